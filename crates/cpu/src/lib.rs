@@ -1,0 +1,1 @@
+//! CPU feature probe: CPUID, XCR0, caches, topology.

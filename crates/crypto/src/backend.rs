@@ -1,0 +1,41 @@
+//! The batch trait.
+
+use crate::{Algorithm, Job, Key, KeyError, KeyMaterial, Kind, Status};
+
+/// A library of algorithms. One value serves all workers; what is not shared
+/// lives in [`Key`]s, of which each worker has its own.
+pub trait Backend: Send + Sync {
+    /// Its name in flags and reports.
+    fn name(&self) -> &'static str;
+
+    /// The library's version, as it says.
+    fn version(&self) -> String;
+
+    /// Whether it has that operation on this CPU.
+    fn supports(&self, kind: Kind) -> bool;
+
+    /// How many jobs it works on at the same time: 1 for a library that
+    /// takes one after the other, more for multi-buffer code.
+    fn width(&self, kind: Kind) -> usize;
+
+    /// Sets a key up, for one worker.
+    ///
+    /// # Errors
+    /// [`KeyError`]; nothing of the key stays behind.
+    fn key(&self, algorithm: Algorithm, material: &KeyMaterial) -> Result<Box<dyn Key>, KeyError>;
+
+    /// Processes jobs of one kind; `statuses[i]` tells how `jobs[i]` ended.
+    /// Lengths and overlaps are checked first: a job that is refused has
+    /// touched nothing. Allocates nothing, locks nothing, makes no system call.
+    ///
+    /// # Panics
+    /// When the two slices differ in length.
+    ///
+    /// # Safety
+    /// Every segment of every job (and every `rest` array) must be readable,
+    /// and destination and tag writable where the kind writes them, until the
+    /// call returns. Other parties may write the bytes meanwhile: the result
+    /// is then undefined, never the behaviour.
+    #[allow(unsafe_code, reason = "jobs are raw memory: see job.rs")]
+    unsafe fn process(&self, kind: Kind, jobs: &[Job<'_>], statuses: &mut [Status]);
+}

@@ -1,0 +1,78 @@
+//! One unit of work, over raw memory that others may write.
+
+use crate::Key;
+
+/// A run of bytes at an address. Not a slice: a guest or a peer may write
+/// there at any time, so no `&[u8]` is ever made over it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct Segment {
+    /// First byte; may dangle when `len` is 0.
+    pub address: *mut u8,
+    /// Bytes.
+    pub len: usize,
+}
+
+// SAFETY: a segment is only an address and a length; whoever dereferences it
+// (a back-end, under `Backend::process`'s contract) upholds its validity.
+#[allow(unsafe_code, reason = "raw addresses cross threads in rings")]
+unsafe impl Send for Segment {}
+
+impl Segment {
+    /// No bytes.
+    pub const EMPTY: Self = Self { address: std::ptr::null_mut(), len: 0 };
+}
+
+/// A source or destination: the first segment inline, since most requests
+/// have just one; the rest, if any, in an array that outlives the request.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Segments {
+    /// The first.
+    pub first: Segment,
+    /// The others; may dangle when `rest_count` is 0.
+    pub rest: *const Segment,
+    /// How many others.
+    pub rest_count: u32,
+}
+
+// SAFETY: as for `Segment`.
+#[allow(unsafe_code, reason = "raw addresses cross threads in rings")]
+unsafe impl Send for Segments {}
+
+impl Segments {
+    /// No bytes.
+    pub const EMPTY: Self = Self::one(Segment::EMPTY);
+
+    /// One segment.
+    #[must_use]
+    pub const fn one(first: Segment) -> Self {
+        Self { first, rest: std::ptr::null(), rest_count: 0 }
+    }
+}
+
+/// One request as a back-end sees it.
+///
+/// | kind | source | destination | iv | aad | tag |
+/// | --- | --- | --- | --- | --- | --- |
+/// | CBC, CTR | n bytes | n bytes | 16 | – | – |
+/// | GCM | n bytes | n bytes | first 12 | any | 16, written by seal, read by open |
+/// | XTS | n ≥ 16 bytes | n bytes | 16 (tweak) | – | – |
+/// | SHA-256 | n bytes | 32 bytes | – | – | – |
+/// | RSA sign, verify | 32-byte digest | – | – | – | the signature: 256 bytes, written by sign, read by verify |
+#[derive(Clone, Copy)]
+pub struct Job<'k> {
+    /// A key made by the back-end that processes the job.
+    pub key: &'k dyn Key,
+    /// Input.
+    pub source: Segments,
+    /// Output: the very same segments as the source (in place), or disjoint
+    /// from them; scattered differently if need be.
+    pub destination: Segments,
+    /// Initialisation vector, counter block or tweak.
+    pub iv: [u8; 16],
+    /// Additional authenticated data.
+    pub aad: Segment,
+    /// Authenticator: tag or signature.
+    pub tag: Segment,
+}

@@ -1,0 +1,82 @@
+//! Keys: zeroised on drop, never shown.
+
+use std::any::Any;
+use std::fmt;
+
+use zeroize::{Zeroize, Zeroizing};
+
+use crate::Algorithm;
+
+/// Raw key bytes on their way into a back-end. Zeroised on drop; `Debug`
+/// shows only the length.
+pub struct KeyMaterial(Zeroizing<Vec<u8>>);
+
+impl KeyMaterial {
+    /// Takes the bytes and leaves `bytes` zeroised.
+    #[must_use]
+    pub fn take(bytes: &mut [u8]) -> Self {
+        let own = Self(Zeroizing::new(bytes.to_vec()));
+        bytes.zeroize();
+        own
+    }
+
+    /// The bytes, for a back-end's key set-up.
+    #[must_use]
+    pub fn expose(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for KeyMaterial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeyMaterial({} bytes)", self.0.len())
+    }
+}
+
+/// A key as one back-end wants it (expanded, in the library's context).
+/// `Send` but not `Sync`: contexts are scratch space too, so each worker has
+/// its own copy and nothing is locked.
+pub trait Key: Any + Send {
+    /// For the back-end that made it.
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// Why a key was refused.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// Wrong length.
+    #[error("{algorithm} takes a key of {expected} bytes, got {got}")]
+    Length {
+        /// For which algorithm.
+        algorithm: Algorithm,
+        /// What it takes.
+        expected: usize,
+        /// What was given.
+        got: usize,
+    },
+    /// XTS with two equal halves (SP 800-38E requires them to differ).
+    #[error("the two halves of an XTS key must differ; generate 64 random bytes")]
+    EqualXtsHalves,
+    /// Not a PKCS#8 RSA key of the stated size.
+    #[error("not a PKCS#8 (DER) private key for {algorithm}")]
+    Malformed {
+        /// For which algorithm.
+        algorithm: Algorithm,
+    },
+    /// The back-end lacks the algorithm.
+    #[error("back-end {backend} has no {algorithm}")]
+    Unsupported {
+        /// Its name.
+        backend: &'static str,
+        /// What was asked.
+        algorithm: Algorithm,
+    },
+    /// The library refused or had no memory.
+    #[error("back-end {backend} could not set up a key for {algorithm}")]
+    Backend {
+        /// Its name.
+        backend: &'static str,
+        /// What was asked.
+        algorithm: Algorithm,
+    },
+}

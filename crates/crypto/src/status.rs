@@ -1,0 +1,23 @@
+//! How a request ended.
+
+/// How one request ended: one byte, so that it fits a completion ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Status {
+    /// Done; the destination holds the result.
+    Ok,
+    /// The tag or signature does not match; the destination holds no plaintext.
+    AuthenticationFailed,
+    /// A length the algorithm cannot take; nothing was done.
+    BadLength,
+    /// Source and destination overlap in part, or a segment is null; nothing was done.
+    BadSegment,
+    /// The back-end has no such operation, or the key belongs to another; nothing was done.
+    Unsupported,
+    /// The library failed; the destination is undefined.
+    BackendFailed,
+    /// The lane closed before a worker took the request; nothing was done.
+    Cancelled,
+    /// The worker died while it held the request; the destination is undefined.
+    WorkerFailed,
+}

@@ -1,0 +1,1 @@
+//! Lanes, sessions and workers.

@@ -1,0 +1,1 @@
+//! Registers the sections, budgets a run, stores it.

@@ -1,0 +1,2 @@
+//! The `lockgate` command.
+fn main() {}

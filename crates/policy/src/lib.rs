@@ -1,0 +1,1 @@
+//! Notification policies as pure state machines.

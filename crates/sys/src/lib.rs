@@ -1,0 +1,1 @@
+//! The unsafe floor: clocks, affinity, eventfd, mapped memory, rings and the notifier.

@@ -1,0 +1,58 @@
+//! Two arms measured interleaved in one run.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What the interval of a ratio allows one to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// The whole interval is on the good side of 1.
+    Faster,
+    /// The whole interval is on the bad side of 1.
+    Slower,
+    /// The interval contains 1, or there are too few pairs.
+    NoEvidence,
+}
+
+/// A threshold on a ratio's interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Target {
+    /// The lower bound of the ratio must be at least this.
+    pub at_least: f64,
+    /// Whether it is.
+    pub met: bool,
+}
+
+/// The ratio of an arm to a reference arm: median of paired ratios, with a
+/// bootstrap confidence interval (DESIGN, "Measuring", rule 1).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Comparison {
+    /// What is compared, in words: `AES-128-GCM, 16 KiB`.
+    pub subject: String,
+    /// The arm above the line, in words.
+    pub arm: String,
+    /// The arm below the line, in words.
+    pub reference: String,
+    /// The metric compared, by name.
+    pub metric: String,
+    /// Median of the paired ratios, arm / reference (1 is equal).
+    pub ratio: f64,
+    /// Lower bound of the interval.
+    pub low: f64,
+    /// Upper bound of the interval.
+    pub high: f64,
+    /// Confidence of the interval, e.g. 0.95.
+    pub confidence: f64,
+    /// The raw pairs (arm, reference), in the order measured.
+    pub pairs: Vec<(f64, f64)>,
+    /// What may be said.
+    pub outcome: Outcome,
+    /// The threshold, if a claim rests on this ratio.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Target>,
+    /// The command that measures this ratio again.
+    pub command: String,
+}

@@ -1,0 +1,25 @@
+//! What a measurement is: verdicts, histograms, paired statistics, result
+//! types and the [`Section`] trait. Pure: no clock, no thread, no file.
+#![forbid(unsafe_code)]
+
+mod chart;
+mod comparison;
+mod finding;
+mod metric;
+mod point;
+mod probe;
+mod run;
+mod section;
+mod table;
+mod verdict;
+
+pub use chart::{Axis, Chart, Dot, Scale, Series, SeriesKind};
+pub use comparison::{Comparison, Outcome, Target};
+pub use finding::{Finding, Weight};
+pub use metric::{Direction, Metric};
+pub use point::{Dimension, Point};
+pub use probe::{Fact, Group, Probe, State};
+pub use run::{Build, Run, SectionResult, SectionState, SCHEMA_VERSION};
+pub use section::{Event, Plan, PlanError, RunError, Section, Sink};
+pub use table::{Cell, Column, Table};
+pub use verdict::{Validity, Verdict};

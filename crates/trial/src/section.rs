@@ -1,0 +1,118 @@
+//! The contract between a part that measures and the lab that runs it.
+
+use std::time::Duration;
+
+use crate::{Chart, Comparison, Finding, Point, Probe, Table};
+
+/// What a section will need, said before it runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// Seconds of measuring it will take.
+    pub seconds: f64,
+    /// What it will measure, in words, one line a step.
+    pub steps: Vec<String>,
+    /// Privileges it needs, e.g. `root`; empty for none.
+    pub privileges: Vec<String>,
+    /// What it creates on the host outside the run's folder, e.g. namespaces.
+    pub creates: Vec<String>,
+    /// What it downloads.
+    pub downloads: Vec<String>,
+}
+
+/// Why a section cannot be planned.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// The host lacks something.
+    #[error("{reason}; remedy: {remedy}")]
+    NotSupported {
+        /// What is missing.
+        reason: String,
+        /// What would change that.
+        remedy: String,
+    },
+    /// The budget cannot hold even the smallest useful measurement.
+    #[error("needs {needed_s:.1} s of measuring, the budget leaves {budget_s:.1} s; raise --budget or choose fewer points")]
+    Budget {
+        /// The least it needs, seconds.
+        needed_s: f64,
+        /// What it was given, seconds.
+        budget_s: f64,
+    },
+}
+
+/// Why a section stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The user interrupted; what was emitted stands.
+    #[error("interrupted")]
+    Interrupted,
+    /// The measurement failed.
+    #[error("{context}")]
+    Failed {
+        /// What was being done, with the values.
+        context: String,
+        /// The cause.
+        #[source]
+        source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    },
+}
+
+/// What a section yields while it runs.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// Progress: share done (0 to 1) and what is measured now.
+    Progress(f64, String),
+    /// A point.
+    Point(Point),
+    /// A ratio.
+    Comparison(Comparison),
+    /// A chart.
+    Chart(Chart),
+    /// A table.
+    Table(Table),
+    /// A finding.
+    Finding(Finding),
+}
+
+/// Where a section's results go, and where it learns that it must stop.
+pub trait Sink {
+    /// Takes one event. Each is safe on disk soon after: a section emits a
+    /// point as soon as it is measured, and derived charts, tables and
+    /// findings before it returns, also when it is interrupted.
+    fn emit(&mut self, event: Event);
+
+    /// Whether the user asked to stop. Sections ask at least once a second.
+    fn is_interrupted(&self) -> bool;
+}
+
+/// A part of a run: data in, data out. A value of this trait is a section
+/// with its configuration already parsed and validated.
+pub trait Section {
+    /// Stable name, also its table in a scenario file: `crypto-speed`.
+    fn name(&self) -> &'static str;
+
+    /// Heading for people.
+    fn title(&self) -> &'static str;
+
+    /// The command that runs this section, so configured, again.
+    fn command(&self) -> String;
+
+    /// The configuration with every default written out.
+    fn resolved(&self) -> serde_json::Value;
+
+    /// The least and the most seconds of measuring that make sense; the lab
+    /// shares its budget by these.
+    fn appetite(&self) -> (Duration, Duration);
+
+    /// What it will do on this host within `budget`, or why it cannot.
+    ///
+    /// # Errors
+    /// [`PlanError`] when the host lacks something or the budget is too small.
+    fn plan(&self, probe: &Probe, budget: Duration) -> Result<Plan, PlanError>;
+
+    /// Does it, within the plan's seconds.
+    ///
+    /// # Errors
+    /// [`RunError`]; events emitted before stand.
+    fn run(&self, probe: &Probe, plan: &Plan, sink: &mut dyn Sink) -> Result<(), RunError>;
+}

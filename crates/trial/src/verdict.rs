@@ -1,0 +1,56 @@
+//! Whether a number may be believed.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The kinds of validity a trial can have (DESIGN, "Measuring", rule 2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Validity {
+    /// The number stands for what it says.
+    Valid,
+    /// The load generator, not the thing under test, set the rate.
+    GeneratorBound,
+    /// Steal, load, frequency drift or a scheduler gap disturbed the trial.
+    Noisy,
+    /// Too few completions to state the percentile or rate.
+    TooFewSamples,
+    /// The bytes in flight exceed the L2 cache: the cache is measured too.
+    WorkingSet,
+    /// The host cannot run this trial; the remedy says what would change that.
+    NotSupported,
+}
+
+/// A validity with its reason in words and, where there is one, the remedy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Verdict {
+    /// The kind.
+    pub validity: Validity,
+    /// Why, in one sentence with the values that decided it; empty when valid.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// What the user can do about it; empty when nothing need be done.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub remedy: String,
+}
+
+impl Verdict {
+    /// A trial to be believed.
+    #[must_use]
+    pub fn valid() -> Self {
+        Self { validity: Validity::Valid, reason: String::new(), remedy: String::new() }
+    }
+
+    /// A trial that is not to be believed, or believed only with its reason.
+    #[must_use]
+    pub fn new(validity: Validity, reason: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { validity, reason: reason.into(), remedy: remedy.into() }
+    }
+
+    /// Whether the number may pass, lose or enter a fit.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.validity == Validity::Valid
+    }
+}
