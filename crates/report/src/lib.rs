@@ -1,1 +1,4 @@
 //! Results to terminal, JSON, CSV, Markdown and HTML (pure).
+#![forbid(unsafe_code)]
+
+pub mod number;
