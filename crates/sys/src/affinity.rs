@@ -1,0 +1,82 @@
+//! Which CPUs a thread may use.
+
+use std::io;
+
+/// A CPU number beyond what `sched_setaffinity(2)`'s fixed set can name, or
+/// one outside the set this process was given.
+#[derive(Debug, thiserror::Error)]
+pub enum PinError {
+    /// Not in the process's own set.
+    #[error("CPU {cpu} is not among the CPUs this process may use ({allowed:?}); choose one of them or widen its cpuset")]
+    NotAllowed {
+        /// What was asked.
+        cpu: usize,
+        /// What there is.
+        allowed: Vec<usize>,
+    },
+    /// The kernel refused.
+    #[error("cannot pin a thread to CPU {cpu}")]
+    Kernel {
+        /// What was asked.
+        cpu: usize,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// The CPUs the calling thread may use, ascending.
+///
+/// # Errors
+/// From `sched_getaffinity(2)`, e.g. on a machine of more than 1,024 CPUs.
+pub fn allowed_cpus() -> io::Result<Vec<usize>> {
+    // SAFETY: cpu_set_t is plain integers, for which all zeroes is a value.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: one writable set of the size stated.
+    let failed = unsafe { libc::sched_getaffinity(0, size_of_val(&set), &raw mut set) };
+    if failed != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let limit = usize::try_from(libc::CPU_SETSIZE).expect("1024");
+    // SAFETY: every index is below CPU_SETSIZE.
+    Ok((0..limit).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect())
+}
+
+/// Pins the calling thread to one CPU of the set it was given.
+///
+/// # Errors
+/// [`PinError`].
+pub fn pin_to(cpu: usize) -> Result<(), PinError> {
+    let allowed = allowed_cpus().map_err(|source| PinError::Kernel { cpu, source })?;
+    if !allowed.contains(&cpu) {
+        return Err(PinError::NotAllowed { cpu, allowed });
+    }
+    // SAFETY: as above.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: `allowed` holds only indices below CPU_SETSIZE.
+    unsafe { libc::CPU_SET(cpu, &mut set) };
+    // SAFETY: one readable set of the size stated.
+    let failed = unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) };
+    if failed != 0 {
+        return Err(PinError::Kernel { cpu, source: io::Error::last_os_error() });
+    }
+    Ok(())
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pins_within_the_set_and_refuses_outside() {
+        std::thread::spawn(|| {
+            let cpu = *allowed_cpus().unwrap().last().unwrap();
+            pin_to(cpu).unwrap();
+            assert_eq!(allowed_cpus().unwrap(), [cpu]);
+            let error = pin_to(100_000).unwrap_err();
+            assert!(error.to_string().contains("100000"), "{error}");
+        })
+        .join()
+        .unwrap();
+    }
+}

@@ -1,0 +1,133 @@
+//! Memory shared between threads (later: processes and guests), reached only
+//! by copying: no reference is ever made to bytes that another party writes.
+
+use std::io;
+use std::ptr::NonNull;
+
+/// An anonymous private mapping, zeroed, page-aligned, unmapped on drop.
+#[derive(Debug)]
+pub struct Mapping {
+    address: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the mapping is only an address; its bytes are reached by copies
+// through raw pointers, whose races are the callers' protocol.
+unsafe impl Send for Mapping {}
+// SAFETY: as above; no method hands out a reference to the bytes.
+unsafe impl Sync for Mapping {}
+
+/// A range outside a mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("bytes {offset}..{offset}+{len} lie outside a region of {region_bytes} bytes")]
+pub struct OutOfBounds {
+    /// First byte asked.
+    pub offset: usize,
+    /// How many.
+    pub len: usize,
+    /// What there is.
+    pub region_bytes: usize,
+}
+
+impl Mapping {
+    /// Maps `len` bytes and touches every page, so that no fault disturbs a
+    /// measurement later. Asks for huge pages where the kernel gives them.
+    ///
+    /// # Errors
+    /// No memory, or `len` is 0.
+    pub fn new(len: usize) -> io::Result<Self> {
+        // SAFETY: an anonymous mapping at an address the kernel chooses.
+        let address = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                len,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
+        if address == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let address = NonNull::new(address.cast::<u8>()).expect("mmap never maps page 0 unasked");
+        let mapping = Self { address, len };
+        // SAFETY: the whole mapping is ours; advice cannot harm.
+        unsafe { libc::madvise(address.as_ptr().cast(), len, libc::MADV_HUGEPAGE) };
+        // SAFETY: the whole mapping is writable and nobody else knows it yet.
+        unsafe { std::ptr::write_bytes(address.as_ptr(), 0, len) };
+        Ok(mapping)
+    }
+
+    /// Its length in bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Always `false`: a mapping has at least one byte.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The address of a range, for whoever keeps the mapping alive meanwhile.
+    ///
+    /// # Errors
+    /// [`OutOfBounds`].
+    pub fn address(&self, offset: usize, len: usize) -> Result<*mut u8, OutOfBounds> {
+        let end = offset.checked_add(len);
+        if end.is_none_or(|end| end > self.len) {
+            return Err(OutOfBounds { offset, len, region_bytes: self.len });
+        }
+        Ok(self.address.as_ptr().wrapping_add(offset))
+    }
+
+    /// Copies bytes out.
+    ///
+    /// # Errors
+    /// [`OutOfBounds`]; nothing is copied.
+    pub fn read(&self, offset: usize, into: &mut [u8]) -> Result<(), OutOfBounds> {
+        let from = self.address(offset, into.len())?;
+        // SAFETY: `address` checked the range; `into` is a distinct borrow.
+        unsafe { std::ptr::copy_nonoverlapping(from, into.as_mut_ptr(), into.len()) };
+        Ok(())
+    }
+
+    /// Copies bytes in.
+    ///
+    /// # Errors
+    /// [`OutOfBounds`]; nothing is copied.
+    pub fn write(&self, offset: usize, bytes: &[u8]) -> Result<(), OutOfBounds> {
+        let to = self.address(offset, bytes.len())?;
+        // SAFETY: `address` checked the range; `bytes` is a distinct borrow.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
+        Ok(())
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: exactly what `new` mapped; owners of raw addresses into it
+        // hold the mapping alive (an `Arc`) while they use them.
+        unsafe { libc::munmap(self.address.as_ptr().cast(), self.len) };
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_within_bounds_only() {
+        let mapping = Mapping::new(10_000).unwrap();
+        mapping.write(9_990, &[7; 10]).unwrap();
+        let mut bytes = [0; 10];
+        mapping.read(9_990, &mut bytes).unwrap();
+        assert_eq!(bytes, [7; 10]);
+        for (offset, len) in [(9_991, 10), (10_001, 0), (usize::MAX, 2)] {
+            assert!(mapping.address(offset, len).is_err());
+        }
+        assert!(Mapping::new(0).is_err());
+    }
+}

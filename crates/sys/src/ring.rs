@@ -1,0 +1,264 @@
+//! A bounded ring with one producer and one consumer.
+//!
+//! The producer stages any number of items and publishes them with one
+//! store; the consumer drains any number and releases their slots with one
+//! store. Each side caches the other's index, so that in steady state a side
+//! reads the other's cache line once a lap, not once an item. Nothing
+//! allocates, locks or waits after [`ring`].
+
+use std::mem::MaybeUninit;
+
+use crate::sync::{Arc, AtomicU32, Ordering, Padded, UnsafeCell};
+
+/// Largest capacity: indices are 32 bits and must tell full from empty.
+pub const CAPACITY_MAX: usize = 1 << 16;
+
+#[derive(Debug)]
+struct Shared<T> {
+    /// Next index the producer will publish up to.
+    tail: Padded<AtomicU32>,
+    /// Next index the consumer will take.
+    head: Padded<AtomicU32>,
+    slots: Box<[UnsafeCell<MaybeUninit<T>>]>,
+}
+
+// SAFETY: a slot is touched by the producer only while its index lies in
+// [tail, head + capacity) and by the consumer only while it lies in
+// [head, tail); the release stores and acquire loads of both indices order
+// the hand-over. `T: Copy` has no drop to run twice.
+unsafe impl<T: Copy + Send> Sync for Shared<T> {}
+// SAFETY: owning the slots moves `T`s between threads, which `T: Send` allows.
+unsafe impl<T: Copy + Send> Send for Shared<T> {}
+
+impl<T> Shared<T> {
+    fn slot(&self, index: u32) -> &UnsafeCell<MaybeUninit<T>> {
+        &self.slots[index as usize & (self.slots.len() - 1)]
+    }
+}
+
+/// The end that puts items in.
+#[derive(Debug)]
+pub struct Producer<T> {
+    shared: Arc<Shared<T>>,
+    staged: u32,
+    published: u32,
+    head_seen: u32,
+}
+
+/// The end that takes items out.
+#[derive(Debug)]
+pub struct Consumer<T> {
+    shared: Arc<Shared<T>>,
+    taken: u32,
+    tail_seen: u32,
+}
+
+/// The ring has no free slot; the item comes back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Full<T>(pub T);
+
+/// Makes a ring of `capacity` items.
+///
+/// # Panics
+/// When `capacity` is not a power of two between 1 and [`CAPACITY_MAX`]:
+/// callers validate what users give.
+#[must_use]
+pub fn ring<T: Copy + Send>(capacity: usize) -> (Producer<T>, Consumer<T>) {
+    assert!(
+        capacity.is_power_of_two() && capacity <= CAPACITY_MAX,
+        "ring capacity {capacity} must be a power of two up to {CAPACITY_MAX}"
+    );
+    let slots = (0..capacity).map(|_| UnsafeCell::new(MaybeUninit::uninit())).collect();
+    let shared = Arc::new(Shared {
+        tail: Padded(AtomicU32::new(0)),
+        head: Padded(AtomicU32::new(0)),
+        slots,
+    });
+    let producer = Producer { shared: Arc::clone(&shared), staged: 0, published: 0, head_seen: 0 };
+    (producer, Consumer { shared, taken: 0, tail_seen: 0 })
+}
+
+impl<T: Copy + Send> Producer<T> {
+    /// Puts an item into the next slot without showing it to the consumer.
+    ///
+    /// # Errors
+    /// [`Full`] gives the item back.
+    pub fn stage(&mut self, item: T) -> Result<(), Full<T>> {
+        if self.is_full() {
+            return Err(Full(item));
+        }
+        self.shared.slot(self.staged).with_mut(|slot| {
+            // SAFETY: not full, so the consumer has released this slot (seen
+            // by the acquire load in `is_full`) and only we may touch it.
+            unsafe { (*slot).write(item) };
+        });
+        self.staged = self.staged.wrapping_add(1);
+        Ok(())
+    }
+
+    /// Shows everything staged to the consumer.
+    pub fn publish(&mut self) {
+        self.published = self.staged;
+        self.shared.tail.0.store(self.staged, Ordering::Release);
+    }
+
+    /// Stages and publishes one item.
+    ///
+    /// # Errors
+    /// [`Full`] gives the item back.
+    pub fn push(&mut self, item: T) -> Result<(), Full<T>> {
+        self.stage(item)?;
+        self.publish();
+        Ok(())
+    }
+
+    /// Items staged so far, wrapping: the index of the next one.
+    #[must_use]
+    pub fn index(&self) -> u32 {
+        self.staged
+    }
+
+    /// Whether there are staged items the consumer cannot see yet.
+    #[must_use]
+    pub fn has_unpublished(&self) -> bool {
+        self.staged != self.published
+    }
+
+    /// Whether the consumer has taken everything published.
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        self.shared.head.0.load(Ordering::Acquire) == self.published
+    }
+
+    fn is_full(&mut self) -> bool {
+        let capacity = self.shared.slots.len() as u32;
+        if self.staged.wrapping_sub(self.head_seen) < capacity {
+            return false;
+        }
+        self.head_seen = self.shared.head.0.load(Ordering::Acquire);
+        self.staged.wrapping_sub(self.head_seen) >= capacity
+    }
+}
+
+impl<T: Copy + Send> Consumer<T> {
+    /// Takes one item.
+    pub fn pop(&mut self) -> Option<T> {
+        let mut item = None;
+        self.drain(1, |taken| item = Some(taken));
+        item
+    }
+
+    /// Takes up to `max` items in order and returns how many.
+    pub fn drain(&mut self, max: usize, mut take: impl FnMut(T)) -> usize {
+        let count = self.len().min(max);
+        for _ in 0..count {
+            let item = self.shared.slot(self.taken).with(|slot| {
+                // SAFETY: the index lies below the tail we acquired, so the
+                // producer has written the slot and will not touch it before
+                // we release it below.
+                unsafe { (*slot).assume_init_read() }
+            });
+            self.taken = self.taken.wrapping_add(1);
+            take(item);
+        }
+        if count > 0 {
+            self.shared.head.0.store(self.taken, Ordering::Release);
+        }
+        count
+    }
+
+    /// Items there to take now. Looks at the producer's index only when the
+    /// cached one says that nothing is left.
+    pub fn len(&mut self) -> usize {
+        if self.tail_seen == self.taken {
+            self.refresh();
+        }
+        self.tail_seen.wrapping_sub(self.taken) as usize
+    }
+
+    /// Items there to take now, by a fresh look at the producer's index.
+    pub fn len_now(&mut self) -> usize {
+        self.refresh();
+        self.tail_seen.wrapping_sub(self.taken) as usize
+    }
+
+    /// Whether there is nothing to take now.
+    pub fn is_empty(&mut self) -> bool {
+        self.len() == 0
+    }
+
+    /// Items taken so far, wrapping: the index of the next one.
+    #[must_use]
+    pub fn index(&self) -> u32 {
+        self.taken
+    }
+
+    fn refresh(&mut self) {
+        self.tail_seen = self.shared.tail.0.load(Ordering::Acquire);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_ring_gives_the_item_back() {
+        let (mut producer, mut consumer) = ring(2);
+        producer.push(1).unwrap();
+        producer.push(2).unwrap();
+        assert_eq!(producer.push(3), Err(Full(3)));
+        assert_eq!(consumer.pop(), Some(1));
+        producer.push(3).unwrap();
+        assert_eq!((consumer.pop(), consumer.pop(), consumer.pop()), (Some(2), Some(3), None));
+    }
+
+    #[test]
+    fn staged_items_are_invisible_until_published() {
+        let (mut producer, mut consumer) = ring(4);
+        producer.stage('a').unwrap();
+        producer.stage('b').unwrap();
+        assert!(consumer.is_empty() && producer.has_unpublished());
+        producer.publish();
+        assert_eq!(consumer.len(), 2);
+        assert!(!producer.is_drained());
+        let mut seen = String::new();
+        assert_eq!(consumer.drain(8, |c| seen.push(c)), 2);
+        assert_eq!(seen, "ab");
+        assert!(producer.is_drained());
+    }
+
+    #[test]
+    #[should_panic(expected = "power of two")]
+    fn odd_capacities_are_refused() {
+        let _ = ring::<u8>(3);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn behaves_like_a_bounded_queue(log_capacity in 0u32..6, steps in proptest::collection::vec((0u8..4, 0usize..9), 0..200)) {
+            let capacity = 1usize << log_capacity;
+            let (mut producer, mut consumer) = ring::<u64>(capacity);
+            let (mut staged, mut visible) = (Vec::new(), std::collections::VecDeque::new());
+            let mut next = 0u64;
+            for (action, amount) in steps {
+                match action {
+                    0 => {
+                        let fits = visible.len() + staged.len() < capacity;
+                        proptest::prop_assert_eq!(producer.stage(next).is_ok(), fits);
+                        if fits { staged.push(next); }
+                        next += 1;
+                    }
+                    1 => { producer.publish(); visible.extend(staged.drain(..)); }
+                    _ => {
+                        let mut got = Vec::new();
+                        consumer.len_now();
+                        consumer.drain(amount, |item| got.push(item));
+                        let expected: Vec<_> = visible.drain(..amount.min(visible.len())).collect();
+                        proptest::prop_assert_eq!(got, expected);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The one place where loom's atomics are swapped in.
+
+#[cfg(loom)]
+pub(crate) use loom::{
+    cell::UnsafeCell,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, AtomicU64, Ordering, fence},
+    },
+};
+
+#[cfg(not(loom))]
+pub(crate) use std::sync::{
+    Arc,
+    atomic::{AtomicU32, AtomicU64, Ordering, fence},
+};
+
+/// `std`'s cell behind loom's interface.
+#[cfg(not(loom))]
+#[derive(Debug)]
+pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+#[cfg(not(loom))]
+impl<T> UnsafeCell<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self(std::cell::UnsafeCell::new(value))
+    }
+
+    pub(crate) fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
+        read(self.0.get())
+    }
+
+    pub(crate) fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
+        write(self.0.get())
+    }
+}
+
+/// Keeps what two threads write apart: two lines, since the prefetcher of
+/// x86 pulls lines in pairs.
+#[repr(align(128))]
+#[derive(Debug)]
+pub(crate) struct Padded<T>(pub(crate) T);

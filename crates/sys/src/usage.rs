@@ -1,0 +1,24 @@
+//! What the kernel charged a thread.
+
+/// Counters of the calling thread since it started (`getrusage(2)`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadUsage {
+    /// Times it gave the CPU up.
+    pub voluntary_switches: u64,
+    /// Times the CPU was taken from it.
+    pub involuntary_switches: u64,
+}
+
+/// Reads the calling thread's counters.
+#[must_use]
+pub fn thread_usage() -> ThreadUsage {
+    // SAFETY: rusage is plain integers, for which all zeroes is a value.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: one writable rusage.
+    let failed = unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+    assert_eq!(failed, 0, "RUSAGE_THREAD exists since Linux 2.6.26");
+    ThreadUsage {
+        voluntary_switches: usage.ru_nvcsw.unsigned_abs(),
+        involuntary_switches: usage.ru_nivcsw.unsigned_abs(),
+    }
+}
