@@ -1,0 +1,98 @@
+//! A whole processor from its leaves.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    Cache, Component, Feature, Hypervisor, Signature, Source, Tsc, Vendor, XState, cache, identity,
+    source, tsc,
+};
+
+/// Everything that a [`Source`] states.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Processor {
+    /// Who made it.
+    pub vendor: Vendor,
+    /// Model name; empty where not stated.
+    pub model_name: String,
+    /// Family, model, stepping.
+    pub signature: Signature,
+    /// Highest basic leaf.
+    pub level: u32,
+    /// Highest extended leaf.
+    pub extended_level: u32,
+    /// Hypervisor, if one says that it is there.
+    pub hypervisor: Option<Hypervisor>,
+    /// Physical address bits.
+    pub physical_bits: Option<u32>,
+    /// Virtual address bits.
+    pub virtual_bits: Option<u32>,
+    /// Flags that CPUID states, usable or not.
+    pub features: BTreeSet<Feature>,
+    /// Register state.
+    pub xstate: XState,
+    /// Time stamp counter.
+    pub tsc: Tsc,
+    /// Caches, nearest first.
+    pub caches: Vec<Cache>,
+}
+
+impl Processor {
+    /// Decodes `source`; `None` where it has no leaves 0 and 1.
+    #[must_use]
+    pub fn decode(source: &dyn Source) -> Option<Self> {
+        let basic = source.leaf(source::BASIC, 0)?;
+        let version = source.leaf(1, 0)?;
+        let sizes = source.leaf(source::EXTENDED + 8, 0).map(|leaf| leaf.eax);
+        Some(Self {
+            vendor: identity::vendor(basic),
+            model_name: identity::model_name(source),
+            signature: Signature::from_eax(version.eax),
+            level: basic.eax,
+            extended_level: source.leaf(source::EXTENDED, 0).unwrap_or_default().eax,
+            hypervisor: identity::hypervisor(source),
+            physical_bits: sizes.map(|eax| eax & 0xff),
+            virtual_bits: sizes.map(|eax| eax >> 8 & 0xff),
+            features: Feature::all()
+                .filter(|feature| feature.is_set(source))
+                .collect(),
+            xstate: xstate(source),
+            tsc: tsc::tsc(source),
+            caches: cache::caches(source),
+        })
+    }
+
+    /// The register state that `feature` needs and the operating system did
+    /// not enable.
+    pub fn disabled_state(&self, feature: Feature) -> impl Iterator<Item = Component> {
+        let xstate = self.xstate;
+        feature
+            .needs()
+            .iter()
+            .copied()
+            .filter(move |&component| !xstate.is_enabled(component))
+    }
+
+    /// Whether CPUID states `feature` and its register state is enabled.
+    #[must_use]
+    pub fn is_usable(&self, feature: Feature) -> bool {
+        self.features.contains(&feature) && self.disabled_state(feature).next().is_none()
+    }
+
+    /// The flags that can be used.
+    #[must_use]
+    pub fn usable(&self) -> BTreeSet<Feature> {
+        self.features
+            .iter()
+            .copied()
+            .filter(|&feature| self.is_usable(feature))
+            .collect()
+    }
+}
+
+fn xstate(source: &dyn Source) -> XState {
+    let area = source.leaf(0xd, 0).unwrap_or_default();
+    XState {
+        xcr0: source.xcr0(),
+        supported: u64::from(area.edx) << 32 | u64::from(area.eax),
+    }
+}

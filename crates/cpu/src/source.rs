@@ -1,0 +1,33 @@
+//! Where CPUID leaves come from.
+
+/// The registers that one (leaf, subleaf) of CPUID returns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Leaf {
+    /// EAX.
+    pub eax: u32,
+    /// EBX.
+    pub ebx: u32,
+    /// ECX.
+    pub ecx: u32,
+    /// EDX.
+    pub edx: u32,
+}
+
+/// A source of CPUID leaves and of XCR0.
+pub trait Source {
+    /// That leaf, or `None` when the processor has no such leaf (a native
+    /// processor answers out-of-range leaves with another leaf's data, so a
+    /// source checks the range).
+    fn leaf(&self, leaf: u32, subleaf: u32) -> Option<Leaf>;
+
+    /// XCR0: the register state components the operating system enabled;
+    /// `None` without OSXSAVE, or when not recorded.
+    fn xcr0(&self) -> Option<u64>;
+}
+
+/// Leaf ranges, each stated by its own first leaf.
+pub(crate) const BASIC: u32 = 0;
+/// The hypervisor's range.
+pub(crate) const HYPERVISOR: u32 = 0x4000_0000;
+/// The extended range.
+pub(crate) const EXTENDED: u32 = 0x8000_0000;

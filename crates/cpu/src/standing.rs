@@ -1,0 +1,201 @@
+//! Whether a flag can be used, and if not, who took it away.
+
+use std::collections::BTreeSet;
+
+use crate::{Component, Feature, Hypervisor, Microarchitecture, Processor, remedy};
+
+/// What surrounds a processor and may hide its flags.
+#[derive(Clone, Debug, Default)]
+pub struct Circumstances<'a> {
+    /// The microarchitecture, where the model is known.
+    pub microarchitecture: Option<&'a Microarchitecture>,
+    /// The hypervisor, if any.
+    pub hypervisor: Option<&'a Hypervisor>,
+    /// Flags of `/proc/cpuinfo`; empty where it could not be read.
+    pub kernel_flags: BTreeSet<&'a str>,
+    /// The kernel's command line; empty where it could not be read.
+    pub command_line: &'a str,
+}
+
+/// How a flag stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// CPUID states it, its register state is enabled, and the kernel shows it.
+    Usable,
+    /// CPUID states it, but the kernel did not enable the state it needs.
+    StateDisabled(Vec<Component>),
+    /// CPUID states it, but the kernel took it off its list.
+    Cleared,
+    /// Processors of this microarchitecture have it; CPUID does not state it.
+    Withheld,
+    /// The hypervisor invents the model, so what the processor has is hidden.
+    Disguised,
+    /// This microarchitecture does not have it.
+    NotInModel,
+    /// CPUID does not state it, and the model is not in our table.
+    NotStated,
+}
+
+impl Standing {
+    /// What it means, for people; `feature` as in [`standing`].
+    #[must_use]
+    pub fn text(&self, feature: Feature, around: &Circumstances<'_>) -> String {
+        remedy::text(self, feature, around)
+    }
+
+    /// What would make the flag usable; empty when it is.
+    #[must_use]
+    pub fn remedy(&self, feature: Feature, around: &Circumstances<'_>) -> String {
+        remedy::remedy(self, feature, around)
+    }
+}
+
+/// How `feature` stands. Without a `processor` (no CPUID) the kernel's list
+/// alone decides: it prints a flag only after it enabled its state.
+#[must_use]
+pub fn standing(
+    feature: Feature,
+    processor: Option<&Processor>,
+    around: &Circumstances<'_>,
+) -> Standing {
+    let listed = around.kernel_flags.contains(feature.name());
+    let Some(processor) = processor else {
+        return if listed {
+            Standing::Usable
+        } else {
+            missing(feature, around)
+        };
+    };
+    if !processor.features.contains(&feature) {
+        return missing(feature, around);
+    }
+    let disabled: Vec<_> = processor.disabled_state(feature).collect();
+    if !disabled.is_empty() {
+        Standing::StateDisabled(disabled)
+    } else if feature.is_printed() && !around.kernel_flags.is_empty() && !listed {
+        Standing::Cleared
+    } else {
+        Standing::Usable
+    }
+}
+
+fn missing(feature: Feature, around: &Circumstances<'_>) -> Standing {
+    match around.microarchitecture {
+        Some(known) if known.expected.contains(&feature) => Standing::Withheld,
+        Some(_) => Standing::NotInModel,
+        None if around.hypervisor.is_some() => Standing::Disguised,
+        None => Standing::NotStated,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Dump, Signature, Vendor, microarchitecture};
+
+    /// A Sapphire Rapids with AES, AVX and OSXSAVE, and that XCR0.
+    fn processor(xcr0: &str) -> Processor {
+        let text = format!(
+            "0 0: 1f 756e6547 6c65746e 49656e69\n1 0: 806f8 0 1e000000 0\nd 0: e7 0 0 0\nxcr0: {xcr0}"
+        );
+        Processor::decode(&Dump::parse(&text).expect("parses")).expect("decodes")
+    }
+
+    fn sapphire_rapids() -> Microarchitecture {
+        let signature = Signature {
+            family: 6,
+            model: 0x8f,
+            stepping: 8,
+        };
+        microarchitecture(&Vendor::Intel, signature).expect("known")
+    }
+
+    #[test]
+    fn each_way_to_lose_a_flag_is_told_apart() {
+        let known = sapphire_rapids();
+        let around = Circumstances {
+            microarchitecture: Some(&known),
+            kernel_flags: ["aes", "avx"].into(),
+            ..Circumstances::default()
+        };
+        let all = processor("7");
+        assert_eq!(
+            standing(Feature::Aes, Some(&all), &around),
+            Standing::Usable
+        );
+        assert_eq!(
+            standing(Feature::Avx, Some(&all), &around),
+            Standing::Usable
+        );
+        assert_eq!(
+            standing(Feature::Vaes, Some(&all), &around),
+            Standing::Withheld
+        );
+        assert_eq!(
+            standing(Feature::Sm4, Some(&all), &around),
+            Standing::NotInModel
+        );
+        let no_avx = processor("3");
+        let state = Standing::StateDisabled(vec![Component::Avx]);
+        assert_eq!(standing(Feature::Avx, Some(&no_avx), &around), state);
+        let cleared = Circumstances {
+            kernel_flags: ["avx"].into(),
+            ..around
+        };
+        assert_eq!(
+            standing(Feature::Aes, Some(&all), &cleared),
+            Standing::Cleared
+        );
+    }
+
+    #[test]
+    fn an_unreadable_cpuinfo_clears_nothing() {
+        let around = Circumstances::default();
+        assert_eq!(
+            standing(Feature::Aes, Some(&processor("7")), &around),
+            Standing::Usable
+        );
+    }
+
+    #[test]
+    fn every_loss_has_a_remedy() {
+        let known = sapphire_rapids();
+        let hypervisors = [None, Some(Hypervisor::Kvm), Some(Hypervisor::Vmware)];
+        for hypervisor in &hypervisors {
+            let around = Circumstances {
+                microarchitecture: Some(&known),
+                hypervisor: hypervisor.as_ref(),
+                ..Circumstances::default()
+            };
+            for feature in Feature::all() {
+                for loss in [
+                    Standing::StateDisabled(vec![Component::Avx]),
+                    Standing::Cleared,
+                    Standing::Withheld,
+                    Standing::Disguised,
+                    Standing::NotInModel,
+                    Standing::NotStated,
+                ] {
+                    assert!(!loss.text(feature, &around).is_empty());
+                    assert!(
+                        !loss.remedy(feature, &around).is_empty(),
+                        "{feature:?} {loss:?}"
+                    );
+                }
+                assert_eq!(Standing::Usable.remedy(feature, &around), "");
+            }
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_named_when_it_did_it() {
+        let around = Circumstances {
+            command_line: "quiet clearcpuid=514,aes noxsave",
+            ..Circumstances::default()
+        };
+        let cleared = Standing::Cleared.remedy(Feature::Aes, &around);
+        assert!(cleared.contains("clearcpuid=514,aes"), "{cleared}");
+        let state = Standing::StateDisabled(vec![Component::Avx]).remedy(Feature::Avx, &around);
+        assert!(state.contains("remove `noxsave`"), "{state}");
+    }
+}

@@ -1,0 +1,99 @@
+//! Register state that the operating system saves and restores.
+
+use serde::Serialize;
+
+/// A component of XCR0 (Intel SDM volume 1, section 13.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Component {
+    /// x87 registers.
+    X87,
+    /// XMM registers and MXCSR.
+    Sse,
+    /// Upper halves of the YMM registers.
+    Avx,
+    /// AVX-512 mask registers k0–k7.
+    Opmask,
+    /// Upper halves of ZMM0–ZMM15.
+    ZmmHi256,
+    /// ZMM16–ZMM31.
+    Hi16Zmm,
+}
+
+impl Component {
+    /// Every component, by bit.
+    pub const ALL: [Self; 6] = [
+        Self::X87,
+        Self::Sse,
+        Self::Avx,
+        Self::Opmask,
+        Self::ZmmHi256,
+        Self::Hi16Zmm,
+    ];
+
+    /// Name as in our keys: `zmm_hi256`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::X87 => "x87",
+            Self::Sse => "sse",
+            Self::Avx => "avx",
+            Self::Opmask => "opmask",
+            Self::ZmmHi256 => "zmm_hi256",
+            Self::Hi16Zmm => "hi16_zmm",
+        }
+    }
+
+    /// Name for people.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::X87 => "x87 state",
+            Self::Sse => "SSE state (XMM)",
+            Self::Avx => "AVX state (YMM)",
+            Self::Opmask => "AVX-512 mask state (opmask)",
+            Self::ZmmHi256 => "AVX-512 state (ZMM_Hi256)",
+            Self::Hi16Zmm => "AVX-512 state (Hi16_ZMM)",
+        }
+    }
+
+    fn bit(self) -> u32 {
+        match self {
+            Self::X87 => 0,
+            Self::Sse => 1,
+            Self::Avx => 2,
+            Self::Opmask => 5,
+            Self::ZmmHi256 => 6,
+            Self::Hi16Zmm => 7,
+        }
+    }
+}
+
+/// What the operating system enabled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct XState {
+    /// XCR0, or `None` without OSXSAVE: then the kernel saves x87 and SSE
+    /// with FXSAVE and nothing else.
+    pub xcr0: Option<u64>,
+    /// The components the processor could save (leaf 0xD, subleaf 0).
+    pub supported: u64,
+}
+
+impl XState {
+    /// Whether the operating system enabled it.
+    #[must_use]
+    pub fn is_enabled(&self, component: Component) -> bool {
+        match self.xcr0 {
+            Some(xcr0) => xcr0 >> component.bit() & 1 == 1,
+            // x86-64 Linux cannot start without FXSAVE.
+            None => matches!(component, Component::X87 | Component::Sse),
+        }
+    }
+
+    /// Whether the processor has it at all.
+    #[must_use]
+    pub fn is_supported(&self, component: Component) -> bool {
+        self.supported >> component.bit() & 1 == 1
+            || matches!(component, Component::X87 | Component::Sse)
+    }
+}
