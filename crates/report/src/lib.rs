@@ -1,4 +1,5 @@
 //! Results to terminal, JSON, CSV, Markdown and HTML (pure).
 #![forbid(unsafe_code)]
 
+pub mod html;
 pub mod number;

@@ -1,0 +1,162 @@
+//! Ratios of interleaved arms, with what may be said of each.
+
+use trial::{Comparison, Outcome};
+
+use super::charts::interval::RatioScale;
+use super::markup::{Html, command};
+use super::tables::grid;
+use crate::number::number;
+
+/// How a ratio stands against its target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// The lower bound reaches it.
+    Met,
+    /// Even the upper bound does not.
+    Missed,
+    /// The interval has the target inside.
+    NoEvidence,
+}
+
+impl Standing {
+    /// In words, for those who do not see colours too.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::Met => "met",
+            Self::Missed => "missed",
+            Self::NoEvidence => "without evidence",
+        }
+    }
+}
+
+/// How the ratio stands against its target; None without one.
+pub(super) fn standing(comparison: &Comparison) -> Option<Standing> {
+    let target = comparison.target?;
+    Some(match (target.met, comparison.high < target.at_least) {
+        (true, _) => Standing::Met,
+        (false, true) => Standing::Missed,
+        (false, false) => Standing::NoEvidence,
+    })
+}
+
+/// All ratios of a section in one table on one scale.
+pub(super) fn render(comparisons: &[Comparison]) -> Html {
+    if comparisons.is_empty() {
+        return Html::empty();
+    }
+    let scale = RatioScale::of(comparisons);
+    let shared = shared_command(comparisons);
+    let rows = comparisons
+        .iter()
+        .map(|it| row(it, scale.as_ref(), shared.is_none()));
+    Html::classed(
+        "div",
+        "block",
+        [
+            Html::tag("h3", [Html::text("Ratios, measured in interleaved pairs")]),
+            Html::classed("p", "note", [Html::text(LEGEND)]),
+            grid(head(scale.as_ref(), shared.is_none()), rows),
+            shared.map_or_else(Html::empty, command),
+        ],
+    )
+}
+
+const LEGEND: &str = "Each ratio is the median of paired ratios, with its confidence interval. \
+    In the drawing the solid line is 1 (equal) and the dashed line the target; a hollow mark is \
+    no evidence either way.";
+
+/// The command, where it is the same for all rows.
+fn shared_command(comparisons: &[Comparison]) -> Option<&str> {
+    let first = comparisons.first()?.command.as_str();
+    comparisons
+        .iter()
+        .all(|it| it.command == first)
+        .then_some(first)
+}
+
+fn head(scale: Option<&RatioScale>, commands: bool) -> Html {
+    let cell = |class: &str, child: Html| {
+        Html::element("th", &[("scope", "col"), ("class", class)], [child])
+    };
+    let named = |class: &str, name: &str| cell(class, Html::text(name));
+    let cells = [
+        named("", "what against what"),
+        named("number", "ratio"),
+        named("number", "interval"),
+        cell("drawing", scale.map_or_else(Html::empty, RatioScale::head)),
+        named("", "verdict"),
+        named("", "target"),
+        named("number", "pairs"),
+    ];
+    let last = commands.then(|| named("", "command"));
+    Html::tag("tr", cells.into_iter().chain(last))
+}
+
+fn row(it: &Comparison, scale: Option<&RatioScale>, commands: bool) -> Html {
+    let words = |class: &str, text: String| Html::classed("td", class, [Html::text(text)]);
+    let cells = [
+        subject(it),
+        words("number strong", format!("{}×", number(it.ratio))),
+        words("number", interval(it)),
+        Html::classed(
+            "td",
+            "drawing",
+            [scale.map_or_else(Html::empty, |scale| scale.row(it))],
+        ),
+        words(outcome_class(it.outcome), outcome(it.outcome).to_owned()),
+        target(it),
+        words("number", number(it.pairs.len() as f64)),
+    ];
+    let last = commands.then(|| Html::tag("td", [command(&it.command)]));
+    Html::tag("tr", cells.into_iter().chain(last))
+}
+
+fn subject(it: &Comparison) -> Html {
+    let arms = format!("{} ÷ {} ({})", it.arm, it.reference, it.metric);
+    Html::classed(
+        "td",
+        "subject",
+        [
+            Html::text(&it.subject),
+            Html::classed("span", "arms", [Html::text(arms)]),
+        ],
+    )
+}
+
+fn interval(it: &Comparison) -> String {
+    let share = number((it.confidence * 1000.0).round() / 10.0);
+    format!("{} to {} ({share}%)", number(it.low), number(it.high))
+}
+
+fn outcome(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Faster => "faster",
+        Outcome::Slower => "slower",
+        Outcome::NoEvidence => "no evidence",
+    }
+}
+
+fn outcome_class(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Faster => "good",
+        Outcome::Slower => "bad",
+        Outcome::NoEvidence => "open",
+    }
+}
+
+fn target(it: &Comparison) -> Html {
+    let Some((target, standing)) = it.target.zip(standing(it)) else {
+        return Html::tag("td", [Html::text("none")]);
+    };
+    let class = match standing {
+        Standing::Met => "good",
+        Standing::Missed => "bad",
+        Standing::NoEvidence => "open",
+    };
+    let words = match standing {
+        Standing::NoEvidence => "no evidence",
+        other => other.words(),
+    };
+    let least = format!("at least {}×: {words}", number(target.at_least));
+    Html::classed("td", class, [Html::text(least)])
+}

@@ -1,0 +1,173 @@
+//! Markup that is escaped and balanced by construction.
+
+/// A piece of a page. Text enters only through [`Html::text`] and attribute
+/// values, which escape it, and tags only through [`Html::element`], which
+/// closes them: so no measured string can ever become a tag.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Html(String);
+
+impl Html {
+    /// Nothing.
+    pub(super) fn empty() -> Self {
+        Self::default()
+    }
+
+    /// Words.
+    pub(super) fn text(text: impl AsRef<str>) -> Self {
+        Self(escape(text.as_ref()))
+    }
+
+    /// A stylesheet, which HTML does not unescape. Only our own text may come
+    /// here, and it has neither `<` nor `&`.
+    pub(super) fn style(css: &str) -> Self {
+        debug_assert!(
+            !css.contains(['<', '&']),
+            "a stylesheet must need no escaping"
+        );
+        Self(format!("<style>\n{css}</style>\n"))
+    }
+
+    /// A drawing of `plotters`, which escapes what it writes.
+    pub(super) fn drawing(svg: String) -> Self {
+        Self(svg)
+    }
+
+    /// An element with attributes.
+    pub(super) fn element(
+        name: &str,
+        attributes: &[(&str, &str)],
+        children: impl IntoIterator<Item = Html>,
+    ) -> Self {
+        let mut out = format!("<{name}");
+        for (key, value) in attributes {
+            out.push_str(&format!(" {key}=\"{}\"", escape(value)));
+        }
+        if VOID.contains(&name) {
+            out.push_str(" />");
+            return Self(out);
+        }
+        out.push('>');
+        for child in children {
+            out.push_str(&child.0);
+        }
+        out.push_str(&format!("</{name}>"));
+        if BLOCKS.contains(&name) {
+            out.push('\n');
+        }
+        Self(out)
+    }
+
+    /// An element without attributes.
+    pub(super) fn tag(name: &str, children: impl IntoIterator<Item = Html>) -> Self {
+        Self::element(name, &[], children)
+    }
+
+    /// An element of a class.
+    pub(super) fn classed(
+        name: &str,
+        class: &str,
+        children: impl IntoIterator<Item = Html>,
+    ) -> Self {
+        Self::element(name, &[("class", class)], children)
+    }
+
+    /// Several pieces, one after the other.
+    pub(super) fn many(children: impl IntoIterator<Item = Html>) -> Self {
+        Self(children.into_iter().map(|child| child.0).collect())
+    }
+
+    /// The text as it goes into the file.
+    pub(super) fn into_string(self) -> String {
+        self.0
+    }
+}
+
+/// A paragraph of a class, or nothing where there are no words.
+pub(super) fn paragraph(class: &str, words: &str) -> Html {
+    if words.trim().is_empty() {
+        return Html::empty();
+    }
+    Html::classed("p", class, [Html::text(words)])
+}
+
+/// A command line that one click selects, or nothing where there is none.
+pub(super) fn command(line: &str) -> Html {
+    if line.trim().is_empty() {
+        return Html::empty();
+    }
+    let code = Html::element(
+        "code",
+        &[("title", "click selects the command")],
+        [Html::text(line)],
+    );
+    Html::classed("p", "command", [code])
+}
+
+/// Something the reader may open.
+pub(super) fn details(summary: &str, children: impl IntoIterator<Item = Html>) -> Html {
+    let summary = Html::tag("summary", [Html::text(summary)]);
+    Html::tag("details", std::iter::once(summary).chain(children))
+}
+
+/// The text on one line, without characters that no document may hold.
+pub(super) fn one_line(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
+}
+
+const VOID: [&str; 4] = ["meta", "input", "br", "col"];
+
+/// Elements after which a line break changes nothing but the source's looks.
+const BLOCKS: [&str; 16] = [
+    "p", "li", "ul", "tr", "thead", "tbody", "table", "div", "section", "header", "main", "figure",
+    "h1", "h2", "h3", "details",
+];
+
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\n' | '\t' => out.push(c),
+            // Neither HTML nor XML may hold control characters.
+            c if c.is_control() || c == '\u{fffe}' || c == '\u{ffff}' => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_and_attributes_cannot_become_markup() {
+        let html = Html::element(
+            "p",
+            &[("title", "a\"b<c")],
+            [Html::text("<script>alert('1') & \"2\"</script>\0")],
+        );
+        assert_eq!(
+            html.into_string(),
+            "<p title=\"a&quot;b&lt;c\">&lt;script&gt;alert(&#39;1&#39;) &amp; &quot;2&quot;&lt;/script&gt;\u{fffd}</p>\n"
+        );
+    }
+
+    #[test]
+    fn what_has_no_words_leaves_no_trace() {
+        assert_eq!(paragraph("note", " \n").into_string(), "");
+        assert_eq!(command("").into_string(), "");
+    }
+
+    #[test]
+    fn void_elements_close_themselves() {
+        let html = Html::element("meta", &[("charset", "utf-8")], []);
+        assert_eq!(html.into_string(), "<meta charset=\"utf-8\" />");
+    }
+}

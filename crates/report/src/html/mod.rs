@@ -1,0 +1,66 @@
+//! A run as one HTML file: no script, no other file, no network.
+//!
+//! The page knows sections only as data: findings, charts, tables, ratios and
+//! points. It answers first and proves after: verdict, figures with the command
+//! behind each, every point, and last the environment.
+
+mod charts;
+mod comparisons;
+mod environment;
+mod header;
+mod markup;
+mod points;
+mod section;
+mod tables;
+mod verdict;
+
+use trial::Run;
+
+use self::markup::Html;
+
+/// The report of `run` as a complete HTML document.
+///
+/// Every string of the run is escaped. Figures that cannot be drawn (no point,
+/// or none with a value that the axes can show) say so in words.
+#[must_use]
+pub fn render(run: &Run) -> String {
+    let sections = run
+        .sections
+        .iter()
+        .enumerate()
+        .map(|(index, it)| section::render(index, it));
+    let body = Html::tag(
+        "body",
+        [
+            header::render(run),
+            Html::tag(
+                "main",
+                std::iter::once(verdict::render(run))
+                    .chain(sections)
+                    .chain(std::iter::once(environment::render(run))),
+            ),
+        ],
+    );
+    let page = Html::element("html", &[("lang", "en")], [head(run), body]);
+    format!("<!DOCTYPE html>\n{}\n", page.into_string())
+}
+
+fn head(run: &Run) -> Html {
+    let meta = |name, content| Html::element("meta", &[("name", name), ("content", content)], []);
+    Html::tag(
+        "head",
+        [
+            Html::element("meta", &[("charset", "utf-8")], []),
+            meta("viewport", "width=device-width, initial-scale=1"),
+            meta("color-scheme", "light dark"),
+            meta("generator", &format!("lockgate {}", run.build.version)),
+            Html::tag("title", [Html::text(header::title(run))]),
+            Html::style(include_str!("style.css")),
+            // Browsers without light-dark() would drop strokes altogether.
+            Html::style(&format!(
+                "@supports (color: light-dark(#000, #fff)) {{\n{}}}\n",
+                charts::style()
+            )),
+        ],
+    )
+}

@@ -1,0 +1,224 @@
+//! Every measured point: what was not valid and why, then all of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use trial::{Dimension, Point, Validity};
+
+use super::markup::{Html, details, paragraph};
+use super::tables::grid;
+use super::verdict::{plural, remedy};
+use crate::number::{bytes, number};
+
+/// Reasons shown for each kind of verdict; the table has all of them.
+const REASONS_MAX: usize = 3;
+
+/// The points of a section.
+pub(super) fn render(points: &[Point]) -> Html {
+    if points.is_empty() {
+        return Html::empty();
+    }
+    let shared = shared_dimensions(points);
+    let varied: Vec<&str> = names(points)
+        .filter(|name| !shared.contains_key(name))
+        .collect();
+    let metrics = metrics(points);
+    let rows = points.iter().map(|point| row(point, &varied, &metrics));
+    let summary = format!("All measured points ({})", number(points.len() as f64));
+    let grid = grid(head(&varied, &metrics), rows);
+    Html::classed(
+        "div",
+        "block",
+        [
+            invalid(points),
+            details(&summary, [paragraph("note", &same(&shared)), grid]),
+        ],
+    )
+}
+
+/// How many points were not valid, of which kind, and why.
+fn invalid(points: &[Point]) -> Html {
+    let mut kinds: BTreeMap<Validity, Vec<&Point>> = BTreeMap::new();
+    for point in points.iter().filter(|point| !point.verdict.is_valid()) {
+        kinds.entry(point.verdict.validity).or_default().push(point);
+    }
+    let count: usize = kinds.values().map(Vec::len).sum();
+    if count == 0 {
+        return paragraph(
+            "note",
+            &format!("Validity: {}, all valid.", plural(points.len(), "point")),
+        );
+    }
+    let words = format!(
+        "Validity: {} of {} not valid; they count neither as a pass nor as a loss.",
+        number(count as f64),
+        plural(points.len(), "point"),
+    );
+    let items = kinds
+        .iter()
+        .map(|(validity, points)| kind(*validity, points));
+    Html::many([
+        paragraph("state", &words),
+        Html::classed("ul", "findings", items),
+    ])
+}
+
+fn kind(validity: Validity, points: &[&Point]) -> Html {
+    let distinct = |text: fn(&Point) -> &str| -> Vec<&str> {
+        let mut seen = BTreeSet::new();
+        let texts = points.iter().map(|point| text(point));
+        texts
+            .filter(|text| !text.is_empty() && seen.insert(*text))
+            .collect()
+    };
+    let reasons = distinct(|point| &point.verdict.reason);
+    let mut words = format!(
+        "{}: {}",
+        validity_words(validity),
+        number(points.len() as f64)
+    );
+    if !reasons.is_empty() {
+        let shown = reasons
+            .iter()
+            .take(REASONS_MAX)
+            .copied()
+            .collect::<Vec<_>>()
+            .join("; ");
+        words.push_str(&format!(" ({shown}"));
+        if reasons.len() > REASONS_MAX {
+            words.push_str(&format!(
+                "; and {} more",
+                number((reasons.len() - REASONS_MAX) as f64)
+            ));
+        }
+        words.push(')');
+    }
+    let remedies = distinct(|point| &point.verdict.remedy);
+    let remedies = remedies.into_iter().take(REASONS_MAX).map(remedy);
+    Html::tag("li", std::iter::once(paragraph("", &words)).chain(remedies))
+}
+
+fn validity_words(validity: Validity) -> &'static str {
+    match validity {
+        Validity::Valid => "valid",
+        Validity::GeneratorBound => "generator-bound",
+        Validity::Noisy => "noisy",
+        Validity::TooFewSamples => "too few samples",
+        Validity::WorkingSet => "working set",
+        Validity::NotSupported => "not supported",
+    }
+}
+
+/// Every dimension of any point, by name.
+fn names(points: &[Point]) -> impl Iterator<Item = &str> {
+    let names: BTreeSet<&str> = points
+        .iter()
+        .flat_map(|point| point.dimensions.keys().map(String::as_str))
+        .collect();
+    names.into_iter()
+}
+
+/// Dimensions that are the same for all points, where there are several.
+fn shared_dimensions(points: &[Point]) -> BTreeMap<&str, &Dimension> {
+    let [first, _, ..] = points else {
+        return BTreeMap::new();
+    };
+    let same = |(name, value): &(&String, &Dimension)| {
+        points
+            .iter()
+            .all(|point| point.dimensions.get(name.as_str()) == Some(value))
+    };
+    let shared = first.dimensions.iter().filter(same);
+    shared.map(|(name, value)| (name.as_str(), value)).collect()
+}
+
+fn same(shared: &BTreeMap<&str, &Dimension>) -> String {
+    if shared.is_empty() {
+        return String::new();
+    }
+    let parts: Vec<String> = shared
+        .iter()
+        .map(|(name, value)| format!("{} {}", spaced(name), coordinate(name, value)))
+        .collect();
+    format!("The same for all: {}.", parts.join(", "))
+}
+
+/// Names and units of every metric of any point, in the order they appear.
+fn metrics(points: &[Point]) -> Vec<(&str, &str)> {
+    let mut seen = BTreeSet::new();
+    let all = points.iter().flat_map(|point| &point.metrics);
+    all.map(|metric| (metric.name.as_str(), metric.unit.as_str()))
+        .filter(|(name, _)| seen.insert(*name))
+        .collect()
+}
+
+fn head(varied: &[&str], metrics: &[(&str, &str)]) -> Html {
+    let cell = |class: &str, text: String| {
+        Html::element(
+            "th",
+            &[("scope", "col"), ("class", class)],
+            [Html::text(text)],
+        )
+    };
+    let dimensions = varied.iter().map(|name| cell("", spaced(name)));
+    let metrics = metrics.iter().map(|(name, unit)| match *unit {
+        "" => cell("number", spaced(name)),
+        unit => cell("number", format!("{}, {unit}", spaced(stem(name, unit)))),
+    });
+    let rest = ["verdict", "command"].map(|name| cell("", name.to_owned()));
+    Html::tag("tr", dimensions.chain(metrics).chain(rest))
+}
+
+fn row(point: &Point, varied: &[&str], metrics: &[(&str, &str)]) -> Html {
+    let cell = |class: &str, text: String| Html::classed("td", class, [Html::text(text)]);
+    let dimensions = varied.iter().map(|name| match point.dimensions.get(*name) {
+        Some(value @ Dimension::Number(_)) => cell("number", coordinate(name, value)),
+        Some(value) => cell("", coordinate(name, value)),
+        None => cell("", String::new()),
+    });
+    let metrics = metrics.iter().map(|(name, _)| {
+        let value = point.metric(name).map(|metric| number(metric.value));
+        cell("number", value.unwrap_or_default())
+    });
+    let rest = [cell("verdict", verdict(point)), code(&point.command)];
+    Html::tag("tr", dimensions.chain(metrics).chain(rest))
+}
+
+fn code(line: &str) -> Html {
+    Html::classed("td", "command", [Html::tag("code", [Html::text(line)])])
+}
+
+fn verdict(point: &Point) -> String {
+    let words = validity_words(point.verdict.validity);
+    match point.verdict.reason.as_str() {
+        "" => words.to_owned(),
+        reason => format!("{words}: {reason}"),
+    }
+}
+
+/// Sizes in bytes are written as such: their names end in their unit.
+fn coordinate(name: &str, value: &Dimension) -> String {
+    match value {
+        Dimension::Number(size) if name.ends_with("bytes") => bytes(*size as f64),
+        Dimension::Number(count) => number(*count as f64),
+        Dimension::Text(text) => text.clone(),
+    }
+}
+
+/// The name without its unit, where it ends in it as names do:
+/// `speed_mb_per_s` in MB/s is `speed`.
+fn stem<'a>(name: &'a str, unit: &str) -> &'a str {
+    let suffix = unit.to_lowercase().replace('µ', "u").replace('/', "_per_");
+    let suffix = if suffix == "%" {
+        "percent".to_owned()
+    } else {
+        suffix
+    };
+    let stem = name
+        .strip_suffix(&suffix)
+        .map(|stem| stem.trim_end_matches('_'));
+    stem.filter(|stem| !stem.is_empty()).unwrap_or(name)
+}
+
+fn spaced(name: &str) -> String {
+    name.replace('_', " ")
+}

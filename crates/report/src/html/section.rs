@@ -1,0 +1,49 @@
+//! One section: charts, tables, ratios, points.
+
+use trial::SectionResult;
+
+use super::markup::{Html, command, paragraph};
+use super::verdict::{remedy, state};
+use super::{charts, comparisons, header, points, tables};
+
+/// The anchor of the section at that place in the run. Names could be anything
+/// and need not differ.
+pub(super) fn anchor(index: usize) -> String {
+    format!("section-{}", index + 1)
+}
+
+/// A section from its heading to its points.
+pub(super) fn render(index: usize, section: &SectionResult) -> Html {
+    let figures = section.charts.iter().map(charts::figure);
+    let charts = match section.charts.is_empty() {
+        true => Html::empty(),
+        false => Html::classed("div", "charts", figures),
+    };
+    Html::element(
+        "section",
+        &[("id", &anchor(index))],
+        [
+            Html::tag("h2", [Html::text(&section.title)]),
+            ending(section),
+            charts,
+            comparisons::render(&section.comparisons),
+            Html::many(section.tables.iter().map(tables::render)),
+            points::render(&section.points),
+        ],
+    )
+}
+
+fn ending(section: &SectionResult) -> Html {
+    let (words, cure) = state(&section.state).unwrap_or_default();
+    let took = format!(
+        "Section {}, {}. To run it again:",
+        section.name,
+        header::duration(section.seconds)
+    );
+    Html::many([
+        paragraph("state", &words),
+        remedy(cure),
+        paragraph("note", &took),
+        command(&section.command),
+    ])
+}

@@ -1,0 +1,75 @@
+//! Tables as the section gave them.
+
+use trial::{Cell, Column, Table};
+
+use super::markup::{Html, command, paragraph};
+use crate::number::number;
+
+/// A table with its title, note and command.
+pub(super) fn render(table: &Table) -> Html {
+    let numeric: Vec<bool> = (0..table.columns.len())
+        .map(|index| is_numeric(table, index))
+        .collect();
+    let class = |index: usize| {
+        if numeric.get(index) == Some(&true) {
+            "number"
+        } else {
+            ""
+        }
+    };
+    let head = table.columns.iter().enumerate().map(|(index, column)| {
+        Html::element(
+            "th",
+            &[("scope", "col"), ("class", class(index))],
+            [Html::text(heading(column))],
+        )
+    });
+    let rows = table.rows.iter().map(|row| {
+        let cells = row.iter().enumerate();
+        Html::tag(
+            "tr",
+            cells.map(|(index, cell)| Html::classed("td", class(index), [words(cell)])),
+        )
+    });
+    Html::classed(
+        "div",
+        "block",
+        [
+            Html::tag("h3", [Html::text(&table.title)]),
+            paragraph("note", &table.note),
+            grid(Html::tag("tr", head), rows),
+            command(&table.command),
+        ],
+    )
+}
+
+/// Head and rows in a box of their own, which scrolls so that the page need not.
+pub(super) fn grid(head: Html, rows: impl IntoIterator<Item = Html>) -> Html {
+    let table = Html::tag(
+        "table",
+        [Html::tag("thead", [head]), Html::tag("tbody", rows)],
+    );
+    Html::element("div", &[("class", "scroll"), ("tabindex", "0")], [table])
+}
+
+/// A heading with its unit: `speed, MB/s`.
+fn heading(column: &Column) -> String {
+    match column.unit.as_str() {
+        "" => column.label.clone(),
+        unit => format!("{}, {unit}", column.label),
+    }
+}
+
+fn words(cell: &Cell) -> Html {
+    Html::text(match cell {
+        Cell::Number(value) => number(*value),
+        Cell::Text(text) => text.clone(),
+        Cell::Empty => "–".to_owned(),
+    })
+}
+
+fn is_numeric(table: &Table, index: usize) -> bool {
+    let cells = || table.rows.iter().filter_map(|row| row.get(index));
+    cells().any(|cell| matches!(cell, Cell::Number(_)))
+        && !cells().any(|cell| matches!(cell, Cell::Text(_)))
+}
