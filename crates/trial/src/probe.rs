@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How well a capability is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
     /// There and usable.
@@ -57,7 +59,10 @@ impl Probe {
     /// The fact of that key.
     #[must_use]
     pub fn fact(&self, key: &str) -> Option<&Fact> {
-        self.groups.iter().flat_map(|group| &group.facts).find(|fact| fact.key == key)
+        self.groups
+            .iter()
+            .flat_map(|group| &group.facts)
+            .find(|fact| fact.key == key)
     }
 
     /// The fact's value as a whole number.

@@ -23,7 +23,7 @@ pub struct Build {
 
 /// How a section ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", tag = "state")]
+#[serde(rename_all = "kebab-case", tag = "state", deny_unknown_fields)]
 pub enum SectionState {
     /// It measured all it planned.
     Complete,

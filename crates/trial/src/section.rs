@@ -31,7 +31,9 @@ pub enum PlanError {
         remedy: String,
     },
     /// The budget cannot hold even the smallest useful measurement.
-    #[error("needs {needed_s:.1} s of measuring, the budget leaves {budget_s:.1} s; raise --budget or choose fewer points")]
+    #[error(
+        "needs {needed_s:.1} s of measuring, the budget leaves {budget_s:.1} s; raise --budget or choose fewer points"
+    )]
     Budget {
         /// The least it needs, seconds.
         needed_s: f64,

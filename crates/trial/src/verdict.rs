@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The kinds of validity a trial can have (DESIGN, "Measuring", rule 2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Validity {
     /// The number stands for what it says.
@@ -39,13 +41,21 @@ impl Verdict {
     /// A trial to be believed.
     #[must_use]
     pub fn valid() -> Self {
-        Self { validity: Validity::Valid, reason: String::new(), remedy: String::new() }
+        Self {
+            validity: Validity::Valid,
+            reason: String::new(),
+            remedy: String::new(),
+        }
     }
 
     /// A trial that is not to be believed, or believed only with its reason.
     #[must_use]
     pub fn new(validity: Validity, reason: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { validity, reason: reason.into(), remedy: remedy.into() }
+        Self {
+            validity,
+            reason: reason.into(),
+            remedy: remedy.into(),
+        }
     }
 
     /// Whether the number may pass, lose or enter a fit.

@@ -1,0 +1,250 @@
+//! Latencies of many requests in bounded memory.
+
+mod stored;
+
+use crate::stats::median;
+use crate::{Direction, Metric};
+
+pub use stored::HistogramError;
+
+/// Longest latency told apart, ns: 100 s. Longer ones count as this.
+pub const LATENCY_NS_MAX: u64 = 100_000_000_000;
+
+/// Significant decimal digits kept: quantiles are right to 0.1%.
+const DIGITS: u8 = 3;
+
+/// The stated quantiles, and how a metric's name says each.
+const QUANTILES: [(f64, &str); 4] = [
+    (0.5, "latency_p50_us"),
+    (0.9, "latency_p90_us"),
+    (0.99, "latency_p99_us"),
+    (0.999, "latency_p99_9_us"),
+];
+
+/// Values that must lie beyond a quantile before it is stated.
+const BEYOND_MIN: f64 = 10.0;
+
+/// Latencies from 1 ns to 100 s with three significant digits, in about
+/// 230 KB whatever their number (`HdrHistogram`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Histogram {
+    counts: hdrhistogram::Histogram<u64>,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Histogram {
+    /// An empty histogram. Allocates all it will ever need.
+    #[must_use]
+    pub fn new() -> Self {
+        let counts = hdrhistogram::Histogram::new_with_bounds(1, LATENCY_NS_MAX, DIGITS)
+            .expect("1 ns to 100 s with three digits is a range the library takes");
+        Self { counts }
+    }
+
+    /// Counts one latency, ns. Never allocates, never panics: what is longer
+    /// than [`LATENCY_NS_MAX`] counts as that, 0 as 1 ns.
+    pub fn record(&mut self, latency_ns: u64) {
+        self.counts
+            .saturating_record(latency_ns.clamp(1, LATENCY_NS_MAX));
+    }
+
+    /// Adds all that `other` counted.
+    pub fn merge(&mut self, other: &Self) {
+        self.counts
+            .add(&other.counts)
+            .expect("both have the same range");
+    }
+
+    /// Forgets all, keeping the memory.
+    pub fn clear(&mut self) {
+        self.counts.reset();
+    }
+
+    /// How many latencies were counted.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.counts.len()
+    }
+
+    /// Whether none was.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    /// How many were at the limit of 100 s (to 0.1%) or beyond it.
+    #[must_use]
+    pub fn saturated(&self) -> u64 {
+        self.counts.count_at(LATENCY_NS_MAX)
+    }
+
+    /// The latency, ns, that a share `q` (0 to 1) of all do not exceed, to
+    /// 0.1% and never below the true one; `None` when empty or `q` is not a number.
+    #[must_use]
+    pub fn quantile_ns(&self, q: f64) -> Option<u64> {
+        let usable = !self.is_empty() && !q.is_nan();
+        usable.then(|| {
+            self.counts
+                .value_at_quantile(q.clamp(0.0, 1.0))
+                .min(LATENCY_NS_MAX)
+        })
+    }
+
+    /// The longest latency, ns, to 0.1%; `None` when empty.
+    #[must_use]
+    pub fn max_ns(&self) -> Option<u64> {
+        (!self.is_empty()).then(|| self.counts.max().min(LATENCY_NS_MAX))
+    }
+
+    /// `latency_p50_us`, `latency_p90_us`, `latency_p99_us`,
+    /// `latency_p99_9_us` and `latency_max_us`, in µs, less is better.
+    ///
+    /// A quantile is left out while fewer than ten values lie beyond it (p50
+    /// needs 20, p99.9 needs 10,000): such a figure would be the chance of a
+    /// few requests. An empty histogram gives nothing.
+    #[must_use]
+    pub fn metrics(&self) -> Vec<Metric> {
+        Self::metrics_over(std::slice::from_ref(self))
+    }
+
+    /// [`Self::metrics`] of several repetitions of one trial: every quantile
+    /// is the median of the repetitions', kept as samples where there is more
+    /// than one; the maximum is that of all.
+    #[must_use]
+    pub fn metrics_over(repetitions: &[Self]) -> Vec<Metric> {
+        let fewest = repetitions.iter().map(Self::len).min().unwrap_or(0);
+        let stated = QUANTILES
+            .iter()
+            .filter(|(q, _)| fewest as f64 * (1.0 - q) >= BEYOND_MIN - 1e-6);
+        let quantiles = stated.map(|(q, name)| {
+            let samples = repetitions
+                .iter()
+                .filter_map(|one| one.quantile_ns(*q))
+                .map(us);
+            latency(name, samples.collect())
+        });
+        let longest = repetitions.iter().filter_map(Self::max_ns).max();
+        quantiles
+            .chain(longest.map(|max| latency("latency_max_us", vec![us(max)])))
+            .collect()
+    }
+}
+
+fn us(ns: u64) -> f64 {
+    ns as f64 / 1e3
+}
+
+fn latency(name: &str, samples: Vec<f64>) -> Metric {
+    Metric {
+        name: name.to_owned(),
+        unit: "µs".to_owned(),
+        direction: Direction::Lower,
+        value: median(&samples)
+            .expect("a repetition of `fewest` values or more has every quantile"),
+        samples: if samples.len() > 1 {
+            samples
+        } else {
+            Vec::new()
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Histogram, LATENCY_NS_MAX};
+
+    fn of(values: impl IntoIterator<Item = u64>) -> Histogram {
+        let mut histogram = Histogram::new();
+        values.into_iter().for_each(|value| histogram.record(value));
+        histogram
+    }
+
+    #[test]
+    fn what_is_out_of_range_is_counted_at_the_limit() {
+        let histogram = of([0, 1, LATENCY_NS_MAX, LATENCY_NS_MAX + 1, u64::MAX]);
+        assert_eq!(histogram.len(), 5);
+        assert_eq!(histogram.saturated(), 3);
+        assert_eq!(histogram.max_ns(), Some(LATENCY_NS_MAX));
+        assert_eq!(histogram.quantile_ns(0.0), Some(1));
+    }
+
+    #[test]
+    fn memory_is_bounded_as_documented() {
+        assert_eq!(Histogram::new().counts.distinct_values(), 28_672);
+    }
+
+    #[test]
+    fn an_empty_histogram_says_nothing() {
+        let empty = Histogram::new();
+        assert!(empty.is_empty() && empty.metrics().is_empty());
+        assert_eq!((empty.quantile_ns(0.5), empty.max_ns()), (None, None));
+        assert_eq!(
+            Histogram::decode(&empty.encode()).expect("round trip"),
+            empty
+        );
+    }
+
+    #[test]
+    fn quantiles_are_stated_only_where_values_lie_beyond() {
+        let names = |count: u64| -> Vec<String> {
+            of(1..=count)
+                .metrics()
+                .into_iter()
+                .map(|metric| metric.name)
+                .collect()
+        };
+        assert_eq!(names(19), ["latency_max_us"]);
+        assert_eq!(names(20), ["latency_p50_us", "latency_max_us"]);
+        assert_eq!(names(999).len(), 3);
+        assert_eq!(names(1000).len(), 4);
+        assert_eq!(names(9_999).len(), 4);
+        assert_eq!(
+            names(10_000),
+            [
+                "latency_p50_us",
+                "latency_p90_us",
+                "latency_p99_us",
+                "latency_p99_9_us",
+                "latency_max_us"
+            ]
+        );
+    }
+
+    #[test]
+    fn metrics_are_in_microseconds() {
+        let metrics = of((1..=10_000).map(|index| index * 1000)).metrics();
+        for (metric, expected) in metrics
+            .iter()
+            .zip([5000.0, 9000.0, 9900.0, 9990.0, 10_000.0])
+        {
+            assert!((metric.value / expected - 1.0).abs() < 1e-3, "{metric:?}");
+        }
+    }
+
+    #[test]
+    fn repetitions_give_samples_and_their_median() {
+        let repetitions = [of([1_000; 30]), of([3_000; 30]), of([2_000; 30])];
+        let metrics = Histogram::metrics_over(&repetitions);
+        assert_eq!(metrics[0].samples.len(), 3);
+        assert!((metrics[0].value / 2.0 - 1.0).abs() < 1e-3);
+        assert!(
+            (metrics[1].value / 3.0 - 1.0).abs() < 1e-3,
+            "the longest of all"
+        );
+        assert!(metrics[1].samples.is_empty());
+    }
+
+    #[test]
+    fn merging_counts_all() {
+        let mut merged = of([1, 2, 3]);
+        merged.merge(&of([4, 5]));
+        assert_eq!(merged, of([1, 2, 3, 4, 5]));
+        merged.clear();
+        assert!(merged.is_empty());
+    }
+}

@@ -1,0 +1,210 @@
+//! A histogram as text in a stored result, and back.
+
+use std::io::Read;
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use flate2::read::ZlibDecoder;
+use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+
+use super::{DIGITS, Histogram, LATENCY_NS_MAX};
+
+/// First word of the compressed V2 form, and of the plain form inside it.
+const COOKIES: (u32, u32) = (0x1c84_9314, 0x1c84_9313);
+
+/// Bytes of the plain form's head: cookie, length, offset, digits, lowest,
+/// highest, ratio.
+const HEAD_BYTES: usize = 40;
+
+/// Bytes of the longest plain form read: nine for each of the 28,672 counts
+/// that the range needs, with the head.
+const PLAIN_BYTES_MAX: u64 = 9 * 28_672 + HEAD_BYTES as u64;
+
+/// More requests than this in one histogram are a forgery: at 10^9 a second
+/// they take a century. Sums of counts below it never overflow.
+const COUNT_MAX: u64 = 1 << 62;
+
+/// Why a stored histogram cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum HistogramError {
+    /// The text is not base64.
+    #[error("the histogram is not base64; the result file was damaged or edited by hand")]
+    Base64(#[from] base64::DecodeError),
+    /// The bytes are not a compressed V2 histogram.
+    #[error(
+        "the histogram is not in compressed HdrHistogram V2 form ({0}); the result file was damaged or written by another program"
+    )]
+    Form(String),
+    /// It is one, but of another range than Lockgate's.
+    #[error(
+        "the histogram covers {low} to {high} ns with {digits} digits, Lockgate's cover 1 to {LATENCY_NS_MAX} ns with {DIGITS}; convert it or leave it out"
+    )]
+    Range {
+        /// Lowest value told apart, ns.
+        low: u64,
+        /// Highest value told apart, ns.
+        high: u64,
+        /// Significant digits.
+        digits: u32,
+    },
+}
+
+impl Histogram {
+    /// The compressed V2 form in base64, as an interval log holds it
+    /// (`HISTFAAA…`): what `HdrHistogram`'s own tools read. Values are in ns.
+    #[must_use]
+    pub fn encode(&self) -> String {
+        let mut bytes = Vec::new();
+        V2DeflateSerializer::new()
+            .serialize(&self.counts, &mut bytes)
+            .expect("writing to memory cannot fail, and no count exceeds i64::MAX");
+        STANDARD.encode(bytes)
+    }
+
+    /// Reads what [`Self::encode`] wrote. Takes bounded memory whatever the
+    /// text says.
+    ///
+    /// # Errors
+    /// [`HistogramError`] when the text is damaged or of another range.
+    pub fn decode(text: &str) -> Result<Self, HistogramError> {
+        let plain = inflate(&STANDARD.decode(text.trim())?)?;
+        check_head(&plain)?;
+        let counts: hdrhistogram::Histogram<u64> = Deserializer::new()
+            .deserialize(&mut plain.as_slice())
+            .map_err(|error| HistogramError::Form(error.to_string()))?;
+        if counts.len() > COUNT_MAX {
+            return Err(HistogramError::Form(format!(
+                "{} values are more than any trial has",
+                counts.len()
+            )));
+        }
+        Ok(Self { counts })
+    }
+}
+
+/// The plain form inside the compressed one.
+fn inflate(bytes: &[u8]) -> Result<Vec<u8>, HistogramError> {
+    if word(bytes, 0) != Some(COOKIES.0) {
+        return Err(HistogramError::Form(
+            "it does not begin with the form's cookie".to_owned(),
+        ));
+    }
+    let mut plain = Vec::new();
+    ZlibDecoder::new(bytes.get(8..).unwrap_or_default())
+        .take(PLAIN_BYTES_MAX)
+        .read_to_end(&mut plain)
+        .map_err(|error| HistogramError::Form(error.to_string()))?;
+    Ok(plain)
+}
+
+/// Refuses what the library would panic on or spend unbounded memory for.
+fn check_head(plain: &[u8]) -> Result<(), HistogramError> {
+    let cut_short = || HistogramError::Form("it is cut short".to_owned());
+    let counts = plain.get(HEAD_BYTES..).ok_or_else(cut_short)?;
+    let word = |at| word(plain, at).expect("the head is there");
+    let long = |at| u64::from(word(at)) << 32 | u64::from(word(at + 4));
+    if word(0) != COOKIES.1 {
+        return Err(HistogramError::Form(
+            "its inside has another cookie".to_owned(),
+        ));
+    }
+    if u64::from(word(4)) > counts.len() as u64 {
+        return Err(cut_short());
+    }
+    let (digits, low, high) = (word(12), long(16), long(24));
+    if (low, high, digits) != (1, LATENCY_NS_MAX, u32::from(DIGITS)) {
+        return Err(HistogramError::Range { low, high, digits });
+    }
+    // Nine bytes of ones are the one number whose negation overflows. A count
+    // that a trial can have never holds them: its varint ends sooner.
+    if counts.windows(9).any(|bytes| bytes == [0xff; 9]) {
+        return Err(HistogramError::Form(
+            "it holds an impossible count".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::HistogramError;
+    use crate::histogram::{Histogram, LATENCY_NS_MAX};
+
+    fn of(values: impl IntoIterator<Item = u64>) -> Histogram {
+        let mut histogram = Histogram::new();
+        values.into_iter().for_each(|value| histogram.record(value));
+        histogram
+    }
+
+    #[test]
+    fn the_stored_form_is_that_of_interval_logs() {
+        let histogram = of([640, 3_300, 9_600, 9_600, 250_000]);
+        let text = histogram.encode();
+        assert!(text.starts_with("HISTFAAA"), "{text}");
+        assert_eq!(
+            Histogram::decode(&format!(" {text}\n")).expect("round trip"),
+            histogram
+        );
+    }
+
+    #[test]
+    fn damage_is_an_error() {
+        let text = of([640, 3_300]).encode();
+        assert!(matches!(
+            Histogram::decode("not base64!"),
+            Err(HistogramError::Base64(_))
+        ));
+        for damaged in ["", "AAAA", &text[..12], &text[..text.len() - 8]] {
+            assert!(
+                matches!(Histogram::decode(damaged), Err(HistogramError::Form(_))),
+                "{damaged}"
+            );
+        }
+    }
+
+    #[test]
+    fn hostile_insides_are_an_error() {
+        let head = |low: u64, length: u32| {
+            let mut head = vec![];
+            head.extend(super::COOKIES.1.to_be_bytes());
+            head.extend(length.to_be_bytes());
+            head.extend(0_u32.to_be_bytes());
+            head.extend(3_u32.to_be_bytes());
+            head.extend(low.to_be_bytes());
+            head.extend(LATENCY_NS_MAX.to_be_bytes());
+            head.extend(1_f64.to_be_bytes());
+            head
+        };
+        let decode = |plain: Vec<u8>| Histogram::decode(&compressed(&plain));
+        assert!(decode(head(1, 0)).expect("an honest empty one").is_empty());
+        assert!(matches!(
+            decode(head(2, 0)),
+            Err(HistogramError::Range { low: 2, .. })
+        ));
+        assert!(matches!(
+            decode(head(1, u32::MAX)),
+            Err(HistogramError::Form(_))
+        ));
+        let with = |counts: &[u8]| [head(1, counts.len() as u32), counts.to_vec()].concat();
+        // The least i64, whose negation overflows; counts whose sum overflows.
+        assert!(matches!(
+            decode(with(&[0xff; 9])),
+            Err(HistogramError::Form(_))
+        ));
+        let huge = [0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff].repeat(3);
+        assert!(matches!(decode(with(&huge)), Err(HistogramError::Form(_))));
+    }
+
+    fn compressed(plain: &[u8]) -> String {
+        use base64::{Engine, engine::general_purpose::STANDARD};
+        use std::io::Write;
+        let mut bytes = [super::COOKIES.0.to_be_bytes(), [0; 4]].concat();
+        let mut encoder = flate2::write::ZlibEncoder::new(&mut bytes, flate2::Compression::fast());
+        encoder.write_all(plain).expect("writing to memory");
+        encoder.finish().expect("writing to memory");
+        STANDARD.encode(bytes)
+    }
+}

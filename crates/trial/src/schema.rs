@@ -1,0 +1,115 @@
+//! The stored document's schema, and reading a document that may be bad.
+
+use serde::Deserialize;
+use serde_json::error::Category;
+
+use crate::{Run, SCHEMA_VERSION};
+
+/// Why a stored run cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// There is nothing in it.
+    #[error("the result is empty; the run that wrote it was probably cut off: run again")]
+    Empty,
+    /// It is not JSON.
+    #[error(
+        "the result is not JSON (line {line}, column {column}); it was cut off or is another kind of file: give a `result.json`"
+    )]
+    NotJson {
+        /// Line of the first error, from 1.
+        line: usize,
+        /// Its column, from 1.
+        column: usize,
+        /// The parser's words.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// It is JSON without a version where a run has one.
+    #[error(
+        "the result has no whole number in `schema`, which every run has; give a `result.json` that Lockgate wrote"
+    )]
+    NoVersion,
+    /// Its version is not one that this program knows.
+    #[error("the result has schema version {found}, this program reads version {SCHEMA_VERSION}; {}", version_remedy(*.found))]
+    Version {
+        /// The document's version.
+        found: u64,
+    },
+    /// It is of the right version, but a field is unknown, missing or of
+    /// another type.
+    #[error(
+        "the result is no run of schema version {SCHEMA_VERSION} (line {line}, column {column}): {source}; undo what changed the file, or run again"
+    )]
+    NotARun {
+        /// Line where it went wrong, from 1.
+        line: usize,
+        /// Its column, from 1.
+        column: usize,
+        /// Which field, in the parser's words.
+        #[source]
+        source: serde_json::Error,
+    },
+}
+
+fn version_remedy(found: u64) -> &'static str {
+    if found > u64::from(SCHEMA_VERSION) {
+        "use the Lockgate that wrote it, or a newer one"
+    } else {
+        "run again with this one"
+    }
+}
+
+/// The one field that says how to read the others.
+#[derive(Deserialize)]
+struct Version {
+    schema: u64,
+}
+
+impl Run {
+    /// Reads a stored run.
+    ///
+    /// # Errors
+    /// [`ReadError`] when the text is empty, not JSON, of another schema
+    /// version, or holds fields that this version does not have.
+    pub fn read(json: &str) -> Result<Self, ReadError> {
+        if json.trim().is_empty() {
+            return Err(ReadError::Empty);
+        }
+        let version: Version =
+            serde_json::from_str(json).map_err(|source| match source.classify() {
+                Category::Data => ReadError::NoVersion,
+                _ => unreadable(source),
+            })?;
+        if version.schema != u64::from(SCHEMA_VERSION) {
+            return Err(ReadError::Version {
+                found: version.schema,
+            });
+        }
+        serde_json::from_str(json).map_err(unreadable)
+    }
+}
+
+fn unreadable(source: serde_json::Error) -> ReadError {
+    let (line, column) = (source.line(), source.column());
+    match source.classify() {
+        Category::Data => ReadError::NotARun {
+            line,
+            column,
+            source,
+        },
+        _ => ReadError::NotJson {
+            line,
+            column,
+            source,
+        },
+    }
+}
+
+/// The JSON schema (draft 2020-12) of [`Run`], pretty, with a final newline.
+/// A copy is committed as `crates/trial/schema/run-v1.schema.json`.
+#[must_use]
+pub fn run_schema() -> String {
+    let schema = schemars::schema_for!(Run);
+    let text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
+    text + "\n"
+}

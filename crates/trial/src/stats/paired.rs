@@ -1,0 +1,234 @@
+//! From interleaved pairs to a comparison (DESIGN, "Measuring", rule 1).
+
+use super::Interval;
+use super::bootstrap::{RESAMPLES, interval_of_median};
+use crate::{Comparison, Direction, Outcome, Target};
+
+/// Fewer pairs than this are never evidence.
+pub const PAIRS_MIN: usize = 5;
+
+/// Fewer pairs than this never meet a target: a claim rests on nine or more.
+pub const PAIRS_FOR_A_CLAIM: usize = 9;
+
+/// What a comparison is about, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arms {
+    /// What is compared: `AES-128-GCM, 16 KiB`.
+    pub subject: String,
+    /// The arm above the line.
+    pub arm: String,
+    /// The arm below the line.
+    pub reference: String,
+    /// The metric compared, by name.
+    pub metric: String,
+    /// The command that measures this ratio again.
+    pub command: String,
+}
+
+/// Why pairs cannot be compared.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum PairsError {
+    /// Nothing was measured.
+    #[error(
+        "no pairs: a ratio needs at least one, evidence {PAIRS_MIN}, a claim {PAIRS_FOR_A_CLAIM}; measure longer or compare fewer points"
+    )]
+    Empty,
+    /// A value that no measurement of a rate or a time gives.
+    #[error(
+        "pair {index} (from 0) is {arm} against {reference}: both must be finite and above zero; leave that pair out"
+    )]
+    NotPositive {
+        /// Its place in the list, from 0.
+        index: usize,
+        /// The arm's value.
+        arm: f64,
+        /// The reference's value.
+        reference: f64,
+    },
+}
+
+/// Compares `pairs` of (arm, reference), in the order measured, both in the
+/// metric's unit: the median of their ratios with a bootstrap interval.
+///
+/// The caller leaves out pairs of which a trial was not valid. With fewer than
+/// [`PAIRS_MIN`] pairs the outcome is `no-evidence`, whatever the interval.
+///
+/// # Errors
+/// [`PairsError`] when there are no pairs or a value (or the ratio of two) is
+/// not finite and positive.
+pub fn compare(
+    arms: Arms,
+    direction: Direction,
+    pairs: Vec<(f64, f64)>,
+    seed: u64,
+) -> Result<Comparison, PairsError> {
+    let ratios = ratios(&pairs)?;
+    let interval = interval_of_median(&ratios, seed, RESAMPLES);
+    Ok(Comparison {
+        subject: arms.subject,
+        arm: arms.arm,
+        reference: arms.reference,
+        metric: arms.metric,
+        ratio: interval.estimate,
+        low: interval.low,
+        high: interval.high,
+        confidence: interval.confidence,
+        outcome: outcome(&interval, direction, pairs.len()),
+        pairs,
+        target: None,
+        command: arms.command,
+    })
+}
+
+/// What an interval of a ratio from `count` pairs (or values in the smaller
+/// arm) allows one to say, given which way the metric is better.
+#[must_use]
+pub fn outcome(interval: &Interval, direction: Direction, count: usize) -> Outcome {
+    if count < PAIRS_MIN {
+        return Outcome::NoEvidence;
+    }
+    match direction {
+        Direction::Higher if interval.low > 1.0 => Outcome::Faster,
+        Direction::Higher if interval.high < 1.0 => Outcome::Slower,
+        Direction::Lower if interval.high < 1.0 => Outcome::Faster,
+        Direction::Lower if interval.low > 1.0 => Outcome::Slower,
+        _ => Outcome::NoEvidence,
+    }
+}
+
+impl Comparison {
+    /// The same comparison held against a threshold. It is met when the lower
+    /// bound of the ratio is at least `at_least` and the claim rests on
+    /// [`PAIRS_FOR_A_CLAIM`] pairs or more. For metrics of which less is
+    /// better, compare the other way round (reference over arm).
+    #[must_use]
+    pub fn with_target(self, at_least: f64) -> Self {
+        let met = self.low >= at_least && self.pairs.len() >= PAIRS_FOR_A_CLAIM;
+        Self {
+            target: Some(Target { at_least, met }),
+            ..self
+        }
+    }
+}
+
+fn ratios(pairs: &[(f64, f64)]) -> Result<Vec<f64>, PairsError> {
+    if pairs.is_empty() {
+        return Err(PairsError::Empty);
+    }
+    pairs
+        .iter()
+        .enumerate()
+        .map(|(index, &(arm, reference))| {
+            let ratio = arm / reference;
+            // A subnormal over a huge value can vanish, the reverse overflow.
+            let usable = [arm, reference, ratio]
+                .iter()
+                .all(|value| value.is_finite() && *value > 0.0);
+            usable.then_some(ratio).ok_or(PairsError::NotPositive {
+                index,
+                arm,
+                reference,
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Arms, PairsError, compare};
+    use crate::{Comparison, Direction, Outcome};
+
+    fn arms() -> Arms {
+        Arms {
+            subject: "AES-128-GCM, 16 KiB".into(),
+            arm: "lanes".into(),
+            reference: "raw loop".into(),
+            metric: "speed_mb_per_s".into(),
+            command: "lockgate speed".into(),
+        }
+    }
+
+    fn around(ratio: f64, count: i32, direction: Direction) -> Comparison {
+        let pairs = (0..count).map(|index| (ratio * (1.0 + 0.01 * f64::from(index % 3)), 1.0));
+        compare(arms(), direction, pairs.collect(), 7).expect("all are positive")
+    }
+
+    #[test]
+    fn direction_decides_which_side_of_one_is_good() {
+        assert_eq!(around(2.0, 9, Direction::Higher).outcome, Outcome::Faster);
+        assert_eq!(around(2.0, 9, Direction::Lower).outcome, Outcome::Slower);
+        assert_eq!(around(0.5, 9, Direction::Higher).outcome, Outcome::Slower);
+        assert_eq!(around(0.5, 9, Direction::Lower).outcome, Outcome::Faster);
+        assert_eq!(
+            around(2.0, 9, Direction::Neutral).outcome,
+            Outcome::NoEvidence
+        );
+        assert_eq!(
+            around(0.99, 9, Direction::Higher).outcome,
+            Outcome::NoEvidence
+        );
+    }
+
+    #[test]
+    fn few_pairs_are_no_evidence_and_meet_no_target() {
+        assert_eq!(
+            around(2.0, 4, Direction::Higher).outcome,
+            Outcome::NoEvidence
+        );
+        assert_eq!(around(2.0, 5, Direction::Higher).outcome, Outcome::Faster);
+        let met = |count| {
+            around(2.0, count, Direction::Higher)
+                .with_target(1.0)
+                .target
+        };
+        assert!(!met(8).expect("was set").met);
+        assert!(met(9).expect("was set").met);
+    }
+
+    #[test]
+    fn a_target_is_met_by_the_lower_bound_not_by_the_ratio() {
+        let pairs = [0.85, 0.88, 0.89, 0.91, 0.92, 0.93, 0.94, 0.95, 0.96].map(|arm| (arm, 1.0));
+        let comparison = compare(arms(), Direction::Higher, pairs.to_vec(), 7).expect("positive");
+        assert!(comparison.ratio > 0.9 && comparison.low < 0.9);
+        assert!(
+            !comparison
+                .clone()
+                .with_target(0.9)
+                .target
+                .expect("was set")
+                .met
+        );
+        let low = comparison.low;
+        assert!(comparison.with_target(low).target.expect("was set").met);
+    }
+
+    #[test]
+    fn bad_pairs_are_named() {
+        let refused = |pair| compare(arms(), Direction::Higher, vec![(1.0, 1.0), pair], 7);
+        for pair in [
+            (f64::NAN, 1.0),
+            (1.0, 0.0),
+            (-1.0, 1.0),
+            (f64::INFINITY, 1.0),
+            (f64::MIN_POSITIVE, f64::MAX),
+            (f64::MAX, f64::MIN_POSITIVE),
+        ] {
+            assert!(
+                matches!(refused(pair), Err(PairsError::NotPositive { index: 1, .. })),
+                "{pair:?}"
+            );
+        }
+        assert_eq!(
+            compare(arms(), Direction::Higher, vec![], 7),
+            Err(PairsError::Empty)
+        );
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_interval() {
+        assert_eq!(
+            around(1.5, 11, Direction::Higher),
+            around(1.5, 11, Direction::Higher)
+        );
+    }
+}
