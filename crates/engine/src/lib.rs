@@ -1,1 +1,40 @@
-//! Lanes, sessions and workers.
+//! Lanes, sessions and workers: the data plane.
+//!
+//! A *lane* is one submission ring, one completion ring and one notifier. A
+//! client owns one end and a worker thread, pinned to a core, the other. The
+//! lane does not know what a request is: a [`Service`] does. [`CryptoEngine`]
+//! is the first service.
+//!
+//! ```text
+//!  client thread                                worker thread (pinned)
+//!  Lane::submit ──► submission ring ──► inhale up to 128 over all lanes
+//!       │ doorbell, only if it sleeps    process: grouped by kind, in batches
+//!  Lane::reap ◄──── completion ring ◄── exhale: publish, then notify by policy
+//! ```
+//!
+//! In steady state no side allocates, locks, or calls the system except to
+//! notify a sleeper. A full lane is a counted, typed refusal. Nothing waits
+//! for ever: every wait has a time limit, and a worker's end, orderly or by
+//! panic, completes whatever was in flight.
+#![deny(unsafe_code)]
+
+mod client;
+mod counters;
+mod crypto_lane;
+mod lane;
+mod local;
+mod pool;
+mod service;
+mod tickets;
+mod worker;
+
+pub use client::{Completion, Lane, Ready, SubmitError, WaitError};
+pub use counters::{LaneCounters, WorkerCounters};
+pub use crypto_lane::{
+    Call, CallError, CryptoEngine, CryptoLane, CryptoRequest, CryptoService, Overrun, RegionId,
+    Session, SessionId, Span,
+};
+pub use lane::{Closed, DEPTH_MAX, LaneConfig, LaneError, Order};
+pub use local::{LocalLane, Outcome, Port};
+pub use pool::{Engine, StartError, WorkerConfig};
+pub use service::{BATCH_MAX, Outcomes, Service};

@@ -7,7 +7,9 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum PinError {
     /// Not in the process's own set.
-    #[error("CPU {cpu} is not among the CPUs this process may use ({allowed:?}); choose one of them or widen its cpuset")]
+    #[error(
+        "CPU {cpu} is not among the CPUs this process may use ({allowed:?}); choose one of them or widen its cpuset"
+    )]
     NotAllowed {
         /// What was asked.
         cpu: usize,
@@ -39,7 +41,9 @@ pub fn allowed_cpus() -> io::Result<Vec<usize>> {
     }
     let limit = usize::try_from(libc::CPU_SETSIZE).expect("1024");
     // SAFETY: every index is below CPU_SETSIZE.
-    Ok((0..limit).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect())
+    Ok((0..limit)
+        .filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) })
+        .collect())
 }
 
 /// Pins the calling thread to one CPU of the set it was given.
@@ -58,7 +62,10 @@ pub fn pin_to(cpu: usize) -> Result<(), PinError> {
     // SAFETY: one readable set of the size stated.
     let failed = unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) };
     if failed != 0 {
-        return Err(PinError::Kernel { cpu, source: io::Error::last_os_error() });
+        return Err(PinError::Kernel {
+            cpu,
+            source: io::Error::last_os_error(),
+        });
     }
     Ok(())
 }

@@ -3,11 +3,20 @@
 use std::time::Duration;
 
 fn read(clock: libc::clockid_t) -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     // SAFETY: one writable timespec.
     let failed = unsafe { libc::clock_gettime(clock, &raw mut time) };
-    assert_eq!(failed, 0, "clock {clock} exists on every Linux since 2.6.12");
-    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).expect("below 10^9"))
+    assert_eq!(
+        failed, 0,
+        "clock {clock} exists on every Linux since 2.6.12"
+    );
+    Duration::new(
+        time.tv_sec.unsigned_abs(),
+        u32::try_from(time.tv_nsec).expect("below 10^9"),
+    )
 }
 
 /// Nanoseconds of `CLOCK_MONOTONIC` (a vDSO call, no system call).
@@ -20,4 +29,36 @@ pub fn now_ns() -> u64 {
 #[must_use]
 pub fn thread_cpu() -> Duration {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// CPU time of a thread, readable from other threads.
+#[derive(Clone, Copy, Debug)]
+pub struct CpuClock(libc::clockid_t);
+
+impl CpuClock {
+    /// The calling thread's clock.
+    ///
+    /// # Panics
+    /// Never on Linux: a live thread has a CPU clock.
+    #[must_use]
+    pub fn of_this_thread() -> Self {
+        let mut clock = 0;
+        // SAFETY: the calling thread is alive; one writable clock id.
+        let failed = unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut clock) };
+        assert_eq!(failed, 0, "a live thread has a CPU clock");
+        Self(clock)
+    }
+
+    /// CPU time so far, or `None` if the thread has ended.
+    #[must_use]
+    pub fn read(self) -> Option<Duration> {
+        let mut time = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        // SAFETY: one writable timespec; a stale clock id is an error, not a fault.
+        let failed = unsafe { libc::clock_gettime(self.0, &raw mut time) };
+        let nanos = u32::try_from(time.tv_nsec).expect("below 10^9");
+        (failed == 0).then(|| Duration::new(time.tv_sec.unsigned_abs(), nanos))
+    }
 }

@@ -42,7 +42,11 @@ impl Event {
     /// Returns whether it was signalled. Interrupted by a Unix signal it
     /// returns `false` early: callers look at their condition and come back.
     pub fn wait(&self, timeout: Duration) -> bool {
-        let mut poll = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let mut poll = libc::pollfd {
+            fd: self.0.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
         let time = libc::timespec {
             tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
             tv_nsec: timeout.subsec_nanos().into(),

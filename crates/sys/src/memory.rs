@@ -78,7 +78,11 @@ impl Mapping {
     pub fn address(&self, offset: usize, len: usize) -> Result<*mut u8, OutOfBounds> {
         let end = offset.checked_add(len);
         if end.is_none_or(|end| end > self.len) {
-            return Err(OutOfBounds { offset, len, region_bytes: self.len });
+            return Err(OutOfBounds {
+                offset,
+                len,
+                region_bytes: self.len,
+            });
         }
         Ok(self.address.as_ptr().wrapping_add(offset))
     }

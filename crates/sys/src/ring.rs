@@ -68,14 +68,28 @@ pub fn ring<T: Copy + Send>(capacity: usize) -> (Producer<T>, Consumer<T>) {
         capacity.is_power_of_two() && capacity <= CAPACITY_MAX,
         "ring capacity {capacity} must be a power of two up to {CAPACITY_MAX}"
     );
-    let slots = (0..capacity).map(|_| UnsafeCell::new(MaybeUninit::uninit())).collect();
+    let slots = (0..capacity)
+        .map(|_| UnsafeCell::new(MaybeUninit::uninit()))
+        .collect();
     let shared = Arc::new(Shared {
         tail: Padded(AtomicU32::new(0)),
         head: Padded(AtomicU32::new(0)),
         slots,
     });
-    let producer = Producer { shared: Arc::clone(&shared), staged: 0, published: 0, head_seen: 0 };
-    (producer, Consumer { shared, taken: 0, tail_seen: 0 })
+    let producer = Producer {
+        shared: Arc::clone(&shared),
+        staged: 0,
+        published: 0,
+        head_seen: 0,
+    };
+    (
+        producer,
+        Consumer {
+            shared,
+            taken: 0,
+            tail_seen: 0,
+        },
+    )
 }
 
 impl<T: Copy + Send> Producer<T> {
@@ -210,7 +224,10 @@ mod tests {
         assert_eq!(producer.push(3), Err(Full(3)));
         assert_eq!(consumer.pop(), Some(1));
         producer.push(3).unwrap();
-        assert_eq!((consumer.pop(), consumer.pop(), consumer.pop()), (Some(2), Some(3), None));
+        assert_eq!(
+            (consumer.pop(), consumer.pop(), consumer.pop()),
+            (Some(2), Some(3), None)
+        );
     }
 
     #[test]

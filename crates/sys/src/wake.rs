@@ -53,7 +53,9 @@ impl WakeIndex {
     /// one that wants more items than there are.
     pub fn claim(&self, published: u32, force: bool) -> bool {
         let armed = self.0.0.load(Ordering::Relaxed);
-        let Ok(wanted) = u32::try_from(armed) else { return false };
+        let Ok(wanted) = u32::try_from(armed) else {
+            return false;
+        };
         let reached = published.wrapping_sub(wanted) as i32 >= 0;
         (reached || force)
             && self

@@ -1,0 +1,67 @@
+//! What is counted, without a lock: each counter has one writer.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A counter with one writer and any number of readers.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn add(&self, amount: u64) {
+        // One writer, so load and store need not be one step.
+        self.0
+            .store(self.0.load(Ordering::Relaxed) + amount, Ordering::Relaxed);
+    }
+
+    pub(crate) fn value(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The worker's counters of one lane; on lines of their own, since the
+/// client never writes them.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct LaneTally {
+    pub(crate) completed: Counter,
+    pub(crate) notifications: Counter,
+}
+
+/// The counters of one worker.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct WorkerTally {
+    pub(crate) batches: Counter,
+    pub(crate) requests: Counter,
+    pub(crate) sleeps: Counter,
+}
+
+/// A lane's counters at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LaneCounters {
+    /// Requests accepted into the submission ring.
+    pub submitted: u64,
+    /// Requests refused because the lane was full.
+    pub refused: u64,
+    /// Completions the client took.
+    pub reaped: u64,
+    /// Completions the worker published.
+    pub completed: u64,
+    /// Crossings worker → client.
+    pub notifications: u64,
+    /// Crossings client → worker.
+    pub doorbells: u64,
+    /// Times the client went to sleep.
+    pub sleeps: u64,
+}
+
+/// A worker's counters at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkerCounters {
+    /// Non-empty batches processed.
+    pub batches: u64,
+    /// Requests in them.
+    pub requests: u64,
+    /// Times the worker went to sleep.
+    pub sleeps: u64,
+}

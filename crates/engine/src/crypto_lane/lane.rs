@@ -1,0 +1,342 @@
+//! The client's side: requests in terms of regions and offsets, checked
+//! before they become addresses.
+#![allow(
+    unsafe_code,
+    reason = "writes the segment table: see the SAFETY comment"
+)]
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use crypto::{Kind, Operation, Segment, Segments};
+use sys::memory::{Mapping, OutOfBounds};
+
+use super::request::{CryptoRequest, SegmentTable};
+use super::session::Session;
+use crate::client::{Completion, Lane, Ready, SubmitError, WaitError};
+use crate::counters::LaneCounters;
+use crate::lane::{Closed, LaneConfig, LaneError, Owner};
+
+/// Most segments of one source or destination.
+const SEGMENTS_MAX: usize = 1024;
+
+/// A region registered with a lane. Region 0 is the lane's own slab.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RegionId(usize);
+
+impl RegionId {
+    /// The lane's own slab.
+    pub const SLAB: Self = Self(0);
+}
+
+/// A session attached to a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SessionId(usize);
+
+/// Bytes within a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Which region.
+    pub region: RegionId,
+    /// First byte.
+    pub offset: usize,
+    /// How many.
+    pub len: usize,
+}
+
+impl Span {
+    /// No bytes.
+    pub const EMPTY: Self = Self::slab(0, 0);
+
+    /// Bytes of the lane's slab.
+    #[must_use]
+    pub const fn slab(offset: usize, len: usize) -> Self {
+        Self {
+            region: RegionId::SLAB,
+            offset,
+            len,
+        }
+    }
+}
+
+/// One request in terms of spans. What each kind takes: see [`crypto::Job`].
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// Whose key.
+    pub session: SessionId,
+    /// What to do.
+    pub operation: Operation,
+    /// Input.
+    pub source: &'a [Span],
+    /// Output: the same spans as the source, or disjoint from them.
+    pub destination: &'a [Span],
+    /// Initialisation vector, counter block or tweak.
+    pub iv: [u8; 16],
+    /// Additional authenticated data.
+    pub aad: Span,
+    /// Authenticator: tag or signature.
+    pub tag: Span,
+}
+
+/// A span that does not lie in its region.
+pub type Overrun = OutOfBounds;
+
+/// Why a call was not accepted; it was not started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// The lane refused.
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
+    /// A span outside its region.
+    #[error(transparent)]
+    Bounds(#[from] Overrun),
+    /// No such region on this lane.
+    #[error("region {} is not registered with this lane", .0.0)]
+    UnknownRegion(RegionId),
+    /// No such session on this lane.
+    #[error("session {} is not attached to this lane", .0.0)]
+    UnknownSession(SessionId),
+    /// More segments than the lane was made for.
+    #[error("{count} segments are more than the {limit} this lane was made for")]
+    Segments {
+        /// How many.
+        count: usize,
+        /// The lane's limit.
+        limit: usize,
+    },
+    /// The session is of another engine.
+    #[error("the session belongs to another engine; make one with this lane's engine")]
+    ForeignSession,
+    /// Requests in flight may still use the session.
+    #[error("requests are in flight; reap them before detaching a session")]
+    InFlight,
+}
+
+/// A lane for crypto requests.
+#[derive(Debug)]
+pub struct CryptoLane {
+    lane: Lane<CryptoRequest>,
+    engine: u64,
+    regions: Vec<Arc<Mapping>>,
+    sessions: Vec<Option<Arc<Session>>>,
+    table: Arc<SegmentTable>,
+    segments_max: usize,
+}
+
+impl CryptoLane {
+    pub(super) fn new(
+        lane: Lane<CryptoRequest>,
+        engine: u64,
+        slab_bytes: usize,
+        segments: usize,
+    ) -> Result<Self, LaneError> {
+        let segments_max = segments.clamp(1, SEGMENTS_MAX);
+        let table = SegmentTable::new(lane.config().depth, segments_max);
+        lane.retain(Arc::clone(&table) as Owner);
+        let mut own = Self {
+            lane,
+            engine,
+            regions: Vec::new(),
+            sessions: Vec::new(),
+            table,
+            segments_max,
+        };
+        own.register(Arc::new(Mapping::new(slab_bytes.max(1))?));
+        Ok(own)
+    }
+
+    /// Registers memory that requests may name; kept until the lane is gone.
+    pub fn register(&mut self, region: Arc<Mapping>) -> RegionId {
+        self.lane.retain(Arc::clone(&region) as Owner);
+        self.regions.push(region);
+        RegionId(self.regions.len() - 1)
+    }
+
+    /// Attaches a session that requests may name.
+    ///
+    /// # Errors
+    /// [`CallError::ForeignSession`].
+    pub fn attach(&mut self, session: &Arc<Session>) -> Result<SessionId, CallError> {
+        if session.engine() != self.engine {
+            return Err(CallError::ForeignSession);
+        }
+        self.lane.retain(Arc::clone(session) as Owner);
+        self.sessions.push(Some(Arc::clone(session)));
+        Ok(SessionId(self.sessions.len() - 1))
+    }
+
+    /// Detaches a session; its keys are zeroised with its last holder.
+    ///
+    /// # Errors
+    /// [`CallError::InFlight`] or [`CallError::UnknownSession`].
+    pub fn detach(&mut self, id: SessionId) -> Result<(), CallError> {
+        let session = self.session(id)?;
+        let owner = Arc::clone(session) as Owner;
+        if !self.lane.release(&owner) {
+            return Err(CallError::InFlight);
+        }
+        self.sessions[id.0] = None;
+        Ok(())
+    }
+
+    /// Submits a call and wakes the worker if it sleeps.
+    ///
+    /// # Errors
+    /// [`CallError`]; the call was not started.
+    pub fn submit(&mut self, call: &Call<'_>, token: u64) -> Result<(), CallError> {
+        self.enqueue(call, token)?;
+        self.lane.kick();
+        Ok(())
+    }
+
+    /// Submits a call without looking whether the worker sleeps; see
+    /// [`Lane::enqueue`].
+    ///
+    /// # Errors
+    /// [`CallError`]; the call was not started.
+    pub fn enqueue(&mut self, call: &Call<'_>, token: u64) -> Result<(), CallError> {
+        let session = self.session(call.session)?;
+        let kind = Kind {
+            algorithm: session.algorithm(),
+            operation: call.operation,
+        };
+        let session = Arc::as_ptr(session);
+        let source = self.segments(call.source, false)?;
+        let destination = self.segments(call.destination, true)?;
+        let aad = self.segment(&call.aad)?;
+        let tag = self.segment(&call.tag)?;
+        let request = CryptoRequest {
+            kind,
+            session,
+            source,
+            destination,
+            iv: call.iv,
+            aad,
+            tag,
+        };
+        Ok(self.lane.enqueue(request, token)?)
+    }
+
+    fn session(&self, id: SessionId) -> Result<&Arc<Session>, CallError> {
+        let session = self.sessions.get(id.0).and_then(Option::as_ref);
+        session.ok_or(CallError::UnknownSession(id))
+    }
+
+    fn region(&self, id: RegionId) -> Result<&Arc<Mapping>, CallError> {
+        self.regions.get(id.0).ok_or(CallError::UnknownRegion(id))
+    }
+
+    fn segment(&self, span: &Span) -> Result<Segment, CallError> {
+        let address = self.region(span.region)?.address(span.offset, span.len)?;
+        Ok(Segment {
+            address,
+            len: span.len,
+        })
+    }
+
+    fn segments(&self, spans: &[Span], is_destination: bool) -> Result<Segments, CallError> {
+        match spans {
+            [] => Ok(Segments::EMPTY),
+            [one] => Ok(Segments::one(self.segment(one)?)),
+            many => self.scattered(many, is_destination),
+        }
+    }
+
+    fn scattered(&self, spans: &[Span], is_destination: bool) -> Result<Segments, CallError> {
+        let (count, limit) = (spans.len(), self.segments_max);
+        if count > limit {
+            return Err(CallError::Segments { count, limit });
+        }
+        for span in spans {
+            self.segment(span)?;
+        }
+        // With no free ticket the submission that follows is refused, and counted.
+        let Some(ticket) = self.lane.next_ticket() else {
+            return Ok(Segments::EMPTY);
+        };
+        let segments = spans.iter().map(|span| {
+            self.segment(span)
+                .expect("checked just above, and regions are never removed")
+        });
+        // SAFETY: the ticket is free, and `&mut self` callers are the only client.
+        Ok(unsafe { self.table.store(ticket, is_destination, segments) })
+    }
+
+    /// Copies bytes of a region out.
+    ///
+    /// # Errors
+    /// [`CallError::UnknownRegion`], [`CallError::Bounds`].
+    pub fn read(&self, span: Span, into: &mut [u8]) -> Result<(), CallError> {
+        let len = into.len().min(span.len);
+        Ok(self
+            .region(span.region)?
+            .read(span.offset, &mut into[..len])?)
+    }
+
+    /// Copies bytes into a region.
+    ///
+    /// # Errors
+    /// [`CallError::UnknownRegion`], [`CallError::Bounds`].
+    pub fn write(&self, region: RegionId, offset: usize, bytes: &[u8]) -> Result<(), CallError> {
+        Ok(self.region(region)?.write(offset, bytes)?)
+    }
+
+    /// See [`Lane::kick`].
+    pub fn kick(&mut self) {
+        self.lane.kick();
+    }
+
+    /// See [`Lane::reap`].
+    pub fn reap(&mut self, max: usize, take: impl FnMut(Completion)) -> usize {
+        self.lane.reap(max, take)
+    }
+
+    /// See [`Lane::wait`].
+    ///
+    /// # Errors
+    /// [`WaitError`].
+    pub fn wait(&mut self, at_least: usize, timeout: Duration) -> Result<usize, WaitError> {
+        self.lane.wait(at_least, timeout)
+    }
+
+    /// See [`Lane::poll_ready`].
+    pub fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<usize> {
+        self.lane.poll_ready(context)
+    }
+
+    /// See [`Lane::ready`].
+    pub fn ready(&mut self) -> Ready<'_, CryptoRequest> {
+        self.lane.ready()
+    }
+
+    /// Requests in flight.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.lane.in_flight()
+    }
+
+    /// Requests that can be submitted now.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.lane.room()
+    }
+
+    /// How the lane was configured.
+    #[must_use]
+    pub fn config(&self) -> &LaneConfig {
+        self.lane.config()
+    }
+
+    /// The counters now.
+    #[must_use]
+    pub fn counters(&self) -> LaneCounters {
+        self.lane.counters()
+    }
+
+    /// Whether and how the worker's end has closed.
+    #[must_use]
+    pub fn closed(&self) -> Option<Closed> {
+        self.lane.closed()
+    }
+}

@@ -1,0 +1,153 @@
+//! The worker's side: groups a batch by kind for the batch trait.
+#![allow(
+    unsafe_code,
+    reason = "calls the batch trait over memory that lanes keep alive"
+)]
+
+use std::sync::Arc;
+
+use crypto::{Backend, Job, Kind, Status};
+
+use super::request::CryptoRequest;
+use crate::service::{BATCH_MAX, Outcomes, Service};
+
+/// Completions are published when that many bytes are done, so that clients
+/// go on while the worker does, and publishing still costs next to nothing a
+/// byte.
+const CHUNK_BYTES: usize = 16 * 1024;
+
+/// Likewise for small requests.
+const CHUNK_JOBS: usize = 16;
+
+/// Room for the jobs of a chunk, so that none is allocated.
+struct Scratch(Vec<Job<'static>>);
+
+// SAFETY: empty whenever it moves: filled and emptied within one call, whose
+// requests also bound what the `'static` stands for.
+unsafe impl Send for Scratch {}
+
+/// One worker's crypto.
+pub struct CryptoService {
+    backend: Arc<dyn Backend>,
+    worker: usize,
+    /// Indices into the batch, by kind.
+    order: Vec<u8>,
+    jobs: Scratch,
+    statuses: Vec<Status>,
+}
+
+impl std::fmt::Debug for CryptoService {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "CryptoService({}, worker {})",
+            self.backend.name(),
+            self.worker
+        )
+    }
+}
+
+impl CryptoService {
+    pub(super) fn new(backend: Arc<dyn Backend>, worker: usize) -> Self {
+        Self {
+            backend,
+            worker,
+            order: Vec::with_capacity(BATCH_MAX),
+            jobs: Scratch(Vec::with_capacity(BATCH_MAX)),
+            statuses: Vec::with_capacity(BATCH_MAX),
+        }
+    }
+
+    /// How many requests, from the front of `order`, go to the back-end
+    /// together: one kind, and a chunk unless the back-end is wider.
+    fn chunk(&self, requests: &[CryptoRequest], order: &[u8]) -> usize {
+        let kind = requests[usize::from(order[0])].kind;
+        let jobs_min = self.backend.width(kind);
+        let mut bytes = 0;
+        for (count, &index) in order.iter().enumerate() {
+            let request = &requests[usize::from(index)];
+            let is_chunk_full = bytes >= CHUNK_BYTES || count >= CHUNK_JOBS;
+            if request.kind != kind || (is_chunk_full && count >= jobs_min) {
+                return count;
+            }
+            // An estimate is enough here: the back-end checks the lengths.
+            bytes =
+                bytes.saturating_add(request.source.first.len.max(request.destination.first.len));
+        }
+        order.len()
+    }
+
+    fn process_chunk(
+        &mut self,
+        kind: Kind,
+        requests: &[CryptoRequest],
+        chunk: std::ops::Range<usize>,
+    ) {
+        self.jobs.0.clear();
+        for &index in &self.order[chunk] {
+            let request = &requests[usize::from(index)];
+            // SAFETY: the lane keeps the session alive until the request is
+            // completed, and the jobs are gone before that.
+            let session = unsafe { &*request.session };
+            // SAFETY: this is worker `self.worker` of the session's engine:
+            // the lane refused sessions of other engines.
+            let key = unsafe { session.key(self.worker) };
+            let CryptoRequest {
+                source,
+                destination,
+                iv,
+                aad,
+                tag,
+                ..
+            } = *request;
+            self.jobs.0.push(Job {
+                key,
+                source,
+                destination,
+                iv,
+                aad,
+                tag,
+            });
+        }
+        self.statuses.clear();
+        self.statuses
+            .resize(self.jobs.0.len(), Status::BackendFailed);
+        // SAFETY: the lane checked every segment against regions that it
+        // keeps alive until the requests are completed.
+        unsafe { self.backend.process(kind, &self.jobs.0, &mut self.statuses) };
+        self.jobs.0.clear();
+    }
+}
+
+fn sort_key(kind: Kind) -> u16 {
+    (kind.algorithm as u16) << 8 | kind.operation as u16
+}
+
+impl Service for CryptoService {
+    type Request = CryptoRequest;
+
+    fn process(&mut self, requests: &[CryptoRequest], outcomes: &mut Outcomes<'_, CryptoRequest>) {
+        self.order.clear();
+        self.order.extend((0..=u8::MAX).take(requests.len()));
+        if requests
+            .iter()
+            .any(|request| request.kind != requests[0].kind)
+        {
+            // By index within a kind, so that a lane's requests stay in order.
+            self.order.sort_unstable_by_key(|&index| {
+                (sort_key(requests[usize::from(index)].kind), index)
+            });
+        }
+        let mut begin = 0;
+        while begin < self.order.len() {
+            let end = begin + self.chunk(requests, &self.order[begin..]);
+            let kind = requests[usize::from(self.order[begin])].kind;
+            self.process_chunk(kind, requests, begin..end);
+            for (&index, &status) in self.order[begin..end].iter().zip(&self.statuses) {
+                outcomes.complete(usize::from(index), status);
+            }
+            outcomes.publish();
+            begin = end;
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What a worker does with a batch: the part that knows what a request is.
+
+use crypto::Status;
+use policy::{Decision, Progress};
+use sys::wake::WakeIndex;
+
+use crate::lane::{Done, WorkerLane};
+
+/// Most requests a worker takes at a time, over all its lanes.
+pub const BATCH_MAX: usize = 128;
+
+/// Processes requests; one value a worker, used by that worker only.
+pub trait Service: Send + 'static {
+    /// A request: plain data, since it crosses a ring.
+    type Request: Copy + Send + 'static;
+
+    /// Processes a batch of up to [`BATCH_MAX`] requests from any lanes and
+    /// completes each exactly once, in any order. Publishing now and then
+    /// lets clients go on while the rest is processed.
+    fn process(&mut self, requests: &[Self::Request], outcomes: &mut Outcomes<'_, Self::Request>);
+}
+
+/// Where a request of the batch came from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin {
+    pub(crate) lane: u32,
+    pub(crate) ticket: u32,
+    pub(crate) done: Option<Status>,
+}
+
+/// How the requests of a batch ended, on its way to their lanes.
+#[derive(Debug)]
+pub struct Outcomes<'batch, R> {
+    pub(crate) lanes: &'batch mut [WorkerLane<R>],
+    pub(crate) origins: &'batch mut [Origin],
+    /// Lanes with something staged.
+    pub(crate) touched: &'batch mut Vec<u32>,
+}
+
+impl<R: Copy + Send> Outcomes<'_, R> {
+    /// Ends request `index` of the batch.
+    ///
+    /// # Panics
+    /// When it was ended before: a request completes exactly once.
+    pub fn complete(&mut self, index: usize, status: Status) {
+        let origin = &mut self.origins[index];
+        assert!(
+            origin.done.is_none(),
+            "request {index} of the batch completed twice"
+        );
+        origin.done = Some(status);
+        let lane = &mut self.lanes[origin.lane as usize];
+        lane.undone -= 1;
+        let staged_before = lane.staged;
+        if lane.shared.config.order == crate::Order::Any {
+            stage(
+                lane,
+                Done {
+                    ticket: origin.ticket,
+                    status,
+                },
+            );
+        } else {
+            stage_in_order(lane, self.origins);
+        }
+        if staged_before == 0 && lane.staged > 0 {
+            self.touched.push(self.origins[index].lane);
+        }
+    }
+
+    /// Shows what is completed to the clients, and notifies them as their
+    /// lanes' policies say.
+    pub fn publish(&mut self) {
+        for &lane in self.touched.iter() {
+            self.lanes[lane as usize].completions.publish();
+        }
+        WakeIndex::fence_after_publish();
+        for lane in self.touched.drain(..) {
+            notify(&mut self.lanes[lane as usize]);
+        }
+    }
+}
+
+fn stage<R: Copy + Send>(lane: &mut WorkerLane<R>, done: Done) {
+    lane.completions
+        .stage(done)
+        .expect("a lane has no more requests in flight than its completion ring has slots");
+    lane.staged += 1;
+}
+
+/// Stages the done prefix of a lane's part of the batch.
+fn stage_in_order<R: Copy + Send>(lane: &mut WorkerLane<R>, origins: &[Origin]) {
+    while lane.next < lane.end
+        && let Some(status) = origins[lane.next].done
+    {
+        stage(
+            lane,
+            Done {
+                ticket: origins[lane.next].ticket,
+                status,
+            },
+        );
+        lane.next += 1;
+    }
+}
+
+fn notify<R: Copy + Send>(lane: &mut WorkerLane<R>) {
+    let shared = &lane.shared;
+    shared.tally.completed.add(u64::from(lane.staged));
+    let is_dry = lane.undone == 0 && lane.requests.len_now() == 0;
+    let progress = Progress {
+        published: std::mem::take(&mut lane.staged),
+        is_dry,
+    };
+    let index = lane.completions.index();
+    match shared.config.moderation.decide(progress) {
+        Decision::Silent => {}
+        Decision::Signal(times) => (0..times).for_each(|_| shared.notify()),
+        Decision::IfReached if shared.wake.claim(index, false) => shared.notify(),
+        Decision::IfAsleep if shared.wake.claim(index, !lane.completions.is_drained()) => {
+            shared.notify()
+        }
+        // Nobody sleeps, or not for this.
+        Decision::IfReached | Decision::IfAsleep => {}
+    }
+}

@@ -1,0 +1,232 @@
+//! The worker: inhale, process, exhale.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use crate::lane::{Closed, WorkerLane};
+use crate::pool::{Control, WorkerConfig};
+use crate::service::{BATCH_MAX, Origin, Outcomes, Service};
+
+/// Longest sleep without a look around; only a safety net, since whoever
+/// brings work rings the doorbell.
+const SLEEP_MAX: Duration = Duration::from_secs(1);
+
+/// How often an idle worker that spins looks at the clock.
+const LOOKS_A_CLOCK: u32 = 64;
+
+pub(crate) struct Worker<S: Service> {
+    service: S,
+    config: WorkerConfig,
+    control: Arc<Control<S::Request>>,
+    lanes: Vec<WorkerLane<S::Request>>,
+    /// The lane to begin with next time: what did not fit this time.
+    first: usize,
+    has_abandoned: bool,
+    requests: Vec<S::Request>,
+    origins: Vec<Origin>,
+    touched: Vec<u32>,
+}
+
+impl<S: Service> Worker<S> {
+    pub(crate) fn new(service: S, config: WorkerConfig, control: Arc<Control<S::Request>>) -> Self {
+        Self {
+            service,
+            config,
+            control,
+            lanes: Vec::new(),
+            first: 0,
+            has_abandoned: false,
+            requests: Vec::with_capacity(BATCH_MAX),
+            origins: Vec::with_capacity(BATCH_MAX),
+            touched: Vec::with_capacity(BATCH_MAX),
+        }
+    }
+
+    /// Works until the engine is shut down.
+    pub(crate) fn run(&mut self) {
+        while !self.answer_calls() {
+            if self.breathe() == 0 {
+                self.rest();
+            }
+        }
+        self.finish();
+    }
+
+    /// Hands every lane back, also after a panic.
+    pub(crate) fn close(&mut self, how: Closed) {
+        for lane in self.lanes.drain(..).chain(self.control.end(how)) {
+            lane.close(how);
+        }
+    }
+
+    /// One breath: takes what is there, processes it, gives it back.
+    fn breathe(&mut self) -> usize {
+        let count = self.inhale();
+        if count > 0 {
+            let Self {
+                lanes,
+                origins,
+                touched,
+                requests,
+                ..
+            } = self;
+            let mut outcomes = Outcomes {
+                lanes,
+                origins,
+                touched,
+            };
+            self.service.process(requests, &mut outcomes);
+            self.exhale();
+        }
+        count
+    }
+
+    /// Takes requests lane by lane, a fair share each, beginning where the
+    /// last breath ended.
+    fn inhale(&mut self) -> usize {
+        self.requests.clear();
+        self.origins.clear();
+        let lanes = self.lanes.len();
+        let share = (BATCH_MAX / lanes.max(1)).max(1);
+        let first = self.first;
+        for step in 0..lanes {
+            let index = (first + step) % lanes;
+            self.take_from(index, share);
+            if self.requests.len() == BATCH_MAX {
+                self.first = (index + 1) % lanes;
+                break;
+            }
+        }
+        self.requests.len()
+    }
+
+    fn take_from(&mut self, index: usize, share: usize) {
+        let Self {
+            lanes,
+            requests,
+            origins,
+            ..
+        } = self;
+        let lane = &mut lanes[index];
+        let room = share.min(BATCH_MAX - requests.len());
+        let number = u32::try_from(index).expect("fewer lanes than 2^32");
+        lane.next = origins.len();
+        lane.undone = lane.requests.drain(room, |entry| {
+            requests.push(entry.request);
+            origins.push(Origin {
+                lane: number,
+                ticket: entry.ticket,
+                done: None,
+            });
+        });
+        lane.end = origins.len();
+    }
+
+    fn exhale(&mut self) {
+        let Self {
+            lanes,
+            origins,
+            touched,
+            requests,
+            ..
+        } = self;
+        assert!(
+            origins.iter().all(|origin| origin.done.is_some()),
+            "a service completes every request of its batch"
+        );
+        if !touched.is_empty() {
+            Outcomes {
+                lanes,
+                origins,
+                touched,
+            }
+            .publish();
+        }
+        self.control.tally.batches.add(1);
+        self.control.tally.requests.add(requests.len() as u64);
+    }
+
+    /// Nothing to do: spins a little if told to, then sleeps if every lane
+    /// allows it.
+    fn rest(&mut self) {
+        if self.spin() {
+            return;
+        }
+        if self
+            .lanes
+            .iter()
+            .any(|lane| !lane.shared.config.moderation.worker_sleeps())
+        {
+            if self.config.is_core_shared {
+                std::thread::yield_now();
+            }
+            return;
+        }
+        self.control.arm_doorbell();
+        if self.has_work() {
+            self.control.disarm_doorbell();
+        } else {
+            self.control.tally.sleeps.add(1);
+            self.control.sleep(SLEEP_MAX);
+        }
+    }
+
+    /// Whether work came while spinning.
+    fn spin(&mut self) -> bool {
+        if self.config.idle_spin.is_zero() {
+            return false;
+        }
+        let deadline = Instant::now() + self.config.idle_spin;
+        for look in 1u32.. {
+            if self.has_work() {
+                return true;
+            }
+            std::hint::spin_loop();
+            if look.is_multiple_of(LOOKS_A_CLOCK) && Instant::now() >= deadline {
+                break;
+            }
+        }
+        false
+    }
+
+    fn has_work(&mut self) -> bool {
+        self.control.is_called()
+            || self
+                .lanes
+                .iter_mut()
+                .any(|lane| lane.requests.len_now() > 0)
+    }
+
+    /// Takes new lanes in and lets abandoned ones go; `true` means stop.
+    fn answer_calls(&mut self) -> bool {
+        if !self.has_abandoned && !self.control.is_called() {
+            return false;
+        }
+        self.lanes.extend(self.control.take_new_lanes());
+        // What an abandoned lane still holds is processed first.
+        let is_gone = |lane: &WorkerLane<_>| lane.shared.is_client_gone.load(Ordering::Acquire);
+        self.lanes
+            .retain_mut(|lane| !is_gone(lane) || lane.requests.len_now() > 0);
+        self.has_abandoned = self.lanes.iter().any(is_gone);
+        self.first = 0;
+        self.control.is_stopping()
+    }
+
+    /// The last breaths: everything submitted before the stop, and no more,
+    /// so that a client which keeps submitting cannot keep the worker alive.
+    fn finish(&mut self) {
+        let mut left: usize = self
+            .lanes
+            .iter_mut()
+            .map(|lane| lane.requests.len_now())
+            .sum();
+        while left > 0 {
+            let done = self.breathe();
+            if done == 0 {
+                break;
+            }
+            left = left.saturating_sub(done);
+        }
+    }
+}
