@@ -128,6 +128,8 @@ impl FromStr for Algorithm {
         Self::ALL
             .into_iter()
             .find(|algorithm| algorithm.name() == lower)
-            .ok_or_else(|| UnknownAlgorithm { name: name.to_owned() })
+            .ok_or_else(|| UnknownAlgorithm {
+                name: name.to_owned(),
+            })
     }
 }

@@ -26,7 +26,12 @@ pub trait Backend: Send + Sync {
 
     /// Processes jobs of one kind; `statuses[i]` tells how `jobs[i]` ended.
     /// Lengths and overlaps are checked first: a job that is refused has
-    /// touched nothing. Allocates nothing, locks nothing, makes no system call.
+    /// touched nothing. A key of another back-end or algorithm is
+    /// [`Status::Unsupported`]. Opening with a wrong tag leaves zeros.
+    ///
+    /// Allocates nothing, locks nothing, makes no system call; except that
+    /// `aws-lc` does so inside the library for RSA, and `portable` allocates
+    /// for every job.
     ///
     /// # Panics
     /// When the two slices differ in length.

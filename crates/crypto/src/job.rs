@@ -20,7 +20,10 @@ unsafe impl Send for Segment {}
 
 impl Segment {
     /// No bytes.
-    pub const EMPTY: Self = Self { address: std::ptr::null_mut(), len: 0 };
+    pub const EMPTY: Self = Self {
+        address: std::ptr::null_mut(),
+        len: 0,
+    };
 }
 
 /// A source or destination: the first segment inline, since most requests
@@ -30,9 +33,10 @@ impl Segment {
 pub struct Segments {
     /// The first.
     pub first: Segment,
-    /// The others; may dangle when `rest_count` is 0.
+    /// The others, aligned; may dangle when `rest_count` is 0. Each is read
+    /// once: changing the array while a job runs changes nothing.
     pub rest: *const Segment,
-    /// How many others.
+    /// How many others, at most 1024.
     pub rest_count: u32,
 }
 
@@ -47,7 +51,11 @@ impl Segments {
     /// One segment.
     #[must_use]
     pub const fn one(first: Segment) -> Self {
-        Self { first, rest: std::ptr::null(), rest_count: 0 }
+        Self {
+            first,
+            rest: std::ptr::null(),
+            rest_count: 0,
+        }
     }
 }
 
@@ -55,11 +63,17 @@ impl Segments {
 ///
 /// | kind | source | destination | iv | aad | tag |
 /// | --- | --- | --- | --- | --- | --- |
-/// | CBC, CTR | n bytes | n bytes | 16 | – | – |
-/// | GCM | n bytes | n bytes | first 12 | any | 16, written by seal, read by open |
-/// | XTS | n ≥ 16 bytes | n bytes | 16 (tweak) | – | – |
+/// | CBC | n bytes, n a multiple of 16 | n bytes | 16 | – | – |
+/// | CTR | n bytes | n bytes | 16 | – | – |
+/// | GCM | n ≤ 2^36 − 32 bytes | n bytes | first 12 | any | 16, written by seal, read by open |
+/// | XTS | 16 ≤ n ≤ 2^24 bytes | n bytes | 16 (tweak) | – | – |
 /// | SHA-256 | n bytes | 32 bytes | – | – | – |
 /// | RSA sign, verify | 32-byte digest | – | – | – | the signature: 256 bytes, written by sign, read by verify |
+///
+/// Where the table says "–" a segment must have no bytes (the IV is ignored).
+/// What a job writes must not overlap anything else that it names, save a
+/// destination that is the very same bytes as the source. Destination
+/// segments that overlap one another leave an undefined result.
 #[derive(Clone, Copy)]
 pub struct Job<'k> {
     /// A key made by the back-end that processes the job.

@@ -25,6 +25,33 @@ impl KeyMaterial {
     pub fn expose(&self) -> &[u8] {
         &self.0
     }
+
+    /// The bytes, when they could be a key for `algorithm`: of its length
+    /// and, for XTS, of two different halves.
+    pub(crate) fn expose_for(&self, algorithm: Algorithm) -> Result<&[u8], KeyError> {
+        let (bytes, got) = (self.expose(), self.0.len());
+        match algorithm.key_bytes() {
+            Some(expected) if expected != got => Err(KeyError::Length {
+                algorithm,
+                expected,
+                got,
+            }),
+            _ if algorithm == Algorithm::Aes256Xts && halves_equal(bytes) => {
+                Err(KeyError::EqualXtsHalves)
+            }
+            _ => Ok(bytes),
+        }
+    }
+}
+
+/// Compares in the same time wherever the halves differ.
+fn halves_equal(key: &[u8]) -> bool {
+    let (data_key, tweak_key) = key.split_at(key.len() / 2);
+    data_key
+        .iter()
+        .zip(tweak_key)
+        .fold(0, |differing, (a, b)| differing | (a ^ b))
+        == 0
 }
 
 impl fmt::Debug for KeyMaterial {

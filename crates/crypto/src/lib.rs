@@ -1,15 +1,30 @@
 //! Algorithms behind one batch trait, and their back-ends.
+//!
+//! A [`Backend`] takes a slice of [`Job`]s of one [`Kind`] and says of each
+//! how it ended. [`by_name`] finds one; [`generate_key`] makes a key;
+//! [`process_slices`] runs one job over memory that the caller owns.
 
 #![deny(unsafe_code)]
 
 mod algorithm;
+mod aws_lc;
 mod backend;
+mod check;
+mod generate;
 mod job;
 mod key;
+mod portable;
+mod registry;
+mod scatter;
+mod slices;
 mod status;
+mod work;
 
 pub use algorithm::{Algorithm, Kind, Operation, UnknownAlgorithm};
 pub use backend::Backend;
+pub use generate::generate_key;
 pub use job::{Job, Segment, Segments};
 pub use key::{Key, KeyError, KeyMaterial};
+pub use registry::{UnknownBackend, backends, by_name, library_versions};
+pub use slices::{Data, Slices, process_slices};
 pub use status::Status;

@@ -1,0 +1,185 @@
+//! AES-256 in XTS (IEEE 1619-2018, SP 800-38E).
+//!
+//! The library takes a data unit in one piece. A scattered one goes through a
+//! bounded private buffer, a chunk at a time: the tweak of a chunk that
+//! begins at block j is E₂(iv)·αʲ, and since the library encrypts whatever
+//! tweak it is given, it is given D₂(E₂(iv)·αʲ).
+
+use std::mem::MaybeUninit;
+
+use aws_lc_sys as lc;
+
+use super::aes_key::AesKey;
+use super::cipher::Cipher;
+use crate::Status;
+use crate::check::BLOCK_BYTES;
+use crate::scatter::Cursor;
+use crate::work::Work;
+
+/// Bytes of a chunk of a scattered data unit; on the stack.
+const CHUNK_BYTES: usize = 4096;
+
+/// Contexts for both directions, and the tweak key's schedules.
+pub(super) struct XtsKey {
+    encrypting: Cipher,
+    decrypting: Cipher,
+    tweak_encrypting: AesKey,
+    tweak_decrypting: AesKey,
+}
+
+impl XtsKey {
+    /// `key` has 64 bytes: the data key, then the tweak key, and they differ.
+    pub(super) fn new(key: &[u8]) -> Option<Self> {
+        // SAFETY: returns a pointer to a constant of the library.
+        let cipher = unsafe { lc::EVP_aes_256_xts() };
+        let tweak_key = &key[key.len() / 2..];
+        Some(Self {
+            encrypting: Cipher::new(cipher, key, true)?,
+            decrypting: Cipher::new(cipher, key, false)?,
+            tweak_encrypting: AesKey::encrypting(tweak_key)?,
+            tweak_decrypting: AesKey::decrypting(tweak_key)?,
+        })
+    }
+
+    fn encrypted_tweak(&self, iv: &[u8; BLOCK_BYTES]) -> u128 {
+        let mut out = [0; BLOCK_BYTES];
+        // SAFETY: one block each, and a schedule for this direction.
+        unsafe {
+            lc::AES_encrypt(
+                iv.as_ptr(),
+                out.as_mut_ptr(),
+                self.tweak_encrypting.as_ptr(),
+            );
+        }
+        u128::from_le_bytes(out)
+    }
+
+    fn decrypted_tweak(&self, tweak: u128) -> [u8; BLOCK_BYTES] {
+        let (block, mut out) = (tweak.to_le_bytes(), [0; BLOCK_BYTES]);
+        // SAFETY: one block each, and a schedule for this direction.
+        unsafe {
+            lc::AES_decrypt(
+                block.as_ptr(),
+                out.as_mut_ptr(),
+                self.tweak_decrypting.as_ptr(),
+            );
+        }
+        out
+    }
+}
+
+/// Encrypts or decrypts one data unit.
+///
+/// # Safety
+/// As for [`super::run`].
+pub(super) unsafe fn run(key: &XtsKey, encrypt: bool, work: &Work<'_>) -> Status {
+    let cipher = if encrypt {
+        &key.encrypting
+    } else {
+        &key.decrypting
+    };
+    // SAFETY: forwarded from the caller.
+    let good = unsafe {
+        match work.contiguous() {
+            Some((source, destination)) => {
+                cipher.start(work.iv, encrypt)
+                    && cipher.step(destination.address, source.address, source.len) == 1
+            }
+            None => scattered(key, cipher, encrypt, work),
+        }
+    };
+    if good {
+        Status::Ok
+    } else {
+        Status::BackendFailed
+    }
+}
+
+/// # Safety
+/// As for [`super::run`].
+#[inline(never)]
+unsafe fn scattered(key: &XtsKey, cipher: &Cipher, encrypt: bool, work: &Work<'_>) -> bool {
+    let mut chunk = MaybeUninit::<[u8; CHUNK_BYTES]>::uninit();
+    let private = chunk.as_mut_ptr().cast::<u8>();
+    let mut source = Cursor::new(work.source);
+    let mut destination = Cursor::new(work.destination);
+    let mut tweak = key.encrypted_tweak(work.iv);
+    let (mut left, mut good) = (work.source_bytes, true);
+    while left > 0 && good {
+        let bytes = chunk_bytes(left);
+        // SAFETY: both lists hold `left` bytes more, and the chunk has room.
+        unsafe {
+            source.gather(private, bytes);
+            good = cipher.start(&key.decrypted_tweak(tweak), encrypt)
+                && cipher.step(private, private, bytes) == 1;
+            if good {
+                destination.scatter(private, bytes);
+            }
+        }
+        tweak = times_alpha(tweak, bytes / BLOCK_BYTES);
+        left -= bytes;
+    }
+    // SAFETY: our own buffer; it may hold plaintext.
+    unsafe { lc::OPENSSL_cleanse(private.cast(), work.source_bytes.min(CHUNK_BYTES)) };
+    good
+}
+
+/// How much to take of `left` bytes: a whole number of blocks, unless it is
+/// all; and never so much that less than a block stays, since the last two
+/// blocks of an odd length are computed together (ciphertext stealing).
+fn chunk_bytes(left: usize) -> usize {
+    if left <= CHUNK_BYTES {
+        left
+    } else if left - CHUNK_BYTES < BLOCK_BYTES {
+        CHUNK_BYTES - BLOCK_BYTES
+    } else {
+        CHUNK_BYTES
+    }
+}
+
+/// `tweak`·αⁿ in GF(2¹²⁸) modulo x¹²⁸ + x⁷ + x² + x + 1, up to 64 at a step:
+/// what is shifted out at the top, times x⁷ + x² + x + 1, comes in below.
+fn times_alpha(mut tweak: u128, mut n: usize) -> u128 {
+    while n > 0 {
+        let shift = n.min(64);
+        let out = tweak >> (128 - shift);
+        tweak = (tweak << shift) ^ out ^ (out << 1) ^ (out << 2) ^ (out << 7);
+        n -= shift;
+    }
+    tweak
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn doubled(tweak: u128) -> u128 {
+        (tweak << 1) ^ if tweak >> 127 == 1 { 0x87 } else { 0 }
+    }
+
+    #[test]
+    fn many_doublings_at_a_step_are_those_doublings() {
+        let mut expected = 0x8f3c_9d10_0000_0001_dead_beef_0123_4567;
+        let start = expected;
+        for n in 0..300 {
+            assert_eq!(times_alpha(start, n), expected, "{n} doublings");
+            expected = doubled(expected);
+        }
+    }
+
+    #[test]
+    fn chunks_cover_everything_and_leave_a_block() {
+        for total in 16..3 * CHUNK_BYTES + 40 {
+            let mut left = total;
+            while left > 0 {
+                let bytes = chunk_bytes(left);
+                assert!((BLOCK_BYTES..=CHUNK_BYTES).contains(&bytes), "{total}");
+                assert!(
+                    bytes == left || bytes.is_multiple_of(BLOCK_BYTES),
+                    "{total}"
+                );
+                left -= bytes;
+            }
+        }
+    }
+}

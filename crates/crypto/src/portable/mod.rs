@@ -1,0 +1,56 @@
+//! Pure Rust through the RustCrypto crates: the second opinion in tests, and
+//! what the `none` tier runs.
+//!
+//! Each job is copied into private memory, computed there and copied back;
+//! that allocates, and is meant to be right rather than fast. Keys are wiped
+//! on drop, but moving them may leave copies on the stack, and the `rsa`
+//! crate's private operations are not constant-time (RUSTSEC-2023-0071, here
+//! only blinded): keep real secrets to the other back-end.
+
+mod compute;
+mod key;
+
+use key::PortableKey;
+
+use crate::work;
+use crate::{Algorithm, Backend, Job, Key, KeyError, KeyMaterial, Kind, Status};
+
+/// The name in flags and reports.
+pub(crate) const NAME: &str = "portable";
+
+/// The back-end; has no state of its own.
+pub(crate) struct Portable;
+
+impl Backend for Portable {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn version(&self) -> String {
+        "RustCrypto aes 0.9, aes-gcm 0.11, cbc 0.2, ctr 0.10, rsa 0.9, sha2 0.11, xts-mode 0.6"
+            .to_owned()
+    }
+
+    fn supports(&self, kind: Kind) -> bool {
+        kind.algorithm.operations().contains(&kind.operation)
+    }
+
+    fn width(&self, _kind: Kind) -> usize {
+        1
+    }
+
+    fn key(&self, algorithm: Algorithm, material: &KeyMaterial) -> Result<Box<dyn Key>, KeyError> {
+        Ok(Box::new(PortableKey::new(algorithm, material)?))
+    }
+
+    #[allow(unsafe_code, reason = "the trait's")]
+    unsafe fn process(&self, kind: Kind, jobs: &[Job<'_>], statuses: &mut [Status]) {
+        // SAFETY: the caller vouches for every segment of every job, which is
+        // what `each` and `run` ask for.
+        unsafe {
+            work::each(kind, jobs, statuses, |key: &PortableKey, work| {
+                compute::run(key, kind.operation, work)
+            });
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! A job whose memory has been checked: lists copied once, validated once.
+
+use std::mem::MaybeUninit;
+
+use crate::check::{self, Lengths};
+use crate::{Algorithm, Job, Key, Kind, Segment, Segments, Status};
+
+/// Most segments in a `rest` array: a descriptor chain of a virtio ring.
+pub(crate) const REST_MAX: u32 = 1024;
+const LIST_MAX: usize = REST_MAX as usize + 1;
+
+/// What a back-end may touch. Both lists hold one segment, or several that
+/// are none of them empty; no other party can change them.
+pub(crate) struct Work<'j> {
+    /// Input.
+    pub source: &'j [Segment],
+    /// Output: the bytes of `source` in the same order, or apart from them.
+    pub destination: &'j [Segment],
+    /// Bytes of `source`.
+    pub source_bytes: usize,
+    /// Initialisation vector.
+    pub iv: &'j [u8; 16],
+    /// Additional authenticated data.
+    pub aad: Segment,
+    /// Tag or signature.
+    pub tag: Segment,
+}
+
+impl Work<'_> {
+    /// Source and destination, when each is one segment: the fast path.
+    pub fn contiguous(&self) -> Option<(Segment, Segment)> {
+        match (self.source, self.destination) {
+            (&[source], &[destination]) => Some((source, destination)),
+            _ => None,
+        }
+    }
+}
+
+/// What both back-ends' keys know.
+pub(crate) trait OwnKey: Key {
+    /// The algorithm the key was made for.
+    fn algorithm(&self) -> Algorithm;
+}
+
+/// Runs each job whose key is a `K` for `kind.algorithm` and whose memory
+/// passes the checks; `statuses[i]` tells how `jobs[i]` ended.
+///
+/// # Panics
+/// When the two slices differ in length.
+///
+/// # Safety
+/// As for [`crate::Backend::process`].
+#[allow(unsafe_code, reason = "reads the caller's segment arrays")]
+pub(crate) unsafe fn each<K: OwnKey>(
+    kind: Kind,
+    jobs: &[Job<'_>],
+    statuses: &mut [Status],
+    run: impl Fn(&K, &Work<'_>) -> Status,
+) {
+    assert_eq!(jobs.len(), statuses.len(), "one status for each job");
+    for (job, status) in jobs.iter().zip(statuses) {
+        let key = job.key.as_any().downcast_ref::<K>();
+        *status = match key.filter(|key| key.algorithm() == kind.algorithm) {
+            // SAFETY: forwarded from the caller.
+            Some(key) => unsafe { checked(kind, job, |work| run(key, work)) },
+            None => Status::Unsupported,
+        };
+    }
+}
+
+/// Checks `job`, then hands it to `run`.
+///
+/// # Safety
+/// The `rest` arrays of `job` are readable.
+#[inline]
+#[allow(unsafe_code, reason = "reads the caller's segment arrays")]
+unsafe fn checked(kind: Kind, job: &Job<'_>, run: impl FnOnce(&Work<'_>) -> Status) -> Status {
+    if job.source.rest_count == 0 && job.destination.rest_count == 0 {
+        let source = std::slice::from_ref(&job.source.first);
+        let destination = std::slice::from_ref(&job.destination.first);
+        let work = validated(kind, job, source, destination);
+        return work.map_or_else(|status| status, |work| run(&work));
+    }
+    // SAFETY: forwarded from the caller.
+    unsafe { checked_lists(kind, job, run) }
+}
+
+/// The scattered case, apart so that its 32 KiB of lists burden no other.
+///
+/// # Safety
+/// The `rest` arrays of `job` are readable.
+#[inline(never)]
+#[allow(unsafe_code, reason = "reads the caller's segment arrays")]
+unsafe fn checked_lists(
+    kind: Kind,
+    job: &Job<'_>,
+    run: impl FnOnce(&Work<'_>) -> Status,
+) -> Status {
+    let mut source_slots = [const { MaybeUninit::uninit() }; LIST_MAX];
+    let mut destination_slots = [const { MaybeUninit::uninit() }; LIST_MAX];
+    // SAFETY: forwarded from the caller.
+    let source = unsafe { copy(&job.source, &mut source_slots) };
+    // SAFETY: forwarded from the caller.
+    let destination = unsafe { copy(&job.destination, &mut destination_slots) };
+    let work = source.and_then(|source| validated(kind, job, source, destination?));
+    work.map_or_else(|status| status, |work| run(&work))
+}
+
+fn validated<'j>(
+    kind: Kind,
+    job: &'j Job<'_>,
+    source: &'j [Segment],
+    destination: &'j [Segment],
+) -> Result<Work<'j>, Status> {
+    let (source_bytes, destination_bytes) = (total(source)?, total(destination)?);
+    let (aad, tag) = (job.aad, job.tag);
+    let lengths = Lengths {
+        source: source_bytes,
+        destination: destination_bytes,
+        aad: total(&[aad])?,
+        tag: total(&[tag])?,
+    };
+    check::lengths(kind, lengths)?;
+    check::disjoint(kind.operation, source, destination, aad, tag)?;
+    Ok(Work {
+        source,
+        destination,
+        source_bytes,
+        iv: &job.iv,
+        aad,
+        tag,
+    })
+}
+
+/// Bytes of a list of sound segments; at most `isize::MAX`, the most that one
+/// allocation can hold.
+fn total(list: &[Segment]) -> Result<usize, Status> {
+    let mut total_bytes = 0_usize;
+    for &segment in list {
+        check::sound(segment)?;
+        total_bytes = total_bytes
+            .checked_add(segment.len)
+            .filter(|&bytes| bytes <= isize::MAX.unsigned_abs())
+            .ok_or(Status::BadLength)?;
+    }
+    Ok(total_bytes)
+}
+
+/// Copies a list, leaving out empty segments (but never all of them).
+///
+/// # Safety
+/// `list.rest` points at `list.rest_count` readable segments.
+#[allow(unsafe_code, reason = "reads the caller's segment array")]
+unsafe fn copy<'s>(
+    list: &Segments,
+    slots: &'s mut [MaybeUninit<Segment>; LIST_MAX],
+) -> Result<&'s [Segment], Status> {
+    if list.rest_count > REST_MAX || (list.rest_count > 0 && !usable(list.rest)) {
+        return Err(Status::BadSegment);
+    }
+    slots[0].write(list.first);
+    let mut count = usize::from(list.first.len > 0);
+    for index in 0..list.rest_count as usize {
+        // SAFETY: the caller vouches for `rest_count` segments, aligned as
+        // checked above; volatile, so that another party's writes cannot
+        // make us see two values of one segment.
+        let segment = unsafe { list.rest.add(index).read_volatile() };
+        check::sound(segment)?;
+        if segment.len > 0 {
+            slots[count].write(segment);
+            count += 1;
+        }
+    }
+    // SAFETY: slots 0..max(count, 1) were written above, slot 0 first of all.
+    Ok(unsafe { slots[..count.max(1)].assume_init_ref() })
+}
+
+fn usable(rest: *const Segment) -> bool {
+    !rest.is_null() && rest.is_aligned()
+}
