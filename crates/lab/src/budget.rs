@@ -1,0 +1,126 @@
+//! Shares the seconds of measuring among sections. Pure.
+
+use std::time::Duration;
+
+/// Seconds of measuring when nobody says otherwise.
+pub const DEFAULT_BUDGET: Duration = Duration::from_secs(180);
+
+/// The most one may ask for: a day. A longer budget is a slip of the finger.
+pub const BUDGET_MAX: Duration = Duration::from_secs(86_400);
+
+/// What one section may get.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// This much measuring.
+    Granted(Duration),
+    /// Not even its least fits.
+    Refused {
+        /// The least it needs.
+        needed: Duration,
+        /// What the sections before it left.
+        left: Duration,
+    },
+}
+
+/// Shares `budget` by appetite, which is (least, most) of each section.
+///
+/// In order, each section is granted its least as long as that fits; what
+/// remains is shared in proportion to what each could still use, so that all
+/// granted sections are equally content. The sum never exceeds `budget`, and
+/// no share its section's most.
+/// [`BUDGET_MAX`] bounds the budget. A `most` below `least` counts as `least`.
+#[must_use]
+pub fn share(budget: Duration, appetites: &[(Duration, Duration)]) -> Vec<Share> {
+    let budget = budget.min(BUDGET_MAX);
+    let (mut shares, left) = grant_least(budget, appetites);
+    let wishes: Vec<Duration> = appetites
+        .iter()
+        .zip(&shares)
+        .map(|(&(least, most), share)| match share {
+            Share::Granted(_) => most.min(budget).saturating_sub(least),
+            Share::Refused { .. } => Duration::ZERO,
+        })
+        .collect();
+    let wanted: Duration = wishes.iter().sum();
+    for (share, wish) in shares.iter_mut().zip(wishes) {
+        if let Share::Granted(granted) = share {
+            *granted += portion(wish, left, wanted);
+        }
+    }
+    shares
+}
+
+fn grant_least(budget: Duration, appetites: &[(Duration, Duration)]) -> (Vec<Share>, Duration) {
+    let mut left = budget;
+    let shares = appetites
+        .iter()
+        .map(|&(least, _)| match left.checked_sub(least) {
+            Some(rest) => {
+                left = rest;
+                Share::Granted(least)
+            }
+            None => Share::Refused {
+                needed: least,
+                left,
+            },
+        })
+        .collect();
+    (shares, left)
+}
+
+/// What `wish` gets of `left` when all wishes together are `wanted`; rounded
+/// down to whole nanoseconds, so that the sum stays within `left`.
+fn portion(wish: Duration, left: Duration, wanted: Duration) -> Duration {
+    if wanted <= left {
+        return wish;
+    }
+    let nanos = wish.as_nanos() * left.as_nanos() / wanted.as_nanos();
+    Duration::from_nanos(u64::try_from(nanos).expect("a budget of at most a day is below 2^64 ns"))
+}
+
+/// Why a text is no budget.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BudgetError {
+    /// Not a number with a unit we know.
+    #[error("'{text}' is no time; write seconds or minutes: 90, 90s, 1.5m")]
+    Syntax {
+        /// What was given.
+        text: String,
+    },
+    /// Zero, negative or above [`BUDGET_MAX`].
+    #[error("'{text}' is out of range; a budget is more than 0 s and at most {} s", BUDGET_MAX.as_secs())]
+    Range {
+        /// What was given.
+        text: String,
+    },
+}
+
+/// Reads `90`, `90s`, `1.5m` or `2h`.
+///
+/// # Errors
+/// [`BudgetError`], naming the text and what is allowed.
+pub fn parse_budget(text: &str) -> Result<Duration, BudgetError> {
+    let trimmed = text.trim();
+    let (number, unit_s) = match trimmed.char_indices().next_back() {
+        Some((at, 's')) => (&trimmed[..at], 1.0),
+        Some((at, 'm')) => (&trimmed[..at], 60.0),
+        Some((at, 'h')) => (&trimmed[..at], 3600.0),
+        _ => (trimmed, 1.0),
+    };
+    let value: f64 = number.parse().map_err(|_| BudgetError::Syntax {
+        text: text.to_owned(),
+    })?;
+    budget_of_seconds(value * unit_s).ok_or_else(|| BudgetError::Range {
+        text: text.to_owned(),
+    })
+}
+
+/// The budget of that many seconds; `None` outside 0 < s ≤ [`BUDGET_MAX`].
+#[must_use]
+pub fn budget_of_seconds(seconds: f64) -> Option<Duration> {
+    let budget = Duration::try_from_secs_f64(seconds).ok()?;
+    (!budget.is_zero() && budget <= BUDGET_MAX).then_some(budget)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,222 @@
+use std::fs;
+
+use proptest::prelude::*;
+
+use super::{BUILTIN, Overrides, Scenario, ScenarioError, load, parse};
+use crate::registry::SECTIONS;
+use crate::testing::config;
+
+fn parsed(text: &str) -> Result<Scenario, ScenarioError> {
+    parse("mine", "mine.toml", text, Overrides::default())
+}
+
+fn refusal(text: &str) -> String {
+    let error = parsed(text).err().expect("the text is refused");
+    match std::error::Error::source(&error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}
+
+#[test]
+fn every_built_in_scenario_parses_and_says_what_it_answers() {
+    for builtin in BUILTIN {
+        let scenario = load(builtin.name, Overrides::default()).unwrap();
+        assert_eq!(scenario.name, builtin.name);
+        assert_ne!(
+            scenario.title, scenario.name,
+            "{} has a title",
+            builtin.name
+        );
+        assert!(!scenario.description.is_empty(), "{}", builtin.name);
+        assert!(builtin.text.starts_with("# Answers: "), "{}", builtin.name);
+    }
+}
+
+#[test]
+fn every_section_takes_an_empty_table() {
+    for kind in SECTIONS {
+        let scenario = parsed(&format!("schema = 1\n[{}]\n", kind.name))
+            .unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(scenario.sections[0].name(), kind.name);
+        assert!(
+            scenario.resolved()["sections"][kind.name].is_object(),
+            "{} says what it resolved to",
+            kind.name
+        );
+    }
+}
+
+#[test]
+fn the_command_line_seed_wins() {
+    let text = "schema = 1\n[common]\nseed = 7\n[probe]\n";
+    assert_eq!(parsed(text).unwrap().seed, 7);
+    let scenario = parse("mine", "mine.toml", text, Overrides { seed: Some(9) }).unwrap();
+    assert_eq!(scenario.seed, 9);
+    assert_eq!(scenario.resolved()["common"]["seed"], 9);
+}
+
+#[test]
+fn an_unknown_scenario_lists_the_known_ones() {
+    let text = load("crypto-sped", Overrides::default())
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(
+        text.contains("'crypto-sped'") && text.contains("default, crypto-speed"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_path_is_read_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("night.toml");
+    fs::write(&path, "schema = 1\n[probe]\n").unwrap();
+    assert_eq!(
+        load(path.to_str().unwrap(), Overrides::default())
+            .unwrap()
+            .name,
+        "night"
+    );
+    let missing = load("./no-such/night.toml", Overrides::default())
+        .err()
+        .unwrap();
+    assert!(
+        missing.to_string().contains("./no-such/night.toml"),
+        "{missing}"
+    );
+    fs::write(&path, "#".repeat(2 << 20)).unwrap();
+    let long = load(path.to_str().unwrap(), Overrides::default())
+        .err()
+        .unwrap();
+    assert!(matches!(long, ScenarioError::Read { .. }), "{long}");
+}
+
+#[test]
+fn refusals_name_file_line_and_what_is_allowed() {
+    let text = refusal("schema = 1\n\n[common]\ntitle = 'x'\nbugdet_s = 3\n[probe]\n");
+    assert_eq!(
+        text,
+        "mine.toml:5: [common]: unknown key 'bugdet_s'; allowed: title, description, seed, budget_s"
+    );
+    let text = refusal("schema = 1\n[common]\nbudget_s = -1\n[probe]\n");
+    assert!(
+        text.starts_with("mine.toml:3: [common]: budget_s: -1 is out of range"),
+        "{text}"
+    );
+    let text = refusal("schema = 1\n[common]\nseed = 'x'\n[probe]\n");
+    assert!(text.starts_with("mine.toml:3: [common]: seed: "), "{text}");
+    let text = refusal("schema = 1\n[probe]\n\n[crypto-sped]\n");
+    assert!(
+        text.starts_with(
+            "mine.toml:4: unknown section 'crypto-sped'; allowed: schema, common, probe"
+        ),
+        "{text}"
+    );
+    let text = refusal("schema = 1\nprobe = 3\n");
+    assert_eq!(text, "mine.toml:2: 'probe' must be a table: write [probe]");
+    let text = refusal("schema = 1\n[common]\n");
+    assert!(
+        text.starts_with("mine.toml has no section; add one of: probe"),
+        "{text}"
+    );
+    let text = refusal("[probe]\n");
+    assert_eq!(
+        text,
+        "mine.toml: schema is missing; this Lockgate reads `schema = 1`"
+    );
+    let text = refusal("schema = 2\n[probe]\n");
+    assert!(text.starts_with("mine.toml:1: schema is 2"), "{text}");
+    let text = refusal("schema = 1\n[probe\n");
+    assert!(
+        text.starts_with("mine.toml is not TOML: ") && text.contains("line 2"),
+        "{text}"
+    );
+    let text = refusal("schema = 1\n[probe]\nx = 1\n");
+    assert!(
+        text.starts_with("mine.toml:3: [probe]: unknown key 'x'"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_section_twice_is_refused() {
+    assert!(matches!(
+        parsed("schema = 1\n[probe]\n[probe]\n"),
+        Err(ScenarioError::Syntax { .. })
+    ));
+}
+
+fn value() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        any::<i64>().prop_map(|number| number.to_string()),
+        any::<f64>().prop_map(|number| format!("{number:?}")),
+        "[a-zA-Z0-9 -]{0,12}".prop_map(|text| format!("'{text}'")),
+        Just("true".to_owned()),
+        Just("1979-05-27".to_owned()),
+        Just("nan".to_owned()),
+    ];
+    leaf.prop_recursive(2, 8, 4, |inner| {
+        proptest::collection::vec(inner, 0..4).prop_map(|items| format!("[{}]", items.join(", ")))
+    })
+}
+
+/// Keys that mean something, so that random files get past the first check.
+const KEYS: &[&str] = &[
+    "seed",
+    "title",
+    "budget_s",
+    "algorithms",
+    "sizes_bytes",
+    "modes",
+    "depths",
+    "lanes",
+    "backend",
+    "workers",
+    "placements",
+    "policies",
+    "seconds",
+    "rate_per_s",
+    "pairs",
+];
+
+fn key() -> impl Strategy<Value = String> {
+    prop_oneof![9 => proptest::sample::select(KEYS).prop_map(str::to_owned), 1 => "[a-z_]{1,8}"]
+}
+
+fn table() -> impl Strategy<Value = String> {
+    let name = proptest::sample::select(&["common", "probe", "crypto-speed", "other"][..]);
+    (name, proptest::collection::btree_map(key(), value(), 0..4)).prop_map(|(name, keys)| {
+        let lines = keys.iter().map(|(key, value)| format!("{key} = {value}\n"));
+        format!("[{name}]\n{}", lines.collect::<String>())
+    })
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    /// Every refusal has words; none is a panic.
+    #[test]
+    fn any_toml_is_a_scenario_or_an_error(tables in proptest::collection::vec(table(), 0..3)) {
+        let text = format!("schema = 1\n{}", tables.concat());
+        if let Err(error) = parsed(&text) {
+            prop_assert!(error.to_string().contains("mine.toml"), "{error}");
+        }
+    }
+
+    #[test]
+    fn any_text_is_a_scenario_or_an_error(text in "\\PC{0,80}") {
+        prop_assert!(parsed(&text).is_err());
+    }
+
+    #[test]
+    fn any_damage_to_a_built_in_one_is_survived(at in 0..4000_usize, byte in any::<char>()) {
+        for builtin in BUILTIN {
+            let mut text: Vec<char> = builtin.text.chars().collect();
+            let at = at % text.len();
+            text[at] = byte;
+            let _ = parsed(&text.into_iter().collect::<String>());
+        }
+    }
+}
