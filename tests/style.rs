@@ -132,15 +132,19 @@ fn unsafe_code_is_refused_by_every_crate_that_the_architecture_does_not_name() {
     assert!(lacking.is_empty(), "{lacking:#?}");
 }
 
+/// Whether a lint attribute lifts the crate's ban, however rustfmt broke it.
+fn allows_unsafe(text: &str) -> bool {
+    let packed: String = text.split_whitespace().collect();
+    packed.contains("allow(unsafe_code") || packed.contains("expect(unsafe_code")
+}
+
 #[test]
 fn modules_with_unsafe_code_are_those_the_architecture_names() {
-    // Put together here, so that this file does not contain it.
-    let allowance = ["allow(", "unsafe_code"].concat();
     let named = unsafe_modules();
     let real: Vec<_> = rust_files()
         .into_iter()
         .filter(|path| path.starts_with("crates") && !is_test(path) && !is_of_the_floor(path))
-        .filter(|path| text_without_tests(&read(path)).contains(&allowance))
+        .filter(|path| allows_unsafe(text_without_tests(&read(path))))
         .collect();
     let unnamed: Vec<_> = real
         .iter()
