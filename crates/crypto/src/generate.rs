@@ -1,7 +1,5 @@
 //! New keys.
 
-#![allow(unsafe_code, reason = "draws random bytes from AWS-LC")]
-
 use zeroize::Zeroizing;
 
 use crate::{Algorithm, KeyMaterial, aws_lc};
@@ -28,9 +26,7 @@ pub fn generate_key(algorithm: Algorithm) -> KeyMaterial {
 
 fn random(bytes: usize) -> KeyMaterial {
     let mut buffer = Zeroizing::new(vec![0; bytes]);
-    // SAFETY: the buffer has that many bytes.
-    let done = unsafe { aws_lc_sys::RAND_bytes(buffer.as_mut_ptr(), bytes) };
-    assert_eq!(done, 1, "RAND_bytes aborts rather than fails");
+    aws_lc::random(&mut buffer);
     KeyMaterial::take(&mut buffer)
 }
 

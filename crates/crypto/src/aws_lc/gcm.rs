@@ -69,17 +69,11 @@ pub(super) unsafe fn open(cipher: &Cipher, work: &Work<'_>) -> Status {
 /// `aad` is readable.
 #[inline]
 unsafe fn authenticate(cipher: &Cipher, aad: Segment) -> bool {
-    let mut done = 0;
-    while done < aad.len {
-        let bytes = (aad.len - done).min(STEP_BYTES_MAX);
-        let from = aad.address.wrapping_add(done);
+    steps(aad.len).all(|(at, bytes)| {
+        let from = aad.address.wrapping_add(at);
         // SAFETY: within the segment; a null destination means additional data.
-        if unsafe { cipher.step(ptr::null_mut(), from, bytes) } < 0 {
-            return false;
-        }
-        done += bytes;
-    }
-    true
+        unsafe { cipher.step(ptr::null_mut(), from, bytes) >= 0 }
+    })
 }
 
 /// Encrypts or decrypts the text, piece by piece.
@@ -100,26 +94,50 @@ unsafe fn text(cipher: &Cipher, work: &Work<'_>) -> bool {
     good
 }
 
-/// Encrypts or decrypts one run, in calls of a size the library can take.
+/// Encrypts or decrypts one run.
 ///
 /// # Safety
 /// `from` is readable and `to` writable for `bytes`; the same or apart.
 #[inline]
 unsafe fn run(cipher: &Cipher, from: *const u8, to: *mut u8, bytes: usize) -> bool {
-    let mut done = 0;
-    while done < bytes {
-        let step = (bytes - done).min(STEP_BYTES_MAX);
-        let (from, to) = (from.wrapping_add(done), to.wrapping_add(done));
+    steps(bytes).all(|(at, bytes)| {
         // SAFETY: within both runs.
-        if unsafe { cipher.step(to, from, step) } < 0 {
-            return false;
-        }
-        done += step;
-    }
-    true
+        unsafe { cipher.step(to.wrapping_add(at), from.wrapping_add(at), bytes) >= 0 }
+    })
+}
+
+/// Offset and size of each call that covers `bytes`; none for none, since a
+/// call without bytes means something else to the library.
+#[inline]
+fn steps(bytes: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..bytes)
+        .step_by(STEP_BYTES_MAX)
+        .map(move |at| (at, (bytes - at).min(STEP_BYTES_MAX)))
 }
 
 const _: () = assert!(
     TAG_BYTES as usize == BLOCK_BYTES,
     "what the checks let through"
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn covering(bytes: usize) -> Vec<(usize, usize)> {
+        steps(bytes).collect()
+    }
+
+    #[test]
+    fn steps_cover_and_fit_an_int() {
+        let most = STEP_BYTES_MAX;
+        assert_eq!(covering(0), []);
+        assert_eq!(covering(7), [(0, 7)]);
+        assert_eq!(covering(most), [(0, most)]);
+        assert_eq!(
+            covering(2 * most + 5),
+            [(0, most), (most, most), (2 * most, 5)]
+        );
+        assert!(c_int::try_from(most).is_ok());
+    }
+}

@@ -23,10 +23,12 @@ mod cipher;
 mod ctr;
 mod gcm;
 mod key;
+mod random;
 mod rsa;
 mod sha256;
 mod xts;
 
+pub(crate) use random::fill as random;
 pub(crate) use rsa::generate as generate_rsa;
 
 use key::{AwsKey, Context};

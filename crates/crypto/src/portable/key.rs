@@ -49,9 +49,9 @@ impl PortableKey {
             Algorithm::Aes256Gcm => Context::Gcm256(expanded(key, algorithm)?),
             Algorithm::Aes256Xts => {
                 let (data_key, tweak_key) = key.split_at(key.len() / 2);
-                let data: Box<Aes256> = expanded(data_key, algorithm)?;
-                let tweak: Box<Aes256> = expanded(tweak_key, algorithm)?;
-                Context::Xts(Box::new(Xts128::new(*data, *tweak)))
+                let data = cipher::<Aes256>(data_key, algorithm)?;
+                let tweak = cipher::<Aes256>(tweak_key, algorithm)?;
+                Context::Xts(Box::new(Xts128::new(data, tweak)))
             }
             Algorithm::Sha256 => Context::Sha256,
             Algorithm::Rsa2048 => Context::Rsa(private_key(key)?),
@@ -61,8 +61,12 @@ impl PortableKey {
 }
 
 fn expanded<C: KeyInit>(key: &[u8], algorithm: Algorithm) -> Result<Box<C>, KeyError> {
-    let cipher = C::new_from_slice(key);
-    cipher.map(Box::new).map_err(|_| KeyError::Backend {
+    cipher(key, algorithm).map(Box::new)
+}
+
+/// By value: moving out of a box would free its memory unwiped.
+fn cipher<C: KeyInit>(key: &[u8], algorithm: Algorithm) -> Result<C, KeyError> {
+    C::new_from_slice(key).map_err(|_| KeyError::Backend {
         backend: NAME,
         algorithm,
     })

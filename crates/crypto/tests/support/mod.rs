@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+pub mod layout;
+
 use lockgate_crypto::{
     Algorithm, Backend, Job, Key, KeyMaterial, Kind, Operation, Segment, Segments, Status,
 };
@@ -31,7 +33,10 @@ pub fn material(algorithm: Algorithm, seed: u64) -> KeyMaterial {
 
 pub fn kinds() -> impl Iterator<Item = Kind> {
     Algorithm::ALL.into_iter().flat_map(|algorithm| {
-        algorithm.operations().iter().map(move |&operation| Kind { algorithm, operation })
+        algorithm.operations().iter().map(move |&operation| Kind {
+            algorithm,
+            operation,
+        })
     })
 }
 
@@ -62,7 +67,10 @@ impl Prepared {
     }
 
     fn read(&self, pieces: &[Piece]) -> Vec<u8> {
-        pieces.iter().flat_map(|&(at, len)| self.arena[at..at + len].iter().copied()).collect()
+        pieces
+            .iter()
+            .flat_map(|&(at, len)| self.arena[at..at + len].iter().copied())
+            .collect()
     }
 
     pub fn write_source(&mut self, mut bytes: &[u8]) {
@@ -89,7 +97,11 @@ impl Lists {
         let base = prepared.arena.as_mut_ptr();
         let segment = |&(at, len): &Piece| {
             // An empty segment may dangle: let it.
-            let address = if len == 0 { std::ptr::null_mut() } else { base.wrapping_add(at) };
+            let address = if len == 0 {
+                std::ptr::null_mut()
+            } else {
+                base.wrapping_add(at)
+            };
             Segment { address, len }
         };
         Self {
@@ -114,9 +126,15 @@ impl Lists {
 }
 
 fn segments(list: &[Segment]) -> Segments {
-    let Some((&first, rest)) = list.split_first() else { return Segments::EMPTY };
+    let Some((&first, rest)) = list.split_first() else {
+        return Segments::EMPTY;
+    };
     let rest_count = u32::try_from(rest.len()).expect("tests use short lists");
-    Segments { first, rest: rest.as_ptr(), rest_count }
+    Segments {
+        first,
+        rest: rest.as_ptr(),
+        rest_count,
+    }
 }
 
 /// Processes all as one batch, `keys[i]` for `batch[i]`.
@@ -127,7 +145,11 @@ pub fn process(
     batch: &mut [Prepared],
 ) -> Vec<Status> {
     let lists: Vec<Lists> = batch.iter_mut().map(Lists::of).collect();
-    let jobs: Vec<Job<'_>> = lists.iter().zip(keys).map(|(list, key)| list.job(*key)).collect();
+    let jobs: Vec<Job<'_>> = lists
+        .iter()
+        .zip(keys)
+        .map(|(list, key)| list.job(*key))
+        .collect();
     let mut statuses = vec![Status::Cancelled; jobs.len()];
     // SAFETY: every segment lies in an arena that `batch` borrows mutably;
     // the lists live until the end of this function.
@@ -137,7 +159,13 @@ pub fn process(
 
 /// A plain job: source, destination, additional data and tag side by side,
 /// with gaps of noise between and around them.
-pub fn plain(kind: Kind, text_bytes: usize, aad_bytes: usize, seed: u64, in_place: bool) -> Prepared {
+pub fn plain(
+    kind: Kind,
+    text_bytes: usize,
+    aad_bytes: usize,
+    seed: u64,
+    in_place: bool,
+) -> Prepared {
     let (destination_bytes, aad_bytes, tag_bytes) = match kind.algorithm {
         Algorithm::Aes128Gcm | Algorithm::Aes256Gcm => (text_bytes, aad_bytes, 16),
         Algorithm::Sha256 => (32, 0, 0),
@@ -146,8 +174,11 @@ pub fn plain(kind: Kind, text_bytes: usize, aad_bytes: usize, seed: u64, in_plac
     };
     let source = (16, text_bytes);
     let in_place = in_place && destination_bytes == text_bytes;
-    let destination =
-        if in_place { source } else { (source.0 + text_bytes + 16, destination_bytes) };
+    let destination = if in_place {
+        source
+    } else {
+        (source.0 + text_bytes + 16, destination_bytes)
+    };
     let aad = (destination.0 + destination.1 + text_bytes + 16, aad_bytes);
     let tag = (aad.0 + aad_bytes + 16, tag_bytes);
     Prepared {

@@ -1,0 +1,209 @@
+//! Random layouts: scattered, misaligned, in place or not.
+
+use proptest::prelude::*;
+
+use lockgate_crypto::{Algorithm, Kind, Operation};
+
+use super::{Piece, Prepared, noise};
+
+/// How the text of one job lies in memory.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// Where the source is cut, in 1/65,536 of its length.
+    pub source_cuts: Vec<u16>,
+    /// Where the destination is cut.
+    pub destination_cuts: Vec<u16>,
+    /// Bytes before each piece; reused in turn.
+    pub gaps: Vec<u8>,
+    pub placement: Placement,
+    /// Pieces lie in memory last to first.
+    pub reversed: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// The very same segments.
+    InPlace,
+    /// The same bytes, cut differently on each side.
+    SameBytes,
+    /// Other bytes.
+    Apart,
+}
+
+/// One job to be made: lengths, layout and the seed of its contents.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    pub text_bytes: usize,
+    pub aad_bytes: usize,
+    pub layout: Layout,
+    pub seed: u64,
+    /// Flip this bit of ciphertext, additional data and tag, where there is one.
+    pub flip: Option<u32>,
+}
+
+pub fn layouts() -> impl Strategy<Value = Layout> {
+    // Half of all jobs are contiguous on both sides: the direct path.
+    let cuts =
+        || prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(any::<u16>(), 1..12)];
+    let placement = prop_oneof![
+        Just(Placement::InPlace),
+        Just(Placement::SameBytes),
+        Just(Placement::Apart),
+    ];
+    let gaps = prop::collection::vec(0..40_u8, 1..6);
+    (cuts(), cuts(), gaps, placement, any::<bool>()).prop_map(
+        |(source_cuts, destination_cuts, gaps, placement, reversed)| Layout {
+            source_cuts,
+            destination_cuts,
+            gaps,
+            placement,
+            reversed,
+        },
+    )
+}
+
+/// Lengths that `algorithm` takes, from none to 128 KiB.
+pub fn lengths(algorithm: Algorithm) -> BoxedStrategy<usize> {
+    let any_length = prop_oneof![
+        4 => 0..600_usize,
+        2 => 600..20_000_usize,
+        1 => 100_000..=131_072_usize,
+        // Around the borders of chunks, where stealing meets chaining.
+        2 => (1..32_usize, 0..48_usize).prop_map(|(n, more)| n * 4096 - 16 + more),
+    ];
+    match algorithm {
+        Algorithm::Aes128Cbc | Algorithm::Aes256Cbc => {
+            any_length.prop_map(|bytes| bytes & !15).boxed()
+        }
+        Algorithm::Aes256Xts => any_length.prop_map(|bytes| bytes.max(16)).boxed(),
+        Algorithm::Rsa2048 => Just(32).boxed(),
+        _ => any_length.boxed(),
+    }
+}
+
+pub fn specs(algorithm: Algorithm) -> impl Strategy<Value = Spec> {
+    let aad = prop_oneof![Just(0), 1..300_usize, Just(16)];
+    let flip = prop_oneof![2 => Just(None), 1 => any::<u32>().prop_map(Some)];
+    (lengths(algorithm), aad, layouts(), any::<u64>(), flip).prop_map(
+        |(text_bytes, aad_bytes, layout, seed, flip)| Spec {
+            text_bytes,
+            aad_bytes,
+            layout,
+            seed,
+            flip,
+        },
+    )
+}
+
+impl Spec {
+    /// Lays the job out over an arena of noise.
+    pub fn prepare(&self, kind: Kind) -> Prepared {
+        let mut place = Place {
+            layout: &self.layout,
+            end: 0,
+            turn: 0,
+        };
+        let (aad_bytes, tag_bytes) = match kind.algorithm {
+            Algorithm::Aes128Gcm | Algorithm::Aes256Gcm => (self.aad_bytes, 16),
+            Algorithm::Rsa2048 => (0, 256),
+            _ => (0, 0),
+        };
+        let [source, destination] = self.text(kind, &mut place);
+        let aad = place.piece(aad_bytes);
+        let tag = place.piece(tag_bytes);
+        Prepared {
+            arena: noise(self.seed, place.end + 16),
+            source,
+            destination,
+            aad,
+            tag,
+            iv: self.iv(),
+        }
+    }
+
+    /// Every fourth counter is about to wrap.
+    fn iv(&self) -> [u8; 16] {
+        let mut iv: [u8; 16] = noise(self.seed ^ 0x1234, 16).try_into().expect("16 bytes");
+        match self.seed % 4 {
+            0 => iv[..15].fill(0xff),
+            1 => iv[12..15].fill(0xff),
+            _ => {}
+        }
+        iv
+    }
+
+    fn text(&self, kind: Kind, place: &mut Place<'_>) -> [Vec<Piece>; 2] {
+        let text_bytes = self.text_bytes;
+        let destination_bytes = match kind.operation {
+            Operation::Hash => 32,
+            Operation::Sign | Operation::Verify => 0,
+            _ => text_bytes,
+        };
+        let source_cuts = cut(text_bytes, &self.layout.source_cuts);
+        let destination_cuts = cut(destination_bytes, &self.layout.destination_cuts);
+        let same_length = destination_bytes == text_bytes;
+        match self.layout.placement {
+            Placement::InPlace if same_length => {
+                let both = place.pieces(&source_cuts);
+                [both.clone(), both]
+            }
+            Placement::SameBytes if same_length => {
+                let whole = place.piece(text_bytes).0;
+                [
+                    adjacent(whole, &source_cuts),
+                    adjacent(whole, &destination_cuts),
+                ]
+            }
+            _ => [place.pieces(&source_cuts), place.pieces(&destination_cuts)],
+        }
+    }
+}
+
+/// Lengths of the pieces of `bytes` cut at `cuts`; some may be empty.
+fn cut(bytes: usize, cuts: &[u16]) -> Vec<usize> {
+    let mut at: Vec<usize> = cuts
+        .iter()
+        .map(|&cut| (bytes * usize::from(cut)) >> 16)
+        .collect();
+    at.sort_unstable();
+    at.insert(0, 0);
+    at.push(bytes);
+    at.windows(2).map(|pair| pair[1] - pair[0]).collect()
+}
+
+fn adjacent(mut at: usize, lens: &[usize]) -> Vec<Piece> {
+    lens.iter()
+        .map(|&len| {
+            let piece = (at, len);
+            at += len;
+            piece
+        })
+        .collect()
+}
+
+/// Takes pieces of the arena one after the other, with gaps.
+struct Place<'l> {
+    layout: &'l Layout,
+    end: usize,
+    turn: usize,
+}
+
+impl Place<'_> {
+    fn piece(&mut self, len: usize) -> Piece {
+        let gap = self.layout.gaps[self.turn % self.layout.gaps.len()];
+        self.turn += 1;
+        let at = self.end + usize::from(gap);
+        self.end = at + len;
+        (at, len)
+    }
+
+    fn pieces(&mut self, lens: &[usize]) -> Vec<Piece> {
+        if self.layout.reversed {
+            let mut pieces: Vec<Piece> = lens.iter().rev().map(|&len| self.piece(len)).collect();
+            pieces.reverse();
+            pieces
+        } else {
+            lens.iter().map(|&len| self.piece(len)).collect()
+        }
+    }
+}
