@@ -1,0 +1,80 @@
+//! A service simple enough to know what must come out.
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use crypto::Status;
+use engine::{Outcomes, Service};
+use lockgate_engine as engine;
+
+pub const LONG: Duration = Duration::from_secs(20);
+
+/// What to do with one request.
+#[derive(Clone, Copy, Debug)]
+pub struct Job {
+    /// Which cell to count up.
+    pub cell: usize,
+    pub panics: bool,
+}
+
+/// Counts each request in its cell; completes a batch backwards, so that
+/// order is never right by accident.
+pub struct Tally {
+    pub cells: Arc<[AtomicU64]>,
+    pub delay: Duration,
+}
+
+pub fn cells(count: usize) -> Arc<[AtomicU64]> {
+    (0..count).map(|_| AtomicU64::new(0)).collect()
+}
+
+impl Service for Tally {
+    type Request = Job;
+
+    fn process(&mut self, requests: &[Job], outcomes: &mut Outcomes<'_, Job>) {
+        std::thread::sleep(self.delay);
+        for (index, job) in requests.iter().enumerate().rev() {
+            assert!(!job.panics, "told to");
+            self.cells[job.cell].fetch_add(1, Ordering::Relaxed);
+            outcomes.complete(index, Status::Ok);
+            if index % 3 == 0 {
+                outcomes.publish();
+            }
+        }
+    }
+}
+
+struct Unpark(std::thread::Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// The smallest executor: one future, parked until woken, with a time limit.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut future = std::pin::pin!(future);
+    let deadline = std::time::Instant::now() + LONG;
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return output;
+        }
+        assert!(std::time::Instant::now() < deadline, "a wake-up was lost");
+        std::thread::park_timeout(LONG);
+    }
+}
+
+/// Bounded by default; more cases on demand.
+pub fn cases(usual: u32) -> u32 {
+    if std::env::var_os("LOCKGATE_THOROUGH").is_some() {
+        usual * 50
+    } else {
+        usual
+    }
+}

@@ -1,0 +1,399 @@
+//! Lanes with a toy service: exactly once, refusals, waits, order, futures.
+
+mod common;
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use common::{Job, LONG, Tally, block_on, cases, cells};
+use crypto::Status;
+use lockgate_engine::{
+    Closed, Engine, Lane, LaneConfig, LaneError, LocalLane, Order, SubmitError, WaitError,
+    WorkerConfig,
+};
+use policy::Moderation;
+use proptest::prelude::*;
+
+fn engine(
+    count: usize,
+) -> (
+    Engine<Tally>,
+    std::sync::Arc<[std::sync::atomic::AtomicU64]>,
+) {
+    let cells = cells(count);
+    let service = |_| Tally {
+        cells: cells.clone(),
+        delay: Duration::ZERO,
+    };
+    (
+        Engine::start(&[WorkerConfig::default()], service).unwrap(),
+        cells,
+    )
+}
+
+fn config(depth: usize, moderation: Moderation) -> LaneConfig {
+    LaneConfig {
+        depth,
+        moderation,
+        is_core_shared: true,
+        ..LaneConfig::default()
+    }
+}
+
+fn job(cell: usize) -> Job {
+    Job {
+        cell,
+        panics: false,
+    }
+}
+
+fn wait_all(lane: &mut Lane<Job>) -> Vec<(u64, Status)> {
+    let mut seen = Vec::new();
+    while lane.in_flight() > 0 {
+        lane.wait(lane.in_flight(), LONG).unwrap();
+        lane.reap(usize::MAX, |done| seen.push((done.token, done.status)));
+    }
+    seen
+}
+
+/// The worker counts just after it publishes: a moment later for us.
+fn settles(what: &str, expected: u64, count: impl Fn() -> u64) {
+    let deadline = std::time::Instant::now() + LONG;
+    while count() != expected {
+        assert!(
+            std::time::Instant::now() < deadline,
+            "{what}: {} is not {expected}",
+            count()
+        );
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_full_lane_refuses_and_counts() {
+    let (engine, cells) = engine(3);
+    let mut lane = engine.lane(0, config(2, Moderation::Armed)).unwrap();
+    lane.submit(job(0), 0).unwrap();
+    lane.submit(job(1), 1).unwrap();
+    assert_eq!(lane.submit(job(2), 2), Err(SubmitError::Full));
+    assert_eq!(wait_all(&mut lane).len(), 2);
+    assert_eq!(
+        cells[2].load(Ordering::Relaxed),
+        0,
+        "a refused request is not started"
+    );
+    let counters = lane.counters();
+    assert_eq!(
+        (counters.submitted, counters.refused, counters.reaped),
+        (2, 1, 2)
+    );
+    settles("completed", 2, || lane.counters().completed);
+}
+
+#[test]
+fn bad_lanes_are_refused_with_the_limit() {
+    let (engine, _) = engine(1);
+    for depth in [0, 3, 8192] {
+        let error = engine.lane(0, config(depth, Moderation::Each)).unwrap_err();
+        assert!(error.to_string().contains("power of two"), "{error}");
+    }
+    assert!(matches!(
+        engine.lane(1, LaneConfig::default()),
+        Err(LaneError::Worker {
+            worker: 1,
+            workers: 1
+        })
+    ));
+    assert!(
+        Engine::start(&[], |_| Tally {
+            cells: cells(0),
+            delay: Duration::ZERO
+        })
+        .is_err()
+    );
+}
+
+#[test]
+fn waits_end_in_time() {
+    let cells = cells(1);
+    let service = |_| Tally {
+        cells: cells.clone(),
+        delay: Duration::from_millis(300),
+    };
+    let engine = Engine::start(&[WorkerConfig::default()], service).unwrap();
+    for moderation in Moderation::ALL {
+        let mut lane = engine.lane(0, config(4, moderation)).unwrap();
+        assert_eq!(
+            lane.wait(1, LONG),
+            Err(WaitError::Idle),
+            "nothing would ever come"
+        );
+        lane.submit(job(0), 0).unwrap();
+        assert_eq!(
+            lane.wait(1, Duration::from_millis(5)),
+            Err(WaitError::TimedOut)
+        );
+        assert_eq!(
+            wait_all(&mut lane),
+            [(0, Status::Ok)],
+            "it is still in flight"
+        );
+    }
+}
+
+#[test]
+fn fifo_lanes_keep_the_order_and_others_need_not() {
+    let (engine, _) = engine(16);
+    let fifo = LaneConfig {
+        order: Order::Fifo,
+        ..config(16, Moderation::Polled)
+    };
+    let mut lane = engine.lane(0, fifo).unwrap();
+    for _ in 0..50 {
+        for token in 0..16 {
+            lane.enqueue(job(token as usize), token).unwrap();
+        }
+        let tokens: Vec<_> = wait_all(&mut lane).iter().map(|done| done.0).collect();
+        assert_eq!(tokens, (0..16).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn notifications_follow_the_policy() {
+    let (engine, _) = engine(8);
+    for moderation in Moderation::ALL {
+        let mut lane = engine.lane(0, config(8, moderation)).unwrap();
+        for _ in 0..100 {
+            (0..8).for_each(|token| lane.enqueue(job(token as usize), token).unwrap());
+            wait_all(&mut lane);
+        }
+        let counters = lane.counters();
+        match moderation {
+            Moderation::Each => settles("notifications", 800, || lane.counters().notifications),
+            Moderation::Armed => assert!(counters.notifications <= counters.sleeps),
+            Moderation::Polled | Moderation::Spin => {
+                assert_eq!((counters.notifications, counters.sleeps), (0, 0));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_panic_ends_one_worker_and_its_clients_are_told() {
+    let cells = cells(64);
+    let service = |_| Tally {
+        cells: cells.clone(),
+        delay: Duration::from_millis(20),
+    };
+    let engine = Engine::start(&[WorkerConfig::default(); 2], service).unwrap();
+    let mut lane = engine.lane(0, config(8, Moderation::Armed)).unwrap();
+    let mut other = engine.lane(1, config(8, Moderation::Armed)).unwrap();
+    for token in 0..8 {
+        lane.enqueue(
+            Job {
+                cell: 0,
+                panics: token == 3,
+            },
+            token,
+        )
+        .unwrap();
+    }
+    let done = wait_all(&mut lane);
+    assert_eq!(done.len(), 8, "every request completes: {done:?}");
+    let failed = done
+        .iter()
+        .filter(|done| done.1 == Status::WorkerFailed)
+        .count();
+    assert!(
+        failed >= 1 && done.iter().any(|&done| done == (3, Status::WorkerFailed)),
+        "{done:?}"
+    );
+    assert_eq!(
+        lane.submit(job(0), 9),
+        Err(SubmitError::Closed(Closed::WorkerFailed))
+    );
+    assert!(matches!(
+        engine.lane(0, LaneConfig::default()),
+        Err(LaneError::WorkerEnded { .. })
+    ));
+    other.submit(job(1), 1).unwrap();
+    assert_eq!(wait_all(&mut other), [(1, Status::Ok)]);
+}
+
+#[test]
+fn an_abandoned_lane_is_finished_by_the_worker() {
+    let (engine, cells) = engine(32);
+    let mut lane = engine.lane(0, config(32, Moderation::Armed)).unwrap();
+    (0..32).for_each(|cell| lane.enqueue(job(cell), 0).unwrap());
+    drop(lane);
+    drop(engine);
+    assert!(cells.iter().all(|cell| cell.load(Ordering::Relaxed) == 1));
+}
+
+#[test]
+fn lanes_await_and_tasks_share_a_lane() {
+    let (engine, cells) = engine(100);
+    for moderation in Moderation::ALL {
+        let mut lane = engine.lane(0, config(8, moderation)).unwrap();
+        lane.submit(job(99), 5).unwrap();
+        assert!(block_on(lane.ready()) >= 1);
+        assert_eq!(wait_all(&mut lane), [(5, Status::Ok)]);
+        assert_eq!(
+            block_on(lane.ready()),
+            0,
+            "nothing in flight is ready at once"
+        );
+
+        let shared = LocalLane::new(lane);
+        let submit = |cell| {
+            shared
+                .submit(|lane, token| lane.submit(job(cell), token))
+                .unwrap()
+        };
+        let futures: Vec<_> = (0..8).map(submit).collect();
+        let full = shared.submit(|lane, token| lane.submit(job(0), token));
+        assert_eq!(full.err(), Some(SubmitError::Full));
+        for (index, future) in futures.into_iter().enumerate().rev() {
+            // Every third is dropped unresolved: its slot comes back anyway.
+            if index % 3 > 0 {
+                assert_eq!(block_on(future), Status::Ok);
+            }
+        }
+        while shared.in_flight() > 0 {
+            block_on(submit_when_free(&shared));
+        }
+    }
+    assert_eq!(cells[99].load(Ordering::Relaxed), 4);
+}
+
+/// Submits one more request, which also reaps those of dropped futures.
+async fn submit_when_free(shared: &LocalLane<Lane<Job>>) {
+    loop {
+        match shared.submit(|lane, token| lane.submit(job(0), token)) {
+            Ok(outcome) => return assert_eq!(outcome.await, Status::Ok),
+            Err(SubmitError::Full) => std::thread::yield_now(),
+            Err(closed) => panic!("{closed}"),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Submit(usize, u8),
+    Reap(usize),
+    Wait(usize, u8),
+    Drop(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => (0usize..5, 1u8..40).prop_map(|(lane, count)| Step::Submit(lane, count)),
+        3 => (0usize..5).prop_map(Step::Reap),
+        3 => (0usize..5, 1u8..40).prop_map(|(lane, count)| Step::Wait(lane, count)),
+        1 => (0usize..5).prop_map(Step::Drop),
+    ]
+}
+
+fn lane_config() -> impl Strategy<Value = LaneConfig> {
+    (0u32..6, 0usize..4, any::<bool>()).prop_map(|(log, policy, fifo)| LaneConfig {
+        depth: 1 << log,
+        moderation: Moderation::ALL[policy],
+        order: if fifo { Order::Fifo } else { Order::Any },
+        is_core_shared: true,
+    })
+}
+
+/// A lane and what it was promised: (token, cell) accepted, tokens completed.
+struct Client {
+    lane: Option<Lane<Job>>,
+    accepted: Vec<usize>,
+    completed: Vec<(u64, Status)>,
+}
+
+impl Client {
+    fn reap(&mut self) {
+        let Some(lane) = &mut self.lane else { return };
+        lane.reap(usize::MAX, |done| {
+            self.completed.push((done.token, done.status))
+        });
+    }
+
+    fn drain(&mut self) {
+        while self.lane.as_ref().is_some_and(|lane| lane.in_flight() > 0) {
+            self.lane.as_mut().unwrap().wait(1, LONG).unwrap();
+            self.reap();
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(cases(64)))]
+
+    #[test]
+    fn every_request_completes_exactly_once(
+        configs in proptest::collection::vec(lane_config(), 1..5),
+        workers in 1usize..3,
+        steps in proptest::collection::vec(step(), 0..60),
+        shut_down_first in any::<bool>(),
+    ) {
+        let cells = cells(60 * 40);
+        let service = |_| Tally { cells: cells.clone(), delay: Duration::ZERO };
+        let engine = Engine::start(&vec![WorkerConfig { is_core_shared: true, ..WorkerConfig::default() }; workers], service).unwrap();
+        let mut clients: Vec<_> = configs.iter().enumerate().map(|(index, &config)| Client {
+            lane: Some(engine.lane(index % workers, config).unwrap()),
+            accepted: Vec::new(),
+            completed: Vec::new(),
+        }).collect();
+        let (count, mut next) = (clients.len(), 0);
+        for step in steps {
+            match step {
+                Step::Submit(client, requests) => {
+                    let client = &mut clients[client % count];
+                    for _ in 0..requests {
+                        let Some(lane) = &mut client.lane else { break };
+                        let fits = lane.room() > 0;
+                        let result = lane.enqueue(job(next), next as u64);
+                        prop_assert_eq!(result.is_ok(), fits);
+                        if fits { client.accepted.push(next); next += 1; }
+                    }
+                    client.lane.iter_mut().for_each(Lane::kick);
+                }
+                Step::Reap(client) => clients[client % count].reap(),
+                Step::Wait(client, at_least) => {
+                    let client = &mut clients[client % count];
+                    if let Some(lane) = &mut client.lane && lane.in_flight() > 0 {
+                        prop_assert!(lane.wait(at_least.into(), LONG).unwrap() >= 1);
+                    }
+                    client.reap();
+                }
+                Step::Drop(client) => clients[client % count].lane = None,
+            }
+        }
+        if shut_down_first {
+            engine.shutdown();
+            clients.iter_mut().for_each(Client::drain);
+        } else {
+            clients.iter_mut().for_each(Client::drain);
+            engine.shutdown();
+        }
+        for (client, config) in clients.iter().zip(&configs) {
+            let mut tokens: Vec<_> = client.completed.iter().map(|done| done.0 as usize).collect();
+            if config.order == Order::Fifo {
+                prop_assert!(tokens.is_sorted(), "fifo: {:?}", tokens);
+            }
+            tokens.sort_unstable();
+            if client.lane.is_some() {
+                prop_assert_eq!(&tokens, &client.accepted);
+            }
+            for &(token, status) in &client.completed {
+                let runs = cells[token as usize].load(Ordering::Relaxed);
+                prop_assert_eq!(runs, u64::from(status == Status::Ok), "token {} {:?}", token, status);
+                prop_assert!(status == Status::Ok || (shut_down_first && status == Status::Cancelled));
+            }
+            // A dropped lane's requests ran all the same, or were never taken.
+            for &cell in &client.accepted {
+                prop_assert!(cells[cell].load(Ordering::Relaxed) <= 1);
+            }
+        }
+    }
+}
