@@ -24,7 +24,7 @@ impl Standing {
         match self {
             Self::Met => "met",
             Self::Missed => "missed",
-            Self::NoEvidence => "without evidence",
+            Self::NoEvidence => "no evidence",
         }
     }
 }
@@ -53,13 +53,15 @@ pub(super) fn render(comparisons: &[Comparison]) -> Html {
         "div",
         "block",
         [
-            Html::tag("h3", [Html::text("Ratios, measured in interleaved pairs")]),
+            Html::tag("h3", [Html::text(TITLE)]),
             Html::classed("p", "note", [Html::text(LEGEND)]),
-            grid(head(scale.as_ref(), shared.is_none()), rows),
+            grid(TITLE, head(scale.as_ref(), shared.is_none()), rows),
             shared.map_or_else(Html::empty, command),
         ],
     )
 }
+
+const TITLE: &str = "Ratios, measured in interleaved pairs";
 
 const LEGEND: &str = "Each ratio is the median of paired ratios, with its confidence interval. \
     In the drawing the solid line is 1 (equal) and the dashed line the target; a hollow mark is \
@@ -113,14 +115,7 @@ fn row(it: &Comparison, scale: Option<&RatioScale>, commands: bool) -> Html {
 
 fn subject(it: &Comparison) -> Html {
     let arms = format!("{} ÷ {} ({})", it.arm, it.reference, it.metric);
-    Html::classed(
-        "td",
-        "subject",
-        [
-            Html::text(&it.subject),
-            Html::classed("span", "arms", [Html::text(arms)]),
-        ],
-    )
+    Html::classed("td", "subject", [Html::text(&it.subject), aside(&arms)])
 }
 
 fn interval(it: &Comparison) -> String {
@@ -153,10 +148,14 @@ fn target(it: &Comparison) -> Html {
         Standing::Missed => "bad",
         Standing::NoEvidence => "open",
     };
-    let words = match standing {
-        Standing::NoEvidence => "no evidence",
-        other => other.words(),
-    };
-    let least = format!("at least {}×: {words}", number(target.at_least));
-    Html::classed("td", class, [Html::text(least)])
+    let least = format!("at least {}×", number(target.at_least));
+    Html::classed("td", class, [Html::text(standing.words()), aside(&least)])
+}
+
+/// Smaller words on a line of their own.
+fn aside(words: &str) -> Html {
+    Html::many([
+        Html::text(" "),
+        Html::classed("span", "arms", [Html::text(words)]),
+    ])
 }

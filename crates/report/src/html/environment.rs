@@ -91,7 +91,11 @@ fn group(group: &Group) -> Html {
         "block",
         [
             Html::tag("h4", [Html::text(&group.title)]),
-            grid(Html::tag("tr", head), group.facts.iter().map(row)),
+            grid(
+                &group.title,
+                Html::tag("tr", head),
+                group.facts.iter().map(row),
+            ),
         ],
     )
 }

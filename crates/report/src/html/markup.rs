@@ -27,9 +27,24 @@ impl Html {
         Self(format!("<style>\n{css}</style>\n"))
     }
 
-    /// A drawing of `plotters`, which escapes what it writes.
-    pub(super) fn drawing(svg: String) -> Self {
-        Self(svg)
+    /// A drawing of `plotters`, which escapes what it writes, with attributes
+    /// and children of ours put in front of its own.
+    pub(super) fn drawing(
+        svg: &str,
+        attributes: &[(&str, &str)],
+        children: impl IntoIterator<Item = Html>,
+    ) -> Self {
+        let drawn = svg
+            .strip_prefix("<svg")
+            .and_then(|rest| rest.split_once('>'));
+        let (size, shapes) = drawn.expect("plotters opens its drawing with <svg …>");
+        let mut out = String::from("<svg");
+        push_attributes(&mut out, attributes);
+        out.push_str(size);
+        out.push('>');
+        out.extend(children.into_iter().map(|child| child.0));
+        out.push_str(shapes);
+        Self(out)
     }
 
     /// An element with attributes.
@@ -39,9 +54,7 @@ impl Html {
         children: impl IntoIterator<Item = Html>,
     ) -> Self {
         let mut out = format!("<{name}");
-        for (key, value) in attributes {
-            out.push_str(&format!(" {key}=\"{}\"", escape(value)));
-        }
+        push_attributes(&mut out, attributes);
         if VOID.contains(&name) {
             out.push_str(" />");
             return Self(out);
@@ -124,6 +137,12 @@ const BLOCKS: [&str; 16] = [
     "h1", "h2", "h3", "details",
 ];
 
+fn push_attributes(out: &mut String, attributes: &[(&str, &str)]) {
+    for (key, value) in attributes {
+        out.push_str(&format!(" {key}=\"{}\"", escape(value)));
+    }
+}
+
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -134,6 +153,7 @@ fn escape(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             '\n' | '\t' => out.push(c),
+            '\r' => out.push(' '),
             // Neither HTML nor XML may hold control characters.
             c if c.is_control() || c == '\u{fffe}' || c == '\u{ffff}' => out.push('\u{fffd}'),
             c => out.push(c),

@@ -24,7 +24,7 @@ pub(super) fn render(points: &[Point]) -> Html {
     let metrics = metrics(points);
     let rows = points.iter().map(|point| row(point, &varied, &metrics));
     let summary = format!("All measured points ({})", number(points.len() as f64));
-    let grid = grid(head(&varied, &metrics), rows);
+    let grid = grid(&summary, head(&varied, &metrics), rows);
     Html::classed(
         "div",
         "block",
@@ -159,10 +159,10 @@ fn head(varied: &[&str], metrics: &[(&str, &str)]) -> Html {
             [Html::text(text)],
         )
     };
-    let dimensions = varied.iter().map(|name| cell("", spaced(name)));
+    let dimensions = varied.iter().map(|name| cell("", dimension_head(name)));
     let metrics = metrics.iter().map(|(name, unit)| match *unit {
         "" => cell("number", spaced(name)),
-        unit => cell("number", format!("{}, {unit}", spaced(stem(name, unit)))),
+        unit => cell("number", metric_head(stem(name, unit), unit)),
     });
     let rest = ["verdict", "command"].map(|name| cell("", name.to_owned()));
     Html::tag("tr", dimensions.chain(metrics).chain(rest))
@@ -179,7 +179,7 @@ fn row(point: &Point, varied: &[&str], metrics: &[(&str, &str)]) -> Html {
         let value = point.metric(name).map(|metric| number(metric.value));
         cell("number", value.unwrap_or_default())
     });
-    let rest = [cell("verdict", verdict(point)), code(&point.command)];
+    let rest = [cell("why", verdict(point)), code(&point.command)];
     Html::tag("tr", dimensions.chain(metrics).chain(rest))
 }
 
@@ -204,21 +204,52 @@ fn coordinate(name: &str, value: &Dimension) -> String {
     }
 }
 
+/// A dimension's name; sizes carry their unit in each cell.
+fn dimension_head(name: &str) -> String {
+    spaced(name.strip_suffix("_bytes").unwrap_or(name))
+}
+
+fn metric_head(stem: &str, unit: &str) -> String {
+    match stem {
+        "" => unit.to_owned(),
+        stem => format!("{}, {unit}", spaced(stem)),
+    }
+}
+
 /// The name without its unit, where it ends in it as names do:
-/// `speed_mb_per_s` in MB/s is `speed`.
+/// `speed_mb_per_s` in MB/s is `speed`, `requests_per_s` is nothing but unit.
 fn stem<'a>(name: &'a str, unit: &str) -> &'a str {
-    let suffix = unit.to_lowercase().replace('µ', "u").replace('/', "_per_");
-    let suffix = if suffix == "%" {
-        "percent".to_owned()
-    } else {
-        suffix
-    };
-    let stem = name
-        .strip_suffix(&suffix)
-        .map(|stem| stem.trim_end_matches('_'));
-    stem.filter(|stem| !stem.is_empty()).unwrap_or(name)
+    let spelled = unit
+        .to_lowercase()
+        .replace('µ', "u")
+        .replace('/', "_per_")
+        .replace('%', "percent");
+    match name.strip_suffix(&spelled) {
+        Some("") => "",
+        Some(stem) => stem.strip_suffix('_').unwrap_or(name),
+        None => name,
+    }
 }
 
 fn spaced(name: &str) -> String {
     name.replace('_', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{metric_head, stem};
+
+    #[test]
+    fn heads_name_each_unit_once() {
+        for (name, unit, head) in [
+            ("speed_mb_per_s", "MB/s", "speed, MB/s"),
+            ("requests_per_s", "requests/s", "requests/s"),
+            ("latency_p50_us", "µs", "latency p50, µs"),
+            ("client_cpu_percent", "%", "client cpu, %"),
+            ("focus", "us", "focus, us"),
+            ("steal", "%", "steal, %"),
+        ] {
+            assert_eq!(metric_head(stem(name, unit), unit), head);
+        }
+    }
 }

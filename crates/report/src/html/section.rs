@@ -2,9 +2,10 @@
 
 use trial::SectionResult;
 
+use super::header::duration;
 use super::markup::{Html, command, paragraph};
 use super::verdict::{remedy, state};
-use super::{charts, comparisons, header, points, tables};
+use super::{charts, comparisons, points, tables};
 
 /// The anchor of the section at that place in the run. Names could be anything
 /// and need not differ.
@@ -33,17 +34,28 @@ pub(super) fn render(index: usize, section: &SectionResult) -> Html {
     )
 }
 
+/// How the section ended, what it took, and the command that runs it again.
 fn ending(section: &SectionResult) -> Html {
-    let (words, cure) = state(&section.state).unwrap_or_default();
-    let took = format!(
-        "Section {}, {}. To run it again:",
-        section.name,
-        header::duration(section.seconds)
-    );
-    Html::many([
-        paragraph("state", &words),
-        remedy(cure),
-        paragraph("note", &took),
-        command(&section.command),
-    ])
+    let (words, cure) = match state(&section.state) {
+        Some((how, reason, cure)) => (format!("Section {how}: {reason}"), cure),
+        None => (String::new(), ""),
+    };
+    let again = match section.seconds > 0.0 {
+        true => format!(
+            "Section {} took {}; to run it again:",
+            section.name,
+            duration(section.seconds)
+        ),
+        false => format!("To run section {} again:", section.name),
+    };
+    Html::classed(
+        "div",
+        "ending",
+        [
+            paragraph("state", &words),
+            remedy(cure),
+            paragraph("note", &again),
+            command(&section.command),
+        ],
+    )
 }

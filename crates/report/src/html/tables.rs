@@ -2,7 +2,7 @@
 
 use trial::{Cell, Column, Table};
 
-use super::markup::{Html, command, paragraph};
+use super::markup::{Html, command, one_line, paragraph};
 use crate::number::number;
 
 /// A table with its title, note and command.
@@ -37,19 +37,27 @@ pub(super) fn render(table: &Table) -> Html {
         [
             Html::tag("h3", [Html::text(&table.title)]),
             paragraph("note", &table.note),
-            grid(Html::tag("tr", head), rows),
+            grid(&table.title, Html::tag("tr", head), rows),
             command(&table.command),
         ],
     )
 }
 
-/// Head and rows in a box of their own, which scrolls so that the page need not.
-pub(super) fn grid(head: Html, rows: impl IntoIterator<Item = Html>) -> Html {
+/// Head and rows in a box of their own, which scrolls so that the page need
+/// not; `name` is what a screen reader calls the box.
+pub(super) fn grid(name: &str, head: Html, rows: impl IntoIterator<Item = Html>) -> Html {
     let table = Html::tag(
         "table",
         [Html::tag("thead", [head]), Html::tag("tbody", rows)],
     );
-    Html::element("div", &[("class", "scroll"), ("tabindex", "0")], [table])
+    let name = one_line(name);
+    let box_attributes = [
+        ("class", "scroll"),
+        ("tabindex", "0"),
+        ("role", "region"),
+        ("aria-label", &name),
+    ];
+    Html::element("div", &box_attributes, [table])
 }
 
 /// A heading with its unit: `speed, MB/s`.

@@ -87,20 +87,20 @@ fn unmeasured(run: &Run) -> Html {
 }
 
 fn incomplete(section: &SectionResult) -> Option<Html> {
-    let (words, cure) = state(&section.state)?;
-    let text = format!("{}: {words}", section.title);
+    let (how, reason, cure) = state(&section.state)?;
+    let text = format!("{} ({how}): {reason}", section.title);
     Some(Html::tag("li", [paragraph("", &text), remedy(cure)]))
 }
 
-/// How a section ended, in words, with its remedy; None when it is complete.
-pub(super) fn state(state: &SectionState) -> Option<(String, &str)> {
+/// How a section ended, why, and the remedy; None when it is complete.
+pub(super) fn state(state: &SectionState) -> Option<(&'static str, &str, &str)> {
     match state {
         SectionState::Complete => None,
-        SectionState::Partial { reason } => Some((format!("partial, {reason}"), "")),
+        SectionState::Partial { reason } => Some(("partial", reason, "")),
         SectionState::NotSupported { reason, remedy } => {
-            Some((format!("not supported here, {reason}"), remedy))
+            Some(("not supported here", reason, remedy))
         }
-        SectionState::Failed { reason } => Some((format!("failed, {reason}"), "")),
+        SectionState::Failed { reason } => Some(("failed", reason, "")),
     }
 }
 
@@ -140,7 +140,7 @@ fn targets(run: &Run) -> String {
     let parts: Vec<String> = [Standing::Met, Standing::Missed, Standing::NoEvidence]
         .into_iter()
         .filter(|standing| count(*standing) > 0)
-        .map(|standing| format!("{} {}", number(count(standing) as f64), standing.words()))
+        .map(|standing| format!("{} {}", standing.words(), number(count(standing) as f64)))
         .collect();
     format!(" Targets: {}.", parts.join(", "))
 }

@@ -81,7 +81,7 @@ impl Ruler {
         let logarithmic = match self.scale {
             Scale::Linear => Vec::new(),
             Scale::Log2 => self.powers(2.0, ticks_max),
-            Scale::Log10 => self.ones_twos_fives(ticks_max),
+            Scale::Log10 => self.round_digits(ticks_max),
         };
         if logarithmic.len() >= 2 {
             return logarithmic;
@@ -109,10 +109,14 @@ impl Ruler {
             .collect()
     }
 
-    fn ones_twos_fives(&self, ticks_max: usize) -> Vec<f64> {
+    fn round_digits(&self, ticks_max: usize) -> Vec<f64> {
         let (first, last) = (self.low.floor() as i32, self.high.ceil() as i32);
         if last - first <= 8 {
-            for digits in [&[1.0, 2.0, 5.0][..], &[1.0, 3.0]] {
+            for digits in [
+                &[1.0, 1.5, 2.0, 3.0, 5.0, 7.0][..],
+                &[1.0, 2.0, 5.0],
+                &[1.0, 3.0],
+            ] {
                 let values: Vec<f64> = (first..=last)
                     .flat_map(|e| digits.iter().map(move |digit| digit * 10f64.powi(e)))
                     .filter(|value| (self.low..=self.high).contains(&value.log10()))
@@ -261,7 +265,7 @@ mod tests {
         );
         assert_eq!(
             labels(&axis(Scale::Log10, ""), &[0.5, 2.0]),
-            ["0.5", "1", "2"]
+            ["0.5", "0.7", "1", "1.5", "2"]
         );
         assert_eq!(
             labels(&axis(Scale::Log10, "requests/s"), &[1.0, 1e9]),

@@ -22,7 +22,7 @@ pub(super) type Pixel = (i32, i32);
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// Height of letters in pixels of the drawing.
-pub(super) const TEXT_PX: i32 = 12;
+pub(super) const TEXT_PX: i32 = 13;
 
 /// The shapes of marks: a second sign beside colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use super::canvas::{Area, Failure, SHAPES, bar, drawing, line, mark, words};
 use super::palette::{GRID, INK, MUTED, REFERENCE, UNITY};
 use crate::html::markup::Html;
 
-const WIDTH: i32 = 240;
+const WIDTH: i32 = 300;
 const HEIGHT: i32 = 24;
 const MARGIN: i32 = 16;
 
@@ -31,7 +31,7 @@ impl RatioScale {
                 c.target.map(|target| target.at_least),
             ]
         });
-        Ruler::fit(&axis, values.flatten().chain([1.0]), false, 5).map(Self)
+        Ruler::fit(&axis, values.flatten().chain([1.0]), false, 6).map(Self)
     }
 
     /// The scale's figures, for the head of the column.
@@ -76,17 +76,16 @@ impl RatioScale {
 
 fn whisker(area: &Area<'_>, low: i32, high: i32) -> Result<(), Failure> {
     let middle = HEIGHT / 2;
-    bar(area, (low, middle), (high, middle + 2), INK)?;
-    bar(area, (low, middle - 4), (low + 1, middle + 6), INK)?;
-    bar(area, (high, middle - 4), (high + 1, middle + 6), INK)
+    bar(area, (low, middle - 1), (high, middle + 1), INK)?;
+    bar(area, (low, middle - 5), (low + 1, middle + 5), INK)?;
+    bar(area, (high, middle - 5), (high + 1, middle + 5), INK)
 }
 
 fn picture(draw: impl FnOnce(&Area<'_>) -> Result<(), Failure>) -> Html {
     let size = (WIDTH as u32, HEIGHT as u32);
+    let attributes = [("class", "interval"), ("aria-hidden", "true")];
     drawing(size, draw).map_or_else(
         |_| Html::empty(),
-        |svg| {
-            Html::drawing(svg.replacen("<svg", "<svg class=\"interval\" aria-hidden=\"true\"", 1))
-        },
+        |svg| Html::drawing(&svg, &attributes, []),
     )
 }

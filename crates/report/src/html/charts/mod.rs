@@ -2,19 +2,20 @@
 
 mod axis;
 mod canvas;
+mod data;
 pub(super) mod interval;
 mod labels;
 mod palette;
 mod plot;
 mod trace;
 
-use trial::{Axis, Chart, Dot, Series, SeriesKind};
+use trial::{Chart, Series, SeriesKind};
 
 use self::canvas::{Failure, SHAPES, Shape};
 use self::palette::{Colour, MEASURED, REFERENCE};
-use self::plot::{Frame, NARROW, WIDE};
-use super::markup::{Html, command, details, one_line, paragraph};
-use crate::number::{bytes, number};
+use self::plot::{NARROW, WIDE};
+use super::markup::{Html, command, one_line, paragraph};
+use crate::number::number;
 
 pub(super) use self::palette::style;
 
@@ -65,7 +66,7 @@ pub(super) fn figure(chart: &Chart) -> Html {
                     paragraph("note", &chart.note),
                     paragraph("note", &key(chart)),
                     command(&chart.command),
-                    data(chart),
+                    data::table(chart),
                 ],
             ),
         ],
@@ -73,47 +74,26 @@ pub(super) fn figure(chart: &Chart) -> Html {
 }
 
 fn drawings(chart: &Chart) -> Html {
-    Html::many([WIDE, NARROW].map(|frame| match plot::draw(chart, frame) {
-        Some(Ok(svg)) => labelled(&svg, &chart.title, frame.class),
-        Some(Err(failure)) => nothing(
-            chart,
-            frame,
+    match [WIDE, NARROW].map(|frame| (frame, plot::draw(chart, frame))) {
+        [(wide, Some(Ok(large))), (narrow, Some(Ok(small)))] => Html::many([
+            labelled(&large, &chart.title, wide.class),
+            labelled(&small, &chart.title, narrow.class),
+        ]),
+        [(_, Some(Err(failure))), _] | [_, (_, Some(Err(failure)))] => paragraph(
+            "nothing",
             &format!("The chart could not be drawn: {failure}."),
         ),
-        None => nothing(
-            chart,
-            frame,
-            "Nothing to draw: no point has a value that these axes can show.",
-        ),
-    }))
-}
-
-/// Words in place of a drawing, once.
-fn nothing(_chart: &Chart, frame: Frame, words: &str) -> Html {
-    if frame.class == NARROW.class {
-        Html::empty()
-    } else {
-        paragraph("nothing", words)
+        _ => paragraph("nothing", NOTHING),
     }
 }
 
+const NOTHING: &str = "Nothing to draw: no point has a value that these axes can show.";
+
 /// The drawing with a name for those who cannot see it.
 fn labelled(svg: &str, name: &str, class: &str) -> Html {
-    let title = Html::tag("title", [Html::text(one_line(name))]).into_string();
-    let inner = svg.split_once(">\n").map_or("", |(_, inner)| inner);
-    let head = svg.split_once(">\n").map_or("", |(head, _)| head);
-    let label = one_line(name);
-    // Attribute order and escaping come from the element; the drawing's own
-    // head, written by plotters, gives its size.
-    let opening = Html::element(
-        "svg",
-        &[("class", class), ("role", "img"), ("aria-label", &label)],
-        [],
-    )
-    .into_string();
-    let opening = opening.strip_suffix("></svg>").unwrap_or("<svg");
-    let size = head.strip_prefix("<svg").unwrap_or("");
-    Html::drawing(format!("{opening}{size}>{title}\n{inner}"))
+    let name = one_line(name);
+    let attributes = [("class", class), ("role", "img"), ("aria-label", &name)];
+    Html::drawing(svg, &attributes, [Html::tag("title", [Html::text(&name)])])
 }
 
 fn legend(chart: &Chart) -> Html {
@@ -130,25 +110,32 @@ fn legend(chart: &Chart) -> Html {
         .iter()
         .zip(Look::of_all(&chart.series))
         .map(|(series, look)| {
-            let swatch = swatch(look).map_or_else(|_| Html::empty(), Html::drawing);
+            let swatch = swatch(look).unwrap_or_default();
             Html::tag("li", [swatch, Html::text(&series.name)])
         });
     Html::classed("ul", class, names)
 }
 
-fn swatch(look: Look) -> Result<String, Failure> {
+fn swatch(look: Look) -> Result<Html, Failure> {
     let svg = canvas::drawing((30, 14), |area| {
         canvas::line(area, vec![(1, 7), (29, 7)], look.colour, 2)?;
         canvas::mark(area, (15, 7), look.shape, look.colour, false)
     })?;
-    Ok(svg.replacen("<svg", "<svg aria-hidden=\"true\"", 1))
+    Ok(Html::drawing(&svg, &[("aria-hidden", "true")], []))
 }
 
 /// What the signs in this drawing mean; signs it does not use are not named.
 fn key(chart: &Chart) -> String {
     let dots = || chart.series.iter().flat_map(|series| &series.dots);
-    let hidden = hidden(chart);
     let is_reference = |series: &Series| series.kind == SeriesKind::Reference;
+    let hidden = hidden(chart);
+    let count = match hidden {
+        1 => "One point has".to_owned(),
+        many => format!("{} points have", number(many as f64)),
+    };
+    let hidden_words = format!(
+        "{count} no place on these axes (zero or less on a logarithmic axis, or not a number): see the data."
+    );
     let signs = [
         (
             dots().any(|dot| !dot.valid),
@@ -162,18 +149,14 @@ fn key(chart: &Chart) -> String {
             dots().any(|dot| dot.low.is_some()),
             "Whiskers are intervals.",
         ),
+        (hidden > 0, &hidden_words),
     ];
-    let mut key: Vec<String> = signs
+    let used: Vec<&str> = signs
         .iter()
         .filter(|(used, _)| *used)
-        .map(|(_, words)| (*words).to_owned())
+        .map(|(_, words)| *words)
         .collect();
-    match hidden {
-        0 => {}
-        1 => key.push("One point has no place on these axes (zero or less on a logarithmic axis, or not a number): see the data.".to_owned()),
-        many => key.push(format!("{} points have no place on these axes (zero or less on a logarithmic axis, or not a number): see the data.", number(many as f64))),
-    }
-    key.join(" ")
+    used.join(" ")
 }
 
 /// How many dots the axes cannot show.
@@ -185,62 +168,4 @@ fn hidden(chart: &Chart) -> usize {
     dots()
         .filter(|dot| !trace::is_drawable(dot, &x, &y))
         .count()
-}
-
-/// The chart's numbers as a table, for those who cannot see it or want them.
-fn data(chart: &Chart) -> Html {
-    let heads = [
-        "series".to_owned(),
-        plot::axis_name(&chart.x),
-        plot::axis_name(&chart.y),
-    ];
-    let heads = heads
-        .into_iter()
-        .chain(["interval".to_owned(), "valid".to_owned()]);
-    let head = Html::tag(
-        "tr",
-        heads.map(|head| Html::element("th", &[("scope", "col")], [Html::text(head)])),
-    );
-    let rows = chart
-        .series
-        .iter()
-        .flat_map(|series| series.dots.iter().map(move |dot| (series, dot)));
-    let rows = rows.map(|(series, dot)| row(chart, &series.name, dot));
-    let table = Html::tag(
-        "table",
-        [Html::tag("thead", [head]), Html::tag("tbody", rows)],
-    );
-    details(
-        "Data of this chart",
-        [Html::classed("div", "scroll", [table])],
-    )
-}
-
-fn row(chart: &Chart, name: &str, dot: &Dot) -> Html {
-    let figure = |text: String| Html::classed("td", "number", [Html::text(text)]);
-    let interval = match (dot.low, dot.high) {
-        (None, None) => String::new(),
-        (low, high) => {
-            let end = |end: Option<f64>| end.map_or_else(|| "–".to_owned(), number);
-            format!("{} to {}", end(low), end(high))
-        }
-    };
-    Html::tag(
-        "tr",
-        [
-            Html::tag("td", [Html::text(name)]),
-            figure(on_axis(&chart.x, dot.x)),
-            figure(on_axis(&chart.y, dot.y)),
-            figure(interval),
-            Html::tag("td", [Html::text(if dot.valid { "yes" } else { "no" })]),
-        ],
-    )
-}
-
-fn on_axis(axis: &Axis, value: f64) -> String {
-    if axis.unit == "bytes" && value.is_finite() {
-        bytes(value)
-    } else {
-        number(value)
-    }
 }

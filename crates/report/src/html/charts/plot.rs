@@ -29,7 +29,7 @@ pub(super) const WIDE: Frame = Frame {
     height: 360,
     class: "wide",
     x_ticks_max: 8,
-    y_ticks_max: 7,
+    y_ticks_max: 8,
     names_in_plot: true,
 };
 
@@ -190,7 +190,12 @@ fn draw_names(
     for (((series, look), height), end) in chart.series.iter().zip(looks).zip(heights).zip(ends) {
         // A leader only where the name is beside its line's end.
         if end.0 > to.0 - 60 {
-            line(area, vec![(end.0 + 7, end.1), (to.0 + 10, height)], GRID, 1)?;
+            line(
+                area,
+                vec![(end.0 + 7, end.1), (to.0 + 10, height)],
+                UNITY,
+                1,
+            )?;
         }
         mark(area, (to.0 + 18, height), look.shape, look.colour, false)?;
         words(area, &series.name, (to.0 + 28, height), INK, HPos::Left)?;

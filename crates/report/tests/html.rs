@@ -1,0 +1,687 @@
+//! The HTML report: complete, escaped, well-formed, and unharmed by whatever a
+//! run may hold.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use lockgate_report::html::render;
+use proptest::prelude::*;
+use trial::{Axis, Chart, Dot, Run, Scale, Series, SeriesKind, Weight};
+
+/// Markup, quotes, an ampersand, line ends, a bell, a NUL, a lone surrogate's
+/// replacement and letters of two bytes and more.
+const POISON: &str =
+    "<script>alert('x')</script> \"q\" & </title></style>-->\r\n\u{7}\0 \u{fffd} é 試 ]]>";
+
+/// Walks the document as XML and says what is wrong with it. All but the first
+/// line must be XML: every element closed, in order, and no stray `<` or `&`.
+fn check_markup(html: &str) -> Result<(), String> {
+    let mut rest = html.strip_prefix("<!DOCTYPE html>\n").ok_or("no doctype")?;
+    let mut open: Vec<&str> = Vec::new();
+    while let Some(start) = rest.find('<') {
+        check_text(&rest[..start])?;
+        let end = rest[start..].find('>').ok_or("a tag never ends")? + start;
+        let tag = &rest[start + 1..end];
+        rest = &rest[end + 1..];
+        if let Some(name) = tag.strip_prefix('/') {
+            let expected = open
+                .pop()
+                .ok_or_else(|| format!("</{name}> closes nothing"))?;
+            if expected != name {
+                return Err(format!("</{name}> closes <{expected}>"));
+            }
+            continue;
+        }
+        let (body, closed) = tag
+            .strip_suffix('/')
+            .map_or((tag, false), |body| (body, true));
+        let (name, attributes) = body.split_once(' ').unwrap_or((body, ""));
+        if !name.chars().all(|c| c.is_ascii_alphanumeric()) || name.is_empty() {
+            return Err(format!("<{tag}> is no tag"));
+        }
+        check_attributes(attributes).map_err(|what| format!("<{tag}>: {what}"))?;
+        if !closed {
+            open.push(name);
+        }
+    }
+    check_text(rest)?;
+    if open.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("{open:?} stay open"))
+    }
+}
+
+fn check_attributes(text: &str) -> Result<(), String> {
+    let mut rest = text.trim();
+    let mut seen = Vec::new();
+    while !rest.is_empty() {
+        let (name, after) = rest
+            .split_once("=\"")
+            .ok_or("an attribute without a value")?;
+        let (value, after) = after.split_once('"').ok_or("a value without an end")?;
+        check_text(value)?;
+        if seen.contains(&name) {
+            return Err(format!("{name} twice"));
+        }
+        seen.push(name);
+        rest = after.trim_start();
+    }
+    Ok(())
+}
+
+fn check_text(text: &str) -> Result<(), String> {
+    if let Some(bad) = text
+        .chars()
+        .find(|c| c.is_control() && *c != '\n' && *c != '\t')
+    {
+        return Err(format!("{bad:?} may not stand in a document"));
+    }
+    let known = ["&lt;", "&gt;", "&amp;", "&quot;", "&apos;", "&#39;"];
+    match text
+        .match_indices('&')
+        .find(|(at, _)| !known.iter().any(|it| text[*at..].starts_with(it)))
+    {
+        Some((at, _)) => Err(format!(
+            "a bare & in {:?}",
+            text[at..].chars().take(30).collect::<String>()
+        )),
+        None => Ok(()),
+    }
+}
+
+fn sound(html: &str) {
+    if let Err(what) = check_markup(html) {
+        panic!("{what}");
+    }
+}
+
+/// The words of a piece of the document, an element a line, without drawings.
+fn words(html: &str) -> String {
+    let mut out = String::new();
+    let mut rest = html;
+    while let Some(start) = rest.find('<') {
+        out.push_str(&rest[..start]);
+        let tag = &rest[start..];
+        let end = if tag.starts_with("<svg") {
+            tag.find("</svg>").unwrap() + 6
+        } else {
+            tag.find('>').unwrap() + 1
+        };
+        let tag = &tag[..end];
+        if ["</td>", "</th>"].contains(&tag) {
+            out.push_str(" | ");
+        }
+        if ["</p>", "</li>", "</tr>", "</h2>", "</h3>", "</summary>"].contains(&tag) {
+            out.push('\n');
+        }
+        rest = &rest[start + end..];
+    }
+    let lines = out.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// What stands from `from` to the next `to`.
+fn between<'a>(html: &'a str, from: &str, to: &str) -> &'a str {
+    let start = html
+        .find(from)
+        .unwrap_or_else(|| panic!("{from} is missing"));
+    let end = html[start..]
+        .find(to)
+        .unwrap_or_else(|| panic!("{to} is missing"));
+    &html[start..start + end]
+}
+
+fn axis(scale: Scale, unit: &str) -> Axis {
+    Axis {
+        label: "a".to_owned(),
+        unit: unit.to_owned(),
+        scale,
+    }
+}
+
+fn chart(scale: Scale, series: Vec<Series>) -> Chart {
+    Chart {
+        title: "It is so".to_owned(),
+        note: String::new(),
+        x: axis(scale, "bytes"),
+        y: axis(scale, "MB/s"),
+        series,
+        command: "lockgate speed".to_owned(),
+    }
+}
+
+fn series(name: &str, dots: Vec<Dot>) -> Series {
+    Series {
+        name: name.to_owned(),
+        kind: SeriesKind::Measured,
+        dots,
+    }
+}
+
+fn dot(x: f64, y: f64) -> Dot {
+    Dot {
+        x,
+        y,
+        low: None,
+        high: None,
+        valid: true,
+    }
+}
+
+/// A run with that chart and nothing else in its way.
+fn run_with(chart: Chart) -> Run {
+    let mut run = common::sample_run();
+    run.sections.truncate(1);
+    let section = &mut run.sections[0];
+    section.points.clear();
+    section.tables.clear();
+    section.comparisons.clear();
+    section.charts = vec![chart];
+    run
+}
+
+#[test]
+fn the_checker_sees_what_is_wrong() {
+    for bad in [
+        "<p>",
+        "</p>",
+        "<p></b></p>",
+        "<p class=x></p>",
+        "<p class=\"a\" class=\"b\"></p>",
+        "<p title=\"a&b\"></p>",
+        "a < b",
+        "a & b",
+        "\0",
+        "<1></1>",
+    ] {
+        assert!(
+            check_markup(&format!("<!DOCTYPE html>\n{bad}")).is_err(),
+            "{bad}"
+        );
+    }
+    assert_eq!(
+        check_markup("<!DOCTYPE html>\n<p class=\"a\">&lt;<br /></p>"),
+        Ok(())
+    );
+}
+
+#[test]
+fn the_sample_is_well_formed_and_needs_nothing_else() {
+    let html = render(&common::sample_run());
+    sound(&html);
+    for foreign in [
+        "<script",
+        "<link",
+        "<iframe",
+        "<img",
+        " src=",
+        "@import",
+        "url(",
+        "href=\"http",
+    ] {
+        assert!(!html.contains(foreign), "{foreign}");
+    }
+}
+
+#[test]
+fn every_link_leads_somewhere_on_the_page() {
+    let html = render(&common::sample_run());
+    let targets: Vec<&str> = html
+        .split("href=\"#")
+        .skip(1)
+        .map(|rest| rest.split('"').next().unwrap())
+        .collect();
+    assert!(targets.len() > 3);
+    for target in targets {
+        assert_eq!(
+            html.matches(&format!(" id=\"{target}\"")).count(),
+            1,
+            "{target}"
+        );
+    }
+}
+
+#[test]
+fn the_verdict_comes_first_the_environment_last_and_weights_in_order() {
+    let run = common::sample_run();
+    let html = render(&run);
+    let at = |text: &str| {
+        html.find(text)
+            .unwrap_or_else(|| panic!("{text} is missing"))
+    };
+    let order = [
+        "<h1>",
+        "class=\"headline\"",
+        "What to change",
+        "What limits these numbers",
+        "Worth knowing",
+        "id=\"section-1\"",
+        "id=\"environment\"",
+    ];
+    assert!(order.windows(2).all(|pair| at(pair[0]) < at(pair[1])));
+    assert_eq!(
+        html.rfind("<section").unwrap(),
+        html.find("<section id=\"environment\"").unwrap()
+    );
+}
+
+#[test]
+fn the_verdict_in_words() {
+    let html = render(&common::sample_run());
+    insta::assert_snapshot!(words(between(
+        &html,
+        "<section class=\"verdict\"",
+        "</section>"
+    )));
+}
+
+#[test]
+fn ratios_in_words() {
+    let html = render(&common::sample_run());
+    insta::assert_snapshot!(words(between(&html, "<h3>Ratios", "</table>")));
+}
+
+#[test]
+fn a_ratio_drawn() {
+    let html = render(&common::sample_run());
+    insta::assert_snapshot!(between(
+        between(&html, "<h3>Ratios", "</table>"),
+        "<tbody>",
+        "</svg>"
+    ));
+}
+
+#[test]
+fn invalid_points_with_their_reasons_and_every_point_in_a_table() {
+    let html = render(&common::sample_run());
+    insta::assert_snapshot!(words(between(&html, ">Validity: ", "</details>")));
+}
+
+#[test]
+fn every_command_and_every_remedy_is_on_the_page() {
+    let mut run = common::sample_run();
+    let section = &mut run.sections[0];
+    section.command = "again section".to_owned();
+    section.charts[0].command = "again chart".to_owned();
+    section.tables[0].command = "again table".to_owned();
+    section.comparisons[0].command = "again ratio".to_owned();
+    section.points[0].command = "again point".to_owned();
+    run.command = "again run".to_owned();
+    for finding in &mut section.findings {
+        finding.remedy = format!("cure {:?}", finding.weight);
+    }
+    let html = render(&run);
+    for command in ["section", "chart", "table", "ratio", "point", "run"] {
+        assert!(
+            html.contains(&format!(">again {command}</code>")),
+            "{command}"
+        );
+    }
+    for weight in [
+        Weight::Headline,
+        Weight::Advice,
+        Weight::Warning,
+        Weight::Note,
+    ] {
+        assert!(html.contains(&format!("cure {weight:?}")), "{weight:?}");
+    }
+}
+
+#[test]
+fn an_interrupted_run_says_so() {
+    let mut run = common::sample_run();
+    assert!(!render(&run).contains("class=\"badge\""));
+    run.interrupted = true;
+    assert!(render(&run).contains("<span class=\"badge\">interrupted</span>"));
+}
+
+#[test]
+fn names_of_sections_change_nothing_but_themselves() {
+    let mut run = common::sample_run();
+    let before = render(&run);
+    run.sections[0].name = "zz-renamed".to_owned();
+    let section = |html: &str| html.replace("crypto-speed", "*").replace("zz-renamed", "*");
+    // The scenario names it too, so both are masked.
+    assert_eq!(section(&before), section(&render(&run)));
+}
+
+#[test]
+fn each_chart_has_a_name_and_its_data_for_those_who_cannot_see_it() {
+    let html = render(&common::sample_run());
+    let title = "Waiting for each request costs more than the crypto below 64 KiB";
+    assert_eq!(
+        html.matches(&format!("role=\"img\" aria-label=\"{title}\""))
+            .count(),
+        2
+    );
+    assert_eq!(html.matches(&format!("<title>{title}</title>")).count(), 2);
+    assert_eq!(html.matches("Data of this chart").count(), 2);
+    let data = words(between(
+        &html,
+        "aria-label=\"Data of the chart: Waiting",
+        "</table>",
+    ));
+    assert!(
+        data.contains("raw loop &amp; peer | 16 KiB | 13,349 | 12,700 to 13,900 | yes |"),
+        "{data}"
+    );
+    assert!(
+        data.contains("sync | 64 KiB | 1,403 | 1,330 to 1,460 | no |"),
+        "{data}"
+    );
+}
+
+#[test]
+fn block_sizes_are_written_as_people_say_them() {
+    let html = render(&common::sample_run());
+    let svg = between(&html, "<svg class=\"wide\"", "</svg>");
+    for label in [
+        "64",
+        "1 KiB",
+        "64 KiB",
+        "block size, bytes",
+        "speed, MB/s",
+        "raw loop &amp; peer",
+    ] {
+        assert!(svg.contains(&format!(">\n{label}\n</text>")), "{label}");
+    }
+}
+
+/// Puts `text` wherever a run has free text.
+fn poison(run: &mut Run, text: &str) {
+    let put = |place: &mut String| *place = text.to_owned();
+    [
+        &mut run.host,
+        &mut run.started_utc,
+        &mut run.command,
+        &mut run.build.version,
+        &mut run.build.git_revision,
+    ]
+    .into_iter()
+    .for_each(put);
+    run.build.libraries = BTreeMap::from([(text.to_owned(), text.to_owned())]);
+    run.scenario = serde_json::json!({ text: [text] });
+    for fact in run.probe.groups.iter_mut().flat_map(|group| {
+        put(&mut group.title);
+        &mut group.facts
+    }) {
+        [
+            &mut fact.key,
+            &mut fact.label,
+            &mut fact.text,
+            &mut fact.remedy,
+        ]
+        .into_iter()
+        .for_each(put);
+        fact.value = serde_json::json!(text);
+    }
+    for section in &mut run.sections {
+        [&mut section.name, &mut section.title, &mut section.command]
+            .into_iter()
+            .for_each(put);
+        section.findings.iter_mut().for_each(|it| {
+            put(&mut it.text);
+            put(&mut it.remedy);
+        });
+        for it in &mut section.comparisons {
+            [
+                &mut it.subject,
+                &mut it.arm,
+                &mut it.reference,
+                &mut it.metric,
+                &mut it.command,
+            ]
+            .into_iter()
+            .for_each(put);
+        }
+        for it in &mut section.points {
+            it.dimensions = it
+                .dimensions
+                .iter()
+                .enumerate()
+                .map(|(i, _)| (format!("{text}{i}"), text.into()))
+                .collect();
+            it.metrics.iter_mut().for_each(|metric| {
+                put(&mut metric.name);
+                put(&mut metric.unit);
+            });
+            [
+                &mut it.command,
+                &mut it.verdict.reason,
+                &mut it.verdict.remedy,
+            ]
+            .into_iter()
+            .for_each(put);
+        }
+        for it in &mut section.tables {
+            [&mut it.title, &mut it.note, &mut it.command]
+                .into_iter()
+                .for_each(put);
+            it.columns.iter_mut().for_each(|column| {
+                put(&mut column.label);
+                put(&mut column.unit);
+            });
+            it.rows
+                .iter_mut()
+                .flatten()
+                .for_each(|cell| *cell = trial::Cell::Text(text.to_owned()));
+        }
+        for it in &mut section.charts {
+            [
+                &mut it.title,
+                &mut it.note,
+                &mut it.command,
+                &mut it.x.label,
+                &mut it.x.unit,
+                &mut it.y.label,
+                &mut it.y.unit,
+            ]
+            .into_iter()
+            .for_each(put);
+            it.series
+                .iter_mut()
+                .for_each(|series| put(&mut series.name));
+        }
+    }
+}
+
+#[test]
+fn no_text_becomes_markup() {
+    let mut run = common::sample_run();
+    poison(&mut run, POISON);
+    let html = render(&run);
+    sound(&html);
+    assert!(!html.contains("<script"));
+    assert!(html.matches("&lt;script&gt;").count() > 50);
+}
+
+#[test]
+fn very_long_names_leave_the_drawing_for_the_legend() {
+    let long = "an_endless_name_".repeat(40);
+    let html = render(&run_with(chart(
+        Scale::Log2,
+        vec![series(&long, vec![dot(64.0, 1.0), dot(128.0, 2.0)])],
+    )));
+    sound(&html);
+    assert!(!between(&html, "<svg class=\"wide\"", "</svg>").contains("an_endless_name_"));
+    assert!(html.contains("<ul class=\"legend\">"));
+}
+
+#[test]
+fn forty_series_are_all_told_apart_in_the_legend() {
+    let forty = (0..40).map(|i| {
+        series(
+            &format!("arm {i}"),
+            vec![dot(64.0, f64::from(i)), dot(128.0, 9.0)],
+        )
+    });
+    let html = render(&run_with(chart(Scale::Linear, forty.collect())));
+    sound(&html);
+    let legend = between(&html, "<ul class=\"legend\">", "</ul>");
+    let mut swatches: Vec<&str> = legend
+        .split("<svg")
+        .skip(1)
+        .map(|rest| rest.split("</svg>").next().unwrap())
+        .collect();
+    assert_eq!(swatches.len(), 40);
+    swatches.sort_unstable();
+    swatches.dedup();
+    assert_eq!(swatches.len(), 40);
+}
+
+#[test]
+fn ten_thousand_points_make_a_light_drawing_and_a_whole_table() {
+    let dots = (1..=10_000).map(|i| Dot {
+        valid: i % 7 != 0,
+        ..dot(f64::from(i), f64::from(i % 101 + 1))
+    });
+    let html = render(&run_with(chart(
+        Scale::Log10,
+        vec![series("a", dots.collect())],
+    )));
+    sound(&html);
+    assert!(between(&html, "<svg class=\"wide\"", "</svg>").len() < 300_000);
+    assert_eq!(
+        between(&html, "Data of this chart", "</table>")
+            .matches("<tr>")
+            .count(),
+        10_001
+    );
+}
+
+#[test]
+fn charts_without_anything_to_show_say_so() {
+    let nan = dot(f64::NAN, f64::NAN);
+    for (scale, dots) in [
+        (Scale::Linear, vec![]),
+        (Scale::Linear, vec![nan, dot(f64::INFINITY, 1.0)]),
+        (Scale::Log2, vec![dot(0.0, 1.0), dot(-4.0, 1.0)]),
+        (Scale::Log10, vec![dot(1.0, 0.0)]),
+    ] {
+        let html = render(&run_with(chart(scale, vec![series("a", dots)])));
+        sound(&html);
+        assert!(html.contains("Nothing to draw"), "{scale:?}");
+        assert!(!html.contains("<svg class=\"wide\""), "{scale:?}");
+    }
+    let html = render(&run_with(chart(Scale::Linear, vec![])));
+    assert!(html.contains("Nothing to draw"));
+}
+
+#[test]
+fn what_a_logarithmic_axis_cannot_show_is_counted() {
+    let dots = vec![
+        dot(64.0, 5.0),
+        dot(128.0, 0.0),
+        dot(256.0, f64::NAN),
+        dot(512.0, 7.0),
+    ];
+    let html = render(&run_with(chart(Scale::Log2, vec![series("a", dots)])));
+    sound(&html);
+    assert!(html.contains("2 points have no place on these axes"));
+}
+
+#[test]
+fn hollow_marks_and_dashes_are_explained_where_they_occur() {
+    let invalid = Dot {
+        valid: false,
+        ..dot(64.0, 5.0)
+    };
+    let mut yardstick = series("peer", vec![invalid, dot(128.0, 6.0)]);
+    let plain = render(&run_with(chart(
+        Scale::Log2,
+        vec![series("a", vec![dot(64.0, 5.0)])],
+    )));
+    assert!(!plain.contains("Hollow marks are") && !plain.contains("yardsticks"));
+    yardstick.kind = SeriesKind::Reference;
+    let html = render(&run_with(chart(Scale::Log2, vec![yardstick])));
+    assert!(html.contains("Hollow marks are points whose verdict is not valid"));
+    assert!(html.contains("Dashed lines are yardsticks."));
+}
+
+#[test]
+fn an_empty_run_is_still_a_page() {
+    let mut run = common::sample_run();
+    run.sections.clear();
+    run.probe.groups.clear();
+    run.scenario = serde_json::Value::Null;
+    let html = render(&run);
+    sound(&html);
+    assert!(html.contains("No point was measured."));
+}
+
+fn cases() -> u32 {
+    if std::env::var_os("LOCKGATE_THOROUGH").is_some() {
+        2000
+    } else {
+        64
+    }
+}
+
+fn any_dot() -> impl Strategy<Value = Dot> {
+    let value = || {
+        prop_oneof![
+            any::<f64>(),
+            -10.0..1e6,
+            Just(0.0),
+            Just(f64::MAX),
+            Just(f64::MIN_POSITIVE)
+        ]
+    };
+    (
+        value(),
+        value(),
+        proptest::option::of(value()),
+        proptest::option::of(value()),
+        any::<bool>(),
+    )
+        .prop_map(|(x, y, low, high, valid)| Dot {
+            x,
+            y,
+            low,
+            high,
+            valid,
+        })
+}
+
+fn any_chart() -> impl Strategy<Value = Chart> {
+    let scale = || prop_oneof![Just(Scale::Linear), Just(Scale::Log2), Just(Scale::Log10)];
+    let unit = || prop_oneof![Just(""), Just("bytes"), Just("MB/s")];
+    let kind = prop_oneof![Just(SeriesKind::Measured), Just(SeriesKind::Reference)];
+    let one = (".{0,40}", kind, proptest::collection::vec(any_dot(), 0..30))
+        .prop_map(|(name, kind, dots)| Series { name, kind, dots });
+    (
+        scale(),
+        scale(),
+        unit(),
+        unit(),
+        proptest::collection::vec(one, 0..12),
+    )
+        .prop_map(|(x, y, x_unit, y_unit, series)| Chart {
+            x: axis(x, x_unit),
+            y: axis(y, y_unit),
+            ..chart(x, series)
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_chart_is_drawn_or_explained(chart in any_chart()) {
+        let html = render(&run_with(chart));
+        prop_assert_eq!(check_markup(&html), Ok(()));
+        // Scenes with values beyond all bounds stay within the canvas's format.
+        for bad in ["NaN", "\"inf", "-2147483648", "2147483647"] {
+            prop_assert!(!html.contains(bad), "{}", bad);
+        }
+    }
+
+    #[test]
+    fn any_text_stays_text(text in any::<String>()) {
+        let mut run = common::sample_run();
+        poison(&mut run, &text);
+        prop_assert_eq!(check_markup(&render(&run)), Ok(()));
+    }
+}
