@@ -68,8 +68,9 @@ fn function_name(line: &str) -> Option<&str> {
 
 /// Past the test harness, which shows output of failed tests only.
 fn warn(what: fmt::Arguments<'_>) {
-    // A closed stderr is no reason to fail.
-    let _ = writeln!(std::io::stderr(), "warning: {what}");
+    // One write, so that other tests' lines do not come between; and a closed
+    // stderr is no reason to fail.
+    let _ = std::io::stderr().write_all(format!("warning: {what}\n").as_bytes());
 }
 
 #[test]
