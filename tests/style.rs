@@ -88,7 +88,7 @@ fn files_and_functions_are_short() {
                 path.display()
             ));
         }
-        for (name, length) in function_lengths(&text) {
+        for (name, length) in function_lengths(text_without_tests(&text)) {
             if length > FUNCTION_LINES_WARN {
                 warn(format_args!(
                     "{}: {name} has {length} lines, more than {FUNCTION_LINES_WARN}",
