@@ -37,7 +37,9 @@ fn check_markup(html: &str) -> Result<(), String> {
             .strip_suffix('/')
             .map_or((tag, false), |body| (body, true));
         let (name, attributes) = body.split_once(' ').unwrap_or((body, ""));
-        if !name.chars().all(|c| c.is_ascii_alphanumeric()) || name.is_empty() {
+        if !name.starts_with(|c: char| c.is_ascii_alphabetic())
+            || !name.chars().all(|c| c.is_ascii_alphanumeric())
+        {
             return Err(format!("<{tag}> is no tag"));
         }
         check_attributes(attributes).map_err(|what| format!("<{tag}>: {what}"))?;
@@ -105,9 +107,9 @@ fn words(html: &str) -> String {
         out.push_str(&rest[..start]);
         let tag = &rest[start..];
         let end = if tag.starts_with("<svg") {
-            tag.find("</svg>").unwrap() + 6
+            tag.find("</svg>").expect("drawings end") + 6
         } else {
-            tag.find('>').unwrap() + 1
+            tag.find('>').expect("tags end") + 1
         };
         let tag = &tag[..end];
         if ["</td>", "</th>"].contains(&tag) {

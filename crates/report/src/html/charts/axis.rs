@@ -173,7 +173,8 @@ fn pad(scale: Scale, low: f64, high: f64, zero: bool) -> (f64, f64) {
     let span = high - low;
     if span <= low.abs().max(high.abs()) * 1e-9 {
         let half = match scale {
-            Scale::Linear if low != 0.0 => low.abs() * 0.5,
+            // Half of the smallest number there is would be nothing.
+            Scale::Linear if low != 0.0 => (low.abs() * 0.5).max(f64::MIN_POSITIVE),
             Scale::Linear => 1.0,
             Scale::Log2 | Scale::Log10 => 1.0,
         };
