@@ -1,5 +1,17 @@
 //! Results to terminal, JSON, CSV, Markdown and HTML (pure).
 #![forbid(unsafe_code)]
 
+pub mod csv;
+mod grid;
 pub mod html;
+pub mod json;
+pub mod markdown;
+mod markup;
 pub mod number;
+pub mod probe_text;
+mod style;
+pub mod terminal;
+mod words;
+mod wrap;
+
+pub use style::Style;

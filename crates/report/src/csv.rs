@@ -1,0 +1,129 @@
+//! Every point of a run as CSV (RFC 4180, lines ending in a bare newline).
+
+use std::collections::BTreeSet;
+
+use trial::{Metric, Point, Run, SectionResult};
+
+use crate::words;
+
+/// Columns that every row has, beside one for each dimension.
+const FIXED: [&str; 7] = [
+    "section", "metric", "unit", "value", "verdict", "reason", "remedy",
+];
+
+/// One row for each point and metric: section, one column for each dimension
+/// that any point has (empty where a point lacks it), metric, unit, value,
+/// verdict, reason, remedy. A point without metrics has one row without a
+/// value. A dimension called as one of the fixed columns is written
+/// `dimension.<name>`. Values have every digit, and no thousands separators.
+#[must_use]
+pub fn render(run: &Run) -> String {
+    let points = || run.sections.iter().flat_map(|section| &section.points);
+    let dimensions: BTreeSet<&str> = points()
+        .flat_map(|point| point.dimensions.keys())
+        .map(String::as_str)
+        .collect();
+    let heads = dimensions.iter().map(|name| match FIXED.contains(name) {
+        true => format!("dimension.{name}"),
+        false => (*name).to_owned(),
+    });
+    let head = row(std::iter::once("section".to_owned())
+        .chain(heads)
+        .chain(FIXED[1..].iter().map(ToString::to_string)));
+    let rows = run
+        .sections
+        .iter()
+        .flat_map(|section| section.points.iter().map(move |point| (section, point)));
+    head + &rows
+        .map(|(section, point)| point_rows(section, point, &dimensions))
+        .collect::<String>()
+}
+
+fn point_rows(section: &SectionResult, point: &Point, dimensions: &BTreeSet<&str>) -> String {
+    let coordinate = |name: &&str| {
+        point
+            .dimensions
+            .get(*name)
+            .map_or_else(String::new, ToString::to_string)
+    };
+    let write = |metric: Option<&Metric>| {
+        let (name, unit, value) = metric.map_or_else(Default::default, |it| {
+            (it.name.clone(), it.unit.clone(), value(it.value))
+        });
+        let verdict = &point.verdict;
+        let last = [
+            name,
+            unit,
+            value,
+            words::validity(verdict.validity).to_owned(),
+            verdict.reason.clone(),
+            verdict.remedy.clone(),
+        ];
+        row(std::iter::once(section.name.clone())
+            .chain(dimensions.iter().map(coordinate))
+            .chain(last))
+    };
+    match point.metrics.as_slice() {
+        [] => write(None),
+        metrics => metrics.iter().map(|metric| write(Some(metric))).collect(),
+    }
+}
+
+/// Every digit; nothing for what is not a number.
+fn value(value: f64) -> String {
+    if !value.is_finite() {
+        return String::new();
+    }
+    let plain = value.to_string();
+    // 10^300 written out helps nobody.
+    if plain.len() > 24 {
+        format!("{value:e}")
+    } else {
+        plain
+    }
+}
+
+fn row(cells: impl Iterator<Item = String>) -> String {
+    cells
+        .map(|cell| quoted(&cell))
+        .collect::<Vec<_>>()
+        .join(",")
+        + "\n"
+}
+
+/// In quotes where it must be: separators, quotes, line ends, outer spaces.
+fn quoted(cell: &str) -> String {
+    let special = cell.contains([',', '"', '\n', '\r']) || cell.trim() != cell;
+    if special {
+        format!("\"{}\"", cell.replace('"', "\"\""))
+    } else {
+        cell.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{quoted, value};
+
+    #[test]
+    fn cells_are_quoted_where_they_must_be() {
+        for (cell, expected) in [
+            ("plain text", "plain text"),
+            ("a,b", "\"a,b\""),
+            ("say \"hi\"", "\"say \"\"hi\"\"\""),
+            ("two\nlines", "\"two\nlines\""),
+            (" led", "\" led\""),
+            ("", ""),
+        ] {
+            assert_eq!(quoted(cell), expected);
+        }
+    }
+
+    #[test]
+    fn values_keep_every_digit() {
+        assert_eq!(value(13349.27), "13349.27");
+        assert_eq!(value(0.1 + 0.2), "0.30000000000000004");
+        assert_eq!(value(1e300), "1e300");
+        assert_eq!(value(f64::NAN), "");
+    }
+}

@@ -1,0 +1,293 @@
+//! A run as Markdown: the verdict, then each section with the command behind
+//! every figure, then the environment.
+
+use trial::{Cell, Chart, Comparison, Finding, Group, Point, Run, SectionResult, Table, Weight};
+
+use crate::markup::{block, code, command, table, text};
+use crate::number::number;
+use crate::words::{self, plural};
+
+/// The whole run as one Markdown document.
+#[must_use]
+pub fn render(run: &Run) -> String {
+    let sections: String = run.sections.iter().map(section).collect();
+    let document = [title(run), verdict(run), sections, environment(run)].concat();
+    document.trim_end().to_owned() + "\n"
+}
+
+fn title(run: &Run) -> String {
+    let when = format!("{}, {} s", text(&run.started_utc), number(run.seconds));
+    let interrupted = if run.interrupted {
+        " The run was interrupted: what is here is sound, but not all."
+    } else {
+        ""
+    };
+    format!(
+        "# Lockgate on {}\n\n{when}.{interrupted}\n\n",
+        text(&run.host)
+    )
+}
+
+fn verdict(run: &Run) -> String {
+    let findings = words::findings(run);
+    let headline = findings
+        .first()
+        .is_some_and(|first| first.weight == Weight::Headline);
+    let none = if headline {
+        ""
+    } else {
+        "This run came to no headline; its figures are below.\n\n"
+    };
+    format!(
+        "## Verdict\n\n{none}{}{}",
+        findings.into_iter().map(finding).collect::<String>(),
+        unmeasured(run)
+    )
+}
+
+fn finding(finding: &Finding) -> String {
+    let remedy = remedy(&finding.remedy);
+    match finding.weight {
+        Weight::Headline => format!("**{}**{remedy}\n\n", text(&finding.text)),
+        weight => format!(
+            "{}: {}{remedy}\n\n",
+            words::weight(weight),
+            text(&finding.text)
+        ),
+    }
+}
+
+fn remedy(words: &str) -> String {
+    match words.trim() {
+        "" => String::new(),
+        words => format!(" → {}", text(words)),
+    }
+}
+
+fn unmeasured(run: &Run) -> String {
+    let open = run.sections.iter().filter_map(|section| {
+        let (how, reason, cure) = words::ending(&section.state)?;
+        Some(format!(
+            "- {} ({how}): {}{}\n",
+            text(&section.title),
+            text(reason),
+            remedy(cure)
+        ))
+    });
+    match open.collect::<String>().as_str() {
+        "" => String::new(),
+        items => format!("Not measured, or not whole:\n\n{items}\n"),
+    }
+}
+
+fn section(section: &SectionResult) -> String {
+    let charts: String = section.charts.iter().map(chart).collect();
+    let tables: String = section.tables.iter().map(data_table).collect();
+    let title = format!("## {}\n\n{}", text(&section.title), ending(section));
+    [
+        title,
+        command(&section.command),
+        charts,
+        comparisons(&section.comparisons),
+        tables,
+        invalid(&section.points),
+    ]
+    .concat()
+}
+
+/// What the section took or why it is not whole, before the command.
+fn ending(section: &SectionResult) -> String {
+    let took = match section.seconds > 0.0 {
+        true => format!("Took {} s. ", number(section.seconds)),
+        false => String::new(),
+    };
+    let whole = match words::ending(&section.state) {
+        Some((how, reason, cure)) => format!("Section {how}: {}{}. ", text(reason), remedy(cure)),
+        None => String::new(),
+    };
+    format!("{whole}{took}Again:\n\n")
+}
+
+/// A chart's numbers; Markdown draws nothing.
+fn chart(chart: &Chart) -> String {
+    let (head, rows) = words::chart_rows(chart);
+    let numeric = vec![true; head.len()];
+    let escape =
+        |cells: Vec<String>| -> Vec<String> { cells.iter().map(|cell| text(cell)).collect() };
+    let hollow = chart
+        .series
+        .iter()
+        .flat_map(|series| &series.dots)
+        .any(|dot| !dot.valid);
+    let note = match (chart.note.trim(), hollow) {
+        ("", false) => String::new(),
+        (note, false) => text(note),
+        ("", true) => "In brackets: not valid.".to_owned(),
+        (note, true) => format!("{}. In brackets: not valid.", text(note)),
+    };
+    let rows: Vec<_> = rows.into_iter().map(escape).collect();
+    block_of(
+        &chart.title,
+        &note,
+        &table(&escape(head), &numeric, &rows),
+        &chart.command,
+    )
+}
+
+fn data_table(it: &Table) -> String {
+    let head: Vec<String> = it
+        .columns
+        .iter()
+        .map(|column| text(&words::heading(column)))
+        .collect();
+    let numeric: Vec<bool> = (0..head.len())
+        .map(|column| {
+            it.rows
+                .iter()
+                .any(|row| matches!(row.get(column), Some(Cell::Number(_))))
+        })
+        .collect();
+    let write = |row: &Vec<Cell>| {
+        let cells = row.iter().enumerate();
+        cells
+            .map(|(column, cell)| text(&words::cell(cell, it.columns.get(column))))
+            .collect()
+    };
+    let rows: Vec<Vec<String>> = it.rows.iter().map(write).collect();
+    block_of(
+        &it.title,
+        &text(&it.note),
+        &table(&head, &numeric, &rows),
+        &it.command,
+    )
+}
+
+/// A heading, a note that is Markdown already, a figure, its command.
+fn block_of(title: &str, note: &str, figure: &str, behind: &str) -> String {
+    let note = if note.is_empty() {
+        String::new()
+    } else {
+        format!("{note}\n\n")
+    };
+    format!("### {}\n\n{note}{figure}{}", text(title), command(behind))
+}
+
+fn comparisons(comparisons: &[Comparison]) -> String {
+    let Some(first) = comparisons.first() else {
+        return String::new();
+    };
+    let interval = format!("{}% interval", number(first.confidence * 100.0));
+    let head = [
+        "What",
+        "Arm ÷ reference",
+        "Metric",
+        "Ratio",
+        &interval,
+        "Verdict",
+        "Target",
+        "Pairs",
+    ]
+    .map(str::to_owned);
+    let rows: Vec<Vec<String>> = comparisons.iter().map(comparison).collect();
+    let numeric = [false, false, false, true, true, false, false, true];
+    let mut commands: Vec<&str> = comparisons.iter().map(|it| it.command.as_str()).collect();
+    commands.dedup();
+    let commands: String = commands.into_iter().map(command).collect();
+    format!(
+        "### Ratios of interleaved pairs\n\n{}{commands}",
+        table(&head, &numeric, &rows)
+    )
+}
+
+fn comparison(it: &Comparison) -> Vec<String> {
+    vec![
+        text(&it.subject),
+        format!("{} ÷ {}", text(&it.arm), text(&it.reference)),
+        code(&it.metric),
+        number(it.ratio),
+        format!("{} to {}", number(it.low), number(it.high)),
+        words::outcome(it.outcome).to_owned(),
+        words::target(it),
+        number(it.pairs.len() as f64),
+    ]
+}
+
+/// The points that do not count, each with its reason and its command.
+fn invalid(points: &[Point]) -> String {
+    let invalid: Vec<&Point> = points
+        .iter()
+        .filter(|point| !point.verdict.is_valid())
+        .collect();
+    if points.is_empty() {
+        return String::new();
+    }
+    if invalid.is_empty() {
+        return format!("{}, all valid.\n\n", plural(points.len(), "point"));
+    }
+    let head = ["Point", "Verdict", "Reason", "Remedy", "Command"].map(str::to_owned);
+    let rows: Vec<Vec<String>> = invalid
+        .iter()
+        .map(|point| {
+            let verdict = &point.verdict;
+            let kind = words::validity(verdict.validity).to_owned();
+            vec![
+                text(&words::place(point)),
+                kind,
+                text(&verdict.reason),
+                text(&verdict.remedy),
+                code(&point.command),
+            ]
+        })
+        .collect();
+    let count = number(invalid.len() as f64);
+    let words = format!(
+        "{count} of {} not valid, and counted neither as a pass nor as a loss:",
+        plural(points.len(), "point")
+    );
+    format!("### Validity\n\n{words}\n\n{}", table(&head, &[], &rows))
+}
+
+fn environment(run: &Run) -> String {
+    let libraries: String = run
+        .build
+        .libraries
+        .iter()
+        .map(|(name, version)| format!(", {} {}", text(name), text(version)))
+        .collect();
+    let build = format!(
+        "Lockgate {} ({}){libraries}. Seed {}. The run:\n\n",
+        text(&run.build.version),
+        text(&run.build.git_revision),
+        run.seed
+    );
+    let groups: String = run.probe.groups.iter().map(group).collect();
+    let scenario = format!(
+        "### Scenario as resolved\n\n{}",
+        block("json", &crate::json::pretty(&run.scenario))
+    );
+    [
+        "## Environment\n\n".to_owned(),
+        build,
+        command(&run.command),
+        groups,
+        scenario,
+    ]
+    .concat()
+}
+
+fn group(group: &Group) -> String {
+    let head = ["Fact", "State", "Value", "Remedy"].map(str::to_owned);
+    let rows: Vec<Vec<String>> = group
+        .facts
+        .iter()
+        .map(|fact| {
+            vec![
+                text(&fact.label),
+                words::state(fact.state).to_owned(),
+                text(&fact.text),
+                text(&fact.remedy),
+            ]
+        })
+        .collect();
+    format!("### {}\n\n{}", text(&group.title), table(&head, &[], &rows))
+}

@@ -1,0 +1,75 @@
+//! `lockgate probe` for the terminal.
+
+use trial::{Fact, Group, Probe, State};
+
+use crate::style::{Ink, Style};
+use crate::words;
+use crate::wrap::{clean, paragraph, width};
+
+/// Labels longer than this do not push the other facts to the right.
+const LABEL_COLUMNS_MAX: usize = 24;
+
+/// Columns of the longest state, `degraded`.
+const STATE_COLUMNS: usize = 8;
+
+/// The facts by group, each with its state in words, and beneath those that
+/// are not `ok` what would help.
+#[must_use]
+pub fn render(probe: &Probe, style: Style) -> String {
+    let facts = || probe.groups.iter().flat_map(|group| &group.facts);
+    let widest = facts()
+        .map(|fact| width(&clean(&fact.label)))
+        .max()
+        .unwrap_or(0);
+    let columns = widest.min(LABEL_COLUMNS_MAX);
+    let groups: String = probe
+        .groups
+        .iter()
+        .map(|group| render_group(group, columns, style))
+        .collect();
+    let count = |state| facts().filter(|fact| fact.state == state).count();
+    let [ok, degraded, absent] = [State::Ok, State::Degraded, State::Absent].map(count);
+    format!("{groups}{ok} ok, {degraded} degraded, {absent} absent\n")
+}
+
+fn render_group(group: &Group, columns: usize, style: Style) -> String {
+    let title = style.paint(Ink::Strong, &paragraph("", &group.title, style.width));
+    let facts: String = group
+        .facts
+        .iter()
+        .map(|fact| render_fact(fact, columns, style))
+        .collect();
+    format!("{title}{facts}\n")
+}
+
+fn render_fact(fact: &Fact, columns: usize, style: Style) -> String {
+    let state = words::state(fact.state);
+    let label = clean(&fact.label);
+    let indent = 2 + STATE_COLUMNS + 2 + columns + 2;
+    let first = format!("  {state:STATE_COLUMNS$}  {label:columns$}  ");
+    // A label that is too long keeps its line; its text hangs where all do.
+    let mut text = if width(&first) > indent {
+        format!(
+            "{}\n{}",
+            first.trim_end(),
+            paragraph(&" ".repeat(indent), &fact.text, style.width)
+        )
+    } else {
+        paragraph(&first, &fact.text, style.width)
+    };
+    if style.color {
+        text = text.replacen(state, &style.paint(ink(fact.state), state), 1);
+    }
+    match fact.remedy.trim() {
+        "" => text,
+        remedy => text + &paragraph(&format!("{}→ ", " ".repeat(indent)), remedy, style.width),
+    }
+}
+
+fn ink(state: State) -> Ink {
+    match state {
+        State::Ok => Ink::Good,
+        State::Degraded => Ink::Doubtful,
+        State::Absent => Ink::Faint,
+    }
+}

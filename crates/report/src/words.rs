@@ -1,0 +1,199 @@
+//! The words that the terminal and Markdown share.
+
+use trial::{
+    Cell, Chart, Column, Comparison, Dimension, Finding, Outcome, Point, Run, SectionState, State,
+    Validity, Weight,
+};
+
+use crate::number::{bytes, number};
+
+/// All findings, the weightiest first; among equals in the order of the run.
+pub(crate) fn findings(run: &Run) -> Vec<&Finding> {
+    let mut all: Vec<&Finding> = run
+        .sections
+        .iter()
+        .flat_map(|section| &section.findings)
+        .collect();
+    all.sort_by_key(|finding| finding.weight);
+    all
+}
+
+pub(crate) fn weight(weight: Weight) -> &'static str {
+    match weight {
+        Weight::Headline => "Verdict",
+        Weight::Advice => "Advice",
+        Weight::Warning => "Warning",
+        Weight::Note => "Note",
+    }
+}
+
+pub(crate) fn outcome(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Faster => "faster",
+        Outcome::Slower => "slower",
+        Outcome::NoEvidence => "no evidence",
+    }
+}
+
+pub(crate) fn validity(validity: Validity) -> &'static str {
+    match validity {
+        Validity::Valid => "valid",
+        Validity::GeneratorBound => "generator-bound",
+        Validity::Noisy => "noisy",
+        Validity::TooFewSamples => "too-few-samples",
+        Validity::WorkingSet => "working-set",
+        Validity::NotSupported => "not-supported",
+    }
+}
+
+pub(crate) fn state(state: State) -> &'static str {
+    match state {
+        State::Ok => "ok",
+        State::Degraded => "degraded",
+        State::Absent => "absent",
+    }
+}
+
+/// How a section that did not end as planned ended: in a word, why, and the
+/// remedy (may be empty).
+pub(crate) fn ending(state: &SectionState) -> Option<(&'static str, &str, &str)> {
+    match state {
+        SectionState::Complete => None,
+        SectionState::Partial { reason } => Some(("partial", reason, "")),
+        SectionState::NotSupported { reason, remedy } => {
+            Some(("not supported here", reason, remedy))
+        }
+        SectionState::Failed { reason } => Some(("failed", reason, "")),
+    }
+}
+
+/// How a ratio stands against its target; None without one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// The lower bound reaches it.
+    Met,
+    /// Even the upper bound does not.
+    Missed,
+    /// The interval has the target inside, or the pairs are too few.
+    NoEvidence,
+}
+
+impl Standing {
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Met => "met",
+            Self::Missed => "missed",
+            Self::NoEvidence => "without evidence",
+        }
+    }
+}
+
+fn standing(comparison: &Comparison) -> Option<Standing> {
+    let target = comparison.target?;
+    Some(match (target.met, comparison.high < target.at_least) {
+        (true, _) => Standing::Met,
+        (false, true) => Standing::Missed,
+        (false, false) => Standing::NoEvidence,
+    })
+}
+
+/// `≥ 0.90 met`, `≥ 0.90 missed`, `≥ 0.90 without evidence`; empty without a
+/// target.
+pub(crate) fn target(comparison: &Comparison) -> String {
+    match (comparison.target, standing(comparison)) {
+        (Some(target), Some(standing)) => {
+            format!("≥ {} {}", number(target.at_least), standing.words())
+        }
+        _ => String::new(),
+    }
+}
+
+/// `0.96 [0.92, 1.01]`.
+pub(crate) fn interval(ratio: f64, low: f64, high: f64) -> String {
+    format!("{} [{}, {}]", number(ratio), number(low), number(high))
+}
+
+/// `1 point`, `12 points`.
+pub(crate) fn plural(count: usize, noun: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{ending}", number(count as f64))
+}
+
+/// A column's heading with its unit; sizes carry theirs in the cells.
+pub(crate) fn heading(column: &Column) -> String {
+    match column.unit.as_str() {
+        "" | "bytes" => column.label.clone(),
+        unit => format!("{}, {unit}", column.label),
+    }
+}
+
+/// A cell as its column writes it.
+pub(crate) fn cell(cell: &Cell, column: Option<&Column>) -> String {
+    match cell {
+        Cell::Number(value) if column.is_some_and(|column| column.unit == "bytes") => bytes(*value),
+        Cell::Number(value) => number(*value),
+        Cell::Text(text) => text.clone(),
+        Cell::Empty => String::new(),
+    }
+}
+
+/// A chart's marks as a grid: the horizontal value, then one column a series;
+/// marks that were not valid stand in brackets.
+pub(crate) fn chart_rows(chart: &Chart) -> (Vec<String>, Vec<Vec<String>>) {
+    let axis = |label: &str, unit: &str| {
+        heading(&Column {
+            label: label.into(),
+            unit: unit.into(),
+        })
+    };
+    let mut head = vec![axis(&chart.x.label, &chart.x.unit)];
+    head.extend(
+        chart
+            .series
+            .iter()
+            .map(|series| axis(&series.name, &chart.y.unit)),
+    );
+    let mut places: Vec<f64> = chart
+        .series
+        .iter()
+        .flat_map(|series| &series.dots)
+        .map(|dot| dot.x)
+        .collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    let write = |value: f64, unit: &str| {
+        if unit == "bytes" {
+            bytes(value)
+        } else {
+            number(value)
+        }
+    };
+    let rows = places.into_iter().map(|x| {
+        let marks = chart.series.iter().map(|series| {
+            let dot = series.dots.iter().find(|dot| dot.x == x)?;
+            let text = write(dot.y, &chart.y.unit);
+            Some(if dot.valid { text } else { format!("({text})") })
+        });
+        std::iter::once(write(x, &chart.x.unit))
+            .chain(marks.map(Option::unwrap_or_default))
+            .collect()
+    });
+    (head, rows.collect())
+}
+
+/// Where a point is: `block 64 B, mode sync`.
+pub(crate) fn place(point: &Point) -> String {
+    let coordinates = point
+        .dimensions
+        .iter()
+        .map(|(name, value)| coordinate(name, value));
+    coordinates.collect::<Vec<_>>().join(", ")
+}
+
+/// One coordinate; sizes in bytes carry their unit.
+pub(crate) fn coordinate(name: &str, value: &Dimension) -> String {
+    match (name.strip_suffix("_bytes"), value) {
+        (Some(noun), Dimension::Number(size)) => format!("{noun} {}", bytes(*size as f64)),
+        _ => format!("{name} {value}"),
+    }
+}

@@ -1,0 +1,200 @@
+//! Every exporter over the made-up run, as it was reviewed.
+
+mod common;
+
+use common::{sample_probe, sample_run};
+use lockgate_report::{Style, csv, json, markdown, probe_text, terminal};
+use trial::{Probe, Run};
+
+fn narrow() -> Style {
+    Style {
+        width: 50,
+        color: false,
+    }
+}
+
+/// Neither probe, nor sections: what an interrupt in the first second leaves.
+fn empty_run() -> Run {
+    Run {
+        sections: vec![],
+        probe: Probe::default(),
+        interrupted: true,
+        ..sample_run()
+    }
+}
+
+#[test]
+fn terminal_summary() {
+    insta::assert_snapshot!(terminal::render(
+        &sample_run(),
+        Style {
+            width: 100,
+            color: false
+        },
+        "lockgate-runs/latest/report.html"
+    ));
+}
+
+#[test]
+fn terminal_summary_in_fifty_columns() {
+    insta::assert_snapshot!(terminal::render(&sample_run(), narrow(), ""));
+}
+
+#[test]
+fn terminal_summary_of_nothing() {
+    insta::assert_snapshot!(terminal::render(&empty_run(), Style::default(), ""));
+}
+
+#[test]
+fn json_document() {
+    insta::assert_snapshot!(json::render(&sample_run()));
+}
+
+#[test]
+fn csv_document() {
+    insta::assert_snapshot!(csv::render(&sample_run()));
+}
+
+#[test]
+fn markdown_document() {
+    insta::assert_snapshot!(markdown::render(&sample_run()));
+}
+
+#[test]
+fn markdown_document_of_nothing() {
+    insta::assert_snapshot!(markdown::render(&empty_run()));
+}
+
+#[test]
+fn probe_summary() {
+    insta::assert_snapshot!(probe_text::render(&sample_probe(), Style::default()));
+}
+
+#[test]
+fn probe_document() {
+    let text = json::probe(&sample_probe());
+    assert_eq!(
+        serde_json::from_str::<Probe>(&text).expect("it was just written"),
+        sample_probe()
+    );
+}
+
+#[test]
+fn a_stored_run_reads_back_whole() {
+    assert_eq!(
+        Run::read(&json::render(&sample_run())).expect("it was just written"),
+        sample_run()
+    );
+}
+
+#[test]
+fn colour_adds_nothing_but_colour() {
+    let color = Style {
+        color: true,
+        ..Style::default()
+    };
+    for (plain, colored) in [
+        (
+            terminal::render(&sample_run(), Style::default(), ""),
+            terminal::render(&sample_run(), color, ""),
+        ),
+        (
+            probe_text::render(&sample_probe(), Style::default()),
+            probe_text::render(&sample_probe(), color),
+        ),
+    ] {
+        assert_ne!(colored, plain);
+        assert_eq!(without_color(&colored), plain);
+    }
+}
+
+fn without_color(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    let rest = parts.map(|part| {
+        part.split_once('m')
+            .expect("only colours are escape sequences")
+            .1
+    });
+    first + &rest.collect::<String>()
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal() {
+    for width in [50, 72, 80, 100, 132] {
+        let style = Style {
+            width,
+            color: false,
+        };
+        let texts = [
+            terminal::render(&sample_run(), style, ""),
+            probe_text::render(&sample_probe(), style),
+        ];
+        for line in texts.iter().flat_map(|text| text.lines()) {
+            assert!(line.chars().count() <= width, "{width}: {line}");
+        }
+    }
+}
+
+#[test]
+fn escape_sequences_in_a_result_never_reach_the_terminal() {
+    let mut run = sample_run();
+    run.host = "evil\u{1b}]0;title\u{7}".into();
+    run.sections[0].title = "\u{1b}[2J".into();
+    run.sections[0].findings[0].text = "\u{9b}31m\u{202e}".into();
+    run.sections[0].tables[0].columns[0].label = "\u{1b}c".into();
+    run.sections[0].comparisons[0].arm = "\u{1b}[1m".into();
+    run.sections[0].points[0].verdict.reason = "\u{1b}[5m".into();
+    run.probe.groups[0].facts[0].label = "\u{1b}[5m".into();
+    let texts = [
+        terminal::render(&run, Style::default(), "\u{1b}[5m"),
+        probe_text::render(&run.probe, Style::default()),
+        markdown::render(&run),
+    ];
+    for text in texts {
+        assert!(
+            !text
+                .chars()
+                .any(|letter| letter.is_control() && letter != '\n'),
+            "{text:?}"
+        );
+        assert!(!text.contains('\u{202e}'));
+    }
+}
+
+#[test]
+fn csv_rows_are_as_long_as_their_head() {
+    let text = csv::render(&sample_run());
+    let rows = csv_rows(&text);
+    let head = &rows[0];
+    assert!(rows.iter().all(|row| row.len() == head.len()));
+    // Fifteen points, of which one has no metrics and the others four, and one more.
+    assert_eq!(rows.len(), 1 + 14 * 4 + 1 + 4);
+    assert!(
+        rows.iter()
+            .any(|row| row.contains(&"the back-end has no batch of\nthat size".to_owned()))
+    );
+}
+
+/// A reader by RFC 4180, written for this test.
+fn csv_rows(text: &str) -> Vec<Vec<String>> {
+    let (mut rows, mut row, mut cell, mut quoted) = (vec![], vec![], String::new(), false);
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '"' if quoted && letters.peek() == Some(&'"') => cell.extend(letters.next()),
+            '"' => quoted = !quoted,
+            ',' if !quoted => row.push(std::mem::take(&mut cell)),
+            '\n' if !quoted => {
+                row.push(std::mem::take(&mut cell));
+                rows.push(std::mem::take(&mut row));
+            }
+            _ => cell.push(letter),
+        }
+    }
+    assert!(
+        row.is_empty() && cell.is_empty() && !quoted,
+        "the last line ends"
+    );
+    rows
+}
