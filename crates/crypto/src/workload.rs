@@ -1,0 +1,241 @@
+//! The same work for every arm of a comparison: key, input and layout of the
+//! slots that requests in flight occupy.
+
+use std::sync::Arc;
+
+use crate::{
+    Algorithm, Backend, Data, KeyError, KeyMaterial, Kind, Operation, Slices, Status, generate_key,
+    process_slices,
+};
+
+/// Slots begin on a cache line, and one line further apart than a power of
+/// two, so that equal offsets of all slots do not fall into one cache set.
+const LINE: usize = 64;
+
+/// Bytes of a SHA-256 digest.
+const DIGEST: usize = 32;
+
+/// Bytes of an RSA-2048 signature.
+const SIGNATURE: usize = 256;
+
+/// Why there is no such workload.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WorkloadError {
+    /// The algorithm cannot take the block size.
+    #[error("{algorithm} cannot take blocks of {block_bytes} bytes; {limit}")]
+    Block {
+        /// Which.
+        algorithm: Algorithm,
+        /// What was asked.
+        block_bytes: usize,
+        /// What it takes.
+        limit: &'static str,
+    },
+    /// The algorithm has no such operation.
+    #[error("{algorithm} has no operation {operation:?}; it has {:?}", .algorithm.operations())]
+    Operation {
+        /// Which.
+        algorithm: Algorithm,
+        /// What was asked.
+        operation: Operation,
+    },
+    /// No key.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// The back-end failed on the very first job.
+    #[error("{backend} ended a first {algorithm} job with {status:?}")]
+    Trial {
+        /// Which back-end.
+        backend: &'static str,
+        /// Which algorithm.
+        algorithm: Algorithm,
+        /// How it ended.
+        status: Status,
+    },
+}
+
+/// What is measured: one kind on blocks of one size.
+#[derive(Debug)]
+pub struct Workload {
+    /// The kind.
+    pub kind: Kind,
+    /// Input bytes of a request: 32, the digest, for RSA.
+    pub block_bytes: usize,
+    /// The key.
+    pub material: KeyMaterial,
+    /// Where in a slot things are.
+    pub slot: Slot,
+    /// Input of every request; sealed already where the kind opens.
+    pub input: Vec<u8>,
+    /// Authenticator of every request where the kind checks one.
+    pub tag: Vec<u8>,
+    /// Whether each request may have an IV of its own: not where the input
+    /// is bound to one.
+    pub varies_iv: bool,
+}
+
+/// Where in its slot a request's parts lie: (offset, length).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// Distance of slots.
+    pub stride: usize,
+    /// Input.
+    pub source: (usize, usize),
+    /// Output: the source itself where the kind works in place.
+    pub destination: (usize, usize),
+    /// Tag or signature.
+    pub tag: (usize, usize),
+}
+
+impl Workload {
+    /// Makes key and input with a random key.
+    ///
+    /// # Errors
+    /// [`WorkloadError`].
+    pub fn new(
+        backend: &Arc<dyn Backend>,
+        kind: Kind,
+        block_bytes: usize,
+    ) -> Result<Self, WorkloadError> {
+        check(kind, block_bytes)?;
+        let block_bytes = if kind.algorithm == Algorithm::Rsa2048 {
+            DIGEST
+        } else {
+            block_bytes
+        };
+        let material = generate_key(kind.algorithm);
+        let mut own = Self {
+            kind,
+            block_bytes,
+            material,
+            slot: Slot::of(kind, block_bytes),
+            input: (0..block_bytes).map(|index| (index % 251) as u8).collect(),
+            tag: vec![0; authenticator(kind.algorithm)],
+            varies_iv: !is_open(kind),
+        };
+        own.prepare(backend)?;
+        Ok(own)
+    }
+
+    /// Bytes that a request in flight touches, in and out.
+    #[must_use]
+    pub fn footprint_bytes(&self) -> usize {
+        let Slot {
+            source,
+            destination,
+            tag,
+            ..
+        } = self.slot;
+        let output = if destination.0 == source.0 {
+            0
+        } else {
+            destination.1
+        };
+        source.1 + output + tag.1
+    }
+
+    /// Seals or signs the input where the kind opens or verifies.
+    fn prepare(&mut self, backend: &Arc<dyn Backend>) -> Result<(), WorkloadError> {
+        let Kind {
+            algorithm,
+            operation,
+        } = self.kind;
+        let before = match operation {
+            Operation::Decrypt if is_open(self.kind) => Operation::Encrypt,
+            Operation::Verify => Operation::Sign,
+            _ => return Ok(()),
+        };
+        let key = backend.key(algorithm, &self.material)?;
+        let kind = Kind {
+            algorithm,
+            operation: before,
+        };
+        let data = if before == Operation::Sign {
+            Data::Apart {
+                source: &self.input,
+                destination: &mut [],
+            }
+        } else {
+            Data::InPlace(&mut self.input)
+        };
+        let slices = Slices {
+            iv: [0; 16],
+            aad: &[],
+            data,
+            tag: &mut self.tag,
+        };
+        match process_slices(&**backend, &*key, kind, slices) {
+            Status::Ok => Ok(()),
+            status => Err(WorkloadError::Trial {
+                backend: backend.name(),
+                algorithm,
+                status,
+            }),
+        }
+    }
+}
+
+fn authenticator(algorithm: Algorithm) -> usize {
+    match algorithm {
+        Algorithm::Aes128Gcm | Algorithm::Aes256Gcm => 16,
+        Algorithm::Rsa2048 => SIGNATURE,
+        _ => 0,
+    }
+}
+
+fn is_open(kind: Kind) -> bool {
+    authenticator(kind.algorithm) > 0 && kind.operation == Operation::Decrypt
+}
+
+fn check(kind: Kind, block_bytes: usize) -> Result<(), WorkloadError> {
+    let Kind {
+        algorithm,
+        operation,
+    } = kind;
+    if !algorithm.operations().contains(&operation) {
+        return Err(WorkloadError::Operation {
+            algorithm,
+            operation,
+        });
+    }
+    let limit = match algorithm {
+        Algorithm::Aes128Cbc | Algorithm::Aes256Cbc if !block_bytes.is_multiple_of(16) => {
+            "multiples of 16"
+        }
+        Algorithm::Aes256Xts if !(16..=1 << 24).contains(&block_bytes) => "16 bytes to 16 MiB",
+        _ => return Ok(()),
+    };
+    Err(WorkloadError::Block {
+        algorithm,
+        block_bytes,
+        limit,
+    })
+}
+
+impl Slot {
+    fn of(kind: Kind, block_bytes: usize) -> Self {
+        let source = (0, block_bytes);
+        let after = block_bytes.next_multiple_of(LINE);
+        let destination = match kind.operation {
+            Operation::Hash => (after, DIGEST),
+            Operation::Sign | Operation::Verify => (after, 0),
+            // Opening in place would destroy the input of the next request.
+            Operation::Decrypt if is_open(kind) => (after, block_bytes),
+            Operation::Encrypt | Operation::Decrypt => source,
+        };
+        let is_apart = destination.0 != 0;
+        let tag_offset = if is_apart {
+            after + destination.1.next_multiple_of(LINE)
+        } else {
+            after
+        };
+        let tag = (tag_offset, authenticator(kind.algorithm));
+        let stride = (tag.0 + tag.1).next_multiple_of(LINE) + LINE;
+        Self {
+            stride,
+            source,
+            destination,
+            tag,
+        }
+    }
+}
