@@ -1,4 +1,4 @@
-//! The words that the terminal and Markdown share.
+//! The words that reports for people share.
 
 use trial::{
     Cell, Chart, Column, Comparison, Dimension, Finding, Outcome, Point, Run, SectionState, State,
@@ -88,7 +88,7 @@ impl Standing {
     }
 }
 
-fn standing(comparison: &Comparison) -> Option<Standing> {
+pub(crate) fn standing(comparison: &Comparison) -> Option<Standing> {
     let target = comparison.target?;
     Some(match (target.met, comparison.high < target.at_least) {
         (true, _) => Standing::Met,

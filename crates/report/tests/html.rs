@@ -572,6 +572,24 @@ fn charts_without_anything_to_show_say_so() {
 }
 
 #[test]
+fn ratios_near_one_are_not_flattened_but_rates_start_at_zero() {
+    let labels = |unit: &str, values: [f64; 2]| {
+        let dots = vec![dot(64.0, values[0]), dot(128.0, values[1])];
+        let mut chart = chart(Scale::Log2, vec![series("a", dots)]);
+        chart.y = axis(Scale::Linear, unit);
+        let html = render(&run_with(chart));
+        let svg = between(&html, "<svg class=\"wide\"", "</svg>").to_owned();
+        move |label: &str| svg.contains(&format!(">\n{label}\n</text>"))
+    };
+    let near = labels("", [0.9, 0.97]);
+    assert!(near("0.9") && near("1") && !near("0"));
+    let far = labels("", [0.3, 0.97]);
+    assert!(far("0") && far("1"));
+    let rates = labels("MB/s", [0.9, 0.97]);
+    assert!(rates("0"));
+}
+
+#[test]
 fn what_a_logarithmic_axis_cannot_show_is_counted() {
     let dots = vec![
         dot(64.0, 5.0),

@@ -6,38 +6,7 @@ use super::charts::interval::RatioScale;
 use super::markup::{Html, command};
 use super::tables::grid;
 use crate::number::number;
-
-/// How a ratio stands against its target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
-    /// The lower bound reaches it.
-    Met,
-    /// Even the upper bound does not.
-    Missed,
-    /// The interval has the target inside.
-    NoEvidence,
-}
-
-impl Standing {
-    /// In words, for those who do not see colours too.
-    pub(super) fn words(self) -> &'static str {
-        match self {
-            Self::Met => "met",
-            Self::Missed => "missed",
-            Self::NoEvidence => "no evidence",
-        }
-    }
-}
-
-/// How the ratio stands against its target; None without one.
-pub(super) fn standing(comparison: &Comparison) -> Option<Standing> {
-    let target = comparison.target?;
-    Some(match (target.met, comparison.high < target.at_least) {
-        (true, _) => Standing::Met,
-        (false, true) => Standing::Missed,
-        (false, false) => Standing::NoEvidence,
-    })
-}
+use crate::words::{Standing, outcome, standing};
 
 /// All ratios of a section in one table on one scale.
 pub(super) fn render(comparisons: &[Comparison]) -> Html {
@@ -121,14 +90,6 @@ fn subject(it: &Comparison) -> Html {
 fn interval(it: &Comparison) -> String {
     let share = number((it.confidence * 1000.0).round() / 10.0);
     format!("{} to {} ({share}%)", number(it.low), number(it.high))
-}
-
-fn outcome(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::Faster => "faster",
-        Outcome::Slower => "slower",
-        Outcome::NoEvidence => "no evidence",
-    }
 }
 
 fn outcome_class(outcome: Outcome) -> &'static str {

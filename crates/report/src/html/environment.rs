@@ -4,7 +4,8 @@ use trial::{Fact, Group, Run, State};
 
 use super::markup::{Html, command, details, paragraph};
 use super::tables::grid;
-use super::verdict::{plural, remedy};
+use super::verdict::remedy;
+use crate::words::{self, plural};
 
 /// The environment, last on the page.
 pub(super) fn render(run: &Run) -> Html {
@@ -101,16 +102,16 @@ fn group(group: &Group) -> Html {
 }
 
 fn row(fact: &Fact) -> Html {
-    let (words, class) = match fact.state {
-        State::Ok => ("ok", "good"),
-        State::Degraded => ("degraded", "open"),
-        State::Absent => ("absent", "bad"),
+    let class = match fact.state {
+        State::Ok => "good",
+        State::Degraded => "open",
+        State::Absent => "bad",
     };
     Html::tag(
         "tr",
         [
             Html::element("td", &[("title", &fact.key)], [Html::text(&fact.label)]),
-            Html::classed("td", class, [Html::text(words)]),
+            Html::classed("td", class, [Html::text(words::state(fact.state))]),
             Html::classed(
                 "td",
                 "value",

@@ -6,8 +6,9 @@ use trial::{Dimension, Point, Validity};
 
 use super::markup::{Html, details, paragraph};
 use super::tables::grid;
-use super::verdict::{plural, remedy};
+use super::verdict::remedy;
 use crate::number::{bytes, number};
+use crate::words::{self, plural};
 
 /// Reasons shown for each kind of verdict; the table has all of them.
 const REASONS_MAX: usize = 3;
@@ -71,9 +72,9 @@ fn kind(validity: Validity, points: &[&Point]) -> Html {
             .collect()
     };
     let reasons = distinct(|point| &point.verdict.reason);
-    let mut words = format!(
+    let mut text = format!(
         "{}: {}",
-        validity_words(validity),
+        words::validity(validity),
         number(points.len() as f64)
     );
     if !reasons.is_empty() {
@@ -83,29 +84,18 @@ fn kind(validity: Validity, points: &[&Point]) -> Html {
             .copied()
             .collect::<Vec<_>>()
             .join("; ");
-        words.push_str(&format!(" ({shown}"));
+        text.push_str(&format!(" ({shown}"));
         if reasons.len() > REASONS_MAX {
-            words.push_str(&format!(
+            text.push_str(&format!(
                 "; and {} more",
                 number((reasons.len() - REASONS_MAX) as f64)
             ));
         }
-        words.push(')');
+        text.push(')');
     }
     let remedies = distinct(|point| &point.verdict.remedy);
     let remedies = remedies.into_iter().take(REASONS_MAX).map(remedy);
-    Html::tag("li", std::iter::once(paragraph("", &words)).chain(remedies))
-}
-
-fn validity_words(validity: Validity) -> &'static str {
-    match validity {
-        Validity::Valid => "valid",
-        Validity::GeneratorBound => "generator-bound",
-        Validity::Noisy => "noisy",
-        Validity::TooFewSamples => "too few samples",
-        Validity::WorkingSet => "working set",
-        Validity::NotSupported => "not supported",
-    }
+    Html::tag("li", std::iter::once(paragraph("", &text)).chain(remedies))
 }
 
 /// Every dimension of any point, by name.
@@ -188,7 +178,7 @@ fn code(line: &str) -> Html {
 }
 
 fn verdict(point: &Point) -> String {
-    let words = validity_words(point.verdict.validity);
+    let words = words::validity(point.verdict.validity);
     match point.verdict.reason.as_str() {
         "" => words.to_owned(),
         reason => format!("{words}: {reason}"),

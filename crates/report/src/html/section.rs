@@ -4,8 +4,9 @@ use trial::SectionResult;
 
 use super::header::duration;
 use super::markup::{Html, command, paragraph};
-use super::verdict::{remedy, state};
+use super::verdict::remedy;
 use super::{charts, comparisons, points, tables};
+use crate::words;
 
 /// The anchor of the section at that place in the run. Names could be anything
 /// and need not differ.
@@ -36,7 +37,7 @@ pub(super) fn render(index: usize, section: &SectionResult) -> Html {
 
 /// How the section ended, what it took, and the command that runs it again.
 fn ending(section: &SectionResult) -> Html {
-    let (words, cure) = match state(&section.state) {
+    let (how, cure) = match words::ending(&section.state) {
         Some((how, reason, cure)) => (format!("Section {how}: {reason}"), cure),
         None => (String::new(), ""),
     };
@@ -52,7 +53,7 @@ fn ending(section: &SectionResult) -> Html {
         "div",
         "ending",
         [
-            paragraph("state", &words),
+            paragraph("state", &how),
             remedy(cure),
             paragraph("note", &again),
             command(&section.command),

@@ -3,7 +3,7 @@
 use trial::{Cell, Column, Table};
 
 use super::markup::{Html, command, one_line, paragraph};
-use crate::number::number;
+use crate::words;
 
 /// A table with its title, note and command.
 pub(super) fn render(table: &Table) -> Html {
@@ -21,14 +21,20 @@ pub(super) fn render(table: &Table) -> Html {
         Html::element(
             "th",
             &[("scope", "col"), ("class", class(index))],
-            [Html::text(heading(column))],
+            [Html::text(words::heading(column))],
         )
     });
     let rows = table.rows.iter().map(|row| {
         let cells = row.iter().enumerate();
         Html::tag(
             "tr",
-            cells.map(|(index, cell)| Html::classed("td", class(index), [words(cell)])),
+            cells.map(|(index, cell)| {
+                Html::classed(
+                    "td",
+                    class(index),
+                    [content(cell, table.columns.get(index))],
+                )
+            }),
         )
     });
     Html::classed(
@@ -60,20 +66,11 @@ pub(super) fn grid(name: &str, head: Html, rows: impl IntoIterator<Item = Html>)
     Html::element("div", &box_attributes, [table])
 }
 
-/// A heading with its unit: `speed, MB/s`.
-fn heading(column: &Column) -> String {
-    match column.unit.as_str() {
-        "" => column.label.clone(),
-        unit => format!("{}, {unit}", column.label),
+fn content(cell: &Cell, column: Option<&Column>) -> Html {
+    match cell {
+        Cell::Empty => Html::text("–"),
+        cell => Html::text(words::cell(cell, column)),
     }
-}
-
-fn words(cell: &Cell) -> Html {
-    Html::text(match cell {
-        Cell::Number(value) => number(*value),
-        Cell::Text(text) => text.clone(),
-        Cell::Empty => "–".to_owned(),
-    })
 }
 
 fn is_numeric(table: &Table, index: usize) -> bool {

@@ -1,12 +1,12 @@
 //! The verdict: what the run found, in plain words, before any figure.
 
-use trial::{Finding, Run, SectionResult, SectionState, Weight};
+use trial::{Finding, Run, SectionResult, Weight};
 
-use super::comparisons::{Standing, standing};
 use super::header::duration;
 use super::markup::{Html, paragraph};
 use super::section::anchor;
 use crate::number::number;
+use crate::words::{Standing, ending, plural, standing};
 
 /// The findings of all sections by weight, what was not measured and why, and
 /// how many points and targets stand behind them.
@@ -87,21 +87,9 @@ fn unmeasured(run: &Run) -> Html {
 }
 
 fn incomplete(section: &SectionResult) -> Option<Html> {
-    let (how, reason, cure) = state(&section.state)?;
+    let (how, reason, cure) = ending(&section.state)?;
     let text = format!("{} ({how}): {reason}", section.title);
     Some(Html::tag("li", [paragraph("", &text), remedy(cure)]))
-}
-
-/// How a section ended, why, and the remedy; None when it is complete.
-pub(super) fn state(state: &SectionState) -> Option<(&'static str, &str, &str)> {
-    match state {
-        SectionState::Complete => None,
-        SectionState::Partial { reason } => Some(("partial", reason, "")),
-        SectionState::NotSupported { reason, remedy } => {
-            Some(("not supported here", reason, remedy))
-        }
-        SectionState::Failed { reason } => Some(("failed", reason, "")),
-    }
 }
 
 /// One line on what all this rests on.
@@ -140,7 +128,7 @@ fn targets(run: &Run) -> String {
     let parts: Vec<String> = [Standing::Met, Standing::Missed, Standing::NoEvidence]
         .into_iter()
         .filter(|standing| count(*standing) > 0)
-        .map(|standing| format!("{} {}", standing.words(), number(count(standing) as f64)))
+        .map(|standing| format!("{} {}", number(count(standing) as f64), standing.words()))
         .collect();
     format!(" Targets: {}.", parts.join(", "))
 }
@@ -157,10 +145,4 @@ fn contents(run: &Run) -> Html {
     let last = link("#environment".to_owned(), "Environment");
     let list = Html::tag("ul", links.chain([last]));
     Html::element("nav", &[("aria-label", "sections")], [list])
-}
-
-/// `1 point`, `12 points`.
-pub(super) fn plural(count: usize, noun: &str) -> String {
-    let ending = if count == 1 { "" } else { "s" };
-    format!("{} {noun}{ending}", number(count as f64))
 }

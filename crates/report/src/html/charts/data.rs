@@ -28,8 +28,8 @@ pub(super) fn table(chart: &Chart) -> Html {
     };
     let heads = [
         cell("", "series"),
-        cell("number", &axis_name(&chart.x)),
-        cell("number", &axis_name(&chart.y)),
+        cell("number", &head(&chart.x)),
+        cell("number", &head(&chart.y)),
         cell("number", "interval"),
         cell("", "valid"),
     ];
@@ -38,6 +38,15 @@ pub(super) fn table(chart: &Chart) -> Html {
         "Data of this chart",
         [grid(&name, Html::tag("tr", heads), rows)],
     )
+}
+
+/// Sizes carry their unit in each cell.
+fn head(axis: &Axis) -> String {
+    if axis.unit == "bytes" {
+        axis.label.clone()
+    } else {
+        axis_name(axis)
+    }
 }
 
 fn row(chart: &Chart, name: &str, dot: &Dot) -> Html {

@@ -3,7 +3,7 @@
 use plotters::chart::ChartBuilder;
 use plotters::style::text_anchor::{HPos, VPos};
 use plotters::style::{Color, RGBColor};
-use trial::{Axis, Chart, Scale};
+use trial::{Axis, Chart};
 
 use super::axis::Ruler;
 use super::canvas::{self, Area, Failure, Pixel, bar, drawing, line, mark, width_px, words};
@@ -58,22 +58,25 @@ pub(super) fn names_in_plot(chart: &Chart, frame: Frame) -> bool {
     frame.names_in_plot && labels::width(&chart.series, plot_height(frame)).is_some()
 }
 
-/// The axes fitted to what can be shown on both.
+/// The axes fitted to what can be shown on both. Rates are read against zero
+/// and ratios against 1, so the axis shows that; it also starts there, unless
+/// all ratios are so near 1 that zero would flatten their differences.
 pub(super) fn rulers(chart: &Chart, frame: Frame) -> Option<(Ruler, Ruler)> {
     let dots = || chart.series.iter().flat_map(|series| &series.dots);
     let x = Ruler::fit(&chart.x, dots().map(|dot| dot.x), false, frame.x_ticks_max)?;
-    let shown = dots().filter(|dot| x.place(dot.x).is_some());
-    let ys = shown
-        .flat_map(|dot| [Some(dot.y), dot.low, dot.high])
-        .flatten();
-    let y = Ruler::fit(&chart.y, ys.chain(unity(chart)), true, frame.y_ticks_max)?;
+    let shown = || dots().filter(|dot| x.place(dot.x).is_some());
+    let ys = || {
+        shown()
+            .flat_map(|dot| [Some(dot.y), dot.low, dot.high])
+            .flatten()
+    };
+    let ratio = chart.y.unit.is_empty();
+    let near_one = ratio && ys().all(|y| y > 0.5);
+    // Without a dot to show, a line at 1 would be a chart of nothing.
+    Ruler::fit(&chart.y, shown().map(|dot| dot.y), false, frame.y_ticks_max)?;
+    let values = ys().chain(ratio.then_some(1.0));
+    let y = Ruler::fit(&chart.y, values, !near_one, frame.y_ticks_max)?;
     Some((x, y))
-}
-
-/// A ratio is read against 1, so its axis shows it.
-fn unity(chart: &Chart) -> Option<f64> {
-    let ratio = chart.y.unit.is_empty() && chart.y.scale != Scale::Linear;
-    ratio.then_some(1.0)
 }
 
 fn plot_height(frame: Frame) -> i32 {
