@@ -27,22 +27,25 @@ pub(crate) struct Lengths {
     pub tag: usize,
 }
 
-/// Whether `kind` takes these lengths: the table in `job.rs`.
+/// Whether the algorithm of `kind` has its operation.
+pub(crate) fn exists(kind: Kind) -> bool {
+    kind.algorithm.operations().contains(&kind.operation)
+}
+
+/// Whether `algorithm` takes these lengths: the table at [`crate::Job`].
 ///
 /// # Errors
-/// [`Status::Unsupported`] when the algorithm has no such operation,
-/// [`Status::BadLength`] when a length does not fit.
-pub(crate) fn lengths(kind: Kind, lengths: Lengths) -> Result<(), Status> {
-    if !kind.algorithm.operations().contains(&kind.operation) {
-        return Err(Status::Unsupported);
-    }
-    if fit(kind.algorithm, lengths) {
+/// [`Status::BadLength`].
+#[inline(always)]
+pub(crate) fn lengths(algorithm: Algorithm, lengths: Lengths) -> Result<(), Status> {
+    if fit(algorithm, lengths) {
         Ok(())
     } else {
         Err(Status::BadLength)
     }
 }
 
+#[inline(always)]
 fn fit(algorithm: Algorithm, lengths: Lengths) -> bool {
     let Lengths {
         source,
@@ -75,6 +78,7 @@ fn fit(algorithm: Algorithm, lengths: Lengths) -> bool {
 ///
 /// # Errors
 /// [`Status::BadSegment`].
+#[inline(always)]
 pub(crate) fn sound(segment: Segment) -> Result<(), Status> {
     let from_null = segment.address.is_null() && segment.len > 0;
     let wraps = segment.address.addr().checked_add(segment.len).is_none();
@@ -100,20 +104,40 @@ pub(crate) fn disjoint(
 ) -> Result<(), Status> {
     let writes_tag = matches!(operation, Operation::Encrypt | Operation::Sign);
     let in_place_or_apart = same_bytes(source, destination) || apart(source, destination);
-    let extras = [aad, tag];
+    let extras_apart = apart(&[aad], destination) && apart(&[tag], destination);
     let tag_alone = !writes_tag || (apart(&[tag], source) && apart(&[tag], &[aad]));
-    if in_place_or_apart && apart(&extras, destination) && tag_alone {
+    if in_place_or_apart && extras_apart && tag_alone {
         Ok(())
     } else {
         Err(Status::BadSegment)
     }
 }
 
+/// [`disjoint`] for one segment on each side, which most jobs have.
+///
+/// # Errors
+/// [`Status::BadSegment`].
+#[inline(always)]
+pub(crate) fn disjoint_pair(
+    operation: Operation,
+    source: Segment,
+    destination: Segment,
+    aad: Segment,
+    tag: Segment,
+) -> Result<(), Status> {
+    let (from, to) = (range(source), range(destination));
+    let mut bad = source != destination && overlap(from, to);
+    if aad.len | tag.len > 0 {
+        let writes_tag = matches!(operation, Operation::Encrypt | Operation::Sign);
+        let (aad, tag) = (range(aad), range(tag));
+        bad |= overlap(aad, to) || overlap(tag, to);
+        bad |= writes_tag && (overlap(tag, from) || overlap(tag, aad));
+    }
+    if bad { Err(Status::BadSegment) } else { Ok(()) }
+}
+
 /// Whether the n-th byte of both lists has the same address, for every n.
 fn same_bytes(a: &[Segment], b: &[Segment]) -> bool {
-    if a == b {
-        return true;
-    }
     let (mut a, mut b) = (Cursor::new(a), Cursor::new(b));
     loop {
         let ((a_address, a_bytes), (b_address, b_bytes)) = (a.run(), b.run());
@@ -142,10 +166,12 @@ fn apart(a: &[Segment], b: &[Segment]) -> bool {
 /// First address and the one after the last.
 type Range = (usize, usize);
 
+#[inline(always)]
 fn range(segment: Segment) -> Range {
     (segment.address.addr(), segment.address.addr() + segment.len)
 }
 
+#[inline(always)]
 fn overlap(a: Range, b: Range) -> bool {
     a.0 < a.1 && b.0 < b.1 && a.0 < b.1 && b.0 < a.1
 }
@@ -163,13 +189,6 @@ fn hull(list: &[Segment]) -> Range {
 mod tests {
     use super::*;
 
-    fn kind(algorithm: Algorithm) -> Kind {
-        Kind {
-            algorithm,
-            operation: algorithm.operations()[0],
-        }
-    }
-
     fn at(address: usize, len: usize) -> Segment {
         Segment {
             address: std::ptr::without_provenance_mut(address),
@@ -180,7 +199,7 @@ mod tests {
     fn taken(algorithm: Algorithm, of: [usize; 4]) -> Result<(), Status> {
         let [source, destination, aad, tag] = of;
         lengths(
-            kind(algorithm),
+            algorithm,
             Lengths {
                 source,
                 destination,
@@ -226,18 +245,13 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_of_another_algorithm_is_unsupported() {
-        let kind = Kind {
-            algorithm: Algorithm::Sha256,
-            operation: Operation::Encrypt,
+    fn an_operation_of_another_algorithm_does_not_exist() {
+        let algorithm = Algorithm::Sha256;
+        let with = |operation| Kind {
+            algorithm,
+            operation,
         };
-        let some = Lengths {
-            source: 0,
-            destination: 32,
-            aad: 0,
-            tag: 0,
-        };
-        assert_eq!(lengths(kind, some), Err(Status::Unsupported));
+        assert!(exists(with(Operation::Hash)) && !exists(with(Operation::Encrypt)));
     }
 
     #[test]
@@ -276,6 +290,24 @@ mod tests {
             both(&[at(100, 16), at(200, 16)], &[at(116, 16), at(215, 16)]),
             bad
         );
+    }
+
+    /// Every arrangement of four short segments in a few bytes.
+    #[test]
+    fn pairs_are_judged_as_lists_of_one() {
+        for code in 0..7_usize.pow(4) * 8 {
+            let digit = |place: u32| at(64 + code / 7_usize.pow(place) % 7, 2);
+            let bits = code / 7_usize.pow(4);
+            let operation = [Operation::Encrypt, Operation::Decrypt][bits & 1];
+            let empty_if = |empty: usize, segment| if empty > 0 { Segment::EMPTY } else { segment };
+            let (source, destination) = (digit(0), digit(1));
+            let (aad, tag) = (empty_if(bits & 2, digit(2)), empty_if(bits & 4, digit(3)));
+            assert_eq!(
+                disjoint_pair(operation, source, destination, aad, tag),
+                disjoint(operation, &[source], &[destination], aad, tag),
+                "{operation:?} {source:?} {destination:?} {aad:?} {tag:?}"
+            );
+        }
     }
 
     #[test]

@@ -22,7 +22,7 @@ mod status;
 mod work;
 mod workload;
 
-pub use algorithm::{Algorithm, Kind, Operation, UnknownAlgorithm};
+pub use algorithm::{Algorithm, Kind, Operation, UnknownAlgorithm, UnknownOperation};
 pub use backend::Backend;
 pub use generate::generate_key;
 pub use job::{Job, Segment, Segments};

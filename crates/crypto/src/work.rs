@@ -8,6 +8,8 @@ use crate::{Algorithm, Job, Key, Kind, Segment, Segments, Status};
 /// Most segments in a `rest` array: a descriptor chain of a virtio ring.
 pub(crate) const REST_MAX: u32 = 1024;
 const LIST_MAX: usize = REST_MAX as usize + 1;
+/// Most bytes of anything: what one allocation can hold.
+const BYTES_MAX: usize = isize::MAX.unsigned_abs();
 
 /// What a back-end may touch. Both lists hold one segment, or several that
 /// are none of them empty; no other party can change them.
@@ -58,9 +60,16 @@ pub(crate) unsafe fn each<K: OwnKey>(
     run: impl Fn(&K, &Work<'_>) -> Status,
 ) {
     assert_eq!(jobs.len(), statuses.len(), "one status for each job");
+    if !check::exists(kind) {
+        statuses.fill(Status::Unsupported);
+        return;
+    }
+    let mut keys = Keys {
+        algorithm: kind.algorithm,
+        last: None,
+    };
     for (job, status) in jobs.iter().zip(statuses) {
-        let key = job.key.as_any().downcast_ref::<K>();
-        *status = match key.filter(|key| key.algorithm() == kind.algorithm) {
+        *status = match keys.own(job.key) {
             // SAFETY: forwarded from the caller.
             Some(key) => unsafe { checked(kind, job, |work| run(key, work)) },
             None => Status::Unsupported,
@@ -68,18 +77,42 @@ pub(crate) unsafe fn each<K: OwnKey>(
     }
 }
 
+/// Tells our keys from others', and remembers the last: a batch often has but
+/// one, and asking an object for its type is two indirect calls.
+struct Keys<'k, K> {
+    algorithm: Algorithm,
+    last: Option<(&'k dyn Key, &'k K)>,
+}
+
+impl<'k, K: OwnKey> Keys<'k, K> {
+    #[inline]
+    fn own(&mut self, key: &'k dyn Key) -> Option<&'k K> {
+        match self.last {
+            Some((last, own)) if std::ptr::eq(last, key) => Some(own),
+            _ => self.learn(key),
+        }
+    }
+
+    fn learn(&mut self, key: &'k dyn Key) -> Option<&'k K> {
+        let own = key.as_any().downcast_ref::<K>();
+        let own = own.filter(|own| own.algorithm() == self.algorithm)?;
+        self.last = Some((key, own));
+        Some(own)
+    }
+}
+
 /// Checks `job`, then hands it to `run`.
 ///
 /// # Safety
 /// The `rest` arrays of `job` are readable.
-#[inline]
+#[inline(always)]
 #[allow(unsafe_code, reason = "reads the caller's segment arrays")]
 unsafe fn checked(kind: Kind, job: &Job<'_>, run: impl FnOnce(&Work<'_>) -> Status) -> Status {
     if job.source.rest_count == 0 && job.destination.rest_count == 0 {
-        let source = std::slice::from_ref(&job.source.first);
-        let destination = std::slice::from_ref(&job.destination.first);
-        let work = validated(kind, job, source, destination);
-        return work.map_or_else(|status| status, |work| run(&work));
+        return match contiguous(kind, job) {
+            Ok(work) => run(&work),
+            Err(status) => status,
+        };
     }
     // SAFETY: forwarded from the caller.
     unsafe { checked_lists(kind, job, run) }
@@ -106,6 +139,36 @@ unsafe fn checked_lists(
     work.map_or_else(|status| status, |work| run(&work))
 }
 
+/// The checks for one segment on each side.
+#[inline(always)]
+fn contiguous<'j>(kind: Kind, job: &'j Job<'_>) -> Result<Work<'j>, Status> {
+    let (source, destination) = (job.source.first, job.destination.first);
+    let (aad, tag) = (job.aad, job.tag);
+    for segment in [source, destination, aad, tag] {
+        check::sound(segment)?;
+    }
+    if source.len | destination.len | aad.len | tag.len > BYTES_MAX {
+        return Err(Status::BadLength);
+    }
+    let lengths = Lengths {
+        source: source.len,
+        destination: destination.len,
+        aad: aad.len,
+        tag: tag.len,
+    };
+    check::lengths(kind.algorithm, lengths)?;
+    check::disjoint_pair(kind.operation, source, destination, aad, tag)?;
+    Ok(Work {
+        source: std::slice::from_ref(&job.source.first),
+        destination: std::slice::from_ref(&job.destination.first),
+        source_bytes: source.len,
+        iv: &job.iv,
+        aad,
+        tag,
+    })
+}
+
+/// The checks for lists.
 fn validated<'j>(
     kind: Kind,
     job: &'j Job<'_>,
@@ -120,7 +183,7 @@ fn validated<'j>(
         aad: total(&[aad])?,
         tag: total(&[tag])?,
     };
-    check::lengths(kind, lengths)?;
+    check::lengths(kind.algorithm, lengths)?;
     check::disjoint(kind.operation, source, destination, aad, tag)?;
     Ok(Work {
         source,
@@ -132,15 +195,14 @@ fn validated<'j>(
     })
 }
 
-/// Bytes of a list of sound segments; at most `isize::MAX`, the most that one
-/// allocation can hold.
+/// Bytes of a list of sound segments; at most [`BYTES_MAX`].
 fn total(list: &[Segment]) -> Result<usize, Status> {
     let mut total_bytes = 0_usize;
     for &segment in list {
         check::sound(segment)?;
         total_bytes = total_bytes
             .checked_add(segment.len)
-            .filter(|&bytes| bytes <= isize::MAX.unsigned_abs())
+            .filter(|&bytes| bytes <= BYTES_MAX)
             .ok_or(Status::BadLength)?;
     }
     Ok(total_bytes)

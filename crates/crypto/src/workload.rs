@@ -97,7 +97,7 @@ impl Workload {
         kind: Kind,
         block_bytes: usize,
     ) -> Result<Self, WorkloadError> {
-        check(kind, block_bytes)?;
+        Self::check(kind, block_bytes)?;
         let block_bytes = if kind.algorithm == Algorithm::Rsa2048 {
             DIGEST
         } else {
@@ -115,6 +115,35 @@ impl Workload {
         };
         own.prepare(backend)?;
         Ok(own)
+    }
+
+    /// Whether the algorithm has the operation and can take the block size.
+    ///
+    /// # Errors
+    /// [`WorkloadError::Operation`], [`WorkloadError::Block`].
+    pub fn check(kind: Kind, block_bytes: usize) -> Result<(), WorkloadError> {
+        let Kind {
+            algorithm,
+            operation,
+        } = kind;
+        if !algorithm.operations().contains(&operation) {
+            return Err(WorkloadError::Operation {
+                algorithm,
+                operation,
+            });
+        }
+        let limit = match algorithm {
+            Algorithm::Aes128Cbc | Algorithm::Aes256Cbc if !block_bytes.is_multiple_of(16) => {
+                "multiples of 16"
+            }
+            Algorithm::Aes256Xts if !(16..=1 << 24).contains(&block_bytes) => "16 bytes to 16 MiB",
+            _ => return Ok(()),
+        };
+        Err(WorkloadError::Block {
+            algorithm,
+            block_bytes,
+            limit,
+        })
     }
 
     /// Bytes that a request in flight touches, in and out.
@@ -185,31 +214,6 @@ fn authenticator(algorithm: Algorithm) -> usize {
 
 fn is_open(kind: Kind) -> bool {
     authenticator(kind.algorithm) > 0 && kind.operation == Operation::Decrypt
-}
-
-fn check(kind: Kind, block_bytes: usize) -> Result<(), WorkloadError> {
-    let Kind {
-        algorithm,
-        operation,
-    } = kind;
-    if !algorithm.operations().contains(&operation) {
-        return Err(WorkloadError::Operation {
-            algorithm,
-            operation,
-        });
-    }
-    let limit = match algorithm {
-        Algorithm::Aes128Cbc | Algorithm::Aes256Cbc if !block_bytes.is_multiple_of(16) => {
-            "multiples of 16"
-        }
-        Algorithm::Aes256Xts if !(16..=1 << 24).contains(&block_bytes) => "16 bytes to 16 MiB",
-        _ => return Ok(()),
-    };
-    Err(WorkloadError::Block {
-        algorithm,
-        block_bytes,
-        limit,
-    })
 }
 
 impl Slot {

@@ -38,6 +38,8 @@ pub(super) unsafe fn run(key: &AesKey, work: &Work<'_>) -> Status {
         Some((source, destination)) => apply(source.address, destination.address, source.len),
         None => paired(work.source, work.destination, apply),
     }
-    stream.zeroize();
+    if used > 0 {
+        stream.zeroize();
+    }
     Status::Ok
 }

@@ -33,6 +33,7 @@ pub(crate) use rsa::generate as generate_rsa;
 
 use key::{AwsKey, Context};
 
+use crate::check;
 use crate::work::{self, Work};
 use crate::{Algorithm, Backend, Job, Key, KeyError, KeyMaterial, Kind, Operation, Status};
 
@@ -54,7 +55,7 @@ impl Backend for AwsLc {
     }
 
     fn supports(&self, kind: Kind) -> bool {
-        kind.algorithm.operations().contains(&kind.operation)
+        check::exists(kind)
     }
 
     fn width(&self, _kind: Kind) -> usize {

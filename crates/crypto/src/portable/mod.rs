@@ -12,8 +12,8 @@ mod key;
 
 use key::PortableKey;
 
-use crate::work;
 use crate::{Algorithm, Backend, Job, Key, KeyError, KeyMaterial, Kind, Status};
+use crate::{check, work};
 
 /// The name in flags and reports.
 pub(crate) const NAME: &str = "portable";
@@ -32,7 +32,7 @@ impl Backend for Portable {
     }
 
     fn supports(&self, kind: Kind) -> bool {
-        kind.algorithm.operations().contains(&kind.operation)
+        check::exists(kind)
     }
 
     fn width(&self, _kind: Kind) -> usize {
