@@ -36,7 +36,7 @@ pub(crate) fn exists(kind: Kind) -> bool {
 ///
 /// # Errors
 /// [`Status::BadLength`].
-#[inline(always)]
+#[inline]
 pub(crate) fn lengths(algorithm: Algorithm, lengths: Lengths) -> Result<(), Status> {
     if fit(algorithm, lengths) {
         Ok(())
@@ -45,7 +45,7 @@ pub(crate) fn lengths(algorithm: Algorithm, lengths: Lengths) -> Result<(), Stat
     }
 }
 
-#[inline(always)]
+#[inline]
 fn fit(algorithm: Algorithm, lengths: Lengths) -> bool {
     let Lengths {
         source,
@@ -78,7 +78,7 @@ fn fit(algorithm: Algorithm, lengths: Lengths) -> bool {
 ///
 /// # Errors
 /// [`Status::BadSegment`].
-#[inline(always)]
+#[inline]
 pub(crate) fn sound(segment: Segment) -> Result<(), Status> {
     let from_null = segment.address.is_null() && segment.len > 0;
     let wraps = segment.address.addr().checked_add(segment.len).is_none();
@@ -117,7 +117,7 @@ pub(crate) fn disjoint(
 ///
 /// # Errors
 /// [`Status::BadSegment`].
-#[inline(always)]
+#[inline]
 pub(crate) fn disjoint_pair(
     operation: Operation,
     source: Segment,
@@ -166,12 +166,12 @@ fn apart(a: &[Segment], b: &[Segment]) -> bool {
 /// First address and the one after the last.
 type Range = (usize, usize);
 
-#[inline(always)]
+#[inline]
 fn range(segment: Segment) -> Range {
     (segment.address.addr(), segment.address.addr() + segment.len)
 }
 
-#[inline(always)]
+#[inline]
 fn overlap(a: Range, b: Range) -> bool {
     a.0 < a.1 && b.0 < b.1 && a.0 < b.1 && b.0 < a.1
 }

@@ -105,7 +105,7 @@ impl<'k, K: OwnKey> Keys<'k, K> {
 ///
 /// # Safety
 /// The `rest` arrays of `job` are readable.
-#[inline(always)]
+#[inline]
 #[allow(unsafe_code, reason = "reads the caller's segment arrays")]
 unsafe fn checked(kind: Kind, job: &Job<'_>, run: impl FnOnce(&Work<'_>) -> Status) -> Status {
     if job.source.rest_count == 0 && job.destination.rest_count == 0 {
@@ -140,7 +140,7 @@ unsafe fn checked_lists(
 }
 
 /// The checks for one segment on each side.
-#[inline(always)]
+#[inline]
 fn contiguous<'j>(kind: Kind, job: &'j Job<'_>) -> Result<Work<'j>, Status> {
     let (source, destination) = (job.source.first, job.destination.first);
     let (aad, tag) = (job.aad, job.tag);

@@ -67,7 +67,7 @@ pub(super) unsafe fn open(cipher: &Cipher, work: &Work<'_>) -> Status {
 ///
 /// # Safety
 /// `aad` is readable.
-#[inline(always)]
+#[inline]
 unsafe fn authenticate(cipher: &Cipher, aad: Segment) -> bool {
     steps(aad.len).all(|(at, bytes)| {
         let from = aad.address.wrapping_add(at);
@@ -80,7 +80,7 @@ unsafe fn authenticate(cipher: &Cipher, aad: Segment) -> bool {
 ///
 /// # Safety
 /// As for [`super::run`].
-#[inline(always)]
+#[inline]
 unsafe fn text(cipher: &Cipher, work: &Work<'_>) -> bool {
     if let Some((source, destination)) = work.contiguous() {
         // SAFETY: both segments are valid by the caller's word, and as long.
@@ -98,7 +98,7 @@ unsafe fn text(cipher: &Cipher, work: &Work<'_>) -> bool {
 ///
 /// # Safety
 /// `from` is readable and `to` writable for `bytes`; the same or apart.
-#[inline(always)]
+#[inline]
 unsafe fn run(cipher: &Cipher, from: *const u8, to: *mut u8, bytes: usize) -> bool {
     steps(bytes).all(|(at, bytes)| {
         // SAFETY: within both runs.
@@ -108,7 +108,7 @@ unsafe fn run(cipher: &Cipher, from: *const u8, to: *mut u8, bytes: usize) -> bo
 
 /// Offset and size of each call that covers `bytes`; none for none, since a
 /// call without bytes means something else to the library.
-#[inline(always)]
+#[inline]
 fn steps(bytes: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..bytes)
         .step_by(STEP_BYTES_MAX)
