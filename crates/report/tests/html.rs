@@ -286,6 +286,32 @@ fn ratios_in_words() {
 }
 
 #[test]
+fn a_target_inside_the_interval_is_neither_met_nor_missed() {
+    let mut run = common::sample_run();
+    run.sections[0].comparisons.truncate(1);
+    let comparison = &mut run.sections[0].comparisons[0];
+    (comparison.low, comparison.high) = (0.85, 0.95);
+    comparison.target = Some(trial::Target {
+        at_least: 0.9,
+        met: false,
+    });
+    let html = render(&run);
+    assert!(html.contains("Targets: 1 without evidence."));
+    let table = words(between(&html, "<h3>Ratios", "</table>"));
+    assert!(
+        table.contains("without evidence at least 0.900×"),
+        "{table}"
+    );
+}
+
+#[test]
+fn pointing_at_a_figure_shows_its_spread() {
+    let mut run = common::sample_run();
+    run.sections[0].points[0].metrics[0].samples = vec![12.0, f64::NAN, 9.5, 11.0];
+    assert!(render(&run).contains("title=\"4 repetitions, 9.50 to 12\""));
+}
+
+#[test]
 fn a_ratio_drawn() {
     let html = render(&common::sample_run());
     insta::assert_snapshot!(between(
@@ -578,7 +604,9 @@ fn ratios_near_one_are_not_flattened_but_rates_start_at_zero() {
         let mut chart = chart(Scale::Log2, vec![series("a", dots)]);
         chart.y = axis(Scale::Linear, unit);
         let html = render(&run_with(chart));
+        let says = html.contains("does not start at zero");
         let svg = between(&html, "<svg class=\"wide\"", "</svg>").to_owned();
+        assert_eq!(says, !svg.contains(">\n0\n</text>"));
         move |label: &str| svg.contains(&format!(">\n{label}\n</text>"))
     };
     let near = labels("", [0.9, 0.97]);
@@ -599,7 +627,7 @@ fn what_a_logarithmic_axis_cannot_show_is_counted() {
     ];
     let html = render(&run_with(chart(Scale::Log2, vec![series("a", dots)])));
     sound(&html);
-    assert!(html.contains("2 points have no place on these axes"));
+    assert!(html.contains("2 points without a place on these axes"));
 }
 
 #[test]

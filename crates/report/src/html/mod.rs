@@ -12,6 +12,7 @@ mod markup;
 mod points;
 mod section;
 mod tables;
+mod validity;
 mod verdict;
 
 use trial::Run;

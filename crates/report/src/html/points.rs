@@ -1,17 +1,14 @@
-//! Every measured point: what was not valid and why, then all of them.
+//! Every measured point, behind a word on how many were valid.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trial::{Dimension, Point, Validity};
+use trial::{Dimension, Metric, Point};
 
 use super::markup::{Html, details, paragraph};
 use super::tables::grid;
-use super::verdict::remedy;
+use super::validity;
 use crate::number::{bytes, number};
 use crate::words::{self, plural};
-
-/// Reasons shown for each kind of verdict; the table has all of them.
-const REASONS_MAX: usize = 3;
 
 /// The points of a section.
 pub(super) fn render(points: &[Point]) -> Html {
@@ -30,72 +27,10 @@ pub(super) fn render(points: &[Point]) -> Html {
         "div",
         "block",
         [
-            invalid(points),
+            validity::summary(points),
             details(&summary, [paragraph("note", &same(&shared)), grid]),
         ],
     )
-}
-
-/// How many points were not valid, of which kind, and why.
-fn invalid(points: &[Point]) -> Html {
-    let mut kinds: BTreeMap<Validity, Vec<&Point>> = BTreeMap::new();
-    for point in points.iter().filter(|point| !point.verdict.is_valid()) {
-        kinds.entry(point.verdict.validity).or_default().push(point);
-    }
-    let count: usize = kinds.values().map(Vec::len).sum();
-    if count == 0 {
-        return paragraph(
-            "note",
-            &format!("Validity: {}, all valid.", plural(points.len(), "point")),
-        );
-    }
-    let words = format!(
-        "Validity: {} of {} not valid; they count neither as a pass nor as a loss.",
-        number(count as f64),
-        plural(points.len(), "point"),
-    );
-    let items = kinds
-        .iter()
-        .map(|(validity, points)| kind(*validity, points));
-    Html::many([
-        paragraph("state", &words),
-        Html::classed("ul", "findings", items),
-    ])
-}
-
-fn kind(validity: Validity, points: &[&Point]) -> Html {
-    let distinct = |text: fn(&Point) -> &str| -> Vec<&str> {
-        let mut seen = BTreeSet::new();
-        let texts = points.iter().map(|point| text(point));
-        texts
-            .filter(|text| !text.is_empty() && seen.insert(*text))
-            .collect()
-    };
-    let reasons = distinct(|point| &point.verdict.reason);
-    let mut text = format!(
-        "{}: {}",
-        words::validity(validity),
-        number(points.len() as f64)
-    );
-    if !reasons.is_empty() {
-        let shown = reasons
-            .iter()
-            .take(REASONS_MAX)
-            .copied()
-            .collect::<Vec<_>>()
-            .join("; ");
-        text.push_str(&format!(" ({shown}"));
-        if reasons.len() > REASONS_MAX {
-            text.push_str(&format!(
-                "; and {} more",
-                number((reasons.len() - REASONS_MAX) as f64)
-            ));
-        }
-        text.push(')');
-    }
-    let remedies = distinct(|point| &point.verdict.remedy);
-    let remedies = remedies.into_iter().take(REASONS_MAX).map(remedy);
-    Html::tag("li", std::iter::once(paragraph("", &text)).chain(remedies))
 }
 
 /// Every dimension of any point, by name.
@@ -165,12 +100,29 @@ fn row(point: &Point, varied: &[&str], metrics: &[(&str, &str)]) -> Html {
         Some(value) => cell("", coordinate(name, value)),
         None => cell("", String::new()),
     });
-    let metrics = metrics.iter().map(|(name, _)| {
-        let value = point.metric(name).map(|metric| number(metric.value));
-        cell("number", value.unwrap_or_default())
-    });
+    let metrics = metrics.iter().map(|(name, _)| measured(point.metric(name)));
     let rest = [cell("why", verdict(point)), code(&point.command)];
     Html::tag("tr", dimensions.chain(metrics).chain(rest))
+}
+
+/// A metric's value; pointing at it shows how far its repetitions spread.
+fn measured(metric: Option<&Metric>) -> Html {
+    let Some(metric) = metric else {
+        return Html::classed("td", "number", []);
+    };
+    let value = Html::text(number(metric.value));
+    let (low, high) = metric
+        .samples
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), at| {
+            (low.min(*at), high.max(*at))
+        });
+    if low > high {
+        return Html::classed("td", "number", [value]);
+    }
+    let count = plural(metric.samples.len(), "repetition");
+    let spread = format!("{count}, {} to {}", number(low), number(high));
+    Html::element("td", &[("class", "number"), ("title", &spread)], [value])
 }
 
 fn code(line: &str) -> Html {

@@ -4,9 +4,11 @@ mod axis;
 mod canvas;
 mod data;
 pub(super) mod interval;
+mod key;
 mod labels;
 mod palette;
 mod plot;
+mod ticks;
 mod trace;
 
 use trial::{Chart, Series, SeriesKind};
@@ -15,7 +17,6 @@ use self::canvas::{Failure, SHAPES, Shape};
 use self::palette::{Colour, MEASURED, REFERENCE};
 use self::plot::{NARROW, WIDE};
 use super::markup::{Html, command, one_line, paragraph};
-use crate::number::number;
 
 pub(super) use self::palette::style;
 
@@ -64,7 +65,7 @@ pub(super) fn figure(chart: &Chart) -> Html {
                 "figcaption",
                 [
                     paragraph("note", &chart.note),
-                    paragraph("note", &key(chart)),
+                    paragraph("note", &key::words(chart)),
                     command(&chart.command),
                     data::table(chart),
                 ],
@@ -122,50 +123,4 @@ fn swatch(look: Look) -> Result<Html, Failure> {
         canvas::mark(area, (15, 7), look.shape, look.colour, false)
     })?;
     Ok(Html::drawing(&svg, &[("aria-hidden", "true")], []))
-}
-
-/// What the signs in this drawing mean; signs it does not use are not named.
-fn key(chart: &Chart) -> String {
-    let dots = || chart.series.iter().flat_map(|series| &series.dots);
-    let is_reference = |series: &Series| series.kind == SeriesKind::Reference;
-    let hidden = hidden(chart);
-    let count = match hidden {
-        1 => "One point has".to_owned(),
-        many => format!("{} points have", number(many as f64)),
-    };
-    let hidden_words = format!(
-        "{count} no place on these axes (zero or less on a logarithmic axis, or not a number): see the data."
-    );
-    let signs = [
-        (
-            dots().any(|dot| !dot.valid),
-            "Hollow marks are points whose verdict is not valid; lines pass them by.",
-        ),
-        (
-            chart.series.iter().any(is_reference),
-            "Dashed lines are yardsticks.",
-        ),
-        (
-            dots().any(|dot| dot.low.is_some()),
-            "Whiskers are intervals.",
-        ),
-        (hidden > 0, &hidden_words),
-    ];
-    let used: Vec<&str> = signs
-        .iter()
-        .filter(|(used, _)| *used)
-        .map(|(_, words)| *words)
-        .collect();
-    used.join(" ")
-}
-
-/// How many dots the axes cannot show.
-fn hidden(chart: &Chart) -> usize {
-    let dots = || chart.series.iter().flat_map(|series| &series.dots);
-    let Some((x, y)) = plot::rulers(chart, WIDE) else {
-        return 0;
-    };
-    dots()
-        .filter(|dot| !trace::is_drawable(dot, &x, &y))
-        .count()
 }
