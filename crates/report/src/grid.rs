@@ -5,8 +5,8 @@ use crate::wrap::{clean, lines, width};
 /// Spaces between two columns.
 const GAP: usize = 2;
 
-/// Text columns are not squeezed below this.
-const TEXT_COLUMNS_MIN: usize = 10;
+/// Words up to this long are never broken within.
+const TEXT_COLUMNS_MIN: usize = 20;
 
 /// A table of words: numbers right-aligned, words left-aligned and wrapped.
 pub(crate) struct Grid {
@@ -56,6 +56,11 @@ impl Grid {
                 .map(|row| self.record(row, columns))
                 .collect(),
         }
+    }
+
+    /// Whether the grid can be that narrow.
+    pub(crate) fn fits(&self, columns: usize) -> bool {
+        self.widths(columns.saturating_sub(2)).is_some()
     }
 
     /// The columns' widths, the widest texts squeezed until all fit in `room`.

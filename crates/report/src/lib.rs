@@ -1,6 +1,7 @@
 //! Results to terminal, JSON, CSV, Markdown and HTML (pure).
 #![forbid(unsafe_code)]
 
+pub mod compare;
 pub mod csv;
 mod grid;
 pub mod html;

@@ -110,7 +110,22 @@ pub(crate) fn target(comparison: &Comparison) -> String {
 
 /// `0.96 [0.92, 1.01]`.
 pub(crate) fn interval(ratio: f64, low: f64, high: f64) -> String {
-    format!("{} [{}, {}]", number(ratio), number(low), number(high))
+    format!(
+        "{} [{}, {}]",
+        self::ratio(ratio),
+        self::ratio(low),
+        self::ratio(high)
+    )
+}
+
+/// A ratio: `1.00`, also where it is whole, since it was measured all the same.
+pub(crate) fn ratio(ratio: f64) -> String {
+    let whole = ratio.fract() == 0.0 && ratio.abs() < 100.0;
+    if whole {
+        format!("{ratio:.2}")
+    } else {
+        number(ratio)
+    }
 }
 
 /// `1 point`, `12 points`.
@@ -190,10 +205,20 @@ pub(crate) fn place(point: &Point) -> String {
     coordinates.collect::<Vec<_>>().join(", ")
 }
 
-/// One coordinate; sizes in bytes carry their unit.
+/// One coordinate: `block 64 B`, `mode sync`.
 pub(crate) fn coordinate(name: &str, value: &Dimension) -> String {
-    match (name.strip_suffix("_bytes"), value) {
-        (Some(noun), Dimension::Number(size)) => format!("{noun} {}", bytes(*size as f64)),
-        _ => format!("{name} {value}"),
+    format!("{} {}", dimension(name), coordinate_value(name, value))
+}
+
+/// A dimension's name for people; sizes carry their unit in the value.
+pub(crate) fn dimension(name: &str) -> &str {
+    name.strip_suffix("_bytes").unwrap_or(name)
+}
+
+/// A coordinate without its name.
+pub(crate) fn coordinate_value(name: &str, value: &Dimension) -> String {
+    match value {
+        Dimension::Number(size) if name.ends_with("_bytes") => bytes(*size as f64),
+        value => value.to_string(),
     }
 }

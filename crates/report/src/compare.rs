@@ -1,0 +1,245 @@
+//! Two stored runs held against each other, figure by figure.
+//!
+//! The runs were not interleaved: what disturbed one of them is not cancelled
+//! as in a [`trial::Comparison`]. So the interval comes from resampling both
+//! sides, and what differs between the hosts is said first.
+
+mod environment;
+mod figures;
+mod markdown;
+mod matching;
+mod shown;
+mod summary;
+mod text;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use trial::{Dimension, Direction, Outcome, Run};
+
+pub use markdown::render as markdown;
+pub use text::render as text;
+
+/// How two runs are compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// The comparison fails when a figure's gain is, with evidence, below
+    /// this: 0.95 fails what lost more than 5%. Gain is B over A where more is
+    /// better, A over B where less is.
+    pub fail_below: Option<f64>,
+    /// Seed of the resampling.
+    pub seed: u64,
+}
+
+/// Why two runs cannot be compared.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum CompareError {
+    /// The threshold is no ratio.
+    #[error("threshold {0}: a ratio above 0 is allowed, e.g. 0.95 to fail what lost more than 5%")]
+    FailBelow(f64),
+}
+
+/// What is known of one side.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Origin {
+    /// Host name.
+    pub host: String,
+    /// Start, RFC 3339 in UTC.
+    pub started_utc: String,
+    /// Lockgate's version.
+    pub version: String,
+    /// Its git revision.
+    pub git_revision: String,
+}
+
+/// One of the two runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Side {
+    /// The first, the reference.
+    A,
+    /// The second.
+    B,
+}
+
+/// Where a figure was measured.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Place {
+    /// The section, by name.
+    pub section: String,
+    /// The point's coordinates.
+    pub dimensions: BTreeMap<String, Dimension>,
+}
+
+/// One metric of one point that both runs measured.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// Where.
+    #[serde(flatten)]
+    pub place: Place,
+    /// The metric, by name.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// Which way is better.
+    pub direction: Direction,
+    /// Median in A.
+    pub a: f64,
+    /// Median in B.
+    pub b: f64,
+    /// Values behind the fewer of both medians.
+    pub samples: usize,
+    /// B over A.
+    pub ratio: f64,
+    /// Lower bound of the ratio.
+    pub low: f64,
+    /// Upper bound of the ratio.
+    pub high: f64,
+    /// What may be said of B.
+    pub outcome: Outcome,
+    /// Whether its gain is, with evidence, below the threshold.
+    pub failed: bool,
+}
+
+/// A point or metric that only one run has.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Missing {
+    /// The run that has it.
+    pub only_in: Side,
+    /// Where.
+    #[serde(flatten)]
+    pub place: Place,
+    /// The metric; none where the whole point is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metric: Option<String>,
+}
+
+/// A point or metric that both runs have and that was left out.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Ignored {
+    /// Where.
+    #[serde(flatten)]
+    pub place: Place,
+    /// The metric; none where the whole point was left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metric: Option<String>,
+    /// Why, with the side and the values.
+    pub reason: String,
+}
+
+/// What became of the threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Threshold {
+    /// [`Options::fail_below`].
+    pub fail_below: f64,
+    /// Figures whose whole interval of gain is below it.
+    pub failed: usize,
+    /// Figures whose gain is below it, but not with evidence.
+    pub unproven: usize,
+    /// Whether something was compared and nothing failed.
+    pub passed: bool,
+}
+
+/// Everything that comparing two runs says.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RunComparison {
+    /// Version of this document.
+    pub schema: u32,
+    /// The reference.
+    pub a: Origin,
+    /// What is held against it.
+    pub b: Origin,
+    /// Confidence of every interval, e.g. 0.95.
+    pub confidence: f64,
+    /// What makes the runs differ beside what was to be compared.
+    pub warnings: Vec<String>,
+    /// The threshold, if one was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<Threshold>,
+    /// Every figure that both have: those with evidence first, in each part
+    /// the largest effect first.
+    pub rows: Vec<Row>,
+    /// What was left out, and why.
+    pub ignored: Vec<Ignored>,
+    /// What only one of them measured.
+    pub missing: Vec<Missing>,
+}
+
+/// Version of [`RunComparison`]'s document.
+const SCHEMA_VERSION: u32 = 1;
+
+/// Holds `b` against `a`. Points match by section and dimensions; a point that
+/// is not valid in both is listed and left out, as are metrics of which
+/// neither way is better. Deterministic for a given seed.
+///
+/// # Errors
+/// [`CompareError`] when the threshold is not a ratio above 0.
+pub fn compare(a: &Run, b: &Run, options: Options) -> Result<RunComparison, CompareError> {
+    if let Some(limit) = options
+        .fail_below
+        .filter(|limit| !limit.is_finite() || *limit <= 0.0)
+    {
+        return Err(CompareError::FailBelow(limit));
+    }
+    let matched = matching::matched(a, b);
+    let figures = figures::figures(&matched.pairs, options);
+    let threshold = options
+        .fail_below
+        .map(|limit| threshold(&figures.rows, limit));
+    Ok(RunComparison {
+        schema: SCHEMA_VERSION,
+        a: origin(a),
+        b: origin(b),
+        confidence: trial::stats::CONFIDENCE,
+        warnings: environment::warnings(a, b),
+        threshold,
+        rows: figures.rows,
+        ignored: figures.ignored,
+        missing: matched.missing.into_iter().chain(figures.missing).collect(),
+    })
+}
+
+fn origin(run: &Run) -> Origin {
+    Origin {
+        host: run.host.clone(),
+        started_utc: run.started_utc.clone(),
+        version: run.build.version.clone(),
+        git_revision: run.build.git_revision.clone(),
+    }
+}
+
+/// A threshold under which nothing was compared has not been passed.
+fn threshold(rows: &[Row], fail_below: f64) -> Threshold {
+    let failed = rows.iter().filter(|row| row.failed).count();
+    let below = rows.iter().filter(|row| row.gain() < fail_below).count();
+    Threshold {
+        fail_below,
+        failed,
+        unproven: below.saturating_sub(failed),
+        passed: failed == 0 && !rows.is_empty(),
+    }
+}
+
+impl Row {
+    /// How much better B is: above 1 is better, whichever way that is.
+    #[must_use]
+    pub fn gain(&self) -> f64 {
+        match self.direction {
+            Direction::Lower => 1.0 / self.ratio,
+            Direction::Higher | Direction::Neutral => self.ratio,
+        }
+    }
+}
+
+impl RunComparison {
+    /// Whether a threshold was given and not passed: exit code 1.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.threshold.is_some_and(|threshold| !threshold.passed)
+    }
+
+    /// The whole comparison as JSON, pretty, with a final newline.
+    #[must_use]
+    pub fn json(&self) -> String {
+        crate::json::pretty(self)
+    }
+}

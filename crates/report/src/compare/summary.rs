@@ -1,0 +1,132 @@
+//! The words that text and Markdown share.
+
+use trial::Outcome;
+
+use super::shown::Shown;
+use super::{Ignored, Missing, Origin, Place, Row, RunComparison, Side};
+use crate::number::number;
+use crate::words::{self, plural};
+
+/// `canal-7, 2026-03-14T09:26:53Z, Lockgate 0.1.0 (b9c24f1)`.
+pub(super) fn origin(origin: &Origin) -> String {
+    format!(
+        "{}, {}, Lockgate {} ({})",
+        origin.host, origin.started_utc, origin.version, origin.git_revision
+    )
+}
+
+/// What the comparison found, in one sentence.
+pub(super) fn verdict(it: &RunComparison) -> String {
+    let count = |outcome| it.rows.iter().filter(|row| row.outcome == outcome).count();
+    let [faster, slower, doubtful] =
+        [Outcome::Faster, Outcome::Slower, Outcome::NoEvidence].map(count);
+    if it.rows.is_empty() {
+        return "Nothing could be compared: the runs have no valid point in common.".to_owned();
+    }
+    format!(
+        "B is faster than A in {} of {}, slower in {}; {} without evidence.",
+        number(faster as f64),
+        plural(it.rows.len(), "figure"),
+        number(slower as f64),
+        number(doubtful as f64)
+    )
+}
+
+/// The largest gain and the largest loss, where there is evidence of one.
+pub(super) fn extremes(it: &RunComparison) -> Vec<String> {
+    let shown = Shown::of(it.rows.iter().map(|row| &row.place));
+    let of = |outcome, name: &str| {
+        let row = it.rows.iter().find(|row| row.outcome == outcome)?;
+        let place = shown.place(&row.place);
+        Some(format!(
+            "Largest {name}: {} at {place}, B ÷ A = {}",
+            row.metric,
+            ratio(row)
+        ))
+    };
+    [of(Outcome::Faster, "gain"), of(Outcome::Slower, "loss")]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// What became of the threshold; None without one.
+pub(super) fn threshold(it: &RunComparison) -> Option<String> {
+    let threshold = it.threshold?;
+    let limit = number(threshold.fail_below);
+    let unproven = match threshold.unproven {
+        0 => String::new(),
+        count => format!("; {} below it without evidence", number(count as f64)),
+    };
+    Some(match (threshold.failed, threshold.passed) {
+        (_, true) => {
+            format!("Threshold {limit} passed: no gain is, with evidence, below it{unproven}.")
+        }
+        (0, false) => format!("Threshold {limit} failed: nothing could be compared."),
+        (failed, false) => format!(
+            "Threshold {limit} failed: the gain of {} is below it{unproven}.",
+            plural(failed, "figure")
+        ),
+    })
+}
+
+/// How many of the verdicts chance alone would give.
+pub(super) fn chance(it: &RunComparison) -> Option<String> {
+    let expected = it.rows.len() as f64 * (1.0 - it.confidence);
+    (expected >= 1.0).then(|| {
+        format!(
+            "The runs were not interleaved, and with {} about {expected:.0} would differ by chance alone: for a claim, measure both in one run.",
+            plural(it.rows.len(), "figure")
+        )
+    })
+}
+
+/// `1.05 [1.02, 1.09]`, or the ratio alone where one value stands behind it.
+pub(super) fn ratio(row: &Row) -> String {
+    if row.samples < 2 {
+        return words::ratio(row.ratio);
+    }
+    words::interval(row.ratio, row.low, row.high)
+}
+
+pub(super) fn outcome(row: &Row) -> String {
+    let failed = if row.failed { ", below threshold" } else { "" };
+    format!("{}{failed}", words::outcome(row.outcome))
+}
+
+/// What was left out, by reason, the most frequent first, with the places.
+pub(super) fn ignored(ignored: &[Ignored]) -> Vec<(String, Vec<String>)> {
+    let shown = Shown::of(ignored.iter().map(|it| &it.place));
+    let place = |it: &Ignored| named(&it.place, it.metric.as_deref(), &shown);
+    grouped(ignored.iter().map(|it| (it.reason.clone(), place(it))))
+}
+
+/// What only one run has, by run.
+pub(super) fn missing(missing: &[Missing]) -> Vec<(String, Vec<String>)> {
+    let shown = Shown::of(missing.iter().map(|it| &it.place));
+    let side = |side| match side {
+        Side::A => "only in A".to_owned(),
+        Side::B => "only in B".to_owned(),
+    };
+    let place = |it: &Missing| named(&it.place, it.metric.as_deref(), &shown);
+    grouped(missing.iter().map(|it| (side(it.only_in), place(it))))
+}
+
+fn named(place: &Place, metric: Option<&str>, shown: &Shown) -> String {
+    match metric {
+        Some(metric) => format!("{metric} at {}", shown.place(place)),
+        None => shown.place(place),
+    }
+}
+
+fn grouped(items: impl Iterator<Item = (String, String)>) -> Vec<(String, Vec<String>)> {
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for (reason, place) in items {
+        match groups.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, places)) => places.push(place),
+            None => groups.push((reason, vec![place])),
+        }
+    }
+    groups.sort_by_key(|(_, places)| std::cmp::Reverse(places.len()));
+    groups
+}
