@@ -54,3 +54,26 @@ impl Backend for Portable {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What we say we run is what the manifest asks for.
+    #[test]
+    fn the_version_names_what_the_manifest_does() {
+        let manifest = include_str!("../../Cargo.toml");
+        let version = Portable.version();
+        let crates = version.strip_prefix("RustCrypto ").expect("says whose");
+        for (name, number) in crates.split(", ").filter_map(|text| text.split_once(' ')) {
+            let line = manifest
+                .lines()
+                .find(|line| line.starts_with(&format!("{name} =")));
+            let line = line.unwrap_or_else(|| panic!("{name} is no dependency"));
+            assert!(
+                line.contains(&format!("\"{number}\"")),
+                "{name} {number}: {line}"
+            );
+        }
+    }
+}
