@@ -65,6 +65,29 @@ fn the_interval_holds_the_true_ratio_about_95_times_in_100() {
     }
 }
 
+#[test]
+fn the_interval_of_two_separate_arms_holds_the_true_ratio_too() {
+    const TRUTH: f64 = 0.93;
+    let mut random = Random::new(20_260_314);
+    for count in [5, 9] {
+        let mut covered = 0;
+        for experiment in 0..200 {
+            let mut arm = |scale: f64| -> Vec<f64> {
+                (0..count)
+                    .map(|_| scale * noise(&mut random, 0.05))
+                    .collect()
+            };
+            let (above, below) = (arm(TRUTH), arm(1.0));
+            let found = stats::ratio_of_medians(&above, &below, experiment).expect("positive");
+            covered += u32::from(found.low <= TRUTH && TRUTH <= found.high);
+        }
+        assert!(
+            (184..=200).contains(&covered),
+            "{count} values: {covered} of 200"
+        );
+    }
+}
+
 /// Speeds and times as a trial could give them, each around one scale.
 fn pairs() -> impl Strategy<Value = Vec<(f64, f64)>> {
     prop::collection::vec((0.5_f64..2.0, 0.5_f64..2.0), 1..20)
@@ -112,7 +135,7 @@ proptest! {
     }
 
     #[test]
-    fn no_pairs_make_it_panic(pairs in prop::collection::vec(any::<(f64, f64)>(), 0..12), seed: u64) {
+    fn no_pairs_make_it_panic(pairs in prop::collection::vec((prop::num::f64::ANY, prop::num::f64::ANY), 0..12), seed: u64) {
         if let Ok(found) = compare(pairs, seed) {
             prop_assert!(found.low.is_finite() && found.high.is_finite() && found.low > 0.0);
         }
@@ -120,9 +143,9 @@ proptest! {
 
     #[test]
     fn no_values_make_it_panic(
-        values in prop::collection::vec(any::<f64>(), 0..12),
-        others in prop::collection::vec(any::<f64>(), 0..12),
-        q: f64,
+        values in prop::collection::vec(prop::num::f64::ANY, 0..12),
+        others in prop::collection::vec(prop::num::f64::ANY, 0..12),
+        q in prop::num::f64::ANY,
         seed: u64,
     ) {
         let _ = (stats::median(&values), stats::quantile(&values, q), stats::mean_absolute_deviation(&values));
@@ -153,7 +176,7 @@ proptest! {
     }
 
     #[test]
-    fn no_latency_makes_it_panic(values in prop::collection::vec(any::<u64>(), 0..200), q: f64) {
+    fn no_latency_makes_it_panic(values in prop::collection::vec(any::<u64>(), 0..200), q in prop::num::f64::ANY) {
         let mut histogram = Histogram::new();
         values.iter().for_each(|value| histogram.record(*value));
         let mut twice = histogram.clone();
