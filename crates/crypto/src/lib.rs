@@ -13,6 +13,7 @@ mod check;
 mod generate;
 mod job;
 mod key;
+mod overlap;
 mod portable;
 mod raw_loop;
 mod registry;

@@ -3,11 +3,13 @@
 use std::mem::MaybeUninit;
 
 use crate::check::{self, Lengths};
+use crate::overlap;
 use crate::{Algorithm, Job, Key, Kind, Segment, Segments, Status};
 
 /// Most segments in a `rest` array: a descriptor chain of a virtio ring.
-pub(crate) const REST_MAX: u32 = 1024;
-const LIST_MAX: usize = REST_MAX as usize + 1;
+const REST_MAX: u32 = 1024;
+/// Most segments of a whole list.
+pub(crate) const LIST_MAX: usize = REST_MAX as usize + 1;
 /// Most bytes of anything: what one allocation can hold.
 const BYTES_MAX: usize = isize::MAX.unsigned_abs();
 
@@ -157,7 +159,7 @@ fn contiguous<'j>(kind: Kind, job: &'j Job<'_>) -> Result<Work<'j>, Status> {
         tag: tag.len,
     };
     check::lengths(kind.algorithm, lengths)?;
-    check::disjoint_pair(kind.operation, source, destination, aad, tag)?;
+    overlap::disjoint_pair(kind.operation, source, destination, aad, tag)?;
     Ok(Work {
         source: std::slice::from_ref(&job.source.first),
         destination: std::slice::from_ref(&job.destination.first),
@@ -184,7 +186,7 @@ fn validated<'j>(
         tag: total(&[tag])?,
     };
     check::lengths(kind.algorithm, lengths)?;
-    check::disjoint(kind.operation, source, destination, aad, tag)?;
+    overlap::disjoint(kind.operation, source, destination, aad, tag)?;
     Ok(Work {
         source,
         destination,
