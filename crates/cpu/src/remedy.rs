@@ -32,6 +32,10 @@ pub(crate) fn text(standing: &Standing, feature: Feature, around: &Circumstances
                 feature.label()
             )
         }
+        _ if is_virtualisation(feature) => match around.hypervisor {
+            Some(hypervisor) => format!("not offered to this guest by {}", hypervisor.name()),
+            None => "not in CPUID".to_owned(),
+        },
         Standing::NotInModel => format!("{model} does not have it"),
         Standing::NotStated => "not in CPUID".to_owned(),
     }
@@ -46,16 +50,18 @@ pub(crate) fn remedy(standing: &Standing, feature: Feature, around: &Circumstanc
             Some(hypervisor) => pass_through(feature, hypervisor),
             None => firmware(feature),
         },
-        Standing::NotInModel | Standing::NotStated => not_there(feature),
+        Standing::NotInModel | Standing::NotStated => not_there(feature, around),
     }
 }
 
 /// What to do about a flag that no setting brings back.
-fn not_there(feature: Feature) -> String {
+fn not_there(feature: Feature, around: &Circumstances<'_>) -> String {
     match feature {
-        Feature::Vmx | Feature::Svm => {
-            "enable virtualisation (VT-x or SVM) in the firmware setup, or nested virtualisation on the outer hypervisor".to_owned()
+        Feature::Vmx | Feature::Svm if around.hypervisor.is_some() => {
+            "enable nested virtualisation on the outer hypervisor (`kvm_intel nested=1` or `kvm_amd nested=1`, and `-cpu host`)".to_owned()
         }
+        Feature::Vmx => "enable \"VT-x\" (virtualisation technology) in the firmware setup".to_owned(),
+        Feature::Svm => "enable \"SVM\" (virtualisation) in the firmware setup".to_owned(),
         Feature::Hypervisor => "nothing to do: this is not a guest".to_owned(),
         Feature::Osxsave => "remove `noxsave` from the kernel command line and reboot".to_owned(),
         _ => "only a processor that has it; software falls back to slower code".to_owned(),
@@ -85,7 +91,15 @@ fn enable_state(components: &[Component], around: &Circumstances<'_>) -> String 
     }
 }
 
+/// Flags that firmware and hypervisors withhold at will, whatever the model.
+fn is_virtualisation(feature: Feature) -> bool {
+    matches!(feature, Feature::Vmx | Feature::Svm)
+}
+
 fn uncleared(feature: Feature, around: &Circumstances<'_>) -> String {
+    if is_virtualisation(feature) {
+        return not_there(feature, around);
+    }
     for name in [
         "clearcpuid",
         "noxsave",
