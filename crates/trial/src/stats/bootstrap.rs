@@ -50,7 +50,9 @@ pub enum StatsError {
 /// Percentile bootstrap of [`RESAMPLES`] resamples, never narrower than the
 /// order statistics that the sign test gives at the same confidence: the plain
 /// percentile interval covers only 87% with seven values. With five values or
-/// fewer even smallest to largest covers less than 95% (five: 93.75%).
+/// fewer even smallest to largest covers less than 95% (five: 93.75%). Takes
+/// time in proportion to [`RESAMPLES`] times the number of values: meant for
+/// repetitions, of which there are tens, not for single requests.
 ///
 /// # Errors
 /// [`StatsError`] when there is no value or one is not finite and positive.
