@@ -2,7 +2,7 @@
 
 use trial::Section;
 
-use crate::ConfigError;
+use crate::{ConfigError, probe};
 
 /// A kind of section: its table's name in a scenario, and what parses it.
 pub struct SectionKind {
@@ -17,7 +17,11 @@ pub struct SectionKind {
 }
 
 /// Every section, in the order in which a run runs them.
-pub static SECTIONS: &[SectionKind] = &[];
+pub static SECTIONS: &[SectionKind] = &[SectionKind {
+    name: "probe",
+    parse: probe::parse,
+    seeded: false,
+}];
 
 /// The section of that name.
 #[must_use]

@@ -1,2 +1,52 @@
 //! The `lockgate` command.
-fn main() {}
+#![forbid(unsafe_code)]
+
+mod build;
+mod cli;
+mod command;
+mod command_line;
+mod console;
+mod exit;
+mod export;
+mod interrupt;
+mod logging;
+mod measure;
+mod plan_text;
+mod progress;
+mod render;
+mod speed_table;
+mod units;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+use console::Console;
+use exit::{Exit, Failure};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let console = Console::new(cli.quiet, cli.color);
+    let ended =
+        logging::start(console.color_stderr()).and_then(|()| dispatch(cli.command, &console));
+    match ended {
+        Ok(exit) => exit.into(),
+        Err(Failure { exit, error }) => {
+            console.error(&error);
+            exit.into()
+        }
+    }
+}
+
+fn dispatch(command: Command, console: &Console) -> Result<Exit, Failure> {
+    match command {
+        Command::Probe(arguments) => command::probe(&arguments, console),
+        Command::Run(arguments) => command::run(&arguments, console),
+        Command::Compare(arguments) => command::compare(&arguments, console),
+        Command::Speed(arguments) => command::speed(&arguments, console),
+        Command::Report(arguments) => command::report(&arguments, console),
+        Command::Completions { shell } => command::completions(shell, console),
+        Command::Man { folder } => command::man(&folder),
+    }
+}

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use trial::ReadError;
+
 use super::FILE_BYTES_MAX;
 
 /// Why a run cannot be stored.
@@ -83,23 +85,13 @@ pub enum LoadError {
         /// The file.
         path: PathBuf,
     },
-    /// Not a result, or a damaged one.
-    #[error("'{}' is no result of Lockgate; run `lockgate run` for a new one", path.display())]
-    Malformed {
+    /// Not a result, a damaged one, or one of another schema version.
+    #[error("cannot use '{}'", path.display())]
+    Content {
         /// The file.
         path: PathBuf,
-        /// The cause, with line and column.
+        /// The cause, with its remedy.
         #[source]
-        source: serde_json::Error,
-    },
-    /// Written by a newer Lockgate.
-    #[error("'{}' has schema {found}, this Lockgate reads up to {known}; read it with a newer Lockgate", path.display())]
-    TooNew {
-        /// The file.
-        path: PathBuf,
-        /// Its schema.
-        found: u64,
-        /// Ours.
-        known: u32,
+        source: ReadError,
     },
 }

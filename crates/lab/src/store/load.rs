@@ -4,8 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-use trial::{Run, SCHEMA_VERSION};
+use trial::{ReadError, Run};
 
 use super::{FILE_BYTES_MAX, LATEST, LoadError, RESULT};
 
@@ -29,7 +28,7 @@ pub fn load(argument: &str, root: &Path) -> Result<Run, LoadError> {
     if bytes.len() > FILE_BYTES_MAX {
         return Err(LoadError::TooLarge { path });
     }
-    parse(&bytes, path)
+    parse(&bytes).map_err(|source| LoadError::Content { path, source })
 }
 
 fn result_path(argument: &str, root: &Path) -> PathBuf {
@@ -58,25 +57,8 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The part of a result that every schema shares.
-#[derive(Deserialize)]
-struct Head {
-    schema: u64,
-}
-
-/// The schema is read first: what a newer Lockgate wrote is not malformed.
-fn parse(bytes: &[u8], path: PathBuf) -> Result<Run, LoadError> {
-    let malformed = |source| LoadError::Malformed {
-        path: path.clone(),
-        source,
-    };
-    let Head { schema } = serde_json::from_slice(bytes).map_err(malformed)?;
-    if schema > u64::from(SCHEMA_VERSION) {
-        return Err(LoadError::TooNew {
-            path,
-            found: schema,
-            known: SCHEMA_VERSION,
-        });
-    }
-    serde_json::from_slice(bytes).map_err(malformed)
+/// Damaged bytes become characters that no JSON has, so that the error names
+/// line and column.
+fn parse(bytes: &[u8]) -> Result<Run, ReadError> {
+    Run::read(&String::from_utf8_lossy(bytes))
 }

@@ -109,20 +109,20 @@ fn what_is_no_result_is_refused_with_its_reason() {
         fs::write(&path, text).unwrap();
         load(path.to_str().unwrap(), root.path()).unwrap_err()
     };
-    assert!(matches!(
-        refused("empty.json", ""),
-        LoadError::Malformed { .. }
-    ));
-    assert!(matches!(
-        refused("other.json", "{\"schema\": 1}"),
-        LoadError::Malformed { .. }
-    ));
-    assert!(matches!(
-        refused("half.json", "{\"schema\": 1, \"buil"),
-        LoadError::Malformed { .. }
-    ));
-    let error = refused("new.json", "{\"schema\": 99, \"colour\": 1}");
-    assert!(error.to_string().contains("schema 99"), "{error}");
+    for (name, text) in [
+        ("empty.json", ""),
+        ("other.json", "{\"schema\": 1}"),
+        ("half.json", "{\"schema\": 1, \"buil"),
+        ("new.json", "{\"schema\": 99, \"colour\": 1}"),
+        ("list.json", "[1]"),
+    ] {
+        let error = refused(name, text);
+        assert!(
+            matches!(error, LoadError::Content { .. }),
+            "{name}: {error}"
+        );
+        assert!(error.to_string().contains(name), "{error}");
+    }
     assert!(matches!(
         load("no-such-run", root.path()),
         Err(LoadError::Missing { .. })

@@ -1,0 +1,23 @@
+//! What built this program.
+
+use trial::Build;
+
+/// The revision that build.rs found.
+const GIT_REVISION: &str = env!("LOCKGATE_GIT_REVISION");
+
+/// What `--version` says.
+pub const LONG_VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    " (",
+    env!("LOCKGATE_GIT_REVISION"),
+    ")"
+);
+
+/// What built this program, for a result.
+pub fn build() -> Build {
+    Build {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        git_revision: GIT_REVISION.to_owned(),
+        libraries: lab::libraries::versions(),
+    }
+}

@@ -1,0 +1,246 @@
+//! The command line, as data.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+use crate::export::Export;
+use crate::units;
+
+const EXAMPLES: &str = "\
+Examples:
+  lockgate run                              three minutes of measuring, then a report
+  lockgate speed --algorithm aes-128-gcm --size 64,16k --mode sync,async
+  lockgate compare before/result.json latest
+
+Exit codes: 0 ok, 1 a threshold was missed, 2 wrong usage or configuration,
+3 failure while running, 4 the host lacks a capability, 130 interrupted with
+partial results saved. LOCKGATE_LOG=debug shows what happens inside.";
+
+/// Measure what crypto speed this host really has, and what the way of asking costs.
+#[derive(Debug, Parser)]
+#[command(name = "lockgate", version, long_version = crate::build::LONG_VERSION, after_help = EXAMPLES)]
+pub struct Cli {
+    /// Say nothing on stderr but warnings and errors
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+
+    /// When to use colours
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub color: Color,
+
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Say what this host can do: each capability ok, degraded or absent, with the remedy
+    Probe(ProbeArguments),
+    /// Measure this host and write the report; changes no setting, needs no root
+    Run(RunArguments),
+    /// Compare two runs, with a verdict
+    Compare(CompareArguments),
+    /// Measure crypto speed by algorithm, block size and load mode
+    Speed(Box<SpeedArguments>),
+    /// Show or convert a stored run
+    Report(ReportArguments),
+    /// Print a shell's completions to stdout
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Write the manual pages into a folder
+    Man {
+        /// The folder; made where it is missing
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct ProbeArguments {
+    /// Print JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    /// What to run: default, crypto-speed, or a path that ends in .toml
+    #[arg(value_name = "SCENARIO", default_value = "default")]
+    pub scenarios: Vec<String>,
+
+    #[command(flatten)]
+    pub measuring: MeasuringArguments,
+
+    #[command(flatten)]
+    pub export: ExportArguments,
+}
+
+/// How a measurement is done, whatever is measured.
+#[derive(Debug, Args)]
+pub struct MeasuringArguments {
+    /// Time of measuring, shared among the sections: 90, 90s, 3m [default: what the scenarios say, 180 s mostly]
+    #[arg(long, value_name = "SECONDS", value_parser = lab::budget::parse_budget)]
+    pub budget: Option<Duration>,
+
+    /// Folder that runs are stored in
+    #[arg(long, value_name = "DIR", env = "LOCKGATE_RUNS", default_value = lab::store::RUNS)]
+    pub out: PathBuf,
+
+    /// Print the plan (seconds, steps, what it needs, creates, downloads) and run nothing
+    #[arg(long)]
+    pub check: bool,
+
+    /// Seed of everything random [default: the scenario's]
+    #[arg(long)]
+    pub seed: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub struct ExportArguments {
+    /// Write the results as json, csv, md or html; repeatable; '-' is stdout
+    #[arg(long = "export", value_name = "FORMAT=PATH", value_parser = Export::parse)]
+    pub exports: Vec<Export>,
+}
+
+#[derive(Debug, Args)]
+pub struct CompareArguments {
+    /// The run to compare with: a run's folder, a result.json, or 'latest'
+    #[arg(value_name = "A")]
+    pub before: String,
+
+    /// The run to judge
+    #[arg(value_name = "B")]
+    pub after: String,
+
+    /// Exit with 1 when a ratio B/A, better being above 1, is certainly below this
+    #[arg(long, value_name = "RATIO", value_parser = units::parse_ratio)]
+    pub fail_below: Option<f64>,
+
+    /// Write the comparison as json or md; repeatable; '-' is stdout
+    #[arg(long = "export", value_name = "FORMAT=PATH", value_parser = Export::parse)]
+    pub exports: Vec<Export>,
+
+    #[command(flatten)]
+    pub runs: RunsArguments,
+}
+
+#[derive(Debug, Args)]
+pub struct ReportArguments {
+    /// A run's folder, a result.json, or 'latest'
+    #[arg(value_name = "RUN")]
+    pub run: String,
+
+    #[command(flatten)]
+    pub export: ExportArguments,
+
+    #[command(flatten)]
+    pub runs: RunsArguments,
+}
+
+/// Where stored runs are looked for.
+#[derive(Debug, Args)]
+pub struct RunsArguments {
+    /// Folder in which 'latest' is looked for
+    #[arg(long = "runs", value_name = "DIR", env = "LOCKGATE_RUNS", default_value = lab::store::RUNS)]
+    pub folder: PathBuf,
+}
+
+/// What `speed` measures; left out, the section's defaults hold.
+#[derive(Debug, Default, Args)]
+pub struct SpeedPoints {
+    /// Algorithms: aes-128-gcm, aes-256-xts, sha256, rsa-2048 …
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub algorithm: Vec<String>,
+
+    /// Operations: encrypt, decrypt, hash, sign, verify [default: each algorithm's first]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub operation: Vec<String>,
+
+    /// Block sizes: 64, 16k, 16KiB, 65536
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = units::parse_size)]
+    pub size: Vec<u64>,
+
+    /// Load modes: sync, batch, async
+    #[arg(long, value_name = "MODES", value_delimiter = ',')]
+    pub mode: Vec<String>,
+
+    /// Requests in flight of batch and async
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
+    pub depth: Vec<u32>,
+
+    /// Lanes of the client
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
+    pub lanes: Vec<u32>,
+
+    /// Library that computes: aws-lc, portable
+    #[arg(long, value_name = "NAME")]
+    pub backend: Option<String>,
+
+    /// Worker threads
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
+    pub workers: Vec<u32>,
+
+    /// Client and worker on one CPU or on two: shared, split
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub placement: Vec<String>,
+
+    /// Notification policies: each, armed, polled, spin
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub policy: Vec<String>,
+
+    /// Seconds of one trial
+    #[arg(long, value_name = "SECONDS", value_parser = units::parse_seconds)]
+    pub seconds: Option<f64>,
+
+    /// Offer so many requests per second (open loop) and report latency from the intended time
+    #[arg(long, value_name = "PER_SECOND", value_parser = units::parse_rate)]
+    pub rate: Option<f64>,
+
+    /// Rounds, and so interleaved pairs of any two arms
+    #[arg(long, value_name = "NUMBER")]
+    pub pairs: Option<u32>,
+
+    /// Do not measure `openssl speed` beside us
+    #[arg(long)]
+    pub no_peers: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct SpeedArguments {
+    #[command(flatten)]
+    pub points: SpeedPoints,
+
+    #[command(flatten)]
+    pub measuring: MeasuringArguments,
+
+    #[command(flatten)]
+    pub export: ExportArguments,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::Cli;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,20 @@
+//! `lockgate probe`
+
+use lab::probe::Host;
+
+use crate::cli::ProbeArguments;
+use crate::console::Console;
+use crate::exit::{Exit, Failure};
+use crate::render;
+
+/// Prints what this host can do.
+pub fn probe(arguments: &ProbeArguments, console: &Console) -> Result<Exit, Failure> {
+    let probe = lab::probe::probe(&Host::this());
+    let text = if arguments.json {
+        ::report::json::probe(&probe)
+    } else {
+        render::probe(&probe, console)
+    };
+    console.print(text.as_bytes())?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,21 @@
+//! `lockgate report`
+
+use lab::store::load;
+
+use crate::cli::ReportArguments;
+use crate::console::Console;
+use crate::exit::{Exit, Failure, OrExit};
+use crate::export;
+use crate::render;
+
+/// Shows a stored run, or writes it in other formats.
+pub fn report(arguments: &ReportArguments, console: &Console) -> Result<Exit, Failure> {
+    let exports = &arguments.export.exports;
+    let run = load(&arguments.run, &arguments.runs.folder).or_usage()?;
+    export::check(exports)?;
+    if exports.is_empty() {
+        console.print(render::summary(&run, console, "").as_bytes())?;
+    }
+    export::write(exports, &run, console)?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,62 @@
+//! `lockgate run`
+
+use std::time::Duration;
+
+use lab::scenario::{self, Overrides, Scenario};
+use trial::Section;
+
+use crate::cli::RunArguments;
+use crate::console::Console;
+use crate::exit::{Exit, Failure, OrExit};
+use crate::measure::{Job, measure};
+
+/// Runs scenarios and stores what they yield as one run.
+pub fn run(arguments: &RunArguments, console: &Console) -> Result<Exit, Failure> {
+    let overrides = Overrides {
+        seed: arguments.measuring.seed,
+    };
+    let loaded = arguments
+        .scenarios
+        .iter()
+        .map(|name| scenario::load(name, overrides));
+    let scenarios = loaded.collect::<Result<Vec<_>, _>>().or_usage()?;
+    let job = join(scenarios, arguments.measuring.budget);
+    measure(job, &arguments.measuring, &arguments.export, console)
+}
+
+/// Several scenarios are one job: their budgets add up unless one is given,
+/// and a section that two of them configure alike runs once.
+fn join(scenarios: Vec<Scenario>, budget: Option<Duration>) -> Job {
+    let resolved: Vec<_> = scenarios.iter().map(Scenario::resolved).collect();
+    let seed = scenarios
+        .first()
+        .map_or(scenario::DEFAULT_SEED, |scenario| scenario.seed);
+    let budget = budget.unwrap_or_else(|| scenarios.iter().map(|scenario| scenario.budget).sum());
+    let scenario = match <[_; 1]>::try_from(resolved) {
+        Ok([only]) => only,
+        Err(several) => serde_json::json!({ "scenarios": several }),
+    };
+    Job {
+        sections: distinct(scenarios),
+        scenario,
+        seed,
+        budget,
+    }
+}
+
+fn distinct(scenarios: Vec<Scenario>) -> Vec<Box<dyn Section>> {
+    let mut sections: Vec<Box<dyn Section>> = vec![];
+    for section in scenarios.into_iter().flat_map(|scenario| scenario.sections) {
+        if !sections
+            .iter()
+            .any(|other| alike(other.as_ref(), section.as_ref()))
+        {
+            sections.push(section);
+        }
+    }
+    sections
+}
+
+fn alike(a: &dyn Section, b: &dyn Section) -> bool {
+    a.name() == b.name() && a.resolved() == b.resolved()
+}

@@ -1,0 +1,41 @@
+//! `lockgate speed`
+
+use anyhow::Context;
+use lab::budget::DEFAULT_BUDGET;
+use lab::registry;
+use lab::scenario::DEFAULT_SEED;
+
+use crate::cli::SpeedArguments;
+use crate::console::Console;
+use crate::exit::{Exit, Failure, OrExit};
+use crate::measure::{Job, measure};
+use crate::speed_table::{SECTION, flag_of, table};
+
+/// Runs the section `crypto-speed` as the flags configure it.
+pub fn speed(arguments: &SpeedArguments, console: &Console) -> Result<Exit, Failure> {
+    let kind =
+        registry::section(SECTION).expect("the registry has the section that this command is for");
+    let seed = arguments.measuring.seed.unwrap_or(DEFAULT_SEED);
+    let mut table = table(&arguments.points);
+    if kind.seeded {
+        table.insert(
+            "seed".to_owned(),
+            toml::Value::Integer(i64::try_from(seed).unwrap_or(i64::MAX)),
+        );
+    }
+    let section = (kind.parse)(table).map_err(|error| {
+        let flag = flag_of(error.key()).to_owned();
+        anyhow::Error::from(error).context(flag)
+    });
+    let section = section.context("lockgate speed").or_usage()?;
+    let scenario =
+        serde_json::json!({ "name": "speed", "sections": { SECTION: section.resolved() } });
+    let budget = arguments.measuring.budget.unwrap_or(DEFAULT_BUDGET);
+    let job = Job {
+        sections: vec![section],
+        scenario,
+        seed,
+        budget,
+    };
+    measure(job, &arguments.measuring, &arguments.export, console)
+}

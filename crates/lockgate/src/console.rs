@@ -1,0 +1,129 @@
+//! Results to stdout, everything else to stderr.
+
+use std::io::{self, IsTerminal, Write};
+
+use anyhow::Context;
+
+use crate::cli::Color;
+use crate::exit::{Failure, OrExit};
+
+/// Where output goes and how it may look.
+pub struct Console {
+    quiet: bool,
+    color: Color,
+}
+
+impl Console {
+    /// As the command line says.
+    pub fn new(quiet: bool, color: Color) -> Self {
+        Self { quiet, color }
+    }
+
+    /// Whether stdout takes colours.
+    pub fn color_stdout(&self) -> bool {
+        self.colors(io::stdout().is_terminal())
+    }
+
+    /// Whether stderr takes colours.
+    pub fn color_stderr(&self) -> bool {
+        self.colors(io::stderr().is_terminal())
+    }
+
+    /// Whether a progress bar may be drawn.
+    pub fn shows_progress(&self) -> bool {
+        !self.quiet && io::stderr().is_terminal()
+    }
+
+    fn colors(&self, terminal: bool) -> bool {
+        match self.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => {
+                terminal
+                    && !is_set("NO_COLOR")
+                    && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+            }
+        }
+    }
+
+    /// Writes results. A reader that went away (`| head`) is no error.
+    pub fn print(&self, text: &[u8]) -> Result<(), Failure> {
+        let mut stdout = io::stdout().lock();
+        match stdout.write_all(text).and_then(|()| stdout.flush()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            other => other
+                .context("cannot write the results to stdout")
+                .or_failed(),
+        }
+    }
+
+    /// Says something that `--quiet` silences.
+    pub fn notice(&self, text: &str) {
+        if !self.quiet {
+            say(text);
+        }
+    }
+
+    /// Says something that matters even to the quiet.
+    pub fn warning(&self, text: &str) {
+        say(&format!("{} {text}", self.paint("warning:", "33")));
+    }
+
+    /// Says why the program ends, causes included.
+    pub fn error(&self, error: &anyhow::Error) {
+        say(&format!(
+            "{} {}",
+            self.paint("error:", "31"),
+            with_causes(error)
+        ));
+    }
+
+    fn paint(&self, text: &str, color: &str) -> String {
+        if self.color_stderr() {
+            format!("\x1b[1;{color}m{text}\x1b[0m")
+        } else {
+            text.to_owned()
+        }
+    }
+}
+
+/// An error and its causes, joined by colons; a cause that the message before
+/// it has already quoted is left out.
+pub fn with_causes(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
+/// Nobody may be listening: `eprintln!` would panic then.
+fn say(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+fn is_set(variable: &str) -> bool {
+    std::env::var_os(variable).is_some_and(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::with_causes;
+
+    #[test]
+    fn causes_are_said_once() {
+        let error = anyhow!("no water")
+            .context("the gate is stuck")
+            .context("cannot lock: the gate is stuck");
+        assert_eq!(
+            with_causes(&error),
+            "cannot lock: the gate is stuck: no water"
+        );
+    }
+}

@@ -1,0 +1,238 @@
+//! A measurement from its plan to its stored result; what `run` and `speed`
+//! have in common.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use lab::probe::Host;
+use lab::runner;
+use lab::saver::Saver;
+use lab::schedule::{Scheduled, Skip, schedule};
+use lab::store::{REPORT, Store, result_bytes};
+use trial::{Plan, Probe, Run, SCHEMA_VERSION, Section, SectionState};
+
+use crate::build::build;
+use crate::cli::{ExportArguments, MeasuringArguments};
+use crate::command_line;
+use crate::console::{Console, with_causes};
+use crate::exit::{Exit, Failure, OrExit};
+use crate::export;
+use crate::interrupt;
+use crate::plan_text;
+use crate::progress::Progress;
+use crate::render;
+
+/// What to measure.
+pub struct Job {
+    /// The sections, in order.
+    pub sections: Vec<Box<dyn Section>>,
+    /// The scenario as resolved.
+    pub scenario: serde_json::Value,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Time of measuring, all sections together.
+    pub budget: Duration,
+}
+
+/// Measures `job`, or with `--check` says what it would do.
+pub fn measure(
+    job: Job,
+    how: &MeasuringArguments,
+    export: &ExportArguments,
+    console: &Console,
+) -> Result<Exit, Failure> {
+    export::check(&export.exports)?;
+    let probe = lab::probe::probe(&Host::this());
+    let scheduled = schedule(job.sections, &probe, job.budget);
+    if how.check {
+        console.print(plan_text::plan(&scheduled, job.budget, &how.out).as_bytes())?;
+        return refuse_the_impossible(&scheduled).map(|()| Exit::Ok);
+    }
+    refuse_the_impossible(&scheduled)?;
+    let head = head(job.scenario, job.seed, probe);
+    let store = Store::create(&how.out, &head.started_utc, &head.host).or_usage()?;
+    let interrupted = interrupt::flag().or_failed()?;
+    console.notice(&plan_text::notice(&scheduled, store.folder()));
+    let (run, stored) = run(scheduled, head, store, &interrupted, console);
+    finish(&run, &stored, export, console)
+}
+
+/// A run in which nothing would be measured is refused with its reason: the
+/// host lacks something (4), or the budget is too small (2).
+fn refuse_the_impossible(scheduled: &[Scheduled]) -> Result<(), Failure> {
+    let skips = || {
+        scheduled
+            .iter()
+            .filter_map(|each| each.plan.as_ref().err().map(|skip| (each, skip)))
+    };
+    let measures = |each: &Scheduled| each.plan.as_ref().is_ok_and(|plan| plan.seconds > 0.0);
+    let too_small = skips().find(|(_, skip)| matches!(skip, Skip::Budget { .. }));
+    if let Some((each, skip)) = too_small.filter(|_| !scheduled.iter().any(measures)) {
+        return Err(refusal(Exit::Usage, each, skip));
+    }
+    let idle = scheduled.iter().all(|each| each.plan.is_err());
+    match skips().next().filter(|_| idle) {
+        Some((each, skip)) => Err(refusal(Exit::Missing, each, skip)),
+        None => Ok(()),
+    }
+}
+
+fn refusal(exit: Exit, scheduled: &Scheduled, skip: &Skip) -> Failure {
+    Failure::new(
+        exit,
+        format!(
+            "{} cannot run: {skip}; {}",
+            scheduled.section.name(),
+            skip.remedy()
+        ),
+    )
+}
+
+/// The run before its first section.
+fn head(scenario: serde_json::Value, seed: u64, probe: Probe) -> Run {
+    Run {
+        schema: SCHEMA_VERSION,
+        build: build(),
+        host: lab::host::name(),
+        started_utc: lab::host::utc_now(),
+        seconds: 0.0,
+        command: command_line::this(),
+        seed,
+        interrupted: false,
+        scenario,
+        sections: vec![],
+        probe,
+    }
+}
+
+/// Where the results are when a run has ended.
+struct Stored {
+    /// The file to name to the user: the report, or the result without one.
+    place: String,
+    /// Whether `result.json` holds the whole run.
+    complete: bool,
+}
+
+fn run(
+    scheduled: Vec<Scheduled>,
+    head: Run,
+    store: Store,
+    interrupted: &AtomicBool,
+    console: &Console,
+) -> (Run, Stored) {
+    let mut keeper = Keeper {
+        saver: Saver::new(store),
+        progress: Progress::new(console),
+        console,
+        complaint: None,
+    };
+    runner::Watcher::changed(&mut keeper, &head, true);
+    if let Err(error) = keeper.saver.store().link_latest() {
+        console.warning(&with_causes(&error.into()));
+    }
+    let run = runner::run(scheduled, head, interrupted, &mut keeper);
+    keeper.progress.end();
+    let stored = keeper.store_all(&run);
+    (run, stored)
+}
+
+/// Keeps a run while it grows, and shows how far it is.
+struct Keeper<'a> {
+    saver: Saver,
+    progress: Progress,
+    console: &'a Console,
+    /// What was last said about storing, so that it is said once.
+    complaint: Option<String>,
+}
+
+impl Keeper<'_> {
+    fn complain(&mut self, error: lab::store::StoreError) {
+        let complaint = with_causes(&error.into());
+        if self.complaint.as_ref() != Some(&complaint) {
+            self.progress.suspend(|| self.console.warning(&complaint));
+            self.complaint = Some(complaint);
+        }
+    }
+
+    /// Stores result and report at the end.
+    fn store_all(&mut self, run: &Run) -> Stored {
+        let complete = self
+            .saver
+            .keep(run, true)
+            .map_err(|error| self.complain(error))
+            .is_ok();
+        let report = self.saver.store().save_report(&render::html(run));
+        let file = match report.map_err(|error| self.complain(error)) {
+            Ok(()) => REPORT,
+            Err(()) => lab::store::RESULT,
+        };
+        let place = if complete {
+            self.saver.store().folder().join(file).display().to_string()
+        } else {
+            String::new()
+        };
+        Stored { place, complete }
+    }
+}
+
+impl runner::Watcher for Keeper<'_> {
+    fn begins(&mut self, section: &dyn Section, plan: &Plan) {
+        self.progress.begin(section.name(), plan.seconds);
+    }
+
+    fn progress(&mut self, share: f64, now: &str) {
+        self.progress.advance(share, now);
+    }
+
+    fn changed(&mut self, run: &Run, milestone: bool) {
+        if let Err(error) = self.saver.keep(run, milestone) {
+            self.complain(error);
+        }
+    }
+}
+
+/// Shows and exports what was measured, and says how it ended.
+fn finish(
+    run: &Run,
+    stored: &Stored,
+    export: &ExportArguments,
+    console: &Console,
+) -> Result<Exit, Failure> {
+    if !export::takes_stdout(&export.exports) {
+        console.print(render::summary(run, console, &stored.place).as_bytes())?;
+    }
+    export::write(&export.exports, run, console)?;
+    if !stored.complete {
+        // Nothing is lost: what no file took goes to stdout.
+        if !export::takes_stdout(&export.exports) {
+            console.print(&result_bytes(run))?;
+        }
+        return Err(Failure::new(
+            Exit::Failed,
+            "the results could not be stored; they are on stdout",
+        ));
+    }
+    if run.interrupted {
+        console.warning(&format!(
+            "interrupted; what was measured until then is in {}",
+            stored.place
+        ));
+    }
+    Ok(verdict(run))
+}
+
+/// The exit code of a run that was stored.
+fn verdict(run: &Run) -> Exit {
+    let failed =
+        |section: &trial::SectionResult| matches!(section.state, SectionState::Failed { .. });
+    if run.interrupted {
+        Exit::Interrupted
+    } else if run.sections.iter().any(failed) {
+        Exit::Failed
+    } else {
+        Exit::Ok
+    }
+}
+
+#[cfg(test)]
+mod tests;

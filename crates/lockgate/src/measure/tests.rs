@@ -1,0 +1,148 @@
+use std::fs;
+
+use lab::runner::Watcher;
+use lab::saver::Saver;
+use lab::schedule::{Scheduled, schedule};
+use lab::store::{Store, load};
+use trial::{Plan, PlanError, Probe, RunError, Section, SectionResult, SectionState, Sink};
+
+use super::*;
+use crate::cli::Color;
+
+/// A section with that appetite that the host can run, or not.
+struct Gate {
+    least_s: u64,
+    supported: bool,
+}
+
+impl Section for Gate {
+    fn name(&self) -> &'static str {
+        "gate"
+    }
+
+    fn title(&self) -> &'static str {
+        "A gate"
+    }
+
+    fn command(&self) -> String {
+        "lockgate run gate".to_owned()
+    }
+
+    fn resolved(&self) -> serde_json::Value {
+        serde_json::json!({})
+    }
+
+    fn appetite(&self) -> (Duration, Duration) {
+        (
+            Duration::from_secs(self.least_s),
+            Duration::from_secs(self.least_s),
+        )
+    }
+
+    fn plan(&self, _: &Probe, budget: Duration) -> Result<Plan, PlanError> {
+        if self.supported {
+            return Ok(Plan {
+                seconds: budget.as_secs_f64(),
+                ..Plan::default()
+            });
+        }
+        Err(PlanError::NotSupported {
+            reason: "no canal".to_owned(),
+            remedy: "dig one".to_owned(),
+        })
+    }
+
+    fn run(&self, _: &Probe, _: &Plan, _: &mut dyn Sink) -> Result<(), RunError> {
+        Ok(())
+    }
+}
+
+fn planned(gates: &[(u64, bool)], budget_s: u64) -> Vec<Scheduled> {
+    let section = |&(least_s, supported): &(u64, bool)| {
+        Box::new(Gate { least_s, supported }) as Box<dyn Section>
+    };
+    schedule(
+        gates.iter().map(section).collect(),
+        &Probe::default(),
+        Duration::from_secs(budget_s),
+    )
+}
+
+fn refused(gates: &[(u64, bool)], budget_s: u64) -> Option<(Exit, String)> {
+    let failure = refuse_the_impossible(&planned(gates, budget_s)).err()?;
+    Some((failure.exit, failure.error.to_string()))
+}
+
+#[test]
+fn what_can_run_in_part_runs() {
+    assert_eq!(refused(&[(0, true)], 10), None);
+    assert_eq!(refused(&[(5, true), (5, false)], 10), None);
+    assert_eq!(refused(&[(5, true), (50, true)], 10), None);
+}
+
+#[test]
+fn a_budget_that_measures_nothing_is_wrong_usage() {
+    let (exit, text) = refused(&[(0, true), (50, true)], 10).unwrap();
+    assert_eq!(exit, Exit::Usage);
+    assert!(
+        text.contains("gate") && text.contains("50.0 s") && text.contains("--budget by 40 s"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_host_that_can_run_nothing_lacks_a_capability() {
+    let (exit, text) = refused(&[(5, false)], 10).unwrap();
+    assert_eq!(exit, Exit::Missing);
+    assert!(
+        text.contains("no canal") && text.contains("dig one"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_exit_code_is_that_of_the_worst() {
+    let section = |state| SectionResult {
+        name: "gate".to_owned(),
+        title: "A gate".to_owned(),
+        state,
+        seconds: 1.0,
+        command: String::new(),
+        findings: vec![],
+        charts: vec![],
+        tables: vec![],
+        comparisons: vec![],
+        points: vec![],
+    };
+    let mut run = head(serde_json::Value::Null, 1, Probe::default());
+    run.sections.push(section(SectionState::Complete));
+    assert_eq!(verdict(&run), Exit::Ok);
+    run.sections.push(section(SectionState::Failed {
+        reason: "leak".to_owned(),
+    }));
+    assert_eq!(verdict(&run), Exit::Failed);
+    run.interrupted = true;
+    assert_eq!(verdict(&run), Exit::Interrupted);
+}
+
+#[test]
+fn results_that_no_file_took_are_known_to_be_unstored() {
+    let root = tempfile::tempdir().unwrap();
+    let console = Console::new(true, Color::Never);
+    let run = head(serde_json::Value::Null, 1, Probe::default());
+    let store = Store::create(root.path(), &run.started_utc, &run.host).unwrap();
+    let folder = store.folder().to_owned();
+    let mut keeper = Keeper {
+        saver: Saver::new(store),
+        progress: Progress::new(&console),
+        console: &console,
+        complaint: None,
+    };
+    keeper.changed(&run, true);
+    assert_eq!(load(folder.to_str().unwrap(), root.path()).unwrap(), run);
+    assert!(keeper.store_all(&run).complete);
+    fs::remove_dir_all(&folder).unwrap();
+    let stored = keeper.store_all(&run);
+    assert!(!stored.complete && stored.place.is_empty());
+    assert!(keeper.complaint.unwrap().contains("report.html"));
+}

@@ -1,0 +1,55 @@
+//! Runs as text, through the report crate.
+
+use report::Style;
+use report::compare::RunComparison;
+use trial::{Probe, Run};
+
+use crate::console::Console;
+use crate::export::Format;
+
+/// Columns where the terminal does not say.
+const COLUMNS: usize = 100;
+
+/// Wider lines are hard to read.
+const COLUMNS_MAX: usize = 120;
+
+/// How text may look on stdout.
+pub fn style(console: &Console) -> Style {
+    let terminal = terminal_size::terminal_size_of(std::io::stdout());
+    let width = terminal.map_or(COLUMNS, |(width, _)| usize::from(width.0).min(COLUMNS_MAX));
+    Style {
+        width,
+        color: console.color_stdout(),
+    }
+}
+
+/// The short tables for the terminal; `saved` is where the rest is.
+pub fn summary(run: &Run, console: &Console, saved: &str) -> String {
+    report::terminal::render(run, style(console), saved)
+}
+
+/// A probe for the terminal.
+pub fn probe(probe: &Probe, console: &Console) -> String {
+    report::probe_text::render(probe, style(console))
+}
+
+/// The self-contained report.
+pub fn html(run: &Run) -> String {
+    report::html::render(run)
+}
+
+/// A run in a file's format.
+pub fn bytes(run: &Run, format: Format) -> Vec<u8> {
+    match format {
+        Format::Json => report::json::render(run),
+        Format::Csv => report::csv::render(run),
+        Format::Markdown => report::markdown::render(run),
+        Format::Html => html(run),
+    }
+    .into_bytes()
+}
+
+/// Two runs held against each other, for the terminal.
+pub fn comparison(comparison: &RunComparison, console: &Console) -> String {
+    report::compare::text(comparison, style(console))
+}

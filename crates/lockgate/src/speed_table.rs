@@ -1,0 +1,110 @@
+//! The flags of `lockgate speed` as the table `[crypto-speed]`.
+
+use toml::{Table, Value};
+
+use crate::cli::SpeedPoints;
+
+/// The section's name.
+pub const SECTION: &str = "crypto-speed";
+
+/// Each key of the table with the flag that sets it.
+const FLAGS: [(&str, &str); 14] = [
+    ("algorithms", "--algorithm"),
+    ("operations", "--operation"),
+    ("sizes_bytes", "--size"),
+    ("modes", "--mode"),
+    ("depths", "--depth"),
+    ("lanes", "--lanes"),
+    ("backend", "--backend"),
+    ("workers", "--workers"),
+    ("placements", "--placement"),
+    ("policies", "--policy"),
+    ("seconds", "--seconds"),
+    ("rate_per_s", "--rate"),
+    ("pairs", "--pairs"),
+    ("peers", "--no-peers"),
+];
+
+/// The flag that sets `key`; the key itself where none does.
+pub fn flag_of(key: &str) -> &str {
+    FLAGS
+        .iter()
+        .find(|(name, _)| *name == key)
+        .map_or(key, |(_, flag)| flag)
+}
+
+/// The table: a key for each flag that was given.
+pub fn table(points: &SpeedPoints) -> Table {
+    let entries = [
+        ("algorithms", texts(&points.algorithm)),
+        ("operations", texts(&points.operation)),
+        ("sizes_bytes", sizes(&points.size)),
+        ("modes", texts(&points.mode)),
+        ("depths", numbers(&points.depth)),
+        ("lanes", numbers(&points.lanes)),
+        ("backend", points.backend.clone().map(Value::String)),
+        ("workers", numbers(&points.workers)),
+        ("placements", texts(&points.placement)),
+        ("policies", texts(&points.policy)),
+        ("seconds", points.seconds.map(Value::Float)),
+        ("rate_per_s", points.rate.map(Value::Float)),
+        (
+            "pairs",
+            points.pairs.map(|number| Value::Integer(number.into())),
+        ),
+        ("peers", points.no_peers.then_some(Value::Boolean(false))),
+    ];
+    entries
+        .into_iter()
+        .filter_map(|(key, value)| Some((key.to_owned(), value?)))
+        .collect()
+}
+
+fn texts(items: &[String]) -> Option<Value> {
+    list(items.iter().cloned().map(Value::String))
+}
+
+fn numbers(items: &[u32]) -> Option<Value> {
+    list(items.iter().map(|&number| Value::Integer(number.into())))
+}
+
+/// The command line bounds sizes far below what a TOML integer takes.
+fn sizes(items: &[u64]) -> Option<Value> {
+    list(
+        items
+            .iter()
+            .map(|&bytes| Value::Integer(i64::try_from(bytes).unwrap_or(i64::MAX))),
+    )
+}
+
+fn list(items: impl ExactSizeIterator<Item = Value>) -> Option<Value> {
+    (items.len() > 0).then(|| Value::Array(items.collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_flags_that_were_given_are_in_the_table() {
+        assert!(table(&SpeedPoints::default()).is_empty());
+        let points = SpeedPoints {
+            algorithm: vec!["aes-128-gcm".to_owned(), "sha256".to_owned()],
+            size: vec![64, 16384],
+            depth: vec![1, 16],
+            workers: vec![2],
+            no_peers: true,
+            rate: Some(20_000.0),
+            ..SpeedPoints::default()
+        };
+        let expected = "algorithms = ['aes-128-gcm', 'sha256']\nsizes_bytes = [64, 16384]\ndepths = [1, 16]\n\
+                        workers = [2]\npeers = false\nrate_per_s = 20000.0";
+        assert_eq!(table(&points), expected.parse().unwrap());
+    }
+
+    #[test]
+    fn every_key_has_its_flag() {
+        assert_eq!(flag_of("sizes_bytes"), "--size");
+        assert_eq!(flag_of("seed"), "seed");
+    }
+}

@@ -1,0 +1,131 @@
+//! What the tests of the command line share.
+#![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(clippy::unwrap_used, reason = "a test ends where its helper does")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::time::Duration;
+
+use assert_cmd::Command;
+use tempfile::TempDir;
+
+/// No command of these tests takes longer, on any machine; a hang is a failure.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// An empty folder to run in, with a scenario that measures nothing.
+pub struct Desk {
+    folder: TempDir,
+}
+
+/// How the program ended.
+pub struct Ended {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Desk {
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("probe.toml"), "schema = 1\n[probe]\n").unwrap();
+        Self { folder }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Every stored run, oldest first, without `latest`.
+    pub fn runs(&self) -> Vec<PathBuf> {
+        let Ok(entries) = fs::read_dir(self.path().join("lockgate-runs")) else {
+            return vec![];
+        };
+        let mut runs: Vec<_> = entries
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| !path.is_symlink())
+            .collect();
+        runs.sort();
+        runs
+    }
+
+    pub fn lockgate(&self, arguments: &[&str]) -> Ended {
+        self.lockgate_with(arguments, &[])
+    }
+
+    /// Runs the program here with that environment; it never reads ours.
+    pub fn lockgate_with(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Ended {
+        let mut command = Command::from_std(self.command());
+        command
+            .args(arguments)
+            .envs(environment.iter().copied())
+            .timeout(PATIENCE);
+        Ended::from(command.output().unwrap())
+    }
+
+    pub fn command(&self) -> std::process::Command {
+        let mut command = std::process::Command::new(program());
+        command.current_dir(self.path());
+        for variable in ["LOCKGATE_RUNS", "LOCKGATE_LOG", "NO_COLOR"] {
+            command.env_remove(variable);
+        }
+        command
+    }
+}
+
+/// The program under test.
+pub fn program() -> PathBuf {
+    PathBuf::from(env!("CARGO_BIN_EXE_lockgate"))
+}
+
+impl From<Output> for Ended {
+    fn from(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Self {
+            code: output.status.code(),
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+        }
+    }
+}
+
+impl Ended {
+    /// Ended well.
+    #[track_caller]
+    pub fn ok(self) -> Self {
+        assert_eq!(self.code, Some(0), "{}", self.stderr);
+        self
+    }
+
+    /// Ended with 2 and an error that has all these parts; no result was shown.
+    #[track_caller]
+    pub fn refused(self, parts: &[&str]) -> Self {
+        assert_eq!(self.code, Some(2), "{}", self.stderr);
+        assert_eq!(self.stdout, "");
+        for part in parts {
+            assert!(
+                self.stderr.contains(part),
+                "'{part}' is not in: {}",
+                self.stderr
+            );
+        }
+        self
+    }
+
+    /// The error names that flag.
+    #[track_caller]
+    pub fn names(self, flag: &str) -> Self {
+        assert!(
+            self.stderr.contains(flag),
+            "{flag} is not in: {}",
+            self.stderr
+        );
+        self
+    }
+}

@@ -1,0 +1,141 @@
+//! Ctrl-C and SIGTERM on a real process that measures.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test ends where its helper does")]
+
+mod common;
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use common::{Desk, PATIENCE};
+use trial::{Run, SectionState};
+
+/// A measurement that nobody waits for.
+const LONG: [&str; 12] = [
+    "speed",
+    "--algorithm",
+    "sha256",
+    "--size",
+    "64,1024",
+    "--seconds",
+    "0.05",
+    "--pairs",
+    "400",
+    "--no-peers",
+    "--budget",
+    "10m",
+];
+
+/// The child is ours to end, also when a test fails.
+struct Measuring(Child);
+
+impl Drop for Measuring {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Measuring {
+    fn start(desk: &Desk) -> Self {
+        let child = desk
+            .command()
+            .args(LONG)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        Self(child)
+    }
+
+    fn signal(&self, name: &str) {
+        let sent = Command::new("kill")
+            .args([name, &self.0.id().to_string()])
+            .status()
+            .unwrap();
+        assert!(sent.success());
+    }
+
+    fn code(&mut self) -> Option<i32> {
+        let mut code = None;
+        wait_until("the process ends", || {
+            code = self.0.try_wait().unwrap();
+            code.is_some()
+        });
+        code.unwrap().code()
+    }
+}
+
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !holds() {
+        assert!(
+            begun.elapsed() < PATIENCE,
+            "{what}: not within {PATIENCE:?}"
+        );
+        sleep(Duration::from_millis(20));
+    }
+}
+
+/// The run as it is stored now: whole at any moment, or not there yet.
+fn stored(desk: &Desk) -> Option<Run> {
+    let text = fs::read_to_string(desk.runs().first()?.join("result.json")).ok()?;
+    Some(Run::read(&text).expect("what is stored is whole at any moment"))
+}
+
+fn measured(desk: &Desk) -> usize {
+    stored(desk).map_or(0, |run| {
+        run.sections
+            .iter()
+            .map(|section| section.points.len())
+            .sum()
+    })
+}
+
+#[track_caller]
+fn ends_with_what_was_measured(signal: &str) {
+    let desk = Desk::new();
+    let mut measuring = Measuring::start(&desk);
+    wait_until("the run is stored", || {
+        stored(&desk).is_some_and(|run| !run.sections.is_empty())
+    });
+    wait_until("something was measured", || measured(&desk) > 0);
+    measuring.signal(signal);
+    assert_eq!(measuring.code(), Some(130), "{signal}");
+    let run = stored(&desk).unwrap();
+    assert!(run.interrupted);
+    assert!(
+        matches!(run.sections[0].state, SectionState::Partial { .. }),
+        "{:?}",
+        run.sections[0].state
+    );
+    assert!(measured(&desk) > 0);
+    assert!(desk.runs()[0].join("report.html").is_file());
+    assert!(!desk.lockgate(&["report", "latest"]).ok().stdout.is_empty());
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured() {
+    ends_with_what_was_measured("-INT");
+}
+
+#[test]
+fn sigterm_keeps_what_was_measured() {
+    ends_with_what_was_measured("-TERM");
+}
+
+/// The second signal does not wait for the section to end.
+#[test]
+fn a_second_ctrl_c_ends_at_once() {
+    let desk = Desk::new();
+    let mut measuring = Measuring::start(&desk);
+    wait_until("the run is stored", || {
+        stored(&desk).is_some_and(|run| !run.sections.is_empty())
+    });
+    measuring.signal("-INT");
+    measuring.signal("-INT");
+    assert_eq!(measuring.code(), Some(130));
+    assert!(stored(&desk).is_some());
+}
