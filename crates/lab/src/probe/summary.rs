@@ -1,0 +1,59 @@
+//! The table "What this host can do".
+
+use trial::{Cell, Column, Fact, Group, Probe, State, Table};
+
+use super::findings::matters;
+
+/// The command behind the table.
+pub(super) const COMMAND: &str = "lockgate probe";
+
+/// One row a group: how many capabilities are ok, degraded and absent, and
+/// the one to look at first.
+pub(super) fn table(probe: &Probe) -> Table {
+    let columns = ["Capabilities", "ok", "degraded", "absent", "Look at first"];
+    Table {
+        title: "What this host can do".to_owned(),
+        note: "`lockgate probe` lists every capability with its remedy.".to_owned(),
+        columns: columns
+            .map(|label| Column {
+                label: label.to_owned(),
+                unit: String::new(),
+            })
+            .into(),
+        rows: probe.groups.iter().map(row).collect(),
+        command: COMMAND.to_owned(),
+    }
+}
+
+fn row(group: &Group) -> Vec<Cell> {
+    let count = |state: State| {
+        Cell::Number(
+            group
+                .facts
+                .iter()
+                .filter(|fact| fact.state == state)
+                .count() as f64,
+        )
+    };
+    vec![
+        Cell::Text(group.title.clone()),
+        count(State::Ok),
+        count(State::Degraded),
+        count(State::Absent),
+        Cell::Text(first(group)),
+    ]
+}
+
+/// What bears on crypto, else what is degraded; absent things alone are no
+/// cause to act.
+fn first(group: &Group) -> String {
+    let degraded = |fact: &&Fact| fact.state == State::Degraded;
+    let fact = group
+        .facts
+        .iter()
+        .find(|fact| matters(fact))
+        .or(group.facts.iter().find(degraded));
+    fact.map_or("nothing degraded".to_owned(), |fact| {
+        format!("{}: {}", fact.label, fact.text)
+    })
+}
