@@ -18,6 +18,7 @@ pub mod runner;
 pub mod saver;
 pub mod scenario;
 pub mod schedule;
+pub mod speed;
 pub mod store;
 
 #[cfg(test)]

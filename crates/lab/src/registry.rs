@@ -2,7 +2,7 @@
 
 use trial::Section;
 
-use crate::{ConfigError, probe};
+use crate::{ConfigError, probe, speed};
 
 /// A kind of section: its table's name in a scenario, and what parses it.
 pub struct SectionKind {
@@ -17,11 +17,18 @@ pub struct SectionKind {
 }
 
 /// Every section, in the order in which a run runs them.
-pub static SECTIONS: &[SectionKind] = &[SectionKind {
-    name: "probe",
-    parse: probe::parse,
-    seeded: false,
-}];
+pub static SECTIONS: &[SectionKind] = &[
+    SectionKind {
+        name: "probe",
+        parse: probe::parse,
+        seeded: false,
+    },
+    SectionKind {
+        name: "crypto-speed",
+        parse: speed::parse,
+        seeded: true,
+    },
+];
 
 /// The section of that name.
 #[must_use]

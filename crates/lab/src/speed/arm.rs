@@ -1,0 +1,112 @@
+//! Cells and arms: what is measured, and in which ways.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crypto::Kind;
+use policy::Moderation;
+
+use super::place::Placement;
+
+/// How a client keeps requests in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Mode {
+    /// Submit one, wait for it.
+    Sync,
+    /// Submit as many as the depth, wait for all.
+    Batch,
+    /// Keep as many as the depth in flight.
+    Async,
+}
+
+impl Mode {
+    pub(super) const ALL: [Self; 3] = [Self::Sync, Self::Batch, Self::Async];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Sync => "sync",
+            Self::Batch => "batch",
+            Self::Async => "async",
+        }
+    }
+}
+
+impl FromStr for Mode {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|mode| mode.name() == name)
+            .ok_or_else(|| format!("unknown mode '{name}'; known: sync, batch, async"))
+    }
+}
+
+/// One place in the grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Cell {
+    pub(super) placement: Placement,
+    pub(super) kind: Kind,
+    pub(super) block_bytes: usize,
+    pub(super) depth: usize,
+    pub(super) lanes: usize,
+    pub(super) workers: usize,
+    /// Measured only to find the depth that is enough.
+    pub(super) is_ladder: bool,
+}
+
+/// One way to do a cell's work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arm {
+    /// Through a lane, closed loop.
+    Lane(Mode, Moderation),
+    /// Through a lane, open loop: requests at a chosen rate, latency from the
+    /// time they were meant to be sent.
+    Paced(Moderation),
+    /// The back-end's own loop in the worker's place.
+    Raw,
+    /// `openssl speed` in the worker's place.
+    OpenSsl,
+}
+
+impl Arm {
+    /// The way most clients should ask.
+    pub(super) const ASYNC: Self = Self::Lane(Mode::Async, Moderation::Armed);
+    /// The naive way.
+    pub(super) const SYNC: Self = Self::Lane(Mode::Sync, Moderation::Armed);
+    /// Waiting for whole batches.
+    pub(super) const BATCH: Self = Self::Lane(Mode::Batch, Moderation::Armed);
+    /// Pipelined, never notified.
+    pub(super) const POLLED: Self = Self::Lane(Mode::Async, Moderation::Polled);
+    /// Pipelined, a notification for every completion.
+    pub(super) const EACH: Self = Self::Lane(Mode::Async, Moderation::Each);
+
+    /// The dimension `mode`.
+    pub(super) fn mode(self) -> &'static str {
+        match self {
+            Self::Lane(mode, _) => mode.name(),
+            Self::Paced(_) => "open-loop",
+            Self::Raw => "raw",
+            Self::OpenSsl => "openssl-speed",
+        }
+    }
+
+    /// The dimension `policy`.
+    pub(super) fn policy(self) -> Option<Moderation> {
+        match self {
+            Self::Lane(_, policy) | Self::Paced(policy) => Some(policy),
+            Self::Raw | Self::OpenSsl => None,
+        }
+    }
+}
+
+impl fmt::Display for Arm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self, self.policy()) {
+            (Self::Raw, _) => f.write_str("the back-end's own loop"),
+            (Self::OpenSsl, _) => f.write_str("openssl speed"),
+            (_, Some(policy)) => write!(f, "{}, {policy}", self.mode()),
+            (_, None) => f.write_str(self.mode()),
+        }
+    }
+}

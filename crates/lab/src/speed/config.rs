@@ -1,0 +1,346 @@
+//! The section's table in a scenario.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use crypto::{Algorithm, Backend, Kind, Operation};
+use engine::DEPTH_MAX;
+use policy::Moderation;
+use serde::{Deserialize, Serialize};
+
+use super::arm::Mode;
+use super::place::Placement;
+use crate::ConfigError;
+
+/// Largest block: the GCM and XTS limits are far above, memory is not.
+const BLOCK_BYTES_MAX: usize = 16 << 20;
+/// Most memory one trial's slots may take.
+const SLOTS_BYTES_MAX: usize = 1 << 30;
+const LANES_MAX: usize = 1024;
+const WORKERS_MAX: usize = 256;
+const PAIRS_MAX: usize = 999;
+
+/// The keys, all optional. An empty list and 0 mean: chosen for this host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Table {
+    pub(super) algorithms: Vec<String>,
+    pub(super) operations: Vec<String>,
+    pub(super) sizes_bytes: Vec<usize>,
+    pub(super) modes: Vec<String>,
+    pub(super) depths: Vec<usize>,
+    pub(super) lanes: Vec<usize>,
+    pub(super) workers: Vec<usize>,
+    pub(super) placements: Vec<String>,
+    pub(super) policies: Vec<String>,
+    pub(super) backend: String,
+    /// Seconds of one trial.
+    pub(super) seconds: f64,
+    /// Requests/s of the open loop.
+    pub(super) rate_per_s: f64,
+    /// Rounds; every two arms of a cell give that many interleaved pairs.
+    pub(super) pairs: usize,
+    /// Whether `openssl speed` is measured beside us.
+    pub(super) peers: bool,
+    pub(super) seed: u64,
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        Self {
+            algorithms: names(&["aes-128-gcm", "aes-256-xts", "aes-128-cbc", "sha256"]),
+            operations: Vec::new(),
+            sizes_bytes: vec![64, 256, 1024, 4096, 16_384, 65_536],
+            modes: names(&["sync", "batch", "async"]),
+            depths: Vec::new(),
+            lanes: vec![1],
+            workers: vec![1],
+            placements: Vec::new(),
+            policies: Vec::new(),
+            backend: "aws-lc".to_owned(),
+            seconds: 0.0,
+            rate_per_s: 0.0,
+            pairs: 0,
+            peers: true,
+            seed: 1,
+        }
+    }
+}
+
+/// The configuration, parsed.
+pub(super) struct Config {
+    pub(super) table: Table,
+    pub(super) kinds: Vec<Kind>,
+    pub(super) sizes_bytes: Vec<usize>,
+    pub(super) modes: Vec<Mode>,
+    /// Empty: 16, fewer where half of L2 would not hold them.
+    pub(super) depths: Vec<usize>,
+    pub(super) lanes: Vec<usize>,
+    pub(super) workers: Vec<usize>,
+    /// Empty: split where there are two CPUs, and shared.
+    pub(super) placements: Vec<Placement>,
+    /// Empty: what tells most for each mode.
+    pub(super) policies: Vec<Moderation>,
+    pub(super) backend: Arc<dyn Backend>,
+    pub(super) seconds: Option<f64>,
+    pub(super) rate_per_s: Option<f64>,
+    pub(super) pairs: Option<usize>,
+    pub(super) peers: bool,
+    pub(super) seed: u64,
+}
+
+impl TryFrom<Table> for Config {
+    type Error = ConfigError;
+
+    fn try_from(table: Table) -> Result<Self, ConfigError> {
+        let algorithms: Vec<Algorithm> = names("algorithms", &table.algorithms)?;
+        some("algorithms", &algorithms)?;
+        let config = Self {
+            kinds: kinds(&algorithms, &names("operations", &table.operations)?)?,
+            sizes_bytes: within("sizes_bytes", &table.sizes_bytes, 1, BLOCK_BYTES_MAX)?,
+            modes: names("modes", &table.modes)?,
+            depths: depths(&table.depths)?,
+            lanes: within("lanes", &table.lanes, 1, LANES_MAX)?,
+            workers: within("workers", &table.workers, 1, WORKERS_MAX)?,
+            placements: names("placements", &table.placements)?,
+            policies: names("policies", &table.policies)?,
+            backend: crypto::by_name(&table.backend)
+                .map_err(|error| ConfigError::value("backend", error))?,
+            seconds: positive("seconds", table.seconds, 60.0)?,
+            rate_per_s: positive("rate_per_s", table.rate_per_s, 1e8)?,
+            pairs: pairs(table.pairs)?,
+            peers: table.peers,
+            seed: table.seed,
+            table,
+        };
+        config.check()?;
+        Ok(config)
+    }
+}
+
+impl Config {
+    /// Whether the user chose the sizes: then none is left out.
+    pub(super) fn sizes_are_default(&self) -> bool {
+        self.table.sizes_bytes == Table::default().sizes_bytes
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        for (key, is_empty) in [
+            ("sizes_bytes", self.sizes_bytes.is_empty()),
+            ("modes", self.modes.is_empty()),
+            ("lanes", self.lanes.is_empty()),
+            ("workers", self.workers.is_empty()),
+        ] {
+            if is_empty {
+                return Err(ConfigError::value(
+                    key,
+                    "an empty list measures nothing; name at least one",
+                ));
+            }
+        }
+        self.check_kinds()?;
+        self.check_memory()
+    }
+
+    fn check_kinds(&self) -> Result<(), ConfigError> {
+        for &kind in &self.kinds {
+            if !self.backend.supports(kind) {
+                let reason = format!(
+                    "back-end {} has no {} {:?}",
+                    self.backend.name(),
+                    kind.algorithm,
+                    kind.operation
+                );
+                return Err(ConfigError::value("algorithms", reason));
+            }
+            for &size in &self.sizes_bytes {
+                crypto::Workload::check(kind, size)
+                    .map_err(|error| ConfigError::value("sizes_bytes", error))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_memory(&self) -> Result<(), ConfigError> {
+        let most = |list: &[usize]| list.iter().copied().max().unwrap_or(1);
+        let slots = most(&self.depths).saturating_mul(most(&self.lanes));
+        let bytes = slots.saturating_mul(most(&self.sizes_bytes));
+        if bytes > SLOTS_BYTES_MAX {
+            let reason = format!(
+                "{slots} requests in flight of {} bytes need {bytes} bytes, the limit is {SLOTS_BYTES_MAX}; lower depths, lanes or sizes_bytes",
+                most(&self.sizes_bytes)
+            );
+            return Err(ConfigError::value("depths", reason));
+        }
+        Ok(())
+    }
+}
+
+fn some<T>(key: &str, list: &[T]) -> Result<(), ConfigError> {
+    if list.is_empty() {
+        return Err(ConfigError::value(
+            key,
+            "an empty list measures nothing; name at least one",
+        ));
+    }
+    Ok(())
+}
+
+fn names<T: FromStr<Err: std::fmt::Display>>(
+    key: &str,
+    names: &[String],
+) -> Result<Vec<T>, ConfigError> {
+    names
+        .iter()
+        .map(|name| name.parse().map_err(|error| ConfigError::value(key, error)))
+        .collect()
+}
+
+/// The operations asked that an algorithm has; its first one by default.
+fn kinds(algorithms: &[Algorithm], operations: &[Operation]) -> Result<Vec<Kind>, ConfigError> {
+    let mut kinds = Vec::new();
+    for &algorithm in algorithms {
+        let has = algorithm.operations();
+        let asked: Vec<_> = operations
+            .iter()
+            .filter(|operation| has.contains(operation))
+            .collect();
+        if operations.is_empty() {
+            kinds.push(Kind {
+                algorithm,
+                operation: has[0],
+            });
+        } else if asked.is_empty() {
+            let reason = format!(
+                "{algorithm} has none of these operations; it has {}",
+                list(has)
+            );
+            return Err(ConfigError::value("operations", reason));
+        }
+        kinds.extend(asked.into_iter().map(|&operation| Kind {
+            algorithm,
+            operation,
+        }));
+    }
+    Ok(kinds)
+}
+
+fn list(operations: &[Operation]) -> String {
+    operations
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+fn within(
+    key: &str,
+    values: &[usize],
+    least: usize,
+    most: usize,
+) -> Result<Vec<usize>, ConfigError> {
+    match values.iter().find(|value| !(least..=most).contains(*value)) {
+        Some(value) => Err(ConfigError::value(
+            key,
+            format!("{value} is outside {least} to {most}"),
+        )),
+        None => Ok(values.to_vec()),
+    }
+}
+
+fn depths(depths: &[usize]) -> Result<Vec<usize>, ConfigError> {
+    match depths
+        .iter()
+        .find(|depth| !depth.is_power_of_two() || **depth > DEPTH_MAX)
+    {
+        Some(depth) => Err(ConfigError::value(
+            "depths",
+            format!("{depth} is no power of two from 1 to {DEPTH_MAX}"),
+        )),
+        None => Ok(depths.to_vec()),
+    }
+}
+
+fn positive(key: &str, value: f64, most: f64) -> Result<Option<f64>, ConfigError> {
+    if !(0.0..=most).contains(&value) {
+        return Err(ConfigError::value(
+            key,
+            format!("{value} is outside 0 to {most}; 0 means: chosen for this host"),
+        ));
+    }
+    Ok((value > 0.0).then_some(value))
+}
+
+fn pairs(pairs: usize) -> Result<Option<usize>, ConfigError> {
+    if pairs > PAIRS_MAX {
+        return Err(ConfigError::value(
+            "pairs",
+            format!("{pairs} is more than {PAIRS_MAX}"),
+        ));
+    }
+    Ok((pairs > 0).then_some(pairs))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Config, ConfigError> {
+        Config::try_from(crate::config::from_table::<Table>(text.parse().unwrap())?)
+    }
+
+    #[test]
+    fn an_empty_table_is_the_default_scenario() {
+        let config = parse("").unwrap();
+        assert!(config.sizes_are_default() && config.peers && config.depths.is_empty());
+        assert_eq!(config.kinds.len(), 4);
+    }
+
+    #[test]
+    fn every_wrong_value_is_named_with_its_limit() {
+        for (text, key, part) in [
+            ("algorithms = ['aes-512-gcm']", "algorithms", "aes-512-gcm"),
+            ("algorithms = []", "algorithms", "at least one"),
+            ("sizes_bytes = [0]", "sizes_bytes", "1 to"),
+            (
+                "sizes_bytes = [17]\nalgorithms = ['aes-128-cbc']",
+                "sizes_bytes",
+                "multiples of 16",
+            ),
+            ("modes = ['burst']", "modes", "sync, batch, async"),
+            ("depths = [12]", "depths", "power of two"),
+            (
+                "depths = [4096]\nsizes_bytes = [1048576]",
+                "depths",
+                "limit",
+            ),
+            ("lanes = [0]", "lanes", "0 is outside"),
+            ("workers = [999]", "workers", "999"),
+            ("placements = ['near']", "placements", "split, shared"),
+            ("policies = ['lazy']", "policies", "armed"),
+            ("backend = 'qat'", "backend", "aws-lc"),
+            ("operations = ['sign']", "operations", "encrypt"),
+            ("operations = ['munge']", "operations", "munge"),
+            ("seconds = -1.0", "seconds", "-1"),
+            ("rate_per_s = 1e12", "rate_per_s", "1000000000000"),
+            ("pairs = 100000", "pairs", "100000"),
+            ("deep = 4", "deep", "depths"),
+        ] {
+            let Err(error) = parse(text) else {
+                panic!("{text} was taken")
+            };
+            assert_eq!(error.key(), key, "{error}");
+            assert!(error.to_string().contains(part), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn operations_apply_where_an_algorithm_has_them() {
+        let config =
+            parse("algorithms = ['aes-256-gcm', 'rsa-2048']\noperations = ['decrypt', 'verify']")
+                .unwrap();
+        let operations: Vec<_> = config.kinds.iter().map(|kind| kind.operation).collect();
+        assert_eq!(operations, [Operation::Decrypt, Operation::Verify]);
+    }
+}

@@ -1,0 +1,245 @@
+//! What the numbers mean, in plain words.
+
+use trial::stats::median;
+use trial::{Comparison, Finding, Outcome, Weight};
+
+use super::arm::Arm;
+use super::charts::reference;
+use super::config::Config;
+use super::measure::{End, Measured, Results};
+use super::place::Placement;
+
+/// A share of the best that counts as all of it.
+const ENOUGH: f64 = 0.9;
+
+/// Block sizes as people write them.
+pub(super) fn size(bytes: usize) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} B"),
+        _ if bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
+        _ if bytes.is_multiple_of(1024) => format!("{} KiB", bytes >> 10),
+        _ => format!("{bytes} B"),
+    }
+}
+
+/// A speed with a unit that leaves three digits.
+fn speed(mb_per_s: f64) -> String {
+    match mb_per_s {
+        speed if speed >= 10_000.0 => format!("{:.1} GB/s", speed / 1e3),
+        speed if speed >= 1000.0 => format!("{:.2} GB/s", speed / 1e3),
+        speed if speed >= 100.0 => format!("{speed:.0} MB/s"),
+        speed => format!("{speed:.1} MB/s"),
+    }
+}
+
+fn percent(share: f64) -> String {
+    if share < 0.1 {
+        format!("{:.1}%", share * 100.0)
+    } else {
+        format!("{:.0}%", share * 100.0)
+    }
+}
+
+pub(super) fn findings(
+    config: &Config,
+    results: &Results,
+    comparisons: &[Comparison],
+) -> Vec<Finding> {
+    let enough = enough_depth(results);
+    let texts = [
+        naive(config, results, enough),
+        peer(comparisons),
+        each(config, results),
+        shared(config, results),
+        wake_up(results),
+        end(results),
+    ];
+    texts.into_iter().flatten().collect()
+}
+
+fn finding(weight: Weight, text: String, remedy: impl Into<String>) -> Finding {
+    Finding {
+        weight,
+        text,
+        remedy: remedy.into(),
+    }
+}
+
+/// The cell of the first kind nearest to that block size.
+fn cell<'a>(
+    config: &Config,
+    results: &'a Results,
+    placement: Placement,
+    block_bytes: usize,
+) -> Option<&'a Measured> {
+    let kind = *config.kinds.first()?;
+    let cells = results.cells.iter().filter(|measured| {
+        !measured.cell.is_ladder
+            && measured.cell.kind == kind
+            && measured.cell.placement == placement
+            && measured.arm(Arm::SYNC).is_some()
+    });
+    cells.min_by_key(|measured| measured.cell.block_bytes.abs_diff(block_bytes))
+}
+
+/// The least depth that gives (nearly) what the deepest lane gives.
+fn enough_depth(results: &Results) -> Option<usize> {
+    let rungs = || {
+        results
+            .cells
+            .iter()
+            .filter(|measured| measured.cell.is_ladder)
+    };
+    let best = rungs()
+        .filter_map(|measured| measured.mb_per_s(Arm::ASYNC))
+        .reduce(f64::max)?;
+    rungs()
+        .filter(|measured| {
+            measured
+                .mb_per_s(Arm::ASYNC)
+                .is_some_and(|speed| speed >= ENOUGH * best)
+        })
+        .map(|measured| measured.cell.depth)
+        .min()
+}
+
+/// What waiting for each request costs: the headline.
+fn naive(config: &Config, results: &Results, enough: Option<usize>) -> Option<Finding> {
+    let cells = [Placement::Split, Placement::Shared]
+        .map(|placement| cell(config, results, placement, 1024));
+    let measured = cells.into_iter().flatten().next()?;
+    let (sync, pipelined) = (
+        measured.mb_per_s(Arm::SYNC)?,
+        measured.mb_per_s(Arm::ASYNC)?,
+    );
+    let best = reference(measured)?;
+    let text = format!(
+        "A client that waits for each request gets {} of what this core can do: {} at {}, {}, where the crypto alone runs at {}. With {} requests in flight it gets {} ({}).",
+        percent(sync / best),
+        measured.cell.kind.algorithm,
+        size(measured.block_bytes),
+        speed(sync),
+        speed(best),
+        measured.cell.depth,
+        percent(pipelined / best),
+        speed(pipelined),
+    );
+    let remedy = enough.map_or_else(
+        || "Keep several requests in flight instead of waiting for each.".to_owned(),
+        |depth| format!("Keep {depth} requests in flight instead of waiting for each: more gains less than {}%.", ((1.0 / ENOUGH - 1.0) * 100.0).ceil()),
+    );
+    Some(finding(Weight::Headline, text, remedy))
+}
+
+/// How the largest block does beside the peer.
+fn peer(comparisons: &[Comparison]) -> Option<Finding> {
+    let ratios: Vec<_> = comparisons
+        .iter()
+        .filter(|comparison| {
+            comparison.reference == Arm::OpenSsl.to_string()
+                && comparison.outcome != Outcome::NoEvidence
+        })
+        .collect();
+    let says =
+        |comparison: &&Comparison| format!("{:.2}× on {}", comparison.ratio, comparison.subject);
+    let (won, lost): (Vec<_>, Vec<_>) = ratios
+        .iter()
+        .partition(|comparison| comparison.outcome == Outcome::Faster);
+    let list = |ratios: &[&&Comparison]| {
+        ratios
+            .iter()
+            .map(|ratio| says(ratio))
+            .collect::<Vec<_>>()
+            .join("; ")
+    };
+    if ratios.is_empty() {
+        return None;
+    }
+    let mut text = String::new();
+    if !won.is_empty() {
+        text = format!(
+            "Beside openssl speed on the same core, a lane is faster: {}.",
+            list(&won)
+        );
+    }
+    if !lost.is_empty() {
+        text = format!("{text} It is slower: {}.", list(&lost))
+            .trim()
+            .to_owned();
+    }
+    Some(finding(Weight::Note, text, ""))
+}
+
+/// What it costs to be notified of every completion.
+fn each(config: &Config, results: &Results) -> Option<Finding> {
+    let cells = [Placement::Split, Placement::Shared]
+        .map(|placement| cell(config, results, placement, 1024));
+    let measured = cells
+        .into_iter()
+        .flatten()
+        .find(|measured| measured.arm(Arm::EACH).is_some())?;
+    let (each, armed) = (
+        measured.mb_per_s(Arm::EACH)?,
+        measured.mb_per_s(Arm::ASYNC)?,
+    );
+    if each >= ENOUGH * armed {
+        return None;
+    }
+    let text = format!(
+        "A notification for every completion leaves {} of the speed at {}, {} in flight ({} of {}): the worker spends its time on wake-ups.",
+        percent(each / armed),
+        size(measured.block_bytes),
+        measured.cell.depth,
+        speed(each),
+        speed(armed),
+    );
+    Some(finding(
+        Weight::Advice,
+        text,
+        "Notify only a client that sleeps (policy `armed`, the default).",
+    ))
+}
+
+/// What one shared core costs, as in a guest with one vCPU.
+fn shared(config: &Config, results: &Results) -> Option<Finding> {
+    let split = cell(config, results, Placement::Split, 1024)?;
+    let shared = cell(config, results, Placement::Shared, 1024)?;
+    let (own, one) = (split.mb_per_s(Arm::ASYNC)?, shared.mb_per_s(Arm::ASYNC)?);
+    let text = format!(
+        "With client and worker on one core (a guest with one vCPU), {} in flight give {} at {}, {} of what two cores give; waiting for each gives {}.",
+        shared.cell.depth,
+        speed(one),
+        size(shared.block_bytes),
+        percent(one / own),
+        speed(shared.mb_per_s(Arm::SYNC)?),
+    );
+    Some(finding(Weight::Note, text, ""))
+}
+
+fn wake_up(results: &Results) -> Option<Finding> {
+    let values: Vec<_> = results.wake_up_ns.values().copied().collect();
+    let cost_us = median(&values)? / 1e3;
+    let text = format!(
+        "Waking a sleeping thread on another core takes {cost_us:.1} µs here (median): the price of one crossing."
+    );
+    Some(finding(Weight::Note, text, ""))
+}
+
+fn end(results: &Results) -> Option<Finding> {
+    let (text, remedy) = match &results.end {
+        End::Complete => return None,
+        End::Late(rounds) => (
+            format!("The host was slower than planned: the run ended after {rounds} rounds."),
+            "Measure when the host is quiet.",
+        ),
+        End::Interrupted => (
+            "Interrupted: what is here stands on the rounds that were measured.".to_owned(),
+            "Run again for the intervals that a claim needs.",
+        ),
+        End::Failed(error) => (
+            format!("A trial failed: {error}. What was measured before it stands."),
+            "See the error; run again.",
+        ),
+    };
+    Some(finding(Weight::Warning, text, remedy))
+}

@@ -1,0 +1,227 @@
+//! Which cells and arms a configuration means on this host.
+
+use crypto::{Algorithm, Kind};
+use policy::Moderation;
+
+use super::arm::{Arm, Cell, Mode};
+use super::config::Config;
+use super::peer;
+use super::place::Placement;
+
+/// Depth of batch and async where the user names none.
+const DEPTH: usize = 16;
+/// The ladder that finds how many requests in flight are enough.
+const LADDER_DEPTHS: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
+const LADDER_BLOCK_BYTES: usize = 1024;
+/// Where the open loop is measured by default: a small and a large block.
+const PACED_BLOCK_BYTES: [usize; 2] = [1024, 16_384];
+/// From this size on, a polled lane shows what notifications cost.
+pub(super) const POLLED_BLOCK_BYTES_MIN: usize = 4096;
+
+/// What of the host the grid depends on.
+#[derive(Clone, Debug)]
+pub(super) struct Host {
+    pub(super) cpus: Vec<usize>,
+    /// Per core; 0 when unknown.
+    pub(super) l2_bytes: u64,
+    pub(super) has_openssl: bool,
+}
+
+/// A cell with its arms, in the order of reports.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Row {
+    pub(super) cell: Cell,
+    pub(super) arms: Vec<Arm>,
+}
+
+/// Everything that will be measured, before the budget is looked at.
+pub(super) fn grid(config: &Config, host: &Host) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for placement in placements(config, host) {
+        for &kind in &config.kinds {
+            for block_bytes in sizes(config, kind) {
+                for depth in depths(config, host, block_bytes) {
+                    for (&lanes, &workers) in pairs(&config.lanes, &config.workers) {
+                        let cell = Cell {
+                            placement,
+                            kind,
+                            block_bytes,
+                            depth,
+                            lanes,
+                            workers,
+                            is_ladder: false,
+                        };
+                        rows.push(Row {
+                            cell,
+                            arms: arms(config, host, &cell),
+                        });
+                    }
+                }
+            }
+        }
+    }
+    rows.extend(ladder(config, host));
+    rows
+}
+
+fn pairs<'a>(
+    lanes: &'a [usize],
+    workers: &'a [usize],
+) -> impl Iterator<Item = (&'a usize, &'a usize)> {
+    lanes
+        .iter()
+        .flat_map(move |lanes| workers.iter().map(move |workers| (lanes, workers)))
+}
+
+fn placements(config: &Config, host: &Host) -> Vec<Placement> {
+    match (&config.placements[..], host.cpus.len()) {
+        ([], 0 | 1) => vec![Placement::Shared],
+        ([], _) => vec![Placement::Split, Placement::Shared],
+        (chosen, _) => chosen.to_vec(),
+    }
+}
+
+/// RSA works on a digest, whatever the block size: one cell.
+fn sizes(config: &Config, kind: Kind) -> Vec<usize> {
+    if kind.algorithm == Algorithm::Rsa2048 {
+        vec![32]
+    } else {
+        config.sizes_bytes.clone()
+    }
+}
+
+fn depths(config: &Config, host: &Host, block_bytes: usize) -> Vec<usize> {
+    if !config.depths.is_empty() {
+        return config.depths.clone();
+    }
+    let half = usize::try_from(host.l2_bytes / 2).unwrap_or(usize::MAX);
+    let fits = |depth: &usize| host.l2_bytes == 0 || depth * block_bytes <= half;
+    vec![[DEPTH, 8, 4, 2].into_iter().find(fits).unwrap_or(1)]
+}
+
+fn arms(config: &Config, host: &Host, cell: &Cell) -> Vec<Arm> {
+    let mut arms: Vec<_> = config
+        .modes
+        .iter()
+        .flat_map(|&mode| lane_arms(config, cell, mode))
+        .collect();
+    if config.modes.contains(&Mode::Async) && is_paced(config, cell) {
+        arms.push(Arm::Paced(
+            config
+                .policies
+                .first()
+                .copied()
+                .unwrap_or(Moderation::Armed),
+        ));
+    }
+    // One core's yardsticks, where one worker on a core of its own is measured.
+    if cell.placement == Placement::Split && cell.workers == 1 {
+        arms.push(Arm::Raw);
+        if config.peers && host.has_openssl && peer::knows(cell.kind) {
+            arms.push(Arm::OpenSsl);
+        }
+    }
+    arms
+}
+
+fn lane_arms(config: &Config, cell: &Cell, mode: Mode) -> Vec<Arm> {
+    let policies: Vec<_> = match (&config.policies[..], mode) {
+        ([], Mode::Sync | Mode::Batch) => vec![Moderation::Armed],
+        // On a shared core polling only takes the worker's time away.
+        ([], Mode::Async)
+            if cell.placement == Placement::Shared || cell.block_bytes < POLLED_BLOCK_BYTES_MIN =>
+        {
+            vec![Moderation::Armed, Moderation::Each]
+        }
+        ([], Mode::Async) => vec![Moderation::Armed, Moderation::Each, Moderation::Polled],
+        (chosen, _) => chosen.to_vec(),
+    };
+    policies
+        .into_iter()
+        .map(|policy| Arm::Lane(mode, policy))
+        .collect()
+}
+
+fn is_paced(config: &Config, cell: &Cell) -> bool {
+    let is_size = PACED_BLOCK_BYTES.contains(&cell.block_bytes) || !config.sizes_are_default();
+    config.rate_per_s.is_some() || (is_size && cell.placement == Placement::Split)
+}
+
+/// More depths for the first kind, unless the user chose depths.
+fn ladder(config: &Config, host: &Host) -> Vec<Row> {
+    let has_block = config.sizes_bytes.contains(&LADDER_BLOCK_BYTES);
+    if !config.depths.is_empty() || !config.modes.contains(&Mode::Async) || !has_block {
+        return Vec::new();
+    }
+    let kind = config.kinds[0];
+    if kind.algorithm == Algorithm::Rsa2048 {
+        return Vec::new();
+    }
+    let placement = placements(config, host)[0];
+    LADDER_DEPTHS
+        .iter()
+        .map(|&depth| Row {
+            cell: Cell {
+                placement,
+                kind,
+                block_bytes: LADDER_BLOCK_BYTES,
+                depth,
+                lanes: 1,
+                workers: 1,
+                is_ladder: true,
+            },
+            arms: vec![Arm::ASYNC],
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::speed::config::Table;
+
+    fn rows(text: &str, cpus: usize) -> Vec<Row> {
+        let table = crate::config::from_table::<Table>(text.parse().unwrap()).unwrap();
+        let host = Host {
+            cpus: (0..cpus).collect(),
+            l2_bytes: 1 << 20,
+            has_openssl: true,
+        };
+        grid(&Config::try_from(table).unwrap(), &host)
+    }
+
+    #[test]
+    fn the_default_depth_keeps_within_half_of_l2() {
+        let rows = rows("", 2);
+        assert!(rows.iter().all(|row| row.cell.is_ladder || row.cell.depth * row.cell.block_bytes <= 512 << 10));
+        assert!(
+            rows.iter()
+                .any(|row| row.cell.block_bytes == 65_536 && row.cell.depth == 8)
+        );
+    }
+
+    #[test]
+    fn one_cpu_means_shared_and_no_yardstick_of_its_own_core() {
+        let rows = rows("", 1);
+        assert!(
+            rows.iter()
+                .all(|row| row.cell.placement == Placement::Shared)
+        );
+        assert!(
+            rows.iter()
+                .all(|row| !row.arms.contains(&Arm::Raw) && !row.arms.contains(&Arm::OpenSsl))
+        );
+    }
+
+    #[test]
+    fn what_the_user_chose_is_what_is_measured() {
+        let text = "algorithms = ['sha256']\nsizes_bytes = [512]\nmodes = ['async']\ndepths = [2, 64]\nlanes = [1, 2]\npolicies = ['spin']\npeers = false";
+        let rows = rows(text, 4);
+        assert_eq!(rows.len(), 2 * 2 * 2, "placements × depths × lanes");
+        let spin = Arm::Lane(Mode::Async, Moderation::Spin);
+        assert!(
+            rows.iter()
+                .all(|row| row.arms.contains(&spin) && !row.arms.contains(&Arm::ASYNC))
+        );
+    }
+}

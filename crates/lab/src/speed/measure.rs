@@ -1,0 +1,310 @@
+//! The rounds: every arm of every cell once a round, shuffled.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crypto::{Backend, Kind, Workload, WorkloadError};
+use trial::stats::{Random, median};
+use trial::{Event, Histogram, Sink};
+
+use super::arm::{Arm, Cell};
+use super::config::Config;
+use super::grid::{Host, Row};
+use super::peer;
+use super::place::{Cpus, place};
+use super::schedule::{Schedule, slice};
+use super::trial_run::{Rig, Sample, TrialError};
+use super::wakeup::wake_up_ns;
+
+/// By default the open loop runs at half of what the closed loop reached, and
+/// no faster than this: a generator that times every request needs time.
+const PACED_PER_S_MAX: f64 = 50_000.0;
+const WAKE_UP_SLICE: Duration = Duration::from_millis(40);
+/// A run that takes so much longer than planned ends after the round in hand.
+const LATE: f64 = 1.25;
+
+/// What one arm gave, a sample a round.
+#[derive(Debug, Default)]
+pub(super) struct Series {
+    /// By round.
+    pub(super) samples: BTreeMap<usize, Sample>,
+    /// Median latency of each round, ns.
+    pub(super) p50_ns: BTreeMap<usize, f64>,
+    /// Latencies of all rounds.
+    pub(super) latency: Option<Box<Histogram>>,
+}
+
+impl Series {
+    fn add(&mut self, round: usize, mut sample: Sample) {
+        if let Some(latency) = sample.latency.take() {
+            if let Some(p50) = latency.quantile_ns(0.5) {
+                self.p50_ns.insert(round, p50 as f64);
+            }
+            match &mut self.latency {
+                Some(all) => all.merge(&latency),
+                None => self.latency = Some(latency),
+            }
+        }
+        self.samples.insert(round, sample);
+    }
+
+    pub(super) fn values(&self, value: impl Fn(&Sample) -> f64) -> Vec<f64> {
+        self.samples.values().map(value).collect()
+    }
+
+    /// Median requests/s.
+    pub(super) fn rate(&self) -> Option<f64> {
+        median(&self.values(|sample| sample.requests_per_s))
+    }
+}
+
+/// What one cell gave.
+#[derive(Debug)]
+pub(super) struct Measured {
+    pub(super) cell: Cell,
+    /// `None` where this host cannot place it.
+    pub(super) cpus: Option<Cpus>,
+    /// Input bytes of a request: the block, or RSA's digest.
+    pub(super) block_bytes: usize,
+    /// Bytes that all requests in flight touch.
+    pub(super) in_flight_bytes: usize,
+    /// Requests/s of the open loop.
+    pub(super) paced_per_s: Option<f64>,
+    pub(super) arms: Vec<(Arm, Series)>,
+}
+
+impl Measured {
+    pub(super) fn arm(&self, arm: Arm) -> Option<&Series> {
+        self.arms
+            .iter()
+            .find(|(own, series)| *own == arm && !series.samples.is_empty())
+            .map(|(_, series)| series)
+    }
+
+    /// Median MB/s (10^6 bytes) of an arm.
+    pub(super) fn mb_per_s(&self, arm: Arm) -> Option<f64> {
+        Some(self.arm(arm)?.rate()? * self.block_bytes as f64 / 1e6)
+    }
+}
+
+/// How the rounds ended.
+#[derive(Debug)]
+pub(super) enum End {
+    Complete,
+    /// It took too long; so many rounds are whole.
+    Late(usize),
+    Interrupted,
+    Failed(MeasureError),
+}
+
+/// Why the rounds stopped.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum MeasureError {
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    #[error("{arm}, {algorithm}, {block_bytes} bytes", algorithm = .cell.kind.algorithm, block_bytes = .cell.block_bytes)]
+    Trial {
+        arm: Arm,
+        cell: Box<Cell>,
+        #[source]
+        source: TrialError,
+    },
+}
+
+/// Everything measured.
+#[derive(Debug)]
+pub(super) struct Results {
+    pub(super) cells: Vec<Measured>,
+    /// Cost of one wake-up, ns, by round.
+    pub(super) wake_up_ns: BTreeMap<usize, f64>,
+    pub(super) end: End,
+}
+
+/// Runs the schedule.
+pub(super) fn measure(
+    config: &Config,
+    host: &Host,
+    schedule: &Schedule,
+    sink: &mut dyn Sink,
+) -> Results {
+    let mut results = Results {
+        cells: Vec::new(),
+        wake_up_ns: BTreeMap::new(),
+        end: End::Complete,
+    };
+    match workloads(&config.backend, &schedule.rows) {
+        Ok(workloads) => {
+            results.cells = schedule
+                .rows
+                .iter()
+                .map(|row| cell(row, host, &workloads))
+                .collect();
+            results.end = Rounds {
+                config,
+                host,
+                schedule,
+                workloads,
+            }
+            .run(&mut results, sink);
+        }
+        Err(error) => results.end = End::Failed(error.into()),
+    }
+    results
+}
+
+type Workloads = BTreeMap<(Kind, usize), Workload>;
+
+fn workloads(backend: &Arc<dyn Backend>, rows: &[Row]) -> Result<Workloads, WorkloadError> {
+    let mut workloads = Workloads::new();
+    for Row { cell, .. } in rows {
+        let key = (cell.kind, cell.block_bytes);
+        if !workloads.contains_key(&key) {
+            workloads.insert(key, Workload::new(backend, cell.kind, cell.block_bytes)?);
+        }
+    }
+    Ok(workloads)
+}
+
+fn cell(row: &Row, host: &Host, workloads: &Workloads) -> Measured {
+    let cell = row.cell;
+    let workload = &workloads[&(cell.kind, cell.block_bytes)];
+    Measured {
+        cell,
+        cpus: place(&host.cpus, cell.placement, cell.workers, cell.lanes),
+        block_bytes: workload.block_bytes,
+        in_flight_bytes: workload.footprint_bytes() * cell.depth * cell.lanes,
+        paced_per_s: None,
+        arms: row
+            .arms
+            .iter()
+            .map(|&arm| (arm, Series::default()))
+            .collect(),
+    }
+}
+
+struct Rounds<'a> {
+    config: &'a Config,
+    host: &'a Host,
+    schedule: &'a Schedule,
+    workloads: Workloads,
+}
+
+impl Rounds<'_> {
+    fn run(&self, results: &mut Results, sink: &mut dyn Sink) -> End {
+        let mut random = Random::new(self.config.seed);
+        let begin = Instant::now();
+        for round in 0..self.schedule.rounds {
+            if begin.elapsed().as_secs_f64() > self.schedule.seconds() * LATE + 1.0 {
+                return End::Late(round);
+            }
+            if let Some(ns) = self.wake_up() {
+                results.wake_up_ns.insert(round, ns);
+            }
+            let mut order: Vec<_> = (0..results.cells.len()).collect();
+            random.shuffle(&mut order);
+            for (done, &index) in order.iter().enumerate() {
+                let share =
+                    (round as f64 + done as f64 / order.len() as f64) / self.schedule.rounds as f64;
+                sink.emit(Event::Progress(
+                    share,
+                    progress(round, self.schedule.rounds, &results.cells[index].cell),
+                ));
+                match self.cell(&mut results.cells[index], round, &mut random, sink) {
+                    Ok(true) => {}
+                    Ok(false) => return End::Interrupted,
+                    Err(error) => return End::Failed(error),
+                }
+            }
+        }
+        End::Complete
+    }
+
+    fn wake_up(&self) -> Option<f64> {
+        let cpus = place(&self.host.cpus, super::place::Placement::Split, 1, 1)?;
+        wake_up_ns(&cpus, WAKE_UP_SLICE)
+    }
+
+    /// One round of one cell; `false` when interrupted.
+    fn cell(
+        &self,
+        measured: &mut Measured,
+        round: usize,
+        random: &mut Random,
+        sink: &dyn Sink,
+    ) -> Result<bool, MeasureError> {
+        let mut order: Vec<_> = (0..measured.arms.len()).collect();
+        random.shuffle(&mut order);
+        // The open loop's rate follows from what the closed loop reached.
+        order.sort_by_key(|&index| matches!(measured.arms[index].0, Arm::Paced(_)));
+        for index in order {
+            if sink.is_interrupted() {
+                return Ok(false);
+            }
+            let arm = measured.arms[index].0;
+            let sample = self.trial(measured, arm);
+            let sample = sample.map_err(|source| MeasureError::Trial {
+                arm,
+                cell: Box::new(measured.cell),
+                source,
+            })?;
+            if let Some(sample) = sample {
+                measured.arms[index].1.add(round, sample);
+            }
+        }
+        Ok(true)
+    }
+
+    fn trial(&self, measured: &mut Measured, arm: Arm) -> Result<Option<Sample>, TrialError> {
+        let Some(cpus) = measured.cpus.clone() else {
+            return Ok(None);
+        };
+        let cell = measured.cell;
+        let rig = Rig {
+            backend: &self.config.backend,
+            cell,
+            workload: &self.workloads[&(cell.kind, cell.block_bytes)],
+            cpus: &cpus,
+        };
+        let slice = slice(self.schedule, arm);
+        match arm {
+            Arm::Lane(..) => rig.lanes(arm, 0.0, slice).map(Some),
+            Arm::Paced(_) => rig.lanes(arm, self.pace(measured), slice).map(Some),
+            Arm::Raw => rig.raw(slice).map(Some),
+            // A peer that fails is left out, not an end of the run.
+            Arm::OpenSsl => Ok(peer::measure(
+                cell.kind,
+                measured.block_bytes,
+                cpus.workers[0],
+            )),
+        }
+    }
+
+    fn pace(&self, measured: &mut Measured) -> f64 {
+        if measured.paced_per_s.is_none() {
+            let lanes = measured
+                .arms
+                .iter()
+                .filter(|(arm, _)| matches!(arm, Arm::Lane(..)));
+            let best = lanes
+                .filter_map(|(_, series)| series.rate())
+                .fold(0.0, f64::max);
+            let chosen = self
+                .config
+                .rate_per_s
+                .unwrap_or((best / 2.0).clamp(1.0, PACED_PER_S_MAX).round());
+            measured.paced_per_s = Some(chosen);
+        }
+        measured.paced_per_s.unwrap_or(1.0)
+    }
+}
+
+fn progress(round: usize, rounds: usize, cell: &Cell) -> String {
+    format!(
+        "round {} of {rounds}: {}, {} bytes, {}",
+        round + 1,
+        cell.kind.algorithm,
+        cell.block_bytes,
+        cell.placement.name()
+    )
+}

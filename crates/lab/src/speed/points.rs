@@ -1,0 +1,254 @@
+//! Measured arms as points.
+
+use std::collections::BTreeMap;
+
+use trial::stats::median;
+use trial::{Dimension, Direction, Metric, Observed, Point, Validity, Verdict};
+
+use super::arm::{Arm, Cell};
+use super::config::Config;
+use super::grid::Host;
+use super::invocation::of_arm;
+use super::measure::{Measured, Series};
+use super::place::Placement;
+use super::pump::is_busy_client;
+
+/// Every arm that was measured, as a point.
+pub(super) fn points(config: &Config, host: &Host, measured: &Measured) -> Vec<Point> {
+    measured
+        .arms
+        .iter()
+        .map(|(arm, series)| Point {
+            dimensions: dimensions(config, measured, *arm),
+            metrics: metrics(measured, *arm, series),
+            verdict: verdict(host, measured, *arm, series),
+            command: of_arm(&config.table, &measured.cell, *arm),
+            histogram: series
+                .latency
+                .as_ref()
+                .filter(|latency| !latency.is_empty())
+                .map_or_else(String::new, |latency| latency.encode()),
+        })
+        .collect()
+}
+
+fn dimensions(config: &Config, measured: &Measured, arm: Arm) -> BTreeMap<String, Dimension> {
+    let Cell {
+        placement,
+        kind,
+        block_bytes,
+        depth,
+        lanes,
+        workers,
+        ..
+    } = measured.cell;
+    let number = |value: usize| Dimension::from(value as u64);
+    let mut dimensions = vec![
+        ("algorithm", Dimension::from(kind.algorithm.name())),
+        ("operation", kind.operation.name().into()),
+        ("block_bytes", number(block_bytes)),
+        ("placement", placement.name().into()),
+        ("mode", arm.mode().into()),
+    ];
+    if arm != Arm::OpenSsl {
+        let depth = if arm == Arm::SYNC { 1 } else { depth };
+        dimensions.extend([
+            ("backend", config.backend.name().into()),
+            ("depth", number(depth)),
+        ]);
+    }
+    if let Some(policy) = arm.policy() {
+        dimensions.extend([
+            ("policy", policy.name().into()),
+            ("lanes", number(lanes)),
+            ("workers", number(workers)),
+        ]);
+    }
+    dimensions
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+}
+
+/// A metric from one value a round: their median, and all of them.
+fn metric(name: &str, unit: &str, direction: Direction, samples: Vec<f64>) -> Option<Metric> {
+    let value = median(&samples)?;
+    Some(Metric {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        direction,
+        value,
+        samples,
+    })
+}
+
+fn metrics(measured: &Measured, arm: Arm, series: &Series) -> Vec<Metric> {
+    let block_bytes = measured.block_bytes as f64;
+    let mut metrics = vec![
+        metric(
+            "requests_per_s",
+            "requests/s",
+            Direction::Higher,
+            series.values(|one| one.requests_per_s),
+        ),
+        metric(
+            "speed_mb_per_s",
+            "MB/s",
+            Direction::Higher,
+            series.values(|one| one.requests_per_s * block_bytes / 1e6),
+        ),
+    ];
+    if arm.policy().is_some() {
+        metrics.extend([
+            metric(
+                "notifications_per_s",
+                "1/s",
+                Direction::Lower,
+                series.values(|one| one.notifications_per_s),
+            ),
+            metric(
+                "doorbells_per_s",
+                "1/s",
+                Direction::Lower,
+                series.values(|one| one.doorbells_per_s),
+            ),
+            metric(
+                "client_cpu_percent",
+                "% of a core",
+                Direction::Lower,
+                series.values(|one| one.client_cpus * 100.0),
+            ),
+        ]);
+    }
+    if arm != Arm::OpenSsl {
+        metrics.push(metric(
+            "worker_cpu_percent",
+            "% of a core",
+            Direction::Neutral,
+            series.values(|one| one.worker_cpus * 100.0),
+        ));
+    }
+    if let Arm::Paced(_) = arm {
+        metrics.push(metric(
+            "offered_per_s",
+            "requests/s",
+            Direction::Neutral,
+            measured.paced_per_s.into_iter().collect(),
+        ));
+    }
+    metrics.extend(places(measured, arm));
+    let latency = series
+        .latency
+        .as_ref()
+        .map(|latency| latency.metrics())
+        .unwrap_or_default();
+    metrics.into_iter().flatten().chain(latency).collect()
+}
+
+/// Which CPUs took part: the first worker's and the first client's.
+fn places(measured: &Measured, arm: Arm) -> Vec<Option<Metric>> {
+    let Some(cpus) = &measured.cpus else {
+        return Vec::new();
+    };
+    let place = |name: &str, cpus: &[usize]| {
+        metric(
+            name,
+            "CPU number",
+            Direction::Neutral,
+            cpus.iter().take(1).map(|&cpu| cpu as f64).collect(),
+        )
+    };
+    let client = arm.policy().map(|_| place("client_cpu", &cpus.clients));
+    [Some(place("worker_cpu", &cpus.workers)), client]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// Whether an arm's figures may be believed.
+pub(super) fn verdict(host: &Host, measured: &Measured, arm: Arm, series: &Series) -> Verdict {
+    let Some(cpus) = &measured.cpus else {
+        let reason = "split placement needs two CPUs, this process may use one";
+        return Verdict::new(
+            Validity::NotSupported,
+            reason,
+            "allow more CPUs (taskset, cpuset), or measure placement `shared`",
+        );
+    };
+    if series.samples.is_empty() {
+        let reason = if arm == Arm::OpenSsl {
+            "openssl speed gave no figure"
+        } else {
+            "no round reached this point"
+        };
+        return Verdict::new(
+            Validity::TooFewSamples,
+            reason,
+            "let the run finish; a larger --budget measures more",
+        );
+    }
+    let workers = measured.cell.workers;
+    let busy_clients = arm.policy().is_some_and(is_busy_client) as usize * measured.cell.lanes;
+    let observed = Observed {
+        samples: series.samples.values().map(|sample| sample.requests).sum(),
+        offered_per_s: measured
+            .paced_per_s
+            .filter(|_| matches!(arm, Arm::Paced(_)))
+            .unwrap_or(0.0),
+        achieved_per_s: median(&series.values(|sample| sample.sent_per_s)).unwrap_or(0.0),
+        in_flight_bytes: in_flight_bytes(measured, arm),
+        l2_bytes: host.l2_bytes,
+        busy_threads: if arm.policy().is_some() {
+            workers + busy_clients
+        } else {
+            1
+        },
+        cpus: if arm.policy().is_some() {
+            cpus.all().len()
+        } else {
+            1
+        },
+        shared: measured.cell.placement == Placement::Shared,
+        ..disturbance(measured, arm, series)
+    };
+    observed.verdict()
+}
+
+fn in_flight_bytes(measured: &Measured, arm: Arm) -> u64 {
+    let per_worker = measured.in_flight_bytes / measured.cell.workers;
+    let bytes = match arm {
+        Arm::OpenSsl => 0,
+        arm if arm.mode() == "sync" => per_worker / measured.cell.depth,
+        _ => per_worker,
+    };
+    bytes as u64
+}
+
+/// Steal and other programs, over all rounds. `openssl speed` counts its own
+/// CPU time, so that neither touches it.
+fn disturbance(measured: &Measured, arm: Arm, series: &Series) -> Observed {
+    let mut times = super::observe::CpuTimes::default();
+    series
+        .samples
+        .values()
+        .for_each(|sample| times.add(sample.times));
+    let cpus = match (&measured.cpus, arm.policy()) {
+        (Some(cpus), Some(_)) => cpus.all().len(),
+        _ => 1,
+    };
+    let mean = |value: fn(&super::trial_run::Sample) -> f64| {
+        let values = series.values(value);
+        values.iter().sum::<f64>() / values.len().max(1) as f64
+    };
+    let ours = mean(|sample| sample.client_cpus + sample.worker_cpus);
+    let elsewhere = if arm == Arm::OpenSsl {
+        0.0
+    } else {
+        (times.busy_ratio() * cpus as f64 - ours).max(0.0)
+    };
+    Observed {
+        steal_ratio: times.steal_ratio(),
+        load_elsewhere: elsewhere,
+        ..Observed::default()
+    }
+}

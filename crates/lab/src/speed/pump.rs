@@ -1,0 +1,235 @@
+//! The client: keeps a lane busy in one mode.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use crypto::{Status, Workload};
+use engine::{Call, CryptoLane, RegionId, SessionId, Span};
+use policy::Moderation;
+use sys::clock::now_ns;
+use trial::Histogram;
+
+use super::arm::Mode;
+
+/// No wait is longer: a lane that is dead for so long is a failure.
+const STUCK: Duration = Duration::from_secs(10);
+/// In closed loops of many requests, one in so many is timed: two looks at
+/// the clock would be as long as a small request.
+const TIMED_ONE_IN: u64 = 32;
+/// An open-loop client that sleeps comes back so early before the next
+/// request is due: a timer may be late, a late request may not.
+const SLEEP_MARGIN_NS: u64 = 100_000;
+
+/// Phases of a trial, set by whoever runs it.
+#[derive(Debug, Default)]
+pub(super) struct Phase(AtomicU8);
+
+impl Phase {
+    pub(super) fn set(&self, phase: u8) {
+        self.0.store(phase, Ordering::Release);
+    }
+
+    pub(super) fn is_before(&self, phase: u8) -> bool {
+        self.0.load(Ordering::Acquire) < phase
+    }
+}
+
+/// Why a client stopped early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum PumpError {
+    /// A request ended badly.
+    #[error("a request ended with {0:?}")]
+    Status(Status),
+    /// The lane refused or a wait timed out.
+    #[error("the lane took no request or gave no completion for {} s", STUCK.as_secs())]
+    Stuck,
+}
+
+/// One client of one lane.
+pub(super) struct Pump<'w> {
+    lane: CryptoLane,
+    session: SessionId,
+    workload: &'w Workload,
+    /// Slots not in flight.
+    free: Vec<usize>,
+    /// When the request in a slot was (meant to be) sent; 0 is not timed.
+    sent_ns: Vec<u64>,
+    sent: u64,
+    pub(super) completed: u64,
+    pub(super) latency: Histogram,
+    failed: Option<Status>,
+}
+
+impl<'w> Pump<'w> {
+    /// Writes the input into every slot of the lane's slab.
+    pub(super) fn new(
+        lane: CryptoLane,
+        session: SessionId,
+        workload: &'w Workload,
+        depth: usize,
+    ) -> Self {
+        for slot in 0..depth {
+            let base = slot * workload.slot.stride;
+            for (part, bytes) in [
+                (workload.slot.source, &workload.input),
+                (workload.slot.tag, &workload.tag),
+            ] {
+                lane.write(RegionId::SLAB, base + part.0, &bytes[..part.1])
+                    .expect("the slab holds every slot");
+            }
+        }
+        Self {
+            lane,
+            session,
+            workload,
+            free: (0..depth).rev().collect(),
+            sent_ns: vec![0; depth],
+            sent: 0,
+            completed: 0,
+            latency: Histogram::new(),
+            failed: None,
+        }
+    }
+
+    pub(super) fn lane(&self) -> &CryptoLane {
+        &self.lane
+    }
+
+    /// Runs a closed loop until `phase`, and leaves in flight what is.
+    pub(super) fn closed(&mut self, mode: Mode, phase: &Phase, until: u8) -> Result<(), PumpError> {
+        while phase.is_before(until) {
+            self.fill(mode)?;
+            let wanted = match mode {
+                Mode::Sync | Mode::Batch => self.lane.in_flight(),
+                // Half: time enough to refill before the worker runs dry.
+                Mode::Async => self.lane.in_flight().div_ceil(2),
+            };
+            self.lane
+                .wait(wanted, STUCK)
+                .map_err(|_| PumpError::Stuck)?;
+            self.reap()?;
+        }
+        Ok(())
+    }
+
+    /// Submits what the mode wants in flight now.
+    fn fill(&mut self, mode: Mode) -> Result<(), PumpError> {
+        let room = match mode {
+            Mode::Sync => usize::from(self.lane.in_flight() == 0),
+            Mode::Batch if self.lane.in_flight() > 0 => 0,
+            Mode::Batch | Mode::Async => self.free.len(),
+        };
+        for _ in 0..room {
+            let is_timed = mode == Mode::Sync || self.sent.is_multiple_of(TIMED_ONE_IN);
+            let sent_ns = if is_timed { now_ns() } else { 0 };
+            self.send(sent_ns)?;
+        }
+        self.lane.kick();
+        Ok(())
+    }
+
+    /// Sends requests at `rate_per_s`, evenly, until `phase`. Returns how
+    /// many it sent; one that finds the lane full waits, and its latency
+    /// counts from when it was meant to be sent.
+    pub(super) fn paced(
+        &mut self,
+        rate_per_s: f64,
+        phase: &Phase,
+        until: u8,
+    ) -> Result<u64, PumpError> {
+        let (begin_ns, begin) = (now_ns(), self.sent);
+        let due_ns = |sent: u64| begin_ns + ((sent - begin) as f64 / rate_per_s * 1e9) as u64;
+        let sleeps = self.lane.config().moderation.client_sleeps();
+        while phase.is_before(until) {
+            let now = now_ns();
+            while due_ns(self.sent) <= now && !self.free.is_empty() {
+                self.send(due_ns(self.sent))?;
+            }
+            self.lane.kick();
+            let left_ns = due_ns(self.sent).saturating_sub(now_ns());
+            if sleeps && left_ns > SLEEP_MARGIN_NS && self.lane.in_flight() > 0 {
+                // A time-out is no failure here: the next request is due.
+                let _ = self
+                    .lane
+                    .wait(1, Duration::from_nanos(left_ns - SLEEP_MARGIN_NS));
+            }
+            self.reap()?;
+        }
+        Ok(self.sent - begin)
+    }
+
+    /// Takes back what is still in flight.
+    pub(super) fn drain(&mut self) -> Result<(), PumpError> {
+        while self.lane.in_flight() > 0 {
+            self.lane
+                .wait(self.lane.in_flight(), STUCK)
+                .map_err(|_| PumpError::Stuck)?;
+            self.reap()?;
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, sent_ns: u64) -> Result<(), PumpError> {
+        let slot = self.free.pop().ok_or(PumpError::Stuck)?;
+        let Workload {
+            kind,
+            slot: layout,
+            varies_iv,
+            ..
+        } = self.workload;
+        let base = slot * layout.stride;
+        let span = |(offset, len): (usize, usize)| Span::slab(base + offset, len);
+        let mut iv = [0; 16];
+        if *varies_iv {
+            iv[..8].copy_from_slice(&self.sent.to_le_bytes());
+        }
+        let (source, destination) = ([span(layout.source)], [span(layout.destination)]);
+        let call = Call {
+            session: self.session,
+            operation: kind.operation,
+            source: &source,
+            destination: &destination,
+            iv,
+            aad: Span::EMPTY,
+            tag: span(layout.tag),
+        };
+        self.sent_ns[slot] = sent_ns;
+        self.sent += 1;
+        self.lane
+            .enqueue(&call, slot as u64)
+            .map_err(|_| PumpError::Stuck)
+    }
+
+    fn reap(&mut self) -> Result<(), PumpError> {
+        let Self {
+            lane,
+            free,
+            sent_ns,
+            latency,
+            completed,
+            failed,
+            ..
+        } = self;
+        let mut now = 0;
+        lane.reap(usize::MAX, |done| {
+            let slot = usize::try_from(done.token).expect("a slot number");
+            let sent = std::mem::take(&mut sent_ns[slot]);
+            if sent > 0 {
+                now = if now == 0 { now_ns() } else { now };
+                latency.record(now.saturating_sub(sent));
+            }
+            if done.status != Status::Ok {
+                *failed = Some(done.status);
+            }
+            *completed += 1;
+            free.push(slot);
+        });
+        self.failed
+            .map_or(Ok(()), |status| Err(PumpError::Status(status)))
+    }
+}
+
+/// Whether a client with that policy keeps its core busy while it waits.
+pub(super) fn is_busy_client(policy: Moderation) -> bool {
+    !policy.client_sleeps()
+}

@@ -1,0 +1,131 @@
+//! The section itself.
+
+use std::time::Duration;
+
+use trial::{Event, Plan, PlanError, Probe, RunError, Section, Sink};
+
+use super::config::{Config, Table};
+use super::grid::Host;
+use super::invocation::invocation;
+use super::measure::{End, Results, measure};
+use super::schedule::Schedule;
+use super::{charts, comparisons, findings, peer, place, points, tables};
+use crate::ConfigError;
+
+/// Section `crypto-speed`, configured.
+pub struct CryptoSpeed(Config);
+
+/// Turns the scenario's table into the section.
+///
+/// # Errors
+/// [`ConfigError`] names the key, the value and what is allowed.
+pub fn parse(table: toml::Table) -> Result<Box<dyn Section>, ConfigError> {
+    let config = Config::try_from(crate::config::from_table::<Table>(table)?)?;
+    Ok(Box::new(CryptoSpeed(config)))
+}
+
+impl CryptoSpeed {
+    fn host(&self, probe: Option<&Probe>) -> Host {
+        let l2_bytes = probe
+            .and_then(|probe| probe.number("cpu.cache.l2_bytes"))
+            .unwrap_or(0);
+        Host {
+            cpus: place::usable_cpus().unwrap_or_else(|_| vec![0]),
+            l2_bytes,
+            has_openssl: self.0.peers && peer::is_installed(),
+        }
+    }
+}
+
+impl Section for CryptoSpeed {
+    fn name(&self) -> &'static str {
+        "crypto-speed"
+    }
+
+    fn title(&self) -> &'static str {
+        "Crypto speed by load mode"
+    }
+
+    fn command(&self) -> String {
+        invocation(&self.0.table, &[])
+    }
+
+    fn resolved(&self) -> serde_json::Value {
+        serde_json::to_value(&self.0.table).expect("plain strings and numbers")
+    }
+
+    fn appetite(&self) -> (Duration, Duration) {
+        let (least_s, most_s) = Schedule::appetite(&self.0, &self.host(None));
+        (
+            Duration::from_secs_f64(least_s),
+            Duration::from_secs_f64(most_s),
+        )
+    }
+
+    fn plan(&self, probe: &Probe, budget: Duration) -> Result<Plan, PlanError> {
+        let host = self.host(Some(probe));
+        let schedule = Schedule::new(&self.0, &host, budget)?;
+        let peers = if host.has_openssl {
+            ""
+        } else {
+            "; openssl is not installed, so that no peer is measured"
+        };
+        let step = format!(
+            "{} rounds of {} trials of {:.0} ms, every arm once a round in shuffled order{peers}",
+            schedule.rounds,
+            schedule.trials(),
+            schedule.slice_s * 1e3,
+        );
+        Ok(Plan {
+            seconds: schedule.seconds(),
+            steps: vec![step],
+            ..Plan::default()
+        })
+    }
+
+    fn run(&self, probe: &Probe, plan: &Plan, sink: &mut dyn Sink) -> Result<(), RunError> {
+        let host = self.host(Some(probe));
+        // The plan's own seconds give the plan's own schedule again; the
+        // margin is for rounding.
+        let budget = Duration::from_secs_f64(plan.seconds + 0.001);
+        let schedule = Schedule::new(&self.0, &host, budget).map_err(|error| RunError::Failed {
+            context: "the host changed since the plan was made".to_owned(),
+            source: Some(Box::new(error)),
+        })?;
+        let results = measure(&self.0, &host, &schedule, sink);
+        self.emit(&host, &results, sink);
+        match results.end {
+            End::Complete | End::Late(_) => Ok(()),
+            End::Interrupted => Err(RunError::Interrupted),
+            End::Failed(error) => Err(RunError::Failed {
+                context: "a trial failed".to_owned(),
+                source: Some(Box::new(error)),
+            }),
+        }
+    }
+}
+
+impl CryptoSpeed {
+    fn emit(&self, host: &Host, results: &Results, sink: &mut dyn Sink) {
+        let config = &self.0;
+        for measured in &results.cells {
+            points::points(config, host, measured)
+                .into_iter()
+                .for_each(|point| sink.emit(Event::Point(point)));
+        }
+        let comparisons = comparisons::comparisons(config, host, results);
+        findings::findings(config, results, &comparisons)
+            .into_iter()
+            .for_each(|finding| sink.emit(Event::Finding(finding)));
+        comparisons
+            .into_iter()
+            .for_each(|comparison| sink.emit(Event::Comparison(comparison)));
+        charts::charts(config, host, results)
+            .into_iter()
+            .for_each(|chart| sink.emit(Event::Chart(chart)));
+        tables::tables(config, results)
+            .into_iter()
+            .for_each(|table| sink.emit(Event::Table(table)));
+        sink.emit(Event::Progress(1.0, "crypto speed".to_owned()));
+    }
+}

@@ -1,0 +1,317 @@
+//! One trial: sets threads up, lets them run, takes their counts.
+
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crypto::{Backend, KeyError, RawLoop, Status, Workload};
+use engine::{CryptoEngine, LaneConfig, LaneError, StartError, WorkerConfig};
+use policy::Moderation;
+use sys::affinity::{PinError, pin_to};
+use sys::clock::{now_ns, thread_cpu};
+use trial::Histogram;
+
+use super::arm::{Arm, Cell, Mode};
+use super::observe::CpuTimes;
+use super::place::{Cpus, Placement};
+use super::pump::{Phase, Pump, PumpError};
+use super::schedule::WARM_UP;
+
+/// A worker with a core of its own looks so long for the next request before
+/// it sleeps: about what it would spend on falling asleep and being woken.
+const IDLE_SPIN: Duration = Duration::from_micros(20);
+
+const WARMING: u8 = 0;
+const MEASURING: u8 = 1;
+const DONE: u8 = 2;
+
+/// What one trial gave.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sample {
+    pub(super) requests: u64,
+    pub(super) requests_per_s: f64,
+    pub(super) notifications_per_s: f64,
+    pub(super) doorbells_per_s: f64,
+    /// Cores that clients kept busy.
+    pub(super) client_cpus: f64,
+    /// Cores that workers kept busy.
+    pub(super) worker_cpus: f64,
+    /// Requests/s the open loop sent; 0 in a closed loop.
+    pub(super) sent_per_s: f64,
+    pub(super) latency: Option<Box<Histogram>>,
+    pub(super) times: CpuTimes,
+}
+
+/// Why a trial gave nothing.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TrialError {
+    #[error("the engine did not start")]
+    Start(#[from] StartError),
+    #[error("no lane")]
+    Lane(#[from] LaneError),
+    #[error("no key")]
+    Key(#[from] KeyError),
+    #[error("a thread could not be placed")]
+    Pin(#[from] PinError),
+    #[error(transparent)]
+    Pump(#[from] PumpError),
+    #[error("the back-end ended a request with {0:?}")]
+    Raw(Status),
+    #[error("a measuring thread panicked")]
+    Panic,
+}
+
+/// A client's counts over the measured part.
+struct ClientCount {
+    requests: u64,
+    seconds: f64,
+    notifications: u64,
+    doorbells: u64,
+    sent: u64,
+    cpu: Duration,
+    latency: Histogram,
+}
+
+/// What of a trial stays the same over its rounds.
+pub(super) struct Rig<'a> {
+    pub(super) backend: &'a Arc<dyn Backend>,
+    pub(super) cell: Cell,
+    pub(super) workload: &'a Workload,
+    pub(super) cpus: &'a Cpus,
+}
+
+impl Rig<'_> {
+    /// A trial through lanes, closed or (with a rate) open.
+    pub(super) fn lanes(
+        &self,
+        arm: Arm,
+        rate_per_s: f64,
+        slice: Duration,
+    ) -> Result<Sample, TrialError> {
+        let policy = arm.policy().expect("only arms with a lane come here");
+        let engine = self.engine()?;
+        let pumps = self.pumps(&engine, policy)?;
+        let (phase, ready) = (Phase::default(), Barrier::new(pumps.len() + 1));
+        let rate_per_s = rate_per_s / pumps.len() as f64;
+        let (counts, watch) = thread::scope(|scope| {
+            let clients: Vec<_> = pumps
+                .into_iter()
+                .zip(&self.cpus.clients)
+                .map(|(pump, &cpu)| {
+                    let (phase, ready) = (&phase, &ready);
+                    scope.spawn(move || client(pump, cpu, arm, rate_per_s, phase, ready))
+                })
+                .collect();
+            ready.wait();
+            let watch = self.watch(&engine, &phase, slice);
+            let counts: Vec<_> = clients
+                .into_iter()
+                .map(|client| client.join().unwrap_or(Err(TrialError::Panic)))
+                .collect();
+            (counts, watch)
+        });
+        let counts = counts.into_iter().collect::<Result<Vec<_>, _>>()?;
+        Ok(sum(&counts, &watch, arm))
+    }
+
+    fn engine(&self) -> Result<CryptoEngine, TrialError> {
+        let is_core_shared = self.cell.placement == Placement::Shared;
+        let idle_spin = if is_core_shared {
+            Duration::ZERO
+        } else {
+            IDLE_SPIN
+        };
+        let worker = |&cpu: &usize| WorkerConfig {
+            cpu: Some(cpu),
+            idle_spin,
+            is_core_shared,
+        };
+        let workers: Vec<_> = self.cpus.workers.iter().map(worker).collect();
+        Ok(CryptoEngine::start(Arc::clone(self.backend), &workers)?)
+    }
+
+    fn pumps(
+        &self,
+        engine: &CryptoEngine,
+        moderation: Moderation,
+    ) -> Result<Vec<Pump<'_>>, TrialError> {
+        let Cell {
+            kind,
+            depth,
+            lanes,
+            placement,
+            ..
+        } = self.cell;
+        let session = engine.session(kind.algorithm, &self.workload.material)?;
+        let config = LaneConfig {
+            depth,
+            moderation,
+            is_core_shared: placement == Placement::Shared,
+            ..LaneConfig::default()
+        };
+        (0..lanes)
+            .map(|lane| {
+                let slab = depth * self.workload.slot.stride;
+                let mut lane = engine.lane(lane % engine.workers(), config, slab, 1)?;
+                let session = lane
+                    .attach(&session)
+                    .expect("the session is of this engine");
+                Ok(Pump::new(lane, session, self.workload, depth))
+            })
+            .collect()
+    }
+
+    /// Sleeps while the trial runs, and reads the counters at both ends.
+    fn watch(&self, engine: &CryptoEngine, phase: &Phase, slice: Duration) -> Watch {
+        let cpu_time = || {
+            (0..engine.workers())
+                .filter_map(|worker| engine.cpu_time(worker))
+                .sum::<Duration>()
+        };
+        let all = self.cpus.all();
+        thread::sleep(WARM_UP);
+        let (begin, times, cpu) = (Instant::now(), CpuTimes::now(&all), cpu_time());
+        phase.set(MEASURING);
+        thread::sleep(slice);
+        phase.set(DONE);
+        let workers = cpu_time().saturating_sub(cpu);
+        Watch {
+            seconds: begin.elapsed().as_secs_f64(),
+            workers,
+            times: CpuTimes::now(&all).since(times),
+        }
+    }
+
+    /// The back-end's own loop on the worker's CPU.
+    pub(super) fn raw(&self, slice: Duration) -> Result<Sample, TrialError> {
+        let slots = self.cell.depth * self.cell.lanes;
+        let cpu = self.cpus.workers[0];
+        let phase = Phase::default();
+        thread::scope(|scope| {
+            let worker = scope.spawn(|| {
+                pin_to(cpu)?;
+                let mut raw = RawLoop::new(Arc::clone(self.backend), self.workload, slots)?;
+                raw_until(&mut raw, &phase, MEASURING)?;
+                let (begin_ns, cpu) = (now_ns(), thread_cpu());
+                let requests = raw_until(&mut raw, &phase, DONE)?;
+                Ok((
+                    requests,
+                    (now_ns() - begin_ns) as f64 / 1e9,
+                    thread_cpu() - cpu,
+                ))
+            });
+            thread::sleep(WARM_UP);
+            let times = CpuTimes::now(&[cpu]);
+            phase.set(MEASURING);
+            thread::sleep(slice);
+            phase.set(DONE);
+            let times = CpuTimes::now(&[cpu]).since(times);
+            let (requests, seconds, cpu) = worker.join().unwrap_or(Err(TrialError::Panic))?;
+            Ok(Sample {
+                requests,
+                requests_per_s: requests as f64 / seconds,
+                worker_cpus: cpu.as_secs_f64() / seconds,
+                times,
+                ..Sample::default()
+            })
+        })
+    }
+}
+
+fn raw_until(raw: &mut RawLoop, phase: &Phase, until: u8) -> Result<u64, TrialError> {
+    let mut requests = 0;
+    while phase.is_before(until) {
+        requests += raw.pass().map_err(TrialError::Raw)? as u64;
+    }
+    Ok(requests)
+}
+
+/// What was seen from outside.
+struct Watch {
+    seconds: f64,
+    workers: Duration,
+    times: CpuTimes,
+}
+
+fn client(
+    mut pump: Pump<'_>,
+    cpu: usize,
+    arm: Arm,
+    rate_per_s: f64,
+    phase: &Phase,
+    ready: &Barrier,
+) -> Result<ClientCount, TrialError> {
+    let pinned = pin_to(cpu);
+    // Before any return: the others wait for it.
+    ready.wait();
+    pinned?;
+    let warm = WARMING + 1;
+    run(&mut pump, arm, rate_per_s, phase, warm)?;
+    pump.latency.clear();
+    let (begin_ns, cpu, lane, requests) = (
+        now_ns(),
+        thread_cpu(),
+        pump.lane().counters(),
+        pump.completed,
+    );
+    let sent = run(&mut pump, arm, rate_per_s, phase, DONE)?;
+    let seconds = (now_ns() - begin_ns) as f64 / 1e9;
+    let (cpu, after, requests) = (
+        thread_cpu() - cpu,
+        pump.lane().counters(),
+        pump.completed - requests,
+    );
+    pump.drain()?;
+    Ok(ClientCount {
+        requests,
+        seconds,
+        notifications: after.notifications - lane.notifications,
+        doorbells: after.doorbells - lane.doorbells,
+        sent,
+        cpu,
+        latency: pump.latency,
+    })
+}
+
+fn run(
+    pump: &mut Pump<'_>,
+    arm: Arm,
+    rate_per_s: f64,
+    phase: &Phase,
+    until: u8,
+) -> Result<u64, PumpError> {
+    match arm {
+        Arm::Lane(mode, _) => pump.closed(mode, phase, until).map(|()| 0),
+        Arm::Paced(_) => pump.paced(rate_per_s, phase, until),
+        Arm::Raw | Arm::OpenSsl => pump.closed(Mode::Sync, phase, until).map(|()| 0),
+    }
+}
+
+fn sum(counts: &[ClientCount], watch: &Watch, arm: Arm) -> Sample {
+    let per_s = |count: fn(&ClientCount) -> u64| {
+        counts
+            .iter()
+            .map(|one| count(one) as f64 / one.seconds)
+            .sum()
+    };
+    let mut latency = Histogram::new();
+    counts.iter().for_each(|one| latency.merge(&one.latency));
+    Sample {
+        requests: counts.iter().map(|one| one.requests).sum(),
+        requests_per_s: per_s(|one| one.requests),
+        notifications_per_s: per_s(|one| one.notifications),
+        doorbells_per_s: per_s(|one| one.doorbells),
+        sent_per_s: if matches!(arm, Arm::Paced(_)) {
+            per_s(|one| one.sent)
+        } else {
+            0.0
+        },
+        client_cpus: counts
+            .iter()
+            .map(|one| one.cpu.as_secs_f64() / one.seconds)
+            .sum(),
+        worker_cpus: watch.workers.as_secs_f64() / watch.seconds,
+        latency: Some(Box::new(latency)),
+        times: watch.times,
+    }
+}
