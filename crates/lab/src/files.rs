@@ -6,16 +6,64 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 /// Writes `bytes` so that a reader sees the old file or the new one, never
-/// half of one: a temporary file beside it, then a rename. Something that is
-/// there and no regular file (a pipe, `/dev/null`) is written in place.
-/// With `durable`, the bytes are on the disk before the old file goes.
+/// half of one: a temporary file beside it, then a rename. What a link points
+/// to is replaced, not the link. Something that is there and no regular file
+/// (a pipe, `/dev/null`, `/dev/stdout`) is written in place. With `durable`,
+/// the bytes are on the disk before the old file goes.
 ///
 /// # Errors
 /// Whatever the file system says; the temporary file is removed.
 pub fn write_atomically(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
-    if is_special(path) {
-        return OpenOptions::new().write(true).open(path)?.write_all(bytes);
+    match destination(path)? {
+        Destination::InPlace => open_in_place(path)?.write_all(bytes),
+        Destination::Replaced(path) => replace(&path, bytes, durable),
     }
+}
+
+/// Whether [`write_atomically`] could write there now; leaves nothing behind.
+///
+/// # Errors
+/// What writing would run into.
+pub fn check_writable(path: &Path) -> io::Result<()> {
+    match destination(path)? {
+        Destination::InPlace => open_in_place(path).map(drop),
+        Destination::Replaced(path) => {
+            let temporary = temporary_beside(&path)?;
+            File::create(&temporary)?;
+            fs::remove_file(&temporary)
+        }
+    }
+}
+
+/// How a path is written.
+enum Destination {
+    /// By writing to what is there.
+    InPlace,
+    /// By replacing this file.
+    Replaced(PathBuf),
+}
+
+fn destination(path: &Path) -> io::Result<Destination> {
+    let Ok(there) = fs::metadata(path) else {
+        return Ok(Destination::Replaced(path.to_owned()));
+    };
+    if there.is_dir() {
+        return Err(io::Error::from(io::ErrorKind::IsADirectory));
+    }
+    // A link of the system's, such as /dev/stdout, stands for an open file
+    // that others write too: replacing either end would break it.
+    let is_systems = path.is_symlink() && (path.starts_with("/dev") || path.starts_with("/proc"));
+    if is_systems || !there.is_file() {
+        return Ok(Destination::InPlace);
+    }
+    path.canonicalize().map(Destination::Replaced)
+}
+
+fn open_in_place(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).open(path)
+}
+
+fn replace(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
     let temporary = temporary_beside(path)?;
     let written = write_new(&temporary, bytes, durable).and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
@@ -25,30 +73,10 @@ pub fn write_atomically(path: &Path, bytes: &[u8], durable: bool) -> io::Result<
     written
 }
 
-/// Whether [`write_atomically`] could write there now; leaves nothing behind.
-///
-/// # Errors
-/// What writing would run into.
-pub fn check_writable(path: &Path) -> io::Result<()> {
-    if is_special(path) {
-        return OpenOptions::new().write(true).open(path).map(drop);
-    }
-    if path.is_dir() {
-        return Err(io::Error::from(io::ErrorKind::IsADirectory));
-    }
-    let temporary = temporary_beside(path)?;
-    File::create(&temporary)?;
-    fs::remove_file(&temporary)
-}
-
 fn write_new(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
     let mut file = File::create(path)?;
     file.write_all(bytes)?;
     if durable { file.sync_all() } else { Ok(()) }
-}
-
-fn is_special(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
 }
 
 /// A name in the same folder (a rename cannot cross file systems) that no
@@ -100,6 +128,28 @@ mod tests {
         let null = Path::new("/dev/null");
         check_writable(null).unwrap();
         write_atomically(null, b"x", false).unwrap();
-        assert!(is_special(null));
+        assert!(!null.is_file());
+    }
+
+    #[test]
+    fn a_link_stays_and_its_file_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        fs::write(&file, "old").unwrap();
+        std::os::unix::fs::symlink("file", &link).unwrap();
+        write_atomically(&link, b"new", false).unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(fs::read(&file).unwrap(), b"new");
+    }
+
+    #[test]
+    fn links_of_the_system_are_never_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = File::create(folder.path().join("file")).unwrap();
+        let number = std::os::fd::AsRawFd::as_raw_fd(&file);
+        let link = PathBuf::from(format!("/proc/self/fd/{number}"));
+        assert!(matches!(destination(&link), Ok(Destination::InPlace)));
+        write_atomically(&link, b"x", false).unwrap();
+        assert_eq!(fs::read(folder.path().join("file")).unwrap(), b"x");
     }
 }
