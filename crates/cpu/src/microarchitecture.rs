@@ -15,6 +15,23 @@ pub struct Microarchitecture {
     pub expected: BTreeSet<Feature>,
 }
 
+/// What Intel left out of Pentium and Celeron parts before Tiger Lake.
+const FUSED_OFF: [Feature; 4] = [Feature::Avx, Feature::Avx2, Feature::Bmi1, Feature::Bmi2];
+
+impl Microarchitecture {
+    /// The same, expecting only what parts sold under that model name have.
+    #[must_use]
+    pub fn sold_as(mut self, model_name: &str) -> Self {
+        let is_small = ["Pentium", "Celeron"]
+            .iter()
+            .any(|brand| model_name.contains(brand));
+        if is_small && !self.expected.contains(&Feature::Vaes) {
+            self.expected.retain(|feature| !FUSED_OFF.contains(feature));
+        }
+        self
+    }
+}
+
 /// The microarchitecture of that signature; `None` for one this table does
 /// not know, and for the invented models of emulators.
 ///
@@ -114,6 +131,25 @@ mod tests {
         assert_eq!(name(Vendor::Amd, 0x19, 0x01, 1), Some("Zen 3"));
         assert_eq!(name(Vendor::Amd, 0x19, 0x11, 1), Some("Zen 4"));
         assert_eq!(name(Vendor::Amd, 0x1a, 0x02, 1), Some("Zen 5"));
+    }
+
+    #[test]
+    fn a_pentium_is_not_expected_to_have_avx() {
+        let signature = Signature {
+            family: 6,
+            model: 0x5e,
+            stepping: 3,
+        };
+        let skylake = microarchitecture(&Vendor::Intel, signature).expect("known");
+        assert!(
+            skylake
+                .clone()
+                .sold_as("Intel(R) Core(TM) i7-6700")
+                .expected
+                .contains(&Feature::Avx)
+        );
+        let pentium = skylake.sold_as("Intel(R) Pentium(R) CPU G4400").expected;
+        assert!(!pentium.contains(&Feature::Avx) && pentium.contains(&Feature::Aes));
     }
 
     #[test]

@@ -36,7 +36,15 @@ pub(crate) fn text(standing: &Standing, feature: Feature, around: &Circumstances
             Some(hypervisor) => format!("not offered to this guest by {}", hypervisor.name()),
             None => "not in CPUID".to_owned(),
         },
-        Standing::NotInModel => format!("{model} does not have it"),
+        Standing::NotInModel => match around.hypervisor {
+            Some(hypervisor) => {
+                format!(
+                    "{model}, which {} presents, does not have it",
+                    hypervisor.name()
+                )
+            }
+            None => format!("{model} does not have it"),
+        },
         Standing::NotStated => "not in CPUID".to_owned(),
     }
 }
@@ -64,7 +72,11 @@ fn not_there(feature: Feature, around: &Circumstances<'_>) -> String {
         Feature::Svm => "enable \"SVM\" (virtualisation) in the firmware setup".to_owned(),
         Feature::Hypervisor => "nothing to do: this is not a guest".to_owned(),
         Feature::Osxsave => "remove `noxsave` from the kernel command line and reboot".to_owned(),
+        _ if around.hypervisor.is_some() => {
+            "if the host's processor is newer than the model presented, present it as it is (QEMU: `-cpu host`); else only a processor that has it".to_owned()
+        }
         _ => "only a processor that has it; software falls back to slower code".to_owned(),
+
     }
 }
 

@@ -252,6 +252,85 @@ fn a_masked_flag_is_named_with_the_hand_that_hides_it() {
 }
 
 #[test]
+fn without_xsave_there_is_no_avx() {
+    let xeon = copy("bare-metal-xeon-qat");
+    // Leaf 1 without OSXSAVE (bit 27).
+    replace(xeon.path().join("cpuid.txt"), "0x7ffefbff", "0x77fefbff");
+    replace(xeon.path().join("proc/cmdline"), "iommu=pt", "noxsave");
+    let probe = probe(&Host::at(xeon.path()));
+    assert_eq!(probe.text("cpu.tier"), Some("aesni"));
+    let avx = probe.fact("cpu.flag.avx").expect("named");
+    assert!(
+        avx.state == State::Degraded && avx.remedy.contains("remove `noxsave`"),
+        "{avx:?}"
+    );
+    assert!(probe.is_ok("cpu.flag.aes") && probe.is_ok("cpu.xstate.sse"));
+}
+
+#[test]
+fn kvm_is_usable_only_when_everything_agrees() {
+    let state = |root: &Path| {
+        probe(&Host::at(root))
+            .fact("kvm.usable")
+            .expect("named")
+            .clone()
+    };
+    let xeon = copy("bare-metal-xeon-qat");
+    assert_eq!(state(xeon.path()).state, State::Ok);
+
+    let no_module = copy("bare-metal-xeon-qat");
+    fs::remove_dir_all(no_module.path().join("sys/module/kvm_intel")).expect("removes");
+    assert!(
+        state(no_module.path())
+            .remedy
+            .contains("modprobe kvm_intel")
+    );
+
+    let no_flag = copy("bare-metal-xeon-qat");
+    replace(no_flag.path().join("proc/cpuinfo"), " vmx ", " ");
+    assert!(state(no_flag.path()).text.contains("neither vmx nor svm"));
+
+    let no_device = copy("bare-metal-xeon-qat");
+    fs::remove_file(no_device.path().join("dev/kvm")).expect("removes");
+    assert_eq!(state(no_device.path()).state, State::Absent);
+}
+
+#[test]
+fn an_arm_guest_is_known_by_its_firmware() {
+    let arm = copy("arm-neoverse");
+    replace(
+        arm.path().join("sys/class/dmi/id/sys_vendor"),
+        "GIGABYTE",
+        "Amazon EC2",
+    );
+    assert_eq!(
+        probe(&Host::at(arm.path())).text("cpu.hypervisor"),
+        Some("KVM")
+    );
+    replace(
+        arm.path().join("sys/class/dmi/id/product_name"),
+        "R152-P30-00",
+        "c6g.metal",
+    );
+    assert_eq!(probe(&Host::at(arm.path())).text("cpu.hypervisor"), None);
+}
+
+#[test]
+fn a_version_1_quota_counts_too() {
+    let guest = copy("kvm-guest-zen5");
+    fs::write(
+        guest.path().join("sys/fs/cgroup/cpu/cpu.cfs_quota_us"),
+        "150000",
+    )
+    .expect("writes");
+    let probe = probe(&Host::at(guest.path()));
+    assert_eq!(
+        probe.fact("limits.cpus").map(|fact| fact.value.clone()),
+        Some(1.5.into())
+    );
+}
+
+#[test]
 fn without_cpuid_the_kernels_list_decides() {
     let guest = copy("kvm-guest-zen5");
     fs::write(guest.path().join("cpuid.txt"), "not a dump").expect("writes");

@@ -23,7 +23,11 @@ fn jit(host: &Host) -> Fact {
         Some(0) => fact(key, label, false, "off: programs are interpreted")
             .degraded("`sysctl net.core.bpf_jit_enable=1`"),
         Some(_) => fact(key, label, true, "on"),
-        // Network namespaces other than the first do not show the switch.
+        None if host.exists(path) => {
+            fact(key, label, Value::Null, "on or off is shown to root only")
+                .absent(format!("`sudo cat {path}`, or run as root"))
+        }
+        // Network namespaces other than the first do not have the switch.
         None => fact(key, label, Value::Null, "not shown")
             .absent("a kernel with CONFIG_BPF_JIT; inside a network namespace ask outside it"),
     }

@@ -11,7 +11,7 @@ pub(super) fn facts(host: &Host, cpu: &Context) -> Vec<Fact> {
     let mut facts = vec![vendor(cpu), model(cpu), microarchitecture(cpu)];
     facts.extend(signature(cpu));
     facts.extend(levels(cpu));
-    facts.push(hypervisor(host, cpu));
+    facts.push(hypervisor(cpu));
     facts.push(microcode(host, cpu));
     facts
 }
@@ -113,37 +113,10 @@ fn levels(cpu: &Context) -> Vec<Fact> {
     ]
 }
 
-fn hypervisor(host: &Host, cpu: &Context) -> Fact {
+fn hypervisor(cpu: &Context) -> Fact {
     let (key, label) = ("cpu.hypervisor", "Hypervisor");
-    if let Some(known) = cpu
-        .processor
-        .as_ref()
-        .and_then(|known| known.hypervisor.as_ref())
-    {
-        return fact(key, label, known.name(), known.name());
-    }
-    if let Some(xen) = host.line("/sys/hypervisor/type") {
-        return fact(key, label, xen.clone(), xen);
-    }
-    // ARM and recordings without CPUID: the firmware's tables tell.
-    let product = host
-        .line("/sys/class/dmi/id/product_name")
-        .unwrap_or_default();
-    let vendor = host
-        .line("/sys/class/dmi/id/sys_vendor")
-        .unwrap_or_default();
-    let named = [
-        "KVM",
-        "QEMU",
-        "VMware",
-        "VirtualBox",
-        "Google Compute Engine",
-    ]
-    .into_iter()
-    .find(|name| product.contains(name) || vendor.contains(name));
-    match named {
-        Some(name) => fact(key, label, name, name),
-        None if cpu.is_guest() => fact(key, label, "unnamed", "one that does not give its name"),
+    match &cpu.hypervisor {
+        Some(name) => fact(key, label, name.clone(), name),
         None => fact(key, label, Value::Null, "none (bare metal)"),
     }
 }

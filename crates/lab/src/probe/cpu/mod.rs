@@ -4,6 +4,7 @@ mod cache;
 mod clock;
 mod flags;
 mod frequency;
+mod hypervisor;
 mod identity;
 mod tier;
 mod topology;
@@ -30,6 +31,8 @@ pub(super) struct Context {
     pub(super) info: CpuInfo,
     /// The kernel's command line.
     pub(super) command_line: String,
+    /// The hypervisor's name, if there is one.
+    hypervisor: Option<String>,
     microarchitecture: Option<Microarchitecture>,
     arm_core: Option<ArmCore>,
 }
@@ -39,8 +42,13 @@ impl Context {
         let processor = host.processor();
         let info = CpuInfo::parse(&host.text("/proc/cpuinfo").unwrap_or_default());
         let known = identify(processor.as_ref(), &info);
+        let model_name = processor.as_ref().map(|known| known.model_name.clone());
+        let sold_as = |known: Microarchitecture| known.sold_as(&model_name.unwrap_or_default());
         Self {
-            microarchitecture: known.and_then(|(vendor, sig)| microarchitecture(&vendor, sig)),
+            hypervisor: hypervisor::name(host, processor.as_ref(), &info),
+            microarchitecture: known
+                .and_then(|(vendor, signature)| microarchitecture(&vendor, signature))
+                .map(sold_as),
             arm_core: arm_core(&info),
             command_line: host.line("/proc/cmdline").unwrap_or_default(),
             processor,
@@ -61,9 +69,9 @@ impl Context {
         listed.contains(feature.name())
     }
 
-    /// Whether this is a guest, as far as the processor tells.
+    /// Whether this is a guest, as far as can be told.
     pub(super) fn is_guest(&self) -> bool {
-        self.has(Feature::Hypervisor)
+        self.hypervisor.is_some()
     }
 
     /// Whether CPUID says that AMD or Hygon made it.
