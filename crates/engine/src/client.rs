@@ -1,24 +1,16 @@
-//! The client's end of a lane: submit, reap, wait, await.
+//! The client's end of a lane: submit and reap; `waiting` has the waits.
 
-use std::future::Future;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
 
 use crypto::Status;
-use policy::Moderation;
 use sys::ring::{Consumer, Producer};
 
 use crate::counters::LaneCounters;
 use crate::lane::{Closed, Done, Entry, LaneConfig, Owner, Shared};
 use crate::pool::Control;
 use crate::tickets::Tickets;
-
-/// How often a polling client looks at the clock: every so many looks at the ring.
-const LOOKS_A_CLOCK: u32 = 256;
 
 /// How one request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,31 +32,20 @@ pub enum SubmitError {
     Closed(Closed),
 }
 
-/// Why a wait ended without a completion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WaitError {
-    /// Nothing is in flight, so nothing would ever come.
-    #[error("nothing is in flight")]
-    Idle,
-    /// The time is over; the requests are still in flight.
-    #[error("no completion within the time limit")]
-    TimedOut,
-}
-
 /// The client's end. One thread at a time uses it; it may move between threads.
 #[derive(Debug)]
 pub struct Lane<R: Copy + Send> {
-    shared: Arc<Shared<R>>,
+    pub(crate) shared: Arc<Shared<R>>,
     control: Arc<Control<R>>,
     requests: Producer<Entry<R>>,
-    completions: Consumer<Done>,
+    pub(crate) completions: Consumer<Done>,
     tickets: Tickets,
     /// Completions made up after the worker's end, last first.
     settled: Vec<Done>,
     returned: Option<Consumer<Entry<R>>>,
     /// Submitted since the worker was last looked after.
     is_unkicked: bool,
-    counters: LaneCounters,
+    pub(crate) counters: LaneCounters,
 }
 
 impl<R: Copy + Send> Lane<R> {
@@ -225,40 +206,15 @@ impl<R: Copy + Send> Lane<R> {
         count
     }
 
-    /// Waits until `at_least` completions are there (as many as are in flight
-    /// if that is fewer), or the worker has nothing more of this lane, or the
-    /// time is over. Sleeps or polls as the lane's policy says. Returns how
-    /// many are there, at least 1; a caller that must have all calls again.
-    ///
-    /// # Errors
-    /// [`WaitError`].
-    pub fn wait(&mut self, at_least: usize, timeout: Duration) -> Result<usize, WaitError> {
-        if self.in_flight() == 0 {
-            return Err(WaitError::Idle);
-        }
-        self.kick();
-        let wanted = at_least.clamp(1, self.in_flight());
-        let there = self.available();
-        if there >= wanted {
-            return Ok(there);
-        }
-        let deadline = Instant::now() + timeout;
-        if self.shared.config.moderation.client_sleeps() {
-            self.sleep(wanted, deadline)
-        } else {
-            self.poll_until(wanted, deadline)
-        }
-    }
-
     /// Completions there now. Reads the shared index only when the cached
     /// one is used up.
-    fn available(&mut self) -> usize {
+    pub(crate) fn available(&mut self) -> usize {
         let there = self.completions.len();
         if there > 0 { there } else { self.settle() }
     }
 
     /// As [`available`](Self::available), with a fresh look.
-    fn available_now(&mut self) -> usize {
+    pub(crate) fn available_now(&mut self) -> usize {
         let there = self.completions.len_now();
         if there > 0 { there } else { self.settle() }
     }
@@ -301,93 +257,6 @@ impl<R: Copy + Send> Lane<R> {
         }
         self.settled.len()
     }
-
-    fn sleep(&mut self, wanted: usize, deadline: Instant) -> Result<usize, WaitError> {
-        // A task that awaited before must not swallow this sleeper's signal.
-        self.shared.waker.take();
-        loop {
-            self.arm(wanted);
-            let there = self.available_now();
-            if there >= wanted {
-                self.shared.wake.disarm();
-                return Ok(there);
-            }
-            if self.shared.closed().is_some() {
-                // Now everything in flight settles: at least one is there.
-                return Ok(self.available_now());
-            }
-            let left = deadline.saturating_duration_since(Instant::now());
-            self.counters.sleeps += 1;
-            let is_signalled = self.shared.event.wait(left);
-            let there = self.available_now();
-            if there > 0 {
-                self.shared.wake.disarm();
-                return Ok(there);
-            }
-            if !is_signalled && Instant::now() >= deadline {
-                self.shared.wake.disarm();
-                return Err(WaitError::TimedOut);
-            }
-        }
-    }
-
-    fn arm(&mut self, wanted: usize) {
-        let wanted = u32::try_from(wanted).expect("at most DEPTH_MAX");
-        self.shared
-            .wake
-            .arm(self.completions.index().wrapping_add(wanted));
-    }
-
-    fn poll_until(&mut self, wanted: usize, deadline: Instant) -> Result<usize, WaitError> {
-        for look in 1u32.. {
-            let there = self.available_now();
-            if there >= wanted {
-                return Ok(there);
-            }
-            if self.shared.config.is_core_shared {
-                std::thread::yield_now();
-            } else {
-                std::hint::spin_loop();
-            }
-            if look.is_multiple_of(LOOKS_A_CLOCK) && Instant::now() >= deadline {
-                break;
-            }
-        }
-        match self.available_now() {
-            0 => Err(WaitError::TimedOut),
-            there => Ok(there),
-        }
-    }
-
-    /// Ready when a completion is there or nothing is in flight: the poll
-    /// interface, for executors. A lane that never notifies (`polled`,
-    /// `spin`) asks to be polled again at once.
-    pub fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<usize> {
-        self.kick();
-        if self.in_flight() == 0 {
-            return Poll::Ready(0);
-        }
-        self.shared.waker.register(context.waker());
-        self.arm(1);
-        let there = self.available_now();
-        if there > 0 {
-            self.shared.wake.disarm();
-            self.shared.waker.take();
-            return Poll::Ready(there);
-        }
-        if matches!(
-            self.shared.config.moderation,
-            Moderation::Polled | Moderation::Spin
-        ) {
-            context.waker().wake_by_ref();
-        }
-        Poll::Pending
-    }
-
-    /// Awaits completions: resolves to how many are there, 0 if nothing is in flight.
-    pub fn ready(&mut self) -> Ready<'_, R> {
-        Ready(self)
-    }
 }
 
 /// The descriptor that becomes readable with a notification, for `epoll`
@@ -404,17 +273,5 @@ impl<R: Copy + Send> Drop for Lane<R> {
         // its end and so of all that the requests point into.
         self.shared.is_client_gone.store(true, Ordering::Release);
         self.control.call();
-    }
-}
-
-/// Future of [`Lane::ready`]. Dropping it loses nothing.
-#[derive(Debug)]
-pub struct Ready<'lane, R: Copy + Send>(&'lane mut Lane<R>);
-
-impl<R: Copy + Send> Future for Ready<'_, R> {
-    type Output = usize;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<usize> {
-        self.0.poll_ready(context)
     }
 }

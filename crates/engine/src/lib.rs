@@ -26,9 +26,10 @@ mod local;
 mod pool;
 mod service;
 mod tickets;
+mod waiting;
 mod worker;
 
-pub use client::{Completion, Lane, Ready, SubmitError, WaitError};
+pub use client::{Completion, Lane, SubmitError};
 pub use counters::{LaneCounters, WorkerCounters};
 pub use crypto_lane::{
     Call, CallError, CryptoEngine, CryptoLane, CryptoRequest, CryptoService, Overrun, RegionId,
@@ -38,3 +39,4 @@ pub use lane::{Closed, DEPTH_MAX, LaneConfig, LaneError, Order};
 pub use local::{LocalLane, Outcome, Port};
 pub use pool::{Engine, StartError, WorkerConfig};
 pub use service::{BATCH_MAX, Outcomes, Service};
+pub use waiting::{Ready, WaitError};

@@ -116,7 +116,11 @@ impl Rig {
         let whole = [Span::slab(offset, BLOCK)];
         let halves = [Span::slab(offset, 80), Span::slab(offset + 80, BLOCK - 80)];
         let digest = [Span::slab(offset + BLOCK, 32)];
-        let source: &[Span] = if slot % 3 == 0 { &halves } else { &whole };
+        let source: &[Span] = if slot.is_multiple_of(3) {
+            &halves
+        } else {
+            &whole
+        };
         let (_, operation) = KINDS[which];
         let destination = if operation == Operation::Hash {
             &digest[..]

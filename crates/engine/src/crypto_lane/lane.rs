@@ -14,9 +14,10 @@ use sys::memory::{Mapping, OutOfBounds};
 
 use super::request::{CryptoRequest, SegmentTable};
 use super::session::Session;
-use crate::client::{Completion, Lane, Ready, SubmitError, WaitError};
+use crate::client::{Completion, Lane, SubmitError};
 use crate::counters::LaneCounters;
 use crate::lane::{Closed, LaneConfig, LaneError, Owner};
+use crate::waiting::{Ready, WaitError};
 
 /// Most segments of one source or destination.
 const SEGMENTS_MAX: usize = 1024;

@@ -1,6 +1,7 @@
 //! The rounds: every arm of every cell once a round, shuffled.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -159,8 +160,8 @@ fn workloads(backend: &Arc<dyn Backend>, rows: &[Row]) -> Result<Workloads, Work
     let mut workloads = Workloads::new();
     for Row { cell, .. } in rows {
         let key = (cell.kind, cell.block_bytes);
-        if !workloads.contains_key(&key) {
-            workloads.insert(key, Workload::new(backend, cell.kind, cell.block_bytes)?);
+        if let Entry::Vacant(vacant) = workloads.entry(key) {
+            vacant.insert(Workload::new(backend, cell.kind, cell.block_bytes)?);
         }
     }
     Ok(workloads)
