@@ -83,6 +83,8 @@ fn list(items: impl ExactSizeIterator<Item = Value>) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
 
     #[test]
@@ -106,5 +108,36 @@ mod tests {
     fn every_key_has_its_flag() {
         assert_eq!(flag_of("sizes_bytes"), "--size");
         assert_eq!(flag_of("seed"), "seed");
+    }
+
+    /// The section that those flags configure.
+    fn section(arguments: &[&str]) -> Box<dyn trial::Section> {
+        let cli = crate::cli::Cli::try_parse_from(arguments).unwrap();
+        let crate::cli::Command::Speed(arguments) = cli.command else {
+            panic!("speed")
+        };
+        let mut table = table(&arguments.points);
+        if let Some(seed) = arguments.measuring.seed {
+            table.insert("seed".to_owned(), Value::Integer(seed.try_into().unwrap()));
+        }
+        (lab::registry::section(SECTION).unwrap().parse)(table).unwrap()
+    }
+
+    #[test]
+    fn the_command_that_a_section_gives_configures_it_again() {
+        let everything = "lockgate speed --algorithm aes-256-gcm,rsa-2048 --operation decrypt,verify --size 32,16k \
+                          --mode batch --depth 4,8 --lanes 1,2 --workers 1,2 --placement shared --policy each,spin \
+                          --backend portable --seconds 0.5 --rate 1000 --pairs 9 --seed 7 --no-peers";
+        for line in [
+            "lockgate speed",
+            "lockgate speed --algorithm sha256 --size 64",
+            everything,
+        ] {
+            let line: Vec<_> = line.split_whitespace().collect();
+            let first = section(&line);
+            let command = first.command();
+            let again = section(&command.split_whitespace().collect::<Vec<_>>());
+            assert_eq!(first.resolved(), again.resolved(), "{command}");
+        }
     }
 }

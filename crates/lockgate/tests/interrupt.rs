@@ -12,21 +12,26 @@ use std::time::{Duration, Instant};
 use common::{Desk, PATIENCE};
 use trial::{Run, SectionState};
 
-/// A measurement that nobody waits for.
-const LONG: [&str; 12] = [
+/// A measurement of many short rounds that nobody waits for.
+const LONG: [&str; 14] = [
     "speed",
     "--algorithm",
     "sha256",
     "--size",
-    "64,1024",
+    "64",
+    "--mode",
+    "sync",
     "--seconds",
-    "0.05",
+    "0.02",
     "--pairs",
-    "400",
+    "900",
     "--no-peers",
     "--budget",
-    "10m",
+    "1h",
 ];
+
+/// By then a round has been measured.
+const ROUND: Duration = Duration::from_secs(2);
 
 /// The child is ours to end, also when a test fails.
 struct Measuring(Child);
@@ -48,6 +53,14 @@ impl Measuring {
             .spawn()
             .unwrap();
         Self(child)
+    }
+
+    fn wait_until_begun(&mut self, desk: &Desk) {
+        wait_until("the run is stored", || {
+            let ended = self.0.try_wait().unwrap();
+            assert_eq!(ended, None, "it measures until it is told to stop");
+            stored(desk).is_some()
+        });
     }
 
     fn signal(&self, name: &str) {
@@ -98,10 +111,8 @@ fn measured(desk: &Desk) -> usize {
 fn ends_with_what_was_measured(signal: &str) {
     let desk = Desk::new();
     let mut measuring = Measuring::start(&desk);
-    wait_until("the run is stored", || {
-        stored(&desk).is_some_and(|run| !run.sections.is_empty())
-    });
-    wait_until("something was measured", || measured(&desk) > 0);
+    measuring.wait_until_begun(&desk);
+    sleep(ROUND);
     measuring.signal(signal);
     assert_eq!(measuring.code(), Some(130), "{signal}");
     let run = stored(&desk).unwrap();
@@ -131,9 +142,7 @@ fn sigterm_keeps_what_was_measured() {
 fn a_second_ctrl_c_ends_at_once() {
     let desk = Desk::new();
     let mut measuring = Measuring::start(&desk);
-    wait_until("the run is stored", || {
-        stored(&desk).is_some_and(|run| !run.sections.is_empty())
-    });
+    measuring.wait_until_begun(&desk);
     measuring.signal("-INT");
     measuring.signal("-INT");
     assert_eq!(measuring.code(), Some(130));

@@ -13,7 +13,7 @@ const TINY: [&str; 10] = [
     "--algorithm",
     "sha256",
     "--size",
-    "64",
+    "64,1024",
     "--mode",
     "sync,async",
     "--seconds",

@@ -1,6 +1,7 @@
 //! `lockgate speed`
 
-use anyhow::Context;
+use anyhow::anyhow;
+use lab::ConfigError;
 use lab::budget::DEFAULT_BUDGET;
 use lab::registry;
 use lab::scenario::DEFAULT_SEED;
@@ -23,11 +24,7 @@ pub fn speed(arguments: &SpeedArguments, console: &Console) -> Result<Exit, Fail
             toml::Value::Integer(i64::try_from(seed).unwrap_or(i64::MAX)),
         );
     }
-    let section = (kind.parse)(table).map_err(|error| {
-        let flag = flag_of(error.key()).to_owned();
-        anyhow::Error::from(error).context(flag)
-    });
-    let section = section.context("lockgate speed").or_usage()?;
+    let section = (kind.parse)(table).map_err(by_flag).or_usage()?;
     let scenario =
         serde_json::json!({ "name": "speed", "sections": { SECTION: section.resolved() } });
     let budget = arguments.measuring.budget.unwrap_or(DEFAULT_BUDGET);
@@ -38,4 +35,12 @@ pub fn speed(arguments: &SpeedArguments, console: &Console) -> Result<Exit, Fail
         budget,
     };
     measure(job, &arguments.measuring, &arguments.export, console)
+}
+
+/// What the section says of a key, said of the flag that was typed.
+fn by_flag(error: ConfigError) -> anyhow::Error {
+    match error {
+        ConfigError::Value { key, reason } => anyhow!("{}: {reason}", flag_of(&key)),
+        unknown @ ConfigError::UnknownKey { .. } => unknown.into(),
+    }
 }
