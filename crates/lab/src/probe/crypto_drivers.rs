@@ -47,7 +47,11 @@ enum Kind {
 pub(super) fn facts(host: &Host, cpu: &Context) -> Vec<Fact> {
     let Some(text) = host.text("/proc/crypto") else {
         return vec![
-            unread("kernel.crypto.drivers", "Drivers", "/proc/crypto"),
+            unread(
+                "kernel.crypto.drivers",
+                "Kernel crypto drivers",
+                "/proc/crypto",
+            ),
             userspace(host),
         ];
     };
@@ -129,23 +133,30 @@ fn kind(driver: &str, module: &str) -> Kind {
 fn summary(drivers: &[Driver], module: &str) -> Fact {
     let count = |kind: Kind| drivers.iter().filter(|driver| driver.kind == kind).count();
     let (devices, instructions) = (count(Kind::Device), count(Kind::Instructions));
+    let fast_aes =
+        |driver: &Driver| driver.kind > Kind::Generic && driver.algorithm.contains("aes");
+    let has_aes = drivers.iter().any(fast_aes);
     let names: Vec<&str> = drivers
         .iter()
         .filter(|driver| driver.kind > Kind::Generic && !driver.is_internal)
         .map(|driver| driver.name.as_str())
         .collect();
     let text = format!(
-        "{} registered: {devices} by devices, {instructions} by CPU instructions",
-        drivers.len()
+        "{} registered: {devices} by devices, {instructions} by CPU instructions; {} of these for AES",
+        drivers.len(),
+        if has_aes { "some" } else { "none" },
     );
-    let fact = fact("kernel.crypto.drivers", "Drivers", names, text);
-    let fast_aes =
-        |driver: &Driver| driver.kind > Kind::Generic && driver.algorithm.contains("aes");
-    if drivers.iter().any(fast_aes) {
+    let fact = fact(
+        "kernel.crypto.drivers",
+        "Kernel crypto drivers",
+        names,
+        text,
+    );
+    if has_aes {
         return fact;
     }
     fact.degraded(format!(
-        "no AES among them, so dm-crypt, IPsec and kTLS encrypt in generic C: `modprobe {module}`, or boot a kernel that has it"
+        "dm-crypt, IPsec and kTLS encrypt AES in generic C: `modprobe {module}`, or boot a kernel that has it"
     ))
 }
 

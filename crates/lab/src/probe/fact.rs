@@ -6,6 +6,9 @@ use trial::{Fact, State};
 /// Text read from a host is cut to this many characters.
 const TEXT_MAX: usize = 600;
 
+/// How a remedy begins when no act of the user changes the fact.
+pub(super) const NOTHING_TO_DO: &str = "nothing to do";
+
 /// A fact that is `ok`. `text` may come from the host: control characters
 /// become `?` and a long one is cut, so that no file can write to a terminal.
 pub(super) fn fact(

@@ -2,6 +2,8 @@
 
 use trial::{Fact, Finding, Probe, State, Weight};
 
+use super::fact::NOTHING_TO_DO;
+
 /// Keys (or their beginnings, where they end with a dot) that matter when
 /// degraded, the weightiest first.
 const MATTERS: [(&str, Weight); 14] = [
@@ -45,7 +47,9 @@ pub(super) fn matters(fact: &Fact) -> bool {
     match fact.state {
         State::Ok => false,
         State::Degraded => weight(fact).is_some(),
-        State::Absent => MISSED.contains(&fact.key.as_str()),
+        State::Absent => {
+            MISSED.contains(&fact.key.as_str()) && !fact.remedy.starts_with(NOTHING_TO_DO)
+        }
     }
 }
 

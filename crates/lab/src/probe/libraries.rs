@@ -8,7 +8,7 @@ use trial::Fact;
 use self::packages::Packages;
 use super::Host;
 use super::cpu::Context;
-use super::fact::{Judge, fact};
+use super::fact::{Judge, NOTHING_TO_DO, fact};
 
 /// Where distributions put shared libraries.
 const DIRS: [&str; 8] = [
@@ -177,7 +177,7 @@ fn missing(library: &Library, is_arm: bool) -> Fact {
     let fact = fact(library.key, library.name, Value::Null, "not installed");
     let package = library.deb;
     match (library.key, is_arm) {
-        (IPSEC_MB, true) => fact.absent("nothing to do: it is for x86-64"),
+        (IPSEC_MB, true) => fact.absent(format!("{NOTHING_TO_DO}: it is for x86-64")),
         (IPSEC_MB, false) => fact.absent(format!(
             "install {package}: with several requests in flight it is 2 to 10 times faster at AES-CBC and SHA-256"
         )),

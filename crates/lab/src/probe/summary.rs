@@ -45,15 +45,16 @@ fn row(group: &Group) -> Vec<Cell> {
 }
 
 /// What bears on crypto, else what is degraded; absent things alone are no
-/// cause to act.
+/// cause to act, but a group of nothing else deserves its reason.
 fn first(group: &Group) -> String {
-    let degraded = |fact: &&Fact| fact.state == State::Degraded;
-    let fact = group
-        .facts
-        .iter()
-        .find(|fact| matters(fact))
-        .or(group.facts.iter().find(degraded));
-    fact.map_or("nothing degraded".to_owned(), |fact| {
+    let is = |state: State| move |fact: &&Fact| fact.state == state;
+    let cause = group.facts.iter().find(|fact| matters(fact));
+    let cause = cause.or(group.facts.iter().find(is(State::Degraded)));
+    let cause = match group.facts.iter().any(|fact| fact.state == State::Ok) {
+        true => cause,
+        false => cause.or(group.facts.iter().find(is(State::Absent))),
+    };
+    cause.map_or("nothing degraded".to_owned(), |fact| {
         format!("{}: {}", fact.label, fact.text)
     })
 }
