@@ -177,12 +177,11 @@ pub(crate) struct WorkerLane<R> {
     pub(crate) shared: Arc<Shared<R>>,
     pub(crate) requests: Consumer<Entry<R>>,
     pub(crate) completions: Producer<Done>,
-    /// Of the batch in hand: where this lane's requests begin, the next one
-    /// to hand out in order, where they end, and how many are not done.
+    /// Of the batch in hand: this lane's next request to complete in order,
+    /// and where its requests end.
     pub(crate) next: usize,
     pub(crate) end: usize,
-    pub(crate) undone: usize,
-    /// Completions staged since the last decision.
+    /// Completions staged and not yet published.
     pub(crate) staged: u32,
 }
 
@@ -225,7 +224,6 @@ pub(crate) fn lane<R: Copy + Send>(
         completions,
         next: 0,
         end: 0,
-        undone: 0,
         staged: 0,
     };
     Ok((

@@ -50,7 +50,6 @@ impl<R: Copy + Send> Outcomes<'_, R> {
         );
         origin.done = Some(status);
         let lane = &mut self.lanes[origin.lane as usize];
-        lane.undone -= 1;
         let staged_before = lane.staged;
         if lane.shared.config.order == crate::Order::Any {
             stage(
@@ -68,15 +67,44 @@ impl<R: Copy + Send> Outcomes<'_, R> {
         }
     }
 
-    /// Shows what is completed to the clients, and notifies them as their
-    /// lanes' policies say.
+    /// Shows what is completed to the clients, and notifies those whose
+    /// policies say so and that are seen to sleep. One that has just fallen
+    /// asleep may be overlooked, since nothing is fenced here; the worker
+    /// looks again, fenced, at the end of the breath.
     pub fn publish(&mut self) {
-        for &lane in self.touched.iter() {
-            self.lanes[lane as usize].completions.publish();
-        }
-        WakeIndex::fence_after_publish();
         for lane in self.touched.drain(..) {
-            notify(&mut self.lanes[lane as usize]);
+            let lane = &mut self.lanes[lane as usize];
+            lane.completions.publish();
+            lane.shared.tally.completed.add(u64::from(lane.staged));
+            let published = std::mem::take(&mut lane.staged);
+            notify(
+                lane,
+                Progress {
+                    published,
+                    is_dry: false,
+                },
+            );
+        }
+    }
+
+    /// After everything is published: wakes whoever waits for what is there,
+    /// or waits on a lane that has run dry.
+    pub(crate) fn settle(&mut self, present: &[u32]) {
+        WakeIndex::fence_after_publish();
+        for &lane in present {
+            let lane = &mut self.lanes[lane as usize];
+            // The ring is looked at only for a sleeper: its index is the
+            // client's cache line.
+            if lane.shared.wake.is_armed() {
+                let is_dry = lane.requests.len_now() == 0;
+                notify(
+                    lane,
+                    Progress {
+                        published: 0,
+                        is_dry,
+                    },
+                );
+            }
         }
     }
 }
@@ -104,23 +132,16 @@ fn stage_in_order<R: Copy + Send>(lane: &mut WorkerLane<R>, origins: &[Origin]) 
     }
 }
 
-fn notify<R: Copy + Send>(lane: &mut WorkerLane<R>) {
+fn notify<R: Copy + Send>(lane: &WorkerLane<R>, progress: Progress) {
     let shared = &lane.shared;
-    shared.tally.completed.add(u64::from(lane.staged));
-    let is_dry = lane.undone == 0 && lane.requests.len_now() == 0;
-    let progress = Progress {
-        published: std::mem::take(&mut lane.staged),
-        is_dry,
-    };
     let index = lane.completions.index();
     match shared.config.moderation.decide(progress) {
-        Decision::Silent => {}
         Decision::Signal(times) => (0..times).for_each(|_| shared.notify()),
         Decision::IfReached if shared.wake.claim(index, false) => shared.notify(),
         Decision::IfAsleep if shared.wake.claim(index, !lane.completions.is_drained()) => {
-            shared.notify()
+            shared.notify();
         }
         // Nobody sleeps, or not for this.
-        Decision::IfReached | Decision::IfAsleep => {}
+        Decision::Silent | Decision::IfReached | Decision::IfAsleep => {}
     }
 }

@@ -26,6 +26,8 @@ pub(crate) struct Worker<S: Service> {
     requests: Vec<S::Request>,
     origins: Vec<Origin>,
     touched: Vec<u32>,
+    /// Lanes with requests in the breath.
+    present: Vec<u32>,
 }
 
 impl<S: Service> Worker<S> {
@@ -40,6 +42,7 @@ impl<S: Service> Worker<S> {
             requests: Vec::with_capacity(BATCH_MAX),
             origins: Vec::with_capacity(BATCH_MAX),
             touched: Vec::with_capacity(BATCH_MAX),
+            present: Vec::with_capacity(BATCH_MAX),
         }
     }
 
@@ -87,6 +90,7 @@ impl<S: Service> Worker<S> {
     fn inhale(&mut self) -> usize {
         self.requests.clear();
         self.origins.clear();
+        self.present.clear();
         let lanes = self.lanes.len();
         let share = (BATCH_MAX / lanes.max(1)).max(1);
         let first = self.first;
@@ -106,13 +110,14 @@ impl<S: Service> Worker<S> {
             lanes,
             requests,
             origins,
+            present,
             ..
         } = self;
         let lane = &mut lanes[index];
         let room = share.min(BATCH_MAX - requests.len());
         let number = u32::try_from(index).expect("fewer lanes than 2^32");
         lane.next = origins.len();
-        lane.undone = lane.requests.drain(room, |entry| {
+        let count = lane.requests.drain(room, |entry| {
             requests.push(entry.request);
             origins.push(Origin {
                 lane: number,
@@ -121,30 +126,31 @@ impl<S: Service> Worker<S> {
             });
         });
         lane.end = origins.len();
+        if count > 0 {
+            present.push(number);
+        }
     }
 
     fn exhale(&mut self) {
+        assert!(
+            self.origins.iter().all(|origin| origin.done.is_some()),
+            "a service completes every request of its batch"
+        );
         let Self {
             lanes,
             origins,
             touched,
-            requests,
             ..
         } = self;
-        assert!(
-            origins.iter().all(|origin| origin.done.is_some()),
-            "a service completes every request of its batch"
-        );
-        if !touched.is_empty() {
-            Outcomes {
-                lanes,
-                origins,
-                touched,
-            }
-            .publish();
-        }
+        let mut outcomes = Outcomes {
+            lanes,
+            origins,
+            touched,
+        };
+        outcomes.publish();
+        outcomes.settle(&self.present);
         self.control.tally.batches.add(1);
-        self.control.tally.requests.add(requests.len() as u64);
+        self.control.tally.requests.add(self.requests.len() as u64);
     }
 
     /// Nothing to do: spins a little if told to, then sleeps if every lane

@@ -1,11 +1,12 @@
 //! Crypto through lanes: the right bytes, checked against a second library.
+#![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 
 mod common;
 
 use std::sync::Arc;
 
 use common::{LONG, block_on, cases};
-use crypto::{Algorithm, Backend, Data, KeyMaterial, Kind, Operation, Slices, Status};
+use crypto::{Algorithm, Data, KeyMaterial, Kind, Operation, Slices, Status};
 use lockgate_engine::{
     Call, CallError, CryptoEngine, CryptoLane, LaneConfig, LocalLane, Order, RegionId, SessionId,
     Span, SubmitError, WorkerConfig,

@@ -1,4 +1,5 @@
 //! Lanes with a toy service: exactly once, refusals, waits, order, futures.
+#![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 
 mod common;
 

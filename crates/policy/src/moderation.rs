@@ -102,7 +102,9 @@ impl FromStr for Moderation {
         Self::ALL
             .into_iter()
             .find(|policy| policy.name() == name)
-            .ok_or_else(|| UnknownModeration { name: name.to_owned() })
+            .ok_or_else(|| UnknownModeration {
+                name: name.to_owned(),
+            })
     }
 }
 
@@ -112,17 +114,35 @@ mod tests {
 
     #[test]
     fn a_dry_lane_never_strands_a_sleeper() {
-        for policy in Moderation::ALL.into_iter().filter(|policy| policy.client_sleeps()) {
-            let decision = policy.decide(Progress { published: 1, is_dry: true });
-            assert!(matches!(decision, Decision::Signal(1) | Decision::IfAsleep), "{policy}");
+        for policy in Moderation::ALL
+            .into_iter()
+            .filter(|policy| policy.client_sleeps())
+        {
+            let decision = policy.decide(Progress {
+                published: 1,
+                is_dry: true,
+            });
+            assert!(
+                matches!(decision, Decision::Signal(1) | Decision::IfAsleep),
+                "{policy}"
+            );
         }
     }
 
     #[test]
     fn clients_that_poll_are_never_signalled() {
-        for policy in Moderation::ALL.into_iter().filter(|policy| !policy.client_sleeps()) {
+        for policy in Moderation::ALL
+            .into_iter()
+            .filter(|policy| !policy.client_sleeps())
+        {
             for is_dry in [false, true] {
-                assert_eq!(policy.decide(Progress { published: 9, is_dry }), Decision::Silent);
+                assert_eq!(
+                    policy.decide(Progress {
+                        published: 9,
+                        is_dry
+                    }),
+                    Decision::Silent
+                );
             }
         }
     }

@@ -162,9 +162,13 @@ impl<T: Copy + Send> Consumer<T> {
         item
     }
 
-    /// Takes up to `max` items in order and returns how many.
+    /// Takes up to `max` items in order and returns how many. Looks at the
+    /// producer's index only when the cached one promises less than `max`.
     pub fn drain(&mut self, max: usize, mut take: impl FnMut(T)) -> usize {
-        let count = self.len().min(max);
+        if (self.tail_seen.wrapping_sub(self.taken) as usize) < max {
+            self.refresh();
+        }
+        let count = (self.tail_seen.wrapping_sub(self.taken) as usize).min(max);
         for _ in 0..count {
             let item = self.shared.slot(self.taken).with(|slot| {
                 // SAFETY: the index lies below the tail we acquired, so the
