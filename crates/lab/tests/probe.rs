@@ -296,6 +296,41 @@ fn kvm_is_usable_only_when_everything_agrees() {
 }
 
 #[test]
+fn interrupts_are_posted_only_when_kvm_and_every_iommu_agree() {
+    let state = |root: &Path| {
+        probe(&Host::at(root))
+            .fact("interrupts.posted")
+            .map(|fact| fact.state)
+    };
+    let xeon = copy("bare-metal-xeon-qat");
+    assert_eq!(state(xeon.path()), Some(State::Ok));
+    // One unit's capability register without bit 59.
+    let cap = xeon.path().join("sys/class/iommu/dmar1/intel-iommu/cap");
+    replace(cap, "9ed008c40780c66", "1ed008c40780c66");
+    assert_eq!(state(xeon.path()), Some(State::Degraded));
+
+    let epyc = copy("bare-metal-epyc");
+    assert_eq!(state(epyc.path()), Some(State::Degraded));
+    replace(
+        epyc.path().join("sys/module/kvm_amd/parameters/avic"),
+        "N",
+        "Y",
+    );
+    for order in [
+        "0:246577efa2254afa",
+        "246577efa2254afa:10",
+        "246577efa2254afa",
+    ] {
+        fs::write(
+            epyc.path().join("sys/class/iommu/ivhd0/amd-iommu/features"),
+            order,
+        )
+        .expect("writes");
+        assert_eq!(state(epyc.path()), Some(State::Ok), "{order}");
+    }
+}
+
+#[test]
 fn an_arm_guest_is_known_by_its_firmware() {
     let arm = copy("arm-neoverse");
     replace(

@@ -5,7 +5,7 @@ use trial::Fact;
 use super::Host;
 use super::cpu::Context;
 use super::fact::{Judge, fact};
-use super::iommu::{amd_features, extended_capabilities};
+use super::iommu::posts_interrupts;
 
 /// The interrupt chip whose name says that the IOMMU remaps: on x86 the
 /// kernel prefixes `IR-`; on ARM the GIC's ITS translates.
@@ -28,13 +28,7 @@ pub(super) fn posted(host: &Host, cpu: &Context) -> Fact {
     } else {
         "kvm_intel enable_apicv=1"
     };
-    // VT-d specification, ECAP bit 59; AMD IOMMU specification, EFR bit 7.
-    let by_iommu = extended_capabilities(host)
-        .iter()
-        .any(|ecap| ecap >> 59 & 1 == 1)
-        || amd_features(host)
-            .iter()
-            .any(|features| features >> 7 & 1 == 1);
+    let by_iommu = posts_interrupts(host);
     let (key, label) = ("interrupts.posted", "Posted interrupts");
     match (virtual_apic, by_iommu) {
         (Some(true), true) => fact(key, label, true, "virtual APIC on; the IOMMU posts device interrupts"),

@@ -121,21 +121,30 @@ fn intel_supports(host: &Host) -> bool {
 }
 
 /// The extended capability registers of Intel's units.
-pub(super) fn extended_capabilities(host: &Host) -> Vec<u64> {
-    units(host, "intel-iommu/ecap")
+fn extended_capabilities(host: &Host) -> Vec<u64> {
+    registers(host, "intel-iommu/ecap")
 }
 
-/// The feature registers (EFR) of AMD's units. Newer kernels print EFR2 after
-/// it, divided by a colon.
-pub(super) fn amd_features(host: &Host) -> Vec<u64> {
-    units(host, "amd-iommu/features")
-}
-
-fn units(host: &Host, register: &str) -> Vec<u64> {
-    let read = |unit: &String| {
-        let line = host.line(&format!("{UNITS}/{unit}/{register}"))?;
-        let first = line.split(':').next()?.trim();
-        u64::from_str_radix(first.strip_prefix("0x").unwrap_or(first), 16).ok()
+/// Whether every unit posts device interrupts to running guests: bit 59 of
+/// Intel's capability register (VT-d specification, 11.4.2), bit 7 of AMD's
+/// extended feature register (AMD IOMMU specification, MMIO offset 0030h).
+pub(super) fn posts_interrupts(host: &Host) -> bool {
+    let all = |register: &str, bit: u32| {
+        let values = registers(host, register);
+        !values.is_empty() && values.iter().all(|value| value >> bit & 1 == 1)
     };
-    host.names(UNITS).iter().filter_map(read).collect()
+    all("intel-iommu/cap", 59) || all("amd-iommu/features", 7)
+}
+
+/// A register of every unit. AMD's file holds EFR, then from Linux 5.13
+/// `EFR2:EFR`, and from 6.7 `EFR:EFR2`; EFR is the larger of the two, since
+/// EFR2 has few and low bits.
+fn registers(host: &Host, register: &str) -> Vec<u64> {
+    let value = |unit: &String| {
+        let line = host.line(&format!("{UNITS}/{unit}/{register}"))?;
+        line.split(':')
+            .filter_map(|part| u64::from_str_radix(part.trim(), 16).ok())
+            .max()
+    };
+    host.names(UNITS).iter().filter_map(value).collect()
 }
