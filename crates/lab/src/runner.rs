@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use trial::{Event, Plan, Run, RunError, Section, SectionResult, SectionState, Sink};
+use trial::{Event, Plan, Point, Run, RunError, Section, SectionResult, SectionState, Sink};
 
 use crate::finite::not_finite;
 use crate::schedule::{Scheduled, Skip};
@@ -157,7 +157,7 @@ impl Sink for Collector<'_, '_> {
             Event::Progress(share, now) => {
                 return self.course.watcher.progress(share.clamp(0.0, 1.0), &now);
             }
-            Event::Point(point) => keep(&mut section.points, point),
+            Event::Point(point) => keep_point(&mut section.points, point),
             Event::Comparison(comparison) => keep(&mut section.comparisons, comparison),
             Event::Chart(chart) => keep(&mut section.charts, chart),
             Event::Table(table) => keep(&mut section.tables, table),
@@ -169,6 +169,18 @@ impl Sink for Collector<'_, '_> {
 
     fn is_interrupted(&self) -> bool {
         self.course.is_interrupted()
+    }
+}
+
+/// A point measured again (another round of it) replaces what it was.
+fn keep_point(points: &mut Vec<Point>, point: Point) -> bool {
+    let same = |other: &&mut Point| other.dimensions == point.dimensions;
+    match points.iter_mut().find(same) {
+        Some(earlier) => {
+            *earlier = point;
+            true
+        }
+        None => keep(points, point),
     }
 }
 

@@ -64,7 +64,8 @@ pub enum RunError {
 pub enum Event {
     /// Progress: share done (0 to 1) and what is measured now.
     Progress(f64, String),
-    /// A point.
+    /// A point. One with the dimensions of an earlier one replaces it: a
+    /// section that measures in rounds emits its points after each.
     Point(Point),
     /// A ratio.
     Comparison(Comparison),

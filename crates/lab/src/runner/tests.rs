@@ -198,3 +198,23 @@ fn a_number_that_is_not_finite_fails_its_section_and_never_gets_into_the_file() 
     );
     assert_eq!((result.points.len(), result.tables.len()), (1, 0));
 }
+
+#[test]
+fn a_point_measured_again_replaces_what_it_was() {
+    let rounds = Fake::acting(|sink| {
+        for round in ["first", "second"] {
+            for number in [1, 2] {
+                let command = round.to_owned();
+                sink.emit(Event::Point(trial::Point {
+                    command,
+                    ..point(number)
+                }));
+            }
+        }
+        Ok(())
+    });
+    let run = run_all(vec![rounds], &AtomicBool::new(false), &mut Log::new());
+    let points = &run.sections[0].points;
+    assert_eq!(points.len(), 2);
+    assert!(points.iter().all(|point| point.command == "second"));
+}
