@@ -120,6 +120,32 @@ fn a_plan_is_shown_and_nothing_is_run() {
     assert!(desk.runs().is_empty());
 }
 
+/// Two scenarios that configure a section alike run it once; their budgets
+/// add up.
+#[test]
+fn several_scenarios_are_one_run() {
+    let desk = Desk::new();
+    desk.write(
+        "again.toml",
+        "schema = 1\n[common]\nbudget_s = 20\n[probe]\n",
+    );
+    let both = ["run", "probe.toml", "again.toml"];
+    let plan = desk
+        .lockgate(&[&both[..], &["--check"]].concat())
+        .ok()
+        .stdout;
+    assert!(plan.contains("budget 200 s"), "{plan}");
+    let run = Run::read(
+        &desk
+            .lockgate(&[&both[..], &["--export", "json=-"]].concat())
+            .ok()
+            .stdout,
+    )
+    .unwrap();
+    assert_eq!(run.sections.len(), 1);
+    assert_eq!(run.scenario["scenarios"][1]["name"], "again");
+}
+
 #[test]
 fn the_quiet_hear_only_results() {
     let desk = Desk::new();
