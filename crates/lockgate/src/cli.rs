@@ -27,7 +27,7 @@ pub struct Cli {
     #[arg(long, short, global = true)]
     pub quiet: bool,
 
-    /// When to use colours
+    /// When to use colours; auto: on a terminal, unless NO_COLOR is set
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub color: Color,
 
@@ -35,14 +35,12 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// When to use colours.
+/// When to use colours. The values have no help of their own: they say it
+/// all, and clap would give every option two lines for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Color {
-    /// On a terminal, unless NO_COLOR is set
     Auto,
-    /// Always
     Always,
-    /// Never
     Never,
 }
 
