@@ -206,7 +206,7 @@ fn a_panic_ends_one_worker_and_its_clients_are_told() {
         .filter(|done| done.1 == Status::WorkerFailed)
         .count();
     assert!(
-        failed >= 1 && done.iter().any(|&done| done == (3, Status::WorkerFailed)),
+        failed >= 1 && done.contains(&(3, Status::WorkerFailed)),
         "{done:?}"
     );
     assert_eq!(

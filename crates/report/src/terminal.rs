@@ -9,7 +9,7 @@ use crate::words::{self, Standing, plural};
 use crate::wrap::{clean, hung, paragraph};
 
 /// Tables shown of each section, and rows of each; the report has all.
-const TABLES_MAX: usize = 2;
+const TABLES_MAX: usize = 1;
 const ROWS_MAX: usize = 24;
 
 /// Reasons shown of points that are not valid.
@@ -150,6 +150,10 @@ impl Page {
         let Some(first) = comparisons.first() else {
             return String::new();
         };
+        // What a claim rests on comes first; where there is no claim, all.
+        let claimed = comparisons.iter().any(|it| it.target.is_some());
+        let shown = |it: &&Comparison| !claimed || it.target.is_some();
+        let hidden = comparisons.iter().filter(|it| !shown(it)).count();
         let title = format!(
             "Ratios of interleaved pairs: median [{}% interval]",
             number(first.confidence * 100.0)
@@ -157,7 +161,7 @@ impl Page {
         let head = ["what", "arm ÷ reference", "ratio", "verdict", "target"]
             .map(str::to_owned)
             .to_vec();
-        let rows = comparisons.iter().map(|it| {
+        let rows = comparisons.iter().filter(shown).map(|it| {
             vec![
                 it.subject.clone(),
                 format!("{} ÷ {}", it.arm, it.reference),
@@ -166,9 +170,14 @@ impl Page {
                 words::target(it),
             ]
         });
-        self.titled(&title, head, rows.collect(), &|column, text| {
+        let rows = rows.collect();
+        let mut out = self.titled(&title, head, rows, &|column, text| {
             self.judged(column, text)
-        })
+        });
+        if hidden > 0 {
+            out += &format!("  {} in the report\n", plural(hidden, "more ratio"));
+        }
+        out
     }
 
     /// Verdicts coloured by what they say.
@@ -207,7 +216,10 @@ impl Page {
         let invalid = points.iter().filter(|point| !point.verdict.is_valid());
         let mut reasons: Vec<(usize, &trial::Verdict)> = Vec::new();
         for verdict in invalid.map(|point| &point.verdict) {
-            match reasons.iter_mut().find(|(_, known)| *known == verdict) {
+            let same = |known: &trial::Verdict| {
+                (known.validity, &known.remedy) == (verdict.validity, &verdict.remedy)
+            };
+            match reasons.iter_mut().find(|(_, known)| same(known)) {
                 Some((count, _)) => *count += 1,
                 None => reasons.push((1, verdict)),
             }
@@ -225,7 +237,8 @@ impl Page {
         let mut out = String::from("\n") + &self.text(Ink::Doubtful, &words);
         for (count, verdict) in reasons.iter().take(REASONS_MAX) {
             let first = format!("  {count} × {}: ", words::validity(verdict.validity));
-            out += &self.item(&first, &verdict.reason);
+            let example = if *count > 1 { "for example, " } else { "" };
+            out += &self.item(&first, &format!("{example}{}", verdict.reason));
             out += &self.remedy("    ", &verdict.remedy);
         }
         if reasons.len() > REASONS_MAX {

@@ -55,6 +55,22 @@ pub(super) struct Cell {
     pub(super) is_ladder: bool,
 }
 
+impl Cell {
+    /// The algorithm, and the operation where it is not the usual one.
+    pub(super) fn what(&self) -> String {
+        what(self.kind)
+    }
+}
+
+/// An algorithm, with the operation where it is not its first.
+pub(super) fn what(kind: Kind) -> String {
+    if kind.algorithm.operations()[0] == kind.operation {
+        kind.algorithm.to_string()
+    } else {
+        format!("{} {}", kind.algorithm, kind.operation)
+    }
+}
+
 /// One way to do a cell's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arm {

@@ -4,7 +4,7 @@ use crypto::Kind;
 use trial::stats::median_interval;
 use trial::{Axis, Chart, Dot, Scale, Series, SeriesKind};
 
-use super::arm::{Arm, Mode};
+use super::arm::{Arm, Mode, what};
 use super::config::Config;
 use super::findings::size;
 use super::grid::Host;
@@ -96,12 +96,7 @@ fn speed(
     let series: Vec<_> = usual.chain(chosen).filter_map(line).collect();
     let depths = depths(cells(results, placement, kind));
     (!series.is_empty()).then(|| Chart {
-        title: format!(
-            "{} {}, {}",
-            kind.algorithm,
-            kind.operation,
-            where_(placement)
-        ),
+        title: format!("{}, {}", what(kind), where_(placement)),
         note: format!(
             "One worker core, in place, {depths} in flight. Whiskers: 95% interval of the median."
         ),
@@ -173,7 +168,7 @@ fn reference_ratio(
             .kinds
             .iter()
             .map(|&kind| Series {
-                name: kind.algorithm.to_string(),
+                name: what(kind),
                 kind: SeriesKind::Measured,
                 dots: of(arm, kind),
             })

@@ -46,13 +46,8 @@ fn subject(cell: &Cell) -> String {
     } else {
         ""
     };
-    format!(
-        "{} {}, {}, depth {}{placement}",
-        cell.kind.algorithm,
-        cell.kind.operation,
-        size(cell.block_bytes),
-        cell.depth
-    )
+    let (what, size) = (cell.what(), size(cell.block_bytes));
+    format!("{what}, {size}, depth {}{placement}", cell.depth)
 }
 
 /// The ratio of two arms' speeds over the rounds that have both.

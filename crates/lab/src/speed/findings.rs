@@ -116,7 +116,7 @@ fn naive(config: &Config, results: &Results, enough: Option<usize>) -> Option<Fi
     let text = format!(
         "A client that waits for each request gets {} of what this core can do: {} at {}, {}, where the crypto alone runs at {}. With {} requests in flight it gets {} ({}).",
         percent(sync / best),
-        measured.cell.kind.algorithm,
+        measured.cell.what(),
         size(measured.block_bytes),
         speed(sync),
         speed(best),

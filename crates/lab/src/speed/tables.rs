@@ -95,10 +95,7 @@ fn name_columns(config: &Config) -> Vec<Column> {
 
 fn names(config: &Config, measured: &Measured) -> Vec<Entry> {
     let cell = &measured.cell;
-    let mut names = vec![
-        text(format!("{} {}", cell.kind.algorithm, cell.kind.operation)),
-        text(size(measured.block_bytes)),
-    ];
+    let mut names = vec![text(cell.what()), text(size(measured.block_bytes))];
     if has_shapes(config) {
         names.push(text(format!(
             "{} × {} / {}",
@@ -169,7 +166,7 @@ fn cost_row(measured: &Measured, arm: Arm, series: &Series) -> Vec<Entry> {
         number(trial::stats::median(&series.values(value)))
     };
     vec![
-        text(measured.cell.kind.algorithm.name()),
+        text(measured.cell.what()),
         text(size(measured.block_bytes)),
         text(arm.to_string()),
         median(|sample| sample.requests_per_s),
@@ -207,7 +204,7 @@ fn open_loop(config: &Config, cells: &[&Measured], placement: Placement) -> Opti
                 .policy()
                 .map_or_else(String::new, |policy| policy.to_string());
             let mut row = vec![
-                text(measured.cell.kind.algorithm.name()),
+                text(measured.cell.what()),
                 text(size(measured.block_bytes)),
                 text(policy),
                 number(measured.paced_per_s),
