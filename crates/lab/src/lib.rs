@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod budget;
+mod command;
 pub mod config;
 mod field_names;
 mod files;

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use cpu::{Dump, Native, Processor};
 
-use super::command::{self, Outcome};
+use crate::command::{self, Outcome};
 
 /// A file is read up to this many bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;

@@ -9,7 +9,6 @@
 mod bpf;
 mod capabilities;
 mod cgroups;
-pub(crate) mod command;
 mod cpu;
 mod crypto_devices;
 mod crypto_drivers;

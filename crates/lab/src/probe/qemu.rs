@@ -4,8 +4,8 @@ use serde_json::Value;
 use trial::Fact;
 
 use super::Host;
-use super::command::Outcome;
 use super::fact::{Judge, fact};
+use crate::command::Outcome;
 
 /// (key, program or path, package on Debian).
 const PROGRAMS: [(&str, &str, &str); 3] = [

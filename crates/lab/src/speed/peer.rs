@@ -5,7 +5,7 @@ use std::time::Duration;
 use crypto::{Algorithm, Kind, Operation};
 
 use super::trial_run::Sample;
-use crate::probe::command;
+use crate::command;
 
 /// It measures whole seconds; starting takes a little more.
 const SECONDS: f64 = 1.07;

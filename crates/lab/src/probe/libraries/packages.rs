@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::Library;
+use crate::command::Outcome;
 use crate::probe::Host;
-use crate::probe::command::Outcome;
 
 /// Installed packages and their versions.
 pub(super) struct Packages {

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 use trial::Fact;
 
+use crate::command::Outcome;
 use crate::probe::Host;
-use crate::probe::command::Outcome;
 use crate::probe::fact::{Judge, fact as new};
 
 /// The settings shown, where the driver has them.
