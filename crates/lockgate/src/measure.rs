@@ -9,7 +9,7 @@ use lab::runner;
 use lab::saver::Saver;
 use lab::schedule::{Scheduled, Skip, schedule};
 use lab::store::{REPORT, Store, result_bytes};
-use trial::{Plan, Probe, Run, SCHEMA_VERSION, Section, SectionState};
+use trial::{Plan, Probe, Run, SCHEMA_VERSION, Section, SectionState, Validity};
 
 use crate::build::build;
 use crate::cli::{ExportArguments, MeasuringArguments};
@@ -229,9 +229,21 @@ fn verdict(run: &Run) -> Exit {
         Exit::Interrupted
     } else if run.sections.iter().any(failed) {
         Exit::Failed
+    } else if has_only_unsupported_points(run) {
+        Exit::Missing
     } else {
         Exit::Ok
     }
+}
+
+/// Whether there was something to measure and the host could do none of it.
+fn has_only_unsupported_points(run: &Run) -> bool {
+    let mut points = run
+        .sections
+        .iter()
+        .flat_map(|section| &section.points)
+        .peekable();
+    points.peek().is_some() && points.all(|point| point.verdict.validity == Validity::NotSupported)
 }
 
 #[cfg(test)]

@@ -4,7 +4,9 @@ use lab::runner::Watcher;
 use lab::saver::Saver;
 use lab::schedule::{Scheduled, schedule};
 use lab::store::{Store, load};
-use trial::{Plan, PlanError, Probe, RunError, Section, SectionResult, SectionState, Sink};
+use trial::{
+    Plan, PlanError, Point, Probe, RunError, Section, SectionResult, SectionState, Sink, Verdict,
+};
 
 use super::*;
 use crate::cli::Color;
@@ -100,6 +102,17 @@ fn a_host_that_can_run_nothing_lacks_a_capability() {
     );
 }
 
+fn point(verdict: Verdict) -> Point {
+    let (dimensions, command) = (std::collections::BTreeMap::new(), String::new());
+    Point {
+        dimensions,
+        metrics: vec![],
+        verdict,
+        command,
+        histogram: String::new(),
+    }
+}
+
 #[test]
 fn the_exit_code_is_that_of_the_worst() {
     let section = |state| SectionResult {
@@ -116,6 +129,14 @@ fn the_exit_code_is_that_of_the_worst() {
     };
     let mut run = head(serde_json::Value::Null, 1, Probe::default());
     run.sections.push(section(SectionState::Complete));
+    assert_eq!(verdict(&run), Exit::Ok);
+    run.sections[0].points = vec![point(Verdict::new(
+        Validity::NotSupported,
+        "one CPU",
+        "add one",
+    ))];
+    assert_eq!(verdict(&run), Exit::Missing);
+    run.sections[0].points.push(point(Verdict::valid()));
     assert_eq!(verdict(&run), Exit::Ok);
     run.sections.push(section(SectionState::Failed {
         reason: "leak".to_owned(),
