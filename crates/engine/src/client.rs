@@ -5,12 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crypto::Status;
+use policy::Refill;
 use sys::ring::{Consumer, Producer};
 
 use crate::counters::LaneCounters;
 use crate::lane::{Closed, Done, Entry, LaneConfig, Owner, Shared};
 use crate::pool::Control;
 use crate::tickets::Tickets;
+
+/// Requests submitted together cross in shared cache line transfers, but the
+/// worker should not wait for the last of many.
+const STAGED_MAX: usize = 8;
 
 /// How one request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +49,13 @@ pub struct Lane<R: Copy + Send> {
     settled: Vec<Done>,
     returned: Option<Consumer<Entry<R>>>,
     pub(crate) counters: LaneCounters,
+    pub(crate) refill: Refill,
+    /// Slept, and has not shown the worker new requests since.
+    pub(crate) is_refilling: bool,
+    /// Requests the worker cannot see yet.
+    staged: usize,
+    /// Something was submitted since the worker was last woken if it slept.
+    is_unkicked: bool,
 }
 
 impl<R: Copy + Send> Lane<R> {
@@ -56,6 +68,7 @@ impl<R: Copy + Send> Lane<R> {
     ) -> Self {
         let settled = Vec::with_capacity(shared.config.depth);
         let counters = LaneCounters::default();
+        let refill = Refill::new(shared.config.depth);
         Self {
             shared,
             control,
@@ -65,6 +78,10 @@ impl<R: Copy + Send> Lane<R> {
             settled,
             returned: None,
             counters,
+            refill,
+            is_refilling: false,
+            staged: 0,
+            is_unkicked: false,
         }
     }
 
@@ -146,10 +163,9 @@ impl<R: Copy + Send> Lane<R> {
         Ok(())
     }
 
-    /// Submits one request without showing it to the worker yet: call
-    /// [`kick`](Self::kick) after the last of several. Waits and reaping do
-    /// it, too. Several requests then cross in one cache line transfer each
-    /// way instead of one each.
+    /// Submits one request of several: call [`kick`](Self::kick) after the
+    /// last. The worker sees them a few at a time, and is not woken before the
+    /// kick. Waits and reaping kick, too.
     ///
     /// # Errors
     /// [`SubmitError`]; the request was not started. A refusal is counted.
@@ -164,17 +180,35 @@ impl<R: Copy + Send> Lane<R> {
         self.requests
             .stage(Entry { ticket, request })
             .ok()
-            .expect("the ring holds as many entries as there are tickets");
+            .expect("the ring has a slot for every ticket");
         self.counters.submitted += 1;
+        self.staged += 1;
+        self.is_unkicked = true;
+        if self.staged == STAGED_MAX {
+            self.show();
+        }
         Ok(())
     }
 
     /// Shows the worker what was submitted, and wakes it if it sleeps.
     pub fn kick(&mut self) {
-        if self.requests.has_unpublished() {
-            self.requests.publish();
+        if self.is_unkicked {
+            self.show();
+            self.is_unkicked = false;
             self.counters.doorbells += u64::from(self.control.ring_doorbell());
         }
+    }
+
+    /// Shows the worker what was submitted. The first time after a sleep this
+    /// tells how much work it had left meanwhile.
+    fn show(&mut self) {
+        if std::mem::take(&mut self.is_refilling) {
+            let before = self.in_flight() - self.staged;
+            self.refill
+                .woken(before.saturating_sub(self.completions.len_now()));
+        }
+        self.requests.publish();
+        self.staged = 0;
     }
 
     /// Takes up to `max` completions that are there now; returns how many.

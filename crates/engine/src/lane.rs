@@ -32,7 +32,7 @@ pub enum Order {
 /// How a lane behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaneConfig {
-    /// Most requests in flight: a power of two up to [`DEPTH_MAX`].
+    /// Most requests in flight: 1 to [`DEPTH_MAX`].
     pub depth: usize,
     /// When a completion becomes a notification.
     pub moderation: Moderation,
@@ -58,7 +58,7 @@ impl Default for LaneConfig {
 #[derive(Debug, thiserror::Error)]
 pub enum LaneError {
     /// Depth out of range.
-    #[error("lane depth {depth} must be a power of two from 1 to {DEPTH_MAX}; the next one is {next}", next = (*.depth).clamp(1, DEPTH_MAX).next_power_of_two())]
+    #[error("lane depth {depth} must be from 1 to {DEPTH_MAX}")]
     Depth {
         /// What was asked.
         depth: usize,
@@ -199,7 +199,7 @@ pub(crate) fn lane<R: Copy + Send>(
     config: LaneConfig,
     control: Arc<Control<R>>,
 ) -> Result<(Lane<R>, WorkerLane<R>), LaneError> {
-    if !config.depth.is_power_of_two() || config.depth > DEPTH_MAX {
+    if !(1..=DEPTH_MAX).contains(&config.depth) {
         return Err(LaneError::Depth {
             depth: config.depth,
         });
@@ -215,8 +215,9 @@ pub(crate) fn lane<R: Copy + Send>(
         returned: Mutex::new(None),
         owners: Mutex::new(Vec::new()),
     });
-    let (submit, requests) = ring(config.depth);
-    let (completions, reap) = ring(config.depth);
+    let slots = config.depth.next_power_of_two();
+    let (submit, requests) = ring(slots);
+    let (completions, reap) = ring(slots);
     let depth = u32::try_from(config.depth).expect("at most DEPTH_MAX");
     let worker = WorkerLane {
         shared: Arc::clone(&shared),

@@ -49,6 +49,28 @@ impl<R: Copy + Send> Lane<R> {
         }
     }
 
+    /// For a client that keeps the lane full: waits until it is time to
+    /// refill it. A sleeping client is woken as late as the worker allows
+    /// without running dry, which is learnt ([`Refill`](policy::Refill)); one
+    /// that is notified of each completion goes on with the first.
+    /// Returns how many completions are there, at least 1.
+    ///
+    /// # Errors
+    /// [`WaitError`].
+    pub fn wait_to_refill(&mut self, timeout: Duration) -> Result<usize, WaitError> {
+        let wanted = match self.shared.config.moderation {
+            Moderation::Each => 1,
+            Moderation::Armed => self.refill.wanted(self.in_flight()),
+            // A client that polls is never late; half at a time moves fewer
+            // cache lines than one by one.
+            Moderation::Polled | Moderation::Spin => self.in_flight().div_ceil(2),
+        };
+        let sleeps = self.counters.sleeps;
+        let there = self.wait(wanted, timeout)?;
+        self.is_refilling = self.counters.sleeps > sleeps;
+        Ok(there)
+    }
+
     fn sleep(&mut self, wanted: usize, deadline: Instant) -> Result<usize, WaitError> {
         // A task that awaited before must not swallow this sleeper's signal.
         self.shared.waker.take();

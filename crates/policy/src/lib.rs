@@ -2,5 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod moderation;
+mod refill;
 
 pub use moderation::{Decision, Moderation, Progress, UnknownModeration};
+pub use refill::Refill;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use crypto::{Kind, Operation, Segment, Segments};
+use crypto::{Kind, Operation, Segment};
 use sys::memory::{Mapping, OutOfBounds};
 
 use super::request::{CryptoRequest, SegmentTable};
@@ -203,18 +203,19 @@ impl CryptoLane {
             operation: call.operation,
         };
         let session = Arc::as_ptr(session);
-        let source = self.segments(call.source, false)?;
-        let destination = self.segments(call.destination, true)?;
-        let aad = self.segment(&call.aad)?;
-        let tag = self.segment(&call.tag)?;
+        let (source, source_rest) = self.first(call.source)?;
+        let (destination, destination_rest) = self.first(call.destination)?;
         let request = CryptoRequest {
-            kind,
             session,
             source,
             destination,
+            aad: self.segment(&call.aad)?,
+            tag: self.segment(&call.tag)?,
             iv: call.iv,
-            aad,
-            tag,
+            rest: self.store_rest(call)?,
+            source_rest,
+            destination_rest,
+            kind,
         };
         Ok(self.lane.enqueue(request, token)?)
     }
@@ -236,32 +237,46 @@ impl CryptoLane {
         })
     }
 
-    fn segments(&self, spans: &[Span], is_destination: bool) -> Result<Segments, CallError> {
-        match spans {
-            [] => Ok(Segments::EMPTY),
-            [one] => Ok(Segments::one(self.segment(one)?)),
-            many => self.scattered(many, is_destination),
-        }
-    }
-
-    fn scattered(&self, spans: &[Span], is_destination: bool) -> Result<Segments, CallError> {
+    /// The first segment, and how many follow.
+    fn first(&self, spans: &[Span]) -> Result<(Segment, u16), CallError> {
         let (count, limit) = (spans.len(), self.segments_max);
         if count > limit {
             return Err(CallError::Segments { count, limit });
         }
-        for span in spans {
+        let first = spans
+            .first()
+            .map_or(Ok(Segment::EMPTY), |span| self.segment(span))?;
+        let rest = u16::try_from(count.saturating_sub(1)).expect("at most SEGMENTS_MAX");
+        Ok((first, rest))
+    }
+
+    /// Stores what follows the first segments in the row of the ticket that
+    /// the request will hold.
+    fn store_rest(&self, call: &Call<'_>) -> Result<*const Segment, CallError> {
+        let source = call.source.get(1..).unwrap_or_default();
+        let destination = call.destination.get(1..).unwrap_or_default();
+        if source.is_empty() && destination.is_empty() {
+            return Ok(std::ptr::null());
+        }
+        for span in source.iter().chain(destination) {
             self.segment(span)?;
         }
         // With no free ticket the submission that follows is refused, and counted.
         let Some(ticket) = self.lane.next_ticket() else {
-            return Ok(Segments::EMPTY);
+            return Ok(std::ptr::null());
         };
-        let segments = spans.iter().map(|span| {
+        let checked = |span| {
             self.segment(span)
                 .expect("checked just above, and regions are never removed")
-        });
-        // SAFETY: the ticket is free, and `&mut self` callers are the only client.
-        Ok(unsafe { self.table.store(ticket, is_destination, segments) })
+        };
+        // SAFETY: the ticket is free, and our caller's `&mut self` is the only client.
+        unsafe { self.table.store(ticket, 0, source.iter().map(checked)) };
+        // SAFETY: as above.
+        unsafe {
+            self.table
+                .store(ticket, source.len(), destination.iter().map(checked))
+        };
+        Ok(self.table.row(ticket))
     }
 
     /// Copies bytes of a region out.
@@ -299,6 +314,14 @@ impl CryptoLane {
     /// [`WaitError`].
     pub fn wait(&mut self, at_least: usize, timeout: Duration) -> Result<usize, WaitError> {
         self.lane.wait(at_least, timeout)
+    }
+
+    /// See [`Lane::wait_to_refill`].
+    ///
+    /// # Errors
+    /// [`WaitError`].
+    pub fn wait_to_refill(&mut self, timeout: Duration) -> Result<usize, WaitError> {
+        self.lane.wait_to_refill(timeout)
     }
 
     /// See [`Lane::poll_ready`].

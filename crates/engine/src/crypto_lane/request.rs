@@ -13,16 +13,40 @@ use crypto::{Kind, Segment, Segments};
 
 use super::session::Session;
 
-/// One request. `Copy`, since it crosses a ring.
+/// One request. `Copy`, since it crosses a ring; laid out small, since every
+/// line of it moves from core to core. Segments beyond the first of source
+/// and destination lie in the ticket's row of the segment table.
 #[derive(Clone, Copy, Debug)]
 pub struct CryptoRequest {
-    pub(super) kind: Kind,
     pub(super) session: *const Session,
-    pub(super) source: Segments,
-    pub(super) destination: Segments,
-    pub(super) iv: [u8; 16],
+    pub(super) source: Segment,
+    pub(super) destination: Segment,
     pub(super) aad: Segment,
     pub(super) tag: Segment,
+    pub(super) iv: [u8; 16],
+    pub(super) rest: *const Segment,
+    pub(super) source_rest: u16,
+    pub(super) destination_rest: u16,
+    pub(super) kind: Kind,
+}
+
+impl CryptoRequest {
+    pub(super) fn source(&self) -> Segments {
+        Segments {
+            first: self.source,
+            rest: self.rest,
+            rest_count: self.source_rest.into(),
+        }
+    }
+
+    pub(super) fn destination(&self) -> Segments {
+        let rest = self.rest.wrapping_add(self.source_rest.into());
+        Segments {
+            first: self.destination,
+            rest,
+            rest_count: self.destination_rest.into(),
+        }
+    }
 }
 
 // SAFETY: the pointers lead to a session, regions and a segment table that
@@ -30,8 +54,8 @@ pub struct CryptoRequest {
 // and bytes are only reached as `crypto::Backend` allows.
 unsafe impl Send for CryptoRequest {}
 
-/// Segments beyond the first of each request in flight: a row a ticket, the
-/// source's first, then the destination's.
+/// Segments beyond the first of each request in flight: a row a ticket, with
+/// the source's and then the destination's.
 #[derive(Debug)]
 pub(super) struct SegmentTable {
     cells: Box<[UnsafeCell<Segment>]>,
@@ -52,31 +76,27 @@ impl SegmentTable {
         Arc::new(Self { cells, row })
     }
 
-    /// Stores what is beyond the first segment in the row of `ticket`.
+    /// Where the row of `ticket` begins.
+    pub(super) fn row(&self, ticket: u32) -> *const Segment {
+        let begin = ticket as usize * self.row;
+        self.cells[begin..begin + self.row].as_ptr().cast()
+    }
+
+    /// Stores segments in the row of `ticket`, beginning at its `offset`.
     ///
     /// # Safety
     /// The ticket is free, and the caller is the lane's only client.
     pub(super) unsafe fn store(
         &self,
         ticket: u32,
-        is_destination: bool,
+        offset: usize,
         segments: impl ExactSizeIterator<Item = Segment>,
-    ) -> Segments {
-        let mut segments = segments;
-        let Some(first) = segments.next() else {
-            return Segments::EMPTY;
-        };
-        let begin = ticket as usize * self.row + if is_destination { self.row / 2 } else { 0 };
+    ) {
+        let begin = ticket as usize * self.row + offset;
         let cells = &self.cells[begin..begin + segments.len()];
-        for (cell, segment) in cells.iter().zip(&mut segments) {
+        for (cell, segment) in cells.iter().zip(segments) {
             // SAFETY: nobody reads a free ticket's row, and only we write.
             unsafe { *cell.get() = segment };
-        }
-        let rest = cells.as_ptr().cast::<Segment>();
-        Segments {
-            first,
-            rest,
-            rest_count: u32::try_from(cells.len()).expect("bounded by the row"),
         }
     }
 }

@@ -71,8 +71,7 @@ impl CryptoService {
                 return count;
             }
             // An estimate is enough here: the back-end checks the lengths.
-            bytes =
-                bytes.saturating_add(request.source.first.len.max(request.destination.first.len));
+            bytes = bytes.saturating_add(request.source.len.max(request.destination.len));
         }
         order.len()
     }
@@ -92,21 +91,13 @@ impl CryptoService {
             // SAFETY: this is worker `self.worker` of the session's engine:
             // the lane refused sessions of other engines.
             let key = unsafe { session.key(self.worker) };
-            let CryptoRequest {
-                source,
-                destination,
-                iv,
-                aad,
-                tag,
-                ..
-            } = *request;
             self.jobs.0.push(Job {
                 key,
-                source,
-                destination,
-                iv,
-                aad,
-                tag,
+                source: request.source(),
+                destination: request.destination(),
+                iv: request.iv,
+                aad: request.aad,
+                tag: request.tag,
             });
         }
         self.statuses.clear();

@@ -209,11 +209,7 @@ pub(super) fn reference(measured: &Measured) -> Option<f64> {
 }
 
 fn ladder(config: &Config, host: &Host, results: &Results) -> Option<Chart> {
-    let rungs: Vec<_> = results
-        .cells
-        .iter()
-        .filter(|measured| measured.cell.is_ladder)
-        .collect();
+    let rungs = results.rungs();
     let first = rungs.first()?;
     let dot = |measured: &&Measured| {
         let dot = dot(config, host, measured, Arm::ASYNC)?;

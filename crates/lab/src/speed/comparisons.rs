@@ -69,7 +69,7 @@ fn speeds(
         arm: arm.to_string(),
         reference: reference.to_string(),
         metric: "requests_per_s".to_owned(),
-        command: of_pairs(&config.table, &measured.cell),
+        command: of_pairs(&config.table),
     };
     let comparison = compare(arms, Direction::Higher, pairs.collect(), config.seed).ok()?;
     let is_sound = [(arm, above), (reference, below)]
@@ -151,7 +151,7 @@ fn wake_ups(config: &Config, results: &Results, measured: &Measured) -> Option<C
         arm: "the back-end's own time + two wake-ups".to_owned(),
         reference: "median latency of sync".to_owned(),
         metric: "latency_p50_us".to_owned(),
-        command: of_pairs(&config.table, cell),
+        command: of_pairs(&config.table),
     };
     Some(
         compare(arms, Direction::Higher, pairs.collect(), config.seed)

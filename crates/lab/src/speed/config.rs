@@ -100,7 +100,7 @@ impl TryFrom<Table> for Config {
             kinds: kinds(&algorithms, &names("operations", &table.operations)?)?,
             sizes_bytes: within("sizes_bytes", &table.sizes_bytes, 1, BLOCK_BYTES_MAX)?,
             modes: names("modes", &table.modes)?,
-            depths: depths(&table.depths)?,
+            depths: within("depths", &table.depths, 1, DEPTH_MAX)?,
             lanes: within("lanes", &table.lanes, 1, LANES_MAX)?,
             workers: within("workers", &table.workers, 1, WORKERS_MAX)?,
             placements: names("placements", &table.placements)?,
@@ -249,19 +249,6 @@ fn within(
     }
 }
 
-fn depths(depths: &[usize]) -> Result<Vec<usize>, ConfigError> {
-    match depths
-        .iter()
-        .find(|depth| !depth.is_power_of_two() || **depth > DEPTH_MAX)
-    {
-        Some(depth) => Err(ConfigError::value(
-            "depths",
-            format!("{depth} is no power of two from 1 to {DEPTH_MAX}"),
-        )),
-        None => Ok(depths.to_vec()),
-    }
-}
-
 fn positive(key: &str, value: f64, most: f64) -> Result<Option<f64>, ConfigError> {
     if !(0.0..=most).contains(&value) {
         return Err(ConfigError::value(
@@ -309,7 +296,7 @@ mod tests {
                 "multiples of 16",
             ),
             ("modes = ['burst']", "modes", "sync, batch, async"),
-            ("depths = [12]", "depths", "power of two"),
+            ("depths = [5000]", "depths", "4096"),
             (
                 "depths = [4096]\nsizes_bytes = [1048576]",
                 "depths",

@@ -84,23 +84,18 @@ fn cell<'a>(
 
 /// The least depth that gives (nearly) what the deepest lane gives.
 fn enough_depth(results: &Results) -> Option<usize> {
-    let rungs = || {
-        results
-            .cells
-            .iter()
-            .filter(|measured| measured.cell.is_ladder)
-    };
-    let best = rungs()
-        .filter_map(|measured| measured.mb_per_s(Arm::ASYNC))
+    let rungs = results.rungs();
+    let speed = |measured: &&&Measured| measured.mb_per_s(Arm::ASYNC);
+    let best = rungs
+        .iter()
+        .filter_map(|measured| speed(&measured))
         .reduce(f64::max)?;
-    rungs()
-        .filter(|measured| {
-            measured
-                .mb_per_s(Arm::ASYNC)
-                .is_some_and(|speed| speed >= ENOUGH * best)
-        })
+    let is_enough =
+        |measured: &&&Measured| speed(measured).is_some_and(|speed| speed >= ENOUGH * best);
+    rungs
+        .iter()
+        .find(is_enough)
         .map(|measured| measured.cell.depth)
-        .min()
 }
 
 /// What waiting for each request costs: the headline.

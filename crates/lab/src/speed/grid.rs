@@ -60,7 +60,12 @@ pub(super) fn grid(config: &Config, host: &Host) -> Vec<Row> {
             }
         }
     }
-    rows.extend(ladder(config, host));
+    let more = ladder(config, host);
+    rows.extend(
+        more.into_iter()
+            .filter(|row| !rows.iter().any(|own| is_rung(&own.cell, &row.cell)))
+            .collect::<Vec<_>>(),
+    );
     rows
 }
 
@@ -145,6 +150,14 @@ fn lane_arms(config: &Config, cell: &Cell, mode: Mode) -> Vec<Arm> {
 fn is_paced(config: &Config, cell: &Cell) -> bool {
     let is_size = PACED_BLOCK_BYTES.contains(&cell.block_bytes) || !config.sizes_are_default();
     config.rate_per_s.is_some() || (is_size && cell.placement == Placement::Split)
+}
+
+/// Whether a cell of the grid is already that rung of the ladder.
+fn is_rung(own: &Cell, rung: &Cell) -> bool {
+    Cell {
+        is_ladder: true,
+        ..*own
+    } == *rung
 }
 
 /// More depths for the first kind, unless the user chose depths.

@@ -1,5 +1,7 @@
 //! The command that measures something again.
 
+use trial::stats::PAIRS_FOR_A_CLAIM;
+
 use super::arm::{Arm, Cell};
 use super::config::Table;
 use super::peer;
@@ -84,11 +86,12 @@ pub(super) fn of_arm(table: &Table, cell: &Cell, arm: Arm) -> String {
     invocation(table, &chosen)
 }
 
-/// One cell with all its arms and the pairs that a claim needs.
-pub(super) fn of_pairs(table: &Table, cell: &Cell) -> String {
-    let mut chosen = of_cell(cell);
-    chosen.push(("--pairs", table.pairs.max(9).to_string()));
-    invocation(table, &chosen)
+/// The whole section with the pairs that a claim needs.
+pub(super) fn of_pairs(table: &Table) -> String {
+    invocation(
+        table,
+        &[("--pairs", table.pairs.max(PAIRS_FOR_A_CLAIM).to_string())],
+    )
 }
 
 fn of_cell(cell: &Cell) -> Vec<(&'static str, String)> {

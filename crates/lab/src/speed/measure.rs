@@ -14,6 +14,7 @@ use super::config::Config;
 use super::grid::{Host, Row};
 use super::peer;
 use super::place::{Cpus, place};
+use super::points::points;
 use super::schedule::{Schedule, slice};
 use super::trial_run::{Rig, Sample, TrialError};
 use super::wakeup::wake_up_ns;
@@ -86,6 +87,25 @@ impl Measured {
     /// Median MB/s (10^6 bytes) of an arm.
     pub(super) fn mb_per_s(&self, arm: Arm) -> Option<f64> {
         Some(self.arm(arm)?.rate()? * self.block_bytes as f64 / 1e6)
+    }
+}
+
+impl Results {
+    /// The cells that differ only in depth from those measured for the
+    /// ladder, by rising depth.
+    pub(super) fn rungs(&self) -> Vec<&Measured> {
+        let Some(ladder) = self.cells.iter().find(|measured| measured.cell.is_ladder) else {
+            return Vec::new();
+        };
+        let like = |cell: &Cell| Cell {
+            depth: 0,
+            is_ladder: false,
+            ..*cell
+        };
+        let same = |measured: &&Measured| like(&measured.cell) == like(&ladder.cell);
+        let mut rungs: Vec<_> = self.cells.iter().filter(same).collect();
+        rungs.sort_by_key(|measured| measured.cell.depth);
+        rungs
     }
 }
 
@@ -196,6 +216,7 @@ impl Rounds<'_> {
         let mut random = Random::new(self.config.seed);
         let begin = Instant::now();
         for round in 0..self.schedule.rounds {
+            self.keep(results, sink);
             if begin.elapsed().as_secs_f64() > self.schedule.seconds() * LATE + 1.0 {
                 return End::Late(round);
             }
@@ -219,6 +240,18 @@ impl Rounds<'_> {
             }
         }
         End::Complete
+    }
+
+    /// Emits what there is, so that nothing measured is lost whatever ends
+    /// the run; a later point of the same place replaces it.
+    fn keep(&self, results: &Results, sink: &mut dyn Sink) {
+        let points = |measured| points(self.config, self.host, measured);
+        let measured = results
+            .cells
+            .iter()
+            .flat_map(points)
+            .filter(|point| point.metric("requests_per_s").is_some());
+        measured.for_each(|point| sink.emit(Event::Point(point)));
     }
 
     fn wake_up(&self) -> Option<f64> {

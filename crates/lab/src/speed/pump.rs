@@ -99,14 +99,11 @@ impl<'w> Pump<'w> {
     pub(super) fn closed(&mut self, mode: Mode, phase: &Phase, until: u8) -> Result<(), PumpError> {
         while phase.is_before(until) {
             self.fill(mode)?;
-            let wanted = match mode {
-                Mode::Sync | Mode::Batch => self.lane.in_flight(),
-                // Half: time enough to refill before the worker runs dry.
-                Mode::Async => self.lane.in_flight().div_ceil(2),
-            };
-            self.lane
-                .wait(wanted, STUCK)
-                .map_err(|_| PumpError::Stuck)?;
+            match mode {
+                Mode::Sync | Mode::Batch => self.lane.wait(self.lane.in_flight(), STUCK),
+                Mode::Async => self.lane.wait_to_refill(STUCK),
+            }
+            .map_err(|_| PumpError::Stuck)?;
             self.reap()?;
         }
         Ok(())

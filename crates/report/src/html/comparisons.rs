@@ -3,28 +3,39 @@
 use trial::{Comparison, Outcome};
 
 use super::charts::interval::RatioScale;
-use super::markup::{Html, command};
+use super::markup::{Html, command, details};
 use super::tables::grid;
 use crate::number::number;
-use crate::words::{Standing, outcome, standing};
+use crate::words::{Standing, outcome, plural, standing};
 
-/// All ratios of a section in one table on one scale.
+/// All ratios of a section on one scale: those that carry a claim in the open,
+/// the others folded away beneath them.
 pub(super) fn render(comparisons: &[Comparison]) -> Html {
     if comparisons.is_empty() {
         return Html::empty();
     }
     let scale = RatioScale::of(comparisons);
     let shared = shared_command(comparisons);
-    let rows = comparisons
-        .iter()
-        .map(|it| row(it, scale.as_ref(), shared.is_none()));
+    let table = |rows: &[&Comparison]| {
+        let rows = rows
+            .iter()
+            .map(|it| row(it, scale.as_ref(), shared.is_none()));
+        grid(TITLE, head(scale.as_ref(), shared.is_none()), rows)
+    };
+    let (claims, others): (Vec<_>, Vec<_>) = comparisons.iter().partition(|it| it.target.is_some());
+    let ratios = if claims.is_empty() || others.is_empty() {
+        table(&comparisons.iter().collect::<Vec<_>>())
+    } else {
+        let more = plural(others.len(), "more ratio");
+        Html::many([table(&claims), details(&more, [table(&others)])])
+    };
     Html::classed(
         "div",
         "block",
         [
             Html::tag("h3", [Html::text(TITLE)]),
             Html::classed("p", "note", [Html::text(LEGEND)]),
-            grid(TITLE, head(scale.as_ref(), shared.is_none()), rows),
+            ratios,
             shared.map_or_else(Html::empty, command),
         ],
     )
