@@ -10,7 +10,19 @@ use policy::Moderation;
 use crate::client::Lane;
 
 /// How often a polling client looks at the clock: every so many looks at the ring.
-const LOOKS_A_CLOCK: u32 = 256;
+const LOOKS_A_CLOCK: u32 = 64;
+
+const PAUSES_A_COMPLETION: usize = 4;
+const PAUSES_MAX: usize = 64;
+
+/// Between two looks at the ring: the longer, the more completions are still
+/// lacking. Every look takes the index's cache line away from the worker,
+/// which then waits for it when it publishes.
+fn pause(lacking: usize) {
+    for _ in 0..(lacking * PAUSES_A_COMPLETION).min(PAUSES_MAX) {
+        std::hint::spin_loop();
+    }
+}
 
 /// Why a wait ended without a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -116,7 +128,7 @@ impl<R: Copy + Send> Lane<R> {
             if self.shared.config.is_core_shared {
                 std::thread::yield_now();
             } else {
-                std::hint::spin_loop();
+                pause(wanted - there);
             }
             if look.is_multiple_of(LOOKS_A_CLOCK) && Instant::now() >= deadline {
                 break;

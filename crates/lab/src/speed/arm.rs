@@ -51,8 +51,19 @@ pub(super) struct Cell {
     pub(super) depth: usize,
     pub(super) lanes: usize,
     pub(super) workers: usize,
-    /// Measured only to find the depth that is enough.
-    pub(super) is_ladder: bool,
+    pub(super) role: Role,
+}
+
+/// Why a cell is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Role {
+    /// It is a place in the grid.
+    Grid,
+    /// To find the depth that is enough.
+    Ladder,
+    /// As many requests in flight as half of L2 holds: what notifications and
+    /// rings cost when there is work enough.
+    Deep,
 }
 
 impl Cell {

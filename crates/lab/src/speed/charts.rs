@@ -4,7 +4,7 @@ use crypto::Kind;
 use trial::stats::median_interval;
 use trial::{Axis, Chart, Dot, Scale, Series, SeriesKind};
 
-use super::arm::{Arm, Mode, what};
+use super::arm::{Arm, Mode, Role, what};
 use super::config::Config;
 use super::findings::size;
 use super::grid::Host;
@@ -46,7 +46,7 @@ fn cells(results: &Results, placement: Placement, kind: Kind) -> impl Iterator<I
     let same = move |measured: &&Measured| {
         measured.cell.placement == placement
             && measured.cell.kind == kind
-            && !measured.cell.is_ladder
+            && measured.cell.role == Role::Grid
     };
     results.cells.iter().filter(same)
 }

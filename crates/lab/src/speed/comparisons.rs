@@ -1,13 +1,13 @@
 //! Which ratios are claimed, and the targets they are held against.
 
 use crypto::Algorithm;
-use trial::stats::{Arms, PAIRS_MIN, compare};
+use trial::stats::{Arms, compare};
 use trial::{Comparison, Direction, Outcome};
 
-use super::arm::{Arm, Cell};
+use super::arm::{Arm, Cell, Role};
 use super::config::Config;
 use super::findings::size;
-use super::grid::{Host, POLLED_BLOCK_BYTES_MIN};
+use super::grid::Host;
 use super::invocation::of_pairs;
 use super::measure::{Measured, Results};
 use super::place::Placement;
@@ -20,7 +20,7 @@ pub(super) fn comparisons(config: &Config, host: &Host, results: &Results) -> Ve
         results
             .cells
             .iter()
-            .filter(|measured| !measured.cell.is_ladder)
+            .filter(|measured| measured.cell.role != Role::Ladder)
     };
     let peers = cells().filter_map(|measured| peer(context, measured));
     let raws = cells().filter_map(|measured| raw(context, measured));
@@ -50,19 +50,18 @@ fn subject(cell: &Cell) -> String {
     format!("{what}, {size}, depth {}{placement}", cell.depth)
 }
 
-/// The ratio of two arms' speeds over the rounds that have both.
+/// The ratio of two arms' speeds over the rounds that have both, held against
+/// a target if a claim rests on it.
 fn speeds(
-    (config, host): (&Config, &Host),
+    (config, host): Context<'_>,
     measured: &Measured,
-    arm: Arm,
-    reference: Arm,
+    (arm, reference): (Arm, Arm),
+    target: Option<f64>,
 ) -> Option<Comparison> {
     let (above, below) = (measured.arm(arm)?, measured.arm(reference)?);
     let pairs = above.samples.iter().filter_map(|(round, sample)| {
-        Some((
-            sample.requests_per_s,
-            below.samples.get(round)?.requests_per_s,
-        ))
+        let reference = below.samples.get(round)?;
+        Some((sample.requests_per_s, reference.requests_per_s))
     });
     let arms = Arms {
         subject: subject(&measured.cell),
@@ -72,66 +71,76 @@ fn speeds(
         command: of_pairs(&config.table),
     };
     let comparison = compare(arms, Direction::Higher, pairs.collect(), config.seed).ok()?;
+    let comparison = match target {
+        Some(at_least) => comparison.with_target(at_least),
+        None => comparison,
+    };
     let is_sound = [(arm, above), (reference, below)]
         .into_iter()
         .all(|(arm, series)| verdict(host, measured, arm, series).is_valid());
-    // An invalid trial is neither a pass nor a loss.
-    let outcome = if is_sound {
-        comparison.outcome
+    Some(if is_sound {
+        comparison
     } else {
-        Outcome::NoEvidence
-    };
-    Some(Comparison {
-        outcome,
-        ..comparison
+        without_evidence(comparison)
     })
 }
 
-fn with_target(comparison: Comparison, target: Option<f64>) -> Comparison {
-    match target
-        .filter(|_| comparison.outcome != Outcome::NoEvidence || comparison.pairs.len() < PAIRS_MIN)
-    {
-        Some(at_least) => comparison.with_target(at_least),
-        None => comparison,
+/// An invalid trial is neither a pass nor a loss.
+fn without_evidence(comparison: Comparison) -> Comparison {
+    Comparison {
+        subject: format!("{} (a trial not valid)", comparison.subject),
+        outcome: Outcome::NoEvidence,
+        target: None,
+        ..comparison
     }
 }
 
 fn peer(context: Context<'_>, measured: &Measured) -> Option<Comparison> {
-    let comparison = speeds(context, measured, Arm::ASYNC, Arm::OpenSsl)?;
     let target = match (measured.cell.kind.algorithm, measured.cell.block_bytes) {
         (Algorithm::Aes128Gcm, 16_384) => Some(2.0),
         (Algorithm::Aes256Xts, 16_384) => Some(1.8),
         _ => None,
     };
-    Some(with_target(comparison, target))
+    speeds(context, measured, (Arm::ASYNC, Arm::OpenSsl), target)
 }
 
+/// What the rings cost, without notifications: a claim where half of L2 holds
+/// what is in flight.
 fn raw(context: Context<'_>, measured: &Measured) -> Option<Comparison> {
-    let comparison = speeds(context, measured, Arm::ASYNC, Arm::Raw)?;
-    let cell = &measured.cell;
-    let is_claimed = matches!(
-        cell.kind.algorithm,
-        Algorithm::Aes128Gcm | Algorithm::Aes256Xts
-    ) && matches!(cell.block_bytes, 4096 | 16_384)
-        && measured.in_flight_bytes as u64 <= context.1.l2_bytes / 2 + context.1.l2_bytes / 64;
-    Some(with_target(comparison, is_claimed.then_some(0.9)))
+    let arm = [Arm::POLLED, Arm::ASYNC]
+        .into_iter()
+        .find(|&arm| measured.arm(arm).is_some())?;
+    let is_claimed = measured.cell.role == Role::Deep
+        && matches!(
+            measured.cell.kind.algorithm,
+            Algorithm::Aes128Gcm | Algorithm::Aes256Xts
+        );
+    speeds(
+        context,
+        measured,
+        (arm, Arm::Raw),
+        is_claimed.then_some(0.9),
+    )
 }
 
+/// What notifications cost: a claim where there is work enough to hide a
+/// wake-up.
 fn polled(context: Context<'_>, measured: &Measured) -> Option<Comparison> {
-    let is_claimed = measured.cell.block_bytes >= POLLED_BLOCK_BYTES_MIN
-        && measured.cell.placement == Placement::Split;
-    Some(with_target(
-        speeds(context, measured, Arm::ASYNC, Arm::POLLED)?,
+    let is_claimed = measured.cell.role == Role::Deep;
+    speeds(
+        context,
+        measured,
+        (Arm::ASYNC, Arm::POLLED),
         is_claimed.then_some(0.9),
-    ))
+    )
 }
 
 fn each(context: Context<'_>, measured: &Measured) -> Option<Comparison> {
-    speeds(context, measured, Arm::ASYNC, Arm::EACH)
+    speeds(context, measured, (Arm::ASYNC, Arm::EACH), None)
 }
 
 fn modes(context: Context<'_>, measured: &Measured) -> Option<Comparison> {
-    speeds(context, measured, Arm::ASYNC, Arm::SYNC)
+    speeds(context, measured, (Arm::ASYNC, Arm::SYNC), None)
 }
 
 /// A synchronous request must not take longer than the crypto and two

@@ -3,7 +3,7 @@
 use trial::stats::median;
 use trial::{Comparison, Finding, Outcome, Weight};
 
-use super::arm::Arm;
+use super::arm::{Arm, Role};
 use super::charts::reference;
 use super::config::Config;
 use super::measure::{End, Measured, Results};
@@ -74,7 +74,7 @@ fn cell<'a>(
 ) -> Option<&'a Measured> {
     let kind = *config.kinds.first()?;
     let cells = results.cells.iter().filter(|measured| {
-        !measured.cell.is_ladder
+        measured.cell.role == Role::Grid
             && measured.cell.kind == kind
             && measured.cell.placement == placement
             && measured.arm(Arm::SYNC).is_some()

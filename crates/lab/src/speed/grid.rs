@@ -3,7 +3,7 @@
 use crypto::{Algorithm, Kind};
 use policy::Moderation;
 
-use super::arm::{Arm, Cell, Mode};
+use super::arm::{Arm, Cell, Mode, Role};
 use super::config::Config;
 use super::peer;
 use super::place::Placement;
@@ -15,8 +15,12 @@ const LADDER_DEPTHS: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
 const LADDER_BLOCK_BYTES: usize = 1024;
 /// Where the open loop is measured by default: a small and a large block.
 const PACED_BLOCK_BYTES: [usize; 2] = [1024, 16_384];
+/// Where lanes as deep as half of L2 are measured, and how deep at most.
+const DEEP_BLOCK_BYTES: [usize; 2] = [4096, 16_384];
+const DEEP_MAX: usize = 128;
+const LINE: usize = 64;
 /// From this size on, a polled lane shows what notifications cost.
-pub(super) const POLLED_BLOCK_BYTES_MIN: usize = 4096;
+const POLLED_BLOCK_BYTES_MIN: usize = 4096;
 
 /// What of the host the grid depends on.
 #[derive(Clone, Debug)]
@@ -49,7 +53,7 @@ pub(super) fn grid(config: &Config, host: &Host) -> Vec<Row> {
                             depth,
                             lanes,
                             workers,
-                            is_ladder: false,
+                            role: Role::Grid,
                         };
                         rows.push(Row {
                             cell,
@@ -60,7 +64,7 @@ pub(super) fn grid(config: &Config, host: &Host) -> Vec<Row> {
             }
         }
     }
-    let more = ladder(config, host);
+    let more = [ladder(config, host), deep(config, host)].concat();
     rows.extend(
         more.into_iter()
             .filter(|row| !rows.iter().any(|own| is_rung(&own.cell, &row.cell)))
@@ -152,10 +156,46 @@ fn is_paced(config: &Config, cell: &Cell) -> bool {
     config.rate_per_s.is_some() || (is_size && cell.placement == Placement::Split)
 }
 
+/// The deepest lanes that half of L2 holds, for the sizes at which one
+/// request is short against a wake-up, unless the user chose depths.
+fn deep(config: &Config, host: &Host) -> Vec<Row> {
+    let is_default = config.depths.is_empty() && config.policies.is_empty();
+    let is_possible = placements(config, host).contains(&Placement::Split) && host.l2_bytes > 0;
+    if !is_default || !is_possible || !config.modes.contains(&Mode::Async) {
+        return Vec::new();
+    }
+    let cells = config.kinds.iter().flat_map(|&kind| {
+        let measured = sizes(config, kind);
+        let deep = DEEP_BLOCK_BYTES.into_iter();
+        deep.filter(move |size| measured.contains(size))
+            .map(move |size| (kind, size))
+    });
+    let row = |(kind, block_bytes)| Row {
+        cell: Cell {
+            placement: Placement::Split,
+            kind,
+            block_bytes,
+            depth: deepest(host, block_bytes),
+            lanes: 1,
+            workers: 1,
+            role: Role::Deep,
+        },
+        arms: vec![Arm::ASYNC, Arm::POLLED, Arm::Raw],
+    };
+    cells.map(row).collect()
+}
+
+/// Requests of that size that half of L2 holds, tags and all, in eights.
+fn deepest(host: &Host, block_bytes: usize) -> usize {
+    let half = usize::try_from(host.l2_bytes / 2).unwrap_or(usize::MAX);
+    let depth = (half / (block_bytes + LINE)).clamp(1, DEEP_MAX);
+    if depth < 8 { depth } else { depth / 8 * 8 }
+}
+
 /// Whether a cell of the grid is already that rung of the ladder.
 fn is_rung(own: &Cell, rung: &Cell) -> bool {
     Cell {
-        is_ladder: true,
+        role: Role::Ladder,
         ..*own
     } == *rung
 }
@@ -181,7 +221,7 @@ fn ladder(config: &Config, host: &Host) -> Vec<Row> {
                 depth,
                 lanes: 1,
                 workers: 1,
-                is_ladder: true,
+                role: Role::Ladder,
             },
             arms: vec![Arm::ASYNC],
         })
@@ -206,7 +246,10 @@ mod tests {
     #[test]
     fn the_default_depth_keeps_within_half_of_l2() {
         let rows = rows("", 2);
-        assert!(rows.iter().all(|row| row.cell.is_ladder || row.cell.depth * row.cell.block_bytes <= 512 << 10));
+        assert!(
+            rows.iter().all(|row| row.cell.role != Role::Grid
+                || row.cell.depth * row.cell.block_bytes <= 512 << 10)
+        );
         assert!(
             rows.iter()
                 .any(|row| row.cell.block_bytes == 65_536 && row.cell.depth == 8)

@@ -9,7 +9,7 @@ use crypto::{Backend, Kind, Workload, WorkloadError};
 use trial::stats::{Random, median};
 use trial::{Event, Histogram, Sink};
 
-use super::arm::{Arm, Cell};
+use super::arm::{Arm, Cell, Role};
 use super::config::Config;
 use super::grid::{Host, Row};
 use super::peer;
@@ -94,15 +94,21 @@ impl Results {
     /// The cells that differ only in depth from those measured for the
     /// ladder, by rising depth.
     pub(super) fn rungs(&self) -> Vec<&Measured> {
-        let Some(ladder) = self.cells.iter().find(|measured| measured.cell.is_ladder) else {
+        let Some(ladder) = self
+            .cells
+            .iter()
+            .find(|measured| measured.cell.role == Role::Ladder)
+        else {
             return Vec::new();
         };
         let like = |cell: &Cell| Cell {
             depth: 0,
-            is_ladder: false,
+            role: Role::Grid,
             ..*cell
         };
-        let same = |measured: &&Measured| like(&measured.cell) == like(&ladder.cell);
+        let same = |measured: &&Measured| {
+            measured.cell.role != Role::Deep && like(&measured.cell) == like(&ladder.cell)
+        };
         let mut rungs: Vec<_> = self.cells.iter().filter(same).collect();
         rungs.sort_by_key(|measured| measured.cell.depth);
         rungs

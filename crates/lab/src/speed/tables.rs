@@ -2,7 +2,7 @@
 
 use trial::{Cell as Entry, Column, Table};
 
-use super::arm::Arm;
+use super::arm::{Arm, Role};
 use super::config::Config;
 use super::findings::size;
 use super::invocation::with_placement;
@@ -15,7 +15,9 @@ pub(super) fn tables(config: &Config, results: &Results) -> Vec<Table> {
         let cells: Vec<_> = results
             .cells
             .iter()
-            .filter(|measured| measured.cell.placement == placement && !measured.cell.is_ladder)
+            .filter(|measured| {
+                measured.cell.placement == placement && measured.cell.role == Role::Grid
+            })
             .collect();
         tables.extend(modes(config, &cells, placement));
         tables.extend(costs(config, &cells, placement));
