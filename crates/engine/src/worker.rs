@@ -12,6 +12,10 @@ use crate::service::{BATCH_MAX, Origin, Outcomes, Service};
 /// brings work rings the doorbell.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 
+/// Most requests of one lane in a breath: enough for the widest multi-buffer
+/// code, and few enough that the next ones arrive while these are processed.
+const SHARE_MAX: usize = 32;
+
 /// How often an idle worker that spins looks at the clock.
 const LOOKS_A_CLOCK: u32 = 64;
 
@@ -92,7 +96,7 @@ impl<S: Service> Worker<S> {
         self.origins.clear();
         self.present.clear();
         let lanes = self.lanes.len();
-        let share = (BATCH_MAX / lanes.max(1)).max(1);
+        let share = (BATCH_MAX / lanes.max(1)).clamp(1, SHARE_MAX);
         let first = self.first;
         for step in 0..lanes {
             let index = (first + step) % lanes;

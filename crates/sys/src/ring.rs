@@ -185,8 +185,9 @@ impl<T: Copy + Send> Consumer<T> {
             self.refresh();
         }
         let count = (self.tail_seen.wrapping_sub(self.taken) as usize).min(max);
-        self.prefetch(count);
+        self.prefetch(0, PREFETCH_MAX);
         for _ in 0..count {
+            self.prefetch(PREFETCH_MAX, 1);
             let item = self.shared.slot(self.taken).with(|slot| {
                 // SAFETY: the index lies below the tail we acquired, so the
                 // producer has written the slot and will not touch it before
@@ -228,13 +229,14 @@ impl<T: Copy + Send> Consumer<T> {
         self.taken
     }
 
-    /// Asks for the lines of the next items all at once: they lie in the
+    /// Asks for the lines of `count` items from `ahead` on: they lie in the
     /// producer's cache, and fetched one after the other they would cost a
-    /// trip between the cores each.
-    fn prefetch(&self, count: usize) {
-        for ahead in 0..count.min(PREFETCH_MAX) as u32 {
-            let slot = self.shared.slot(self.taken.wrapping_add(ahead));
-            prefetch(slot);
+    /// trip between the cores each. So those that follow a drain are on their
+    /// way while its items are worked on.
+    fn prefetch(&self, ahead: usize, count: usize) {
+        let visible = self.tail_seen.wrapping_sub(self.taken) as usize;
+        for item in ahead..visible.min(ahead + count) {
+            prefetch(self.shared.slot(self.taken.wrapping_add(item as u32)));
         }
     }
 

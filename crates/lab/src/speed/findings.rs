@@ -200,12 +200,19 @@ fn shared(config: &Config, results: &Results) -> Option<Finding> {
     let split = cell(config, results, Placement::Split, 1024)?;
     let shared = cell(config, results, Placement::Shared, 1024)?;
     let (own, one) = (split.mb_per_s(Arm::ASYNC)?, shared.mb_per_s(Arm::ASYNC)?);
+    let verdict = if one > own {
+        format!(
+            "more than on two ({}): waking another core costs more than the crypto",
+            speed(own)
+        )
+    } else {
+        format!("{} of what two give", percent(one / own))
+    };
     let text = format!(
-        "With client and worker on one core (a guest with one vCPU), {} in flight give {} at {}, {} of what two cores give; waiting for each gives {}.",
+        "With client and worker on one core (a guest with one vCPU), {} in flight give {} at {}, {verdict}; waiting for each gives {}.",
         shared.cell.depth,
         speed(one),
         size(shared.block_bytes),
-        percent(one / own),
         speed(shared.mb_per_s(Arm::SYNC)?),
     );
     Some(finding(Weight::Note, text, ""))

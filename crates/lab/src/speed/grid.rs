@@ -19,8 +19,6 @@ const PACED_BLOCK_BYTES: [usize; 2] = [1024, 16_384];
 const DEEP_BLOCK_BYTES: [usize; 2] = [4096, 16_384];
 const DEEP_MAX: usize = 128;
 const LINE: usize = 64;
-/// From this size on, a polled lane shows what notifications cost.
-const POLLED_BLOCK_BYTES_MIN: usize = 4096;
 
 /// What of the host the grid depends on.
 #[derive(Clone, Debug)]
@@ -137,9 +135,7 @@ fn lane_arms(config: &Config, cell: &Cell, mode: Mode) -> Vec<Arm> {
     let policies: Vec<_> = match (&config.policies[..], mode) {
         ([], Mode::Sync | Mode::Batch) => vec![Moderation::Armed],
         // On a shared core polling only takes the worker's time away.
-        ([], Mode::Async)
-            if cell.placement == Placement::Shared || cell.block_bytes < POLLED_BLOCK_BYTES_MIN =>
-        {
+        ([], Mode::Async) if cell.placement == Placement::Shared => {
             vec![Moderation::Armed, Moderation::Each]
         }
         ([], Mode::Async) => vec![Moderation::Armed, Moderation::Each, Moderation::Polled],

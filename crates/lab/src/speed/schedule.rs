@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use trial::PlanError;
+use trial::stats::PAIRS_FOR_A_CLAIM;
 
 use super::arm::Arm;
 use super::config::Config;
@@ -24,8 +25,8 @@ const PACED_SLICES: f64 = 4.0;
 /// The wake-up cost: one trial a round.
 const WAKE_UP_S: f64 = 0.05;
 
-/// The peers' block sizes by default: more if there is time.
-const PEER_BLOCK_BYTES: [&[usize]; 3] = [&[1024, 16_384], &[16_384], &[]];
+/// The peers' block sizes by default: the last alone if time is short.
+const PEER_BLOCK_BYTES: &[usize] = &[1024, 16_384];
 const ROUNDS: [usize; 5] = [9, 7, 5, 3, 1];
 
 /// What will be measured and how long it takes.
@@ -41,18 +42,17 @@ impl Schedule {
     pub(super) fn new(config: &Config, host: &Host, budget: Duration) -> Result<Self, PlanError> {
         let budget_s = budget.as_secs_f64();
         let rounds = config.pairs.map_or(ROUNDS.to_vec(), |pairs| vec![pairs]);
-        for (is_good, rounds) in [true, false]
-            .into_iter()
-            .flat_map(|good| rounds.iter().map(move |&rounds| (good, rounds)))
-        {
-            for peers in peer_choices(config) {
-                let schedule = Self::with(config, host, rounds, &peers, budget_s);
-                let enough = if is_good { SLICE_S_GOOD } else { SLICE_S_MIN };
-                if schedule.slice_s >= config.seconds.unwrap_or(enough) - 1e-9 {
+        // Peers before long trials, and rounds before peers: a claim rests on
+        // pairs, and figures without a peer say little.
+        for (peers, slice_s) in peer_choices(config) {
+            for &rounds in &rounds {
+                let schedule = Self::with(config, host, rounds, peers, budget_s);
+                let is_claim =
+                    rounds >= PAIRS_FOR_A_CLAIM || peers == Some(&[]) || config.pairs.is_some();
+                if is_claim && schedule.slice_s >= config.seconds.unwrap_or(slice_s) - 1e-9 {
                     return Ok(schedule);
                 }
             }
-            // Fewer rounds, and then shorter trials, only when they must be.
         }
         Err(PlanError::Budget {
             needed_s: Self::least_s(config, host),
@@ -105,10 +105,10 @@ impl Schedule {
         config: &Config,
         host: &Host,
         rounds: usize,
-        peers: &Option<&'static [usize]>,
+        peers: Option<&[usize]>,
         budget_s: f64,
     ) -> Self {
-        let empty = Self::at(config, host, rounds, *peers, 0.0);
+        let empty = Self::at(config, host, rounds, peers, 0.0);
         let weight: f64 = empty
             .rows
             .iter()
@@ -160,13 +160,16 @@ pub(super) fn slice(schedule: &Schedule, arm: Arm) -> Duration {
     Duration::from_secs_f64(schedule.slice_s * slices(arm))
 }
 
-/// At which sizes the peers take part; `None` is all of them.
-fn peer_choices(config: &Config) -> Vec<Option<&'static [usize]>> {
-    let chosen = (!config.sizes_are_default()).then_some(None);
-    chosen
-        .into_iter()
-        .chain(PEER_BLOCK_BYTES.into_iter().map(Some))
-        .collect()
+/// At which sizes the peers take part (`None` is all of them), and how long
+/// a trial must be for that.
+fn peer_choices(config: &Config) -> Vec<(Option<&'static [usize]>, f64)> {
+    let all = (!config.sizes_are_default()).then_some((None, SLICE_S_MIN));
+    let some = [
+        (Some(PEER_BLOCK_BYTES), SLICE_S_GOOD),
+        (Some(&PEER_BLOCK_BYTES[1..]), SLICE_S_MIN),
+        (Some(&[][..]), SLICE_S_MIN),
+    ];
+    all.into_iter().chain(some).collect()
 }
 
 fn rows(config: &Config, host: &Host, peers: Option<&[usize]>) -> Vec<Row> {
