@@ -67,29 +67,36 @@ impl<R: Copy + Send> Outcomes<'_, R> {
         }
     }
 
-    /// Shows what is completed to the clients, and notifies those whose
-    /// policies say so and that are seen to sleep. One that has just fallen
-    /// asleep may be overlooked, since nothing is fenced here; the worker
-    /// looks again, fenced, at the end of the breath.
+    /// Shows what is completed to the clients that look for it, and notifies
+    /// those whose policies say so and that are seen to sleep. One that has
+    /// just fallen asleep may be overlooked, since nothing is fenced here; the
+    /// worker looks again, fenced, at the end of the breath.
     pub fn publish(&mut self) {
-        for lane in self.touched.drain(..) {
-            let lane = &mut self.lanes[lane as usize];
-            lane.completions.publish();
-            lane.shared.tally.completed.add(u64::from(lane.staged));
-            let published = std::mem::take(&mut lane.staged);
-            notify(
-                lane,
-                Progress {
-                    published,
-                    is_dry: false,
-                },
-            );
-        }
+        let lanes = &mut *self.lanes;
+        self.touched.retain(|&lane| {
+            let lane = &mut lanes[lane as usize];
+            // A polling client takes the index's cache line away whenever it
+            // looks, and the worker must get it back to publish: so not for
+            // completions before the one it waits for.
+            let is_awaited = lane.shared.config.moderation.client_sleeps()
+                || lane.shared.wake.is_wanted(lane.completions.index());
+            if is_awaited {
+                show(lane);
+            }
+            !is_awaited
+        });
     }
 
-    /// After everything is published: wakes whoever waits for what is there,
-    /// or waits on a lane that has run dry.
+    /// At the end of a breath: shows the rest, and wakes whoever waits for
+    /// what is there, or waits on a lane that has run dry.
     pub(crate) fn settle(&mut self, present: &[u32]) {
+        for lane in self.touched.drain(..) {
+            show(&mut self.lanes[lane as usize]);
+        }
+        self.wake(present);
+    }
+
+    fn wake(&mut self, present: &[u32]) {
         let sleeps = |lane: &u32| {
             let config = &self.lanes[*lane as usize].shared.config;
             config.moderation.client_sleeps()
@@ -139,6 +146,19 @@ fn stage_in_order<R: Copy + Send>(lane: &mut WorkerLane<R>, origins: &[Origin]) 
         );
         lane.next += 1;
     }
+}
+
+fn show<R: Copy + Send>(lane: &mut WorkerLane<R>) {
+    lane.completions.publish();
+    lane.shared.tally.completed.add(u64::from(lane.staged));
+    let published = std::mem::take(&mut lane.staged);
+    notify(
+        lane,
+        Progress {
+            published,
+            is_dry: false,
+        },
+    );
 }
 
 fn notify<R: Copy + Send>(lane: &WorkerLane<R>, progress: Progress) {

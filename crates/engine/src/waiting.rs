@@ -120,6 +120,16 @@ impl<R: Copy + Send> Lane<R> {
     }
 
     fn poll_until(&mut self, wanted: usize, deadline: Instant) -> Result<usize, WaitError> {
+        let index = u32::try_from(wanted).expect("at most DEPTH_MAX");
+        self.shared
+            .wake
+            .look_for(self.completions.index().wrapping_add(index));
+        let result = self.look(wanted, deadline);
+        self.shared.wake.disarm();
+        result
+    }
+
+    fn look(&mut self, wanted: usize, deadline: Instant) -> Result<usize, WaitError> {
         for look in 1u32.. {
             let there = self.available_now();
             if there >= wanted {

@@ -151,7 +151,6 @@ impl<S: Service> Worker<S> {
             origins,
             touched,
         };
-        outcomes.publish();
         outcomes.settle(&self.present);
         self.control.tally.batches.add(1);
         self.control.tally.requests.add(self.requests.len() as u64);

@@ -36,6 +36,20 @@ impl WakeIndex {
         fence(Ordering::SeqCst);
     }
 
+    /// Poller: says for which item it looks, so that the waker need not show
+    /// the ones before. A hint: nothing is fenced, nobody will be woken.
+    pub fn look_for(&self, index: u32) {
+        self.0.0.store(u64::from(index), Ordering::Relaxed);
+    }
+
+    /// Waker: whether anybody wants to see items up to `staged` (exclusive):
+    /// nobody said for which item it looks, or it is among them.
+    #[must_use]
+    pub fn is_wanted(&self, staged: u32) -> bool {
+        let wanted = u32::try_from(self.0.0.load(Ordering::Relaxed));
+        wanted.map_or(true, |wanted| reaches(staged, wanted))
+    }
+
     /// Sleeper: does not want to be woken any more. Returns whether a wake-up
     /// was already claimed, and therefore is or will be on its way.
     pub fn disarm(&self) -> bool {
@@ -56,8 +70,7 @@ impl WakeIndex {
         let Ok(wanted) = u32::try_from(armed) else {
             return false;
         };
-        let reached = published.wrapping_sub(wanted) as i32 >= 0;
-        (reached || force)
+        (reaches(published, wanted) || force)
             && self
                 .0
                 .0
@@ -72,6 +85,11 @@ impl WakeIndex {
     }
 }
 
+/// Whether `count` items include the one before `index`; both wrap.
+fn reaches(count: u32, index: u32) -> bool {
+    count.wrapping_sub(index) as i32 >= 0
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
@@ -84,6 +102,17 @@ mod tests {
         assert!(!wake.claim(4, false));
         assert!(wake.claim(5, false));
         assert!(!wake.claim(6, true), "claimed already");
+    }
+
+    #[test]
+    fn what_nobody_looks_for_yet_need_not_be_shown() {
+        let wake = WakeIndex::default();
+        assert!(wake.is_wanted(1), "nobody said");
+        wake.look_for(5);
+        assert!(!wake.is_wanted(4));
+        assert!(wake.is_wanted(5));
+        wake.disarm();
+        assert!(wake.is_wanted(1));
     }
 
     #[test]
