@@ -165,24 +165,26 @@ pub struct Engine<S: Service> {
 }
 
 impl<S: Service> Engine<S> {
-    /// Starts one worker for each configuration, each with its own service.
+    /// Starts one worker for each configuration. Each worker makes its own
+    /// service on its own CPU, so that its memory is near.
     ///
     /// # Errors
     /// [`StartError`]; workers started before are shut down again.
     pub fn start(
         configs: &[WorkerConfig],
-        mut service: impl FnMut(usize) -> S,
+        service: impl Fn(usize) -> S + Send + Sync + 'static,
     ) -> Result<Self, StartError> {
         if configs.is_empty() {
             return Err(StartError::NoWorkers);
         }
+        let service: Arc<dyn Fn(usize) -> S + Send + Sync> = Arc::new(service);
         let mut engine = Self {
             workers: Vec::with_capacity(configs.len()),
         };
         for (worker, &config) in configs.iter().enumerate() {
             engine
                 .workers
-                .push(start_worker(worker, config, service(worker))?);
+                .push(start_worker(worker, config, Arc::clone(&service))?);
         }
         Ok(engine)
     }
@@ -256,7 +258,7 @@ impl<S: Service> Drop for Engine<S> {
 fn start_worker<S: Service>(
     worker: usize,
     config: WorkerConfig,
-    service: S,
+    service: Arc<dyn Fn(usize) -> S + Send + Sync>,
 ) -> Result<Handle<S::Request>, StartError> {
     let resources = |source| StartError::Resources { worker, source };
     let control = Arc::new(Control::new().map_err(resources)?);
@@ -272,7 +274,7 @@ fn start_worker<S: Service>(
                 let _ = control.cpu_clock.set(CpuClock::of_this_thread());
                 let _ = report.send(pinned);
                 if is_pinned {
-                    work(Worker::new(service, config, control));
+                    work(Worker::new(service(worker), config, control));
                 }
             }
         })

@@ -22,8 +22,9 @@ fn engine(
     std::sync::Arc<[std::sync::atomic::AtomicU64]>,
 ) {
     let cells = cells(count);
-    let service = |_| Tally {
-        cells: cells.clone(),
+    let shared = cells.clone();
+    let service = move |_| Tally {
+        cells: shared.clone(),
         delay: Duration::ZERO,
     };
     (
@@ -117,8 +118,9 @@ fn bad_lanes_are_refused_with_the_limit() {
 #[test]
 fn waits_end_in_time() {
     let cells = cells(1);
-    let service = |_| Tally {
-        cells: cells.clone(),
+    let shared = cells.clone();
+    let service = move |_| Tally {
+        cells: shared.clone(),
         delay: Duration::from_millis(300),
     };
     let engine = Engine::start(&[WorkerConfig::default()], service).unwrap();
@@ -182,8 +184,9 @@ fn notifications_follow_the_policy() {
 #[test]
 fn a_panic_ends_one_worker_and_its_clients_are_told() {
     let cells = cells(64);
-    let service = |_| Tally {
-        cells: cells.clone(),
+    let shared = cells.clone();
+    let service = move |_| Tally {
+        cells: shared.clone(),
         delay: Duration::from_millis(20),
     };
     let engine = Engine::start(&[WorkerConfig::default(); 2], service).unwrap();
@@ -338,7 +341,8 @@ proptest! {
         shut_down_first in any::<bool>(),
     ) {
         let cells = cells(60 * 40);
-        let service = |_| Tally { cells: cells.clone(), delay: Duration::ZERO };
+        let shared = cells.clone();
+        let service = move |_| Tally { cells: shared.clone(), delay: Duration::ZERO };
         let engine = Engine::start(&vec![WorkerConfig { is_core_shared: true, ..WorkerConfig::default() }; workers], service).unwrap();
         let mut clients: Vec<_> = configs.iter().enumerate().map(|(index, &config)| Client {
             lane: Some(engine.lane(index % workers, config).unwrap()),

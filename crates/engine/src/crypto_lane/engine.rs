@@ -41,9 +41,9 @@ impl CryptoEngine {
     /// [`StartError`].
     pub fn start(backend: Arc<dyn Backend>, workers: &[WorkerConfig]) -> Result<Self, StartError> {
         let number = ENGINES.fetch_add(1, Ordering::Relaxed);
-        let engine = Engine::start(workers, |worker| {
-            CryptoService::new(Arc::clone(&backend), worker)
-        })?;
+        let shared = Arc::clone(&backend);
+        let service = move |worker| CryptoService::new(Arc::clone(&shared), worker);
+        let engine = Engine::start(workers, service)?;
         Ok(Self {
             engine,
             backend,
