@@ -6,13 +6,12 @@ use super::fact::NOTHING_TO_DO;
 
 /// Keys (or their beginnings, where they end with a dot) that matter when
 /// degraded, the weightiest first.
-const MATTERS: [(&str, Weight); 14] = [
+const MATTERS: [(&str, Weight); 13] = [
     ("cpu.flag.", Weight::Advice),
     ("cpu.xstate", Weight::Advice),
     ("cpu.microarchitecture", Weight::Advice),
     ("cpu.level", Weight::Advice),
     ("cpu.governor", Weight::Advice),
-    ("kvm.usable", Weight::Advice),
     ("load.", Weight::Warning),
     ("limits.cpus", Weight::Warning),
     ("cpu.allowed", Weight::Warning),
@@ -23,8 +22,11 @@ const MATTERS: [(&str, Weight); 14] = [
     ("device.crypto.", Weight::Advice),
 ];
 
-/// Absences that matter as well: no AES instructions, no multi-buffer library.
-const MISSED: [&str; 3] = ["cpu.tier", "kvm.usable", "library.ipsec_mb"];
+/// Absences that matter as well: no AES instructions.
+const MISSED: [&str; 1] = ["cpu.tier"];
+
+/// Flags that make seeds, not ciphertext.
+const SEEDS: [&str; 2] = ["cpu.flag.rdrand", "cpu.flag.rdseed"];
 
 /// One finding for each degraded capability that matters; capabilities that
 /// are so for the same reason share one.
@@ -55,7 +57,7 @@ pub(super) fn matters(fact: &Fact) -> bool {
 
 fn weight(fact: &Fact) -> Option<Weight> {
     // Functions that nobody asked for yet slow nothing down.
-    if fact.key.ends_with(".sriov") {
+    if fact.key.ends_with(".sriov") || SEEDS.contains(&fact.key.as_str()) {
         return None;
     }
     let covers = |key: &str| match key.ends_with('.') {

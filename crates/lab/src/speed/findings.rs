@@ -1,6 +1,6 @@
 //! What the numbers mean, in plain words.
 
-use trial::stats::median;
+use trial::stats::{median, quantile};
 use trial::{Comparison, Finding, Outcome, Weight};
 
 use super::arm::{Arm, Role};
@@ -11,6 +11,8 @@ use super::place::Placement;
 
 /// A share of the best that counts as all of it.
 const ENOUGH: f64 = 0.9;
+/// The cores have moved apart when a line takes so many times as long.
+const MOVED: f64 = 1.5;
 
 /// Block sizes as people write them.
 pub(super) fn size(bytes: usize) -> String {
@@ -52,6 +54,7 @@ pub(super) fn findings(
         each(config, results),
         shared(config, results),
         wake_up(results),
+        distance(results),
         end(results),
     ];
     texts.into_iter().flatten().collect()
@@ -225,6 +228,24 @@ fn wake_up(results: &Results) -> Option<Finding> {
         "Waking a sleeping thread on another core takes {cost_us:.1} µs here (median): the price of one crossing."
     );
     Some(finding(Weight::Note, text, ""))
+}
+
+/// Whether the cores kept their distance. A hypervisor that moves a guest's
+/// CPUs between core complexes changes it, unseen by the guest.
+fn distance(results: &Results) -> Option<Finding> {
+    let [near, far] = [0.1, 0.9].map(|share| quantile(&results.line_ns, share));
+    let (near, far) = (near?, far?);
+    if far < MOVED * near {
+        let text = format!(
+            "A cache line takes {near:.0} to {far:.0} ns from core to core: the least that any hand-over costs."
+        );
+        return Some(finding(Weight::Note, text, ""));
+    }
+    let text = format!(
+        "The distance between the two cores changed while measuring: a cache line took {near:.0} ns at times and {far:.0} ns at others. The hypervisor moves this guest's CPUs; every figure that crosses cores spreads with it.",
+    );
+    let remedy = "Pin the guest's CPUs to cores that share an L3 cache; until then trust the intervals, not the medians.";
+    Some(finding(Weight::Warning, text, remedy))
 }
 
 fn end(results: &Results) -> Option<Finding> {

@@ -113,13 +113,9 @@ fn arms(config: &Config, host: &Host, cell: &Cell) -> Vec<Arm> {
         .flat_map(|&mode| lane_arms(config, cell, mode))
         .collect();
     if config.modes.contains(&Mode::Async) && is_paced(config, cell) {
-        arms.push(Arm::Paced(
-            config
-                .policies
-                .first()
-                .copied()
-                .unwrap_or(Moderation::Armed),
-        ));
+        // A generator that sends on time keeps its core busy: it may as well look.
+        let policy = config.policies.first().copied();
+        arms.push(Arm::Paced(policy.unwrap_or(Moderation::Polled)));
     }
     // One core's yardsticks, where one worker on a core of its own is measured.
     if cell.placement == Placement::Split && cell.workers == 1 {

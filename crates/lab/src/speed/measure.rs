@@ -13,16 +13,17 @@ use super::arm::{Arm, Cell, Role};
 use super::config::Config;
 use super::grid::{Host, Row};
 use super::peer;
-use super::place::{Cpus, place};
+use super::place::{Cpus, Placement, place};
 use super::points::points;
 use super::schedule::{Schedule, slice};
 use super::trial_run::{Rig, Sample, TrialError};
-use super::wakeup::wake_up_ns;
+use super::wakeup::{line_ns, wake_up_ns};
 
 /// By default the open loop runs at half of what the closed loop reached, and
 /// no faster than this: a generator that times every request needs time.
 const PACED_PER_S_MAX: f64 = 50_000.0;
 const WAKE_UP_SLICE: Duration = Duration::from_millis(40);
+const LINE_SLICE: Duration = Duration::from_millis(2);
 /// A run that takes so much longer than planned ends after the round in hand.
 const LATE: f64 = 1.25;
 
@@ -145,6 +146,8 @@ pub(super) struct Results {
     pub(super) cells: Vec<Measured>,
     /// Cost of one wake-up, ns, by round.
     pub(super) wake_up_ns: BTreeMap<usize, f64>,
+    /// A cache line's way between the cores, ns, before each cell.
+    pub(super) line_ns: Vec<f64>,
     pub(super) end: End,
 }
 
@@ -158,6 +161,7 @@ pub(super) fn measure(
     let mut results = Results {
         cells: Vec::new(),
         wake_up_ns: BTreeMap::new(),
+        line_ns: Vec::new(),
         end: End::Complete,
     };
     match workloads(&config.backend, &schedule.rows) {
@@ -238,6 +242,7 @@ impl Rounds<'_> {
                     share,
                     progress(round, self.schedule.rounds, &results.cells[index].cell),
                 ));
+                results.line_ns.extend(self.line());
                 match self.cell(&mut results.cells[index], round, &mut random, sink) {
                     Ok(true) => {}
                     Ok(false) => return End::Interrupted,
@@ -261,8 +266,16 @@ impl Rounds<'_> {
     }
 
     fn wake_up(&self) -> Option<f64> {
-        let cpus = place(&self.host.cpus, super::place::Placement::Split, 1, 1)?;
-        wake_up_ns(&cpus, WAKE_UP_SLICE)
+        wake_up_ns(&self.neighbours()?, WAKE_UP_SLICE)
+    }
+
+    fn line(&self) -> Option<f64> {
+        line_ns(&self.neighbours()?, LINE_SLICE)
+    }
+
+    /// The cores of the simplest split cell.
+    fn neighbours(&self) -> Option<Cpus> {
+        place(&self.host.cpus, Placement::Split, 1, 1)
     }
 
     /// One round of one cell; `false` when interrupted.

@@ -24,6 +24,8 @@ const SLICE_S_MAX: f64 = 0.25;
 const PACED_SLICES: f64 = 4.0;
 /// The wake-up cost: one trial a round.
 const WAKE_UP_S: f64 = 0.05;
+/// The way of a cache line: once a cell and round.
+const LINE_S: f64 = 0.003;
 
 /// The peers' block sizes by default: the last alone if time is short.
 const PEER_BLOCK_BYTES: &[usize] = &[1024, 16_384];
@@ -131,7 +133,8 @@ impl Schedule {
             .iter()
             .flat_map(|row| row.arms.iter().map(move |&arm| (row, arm)));
         let round: f64 = arms.map(|(row, arm)| self.arm_s(row, arm)).sum();
-        (round + WAKE_UP_S) * self.rounds as f64
+        let distances = self.rows.len() as f64 * LINE_S;
+        (round + distances + WAKE_UP_S) * self.rounds as f64
     }
 
     fn arm_s(&self, row: &Row, arm: Arm) -> f64 {

@@ -224,7 +224,7 @@ fn open_loop(config: &Config, cells: &[&Measured], placement: Placement) -> Opti
         .collect();
     (!rows.is_empty()).then(|| Table {
         title: format!("Latency at a fixed rate, client and worker on {}", named(placement)),
-        note: "From the time each request was meant to be sent. A client that waits makes the tail: its own wake-up is in it.".to_owned(),
+        note: "From the time each request was meant to be sent. The generator keeps its core busy to send on time, except under policies that let it sleep at low rates.".to_owned(),
         columns: vec![
             column("algorithm", ""),
             column("block", ""),

@@ -1,5 +1,6 @@
-//! What one wake-up costs: two threads that wake each other in turn.
+//! What it costs to reach another core: with a wake-up, and without one.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,9 @@ use super::place::Cpus;
 
 /// No answer for so long ends the measurement.
 const STUCK: Duration = Duration::from_secs(2);
+
+/// A look at the clock takes about as long as a line's way: one in so many rounds.
+const ROUNDS_A_LOOK: u64 = 64;
 
 /// Median time, ns, from signalling a sleeping thread on the other CPU until
 /// it runs, over `slice`; `None` where it could not be measured.
@@ -50,6 +54,54 @@ pub(super) fn wake_up_ns(cpus: &Cpus, slice: Duration) -> Option<f64> {
     rounds.quantile_ns(0.5).map(|round| round as f64 / 2.0)
 }
 
+/// Median time, ns, until the other CPU sees a value written here, both
+/// looking all the time: the way of one cache line, the least any hand-over
+/// can cost. `None` where it could not be measured.
+pub(super) fn line_ns(cpus: &Cpus, slice: Duration) -> Option<f64> {
+    let ball = AtomicU64::new(0);
+    let deadline = Instant::now() + slice;
+    // Each answers the other's count with the next; odd is the caller's.
+    let returns = |count: u64| {
+        while ball.load(Ordering::Acquire) != count {
+            if Instant::now() >= deadline {
+                return false;
+            }
+            std::hint::spin_loop();
+        }
+        ball.store(count + 1, Ordering::Release);
+        true
+    };
+    thread::scope(|scope| {
+        let echo = scope.spawn(|| {
+            pin_to(cpus.workers[0]).ok()?;
+            (1..).step_by(2).take_while(|&count| returns(count)).last()
+        });
+        let caller = scope.spawn(|| {
+            pin_to(cpus.clients[0]).ok()?;
+            let mut rounds = Histogram::new();
+            let mut begin = now_ns();
+            for block in 0u64.. {
+                let first = block * 2 * ROUNDS_A_LOOK;
+                if !(first..)
+                    .step_by(2)
+                    .take(ROUNDS_A_LOOK as usize)
+                    .all(returns)
+                {
+                    break;
+                }
+                let now = now_ns();
+                rounds.record((now - begin) / ROUNDS_A_LOOK);
+                begin = now;
+            }
+            rounds.quantile_ns(0.5)
+        });
+        let round = caller.join().ok().flatten();
+        let _ = echo.join();
+        // There and back are two ways.
+        round.map(|round| round as f64 / 2.0)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,5 +114,20 @@ mod tests {
             clients: vec![cpu],
         };
         assert!(wake_up_ns(&cpus, Duration::from_millis(20)).unwrap() > 100.0);
+    }
+
+    #[test]
+    fn a_line_reaches_another_core() {
+        let cpus = sys::affinity::allowed_cpus().unwrap();
+        let [here, there, ..] = cpus[..] else {
+            println!("skipped: one CPU is allowed, a line has no other core to go to");
+            return;
+        };
+        let cpus = Cpus {
+            workers: vec![there],
+            clients: vec![here],
+        };
+        let ns = line_ns(&cpus, Duration::from_millis(50)).unwrap();
+        assert!(ns > 1.0, "{ns}");
     }
 }
