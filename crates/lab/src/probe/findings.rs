@@ -114,14 +114,14 @@ mod tests {
         let findings = findings(&probe(vec![
             flag("aes", "hidden", State::Degraded),
             flag("vaes", "hidden", State::Degraded),
-            flag("rdseed", "cleared", State::Degraded),
+            flag("gfni", "cleared", State::Degraded),
             flag("sm4", "never had it", State::Absent),
         ]));
         let texts: Vec<&str> = findings
             .iter()
             .map(|finding| finding.text.as_str())
             .collect();
-        assert_eq!(texts, ["AES, VAES: hidden.", "RDSEED: cleared."]);
+        assert_eq!(texts, ["AES, VAES: hidden.", "GFNI: cleared."]);
         assert_eq!(findings[0].remedy, "get aes");
     }
 
