@@ -13,13 +13,14 @@ use super::measure::{Measured, Results};
 use super::place::Placement;
 use super::points::verdict;
 
-/// The arms of a speed chart, with their names in the legend.
+/// The arms of a speed chart, with their names in the legend; those that both
+/// placements have come first, so that they look the same in both.
 const SPEED_ARMS: [(Arm, &str); 7] = [
-    (Arm::POLLED, "async, polled"),
     (Arm::ASYNC, "async"),
-    (Arm::EACH, "async, notify each"),
-    (Arm::BATCH, "batch"),
     (Arm::SYNC, "sync"),
+    (Arm::BATCH, "batch"),
+    (Arm::EACH, "async, notify each"),
+    (Arm::POLLED, "async, polled"),
     (Arm::Raw, "back-end's own loop"),
     (Arm::OpenSsl, "openssl speed"),
 ];
