@@ -12,15 +12,18 @@ use super::place::Placement;
 pub(super) fn tables(config: &Config, results: &Results) -> Vec<Table> {
     let mut tables = Vec::new();
     for placement in [Placement::Split, Placement::Shared] {
-        let cells: Vec<_> = results
-            .cells
-            .iter()
-            .filter(|measured| {
-                measured.cell.placement == placement && measured.cell.role == Role::Grid
-            })
+        let placed = || {
+            let here = |measured: &&Measured| measured.cell.placement == placement;
+            results.cells.iter().filter(here)
+        };
+        let cells: Vec<_> = placed()
+            .filter(|measured| measured.cell.role == Role::Grid)
+            .collect();
+        let with_deep: Vec<_> = placed()
+            .filter(|measured| measured.cell.role != Role::Ladder)
             .collect();
         tables.extend(modes(config, &cells, placement));
-        tables.extend(costs(config, &cells, placement));
+        tables.extend(costs(config, &with_deep, placement));
         tables.extend(open_loop(config, &cells, placement));
     }
     tables
@@ -149,6 +152,7 @@ fn costs(config: &Config, cells: &[&Measured], placement: Placement) -> Option<T
         columns: vec![
             column("algorithm", ""),
             column("block", ""),
+            column("depth", ""),
             column("mode, policy", ""),
             column("requests", "1/s"),
             column("notifications", "1/s"),
@@ -170,6 +174,11 @@ fn cost_row(measured: &Measured, arm: Arm, series: &Series) -> Vec<Entry> {
     vec![
         text(measured.cell.what()),
         text(size(measured.block_bytes)),
+        number(Some(if arm == Arm::SYNC {
+            1
+        } else {
+            measured.cell.depth
+        } as f64)),
         text(arm.to_string()),
         median(|sample| sample.requests_per_s),
         median(|sample| sample.notifications_per_s),
