@@ -134,7 +134,7 @@ pub fn write(exports: &[Export], run: &Run, console: &Console) -> Result<(), Fai
     write_all(exports, console, |format| render::bytes(run, format))
 }
 
-/// Writes a comparison, as [`write`] does a run.
+/// Writes a comparison, as [`write()`] does a run.
 pub fn write_comparison(
     exports: &[Export],
     comparison: &RunComparison,
