@@ -76,7 +76,9 @@ fn every_mode_is_measured_and_every_figure_is_finite() {
                 let rate = point
                     .metric("requests_per_s")
                     .expect("every arm has a rate");
-                assert!(rate.value > 0.0, "{point:?}");
+                // A busy machine may leave a trial this short nothing: then it says so.
+                let is_told = point.verdict.validity == Validity::TooFewSamples;
+                assert!(rate.value > 0.0 || is_told, "{point:?}");
                 assert!(
                     point.command.starts_with("lockgate speed --"),
                     "{}",

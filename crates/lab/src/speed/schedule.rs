@@ -117,7 +117,8 @@ impl Schedule {
             .flat_map(|row| &row.arms)
             .map(|&arm| slices(arm))
             .sum();
-        let free_s = budget_s - empty.seconds();
+        // A hair less, so that rounding never exceeds the budget.
+        let free_s = budget_s - empty.seconds() - 1e-6;
         let slice_s = free_s / (weight * rounds as f64).max(1e-9);
         let most = config.seconds.unwrap_or(SLICE_S_MAX);
         Self {
