@@ -13,54 +13,27 @@ use std::task::{Context, Poll, Waker};
 
 use crypto::Status;
 
-use crate::client::{Completion, Lane, SubmitError};
-use crate::crypto_lane::CryptoLane;
+use crate::client::{Lane, SubmitError};
 
-/// What a [`LocalLane`] needs of the lane it wraps.
+/// What has a lane inside that a [`LocalLane`] can reap and await.
 pub trait Port {
-    /// Most requests in flight.
-    fn depth(&self) -> usize;
-    /// Requests in flight.
-    fn in_flight(&self) -> usize;
-    /// Takes all completions that are there.
-    fn reap_all(&mut self, take: impl FnMut(Completion));
-    /// Ready when a completion is there or nothing is in flight.
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<usize>;
+    /// What the lane carries.
+    type Request: Copy + Send;
+    /// The lane.
+    fn inner(&self) -> &Lane<Self::Request>;
+    /// The lane, to reap and await.
+    fn inner_mut(&mut self) -> &mut Lane<Self::Request>;
 }
 
 impl<R: Copy + Send> Port for Lane<R> {
-    fn depth(&self) -> usize {
-        self.config().depth
+    type Request = R;
+
+    fn inner(&self) -> &Self {
+        self
     }
 
-    fn in_flight(&self) -> usize {
-        self.in_flight()
-    }
-
-    fn reap_all(&mut self, take: impl FnMut(Completion)) {
-        self.reap(usize::MAX, take);
-    }
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<usize> {
-        self.poll_ready(context)
-    }
-}
-
-impl Port for CryptoLane {
-    fn depth(&self) -> usize {
-        self.config().depth
-    }
-
-    fn in_flight(&self) -> usize {
-        self.in_flight()
-    }
-
-    fn reap_all(&mut self, take: impl FnMut(Completion)) {
-        self.reap(usize::MAX, take);
-    }
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<usize> {
-        self.poll_ready(context)
+    fn inner_mut(&mut self) -> &mut Self {
+        self
     }
 }
 
@@ -99,11 +72,11 @@ impl<L: Port> LocalLane<L> {
     #[must_use]
     pub fn new(lane: L) -> Self {
         assert_eq!(
-            lane.in_flight(),
+            lane.inner().in_flight(),
             0,
             "a lane with requests in flight cannot become a LocalLane"
         );
-        let depth = lane.depth();
+        let depth = lane.inner().config().depth;
         let slots = (0..depth).map(|_| Slot::Free).collect();
         Self(Rc::new(RefCell::new(Inner {
             lane,
@@ -140,14 +113,14 @@ impl<L: Port> LocalLane<L> {
     /// Requests in flight, those of dropped futures included.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.0.borrow().lane.in_flight()
+        self.0.borrow().lane.inner().in_flight()
     }
 }
 
 impl<L: Port> Inner<L> {
     fn reap(&mut self) {
         let Self { lane, slots, free } = self;
-        lane.reap_all(|completion| {
+        lane.inner_mut().reap(usize::MAX, |completion| {
             let slot = usize::try_from(completion.token).expect("a slot index");
             match std::mem::replace(&mut slots[slot], Slot::Done(completion.status)) {
                 Slot::Waiting(waker) => waker.into_iter().for_each(Waker::wake),
@@ -181,7 +154,7 @@ impl<L: Port> Inner<L> {
                 return Poll::Ready(status);
             }
             self.slots[slot] = Slot::Waiting(Some(context.waker().clone()));
-            if self.lane.poll_ready(context).is_pending() {
+            if self.lane.inner_mut().poll_ready(context).is_pending() {
                 return Poll::Pending;
             }
         }

@@ -17,6 +17,7 @@ use super::session::Session;
 use crate::client::{Completion, Lane, SubmitError};
 use crate::counters::LaneCounters;
 use crate::lane::{Closed, LaneConfig, LaneError, Owner};
+use crate::local::Port;
 use crate::waiting::{Ready, WaitError};
 
 /// Most segments of one source or destination.
@@ -362,5 +363,17 @@ impl CryptoLane {
     #[must_use]
     pub fn closed(&self) -> Option<Closed> {
         self.lane.closed()
+    }
+}
+
+impl Port for CryptoLane {
+    type Request = CryptoRequest;
+
+    fn inner(&self) -> &Lane<CryptoRequest> {
+        &self.lane
+    }
+
+    fn inner_mut(&mut self) -> &mut Lane<CryptoRequest> {
+        &mut self.lane
     }
 }
