@@ -278,6 +278,7 @@ impl<R: Copy + Send> Lane<R> {
                 });
             });
         }
+        self.settled.reverse();
         let cancelled = self.settled.len();
         for ticket in self.tickets.held() {
             if !self.settled[..cancelled]

@@ -144,6 +144,35 @@ fn waits_end_in_time() {
     }
 }
 
+/// One completion from before the end, two requests that were never taken.
+#[test]
+fn no_policy_keeps_a_client_of_a_closed_lane_waiting() {
+    for moderation in Moderation::ALL {
+        let (engine, _) = engine(1);
+        let order = Order::Fifo;
+        let config = LaneConfig {
+            order,
+            ..config(4, moderation)
+        };
+        let mut lane = engine.lane(0, config).unwrap();
+        lane.submit(job(0), 0).unwrap();
+        lane.wait(1, LONG).unwrap();
+        lane.enqueue(job(0), 1).unwrap();
+        lane.enqueue(job(0), 2).unwrap();
+        engine.shutdown();
+        let began = std::time::Instant::now();
+        assert_eq!(
+            wait_all(&mut lane),
+            [
+                (0, Status::Ok),
+                (1, Status::Cancelled),
+                (2, Status::Cancelled)
+            ]
+        );
+        assert!(began.elapsed() < LONG, "{moderation:?}");
+    }
+}
+
 #[test]
 fn fifo_lanes_keep_the_order_and_others_need_not() {
     let (engine, _) = engine(16);
