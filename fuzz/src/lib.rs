@@ -1,0 +1,20 @@
+//! What each fuzz target does with its bytes. A body panics when a promise is
+//! broken, and does nothing else that can be seen.
+//!
+//! The targets call these bodies; so does `tests/fuzz_corpus.rs` with the
+//! committed corpus, on the stable compiler.
+
+mod bytes;
+mod cpuid_dump;
+mod crypto_job;
+mod histogram;
+mod lane;
+mod run_read;
+mod scenario;
+
+pub use cpuid_dump::cpuid_dump;
+pub use crypto_job::crypto_job;
+pub use histogram::histogram;
+pub use lane::lane;
+pub use run_read::run_read;
+pub use scenario::scenario;

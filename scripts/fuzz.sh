@@ -1,0 +1,48 @@
+#!/bin/sh
+# Runs every fuzz target for some seconds:
+#
+#   scripts/fuzz.sh              60 s each
+#   scripts/fuzz.sh 600 lane     only that one, for 600 s
+#
+# Needs the nightly compiler: rustup toolchain install nightly. What is found
+# is kept in fuzz/artifacts/<target>; new inputs collect in
+# fuzz/target/corpus/<target>, beside the committed ones, which stay as they are.
+set -eu
+
+cd "$(dirname "$0")/../fuzz"
+export PATH="$PATH:$HOME/.cargo/bin"
+seconds=${1:-60}
+case $seconds in
+    '' | *[!0-9]* | 0) echo "usage: $0 [SECONDS [TARGET…]]; SECONDS is a whole number from 1" >&2; exit 2 ;;
+esac
+[ $# -eq 0 ] || shift
+[ $# -gt 0 ] || set -- run_read scenario cpuid_dump histogram crypto_job lane
+
+host=$(rustc +nightly -vV | sed -n 's/^host: //p') || host=
+[ -n "$host" ] || { echo "no nightly compiler here; rustup toolchain install nightly" >&2; exit 1; }
+folder=${CARGO_TARGET_DIR:-target}
+mkdir -p "$folder"
+folder=$(cd "$folder" && pwd)
+
+# What cargo-fuzz sets, without having to install it. A given host keeps these
+# flags away from build scripts.
+coverage="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4"
+coverage="$coverage -Cllvm-args=-sanitizer-coverage-inline-8bit-counters"
+coverage="$coverage -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares"
+CARGO_TARGET_DIR=$folder RUSTFLAGS="--cfg fuzzing $coverage -Zsanitizer=address ${RUSTFLAGS:-}" \
+    cargo +nightly build --release --bins --target "$host"
+
+failed=
+for target in "$@"; do
+    echo "=== $target, $seconds s"
+    mkdir -p "$folder/corpus/$target" "artifacts/$target"
+    # Text may be as long as a file is; of choices a few hundred are plenty.
+    case $target in
+        crypto_job | lane) longest=1000 ;;
+        *) longest=16384 ;;
+    esac
+    "$folder/$host/release/$target" -max_total_time="$seconds" -max_len="$longest" -timeout=25 \
+        -print_final_stats=1 -artifact_prefix="artifacts/$target/" \
+        "$folder/corpus/$target" "corpus/$target" || failed="$failed $target"
+done
+[ -z "$failed" ] || { echo "failed:$failed; the inputs are in fuzz/artifacts"; exit 1; }

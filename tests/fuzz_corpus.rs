@@ -1,0 +1,126 @@
+//! The fuzz targets' bodies over their committed corpora: what was once found
+//! stays found, without a fuzzer and on the stable compiler.
+
+#[path = "../fuzz/src/lib.rs"]
+mod targets;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use lockgate_tests::{files, read, root};
+
+/// An input that takes longer in an unhurried build is a finding of its own.
+const TIME_MAX: Duration = Duration::from_secs(20);
+
+/// A corpus is for review, too: no more files each, and bytes in all.
+const FILES_MAX: usize = 40;
+const BYTES_MAX: u64 = 200 * 1024;
+
+/// A target's name and body.
+type Target = (&'static str, fn(&[u8]));
+
+const TARGETS: [Target; 6] = [
+    ("cpuid_dump", targets::cpuid_dump),
+    ("crypto_job", targets::crypto_job),
+    ("histogram", targets::histogram),
+    ("lane", targets::lane),
+    ("run_read", targets::run_read),
+    ("scenario", targets::scenario),
+];
+
+fn corpus(target: &str) -> Vec<PathBuf> {
+    let folder = PathBuf::from("fuzz/corpus").join(target);
+    let mut inputs = files();
+    inputs.retain(|path| path.starts_with(&folder));
+    inputs.into_iter().collect()
+}
+
+fn replay(target: &str) {
+    let (_, body) = TARGETS
+        .iter()
+        .find(|(name, _)| *name == target)
+        .expect("a test names a target of the list");
+    let inputs = corpus(target);
+    assert!(!inputs.is_empty(), "fuzz/corpus/{target} is empty");
+    for path in inputs {
+        let data = std::fs::read(root().join(&path)).expect("the file was just listed");
+        // Only failed tests' output is shown, so the last line names the input.
+        println!("{}", path.display());
+        let began = Instant::now();
+        body(&data);
+        let took = began.elapsed();
+        assert!(took < TIME_MAX, "{} took {took:?}", path.display());
+    }
+    // Inputs that every target must pass over.
+    body(&[]);
+    body(&[0xff; 300]);
+}
+
+#[test]
+fn cpuid_dumps() {
+    replay("cpuid_dump");
+}
+
+#[test]
+fn crypto_jobs() {
+    replay("crypto_job");
+}
+
+#[test]
+fn histograms() {
+    replay("histogram");
+}
+
+#[test]
+fn lanes() {
+    replay("lane");
+}
+
+#[test]
+fn stored_runs() {
+    replay("run_read");
+}
+
+#[test]
+fn scenarios() {
+    replay("scenario");
+}
+
+#[test]
+fn every_target_has_a_program_a_body_and_a_corpus() {
+    let listed: BTreeSet<_> = TARGETS
+        .iter()
+        .map(|(name, _)| PathBuf::from(name))
+        .collect();
+    let names = |folder: &str, depth: usize| -> BTreeSet<PathBuf> {
+        let below = files().into_iter().filter(|path| path.starts_with(folder));
+        below
+            .filter_map(|path| Some(PathBuf::from(path.iter().nth(depth)?).with_extension("")))
+            .collect()
+    };
+    assert_eq!(names("fuzz/fuzz_targets", 2), listed);
+    assert_eq!(names("fuzz/corpus", 2), listed);
+    let manifest = read("fuzz/Cargo.toml");
+    for (name, _) in TARGETS {
+        assert!(
+            manifest.contains(&format!("\nname = \"{name}\"\n")),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn corpora_are_small() {
+    let mut bytes = 0;
+    for (name, _) in TARGETS {
+        let inputs = corpus(name);
+        assert!(inputs.len() <= FILES_MAX, "{name} has {}", inputs.len());
+        let size = |path: &PathBuf| root().join(path).metadata().map_or(0, |about| about.len());
+        bytes += inputs.iter().map(size).sum::<u64>();
+    }
+    assert!(
+        bytes <= BYTES_MAX,
+        "{bytes} bytes are more than {BYTES_MAX}"
+    );
+}
