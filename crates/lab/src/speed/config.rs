@@ -19,6 +19,8 @@ const SLOTS_BYTES_MAX: usize = 1 << 30;
 const LANES_MAX: usize = 1024;
 const WORKERS_MAX: usize = 256;
 const PAIRS_MAX: usize = 999;
+/// Most trials of one round: at the shortest they take half an hour.
+const TRIALS_MAX: usize = 1 << 16;
 
 /// The keys, all optional. An empty list and 0 mean: chosen for this host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -139,8 +141,37 @@ impl Config {
                 ));
             }
         }
+        self.check_trials()?;
         self.check_kinds()?;
         self.check_memory()
+    }
+
+    /// Lists multiply: a few short lines could ask for more than memory holds.
+    fn check_trials(&self) -> Result<(), ConfigError> {
+        let lists = [
+            ("algorithms", self.kinds.len()),
+            ("sizes_bytes", self.sizes_bytes.len()),
+            ("depths", self.depths.len()),
+            ("lanes", self.lanes.len()),
+            ("workers", self.workers.len()),
+            ("placements", self.placements.len()),
+            ("modes", self.modes.len()),
+            ("policies", self.policies.len()),
+        ];
+        let trials = lists.iter().fold(1_usize, |trials, (_, len)| {
+            trials.saturating_mul((*len).max(1))
+        });
+        let (key, len) = lists
+            .into_iter()
+            .max_by_key(|(_, len)| *len)
+            .expect("there are eight");
+        if trials > TRIALS_MAX {
+            let reason = format!(
+                "with its {len} values a round has {trials} trials, the limit is {TRIALS_MAX}; name fewer"
+            );
+            return Err(ConfigError::value(key, reason));
+        }
+        Ok(())
     }
 
     fn check_kinds(&self) -> Result<(), ConfigError> {
@@ -286,6 +317,7 @@ mod tests {
 
     #[test]
     fn every_wrong_value_is_named_with_its_limit() {
+        let many = format!("sizes_bytes = {:?}\nlanes = {:?}", [64; 300], [1; 299]);
         for (text, key, part) in [
             ("algorithms = ['aes-512-gcm']", "algorithms", "aes-512-gcm"),
             ("algorithms = []", "algorithms", "at least one"),
@@ -302,6 +334,7 @@ mod tests {
                 "depths",
                 "limit",
             ),
+            (many.as_str(), "sizes_bytes", "the limit is 65536"),
             ("lanes = [0]", "lanes", "0 is outside"),
             ("workers = [999]", "workers", "999"),
             ("placements = ['near']", "placements", "split, shared"),
