@@ -20,8 +20,9 @@ const HEAD_BYTES: usize = 40;
 const PLAIN_BYTES_MAX: u64 = 9 * 28_672 + HEAD_BYTES as u64;
 
 /// More requests than this in one histogram are a forgery: at 10^9 a second
-/// they take a century. Sums of counts below it never overflow.
-const COUNT_MAX: u64 = 1 << 62;
+/// they take a hundred days. Up to it a count is exact as an `f64`, in which
+/// quantiles are looked up: beyond it the rank of the last may not exist.
+const COUNT_MAX: u64 = 1 << 53;
 
 /// Why a stored histogram cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -189,6 +190,14 @@ mod tests {
             Err(HistogramError::Form(_))
         ));
         let with = |counts: &[u8]| [head(1, counts.len() as u32), counts.to_vec()].concat();
+        // 2^53 requests, and twice as many.
+        let many = [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x20];
+        let histogram = decode(with(&many)).expect("a count that is exact");
+        assert_eq!(histogram.quantile_ns(1.0), histogram.max_ns());
+        assert!(matches!(
+            decode(with(&many.repeat(2))),
+            Err(HistogramError::Form(_))
+        ));
         // The least i64, whose negation overflows; counts whose sum overflows.
         assert!(matches!(
             decode(with(&[0xff; 9])),
