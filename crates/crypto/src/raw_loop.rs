@@ -33,14 +33,19 @@ impl RawLoop {
     ///
     /// # Errors
     /// [`KeyError`] from the back-end.
+    ///
+    /// # Panics
+    /// When the workload's parts do not fit its slots: it was altered.
     pub fn new(
         backend: Arc<dyn Backend>,
         workload: &Workload,
         slots: usize,
     ) -> Result<Self, KeyError> {
         let key = backend.key(workload.kind.algorithm, &workload.material)?;
+        assert!(workload.is_consistent(), "a workload's parts fit its slots");
         let stride = workload.slot.stride;
-        let mut memory = vec![Line([0; 64]); slots * stride / 64].into_boxed_slice();
+        let bytes = slots.checked_mul(stride).expect("slots that fit memory");
+        let mut memory = vec![Line([0; 64]); bytes / 64].into_boxed_slice();
         let base = memory.as_mut_ptr().cast::<u8>();
         // SAFETY: the key lives in a box that this value keeps as long as the
         // jobs, and is only used while this value is borrowed mutably.

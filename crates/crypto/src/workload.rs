@@ -146,6 +146,22 @@ impl Workload {
         })
     }
 
+    /// Whether every part lies in its slot and has its bytes.
+    pub(crate) fn is_consistent(&self) -> bool {
+        let Slot {
+            stride,
+            source,
+            destination,
+            tag,
+        } = self.slot;
+        let fits = |(offset, len): (usize, usize)| {
+            offset.checked_add(len).is_some_and(|end| end <= stride)
+        };
+        stride.is_multiple_of(LINE)
+            && [source, destination, tag].into_iter().all(fits)
+            && (source.1, tag.1) == (self.input.len(), self.tag.len())
+    }
+
     /// Bytes that a request in flight touches, in and out.
     #[must_use]
     pub fn footprint_bytes(&self) -> usize {

@@ -211,6 +211,12 @@ impl<R: Copy + Send> Lane<R> {
         self.staged = 0;
     }
 
+    /// Takes a notification back that has been seen on the descriptor, so
+    /// that it becomes readable only with the next one.
+    pub fn clear_notification(&self) {
+        self.shared.event.clear();
+    }
+
     /// Takes up to `max` completions that are there now; returns how many.
     pub fn reap(&mut self, max: usize, mut take: impl FnMut(Completion)) -> usize {
         self.kick();
@@ -296,7 +302,9 @@ impl<R: Copy + Send> Lane<R> {
 }
 
 /// The descriptor that becomes readable with a notification, for `epoll`
-/// beside other work: call [`Lane::wait`] with no time to arm and look.
+/// beside other work. Reap; then [`Lane::clear_notification`]; then
+/// [`Lane::wait`] with no time: if it times out, the lane is armed and the
+/// descriptor tells of the next completion.
 impl<R: Copy + Send> AsFd for Lane<R> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.shared.event.as_fd()

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -150,7 +151,9 @@ impl<R> Shared<R> {
 
     fn signal(&self) {
         match self.waker.take() {
-            Some(waker) => waker.wake(),
+            // A task's waker is its executor's code: its panic is not to end
+            // the worker and all other clients with it.
+            Some(waker) => drop(catch_unwind(AssertUnwindSafe(|| waker.wake()))),
             None => self.event.signal(),
         }
     }

@@ -1,46 +1,88 @@
 //! One future a request, for executors that keep tasks on one thread.
 //!
-//! Every pending future leaves its waker in its slot; the one that was polled
-//! last is also the lane's. Whoever is polled reaps for all and wakes those
-//! whose request is done. A future that ends, done or dropped, hands the
-//! lane's wake-up on to another that still waits, so none is stranded.
+//! All pending futures share one bell: the lane's waker, which wakes every
+//! task that waits. Whoever is polled takes the completions for all, wakes
+//! those whose request is done, and arms the lane again while anything is in
+//! flight: so no task depends on another one being polled. Wakers are called
+//! and dropped only while nothing is borrowed, since they may come back here.
 
 use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
 
 use crypto::Status;
 
-use crate::client::{Lane, SubmitError};
+use crate::client::{Completion, Lane, SubmitError};
+use crate::crypto_lane::CryptoLane;
 
-/// What has a lane inside that a [`LocalLane`] can reap and await.
+/// What a [`LocalLane`] needs of the lane it wraps.
 pub trait Port {
-    /// What the lane carries.
-    type Request: Copy + Send;
-    /// The lane.
-    fn inner(&self) -> &Lane<Self::Request>;
-    /// The lane, to reap and await.
-    fn inner_mut(&mut self) -> &mut Lane<Self::Request>;
+    /// Most requests in flight.
+    fn depth(&self) -> usize;
+    /// Requests in flight.
+    fn in_flight(&self) -> usize;
+    /// Takes all completions that are there.
+    fn reap_all(&mut self, take: impl FnMut(Completion));
+    /// Ready when a completion is there or nothing is in flight.
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<usize>;
 }
 
-impl<R: Copy + Send> Port for Lane<R> {
-    type Request = R;
+/// The same four for every lane. Not by handing the inner lane out: whoever
+/// could swap two of them would part requests from what they point into.
+macro_rules! port {
+    ($lane:ty $(, $parameter:ident)?) => {
+        impl$(<$parameter: Copy + Send>)? Port for $lane {
+            fn depth(&self) -> usize {
+                self.config().depth
+            }
 
-    fn inner(&self) -> &Self {
-        self
-    }
+            fn in_flight(&self) -> usize {
+                self.in_flight()
+            }
 
-    fn inner_mut(&mut self) -> &mut Self {
-        self
-    }
+            fn reap_all(&mut self, take: impl FnMut(Completion)) {
+                self.reap(usize::MAX, take);
+            }
+
+            fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<usize> {
+                self.poll_ready(context)
+            }
+        }
+    };
 }
 
+port!(Lane<R>, R);
+port!(CryptoLane);
+
+/// The wakers of all waiting tasks, by slot. The lane's worker rings it, so
+/// there is a lock: taken once a notification, never once a request.
 #[derive(Debug)]
+struct Bell(Mutex<Box<[Option<Waker>]>>);
+
+impl Bell {
+    fn set(&self, slot: usize, waker: Option<Waker>) -> Option<Waker> {
+        let mut wakers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut wakers[slot], waker)
+    }
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        let wakers: Vec<Waker> = {
+            let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            slots.iter_mut().filter_map(Option::take).collect()
+        };
+        wakers.into_iter().for_each(Waker::wake);
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Slot {
     Free,
-    Waiting(Option<Waker>),
+    Waiting,
     Done(Status),
     /// Its future was dropped: the completion is thrown away.
     Abandoned,
@@ -51,6 +93,7 @@ struct Inner<L> {
     lane: L,
     slots: Box<[Slot]>,
     free: Vec<usize>,
+    bell: Arc<Bell>,
 }
 
 /// A lane shared by the tasks of one thread.
@@ -72,16 +115,17 @@ impl<L: Port> LocalLane<L> {
     #[must_use]
     pub fn new(lane: L) -> Self {
         assert_eq!(
-            lane.inner().in_flight(),
+            lane.in_flight(),
             0,
             "a lane with requests in flight cannot become a LocalLane"
         );
-        let depth = lane.inner().config().depth;
-        let slots = (0..depth).map(|_| Slot::Free).collect();
+        let depth = lane.depth();
+        let bell = Arc::new(Bell(Mutex::new((0..depth).map(|_| None).collect())));
         Self(Rc::new(RefCell::new(Inner {
             lane,
-            slots,
+            slots: vec![Slot::Free; depth].into_boxed_slice(),
             free: (0..depth).rev().collect(),
+            bell,
         })))
     }
 
@@ -92,18 +136,25 @@ impl<L: Port> LocalLane<L> {
     /// # Errors
     /// What `submit` returns, or [`SubmitError::Full`] when as many futures
     /// as the lane is deep are unresolved; the request was not started.
+    ///
+    /// # Panics
+    /// When `submit` returns `Ok` and did not submit exactly one request.
     pub fn submit<E: From<SubmitError>>(
         &self,
         submit: impl FnOnce(&mut L, u64) -> Result<(), E>,
     ) -> Result<Outcome<L>, E> {
+        let woken = self.0.borrow_mut().reap();
+        woken.into_iter().for_each(Waker::wake);
         let mut inner = self.0.borrow_mut();
-        inner.reap();
         let slot = inner.free.pop().ok_or(SubmitError::Full)?;
+        let before = inner.lane.in_flight();
         if let Err(error) = submit(&mut inner.lane, slot as u64) {
             inner.free.push(slot);
             return Err(error);
         }
-        inner.slots[slot] = Slot::Waiting(None);
+        let submitted = inner.lane.in_flight().wrapping_sub(before);
+        assert_eq!(submitted, 1, "`submit` submits exactly one request");
+        inner.slots[slot] = Slot::Waiting;
         Ok(Outcome {
             lane: Rc::clone(&self.0),
             slot: Some(slot),
@@ -113,17 +164,28 @@ impl<L: Port> LocalLane<L> {
     /// Requests in flight, those of dropped futures included.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.0.borrow().lane.inner().in_flight()
+        self.0.borrow().lane.in_flight()
     }
 }
 
 impl<L: Port> Inner<L> {
-    fn reap(&mut self) {
-        let Self { lane, slots, free } = self;
-        lane.inner_mut().reap(usize::MAX, |completion| {
+    /// Takes the completions that are there; the wakers of their tasks, to be
+    /// called when nothing is borrowed any more.
+    fn reap(&mut self) -> Vec<Waker> {
+        let Self {
+            lane,
+            slots,
+            free,
+            bell,
+        } = self;
+        let mut woken = Vec::new();
+        lane.reap_all(|completion| {
             let slot = usize::try_from(completion.token).expect("a slot index");
-            match std::mem::replace(&mut slots[slot], Slot::Done(completion.status)) {
-                Slot::Waiting(waker) => waker.into_iter().for_each(Waker::wake),
+            match slots[slot] {
+                Slot::Waiting => {
+                    slots[slot] = Slot::Done(completion.status);
+                    woken.extend(bell.set(slot, None));
+                }
                 Slot::Abandoned => {
                     slots[slot] = Slot::Free;
                     free.push(slot);
@@ -131,33 +193,29 @@ impl<L: Port> Inner<L> {
                 Slot::Free | Slot::Done(_) => unreachable!("only requests in flight complete"),
             }
         });
+        woken
     }
 
-    /// Lets another waiting future take the lane's wake-up over.
-    fn hand_on(&self) {
-        let waiting = self.slots.iter().find_map(|slot| match slot {
-            Slot::Waiting(Some(waker)) => Some(waker),
-            _ => None,
-        });
-        if let Some(waker) = waiting {
-            waker.wake_by_ref();
+    /// Takes completions until the lane is armed for the next one, or nothing
+    /// is in flight.
+    fn pump(&mut self) -> Vec<Waker> {
+        let waker = Waker::from(Arc::clone(&self.bell));
+        let mut context = Context::from_waker(&waker);
+        let mut woken = self.reap();
+        while self.lane.in_flight() > 0 && self.lane.poll_ready(&mut context).is_ready() {
+            woken.extend(self.reap());
         }
+        woken
     }
 
-    fn poll(&mut self, slot: usize, context: &mut Context<'_>) -> Poll<Status> {
-        loop {
-            self.reap();
-            if let Slot::Done(status) = self.slots[slot] {
-                self.slots[slot] = Slot::Free;
-                self.free.push(slot);
-                self.hand_on();
-                return Poll::Ready(status);
-            }
-            self.slots[slot] = Slot::Waiting(Some(context.waker().clone()));
-            if self.lane.inner_mut().poll_ready(context).is_pending() {
-                return Poll::Pending;
-            }
-        }
+    /// The status, if it is there: the slot is free then.
+    fn take(&mut self, slot: usize) -> Option<Status> {
+        let Slot::Done(status) = self.slots[slot] else {
+            return None;
+        };
+        self.slots[slot] = Slot::Free;
+        self.free.push(slot);
+        Some(status)
     }
 }
 
@@ -174,25 +232,38 @@ impl<L: Port> Future for Outcome<L> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Status> {
         let slot = self.slot.expect("a future is not polled after it is ready");
-        let result = self.lane.borrow_mut().poll(slot, context);
-        if result.is_ready() {
-            self.slot = None;
-        }
-        result
+        // Before looking, so that a notification after the look finds it.
+        let bell = Arc::clone(&self.lane.borrow().bell);
+        drop(bell.set(slot, Some(context.waker().clone())));
+        let (woken, status) = {
+            let mut inner = self.lane.borrow_mut();
+            (inner.pump(), inner.take(slot))
+        };
+        let Some(status) = status else {
+            woken.into_iter().for_each(Waker::wake);
+            return Poll::Pending;
+        };
+        self.slot = None;
+        drop(bell.set(slot, None));
+        woken.into_iter().for_each(Waker::wake);
+        Poll::Ready(status)
     }
 }
 
 impl<L: Port> Drop for Outcome<L> {
     fn drop(&mut self) {
         let Some(slot) = self.slot else { return };
-        let mut inner = self.lane.borrow_mut();
-        match std::mem::replace(&mut inner.slots[slot], Slot::Abandoned) {
-            Slot::Done(_) => {
-                inner.slots[slot] = Slot::Free;
-                inner.free.push(slot);
+        let bell = Arc::clone(&self.lane.borrow().bell);
+        let own = bell.set(slot, None);
+        let woken = {
+            let mut inner = self.lane.borrow_mut();
+            if inner.take(slot).is_none() {
+                inner.slots[slot] = Slot::Abandoned;
             }
-            Slot::Waiting(_) | Slot::Free | Slot::Abandoned => {}
-        }
-        inner.hand_on();
+            // The lane may be armed for this one's completion only.
+            inner.pump()
+        };
+        drop(own);
+        woken.into_iter().for_each(Waker::wake);
     }
 }

@@ -46,6 +46,12 @@ pub enum StartError {
         #[source]
         source: PinError,
     },
+    /// The service could not be made.
+    #[error("the service of worker {worker} panicked while it was made")]
+    Service {
+        /// Which.
+        worker: usize,
+    },
     /// No thread or no eventfd.
     #[error("cannot start worker {worker}; raise the limits of threads and open files")]
     Resources {
@@ -97,7 +103,8 @@ impl<R> Control<R> {
 
     /// Client: something besides requests waits.
     pub(crate) fn call(&self) {
-        self.is_called.store(true, Ordering::Release);
+        // A swap, so that of two callers the worker sees what both wrote.
+        self.is_called.swap(true, Ordering::AcqRel);
         self.ring_doorbell();
     }
 
@@ -247,7 +254,11 @@ impl<S: Service> Drop for Engine<S> {
             worker.control.call();
         }
         for worker in &mut self.workers {
-            if let Some(thread) = worker.thread.take() {
+            // One that is dropped by its own worker (in a task's waker, say)
+            // cannot wait for it: the worker ends by itself.
+            let thread = worker.thread.take();
+            let own = std::thread::current().id();
+            if let Some(thread) = thread.filter(|thread| thread.thread().id() != own) {
                 // A panic was reported to the lanes' clients already.
                 let _ = thread.join();
             }
@@ -268,20 +279,20 @@ fn start_worker<S: Service>(
         .spawn({
             let control = Arc::clone(&control);
             move || {
-                let pinned = config.cpu.map_or(Ok(()), pin_to);
-                let is_pinned = pinned.is_ok();
-                // Set before the report, so that `cpu_time` is there at once.
-                let _ = control.cpu_clock.set(CpuClock::of_this_thread());
-                let _ = report.send(pinned);
-                if is_pinned {
-                    work(Worker::new(service(worker), config, control));
+                if let Err(error) = config.cpu.map_or(Ok(()), pin_to) {
+                    let _ = report.send(Err(error));
+                    return;
                 }
+                let _ = control.cpu_clock.set(CpuClock::of_this_thread());
+                // Before the report: an engine that has started has services.
+                let mine = Worker::new(service(worker), config, control);
+                let _ = report.send(Ok(()));
+                work(mine);
             }
         })
         .map_err(resources)?;
-    let pinned = ready
-        .recv()
-        .expect("the worker reports before it does anything that can fail");
+    // Nothing comes from a thread that panicked on its way.
+    let pinned = ready.recv().map_err(|_| StartError::Service { worker })?;
     pinned.map_err(|source| StartError::Pin { worker, source })?;
     Ok(Handle {
         control,

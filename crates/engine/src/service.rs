@@ -83,6 +83,9 @@ impl<R: Copy + Send> Outcomes<'_, R> {
             if is_awaited {
                 show(lane);
             }
+            // What the client writes meanwhile is looked at next: have it here.
+            lane.shared.wake.anticipate();
+            lane.requests.anticipate();
             !is_awaited
         });
     }

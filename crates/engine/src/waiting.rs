@@ -12,6 +12,9 @@ use crate::client::Lane;
 /// How often a polling client looks at the clock: every so many looks at the ring.
 const LOOKS_A_CLOCK: u32 = 64;
 
+/// As good as for ever, and no overflow of the clock.
+const TIMEOUT_MAX: Duration = Duration::from_secs(86_400 * 365);
+
 const PAUSES_A_COMPLETION: usize = 4;
 const PAUSES_MAX: usize = 64;
 
@@ -53,7 +56,7 @@ impl<R: Copy + Send> Lane<R> {
         if there >= wanted {
             return Ok(there);
         }
-        let deadline = Instant::now() + timeout;
+        let deadline = Instant::now() + timeout.min(TIMEOUT_MAX);
         if self.shared.config.moderation.client_sleeps() {
             self.sleep(wanted, deadline)
         } else {
@@ -106,7 +109,7 @@ impl<R: Copy + Send> Lane<R> {
                 return Ok(there);
             }
             if !is_signalled && Instant::now() >= deadline {
-                self.shared.wake.disarm();
+                // Still armed: who waits by the descriptor is told later.
                 return Err(WaitError::TimedOut);
             }
         }
@@ -125,7 +128,10 @@ impl<R: Copy + Send> Lane<R> {
             .wake
             .look_for(self.completions.index().wrapping_add(index));
         let result = self.look(wanted, deadline);
-        self.shared.wake.disarm();
+        if !matches!(result, Ok(there) if there >= wanted) {
+            // Else it is among the completions there, and hides nothing.
+            self.shared.wake.disarm();
+        }
         result
     }
 

@@ -186,7 +186,7 @@ impl<S: Service> Worker<S> {
         if self.config.idle_spin.is_zero() {
             return false;
         }
-        let deadline = Instant::now() + self.config.idle_spin;
+        let deadline = Instant::now() + self.config.idle_spin.min(SLEEP_MAX);
         for look in 1u32.. {
             if self.has_work() {
                 return true;
@@ -218,24 +218,23 @@ impl<S: Service> Worker<S> {
         self.lanes
             .retain_mut(|lane| !is_gone(lane) || lane.requests.len_now() > 0);
         self.has_abandoned = self.lanes.iter().any(is_gone);
-        self.first = 0;
+        self.first %= self.lanes.len().max(1);
         self.control.is_stopping()
     }
 
     /// The last breaths: everything submitted before the stop, and no more,
     /// so that a client which keeps submitting cannot keep the worker alive.
     fn finish(&mut self) {
-        let mut left: usize = self
-            .lanes
-            .iter_mut()
-            .map(|lane| lane.requests.len_now())
-            .sum();
-        while left > 0 {
-            let done = self.breathe();
-            if done == 0 {
-                break;
-            }
-            left = left.saturating_sub(done);
+        let last = |lane: &mut WorkerLane<S::Request>| {
+            let waiting = u32::try_from(lane.requests.len_now()).expect("at most DEPTH_MAX");
+            lane.requests.index().wrapping_add(waiting)
+        };
+        let goals: Vec<u32> = self.lanes.iter_mut().map(last).collect();
+        let is_short = |(lane, goal): (&WorkerLane<S::Request>, &u32)| {
+            goal.wrapping_sub(lane.requests.index()) as i32 > 0
+        };
+        while self.lanes.iter().zip(&goals).any(is_short) {
+            self.breathe();
         }
     }
 }

@@ -115,6 +115,13 @@ fn what_a_client_gets_wrong_is_an_error_before_any_work() {
         lane.submit(&cipher(id, Operation::Encrypt, &unknown), 0),
         Err(CallError::UnknownRegion(region))
     );
+    let elsewhere = second.attach(&session).unwrap();
+    let mixed_up = lane.submit(
+        &cipher(elsewhere, Operation::Encrypt, &[Span::slab(0, 16)]),
+        0,
+    );
+    assert_eq!(mixed_up, Err(CallError::UnknownSession(elsewhere)));
+    second.detach(elsewhere).unwrap();
     assert_eq!(lane.in_flight(), 0, "none was started");
 
     // Lengths are the back-end's to refuse, with a status and no byte touched.

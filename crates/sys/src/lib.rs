@@ -9,4 +9,5 @@ pub mod ring;
 pub mod usage;
 pub mod wake;
 
+mod prefetch;
 mod sync;

@@ -8,6 +8,7 @@
 
 use std::mem::MaybeUninit;
 
+use crate::prefetch::prefetch;
 use crate::sync::{Arc, AtomicU32, Ordering, Padded, UnsafeCell};
 
 /// Largest capacity: indices are 32 bits and must tell full from empty.
@@ -15,19 +16,6 @@ pub const CAPACITY_MAX: usize = 1 << 16;
 
 /// Items asked for ahead: about as many lines as a core can wait for.
 const PREFETCH_MAX: usize = 16;
-
-#[cfg(all(target_arch = "x86_64", not(loom)))]
-fn prefetch<T>(item: &T) {
-    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    let begin = std::ptr::from_ref(item).cast::<i8>();
-    for line in (0..size_of::<T>()).step_by(64) {
-        // SAFETY: a hint without effect on memory; any address is allowed.
-        unsafe { _mm_prefetch(begin.wrapping_add(line), _MM_HINT_T0) };
-    }
-}
-
-#[cfg(not(all(target_arch = "x86_64", not(loom))))]
-fn prefetch<T>(_item: &T) {}
 
 #[derive(Debug)]
 struct Shared<T> {
@@ -170,6 +158,15 @@ impl<T: Copy + Send> Producer<T> {
     }
 }
 
+/// Items on their way out of the ring.
+struct Taking<'ring, T>(&'ring mut Consumer<T>);
+
+impl<T> Drop for Taking<'_, T> {
+    fn drop(&mut self) {
+        self.0.shared.head.0.store(self.0.taken, Ordering::Release);
+    }
+}
+
 impl<T: Copy + Send> Consumer<T> {
     /// Takes one item.
     pub fn pop(&mut self) -> Option<T> {
@@ -186,19 +183,21 @@ impl<T: Copy + Send> Consumer<T> {
         }
         let count = (self.tail_seen.wrapping_sub(self.taken) as usize).min(max);
         self.prefetch(0, PREFETCH_MAX);
+        // Released also when `take` panics: the items it had are gone.
+        if count == 0 {
+            return 0;
+        }
+        let taking = Taking(self);
         for _ in 0..count {
-            self.prefetch(PREFETCH_MAX, 1);
-            let item = self.shared.slot(self.taken).with(|slot| {
+            taking.0.prefetch(PREFETCH_MAX, 1);
+            let item = taking.0.shared.slot(taking.0.taken).with(|slot| {
                 // SAFETY: the index lies below the tail we acquired, so the
                 // producer has written the slot and will not touch it before
-                // we release it below.
+                // we release it.
                 unsafe { (*slot).assume_init_read() }
             });
-            self.taken = self.taken.wrapping_add(1);
+            taking.0.taken = taking.0.taken.wrapping_add(1);
             take(item);
-        }
-        if count > 0 {
-            self.shared.head.0.store(self.taken, Ordering::Release);
         }
         count
     }
@@ -210,6 +209,11 @@ impl<T: Copy + Send> Consumer<T> {
             self.refresh();
         }
         self.tail_seen.wrapping_sub(self.taken) as usize
+    }
+
+    /// Asks for the producer's index ahead of the next look at it.
+    pub fn anticipate(&self) {
+        prefetch(&self.shared.tail);
     }
 
     /// Items there to take now, by a fresh look at the producer's index.
@@ -276,6 +280,17 @@ mod tests {
         assert_eq!(consumer.drain(8, |c| seen.push(c)), 2);
         assert_eq!(seen, "ab");
         assert!(producer.is_drained());
+    }
+
+    #[test]
+    fn a_panic_while_taking_frees_the_slots_taken() {
+        let (mut producer, mut consumer) = ring(2);
+        producer.push(1).unwrap();
+        producer.push(2).unwrap();
+        let panics = std::panic::AssertUnwindSafe(|| consumer.drain(2, |_| panic!("told to")));
+        assert!(std::panic::catch_unwind(panics).is_err());
+        producer.push(3).unwrap();
+        assert_eq!((consumer.pop(), consumer.pop()), (Some(2), Some(3)));
     }
 
     #[test]

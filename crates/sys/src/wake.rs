@@ -12,6 +12,7 @@
 //! lost wake-up; with explicit fences the model passes, and the code says
 //! what it relies on.
 
+use crate::prefetch::prefetch;
 use crate::sync::{AtomicU64, Ordering, Padded, fence};
 
 /// An index no ring reaches: nobody sleeps.
@@ -48,6 +49,11 @@ impl WakeIndex {
     pub fn is_wanted(&self, staged: u32) -> bool {
         let wanted = u32::try_from(self.0.0.load(Ordering::Relaxed));
         wanted.map_or(true, |wanted| reaches(staged, wanted))
+    }
+
+    /// Waker: asks for the index ahead of the next look at it.
+    pub fn anticipate(&self) {
+        prefetch(&self.0.0);
     }
 
     /// Sleeper: does not want to be woken any more. Returns whether a wake-up

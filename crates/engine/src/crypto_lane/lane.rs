@@ -5,7 +5,9 @@
     reason = "writes the segment table: see the SAFETY comment"
 )]
 
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -17,7 +19,6 @@ use super::session::Session;
 use crate::client::{Completion, Lane, SubmitError};
 use crate::counters::LaneCounters;
 use crate::lane::{Closed, LaneConfig, LaneError, Owner};
-use crate::local::Port;
 use crate::waiting::{Ready, WaitError};
 
 /// Most segments of one source or destination.
@@ -32,9 +33,16 @@ impl RegionId {
     pub const SLAB: Self = Self(0);
 }
 
-/// A session attached to a lane.
+/// A session attached to a lane; known to that lane only, so that a mix-up is
+/// an error and never another key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct SessionId(usize);
+pub struct SessionId {
+    lane: u64,
+    index: usize,
+}
+
+/// Numbers lanes, for their sessions.
+static LANES: AtomicU64 = AtomicU64::new(0);
 
 /// Bytes within a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +105,7 @@ pub enum CallError {
     #[error("region {} is not registered with this lane", .0.0)]
     UnknownRegion(RegionId),
     /// No such session on this lane.
-    #[error("session {} is not attached to this lane", .0.0)]
+    #[error("session {} is not attached to this lane", .0.index)]
     UnknownSession(SessionId),
     /// More segments than the lane was made for.
     #[error("{count} segments are more than the {limit} this lane was made for")]
@@ -119,6 +127,7 @@ pub enum CallError {
 #[derive(Debug)]
 pub struct CryptoLane {
     lane: Lane<CryptoRequest>,
+    number: u64,
     engine: u64,
     regions: Vec<Arc<Mapping>>,
     sessions: Vec<Option<Arc<Session>>>,
@@ -138,6 +147,7 @@ impl CryptoLane {
         lane.retain(Arc::clone(&table) as Owner);
         let mut own = Self {
             lane,
+            number: LANES.fetch_add(1, Ordering::Relaxed),
             engine,
             regions: Vec::new(),
             sessions: Vec::new(),
@@ -165,7 +175,11 @@ impl CryptoLane {
         }
         self.lane.retain(Arc::clone(session) as Owner);
         self.sessions.push(Some(Arc::clone(session)));
-        Ok(SessionId(self.sessions.len() - 1))
+        let index = self.sessions.len() - 1;
+        Ok(SessionId {
+            lane: self.number,
+            index,
+        })
     }
 
     /// Detaches a session; its keys are zeroised with its last holder.
@@ -178,7 +192,7 @@ impl CryptoLane {
         if !self.lane.release(&owner) {
             return Err(CallError::InFlight);
         }
-        self.sessions[id.0] = None;
+        self.sessions[id.index] = None;
         Ok(())
     }
 
@@ -222,7 +236,8 @@ impl CryptoLane {
     }
 
     fn session(&self, id: SessionId) -> Result<&Arc<Session>, CallError> {
-        let session = self.sessions.get(id.0).and_then(Option::as_ref);
+        let own = (id.lane == self.number).then_some(id.index);
+        let session = own.and_then(|index| self.sessions.get(index)?.as_ref());
         session.ok_or(CallError::UnknownSession(id))
     }
 
@@ -304,6 +319,11 @@ impl CryptoLane {
         self.lane.kick();
     }
 
+    /// See [`Lane::clear_notification`].
+    pub fn clear_notification(&self) {
+        self.lane.clear_notification();
+    }
+
     /// See [`Lane::reap`].
     pub fn reap(&mut self, max: usize, take: impl FnMut(Completion)) -> usize {
         self.lane.reap(max, take)
@@ -366,14 +386,9 @@ impl CryptoLane {
     }
 }
 
-impl Port for CryptoLane {
-    type Request = CryptoRequest;
-
-    fn inner(&self) -> &Lane<CryptoRequest> {
-        &self.lane
-    }
-
-    fn inner_mut(&mut self) -> &mut Lane<CryptoRequest> {
-        &mut self.lane
+/// As for [`Lane`].
+impl AsFd for CryptoLane {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.lane.as_fd()
     }
 }
