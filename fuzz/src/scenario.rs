@@ -1,17 +1,21 @@
-//! A scenario file, down to the tables of its sections.
+//! A scenario file, down to the tables of its sections, and a budget.
 
 use std::time::Duration;
 
-use lab::budget::{Share, share};
+use lab::budget::{BUDGET_MAX, Share, parse_budget, share};
 use lab::scenario::{Overrides, parse};
 use trial::Section;
 
-/// Parses the bytes as a scenario; one that is accepted can say what it
-/// resolved to and how long it wants to measure.
+/// Parses the bytes as a budget and as a scenario; one that is accepted can
+/// say what it resolved to and how long it wants to measure.
 pub fn scenario(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
+    match parse_budget(text) {
+        Ok(budget) => assert!(!budget.is_zero() && budget <= BUDGET_MAX),
+        Err(error) => assert!(error.to_string().contains(text)),
+    }
     for seed in [None, Some(u64::MAX)] {
         match parse("fuzzed", "fuzzed.toml", text, Overrides { seed }) {
             Ok(scenario) => {
