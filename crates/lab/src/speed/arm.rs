@@ -118,6 +118,42 @@ impl Arm {
         }
     }
 
+    /// The dimension `depth`: a client that waits for each request has one in
+    /// flight, whatever the lane could hold.
+    pub(super) fn depth(self, cell: &Cell) -> usize {
+        match self {
+            Self::Lane(Mode::Sync, _) => 1,
+            _ => cell.depth,
+        }
+    }
+
+    /// What of `cell` tells this arm's points apart: two trials with the same
+    /// would be one point measured twice.
+    pub(super) fn place_in(self, cell: &Cell) -> Cell {
+        let role = Role::Grid;
+        let depth = self.depth(cell);
+        match self {
+            Self::Lane(..) | Self::Paced(_) => Cell {
+                depth,
+                role,
+                ..*cell
+            },
+            Self::Raw => Cell {
+                lanes: 1,
+                workers: 1,
+                role,
+                ..*cell
+            },
+            Self::OpenSsl => Cell {
+                depth: 1,
+                lanes: 1,
+                workers: 1,
+                role,
+                ..*cell
+            },
+        }
+    }
+
     /// The dimension `policy`.
     pub(super) fn policy(self) -> Option<Moderation> {
         match self {

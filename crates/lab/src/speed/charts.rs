@@ -198,7 +198,7 @@ fn reference_ratio(
 }
 
 /// What the core can do at this point: its own loop, or the best arm.
-pub(super) fn reference(measured: &Measured) -> Option<f64> {
+fn reference(measured: &Measured) -> Option<f64> {
     measured.mb_per_s(Arm::Raw).or_else(|| {
         let arms = measured
             .arms

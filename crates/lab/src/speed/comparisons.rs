@@ -11,7 +11,7 @@ use super::grid::Host;
 use super::invocation::of_pairs;
 use super::measure::{Measured, Results};
 use super::place::Placement;
-use super::points::verdict;
+use super::points::is_valid;
 
 /// Every interleaved ratio, the most telling first.
 pub(super) fn comparisons(config: &Config, host: &Host, results: &Results) -> Vec<Comparison> {
@@ -28,7 +28,7 @@ pub(super) fn comparisons(config: &Config, host: &Host, results: &Results) -> Ve
         .flat_map(|measured| [polled(context, measured), each(context, measured)])
         .flatten();
     let modes = cells().filter_map(|measured| modes(context, measured));
-    let wake_ups = cells().filter_map(|measured| wake_ups(config, results, measured));
+    let wake_ups = cells().filter_map(|measured| wake_ups(context, results, measured));
     peers
         .chain(raws)
         .chain(notifications)
@@ -75,14 +75,15 @@ fn speeds(
         Some(at_least) => comparison.with_target(at_least),
         None => comparison,
     };
-    let is_sound = [(arm, above), (reference, below)]
-        .into_iter()
-        .all(|(arm, series)| verdict(host, measured, arm, series).is_valid());
-    Some(if is_sound {
+    Some(if is_sound(host, measured, [arm, reference]) {
         comparison
     } else {
         without_evidence(comparison)
     })
+}
+
+fn is_sound(host: &Host, measured: &Measured, arms: [Arm; 2]) -> bool {
+    arms.into_iter().all(|arm| is_valid(host, measured, arm))
 }
 
 /// An invalid trial is neither a pass nor a loss.
@@ -145,15 +146,20 @@ fn modes(context: Context<'_>, measured: &Measured) -> Option<Comparison> {
 
 /// A synchronous request must not take longer than the crypto and two
 /// wake-ups: less is better, so that the reference is above the line.
-fn wake_ups(config: &Config, results: &Results, measured: &Measured) -> Option<Comparison> {
+fn wake_ups(
+    (config, host): Context<'_>,
+    results: &Results,
+    measured: &Measured,
+) -> Option<Comparison> {
     let cell = &measured.cell;
     if cell.placement != Placement::Split || cell.block_bytes > 64 {
         return None;
     }
     let (sync, raw) = (measured.arm(Arm::SYNC)?, measured.arm(Arm::Raw)?);
     let pairs = results.wake_up_ns.iter().filter_map(|(round, wake_up_ns)| {
-        let crypto_ns = 1e9 / raw.samples.get(round)?.requests_per_s;
-        Some((crypto_ns + 2.0 * wake_up_ns, *sync.p50_ns.get(round)?))
+        let crypto_us = 1e6 / raw.samples.get(round)?.requests_per_s;
+        let sync_us = sync.p50_ns.get(round)? / 1e3;
+        Some((crypto_us + 2.0 * wake_up_ns / 1e3, sync_us))
     });
     let arms = Arms {
         subject: subject(cell),
@@ -162,9 +168,10 @@ fn wake_ups(config: &Config, results: &Results, measured: &Measured) -> Option<C
         metric: "latency_p50_us".to_owned(),
         command: of_pairs(&config.table),
     };
-    Some(
-        compare(arms, Direction::Higher, pairs.collect(), config.seed)
-            .ok()?
-            .with_target(1.0),
-    )
+    let comparison = compare(arms, Direction::Higher, pairs.collect(), config.seed).ok()?;
+    Some(if is_sound(host, measured, [Arm::SYNC, Arm::Raw]) {
+        comparison.with_target(1.0)
+    } else {
+        without_evidence(comparison)
+    })
 }

@@ -16,7 +16,8 @@ use crate::ConfigError;
 const BLOCK_BYTES_MAX: usize = 16 << 20;
 /// Most memory one trial's slots may take.
 const SLOTS_BYTES_MAX: usize = 1 << 30;
-const LANES_MAX: usize = 1024;
+/// Each has a client thread; a container may allow few.
+const LANES_MAX: usize = 256;
 const WORKERS_MAX: usize = 256;
 const PAIRS_MAX: usize = 999;
 /// Most trials of one round: at the shortest they take half an hour.

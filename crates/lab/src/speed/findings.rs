@@ -1,13 +1,14 @@
 //! What the numbers mean, in plain words.
 
 use trial::stats::{median, quantile};
-use trial::{Comparison, Finding, Outcome, Weight};
+use trial::{Comparison, Finding, Outcome, Validity, Verdict, Weight};
 
 use super::arm::{Arm, Role};
-use super::charts::reference;
 use super::config::Config;
+use super::grid::Host;
 use super::measure::{End, Measured, Results};
 use super::place::Placement;
+use super::points::{is_valid, verdict};
 
 /// A share of the best that counts as all of it.
 const ENOUGH: f64 = 0.9;
@@ -44,15 +45,17 @@ fn percent(share: f64) -> String {
 
 pub(super) fn findings(
     config: &Config,
+    host: &Host,
     results: &Results,
     comparisons: &[Comparison],
 ) -> Vec<Finding> {
-    let enough = enough_depth(results);
+    let context = (config, host, results);
+    let enough = enough_depth(host, results);
     let texts = [
-        naive(config, results, enough),
+        naive(context, enough).or_else(|| no_headline(context)),
         peer(comparisons),
-        each(config, results),
-        shared(config, results),
+        each(context),
+        shared(context),
         wake_up(results),
         distance(results),
         end(results),
@@ -68,26 +71,59 @@ fn finding(weight: Weight, text: String, remedy: impl Into<String>) -> Finding {
     }
 }
 
-/// The cell of the first kind nearest to that block size.
-fn cell<'a>(
-    config: &Config,
-    results: &'a Results,
-    placement: Placement,
-    block_bytes: usize,
-) -> Option<&'a Measured> {
-    let kind = *config.kinds.first()?;
-    let cells = results.cells.iter().filter(|measured| {
+/// What every finding about a cell depends on.
+type Context<'a> = (&'a Config, &'a Host, &'a Results);
+
+/// Where the ways of asking stand side by side: cells of the first kind that
+/// have both sync and async.
+fn candidates<'a>((config, _, results): Context<'a>) -> impl Iterator<Item = &'a Measured> {
+    let kind = config.kinds.first();
+    results.cells.iter().filter(move |measured| {
         measured.cell.role == Role::Grid
-            && measured.cell.kind == kind
-            && measured.cell.placement == placement
-            && measured.arm(Arm::SYNC).is_some()
-    });
-    cells.min_by_key(|measured| measured.cell.block_bytes.abs_diff(block_bytes))
+            && Some(&measured.cell.kind) == kind
+            && [Arm::SYNC, Arm::ASYNC]
+                .iter()
+                .all(|&arm| measured.arm(arm).is_some())
+    })
+}
+
+/// The first of the arms findings rest on that may not be believed.
+fn doubt(host: &Host, measured: &Measured) -> Option<Verdict> {
+    [Arm::SYNC, Arm::ASYNC, Arm::Raw]
+        .into_iter()
+        .filter_map(|arm| Some(verdict(host, measured, arm, measured.arm(arm)?)))
+        .find(|verdict| !verdict.is_valid())
+}
+
+/// The candidate nearest to that block size that may be believed.
+fn cell(context: Context<'_>, placement: Placement, block_bytes: usize) -> Option<&Measured> {
+    candidates(context)
+        .filter(|measured| measured.cell.placement == placement)
+        .filter(|measured| doubt(context.1, measured).is_none())
+        .min_by_key(|measured| measured.cell.block_bytes.abs_diff(block_bytes))
+}
+
+/// Why there is no headline, where there could have been one.
+fn no_headline(context: Context<'_>) -> Option<Finding> {
+    let doubts: Vec<_> = candidates(context)
+        .map(|measured| doubt(context.1, measured))
+        .collect::<Option<_>>()?;
+    let noisy = doubts
+        .iter()
+        .find(|verdict| verdict.validity == Validity::Noisy);
+    if let Some(Verdict { reason, .. }) = noisy {
+        let text = format!("The run was too disturbed for a headline: {reason}.");
+        return Some(finding(Weight::Warning, text, "Measure on a quiet host."));
+    }
+    let Verdict { reason, remedy, .. } = doubts.into_iter().next()?;
+    let text = format!("No trial was valid enough for a headline: {reason}.");
+    Some(finding(Weight::Warning, text, remedy))
 }
 
 /// The least depth that gives (nearly) what the deepest lane gives.
-fn enough_depth(results: &Results) -> Option<usize> {
-    let rungs = results.rungs();
+fn enough_depth(host: &Host, results: &Results) -> Option<usize> {
+    let mut rungs = results.rungs();
+    rungs.retain(|measured| is_valid(host, measured, Arm::ASYNC));
     let speed = |measured: &&&Measured| measured.mb_per_s(Arm::ASYNC);
     let best = rungs
         .iter()
@@ -102,17 +138,17 @@ fn enough_depth(results: &Results) -> Option<usize> {
 }
 
 /// What waiting for each request costs: the headline.
-fn naive(config: &Config, results: &Results, enough: Option<usize>) -> Option<Finding> {
-    let cells = [Placement::Split, Placement::Shared]
-        .map(|placement| cell(config, results, placement, 1024));
+fn naive(context: Context<'_>, enough: Option<usize>) -> Option<Finding> {
+    let cells =
+        [Placement::Split, Placement::Shared].map(|placement| cell(context, placement, 1024));
     let measured = cells.into_iter().flatten().next()?;
     let (sync, pipelined) = (
         measured.mb_per_s(Arm::SYNC)?,
         measured.mb_per_s(Arm::ASYNC)?,
     );
-    let best = reference(measured)?;
+    let (best, best_is) = best(context.1, measured)?;
     let text = format!(
-        "A client that waits for each request gets {} of what this core can do: {} at {}, {}, where the crypto alone runs at {}. With {} requests in flight it gets {} ({}).",
+        "A client that waits for each request gets {} of what this core can do: {} at {}, {}, where {best_is} {}. With {} requests in flight it gets {} ({}).",
         percent(sync / best),
         measured.cell.what(),
         size(measured.block_bytes),
@@ -127,6 +163,23 @@ fn naive(config: &Config, results: &Results, enough: Option<usize>) -> Option<Fi
         |depth| format!("Keep {depth} requests in flight instead of waiting for each: more gains less than {}%.", ((1.0 / ENOUGH - 1.0) * 100.0).ceil()),
     );
     Some(finding(Weight::Headline, text, remedy))
+}
+
+/// What a core can do there, and what that is: the crypto alone, or where
+/// that was not measured the best valid way of asking.
+fn best(host: &Host, measured: &Measured) -> Option<(f64, &'static str)> {
+    if let Some(raw) = measured.mb_per_s(Arm::Raw) {
+        return Some((raw, "the crypto alone runs at"));
+    }
+    let lanes = measured
+        .arms
+        .iter()
+        .map(|(arm, _)| *arm)
+        .filter(|arm| matches!(arm, Arm::Lane(..)) && is_valid(host, measured, *arm));
+    let best = lanes
+        .filter_map(|arm| measured.mb_per_s(arm))
+        .reduce(f64::max)?;
+    Some((best, "the best way of asking reached"))
 }
 
 /// How the largest block does beside the peer.
@@ -169,13 +222,13 @@ fn peer(comparisons: &[Comparison]) -> Option<Finding> {
 }
 
 /// What it costs to be notified of every completion.
-fn each(config: &Config, results: &Results) -> Option<Finding> {
-    let cells = [Placement::Split, Placement::Shared]
-        .map(|placement| cell(config, results, placement, 1024));
+fn each(context: Context<'_>) -> Option<Finding> {
+    let cells =
+        [Placement::Split, Placement::Shared].map(|placement| cell(context, placement, 1024));
     let measured = cells
         .into_iter()
         .flatten()
-        .find(|measured| measured.arm(Arm::EACH).is_some())?;
+        .find(|measured| is_valid(context.1, measured, Arm::EACH))?;
     let (each, armed) = (
         measured.mb_per_s(Arm::EACH)?,
         measured.mb_per_s(Arm::ASYNC)?,
@@ -199,9 +252,11 @@ fn each(config: &Config, results: &Results) -> Option<Finding> {
 }
 
 /// What one shared core costs, as in a guest with one vCPU.
-fn shared(config: &Config, results: &Results) -> Option<Finding> {
-    let split = cell(config, results, Placement::Split, 1024)?;
-    let shared = cell(config, results, Placement::Shared, 1024)?;
+fn shared(context: Context<'_>) -> Option<Finding> {
+    let split = cell(context, Placement::Split, 1024)?;
+    // Where the one is not valid at 1 KiB, the other must not stay there.
+    let shared = cell(context, Placement::Shared, split.cell.block_bytes)
+        .filter(|shared| shared.block_bytes == split.block_bytes)?;
     let (own, one) = (split.mb_per_s(Arm::ASYNC)?, shared.mb_per_s(Arm::ASYNC)?);
     let verdict = if one > own {
         format!(

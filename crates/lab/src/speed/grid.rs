@@ -1,5 +1,7 @@
 //! Which cells and arms a configuration means on this host.
 
+use std::collections::BTreeSet;
+
 use crypto::{Algorithm, Kind};
 use policy::Moderation;
 
@@ -68,6 +70,18 @@ pub(super) fn grid(config: &Config, host: &Host) -> Vec<Row> {
             .filter(|row| !rows.iter().any(|own| is_rung(&own.cell, &row.cell)))
             .collect::<Vec<_>>(),
     );
+    without_repeats(rows)
+}
+
+/// Leaves each arm only in the first of the cells where its points would be
+/// the same: sync has one depth, a yardstick one worker and no lanes.
+fn without_repeats(mut rows: Vec<Row>) -> Vec<Row> {
+    let mut seen = BTreeSet::new();
+    for Row { cell, arms } in &mut rows {
+        let policy = |arm: Arm| arm.policy().map(Moderation::name);
+        arms.retain(|&arm| seen.insert((arm.place_in(cell), arm.mode(), policy(arm))));
+    }
+    rows.retain(|row| !row.arms.is_empty());
     rows
 }
 
@@ -224,15 +238,20 @@ fn ladder(config: &Config, host: &Host) -> Vec<Row> {
 mod tests {
     use super::*;
     use crate::speed::config::Table;
+    use crate::speed::points::dimensions;
+
+    fn config(text: &str) -> Config {
+        let table = crate::config::from_table::<Table>(text.parse().unwrap()).unwrap();
+        Config::try_from(table).unwrap()
+    }
 
     fn rows(text: &str, cpus: usize) -> Vec<Row> {
-        let table = crate::config::from_table::<Table>(text.parse().unwrap()).unwrap();
         let host = Host {
             cpus: (0..cpus).collect(),
             l2_bytes: 1 << 20,
             has_openssl: true,
         };
-        grid(&Config::try_from(table).unwrap(), &host)
+        grid(&config(text), &host)
     }
 
     #[test]
@@ -259,6 +278,38 @@ mod tests {
             rows.iter()
                 .all(|row| !row.arms.contains(&Arm::Raw) && !row.arms.contains(&Arm::OpenSsl))
         );
+    }
+
+    #[test]
+    fn no_two_points_have_equal_dimensions() {
+        let many = "modes = ['sync', 'batch', 'async']\npolicies = ['armed', 'each', 'polled', 'armed']\ndepths = [8, 1, 32, 8]\nlanes = [1, 2]\nworkers = [1, 2]\nsizes_bytes = [1024, 1024]\nalgorithms = ['rsa-2048', 'aes-128-gcm']";
+        for text in ["", "depths = [4, 16]", "lanes = [1, 3]", many] {
+            for cpus in [1, 2, 4] {
+                let config = config(text);
+                let rows = rows(text, cpus);
+                let arms = rows
+                    .iter()
+                    .flat_map(|row| row.arms.iter().map(|&arm| (&row.cell, arm)));
+                let mut seen = Vec::new();
+                for (cell, arm) in arms {
+                    let dimensions = dimensions(&config, cell, arm);
+                    assert!(!seen.contains(&dimensions), "{text}: {dimensions:?}");
+                    seen.push(dimensions);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_yardstick_stands_in_the_first_of_its_cells() {
+        let rows = rows(
+            "sizes_bytes = [1024]\nalgorithms = ['aes-128-gcm']\ndepths = [8, 16]\nplacements = ['split']",
+            4,
+        );
+        let has = |arm: Arm| -> Vec<_> { rows.iter().map(|row| row.arms.contains(&arm)).collect() };
+        assert_eq!(has(Arm::SYNC), [true, false]);
+        assert_eq!(has(Arm::OpenSsl), [true, false]);
+        assert_eq!(has(Arm::Raw), [true, true]);
     }
 
     #[test]

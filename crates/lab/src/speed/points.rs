@@ -1,6 +1,6 @@
 //! Measured arms as points.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use trial::stats::median;
 use trial::{Dimension, Direction, Metric, Observed, Point, Validity, Verdict};
@@ -10,7 +10,7 @@ use super::config::Config;
 use super::grid::Host;
 use super::invocation::of_arm;
 use super::measure::{Measured, Series};
-use super::place::Placement;
+use super::place::{Cpus, Placement};
 use super::pump::is_busy_client;
 
 /// Every arm that was measured, as a point.
@@ -19,7 +19,7 @@ pub(super) fn points(config: &Config, host: &Host, measured: &Measured) -> Vec<P
         .arms
         .iter()
         .map(|(arm, series)| Point {
-            dimensions: dimensions(config, measured, *arm),
+            dimensions: dimensions(config, &measured.cell, *arm),
             metrics: metrics(measured, *arm, series),
             verdict: verdict(host, measured, *arm, series),
             command: of_arm(&config.table, &measured.cell, *arm),
@@ -32,16 +32,16 @@ pub(super) fn points(config: &Config, host: &Host, measured: &Measured) -> Vec<P
         .collect()
 }
 
-fn dimensions(config: &Config, measured: &Measured, arm: Arm) -> BTreeMap<String, Dimension> {
+/// What tells an arm's point from every other.
+pub(super) fn dimensions(config: &Config, cell: &Cell, arm: Arm) -> BTreeMap<String, Dimension> {
     let Cell {
         placement,
         kind,
         block_bytes,
-        depth,
         lanes,
         workers,
         ..
-    } = measured.cell;
+    } = *cell;
     let number = |value: usize| Dimension::from(value as u64);
     let mut dimensions = vec![
         ("algorithm", Dimension::from(kind.algorithm.name())),
@@ -51,10 +51,9 @@ fn dimensions(config: &Config, measured: &Measured, arm: Arm) -> BTreeMap<String
         ("mode", arm.mode().into()),
     ];
     if arm != Arm::OpenSsl {
-        let depth = if arm == Arm::SYNC { 1 } else { depth };
         dimensions.extend([
             ("backend", config.backend.name().into()),
-            ("depth", number(depth)),
+            ("depth", number(arm.depth(cell))),
         ]);
     }
     if let Some(policy) = arm.policy() {
@@ -165,6 +164,13 @@ fn places(measured: &Measured, arm: Arm) -> Vec<Option<Metric>> {
         .collect()
 }
 
+/// Whether an arm was measured and may be believed.
+pub(super) fn is_valid(host: &Host, measured: &Measured, arm: Arm) -> bool {
+    measured
+        .arm(arm)
+        .is_some_and(|series| verdict(host, measured, arm, series).is_valid())
+}
+
 /// Whether an arm's figures may be believed.
 pub(super) fn verdict(host: &Host, measured: &Measured, arm: Arm, series: &Series) -> Verdict {
     let Some(cpus) = &measured.cpus else {
@@ -187,8 +193,11 @@ pub(super) fn verdict(host: &Host, measured: &Measured, arm: Arm, series: &Serie
             "let the run finish; a larger --budget measures more",
         );
     }
-    let workers = measured.cell.workers;
-    let busy_clients = arm.policy().is_some_and(is_busy_client) as usize * measured.cell.lanes;
+    let used_cpus = if arm.policy().is_some() {
+        cpus.all().len()
+    } else {
+        1
+    };
     let observed = Observed {
         samples: series.samples.values().map(|sample| sample.requests).sum(),
         offered_per_s: measured
@@ -198,20 +207,30 @@ pub(super) fn verdict(host: &Host, measured: &Measured, arm: Arm, series: &Serie
         achieved_per_s: median(&series.values(|sample| sample.sent_per_s)).unwrap_or(0.0),
         in_flight_bytes: in_flight_bytes(measured, arm),
         l2_bytes: host.l2_bytes,
-        busy_threads: if arm.policy().is_some() {
-            workers + busy_clients
-        } else {
-            1
-        },
-        cpus: if arm.policy().is_some() {
-            cpus.all().len()
-        } else {
-            1
-        },
+        // No CPU counts as spare: our own time is taken off the load already,
+        // and what else ran where a thread slept woke it late.
+        busy_threads: used_cpus + crowd(cpus, arm),
+        cpus: used_cpus,
         shared: measured.cell.placement == Placement::Shared,
         ..disturbance(measured, arm, series)
     };
     observed.verdict()
+}
+
+/// Threads meant to be busy that found no CPU of their own.
+fn crowd(cpus: &Cpus, arm: Arm) -> usize {
+    let distinct = |cpus: &[usize]| cpus.iter().collect::<BTreeSet<_>>().len();
+    let Some(policy) = arm.policy() else {
+        return 0;
+    };
+    let workers = cpus.workers.len() - distinct(&cpus.workers);
+    // Clients that sleep may take turns.
+    let clients = if is_busy_client(policy) {
+        cpus.clients.len() - distinct(&cpus.clients)
+    } else {
+        0
+    };
+    workers + clients
 }
 
 fn in_flight_bytes(measured: &Measured, arm: Arm) -> u64 {
@@ -250,5 +269,90 @@ fn disturbance(measured: &Measured, arm: Arm, series: &Series) -> Observed {
         steal_ratio: times.steal_ratio(),
         load_elsewhere: elsewhere,
         ..Observed::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use policy::Moderation;
+
+    use super::super::arm::Role;
+    use super::super::observe::CpuTimes;
+    use super::super::trial_run::Sample;
+    use super::*;
+
+    /// The verdict over a second in which our two threads took 0.7 CPUs and
+    /// all programs `busy` hundredths.
+    fn validity(arm: Arm, cpus: Cpus, busy: u64) -> Validity {
+        let measured = Measured {
+            cell: Cell {
+                placement: Placement::Split,
+                kind: crypto::Kind {
+                    algorithm: crypto::Algorithm::Sha256,
+                    operation: crypto::Algorithm::Sha256.operations()[0],
+                },
+                block_bytes: 64,
+                depth: 1,
+                lanes: cpus.clients.len(),
+                workers: cpus.workers.len(),
+                role: Role::Grid,
+            },
+            block_bytes: 64,
+            in_flight_bytes: 64,
+            paced_per_s: None,
+            arms: Vec::new(),
+            cpus: Some(cpus.clone()),
+        };
+        let sample = Sample {
+            requests: 1000,
+            client_cpus: 0.2,
+            worker_cpus: 0.5,
+            times: CpuTimes {
+                busy,
+                idle: cpus.all().len() as u64 * 100 - busy,
+                steal: 0,
+            },
+            ..Sample::default()
+        };
+        let series = Series {
+            samples: BTreeMap::from([(0, sample)]),
+            ..Series::default()
+        };
+        let host = Host {
+            cpus: cpus.all(),
+            l2_bytes: 0,
+            has_openssl: false,
+        };
+        verdict(&host, &measured, arm, &series).validity
+    }
+
+    fn cpus(workers: &[usize], clients: &[usize]) -> Cpus {
+        Cpus {
+            workers: workers.to_vec(),
+            clients: clients.to_vec(),
+        }
+    }
+
+    #[test]
+    fn a_foreign_process_is_seen_under_every_policy() {
+        for arm in [Arm::SYNC, Arm::ASYNC, Arm::EACH, Arm::POLLED] {
+            let of = |busy| validity(arm, cpus(&[1], &[0]), busy);
+            assert_eq!(of(75), Validity::Valid, "{arm}");
+            assert_eq!(of(170), Validity::Noisy, "{arm}");
+        }
+    }
+
+    #[test]
+    fn only_threads_meant_to_be_busy_crowd_a_cpu() {
+        let of =
+            |arm, workers: &[usize], clients: &[usize]| validity(arm, cpus(workers, clients), 70);
+        assert_eq!(of(Arm::ASYNC, &[1], &[0, 0, 0]), Validity::Valid);
+        assert_eq!(of(Arm::POLLED, &[1], &[0, 0, 0]), Validity::Noisy);
+        assert_eq!(of(Arm::POLLED, &[3], &[0, 1, 2]), Validity::Valid);
+        assert_eq!(of(Arm::ASYNC, &[1, 1], &[0]), Validity::Noisy);
+        assert_eq!(
+            of(Arm::Paced(Moderation::Polled), &[2], &[0, 0]),
+            Validity::Noisy
+        );
     }
 }

@@ -14,8 +14,12 @@ use super::arm::Mode;
 /// No wait is longer: a lane that is dead for so long is a failure.
 const STUCK: Duration = Duration::from_secs(10);
 /// In closed loops of many requests, one in so many is timed: two looks at
-/// the clock would be as long as a small request.
-const TIMED_ONE_IN: u64 = 32;
+/// the clock would be as long as a small request. Odd, since depths are mostly
+/// powers of two: 32 would time only the first request of each batch.
+const TIMED_ONE_IN: u64 = 37;
+/// Most late requests whose latency is recorded after an open loop: more say
+/// nothing new, and an offer far too high would leave thousands of millions.
+const LATE_MAX: u64 = 1_000_000;
 /// An open-loop client that sleeps comes back so early before the next
 /// request is due: a timer may be late, a late request may not.
 const SLEEP_MARGIN_NS: u64 = 100_000;
@@ -127,7 +131,8 @@ impl<'w> Pump<'w> {
 
     /// Sends requests at `rate_per_s`, evenly, until `phase`. Returns how
     /// many it sent; one that finds the lane full waits, and its latency
-    /// counts from when it was meant to be sent.
+    /// counts from when it was meant to be sent. Those that still wait at the
+    /// end count as sent: that the lane is full is not the generator's doing.
     pub(super) fn paced(
         &mut self,
         rate_per_s: f64,
@@ -137,11 +142,14 @@ impl<'w> Pump<'w> {
         let (begin_ns, begin) = (now_ns(), self.sent);
         let due_ns = |sent: u64| begin_ns + ((sent - begin) as f64 / rate_per_s * 1e9) as u64;
         let sleeps = self.lane.config().moderation.client_sleeps();
+        let is_core_shared = self.lane.config().is_core_shared;
+        let mut is_full = false;
         while phase.is_before(until) {
             let now = now_ns();
             while due_ns(self.sent) <= now && !self.free.is_empty() {
                 self.send(due_ns(self.sent))?;
             }
+            is_full = self.free.is_empty() && due_ns(self.sent) <= now;
             self.lane.kick();
             let left_ns = due_ns(self.sent).saturating_sub(now_ns());
             if sleeps && left_ns > SLEEP_MARGIN_NS && self.lane.in_flight() > 0 {
@@ -149,10 +157,26 @@ impl<'w> Pump<'w> {
                 let _ = self
                     .lane
                     .wait(1, Duration::from_nanos(left_ns - SLEEP_MARGIN_NS));
+            } else if is_core_shared {
+                // Nothing can be sent now, and looking on would only keep the
+                // worker from the core they share.
+                std::thread::yield_now();
             }
             self.reap()?;
         }
-        Ok(self.sent - begin)
+        let sent = self.sent - begin;
+        if !is_full {
+            return Ok(sent);
+        }
+        let now = now_ns();
+        let due = ((now - begin_ns) as f64 * rate_per_s / 1e9) as u64 + 1;
+        let late = due.saturating_sub(sent);
+        let step = late.div_ceil(LATE_MAX).max(1);
+        (0..late)
+            .step_by(usize::try_from(step).unwrap_or(usize::MAX))
+            .map(|index| now.saturating_sub(due_ns(begin + sent + index)))
+            .for_each(|waited_ns| self.latency.record(waited_ns));
+        Ok(sent + late)
     }
 
     /// Takes back what is still in flight.

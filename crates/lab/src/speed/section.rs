@@ -114,7 +114,7 @@ impl CryptoSpeed {
                 .for_each(|point| sink.emit(Event::Point(point)));
         }
         let comparisons = comparisons::comparisons(config, host, results);
-        findings::findings(config, results, &comparisons)
+        findings::findings(config, host, results, &comparisons)
             .into_iter()
             .for_each(|finding| sink.emit(Event::Finding(finding)));
         comparisons

@@ -9,6 +9,11 @@ use super::invocation::with_placement;
 use super::measure::{Measured, Results, Series};
 use super::place::Placement;
 
+/// Values that must lie beyond a quantile that is told.
+const BEYOND_MIN: f64 = 10.0;
+/// 100 × (1 − 0.9) is a hair less than 10.
+const ROUNDING: f64 = 1e-6;
+
 pub(super) fn tables(config: &Config, results: &Results) -> Vec<Table> {
     let mut tables = Vec::new();
     for placement in [Placement::Split, Placement::Shared] {
@@ -174,11 +179,7 @@ fn cost_row(measured: &Measured, arm: Arm, series: &Series) -> Vec<Entry> {
     vec![
         text(measured.cell.what()),
         text(size(measured.block_bytes)),
-        number(Some(if arm == Arm::SYNC {
-            1
-        } else {
-            measured.cell.depth
-        } as f64)),
+        number(Some(arm.depth(&measured.cell) as f64)),
         text(arm.to_string()),
         median(|sample| sample.requests_per_s),
         median(|sample| sample.notifications_per_s),
@@ -190,10 +191,14 @@ fn cost_row(measured: &Measured, arm: Arm, series: &Series) -> Vec<Entry> {
     ]
 }
 
+/// Empty where fewer than ten values lie beyond it: a quantile that rests on
+/// less is chance.
 fn latency(series: &Series, quantile: f64) -> Entry {
+    let has_enough = |len: u64| len as f64 * (1.0 - quantile) + ROUNDING >= BEYOND_MIN;
     let latency = series.latency.as_ref();
     number(
         latency
+            .filter(|latency| has_enough(latency.len()))
             .and_then(|latency| latency.quantile_ns(quantile))
             .map(|ns| ns as f64 / 1e3),
     )

@@ -1,6 +1,7 @@
 //! One trial: sets threads up, lets them run, takes their counts.
 
-use std::sync::{Arc, Barrier};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,6 +25,9 @@ const IDLE_SPIN: Duration = Duration::from_micros(20);
 const WARMING: u8 = 0;
 const MEASURING: u8 = 1;
 const DONE: u8 = 2;
+
+/// A thread that is not set up by then never will be.
+const READY_LIMIT: Duration = Duration::from_secs(10);
 
 /// What one trial gave.
 #[derive(Clone, Debug, Default)]
@@ -59,6 +63,37 @@ pub(super) enum TrialError {
     Raw(Status),
     #[error("a measuring thread panicked")]
     Panic,
+    #[error("client {client} of {lanes} got no thread: lower lanes, or raise the limit of threads")]
+    Spawn {
+        client: usize,
+        lanes: usize,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("the measuring threads were not ready within {} s: lower lanes or depths, or stop other programs", READY_LIMIT.as_secs())]
+    NotReady,
+}
+
+/// How many threads are set up, well or badly. Not a barrier: where one
+/// thread never comes, nobody must wait for ever.
+#[derive(Default)]
+struct Ready(AtomicUsize);
+
+impl Ready {
+    fn add(&self) {
+        self.0.fetch_add(1, Ordering::Release);
+    }
+
+    fn wait_for(&self, threads: usize) -> Result<(), TrialError> {
+        let deadline = Instant::now() + READY_LIMIT;
+        while self.0.load(Ordering::Acquire) < threads {
+            if Instant::now() >= deadline {
+                return Err(TrialError::NotReady);
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
 }
 
 /// A client's counts over the measured part.
@@ -91,25 +126,39 @@ impl Rig<'_> {
         let policy = arm.policy().expect("only arms with a lane come here");
         let engine = self.engine()?;
         let pumps = self.pumps(&engine, policy)?;
-        let (phase, ready) = (Phase::default(), Barrier::new(pumps.len() + 1));
-        let rate_per_s = rate_per_s / pumps.len() as f64;
+        let (phase, ready, lanes) = (Phase::default(), Ready::default(), pumps.len());
+        let rate_per_s = rate_per_s / lanes as f64;
         let (counts, watch) = thread::scope(|scope| {
-            let clients: Vec<_> = pumps
-                .into_iter()
-                .zip(&self.cpus.clients)
-                .map(|(pump, &cpu)| {
-                    let (phase, ready) = (&phase, &ready);
-                    scope.spawn(move || client(pump, cpu, arm, rate_per_s, phase, ready))
-                })
-                .collect();
-            ready.wait();
-            let watch = self.watch(&engine, &phase, slice);
+            let mut clients = Vec::new();
+            let mut started = Ok(());
+            for (index, (pump, &cpu)) in pumps.into_iter().zip(&self.cpus.clients).enumerate() {
+                let (phase, ready) = (&phase, &ready);
+                let run = move || client(pump, cpu, arm, rate_per_s, phase, ready);
+                match thread::Builder::new().spawn_scoped(scope, run) {
+                    Ok(client) => clients.push(client),
+                    Err(source) => {
+                        let client = index + 1;
+                        started = Err(TrialError::Spawn {
+                            client,
+                            lanes,
+                            source,
+                        });
+                        break;
+                    }
+                }
+            }
+            let watch = started
+                .and_then(|()| ready.wait_for(lanes))
+                .map(|()| self.watch(&engine, &phase, slice));
+            // Also where nothing was watched: clients that started must end.
+            phase.set(DONE);
             let counts: Vec<_> = clients
                 .into_iter()
                 .map(|client| client.join().unwrap_or(Err(TrialError::Panic)))
                 .collect();
             (counts, watch)
         });
+        let watch = watch?;
         let counts = counts.into_iter().collect::<Result<Vec<_>, _>>()?;
         Ok(sum(&counts, &watch, arm))
     }
@@ -186,11 +235,19 @@ impl Rig<'_> {
     pub(super) fn raw(&self, slice: Duration) -> Result<Sample, TrialError> {
         let slots = self.cell.depth * self.cell.lanes;
         let cpu = self.cpus.workers[0];
-        let phase = Phase::default();
+        let (phase, ready) = (Phase::default(), Ready::default());
         thread::scope(|scope| {
             let worker = scope.spawn(|| {
-                pin_to(cpu)?;
-                let mut raw = RawLoop::new(Arc::clone(self.backend), self.workload, slots)?;
+                let raw = pin_to(cpu).map_err(TrialError::from).and_then(|()| {
+                    Ok(RawLoop::new(
+                        Arc::clone(self.backend),
+                        self.workload,
+                        slots,
+                    )?)
+                });
+                // Before any return: the runner waits for it.
+                ready.add();
+                let mut raw = raw?;
                 raw_until(&mut raw, &phase, MEASURING)?;
                 let (begin_ns, cpu) = (now_ns(), thread_cpu());
                 let requests = raw_until(&mut raw, &phase, DONE)?;
@@ -200,13 +257,17 @@ impl Rig<'_> {
                     thread_cpu() - cpu,
                 ))
             });
-            thread::sleep(WARM_UP);
-            let times = CpuTimes::now(&[cpu]);
-            phase.set(MEASURING);
-            thread::sleep(slice);
+            // Filling the slots is no part of the warm-up, and may take longer.
+            let times = ready.wait_for(1).map(|()| {
+                thread::sleep(WARM_UP);
+                let times = CpuTimes::now(&[cpu]);
+                phase.set(MEASURING);
+                thread::sleep(slice);
+                CpuTimes::now(&[cpu]).since(times)
+            });
             phase.set(DONE);
-            let times = CpuTimes::now(&[cpu]).since(times);
-            let (requests, seconds, cpu) = worker.join().unwrap_or(Err(TrialError::Panic))?;
+            let counted = worker.join().unwrap_or(Err(TrialError::Panic));
+            let (times, (requests, seconds, cpu)) = (times?, counted?);
             Ok(Sample {
                 requests,
                 requests_per_s: requests as f64 / seconds,
@@ -239,11 +300,11 @@ fn client(
     arm: Arm,
     rate_per_s: f64,
     phase: &Phase,
-    ready: &Barrier,
+    ready: &Ready,
 ) -> Result<ClientCount, TrialError> {
     let pinned = pin_to(cpu);
-    // Before any return: the others wait for it.
-    ready.wait();
+    // Before any return: the runner waits for it.
+    ready.add();
     pinned?;
     let warm = WARMING + 1;
     run(&mut pump, arm, rate_per_s, phase, warm)?;

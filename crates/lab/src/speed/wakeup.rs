@@ -14,7 +14,8 @@ use super::place::Cpus;
 /// No answer for so long ends the measurement.
 const STUCK: Duration = Duration::from_secs(2);
 
-/// A look at the clock takes about as long as a line's way: one in so many rounds.
+/// A look at the clock takes about as long as a line's way: one in so many
+/// rounds, and one in so many polls.
 const ROUNDS_A_LOOK: u64 = 64;
 
 /// Median time, ns, from signalling a sleeping thread on the other CPU until
@@ -61,31 +62,40 @@ pub(super) fn line_ns(cpus: &Cpus, slice: Duration) -> Option<f64> {
     let ball = AtomicU64::new(0);
     let deadline = Instant::now() + slice;
     // Each answers the other's count with the next; odd is the caller's.
-    let returns = |count: u64| {
-        while ball.load(Ordering::Acquire) != count {
-            if Instant::now() >= deadline {
-                return false;
+    let player = || {
+        // Over all counts: an answer mostly comes within fewer polls.
+        let (ball, mut polls) = (&ball, 0u64);
+        move |count: u64| {
+            loop {
+                polls += 1;
+                if polls.is_multiple_of(ROUNDS_A_LOOK) && Instant::now() >= deadline {
+                    return false;
+                }
+                if ball.load(Ordering::Acquire) == count {
+                    break;
+                }
+                std::hint::spin_loop();
             }
-            std::hint::spin_loop();
+            ball.store(count + 1, Ordering::Release);
+            true
         }
-        ball.store(count + 1, Ordering::Release);
-        true
     };
     thread::scope(|scope| {
         let echo = scope.spawn(|| {
             pin_to(cpus.workers[0]).ok()?;
+            let mut returns = player();
             (1..).step_by(2).take_while(|&count| returns(count)).last()
         });
         let caller = scope.spawn(|| {
             pin_to(cpus.clients[0]).ok()?;
-            let mut rounds = Histogram::new();
+            let (mut returns, mut rounds) = (player(), Histogram::new());
             let mut begin = now_ns();
             for block in 0u64.. {
                 let first = block * 2 * ROUNDS_A_LOOK;
                 if !(first..)
                     .step_by(2)
                     .take(ROUNDS_A_LOOK as usize)
-                    .all(returns)
+                    .all(&mut returns)
                 {
                     break;
                 }
