@@ -62,6 +62,28 @@ pub(super) struct Pump<'w> {
     pub(super) completed: u64,
     pub(super) latency: Histogram,
     failed: Option<Status>,
+    /// What the last open loop left waiting.
+    late: Late,
+}
+
+/// Requests that were due, evenly, and never found room in the lane.
+#[derive(Clone, Copy, Debug, Default)]
+struct Late {
+    count: u64,
+    /// How long the first and longest waited.
+    first_ns: u64,
+    apart_ns: f64,
+}
+
+impl Late {
+    /// How long they waited; of very many, evenly chosen ones.
+    fn waited_ns(self) -> impl Iterator<Item = u64> {
+        let step = self.count.div_ceil(LATE_MAX).max(1);
+        (0..self.count.div_ceil(step)).map(move |index| {
+            let after_first_ns = (index * step) as f64 * self.apart_ns;
+            self.first_ns.saturating_sub(after_first_ns as u64)
+        })
+    }
 }
 
 impl<'w> Pump<'w> {
@@ -92,6 +114,7 @@ impl<'w> Pump<'w> {
             completed: 0,
             latency: Histogram::new(),
             failed: None,
+            late: Late::default(),
         }
     }
 
@@ -164,23 +187,22 @@ impl<'w> Pump<'w> {
             }
             self.reap()?;
         }
-        let sent = self.sent - begin;
-        if !is_full {
-            return Ok(sent);
-        }
-        let now = now_ns();
+        let (now, sent) = (now_ns(), self.sent - begin);
         let due = ((now - begin_ns) as f64 * rate_per_s / 1e9) as u64 + 1;
-        let late = due.saturating_sub(sent);
-        let step = late.div_ceil(LATE_MAX).max(1);
-        (0..late)
-            .step_by(usize::try_from(step).unwrap_or(usize::MAX))
-            .map(|index| now.saturating_sub(due_ns(begin + sent + index)))
-            .for_each(|waited_ns| self.latency.record(waited_ns));
-        Ok(sent + late)
+        self.late = Late {
+            count: if is_full { due.saturating_sub(sent) } else { 0 },
+            first_ns: now.saturating_sub(due_ns(self.sent)),
+            apart_ns: 1e9 / rate_per_s,
+        };
+        Ok(sent + self.late.count)
     }
 
-    /// Takes back what is still in flight.
+    /// Takes back what is still in flight, and records what an open loop left
+    /// waiting: not before, since that would take time from the measured part.
     pub(super) fn drain(&mut self) -> Result<(), PumpError> {
+        for waited_ns in std::mem::take(&mut self.late).waited_ns() {
+            self.latency.record(waited_ns);
+        }
         while self.lane.in_flight() > 0 {
             self.lane
                 .wait(self.lane.in_flight(), STUCK)
@@ -253,4 +275,26 @@ impl<'w> Pump<'w> {
 /// Whether a client with that policy keeps its core busy while it waits.
 pub(super) fn is_busy_client(policy: Moderation) -> bool {
     !policy.client_sleeps()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_late_are_recorded_evenly_and_never_too_many() {
+        let late = |count| Late {
+            count,
+            first_ns: 1000,
+            apart_ns: 1000.0 / count as f64,
+        };
+        assert_eq!(Late::default().waited_ns().count(), 0);
+        assert_eq!(
+            late(4).waited_ns().collect::<Vec<_>>(),
+            [1000, 750, 500, 250]
+        );
+        let many = late(10 * LATE_MAX + 1).waited_ns();
+        assert!(many.size_hint().0 as u64 <= LATE_MAX);
+        assert!(many.last().is_some_and(|least| least < 10));
+    }
 }
