@@ -68,6 +68,18 @@ impl CpuTimes {
         }
     }
 
+    /// The smallest load, in CPUs, that jiffies can tell from none after so
+    /// many windows on so many CPUs: each window's ends are a tick uncertain.
+    pub(super) fn resolution(self, windows: usize, cpus: usize) -> f64 {
+        let ends = (windows * cpus) as f64;
+        let jiffies_a_cpu = self.total() as f64 / cpus.max(1) as f64;
+        if jiffies_a_cpu == 0.0 {
+            0.0
+        } else {
+            ends.sqrt() / jiffies_a_cpu
+        }
+    }
+
     /// Share of the time that some program ran.
     pub(super) fn busy_ratio(self) -> f64 {
         if self.total() == 0 {
@@ -95,6 +107,8 @@ mod tests {
             }
         );
         assert!((times.steal_ratio() - 4.0 / 132.0).abs() < 1e-12);
+        assert!((times.resolution(9, 1) - 3.0 / 132.0).abs() < 1e-12);
+        assert_eq!(CpuTimes::default().resolution(9, 2), 0.0);
         assert_eq!(
             CpuTimes::parse("cpuX garbage\ncpu0 -1 x", &[0]),
             CpuTimes::default()

@@ -263,7 +263,8 @@ fn disturbance(measured: &Measured, arm: Arm, series: &Series) -> Observed {
     let elsewhere = if arm == Arm::OpenSsl {
         0.0
     } else {
-        (times.busy_ratio() * cpus as f64 - ours).max(0.0)
+        let unsure = times.resolution(series.samples.len(), cpus);
+        (times.busy_ratio() * cpus as f64 - ours - unsure).max(0.0)
     };
     Observed {
         steal_ratio: times.steal_ratio(),
