@@ -121,7 +121,8 @@ fn no_headline(context: Context<'_>) -> Option<Finding> {
 }
 
 /// The least depth that gives (nearly) what the deepest lane gives.
-fn enough_depth(host: &Host, results: &Results) -> Option<usize> {
+/// Also whether that is the deepest measured: then more may be better still.
+fn enough_depth(host: &Host, results: &Results) -> Option<(usize, bool)> {
     let mut rungs = results.rungs();
     rungs.retain(|measured| is_valid(host, measured, Arm::ASYNC));
     let speed = |measured: &&&Measured| measured.mb_per_s(Arm::ASYNC);
@@ -131,14 +132,12 @@ fn enough_depth(host: &Host, results: &Results) -> Option<usize> {
         .reduce(f64::max)?;
     let is_enough =
         |measured: &&&Measured| speed(measured).is_some_and(|speed| speed >= ENOUGH * best);
-    rungs
-        .iter()
-        .find(is_enough)
-        .map(|measured| measured.cell.depth)
+    let depth = rungs.iter().find(is_enough)?.cell.depth;
+    Some((depth, depth == rungs.last()?.cell.depth))
 }
 
 /// What waiting for each request costs: the headline.
-fn naive(context: Context<'_>, enough: Option<usize>) -> Option<Finding> {
+fn naive(context: Context<'_>, enough: Option<(usize, bool)>) -> Option<Finding> {
     let cells =
         [Placement::Split, Placement::Shared].map(|placement| cell(context, placement, 1024));
     let measured = cells.into_iter().flatten().next()?;
@@ -158,10 +157,16 @@ fn naive(context: Context<'_>, enough: Option<usize>) -> Option<Finding> {
         percent(pipelined / best),
         speed(pipelined),
     );
-    let remedy = enough.map_or_else(
-        || "Keep several requests in flight instead of waiting for each.".to_owned(),
-        |depth| format!("Keep {depth} requests in flight instead of waiting for each: more gains less than {}%.", ((1.0 / ENOUGH - 1.0) * 100.0).ceil()),
-    );
+    let gain = ((1.0 / ENOUGH - 1.0) * 100.0).ceil();
+    let remedy = match enough {
+        None => "Keep several requests in flight instead of waiting for each.".to_owned(),
+        Some((depth, true)) => format!(
+            "Keep {depth} requests in flight, or more, instead of waiting for each: the speed still rose there."
+        ),
+        Some((depth, false)) => format!(
+            "Keep {depth} requests in flight instead of waiting for each: more gains less than {gain}%."
+        ),
+    };
     Some(finding(Weight::Headline, text, remedy))
 }
 
