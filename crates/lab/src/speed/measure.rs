@@ -56,9 +56,9 @@ impl Series {
         self.samples.values().map(value).collect()
     }
 
-    /// Median requests/s.
+    /// Median requests/s; none where trials were too short for a request.
     pub(super) fn rate(&self) -> Option<f64> {
-        median(&self.values(|sample| sample.requests_per_s))
+        median(&self.values(|sample| sample.requests_per_s)).filter(|rate| *rate > 0.0)
     }
 }
 
