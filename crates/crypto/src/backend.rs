@@ -11,6 +11,10 @@ pub trait Backend: Send + Sync {
     /// The library's version, as it says.
     fn version(&self) -> String;
 
+    /// Which instructions it chose on this CPU, as the library itself says:
+    /// for reports, and to see that a mask did something.
+    fn instructions(&self) -> String;
+
     /// Whether it has that operation on this CPU.
     fn supports(&self, kind: Kind) -> bool;
 
@@ -27,11 +31,13 @@ pub trait Backend: Send + Sync {
     /// Processes jobs of one kind; `statuses[i]` tells how `jobs[i]` ended.
     /// Lengths and overlaps are checked first: a job that is refused has
     /// touched nothing. A key of another back-end or algorithm is
-    /// [`Status::Unsupported`]. Opening with a wrong tag leaves zeros.
+    /// [`Status::Unsupported`]. Opening with a wrong tag leaves zeros, and so
+    /// does [`Status::InvalidInput`].
     ///
     /// Allocates nothing, locks nothing, makes no system call; except that
-    /// `aws-lc` does so inside the library for RSA, and `portable` allocates
-    /// for every job.
+    /// `aws-lc` does so inside the library for public keys, `portable`
+    /// allocates for every job, and `ipsec-mb` once for each thread, in its
+    /// first call.
     ///
     /// # Panics
     /// When the two slices differ in length.

@@ -1,21 +1,22 @@
 //! Lengths, refused before any work is done.
 
-use crate::{Algorithm, Kind, Segment, Status};
+use crate::{Algorithm, Kind, Operation, RsaScheme, Segment, Status};
 
 /// Bytes of an AES block, a GCM tag, a CBC initialisation vector.
 pub(crate) const BLOCK_BYTES: usize = 16;
-/// Bytes of a SHA-256 digest.
-pub(crate) const DIGEST_BYTES: usize = 32;
-/// Bytes of an RSA-2048 signature.
-pub(crate) const SIGNATURE_BYTES: usize = 256;
+/// Bytes of the SHA-256 digest that every signature here is over.
+pub(crate) const SIGNED_DIGEST_BYTES: usize = 32;
 /// Longest GCM text (SP 800-38D §5.2.1.1: 2^39 − 256 bits).
 const GCM_TEXT_BYTES_MAX: u64 = (1 << 36) - 32;
 /// Longest GCM additional data (2^64 − 1 bits).
 const GCM_AAD_BYTES_MAX: u64 = (1 << 61) - 1;
+/// Longest ChaCha20-Poly1305 text (RFC 8439 §2.8: 2^32 − 1 blocks of 64 bytes).
+const CHACHA20_TEXT_BYTES_MAX: u64 = ((1 << 32) - 1) * 64;
 /// Longest XTS data unit (SP 800-38E §4: 2^20 blocks).
 const XTS_BYTES_MAX: u64 = 16 << 20;
-/// Longest SHA-256 message (FIPS 180-4 §1: fewer than 2^64 bits).
-const SHA256_BYTES_MAX: u64 = (1 << 61) - 1;
+/// Longest message of the hashes with 512-bit blocks (FIPS 180-4 §1: fewer
+/// than 2^64 bits); enough for the others.
+const HASH_BYTES_MAX: u64 = (1 << 61) - 1;
 
 /// The bytes that a job names, part by part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,13 +32,13 @@ pub(crate) fn exists(kind: Kind) -> bool {
     kind.algorithm.operations().contains(&kind.operation)
 }
 
-/// Whether `algorithm` takes these lengths: the table at [`crate::Job`].
+/// Whether `kind` takes these lengths: the table at [`crate::Job`].
 ///
 /// # Errors
 /// [`Status::BadLength`].
 #[inline]
-pub(crate) fn lengths(algorithm: Algorithm, lengths: Lengths) -> Result<(), Status> {
-    if fit(algorithm, lengths) {
+pub(crate) fn lengths(kind: Kind, lengths: Lengths) -> Result<(), Status> {
+    if fit(kind, lengths) {
         Ok(())
     } else {
         Err(Status::BadLength)
@@ -45,7 +46,7 @@ pub(crate) fn lengths(algorithm: Algorithm, lengths: Lengths) -> Result<(), Stat
 }
 
 #[inline]
-fn fit(algorithm: Algorithm, lengths: Lengths) -> bool {
+fn fit(kind: Kind, lengths: Lengths) -> bool {
     let Lengths {
         source,
         destination,
@@ -55,20 +56,56 @@ fn fit(algorithm: Algorithm, lengths: Lengths) -> bool {
     let text = source as u64;
     let same = source == destination;
     let bare = aad == 0 && tag == 0;
-    match algorithm {
-        Algorithm::Aes128Cbc | Algorithm::Aes256Cbc => {
+    use Algorithm as A;
+    match kind.algorithm {
+        A::Aes128Ecb | A::Aes192Ecb | A::Aes256Ecb | A::Aes128Cbc | A::Aes192Cbc | A::Aes256Cbc => {
             same && bare && source.is_multiple_of(BLOCK_BYTES)
         }
-        Algorithm::Aes128Ctr | Algorithm::Aes256Ctr => same && bare,
-        Algorithm::Aes128Gcm | Algorithm::Aes256Gcm => {
+        A::Aes128Ctr | A::Aes192Ctr | A::Aes256Ctr => same && bare,
+        A::Aes128Gcm | A::Aes192Gcm | A::Aes256Gcm => {
             let limits = text <= GCM_TEXT_BYTES_MAX && aad as u64 <= GCM_AAD_BYTES_MAX;
             same && tag == BLOCK_BYTES && limits
         }
-        Algorithm::Aes256Xts => same && bare && source >= BLOCK_BYTES && text <= XTS_BYTES_MAX,
-        Algorithm::Sha256 => destination == DIGEST_BYTES && bare && text <= SHA256_BYTES_MAX,
-        Algorithm::Rsa2048 => {
-            source == DIGEST_BYTES && destination == 0 && aad == 0 && tag == SIGNATURE_BYTES
+        A::ChaCha20Poly1305 => same && tag == BLOCK_BYTES && text <= CHACHA20_TEXT_BYTES_MAX,
+        A::Aes128Xts | A::Aes256Xts => {
+            same && bare && source >= BLOCK_BYTES && text <= XTS_BYTES_MAX
         }
+        A::Sha1 | A::Sha256 | A::Sha384 | A::Sha512 | A::HmacSha256 => {
+            destination == kind.algorithm.digest_bytes() && bare && text <= HASH_BYTES_MAX
+        }
+        A::Rsa(..) | A::EcdsaP256 | A::X25519 | A::Ffdh(_) => fit_public_key(kind, lengths),
+    }
+}
+
+fn fit_public_key(kind: Kind, lengths: Lengths) -> bool {
+    let Lengths {
+        source,
+        destination,
+        aad,
+        tag,
+    } = lengths;
+    let Kind {
+        algorithm,
+        operation,
+    } = kind;
+    let modulus = algorithm.modulus_bytes();
+    let is_right = match (operation, rsa_message_bytes_max(algorithm)) {
+        (Operation::Encrypt, Some(most)) => source <= most && destination == modulus,
+        (Operation::Decrypt, Some(most)) => source == modulus && destination <= most,
+        (Operation::Derive, _) => source == modulus && destination == modulus,
+        _ => source == SIGNED_DIGEST_BYTES && destination == 0,
+    };
+    is_right && aad == 0 && tag == algorithm.tag_bytes(operation)
+}
+
+/// Longest message of RSA encryption (RFC 8017 §7.1.1, §7.2.1).
+fn rsa_message_bytes_max(algorithm: Algorithm) -> Option<usize> {
+    match algorithm {
+        Algorithm::Rsa(bits, RsaScheme::Pkcs1) => Some(bits.bits() / 8 - 11),
+        Algorithm::Rsa(bits, RsaScheme::Oaep) => {
+            (bits.bits() / 8).checked_sub(2 * SIGNED_DIGEST_BYTES + 2)
+        }
+        _ => None,
     }
 }
 
@@ -91,7 +128,7 @@ pub(crate) fn sound(segment: Segment) -> Result<(), Status> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Operation;
+    use crate::{FfdhGroup, RsaBits};
 
     fn at(address: usize, len: usize) -> Segment {
         Segment {
@@ -101,9 +138,16 @@ mod tests {
     }
 
     fn taken(algorithm: Algorithm, of: [usize; 4]) -> Result<(), Status> {
+        taken_by(algorithm, algorithm.operations()[0], of)
+    }
+
+    fn taken_by(algorithm: Algorithm, operation: Operation, of: [usize; 4]) -> Result<(), Status> {
         let [source, destination, aad, tag] = of;
         lengths(
-            algorithm,
+            Kind {
+                algorithm,
+                operation,
+            },
             Lengths {
                 source,
                 destination,
@@ -134,9 +178,35 @@ mod tests {
         );
         assert_eq!(taken(Sha256, [5, 32, 0, 0]), Ok(()));
         assert_eq!(taken(Sha256, [5, 31, 0, 0]), refused);
-        assert_eq!(taken(Rsa2048, [32, 0, 0, 256]), Ok(()));
-        assert_eq!(taken(Rsa2048, [31, 0, 0, 256]), refused);
-        assert_eq!(taken(Rsa2048, [32, 0, 0, 255]), refused);
+        assert_eq!(taken(Sha512, [5, 64, 0, 0]), Ok(()));
+        assert_eq!(taken(Sha512, [5, 32, 0, 0]), refused);
+        assert_eq!(taken(ChaCha20Poly1305, [5, 5, 3, 16]), Ok(()));
+    }
+
+    #[test]
+    fn public_key_lengths_follow_the_table() {
+        use Operation::{Decrypt, Derive, Encrypt, Sign, Verify};
+        let pkcs1 = Algorithm::Rsa(RsaBits::B2048, RsaScheme::Pkcs1);
+        let oaep = Algorithm::Rsa(RsaBits::B2048, RsaScheme::Oaep);
+        let dh = Algorithm::Ffdh(FfdhGroup::Ffdhe2048);
+        for (algorithm, operation, of, fits) in [
+            (pkcs1, Sign, [32, 0, 0, 256], true),
+            (pkcs1, Sign, [31, 0, 0, 256], false),
+            (pkcs1, Verify, [32, 0, 0, 255], false),
+            (pkcs1, Encrypt, [245, 256, 0, 0], true),
+            (pkcs1, Encrypt, [246, 256, 0, 0], false),
+            (pkcs1, Decrypt, [256, 0, 0, 0], true),
+            (pkcs1, Decrypt, [255, 0, 0, 0], false),
+            (oaep, Encrypt, [190, 256, 0, 0], true),
+            (oaep, Encrypt, [191, 256, 0, 0], false),
+            (Algorithm::EcdsaP256, Verify, [32, 0, 0, 64], true),
+            (Algorithm::X25519, Derive, [32, 32, 0, 0], true),
+            (dh, Derive, [256, 256, 0, 0], true),
+            (dh, Derive, [255, 256, 0, 0], false),
+        ] {
+            let taken = taken_by(algorithm, operation, of);
+            assert_eq!(taken.is_ok(), fits, "{algorithm} {operation} {of:?}");
+        }
     }
 
     #[cfg(target_pointer_width = "64")]

@@ -2,22 +2,30 @@
 
 use zeroize::Zeroizing;
 
-use crate::{Algorithm, KeyMaterial, aws_lc};
+use crate::{Algorithm, KeyForm, KeyMaterial, aws_lc};
+
+/// As long as what HMAC-SHA-256 puts out (RFC 2104 §3).
+const HMAC_KEY_BYTES: usize = 32;
 
 /// A fresh random key for `algorithm`, from AWS-LC's generator, which the
-/// operating system seeds. For RSA: a 2048-bit key with exponent 65537 as
-/// PKCS#8 DER, which takes a tenth of a second or so.
+/// operating system seeds. RSA keys have the exponent 65537 and take a tenth of
+/// a second or so at 2048 bits, a second or so at 4096.
 ///
 /// # Panics
 /// When memory runs out. Where there is no randomness, the library aborts.
 #[must_use]
 pub fn generate_key(algorithm: Algorithm) -> KeyMaterial {
-    let Some(key_bytes) = algorithm.key_bytes() else {
-        return aws_lc::generate_rsa().expect("making an RSA key fails only without memory");
+    let key_bytes = match algorithm.key_form() {
+        KeyForm::Pkcs8 => {
+            return aws_lc::generate_pkcs8(algorithm)
+                .expect("making a key fails only without memory");
+        }
+        KeyForm::AnyBytes => HMAC_KEY_BYTES,
+        KeyForm::Bytes(bytes) => bytes,
     };
     loop {
         let material = random(key_bytes);
-        // An XTS key with equal halves is refused; that is one in 2^256.
+        // An XTS key with equal halves is refused; that is one in 2^128.
         if material.expose_for(algorithm).is_ok() {
             return material;
         }
@@ -36,12 +44,14 @@ mod tests {
 
     #[test]
     fn keys_have_their_length_and_differ() {
-        for algorithm in Algorithm::ALL
-            .into_iter()
-            .filter(|a| a.key_bytes() > Some(0))
-        {
+        for algorithm in Algorithm::ALL {
+            let expected = match algorithm.key_form() {
+                KeyForm::Bytes(0) | KeyForm::Pkcs8 => continue,
+                KeyForm::Bytes(bytes) => bytes,
+                KeyForm::AnyBytes => HMAC_KEY_BYTES,
+            };
             let (a, b) = (generate_key(algorithm), generate_key(algorithm));
-            assert_eq!(Some(a.expose().len()), algorithm.key_bytes());
+            assert_eq!(a.expose().len(), expected);
             assert_ne!(a.expose(), b.expose());
         }
     }

@@ -63,12 +63,23 @@ impl Segments {
 ///
 /// | kind | source | destination | iv | aad | tag |
 /// | --- | --- | --- | --- | --- | --- |
-/// | CBC | n bytes, n a multiple of 16 | n bytes | 16 | – | – |
+/// | ECB, CBC | n bytes, n a multiple of 16 | n bytes | CBC: 16 | – | – |
 /// | CTR | n bytes | n bytes | 16 | – | – |
 /// | GCM | n ≤ 2^36 − 32 bytes | n bytes | first 12 | any | 16, written by seal, read by open |
+/// | ChaCha20-Poly1305 | n ≤ 2^38 − 64 bytes | n bytes | first 12 | any | 16, as above |
 /// | XTS | 16 ≤ n ≤ 2^24 bytes | n bytes | 16 (tweak) | – | – |
-/// | SHA-256 | n bytes | 32 bytes | – | – | – |
-/// | RSA sign, verify | 32-byte digest | – | – | – | the signature: 256 bytes, written by sign, read by verify |
+/// | SHA, HMAC | n bytes | the digest: 20, 32, 48 or 64 bytes | – | – | – |
+/// | RSA sign, verify | 32-byte SHA-256 digest | – | – | – | the signature: k bytes, written by sign, read by verify |
+/// | RSA encrypt | a message of at most k − 11 bytes, k − 66 with OAEP | k bytes | – | – | – |
+/// | RSA decrypt | k bytes | as long as the message | – | – | – |
+/// | ECDSA P-256 | 32-byte SHA-256 digest | – | – | – | r and s, 32 bytes each (IEEE P1363), written by sign, read by verify |
+/// | X25519 | the peer's public value, 32 bytes | the secret, 32 bytes | – | – | – |
+/// | FFDH | the peer's public value, k bytes big-endian | the secret, k bytes (RFC 7919 §5.1: leading zeros kept) | – | – | – |
+///
+/// k is the bytes of the modulus ([`Algorithm::modulus_bytes`](crate::Algorithm::modulus_bytes)).
+/// RSA decryption tells its caller no more than that a message of the
+/// expected length is not there, since how it is not there would help an
+/// attacker (Bleichenbacher).
 ///
 /// Where the table says "–" a segment must have no bytes (the IV is ignored).
 /// What a job writes must not overlap anything else that it names, save a

@@ -1,11 +1,11 @@
 //! Keys: zeroised on drop, never shown.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::fmt;
 
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::Algorithm;
+use crate::{Algorithm, KeyForm};
 
 /// Raw key bytes on their way into a back-end. Zeroised on drop; `Debug`
 /// shows only the length.
@@ -30,18 +30,20 @@ impl KeyMaterial {
     /// and, for XTS, of two different halves.
     pub(crate) fn expose_for(&self, algorithm: Algorithm) -> Result<&[u8], KeyError> {
         let (bytes, got) = (self.expose(), self.0.len());
-        match algorithm.key_bytes() {
-            Some(expected) if expected != got => Err(KeyError::Length {
+        match algorithm.key_form() {
+            KeyForm::Bytes(expected) if expected != got => Err(KeyError::Length {
                 algorithm,
                 expected,
                 got,
             }),
-            _ if algorithm == Algorithm::Aes256Xts && halves_equal(bytes) => {
-                Err(KeyError::EqualXtsHalves)
-            }
+            _ if is_xts(algorithm) && halves_equal(bytes) => Err(KeyError::EqualXtsHalves),
             _ => Ok(bytes),
         }
     }
+}
+
+fn is_xts(algorithm: Algorithm) -> bool {
+    matches!(algorithm, Algorithm::Aes128Xts | Algorithm::Aes256Xts)
 }
 
 /// Compares in the same time wherever the halves differ.
@@ -64,8 +66,10 @@ impl fmt::Debug for KeyMaterial {
 /// `Send` but not `Sync`: contexts are scratch space too, so each worker has
 /// its own copy and nothing is locked.
 pub trait Key: Any + Send {
-    /// For the back-end that made it.
-    fn as_any(&self) -> &dyn Any;
+    /// For the back-end that made it, whose keys are of type `of`: the key
+    /// itself, or, of a key made for several back-ends, the part that is that
+    /// one's. `None` when it is another's.
+    fn part(&self, of: TypeId) -> Option<&dyn Any>;
 }
 
 /// Why a key was refused.
@@ -82,9 +86,9 @@ pub enum KeyError {
         got: usize,
     },
     /// XTS with two equal halves (SP 800-38E requires them to differ).
-    #[error("the two halves of an XTS key must differ; generate 64 random bytes")]
+    #[error("the two halves of an XTS key must differ; generate random bytes")]
     EqualXtsHalves,
-    /// Not a PKCS#8 RSA key of the stated size.
+    /// Not a PKCS#8 key of the stated kind and size.
     #[error("not a PKCS#8 (DER) private key for {algorithm}")]
     Malformed {
         /// For which algorithm.

@@ -8,6 +8,10 @@ pub enum Status {
     Ok,
     /// The tag or signature does not match; the destination holds no plaintext.
     AuthenticationFailed,
+    /// An input of a right length that the algorithm refuses: a ciphertext of
+    /// RSA that does not decrypt to a message of the destination's length, or
+    /// a peer's public value outside its group. The destination holds zeros.
+    InvalidInput,
     /// A length the algorithm cannot take; nothing was done.
     BadLength,
     /// Source and destination overlap in part, or a segment is null; nothing was done.

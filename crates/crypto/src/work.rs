@@ -1,5 +1,6 @@
 //! A job whose memory has been checked: lists copied once, validated once.
 
+use std::any::TypeId;
 use std::mem::MaybeUninit;
 
 use crate::check::{self, Lengths};
@@ -40,7 +41,7 @@ impl Work<'_> {
     }
 }
 
-/// What both back-ends' keys know.
+/// What every back-end's own keys know.
 pub(crate) trait OwnKey: Key {
     /// The algorithm the key was made for.
     fn algorithm(&self) -> Algorithm;
@@ -96,7 +97,7 @@ impl<'k, K: OwnKey> Keys<'k, K> {
     }
 
     fn learn(&mut self, key: &'k dyn Key) -> Option<&'k K> {
-        let own = key.as_any().downcast_ref::<K>();
+        let own = key.part(TypeId::of::<K>())?.downcast_ref::<K>();
         let own = own.filter(|own| own.algorithm() == self.algorithm)?;
         self.last = Some((key, own));
         Some(own)
@@ -158,7 +159,7 @@ fn contiguous<'j>(kind: Kind, job: &'j Job<'_>) -> Result<Work<'j>, Status> {
         aad: aad.len,
         tag: tag.len,
     };
-    check::lengths(kind.algorithm, lengths)?;
+    check::lengths(kind, lengths)?;
     overlap::disjoint_pair(kind.operation, source, destination, aad, tag)?;
     Ok(Work {
         source: std::slice::from_ref(&job.source.first),
@@ -185,7 +186,7 @@ fn validated<'j>(
         aad: total(&[aad])?,
         tag: total(&[tag])?,
     };
-    check::lengths(kind.algorithm, lengths)?;
+    check::lengths(kind, lengths)?;
     overlap::disjoint(kind.operation, source, destination, aad, tag)?;
     Ok(Work {
         source,

@@ -12,11 +12,8 @@ use crate::{
 /// two, so that equal offsets of all slots do not fall into one cache set.
 const LINE: usize = 64;
 
-/// Bytes of a SHA-256 digest.
-const DIGEST: usize = 32;
-
-/// Bytes of an RSA-2048 signature.
-const SIGNATURE: usize = 256;
+/// What a signature is over, and the key that RSA encryption transports.
+const SHORT: usize = 32;
 
 /// Why there is no such workload.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -59,7 +56,7 @@ pub enum WorkloadError {
 pub struct Workload {
     /// The kind.
     pub kind: Kind,
-    /// Input bytes of a request: 32, the digest, for RSA.
+    /// Input bytes of a request; an algorithm with public keys has its own.
     pub block_bytes: usize,
     /// The key.
     pub material: KeyMaterial,
@@ -98,11 +95,7 @@ impl Workload {
         block_bytes: usize,
     ) -> Result<Self, WorkloadError> {
         Self::check(kind, block_bytes)?;
-        let block_bytes = if kind.algorithm == Algorithm::Rsa2048 {
-            DIGEST
-        } else {
-            block_bytes
-        };
+        let block_bytes = Self::input_bytes(kind, block_bytes);
         let material = generate_key(kind.algorithm);
         let mut own = Self {
             kind,
@@ -110,11 +103,24 @@ impl Workload {
             material,
             slot: Slot::of(kind, block_bytes),
             input: (0..block_bytes).map(|index| (index % 251) as u8).collect(),
-            tag: vec![0; authenticator(kind.algorithm)],
+            tag: vec![0; kind.algorithm.tag_bytes(kind.operation)],
             varies_iv: !is_open(kind),
         };
         own.prepare(backend)?;
         Ok(own)
+    }
+
+    /// Bytes of a request's input where blocks of `block_bytes` are asked for:
+    /// an algorithm with public keys has a size of its own.
+    #[must_use]
+    pub fn input_bytes(kind: Kind, block_bytes: usize) -> usize {
+        match kind.operation {
+            Operation::Decrypt | Operation::Derive if kind.algorithm.is_public_key() => {
+                kind.algorithm.modulus_bytes()
+            }
+            _ if kind.algorithm.is_public_key() => SHORT,
+            _ => block_bytes,
+        }
     }
 
     /// Whether the algorithm has the operation and can take the block size.
@@ -132,11 +138,21 @@ impl Workload {
                 operation,
             });
         }
+        use Algorithm as A;
         let limit = match algorithm {
-            Algorithm::Aes128Cbc | Algorithm::Aes256Cbc if !block_bytes.is_multiple_of(16) => {
+            A::Aes128Ecb
+            | A::Aes192Ecb
+            | A::Aes256Ecb
+            | A::Aes128Cbc
+            | A::Aes192Cbc
+            | A::Aes256Cbc
+                if !block_bytes.is_multiple_of(16) =>
+            {
                 "multiples of 16"
             }
-            Algorithm::Aes256Xts if !(16..=1 << 24).contains(&block_bytes) => "16 bytes to 16 MiB",
+            A::Aes128Xts | A::Aes256Xts if !(16..=1 << 24).contains(&block_bytes) => {
+                "16 bytes to 16 MiB"
+            }
             _ => return Ok(()),
         };
         Err(WorkloadError::Block {
@@ -179,7 +195,9 @@ impl Workload {
         source.1 + output + tag.1
     }
 
-    /// Seals or signs the input where the kind opens or verifies.
+    /// Makes the input one that the kind takes: sealed where it opens,
+    /// encrypted where RSA decrypts, signed where it verifies; and for a key
+    /// agreement a public value, which is what it makes of the base.
     fn prepare(&mut self, backend: &Arc<dyn Backend>) -> Result<(), WorkloadError> {
         let Kind {
             algorithm,
@@ -187,26 +205,32 @@ impl Workload {
         } = self.kind;
         let before = match operation {
             Operation::Decrypt if is_open(self.kind) => Operation::Encrypt,
+            Operation::Decrypt if algorithm.is_public_key() => Operation::Encrypt,
             Operation::Verify => Operation::Sign,
+            Operation::Derive => Operation::Derive,
             _ => return Ok(()),
         };
-        let key = backend.key(algorithm, &self.material)?;
         let kind = Kind {
             algorithm,
             operation: before,
         };
-        let data = if before == Operation::Sign {
-            Data::Apart {
-                source: &self.input,
-                destination: &mut [],
-            }
-        } else {
-            Data::InPlace(&mut self.input)
+        let source = match before {
+            Operation::Derive => base(algorithm),
+            Operation::Encrypt if algorithm.is_public_key() => self.input[..SHORT].to_vec(),
+            _ => self.input.clone(),
         };
+        let destination: &mut [u8] = match before {
+            Operation::Sign => &mut [],
+            _ => &mut self.input,
+        };
+        let key = backend.key(algorithm, &self.material)?;
         let slices = Slices {
             iv: [0; 16],
             aad: &[],
-            data,
+            data: Data::Apart {
+                source: &source,
+                destination,
+            },
             tag: &mut self.tag,
         };
         match process_slices(&**backend, &*key, kind, slices) {
@@ -220,28 +244,40 @@ impl Workload {
     }
 }
 
-fn authenticator(algorithm: Algorithm) -> usize {
-    match algorithm {
-        Algorithm::Aes128Gcm | Algorithm::Aes256Gcm => 16,
-        Algorithm::Rsa2048 => SIGNATURE,
-        _ => 0,
+/// The public value whose secret is a public value: 9 on the curve, 4 in the
+/// groups of RFC 7919, where it generates the squares.
+fn base(algorithm: Algorithm) -> Vec<u8> {
+    let mut base = vec![0; algorithm.modulus_bytes()];
+    if algorithm == Algorithm::X25519 {
+        base[0] = 9;
+    } else if let Some(last) = base.last_mut() {
+        *last = 4;
     }
+    base
 }
 
 fn is_open(kind: Kind) -> bool {
-    authenticator(kind.algorithm) > 0 && kind.operation == Operation::Decrypt
+    kind.algorithm.is_aead() && kind.operation == Operation::Decrypt
 }
 
 impl Slot {
     fn of(kind: Kind, block_bytes: usize) -> Self {
         let source = (0, block_bytes);
         let after = block_bytes.next_multiple_of(LINE);
-        let destination = match kind.operation {
-            Operation::Hash => (after, DIGEST),
+        let Kind {
+            algorithm,
+            operation,
+        } = kind;
+        let destination = match operation {
+            Operation::Hash => (after, algorithm.digest_bytes()),
             Operation::Sign | Operation::Verify => (after, 0),
+            Operation::Decrypt if algorithm.is_public_key() => (after, SHORT),
+            Operation::Encrypt | Operation::Derive if algorithm.is_public_key() => {
+                (after, algorithm.modulus_bytes())
+            }
             // Opening in place would destroy the input of the next request.
             Operation::Decrypt if is_open(kind) => (after, block_bytes),
-            Operation::Encrypt | Operation::Decrypt => source,
+            _ => source,
         };
         let is_apart = destination.0 != 0;
         let tag_offset = if is_apart {
@@ -249,7 +285,7 @@ impl Slot {
         } else {
             after
         };
-        let tag = (tag_offset, authenticator(kind.algorithm));
+        let tag = (tag_offset, algorithm.tag_bytes(operation));
         let stride = (tag.0 + tag.1).next_multiple_of(LINE) + LINE;
         Self {
             stride,

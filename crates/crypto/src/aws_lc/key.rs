@@ -1,6 +1,6 @@
 //! A key expanded for AWS-LC.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 
 use aws_lc_sys as lc;
 
@@ -11,7 +11,7 @@ use super::cipher::Cipher;
 use super::rsa::RsaKey;
 use super::xts::XtsKey;
 use crate::work::OwnKey;
-use crate::{Algorithm, Key, KeyError, KeyMaterial};
+use crate::{Algorithm, Key, KeyError, KeyMaterial, RsaBits, RsaScheme};
 
 /// A key and the algorithm it was made for.
 pub(super) struct AwsKey {
@@ -41,7 +41,15 @@ impl AwsKey {
             Algorithm::Aes128Gcm | Algorithm::Aes256Gcm => gcm(bytes).map(Context::Gcm),
             Algorithm::Aes256Xts => XtsKey::new(bytes).map(Context::Xts),
             Algorithm::Sha256 => Some(Context::Sha256),
-            Algorithm::Rsa2048 => return Ok(Self::rsa(RsaKey::from_pkcs8(bytes)?)),
+            Algorithm::Rsa(RsaBits::B2048, RsaScheme::Pkcs1) => {
+                return Ok(Self::rsa(RsaKey::from_pkcs8(bytes)?));
+            }
+            _ => {
+                return Err(KeyError::Unsupported {
+                    backend: NAME,
+                    algorithm,
+                });
+            }
         };
         let context = context.ok_or(KeyError::Backend {
             backend: NAME,
@@ -52,7 +60,7 @@ impl AwsKey {
 
     fn rsa(key: RsaKey) -> Self {
         Self {
-            algorithm: Algorithm::Rsa2048,
+            algorithm: Algorithm::Rsa(RsaBits::B2048, RsaScheme::Pkcs1),
             context: Context::Rsa(key),
         }
     }
@@ -71,8 +79,8 @@ fn gcm(key: &[u8]) -> Option<Cipher> {
 }
 
 impl Key for AwsKey {
-    fn as_any(&self) -> &dyn Any {
-        self
+    fn part(&self, of: TypeId) -> Option<&dyn Any> {
+        (of == TypeId::of::<Self>()).then_some(self)
     }
 }
 

@@ -29,7 +29,10 @@ mod sha256;
 mod xts;
 
 pub(crate) use random::fill as random;
-pub(crate) use rsa::generate as generate_rsa;
+/// A private key as PKCS#8.
+pub(crate) fn generate_pkcs8(_algorithm: Algorithm) -> Option<KeyMaterial> {
+    rsa::generate()
+}
 
 use key::{AwsKey, Context};
 
@@ -52,6 +55,10 @@ impl Backend for AwsLc {
         let bytes = aws_lc_sys::AWSLC_VERSION_NUMBER_STRING;
         let text = std::ffi::CStr::from_bytes_until_nul(bytes).unwrap_or_default();
         format!("AWS-LC {}", text.to_string_lossy())
+    }
+
+    fn instructions(&self) -> String {
+        String::new()
     }
 
     fn supports(&self, kind: Kind) -> bool {

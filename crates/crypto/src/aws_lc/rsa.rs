@@ -5,12 +5,13 @@ use std::ptr::{self, NonNull};
 
 use aws_lc_sys as lc;
 
-use crate::check::{DIGEST_BYTES, SIGNATURE_BYTES};
+use crate::check::SIGNED_DIGEST_BYTES as DIGEST_BYTES;
 use crate::scatter::Cursor;
 use crate::work::Work;
-use crate::{Algorithm, KeyError, KeyMaterial, Status};
+use crate::{Algorithm, KeyError, KeyMaterial, RsaBits, RsaScheme, Status};
 
 const MODULUS_BITS: u32 = 2048;
+const SIGNATURE_BYTES: usize = 256;
 
 /// Owns an `EVP_PKEY` that holds an RSA-2048 private key.
 pub(super) struct RsaKey(NonNull<lc::EVP_PKEY>);
@@ -22,7 +23,7 @@ impl RsaKey {
     /// Parses a PKCS#8 `PrivateKeyInfo` in DER (RFC 5208).
     pub(super) fn from_pkcs8(der: &[u8]) -> Result<Self, KeyError> {
         let malformed = KeyError::Malformed {
-            algorithm: Algorithm::Rsa2048,
+            algorithm: Algorithm::Rsa(RsaBits::B2048, RsaScheme::Pkcs1),
         };
         let mut reader = MaybeUninit::uninit();
         // SAFETY: the reader points into `der`, which outlives this call; a
@@ -40,7 +41,7 @@ impl RsaKey {
             Ok(key)
         } else {
             Err(KeyError::Malformed {
-                algorithm: Algorithm::Rsa2048,
+                algorithm: Algorithm::Rsa(RsaBits::B2048, RsaScheme::Pkcs1),
             })
         }
     }

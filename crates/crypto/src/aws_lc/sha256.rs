@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use aws_lc_sys as lc;
 
 use crate::Status;
-use crate::check::DIGEST_BYTES;
+use crate::check::SIGNED_DIGEST_BYTES as DIGEST_BYTES;
 use crate::scatter::Cursor;
 use crate::work::Work;
 

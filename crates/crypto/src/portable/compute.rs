@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use super::key::{Context, PortableKey};
-use crate::check::{BLOCK_BYTES, DIGEST_BYTES, SIGNATURE_BYTES};
+use crate::check::{BLOCK_BYTES, SIGNED_DIGEST_BYTES as DIGEST_BYTES};
 use crate::scatter::{Cursor, wipe};
 use crate::work::Work;
 use crate::{Operation, Segment, Status};
@@ -144,7 +144,7 @@ unsafe fn rsa(key: &RsaPrivateKey, operation: Operation, work: &Work<'_>, digest
         return Status::Ok;
     }
     // SAFETY: as above.
-    let signature = unsafe { copied(&[work.tag], SIGNATURE_BYTES) };
+    let signature = unsafe { copied(&[work.tag], work.tag.len) };
     match key.to_public_key().verify(padding, digest, &signature) {
         Ok(()) => Status::Ok,
         Err(_) => Status::AuthenticationFailed,

@@ -1,6 +1,6 @@
 //! A key expanded for the RustCrypto crates.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 
 use aes::cipher::KeyInit;
 use aes::{Aes128, Aes256};
@@ -12,7 +12,7 @@ use xts_mode::Xts128;
 
 use super::NAME;
 use crate::work::OwnKey;
-use crate::{Algorithm, Key, KeyError, KeyMaterial};
+use crate::{Algorithm, Key, KeyError, KeyMaterial, RsaBits, RsaScheme};
 
 /// Bytes of a 2048-bit modulus.
 const MODULUS_BYTES: usize = 256;
@@ -54,7 +54,13 @@ impl PortableKey {
                 Context::Xts(Box::new(Xts128::new(data, tweak)))
             }
             Algorithm::Sha256 => Context::Sha256,
-            Algorithm::Rsa2048 => Context::Rsa(private_key(key)?),
+            Algorithm::Rsa(RsaBits::B2048, RsaScheme::Pkcs1) => Context::Rsa(private_key(key)?),
+            _ => {
+                return Err(KeyError::Unsupported {
+                    backend: NAME,
+                    algorithm,
+                });
+            }
         };
         Ok(Self { algorithm, context })
     }
@@ -78,13 +84,13 @@ fn private_key(der: &[u8]) -> Result<Box<RsaPrivateKey>, KeyError> {
         .filter(|key| key.size() == MODULUS_BYTES)
         .map(Box::new)
         .ok_or(KeyError::Malformed {
-            algorithm: Algorithm::Rsa2048,
+            algorithm: Algorithm::Rsa(RsaBits::B2048, RsaScheme::Pkcs1),
         })
 }
 
 impl Key for PortableKey {
-    fn as_any(&self) -> &dyn Any {
-        self
+    fn part(&self, of: TypeId) -> Option<&dyn Any> {
+        (of == TypeId::of::<Self>()).then_some(self)
     }
 }
 

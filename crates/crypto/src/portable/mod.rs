@@ -31,6 +31,10 @@ impl Backend for Portable {
             .to_owned()
     }
 
+    fn instructions(&self) -> String {
+        String::new()
+    }
+
     fn supports(&self, kind: Kind) -> bool {
         check::exists(kind)
     }

@@ -110,10 +110,6 @@ impl CryptoService {
     }
 }
 
-fn sort_key(kind: Kind) -> u16 {
-    (kind.algorithm as u16) << 8 | kind.operation as u16
-}
-
 impl Service for CryptoService {
     type Request = CryptoRequest;
 
@@ -125,9 +121,8 @@ impl Service for CryptoService {
             .any(|request| request.kind != requests[0].kind)
         {
             // By index within a kind, so that a lane's requests stay in order.
-            self.order.sort_unstable_by_key(|&index| {
-                (sort_key(requests[usize::from(index)].kind), index)
-            });
+            self.order
+                .sort_unstable_by_key(|&index| (requests[usize::from(index)].kind, index));
         }
         let mut begin = 0;
         while begin < self.order.len() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crypto::{Algorithm, Kind};
+use crypto::{Kind, Workload};
 use policy::Moderation;
 
 use super::arm::{Arm, Cell, Mode, Role};
@@ -102,10 +102,10 @@ fn placements(config: &Config, host: &Host) -> Vec<Placement> {
     }
 }
 
-/// RSA works on a digest, whatever the block size: one cell.
+/// An algorithm with public keys has a size of its own: one cell.
 fn sizes(config: &Config, kind: Kind) -> Vec<usize> {
-    if kind.algorithm == Algorithm::Rsa2048 {
-        vec![32]
+    if kind.algorithm.is_public_key() {
+        vec![Workload::input_bytes(kind, 0)]
     } else {
         config.sizes_bytes.clone()
     }
@@ -213,7 +213,7 @@ fn ladder(config: &Config, host: &Host) -> Vec<Row> {
         return Vec::new();
     }
     let kind = config.kinds[0];
-    if kind.algorithm == Algorithm::Rsa2048 {
+    if kind.algorithm.is_public_key() {
         return Vec::new();
     }
     let placement = placements(config, host)[0];

@@ -22,7 +22,7 @@ pub(super) fn knows(kind: Kind) -> bool {
 
 /// How long one trial takes.
 pub(super) fn seconds(kind: Kind) -> f64 {
-    if kind.algorithm == Algorithm::Rsa2048 {
+    if kind.algorithm.is_public_key() {
         RSA_SECONDS
     } else {
         SECONDS
@@ -37,7 +37,7 @@ pub(super) fn is_installed() -> bool {
 /// The command, as a user would type it.
 pub(super) fn arguments(kind: Kind, block_bytes: usize) -> Vec<String> {
     let words = match kind.algorithm {
-        Algorithm::Rsa2048 => "speed -seconds 1 rsa2048".to_owned(),
+        Algorithm::Rsa(..) => "speed -seconds 1 rsa2048".to_owned(),
         algorithm => format!("speed -seconds 1 -bytes {block_bytes} -evp {algorithm}"),
     };
     words.split(' ').map(str::to_owned).collect()
@@ -56,7 +56,7 @@ pub(super) fn measure(kind: Kind, block_bytes: usize, cpu: usize) -> Option<Samp
         });
         started.join().ok().flatten()
     })?;
-    let requests_per_s = if kind.algorithm == Algorithm::Rsa2048 {
+    let requests_per_s = if kind.algorithm.is_public_key() {
         rsa_per_s(&output, kind.operation)?
     } else {
         bytes_per_s(&output)? / block_bytes as f64

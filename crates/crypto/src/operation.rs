@@ -1,0 +1,85 @@
+//! What can be asked of an algorithm.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::Algorithm;
+
+/// What a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Operation {
+    /// Encrypt; with an AEAD, seal.
+    Encrypt,
+    /// Decrypt; with an AEAD, open.
+    Decrypt,
+    /// Digest or message authentication code.
+    Hash,
+    /// Sign a digest.
+    Sign,
+    /// Verify a signature over a digest.
+    Verify,
+    /// Agree on a secret with a peer's public value.
+    Derive,
+}
+
+impl Operation {
+    /// Every operation.
+    pub const ALL: [Self; 6] = [
+        Self::Encrypt,
+        Self::Decrypt,
+        Self::Hash,
+        Self::Sign,
+        Self::Verify,
+        Self::Derive,
+    ];
+
+    /// The name that flags, files and reports use.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Encrypt => "encrypt",
+            Self::Decrypt => "decrypt",
+            Self::Hash => "hash",
+            Self::Sign => "sign",
+            Self::Verify => "verify",
+            Self::Derive => "derive",
+        }
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A name that is no operation.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown operation '{name}'; known: {}", Operation::ALL.map(Operation::name).join(", "))]
+pub struct UnknownOperation {
+    /// What was given.
+    pub name: String,
+}
+
+impl FromStr for Operation {
+    type Err = UnknownOperation;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|operation| operation.name() == name)
+            .ok_or_else(|| UnknownOperation {
+                name: name.to_owned(),
+            })
+    }
+}
+
+/// What a batch is grouped by: algorithm with its key size, and direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Kind {
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// The operation.
+    pub operation: Operation,
+}
