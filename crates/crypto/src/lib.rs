@@ -7,6 +7,7 @@
 #![deny(unsafe_code)]
 
 mod algorithm;
+mod auto;
 mod aws_lc;
 mod backend;
 mod check;
@@ -26,6 +27,7 @@ mod work;
 mod workload;
 
 pub use algorithm::{Algorithm, FfdhGroup, KeyForm, RsaBits, RsaScheme, UnknownAlgorithm};
+pub use auto::{Auto, Calibration, JOBS, Measured, SIZES_BYTES, calibrate};
 pub use backend::Backend;
 pub use generate::generate_key;
 pub use instructions::{Instructions, instructions, limit_instructions};
@@ -33,7 +35,7 @@ pub use job::{Job, Segment, Segments};
 pub use key::{Key, KeyError, KeyMaterial};
 pub use operation::{Kind, Operation, UnknownOperation};
 pub use raw_loop::RawLoop;
-pub use registry::{UnknownBackend, backends, by_name, library_versions};
+pub use registry::{UnknownBackend, auto, backends, by_name, candidates, library_versions};
 pub use slices::{Data, Slices, process_slices};
 pub use status::Status;
 pub use workload::{Slot, Workload, WorkloadError};

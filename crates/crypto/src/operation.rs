@@ -83,3 +83,16 @@ pub struct Kind {
     /// The operation.
     pub operation: Operation,
 }
+
+impl Kind {
+    /// Every operation of every algorithm.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Algorithm::ALL.into_iter().flat_map(|algorithm| {
+            let operations = algorithm.operations().iter();
+            operations.map(move |&operation| Self {
+                algorithm,
+                operation,
+            })
+        })
+    }
+}

@@ -114,22 +114,16 @@ fn job(workload: &Workload, key: &'static dyn Key, base: *mut u8) -> Job<'static
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Algorithm, backends};
+    use crate::backends;
 
     #[test]
     fn every_kind_of_every_back_end_runs_more_than_once() {
         for backend in backends() {
-            for algorithm in Algorithm::ALL {
-                for &operation in algorithm.operations() {
-                    let kind = Kind {
-                        algorithm,
-                        operation,
-                    };
-                    let workload = Workload::new(&backend, kind, 4096).unwrap();
-                    let mut raw = RawLoop::new(Arc::clone(&backend), &workload, 3).unwrap();
-                    for _ in 0..2 {
-                        assert_eq!(raw.pass(), Ok(3), "{} {kind:?}", backend.name());
-                    }
+            for kind in Kind::all().filter(|&kind| backend.supports(kind)) {
+                let workload = Workload::new(&backend, kind, 4096).unwrap();
+                let mut raw = RawLoop::new(Arc::clone(&backend), &workload, 3).unwrap();
+                for _ in 0..2 {
+                    assert_eq!(raw.pass(), Ok(3), "{} {kind:?}", backend.name());
                 }
             }
         }

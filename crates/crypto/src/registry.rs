@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::Backend;
 use crate::aws_lc::AwsLc;
 use crate::portable::Portable;
+use crate::{Auto, Backend, Calibration, Kind};
 
 /// A name that no back-end has.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -14,10 +14,30 @@ pub struct UnknownBackend {
     pub name: String,
 }
 
-/// Every back-end that runs on this host, the default one first.
+/// The back-ends that `auto` chooses among on this host, the most trusted
+/// first; without the portable one, whose public-key code leaks timing.
+#[must_use]
+pub fn candidates() -> Vec<Arc<dyn Backend>> {
+    vec![Arc::new(AwsLc)]
+}
+
+/// The back-end that chooses among the [`candidates`] by what `source` yields
+/// when the first key is made.
+#[must_use]
+pub fn auto(source: impl Fn() -> Calibration + Send + Sync + 'static) -> Arc<dyn Backend> {
+    Arc::new(Auto::new(candidates(), source))
+}
+
+/// Every back-end that runs on this host, the default one first. Nothing has
+/// been measured for this `auto`: see [`auto()`] and [`crate::calibrate`].
 #[must_use]
 pub fn backends() -> Vec<Arc<dyn Backend>> {
-    vec![Arc::new(AwsLc), Arc::new(Portable)]
+    let kinds: Vec<_> = Kind::all().collect();
+    let expected = auto(move || Calibration::expected(&candidates(), &kinds));
+    let mut backends = vec![expected];
+    backends.extend(candidates());
+    backends.push(Arc::new(Portable));
+    backends
 }
 
 /// The back-end of that name; case does not matter.
@@ -65,14 +85,14 @@ mod tests {
         };
         assert_eq!(
             error.to_string(),
-            "unknown back-end 'qat'; known: aws-lc, portable"
+            format!("unknown back-end 'qat'; known: {}", known().join(", "))
         );
     }
 
     #[test]
     fn versions_say_numbers() {
         let versions = library_versions();
-        assert_eq!(versions.len(), 2);
+        assert_eq!(versions.len(), backends().len());
         assert!(
             versions
                 .iter()
