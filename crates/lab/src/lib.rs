@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod budget;
+pub mod calibration;
 mod command;
 pub mod config;
 mod field_names;

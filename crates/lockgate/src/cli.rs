@@ -74,6 +74,9 @@ pub struct ProbeArguments {
     /// Print JSON instead of text
     #[arg(long)]
     pub json: bool,
+    /// Measure the crypto back-ends again instead of reading the cache
+    #[arg(long)]
+    pub calibrate: bool,
 }
 
 #[derive(Debug, Args)]

@@ -29,18 +29,19 @@ pub struct Measured {
 #[derive(Clone, Debug, Default)]
 pub struct Calibration {
     measured: Vec<Measured>,
+    /// The candidates decided among, by name.
+    names: Vec<&'static str>,
     /// By kind, ascending.
     choices: Vec<(Kind, [Option<u8>; CELLS])>,
 }
 
 impl Calibration {
-    /// From measurements. Which back-ends there are is said later, by
-    /// [`Auto`](super::Auto).
+    /// From measurements; nothing is decided before [`Self::among`].
     #[must_use]
     pub fn from_measured(measured: Vec<Measured>) -> Self {
         Self {
             measured,
-            choices: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -88,9 +89,14 @@ impl Calibration {
         here
     }
 
-    /// Decides among these candidates, the most trusted first; measurements
-    /// of others are left out of account.
-    pub(super) fn knowing_only(mut self, candidates: &[Arc<dyn Backend>]) -> Self {
+    /// Decides among these candidates, the most trusted first: another one
+    /// must be clearly faster. Measurements of others are left out of account.
+    #[must_use]
+    pub fn among(mut self, candidates: &[Arc<dyn Backend>]) -> Self {
+        self.names = candidates
+            .iter()
+            .map(|candidate| candidate.name())
+            .collect();
         let mut kinds: Vec<_> = self.measured.iter().map(|one| one.kind).collect();
         kinds.sort_unstable();
         kinds.dedup();
@@ -121,6 +127,12 @@ impl Calibration {
             let best = times.into_iter().reduce(better)?;
             u8::try_from(best.0).ok()
         })
+    }
+
+    /// The name of the back-end that gets such a request, once decided.
+    #[must_use]
+    pub fn backend_for(&self, kind: Kind, bytes: usize, jobs: usize) -> Option<&'static str> {
+        self.names.get(self.choice(kind, bytes, jobs)?).copied()
     }
 
     /// The candidate's place in the list; `None` where nothing is known.

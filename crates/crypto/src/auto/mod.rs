@@ -55,7 +55,7 @@ impl Auto {
     /// What the choice is made by.
     pub fn calibration(&self) -> &Calibration {
         self.calibration
-            .get_or_init(|| (self.source)().knowing_only(&self.candidates))
+            .get_or_init(|| (self.source)().among(&self.candidates))
     }
 
     /// The candidate for a request of `bytes` among `jobs` of its kind.

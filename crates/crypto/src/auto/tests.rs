@@ -163,7 +163,7 @@ fn what_only_one_has_needs_no_measurement() {
 #[test]
 fn the_expected_choice_is_wide_only_in_numbers() {
     let candidates: Vec<Arc<dyn Backend>> = vec![Counting::new("one", 1), Counting::new("many", 8)];
-    let expected = Calibration::expected(&candidates, &[CBC]).knowing_only(&candidates);
+    let expected = Calibration::expected(&candidates, &[CBC]).among(&candidates);
     assert_eq!(expected.choice(CBC, 4096, 1), Some(0));
     assert_eq!(expected.choice(CBC, 4096, 4), Some(1));
     let longer = Kind {

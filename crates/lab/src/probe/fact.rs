@@ -11,7 +11,7 @@ pub(super) const NOTHING_TO_DO: &str = "nothing to do";
 
 /// A fact that is `ok`. `text` may come from the host: control characters
 /// become `?` and a long one is cut, so that no file can write to a terminal.
-pub(super) fn fact(
+pub(crate) fn fact(
     key: impl Into<String>,
     label: impl Into<String>,
     value: impl Into<Value>,

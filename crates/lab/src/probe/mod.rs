@@ -12,7 +12,7 @@ mod cgroups;
 mod cpu;
 mod crypto_devices;
 mod crypto_drivers;
-mod fact;
+pub(crate) mod fact;
 mod findings;
 mod host;
 mod interrupts;
@@ -35,6 +35,8 @@ use std::time::{Duration, Instant};
 
 use trial::{Fact, Group, Probe};
 
+use crate::calibration;
+
 pub use host::Host;
 pub use section::{ProbeSection, parse, section};
 
@@ -42,7 +44,8 @@ pub use section::{ProbeSection, parse, section};
 /// 10 ms ticks a processor.
 const STEAL_WINDOW: Duration = Duration::from_millis(200);
 
-/// Probes `host`: about a quarter of a second for this machine, less for a
+/// Probes `host`: about a quarter of a second for this machine, a second more
+/// the first time, when its crypto back-ends are calibrated; less for a
 /// recorded one.
 #[must_use]
 pub fn probe(host: &Host) -> Probe {
@@ -65,6 +68,7 @@ pub fn probe(host: &Host) -> Probe {
         group("Crypto libraries", libraries::facts(host, &cpu)),
     ];
     if host.is_live() {
+        groups.push(group("Crypto back-ends", calibration::facts()));
         std::thread::sleep(STEAL_WINDOW.saturating_sub(started.elapsed()));
     }
     let mut load = load::facts(host, before, load::Ticks::read(host));

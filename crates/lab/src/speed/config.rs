@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::arm::Mode;
 use super::place::Placement;
-use crate::ConfigError;
+use crate::{ConfigError, calibration};
 
 /// Largest block: the GCM and XTS limits are far above, memory is not.
 const BLOCK_BYTES_MAX: usize = 16 << 20;
@@ -61,7 +61,7 @@ impl Default for Table {
             workers: vec![1],
             placements: Vec::new(),
             policies: Vec::new(),
-            backend: "aws-lc".to_owned(),
+            backend: calibration::AUTO.to_owned(),
             seconds: 0.0,
             rate_per_s: 0.0,
             pairs: 0,
@@ -108,7 +108,7 @@ impl TryFrom<Table> for Config {
             workers: within("workers", &table.workers, 1, WORKERS_MAX)?,
             placements: names("placements", &table.placements)?,
             policies: names("policies", &table.policies)?,
-            backend: crypto::by_name(&table.backend)
+            backend: calibration::backend(&table.backend)
                 .map_err(|error| ConfigError::value("backend", error))?,
             seconds: positive("seconds", table.seconds, 60.0)?,
             rate_per_s: positive("rate_per_s", table.rate_per_s, 1e8)?,

@@ -9,6 +9,14 @@ use crate::render;
 
 /// Prints what this host can do.
 pub fn probe(arguments: &ProbeArguments, console: &Console) -> Result<Exit, Failure> {
+    if arguments.calibrate {
+        lab::calibration::forget().map_err(|reason| {
+            Failure::new(
+                Exit::Failed,
+                format!("cannot forget the calibration: {reason}"),
+            )
+        })?;
+    }
     let probe = lab::probe::probe(&Host::this());
     let text = if arguments.json {
         ::report::json::probe(&probe)
