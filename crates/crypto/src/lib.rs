@@ -28,6 +28,7 @@ mod workload;
 
 pub use algorithm::{Algorithm, FfdhGroup, KeyForm, RsaBits, RsaScheme, UnknownAlgorithm};
 pub use auto::{Auto, Calibration, JOBS, Measured, SIZES_BYTES, calibrate};
+pub use aws_lc::aws_lc_chose;
 pub use backend::Backend;
 pub use generate::generate_key;
 pub use instructions::{Instructions, instructions, limit_instructions};

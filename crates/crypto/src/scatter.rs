@@ -79,6 +79,18 @@ impl<'l> Cursor<'l> {
     }
 }
 
+/// A private copy of a list of `N` bytes, so that no one changes them under a
+/// library that reads them twice.
+///
+/// # Safety
+/// The list is readable and holds `N` bytes.
+pub(crate) unsafe fn copied<const N: usize>(list: &[Segment]) -> [u8; N] {
+    let mut bytes = [0; N];
+    // SAFETY: the caller's; `bytes` is ours.
+    unsafe { Cursor::new(list).gather(bytes.as_mut_ptr(), N) };
+    bytes
+}
+
 /// Calls `run(from, to, bytes)` for every run that is contiguous on both
 /// sides, in order. Touches no memory itself.
 pub(crate) fn paired(

@@ -14,12 +14,12 @@ struct Schedule(MaybeUninit<lc::AES_KEY>);
 type Expand = unsafe extern "C" fn(*const u8, std::ffi::c_uint, *mut lc::AES_KEY) -> i32;
 
 impl AesKey {
-    /// For encrypting blocks; `key` has 16 or 32 bytes.
+    /// For encrypting blocks; `key` has 16, 24 or 32 bytes.
     pub(super) fn encrypting(key: &[u8]) -> Option<Self> {
         Self::expanded(key, lc::AES_set_encrypt_key)
     }
 
-    /// For decrypting blocks; `key` has 16 or 32 bytes.
+    /// For decrypting blocks; `key` has 16, 24 or 32 bytes.
     pub(super) fn decrypting(key: &[u8]) -> Option<Self> {
         Self::expanded(key, lc::AES_set_decrypt_key)
     }

@@ -1,12 +1,11 @@
 //! AES in cipher block chaining mode.
 
 use aws_lc_sys as lc;
-use zeroize::Zeroize;
 
 use super::aes_key::AesKey;
+use super::blocks;
 use crate::Status;
 use crate::check::BLOCK_BYTES;
-use crate::scatter::Cursor;
 use crate::work::Work;
 
 /// Schedules for both directions.
@@ -69,47 +68,8 @@ pub(super) unsafe fn run(key: &CbcKey, encrypt: bool, work: &Work<'_>) -> Status
             iv: *work.iv,
         }
     };
-    // SAFETY: forwarded from the caller.
-    unsafe {
-        match work.contiguous() {
-            _ if work.source_bytes == 0 => {}
-            Some((source, to)) => chain.blocks(source.address, to.address, source.len),
-            None => scattered(&mut chain, work),
-        }
-    }
+    // SAFETY: forwarded from the caller; the checks let only whole blocks
+    // through, and `each` gives what is the same or apart.
+    unsafe { blocks::each(work, |from, to, bytes| chain.blocks(from, to, bytes)) };
     Status::Ok
-}
-
-/// Whole blocks where both sides have them; where a block straddles a border,
-/// that block alone goes through a private one.
-///
-/// # Safety
-/// As for [`super::run`].
-unsafe fn scattered(chain: &mut Chain<'_>, work: &Work<'_>) {
-    let mut source = Cursor::new(work.source);
-    let mut destination = Cursor::new(work.destination);
-    let mut block = [0; BLOCK_BYTES];
-    let mut left = work.source_bytes;
-    while left > 0 {
-        let ((from, from_bytes), (to, to_bytes)) = (source.run(), destination.run());
-        let mut bytes = from_bytes.min(to_bytes) & !(BLOCK_BYTES - 1);
-        // SAFETY: both runs hold `bytes`, or else both lists hold a block
-        // more, since the message is whole blocks; and segments are valid by
-        // the caller's word.
-        unsafe {
-            if bytes > 0 {
-                chain.blocks(from, to, bytes);
-                source.advance(bytes);
-                destination.advance(bytes);
-            } else {
-                bytes = BLOCK_BYTES;
-                source.gather(block.as_mut_ptr(), bytes);
-                let private = block.as_mut_ptr();
-                chain.blocks(private, private, bytes);
-                destination.scatter(private, bytes);
-            }
-        }
-        left -= bytes;
-    }
-    block.zeroize();
 }

@@ -38,9 +38,9 @@ impl Cipher {
         (done == 1).then_some(context)
     }
 
-    /// Begins a job: same key, another IV. Both ciphers in use take the first
-    /// 12 or all 16 bytes. The direction may change for GCM only, which has
-    /// one key schedule for both.
+    /// Begins a job: same key, another IV. The ciphers in use take the first
+    /// 12 or all 16 bytes. The direction may change for GCM and
+    /// ChaCha20-Poly1305, which have one key schedule for both.
     pub(super) fn start(&self, iv: &[u8; 16], encrypt: bool) -> bool {
         // SAFETY: the context is initialised and only we use it; null cipher
         // and key keep what is there.

@@ -2,16 +2,21 @@
 
 use std::any::{Any, TypeId};
 
-use aws_lc_sys as lc;
-
 use super::NAME;
 use super::aes_key::AesKey;
 use super::cbc::CbcKey;
+use super::chacha20::ChaChaKey;
 use super::cipher::Cipher;
+use super::ecb::EcbKey;
+use super::ffdh::FfdhKey;
+use super::gcm;
+use super::hmac::HmacKey;
+use super::private_key::PrivateKey;
 use super::rsa::RsaKey;
+use super::x25519::X25519Key;
 use super::xts::XtsKey;
 use crate::work::OwnKey;
-use crate::{Algorithm, Key, KeyError, KeyMaterial, RsaBits, RsaScheme};
+use crate::{Algorithm, Key, KeyError, KeyMaterial};
 
 /// A key and the algorithm it was made for.
 pub(super) struct AwsKey {
@@ -22,60 +27,65 @@ pub(super) struct AwsKey {
 /// What each algorithm keeps between jobs. All of it lives in memory that is
 /// wiped when the key is dropped.
 pub(super) enum Context {
+    Ecb(EcbKey),
     Cbc(CbcKey),
     Ctr(AesKey),
     Gcm(Cipher),
     Xts(XtsKey),
+    ChaCha(ChaChaKey),
+    Sha1,
     Sha256,
+    Sha384,
+    Sha512,
+    Hmac(HmacKey),
     Rsa(RsaKey),
+    Ecdsa(PrivateKey),
+    X25519(X25519Key),
+    Ffdh(FfdhKey),
 }
 
 impl AwsKey {
     pub(super) fn new(algorithm: Algorithm, material: &KeyMaterial) -> Result<Self, KeyError> {
+        if !super::has(algorithm) {
+            return Err(KeyError::Unsupported {
+                backend: NAME,
+                algorithm,
+            });
+        }
         let bytes = material.expose_for(algorithm)?;
-        let context = match algorithm {
-            Algorithm::Aes128Cbc | Algorithm::Aes256Cbc => CbcKey::new(bytes).map(Context::Cbc),
-            Algorithm::Aes128Ctr | Algorithm::Aes256Ctr => {
-                AesKey::encrypting(bytes).map(Context::Ctr)
-            }
-            Algorithm::Aes128Gcm | Algorithm::Aes256Gcm => gcm(bytes).map(Context::Gcm),
-            Algorithm::Aes256Xts => XtsKey::new(bytes).map(Context::Xts),
-            Algorithm::Sha256 => Some(Context::Sha256),
-            Algorithm::Rsa(RsaBits::B2048, RsaScheme::Pkcs1) => {
-                return Ok(Self::rsa(RsaKey::from_pkcs8(bytes)?));
-            }
-            _ => {
-                return Err(KeyError::Unsupported {
-                    backend: NAME,
-                    algorithm,
-                });
-            }
-        };
-        let context = context.ok_or(KeyError::Backend {
+        let context = Context::new(algorithm, bytes)?.ok_or(KeyError::Backend {
             backend: NAME,
             algorithm,
         })?;
         Ok(Self { algorithm, context })
     }
-
-    fn rsa(key: RsaKey) -> Self {
-        Self {
-            algorithm: Algorithm::Rsa(RsaBits::B2048, RsaScheme::Pkcs1),
-            context: Context::Rsa(key),
-        }
-    }
 }
 
-fn gcm(key: &[u8]) -> Option<Cipher> {
-    // SAFETY: these return pointers to constants of the library.
-    let cipher = unsafe {
-        if key.len() == 16 {
-            lc::EVP_aes_128_gcm()
-        } else {
-            lc::EVP_aes_256_gcm()
-        }
-    };
-    Cipher::new(cipher, key, true)
+impl Context {
+    /// `None` when the library refuses.
+    fn new(algorithm: Algorithm, key: &[u8]) -> Result<Option<Self>, KeyError> {
+        use Algorithm as A;
+        let private_key =
+            || PrivateKey::parse(algorithm, key).ok_or(KeyError::Malformed { algorithm });
+        Ok(match algorithm {
+            A::Aes128Ecb | A::Aes192Ecb | A::Aes256Ecb => EcbKey::new(key).map(Self::Ecb),
+            A::Aes128Cbc | A::Aes192Cbc | A::Aes256Cbc => CbcKey::new(key).map(Self::Cbc),
+            A::Aes128Ctr | A::Aes192Ctr | A::Aes256Ctr => AesKey::encrypting(key).map(Self::Ctr),
+            A::Aes128Gcm | A::Aes192Gcm | A::Aes256Gcm => gcm::context(key).map(Self::Gcm),
+            A::Aes128Xts => None,
+            A::Aes256Xts => XtsKey::new(key).map(Self::Xts),
+            A::ChaCha20Poly1305 => ChaChaKey::new(key).map(Self::ChaCha),
+            A::Sha1 => Some(Self::Sha1),
+            A::Sha256 => Some(Self::Sha256),
+            A::Sha384 => Some(Self::Sha384),
+            A::Sha512 => Some(Self::Sha512),
+            A::HmacSha256 => HmacKey::new(key).map(Self::Hmac),
+            A::Rsa(bits, scheme) => RsaKey::new(private_key()?, bits, scheme).map(Self::Rsa),
+            A::EcdsaP256 => Some(Self::Ecdsa(private_key()?)),
+            A::X25519 => Some(Self::X25519(X25519Key::new(key))),
+            A::Ffdh(group) => FfdhKey::new(group, key).map(Self::Ffdh),
+        })
+    }
 }
 
 impl Key for AwsKey {

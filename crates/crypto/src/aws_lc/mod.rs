@@ -2,37 +2,54 @@
 //!
 //! | algorithm | calls | why these |
 //! | --- | --- | --- |
+//! | ECB | `aes_hw_ecb_encrypt`, else `AES_encrypt`, `AES_decrypt` | the interface has one block at a time only: see [`ecb`] |
 //! | CBC, CTR | `AES_cbc_encrypt`, `AES_ctr128_encrypt` | no context to reset: half the time of `EVP_Cipher` at 64 bytes |
 //! | GCM | `EVP_CipherInit_ex` (IV only), `EVP_Cipher` | `EVP_AEAD_CTX_seal_scatter` copies the hash table of the key for each call; and this one takes text in pieces |
-//! | XTS | `EVP_CipherInit_ex` (tweak only), `EVP_Cipher` | the only one there is |
-//! | SHA-256 | `SHA256_Init`, `_Update`, `_Final` | as fast as the one-shot, and takes pieces |
-//! | RSA | `RSA_sign`, `RSA_verify` | the shortest way to PKCS#1 v1.5 |
+//! | XTS, 256 bits | `EVP_CipherInit_ex` (tweak only), `EVP_Cipher` | the only one there is; AES-128-XTS it has not |
+//! | ChaCha20-Poly1305 | `EVP_AEAD_CTX_seal_scatter`, `_open_gather`; text in pieces as GCM | one pass in assembly, where the other takes two |
+//! | SHA-1, SHA-2 | `SHA256_Init`, `_Update`, `_Final` and their like | as fast as the one-shot, and takes pieces |
+//! | HMAC-SHA-256 | the same, from states computed with the key | saves two blocks of four, and `HMAC_Init_ex` copies more |
+//! | RSA PKCS#1 v1.5 | `RSA_sign`, `RSA_verify`, `RSA_encrypt`; `RSA_decrypt` without padding | the shortest way; the padding is read in constant time here, by the library not quite |
+//! | RSA OAEP | `EVP_PKEY_encrypt`, `EVP_PKEY_decrypt` | the only ones that decrypt with SHA-256 |
+//! | RSA PSS | `RSA_sign_pss_mgf1`, `RSA_verify_pss_mgf1` | no context |
+//! | ECDSA | `ECDSA_do_sign`, `ECDSA_do_verify` | give and take r and s without DER |
+//! | X25519 | `X25519` | the only one below `EVP_PKEY` |
+//! | FFDH | `BN_mod_exp_mont_consttime` | `DH_compute_key` locks, and makes two contexts for each secret |
 //!
 //! Nothing is allocated or locked for a request, with one exception that the
-//! library leaves no choice in: RSA's big numbers live on the heap, its
-//! blinding factors behind a lock, and new ones draw random bytes, which can
-//! be a system call.
+//! library leaves no choice in: the big numbers of RSA, ECDSA and FFDH live on
+//! the heap, RSA's blinding factors behind a lock, and new ones, like nonces
+//! and padding, draw random bytes, which can be a system call.
 //!
 //! Only addresses reach the library; no Rust reference is made over a segment.
 
 #![allow(unsafe_code, reason = "calls AWS-LC")]
 
+mod aead;
 mod aes_key;
+mod blocks;
 mod cbc;
+mod chacha20;
+mod chosen;
 mod cipher;
 mod ctr;
+mod ecb;
+mod ecdsa;
+mod ffdh;
 mod gcm;
+mod hash;
+mod hmac;
 mod key;
+mod number;
+mod private_key;
 mod random;
 mod rsa;
-mod sha256;
+mod x25519;
 mod xts;
 
+pub use chosen::aws_lc_chose;
+pub(crate) use private_key::generate_pkcs8;
 pub(crate) use random::fill as random;
-/// A private key as PKCS#8.
-pub(crate) fn generate_pkcs8(_algorithm: Algorithm) -> Option<KeyMaterial> {
-    rsa::generate()
-}
 
 use key::{AwsKey, Context};
 
@@ -58,11 +75,11 @@ impl Backend for AwsLc {
     }
 
     fn instructions(&self) -> String {
-        String::new()
+        chosen::as_text()
     }
 
     fn supports(&self, kind: Kind) -> bool {
-        check::exists(kind)
+        check::exists(kind) && has(kind.algorithm)
     }
 
     fn width(&self, _kind: Kind) -> usize {
@@ -84,6 +101,17 @@ impl Backend for AwsLc {
     }
 }
 
+/// Whether the library has the algorithm.
+fn has(algorithm: Algorithm) -> bool {
+    algorithm != Algorithm::Aes128Xts
+}
+
+/// The library queues errors for each thread; a verdict is all we report.
+fn forget_errors() {
+    // SAFETY: has no preconditions.
+    unsafe { aws_lc_sys::ERR_clear_error() };
+}
+
 /// Runs one job.
 ///
 /// # Safety
@@ -95,14 +123,41 @@ unsafe fn run(key: &AwsKey, operation: Operation, work: &Work<'_>) -> Status {
     // SAFETY: each of them asks for no more than this function's contract.
     unsafe {
         match (&key.context, operation) {
+            (Context::Ecb(key), _) => ecb::run(key, encrypt, work),
             (Context::Cbc(key), _) => cbc::run(key, encrypt, work),
             (Context::Ctr(key), _) => ctr::run(key, work),
-            (Context::Gcm(cipher), Operation::Encrypt) => gcm::seal(cipher, work),
-            (Context::Gcm(cipher), _) => gcm::open(cipher, work),
+            (Context::Gcm(cipher), Operation::Encrypt) => aead::seal(cipher, work),
+            (Context::Gcm(cipher), _) => aead::open(cipher, work),
             (Context::Xts(key), _) => xts::run(key, encrypt, work),
-            (Context::Sha256, _) => sha256::run(work),
+            (Context::ChaCha(key), Operation::Encrypt) => chacha20::seal(key, work),
+            (Context::ChaCha(key), _) => chacha20::open(key, work),
+            (Context::Sha1, _) => hash::run(&hash::SHA1, work),
+            (Context::Sha256, _) => hash::run(&hash::SHA256, work),
+            (Context::Sha384, _) => hash::run(&hash::SHA384, work),
+            (Context::Sha512, _) => hash::run(&hash::SHA512, work),
+            (Context::Hmac(key), _) => hmac::run(key, work),
+            _ => run_public_key(key, operation, work),
+        }
+    }
+}
+
+/// Runs one job of an algorithm with public keys.
+///
+/// # Safety
+/// As for [`run`].
+unsafe fn run_public_key(key: &AwsKey, operation: Operation, work: &Work<'_>) -> Status {
+    // SAFETY: as in `run`.
+    unsafe {
+        match (&key.context, operation) {
             (Context::Rsa(key), Operation::Sign) => rsa::sign(key, work),
-            (Context::Rsa(key), _) => rsa::verify(key, work),
+            (Context::Rsa(key), Operation::Verify) => rsa::verify(key, work),
+            (Context::Rsa(key), Operation::Encrypt) => rsa::encrypt(key, work),
+            (Context::Rsa(key), Operation::Decrypt) => rsa::decrypt(key, work),
+            (Context::Ecdsa(key), Operation::Sign) => ecdsa::sign(key, work),
+            (Context::Ecdsa(key), Operation::Verify) => ecdsa::verify(key, work),
+            (Context::X25519(key), Operation::Derive) => x25519::derive(key, work),
+            (Context::Ffdh(key), Operation::Derive) => ffdh::derive(key, work),
+            _ => Status::Unsupported,
         }
     }
 }
