@@ -33,13 +33,9 @@ fn seconds_per_job(backend: &Arc<dyn Backend>, kind: Kind, block_bytes: usize) -
 }
 
 fn line(backend: &Arc<dyn Backend>, kind: Kind) -> String {
-    let name = format!(
-        "{:<12} {:<8}",
-        kind.algorithm,
-        format!("{:?}", kind.operation)
-    );
-    if kind.algorithm == Algorithm::Rsa2048 {
-        let per_second = 1.0 / seconds_per_job(backend, kind, 32);
+    let name = format!("{:<17} {:<7}", kind.algorithm, kind.operation);
+    if kind.algorithm.is_public_key() {
+        let per_second = 1.0 / seconds_per_job(backend, kind, SIZES[0]);
         return format!("{name} {per_second:>10.0} operations/s");
     }
     let cells = SIZES.map(|bytes| {
@@ -62,14 +58,16 @@ fn main() {
         backend.version()
     );
     let [small, middle, large] = SIZES;
-    println!("{:<21} {small:>10} {middle:>10} {large:>10}", "");
+    println!("{:<25} {small:>10} {middle:>10} {large:>10}", "");
     for algorithm in Algorithm::ALL {
         for &operation in algorithm.operations() {
             let kind = Kind {
                 algorithm,
                 operation,
             };
-            println!("{}", line(&backend, kind));
+            if backend.supports(kind) {
+                println!("{}", line(&backend, kind));
+            }
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Published vectors, through every back-end.
 
 use lockgate_crypto::{
-    Algorithm, Backend, Data, KeyMaterial, Kind, Operation, Slices, Status, backends,
-    process_slices,
+    Algorithm, Backend, Data, KeyForm, KeyMaterial, Kind, Operation, RsaBits, RsaScheme, Slices,
+    Status, backends, process_slices,
 };
 
 fn hex(text: &str) -> Vec<u8> {
@@ -249,7 +249,7 @@ fn sha256_fips_180() {
 
 #[test]
 fn rsa_signature_of_openssl() {
-    let algorithm = Algorithm::Rsa2048;
+    let algorithm = Algorithm::Rsa(RsaBits::B2048, RsaScheme::Pkcs1);
     let expected = include_bytes!("vectors/rsa-2048.abc.signature");
     for backend in backends() {
         let mut der = include_bytes!("vectors/rsa-2048.pkcs8.der").to_vec();
@@ -294,7 +294,10 @@ fn rsa_signature_of_openssl() {
 fn ctr_wraps_all_128_bits() {
     for backend in backends() {
         for algorithm in [Algorithm::Aes128Ctr, Algorithm::Aes256Ctr] {
-            let mut key = vec![7; algorithm.key_bytes().expect("AES has fixed lengths")];
+            let KeyForm::Bytes(key_bytes) = algorithm.key_form() else {
+                panic!("AES has fixed lengths")
+            };
+            let mut key = vec![7; key_bytes];
             let key = backend
                 .key(algorithm, &KeyMaterial::take(&mut key))
                 .expect("a good key");

@@ -5,10 +5,12 @@ mod support;
 use std::ptr;
 
 use lockgate_crypto::{
-    Algorithm, Backend, Job, Key, KeyError, KeyMaterial, Kind, Operation, Segment, Segments,
-    Status, backends, generate_key,
+    Algorithm, Backend, Job, KeyError, KeyForm, KeyMaterial, Kind, Operation, RsaBits, Segment,
+    Segments, Status, backends, generate_key,
 };
-use support::{Prepared, kinds, material, noise, plain, process};
+use support::keys::pkcs8;
+use support::shape::{is_xts, message_bytes_max, takes_blocks};
+use support::{Prepared, Shape, material, noise, offered, plain, process};
 
 /// Runs one job and asserts that it ends as `expected` and writes nothing.
 fn refuses(backend: &dyn Backend, kind: Kind, job: Prepared, expected: Status, why: &str) {
@@ -19,7 +21,7 @@ fn refuses(backend: &dyn Backend, kind: Kind, job: Prepared, expected: Status, w
     let mut batch = [job];
     let statuses = process(backend, kind, &[&*key], &mut batch);
     let name = format!(
-        "{} {} {:?}: {why}",
+        "{} {} {}: {why}",
         backend.name(),
         kind.algorithm,
         kind.operation
@@ -29,121 +31,109 @@ fn refuses(backend: &dyn Backend, kind: Kind, job: Prepared, expected: Status, w
 }
 
 /// Lengths of text that a kind cannot take.
-fn bad_texts(algorithm: Algorithm) -> &'static [usize] {
-    match algorithm {
-        Algorithm::Aes128Cbc | Algorithm::Aes256Cbc => &[1, 15, 17, 4097],
-        Algorithm::Aes256Xts => &[0, 1, 15, (16 << 20) + 1],
-        Algorithm::Rsa2048 => &[0, 31, 33, 64],
-        _ => &[],
+fn bad_texts(kind: Kind) -> Vec<usize> {
+    let algorithm = kind.algorithm;
+    let modulus = algorithm.modulus_bytes();
+    match (kind.operation, message_bytes_max(algorithm)) {
+        (Operation::Encrypt, Some(most)) => vec![most + 1, modulus],
+        (Operation::Decrypt, Some(_)) | (Operation::Derive, _) => vec![0, modulus - 1, modulus + 1],
+        (Operation::Sign | Operation::Verify, _) => vec![0, 31, 33, 64],
+        _ if takes_blocks(algorithm) => vec![1, 15, 17, 4097],
+        _ if is_xts(algorithm) => vec![0, 1, 15, (16 << 20) + 1],
+        _ => Vec::new(),
     }
 }
 
-fn good_text(algorithm: Algorithm) -> usize {
-    if algorithm == Algorithm::Rsa2048 {
-        32
-    } else {
-        64
+/// Every kind of every back-end with the parts of a job that it takes.
+fn each(mut run: impl FnMut(&dyn Backend, Kind, Shape)) {
+    for backend in backends() {
+        for kind in offered(&*backend) {
+            run(&*backend, kind, Shape::near(kind, 48, 9));
+        }
     }
 }
 
 #[test]
 fn texts_of_a_wrong_length() {
-    for backend in backends() {
-        for kind in kinds() {
-            for &bytes in bad_texts(kind.algorithm) {
-                let job = plain(kind, bytes, 9, 5, false);
-                refuses(&*backend, kind, job, Status::BadLength, "wrong length");
-            }
+    each(|backend, kind, good| {
+        for source in bad_texts(kind) {
+            let same = good.destination == good.source;
+            let destination = if same { source } else { good.destination };
+            let shape = Shape {
+                source,
+                destination,
+                ..good
+            };
+            let job = plain(shape, 5, false);
+            refuses(backend, kind, job, Status::BadLength, "wrong length");
         }
+    });
+}
+
+/// Lengths of a destination that a kind cannot take.
+fn bad_destinations(kind: Kind, good: Shape) -> Vec<usize> {
+    match (kind.operation, message_bytes_max(kind.algorithm)) {
+        (Operation::Decrypt, Some(most)) => vec![most + 1, kind.algorithm.modulus_bytes()],
+        _ if good.destination == 0 => vec![1],
+        _ => vec![0, good.destination - 1, good.destination + 1],
     }
 }
 
 #[test]
 fn destinations_tags_and_additional_data_of_a_wrong_length() {
-    for backend in backends() {
-        for kind in kinds() {
-            let job = || plain(kind, good_text(kind.algorithm), 9, 5, false);
-            let bad = Status::BadLength;
-            let mut longer = job();
-            longer.destination[0].1 += 1;
-            refuses(&*backend, kind, longer, bad, "destination longer");
-            if job().destination[0].1 > 0 {
-                let mut shorter = job();
-                shorter.destination[0].1 -= 1;
-                refuses(&*backend, kind, shorter, bad, "destination shorter");
-            }
-            for tag_bytes in [1, 12, 15, 17, 255]
-                .into_iter()
-                .chain((job().tag.1 > 0).then_some(0))
-            {
-                let mut other = job();
-                other.arena.extend_from_slice(&[0; 256]);
-                other.tag.1 = tag_bytes;
-                refuses(&*backend, kind, other, bad, "tag length");
-            }
-            if job().aad.1 == 0 {
-                let mut with_aad = job();
-                with_aad.aad.1 = 1;
-                refuses(&*backend, kind, with_aad, bad, "additional data");
-            }
+    each(|backend, kind, good| {
+        let refuses = |shape, why| {
+            let job = plain(shape, 5, false);
+            refuses(backend, kind, job, Status::BadLength, why);
+        };
+        for destination in bad_destinations(kind, good) {
+            let shape = Shape {
+                destination,
+                ..good
+            };
+            refuses(shape, "destination's length");
         }
-    }
+        let tags = [0, 1, 12, 15, 16, 17, 64, 255, 256];
+        for tag in tags.into_iter().filter(|&tag| tag != good.tag) {
+            refuses(Shape { tag, ..good }, "tag's length");
+        }
+        if !kind.algorithm.is_aead() {
+            refuses(Shape { aad: 1, ..good }, "additional data");
+        }
+    });
 }
 
 #[test]
 fn partial_overlaps() {
-    for backend in backends() {
-        for kind in kinds().filter(|kind| kind.algorithm != Algorithm::Rsa2048) {
-            for shift in [1, 16, 63] {
-                let mut job = plain(kind, 64, 9, 5, false);
-                job.destination[0].0 = job.source[0].0 + shift;
-                refuses(&*backend, kind, job, Status::BadSegment, "overlap");
+    each(|backend, kind, good| {
+        let bad = Status::BadSegment;
+        for shift in [1, 16, good.source.saturating_sub(1)] {
+            let mut job = plain(good, 5, false);
+            job.destination[0].0 = job.source[0].0 + shift;
+            if good.destination > 0 {
+                refuses(backend, kind, job, bad, "overlap");
             }
         }
-        let algorithm = Algorithm::Aes128Gcm;
-        for &operation in algorithm.operations() {
-            let kind = Kind {
-                algorithm,
-                operation,
-            };
-            let mut job = plain(kind, 64, 9, 5, true);
-            job.tag.0 = job.destination[0].0 + 60;
-            refuses(&*backend, kind, job, Status::BadSegment, "tag in the text");
-            let mut job = plain(kind, 64, 9, 5, true);
-            job.aad.0 = job.destination[0].0 - 1;
-            refuses(
-                &*backend,
-                kind,
-                job,
-                Status::BadSegment,
-                "additional data in the text",
-            );
+        let mut job = plain(good, 5, false);
+        job.tag.0 = job.source[0].0 + good.source - 1;
+        if support::writes_tag(kind) {
+            refuses(backend, kind, job, bad, "tag over the source");
         }
-        let kind = Kind {
-            algorithm: Algorithm::Rsa2048,
-            operation: Operation::Sign,
-        };
-        let mut job = plain(kind, 32, 0, 5, false);
-        job.tag.0 = job.source[0].0 + 31;
-        refuses(
-            &*backend,
-            kind,
-            job,
-            Status::BadSegment,
-            "signature over the digest",
-        );
-    }
+        if kind.algorithm.is_aead() {
+            let mut job = plain(good, 5, true);
+            job.tag.0 = job.destination[0].0 + 40;
+            refuses(backend, kind, job, bad, "tag in the text");
+            let mut job = plain(good, 5, true);
+            job.aad.0 = job.destination[0].0 - 1;
+            refuses(backend, kind, job, bad, "additional data in the text");
+        }
+    });
 }
 
 /// One job with segments as given; the arena is `bytes`.
-fn raw(
-    backend: &dyn Backend,
-    algorithm: Algorithm,
-    source: Segments,
-    destination: Segments,
-) -> Status {
+fn raw(backend: &dyn Backend, kind: Kind, source: Segments, destination: Segments) -> Status {
     let key = backend
-        .key(algorithm, &material(algorithm, 1))
+        .key(kind.algorithm, &material(kind.algorithm, 1))
         .expect("a good key");
     let (aad, tag) = (Segment::EMPTY, Segment::EMPTY);
     let job = Job {
@@ -155,13 +145,25 @@ fn raw(
         tag,
     };
     let mut status = [Status::Ok];
-    let kind = Kind {
-        algorithm,
-        operation: algorithm.operations()[0],
-    };
     // SAFETY: each test gives segments that are valid, or refused unread.
     unsafe { backend.process(kind, &[job], &mut status) };
     status[0]
+}
+
+/// The kinds that take 64 bytes, and 1025, in place with neither additional
+/// data nor a tag.
+fn plainest(backend: &dyn Backend, text_bytes: usize) -> Vec<Kind> {
+    let bare = Shape {
+        source: text_bytes,
+        destination: text_bytes,
+        aad: 0,
+        tag: 0,
+    };
+    let mut kinds = offered(backend);
+    kinds.retain(|kind| !kind.algorithm.is_public_key());
+    kinds.retain(|&kind| Shape::near(kind, text_bytes, 0) == bare);
+    kinds.retain(|kind| kind.operation != Operation::Hash);
+    kinds
 }
 
 #[test]
@@ -184,20 +186,25 @@ fn null_wrapping_and_overlong_segments() {
         len: isize::MAX as usize + 1,
     };
     for backend in backends() {
-        let run = |source, destination| {
-            raw(
-                &*backend,
-                Algorithm::Aes128Ctr,
-                Segments::one(source),
-                Segments::one(destination),
-            )
-        };
-        assert_eq!(run(null, whole), Status::BadSegment);
-        assert_eq!(run(whole, null), Status::BadSegment);
-        assert_eq!(run(wrapping, whole), Status::BadSegment);
-        assert_eq!(run(huge, huge), Status::BadLength);
-        assert_eq!(run(whole, whole), Status::Ok);
-        assert_eq!(run(Segment::EMPTY, Segment::EMPTY), Status::Ok);
+        for kind in plainest(&*backend, 64) {
+            let run = |source, destination| {
+                let [source, destination] = [source, destination].map(Segments::one);
+                raw(&*backend, kind, source, destination)
+            };
+            let name = format!("{} {kind:?}", backend.name());
+            assert_eq!(run(null, whole), Status::BadSegment, "{name}");
+            assert_eq!(run(whole, null), Status::BadSegment, "{name}");
+            assert_eq!(run(wrapping, whole), Status::BadSegment, "{name}");
+            assert_eq!(run(huge, huge), Status::BadLength, "{name}");
+            assert_eq!(run(whole, whole), Status::Ok, "{name}");
+            let none = run(Segment::EMPTY, Segment::EMPTY);
+            let least = if is_xts(kind.algorithm) {
+                Status::BadLength
+            } else {
+                Status::Ok
+            };
+            assert_eq!(none, least, "{name}");
+        }
     }
 }
 
@@ -247,8 +254,8 @@ fn lists_that_are_null_misaligned_too_long_or_too_large() {
         rest: with_null.as_ptr(),
         rest_count: 1,
     };
-    for backend in backends() {
-        let run = |list| raw(&*backend, Algorithm::Aes256Ctr, list, list);
+    let run_all = |backend: &dyn Backend, kind| {
+        let run = |list| raw(backend, kind, list, list);
         assert_eq!(run(list(1024)), Status::Ok);
         assert_eq!(run(list(1025)), Status::BadSegment);
         assert_eq!(run(list(u32::MAX)), Status::BadSegment);
@@ -260,125 +267,210 @@ fn lists_that_are_null_misaligned_too_long_or_too_large() {
             run(too_large),
             Status::BadSegment | Status::BadLength
         ));
-    }
-}
-
-#[test]
-fn operations_of_another_algorithm_and_foreign_keys() {
-    let [one, other] = [&backends()[0], &backends()[1]].map(|backend| backend.clone());
-    let right = Kind {
-        algorithm: Algorithm::Aes128Ctr,
-        operation: Operation::Encrypt,
     };
-    let wrong = Kind {
-        algorithm: Algorithm::Aes128Ctr,
-        operation: Operation::Hash,
-    };
-    for (backend, foreign) in [(&one, &other), (&other, &one)] {
-        assert!(backend.supports(right) && !backend.supports(wrong));
-        assert_eq!(backend.width(right), 1);
-        refuses(
-            &**backend,
-            wrong,
-            plain(right, 64, 0, 5, true),
-            Status::Unsupported,
-            "operation",
-        );
-        let keys: [Box<dyn Key>; 3] = [
-            foreign
-                .key(Algorithm::Aes128Ctr, &material(Algorithm::Aes128Ctr, 1))
-                .expect("good"),
-            backend
-                .key(Algorithm::Aes128Cbc, &material(Algorithm::Aes128Cbc, 1))
-                .expect("good"),
-            backend
-                .key(Algorithm::Aes128Ctr, &material(Algorithm::Aes128Ctr, 1))
-                .expect("good"),
-        ];
-        let mut batch = [1, 2, 3].map(|seed| plain(right, 64, 0, seed, true));
-        let before: Vec<Vec<u8>> = batch.iter().map(|job| job.arena.clone()).collect();
-        let statuses = process(
-            &**backend,
-            right,
-            &keys.each_ref().map(|key| &**key),
-            &mut batch,
-        );
-        assert_eq!(
-            statuses,
-            [Status::Unsupported, Status::Unsupported, Status::Ok]
-        );
-        assert!(batch[0].arena == before[0] && batch[1].arena == before[1]);
-        assert!(
-            batch[2].arena != before[2],
-            "one bad neighbour does not stop the next"
-        );
-    }
-}
-
-#[test]
-#[should_panic(expected = "one status for each job")]
-fn fewer_statuses_than_jobs() {
-    let backend = &backends()[0];
-    let kind = Kind {
-        algorithm: Algorithm::Sha256,
-        operation: Operation::Hash,
-    };
-    let mut statuses = [Status::Ok];
-    // SAFETY: there are no jobs, hence no segments.
-    unsafe { backend.process(kind, &[], &mut statuses) };
-}
-
-#[test]
-fn keys_of_a_wrong_length_or_form() {
     for backend in backends() {
-        for algorithm in Algorithm::ALL {
-            let Some(expected) = algorithm.key_bytes() else {
+        for kind in plainest(&*backend, 1025) {
+            run_all(&*backend, kind);
+        }
+    }
+}
+
+#[test]
+fn operations_of_another_algorithm() {
+    for backend in backends() {
+        for kind in offered(&*backend) {
+            let others = Operation::ALL.into_iter();
+            let has = kind.algorithm.operations();
+            for operation in others.filter(|operation| !has.contains(operation)) {
+                let wrong = Kind { operation, ..kind };
+                assert!(!backend.supports(wrong), "{} {wrong:?}", backend.name());
+                let job = plain(Shape::near(kind, 48, 0), 5, true);
+                refuses(&*backend, wrong, job, Status::Unsupported, "operation");
+            }
+            assert!(backend.width(kind) > 0, "{} {kind:?}", backend.name());
+        }
+    }
+}
+
+#[test]
+fn foreign_keys_stop_only_their_own_jobs() {
+    for backend in backends() {
+        let own = offered(&*backend);
+        for foreign in backends() {
+            let theirs = offered(&*foreign);
+            let both = own.iter().filter(|kind| theirs.contains(kind));
+            for kind in both.filter(|kind| kind.operation == Operation::Encrypt) {
+                if foreign.name() != backend.name() && !kind.algorithm.is_public_key() {
+                    refuses_foreign_keys(&*backend, &*foreign, &own, *kind);
+                }
+            }
+        }
+    }
+}
+
+/// A key of another back-end, one of another algorithm, and a good one. A key
+/// made for several back-ends may serve each; then it must serve it well.
+fn refuses_foreign_keys(backend: &dyn Backend, foreign: &dyn Backend, own: &[Kind], kind: Kind) {
+    let key = |backend: &dyn Backend, algorithm| {
+        let key = backend.key(algorithm, &material(algorithm, 1));
+        key.expect("a good key")
+    };
+    let algorithm = kind.algorithm;
+    let other = own.iter().find(|other| other.algorithm != algorithm);
+    let other = other.map_or(algorithm, |kind| kind.algorithm);
+    let keys = [
+        key(foreign, algorithm),
+        key(backend, other),
+        key(backend, algorithm),
+    ];
+    let fresh = || plain(Shape::near(kind, 64, 0), 3, true);
+    let mut batch = [fresh(), fresh(), fresh()];
+    let statuses = process(
+        backend,
+        kind,
+        &keys.each_ref().map(|key| &**key),
+        &mut batch,
+    );
+    let name = format!(
+        "{} with a key of {}, {kind:?}",
+        backend.name(),
+        foreign.name()
+    );
+    let good = &batch[2].arena;
+    match statuses[0] {
+        Status::Unsupported => assert!(batch[0].arena == fresh().arena, "{name}"),
+        Status::Ok => assert!(&batch[0].arena == good, "{name}"),
+        status => panic!("{name}: {status:?}"),
+    }
+    if other != algorithm {
+        assert_eq!(statuses[1], Status::Unsupported, "{name}");
+        assert!(batch[1].arena == fresh().arena, "{name}");
+    }
+    assert_eq!(statuses[2], Status::Ok, "{name}");
+    assert!(good != &fresh().arena, "{name}: nothing was done");
+}
+
+#[test]
+fn fewer_statuses_than_jobs() {
+    for backend in backends() {
+        for kind in offered(&*backend) {
+            let process = || {
+                let mut statuses = [Status::Ok];
+                // SAFETY: there are no jobs, hence no segments.
+                unsafe { backend.process(kind, &[], &mut statuses) };
+            };
+            let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(process));
+            let payload = panicked.expect_err("it must panic");
+            let message = payload
+                .downcast_ref::<String>()
+                .map_or_else(|| payload.downcast_ref::<&str>().copied(), |s| Some(s))
+                .unwrap_or_default();
+            assert!(message.contains("one status for each job"), "{message}");
+        }
+    }
+}
+
+/// The algorithms that `backend` has a kind of.
+fn algorithms(backend: &dyn Backend) -> Vec<Algorithm> {
+    let mut algorithms: Vec<_> = offered(backend).iter().map(|kind| kind.algorithm).collect();
+    algorithms.dedup();
+    algorithms
+}
+
+#[test]
+fn keys_of_a_wrong_length() {
+    for backend in backends() {
+        for algorithm in algorithms(&*backend) {
+            let KeyForm::Bytes(expected) = algorithm.key_form() else {
                 continue;
             };
-            let got = expected + 1;
-            let error = backend
-                .key(algorithm, &KeyMaterial::take(&mut noise(1, got)))
-                .err();
-            assert_eq!(
-                error,
-                Some(KeyError::Length {
+            for got in [expected + 1, 2 * expected + 1] {
+                let error = backend
+                    .key(algorithm, &KeyMaterial::take(&mut noise(1, got)))
+                    .err();
+                let length = KeyError::Length {
                     algorithm,
                     expected,
-                    got
-                })
-            );
+                    got,
+                };
+                assert_eq!(error, Some(length), "{}", backend.name());
+            }
+            if is_xts(algorithm) {
+                let mut equal_halves = noise(1, expected / 2).repeat(2);
+                let error = backend
+                    .key(algorithm, &KeyMaterial::take(&mut equal_halves))
+                    .err();
+                assert_eq!(error, Some(KeyError::EqualXtsHalves), "{}", backend.name());
+            }
         }
-        let mut equal_halves = noise(1, 32).repeat(2);
-        let error = backend
-            .key(Algorithm::Aes256Xts, &KeyMaterial::take(&mut equal_halves))
-            .err();
-        assert_eq!(error, Some(KeyError::EqualXtsHalves));
     }
 }
 
 #[test]
-fn keys_that_are_not_rsa_2048_in_pkcs8() {
-    let algorithm = Algorithm::Rsa2048;
-    let good = include_bytes!("vectors/rsa-2048.pkcs8.der").to_vec();
-    let mut trailing = good.clone();
-    trailing.push(0);
-    let bad = [
-        Vec::new(),
-        noise(3, 1217),
-        good[..good.len() - 1].to_vec(),
-        trailing,
-        include_bytes!("vectors/rsa-1024.pkcs8.der").to_vec(),
-        include_bytes!("vectors/p-256.pkcs8.der").to_vec(),
-    ];
+fn keys_of_algorithms_that_a_back_end_lacks() {
     for backend in backends() {
-        for (index, der) in bad.iter().enumerate() {
-            let error = backend
-                .key(algorithm, &KeyMaterial::take(&mut der.clone()))
-                .err();
-            let malformed = Some(KeyError::Malformed { algorithm });
-            assert_eq!(error, malformed, "{} {index}", backend.name());
+        let has = algorithms(&*backend);
+        for algorithm in Algorithm::ALL.into_iter().filter(|one| !has.contains(one)) {
+            let lacks = KeyError::Unsupported {
+                backend: backend.name(),
+                algorithm,
+            };
+            let key = backend.key(algorithm, &material(algorithm, 1));
+            assert_eq!(key.err(), Some(lacks));
         }
-        assert!(backend.key(algorithm, &generate_key(algorithm)).is_ok());
+    }
+}
+
+/// Whether two algorithms share their keys: RSA with moduli of one length.
+fn same_keys(a: Algorithm, b: Algorithm) -> bool {
+    match (a, b) {
+        (Algorithm::Rsa(a, _), Algorithm::Rsa(b, _)) => a == b,
+        _ => a == b,
+    }
+}
+
+#[test]
+fn keys_that_are_not_of_the_kind_in_pkcs8() {
+    let is_pkcs8 = |algorithm: &Algorithm| algorithm.key_form() == KeyForm::Pkcs8;
+    for backend in backends() {
+        for algorithm in algorithms(&*backend).into_iter().filter(is_pkcs8) {
+            let good = pkcs8(algorithm)[0];
+            let mut bad = vec![
+                Vec::new(),
+                noise(3, 1217),
+                good[..good.len() - 1].to_vec(),
+                [good, &[0]].concat(),
+            ];
+            let others = Algorithm::ALL.into_iter().filter(is_pkcs8);
+            let others = others.filter(|&other| !same_keys(algorithm, other));
+            bad.extend(others.map(|other| pkcs8(other)[0].to_vec()));
+            for (index, mut der) in bad.into_iter().enumerate() {
+                let error = backend.key(algorithm, &KeyMaterial::take(&mut der)).err();
+                let malformed = Some(KeyError::Malformed { algorithm });
+                assert_eq!(error, malformed, "{} {algorithm} {index}", backend.name());
+            }
+        }
+    }
+}
+
+/// A new key of more than 2048 bits takes a second and more.
+fn is_quick(algorithm: Algorithm) -> bool {
+    !matches!(
+        algorithm,
+        Algorithm::Rsa(RsaBits::B3072 | RsaBits::B4096, _)
+    )
+}
+
+#[test]
+fn generated_keys_are_good_for_every_back_end() {
+    for algorithm in Algorithm::ALL.into_iter().filter(|&one| is_quick(one)) {
+        let material = generate_key(algorithm);
+        for backend in backends() {
+            if algorithms(&*backend).contains(&algorithm) {
+                let key = backend.key(algorithm, &material);
+                assert_eq!(key.err(), None, "{} {algorithm}", backend.name());
+            }
+        }
     }
 }
 

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 
-use lockgate_crypto::{Algorithm, Kind, Operation};
+use lockgate_crypto::Kind;
 
-use super::{Piece, Prepared, noise};
+use super::{Piece, Prepared, Shape, noise};
 
 /// How the text of one job lies in memory.
 #[derive(Clone, Debug)]
@@ -62,29 +62,34 @@ pub fn layouts() -> impl Strategy<Value = Layout> {
     )
 }
 
-/// Lengths that `algorithm` takes, from none to 128 KiB.
-pub fn lengths(algorithm: Algorithm) -> BoxedStrategy<usize> {
-    let any_length = prop_oneof![
-        4 => 0..600_usize,
-        2 => 600..20_000_usize,
-        1 => 100_000..=131_072_usize,
-        // Around the borders of chunks, where stealing meets chaining.
-        2 => (1..32_usize, 0..48_usize).prop_map(|(n, more)| n * 4096 - 16 + more),
+/// Lengths from none to 128 KiB, many of them around borders: of blocks, of
+/// pages, of 16 KiB, of 64 KiB, where counts of 16 bits end, of 128 KiB.
+pub fn lengths() -> impl Strategy<Value = usize> {
+    let borders = [
+        0..=17_usize,
+        63..=65,
+        127..=129,
+        4095..=4097,
+        16_383..=16_385,
+        65_519..=65_537,
+        131_055..=131_072,
     ];
-    match algorithm {
-        Algorithm::Aes128Cbc | Algorithm::Aes256Cbc => {
-            any_length.prop_map(|bytes| bytes & !15).boxed()
-        }
-        Algorithm::Aes256Xts => any_length.prop_map(|bytes| bytes.max(16)).boxed(),
-        Algorithm::Rsa2048 => Just(32).boxed(),
-        _ => any_length.boxed(),
-    }
+    let around = move |at: usize| borders[at].clone();
+    prop_oneof![
+        6 => 0..600_usize,
+        2 => 600..20_000_usize,
+        1 => 20_000..=131_072_usize,
+        3 => (0..7_usize).prop_flat_map(around),
+        2 => (0..40_usize, 0..32_usize).prop_map(|(n, more)| n * 16 + more % 3),
+        // Around the borders of chunks, where stealing meets chaining.
+        1 => (1..32_usize, 0..48_usize).prop_map(|(n, more)| n * 4096 - 16 + more),
+    ]
 }
 
-pub fn specs(algorithm: Algorithm) -> impl Strategy<Value = Spec> {
+pub fn specs() -> impl Strategy<Value = Spec> {
     let aad = prop_oneof![Just(0), 1..300_usize, Just(16)];
     let flip = prop_oneof![2 => Just(None), 1 => any::<u32>().prop_map(Some)];
-    (lengths(algorithm), aad, layouts(), any::<u64>(), flip).prop_map(
+    (lengths(), aad, layouts(), any::<u64>(), flip).prop_map(
         |(text_bytes, aad_bytes, layout, seed, flip)| Spec {
             text_bytes,
             aad_bytes,
@@ -103,14 +108,10 @@ impl Spec {
             end: 0,
             turn: 0,
         };
-        let (aad_bytes, tag_bytes) = match kind.algorithm {
-            Algorithm::Aes128Gcm | Algorithm::Aes256Gcm => (self.aad_bytes, 16),
-            Algorithm::Rsa2048 => (0, 256),
-            _ => (0, 0),
-        };
-        let [source, destination] = self.text(kind, &mut place);
-        let aad = place.piece(aad_bytes);
-        let tag = place.piece(tag_bytes);
+        let shape = self.shape(kind);
+        let [source, destination] = self.text(shape, &mut place);
+        let aad = place.piece(shape.aad);
+        let tag = place.piece(shape.tag);
         Prepared {
             arena: noise(self.seed, place.end + 16),
             source,
@@ -132,13 +133,13 @@ impl Spec {
         iv
     }
 
-    fn text(&self, kind: Kind, place: &mut Place<'_>) -> [Vec<Piece>; 2] {
-        let text_bytes = self.text_bytes;
-        let destination_bytes = match kind.operation {
-            Operation::Hash => 32,
-            Operation::Sign | Operation::Verify => 0,
-            _ => text_bytes,
-        };
+    /// Bytes of its parts.
+    pub fn shape(&self, kind: Kind) -> Shape {
+        Shape::near(kind, self.text_bytes, self.aad_bytes)
+    }
+
+    fn text(&self, shape: Shape, place: &mut Place<'_>) -> [Vec<Piece>; 2] {
+        let (text_bytes, destination_bytes) = (shape.source, shape.destination);
         let source_cuts = cut(text_bytes, &self.layout.source_cuts);
         let destination_cuts = cut(destination_bytes, &self.layout.destination_cuts);
         let same_length = destination_bytes == text_bytes;

@@ -2,11 +2,18 @@
 
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+pub mod keys;
 pub mod layout;
+pub mod shape;
+
+use std::sync::Arc;
 
 use lockgate_crypto::{
-    Algorithm, Backend, Job, Key, KeyMaterial, Kind, Operation, Segment, Segments, Status,
+    Algorithm, Backend, Job, Key, KeyError, Kind, Operation, Segment, Segments, Status, backends,
 };
+
+pub use keys::material;
+pub use shape::Shape;
 
 /// Bytes that look random but are the same each time (splitmix64).
 pub fn noise(seed: u64, bytes: usize) -> Vec<u8> {
@@ -23,14 +30,6 @@ pub fn noise(seed: u64, bytes: usize) -> Vec<u8> {
     out
 }
 
-/// A key that depends on `seed` only. RSA has one key here.
-pub fn material(algorithm: Algorithm, seed: u64) -> KeyMaterial {
-    match algorithm.key_bytes() {
-        Some(bytes) => KeyMaterial::take(&mut noise(seed, bytes)),
-        None => KeyMaterial::take(&mut include_bytes!("../vectors/rsa-2048.pkcs8.der").to_vec()),
-    }
-}
-
 pub fn kinds() -> impl Iterator<Item = Kind> {
     Algorithm::ALL.into_iter().flat_map(|algorithm| {
         algorithm.operations().iter().map(move |&operation| Kind {
@@ -40,10 +39,30 @@ pub fn kinds() -> impl Iterator<Item = Kind> {
     })
 }
 
+/// Every kind of `backend`.
+pub fn offered(backend: &dyn Backend) -> Vec<Kind> {
+    let has_key = |kind: &Kind| {
+        let key = backend.key(kind.algorithm, &material(kind.algorithm, 1));
+        !matches!(key, Err(KeyError::Unsupported { .. }))
+    };
+    kinds()
+        .filter(|kind| backend.supports(*kind))
+        .filter(has_key)
+        .collect()
+}
+
+/// Every back-end but the one that is meant to be right, not fast.
+pub fn fast_backends() -> Vec<Arc<dyn Backend>> {
+    let mut backends = backends();
+    backends.retain(|backend| backend.name() != "portable");
+    backends
+}
+
 /// A piece of an arena: offset and length.
 pub type Piece = (usize, usize);
 
 /// One job over its own arena.
+#[derive(Clone)]
 pub struct Prepared {
     pub arena: Vec<u8>,
     pub source: Vec<Piece>,
@@ -159,30 +178,19 @@ pub fn process(
 
 /// A plain job: source, destination, additional data and tag side by side,
 /// with gaps of noise between and around them.
-pub fn plain(
-    kind: Kind,
-    text_bytes: usize,
-    aad_bytes: usize,
-    seed: u64,
-    in_place: bool,
-) -> Prepared {
-    let (destination_bytes, aad_bytes, tag_bytes) = match kind.algorithm {
-        Algorithm::Aes128Gcm | Algorithm::Aes256Gcm => (text_bytes, aad_bytes, 16),
-        Algorithm::Sha256 => (32, 0, 0),
-        Algorithm::Rsa2048 => (0, 0, 256),
-        _ => (text_bytes, 0, 0),
-    };
+pub fn plain(shape: Shape, seed: u64, in_place: bool) -> Prepared {
+    let text_bytes = shape.source;
     let source = (16, text_bytes);
-    let in_place = in_place && destination_bytes == text_bytes;
+    let in_place = in_place && shape.destination == text_bytes;
     let destination = if in_place {
         source
     } else {
-        (source.0 + text_bytes + 16, destination_bytes)
+        (source.0 + text_bytes + 16, shape.destination)
     };
-    let aad = (destination.0 + destination.1 + text_bytes + 16, aad_bytes);
-    let tag = (aad.0 + aad_bytes + 16, tag_bytes);
+    let aad = (destination.0 + destination.1 + text_bytes + 16, shape.aad);
+    let tag = (aad.0 + aad.1 + 16, shape.tag);
     Prepared {
-        arena: noise(seed, tag.0 + tag_bytes + 16),
+        arena: noise(seed, tag.0 + tag.1 + 16),
         source: vec![source],
         destination: vec![destination],
         aad,
@@ -191,7 +199,25 @@ pub fn plain(
     }
 }
 
+/// Whether such a status may come of noise as input: noise opens, verifies
+/// and decrypts as little as it should.
+pub fn is_sound(kind: Kind, status: Status) -> bool {
+    match status {
+        Status::Ok => true,
+        Status::AuthenticationFailed => {
+            kind.operation == Operation::Verify
+                || (kind.operation == Operation::Decrypt && kind.algorithm.is_aead())
+        }
+        Status::InvalidInput => {
+            kind.algorithm.is_public_key()
+                && matches!(kind.operation, Operation::Decrypt | Operation::Derive)
+        }
+        _ => false,
+    }
+}
+
 /// Whether `kind` writes its tag.
 pub fn writes_tag(kind: Kind) -> bool {
-    matches!(kind.operation, Operation::Encrypt | Operation::Sign)
+    let writes = matches!(kind.operation, Operation::Encrypt | Operation::Sign);
+    writes && kind.algorithm.tag_bytes(kind.operation) > 0
 }
