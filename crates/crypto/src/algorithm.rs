@@ -324,7 +324,10 @@ pub enum KeyForm {
     Bytes(usize),
     /// Any number of bytes, 0 too.
     AnyBytes,
-    /// A private key as PKCS#8 in DER (RFC 5208).
+    /// A private key as PKCS#8 in DER (RFC 5208); or a public key alone, as
+    /// SubjectPublicKeyInfo in DER (RFC 5280 §4.1), which encrypts and
+    /// verifies: what needs the private half is then
+    /// [`Status::Unsupported`](crate::Status::Unsupported).
     Pkcs8,
 }
 

@@ -88,8 +88,8 @@ pub enum KeyError {
     /// XTS with two equal halves (SP 800-38E requires them to differ).
     #[error("the two halves of an XTS key must differ; generate random bytes")]
     EqualXtsHalves,
-    /// Not a PKCS#8 key of the stated kind and size.
-    #[error("not a PKCS#8 (DER) private key for {algorithm}")]
+    /// Neither a PKCS#8 key nor a public key of the stated kind and size.
+    #[error("neither a PKCS#8 private key nor a SubjectPublicKeyInfo, in DER, for {algorithm}")]
     Malformed {
         /// For which algorithm.
         algorithm: Algorithm,

@@ -16,7 +16,8 @@ pub enum Status {
     BadLength,
     /// Source and destination overlap in part, or a segment is null; nothing was done.
     BadSegment,
-    /// The back-end has no such operation, or the key belongs to another; nothing was done.
+    /// The back-end has no such operation, or the key belongs to another
+    /// or lacks its private half; nothing was done.
     Unsupported,
     /// The library failed; the destination is undefined.
     BackendFailed,

@@ -5,8 +5,8 @@ use std::ptr::NonNull;
 
 use aws_lc_sys as lc;
 
+use super::key_pair::KeyPair;
 use super::number::Number;
-use super::private_key::PrivateKey;
 use crate::Status;
 use crate::check::SIGNED_DIGEST_BYTES as DIGEST_BYTES;
 use crate::scatter::{Cursor, copied};
@@ -59,7 +59,10 @@ impl Signature {
 ///
 /// # Safety
 /// As for [`super::run`].
-pub(super) unsafe fn sign(key: &PrivateKey, work: &Work<'_>) -> Status {
+pub(super) unsafe fn sign(key: &KeyPair, work: &Work<'_>) -> Status {
+    if !key.is_private() {
+        return Status::Unsupported;
+    }
     // SAFETY: the checks gave the source 32 bytes.
     let digest: [u8; DIGEST_BYTES] = unsafe { copied(work.source) };
     // SAFETY: a private buffer of the size given, and a key on P-256.
@@ -78,7 +81,7 @@ pub(super) unsafe fn sign(key: &PrivateKey, work: &Work<'_>) -> Status {
 ///
 /// # Safety
 /// As for [`super::run`].
-pub(super) unsafe fn verify(key: &PrivateKey, work: &Work<'_>) -> Status {
+pub(super) unsafe fn verify(key: &KeyPair, work: &Work<'_>) -> Status {
     // SAFETY: the checks gave the source 32 bytes and the tag 64.
     let (digest, bytes): ([u8; DIGEST_BYTES], _) =
         unsafe { (copied(work.source), copied(&[work.tag])) };

@@ -11,7 +11,7 @@ use super::ecb::EcbKey;
 use super::ffdh::FfdhKey;
 use super::gcm;
 use super::hmac::HmacKey;
-use super::private_key::PrivateKey;
+use super::key_pair::KeyPair;
 use super::rsa::RsaKey;
 use super::x25519::X25519Key;
 use super::xts::XtsKey;
@@ -39,7 +39,7 @@ pub(super) enum Context {
     Sha512,
     Hmac(HmacKey),
     Rsa(RsaKey),
-    Ecdsa(PrivateKey),
+    Ecdsa(KeyPair),
     X25519(X25519Key),
     Ffdh(FfdhKey),
 }
@@ -65,8 +65,7 @@ impl Context {
     /// `None` when the library refuses.
     fn new(algorithm: Algorithm, key: &[u8]) -> Result<Option<Self>, KeyError> {
         use Algorithm as A;
-        let private_key =
-            || PrivateKey::parse(algorithm, key).ok_or(KeyError::Malformed { algorithm });
+        let key_pair = || KeyPair::parse(algorithm, key).ok_or(KeyError::Malformed { algorithm });
         Ok(match algorithm {
             A::Aes128Ecb | A::Aes192Ecb | A::Aes256Ecb => EcbKey::new(key).map(Self::Ecb),
             A::Aes128Cbc | A::Aes192Cbc | A::Aes256Cbc => CbcKey::new(key).map(Self::Cbc),
@@ -80,8 +79,8 @@ impl Context {
             A::Sha384 => Some(Self::Sha384),
             A::Sha512 => Some(Self::Sha512),
             A::HmacSha256 => HmacKey::new(key).map(Self::Hmac),
-            A::Rsa(bits, scheme) => RsaKey::new(private_key()?, bits, scheme).map(Self::Rsa),
-            A::EcdsaP256 => Some(Self::Ecdsa(private_key()?)),
+            A::Rsa(bits, scheme) => RsaKey::new(key_pair()?, bits, scheme).map(Self::Rsa),
+            A::EcdsaP256 => Some(Self::Ecdsa(key_pair()?)),
             A::X25519 => Some(Self::X25519(X25519Key::new(key))),
             A::Ffdh(group) => FfdhKey::new(group, key).map(Self::Ffdh),
         })

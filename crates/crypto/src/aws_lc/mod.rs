@@ -40,15 +40,15 @@ mod gcm;
 mod hash;
 mod hmac;
 mod key;
+mod key_pair;
 mod number;
-mod private_key;
 mod random;
 mod rsa;
 mod x25519;
 mod xts;
 
 pub use chosen::aws_lc_chose;
-pub(crate) use private_key::generate_pkcs8;
+pub(crate) use key_pair::generate_pkcs8;
 pub(crate) use random::fill as random;
 
 use key::{AwsKey, Context};

@@ -86,6 +86,9 @@ fn seal(sealing: &Oaep, message: &[u8], to: &mut [u8]) -> Option<usize> {
 /// # Safety
 /// As for [`crate::aws_lc::run`].
 pub(in crate::aws_lc) unsafe fn decrypt(key: &RsaKey, work: &Work<'_>) -> Status {
+    if !key.key.is_private() {
+        return Status::Unsupported;
+    }
     let mut ciphertext = [0; MODULUS_BYTES_MAX];
     let ciphertext = &mut ciphertext[..key.modulus_bytes];
     let mut private = Private::new([0; MODULUS_BYTES_MAX]);

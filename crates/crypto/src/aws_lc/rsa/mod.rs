@@ -10,16 +10,16 @@ use std::ptr::{self, NonNull};
 
 use aws_lc_sys as lc;
 
-use super::private_key::PrivateKey;
+use super::key_pair::KeyPair;
 use crate::{RsaBits, RsaScheme};
 
 /// Bytes of the longest modulus.
 const MODULUS_BYTES_MAX: usize = 512;
 
-/// A private key, how its messages are padded, and what that needs.
+/// A key, how its messages are padded, and what that needs.
 pub(super) struct RsaKey {
     scheme: Scheme,
-    key: PrivateKey,
+    key: KeyPair,
     modulus_bytes: usize,
 }
 
@@ -31,7 +31,7 @@ enum Scheme {
 
 impl RsaKey {
     /// `key` is an RSA key of so many bits; `None` without memory.
-    pub(super) fn new(key: PrivateKey, bits: RsaBits, scheme: RsaScheme) -> Option<Self> {
+    pub(super) fn new(key: KeyPair, bits: RsaBits, scheme: RsaScheme) -> Option<Self> {
         let scheme = match scheme {
             RsaScheme::Pkcs1 => Scheme::Pkcs1,
             RsaScheme::Pss => Scheme::Pss,
@@ -58,7 +58,7 @@ unsafe impl Send for Oaep {}
 
 impl Oaep {
     fn new(
-        key: &PrivateKey,
+        key: &KeyPair,
         begin: unsafe extern "C" fn(*mut lc::EVP_PKEY_CTX) -> i32,
     ) -> Option<Self> {
         // SAFETY: the key is ours; the context takes a reference of its own.

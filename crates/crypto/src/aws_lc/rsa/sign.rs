@@ -18,6 +18,9 @@ const PSS_SALT_BYTES: i32 = 32;
 /// # Safety
 /// As for [`crate::aws_lc::run`].
 pub(in crate::aws_lc) unsafe fn sign(key: &RsaKey, work: &Work<'_>) -> Status {
+    if !key.key.is_private() {
+        return Status::Unsupported;
+    }
     // SAFETY: the checks gave the source 32 bytes.
     let digest = unsafe { copied(work.source) };
     let mut signature = [0; MODULUS_BYTES_MAX];

@@ -1,4 +1,5 @@
-//! Private keys of public-key algorithms, as PKCS#8 (RFC 5208).
+//! Keys of public-key algorithms: both halves, as PKCS#8 (RFC 5208), or the
+//! public one alone, as SubjectPublicKeyInfo (RFC 5280 §4.1).
 
 use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
@@ -10,37 +11,35 @@ use crate::{Algorithm, KeyMaterial};
 /// RFC 8017 leaves it open; everyone takes this.
 const RSA_EXPONENT: u64 = 65537;
 
-/// Owns an `EVP_PKEY`.
-pub(super) struct PrivateKey(NonNull<lc::EVP_PKEY>);
+/// Owns an `EVP_PKEY`, and knows whether it has its private half.
+pub(super) struct KeyPair {
+    key: NonNull<lc::EVP_PKEY>,
+    is_private: bool,
+}
 
 // SAFETY: the key belongs to no thread, and this value is its only owner.
-unsafe impl Send for PrivateKey {}
+unsafe impl Send for KeyPair {}
 
-impl Drop for PrivateKey {
+impl Drop for KeyPair {
     fn drop(&mut self) {
         // SAFETY: ours, and not used again. Wipes the key: the library's
         // `OPENSSL_free` cleanses every block it gives back.
-        unsafe { lc::EVP_PKEY_free(self.0.as_ptr()) };
+        unsafe { lc::EVP_PKEY_free(self.key.as_ptr()) };
     }
 }
 
-impl PrivateKey {
-    /// Parses a `PrivateKeyInfo` in DER; `None` when it is none for
-    /// `algorithm`: of another kind, size or curve.
+impl KeyPair {
+    /// Parses a `PrivateKeyInfo` or a `SubjectPublicKeyInfo` in DER; `None`
+    /// when it is none for `algorithm`: of another kind, size or curve.
     pub(super) fn parse(algorithm: Algorithm, der: &[u8]) -> Option<Self> {
-        let mut reader = MaybeUninit::uninit();
-        // SAFETY: the reader points into `der`, which outlives this call; a
-        // null key means that the bytes are none.
-        let (parsed, left) = unsafe {
-            lc::CBS_init(reader.as_mut_ptr(), der.as_ptr(), der.len());
-            (
-                lc::EVP_parse_private_key(reader.as_mut_ptr()),
-                lc::CBS_len(reader.as_ptr()),
-            )
-        };
-        super::forget_errors();
-        let key = NonNull::new(parsed).map(Self)?;
-        (left == 0 && key.is_for(algorithm)).then_some(key)
+        let pair = parse_as(der, lc::EVP_parse_private_key, true);
+        let key = pair.or_else(|| parse_as(der, lc::EVP_parse_public_key, false))?;
+        key.is_for(algorithm).then_some(key)
+    }
+
+    /// Whether it can sign and decrypt.
+    pub(super) fn is_private(&self) -> bool {
+        self.is_private
     }
 
     fn is_for(&self, algorithm: Algorithm) -> bool {
@@ -63,7 +62,7 @@ impl PrivateKey {
     }
 
     pub(super) fn as_ptr(&self) -> *mut lc::EVP_PKEY {
-        self.0.as_ptr()
+        self.key.as_ptr()
     }
 
     /// Null when the key is no RSA key; lives as long as this key.
@@ -81,8 +80,11 @@ impl PrivateKey {
     /// A new one for `algorithm`; `None` when that has no such keys, or the
     /// library no memory.
     fn generate(algorithm: Algorithm) -> Option<Self> {
-        // SAFETY: has no preconditions; null means no memory.
-        let key = Self(NonNull::new(unsafe { lc::EVP_PKEY_new() })?);
+        let key = Self {
+            // SAFETY: has no preconditions; null means no memory.
+            key: NonNull::new(unsafe { lc::EVP_PKEY_new() })?,
+            is_private: true,
+        };
         let made = match algorithm {
             Algorithm::Rsa(bits, _) => key.fill_rsa(i32::try_from(bits.bits()).ok()?),
             Algorithm::EcdsaP256 => key.fill_p256(),
@@ -143,8 +145,27 @@ impl PrivateKey {
     }
 }
 
+/// The key that all of `der` is.
+fn parse_as(
+    der: &[u8],
+    parse: unsafe extern "C" fn(*mut lc::CBS) -> *mut lc::EVP_PKEY,
+    is_private: bool,
+) -> Option<KeyPair> {
+    let mut reader = MaybeUninit::uninit();
+    // SAFETY: the reader points into `der`, which outlives this call; a null
+    // key means that the bytes are none.
+    let (parsed, left) = unsafe {
+        lc::CBS_init(reader.as_mut_ptr(), der.as_ptr(), der.len());
+        (parse(reader.as_mut_ptr()), lc::CBS_len(reader.as_ptr()))
+    };
+    super::forget_errors();
+    let key = NonNull::new(parsed)?;
+    let own = KeyPair { key, is_private };
+    (left == 0).then_some(own)
+}
+
 /// A new private key as PKCS#8 DER: of RSA with exponent 65537, or on P-256.
 /// `None` when `algorithm` has no such keys, or the library no memory.
 pub(crate) fn generate_pkcs8(algorithm: Algorithm) -> Option<KeyMaterial> {
-    PrivateKey::generate(algorithm)?.to_pkcs8()
+    KeyPair::generate(algorithm)?.to_pkcs8()
 }
