@@ -20,6 +20,8 @@
 //! library leaves no choice in: the big numbers of RSA, ECDSA and FFDH live on
 //! the heap, RSA's blinding factors behind a lock, and new ones, like nonces
 //! and padding, draw random bytes, which can be a system call.
+//! X25519 needs none of that. And a thread whose first ChaCha20-Poly1305 tag is
+//! wrong gets the library's error queue, once: the one-pass call reports there.
 //!
 //! Only addresses reach the library; no Rust reference is made over a segment.
 
