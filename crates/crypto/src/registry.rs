@@ -3,22 +3,31 @@
 use std::sync::Arc;
 
 use crate::aws_lc::AwsLc;
+use crate::ipsec_mb::{self, Unavailable, ipsec_mb};
 use crate::portable::Portable;
 use crate::{Auto, Backend, Calibration, Kind};
 
-/// A name that no back-end has.
+/// A name that finds no back-end.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown back-end '{name}'; known: {}", known().join(", "))]
-pub struct UnknownBackend {
-    /// What was given.
-    pub name: String,
+pub enum UnknownBackend {
+    /// None has that name.
+    #[error("unknown back-end '{name}'; known: {}", known().join(", "))]
+    Name {
+        /// What was given.
+        name: String,
+    },
+    /// The one of that name does not run on this host.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
 }
 
 /// The back-ends that `auto` chooses among on this host, the most trusted
 /// first; without the portable one, whose public-key code leaks timing.
 #[must_use]
 pub fn candidates() -> Vec<Arc<dyn Backend>> {
-    vec![Arc::new(AwsLc)]
+    let mut candidates: Vec<Arc<dyn Backend>> = vec![Arc::new(AwsLc)];
+    candidates.extend(ipsec_mb());
+    candidates
 }
 
 /// The back-end that chooses among the [`candidates`] by what `source` yields
@@ -43,12 +52,16 @@ pub fn backends() -> Vec<Arc<dyn Backend>> {
 /// The back-end of that name; case does not matter.
 ///
 /// # Errors
-/// [`UnknownBackend`] names those that exist.
+/// [`UnknownBackend`] names those that exist, or says why the one of that
+/// name does not run here, and what helps.
 pub fn by_name(name: &str) -> Result<Arc<dyn Backend>, UnknownBackend> {
+    if name.eq_ignore_ascii_case(ipsec_mb::NAME) {
+        return Ok(ipsec_mb()?);
+    }
     backends()
         .into_iter()
         .find(|backend| backend.name().eq_ignore_ascii_case(name))
-        .ok_or_else(|| UnknownBackend {
+        .ok_or_else(|| UnknownBackend::Name {
             name: name.to_owned(),
         })
 }

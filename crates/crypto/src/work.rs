@@ -60,7 +60,7 @@ pub(crate) unsafe fn each<K: OwnKey>(
     kind: Kind,
     jobs: &[Job<'_>],
     statuses: &mut [Status],
-    run: impl Fn(&K, &Work<'_>) -> Status,
+    mut run: impl FnMut(&K, &Work<'_>) -> Status,
 ) {
     assert_eq!(jobs.len(), statuses.len(), "one status for each job");
     if !check::exists(kind) {

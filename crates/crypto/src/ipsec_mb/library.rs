@@ -1,0 +1,146 @@
+//! The shared library, opened once and never closed.
+
+use std::ffi::{CStr, c_char, c_uint, c_void};
+
+use super::layout::{Manager, Version};
+use super::unavailable::Unavailable;
+
+/// Names to try: that of 2.x, that of 1.x.
+const NAMES: [&CStr; 2] = [c"libIPSec_MB.so.2", c"libIPSec_MB.so.1"];
+
+pub(super) type Init = unsafe extern "C" fn(*mut Manager);
+type SetPointers = unsafe extern "C" fn(*mut c_void, u64, c_uint) -> *mut Manager;
+type ManagerBytes = unsafe extern "C" fn() -> usize;
+
+/// What is called by name; all else is in the manager.
+#[derive(Clone, Copy)]
+pub(super) struct Library {
+    handle: Handle,
+    pub(super) file: &'static str,
+    pub(super) version: Version,
+    version_text: &'static CStr,
+    set_pointers: SetPointers,
+    manager_bytes: ManagerBytes,
+}
+
+#[derive(Clone, Copy)]
+struct Handle(*mut c_void);
+
+// SAFETY: a handle of dlopen may be used from any thread.
+unsafe impl Send for Handle {}
+// SAFETY: as above; dlsym takes its own lock.
+unsafe impl Sync for Handle {}
+
+impl Library {
+    /// Opens the newest of the library that is installed.
+    pub(super) fn open() -> Result<Self, Unavailable> {
+        if !cfg!(all(target_arch = "x86_64", unix)) {
+            return Err(Unavailable::Architecture);
+        }
+        let mut why = String::new();
+        for name in NAMES {
+            match Handle::open(name) {
+                Ok(handle) => return Self::gated(handle, name),
+                Err(reason) => why = reason,
+            }
+        }
+        Err(Unavailable::NotInstalled { reason: why })
+    }
+
+    /// Looks the entry points up, when the version is one we know.
+    fn gated(handle: Handle, name: &'static CStr) -> Result<Self, Unavailable> {
+        let file = name.to_str().unwrap_or_default();
+        let missing = |symbol: &'static CStr| Unavailable::Symbol {
+            file,
+            symbol: symbol.to_str().unwrap_or_default(),
+        };
+        let find = |symbol| handle.symbol(symbol).ok_or_else(|| missing(symbol));
+        let (number, text) = (find(c"imb_get_version")?, find(c"imb_get_version_str")?);
+        // SAFETY: both have existed with these types since 0.50.
+        let (number, text) = unsafe {
+            let number: unsafe extern "C" fn() -> c_uint = std::mem::transmute(number);
+            let text: unsafe extern "C" fn() -> *const c_char = std::mem::transmute(text);
+            (number(), CStr::from_ptr(text()))
+        };
+        let version = Version::of(number).ok_or_else(|| Unavailable::Version {
+            file,
+            version: text.to_string_lossy().into_owned(),
+        })?;
+        let (pointers, bytes) = (
+            find(c"imb_set_pointers_mb_mgr")?,
+            find(c"imb_get_mb_mgr_size")?,
+        );
+        // SAFETY: in the versions let through, these have these types.
+        let (set_pointers, manager_bytes) = unsafe {
+            (
+                std::mem::transmute::<*mut c_void, SetPointers>(pointers),
+                std::mem::transmute::<*mut c_void, ManagerBytes>(bytes),
+            )
+        };
+        Ok(Self {
+            handle,
+            file,
+            version,
+            version_text: text,
+            set_pointers,
+            manager_bytes,
+        })
+    }
+
+    /// As the library says it.
+    pub(super) fn version_text(&self) -> String {
+        self.version_text.to_string_lossy().into_owned()
+    }
+
+    /// The function that makes a manager's pointers those for some CPUs.
+    pub(super) fn init(&self, symbol: &'static CStr) -> Result<Init, Unavailable> {
+        let found = self.handle.symbol(symbol).ok_or(Unavailable::Symbol {
+            file: self.file,
+            symbol: symbol.to_str().unwrap_or_default(),
+        })?;
+        // SAFETY: every `init_mb_mgr_*` but `_auto`, which is not asked for,
+        // has this type in the versions let through.
+        Ok(unsafe { std::mem::transmute::<*mut c_void, Init>(found) })
+    }
+
+    /// Bytes of a manager with all that belongs to it.
+    pub(super) fn manager_bytes(&self) -> usize {
+        // SAFETY: takes nothing, returns a constant.
+        unsafe { (self.manager_bytes)() }
+    }
+
+    /// Lays a manager out in `memory`; null when the flags ask for what the
+    /// library was built without.
+    ///
+    /// # Safety
+    /// `memory` is writable for [`Self::manager_bytes`], on a cache line.
+    pub(super) unsafe fn lay_out(&self, memory: *mut c_void, flags: u64) -> *mut Manager {
+        // SAFETY: forwarded from the caller.
+        unsafe { (self.set_pointers)(memory, flags, 1) }
+    }
+}
+
+impl Handle {
+    fn open(name: &CStr) -> Result<Self, String> {
+        // SAFETY: a string with its end; the library's constructors only
+        // detect the CPU.
+        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        if !handle.is_null() {
+            return Ok(Self(handle));
+        }
+        // SAFETY: the text is this thread's own until its next such call.
+        let text = unsafe { libc::dlerror() };
+        if text.is_null() {
+            return Err("no reason given".to_owned());
+        }
+        // SAFETY: not null, so a string with its end.
+        let text = unsafe { CStr::from_ptr(text) };
+        Err(text.to_string_lossy().into_owned())
+    }
+
+    fn symbol(self, name: &CStr) -> Option<*mut c_void> {
+        // SAFETY: the handle is never closed.
+        let found = unsafe { libc::dlsym(self.0, name.as_ptr()) };
+        (!found.is_null()).then_some(found)
+    }
+}
