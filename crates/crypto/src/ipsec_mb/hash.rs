@@ -5,9 +5,12 @@ use super::lane::Lane;
 use super::layout::{self, BURST, ImbJob, direction, order};
 use crate::{Algorithm, Kind, Segment};
 
-/// Longest message of an HMAC job: its lanes count in 16 bits
-/// (`MB_MAX_LEN16`).
-const HMAC_BYTES_MAX: usize = (1 << 16) - 2;
+/// Longest message of a job where lanes count in 16 bits (`MB_MAX_LEN16`):
+/// HMAC, SHA-384 and SHA-512 give wrong digests at 65,536 bytes.
+const SHORT_BYTES_MAX: usize = (1 << 16) - 2;
+/// Longest message of SHA-1 and SHA-256, whose lanes count in 64 bits: as far
+/// as it was tested.
+const LONG_BYTES_MAX: usize = 1 << 24;
 
 /// Messages of one kind on their way in.
 pub(super) struct Batch<'l> {
@@ -51,7 +54,11 @@ impl<'l> Batch<'l> {
     /// some of its lanes never finish.
     #[inline]
     pub(super) fn takes(&self, bytes: usize) -> bool {
-        bytes > 0 && (!self.is_hmac() || bytes <= HMAC_BYTES_MAX)
+        let most = match self.template.hash {
+            layout::hash::SHA1 | layout::hash::SHA256 => LONG_BYTES_MAX,
+            _ => SHORT_BYTES_MAX,
+        };
+        bytes > 0 && bytes <= most
     }
 
     /// Takes a message in; a full burst runs at once.

@@ -18,7 +18,6 @@ pub(super) mod cipher {
     pub const CTR: u32 = 2;
     pub const NULL: u32 = 3;
     pub const ECB: u32 = 12;
-    pub const CHACHA20_POLY1305: u32 = 19;
 }
 
 /// `IMB_HASH_ALG`, the same in all versions.
@@ -29,7 +28,6 @@ pub(super) mod hash {
     pub const SHA256: u32 = 15;
     pub const SHA384: u32 = 16;
     pub const SHA512: u32 = 17;
-    pub const CHACHA20_POLY1305: u32 = 29;
 }
 
 /// `IMB_CIPHER_DIRECTION`.
@@ -259,87 +257,6 @@ pub(super) struct Manager {
     aes256_cfb_one_and_quic: [Unused; 3],
     pub set_suite: Option<SetSuite>,
 }
-
-/// Offsets by the header's names, for the test that asks a C compiler.
-pub(super) const OFFSETS: [(&str, &str, usize); 33] = [
-    ("IMB_MGR", "features", offset_of!(Manager, features)),
-    ("IMB_MGR", "used_arch", offset_of!(Manager, architecture)),
-    ("IMB_MGR", "imb_errno", offset_of!(Manager, error)),
-    ("IMB_MGR", "keyexp_128", offset_of!(Manager, expand_key)),
-    (
-        "IMB_MGR",
-        "sha256_one_block",
-        offset_of!(Manager, sha256_one_block),
-    ),
-    ("IMB_MGR", "gcm128_enc", offset_of!(Manager, gcm_seal)),
-    ("IMB_MGR", "gcm128_dec", offset_of!(Manager, gcm_open)),
-    ("IMB_MGR", "gcm128_init", offset_of!(Manager, gcm_init)),
-    (
-        "IMB_MGR",
-        "gcm128_enc_update",
-        offset_of!(Manager, gcm_encrypt),
-    ),
-    (
-        "IMB_MGR",
-        "gcm128_dec_update",
-        offset_of!(Manager, gcm_decrypt),
-    ),
-    (
-        "IMB_MGR",
-        "gcm128_enc_finalize",
-        offset_of!(Manager, gcm_encrypt_finalize),
-    ),
-    (
-        "IMB_MGR",
-        "gcm128_dec_finalize",
-        offset_of!(Manager, gcm_decrypt_finalize),
-    ),
-    ("IMB_MGR", "gcm128_pre", offset_of!(Manager, gcm_prepare)),
-    ("IMB_MGR", "get_next_burst", offset_of!(Manager, next_burst)),
-    (
-        "IMB_MGR",
-        "submit_burst_nocheck",
-        offset_of!(Manager, submit_burst_nocheck),
-    ),
-    ("IMB_MGR", "flush_burst", offset_of!(Manager, flush_burst)),
-    (
-        "IMB_MGR",
-        "submit_cipher_burst_nocheck",
-        offset_of!(Manager, cipher_burst_nocheck),
-    ),
-    (
-        "IMB_MGR",
-        "submit_hash_burst_nocheck",
-        offset_of!(Manager, hash_burst_nocheck),
-    ),
-    ("IMB_JOB", "dec_keys", offset_of!(ImbJob, dec_keys)),
-    ("IMB_JOB", "src", offset_of!(ImbJob, source)),
-    ("IMB_JOB", "dst", offset_of!(ImbJob, destination)),
-    (
-        "IMB_JOB",
-        "msg_len_to_cipher_in_bytes",
-        offset_of!(ImbJob, cipher_bytes),
-    ),
-    (
-        "IMB_JOB",
-        "msg_len_to_hash_in_bytes",
-        offset_of!(ImbJob, hash_bytes),
-    ),
-    ("IMB_JOB", "iv", offset_of!(ImbJob, iv)),
-    ("IMB_JOB", "iv_len_in_bytes", offset_of!(ImbJob, iv_bytes)),
-    ("IMB_JOB", "auth_tag_output", offset_of!(ImbJob, tag)),
-    (
-        "IMB_JOB",
-        "auth_tag_output_len_in_bytes",
-        offset_of!(ImbJob, tag_bytes),
-    ),
-    ("IMB_JOB", "u", offset_of!(ImbJob, extra)),
-    ("IMB_JOB", "status", offset_of!(ImbJob, status)),
-    ("IMB_JOB", "cipher_mode", offset_of!(ImbJob, cipher)),
-    ("IMB_JOB", "cipher_direction", offset_of!(ImbJob, direction)),
-    ("IMB_JOB", "hash_alg", offset_of!(ImbJob, hash)),
-    ("IMB_JOB", "chain_order", offset_of!(ImbJob, order)),
-];
 
 #[cfg(target_pointer_width = "64")]
 const _: () = {
