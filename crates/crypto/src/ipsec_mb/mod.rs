@@ -133,12 +133,17 @@ impl IpsecMb {
     unsafe fn gcm(&self, kind: Kind, jobs: &[Job<'_>], statuses: &mut [Status]) {
         let seals = kind.operation == Operation::Encrypt;
         let run = |key: &IpsecKey, work: &Work<'_>| {
+            if !key.allows(kind.operation) {
+                return Status::Unsupported;
+            }
             let calls = &self.calls.gcm[key.size];
             // SAFETY: the caller vouches for every segment of every job.
-            match key.allows(kind.operation) {
-                false => Status::Unsupported,
-                true if seals => unsafe { gcm::seal(calls, key, work) },
-                true => unsafe { gcm::open(calls, key, work) },
+            unsafe {
+                if seals {
+                    gcm::seal(calls, key, work)
+                } else {
+                    gcm::open(calls, key, work)
+                }
             }
         };
         // SAFETY: forwarded from the caller.

@@ -41,7 +41,7 @@ impl Message {
         Self {
             arena: (0..arena_bytes).map(|at| noise(at, seed)).collect(),
             bytes,
-            in_place: seed % 2 == 0,
+            in_place: seed.is_multiple_of(2),
             iv: std::array::from_fn(|at| noise(at, seed ^ 0x55)),
             aad_bytes: usize::from(seed) % 40,
         }
