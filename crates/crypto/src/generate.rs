@@ -8,8 +8,9 @@ use crate::{Algorithm, KeyForm, KeyMaterial, aws_lc};
 const HMAC_KEY_BYTES: usize = 32;
 
 /// A fresh random key for `algorithm`, from AWS-LC's generator, which the
-/// operating system seeds. RSA keys have the exponent 65537 and take a tenth of
-/// a second or so at 2048 bits, a second or so at 4096.
+/// operating system seeds: as many bytes as it takes, 32 for HMAC, or PKCS#8 for
+/// RSA and P-256. RSA keys have the exponent 65537 and take a tenth of a second
+/// or so at 2048 bits, a second or so at 4096.
 ///
 /// # Panics
 /// When memory runs out. Where there is no randomness, the library aborts.
@@ -41,6 +42,9 @@ fn random(bytes: usize) -> KeyMaterial {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Algorithm::Rsa;
+    use crate::aws_lc::AwsLc;
+    use crate::{Backend, KeyError, RsaBits, RsaScheme};
 
     #[test]
     fn keys_have_their_length_and_differ() {
@@ -53,6 +57,26 @@ mod tests {
             let (a, b) = (generate_key(algorithm), generate_key(algorithm));
             assert_eq!(a.expose().len(), expected);
             assert_ne!(a.expose(), b.expose());
+        }
+    }
+
+    /// Taken for what they were made for, and for nothing else.
+    #[test]
+    fn pkcs8_keys_are_of_their_kind_and_size() {
+        let short = [RsaBits::B512, RsaBits::B1024].map(|bits| Rsa(bits, RsaScheme::Pkcs1));
+        let algorithms = [short[0], short[1], Algorithm::EcdsaP256];
+        for made_for in algorithms {
+            let material = generate_key(made_for);
+            for algorithm in algorithms {
+                let key = AwsLc.key(algorithm, &material).map(drop);
+                let malformed = Err(KeyError::Malformed { algorithm });
+                let expected = if algorithm == made_for {
+                    Ok(())
+                } else {
+                    malformed
+                };
+                assert_eq!(key, expected, "{made_for} as {algorithm}");
+            }
         }
     }
 }

@@ -6,7 +6,7 @@
 //! | CBC, CTR | `AES_cbc_encrypt`, `AES_ctr128_encrypt` | no context to reset: half the time of `EVP_Cipher` at 64 bytes |
 //! | GCM | `EVP_CipherInit_ex` (IV only), `EVP_Cipher` | `EVP_AEAD_CTX_seal_scatter` copies the hash table of the key for each call; and this one takes text in pieces |
 //! | XTS, 256 bits | `EVP_CipherInit_ex` (tweak only), `EVP_Cipher` | the only one there is; AES-128-XTS it has not |
-//! | ChaCha20-Poly1305 | `EVP_AEAD_CTX_seal_scatter`, `_open_gather`; text in pieces as GCM | one pass in assembly, where the other takes two |
+//! | ChaCha20-Poly1305 | `EVP_AEAD_CTX_seal_scatter`, `_open_gather`; long text in pieces as GCM | one pass in assembly, where the other takes two |
 //! | SHA-1, SHA-2 | `SHA256_Init`, `_Update`, `_Final` and their like | as fast as the one-shot, and takes pieces |
 //! | HMAC-SHA-256 | the same, from states computed with the key | saves two blocks of four, and `HMAC_Init_ex` copies more |
 //! | RSA PKCS#1 v1.5 | `RSA_sign`, `RSA_verify`, `RSA_encrypt`; `RSA_decrypt` without padding | the shortest way; the padding is read in constant time here, by the library not quite |
