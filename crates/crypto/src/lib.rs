@@ -15,6 +15,7 @@ mod generate;
 mod instructions;
 mod ipsec_mb;
 mod job;
+mod kernels;
 mod key;
 mod operation;
 mod overlap;

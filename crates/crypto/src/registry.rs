@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::aws_lc::AwsLc;
 use crate::ipsec_mb::{self, Unavailable, ipsec_mb};
+use crate::kernels::Kernels;
 use crate::portable::Portable;
 use crate::{Auto, Backend, Calibration, Kind};
 
@@ -27,6 +28,7 @@ pub enum UnknownBackend {
 pub fn candidates() -> Vec<Arc<dyn Backend>> {
     let mut candidates: Vec<Arc<dyn Backend>> = vec![Arc::new(AwsLc)];
     candidates.extend(ipsec_mb());
+    candidates.push(Arc::new(Kernels::new()));
     candidates
 }
 

@@ -80,6 +80,82 @@ pub(crate) unsafe fn each<K: OwnKey>(
     }
 }
 
+/// Jobs that run side by side, at most.
+pub(crate) const BATCH_UNITS_MAX: usize = 128;
+
+/// A checked job of one segment on each side.
+#[derive(Clone, Copy)]
+pub(crate) struct Unit<'j, K> {
+    /// Its key.
+    pub key: &'j K,
+    /// First byte of the input.
+    pub source: *const u8,
+    /// First byte of the output: the same, or that of `bytes` apart from it.
+    pub destination: *mut u8,
+    /// Bytes on either side.
+    pub bytes: usize,
+    /// Initialisation vector.
+    pub iv: &'j [u8; 16],
+}
+
+/// As [`each`], for code that takes several jobs at once and cannot fail:
+/// what is contiguous on both sides goes to `together`, up to
+/// [`BATCH_UNITS_MAX`] at a time; the scattered ones to `alone`.
+///
+/// # Panics
+/// When the two slices differ in length.
+///
+/// # Safety
+/// As for [`crate::Backend::process`].
+#[allow(unsafe_code, reason = "reads the caller's segment arrays")]
+pub(crate) unsafe fn batches<'j, K: OwnKey>(
+    kind: Kind,
+    jobs: &'j [Job<'j>],
+    statuses: &mut [Status],
+    together: impl Fn(&mut [Unit<'j, K>]),
+    alone: impl Fn(&K, &Work<'_>) -> Status,
+) {
+    assert_eq!(jobs.len(), statuses.len(), "one status for each job");
+    if !check::exists(kind) {
+        statuses.fill(Status::Unsupported);
+        return;
+    }
+    let mut keys = Keys {
+        algorithm: kind.algorithm,
+        last: None,
+    };
+    let mut slots = [const { MaybeUninit::uninit() }; BATCH_UNITS_MAX];
+    let all = jobs.chunks(BATCH_UNITS_MAX);
+    for (jobs, statuses) in all.zip(statuses.chunks_mut(BATCH_UNITS_MAX)) {
+        let mut count = 0;
+        for (job, status) in jobs.iter().zip(statuses) {
+            *status = match keys.own(job.key) {
+                None => Status::Unsupported,
+                Some(key) if job.source.rest_count | job.destination.rest_count == 0 => {
+                    match contiguous(kind, job) {
+                        Ok(work) => {
+                            slots[count].write(Unit {
+                                key,
+                                source: work.source[0].address,
+                                destination: work.destination[0].address,
+                                bytes: work.source_bytes,
+                                iv: work.iv,
+                            });
+                            count += 1;
+                            Status::Ok
+                        }
+                        Err(status) => status,
+                    }
+                }
+                // SAFETY: forwarded from the caller.
+                Some(key) => unsafe { checked_lists(kind, job, |work| alone(key, work)) },
+            };
+        }
+        // SAFETY: that many slots were written above.
+        together(unsafe { slots[..count].assume_init_mut() });
+    }
+}
+
 /// Tells our keys from others', and remembers the last: a batch often has but
 /// one, and asking an object for its type is two indirect calls.
 struct Keys<'k, K> {

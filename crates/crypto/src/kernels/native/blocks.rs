@@ -1,0 +1,59 @@
+//! The block cipher on several registers at once.
+
+use super::lanes::Lanes;
+use super::round_keys::RoundKeys;
+
+/// Runs `blocks`, already xored with the first round key, through all rounds;
+/// each register has a last round key of its own, made of the schedule's and
+/// of `mask`, which is thus xored to the result.
+///
+/// # Safety
+/// The CPU has the instructions of `V`.
+#[inline(always)]
+pub(super) unsafe fn rounds<V: Lanes, const N: usize, const ENCRYPT: bool>(
+    keys: &RoundKeys,
+    mut blocks: [V; N],
+    mask: &[V; N],
+) -> [V; N] {
+    let schedule = schedule::<ENCRYPT>(keys);
+    // SAFETY: the instructions are there, says the caller; the schedule has
+    // one key more than rounds.
+    unsafe {
+        let mut round = 1;
+        while round < keys.rounds {
+            let key = V::broadcast(schedule.add(round));
+            let mut index = 0;
+            while index < N {
+                blocks[index] = if ENCRYPT {
+                    blocks[index].encrypt_round(key)
+                } else {
+                    blocks[index].decrypt_round(key)
+                };
+                index += 1;
+            }
+            round += 1;
+        }
+        let key = V::broadcast(schedule.add(keys.rounds));
+        let mut index = 0;
+        while index < N {
+            let key = key.xor(mask[index]);
+            blocks[index] = if ENCRYPT {
+                blocks[index].encrypt_last_round(key)
+            } else {
+                blocks[index].decrypt_last_round(key)
+            };
+            index += 1;
+        }
+    }
+    blocks
+}
+
+/// The round keys of a direction, in the order of use.
+#[inline(always)]
+pub(super) fn schedule<const ENCRYPT: bool>(keys: &RoundKeys) -> *const [u8; 16] {
+    if ENCRYPT {
+        keys.encrypting.as_ptr()
+    } else {
+        keys.decrypting.as_ptr()
+    }
+}

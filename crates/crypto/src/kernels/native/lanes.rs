@@ -1,0 +1,63 @@
+//! A register of AES blocks, side by side.
+
+/// An AES block in memory.
+pub(crate) type Block = [u8; 16];
+
+/// One register of [`Self::BLOCKS`] blocks. The code above is written once
+/// for all widths and compiled for each inside a function that enables its
+/// instructions; hence everything here and there is `inline(always)`.
+///
+/// # Safety
+/// Of every function: the CPU has the instructions of the implementing type.
+/// Addresses must be readable or writable for the bytes named; other parties
+/// may change those bytes at any time.
+pub(super) trait Lanes: Copy {
+    /// Blocks in a register.
+    const BLOCKS: usize;
+
+    unsafe fn zero() -> Self;
+    /// Reads a register's bytes.
+    unsafe fn load(from: *const u8) -> Self;
+    /// Reads `count` blocks, 1 to `BLOCKS`, and no byte beyond.
+    unsafe fn load_blocks(from: *const u8, count: usize) -> Self;
+    /// Writes a register's bytes.
+    unsafe fn store(self, to: *mut u8);
+    /// Writes `count` blocks, 1 to `BLOCKS`, and no byte beyond.
+    unsafe fn store_blocks(self, to: *mut u8, count: usize);
+    /// The same block everywhere.
+    unsafe fn broadcast(block: *const Block) -> Self;
+    unsafe fn xor(self, other: Self) -> Self;
+    unsafe fn xor3(self, second: Self, third: Self) -> Self;
+    unsafe fn encrypt_round(self, key: Self) -> Self;
+    unsafe fn encrypt_last_round(self, key: Self) -> Self;
+    /// With a key of the equivalent inverse cipher (FIPS 197 §5.3.5).
+    unsafe fn decrypt_round(self, key: Self) -> Self;
+    unsafe fn decrypt_last_round(self, key: Self) -> Self;
+    /// The XTS tweak τ in block 0, τ·x in block 1, τ·x² in block 2 and so on.
+    unsafe fn ramp(tweak: *const Block) -> Self;
+    /// Each block times x to the power of `bits`, 1 to 56.
+    unsafe fn times_x(self, bits: usize) -> Self;
+    /// Each block times x to the power of 8·`BLOCKS`: how far eight registers
+    /// reach, and a shift by whole bytes.
+    unsafe fn times_x_of_eight(self) -> Self;
+    /// Reads `count` blocks, 1 to `BLOCKS`, of each of `BLOCKS` messages at
+    /// `from[..]` + `offset`, and writes as many registers to `to`, the n-th
+    /// of the n-th blocks of all.
+    unsafe fn gather(from: *const *const u8, offset: usize, count: usize, to: *mut Self);
+    /// The inverse of [`Self::gather`].
+    unsafe fn scatter(from: *const Self, to: *const *mut u8, offset: usize, count: usize);
+}
+
+/// The instructions of a `Lanes` implementation, each a line.
+macro_rules! operations {
+    ($($(#[$note:meta])* fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? = $body:expr;)*) => {$(
+        $(#[$note])*
+        #[inline(always)]
+        unsafe fn $name($($argument: $type),*) $(-> $result)? {
+            // SAFETY: the contract of `Lanes`: the instructions are there,
+            // and addresses good for the bytes that the name tells.
+            unsafe { $body }
+        }
+    )*};
+}
+pub(super) use operations;

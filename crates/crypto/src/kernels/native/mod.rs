@@ -1,0 +1,139 @@
+//! The same few functions for each width of registers, compiled for each set
+//! of instructions.
+
+mod blocks;
+mod lanes;
+mod round_keys;
+mod x128;
+mod x256;
+mod x512;
+mod xts;
+
+use std::arch::x86_64::{__m128i, __m256i, __m512i};
+
+pub(crate) use lanes::Block;
+pub(super) use round_keys::RoundKeys;
+
+use super::key::KernelKey;
+use crate::work::Unit;
+use crate::{Algorithm, Instructions};
+
+/// The round keys of one key.
+pub(super) struct NativeKeys {
+    pub(super) data: RoundKeys,
+    /// XTS only.
+    pub(super) tweak: RoundKeys,
+}
+
+impl NativeKeys {
+    /// Expands a key of the right length.
+    ///
+    /// # Safety
+    /// The CPU has AES-NI.
+    pub(super) unsafe fn new(algorithm: Algorithm, key: &[u8]) -> Box<Self> {
+        let mut own = Box::new(Self {
+            data: RoundKeys::BLANK,
+            tweak: RoundKeys::BLANK,
+        });
+        let is_xts = matches!(algorithm, Algorithm::Aes128Xts | Algorithm::Aes256Xts);
+        let (data, tweak) = key.split_at(if is_xts { key.len() / 2 } else { key.len() });
+        // SAFETY: forwarded from the caller.
+        unsafe {
+            own.data.expand(data);
+            if is_xts {
+                own.tweak.expand(tweak);
+            }
+        }
+        own
+    }
+}
+
+/// The entries of one set of instructions: everything they call is inlined
+/// into them, and so may use the instructions they enable.
+macro_rules! entries {
+    ($(#[$note:meta])* $set:ident, $vector:ty, $features:literal) => {
+        $(#[$note])*
+        mod $set {
+            use super::*;
+
+            /// # Safety
+            /// As for [`super::xts`]; the CPU has the set.
+            #[target_feature(enable = $features)]
+            pub(super) unsafe fn xts(encrypt: bool, units: &[Unit<'_, KernelKey>]) {
+                // SAFETY: forwarded from the caller.
+                unsafe {
+                    if encrypt {
+                        xts::units::<$vector, true>(units);
+                    } else {
+                        xts::units::<$vector, false>(units);
+                    }
+                }
+            }
+        }
+    };
+}
+
+entries!(aes_ni, __m128i, "aes,pclmulqdq,ssse3,sse4.1");
+entries!(
+    /// The same as AES-NI, but for instructions that leave their operands.
+    avx, __m128i, "aes,pclmulqdq,avx"
+);
+entries!(vaes, __m256i, "aes,pclmulqdq,avx2,bmi2,vaes,vpclmulqdq");
+entries!(
+    avx512,
+    __m512i,
+    "aes,pclmulqdq,avx2,bmi2,vaes,vpclmulqdq,avx512f,avx512bw,avx512dq,avx512vl"
+);
+
+/// Encrypts or decrypts XTS data units.
+///
+/// # Safety
+/// The CPU has the instructions of `set`, which has AES-NI; sources are
+/// readable and destinations writable, the same bytes or apart, of lengths
+/// that the checks passed; keys are native.
+pub(super) unsafe fn xts(set: Instructions, encrypt: bool, units: &[Unit<'_, KernelKey>]) {
+    // SAFETY: forwarded from the caller.
+    unsafe {
+        match set {
+            Instructions::Avx512 => avx512::xts(encrypt, units),
+            Instructions::Vaes => vaes::xts(encrypt, units),
+            Instructions::Avx | Instructions::Avx2 => avx::xts(encrypt, units),
+            Instructions::AesNi | Instructions::Baseline => aes_ni::xts(encrypt, units),
+        }
+    }
+}
+
+/// The encrypted tweak of a data unit.
+///
+/// # Safety
+/// The CPU has AES-NI.
+#[target_feature(enable = "aes,pclmulqdq,ssse3,sse4.1")]
+pub(super) unsafe fn xts_tweak(keys: &NativeKeys, iv: &Block) -> Block {
+    let mut tweak = *iv;
+    // SAFETY: forwarded from the caller.
+    unsafe { xts::encrypt_tweak(&keys.tweak, &mut tweak) };
+    tweak
+}
+
+/// A chunk of a scattered data unit, whose encrypted tweak is `tweak`, in place.
+///
+/// # Safety
+/// The CPU has AES-NI; `chunk` is ours for `bytes`, 16 at least.
+#[target_feature(enable = "aes,pclmulqdq,ssse3,sse4.1")]
+pub(super) unsafe fn xts_chunk(
+    keys: &NativeKeys,
+    encrypt: bool,
+    tweak: &Block,
+    chunk: *mut u8,
+    bytes: usize,
+) {
+    let keys = &keys.data;
+    // SAFETY: forwarded from the caller.
+    unsafe {
+        if encrypt {
+            xts::data_unit::<__m128i, true>(keys, tweak, chunk, chunk, bytes);
+        } else {
+            xts::data_unit::<__m128i, false>(keys, tweak, chunk, chunk, bytes);
+        }
+    }
+}

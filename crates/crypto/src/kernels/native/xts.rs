@@ -1,0 +1,289 @@
+//! AES in XTS (IEEE 1619-2018): eight registers in flight, each with the
+//! tweaks of its blocks in a register of its own.
+
+use std::arch::x86_64::__m128i;
+
+use super::blocks::{rounds, schedule};
+use super::lanes::{Block, Lanes};
+use super::round_keys::RoundKeys;
+use crate::kernels::key::KernelKey;
+use crate::work::Unit;
+
+/// Registers in flight: a round takes four cycles, and two begin in each.
+const WIDE: usize = 8;
+/// Data units whose tweaks are encrypted together.
+const TWEAKS: usize = 32;
+const BLOCK_BYTES: usize = 16;
+
+/// Encrypted tweaks of some data units.
+#[repr(C, align(64))]
+struct Tweaks([Block; TWEAKS]);
+
+/// Encrypts or decrypts data units, each of 16 bytes at least.
+///
+/// # Safety
+/// The CPU has the instructions of `V`; sources are readable and destinations
+/// writable, the same bytes or apart.
+#[inline(always)]
+pub(super) unsafe fn units<V: Lanes, const ENCRYPT: bool>(units: &[Unit<'_, KernelKey>]) {
+    let mut tweaks = Tweaks([[0; 16]; TWEAKS]);
+    let mut rest = units;
+    while !rest.is_empty() {
+        let (now, later) = rest.split_at(rest.len().min(TWEAKS));
+        // SAFETY: forwarded from the caller.
+        unsafe {
+            encrypt_tweaks::<V>(now, &mut tweaks);
+            for (unit, tweak) in now.iter().zip(&tweaks.0) {
+                let keys = &unit.key.native().data;
+                let (from, to) = (unit.source, unit.destination);
+                data_unit::<V, ENCRYPT>(keys, tweak, from, to, unit.bytes);
+            }
+        }
+        rest = later;
+    }
+}
+
+/// Encrypts the tweak of one data unit, or of a chunk of one.
+///
+/// # Safety
+/// The CPU has AES-NI.
+#[inline(always)]
+pub(super) unsafe fn encrypt_tweak(keys: &RoundKeys, tweak: &mut Block) {
+    let block = std::ptr::from_mut(tweak).cast::<u8>();
+    // SAFETY: one block of our own; the instructions are there.
+    unsafe {
+        let whitened = [__m128i::load(block).xor(__m128i::broadcast(&keys.encrypting[0]))];
+        rounds::<__m128i, 1, true>(keys, whitened, &[__m128i::zero()])[0].store(block);
+    }
+}
+
+/// Encrypts the tweaks of up to 32 data units.
+///
+/// # Safety
+/// The CPU has the instructions of `V`.
+#[inline(always)]
+unsafe fn encrypt_tweaks<V: Lanes>(units: &[Unit<'_, KernelKey>], tweaks: &mut Tweaks) {
+    for (unit, tweak) in units.iter().zip(&mut tweaks.0) {
+        *tweak = *unit.iv;
+    }
+    let key = units[0].key;
+    let to = tweaks.0.as_mut_ptr().cast::<u8>();
+    let is_one_key = units.iter().all(|unit| std::ptr::eq(unit.key, key));
+    // SAFETY: a register's bytes divide the array, and what lies behind the
+    // last tweak in it is ours too. The rest is the caller's word.
+    unsafe {
+        if is_one_key {
+            let keys = &key.native().tweak;
+            let mut done = 0;
+            while done < units.len() {
+                let at = to.add(done * BLOCK_BYTES);
+                let left = units.len() - done;
+                done += V::BLOCKS
+                    * if left > 4 * V::BLOCKS {
+                        encrypt_blocks::<V, 8>(keys, at)
+                    } else if left > V::BLOCKS {
+                        encrypt_blocks::<V, 4>(keys, at)
+                    } else {
+                        encrypt_blocks::<V, 1>(keys, at)
+                    };
+            }
+        } else {
+            for (unit, tweak) in units.iter().zip(&mut tweaks.0) {
+                encrypt_tweak(&unit.key.native().tweak, tweak);
+            }
+        }
+    }
+}
+
+/// Encrypts `N` registers of blocks in place; `N`.
+///
+/// # Safety
+/// The CPU has the instructions of `V`, and `at` so many bytes.
+#[inline(always)]
+unsafe fn encrypt_blocks<V: Lanes, const N: usize>(keys: &RoundKeys, at: *mut u8) -> usize {
+    let bytes = V::BLOCKS * BLOCK_BYTES;
+    // SAFETY: the caller's word.
+    unsafe {
+        let mut blocks = [V::zero(); N];
+        let key = V::broadcast(&keys.encrypting[0]);
+        for (index, block) in blocks.iter_mut().enumerate() {
+            *block = V::load(at.add(index * bytes)).xor(key);
+        }
+        let blocks = rounds::<V, N, true>(keys, blocks, &[V::zero(); N]);
+        for (index, block) in blocks.iter().enumerate() {
+            block.store(at.add(index * bytes));
+        }
+    }
+    N
+}
+
+/// Encrypts or decrypts one data unit, or a chunk of one, whose encrypted
+/// tweak is `tweak`.
+///
+/// # Safety
+/// The CPU has the instructions of `V`; `from` is readable and `to` writable
+/// for `bytes`, at least 16, the same or apart.
+#[inline(always)]
+pub(super) unsafe fn data_unit<V: Lanes, const ENCRYPT: bool>(
+    keys: &RoundKeys,
+    tweak: &Block,
+    mut from: *const u8,
+    mut to: *mut u8,
+    bytes: usize,
+) {
+    let stolen = bytes % BLOCK_BYTES;
+    // With a part of a block at the end, the last whole one goes with it.
+    let mut left = bytes / BLOCK_BYTES - usize::from(stolen > 0);
+    // SAFETY: the caller's word; `left` blocks are always there, and
+    // a block and `stolen` bytes more if that is not zero.
+    unsafe {
+        let first = V::ramp(tweak);
+        let mut tweaks = [first; WIDE];
+        let mut index = 1;
+        while index < WIDE {
+            tweaks[index] = first.times_x(index * V::BLOCKS);
+            index += 1;
+        }
+        while left >= WIDE * V::BLOCKS {
+            group::<V, WIDE, ENCRYPT>(keys, &tweaks, from, to);
+            left -= WIDE * V::BLOCKS;
+            if left == 0 && stolen == 0 {
+                return;
+            }
+            from = from.add(WIDE * V::BLOCKS * BLOCK_BYTES);
+            to = to.add(WIDE * V::BLOCKS * BLOCK_BYTES);
+            let mut index = 0;
+            while index < WIDE {
+                tweaks[index] = tweaks[index].times_x_of_eight();
+                index += 1;
+            }
+        }
+        tail::<V, ENCRYPT>(keys, tweaks, from, to, left, stolen);
+    }
+}
+
+/// `N` registers of blocks.
+///
+/// # Safety
+/// As for [`data_unit`].
+#[inline(always)]
+unsafe fn group<V: Lanes, const N: usize, const ENCRYPT: bool>(
+    keys: &RoundKeys,
+    tweaks: &[V; N],
+    from: *const u8,
+    to: *mut u8,
+) {
+    let bytes = V::BLOCKS * BLOCK_BYTES;
+    // SAFETY: the caller's word.
+    unsafe {
+        let key = V::broadcast(schedule::<ENCRYPT>(keys));
+        let mut blocks = [V::zero(); N];
+        let mut index = 0;
+        while index < N {
+            blocks[index] = V::load(from.add(index * bytes)).xor3(key, tweaks[index]);
+            index += 1;
+        }
+        let blocks = rounds::<V, N, ENCRYPT>(keys, blocks, tweaks);
+        let mut index = 0;
+        while index < N {
+            blocks[index].store(to.add(index * bytes));
+            index += 1;
+        }
+    }
+}
+
+/// What is left of a data unit: fewer than eight registers of blocks, in
+/// groups of four, two, one and a part of one; and ciphertext stealing.
+///
+/// # Safety
+/// As for [`data_unit`].
+#[inline(always)]
+unsafe fn tail<V: Lanes, const ENCRYPT: bool>(
+    keys: &RoundKeys,
+    tweaks: [V; WIDE],
+    from: *const u8,
+    to: *mut u8,
+    left: usize,
+    stolen: usize,
+) {
+    let tweaks = tweaks.as_ptr().cast::<u8>();
+    let mut at = 0;
+    // SAFETY: the caller's word; `at` stays below eight registers.
+    unsafe {
+        if left & (4 * V::BLOCKS) > 0 {
+            let tweaks = some::<V, 4>(tweaks);
+            group::<V, 4, ENCRYPT>(keys, &tweaks, from, to);
+            at += 4 * V::BLOCKS * BLOCK_BYTES;
+        }
+        if left & (2 * V::BLOCKS) > 0 {
+            let tweaks = some::<V, 2>(tweaks.add(at));
+            group::<V, 2, ENCRYPT>(keys, &tweaks, from.add(at), to.add(at));
+            at += 2 * V::BLOCKS * BLOCK_BYTES;
+        }
+        if left & V::BLOCKS > 0 {
+            let tweaks = some::<V, 1>(tweaks.add(at));
+            group::<V, 1, ENCRYPT>(keys, &tweaks, from.add(at), to.add(at));
+            at += V::BLOCKS * BLOCK_BYTES;
+        }
+        let count = left % V::BLOCKS;
+        if count > 0 {
+            let tweak = some::<V, 1>(tweaks.add(at));
+            let key = V::broadcast(schedule::<ENCRYPT>(keys));
+            let block = V::load_blocks(from.add(at), count).xor3(key, tweak[0]);
+            let block = rounds::<V, 1, ENCRYPT>(keys, [block], &tweak)[0];
+            block.store_blocks(to.add(at), count);
+            at += count * BLOCK_BYTES;
+        }
+        if stolen > 0 {
+            let tweak = __m128i::load(tweaks.add(at));
+            steal::<ENCRYPT>(keys, tweak, from.add(at), to.add(at), stolen);
+        }
+    }
+}
+
+/// `N` registers at `from`.
+///
+/// # Safety
+/// The CPU has the instructions of `V`, and they are readable.
+#[inline(always)]
+unsafe fn some<V: Lanes, const N: usize>(from: *const u8) -> [V; N] {
+    // SAFETY: the caller's word.
+    unsafe {
+        let mut registers = [V::zero(); N];
+        let mut index = 0;
+        while index < N {
+            registers[index] = V::load(from.add(index * V::BLOCKS * BLOCK_BYTES));
+            index += 1;
+        }
+        registers
+    }
+}
+
+/// The last whole block and the `stolen` bytes, 1 to 15, behind it (IEEE 1619
+/// §5.3.2, §5.4.2). `tweak` is the one of that block.
+///
+/// # Safety
+/// As for [`data_unit`].
+#[inline(always)]
+unsafe fn steal<const ENCRYPT: bool>(
+    keys: &RoundKeys,
+    tweak: __m128i,
+    from: *const u8,
+    to: *mut u8,
+    stolen: usize,
+) {
+    let mut joined = [0; BLOCK_BYTES];
+    let mut part = [0_u8; BLOCK_BYTES];
+    // SAFETY: the caller's word; both parts are read before either is
+    // written, and `stolen` is less than a block.
+    unsafe {
+        let next = tweak.times_x(1);
+        let tweaks = if ENCRYPT { [tweak, next] } else { [next, tweak] };
+        let private = joined.as_mut_ptr();
+        std::ptr::copy_nonoverlapping(from.add(BLOCK_BYTES), part.as_mut_ptr(), stolen);
+        group::<__m128i, 1, ENCRYPT>(keys, &[tweaks[0]], from, private);
+        std::ptr::swap_nonoverlapping(private, part.as_mut_ptr(), stolen);
+        group::<__m128i, 1, ENCRYPT>(keys, &[tweaks[1]], private, to);
+        std::ptr::copy_nonoverlapping(part.as_ptr(), to.add(BLOCK_BYTES), stolen);
+    }
+}

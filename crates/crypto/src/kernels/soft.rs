@@ -1,0 +1,168 @@
+//! The twin that needs no instructions: one block after the other, through
+//! private memory. What the native code is tested against, and what a CPU
+//! without AES runs.
+
+use aes::cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
+use aes::{Aes128, Aes192, Aes256};
+use zeroize::Zeroize;
+
+use super::tweak::{chunk_bytes, times_x};
+use crate::check::BLOCK_BYTES;
+use crate::scatter::Cursor;
+use crate::work::Work;
+use crate::{Algorithm, Status};
+
+type Block = [u8; BLOCK_BYTES];
+
+/// Bytes that are gathered, computed and scattered at a time.
+pub(super) const CHUNK_BYTES: usize = 4096;
+
+/// The cipher in both directions; wipes itself.
+enum Cipher {
+    Aes128(Box<Aes128>),
+    Aes192(Box<Aes192>),
+    Aes256(Box<Aes256>),
+}
+
+impl Cipher {
+    fn new(key: &[u8]) -> Option<Self> {
+        Some(match key.len() {
+            16 => Self::Aes128(Box::new(Aes128::new_from_slice(key).ok()?)),
+            24 => Self::Aes192(Box::new(Aes192::new_from_slice(key).ok()?)),
+            _ => Self::Aes256(Box::new(Aes256::new_from_slice(key).ok()?)),
+        })
+    }
+
+    fn encrypt(&self, block: &mut Block) {
+        match self {
+            Self::Aes128(cipher) => cipher.encrypt_block(block.into()),
+            Self::Aes192(cipher) => cipher.encrypt_block(block.into()),
+            Self::Aes256(cipher) => cipher.encrypt_block(block.into()),
+        }
+    }
+
+    fn decrypt(&self, block: &mut Block) {
+        match self {
+            Self::Aes128(cipher) => cipher.decrypt_block(block.into()),
+            Self::Aes192(cipher) => cipher.decrypt_block(block.into()),
+            Self::Aes256(cipher) => cipher.decrypt_block(block.into()),
+        }
+    }
+
+    fn run(&self, encrypt: bool, block: &mut Block) {
+        if encrypt {
+            self.encrypt(block);
+        } else {
+            self.decrypt(block);
+        }
+    }
+}
+
+/// The ciphers of one key.
+pub(super) struct SoftKeys {
+    data: Cipher,
+    /// XTS only.
+    tweak: Option<Cipher>,
+}
+
+impl SoftKeys {
+    /// `None` for lengths that AES has not.
+    pub(super) fn new(algorithm: Algorithm, key: &[u8]) -> Option<Self> {
+        let is_xts = matches!(algorithm, Algorithm::Aes128Xts | Algorithm::Aes256Xts);
+        let (data, tweak) = key.split_at(if is_xts { key.len() / 2 } else { key.len() });
+        Some(Self {
+            data: Cipher::new(data)?,
+            tweak: if is_xts {
+                Some(Cipher::new(tweak)?)
+            } else {
+                None
+            },
+        })
+    }
+
+    /// Encrypts or decrypts one message or data unit.
+    ///
+    /// # Safety
+    /// The source is readable and the destination writable, the same bytes in
+    /// the same order or apart; `work` passed the checks for this key's algorithm.
+    pub(super) unsafe fn run(&self, encrypt: bool, work: &Work<'_>) -> Status {
+        let mut iv = *work.iv;
+        let mut tweak = self.tweak.as_ref().map(|cipher| {
+            cipher.encrypt(&mut iv);
+            u128::from_le_bytes(iv)
+        });
+        let run = |chunk: &mut [u8]| match &mut tweak {
+            Some(tweak) => self.xts(encrypt, tweak, chunk),
+            None => self.cbc(encrypt, &mut iv, chunk),
+        };
+        // SAFETY: forwarded from the caller.
+        unsafe { by_chunks(work, run) };
+        Status::Ok
+    }
+
+    fn cbc(&self, encrypt: bool, chained: &mut Block, chunk: &mut [u8]) {
+        for block in chunk.as_chunks_mut().0 {
+            let before = *block;
+            if encrypt {
+                xor(block, chained);
+                self.data.encrypt(block);
+                *chained = *block;
+            } else {
+                self.data.decrypt(block);
+                xor(block, chained);
+                *chained = before;
+            }
+        }
+    }
+
+    fn xts(&self, encrypt: bool, tweak: &mut u128, chunk: &mut [u8]) {
+        let stolen = chunk.len() % BLOCK_BYTES;
+        let whole = chunk.len() - stolen;
+        let (blocks, rest) = chunk.split_at_mut(if stolen > 0 { whole - BLOCK_BYTES } else { whole });
+        for block in blocks.as_chunks_mut().0 {
+            self.xts_block(encrypt, *tweak, block);
+            *tweak = times_x(*tweak, 1);
+        }
+        let Some((last, part)) = rest.split_first_chunk_mut::<BLOCK_BYTES>() else {
+            return;
+        };
+        let next = times_x(*tweak, 1);
+        let tweaks = if encrypt { [*tweak, next] } else { [next, *tweak] };
+        self.xts_block(encrypt, tweaks[0], last);
+        last[..stolen].swap_with_slice(part);
+        self.xts_block(encrypt, tweaks[1], last);
+    }
+
+    fn xts_block(&self, encrypt: bool, tweak: u128, block: &mut Block) {
+        let tweak = tweak.to_le_bytes();
+        xor(block, &tweak);
+        self.data.run(encrypt, block);
+        xor(block, &tweak);
+    }
+}
+
+fn xor(block: &mut Block, other: &Block) {
+    *block = (u128::from_ne_bytes(*block) ^ u128::from_ne_bytes(*other)).to_ne_bytes();
+}
+
+/// Takes a text through a bounded private buffer, which is wiped: all chunks
+/// but the last are whole blocks, and the last has a block at least.
+///
+/// # Safety
+/// As for [`SoftKeys::run`].
+pub(super) unsafe fn by_chunks(work: &Work<'_>, mut run: impl FnMut(&mut [u8])) {
+    let mut private = [0; CHUNK_BYTES];
+    let mut source = Cursor::new(work.source);
+    let mut destination = Cursor::new(work.destination);
+    let mut left = work.source_bytes;
+    while left > 0 {
+        let chunk = &mut private[..chunk_bytes(left, CHUNK_BYTES)];
+        // SAFETY: both lists hold `left` bytes more, by the caller's word.
+        unsafe { source.gather(chunk.as_mut_ptr(), chunk.len()) };
+        run(chunk);
+        // SAFETY: as above.
+        unsafe { destination.scatter(chunk.as_ptr(), chunk.len()) };
+        left -= chunk.len();
+    }
+    private[..work.source_bytes.min(CHUNK_BYTES)].zeroize();
+}

@@ -1,0 +1,319 @@
+//! Every set of instructions that this CPU has, against the twin that needs
+//! none; and that no byte beyond a segment is touched.
+
+mod guarded;
+
+use std::sync::Arc;
+
+use super::*;
+use crate::{Segment, Segments};
+use guarded::Guarded;
+
+/// The back-end for every set that the CPU has.
+fn native_sets() -> Vec<Kernels> {
+    use Instructions::{AesNi, Avx, Avx2, Avx512, Vaes};
+    [AesNi, Avx, Avx2, Vaes, Avx512]
+        .into_iter()
+        .filter(|set| *set <= instructions())
+        .map(|set| Kernels { set })
+        .collect()
+}
+
+const TWIN: Kernels = Kernels {
+    set: Instructions::Baseline,
+};
+
+/// Bytes that look random but are the same each time (splitmix64).
+fn noise(seed: u64, bytes: usize) -> Vec<u8> {
+    let mut state = seed;
+    let words = std::iter::repeat_with(|| {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    });
+    words.flat_map(u64::to_le_bytes).take(bytes).collect()
+}
+
+fn key_bytes(algorithm: Algorithm) -> usize {
+    match algorithm.key_form() {
+        crate::KeyForm::Bytes(bytes) => bytes,
+        _ => unreachable!("kernels are AES only"),
+    }
+}
+
+fn kinds() -> impl Iterator<Item = Kind> {
+    let all = Algorithm::ALL.into_iter().flat_map(|algorithm| {
+        [Operation::Encrypt, Operation::Decrypt].map(|operation| Kind {
+            algorithm,
+            operation,
+        })
+    });
+    all.filter(|kind| TWIN.supports(*kind))
+}
+
+/// Texts and the key of each, as an index; out of place or not.
+struct Batch {
+    texts: Vec<(Vec<u8>, usize)>,
+    in_place: bool,
+}
+
+impl Batch {
+    fn of(lens: impl IntoIterator<Item = usize>, keys: usize, in_place: bool) -> Self {
+        let text = |(index, len): (usize, usize)| (noise(index as u64, len), index * 7 / 3 % keys);
+        Self {
+            texts: lens.into_iter().enumerate().map(text).collect(),
+            in_place,
+        }
+    }
+
+    /// What `backend` makes of it; every segment ends, or (every other time)
+    /// begins, at a page that cannot be touched.
+    fn results(&self, backend: &Kernels, kind: Kind) -> Vec<Vec<u8>> {
+        let keys = 1 + self.texts.iter().map(|text| text.1).max().unwrap_or(0);
+        let material = |key| KeyMaterial::take(&mut noise(900 + key as u64, key_bytes(kind.algorithm)));
+        let keys: Vec<_> = (0..keys)
+            .map(|key| backend.key(kind.algorithm, &material(key)).unwrap())
+            .collect();
+        let guarded = |index: usize, len| Guarded::new(len, index % 2 == 0);
+        let texts = self.texts.iter().enumerate();
+        let sources: Vec<_> = texts
+            .map(|(index, (text, _))| guarded(index, text.len()).filled(text))
+            .collect();
+        let apart = self.texts.iter().enumerate();
+        let destinations: Vec<_> = apart
+            .map(|(index, (text, _))| guarded(index / 2, text.len()))
+            .collect();
+        let destination = |index: usize| {
+            if self.in_place { &sources[index] } else { &destinations[index] }
+        };
+        let jobs: Vec<_> = (0..self.texts.len())
+            .map(|index| Job {
+                key: &*keys[self.texts[index].1],
+                source: Segments::one(sources[index].segment()),
+                destination: Segments::one(destination(index).segment()),
+                iv: noise(7 + index as u64, 16).try_into().unwrap(),
+                aad: Segment::EMPTY,
+                tag: Segment::EMPTY,
+            })
+            .collect();
+        let mut statuses = vec![Status::Cancelled; jobs.len()];
+        // SAFETY: segments are mapped until the end of this function.
+        unsafe { backend.process(kind, &jobs, &mut statuses) };
+        assert!(statuses.iter().all(|status| *status == Status::Ok));
+        (0..jobs.len()).map(|index| destination(index).bytes()).collect()
+    }
+
+    /// Whether every set makes the same of it as the twin.
+    fn agrees(&self, kind: Kind, what: &str) {
+        let expected = self.results(&TWIN, kind);
+        for backend in native_sets() {
+            let got = self.results(&backend, kind);
+            let differing = got.iter().zip(&expected).position(|(a, b)| a != b);
+            let set = backend.set;
+            assert_eq!(
+                differing.map(|index| (index, self.texts[index].0.len())),
+                None,
+                "(job, bytes) of {what} with {set}, {kind:?}, in place {}",
+                self.in_place
+            );
+        }
+    }
+}
+
+fn step(kind: Kind) -> usize {
+    match kind.algorithm {
+        Algorithm::Aes128Xts | Algorithm::Aes256Xts => 1,
+        _ => 16,
+    }
+}
+
+#[test]
+fn every_length_to_1100_of_one_key_and_of_several() {
+    for kind in kinds() {
+        for (keys, in_place) in [(1, true), (5, false)] {
+            let lens = (16..=1100).step_by(step(kind));
+            Batch::of(lens, keys, in_place).agrees(kind, "every length");
+        }
+    }
+}
+
+#[test]
+fn long_texts() {
+    for kind in kinds() {
+        let long = [4096, 16_384, 70_000, 123_457].map(|len| len / step(kind) * step(kind));
+        Batch::of(long, 1, false).agrees(kind, "long texts");
+        Batch::of([1 << 24], 1, true).agrees(kind, "the longest data unit");
+    }
+}
+
+#[test]
+fn scattered_texts_are_those_in_one_piece() {
+    for kind in kinds() {
+        for len in [16, 48, 112, 4096, 4112, 8208, 9001] {
+            let len = len / step(kind) * step(kind);
+            for backend in native_sets().into_iter().chain([TWIN]) {
+                scattered_like_whole(&backend, kind, len);
+            }
+        }
+    }
+}
+
+fn scattered_like_whole(backend: &Kernels, kind: Kind, len: usize) {
+    let material = KeyMaterial::take(&mut noise(900, key_bytes(kind.algorithm)));
+    let key = backend.key(kind.algorithm, &material).unwrap();
+    let (mut text, iv) = (noise(0, len), noise(7, 16).try_into().unwrap());
+    let at = text.as_mut_ptr();
+    let piece = |start: usize, end: usize| Segment {
+        address: at.wrapping_add(start),
+        len: end - start,
+    };
+    let cuts = [0, 5, len / 2, len - 3, len];
+    let pieces: Vec<_> = cuts.windows(2).map(|cut| piece(cut[0], cut[1])).collect();
+    let both = Segments {
+        first: pieces[0],
+        rest: pieces[1..].as_ptr(),
+        rest_count: 3,
+    };
+    let job = Job {
+        key: &*key,
+        source: both,
+        destination: both,
+        iv,
+        aad: Segment::EMPTY,
+        tag: Segment::EMPTY,
+    };
+    let mut status = [Status::Cancelled];
+    // SAFETY: the pieces are those of `text`, used only through them here.
+    unsafe { backend.process(kind, &[job], &mut status) };
+    assert_eq!(status, [Status::Ok]);
+    let whole = Batch::of([len], 1, false).results(&TWIN, kind);
+    assert_eq!(text, whole[0], "{kind:?} {len} with {}", backend.set);
+}
+
+#[test]
+fn chunks_leave_a_block_and_doublings_add_up() {
+    for left in 16..700 {
+        let bytes = tweak::chunk_bytes(left, 256);
+        assert!(bytes == left || (bytes % 16 == 0 && left - bytes >= 16));
+    }
+    let mut tweak = 0x8f3c_9d10_0000_0001_dead_beef_0123_4567_u128;
+    let start = tweak;
+    for n in 0..300 {
+        assert_eq!(tweak::times_x(start, n), tweak);
+        tweak = (tweak << 1) ^ if tweak >> 127 == 1 { 0x87 } else { 0 };
+    }
+}
+
+fn hex(text: &str) -> Vec<u8> {
+    let digits: Vec<_> = text.bytes().filter(|c| !c.is_ascii_whitespace()).collect();
+    digits
+        .chunks(2)
+        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
+        .collect()
+}
+
+/// IEEE 1619-2007 annex B, vectors 1 to 3 and 15 to 18: data key, tweak key,
+/// data unit number, plaintext, ciphertext.
+const IEEE_1619: [[&str; 5]; 7] = [
+    [
+        "00000000000000000000000000000000",
+        "00000000000000000000000000000000",
+        "00",
+        "0000000000000000000000000000000000000000000000000000000000000000",
+        "917cf69ebd68b2ec9b9fe9a3eadda692cd43d2f59598ed858c02c2652fbf922e",
+    ],
+    [
+        "11111111111111111111111111111111",
+        "22222222222222222222222222222222",
+        "3333333333",
+        "4444444444444444444444444444444444444444444444444444444444444444",
+        "c454185e6a16936e39334038acef838bfb186fff7480adc4289382ecd6d394f0",
+    ],
+    [
+        "fffefdfcfbfaf9f8f7f6f5f4f3f2f1f0",
+        "22222222222222222222222222222222",
+        "3333333333",
+        "4444444444444444444444444444444444444444444444444444444444444444",
+        "af85336b597afc1a900b2eb21ec949d292df4c047e0b21532186a5971a227a89",
+    ],
+    [
+        "fffefdfcfbfaf9f8f7f6f5f4f3f2f1f0",
+        "bfbebdbcbbbab9b8b7b6b5b4b3b2b1b0",
+        "9a78563412",
+        "000102030405060708090a0b0c0d0e0f10",
+        "6c1625db4671522d3d7599601de7ca09ed",
+    ],
+    [
+        "fffefdfcfbfaf9f8f7f6f5f4f3f2f1f0",
+        "bfbebdbcbbbab9b8b7b6b5b4b3b2b1b0",
+        "9a78563412",
+        "000102030405060708090a0b0c0d0e0f1011",
+        "d069444b7a7e0cab09e24447d24deb1fedbf",
+    ],
+    [
+        "fffefdfcfbfaf9f8f7f6f5f4f3f2f1f0",
+        "bfbebdbcbbbab9b8b7b6b5b4b3b2b1b0",
+        "9a78563412",
+        "000102030405060708090a0b0c0d0e0f101112",
+        "e5df1351c0544ba1350b3363cd8ef4beedbf9d",
+    ],
+    [
+        "fffefdfcfbfaf9f8f7f6f5f4f3f2f1f0",
+        "bfbebdbcbbbab9b8b7b6b5b4b3b2b1b0",
+        "9a78563412",
+        "000102030405060708090a0b0c0d0e0f10111213",
+        "9d84c813f719aa2c7be3f66171c7c5c2edbf9dac",
+    ],
+];
+
+#[test]
+fn xts_ieee_1619_vectors() {
+    for [data_key, tweak_key, unit, plain, cipher] in IEEE_1619 {
+        let mut iv = [0; 16];
+        iv[..hex(unit).len()].copy_from_slice(&hex(unit));
+        for backend in native_sets().into_iter().chain([TWIN]) {
+            if data_key == tweak_key {
+                // Vector 1 has equal halves, which SP 800-38E forbids.
+                let material = KeyMaterial::take(&mut hex(data_key).repeat(2));
+                let refused = backend.key(Algorithm::Aes128Xts, &material).err();
+                assert_eq!(refused, Some(KeyError::EqualXtsHalves));
+                continue;
+            }
+            let key = || KeyMaterial::take(&mut [hex(data_key), hex(tweak_key)].concat());
+            let run = |operation, text: &str| one(&backend, operation, &key(), iv, hex(text));
+            assert_eq!(run(Operation::Encrypt, plain), hex(cipher), "{}", backend.set);
+            assert_eq!(run(Operation::Decrypt, cipher), hex(plain), "{}", backend.set);
+        }
+    }
+}
+
+fn one(
+    backend: &Kernels,
+    operation: Operation,
+    material: &KeyMaterial,
+    iv: [u8; 16],
+    mut text: Vec<u8>,
+) -> Vec<u8> {
+    let kind = Kind {
+        algorithm: Algorithm::Aes128Xts,
+        operation,
+    };
+    let key = backend.key(kind.algorithm, material).unwrap();
+    let slices = crate::Slices {
+        iv,
+        aad: &[],
+        data: crate::Data::InPlace(&mut text),
+        tag: &mut [],
+    };
+    assert_eq!(crate::process_slices(backend, &*key, kind, slices), Status::Ok);
+    text
+}
+
+#[test]
+fn it_says_which_instructions_it_uses() {
+    let used: Arc<dyn Backend> = crate::by_name(NAME).unwrap();
+    assert_eq!(used.instructions(), Kernels::new().instructions());
+    assert!(used.version().starts_with("lockgate "));
+}
