@@ -36,6 +36,7 @@ pub use generate::generate_key;
 pub use instructions::{Instructions, instructions, limit_instructions};
 pub use ipsec_mb::{Refused, Unavailable, ipsec_mb, ipsec_mb_refused};
 pub use job::{Job, Segment, Segments};
+pub use kernels::ceiling::Ceiling;
 pub use key::{Key, KeyError, KeyMaterial};
 pub use operation::{Kind, Operation, UnknownOperation};
 pub use raw_loop::RawLoop;

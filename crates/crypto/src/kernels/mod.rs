@@ -6,6 +6,7 @@
 
 #![allow(unsafe_code, reason = "SIMD over raw segments")]
 
+pub(crate) mod ceiling;
 mod key;
 #[cfg(target_arch = "x86_64")]
 mod native;

@@ -21,16 +21,7 @@ pub(super) unsafe fn rounds<V: Lanes, const N: usize, const ENCRYPT: bool>(
     unsafe {
         let mut round = 1;
         while round < keys.rounds {
-            let key = V::broadcast(schedule.add(round));
-            let mut index = 0;
-            while index < N {
-                blocks[index] = if ENCRYPT {
-                    blocks[index].encrypt_round(key)
-                } else {
-                    blocks[index].decrypt_round(key)
-                };
-                index += 1;
-            }
+            blocks = one_round::<V, N, ENCRYPT>(blocks, V::broadcast(schedule.add(round)));
             round += 1;
         }
         let key = V::broadcast(schedule.add(keys.rounds));
@@ -44,6 +35,30 @@ pub(super) unsafe fn rounds<V: Lanes, const N: usize, const ENCRYPT: bool>(
             };
             index += 1;
         }
+    }
+    blocks
+}
+
+/// One round that is not the last.
+///
+/// # Safety
+/// The CPU has the instructions of `V`.
+#[inline(always)]
+pub(super) unsafe fn one_round<V: Lanes, const N: usize, const ENCRYPT: bool>(
+    mut blocks: [V; N],
+    key: V,
+) -> [V; N] {
+    let mut index = 0;
+    while index < N {
+        // SAFETY: the caller's.
+        blocks[index] = unsafe {
+            if ENCRYPT {
+                blocks[index].encrypt_round(key)
+            } else {
+                blocks[index].decrypt_round(key)
+            }
+        };
+        index += 1;
     }
     blocks
 }

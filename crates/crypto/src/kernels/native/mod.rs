@@ -2,6 +2,7 @@
 //! of instructions.
 
 mod blocks;
+mod ceiling;
 mod lanes;
 mod round_keys;
 mod x128;
@@ -69,6 +70,26 @@ macro_rules! entries {
                     }
                 }
             }
+
+            /// # Safety
+            /// The CPU has the set.
+            #[target_feature(enable = $features)]
+            pub(super) unsafe fn ceiling(width: usize, rounds: usize, laps: u64) -> u64 {
+                // SAFETY: forwarded from the caller.
+                unsafe {
+                    match (width, rounds) {
+                        (8, 10) => ceiling::run::<$vector, 8, 10>(laps),
+                        (8, 12) => ceiling::run::<$vector, 8, 12>(laps),
+                        (8, _) => ceiling::run::<$vector, 8, 14>(laps),
+                        (12, 10) => ceiling::run::<$vector, 12, 10>(laps),
+                        (12, 12) => ceiling::run::<$vector, 12, 12>(laps),
+                        (12, _) => ceiling::run::<$vector, 12, 14>(laps),
+                        (_, 10) => ceiling::run::<$vector, 14, 10>(laps),
+                        (_, 12) => ceiling::run::<$vector, 14, 12>(laps),
+                        (_, _) => ceiling::run::<$vector, 14, 14>(laps),
+                    }
+                }
+            }
         }
     };
 }
@@ -99,6 +120,23 @@ pub(super) unsafe fn xts(set: Instructions, encrypt: bool, units: &[Unit<'_, Ker
             Instructions::Vaes => vaes::xts(encrypt, units),
             Instructions::Avx | Instructions::Avx2 => avx::xts(encrypt, units),
             Instructions::AesNi | Instructions::Baseline => aes_ni::xts(encrypt, units),
+        }
+    }
+}
+
+/// Rounds on `width` registers (8, 12 or 14) for keys of `rounds` (10, 12 or
+/// 14); how many bytes they would have encrypted.
+///
+/// # Safety
+/// The CPU has the instructions of `set`, which has AES-NI.
+pub(super) unsafe fn ceiling(set: Instructions, width: usize, rounds: usize, laps: u64) -> u64 {
+    // SAFETY: forwarded from the caller.
+    unsafe {
+        match set {
+            Instructions::Avx512 => avx512::ceiling(width, rounds, laps),
+            Instructions::Vaes => vaes::ceiling(width, rounds, laps),
+            Instructions::Avx | Instructions::Avx2 => avx::ceiling(width, rounds, laps),
+            Instructions::AesNi | Instructions::Baseline => aes_ni::ceiling(width, rounds, laps),
         }
     }
 }

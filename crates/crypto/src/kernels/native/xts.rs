@@ -3,7 +3,7 @@
 
 use std::arch::x86_64::__m128i;
 
-use super::blocks::{rounds, schedule};
+use super::blocks::{one_round, rounds, schedule};
 use super::lanes::{Block, Lanes};
 use super::round_keys::RoundKeys;
 use crate::kernels::key::KernelKey;
@@ -14,6 +14,20 @@ const WIDE: usize = 8;
 /// Data units whose tweaks are encrypted together.
 const TWEAKS: usize = 32;
 const BLOCK_BYTES: usize = 16;
+
+/// A loop of [`WIDE`] turns written out: left to itself, the compiler keeps
+/// what it indexes in memory.
+macro_rules! eight_times {
+    ($index:ident => $body:block) => {
+        eight_times!(@ $index $body 0 1 2 3 4 5 6 7)
+    };
+    (@ $index:ident $body:block $($number:literal)*) => {
+        $({
+            let $index = $number;
+            $body
+        })*
+    };
+}
 
 /// Encrypted tweaks of some data units.
 #[repr(C, align(64))]
@@ -145,18 +159,14 @@ pub(super) unsafe fn data_unit<V: Lanes, const ENCRYPT: bool>(
             index += 1;
         }
         while left >= WIDE * V::BLOCKS {
-            group::<V, WIDE, ENCRYPT>(keys, &tweaks, from, to);
             left -= WIDE * V::BLOCKS;
             if left == 0 && stolen == 0 {
+                group::<V, WIDE, ENCRYPT>(keys, &tweaks, from, to);
                 return;
             }
+            tweaks = group_and_next::<V, ENCRYPT>(keys, tweaks, from, to);
             from = from.add(WIDE * V::BLOCKS * BLOCK_BYTES);
             to = to.add(WIDE * V::BLOCKS * BLOCK_BYTES);
-            let mut index = 0;
-            while index < WIDE {
-                tweaks[index] = tweaks[index].times_x_of_eight();
-                index += 1;
-            }
         }
         tail::<V, ENCRYPT>(keys, tweaks, from, to, left, stolen);
     }
@@ -189,6 +199,55 @@ unsafe fn group<V: Lanes, const N: usize, const ENCRYPT: bool>(
             blocks[index].store(to.add(index * bytes));
             index += 1;
         }
+    }
+}
+
+/// Eight registers of blocks; the tweaks of the next eight, made between the
+/// rounds: done at once, they would take the AES units' slots for a while.
+///
+/// # Safety
+/// As for [`data_unit`].
+#[inline(always)]
+unsafe fn group_and_next<V: Lanes, const ENCRYPT: bool>(
+    keys: &RoundKeys,
+    tweaks: [V; WIDE],
+    from: *const u8,
+    to: *mut u8,
+) -> [V; WIDE] {
+    let bytes = V::BLOCKS * BLOCK_BYTES;
+    let schedule = schedule::<ENCRYPT>(keys);
+    // SAFETY: the caller's word; there are ten rounds at least.
+    unsafe {
+        let key = V::broadcast(schedule);
+        let last_key = V::broadcast(schedule.add(keys.rounds));
+        let mut blocks = [V::zero(); WIDE];
+        let mut index = 0;
+        while index < WIDE {
+            blocks[index] = V::load(from.add(index * bytes)).xor3(key, tweaks[index]);
+            index += 1;
+        }
+        let (mut masks, mut next) = (tweaks, tweaks);
+        eight_times!(index => {
+            blocks = one_round::<V, WIDE, ENCRYPT>(blocks, V::broadcast(schedule.add(index + 1)));
+            next[index] = tweaks[index].times_x_of_eight();
+            masks[index] = tweaks[index].xor(last_key);
+        });
+        let mut round = WIDE + 1;
+        while round < keys.rounds {
+            blocks = one_round::<V, WIDE, ENCRYPT>(blocks, V::broadcast(schedule.add(round)));
+            round += 1;
+        }
+        let mut index = 0;
+        while index < WIDE {
+            let block = if ENCRYPT {
+                blocks[index].encrypt_last_round(masks[index])
+            } else {
+                blocks[index].decrypt_last_round(masks[index])
+            };
+            block.store(to.add(index * bytes));
+            index += 1;
+        }
+        next
     }
 }
 
