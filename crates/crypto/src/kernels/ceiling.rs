@@ -57,7 +57,10 @@ impl Ceiling {
             native::ceiling(self.set, self.width, self.rounds, LAPS)
         }
         #[cfg(not(target_arch = "x86_64"))]
-        unreachable!("there is none without instructions: {:?} {} {} {LAPS}", self.set, self.width, self.rounds)
+        unreachable!(
+            "there is none without instructions: {:?} {} {} {LAPS}",
+            self.set, self.width, self.rounds
+        )
     }
 }
 

@@ -98,12 +98,7 @@ impl Backend for Kernels {
 /// # Safety
 /// As for [`Backend::process`]; the CPU has `set`, which has AES-NI.
 #[cfg(target_arch = "x86_64")]
-unsafe fn native_process(
-    set: Instructions,
-    kind: Kind,
-    jobs: &[Job<'_>],
-    statuses: &mut [Status],
-) {
+unsafe fn native_process(set: Instructions, kind: Kind, jobs: &[Job<'_>], statuses: &mut [Status]) {
     let encrypt = kind.operation == Operation::Encrypt;
     let together = |units: &mut [Unit<'_, KernelKey>]| {
         // SAFETY: forwarded from the caller; the units have been checked.

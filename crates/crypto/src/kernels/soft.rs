@@ -118,7 +118,11 @@ impl SoftKeys {
     fn xts(&self, encrypt: bool, tweak: &mut u128, chunk: &mut [u8]) {
         let stolen = chunk.len() % BLOCK_BYTES;
         let whole = chunk.len() - stolen;
-        let (blocks, rest) = chunk.split_at_mut(if stolen > 0 { whole - BLOCK_BYTES } else { whole });
+        let (blocks, rest) = chunk.split_at_mut(if stolen > 0 {
+            whole - BLOCK_BYTES
+        } else {
+            whole
+        });
         for block in blocks.as_chunks_mut().0 {
             self.xts_block(encrypt, *tweak, block);
             *tweak = times_x(*tweak, 1);
@@ -127,7 +131,11 @@ impl SoftKeys {
             return;
         };
         let next = times_x(*tweak, 1);
-        let tweaks = if encrypt { [*tweak, next] } else { [next, *tweak] };
+        let tweaks = if encrypt {
+            [*tweak, next]
+        } else {
+            [next, *tweak]
+        };
         self.xts_block(encrypt, tweaks[0], last);
         last[..stolen].swap_with_slice(part);
         self.xts_block(encrypt, tweaks[1], last);

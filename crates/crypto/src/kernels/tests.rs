@@ -72,7 +72,8 @@ impl Batch {
     /// begins, at a page that cannot be touched.
     fn results(&self, backend: &Kernels, kind: Kind) -> Vec<Vec<u8>> {
         let keys = 1 + self.texts.iter().map(|text| text.1).max().unwrap_or(0);
-        let material = |key| KeyMaterial::take(&mut noise(900 + key as u64, key_bytes(kind.algorithm)));
+        let material =
+            |key| KeyMaterial::take(&mut noise(900 + key as u64, key_bytes(kind.algorithm)));
         let keys: Vec<_> = (0..keys)
             .map(|key| backend.key(kind.algorithm, &material(key)).unwrap())
             .collect();
@@ -86,7 +87,11 @@ impl Batch {
             .map(|(index, (text, _))| guarded(index / 2, text.len()))
             .collect();
         let destination = |index: usize| {
-            if self.in_place { &sources[index] } else { &destinations[index] }
+            if self.in_place {
+                &sources[index]
+            } else {
+                &destinations[index]
+            }
         };
         let jobs: Vec<_> = (0..self.texts.len())
             .map(|index| Job {
@@ -102,7 +107,9 @@ impl Batch {
         // SAFETY: segments are mapped until the end of this function.
         unsafe { backend.process(kind, &jobs, &mut statuses) };
         assert!(statuses.iter().all(|status| *status == Status::Ok));
-        (0..jobs.len()).map(|index| destination(index).bytes()).collect()
+        (0..jobs.len())
+            .map(|index| destination(index).bytes())
+            .collect()
     }
 
     /// Whether every set makes the same of it as the twin.
@@ -283,8 +290,18 @@ fn xts_ieee_1619_vectors() {
             }
             let key = || KeyMaterial::take(&mut [hex(data_key), hex(tweak_key)].concat());
             let run = |operation, text: &str| one(&backend, operation, &key(), iv, hex(text));
-            assert_eq!(run(Operation::Encrypt, plain), hex(cipher), "{}", backend.set);
-            assert_eq!(run(Operation::Decrypt, cipher), hex(plain), "{}", backend.set);
+            assert_eq!(
+                run(Operation::Encrypt, plain),
+                hex(cipher),
+                "{}",
+                backend.set
+            );
+            assert_eq!(
+                run(Operation::Decrypt, cipher),
+                hex(plain),
+                "{}",
+                backend.set
+            );
         }
     }
 }
@@ -307,7 +324,10 @@ fn one(
         data: crate::Data::InPlace(&mut text),
         tag: &mut [],
     };
-    assert_eq!(crate::process_slices(backend, &*key, kind, slices), Status::Ok);
+    assert_eq!(
+        crate::process_slices(backend, &*key, kind, slices),
+        Status::Ok
+    );
     text
 }
 

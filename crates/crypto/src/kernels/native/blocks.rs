@@ -10,7 +10,7 @@ use super::round_keys::RoundKeys;
 /// # Safety
 /// The CPU has the instructions of `V`.
 #[inline(always)]
-pub(super) unsafe fn rounds<V: Lanes, const N: usize, const ENCRYPT: bool>(
+pub(super) unsafe fn rounds<V: Lanes, const N: usize, const ENCRYPT: bool, const ROUNDS: usize>(
     keys: &RoundKeys,
     mut blocks: [V; N],
     mask: &[V; N],
@@ -20,11 +20,11 @@ pub(super) unsafe fn rounds<V: Lanes, const N: usize, const ENCRYPT: bool>(
     // one key more than rounds.
     unsafe {
         let mut round = 1;
-        while round < keys.rounds {
+        while round < ROUNDS {
             blocks = one_round::<V, N, ENCRYPT>(blocks, V::broadcast(schedule.add(round)));
             round += 1;
         }
-        let key = V::broadcast(schedule.add(keys.rounds));
+        let key = V::broadcast(schedule.add(ROUNDS));
         let mut index = 0;
         while index < N {
             let key = key.xor(mask[index]);

@@ -40,6 +40,13 @@ pub(super) trait Lanes: Copy {
     /// Each block times x to the power of 8·`BLOCKS`: how far eight registers
     /// reach, and a shift by whole bytes.
     unsafe fn times_x_of_eight(self) -> Self;
+    /// The same registers, of which the compiler must have the values here and
+    /// may use the results only after here: where the order of instructions
+    /// matters, and it would choose another.
+    #[inline(always)]
+    unsafe fn now(registers: [Self; 3]) -> [Self; 3] {
+        registers
+    }
     /// Reads `count` blocks, 1 to `BLOCKS`, of each of `BLOCKS` messages at
     /// `from[..]` + `offset`, and writes as many registers to `to`, the n-th
     /// of the n-th blocks of all.

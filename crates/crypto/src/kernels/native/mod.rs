@@ -63,10 +63,12 @@ macro_rules! entries {
             pub(super) unsafe fn xts(encrypt: bool, units: &[Unit<'_, KernelKey>]) {
                 // SAFETY: forwarded from the caller.
                 unsafe {
-                    if encrypt {
-                        xts::units::<$vector, true>(units);
-                    } else {
-                        xts::units::<$vector, false>(units);
+                    let rounds = units.first().map_or(10, |unit| unit.key.native().data.rounds);
+                    match (encrypt, rounds) {
+                        (true, 10) => xts::units::<$vector, true, 10>(units),
+                        (false, 10) => xts::units::<$vector, false, 10>(units),
+                        (true, _) => xts::units::<$vector, true, 14>(units),
+                        (false, _) => xts::units::<$vector, false, 14>(units),
                     }
                 }
             }
@@ -149,7 +151,13 @@ pub(super) unsafe fn ceiling(set: Instructions, width: usize, rounds: usize, lap
 pub(super) unsafe fn xts_tweak(keys: &NativeKeys, iv: &Block) -> Block {
     let mut tweak = *iv;
     // SAFETY: forwarded from the caller.
-    unsafe { xts::encrypt_tweak(&keys.tweak, &mut tweak) };
+    unsafe {
+        if keys.tweak.rounds == 10 {
+            xts::encrypt_tweak::<10>(&keys.tweak, &mut tweak);
+        } else {
+            xts::encrypt_tweak::<14>(&keys.tweak, &mut tweak);
+        }
+    }
     tweak
 }
 
@@ -168,10 +176,11 @@ pub(super) unsafe fn xts_chunk(
     let keys = &keys.data;
     // SAFETY: forwarded from the caller.
     unsafe {
-        if encrypt {
-            xts::data_unit::<__m128i, true>(keys, tweak, chunk, chunk, bytes);
-        } else {
-            xts::data_unit::<__m128i, false>(keys, tweak, chunk, chunk, bytes);
+        match (encrypt, keys.rounds) {
+            (true, 10) => xts::data_unit::<__m128i, true, 10>(keys, tweak, chunk, chunk, bytes),
+            (false, 10) => xts::data_unit::<__m128i, false, 10>(keys, tweak, chunk, chunk, bytes),
+            (true, _) => xts::data_unit::<__m128i, true, 14>(keys, tweak, chunk, chunk, bytes),
+            (false, _) => xts::data_unit::<__m128i, false, 14>(keys, tweak, chunk, chunk, bytes),
         }
     }
 }

@@ -33,6 +33,7 @@ impl Lanes for __m512i {
             let carried = _mm512_bsrli_epi128::<12>(self);
             _mm512_bslli_epi128::<4>(self).xor(_mm512_clmulepi64_epi128::<0x00>(carried, polynomial()))
         };
+        fn now(registers: [Self; 3]) -> [Self; 3] = now(registers);
         fn gather(from: *const *const u8, offset: usize, count: usize, to: *mut Self) = {
             let mut messages = [Self::zero(); 4];
             let mut index = 0;
@@ -63,6 +64,24 @@ impl Lanes for __m512i {
             }
         };
     }
+}
+
+/// A function with the feature, since registers of this size cannot be named
+/// without.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn now([mut a, mut b, mut c]: [__m512i; 3]) -> [__m512i; 3] {
+    // SAFETY: no instruction at all.
+    unsafe {
+        std::arch::asm!(
+            "/* {0} {1} {2} */",
+            inout(zmm_reg) a,
+            inout(zmm_reg) b,
+            inout(zmm_reg) c,
+            options(nomem, nostack, preserves_flags)
+        );
+    }
+    [a, b, c]
 }
 
 /// A mask for the 64-bit halves of `count` blocks, 1 to 4.

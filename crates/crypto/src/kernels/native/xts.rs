@@ -39,18 +39,20 @@ struct Tweaks([Block; TWEAKS]);
 /// The CPU has the instructions of `V`; sources are readable and destinations
 /// writable, the same bytes or apart.
 #[inline(always)]
-pub(super) unsafe fn units<V: Lanes, const ENCRYPT: bool>(units: &[Unit<'_, KernelKey>]) {
+pub(super) unsafe fn units<V: Lanes, const ENCRYPT: bool, const ROUNDS: usize>(
+    units: &[Unit<'_, KernelKey>],
+) {
     let mut tweaks = Tweaks([[0; 16]; TWEAKS]);
     let mut rest = units;
     while !rest.is_empty() {
         let (now, later) = rest.split_at(rest.len().min(TWEAKS));
         // SAFETY: forwarded from the caller.
         unsafe {
-            encrypt_tweaks::<V>(now, &mut tweaks);
+            encrypt_tweaks::<V, ROUNDS>(now, &mut tweaks);
             for (unit, tweak) in now.iter().zip(&tweaks.0) {
                 let keys = &unit.key.native().data;
                 let (from, to) = (unit.source, unit.destination);
-                data_unit::<V, ENCRYPT>(keys, tweak, from, to, unit.bytes);
+                data_unit::<V, ENCRYPT, ROUNDS>(keys, tweak, from, to, unit.bytes);
             }
         }
         rest = later;
@@ -62,12 +64,12 @@ pub(super) unsafe fn units<V: Lanes, const ENCRYPT: bool>(units: &[Unit<'_, Kern
 /// # Safety
 /// The CPU has AES-NI.
 #[inline(always)]
-pub(super) unsafe fn encrypt_tweak(keys: &RoundKeys, tweak: &mut Block) {
+pub(super) unsafe fn encrypt_tweak<const ROUNDS: usize>(keys: &RoundKeys, tweak: &mut Block) {
     let block = std::ptr::from_mut(tweak).cast::<u8>();
     // SAFETY: one block of our own; the instructions are there.
     unsafe {
         let whitened = [__m128i::load(block).xor(__m128i::broadcast(&keys.encrypting[0]))];
-        rounds::<__m128i, 1, true>(keys, whitened, &[__m128i::zero()])[0].store(block);
+        rounds::<__m128i, 1, true, ROUNDS>(keys, whitened, &[__m128i::zero()])[0].store(block);
     }
 }
 
@@ -76,7 +78,10 @@ pub(super) unsafe fn encrypt_tweak(keys: &RoundKeys, tweak: &mut Block) {
 /// # Safety
 /// The CPU has the instructions of `V`.
 #[inline(always)]
-unsafe fn encrypt_tweaks<V: Lanes>(units: &[Unit<'_, KernelKey>], tweaks: &mut Tweaks) {
+unsafe fn encrypt_tweaks<V: Lanes, const ROUNDS: usize>(
+    units: &[Unit<'_, KernelKey>],
+    tweaks: &mut Tweaks,
+) {
     for (unit, tweak) in units.iter().zip(&mut tweaks.0) {
         *tweak = *unit.iv;
     }
@@ -94,16 +99,16 @@ unsafe fn encrypt_tweaks<V: Lanes>(units: &[Unit<'_, KernelKey>], tweaks: &mut T
                 let left = units.len() - done;
                 done += V::BLOCKS
                     * if left > 4 * V::BLOCKS {
-                        encrypt_blocks::<V, 8>(keys, at)
+                        encrypt_blocks::<V, 8, ROUNDS>(keys, at)
                     } else if left > V::BLOCKS {
-                        encrypt_blocks::<V, 4>(keys, at)
+                        encrypt_blocks::<V, 4, ROUNDS>(keys, at)
                     } else {
-                        encrypt_blocks::<V, 1>(keys, at)
+                        encrypt_blocks::<V, 1, ROUNDS>(keys, at)
                     };
             }
         } else {
             for (unit, tweak) in units.iter().zip(&mut tweaks.0) {
-                encrypt_tweak(&unit.key.native().tweak, tweak);
+                encrypt_tweak::<ROUNDS>(&unit.key.native().tweak, tweak);
             }
         }
     }
@@ -114,7 +119,10 @@ unsafe fn encrypt_tweaks<V: Lanes>(units: &[Unit<'_, KernelKey>], tweaks: &mut T
 /// # Safety
 /// The CPU has the instructions of `V`, and `at` so many bytes.
 #[inline(always)]
-unsafe fn encrypt_blocks<V: Lanes, const N: usize>(keys: &RoundKeys, at: *mut u8) -> usize {
+unsafe fn encrypt_blocks<V: Lanes, const N: usize, const ROUNDS: usize>(
+    keys: &RoundKeys,
+    at: *mut u8,
+) -> usize {
     let bytes = V::BLOCKS * BLOCK_BYTES;
     // SAFETY: the caller's word.
     unsafe {
@@ -123,7 +131,7 @@ unsafe fn encrypt_blocks<V: Lanes, const N: usize>(keys: &RoundKeys, at: *mut u8
         for (index, block) in blocks.iter_mut().enumerate() {
             *block = V::load(at.add(index * bytes)).xor(key);
         }
-        let blocks = rounds::<V, N, true>(keys, blocks, &[V::zero(); N]);
+        let blocks = rounds::<V, N, true, ROUNDS>(keys, blocks, &[V::zero(); N]);
         for (index, block) in blocks.iter().enumerate() {
             block.store(at.add(index * bytes));
         }
@@ -138,7 +146,7 @@ unsafe fn encrypt_blocks<V: Lanes, const N: usize>(keys: &RoundKeys, at: *mut u8
 /// The CPU has the instructions of `V`; `from` is readable and `to` writable
 /// for `bytes`, at least 16, the same or apart.
 #[inline(always)]
-pub(super) unsafe fn data_unit<V: Lanes, const ENCRYPT: bool>(
+pub(super) unsafe fn data_unit<V: Lanes, const ENCRYPT: bool, const ROUNDS: usize>(
     keys: &RoundKeys,
     tweak: &Block,
     mut from: *const u8,
@@ -161,14 +169,14 @@ pub(super) unsafe fn data_unit<V: Lanes, const ENCRYPT: bool>(
         while left >= WIDE * V::BLOCKS {
             left -= WIDE * V::BLOCKS;
             if left == 0 && stolen == 0 {
-                group::<V, WIDE, ENCRYPT>(keys, &tweaks, from, to);
+                group::<V, WIDE, ENCRYPT, ROUNDS>(keys, &tweaks, from, to);
                 return;
             }
-            tweaks = group_and_next::<V, ENCRYPT>(keys, tweaks, from, to);
+            tweaks = group_and_next::<V, ENCRYPT, ROUNDS>(keys, tweaks, from, to);
             from = from.add(WIDE * V::BLOCKS * BLOCK_BYTES);
             to = to.add(WIDE * V::BLOCKS * BLOCK_BYTES);
         }
-        tail::<V, ENCRYPT>(keys, tweaks, from, to, left, stolen);
+        tail::<V, ENCRYPT, ROUNDS>(keys, tweaks, from, to, left, stolen);
     }
 }
 
@@ -177,7 +185,7 @@ pub(super) unsafe fn data_unit<V: Lanes, const ENCRYPT: bool>(
 /// # Safety
 /// As for [`data_unit`].
 #[inline(always)]
-unsafe fn group<V: Lanes, const N: usize, const ENCRYPT: bool>(
+unsafe fn group<V: Lanes, const N: usize, const ENCRYPT: bool, const ROUNDS: usize>(
     keys: &RoundKeys,
     tweaks: &[V; N],
     from: *const u8,
@@ -193,7 +201,7 @@ unsafe fn group<V: Lanes, const N: usize, const ENCRYPT: bool>(
             blocks[index] = V::load(from.add(index * bytes)).xor3(key, tweaks[index]);
             index += 1;
         }
-        let blocks = rounds::<V, N, ENCRYPT>(keys, blocks, tweaks);
+        let blocks = rounds::<V, N, ENCRYPT, ROUNDS>(keys, blocks, tweaks);
         let mut index = 0;
         while index < N {
             blocks[index].store(to.add(index * bytes));
@@ -208,9 +216,9 @@ unsafe fn group<V: Lanes, const N: usize, const ENCRYPT: bool>(
 /// # Safety
 /// As for [`data_unit`].
 #[inline(always)]
-unsafe fn group_and_next<V: Lanes, const ENCRYPT: bool>(
+unsafe fn group_and_next<V: Lanes, const ENCRYPT: bool, const ROUNDS: usize>(
     keys: &RoundKeys,
-    tweaks: [V; WIDE],
+    mut tweaks: [V; WIDE],
     from: *const u8,
     to: *mut u8,
 ) -> [V; WIDE] {
@@ -219,7 +227,7 @@ unsafe fn group_and_next<V: Lanes, const ENCRYPT: bool>(
     // SAFETY: the caller's word; there are ten rounds at least.
     unsafe {
         let key = V::broadcast(schedule);
-        let last_key = V::broadcast(schedule.add(keys.rounds));
+        let last_key = V::broadcast(schedule.add(ROUNDS));
         let mut blocks = [V::zero(); WIDE];
         let mut index = 0;
         while index < WIDE {
@@ -231,9 +239,12 @@ unsafe fn group_and_next<V: Lanes, const ENCRYPT: bool>(
             blocks = one_round::<V, WIDE, ENCRYPT>(blocks, V::broadcast(schedule.add(index + 1)));
             next[index] = tweaks[index].times_x_of_eight();
             masks[index] = tweaks[index].xor(last_key);
+            let later = (index + 1) % WIDE;
+            [blocks[0], next[index], tweaks[later]] =
+                V::now([blocks[0], next[index], tweaks[later]]);
         });
         let mut round = WIDE + 1;
-        while round < keys.rounds {
+        while round < ROUNDS {
             blocks = one_round::<V, WIDE, ENCRYPT>(blocks, V::broadcast(schedule.add(round)));
             round += 1;
         }
@@ -257,7 +268,7 @@ unsafe fn group_and_next<V: Lanes, const ENCRYPT: bool>(
 /// # Safety
 /// As for [`data_unit`].
 #[inline(always)]
-unsafe fn tail<V: Lanes, const ENCRYPT: bool>(
+unsafe fn tail<V: Lanes, const ENCRYPT: bool, const ROUNDS: usize>(
     keys: &RoundKeys,
     tweaks: [V; WIDE],
     from: *const u8,
@@ -271,17 +282,17 @@ unsafe fn tail<V: Lanes, const ENCRYPT: bool>(
     unsafe {
         if left & (4 * V::BLOCKS) > 0 {
             let tweaks = some::<V, 4>(tweaks);
-            group::<V, 4, ENCRYPT>(keys, &tweaks, from, to);
+            group::<V, 4, ENCRYPT, ROUNDS>(keys, &tweaks, from, to);
             at += 4 * V::BLOCKS * BLOCK_BYTES;
         }
         if left & (2 * V::BLOCKS) > 0 {
             let tweaks = some::<V, 2>(tweaks.add(at));
-            group::<V, 2, ENCRYPT>(keys, &tweaks, from.add(at), to.add(at));
+            group::<V, 2, ENCRYPT, ROUNDS>(keys, &tweaks, from.add(at), to.add(at));
             at += 2 * V::BLOCKS * BLOCK_BYTES;
         }
         if left & V::BLOCKS > 0 {
             let tweaks = some::<V, 1>(tweaks.add(at));
-            group::<V, 1, ENCRYPT>(keys, &tweaks, from.add(at), to.add(at));
+            group::<V, 1, ENCRYPT, ROUNDS>(keys, &tweaks, from.add(at), to.add(at));
             at += V::BLOCKS * BLOCK_BYTES;
         }
         let count = left % V::BLOCKS;
@@ -289,13 +300,13 @@ unsafe fn tail<V: Lanes, const ENCRYPT: bool>(
             let tweak = some::<V, 1>(tweaks.add(at));
             let key = V::broadcast(schedule::<ENCRYPT>(keys));
             let block = V::load_blocks(from.add(at), count).xor3(key, tweak[0]);
-            let block = rounds::<V, 1, ENCRYPT>(keys, [block], &tweak)[0];
+            let block = rounds::<V, 1, ENCRYPT, ROUNDS>(keys, [block], &tweak)[0];
             block.store_blocks(to.add(at), count);
             at += count * BLOCK_BYTES;
         }
         if stolen > 0 {
             let tweak = __m128i::load(tweaks.add(at));
-            steal::<ENCRYPT>(keys, tweak, from.add(at), to.add(at), stolen);
+            steal::<ENCRYPT, ROUNDS>(keys, tweak, from.add(at), to.add(at), stolen);
         }
     }
 }
@@ -324,7 +335,7 @@ unsafe fn some<V: Lanes, const N: usize>(from: *const u8) -> [V; N] {
 /// # Safety
 /// As for [`data_unit`].
 #[inline(always)]
-unsafe fn steal<const ENCRYPT: bool>(
+unsafe fn steal<const ENCRYPT: bool, const ROUNDS: usize>(
     keys: &RoundKeys,
     tweak: __m128i,
     from: *const u8,
@@ -337,12 +348,16 @@ unsafe fn steal<const ENCRYPT: bool>(
     // written, and `stolen` is less than a block.
     unsafe {
         let next = tweak.times_x(1);
-        let tweaks = if ENCRYPT { [tweak, next] } else { [next, tweak] };
+        let tweaks = if ENCRYPT {
+            [tweak, next]
+        } else {
+            [next, tweak]
+        };
         let private = joined.as_mut_ptr();
         std::ptr::copy_nonoverlapping(from.add(BLOCK_BYTES), part.as_mut_ptr(), stolen);
-        group::<__m128i, 1, ENCRYPT>(keys, &[tweaks[0]], from, private);
+        group::<__m128i, 1, ENCRYPT, ROUNDS>(keys, &[tweaks[0]], from, private);
         std::ptr::swap_nonoverlapping(private, part.as_mut_ptr(), stolen);
-        group::<__m128i, 1, ENCRYPT>(keys, &[tweaks[1]], private, to);
+        group::<__m128i, 1, ENCRYPT, ROUNDS>(keys, &[tweaks[1]], private, to);
         std::ptr::copy_nonoverlapping(part.as_ptr(), to.add(BLOCK_BYTES), stolen);
     }
 }

@@ -48,7 +48,11 @@ impl Guarded {
     pub fn filled(self, with: &[u8]) -> Self {
         assert_eq!(with.len(), self.segment.len);
         // SAFETY: the segment is ours and has these bytes.
-        unsafe { self.segment.address.copy_from_nonoverlapping(with.as_ptr(), with.len()) };
+        unsafe {
+            self.segment
+                .address
+                .copy_from_nonoverlapping(with.as_ptr(), with.len())
+        };
         self
     }
 
