@@ -216,6 +216,10 @@ unsafe fn group<V: Lanes, const N: usize, const ENCRYPT: bool, const ROUNDS: usi
 /// # Safety
 /// As for [`data_unit`].
 #[inline(always)]
+#[allow(
+    unused_assignments,
+    reason = "the last turn orders a tweak that none comes after"
+)]
 unsafe fn group_and_next<V: Lanes, const ENCRYPT: bool, const ROUNDS: usize>(
     keys: &RoundKeys,
     mut tweaks: [V; WIDE],
