@@ -77,7 +77,7 @@ impl Batch {
         let keys: Vec<_> = (0..keys)
             .map(|key| backend.key(kind.algorithm, &material(key)).unwrap())
             .collect();
-        let guarded = |index: usize, len| Guarded::new(len, index % 2 == 0);
+        let guarded = |index: usize, len| Guarded::new(len, index.is_multiple_of(2));
         let texts = self.texts.iter().enumerate();
         let sources: Vec<_> = texts
             .map(|(index, (text, _))| guarded(index, text.len()).filled(text))
@@ -203,7 +203,7 @@ fn scattered_like_whole(backend: &Kernels, kind: Kind, len: usize) {
 fn chunks_leave_a_block_and_doublings_add_up() {
     for left in 16..700 {
         let bytes = tweak::chunk_bytes(left, 256);
-        assert!(bytes == left || (bytes % 16 == 0 && left - bytes >= 16));
+        assert!(bytes == left || (bytes.is_multiple_of(16) && left - bytes >= 16));
     }
     let mut tweak = 0x8f3c_9d10_0000_0001_dead_beef_0123_4567_u128;
     let start = tweak;
