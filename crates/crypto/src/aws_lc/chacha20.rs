@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn text_in_pieces_is_as_text_in_one() {
         for bytes in [64, 65, 1000, PRIVATE_BYTES, PRIVATE_BYTES + 1, 100_000] {
-            let text: Vec<u8> = (0..bytes).map(|i| (i * 31 >> 3) as u8).collect();
+            let text: Vec<u8> = (0..bytes).map(|i| ((i * 31) >> 3) as u8).collect();
             let whole = run(true, text.clone(), [0; 16], &[]);
             assert_eq!(whole.0, Status::Ok);
             for ends in [&[1][..], &[63, 64], &[17, 18, 40, 55], &[16_000, 16_385]] {
