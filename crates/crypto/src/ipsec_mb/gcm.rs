@@ -1,6 +1,8 @@
 //! AES in Galois/counter mode (SP 800-38D): one message after the other, by
 //! direct calls, with the tables of the key computed once.
 
+use std::mem::MaybeUninit;
+
 use zeroize::Zeroize;
 
 use super::calls::GcmCalls;
@@ -53,13 +55,13 @@ unsafe fn run(calls: &GcmCalls, key: &IpsecKey, work: &Work<'_>, seals: bool, ta
         unsafe { scattered(calls, key, work, seals, tag) };
         return;
     };
-    let mut context = GcmContext([0; 128]);
+    let mut context = MaybeUninit::uninit();
     let whole = if seals { calls.seal } else { calls.open };
     // SAFETY: forwarded from the caller; the context is ours.
     unsafe {
         whole(
             key.gcm(),
-            &raw mut context,
+            context.as_mut_ptr(),
             destination.address,
             source.address,
             source.len as u64,

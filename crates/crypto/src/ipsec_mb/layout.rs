@@ -18,6 +18,7 @@ pub(super) mod cipher {
     pub const CTR: u32 = 2;
     pub const NULL: u32 = 3;
     pub const ECB: u32 = 12;
+    pub const CHACHA20_POLY1305: u32 = 19;
 }
 
 /// `IMB_HASH_ALG`, the same in all versions.
@@ -28,6 +29,7 @@ pub(super) mod hash {
     pub const SHA256: u32 = 15;
     pub const SHA384: u32 = 16;
     pub const SHA512: u32 = 17;
+    pub const CHACHA20_POLY1305: u32 = 29;
 }
 
 /// `IMB_CIPHER_DIRECTION`.

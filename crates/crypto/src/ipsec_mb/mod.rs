@@ -7,7 +7,7 @@
 //! | GCM | `gcmN_enc`, `gcmN_dec`, or init, update, finalize | no job at all; the tables of the key are computed once |
 //! | SHA | `submit_burst_nocheck`, `flush_burst` | the hash burst of 1.x processes none |
 //! | HMAC-SHA-256 | `submit_hash_burst_nocheck` | as CBC |
-//! | ChaCha20-Poly1305 | `submit_burst_nocheck` | half the time of the direct calls at 64 bytes |
+//! | ChaCha20-Poly1305 | `submit_burst_nocheck` | half the time of the calls without a job at 64 bytes |
 //!
 //! What the library does wrong, or not at all, is kept from it: messages
 //! longer than its counters are cut, counters that wrap too; empty messages
@@ -22,6 +22,7 @@
 #![allow(unsafe_code, reason = "calls a library in C")]
 
 mod calls;
+mod chacha20_poly1305;
 mod cipher;
 mod gcm;
 mod hash;
@@ -185,6 +186,29 @@ impl IpsecMb {
         }
     }
 
+    /// ChaCha20-Poly1305: each job runs where it stands.
+    ///
+    /// # Safety
+    /// As for [`Backend::process`].
+    unsafe fn chacha(
+        &self,
+        lane: &mut Lane,
+        kind: Kind,
+        jobs: &[Job<'_>],
+        statuses: &mut [Status],
+    ) {
+        lane.begin(kind);
+        let run = |key: &IpsecKey, work: &Work<'_>| {
+            if !key.allows(kind.operation) {
+                return Status::Unsupported;
+            }
+            // SAFETY: the caller vouches for every segment of every job.
+            unsafe { chacha20_poly1305::run(lane, key, kind.operation, work) }
+        };
+        // SAFETY: forwarded from the caller.
+        unsafe { work::each(kind, jobs, statuses, run) };
+    }
+
     /// SHA, HMAC: jobs gather in bursts.
     ///
     /// # Safety
@@ -268,6 +292,7 @@ impl Backend for IpsecMb {
                     A::Sha1 | A::Sha256 | A::Sha384 | A::Sha512 | A::HmacSha256 => {
                         self.hash(lane, kind, jobs, statuses);
                     }
+                    A::ChaCha20Poly1305 => self.chacha(lane, kind, jobs, statuses),
                     _ => self.cipher(lane, kind, jobs, statuses),
                 }
             }

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// What the library could do.
-const CANDIDATES: [Algorithm; 17] = [
+const CANDIDATES: [Algorithm; 18] = [
     Algorithm::Aes128Ecb,
     Algorithm::Aes192Ecb,
     Algorithm::Aes256Ecb,
@@ -21,6 +21,7 @@ const CANDIDATES: [Algorithm; 17] = [
     Algorithm::Aes128Gcm,
     Algorithm::Aes192Gcm,
     Algorithm::Aes256Gcm,
+    Algorithm::ChaCha20Poly1305,
     Algorithm::Sha1,
     Algorithm::Sha256,
     Algorithm::Sha384,

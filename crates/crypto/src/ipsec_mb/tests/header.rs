@@ -108,6 +108,14 @@ fn program(version: Version) -> String {
         ("IMB_CIPHER_CNTR", layout::cipher::CTR),
         ("IMB_CIPHER_NULL", layout::cipher::NULL),
         ("IMB_CIPHER_ECB", layout::cipher::ECB),
+        (
+            "IMB_CIPHER_CHACHA20_POLY1305",
+            layout::cipher::CHACHA20_POLY1305,
+        ),
+        (
+            "IMB_AUTH_CHACHA20_POLY1305",
+            layout::hash::CHACHA20_POLY1305,
+        ),
         ("IMB_AUTH_HMAC_SHA_256", layout::hash::HMAC_SHA256),
         ("IMB_AUTH_NULL", layout::hash::NULL),
         ("IMB_AUTH_SHA_1", layout::hash::SHA1),
