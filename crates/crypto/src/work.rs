@@ -60,7 +60,28 @@ pub(crate) unsafe fn each<K: OwnKey>(
     kind: Kind,
     jobs: &[Job<'_>],
     statuses: &mut [Status],
-    mut run: impl FnMut(&K, &Work<'_>) -> Status,
+    run: impl Fn(&K, &Work<'_>) -> Status,
+) {
+    // SAFETY: forwarded from the caller.
+    unsafe { each_apart(kind, jobs, statuses, &run, &run) };
+}
+
+/// As [`each`], but jobs of one segment on each side go to `whole`, the rest
+/// to `scattered`: a closure that is called in one place is inlined there,
+/// which is worth a tenth of the time of a 64-byte request.
+///
+/// # Panics
+/// When the two slices differ in length.
+///
+/// # Safety
+/// As for [`crate::Backend::process`].
+#[allow(unsafe_code, reason = "reads the caller's segment arrays")]
+pub(crate) unsafe fn each_apart<K: OwnKey>(
+    kind: Kind,
+    jobs: &[Job<'_>],
+    statuses: &mut [Status],
+    mut whole: impl FnMut(&K, &Work<'_>) -> Status,
+    mut scattered: impl FnMut(&K, &Work<'_>) -> Status,
 ) {
     assert_eq!(jobs.len(), statuses.len(), "one status for each job");
     if !check::exists(kind) {
@@ -72,10 +93,18 @@ pub(crate) unsafe fn each<K: OwnKey>(
         last: None,
     };
     for (job, status) in jobs.iter().zip(statuses) {
-        *status = match keys.own(job.key) {
+        let Some(key) = keys.own(job.key) else {
+            *status = Status::Unsupported;
+            continue;
+        };
+        *status = if job.source.rest_count == 0 && job.destination.rest_count == 0 {
+            match contiguous(kind, job) {
+                Ok(work) => whole(key, &work),
+                Err(refused) => refused,
+            }
+        } else {
             // SAFETY: forwarded from the caller.
-            Some(key) => unsafe { checked(kind, job, |work| run(key, work)) },
-            None => Status::Unsupported,
+            unsafe { checked_lists(kind, job, |work| scattered(key, work)) }
         };
     }
 }
@@ -180,24 +209,8 @@ impl<'k, K: OwnKey> Keys<'k, K> {
     }
 }
 
-/// Checks `job`, then hands it to `run`.
-///
-/// # Safety
-/// The `rest` arrays of `job` are readable.
-#[inline]
-#[allow(unsafe_code, reason = "reads the caller's segment arrays")]
-unsafe fn checked(kind: Kind, job: &Job<'_>, run: impl FnOnce(&Work<'_>) -> Status) -> Status {
-    if job.source.rest_count == 0 && job.destination.rest_count == 0 {
-        return match contiguous(kind, job) {
-            Ok(work) => run(&work),
-            Err(status) => status,
-        };
-    }
-    // SAFETY: forwarded from the caller.
-    unsafe { checked_lists(kind, job, run) }
-}
-
-/// The scattered case, apart so that its 32 KiB of lists burden no other.
+/// Checks `job`, then hands it to `run`; apart so that its 32 KiB of lists
+/// burden no other.
 ///
 /// # Safety
 /// The `rest` arrays of `job` are readable.
@@ -218,8 +231,9 @@ unsafe fn checked_lists(
     work.map_or_else(|status| status, |work| run(&work))
 }
 
-/// The checks for one segment on each side.
-#[inline]
+/// The checks for one segment on each side. Inlined, or else what it returns
+/// goes through memory in words and is read in pairs, which no CPU forwards.
+#[inline(always)]
 fn contiguous<'j>(kind: Kind, job: &'j Job<'_>) -> Result<Work<'j>, Status> {
     let (source, destination) = (job.source.first, job.destination.first);
     let (aad, tag) = (job.aad, job.tag);

@@ -95,6 +95,7 @@ impl IpsecKey {
     /// # Safety
     /// The segments of `work` are readable, those that the operation writes
     /// writable.
+    #[inline(never)]
     pub(super) unsafe fn spare(&self, operation: Operation, work: &Work<'_>) -> Status {
         let kind = Kind {
             algorithm: self.algorithm,

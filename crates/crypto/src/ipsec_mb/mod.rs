@@ -132,7 +132,6 @@ impl IpsecMb {
     /// # Safety
     /// As for [`Backend::process`].
     unsafe fn gcm(&self, kind: Kind, jobs: &[Job<'_>], statuses: &mut [Status]) {
-        let seals = kind.operation == Operation::Encrypt;
         let run = |key: &IpsecKey, work: &Work<'_>| {
             if !key.allows(kind.operation) {
                 return Status::Unsupported;
@@ -140,15 +139,14 @@ impl IpsecMb {
             let calls = &self.calls.gcm[key.size];
             // SAFETY: the caller vouches for every segment of every job.
             unsafe {
-                if seals {
-                    gcm::seal(calls, key, work)
-                } else {
-                    gcm::open(calls, key, work)
+                match kind.operation {
+                    Operation::Encrypt => gcm::seal(calls, key, work),
+                    _ => gcm::open(calls, key, work),
                 }
             }
         };
         // SAFETY: forwarded from the caller.
-        unsafe { work::each(kind, jobs, statuses, run) };
+        unsafe { work::each_apart(kind, jobs, statuses, run, run) };
     }
 
     /// ECB, CBC, CTR: jobs gather in bursts.
@@ -166,22 +164,19 @@ impl IpsecMb {
             return statuses.fill(Status::Unsupported);
         };
         let push = |key: &IpsecKey, work: &Work<'_>| {
-            // SAFETY: the caller vouches for every segment; keys and IVs
-            // belong to the jobs, which outlive the batch. Lists do not, and
-            // are done with at once.
-            unsafe {
-                match work.contiguous() {
-                    _ if !key.allows(kind.operation) => return Status::Unsupported,
-                    _ if work.source_bytes == 0 => {}
-                    Some((source, destination)) => batch.push(key, source, destination, work.iv),
-                    None => return key.spare(kind.operation, work),
-                }
+            if !key.allows(kind.operation) {
+                return Status::Unsupported;
+            }
+            if work.source_bytes > 0 {
+                // SAFETY: the caller vouches for every segment; keys and IVs
+                // belong to the jobs, which outlive the batch.
+                unsafe { batch.push(key, work.source[0], work.destination[0], work.iv) };
             }
             Status::Ok
         };
         // SAFETY: forwarded from the caller.
         unsafe {
-            work::each(kind, jobs, statuses, push);
+            work::each_apart(kind, jobs, statuses, push, spare(kind));
             batch.run();
         }
     }
@@ -206,7 +201,7 @@ impl IpsecMb {
             unsafe { chacha20_poly1305::run(lane, key, kind.operation, work) }
         };
         // SAFETY: forwarded from the caller.
-        unsafe { work::each(kind, jobs, statuses, run) };
+        unsafe { work::each_apart(kind, jobs, statuses, run, spare(kind)) };
     }
 
     /// SHA, HMAC: jobs gather in bursts.
@@ -218,23 +213,33 @@ impl IpsecMb {
             return statuses.fill(Status::Unsupported);
         };
         let push = |key: &IpsecKey, work: &Work<'_>| {
-            // SAFETY: as in `cipher`.
-            unsafe {
-                match work.contiguous() {
-                    _ if !key.allows(kind.operation) => return Status::Unsupported,
-                    Some((source, destination)) if batch.takes(source.len) => {
-                        batch.push(key, source, destination);
-                    }
-                    _ => return key.spare(kind.operation, work),
-                }
+            if !batch.takes(work.source_bytes) {
+                return spare(kind)(key, work);
             }
+            if !key.allows(kind.operation) {
+                return Status::Unsupported;
+            }
+            // SAFETY: as in `cipher`.
+            unsafe { batch.push(key, work.source[0], work.destination[0]) };
             Status::Ok
         };
         // SAFETY: forwarded from the caller.
         unsafe {
-            work::each(kind, jobs, statuses, push);
+            work::each_apart(kind, jobs, statuses, push, spare(kind));
             batch.run();
         }
+    }
+}
+
+/// For what the library does not take: AWS-LC, at once.
+fn spare(kind: Kind) -> impl Fn(&IpsecKey, &Work<'_>) -> Status {
+    move |key, work| {
+        if !key.allows(kind.operation) {
+            return Status::Unsupported;
+        }
+        // SAFETY: only `process` makes work, whose caller vouches for every
+        // segment.
+        unsafe { key.spare(kind.operation, work) }
     }
 }
 
