@@ -91,18 +91,30 @@ impl<'l> Batch<'l> {
         job.destination = destination.address;
         job.iv = iv.as_ptr();
         job.cipher_bytes = bytes as u64;
-        let later = &mut self.lane.later[self.count];
-        later.bytes = source.len - bytes;
-        if later.bytes > 0 {
-            self.has_later = true;
+        if bytes < source.len {
             // SAFETY: the piece is within the message.
-            unsafe { self.remember(self.count) };
+            unsafe { self.put_off(source.len - bytes) };
         }
         self.count += 1;
         if self.count == BURST {
             // SAFETY: everything pushed is still valid, says the caller.
             unsafe { self.run() };
         }
+    }
+
+    /// Notes that the message pushed last has so many bytes more.
+    ///
+    /// # Safety
+    /// Its source is readable.
+    #[cold]
+    unsafe fn put_off(&mut self, bytes: usize) {
+        if !self.has_later {
+            self.lane.later.iter_mut().for_each(|later| later.bytes = 0);
+        }
+        self.has_later = true;
+        self.lane.later[self.count].bytes = bytes;
+        // SAFETY: forwarded from the caller.
+        unsafe { self.remember(self.count) };
     }
 
     /// Bytes of the first piece of what is left.
