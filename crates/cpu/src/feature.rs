@@ -161,6 +161,25 @@ impl Feature {
         })
     }
 
+    /// Its place in the capability vector of OpenSSL and its kin
+    /// (`OPENSSL_ia32cap(3)`): CPUID leaf 1 or 7, and the bit, EDX (of leaf 7:
+    /// EBX) being 0 to 31 and ECX 32 to 63. None where the vector's first two
+    /// words do not hold it.
+    #[must_use]
+    pub fn capability_bit(self) -> Option<(u32, u32)> {
+        let Place {
+            leaf: (leaf, subleaf),
+            register,
+            bit,
+            ..
+        } = *self.place();
+        match (leaf, subleaf, register) {
+            (1, 0, Register::Edx) | (7, 0, Register::Ebx) => Some((leaf, bit)),
+            (1 | 7, 0, Register::Ecx) => Some((leaf, bit + 32)),
+            _ => None,
+        }
+    }
+
     fn place(self) -> &'static Place {
         let place = &PLACES[self as usize];
         debug_assert_eq!(
@@ -190,6 +209,25 @@ mod tests {
         bits.sort_unstable();
         bits.dedup();
         assert_eq!((names.len(), bits.len()), (PLACES.len(), PLACES.len()));
+    }
+
+    #[test]
+    fn capability_bits_are_those_openssl_documents() {
+        // OPENSSL_ia32cap(3): bit #57 denotes AES-NI, #33 PCLMULQDQ, #60 AVX;
+        // of the second word #5 AVX2, #29 SHA, #41 VAES, #42 VPCLMULQDQ.
+        for (feature, place) in [
+            (Feature::Aes, (1, 57)),
+            (Feature::Pclmulqdq, (1, 33)),
+            (Feature::Avx, (1, 60)),
+            (Feature::Avx2, (7, 5)),
+            (Feature::ShaNi, (7, 29)),
+            (Feature::Vaes, (7, 41)),
+            (Feature::Vpclmulqdq, (7, 42)),
+        ] {
+            assert_eq!(feature.capability_bit(), Some(place), "{feature:?}");
+        }
+        assert_eq!(Feature::Sha512.capability_bit(), None);
+        assert_eq!(Feature::Rdtscp.capability_bit(), None);
     }
 
     #[test]

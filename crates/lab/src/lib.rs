@@ -22,6 +22,7 @@ pub mod scenario;
 pub mod schedule;
 pub mod speed;
 pub mod store;
+pub mod tier;
 
 #[cfg(test)]
 mod testing;

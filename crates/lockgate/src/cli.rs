@@ -31,6 +31,10 @@ pub struct Cli {
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub color: Color,
 
+    /// Measure as a guest with fewer CPU features would: none, aesni, avx, avx2, vaes, avx512; with -sha behind it SHA-NI is hidden too
+    #[arg(long, global = true, value_name = "TIER")]
+    pub tier: Option<lab::tier::Choice>,
+
     #[command(subcommand)]
     pub command: Command,
 }

@@ -15,6 +15,7 @@ mod plan_text;
 mod progress;
 mod render;
 mod speed_table;
+mod tier;
 mod units;
 
 use std::process::ExitCode;
@@ -28,8 +29,9 @@ use exit::{Exit, Failure};
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let console = Console::new(cli.quiet, cli.color);
-    let ended =
-        logging::start(console.color_stderr()).and_then(|()| dispatch(cli.command, &console));
+    let ended = tier::enter(cli.tier, &cli.command)
+        .and_then(|()| logging::start(console.color_stderr()))
+        .and_then(|()| dispatch(cli.command, &console));
     match ended {
         Ok(exit) => exit.into(),
         Err(Failure { exit, error }) => {

@@ -17,13 +17,16 @@ pub fn render(run: &Run) -> String {
 
 fn title(run: &Run) -> String {
     let when = format!("{}, {} s", text(&run.started_utc), number(run.seconds));
+    let tier = words::tier(run).map_or_else(String::new, |tier| {
+        format!(", measured as tier {}", text(tier))
+    });
     let interrupted = if run.interrupted {
         " The run was interrupted: what is here is sound, but not all."
     } else {
         ""
     };
     format!(
-        "# Lockgate on {}\n\n{when}.{interrupted}\n\n",
+        "# Lockgate on {}\n\n{when}{tier}.{interrupted}\n\n",
         text(&run.host)
     )
 }

@@ -58,8 +58,10 @@ impl Page {
     }
 
     fn origin(self, run: &Run) -> String {
+        let tier =
+            crate::words::tier(run).map_or_else(String::new, |tier| format!(" · tier {tier}"));
         let words = format!(
-            "{} · {} · {} s · lockgate {} ({})",
+            "{}{tier} · {} · {} s · lockgate {} ({})",
             run.host,
             run.started_utc,
             number(run.seconds),

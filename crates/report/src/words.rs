@@ -18,6 +18,11 @@ pub(crate) fn findings(run: &Run) -> Vec<&Finding> {
     all
 }
 
+/// The tier that a run was measured under, if not all of the CPU was used.
+pub(crate) fn tier(run: &Run) -> Option<&str> {
+    run.probe.text("tier")
+}
+
 pub(crate) fn weight(weight: Weight) -> &'static str {
     match weight {
         Weight::Headline => "Verdict",

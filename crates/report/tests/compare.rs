@@ -5,7 +5,7 @@ mod common;
 use common::sample_run;
 use lockgate_report::Style;
 use lockgate_report::compare::{self, CompareError, Options, RunComparison, Side};
-use trial::{Direction, Outcome, Run, SectionState, Validity, Verdict};
+use trial::{Direction, Fact, Outcome, Run, SectionState, State, Validity, Verdict};
 
 const OPTIONS: Options = Options {
     fail_below: None,
@@ -285,6 +285,24 @@ fn differences_of_the_environment_are_warned_of() {
     ] {
         assert!(warnings.contains(part), "{part} in {warnings}");
     }
+}
+
+#[test]
+fn another_tier_is_a_difference_of_the_environment() {
+    let mut b = sample_run();
+    b.probe.groups[0].facts.push(Fact {
+        key: "tier".into(),
+        label: "Measured as tier".into(),
+        state: State::Ok,
+        value: "avx2".into(),
+        text: "avx2 (OPENSSL_ia32cap=…)".into(),
+        remedy: String::new(),
+    });
+    let warnings = compared(&sample_run(), &b).warnings.join("\n");
+    let expected = "tier measured differs: `the host's own` in A, `avx2` in B";
+    assert!(warnings.contains(expected), "{warnings}");
+    let alike = compared(&b, &b.clone()).warnings.join("\n");
+    assert!(!alike.contains("tier measured"), "{alike}");
 }
 
 #[test]

@@ -74,6 +74,10 @@ pub fn probe(host: &Host) -> Probe {
     let mut load = load::facts(host, before, load::Ticks::read(host));
     load.extend(limits::facts(host));
     groups.insert(3, group("Load and limits now", load));
+    let tier = crate::tier::facts();
+    if host.is_live() && !tier.is_empty() {
+        groups.insert(0, group("Tier of these measurements", tier));
+    }
     Probe { groups }
 }
 

@@ -42,7 +42,7 @@ impl Section for ProbeSection {
     }
 
     fn command(&self) -> String {
-        summary::COMMAND.to_owned()
+        summary::command()
     }
 
     fn resolved(&self) -> serde_json::Value {

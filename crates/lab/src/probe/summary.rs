@@ -5,7 +5,9 @@ use trial::{Cell, Column, Fact, Group, Probe, State, Table};
 use super::findings::matters;
 
 /// The command behind the table.
-pub(super) const COMMAND: &str = "lockgate probe";
+pub(super) fn command() -> String {
+    format!("{} probe", crate::tier::program())
+}
 
 /// One row a group: how many capabilities are ok, degraded and absent, and
 /// the one to look at first.
@@ -21,7 +23,7 @@ pub(super) fn table(probe: &Probe) -> Table {
             })
             .into(),
         rows: probe.groups.iter().map(row).collect(),
-        command: COMMAND.to_owned(),
+        command: command(),
     }
 }
 

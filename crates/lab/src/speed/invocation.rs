@@ -6,12 +6,13 @@ use super::arm::{Arm, Cell};
 use super::config::Table;
 use super::peer;
 use super::place::Placement;
+use crate::tier;
 
 /// `lockgate speed` with every flag that differs from its default, and those
 /// of `chosen` instead of the table's.
 pub(super) fn invocation(table: &Table, chosen: &[(&str, String)]) -> String {
     let default = Table::default();
-    let mut command = "lockgate speed".to_owned();
+    let mut command = format!("{} speed", tier::program());
     for ((flag, own), (_, usual)) in flags(table).into_iter().zip(flags(&default)) {
         let chosen = chosen.iter().find(|(name, _)| *name == flag);
         match chosen {
@@ -63,7 +64,8 @@ fn list(numbers: &[usize]) -> String {
 pub(super) fn of_arm(table: &Table, cell: &Cell, arm: Arm) -> String {
     if arm == Arm::OpenSsl {
         return format!(
-            "openssl {}",
+            "{}openssl {}",
+            tier::openssl_prefix(),
             peer::arguments(cell.kind, cell.block_bytes).join(" ")
         );
     }

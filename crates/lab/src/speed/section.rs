@@ -10,7 +10,10 @@ use super::invocation::invocation;
 use super::measure::{End, Results, measure};
 use super::schedule::Schedule;
 use super::{charts, comparisons, findings, peer, place, points, tables};
-use crate::ConfigError;
+use crate::{ConfigError, tier};
+
+/// What is planned for before the host is known.
+const L2_BYTES_USUAL: u64 = 1 << 20;
 
 /// Section `crypto-speed`, configured.
 pub struct CryptoSpeed(Config);
@@ -55,7 +58,13 @@ impl Section for CryptoSpeed {
     }
 
     fn appetite(&self) -> (Duration, Duration) {
-        let (least_s, most_s) = Schedule::appetite(&self.0, &self.host(None));
+        // The lanes as deep as L2 allows are there on nearly every host, and
+        // take as long however deep they are.
+        let host = Host {
+            l2_bytes: L2_BYTES_USUAL,
+            ..self.host(None)
+        };
+        let (least_s, most_s) = Schedule::appetite(&self.0, &host);
         (
             Duration::from_secs_f64(least_s),
             Duration::from_secs_f64(most_s),
@@ -63,6 +72,10 @@ impl Section for CryptoSpeed {
     }
 
     fn plan(&self, probe: &Probe, budget: Duration) -> Result<Plan, PlanError> {
+        if let Some(tier::Unmaskable { reason, remedy }) = tier::cannot_mask(self.0.backend.name())
+        {
+            return Err(PlanError::NotSupported { reason, remedy });
+        }
         let host = self.host(Some(probe));
         let schedule = Schedule::new(&self.0, &host, budget)?;
         let peers = if host.has_openssl {

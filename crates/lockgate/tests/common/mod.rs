@@ -72,7 +72,13 @@ impl Desk {
     pub fn command(&self) -> std::process::Command {
         let mut command = std::process::Command::new(program());
         command.current_dir(self.path());
-        for variable in ["LOCKGATE_RUNS", "LOCKGATE_LOG", "NO_COLOR"] {
+        for variable in [
+            "LOCKGATE_RUNS",
+            "LOCKGATE_LOG",
+            "LOCKGATE_TIER",
+            "OPENSSL_ia32cap",
+            "NO_COLOR",
+        ] {
             command.env_remove(variable);
         }
         command

@@ -27,6 +27,8 @@ pub(super) fn warnings(a: &Run, b: &Run) -> Vec<String> {
         warnings.push("A and B are the same run".to_owned());
     }
     warnings.extend(differs("host", Some(&a.host), Some(&b.host)));
+    let tier = |run| words::tier(run).unwrap_or("the host's own");
+    warnings.extend(differs("tier measured", Some(tier(a)), Some(tier(b))));
     for (key, name) in FACTS {
         let text = |run: &Run| run.probe.fact(key).map(|fact| fact.text.clone());
         warnings.extend(differs(name, text(a).as_deref(), text(b).as_deref()));

@@ -4,6 +4,7 @@ use trial::Run;
 
 use super::markup::Html;
 use crate::number::number;
+use crate::words;
 
 /// The document's title.
 pub(super) fn title(run: &Run) -> String {
@@ -22,8 +23,12 @@ pub(super) fn render(run: &Run) -> Html {
         &[("datetime", &run.started_utc)],
         [Html::text(moment(&run.started_utc))],
     );
+    let tier = words::tier(run).map_or_else(Html::empty, |tier| {
+        item(Html::text(format!("measured as tier {tier}")))
+    });
     let facts = [
         cpu,
+        tier,
         item(when),
         item(Html::text(format!("{} in all", duration(run.seconds)))),
         item(Html::text(format!("Lockgate {}", run.build.version))),

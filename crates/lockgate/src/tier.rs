@@ -1,0 +1,69 @@
+//! `--tier`: the program replaces itself by one whose libraries see a guest's
+//! CPU, and that one makes sure that they do.
+
+use std::os::unix::process::CommandExt;
+
+use anyhow::Context;
+use lab::tier::{self, Choice, TierError};
+
+use crate::cli::Command;
+use crate::exit::{Exit, Failure, OrExit};
+
+/// Puts the tier in force, if one is wanted. The process may be replaced by
+/// another program of the same arguments, so this comes first of all.
+pub fn enter(choice: Option<Choice>, command: &Command) -> Result<(), Failure> {
+    let Some(choice) = choice else { return Ok(()) };
+    if !measures(command) {
+        return Err(Failure::new(
+            Exit::Usage,
+            "--tier is for commands that measure (run, speed, probe): leave it out here",
+        ));
+    }
+    let set = std::env::var_os(tier::VARIABLE);
+    if set.is_some_and(|set| set.to_str() == Some(&choice.to_string())) {
+        return tier::enforce(choice).map_err(missing);
+    }
+    let environment = tier::environment(choice).map_err(missing)?;
+    Err(replaced_by_one_with(environment))
+}
+
+fn measures(command: &Command) -> bool {
+    match command {
+        Command::Probe(_) | Command::Run(_) | Command::Speed(_) => true,
+        Command::Compare(_)
+        | Command::Report(_)
+        | Command::Completions { .. }
+        | Command::Man { .. } => false,
+    }
+}
+
+fn missing(error: TierError) -> Failure {
+    Failure {
+        exit: Exit::Missing,
+        error: error.into(),
+    }
+}
+
+/// Returns only where the process could not be replaced.
+fn replaced_by_one_with(environment: [(&str, Option<String>); 2]) -> Failure {
+    let replaced = std::env::current_exe().map(|program| {
+        let mut arguments = std::env::args_os();
+        let mut command = std::process::Command::new(program);
+        if let Some(name) = arguments.next() {
+            command.arg0(name);
+        }
+        command.args(arguments);
+        for (variable, value) in environment {
+            match value {
+                Some(value) => command.env(variable, value),
+                None => command.env_remove(variable),
+            };
+        }
+        command.exec()
+    });
+    let (Ok(cause) | Err(cause)) = replaced;
+    Err::<(), _>(cause)
+        .context("cannot start this program again with the tier's masks; measure without --tier")
+        .or_failed()
+        .expect_err("it is an error")
+}

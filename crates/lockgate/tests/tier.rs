@@ -1,0 +1,183 @@
+//! `lockgate --tier`: what a guest with fewer CPU features would see, and a
+//! refusal where a library sees more.
+
+mod common;
+
+use std::fs;
+
+use common::{Desk, Ended};
+use trial::{Fact, Probe, Run};
+
+const TIERS: [&str; 6] = ["none", "aesni", "avx", "avx2", "vaes", "avx512"];
+
+const TINY: [&str; 15] = [
+    "speed",
+    "--backend",
+    "aws-lc",
+    "--algorithm",
+    "aes-128-gcm",
+    "--size",
+    "16384",
+    "--mode",
+    "async",
+    "--seconds",
+    "0.02",
+    "--pairs",
+    "1",
+    "--no-peers",
+    "--quiet",
+];
+
+fn probe(ended: &Ended) -> Probe {
+    serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stdout))
+}
+
+/// The tiers this host has, lowest first; empty where there are none at all.
+fn host_tiers(desk: &Desk) -> Vec<&'static str> {
+    let whole = probe(&desk.lockgate(&["probe", "--json"]).ok());
+    assert!(whole.fact("tier").is_none(), "no tier was asked for");
+    let reached = whole.text("cpu.tier").unwrap_or_default();
+    let count = TIERS.iter().position(|tier| *tier == reached);
+    TIERS[..count.map_or(0, |at| at + 1)].to_vec()
+}
+
+/// What was asked for and what each library sees.
+fn facts(probe: &Probe) -> impl Iterator<Item = &Fact> {
+    let facts = probe.groups.iter().flat_map(|group| &group.facts);
+    facts.filter(|fact| fact.key.starts_with("tier."))
+}
+
+#[test]
+fn every_tier_of_the_host_is_what_its_libraries_see() {
+    let desk = Desk::new();
+    for tier in host_tiers(&desk) {
+        for name in [tier.to_owned(), format!("{tier}-sha")] {
+            let seen = probe(&desk.lockgate(&["probe", "--json", "--tier", &name]).ok());
+            assert_eq!(seen.text("tier"), Some(name.as_str()));
+            for key in ["tier.aws_lc", "tier.limit"] {
+                assert_eq!(seen.text(key), Some(tier), "{key} at {name}");
+            }
+            for fact in facts(&seen) {
+                let sha_is_hidden = !fact.text.contains("SHA-NI");
+                assert!(sha_is_hidden || name == tier, "{fact:?}");
+                assert!(
+                    [Some(tier), None].contains(&fact.value.as_str()),
+                    "{fact:?}"
+                );
+            }
+            // The CPU itself is the same as ever.
+            assert!(seen.text("cpu.tier").is_some());
+        }
+    }
+}
+
+#[test]
+fn a_mask_that_does_nothing_is_refused() {
+    let desk = Desk::new();
+    let tiers = host_tiers(&desk);
+    for (at, tier) in tiers.iter().enumerate().take(tiers.len().saturating_sub(1)) {
+        // As if the program had been started again with masks, and they are
+        // none, or those of a higher tier.
+        for mask in ["~0x0:~0x0", "~0x0:~0x4000000000000000"] {
+            let planted = [("LOCKGATE_TIER", *tier), ("OPENSSL_ia32cap", mask)];
+            let ended = desk.lockgate_with(&[&TINY[..], &["--tier", tier]].concat(), &planted);
+            assert_eq!(ended.code, Some(4), "{}", ended.stderr);
+            for part in ["AWS-LC", &format!("tier {tier}"), "sees ", "did nothing"] {
+                assert!(ended.stderr.contains(part), "{part} in {}", ended.stderr);
+            }
+            let found = tiers[at + 1..].iter().any(|found| {
+                let sees = format!("sees {found}");
+                ended.stderr.contains(&sees)
+            });
+            assert!(found, "{}", ended.stderr);
+        }
+    }
+    assert!(desk.runs().is_empty(), "nothing may be measured");
+}
+
+#[test]
+fn a_mask_of_the_users_own_does_not_stay() {
+    let desk = Desk::new();
+    let Some(highest) = host_tiers(&desk).pop() else {
+        return;
+    };
+    // An empty mask would hide everything from OpenSSL.
+    for mask in ["", "~0x200000200000000:0"] {
+        let own = [("OPENSSL_ia32cap", mask)];
+        let arguments = ["--tier", highest, "probe", "--json"];
+        let seen = probe(&desk.lockgate_with(&arguments, &own).ok());
+        assert_eq!(seen.text("tier.aws_lc"), Some(highest));
+    }
+}
+
+#[test]
+fn a_measurement_says_its_tier_everywhere() {
+    let desk = Desk::new();
+    if !host_tiers(&desk).contains(&"aesni") {
+        return;
+    }
+    let ended = desk
+        .lockgate(&[&["--tier", "aesni"], &TINY[..]].concat())
+        .ok();
+    assert!(ended.stdout.contains("tier aesni"), "{}", ended.stdout);
+    let folder = &desk.runs()[0];
+    let run = Run::read(&fs::read_to_string(folder.join("result.json")).unwrap()).unwrap();
+    assert_eq!(run.probe.text("tier"), Some("aesni"));
+    assert!(run.command.contains("--tier aesni"), "{}", run.command);
+    let section = &run.sections[0];
+    let commands = section.points.iter().map(|point| &point.command);
+    for command in commands.chain([&section.command]) {
+        assert!(
+            command.starts_with("lockgate --tier aesni speed"),
+            "{command}"
+        );
+    }
+    let html = fs::read_to_string(folder.join("report.html")).unwrap();
+    assert!(html.contains("measured as tier aesni"));
+}
+
+#[test]
+fn what_cannot_be_masked_is_left_out_with_the_reason() {
+    let desk = Desk::new();
+    if !host_tiers(&desk).contains(&"aesni") {
+        return;
+    }
+    let ended = desk.lockgate(&[
+        "speed",
+        "--tier",
+        "none",
+        "--backend",
+        "portable",
+        "--check",
+    ]);
+    assert_eq!(ended.code, Some(4), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("asks the CPU itself"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn names_commands_and_hosts_without_that_tier_are_refused() {
+    let desk = Desk::new();
+    let ended = desk.lockgate(&["probe", "--tier", "avx1024"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(
+        ended.stderr.contains("aesni, avx, avx2"),
+        "{}",
+        ended.stderr
+    );
+    let ended = desk.lockgate(&["completions", "bash", "--tier", "none"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(
+        ended.stderr.contains("run, speed, probe"),
+        "{}",
+        ended.stderr
+    );
+    let tiers = host_tiers(&desk);
+    for above in &TIERS[tiers.len()..] {
+        let ended = desk.lockgate(&["probe", "--tier", above]);
+        assert_eq!(ended.code, Some(4), "{}", ended.stderr);
+    }
+}
