@@ -36,10 +36,13 @@ pub const DEFAULT_SEED: u64 = 1;
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// What the command line says about every scenario; stronger than the file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Overrides {
     /// The seed.
     pub seed: Option<u64>,
+    /// Half width of every ratio's interval that is enough, as a share of the
+    /// ratio, in every section that has a key `precision`.
+    pub precision: Option<f64>,
 }
 
 /// A scenario with every section parsed and validated.

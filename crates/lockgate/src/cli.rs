@@ -103,6 +103,10 @@ pub struct MeasuringArguments {
     #[arg(long, value_name = "SECONDS", value_parser = lab::budget::parse_budget)]
     pub budget: Option<Duration>,
 
+    /// Measure until every ratio's interval is so narrow (0.02: ±2%) or the budget is spent
+    #[arg(long, value_name = "SHARE", value_parser = units::parse_precision)]
+    pub precision: Option<f64>,
+
     /// Folder that runs are stored in
     #[arg(long, value_name = "DIR", env = "LOCKGATE_RUNS", default_value = lab::store::RUNS)]
     pub out: PathBuf,

@@ -8,7 +8,7 @@ use crate::cli::SpeedPoints;
 pub const SECTION: &str = "crypto-speed";
 
 /// Each key of the table with the flag that sets it.
-const FLAGS: [(&str, &str); 14] = [
+const FLAGS: [(&str, &str); 15] = [
     ("algorithms", "--algorithm"),
     ("operations", "--operation"),
     ("sizes_bytes", "--size"),
@@ -22,6 +22,7 @@ const FLAGS: [(&str, &str); 14] = [
     ("seconds", "--seconds"),
     ("rate_per_s", "--rate"),
     ("pairs", "--pairs"),
+    ("precision", "--precision"),
     ("peers", "--no-peers"),
 ];
 

@@ -46,6 +46,14 @@ pub fn parse_seconds(text: &str) -> Result<f64, String> {
     )
 }
 
+/// Reads half an interval's width as a share, above 0 and at most a half.
+///
+/// # Errors
+/// What is wrong and what is allowed.
+pub fn parse_precision(text: &str) -> Result<f64, String> {
+    in_range(text, 0.5, "a share of the ratio, e.g. 0.02 for ±2%")
+}
+
 /// Reads requests per second, above 0 and at most 10^9.
 ///
 /// # Errors

@@ -5,6 +5,7 @@
 //! comparison here can show: about one percent for what adds time, more for
 //! what interleaving cancels.
 
+use crate::stats::values_outside;
 use crate::{Validity, Verdict};
 
 /// Fewer completions than this do not state a rate: chance alone moves the
@@ -23,8 +24,9 @@ pub const LOAD_ELSEWHERE_MAX: f64 = 0.1;
 /// several times the slice that two threads on one shared core take in turns.
 pub const GAP_NS_MAX: u64 = 10_000_000;
 
-/// Change of the clock frequency over the trial, as a share. Interleaved pairs
-/// cancel slow drift, so that only drift within a pair counts.
+/// Change of the core's speed against the run's usual, as a share. Interleaved
+/// pairs cancel slow drift, but a point's own figure does not, and boost and
+/// throttling move in steps of more than that.
 pub const FREQUENCY_DRIFT_MAX: f64 = 0.05;
 
 /// Share of the intended rate that the generator must really have sent.
@@ -42,7 +44,8 @@ pub struct Observed {
     pub load_elsewhere: f64,
     /// Longest time in which a thread that should have run did not, ns.
     pub gap_ns_max: u64,
-    /// Change of the clock frequency from begin to end, as a share; either sign.
+    /// Change of the core's speed against the run's usual, as a share; either
+    /// sign, above zero is faster.
     pub frequency_drift: f64,
     /// Rate the generator was told to send, requests/s; 0 in a closed loop.
     pub offered_per_s: f64,
@@ -182,7 +185,7 @@ impl Observed {
             Verdict::new(
                 Validity::Noisy,
                 format!(
-                    "the clock frequency changed by {:.1}%, more than {:.0}%",
+                    "clock drift: the core's speed was {:+.1}% off the run's usual, more than {:.0}%",
                     self.frequency_drift * 100.0,
                     FREQUENCY_DRIFT_MAX * 100.0
                 ),
@@ -209,6 +212,17 @@ impl Observed {
     }
 }
 
+/// What stands for all rounds of a point in [`Observed`], where each round saw
+/// a disturbance of its own: the worst by size, leaving out as many rounds as
+/// the interval of a median leaves out anyway (one of nine, none of fewer),
+/// since those cannot move it. `None` without rounds.
+#[must_use]
+pub fn over_rounds(rounds: &[f64]) -> Option<f64> {
+    let mut by_size = rounds.to_vec();
+    by_size.sort_unstable_by(|a, b| b.abs().total_cmp(&a.abs()));
+    by_size.get(values_outside(rounds.len())).copied()
+}
+
 /// Whether a share is above its limit; what is not a number is.
 fn exceeds(value: f64, limit: f64) -> bool {
     value.is_nan() || value > limit
@@ -216,7 +230,7 @@ fn exceeds(value: f64, limit: f64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::Observed;
+    use super::{Observed, over_rounds};
     use crate::Validity;
 
     fn quiet() -> Observed {
@@ -331,6 +345,18 @@ mod tests {
             assert!(verdict.reason.contains(value), "{}", verdict.reason);
             assert!(!verdict.remedy.is_empty());
         }
+    }
+
+    #[test]
+    fn one_round_of_nine_may_be_disturbed_and_no_more() {
+        assert_eq!(over_rounds(&[]), None);
+        assert_eq!(over_rounds(&[0.01, -0.2]), Some(-0.2));
+        let mut rounds = [0.01; 9];
+        rounds[3] = 0.3;
+        assert_eq!(over_rounds(&rounds), Some(0.01));
+        rounds[7] = -0.25;
+        assert_eq!(over_rounds(&rounds), Some(-0.25));
+        assert!(over_rounds(&[f64::NAN, 0.1]).is_some_and(f64::is_nan));
     }
 
     #[test]

@@ -71,7 +71,7 @@ pub fn parse(
     source.check_schema(tables.remove("schema"))?;
     let common = source.common(&mut tables)?;
     let seed = overrides.seed.unwrap_or(common.seed);
-    let sections = source.sections(tables, overrides.seed, common.seed)?;
+    let sections = source.sections(tables, overrides, common.seed)?;
     Ok(Scenario {
         name: name.to_owned(),
         title: if common.title.is_empty() {
@@ -116,7 +116,7 @@ impl Source<'_> {
     fn sections(
         &self,
         mut tables: toml::Table,
-        stronger_seed: Option<u64>,
+        overrides: Overrides,
         seed: u64,
     ) -> Result<Vec<Box<dyn Section>>, ScenarioError> {
         let mut sections = vec![];
@@ -124,7 +124,8 @@ impl Source<'_> {
             match tables.remove(kind.name) {
                 None => {}
                 Some(toml::Value::Table(table)) => {
-                    let table = seeded(kind, table, stronger_seed, seed);
+                    let table = seeded(kind, table, overrides.seed, seed);
+                    let table = narrowed(kind, table, overrides.precision);
                     sections
                         .push((kind.parse)(table).map_err(|error| self.refused(kind.name, error))?);
                 }
@@ -216,6 +217,19 @@ fn seeded(
             table.insert("seed".to_owned(), value(seed));
         }
         table.entry("seed").or_insert_with(|| value(weaker));
+    }
+    table
+}
+
+/// The command line's precision is stronger than the section's own, where the
+/// section has one at all.
+fn narrowed(kind: &SectionKind, mut table: toml::Table, precision: Option<f64>) -> toml::Table {
+    if let Some(share) = precision {
+        let (key, value) = ("precision".to_owned(), toml::Value::Float(share));
+        let alone = toml::Table::from_iter([(key.clone(), value.clone())]);
+        if (kind.parse)(alone).is_ok() {
+            table.insert(key, value);
+        }
     }
     table
 }

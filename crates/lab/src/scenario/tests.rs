@@ -48,10 +48,35 @@ fn every_section_takes_an_empty_table() {
 }
 
 #[test]
+fn the_command_line_precision_goes_where_there_is_one() {
+    let text = "schema = 1\n[probe]\n[crypto-speed]\nprecision = 0.1\n";
+    let of = |precision| {
+        let overrides = Overrides {
+            precision,
+            ..Overrides::default()
+        };
+        let scenario = parse("mine", "mine.toml", text, overrides).unwrap();
+        let resolved = scenario.resolved();
+        assert!(resolved["sections"]["probe"].get("precision").is_none());
+        resolved["sections"]["crypto-speed"]["precision"].clone()
+    };
+    assert_eq!((of(None), of(Some(0.03))), (0.1.into(), 0.03.into()));
+}
+
+#[test]
 fn the_command_line_seed_wins() {
     let text = "schema = 1\n[common]\nseed = 7\n[probe]\n";
     assert_eq!(parsed(text).unwrap().seed, 7);
-    let scenario = parse("mine", "mine.toml", text, Overrides { seed: Some(9) }).unwrap();
+    let scenario = parse(
+        "mine",
+        "mine.toml",
+        text,
+        Overrides {
+            seed: Some(9),
+            ..Overrides::default()
+        },
+    )
+    .unwrap();
     assert_eq!(scenario.seed, 9);
     assert_eq!(scenario.resolved()["common"]["seed"], 9);
 }

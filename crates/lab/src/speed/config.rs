@@ -20,6 +20,8 @@ const SLOTS_BYTES_MAX: usize = 1 << 30;
 const LANES_MAX: usize = 256;
 const WORKERS_MAX: usize = 256;
 const PAIRS_MAX: usize = 999;
+/// Wider intervals say nothing that nine pairs do not.
+const PRECISION_MAX: f64 = 0.5;
 /// Most trials of one round: at the shortest they take half an hour.
 const TRIALS_MAX: usize = 1 << 16;
 
@@ -43,6 +45,8 @@ pub(super) struct Table {
     pub(super) rate_per_s: f64,
     /// Rounds; every two arms of a cell give that many interleaved pairs.
     pub(super) pairs: usize,
+    /// Half width of every ratio's interval that is enough, as a share.
+    pub(super) precision: f64,
     /// Whether `openssl speed` is measured beside us.
     pub(super) peers: bool,
     pub(super) seed: u64,
@@ -65,6 +69,7 @@ impl Default for Table {
             seconds: 0.0,
             rate_per_s: 0.0,
             pairs: 0,
+            precision: 0.0,
             peers: true,
             seed: 1,
         }
@@ -89,6 +94,8 @@ pub(super) struct Config {
     pub(super) seconds: Option<f64>,
     pub(super) rate_per_s: Option<f64>,
     pub(super) pairs: Option<usize>,
+    /// None: the usual, unless the rounds are fixed.
+    pub(super) precision: Option<f64>,
     pub(super) peers: bool,
     pub(super) seed: u64,
 }
@@ -113,6 +120,7 @@ impl TryFrom<Table> for Config {
             seconds: positive("seconds", table.seconds, 60.0)?,
             rate_per_s: positive("rate_per_s", table.rate_per_s, 1e8)?,
             pairs: pairs(table.pairs)?,
+            precision: positive("precision", table.precision, PRECISION_MAX)?,
             peers: table.peers,
             seed: table.seed,
             table,
@@ -346,6 +354,7 @@ mod tests {
             ("seconds = -1.0", "seconds", "-1"),
             ("rate_per_s = 1e12", "rate_per_s", "1000000000000"),
             ("pairs = 100000", "pairs", "100000"),
+            ("precision = 2.0", "precision", "0 to 0.5"),
             ("deep = 4", "deep", "depths"),
         ] {
             let Err(error) = parse(text) else {

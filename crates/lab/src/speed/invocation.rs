@@ -33,7 +33,7 @@ pub(super) fn with_placement(table: &Table, placement: Placement) -> String {
     invocation(table, &[("--placement", placement.name().to_owned())])
 }
 
-fn flags(table: &Table) -> [(&'static str, String); 14] {
+fn flags(table: &Table) -> [(&'static str, String); 15] {
     [
         ("--algorithm", table.algorithms.join(",")),
         ("--operation", table.operations.join(",")),
@@ -48,6 +48,7 @@ fn flags(table: &Table) -> [(&'static str, String); 14] {
         ("--seconds", table.seconds.to_string()),
         ("--rate", table.rate_per_s.to_string()),
         ("--pairs", table.pairs.to_string()),
+        ("--precision", table.precision.to_string()),
         ("--seed", table.seed.to_string()),
     ]
 }

@@ -10,12 +10,15 @@ use trial::stats::{Random, median};
 use trial::{Event, Histogram, Sink};
 
 use super::arm::{Arm, Cell, Role};
+use super::comparisons::comparisons;
 use super::config::Config;
 use super::grid::{Host, Row};
+use super::observe;
 use super::peer;
 use super::place::{Cpus, Placement, place};
 use super::points::points;
 use super::schedule::{Schedule, slice};
+use super::stopping::{Closing, Stop};
 use super::trial_run::{Rig, Sample, TrialError};
 use super::wakeup::{line_ns, wake_up_ns};
 
@@ -24,8 +27,6 @@ use super::wakeup::{line_ns, wake_up_ns};
 const PACED_PER_S_MAX: f64 = 50_000.0;
 const WAKE_UP_SLICE: Duration = Duration::from_millis(40);
 const LINE_SLICE: Duration = Duration::from_millis(2);
-/// A run that takes so much longer than planned ends after the round in hand.
-const LATE: f64 = 1.25;
 
 /// What one arm gave, a sample a round.
 #[derive(Debug, Default)]
@@ -36,11 +37,16 @@ pub(super) struct Series {
     pub(super) p50_ns: BTreeMap<usize, f64>,
     /// Latencies of all rounds.
     pub(super) latency: Option<Box<Histogram>>,
+    /// How fast the worker's core was before each trial: ns of one step.
+    pub(super) step_ns: Vec<f64>,
+    /// For how long each trial stood still, ns.
+    pub(super) gaps_ns: Vec<f64>,
 }
 
 impl Series {
     fn add(&mut self, round: usize, mut sample: Sample) {
         if let Some(latency) = sample.latency.take() {
+            self.gaps_ns.push(observe::gap_ns(&latency) as f64);
             if let Some(p50) = latency.quantile_ns(0.5) {
                 self.p50_ns.insert(round, p50 as f64);
             }
@@ -74,6 +80,9 @@ pub(super) struct Measured {
     pub(super) in_flight_bytes: usize,
     /// Requests/s of the open loop.
     pub(super) paced_per_s: Option<f64>,
+    /// How fast the worker's core usually was in this run: ns of one step;
+    /// none before the first round is whole.
+    pub(super) usual_step_ns: Option<f64>,
     pub(super) arms: Vec<(Arm, Series)>,
 }
 
@@ -92,6 +101,28 @@ impl Measured {
 }
 
 impl Results {
+    /// Every look at a worker's core, by CPU: ns of one step.
+    pub(super) fn steps_ns(&self) -> BTreeMap<usize, Vec<f64>> {
+        let mut by_cpu: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        for measured in &self.cells {
+            let Some(cpus) = &measured.cpus else { continue };
+            let steps = measured.arms.iter().flat_map(|(_, series)| &series.step_ns);
+            by_cpu.entry(cpus.workers[0]).or_default().extend(steps);
+        }
+        by_cpu
+    }
+
+    /// Tells each cell what is usual, from all that was seen so far.
+    fn learn_usual(&mut self) {
+        let steps = self.steps_ns();
+        for measured in &mut self.cells {
+            let cpu = measured.cpus.as_ref().map(|cpus| cpus.workers[0]);
+            measured.usual_step_ns = cpu
+                .and_then(|cpu| steps.get(&cpu))
+                .and_then(|steps| median(steps));
+        }
+    }
+
     /// The cells that differ only in depth from those measured for the
     /// ladder, by rising depth.
     pub(super) fn rungs(&self) -> Vec<&Measured> {
@@ -148,6 +179,10 @@ pub(super) struct Results {
     pub(super) wake_up_ns: BTreeMap<usize, f64>,
     /// A cache line's way between the cores, ns, before each cell.
     pub(super) line_ns: Vec<f64>,
+    /// Whole rounds.
+    pub(super) rounds: usize,
+    /// Why there was no further round, where widths had a say.
+    pub(super) closing: Option<Closing>,
     pub(super) end: End,
 }
 
@@ -162,6 +197,8 @@ pub(super) fn measure(
         cells: Vec::new(),
         wake_up_ns: BTreeMap::new(),
         line_ns: Vec::new(),
+        rounds: 0,
+        closing: None,
         end: End::Complete,
     };
     match workloads(&config.backend, &schedule.rows) {
@@ -178,6 +215,7 @@ pub(super) fn measure(
                 workloads,
             }
             .run(&mut results, sink);
+            results.learn_usual();
         }
         Err(error) => results.end = End::Failed(error.into()),
     }
@@ -206,6 +244,7 @@ fn cell(row: &Row, host: &Host, workloads: &Workloads) -> Measured {
         block_bytes: workload.block_bytes,
         in_flight_bytes: workload.footprint_bytes() * cell.depth * cell.lanes,
         paced_per_s: None,
+        usual_step_ns: None,
         arms: row
             .arms
             .iter()
@@ -225,32 +264,57 @@ impl Rounds<'_> {
     fn run(&self, results: &mut Results, sink: &mut dyn Sink) -> End {
         let mut random = Random::new(self.config.seed);
         let begin = Instant::now();
-        for round in 0..self.schedule.rounds {
+        loop {
+            results.learn_usual();
             self.keep(results, sink);
-            if begin.elapsed().as_secs_f64() > self.schedule.seconds() * LATE + 1.0 {
-                return End::Late(round);
+            let elapsed_s = begin.elapsed().as_secs_f64();
+            let limits = &self.schedule.limits;
+            let stop = limits.stop(results.rounds, elapsed_s, || {
+                comparisons(self.config, self.host, results)
+            });
+            if let Some(stop) = stop {
+                results.closing = limits.closing(stop);
+                return match stop {
+                    Stop::Late => End::Late(results.rounds),
+                    _ => End::Complete,
+                };
             }
-            if let Some(ns) = self.wake_up() {
-                results.wake_up_ns.insert(round, ns);
+            if let Err(end) = self.round(results, &mut random, sink) {
+                return end;
             }
-            let mut order: Vec<_> = (0..results.cells.len()).collect();
-            random.shuffle(&mut order);
-            for (done, &index) in order.iter().enumerate() {
-                let share =
-                    (round as f64 + done as f64 / order.len() as f64) / self.schedule.rounds as f64;
-                sink.emit(Event::Progress(
-                    share,
-                    progress(round, self.schedule.rounds, &results.cells[index].cell),
-                ));
-                results.line_ns.extend(self.line());
-                match self.cell(&mut results.cells[index], round, &mut random, sink) {
-                    Ok(true) => {}
-                    Ok(false) => return End::Interrupted,
-                    Err(error) => return End::Failed(error),
-                }
+            results.rounds += 1;
+        }
+    }
+
+    /// Every cell once, shuffled.
+    fn round(
+        &self,
+        results: &mut Results,
+        random: &mut Random,
+        sink: &mut dyn Sink,
+    ) -> Result<(), End> {
+        let round = results.rounds;
+        if let Some(ns) = self.wake_up() {
+            results.wake_up_ns.insert(round, ns);
+        }
+        let mut order: Vec<_> = (0..results.cells.len()).collect();
+        random.shuffle(&mut order);
+        // More rounds than planned leave the bar at its end.
+        let rounds = self.schedule.rounds.max(round + 1);
+        for (done, &index) in order.iter().enumerate() {
+            let share = (round as f64 + done as f64 / order.len() as f64) / rounds as f64;
+            sink.emit(Event::Progress(
+                share,
+                progress(round, rounds, &results.cells[index].cell),
+            ));
+            results.line_ns.extend(self.line());
+            match self.cell(&mut results.cells[index], round, random, sink) {
+                Ok(true) => {}
+                Ok(false) => return Err(End::Interrupted),
+                Err(error) => return Err(End::Failed(error)),
             }
         }
-        End::Complete
+        Ok(())
     }
 
     /// Emits what there is, so that nothing measured is lost whatever ends
@@ -295,6 +359,8 @@ impl Rounds<'_> {
                 return Ok(false);
             }
             let arm = measured.arms[index].0;
+            let cpu = measured.cpus.as_ref().map(|cpus| cpus.workers[0]);
+            let step_ns = cpu.and_then(observe::step_ns);
             let sample = self.trial(measured, arm);
             let sample = sample.map_err(|source| MeasureError::Trial {
                 arm,
@@ -302,7 +368,9 @@ impl Rounds<'_> {
                 source,
             })?;
             if let Some(sample) = sample {
-                measured.arms[index].1.add(round, sample);
+                let series = &mut measured.arms[index].1;
+                series.add(round, sample);
+                series.step_ns.extend(step_ns);
             }
         }
         Ok(true)

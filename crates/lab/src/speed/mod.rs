@@ -22,6 +22,7 @@ mod points;
 mod pump;
 mod schedule;
 mod section;
+mod stopping;
 mod tables;
 mod trial_run;
 mod wakeup;

@@ -1,6 +1,62 @@
-//! What the kernel counted on the trial's CPUs meanwhile.
+//! What disturbs a trial: what the kernel counted on its CPUs meanwhile, how
+//! fast the core is, and how long threads were kept from running.
 
 use std::fs;
+use std::hint::black_box;
+
+use sys::affinity::pin_to;
+use sys::clock::now_ns;
+use trial::Histogram;
+
+/// Multiplications in a row, each of which needs the one before: some 12 µs.
+const STEPS: u32 = 10_000;
+/// Chains timed one after the other: the fastest was not interrupted.
+const CHAINS: usize = 5;
+/// Fewer latencies have no 99th percentile to hold the largest against.
+const LATENCIES_MIN: u64 = 100;
+
+/// How long one step of a chain of dependent multiplications takes on that
+/// CPU, ns: nothing but the core's clock decides it, since the chain touches
+/// no memory and cannot be widened. `None` where no thread can run there.
+pub(super) fn step_ns(cpu: usize) -> Option<f64> {
+    std::thread::scope(|scope| {
+        let chains = scope.spawn(|| {
+            pin_to(cpu).ok()?;
+            // The first also wakes the core up.
+            chain_ns();
+            (0..CHAINS).map(|_| chain_ns()).min()
+        });
+        chains.join().ok().flatten()
+    })
+    .map(|ns| ns as f64 / f64::from(STEPS))
+}
+
+fn chain_ns() -> u64 {
+    let factor = black_box(0x9e37_79b9_7f4a_7c15_u64);
+    let mut value = black_box(1_u64);
+    let begin_ns = now_ns();
+    for _ in 0..STEPS {
+        // The rotation keeps two factors from being multiplied beforehand.
+        value = value.wrapping_mul(factor).rotate_left(1);
+    }
+    black_box(value);
+    now_ns() - begin_ns
+}
+
+/// How much faster (above 0) or slower a core runs than usual, as a share.
+pub(super) fn drift(step_ns: f64, usual_ns: f64) -> f64 {
+    usual_ns / step_ns - 1.0
+}
+
+/// For how long a trial stood still at least, ns: its longest latency against
+/// its 99th percentile, since what makes every request slow is no pause.
+pub(super) fn gap_ns(latency: &Histogram) -> u64 {
+    if latency.len() < LATENCIES_MIN {
+        return 0;
+    }
+    let at = |share| latency.quantile_ns(share).unwrap_or(0);
+    at(1.0).saturating_sub(at(0.99))
+}
 
 /// Jiffies of some CPUs since boot, from `/proc/stat`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,6 +149,30 @@ impl CpuTimes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_chain_takes_time_and_drift_is_faster_above_zero() {
+        let cpu = sys::affinity::allowed_cpus().unwrap()[0];
+        assert!(step_ns(cpu).is_some_and(|ns| ns > 0.0));
+        assert_eq!(step_ns(100_000), None);
+        assert!((drift(0.8, 1.0) - 0.25).abs() < 1e-12);
+        assert!((drift(1.25, 1.0) + 0.2).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_pause_stands_out_and_slow_requests_do_not() {
+        let of = |latencies: &[(u64, usize)]| {
+            let mut histogram = Histogram::new();
+            for &(ns, count) in latencies {
+                (0..count).for_each(|_| histogram.record(ns));
+            }
+            gap_ns(&histogram)
+        };
+        let pause = of(&[(1_000, 1000), (20_000_000, 1)]);
+        assert!((19_000_000..21_000_000).contains(&pause), "{pause}");
+        assert_eq!(of(&[(30_000_000, 1000)]), 0);
+        assert_eq!(of(&[(1_000, 98), (20_000_000, 1)]), 0, "too few to tell");
+    }
 
     #[test]
     fn sums_the_named_cpus_only() {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use trial::stats::median;
+use trial::validity::over_rounds;
 use trial::{Dimension, Direction, Metric, Observed, Point, Validity, Verdict};
 
 use super::arm::{Arm, Cell};
@@ -269,8 +270,23 @@ fn disturbance(measured: &Measured, arm: Arm, series: &Series) -> Observed {
     Observed {
         steal_ratio: times.steal_ratio(),
         load_elsewhere: elsewhere,
+        gap_ns_max: over_rounds(&series.gaps_ns).unwrap_or(0.0) as u64,
+        frequency_drift: clock_drift(measured, series),
         ..Observed::default()
     }
+}
+
+/// How far the core was off its usual speed, over all rounds.
+fn clock_drift(measured: &Measured, series: &Series) -> f64 {
+    let Some(usual_ns) = measured.usual_step_ns else {
+        return 0.0;
+    };
+    let drifts: Vec<_> = series
+        .step_ns
+        .iter()
+        .map(|&step_ns| super::observe::drift(step_ns, usual_ns))
+        .collect();
+    over_rounds(&drifts).unwrap_or(0.0)
 }
 
 #[cfg(test)]
@@ -301,6 +317,7 @@ mod tests {
             block_bytes: 64,
             in_flight_bytes: 64,
             paced_per_s: None,
+            usual_step_ns: None,
             arms: Vec::new(),
             cpus: Some(cpus.clone()),
         };

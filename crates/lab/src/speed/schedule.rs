@@ -9,6 +9,7 @@ use super::arm::Arm;
 use super::config::Config;
 use super::grid::{Host, Row, grid};
 use super::peer;
+use super::stopping::Limits;
 
 /// Set-up, warm-up and clean-up of one trial.
 pub(super) const OVERHEAD_S: f64 = 0.012;
@@ -30,6 +31,12 @@ const LINE_S: f64 = 0.003;
 /// The peers' block sizes by default: the last alone if time is short.
 const PEER_BLOCK_BYTES: &[usize] = &[1024, 16_384];
 const ROUNDS: [usize; 5] = [9, 7, 5, 3, 1];
+/// Most rounds where the user names a precision, and where none is named and
+/// rounds end sooner than planned.
+const ROUNDS_MAX: usize = 99;
+const ROUNDS_UNASKED_MAX: usize = 36;
+/// Half width of intervals that is enough where the user names none.
+pub(super) const PRECISION: f64 = 0.02;
 
 /// What will be measured and how long it takes.
 #[derive(Clone, Debug)]
@@ -37,6 +44,7 @@ pub(super) struct Schedule {
     pub(super) rows: Vec<Row>,
     pub(super) rounds: usize,
     pub(super) slice_s: f64,
+    pub(super) limits: Limits,
 }
 
 impl Schedule {
@@ -52,7 +60,7 @@ impl Schedule {
                 let is_claim =
                     rounds >= PAIRS_FOR_A_CLAIM || peers == Some(&[]) || config.pairs.is_some();
                 if is_claim && schedule.slice_s >= config.seconds.unwrap_or(slice_s) - 1e-9 {
-                    return Ok(schedule);
+                    return Ok(schedule.limited(config, budget_s));
                 }
             }
         }
@@ -62,9 +70,37 @@ impl Schedule {
         })
     }
 
+    /// What its rounds may take of the budget: more than planned only where
+    /// the user wants a precision.
+    fn limited(self, config: &Config, budget_s: f64) -> Self {
+        let round_s = self.seconds() / self.rounds as f64;
+        let rounds_max = match (config.pairs, config.precision) {
+            (Some(pairs), _) => pairs,
+            (None, Some(_)) => ROUNDS_MAX,
+            (None, None) => ROUNDS_UNASKED_MAX,
+        };
+        let fits = (budget_s / round_s).floor() as usize;
+        let seconds = match config.precision {
+            Some(_) => round_s * fits.clamp(self.rounds, rounds_max.max(self.rounds)) as f64,
+            None => self.seconds(),
+        };
+        let unless_fixed = config.pairs.is_none().then_some(PRECISION);
+        let limits = Limits {
+            rounds: self.rounds,
+            rounds_max: rounds_max.max(self.rounds),
+            seconds,
+            precision: config.precision.or(unless_fixed),
+        };
+        Self { limits, ..self }
+    }
+
     /// The least and the most that make sense.
     pub(super) fn appetite(config: &Config, host: &Host) -> (f64, f64) {
-        let rounds = config.pairs.unwrap_or(ROUNDS[0]);
+        let rounds_max = match config.precision {
+            Some(_) => ROUNDS_MAX,
+            None => ROUNDS[0],
+        };
+        let rounds = config.pairs.unwrap_or(rounds_max);
         let most = Self::at(
             config,
             host,
@@ -99,6 +135,12 @@ impl Schedule {
             rows: rows(config, host, peers),
             rounds,
             slice_s,
+            limits: Limits {
+                rounds,
+                rounds_max: rounds,
+                seconds: 0.0,
+                precision: None,
+            },
         }
     }
 

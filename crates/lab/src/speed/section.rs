@@ -83,14 +83,21 @@ impl Section for CryptoSpeed {
         } else {
             "; openssl is not installed, so that no peer is measured"
         };
+        let until = match schedule.limits.precision {
+            Some(share) => format!(
+                "; more while time is left and a ratio is wider than ±{}%",
+                share * 100.0
+            ),
+            None => String::new(),
+        };
         let step = format!(
-            "{} rounds of {} trials of {:.0} ms, every arm once a round in shuffled order{peers}",
+            "{} rounds of {} trials of {:.0} ms, every arm once a round in shuffled order{until}{peers}",
             schedule.rounds,
             schedule.trials(),
             schedule.slice_s * 1e3,
         );
         Ok(Plan {
-            seconds: schedule.seconds(),
+            seconds: schedule.limits.seconds,
             steps: vec![step],
             ..Plan::default()
         })

@@ -14,6 +14,7 @@ use crate::measure::{Job, measure};
 pub fn run(arguments: &RunArguments, console: &Console) -> Result<Exit, Failure> {
     let overrides = Overrides {
         seed: arguments.measuring.seed,
+        precision: arguments.measuring.precision,
     };
     let loaded = arguments
         .scenarios

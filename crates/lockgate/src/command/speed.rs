@@ -24,6 +24,9 @@ pub fn speed(arguments: &SpeedArguments, console: &Console) -> Result<Exit, Fail
             toml::Value::Integer(i64::try_from(seed).unwrap_or(i64::MAX)),
         );
     }
+    if let Some(share) = arguments.measuring.precision {
+        table.insert("precision".to_owned(), toml::Value::Float(share));
+    }
     let section = (kind.parse)(table).map_err(by_flag).or_usage()?;
     let scenario =
         serde_json::json!({ "name": "speed", "sections": { SECTION: section.resolved() } });

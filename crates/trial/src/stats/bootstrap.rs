@@ -158,9 +158,14 @@ fn sign_test_bounds(values: &[f64]) -> (f64, f64) {
     (sorted[outside], sorted[sorted.len() - 1 - outside])
 }
 
-/// How many values at either end the interval may leave out: the largest `k`
-/// with P(Binomial(n, 1/2) ≤ k) within one tail, or 0.
-fn values_outside(count: usize) -> usize {
+/// How many values at either end the interval of a median may leave out: the
+/// largest `k` with P(Binomial(n, 1/2) ≤ k) within one tail, or 0. So many of
+/// `count` values can be anything, and the interval still holds the median.
+#[must_use]
+pub fn values_outside(count: usize) -> usize {
+    if count == 0 {
+        return 0;
+    }
     let n = count as f64;
     // In logarithms, since 2^-n underflows where many values were measured.
     let mut log_probability = -n * std::f64::consts::LN_2;
@@ -183,6 +188,7 @@ mod tests {
     fn the_sign_test_leaves_out_what_the_tables_say() {
         // Conover, table A3 at p = 1/2: the ranks of a 95% interval.
         for (count, outside) in [
+            (0, 0),
             (1, 0),
             (2, 0),
             (5, 0),

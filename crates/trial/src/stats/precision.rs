@@ -1,0 +1,208 @@
+//! When enough pairs have been measured.
+//!
+//! Measuring until an interval is narrow (Chow and Robbins, "On the asymptotic
+//! theory of fixed-width sequential confidence intervals for the mean", Annals
+//! of Mathematical Statistics 36, 1965; for a relative width: Nadas, ibid. 40,
+//! 1969) leaves the interval its confidence only if nothing but its width
+//! decides. Stopping when a ratio has got where one wants it would not: sooner
+//! or later chance takes it there. So [`Precision`] never looks at whether a
+//! ratio is above 1, at outcomes or at targets. What remains is that an
+//! interval can be narrow by chance, which matters where pairs are few: hence
+//! `pairs_min`, and intervals that are never narrower than the sign test's.
+
+use super::{Interval, PAIRS_FOR_A_CLAIM};
+use crate::Comparison;
+
+/// How narrow intervals are to be, and between how many pairs each that is
+/// decided.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Precision {
+    /// Half the width of a ratio's interval, as a share of the ratio: 0.02
+    /// means ±2%.
+    pub relative_half_width: f64,
+    /// With fewer pairs of any comparison, measuring goes on.
+    pub pairs_min: usize,
+    /// With so many pairs of every comparison, it ends whatever the widths.
+    pub pairs_max: usize,
+}
+
+/// Whether another round is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Every interval is narrow enough.
+    Enough,
+    /// Some are still wide, and may become narrow.
+    More,
+    /// Some are still wide, and all have the most pairs that are allowed.
+    Exhausted,
+}
+
+impl Precision {
+    /// Intervals of that half width from [`PAIRS_FOR_A_CLAIM`] pairs on.
+    #[must_use]
+    pub fn new(relative_half_width: f64, pairs_max: usize) -> Self {
+        Self {
+            relative_half_width,
+            pairs_min: PAIRS_FOR_A_CLAIM,
+            pairs_max,
+        }
+    }
+
+    /// What to do, given every comparison from its pairs so far. No
+    /// comparison at all leaves nothing to narrow: enough.
+    #[must_use]
+    pub fn decide(&self, comparisons: &[Comparison]) -> Decision {
+        let are_few = |comparison: &Comparison| comparison.pairs.len() < self.pairs_min;
+        let wide = self.wide(comparisons);
+        if wide.is_empty() && !comparisons.iter().any(are_few) {
+            return Decision::Enough;
+        }
+        let is_spent = |comparison: &Comparison| comparison.pairs.len() >= self.pairs_max;
+        if comparisons.iter().all(is_spent) {
+            return Decision::Exhausted;
+        }
+        Decision::More
+    }
+
+    /// Those that are wider than wanted, widest first.
+    #[must_use]
+    pub fn wide<'a>(&self, comparisons: &'a [Comparison]) -> Vec<&'a Comparison> {
+        // What is not a number is not narrow.
+        let is_narrow = |width: f64| width <= self.relative_half_width;
+        let mut wide: Vec<_> = comparisons
+            .iter()
+            .filter(|comparison| !is_narrow(comparison.relative_half_width()))
+            .collect();
+        wide.sort_by(|a, b| b.relative_half_width().total_cmp(&a.relative_half_width()));
+        wide
+    }
+}
+
+impl Interval {
+    /// Half its width, as a share of the estimate: 0.02 is ±2%.
+    #[must_use]
+    pub fn relative_half_width(&self) -> f64 {
+        (self.high - self.low) / 2.0 / self.estimate
+    }
+}
+
+impl Comparison {
+    /// Half the width of the ratio's interval, as a share of the ratio: 0.02
+    /// is ±2%.
+    #[must_use]
+    pub fn relative_half_width(&self) -> f64 {
+        (self.high - self.low) / 2.0 / self.ratio
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Direction;
+    use crate::stats::{Arms, Random, compare};
+
+    fn of(pairs: Vec<(f64, f64)>) -> Comparison {
+        let arms = Arms {
+            subject: "AES-128-GCM, 16 KiB".into(),
+            arm: "lanes".into(),
+            reference: "raw loop".into(),
+            metric: "requests_per_s".into(),
+            command: "lockgate speed".into(),
+        };
+        compare(arms, Direction::Higher, pairs, 7).expect("all are positive")
+    }
+
+    /// Pairs whose ratio is `ratio`, give or take up to `noise`.
+    fn around(ratio: f64, noise: f64, count: usize, random: &mut Random) -> Vec<(f64, f64)> {
+        let unit = |random: &mut Random| random.below(1 << 20) as f64 / f64::from(1 << 20);
+        (0..count)
+            .map(|_| (ratio * (1.0 + noise * (2.0 * unit(random) - 1.0)), 1.0))
+            .collect()
+    }
+
+    #[test]
+    fn narrow_ends_it_and_wide_or_few_does_not() {
+        let precision = Precision::new(0.02, 30);
+        let mut random = Random::new(1);
+        let mut comparison = |noise, count| of(around(2.0, noise, count, &mut random));
+        let narrow = comparison(0.005, 9);
+        assert_eq!(precision.decide(&[]), Decision::Enough);
+        assert_eq!(
+            precision.decide(std::slice::from_ref(&narrow)),
+            Decision::Enough
+        );
+        assert_eq!(
+            precision.decide(&[comparison(0.005, 8)]),
+            Decision::More,
+            "few pairs can be narrow by chance"
+        );
+        let wide = comparison(0.2, 9);
+        let both = [narrow, wide.clone()];
+        assert_eq!(precision.decide(&both), Decision::More);
+        assert_eq!(precision.wide(&both), [&wide]);
+        let spent = [comparison(0.2, 30)];
+        assert_eq!(precision.decide(&spent), Decision::Exhausted);
+        assert_eq!(
+            precision.decide(&[comparison(0.005, 30)]),
+            Decision::Enough,
+            "narrow is narrow, also at the last pair"
+        );
+    }
+
+    #[test]
+    fn the_widest_is_named_first_and_what_is_no_number_is_wide() {
+        let mut random = Random::new(3);
+        let widths = [0.1, 0.4, 0.2];
+        let mut all: Vec<_> = widths
+            .map(|noise| of(around(1.0, noise, 9, &mut random)))
+            .into();
+        let precision = Precision::new(0.001, 99);
+        assert_eq!(precision.wide(&all), [&all[1], &all[2], &all[0]]);
+        all[0].high = f64::NAN;
+        assert_eq!(precision.wide(&all)[0].subject, all[0].subject);
+        assert_eq!(precision.wide(&all).len(), 3);
+    }
+
+    /// A ratio's value must not decide, nor which way it points.
+    #[test]
+    fn only_the_width_decides() {
+        let precision = Precision::new(0.03, 50);
+        for seed in 0..20 {
+            let pairs = around(1.0, 0.05, 11, &mut Random::new(seed));
+            let decision = precision.decide(&[of(pairs.clone())]);
+            for factor in [1e-6, 0.5, 0.999, 1.001, 2.0, 1e6] {
+                let scaled = pairs
+                    .iter()
+                    .map(|(arm, reference)| (arm * factor, *reference));
+                assert_eq!(precision.decide(&[of(scaled.collect())]), decision);
+            }
+        }
+    }
+
+    /// Measuring until an interval is narrow must not make it miss the truth:
+    /// of 200 such runs, 95% intervals may miss 10, and by chance some more.
+    #[test]
+    fn stopping_leaves_the_interval_its_confidence() {
+        let precision = Precision::new(0.02, 60);
+        let mut missed = 0;
+        let mut early = 0;
+        for seed in 0..200 {
+            let pairs = around(1.0, 0.08, 60, &mut Random::new(seed));
+            let stopped = (9..=60)
+                .step_by(3)
+                .map(|count| of(pairs[..count].to_vec()))
+                .find(|each| precision.decide(std::slice::from_ref(each)) != Decision::More)
+                .expect("it is exhausted at 60");
+            early += usize::from(stopped.pairs.len() < 60);
+            missed += usize::from(stopped.low > 1.0 || stopped.high < 1.0);
+        }
+        assert!(
+            early > 150,
+            "{early} runs ended early: else this shows nothing"
+        );
+        assert!(
+            missed <= 20,
+            "{missed} of 200 intervals miss the true ratio"
+        );
+    }
+}
