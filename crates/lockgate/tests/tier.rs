@@ -60,10 +60,10 @@ fn every_tier_of_the_host_is_what_its_libraries_see() {
             for fact in facts(&seen) {
                 let sha_is_hidden = !fact.text.contains("SHA-NI");
                 assert!(sha_is_hidden || name == tier, "{fact:?}");
-                assert!(
-                    [Some(tier), None].contains(&fact.value.as_str()),
-                    "{fact:?}"
-                );
+                // A library may tell fewer tiers apart, and then sees less.
+                let rank = |name: &str| TIERS.iter().position(|tier| *tier == name);
+                let seen = fact.value.as_str().map_or(Some(0), rank);
+                assert!(seen.is_some_and(|at| Some(at) <= rank(tier)), "{fact:?}");
             }
             // The CPU itself is the same as ever.
             assert!(seen.text("cpu.tier").is_some());

@@ -392,7 +392,7 @@ fn wide_ones(wide: &[&Comparison], of: usize, wanted: &str) -> String {
         more => format!("; and {more} more"),
     };
     format!(
-        "{} of {of} ratios stayed wider than {wanted}, widest first: {}{rest}",
+        "of the ratios ({of}), {} stayed wider than {wanted}, widest first: {}{rest}",
         wide.len(),
         named.join("; ")
     )

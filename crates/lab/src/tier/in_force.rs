@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use cpu::Tier;
 use serde_json::Value;
 use trial::{Fact, State};
 
@@ -20,6 +21,8 @@ pub struct InForce {
     pub mask: Option<String>,
     /// Whether something is hidden that the host has.
     pub hides: bool,
+    /// Whether SHA-NI is, and the host has it.
+    pub hides_sha: bool,
     /// What each library sees.
     pub(super) readings: Vec<Reading>,
 }
@@ -66,24 +69,41 @@ pub(crate) fn openssl_prefix() -> String {
 
 /// Why a library or program is left out under this tier, by its name in
 /// flags: those that ask the CPU itself see all of it, whatever is masked.
+/// Of `auto` it is answered for all that it may choose.
 #[must_use]
 pub fn cannot_mask(name: &str) -> Option<Unmaskable> {
-    cannot_mask_under(in_force(), name)
+    let tier = in_force()?;
+    if name != crate::calibration::AUTO {
+        return cannot_mask_under(tier, name);
+    }
+    let candidates = crypto::candidates();
+    candidates
+        .iter()
+        .find_map(|candidate| cannot_mask_under(tier, candidate.name()))
+        .map(|unmaskable| Unmaskable {
+            reason: format!("auto may choose it: {}", unmaskable.reason),
+            remedy: format!(
+                "choose a library that takes the mask (--backend aws-lc), or {}",
+                unmaskable.remedy
+            ),
+        })
 }
 
-fn cannot_mask_under(tier: Option<&InForce>, name: &str) -> Option<Unmaskable> {
-    let tier = tier.filter(|tier| tier.hides)?;
+fn cannot_mask_under(tier: &InForce, name: &str) -> Option<Unmaskable> {
     let why = match name {
-        "portable" => "RustCrypto",
-        "ring" => "ring",
-        "dpdk" => "DPDK's ipsec-mb",
+        _ if !tier.hides => return None,
+        "portable" => "RustCrypto asks the CPU itself, so that nothing can be hidden from it",
+        "ring" => "ring asks the CPU itself, so that nothing can be hidden from it",
+        "dpdk" => "DPDK's library asks the CPU itself, so that nothing can be hidden from it",
+        "ipsec-mb" if tier.hides_sha => "SHA-NI cannot be hidden from ipsec-mb",
+        // Without AES-NI their blocks come from a crate that looks for itself.
+        "kernels" if tier.choice.tier == Tier::None => {
+            "AES-NI cannot be hidden from the kernels' portable twin"
+        }
         _ => return None,
     };
     Some(Unmaskable {
-        reason: format!(
-            "{why} asks the CPU itself, so that nothing can be hidden from it, and it would not run at tier {}",
-            tier.choice
-        ),
+        reason: format!("{why}, and it would not run at tier {}", tier.choice),
         remedy: "measure it without --tier, or in a guest whose CPU model lacks the features"
             .to_owned(),
     })
@@ -112,13 +132,13 @@ fn reading(reading: &Reading) -> Fact {
     match reading.seen {
         Some(seen) => {
             let name = seen.tier.name();
-            fact(reading.key, &label, name.into(), text(seen))
+            fact(&reading.key, &label, name.into(), text(seen))
         }
         None => Fact {
             state: State::Degraded,
-            remedy: "update it: OpenSSL says what it sees since 3.0".to_owned(),
+            remedy: "its figures may be of another tier: leave it out, or (OpenSSL) update it to 3.0 or newer".to_owned(),
             ..fact(
-                reading.key,
+                &reading.key,
                 &label,
                 Value::Null,
                 "it does not tell".to_owned(),
@@ -152,14 +172,15 @@ mod tests {
             choice: name.parse().unwrap(),
             mask: hides.then(|| "~0x0:~0x20".to_owned()),
             hides,
+            hides_sha: hides && name.ends_with("-sha"),
             readings: vec![
                 Reading {
-                    key: "tier.a",
+                    key: "tier.a".to_owned(),
                     library: "A",
                     seen: name.parse().ok(),
                 },
                 Reading {
-                    key: "tier.b",
+                    key: "tier.b".to_owned(),
                     library: "B",
                     seen: None,
                 },
@@ -178,14 +199,16 @@ mod tests {
     fn what_no_mask_reaches_is_left_out_where_something_is_hidden() {
         let (masked, whole) = (tier("avx", true), tier("avx512", false));
         for name in ["portable", "ring", "dpdk"] {
-            let left_out = cannot_mask_under(Some(&masked), name).unwrap();
+            let left_out = cannot_mask_under(&masked, name).unwrap();
             assert!(left_out.reason.contains("tier avx"), "{left_out:?}");
-            assert_eq!(cannot_mask_under(Some(&whole), name), None);
-            assert_eq!(cannot_mask_under(None, name), None);
+            assert_eq!(cannot_mask_under(&whole, name), None);
         }
-        for name in ["aws-lc", "ipsec-mb", "kernels", "auto", "openssl"] {
-            assert_eq!(cannot_mask_under(Some(&masked), name), None);
+        for name in ["aws-lc", "ipsec-mb", "kernels", "openssl"] {
+            assert_eq!(cannot_mask_under(&masked, name), None);
         }
+        let left_out = |at, name| cannot_mask_under(&tier(at, true), name).is_some();
+        assert!(left_out("avx2-sha", "ipsec-mb") && left_out("none", "kernels"));
+        assert!(!left_out("avx2-sha", "aws-lc") && !left_out("none", "ipsec-mb"));
     }
 
     #[test]

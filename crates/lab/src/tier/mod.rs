@@ -103,6 +103,7 @@ pub fn enforce(choice: Choice) -> Result<(), TierError> {
         choice,
         mask: Mask::of(choice).variable(),
         hides: hides(choice, &usable),
+        hides_sha: !choice.sha && usable.contains(&Feature::ShaNi),
         readings,
     });
     Ok(())

@@ -11,7 +11,7 @@ use crate::command;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// Stable name, for the fact's key.
-    pub(super) key: &'static str,
+    pub(super) key: String,
     /// The library.
     pub(super) library: &'static str,
     /// What it sees; `None` where it is there and does not tell.
@@ -38,32 +38,52 @@ impl Reading {
 /// Every library that takes part in measurements and can be asked.
 pub(super) fn all() -> Vec<Reading> {
     let (instructions, sha) = crypto::aws_lc_chose();
-    let mut readings = vec![
-        Reading {
-            key: "tier.aws_lc",
-            library: "AWS-LC",
-            seen: Some(Choice {
-                tier: tier(instructions),
-                sha,
-            }),
-        },
-        own(),
-    ];
-    readings.extend(openssl());
-    readings
-}
-
-/// Our own kernels and ipsec-mb, which go by the same limit. What they say
-/// has no SHA-NI in it: they have none of their own, and ipsec-mb's SHA-NI
-/// goes with the tier.
-fn own() -> Reading {
-    Reading {
-        key: "tier.limit",
-        library: "Lockgate's own code, and ipsec-mb",
+    let aws_lc = Reading {
+        key: "tier.aws_lc".to_owned(),
+        library: "AWS-LC",
+        seen: Some(Choice {
+            tier: tier(instructions),
+            sha,
+        }),
+    };
+    let limit = Reading {
+        key: "tier.limit".to_owned(),
+        library: "Lockgate's own code",
         seen: Some(Choice {
             tier: tier(crypto::instructions()),
             sha: false,
         }),
+    };
+    let candidates = crypto::candidates();
+    let others = candidates
+        .iter()
+        .filter(|backend| backend.name() != "aws-lc")
+        .map(|backend| said(backend.name(), &backend.instructions()));
+    [aws_lc, limit]
+        .into_iter()
+        .chain(others)
+        .chain(openssl())
+        .collect()
+}
+
+/// What a back-end that goes by the limit says in words, which leave SHA-NI
+/// out: the highest tier they name.
+fn said(name: &'static str, words: &str) -> Reading {
+    let names = [
+        ("512", Tier::Avx512),
+        ("without AES-NI", Tier::None),
+        ("VAES", Tier::Vaes),
+        ("AVX2", Tier::Avx2),
+        ("AVX", Tier::Avx),
+        ("SSE", Tier::Aesni),
+        ("AES-NI", Tier::Aesni),
+        ("baseline", Tier::None),
+    ];
+    let named = names.iter().find(|(part, _)| words.contains(part));
+    Reading {
+        key: format!("tier.{}", name.replace('-', "_")),
+        library: name,
+        seen: named.map(|&(_, tier)| Choice { tier, sha: false }),
     }
 }
 
@@ -72,7 +92,7 @@ fn openssl() -> Option<Reading> {
     match command::run("openssl", &["version", "-c"]) {
         command::Outcome::Missing => None,
         outcome => Some(Reading {
-            key: "tier.openssl",
+            key: "tier.openssl".to_owned(),
             library: "openssl (program)",
             seen: outcome
                 .printed()
@@ -98,7 +118,7 @@ mod tests {
 
     fn reading(seen: &str) -> Reading {
         Reading {
-            key: "tier.library",
+            key: "tier.library".to_owned(),
             library: "a library",
             seen: seen.parse().ok(),
         }
@@ -115,6 +135,36 @@ mod tests {
             for part in ["a library", "tier avx2-sha", &format!("sees {more}")] {
                 assert!(error.contains(part), "{error}");
             }
+        }
+    }
+
+    #[test]
+    fn the_highest_tier_that_words_name_counts() {
+        for (words, expected) in [
+            ("AVX-512 with VAES", "avx512-sha"),
+            ("AVX-512", "avx512-sha"),
+            ("VAES-512", "avx512-sha"),
+            ("AVX2 with VAES", "vaes-sha"),
+            ("VAES-256", "vaes-sha"),
+            ("AVX2", "avx2-sha"),
+            ("AVX", "avx-sha"),
+            ("SSE", "aesni-sha"),
+            ("AES-NI", "aesni-sha"),
+            ("SSE without AES-NI", "none-sha"),
+            ("baseline", "none-sha"),
+        ] {
+            assert_eq!(said("a-b", words).seen, expected.parse().ok(), "{words}");
+        }
+        let silent = said("a-b", "as the aes crate chooses");
+        assert_eq!((silent.key.as_str(), silent.seen), ("tier.a_b", None));
+    }
+
+    #[test]
+    fn what_instructions_are_called_is_understood() {
+        for each in Tier::ALL {
+            let words = super::super::instructions(each).to_string();
+            let seen = said("library", &words).seen.unwrap();
+            assert_eq!(seen.tier, each, "{words}");
         }
     }
 
