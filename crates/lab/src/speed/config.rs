@@ -371,6 +371,9 @@ mod tests {
             parse("algorithms = ['aes-256-gcm', 'rsa-2048']\noperations = ['decrypt', 'verify']")
                 .unwrap();
         let operations: Vec<_> = config.kinds.iter().map(|kind| kind.operation).collect();
-        assert_eq!(operations, [Operation::Decrypt, Operation::Verify]);
+        assert_eq!(
+            operations,
+            [Operation::Decrypt, Operation::Decrypt, Operation::Verify]
+        );
     }
 }

@@ -426,3 +426,71 @@ fn end(results: &Results) -> Option<Finding> {
     };
     Some(finding(Weight::Warning, text, remedy))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use trial::Direction;
+    use trial::stats::{Arms, Precision, compare};
+
+    use super::*;
+
+    /// A ratio from so many pairs that vary by so much.
+    fn ratio(subject: &str, pairs: usize, noise: f64) -> Comparison {
+        let arms = Arms {
+            subject: subject.to_owned(),
+            arm: "async".to_owned(),
+            reference: "sync".to_owned(),
+            metric: "requests_per_s".to_owned(),
+            command: String::new(),
+        };
+        let pairs = (0..pairs).map(|at| (1.0 + noise * (at % 3) as f64, 1.0));
+        compare(arms, Direction::Higher, pairs.collect(), 1).expect("all are positive")
+    }
+
+    fn closed(stop: Stop, comparisons: &[Comparison]) -> Finding {
+        let results = Results {
+            cells: Vec::new(),
+            wake_up_ns: BTreeMap::new(),
+            line_ns: Vec::new(),
+            rounds: 12,
+            closing: Some(Closing {
+                stop,
+                precision: Precision::new(0.02, 99),
+            }),
+            end: End::Complete,
+        };
+        closing(&results, comparisons).expect("widths had a say")
+    }
+
+    #[test]
+    fn the_closing_line_says_what_ended_it_and_what_stayed_wide() {
+        let narrow = ratio("GCM", 12, 0.001);
+        let done = closed(Stop::Precise, std::slice::from_ref(&narrow));
+        for part in ["12 rounds", "within ±2%", "not the budget"] {
+            assert!(done.text.contains(part), "{}", done.text);
+        }
+        let wide: Vec<_> = ["A", "B", "C", "D", "E"]
+            .into_iter()
+            .zip([0.1, 0.5, 0.3, 0.2, 0.4])
+            .map(|(name, noise)| ratio(name, 12, noise))
+            .chain([narrow])
+            .collect();
+        let spent = closed(Stop::BudgetSpent, &wide);
+        for part in ["The budget ended", "B: async against sync (±", "and 1 more"] {
+            assert!(spent.text.contains(part), "{}", spent.text);
+        }
+        assert!(!spent.text.contains("GCM") && !spent.text.contains("A: "));
+        assert!(spent.remedy.contains("--budget"));
+        let most = closed(Stop::RoundsSpent, &wide);
+        assert!(most.text.contains("the most that are allowed"));
+    }
+
+    #[test]
+    fn widths_are_short() {
+        assert_eq!(share(0.02), "±2%");
+        assert_eq!(share(0.0149), "±1.5%");
+        assert_eq!(share(0.406), "±41%");
+    }
+}

@@ -301,6 +301,11 @@ mod tests {
     /// The verdict over a second in which our two threads took 0.7 CPUs and
     /// all programs `busy` hundredths.
     fn validity(arm: Arm, cpus: Cpus, busy: u64) -> Validity {
+        judged(arm, cpus, busy, Series::default()).validity
+    }
+
+    /// The same of a series that saw other things too.
+    fn judged(arm: Arm, cpus: Cpus, busy: u64, seen: Series) -> Verdict {
         let measured = Measured {
             cell: Cell {
                 placement: Placement::Split,
@@ -317,7 +322,7 @@ mod tests {
             block_bytes: 64,
             in_flight_bytes: 64,
             paced_per_s: None,
-            usual_step_ns: None,
+            usual_step_ns: Some(1.0),
             arms: Vec::new(),
             cpus: Some(cpus.clone()),
         };
@@ -334,14 +339,37 @@ mod tests {
         };
         let series = Series {
             samples: BTreeMap::from([(0, sample)]),
-            ..Series::default()
+            ..seen
         };
         let host = Host {
             cpus: cpus.all(),
             l2_bytes: 0,
             has_openssl: false,
         };
-        verdict(&host, &measured, arm, &series).validity
+        verdict(&host, &measured, arm, &series)
+    }
+
+    #[test]
+    fn a_clock_that_moved_and_a_pause_are_noise() {
+        let of = |step_ns: &[f64], gaps_ns: &[f64]| {
+            let seen = Series {
+                step_ns: step_ns.to_vec(),
+                gaps_ns: gaps_ns.to_vec(),
+                ..Series::default()
+            };
+            judged(Arm::ASYNC, cpus(&[1], &[0]), 75, seen)
+        };
+        assert!(of(&[1.0, 1.04, 0.96], &[9e6]).is_valid());
+        let drifted = of(&[1.0, 1.08], &[0.0]);
+        assert_eq!(drifted.validity, Validity::Noisy);
+        assert!(drifted.reason.contains("clock drift"), "{}", drifted.reason);
+        assert!(drifted.reason.contains("-7.4%"), "{}", drifted.reason);
+        let paused = of(&[1.0], &[25e6]);
+        assert_eq!(paused.validity, Validity::Noisy);
+        assert!(paused.reason.contains("25.0 ms"), "{}", paused.reason);
+        let mut once = [1.0; 9];
+        once[4] = 1.3;
+        assert!(of(&once, &[]).is_valid(), "one round of nine");
     }
 
     fn cpus(workers: &[usize], clients: &[usize]) -> Cpus {
