@@ -38,8 +38,13 @@ impl Kernels {
     }
 }
 
-fn has(algorithm: Algorithm) -> bool {
+fn is_xts(algorithm: Algorithm) -> bool {
     matches!(algorithm, Algorithm::Aes128Xts | Algorithm::Aes256Xts)
+}
+
+fn is_cbc(algorithm: Algorithm) -> bool {
+    use Algorithm::{Aes128Cbc, Aes192Cbc, Aes256Cbc};
+    matches!(algorithm, Aes128Cbc | Aes192Cbc | Aes256Cbc)
 }
 
 impl Backend for Kernels {
@@ -61,15 +66,24 @@ impl Backend for Kernels {
     }
 
     fn supports(&self, kind: Kind) -> bool {
-        check::exists(kind) && has(kind.algorithm)
+        let cbc = is_cbc(kind.algorithm) && kind.operation == Operation::Encrypt;
+        check::exists(kind) && (cbc || is_xts(kind.algorithm))
     }
 
-    fn width(&self, _kind: Kind) -> usize {
-        1
+    fn width(&self, kind: Kind) -> usize {
+        if is_xts(kind.algorithm) {
+            return 1;
+        }
+        match self.set {
+            Instructions::Baseline => 1,
+            Instructions::Avx512 => 32,
+            Instructions::Vaes => 16,
+            _ => 8,
+        }
     }
 
     fn key(&self, algorithm: Algorithm, material: &KeyMaterial) -> Result<Box<dyn Key>, KeyError> {
-        if has(algorithm) {
+        if is_xts(algorithm) || is_cbc(algorithm) {
             Ok(Box::new(KernelKey::new(self.set, algorithm, material)?))
         } else {
             Err(KeyError::Unsupported {
@@ -80,6 +94,10 @@ impl Backend for Kernels {
     }
 
     unsafe fn process(&self, kind: Kind, jobs: &[Job<'_>], statuses: &mut [Status]) {
+        if !self.supports(kind) {
+            assert_eq!(jobs.len(), statuses.len(), "one status for each job");
+            return statuses.fill(Status::Unsupported);
+        }
         // SAFETY: the caller vouches for every segment of every job, which is
         // what these ask for; the CPU has the set, since it was detected.
         unsafe {
@@ -102,11 +120,23 @@ unsafe fn native_process(set: Instructions, kind: Kind, jobs: &[Job<'_>], status
     let encrypt = kind.operation == Operation::Encrypt;
     let together = |units: &mut [Unit<'_, KernelKey>]| {
         // SAFETY: forwarded from the caller; the units have been checked.
-        unsafe { native::xts(set, encrypt, units) };
+        unsafe {
+            if is_xts(kind.algorithm) {
+                native::xts(set, encrypt, units);
+            } else {
+                native::cbc_encrypt(set, units);
+            }
+        }
     };
     let alone = |key: &KernelKey, work: &Work<'_>| {
         // SAFETY: as above.
-        unsafe { xts_scattered(key, encrypt, work) };
+        unsafe {
+            if is_xts(kind.algorithm) {
+                xts_scattered(key, encrypt, work);
+            } else {
+                cbc_scattered(key, work);
+            }
+        }
         Status::Ok
     };
     // SAFETY: forwarded from the caller.
@@ -125,6 +155,28 @@ unsafe fn xts_scattered(key: &KernelKey, encrypt: bool, work: &Work<'_>) {
             native::xts_chunk(keys, encrypt, &tweak, chunk.as_mut_ptr(), chunk.len());
             let blocks = chunk.len() / check::BLOCK_BYTES;
             tweak = tweak::times_x(u128::from_le_bytes(tweak), blocks).to_le_bytes();
+        });
+    }
+}
+
+/// # Safety
+/// As for [`native_process`].
+#[cfg(target_arch = "x86_64")]
+unsafe fn cbc_scattered(key: &KernelKey, work: &Work<'_>) {
+    let mut iv = *work.iv;
+    // SAFETY: forwarded from the caller; chunks are our own memory.
+    unsafe {
+        soft::by_chunks(work, |chunk| {
+            let at = chunk.as_mut_ptr();
+            let unit = Unit {
+                key,
+                source: at,
+                destination: at,
+                bytes: chunk.len(),
+                iv: &iv,
+            };
+            native::cbc_encrypt(Instructions::AesNi, &mut [unit]);
+            iv = *chunk.last_chunk().expect("a block at least");
         });
     }
 }

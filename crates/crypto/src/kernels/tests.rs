@@ -337,3 +337,19 @@ fn it_says_which_instructions_it_uses() {
     assert_eq!(used.instructions(), Kernels::new().instructions());
     assert!(used.version().starts_with("lockgate "));
 }
+
+#[test]
+fn mixed_sizes_and_keys_in_batches_of_1_to_70() {
+    for kind in kinds() {
+        let least = if step(kind) == 1 { 16 } else { 0 };
+        for jobs in 1..=70 {
+            let lens = noise(jobs as u64, 2 * jobs);
+            let lens = lens.chunks(2).map(|two| {
+                let len = usize::from(u16::from_le_bytes([two[0], two[1] % 5]));
+                (len / step(kind) * step(kind)).max(least)
+            });
+            let keys = [1, 3, 40][jobs % 3];
+            Batch::of(lens, keys, jobs % 2 == 0).agrees(kind, "a mixed batch");
+        }
+    }
+}

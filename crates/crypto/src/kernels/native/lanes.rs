@@ -47,6 +47,12 @@ pub(super) trait Lanes: Copy {
     unsafe fn now(registers: [Self; 3]) -> [Self; 3] {
         registers
     }
+    /// Reads `count` blocks, 1 to `BLOCKS`, of each of `BLOCKS` messages at
+    /// `from[..]` + `offset`, and writes as many registers to `to`, the n-th
+    /// of the n-th blocks of all.
+    unsafe fn gather(from: *const *const u8, offset: usize, count: usize, to: *mut Self);
+    /// The inverse of [`Self::gather`].
+    unsafe fn scatter(from: *const Self, to: *const *mut u8, offset: usize, count: usize);
 }
 
 /// The instructions of a `Lanes` implementation, each a line.

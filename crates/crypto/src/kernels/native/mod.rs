@@ -2,6 +2,7 @@
 //! of instructions.
 
 mod blocks;
+pub(super) mod cbc;
 mod ceiling;
 mod lanes;
 mod round_keys;
@@ -74,6 +75,14 @@ macro_rules! entries {
             }
 
             /// # Safety
+            /// As for [`super::cbc_encrypt`]; the CPU has the set.
+            #[target_feature(enable = $features)]
+            pub(super) unsafe fn cbc_encrypt(units: &mut [Unit<'_, KernelKey>]) {
+                // SAFETY: forwarded from the caller.
+                unsafe { cbc::encrypt::<$vector>(units) }
+            }
+
+            /// # Safety
             /// The CPU has the set.
             #[target_feature(enable = $features)]
             pub(super) unsafe fn ceiling(width: usize, rounds: usize, laps: u64) -> u64 {
@@ -122,6 +131,22 @@ pub(super) unsafe fn xts(set: Instructions, encrypt: bool, units: &[Unit<'_, Ker
             Instructions::Vaes => vaes::xts(encrypt, units),
             Instructions::Avx | Instructions::Avx2 => avx::xts(encrypt, units),
             Instructions::AesNi | Instructions::Baseline => aes_ni::xts(encrypt, units),
+        }
+    }
+}
+
+/// Encrypts CBC messages; sorts them.
+///
+/// # Safety
+/// As for [`xts`].
+pub(super) unsafe fn cbc_encrypt(set: Instructions, units: &mut [Unit<'_, KernelKey>]) {
+    // SAFETY: forwarded from the caller.
+    unsafe {
+        match set {
+            Instructions::Avx512 => avx512::cbc_encrypt(units),
+            Instructions::Vaes => vaes::cbc_encrypt(units),
+            Instructions::Avx | Instructions::Avx2 => avx::cbc_encrypt(units),
+            Instructions::AesNi | Instructions::Baseline => aes_ni::cbc_encrypt(units),
         }
     }
 }

@@ -34,6 +34,35 @@ impl Lanes for __m512i {
             _mm512_bslli_epi128::<4>(self).xor(_mm512_clmulepi64_epi128::<0x00>(carried, polynomial()))
         };
         fn now(registers: [Self; 3]) -> [Self; 3] = now(registers);
+        fn gather(from: *const *const u8, offset: usize, count: usize, to: *mut Self) = {
+            let mut messages = [Self::zero(); 4];
+            let mut index = 0;
+            while index < 4 {
+                let at = (*from.add(index)).add(offset);
+                messages[index] =
+                    if count == 4 { Self::load(at) } else { Self::load_blocks(at, count) };
+                index += 1;
+            }
+            let blocks = transposed(messages);
+            let mut index = 0;
+            while index < 4 {
+                *to.add(index) = blocks[index];
+                index += 1;
+            }
+        };
+        fn scatter(from: *const Self, to: *const *mut u8, offset: usize, count: usize) = {
+            let messages = transposed([*from, *from.add(1), *from.add(2), *from.add(3)]);
+            let mut index = 0;
+            while index < 4 {
+                let at = (*to.add(index)).add(offset);
+                if count == 4 {
+                    messages[index].store(at);
+                } else {
+                    messages[index].store_blocks(at, count);
+                }
+                index += 1;
+            }
+        };
     }
 }
 
@@ -59,6 +88,27 @@ fn now([mut a, mut b, mut c]: [__m512i; 3]) -> [__m512i; 3] {
 #[inline(always)]
 fn halves(count: usize) -> __mmask8 {
     u8::MAX >> (8 - 2 * count)
+}
+
+/// Rows to columns, of blocks.
+///
+/// # Safety
+/// The CPU has AVX-512 F.
+#[inline(always)]
+unsafe fn transposed([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
+    // SAFETY: the caller's.
+    unsafe {
+        let ab_low = _mm512_shuffle_i32x4::<0x44>(a, b);
+        let ab_high = _mm512_shuffle_i32x4::<0xee>(a, b);
+        let cd_low = _mm512_shuffle_i32x4::<0x44>(c, d);
+        let cd_high = _mm512_shuffle_i32x4::<0xee>(c, d);
+        [
+            _mm512_shuffle_i32x4::<0x88>(ab_low, cd_low),
+            _mm512_shuffle_i32x4::<0xdd>(ab_low, cd_low),
+            _mm512_shuffle_i32x4::<0x88>(ab_high, cd_high),
+            _mm512_shuffle_i32x4::<0xdd>(ab_high, cd_high),
+        ]
+    }
 }
 
 /// Each half of each block shifted up by as many bits, with what is shifted
