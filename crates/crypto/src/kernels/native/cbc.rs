@@ -2,8 +2,12 @@
 //! waits for the one before, so every lane of every register is a message of
 //! its own, and a lane whose message ends takes the next one.
 
+use std::ops::Range;
+
+use zeroize::Zeroize;
+
 use super::blocks::one_round;
-use super::lanes::{Block, Lanes};
+use super::lanes::Lanes;
 use super::round_keys::RoundKeys;
 use crate::kernels::key::KernelKey;
 use crate::work::Unit;
@@ -13,28 +17,51 @@ const WIDE: usize = 8;
 /// Messages in flight, at most.
 pub(in crate::kernels) const LANES: usize = 4 * WIDE;
 const BLOCK_BYTES: usize = 16;
+/// Round keys of AES-256.
+const ROUND_KEYS: usize = 15;
 
 /// Blocks of every lane.
 #[repr(C, align(64))]
 #[derive(Clone, Copy)]
-struct Row([Block; LANES]);
+struct Row([u128; LANES]);
 
 impl Row {
-    const ZERO: Self = Self([[0; BLOCK_BYTES]; LANES]);
+    const ZERO: Self = Self([0; LANES]);
 }
 
-/// What the lanes work on. A lane without a message of its own does the same
+/// What the lanes work on; `KEYS` is 0 when all have the same key. A lane without a message of its own does the same
 /// as another, down to writing the same bytes: so no lane needs a mask.
-struct Messages<'u, 'j, const MIXED: bool> {
+struct Messages<'u, 'j, const KEYS: usize> {
     from: [*const u8; LANES],
     to: [*mut u8; LANES],
     blocks_left: [usize; LANES],
     chained: Row,
-    /// Each lane's round keys, when not all have the same.
-    keys: [Row; 15],
+    /// Each lane's round keys, when they differ; wiped at the end.
+    keys: [Row; KEYS],
     /// Lanes with messages of their own, which come first.
     busy: usize,
     waiting: std::slice::Iter<'u, Unit<'j, KernelKey>>,
+}
+
+/// As many blocks of every lane as a register has, turned: each register
+/// holds one block of as many messages.
+struct Buffer<V, const N: usize> {
+    text: [[V; N]; 4],
+    cipher: [[V; N]; 4],
+}
+
+impl<V: Lanes, const N: usize> Buffer<V, N> {
+    /// # Safety
+    /// The CPU has the instructions of `V`.
+    #[inline(always)]
+    unsafe fn blank() -> Self {
+        // SAFETY: the caller's.
+        let rows = [[unsafe { V::zero() }; N]; 4];
+        Self {
+            text: rows,
+            cipher: rows,
+        }
+    }
 }
 
 /// Encrypts messages of whole blocks; sorts them.
@@ -53,9 +80,9 @@ pub(super) unsafe fn encrypt<V: Lanes>(units: &mut [Unit<'_, KernelKey>]) {
     // SAFETY: forwarded from the caller.
     unsafe {
         if units.iter().all(|unit| std::ptr::eq(unit.key, key)) {
-            all::<V, false>(units, &key.native().data);
+            all::<V, 0>(units, &key.native().data);
         } else {
-            all::<V, true>(units, &key.native().data);
+            all::<V, ROUND_KEYS>(units, &key.native().data);
         }
     }
 }
@@ -63,13 +90,13 @@ pub(super) unsafe fn encrypt<V: Lanes>(units: &mut [Unit<'_, KernelKey>]) {
 /// # Safety
 /// As for [`encrypt`].
 #[inline(always)]
-unsafe fn all<V: Lanes, const MIXED: bool>(units: &[Unit<'_, KernelKey>], keys: &RoundKeys) {
-    let mut messages = Messages::<MIXED> {
+unsafe fn all<V: Lanes, const KEYS: usize>(units: &[Unit<'_, KernelKey>], keys: &RoundKeys) {
+    let mut messages = Messages::<KEYS> {
         from: [std::ptr::null(); LANES],
         to: [std::ptr::null_mut(); LANES],
         blocks_left: [0; LANES],
         chained: Row::ZERO,
-        keys: [Row::ZERO; 15],
+        keys: [Row::ZERO; KEYS],
         busy: 0,
         waiting: units.iter(),
     };
@@ -86,9 +113,12 @@ unsafe fn all<V: Lanes, const MIXED: bool>(units: &[Unit<'_, KernelKey>], keys: 
         }
         messages.take::<V>();
     }
+    for row in &mut messages.keys {
+        row.0.zeroize();
+    }
 }
 
-impl<const MIXED: bool> Messages<'_, '_, MIXED> {
+impl<const KEYS: usize> Messages<'_, '_, KEYS> {
     /// Closes gaps and takes messages that wait into the lanes that are free.
     #[inline(always)]
     fn take<V: Lanes>(&mut self) {
@@ -115,11 +145,11 @@ impl<const MIXED: bool> Messages<'_, '_, MIXED> {
         self.from[lane] = unit.source;
         self.to[lane] = unit.destination;
         self.blocks_left[lane] = unit.bytes / BLOCK_BYTES;
-        self.chained.0[lane] = *unit.iv;
-        if MIXED {
+        self.chained.0[lane] = u128::from_ne_bytes(*unit.iv);
+        if KEYS > 0 {
             let schedule = &unit.key.native().data.encrypting;
             for (row, key) in self.keys.iter_mut().zip(schedule) {
-                row.0[lane] = *key;
+                row.0[lane] = u128::from_ne_bytes(*key);
             }
         }
         true
@@ -132,7 +162,7 @@ impl<const MIXED: bool> Messages<'_, '_, MIXED> {
         self.to[to] = self.to[from];
         self.blocks_left[to] = self.blocks_left[from];
         self.chained.0[to] = self.chained.0[from];
-        if MIXED {
+        if KEYS > 0 {
             self.keys.iter_mut().for_each(|row| row.0[to] = row.0[from]);
         }
     }
@@ -166,56 +196,133 @@ impl<const MIXED: bool> Messages<'_, '_, MIXED> {
     unsafe fn run<V: Lanes, const N: usize>(&mut self, keys: &RoundKeys, blocks: usize) {
         let bytes = V::BLOCKS * BLOCK_BYTES;
         let chained = self.chained.0.as_mut_ptr().cast::<u8>();
-        // A register's blocks of one message, turned into registers of one
-        // block of each message, and back.
-        // SAFETY: the caller's word; `V::BLOCKS` is four at most.
+        let whole = blocks / V::BLOCKS * V::BLOCKS;
+        // SAFETY: the caller's word; turns alternate between two buffers.
         unsafe {
-            let mut turned = [[V::zero(); N]; 4];
-            let mut registers = [V::zero(); 4];
+            let mut buffers = [Buffer::<V, N>::blank(), Buffer::blank()];
             let mut state = [V::zero(); N];
             let mut index = 0;
             while index < N {
                 state[index] = V::load(chained.add(index * bytes));
                 index += 1;
             }
-            let mut done = 0;
-            while done < blocks {
-                let count = (blocks - done).min(V::BLOCKS);
-                let mut index = 0;
-                while index < N {
-                    let from = self.from.as_ptr().add(index * V::BLOCKS);
-                    V::gather(from, done * BLOCK_BYTES, count, registers.as_mut_ptr());
-                    let mut row = 0;
-                    while row < V::BLOCKS {
-                        turned[row][index] = registers[row];
-                        row += 1;
-                    }
-                    index += 1;
+            if whole > 0 {
+                self.read(&mut buffers[0], 0..N, 0, V::BLOCKS);
+                let mut turn = 0;
+                while turn * V::BLOCKS < whole {
+                    let [even, odd] = &mut buffers;
+                    state = if turn % 2 == 0 {
+                        self.turn(keys, state, even, odd, turn * V::BLOCKS, whole)
+                    } else {
+                        self.turn(keys, state, odd, even, turn * V::BLOCKS, whole)
+                    };
+                    turn += 1;
                 }
+                self.write(&buffers[(turn - 1) % 2], 0..N, whole - V::BLOCKS, V::BLOCKS);
+            }
+            if blocks > whole {
+                let count = blocks - whole;
+                self.read(&mut buffers[0], 0..N, whole, count);
                 let mut row = 0;
                 while row < count {
-                    state = self.block::<V, N>(keys, state, &turned[row]);
-                    turned[row] = state;
+                    state = self.block(keys, state, &buffers[0].text[row]);
+                    buffers[0].cipher[row] = state;
                     row += 1;
                 }
-                let mut index = 0;
-                while index < N {
-                    let to = self.to.as_ptr().add(index * V::BLOCKS);
-                    let mut row = 0;
-                    while row < V::BLOCKS {
-                        registers[row] = turned[row][index];
-                        row += 1;
-                    }
-                    V::scatter(registers.as_ptr(), to, done * BLOCK_BYTES, count);
-                    index += 1;
-                }
-                done += count;
+                self.write(&buffers[0], 0..N, whole, count);
             }
             let mut index = 0;
             while index < N {
                 state[index].store(chained.add(index * bytes));
                 index += 1;
             }
+            for buffer in &mut buffers {
+                buffer.text = Buffer::<V, N>::blank().text;
+            }
+            zeroize::optimization_barrier(&buffers);
+        }
+    }
+
+    /// The blocks of `now`, which come `done` blocks from the start; between
+    /// them a part each of reading the next blocks into `other` and of
+    /// writing those that `other` holds.
+    ///
+    /// # Safety
+    /// As for [`Self::advance`].
+    #[inline(always)]
+    unsafe fn turn<V: Lanes, const N: usize>(
+        &self,
+        keys: &RoundKeys,
+        mut state: [V; N],
+        now: &mut Buffer<V, N>,
+        other: &mut Buffer<V, N>,
+        done: usize,
+        whole: usize,
+    ) -> [V; N] {
+        let mut row = 0;
+        while row < V::BLOCKS {
+            let part = row * N / V::BLOCKS..(row + 1) * N / V::BLOCKS;
+            // SAFETY: the caller's word.
+            unsafe {
+                if done + V::BLOCKS < whole {
+                    self.read(other, part.clone(), done + V::BLOCKS, V::BLOCKS);
+                }
+                if done > 0 {
+                    self.write(other, part, done - V::BLOCKS, V::BLOCKS);
+                }
+                state = self.block(keys, state, &now.text[row]);
+            }
+            now.cipher[row] = state;
+            row += 1;
+        }
+        state
+    }
+
+    /// Reads `count` blocks of each lane of the registers `part`.
+    ///
+    /// # Safety
+    /// As for [`Self::advance`].
+    #[inline(always)]
+    unsafe fn read<V: Lanes, const N: usize>(
+        &self,
+        buffer: &mut Buffer<V, N>,
+        part: Range<usize>,
+        at: usize,
+        count: usize,
+    ) {
+        let to = buffer.text.as_mut_ptr().cast::<V>();
+        let mut index = part.start;
+        while index < part.end {
+            // SAFETY: the caller's word.
+            unsafe {
+                let from = self.from.as_ptr().add(index * V::BLOCKS);
+                V::gather(from, at * BLOCK_BYTES, count, to.add(index), N);
+            }
+            index += 1;
+        }
+    }
+
+    /// Writes `count` blocks of each lane of the registers `part`.
+    ///
+    /// # Safety
+    /// As for [`Self::advance`].
+    #[inline(always)]
+    unsafe fn write<V: Lanes, const N: usize>(
+        &self,
+        buffer: &Buffer<V, N>,
+        part: Range<usize>,
+        at: usize,
+        count: usize,
+    ) {
+        let from = buffer.cipher.as_ptr().cast::<V>();
+        let mut index = part.start;
+        while index < part.end {
+            // SAFETY: the caller's word.
+            unsafe {
+                let to = self.to.as_ptr().add(index * V::BLOCKS);
+                V::scatter(from.add(index), N, to, at * BLOCK_BYTES, count);
+            }
+            index += 1;
         }
     }
 
@@ -240,7 +347,7 @@ impl<const MIXED: bool> Messages<'_, '_, MIXED> {
             }
             let mut round = 1;
             while round < keys.rounds {
-                if MIXED {
+                if KEYS > 0 {
                     let mut index = 0;
                     while index < N {
                         let key = self.key::<V>(keys, round, index);
@@ -270,7 +377,7 @@ impl<const MIXED: bool> Messages<'_, '_, MIXED> {
     unsafe fn key<V: Lanes>(&self, keys: &RoundKeys, round: usize, index: usize) -> V {
         // SAFETY: the caller's word.
         unsafe {
-            if MIXED {
+            if KEYS > 0 {
                 let row = self.keys.as_ptr().add(round).cast::<u8>();
                 V::load(row.add(index * V::BLOCKS * BLOCK_BYTES))
             } else {

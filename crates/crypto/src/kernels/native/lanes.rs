@@ -48,11 +48,23 @@ pub(super) trait Lanes: Copy {
         registers
     }
     /// Reads `count` blocks, 1 to `BLOCKS`, of each of `BLOCKS` messages at
-    /// `from[..]` + `offset`, and writes as many registers to `to`, the n-th
-    /// of the n-th blocks of all.
-    unsafe fn gather(from: *const *const u8, offset: usize, count: usize, to: *mut Self);
+    /// `from[..]` + `offset`, and writes a register of the n-th blocks of all
+    /// to `to[n * stride]`.
+    unsafe fn gather(
+        from: *const *const u8,
+        offset: usize,
+        count: usize,
+        to: *mut Self,
+        stride: usize,
+    );
     /// The inverse of [`Self::gather`].
-    unsafe fn scatter(from: *const Self, to: *const *mut u8, offset: usize, count: usize);
+    unsafe fn scatter(
+        from: *const Self,
+        stride: usize,
+        to: *const *mut u8,
+        offset: usize,
+        count: usize,
+    );
 }
 
 /// The instructions of a `Lanes` implementation, each a line.

@@ -35,10 +35,10 @@ impl Lanes for __m128i {
             let low = _mm_clmulepi64_si128::<0x00>(carried, _mm_cvtsi64_si128(POLYNOMIAL));
             _mm_slli_si128::<1>(self).xor(low)
         };
-        fn gather(from: *const *const u8, offset: usize, _count: usize, to: *mut Self) = {
+        fn gather(from: *const *const u8, offset: usize, _count: usize, to: *mut Self, _stride: usize) = {
             *to = Self::load((*from).add(offset));
         };
-        fn scatter(from: *const Self, to: *const *mut u8, offset: usize, _count: usize) = {
+        fn scatter(from: *const Self, _stride: usize, to: *const *mut u8, offset: usize, _count: usize) = {
             (*from).store((*to).add(offset));
         };
     }

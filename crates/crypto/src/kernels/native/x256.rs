@@ -32,14 +32,14 @@ impl Lanes for __m256i {
             let carried = _mm256_bsrli_epi128::<14>(self);
             _mm256_bslli_epi128::<2>(self).xor(_mm256_clmulepi64_epi128::<0x00>(carried, polynomial()))
         };
-        fn gather(from: *const *const u8, offset: usize, count: usize, to: *mut Self) = {
+        fn gather(from: *const *const u8, offset: usize, count: usize, to: *mut Self, stride: usize) = {
             let first = Self::load_blocks((*from).add(offset), count);
             let second = Self::load_blocks((*from.add(1)).add(offset), count);
             *to = _mm256_permute2x128_si256::<0x20>(first, second);
-            *to.add(1) = _mm256_permute2x128_si256::<0x31>(first, second);
+            *to.add(stride) = _mm256_permute2x128_si256::<0x31>(first, second);
         };
-        fn scatter(from: *const Self, to: *const *mut u8, offset: usize, count: usize) = {
-            let (first, second) = (*from, *from.add(1));
+        fn scatter(from: *const Self, stride: usize, to: *const *mut u8, offset: usize, count: usize) = {
+            let (first, second) = (*from, *from.add(stride));
             let messages = [
                 _mm256_permute2x128_si256::<0x20>(first, second),
                 _mm256_permute2x128_si256::<0x31>(first, second),

@@ -34,7 +34,7 @@ impl Lanes for __m512i {
             _mm512_bslli_epi128::<4>(self).xor(_mm512_clmulepi64_epi128::<0x00>(carried, polynomial()))
         };
         fn now(registers: [Self; 3]) -> [Self; 3] = now(registers);
-        fn gather(from: *const *const u8, offset: usize, count: usize, to: *mut Self) = {
+        fn gather(from: *const *const u8, offset: usize, count: usize, to: *mut Self, stride: usize) = {
             let mut messages = [Self::zero(); 4];
             let mut index = 0;
             while index < 4 {
@@ -46,12 +46,17 @@ impl Lanes for __m512i {
             let blocks = transposed(messages);
             let mut index = 0;
             while index < 4 {
-                *to.add(index) = blocks[index];
+                *to.add(index * stride) = blocks[index];
                 index += 1;
             }
         };
-        fn scatter(from: *const Self, to: *const *mut u8, offset: usize, count: usize) = {
-            let messages = transposed([*from, *from.add(1), *from.add(2), *from.add(3)]);
+        fn scatter(from: *const Self, stride: usize, to: *const *mut u8, offset: usize, count: usize) = {
+            let messages = transposed([
+                *from,
+                *from.add(stride),
+                *from.add(2 * stride),
+                *from.add(3 * stride),
+            ]);
             let mut index = 0;
             while index < 4 {
                 let at = (*to.add(index)).add(offset);
