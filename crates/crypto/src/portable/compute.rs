@@ -2,30 +2,50 @@
 
 #![allow(unsafe_code, reason = "copies raw segments in and out")]
 
-use aes::cipher::{
-    Array, BlockCipherDecrypt, BlockCipherEncrypt, BlockModeDecrypt, BlockModeEncrypt,
-    BlockSizeUser, InnerIvInit, StreamCipher, consts::U16,
-};
-use aes_gcm::{AeadInOut, Nonce, aead::consts::U12};
-use ctr::{Ctr128BE, CtrCore};
-use rsa::{Pkcs1v15Sign, RsaPrivateKey, rand_core::OsRng};
-use sha2::{Digest, Sha256};
+use hmac::Mac;
+use sha1::Sha1;
+use sha2::{Digest, Sha256, Sha384, Sha512};
 use zeroize::Zeroizing;
 
-use super::key::{Context, PortableKey};
-use crate::check::{BLOCK_BYTES, SIGNED_DIGEST_BYTES as DIGEST_BYTES};
+use super::key::{Aes, Context, PortableKey};
+use super::{cipher, public_key};
 use crate::scatter::{Cursor, wipe};
 use crate::work::Work;
 use crate::{Operation, Segment, Status};
 
-/// The ASN.1 `DigestInfo` in front of a SHA-256 digest (RFC 8017 §9.2 note 1).
-const SHA256_DIGEST_INFO: [u8; 19] = [
-    0x30, 0x31, 0x30, 0x0d, 0x06, 0x09, 0x60, 0x86, 0x48, 0x01, 0x65, 0x03, 0x04, 0x02, 0x01, 0x05,
-    0x00, 0x04, 0x20,
-];
-
 /// Private bytes, wiped when dropped.
-type Private = Zeroizing<Vec<u8>>;
+pub(super) type Private = Zeroizing<Vec<u8>>;
+
+/// A job's inputs, as no other party can change them any more.
+struct Input<'w> {
+    encrypt: bool,
+    operation: Operation,
+    iv: &'w [u8; 16],
+    aad: Private,
+    text: Private,
+    /// Of what opens and verifies.
+    tag: Private,
+    /// Bytes of the destination.
+    result_bytes: usize,
+}
+
+/// A job's results; none of what is not written.
+struct Output {
+    text: Private,
+    tag: Private,
+}
+
+impl Output {
+    fn text(text: Private) -> Self {
+        let tag = Private::default();
+        Self { text, tag }
+    }
+
+    fn tag(tag: Private) -> Self {
+        let text = Private::default();
+        Self { text, tag }
+    }
+}
 
 /// Runs one job.
 ///
@@ -33,27 +53,48 @@ type Private = Zeroizing<Vec<u8>>;
 /// The segments of `work` are readable, those that the operation writes
 /// writable; `work` has passed the checks for the key's algorithm.
 pub(super) unsafe fn run(key: &PortableKey, operation: Operation, work: &Work<'_>) -> Status {
-    // SAFETY: the caller vouches for the source.
-    let mut text = unsafe { copied(work.source, work.source_bytes) };
-    let encrypt = operation == Operation::Encrypt;
-    match &key.context {
-        Context::Cbc128(cipher) => cbc(&**cipher, encrypt, work.iv, &mut text),
-        Context::Cbc256(cipher) => cbc(&**cipher, encrypt, work.iv, &mut text),
-        Context::Ctr128(cipher) => ctr(&**cipher, work.iv, &mut text),
-        Context::Ctr256(cipher) => ctr(&**cipher, work.iv, &mut text),
-        // SAFETY: forwarded from the caller.
-        Context::Gcm128(cipher) => return unsafe { gcm(&**cipher, encrypt, work, text) },
-        // SAFETY: forwarded from the caller.
-        Context::Gcm256(cipher) => return unsafe { gcm(&**cipher, encrypt, work, text) },
-        Context::Xts(cipher) if encrypt => cipher.encrypt_sector(&mut text, (*work.iv).into()),
-        Context::Xts(cipher) => cipher.decrypt_sector(&mut text, (*work.iv).into()),
-        Context::Sha256 => text = Zeroizing::new(Sha256::digest(&*text).to_vec()),
-        // SAFETY: forwarded from the caller.
-        Context::Rsa(key) => return unsafe { rsa(key, operation, work, &text) },
+    // SAFETY: the caller vouches for every segment.
+    let input = unsafe { input(operation, work) };
+    match compute(&key.context, input) {
+        Ok(output) => {
+            // SAFETY: the caller vouches for the destination, and for the tag
+            // where one is written; the checks gave them these lengths.
+            unsafe {
+                put(&output.text, work.destination);
+                put(&output.tag, &[work.tag]);
+            }
+            Status::Ok
+        }
+        Err(status) => {
+            // SAFETY: the caller vouches for the destination.
+            unsafe { wipe(work.destination) };
+            status
+        }
     }
-    // SAFETY: the caller vouches for the destination.
-    unsafe { put(&text, work.destination) };
-    Status::Ok
+}
+
+/// # Safety
+/// As for [`run`].
+unsafe fn input<'w>(operation: Operation, work: &'w Work<'_>) -> Input<'w> {
+    let reads_tag = matches!(operation, Operation::Decrypt | Operation::Verify);
+    let tag_bytes = if reads_tag { work.tag.len } else { 0 };
+    // SAFETY: forwarded from the caller.
+    let [text, aad, tag] = unsafe {
+        [
+            copied(work.source, work.source_bytes),
+            copied(&[work.aad], work.aad.len),
+            copied(&[work.tag], tag_bytes),
+        ]
+    };
+    Input {
+        encrypt: operation == Operation::Encrypt,
+        operation,
+        iv: work.iv,
+        aad,
+        text,
+        tag,
+        result_bytes: work.destination.iter().map(|segment| segment.len).sum(),
+    }
 }
 
 /// # Safety
@@ -72,81 +113,123 @@ unsafe fn put(private: &[u8], list: &[Segment]) {
     unsafe { Cursor::new(list).scatter(private.as_ptr(), private.len()) };
 }
 
-fn cbc<C>(cipher: &C, encrypt: bool, iv: &[u8; 16], text: &mut [u8])
-where
-    C: BlockCipherEncrypt + BlockCipherDecrypt + BlockSizeUser<BlockSize = U16>,
-{
-    let (blocks, rest) = Array::slice_as_chunks_mut(text);
-    assert!(rest.is_empty(), "the checks let only whole blocks through");
-    if encrypt {
-        cbc::Encryptor::inner_iv_init(cipher, iv.into()).encrypt_blocks(blocks);
-    } else {
-        cbc::Decryptor::inner_iv_init(cipher, iv.into()).decrypt_blocks(blocks);
-    }
-}
-
-fn ctr<C>(cipher: &C, iv: &[u8; 16], text: &mut [u8])
-where
-    C: BlockCipherEncrypt + BlockSizeUser<BlockSize = U16>,
-{
-    let core = CtrCore::inner_iv_init(cipher, iv.into());
-    let mut stream = Ctr128BE::from_core(core);
-    stream.apply_keystream(text);
-}
-
-/// # Safety
-/// As for [`run`].
-unsafe fn gcm<A>(cipher: &A, encrypt: bool, work: &Work<'_>, mut text: Private) -> Status
-where
-    A: AeadInOut<NonceSize = U12, TagSize = U16>,
-{
-    let nonce = Nonce::<U12>::try_from(&work.iv[..12]).expect("12 bytes are 12 bytes");
-    // SAFETY: forwarded from the caller.
-    let aad = unsafe { copied(&[work.aad], work.aad.len) };
-    let text_bytes = text.as_mut_slice();
-    if encrypt {
-        let Ok(tag) = cipher.encrypt_inout_detached(&nonce, &aad, text_bytes.into()) else {
-            return Status::BackendFailed;
-        };
-        // SAFETY: forwarded from the caller; the checks gave the tag 16 bytes.
-        unsafe { put(&tag, &[work.tag]) };
-    } else {
-        // SAFETY: as above.
-        let tag = unsafe { copied(&[work.tag], BLOCK_BYTES) };
-        let tag = Array::try_from(tag.as_slice()).expect("16 bytes are 16 bytes");
-        if cipher
-            .decrypt_inout_detached(&nonce, &aad, text_bytes.into(), &tag)
-            .is_err()
-        {
-            // SAFETY: the caller vouches for the destination.
-            unsafe { wipe(work.destination) };
-            return Status::AuthenticationFailed;
+/// # Errors
+/// How the job ends when there is no result.
+fn compute(context: &Context, mut input: Input<'_>) -> Result<Output, Status> {
+    let (encrypt, iv) = (input.encrypt, input.iv);
+    match context {
+        Context::Ecb(aes) => with(aes, Ecb { encrypt }, &mut input.text),
+        Context::Cbc(aes) => with(aes, Cbc { encrypt, iv }, &mut input.text),
+        Context::Ctr(aes) => with(aes, Ctr { iv }, &mut input.text),
+        Context::Xts128(cipher) if encrypt => {
+            cipher.encrypt_sector(&mut input.text, (*iv).into());
         }
+        Context::Xts128(cipher) => cipher.decrypt_sector(&mut input.text, (*iv).into()),
+        Context::Xts256(cipher) if encrypt => {
+            cipher.encrypt_sector(&mut input.text, (*iv).into());
+        }
+        Context::Xts256(cipher) => cipher.decrypt_sector(&mut input.text, (*iv).into()),
+        Context::Gcm128(cipher) => return aead(&**cipher, input),
+        Context::Gcm192(cipher) => return aead(&**cipher, input),
+        Context::Gcm256(cipher) => return aead(&**cipher, input),
+        Context::ChaCha20Poly1305(cipher) => return aead(&**cipher, input),
+        Context::Sha1 => input.text = digest::<Sha1>(&input.text),
+        Context::Sha256 => input.text = digest::<Sha256>(&input.text),
+        Context::Sha384 => input.text = digest::<Sha384>(&input.text),
+        Context::Sha512 => input.text = digest::<Sha512>(&input.text),
+        Context::Hmac(keyed) => {
+            let code = (**keyed).clone().chain_update(&*input.text).finalize();
+            input.text = code.into_bytes().to_vec().into();
+        }
+        Context::X25519(own) => input.text = super::agreement::x25519(own, &input.text)?,
+        Context::Ffdh(own) => input.text = own.derive(&input.text)?,
+        Context::Rsa(..) | Context::Ecdsa(_) => return with_public_key(context, &input),
     }
-    // SAFETY: the caller vouches for the destination.
-    unsafe { put(&text, work.destination) };
-    Status::Ok
+    Ok(Output::text(input.text))
 }
 
-/// # Safety
-/// As for [`run`].
-unsafe fn rsa(key: &RsaPrivateKey, operation: Operation, work: &Work<'_>, digest: &[u8]) -> Status {
-    let padding = Pkcs1v15Sign {
-        hash_len: Some(DIGEST_BYTES),
-        prefix: Box::new(SHA256_DIGEST_INFO),
-    };
-    if operation == Operation::Sign {
-        let Ok(signature) = key.sign_with_rng(&mut OsRng, padding, digest) else {
-            return Status::BackendFailed;
-        };
-        // SAFETY: the checks gave the tag 256 bytes, a signature's size.
-        unsafe { put(&signature, &[work.tag]) };
-        return Status::Ok;
+fn digest<D: Digest>(message: &[u8]) -> Private {
+    D::digest(message).to_vec().into()
+}
+
+/// A mode that works on any size of key.
+trait Mode {
+    fn run(self, cipher: &impl cipher::Cipher, text: &mut [u8]);
+}
+
+struct Ecb {
+    encrypt: bool,
+}
+
+impl Mode for Ecb {
+    fn run(self, cipher: &impl cipher::Cipher, text: &mut [u8]) {
+        cipher::ecb(cipher, self.encrypt, text);
     }
-    // SAFETY: as above.
-    let signature = unsafe { copied(&[work.tag], work.tag.len) };
-    match key.to_public_key().verify(padding, digest, &signature) {
-        Ok(()) => Status::Ok,
-        Err(_) => Status::AuthenticationFailed,
+}
+
+struct Cbc<'i> {
+    encrypt: bool,
+    iv: &'i [u8; 16],
+}
+
+impl Mode for Cbc<'_> {
+    fn run(self, cipher: &impl cipher::Cipher, text: &mut [u8]) {
+        cipher::cbc(cipher, self.encrypt, self.iv, text);
+    }
+}
+
+struct Ctr<'i> {
+    iv: &'i [u8; 16],
+}
+
+impl Mode for Ctr<'_> {
+    fn run(self, cipher: &impl cipher::Cipher, text: &mut [u8]) {
+        cipher::ctr(cipher, self.iv, text);
+    }
+}
+
+fn with(aes: &Aes, mode: impl Mode, text: &mut [u8]) {
+    match aes {
+        Aes::Of128(cipher) => mode.run(&**cipher, text),
+        Aes::Of192(cipher) => mode.run(&**cipher, text),
+        Aes::Of256(cipher) => mode.run(&**cipher, text),
+    }
+}
+
+fn aead<A>(cipher: &A, mut input: Input<'_>) -> Result<Output, Status>
+where
+    A: aes_gcm::AeadInOut<NonceSize = aes::cipher::consts::U12, TagSize = aes::cipher::consts::U16>,
+{
+    if input.encrypt {
+        let tag = cipher::seal(cipher, input.iv, &input.aad, &mut input.text)?;
+        let text = input.text;
+        return Ok(Output { text, tag });
+    }
+    cipher::open(cipher, input.iv, &input.aad, &mut input.text, &input.tag)?;
+    Ok(Output::text(input.text))
+}
+
+fn with_public_key(context: &Context, input: &Input<'_>) -> Result<Output, Status> {
+    let (text, tag) = (&input.text, &input.tag);
+    match (context, input.operation) {
+        (Context::Ecdsa(key), Operation::Sign) => {
+            public_key::sign_ecdsa(key, text).map(Output::tag)
+        }
+        (Context::Ecdsa(key), _) => {
+            public_key::verify_ecdsa(key, text, tag).map(|()| Output::text(Private::default()))
+        }
+        (Context::Rsa(scheme, key), Operation::Sign) => {
+            public_key::sign(key, *scheme, text).map(Output::tag)
+        }
+        (Context::Rsa(scheme, key), Operation::Verify) => {
+            public_key::verify(key, *scheme, text, tag).map(|()| Output::text(Private::default()))
+        }
+        (Context::Rsa(scheme, key), Operation::Encrypt) => {
+            public_key::encrypt(key, *scheme, text).map(Output::text)
+        }
+        (Context::Rsa(scheme, key), _) => {
+            public_key::decrypt(key, *scheme, text, input.result_bytes).map(Output::text)
+        }
+        _ => Err(Status::Unsupported),
     }
 }

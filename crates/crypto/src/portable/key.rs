@@ -2,20 +2,23 @@
 
 use std::any::{Any, TypeId};
 
-use aes::cipher::KeyInit;
-use aes::{Aes128, Aes256};
-use aes_gcm::{Aes128Gcm, Aes256Gcm};
+use aes::cipher::{KeyInit, consts::U12};
+use aes::{Aes128, Aes192, Aes256};
+use aes_gcm::{Aes128Gcm, Aes256Gcm, AesGcm};
+use chacha20poly1305::ChaCha20Poly1305;
+use hmac::Hmac;
+use p256::ecdsa::SigningKey;
+use p256::pkcs8::DecodePrivateKey;
 use rsa::RsaPrivateKey;
-use rsa::pkcs8::DecodePrivateKey;
 use rsa::traits::PublicKeyParts;
+use sha2::Sha256;
+use x25519_dalek::StaticSecret;
 use xts_mode::Xts128;
 
 use super::NAME;
+use super::agreement::FfdhKey;
 use crate::work::OwnKey;
-use crate::{Algorithm, Key, KeyError, KeyMaterial, RsaBits, RsaScheme};
-
-/// Bytes of a 2048-bit modulus.
-const MODULUS_BYTES: usize = 256;
+use crate::{Algorithm, Key, KeyError, KeyMaterial, RsaScheme};
 
 /// A key and the algorithm it was made for.
 pub(super) struct PortableKey {
@@ -23,47 +26,90 @@ pub(super) struct PortableKey {
     pub(super) context: Context,
 }
 
-/// What each algorithm keeps between jobs; boxed, since a vector register's
-/// worth of round keys is large.
+/// The block cipher; boxed, since a vector register's worth of round keys is
+/// large.
+pub(super) enum Aes {
+    Of128(Box<Aes128>),
+    Of192(Box<Aes192>),
+    Of256(Box<Aes256>),
+}
+
+/// AES-192 in Galois/counter mode, which `aes-gcm` gives no name.
+type Aes192Gcm = AesGcm<Aes192, U12>;
+
+/// What each algorithm keeps between jobs.
 pub(super) enum Context {
-    Cbc128(Box<Aes128>),
-    Cbc256(Box<Aes256>),
-    Ctr128(Box<Aes128>),
-    Ctr256(Box<Aes256>),
+    Ecb(Aes),
+    Cbc(Aes),
+    Ctr(Aes),
     Gcm128(Box<Aes128Gcm>),
+    Gcm192(Box<Aes192Gcm>),
     Gcm256(Box<Aes256Gcm>),
-    Xts(Box<Xts128<Aes256>>),
+    ChaCha20Poly1305(Box<ChaCha20Poly1305>),
+    Xts128(Box<Xts128<Aes128>>),
+    Xts256(Box<Xts128<Aes256>>),
+    Sha1,
     Sha256,
-    Rsa(Box<RsaPrivateKey>),
+    Sha384,
+    Sha512,
+    Hmac(Box<Hmac<Sha256>>),
+    Rsa(RsaScheme, Box<RsaPrivateKey>),
+    Ecdsa(Box<SigningKey>),
+    X25519(Box<StaticSecret>),
+    Ffdh(Box<FfdhKey>),
 }
 
 impl PortableKey {
     pub(super) fn new(algorithm: Algorithm, material: &KeyMaterial) -> Result<Self, KeyError> {
+        use Algorithm as A;
         let key = material.expose_for(algorithm)?;
+        let malformed = KeyError::Malformed { algorithm };
         let context = match algorithm {
-            Algorithm::Aes128Cbc => Context::Cbc128(expanded(key, algorithm)?),
-            Algorithm::Aes256Cbc => Context::Cbc256(expanded(key, algorithm)?),
-            Algorithm::Aes128Ctr => Context::Ctr128(expanded(key, algorithm)?),
-            Algorithm::Aes256Ctr => Context::Ctr256(expanded(key, algorithm)?),
-            Algorithm::Aes128Gcm => Context::Gcm128(expanded(key, algorithm)?),
-            Algorithm::Aes256Gcm => Context::Gcm256(expanded(key, algorithm)?),
-            Algorithm::Aes256Xts => {
-                let (data_key, tweak_key) = key.split_at(key.len() / 2);
-                let data = cipher::<Aes256>(data_key, algorithm)?;
-                let tweak = cipher::<Aes256>(tweak_key, algorithm)?;
-                Context::Xts(Box::new(Xts128::new(data, tweak)))
+            A::Aes128Ecb | A::Aes192Ecb | A::Aes256Ecb => Context::Ecb(aes(key, algorithm)?),
+            A::Aes128Cbc | A::Aes192Cbc | A::Aes256Cbc => Context::Cbc(aes(key, algorithm)?),
+            A::Aes128Ctr | A::Aes192Ctr | A::Aes256Ctr => Context::Ctr(aes(key, algorithm)?),
+            A::Aes128Gcm => Context::Gcm128(expanded(key, algorithm)?),
+            A::Aes192Gcm => Context::Gcm192(expanded(key, algorithm)?),
+            A::Aes256Gcm => Context::Gcm256(expanded(key, algorithm)?),
+            A::ChaCha20Poly1305 => Context::ChaCha20Poly1305(expanded(key, algorithm)?),
+            A::Aes128Xts => Context::Xts128(xts(key, algorithm)?),
+            A::Aes256Xts => Context::Xts256(xts(key, algorithm)?),
+            A::Sha1 => Context::Sha1,
+            A::Sha256 => Context::Sha256,
+            A::Sha384 => Context::Sha384,
+            A::Sha512 => Context::Sha512,
+            A::HmacSha256 => Context::Hmac(expanded(key, algorithm)?),
+            A::Rsa(bits, scheme) => rsa_key(key, bits.bits())
+                .map(|key| Context::Rsa(scheme, key))
+                .ok_or(malformed)?,
+            A::EcdsaP256 => SigningKey::from_pkcs8_der(key)
+                .map(|key| Context::Ecdsa(Box::new(key)))
+                .map_err(|_| malformed)?,
+            A::X25519 => {
+                let bytes: [u8; 32] = key.try_into().expect("its length was checked");
+                Context::X25519(Box::new(StaticSecret::from(bytes)))
             }
-            Algorithm::Sha256 => Context::Sha256,
-            Algorithm::Rsa(RsaBits::B2048, RsaScheme::Pkcs1) => Context::Rsa(private_key(key)?),
-            _ => {
-                return Err(KeyError::Unsupported {
-                    backend: NAME,
-                    algorithm,
-                });
-            }
+            A::Ffdh(group) => Context::Ffdh(Box::new(FfdhKey::new(group, key))),
         };
         Ok(Self { algorithm, context })
     }
+}
+
+fn aes(key: &[u8], algorithm: Algorithm) -> Result<Aes, KeyError> {
+    Ok(match key.len() {
+        16 => Aes::Of128(expanded(key, algorithm)?),
+        24 => Aes::Of192(expanded(key, algorithm)?),
+        _ => Aes::Of256(expanded(key, algorithm)?),
+    })
+}
+
+fn xts<C>(key: &[u8], algorithm: Algorithm) -> Result<Box<Xts128<C>>, KeyError>
+where
+    C: KeyInit + super::cipher::Cipher,
+{
+    let (data_key, tweak_key) = key.split_at(key.len() / 2);
+    let (data, tweak) = (cipher(data_key, algorithm)?, cipher(tweak_key, algorithm)?);
+    Ok(Box::new(Xts128::new(data, tweak)))
 }
 
 fn expanded<C: KeyInit>(key: &[u8], algorithm: Algorithm) -> Result<Box<C>, KeyError> {
@@ -78,14 +124,11 @@ fn cipher<C: KeyInit>(key: &[u8], algorithm: Algorithm) -> Result<C, KeyError> {
     })
 }
 
-fn private_key(der: &[u8]) -> Result<Box<RsaPrivateKey>, KeyError> {
+fn rsa_key(der: &[u8], bits: usize) -> Option<Box<RsaPrivateKey>> {
     RsaPrivateKey::from_pkcs8_der(der)
         .ok()
-        .filter(|key| key.size() == MODULUS_BYTES)
+        .filter(|key| key.n().bits_vartime() as usize == bits)
         .map(Box::new)
-        .ok_or(KeyError::Malformed {
-            algorithm: Algorithm::Rsa(RsaBits::B2048, RsaScheme::Pkcs1),
-        })
 }
 
 impl Key for PortableKey {

@@ -3,12 +3,17 @@
 //!
 //! Each job is copied into private memory, computed there and copied back;
 //! that allocates, and is meant to be right rather than fast. Keys are wiped
-//! on drop, but moving them may leave copies on the stack, and the `rsa`
-//! crate's private operations are not constant-time (RUSTSEC-2023-0071, here
-//! only blinded): keep real secrets to the other back-end.
+//! on drop, but moving them may leave copies on the stack, and what big
+//! numbers leave behind is not wiped. Of the `rsa` crate's private operations
+//! some parts are not constant-time (RUSTSEC-2023-0071; they are blinded):
+//! keep real secrets to another back-end.
 
+mod agreement;
+mod cipher;
 mod compute;
+mod groups;
 mod key;
+mod public_key;
 
 use key::PortableKey;
 
@@ -27,12 +32,14 @@ impl Backend for Portable {
     }
 
     fn version(&self) -> String {
-        "RustCrypto aes 0.9, aes-gcm 0.11, cbc 0.2, ctr 0.10, rsa 0.9, sha2 0.11, xts-mode 0.6"
+        "RustCrypto aes 0.9, aes-gcm 0.11, cbc 0.2, chacha20poly1305 0.11, crypto-bigint 0.7, \
+         ctr 0.10, hmac 0.13, p256 0.14, rsa 0.10.0-rc.20, sha1 0.11, sha2 0.11, \
+         x25519-dalek 3.0, xts-mode 0.6"
             .to_owned()
     }
 
     fn instructions(&self) -> String {
-        String::new()
+        "each crate's own choice on this CPU; no limit reaches it".to_owned()
     }
 
     fn supports(&self, kind: Kind) -> bool {
