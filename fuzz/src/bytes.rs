@@ -2,6 +2,7 @@
 
 /// The rest of an input. What is beyond its end is zero, so that every input
 /// means something and a shorter one means less.
+#[derive(Clone)]
 pub(crate) struct Bytes<'d>(&'d [u8]);
 
 impl<'d> Bytes<'d> {

@@ -1,7 +1,7 @@
 //! The parts of a job as pieces of one arena, which may overlap.
 #![allow(unsafe_code, reason = "jobs are raw memory")]
 
-use crypto::{Algorithm, Backend, Job, Key, Kind, Operation, Segment, Segments, Status};
+use crypto::{Backend, Job, Key, Kind, Operation, Segment, Segments, Status};
 
 use super::super::bytes::Bytes;
 
@@ -30,28 +30,25 @@ impl Layout {
     pub(super) fn read(kind: Kind, input: &mut Bytes<'_>) -> Self {
         let iv = [input.byte(); 16];
         let is_wild = input.below(2) == 1;
-        let source = if is_wild {
-            anywhere(input)
-        } else {
-            in_turn(0, input)
+        let source = match fixed_source_bytes(kind) {
+            _ if is_wild => anywhere(input),
+            Some(bytes) => vec![(0, bytes - 7), (bytes, 7)],
+            None => in_turn(0, input),
         };
         let total = bytes_of(&source);
         let destination = match (input.below(4), kind.operation) {
             (0, _) => anywhere(input),
-            (_, Operation::Hash) => vec![(3072, 20), (3100, 12)],
+            (_, Operation::Hash) => vec![(3072, 15), (3100, result_bytes(kind, total) - 15)],
             (_, Operation::Sign | Operation::Verify) => Vec::new(),
-            (1, _) => source.clone(),
-            (_, _) => cut_like(total, input),
+            (1, _) if !kind.algorithm.is_public_key() => source.clone(),
+            (_, _) => cut_like(result_bytes(kind, total), input),
         };
-        let aad = match kind.algorithm {
-            Algorithm::Aes128Gcm | Algorithm::Aes256Gcm => (3200, input.below(256)),
-            _ => (0, 0),
+        let aad = if kind.algorithm.is_aead() {
+            (3200, input.below(256))
+        } else {
+            (0, 0)
         };
-        let tag = match kind.algorithm {
-            Algorithm::Aes128Gcm | Algorithm::Aes256Gcm => (3500, 16),
-            Algorithm::Rsa2048 => (3500, 256),
-            _ => (0, 0),
-        };
+        let tag = (3500, kind.algorithm.tag_bytes(kind.operation));
         Self {
             source,
             destination,
@@ -118,7 +115,12 @@ impl Layout {
     /// The pieces that a job of `kind` that ended so may have written.
     pub(super) fn written(&self, kind: Kind, status: Status) -> Vec<Piece> {
         let mut written = Vec::new();
-        if matches!(status, Status::Ok | Status::AuthenticationFailed) {
+        let is_written = [
+            Status::Ok,
+            Status::AuthenticationFailed,
+            Status::InvalidInput,
+        ];
+        if is_written.contains(&status) {
             written.clone_from(&self.destination);
         }
         if status == Status::Ok && matches!(kind.operation, Operation::Encrypt | Operation::Sign) {
@@ -133,6 +135,30 @@ impl Layout {
         pieces
             .flat_map(|&(at, len)| arena[at..at + len].iter().copied())
             .collect()
+    }
+}
+
+/// The length that a source must have, where there is but one.
+fn fixed_source_bytes(kind: Kind) -> Option<usize> {
+    match kind.operation {
+        Operation::Sign | Operation::Verify => Some(32),
+        Operation::Decrypt | Operation::Derive if kind.algorithm.is_public_key() => {
+            Some(kind.algorithm.modulus_bytes())
+        }
+        _ => None,
+    }
+}
+
+/// Bytes of the result of a job with so many bytes of source; of a message
+/// that RSA decrypts, a guess.
+pub(super) fn result_bytes(kind: Kind, source_bytes: usize) -> usize {
+    let algorithm = kind.algorithm;
+    match kind.operation {
+        Operation::Hash => algorithm.digest_bytes().max(15),
+        Operation::Sign | Operation::Verify => 0,
+        Operation::Decrypt if algorithm.is_public_key() => 32,
+        _ if algorithm.is_public_key() => algorithm.modulus_bytes(),
+        _ => source_bytes,
     }
 }
 
