@@ -23,7 +23,7 @@ impl Random {
 
     /// A number below `limit`, which is far below 2^32.
     pub fn below(&mut self, limit: usize) -> usize {
-        ((self.next() >> 32) * limit as u64 >> 32) as usize
+        (((self.next() >> 32) * limit as u64) >> 32) as usize
     }
 
     pub fn bytes(&mut self, bytes: usize) -> Vec<u8> {
