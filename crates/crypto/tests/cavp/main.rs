@@ -1,0 +1,26 @@
+//! NIST's CAVP vectors, the subset in `tests/vectors/cavp`, against every
+//! back-end: each vector apart, in place, and all of a kind in one batch.
+//! What does not fit is counted and printed with its reason:
+//! `cargo test --test cavp -- --nocapture`.
+
+#[path = "../published/mod.rs"]
+mod published;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod aes;
+mod ecdsa;
+mod gcm;
+mod hash;
+mod monte_carlo;
+mod record;
+mod rsa;
+mod xts;
+
+/// The text of a vendored file.
+#[macro_export]
+macro_rules! vectors {
+    ($name:literal) => {
+        include_str!(concat!("../vectors/cavp/", $name))
+    };
+}

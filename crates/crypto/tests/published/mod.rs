@@ -1,0 +1,113 @@
+//! Published vectors against every back-end: what is common to their sources.
+
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "each test binary uses its own part"
+)]
+
+mod expected;
+pub mod rsa_key;
+mod run;
+mod tally;
+
+use std::sync::Arc;
+
+use lockgate_crypto::{Algorithm, Kind, Operation};
+
+pub use expected::{Expected, Outcome, pad};
+pub use run::{are_enough, run};
+pub use tally::Tally;
+
+/// One job and how it must end.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Where it was published.
+    pub label: String,
+    pub kind: Kind,
+    /// The key; shared by cases so that it is set up once.
+    pub material: Arc<[u8]>,
+    pub iv: [u8; 16],
+    pub aad: Vec<u8>,
+    pub source: Vec<u8>,
+    pub destination_bytes: usize,
+    /// What is in the tag before the job.
+    pub tag: Vec<u8>,
+    pub expected: Expected,
+}
+
+impl Case {
+    /// Without additional data or tag, and with a destination as long as the
+    /// source.
+    pub fn plain(
+        label: &str,
+        (algorithm, operation): (Algorithm, Operation),
+        material: &[u8],
+        source: &[u8],
+        expected: Expected,
+    ) -> Self {
+        Self {
+            label: label.to_owned(),
+            kind: Kind {
+                algorithm,
+                operation,
+            },
+            material: material.into(),
+            iv: [0; 16],
+            aad: Vec::new(),
+            source: source.to_vec(),
+            destination_bytes: source.len(),
+            tag: Vec::new(),
+            expected,
+        }
+    }
+
+    /// A hash of `source`; its result is `expected`.
+    pub fn hash(
+        label: &str,
+        algorithm: Algorithm,
+        key: &[u8],
+        source: &[u8],
+        expected: Expected,
+    ) -> Self {
+        let of = (algorithm, Operation::Hash);
+        Self {
+            destination_bytes: algorithm.digest_bytes(),
+            ..Self::plain(label, of, key, source, expected)
+        }
+    }
+
+    /// A signature over the SHA-256 of `message`, right or wrong.
+    pub fn verify(
+        label: &str,
+        algorithm: Algorithm,
+        key: &[u8],
+        message: &[u8],
+        signature: &[u8],
+        is_right: bool,
+    ) -> Self {
+        use sha2::Digest;
+        let expected = Expected::of_signature(algorithm, signature, is_right);
+        let of = (algorithm, Operation::Verify);
+        let digest = sha2::Sha256::digest(message);
+        Self {
+            destination_bytes: 0,
+            tag: signature.to_vec(),
+            ..Self::plain(label, of, key, &digest, expected)
+        }
+    }
+
+    /// With this initialisation vector, zeros behind it.
+    pub fn with_iv(mut self, iv: &[u8]) -> Self {
+        self.iv[..iv.len()].copy_from_slice(iv);
+        self
+    }
+}
+
+/// Hexadecimal digits, of whichever case, as bytes.
+pub fn unhex(digits: &str) -> Vec<u8> {
+    assert!(digits.len().is_multiple_of(2), "half a byte: {digits}");
+    (0..digits.len() / 2)
+        .map(|at| u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).expect("hexadecimal"))
+        .collect()
+}
