@@ -65,6 +65,7 @@ pub(super) unsafe fn run(key: &PortableKey, operation: Operation, work: &Work<'_
             }
             Status::Ok
         }
+        Err(Status::Unsupported) => Status::Unsupported,
         Err(status) => {
             // SAFETY: the caller vouches for the destination.
             unsafe { wipe(work.destination) };
@@ -213,22 +214,22 @@ fn with_public_key(context: &Context, input: &Input<'_>) -> Result<Output, Statu
     let (text, tag) = (&input.text, &input.tag);
     match (context, input.operation) {
         (Context::Ecdsa(key), Operation::Sign) => {
-            public_key::sign_ecdsa(key, text).map(Output::tag)
+            public_key::sign_ecdsa(key.private()?, text).map(Output::tag)
         }
-        (Context::Ecdsa(key), _) => {
-            public_key::verify_ecdsa(key, text, tag).map(|()| Output::text(Private::default()))
-        }
+        (Context::Ecdsa(key), _) => public_key::verify_ecdsa(&key.public, text, tag)
+            .map(|()| Output::text(Private::default())),
         (Context::Rsa(scheme, key), Operation::Sign) => {
-            public_key::sign(key, *scheme, text).map(Output::tag)
+            public_key::sign(key.private()?, *scheme, text).map(Output::tag)
         }
         (Context::Rsa(scheme, key), Operation::Verify) => {
-            public_key::verify(key, *scheme, text, tag).map(|()| Output::text(Private::default()))
+            public_key::verify(&key.public, *scheme, text, tag)
+                .map(|()| Output::text(Private::default()))
         }
         (Context::Rsa(scheme, key), Operation::Encrypt) => {
-            public_key::encrypt(key, *scheme, text).map(Output::text)
+            public_key::encrypt(&key.public, *scheme, text).map(Output::text)
         }
         (Context::Rsa(scheme, key), _) => {
-            public_key::decrypt(key, *scheme, text, input.result_bytes).map(Output::text)
+            public_key::decrypt(key.private()?, *scheme, text, input.result_bytes).map(Output::text)
         }
         _ => Err(Status::Unsupported),
     }

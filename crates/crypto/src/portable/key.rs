@@ -7,16 +7,13 @@ use aes::{Aes128, Aes192, Aes256};
 use aes_gcm::{Aes128Gcm, Aes256Gcm, AesGcm};
 use chacha20poly1305::ChaCha20Poly1305;
 use hmac::Hmac;
-use p256::ecdsa::SigningKey;
-use p256::pkcs8::DecodePrivateKey;
-use rsa::RsaPrivateKey;
-use rsa::traits::PublicKeyParts;
 use sha2::Sha256;
 use x25519_dalek::StaticSecret;
 use xts_mode::Xts128;
 
 use super::NAME;
 use super::agreement::FfdhKey;
+use super::key_pair::{EcdsaPair, RsaPair};
 use crate::work::OwnKey;
 use crate::{Algorithm, Key, KeyError, KeyMaterial, RsaScheme};
 
@@ -53,8 +50,8 @@ pub(super) enum Context {
     Sha384,
     Sha512,
     Hmac(Box<Hmac<Sha256>>),
-    Rsa(RsaScheme, Box<RsaPrivateKey>),
-    Ecdsa(Box<SigningKey>),
+    Rsa(RsaScheme, Box<RsaPair>),
+    Ecdsa(Box<EcdsaPair>),
     X25519(Box<StaticSecret>),
     Ffdh(Box<FfdhKey>),
 }
@@ -79,12 +76,10 @@ impl PortableKey {
             A::Sha384 => Context::Sha384,
             A::Sha512 => Context::Sha512,
             A::HmacSha256 => Context::Hmac(expanded(key, algorithm)?),
-            A::Rsa(bits, scheme) => rsa_key(key, bits.bits())
+            A::Rsa(bits, scheme) => RsaPair::parse(key, bits)
                 .map(|key| Context::Rsa(scheme, key))
                 .ok_or(malformed)?,
-            A::EcdsaP256 => SigningKey::from_pkcs8_der(key)
-                .map(|key| Context::Ecdsa(Box::new(key)))
-                .map_err(|_| malformed)?,
+            A::EcdsaP256 => EcdsaPair::parse(key).map(Context::Ecdsa).ok_or(malformed)?,
             A::X25519 => {
                 let bytes: [u8; 32] = key.try_into().expect("its length was checked");
                 Context::X25519(Box::new(StaticSecret::from(bytes)))
@@ -122,13 +117,6 @@ fn cipher<C: KeyInit>(key: &[u8], algorithm: Algorithm) -> Result<C, KeyError> {
         backend: NAME,
         algorithm,
     })
-}
-
-fn rsa_key(der: &[u8], bits: usize) -> Option<Box<RsaPrivateKey>> {
-    RsaPrivateKey::from_pkcs8_der(der)
-        .ok()
-        .filter(|key| key.n().bits_vartime() as usize == bits)
-        .map(Box::new)
 }
 
 impl Key for PortableKey {

@@ -13,6 +13,7 @@ mod cipher;
 mod compute;
 mod groups;
 mod key;
+mod key_pair;
 mod public_key;
 
 use key::PortableKey;

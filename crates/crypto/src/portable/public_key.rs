@@ -3,10 +3,10 @@
 use getrandom::SysRng;
 use getrandom::rand_core::UnwrapErr;
 use p256::ecdsa::signature::hazmat::{PrehashSigner, PrehashVerifier};
-use p256::ecdsa::{Signature, SigningKey};
+use p256::ecdsa::{Signature, SigningKey, VerifyingKey};
 use rsa::hazmat::rsa_decrypt_and_check;
 use rsa::traits::PublicKeyParts;
-use rsa::{BoxedUint, Oaep, Pkcs1v15Encrypt, Pkcs1v15Sign, Pss, RsaPrivateKey};
+use rsa::{BoxedUint, Oaep, Pkcs1v15Encrypt, Pkcs1v15Sign, Pss, RsaPrivateKey, RsaPublicKey};
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
@@ -36,15 +36,14 @@ pub(super) fn sign(
 /// # Errors
 /// [`Status::AuthenticationFailed`].
 pub(super) fn verify(
-    key: &RsaPrivateKey,
+    key: &RsaPublicKey,
     scheme: RsaScheme,
     digest: &[u8],
     signature: &[u8],
 ) -> Result<(), Status> {
-    let public = key.as_public_key();
     let verified = match scheme {
-        RsaScheme::Pss => public.verify(pss(), digest, signature),
-        _ => public.verify(Pkcs1v15Sign::new::<Sha256>(), digest, signature),
+        RsaScheme::Pss => key.verify(pss(), digest, signature),
+        _ => key.verify(Pkcs1v15Sign::new::<Sha256>(), digest, signature),
     };
     verified.map_err(|_| Status::AuthenticationFailed)
 }
@@ -56,14 +55,13 @@ fn pss() -> Pss<Sha256> {
 /// # Errors
 /// [`Status::BackendFailed`].
 pub(super) fn encrypt(
-    key: &RsaPrivateKey,
+    key: &RsaPublicKey,
     scheme: RsaScheme,
     message: &[u8],
 ) -> Result<Private, Status> {
-    let public = key.as_public_key();
     let encrypted = match scheme {
-        RsaScheme::Oaep => public.encrypt(&mut random(), Oaep::<Sha256>::new(), message),
-        _ => public.encrypt(&mut random(), Pkcs1v15Encrypt, message),
+        RsaScheme::Oaep => key.encrypt(&mut random(), Oaep::<Sha256>::new(), message),
+        _ => key.encrypt(&mut random(), Pkcs1v15Encrypt, message),
     };
     let encrypted = encrypted.map_err(|_| Status::BackendFailed)?;
     Ok(encrypted.into())
@@ -138,12 +136,12 @@ pub(super) fn sign_ecdsa(key: &SigningKey, digest: &[u8]) -> Result<Private, Sta
 /// # Errors
 /// [`Status::AuthenticationFailed`].
 pub(super) fn verify_ecdsa(
-    key: &SigningKey,
+    key: &VerifyingKey,
     digest: &[u8],
     signature: &[u8],
 ) -> Result<(), Status> {
     Signature::from_slice(signature)
-        .and_then(|signature| key.verifying_key().verify_prehash(digest, &signature))
+        .and_then(|signature| key.verify_prehash(digest, &signature))
         .map_err(|_| Status::AuthenticationFailed)
 }
 
