@@ -1,22 +1,18 @@
 //! What the numbers mean, in plain words.
 
 use trial::stats::{median, quantile};
-use trial::validity::FREQUENCY_DRIFT_MAX;
 use trial::{Comparison, Finding, Outcome, Validity, Verdict, Weight};
 
 use super::arm::{Arm, Role};
+use super::closing::{clock, closing};
 use super::config::Config;
 use super::grid::Host;
 use super::measure::{End, Measured, Results};
-use super::observe::drift;
 use super::place::Placement;
 use super::points::{is_valid, verdict};
-use super::stopping::{Closing, Stop};
 
 /// A share of the best that counts as all of it.
 const ENOUGH: f64 = 0.9;
-/// So many wide ratios are named.
-const NAMED_MAX: usize = 4;
 /// The cores have moved apart when a line takes so many times as long.
 const MOVED: f64 = 1.5;
 
@@ -70,7 +66,7 @@ pub(super) fn findings(
     texts.into_iter().flatten().collect()
 }
 
-fn finding(weight: Weight, text: String, remedy: impl Into<String>) -> Finding {
+pub(super) fn finding(weight: Weight, text: String, remedy: impl Into<String>) -> Finding {
     Finding {
         weight,
         text,
@@ -315,99 +311,6 @@ fn distance(results: &Results) -> Option<Finding> {
     Some(finding(Weight::Warning, text, remedy))
 }
 
-/// How far the workers' cores were off their usual speed.
-fn clock(results: &Results) -> Option<Finding> {
-    let moved = |(cpu, steps): (usize, Vec<f64>)| {
-        let usual = median(&steps)?;
-        let drifts = steps.iter().map(|&step| drift(step, usual));
-        let far = drifts.reduce(|a, b| if b.abs() > a.abs() { b } else { a })?;
-        Some((cpu, usual, steps.len(), far))
-    };
-    let (cpu, usual, looks, far) = results
-        .steps_ns()
-        .into_iter()
-        .filter_map(moved)
-        .max_by(|a, b| a.3.abs().total_cmp(&b.3.abs()))?;
-    let what = format!(
-        "a multiplication took {usual:.2} ns on CPU {cpu} (median of {looks} looks), and the core was at most {:.1}% {}",
-        far.abs() * 100.0,
-        if far > 0.0 { "faster" } else { "slower" },
-    );
-    if far.abs() <= FREQUENCY_DRIFT_MAX {
-        let text = format!("The core's clock held still: {what}.");
-        return Some(finding(Weight::Note, text, ""));
-    }
-    let text = format!(
-        "The core's clock moved while measuring: {what}. Points of which more rounds than one in nine were off by {:.0}% are marked noisy.",
-        FREQUENCY_DRIFT_MAX * 100.0
-    );
-    let remedy = "Set the `performance` governor, let the host warm up, or measure on a core that others leave alone.";
-    Some(finding(Weight::Warning, text, remedy))
-}
-
-/// What ended the rounds, where widths had a say, and what stayed wide.
-fn closing(results: &Results, comparisons: &[Comparison]) -> Option<Finding> {
-    let Closing { stop, precision } = results.closing?;
-    let rounds = results.rounds;
-    let (wanted, wide) = (
-        share(precision.relative_half_width),
-        precision.wide(comparisons),
-    );
-    if wide.is_empty() && stop != Stop::BudgetSpent && stop != Stop::Late {
-        let text = format!(
-            "After {rounds} rounds every ratio's interval was within {wanted}: that, not the budget, ended measuring."
-        );
-        return Some(finding(Weight::Note, text, ""));
-    }
-    let (what, remedy) = match stop {
-        Stop::RoundsSpent | Stop::Precise | Stop::Planned => (
-            format!("Measuring ended after {rounds} rounds, the most that are allowed"),
-            "More rounds would hardly narrow them: measure on a quieter host, or longer trials (--seconds).",
-        ),
-        Stop::BudgetSpent | Stop::Late => (
-            format!("The budget ended measuring, after {rounds} rounds"),
-            "A larger --budget with --precision narrows them; so does a quiet host.",
-        ),
-    };
-    let text = format!("{what}; {}.", wide_ones(&wide, comparisons.len(), &wanted));
-    Some(finding(Weight::Note, text, remedy))
-}
-
-fn wide_ones(wide: &[&Comparison], of: usize, wanted: &str) -> String {
-    if wide.is_empty() {
-        return format!("too few pairs yet for all of {of} ratios, none wider than {wanted}");
-    }
-    let says = |comparison: &&Comparison| {
-        format!(
-            "{}: {} against {} ({})",
-            comparison.subject,
-            comparison.arm,
-            comparison.reference,
-            share(comparison.relative_half_width())
-        )
-    };
-    let named: Vec<_> = wide.iter().take(NAMED_MAX).map(says).collect();
-    let rest = match wide.len().saturating_sub(NAMED_MAX) {
-        0 => String::new(),
-        more => format!("; and {more} more"),
-    };
-    format!(
-        "of the ratios ({of}), {} stayed wider than {wanted}, widest first: {}{rest}",
-        wide.len(),
-        named.join("; ")
-    )
-}
-
-/// Half a width, as people say it.
-fn share(half_width: f64) -> String {
-    let percent = half_width * 100.0;
-    if percent >= 10.0 {
-        format!("±{percent:.0}%")
-    } else {
-        format!("±{}%", (percent * 10.0).round() / 10.0)
-    }
-}
-
 fn end(results: &Results) -> Option<Finding> {
     let (text, remedy) = match &results.end {
         End::Complete => return None,
@@ -425,72 +328,4 @@ fn end(results: &Results) -> Option<Finding> {
         ),
     };
     Some(finding(Weight::Warning, text, remedy))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use trial::Direction;
-    use trial::stats::{Arms, Precision, compare};
-
-    use super::*;
-
-    /// A ratio from so many pairs that vary by so much.
-    fn ratio(subject: &str, pairs: usize, noise: f64) -> Comparison {
-        let arms = Arms {
-            subject: subject.to_owned(),
-            arm: "async".to_owned(),
-            reference: "sync".to_owned(),
-            metric: "requests_per_s".to_owned(),
-            command: String::new(),
-        };
-        let pairs = (0..pairs).map(|at| (1.0 + noise * (at % 3) as f64, 1.0));
-        compare(arms, Direction::Higher, pairs.collect(), 1).expect("all are positive")
-    }
-
-    fn closed(stop: Stop, comparisons: &[Comparison]) -> Finding {
-        let results = Results {
-            cells: Vec::new(),
-            wake_up_ns: BTreeMap::new(),
-            line_ns: Vec::new(),
-            rounds: 12,
-            closing: Some(Closing {
-                stop,
-                precision: Precision::new(0.02, 99),
-            }),
-            end: End::Complete,
-        };
-        closing(&results, comparisons).expect("widths had a say")
-    }
-
-    #[test]
-    fn the_closing_line_says_what_ended_it_and_what_stayed_wide() {
-        let narrow = ratio("GCM", 12, 0.001);
-        let done = closed(Stop::Precise, std::slice::from_ref(&narrow));
-        for part in ["12 rounds", "within ±2%", "not the budget"] {
-            assert!(done.text.contains(part), "{}", done.text);
-        }
-        let wide: Vec<_> = ["A", "B", "C", "D", "E"]
-            .into_iter()
-            .zip([0.1, 0.5, 0.3, 0.2, 0.4])
-            .map(|(name, noise)| ratio(name, 12, noise))
-            .chain([narrow])
-            .collect();
-        let spent = closed(Stop::BudgetSpent, &wide);
-        for part in ["The budget ended", "B: async against sync (±", "and 1 more"] {
-            assert!(spent.text.contains(part), "{}", spent.text);
-        }
-        assert!(!spent.text.contains("GCM") && !spent.text.contains("A: "));
-        assert!(spent.remedy.contains("--budget"));
-        let most = closed(Stop::RoundsSpent, &wide);
-        assert!(most.text.contains("the most that are allowed"));
-    }
-
-    #[test]
-    fn widths_are_short() {
-        assert_eq!(share(0.02), "±2%");
-        assert_eq!(share(0.0149), "±1.5%");
-        assert_eq!(share(0.406), "±41%");
-    }
 }

@@ -9,6 +9,7 @@
 
 mod arm;
 mod charts;
+mod closing;
 mod comparisons;
 mod config;
 mod findings;
@@ -20,6 +21,7 @@ mod peer;
 mod place;
 mod points;
 mod pump;
+mod results;
 mod schedule;
 mod section;
 mod stopping;
