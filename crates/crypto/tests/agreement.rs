@@ -17,7 +17,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use lockgate_crypto::{Algorithm, RsaBits};
-use support::layout::specs;
+use support::layout::{self, specs};
 use support::{fast_backends, offered};
 
 fn is_thorough() -> bool {
@@ -51,6 +51,21 @@ fn check(chosen: impl Fn(Algorithm) -> bool) {
             let batches = prop::collection::vec(specs(), 1..=jobs_max);
             TestRunner::new(config)
                 .run(&batches, |specs| judge::agrees(&*backend, kind, &specs))
+                .unwrap_or_else(|failure| panic!("{} {kind:?}: {failure}", backend.name()));
+        }
+    }
+}
+
+/// A mebibyte, and a byte less and more, in place and scattered.
+#[test]
+fn a_mebibyte() {
+    for backend in fast_backends() {
+        for kind in offered(&*backend) {
+            if kind.algorithm.is_public_key() {
+                continue;
+            }
+            let specs = [(1 << 20) - 1, 1 << 20, (1 << 20) + 1].map(layout::mebibyte);
+            judge::agrees(&*backend, kind, &specs)
                 .unwrap_or_else(|failure| panic!("{} {kind:?}: {failure}", backend.name()));
         }
     }

@@ -100,6 +100,29 @@ pub fn specs() -> impl Strategy<Value = Spec> {
     )
 }
 
+/// A job of about a mebibyte, cut in a few places at odd addresses.
+pub fn mebibyte(text_bytes: usize) -> Spec {
+    let is_even = text_bytes.is_multiple_of(2);
+    let cuts = |all: [u16; 4]| if is_even { Vec::new() } else { all.to_vec() };
+    Spec {
+        text_bytes,
+        aad_bytes: 21,
+        layout: Layout {
+            source_cuts: cuts([1, 4095, 4097, 60_000]),
+            destination_cuts: cuts([3, 777, 30_001, 65_535]),
+            gaps: vec![1, 7, 3],
+            placement: if is_even {
+                Placement::InPlace
+            } else {
+                Placement::Apart
+            },
+            reversed: false,
+        },
+        seed: text_bytes as u64,
+        flip: None,
+    }
+}
+
 impl Spec {
     /// Lays the job out over an arena of noise.
     pub fn prepare(&self, kind: Kind) -> Prepared {
