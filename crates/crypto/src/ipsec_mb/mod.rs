@@ -132,21 +132,31 @@ impl IpsecMb {
     /// # Safety
     /// As for [`Backend::process`].
     unsafe fn gcm(&self, kind: Kind, jobs: &[Job<'_>], statuses: &mut [Status]) {
-        let run = |key: &IpsecKey, work: &Work<'_>| {
-            if !key.allows(kind.operation) {
-                return Status::Unsupported;
-            }
-            let calls = &self.calls.gcm[key.size];
-            // SAFETY: the caller vouches for every segment of every job.
-            unsafe {
-                match kind.operation {
-                    Operation::Encrypt => gcm::seal(calls, key, work),
-                    _ => gcm::open(calls, key, work),
-                }
-            }
-        };
+        // SAFETY: the caller vouches for every segment of every job.
+        let whole = |key: &IpsecKey, work: &Work<'_>| unsafe { self.gcm_job(kind, key, work) };
+        // SAFETY: as above.
+        let scattered = |key: &IpsecKey, work: &Work<'_>| unsafe { self.gcm_job(kind, key, work) };
         // SAFETY: forwarded from the caller.
-        unsafe { work::each_apart(kind, jobs, statuses, run, run) };
+        unsafe { work::each_apart(kind, jobs, statuses, whole, scattered) };
+    }
+
+    /// One job. Inlined twice, into what knows how many segments there are.
+    ///
+    /// # Safety
+    /// As for [`gcm::seal`] and [`gcm::open`].
+    #[inline(always)]
+    unsafe fn gcm_job(&self, kind: Kind, key: &IpsecKey, work: &Work<'_>) -> Status {
+        if !key.allows(kind.operation) {
+            return Status::Unsupported;
+        }
+        let calls = &self.calls.gcm[key.size];
+        // SAFETY: forwarded from the caller.
+        unsafe {
+            match kind.operation {
+                Operation::Encrypt => gcm::seal(calls, key, work),
+                _ => gcm::open(calls, key, work),
+            }
+        }
     }
 
     /// ECB, CBC, CTR: jobs gather in bursts.

@@ -67,7 +67,7 @@ pub(super) fn run(backend: &IpsecMb) -> (Vec<Kind>, Vec<Refused>) {
                 algorithm,
                 operation,
             };
-            match agrees(backend, kind) {
+            match sound(backend, kind) {
                 Ok(()) => supported.push(kind),
                 Err(reason) => refused.push(Refused { kind, reason }),
             }
@@ -96,6 +96,14 @@ fn keys(backend: &IpsecMb, algorithm: Algorithm, seed: u8) -> Result<Keys, Strin
             .untested_key(algorithm, &material)
             .map_err(|error| error.to_string())?,
     })
+}
+
+/// Whether an operation may be offered.
+fn sound(backend: &IpsecMb, kind: Kind) -> Result<(), String> {
+    if kind.algorithm == Algorithm::ChaCha20Poly1305 && backend.chosen.chacha_reads_beyond() {
+        return Err("the library's SSE code reads beyond the end of the text".to_owned());
+    }
+    agrees(backend, kind)
 }
 
 /// The same jobs by both libraries.

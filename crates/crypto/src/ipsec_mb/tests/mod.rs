@@ -4,10 +4,12 @@ mod agreement;
 mod guard;
 mod header;
 mod threads;
+mod tiers;
 
 use std::sync::Arc;
 
-use super::{IpsecMb, opened};
+use super::layout::Version;
+use super::{IpsecMb, Unavailable, opened};
 
 /// The back-end; says so when there is none.
 fn backend() -> Option<Arc<IpsecMb>> {
@@ -19,22 +21,52 @@ fn backend() -> Option<Arc<IpsecMb>> {
 #[test]
 fn every_operation_passes_its_self_test() {
     let Some(backend) = backend() else { return };
-    assert_eq!(backend.refused, []);
+    let refused = if backend.chosen.chacha_reads_beyond() {
+        2
+    } else {
+        0
+    };
+    assert_eq!(backend.refused.len(), refused, "{:?}", backend.refused);
     assert!(backend.supported.len() > 20);
 }
 
 #[test]
-fn it_says_what_it_chose() {
-    use crate::Backend;
-    let Some(backend) = backend() else { return };
-    let chosen = backend.instructions();
-    let expected = match crate::instructions() {
-        crate::Instructions::Baseline => "SSE without AES-NI",
-        crate::Instructions::AesNi => "SSE",
-        crate::Instructions::Avx => "AVX",
-        crate::Instructions::Avx2 => "AVX2",
-        crate::Instructions::Vaes => "AVX2 with VAES",
-        crate::Instructions::Avx512 => "AVX-512 with VAES",
-    };
-    assert_eq!(chosen, expected);
+fn asked_for_by_name() {
+    match (crate::by_name("IPSEC-MB"), opened()) {
+        (Ok(found), Ok(own)) => assert_eq!(found.version(), crate::Backend::version(&*own)),
+        (Err(error), Err(reason)) => {
+            assert_eq!(error, crate::UnknownBackend::Unavailable(reason));
+        }
+        _ => panic!("one finds it and the other does not"),
+    }
+}
+
+#[test]
+fn why_not_and_what_helps() {
+    for (error, remedy) in [
+        (
+            Unavailable::NotInstalled {
+                reason: "libIPSec_MB.so.1: not found".to_owned(),
+            },
+            "apt-get install libipsec-mb1",
+        ),
+        (
+            Unavailable::Version {
+                file: "libIPSec_MB.so.1",
+                version: "1.2.0".to_owned(),
+            },
+            "install one of 1.3, 1.4, 1.5 or 2.0",
+        ),
+    ] {
+        let text = error.to_string();
+        assert!(text.contains(remedy), "{text}");
+    }
+}
+
+#[test]
+fn other_versions_are_not_let_through() {
+    for number in [0, 0x01_02_00, 0x01_06_00, 0x02_01_00, u32::MAX] {
+        assert_eq!(Version::of(number), None);
+    }
+    assert_eq!(Version::of(0x01_03_07), Some(Version::V1_3));
 }
