@@ -13,7 +13,9 @@ fn ten_thousand_cases_have_none_wrong() {
     let ran = Command::new(profile.join("examples/differential"))
         .args(["10000", "1", "7"])
         .output()
-        .expect("it is built with the tests");
+        .expect(
+            "cargo test builds it, unless told --test: then cargo build --example differential",
+        );
     let text = String::from_utf8_lossy(&ran.stdout);
     assert!(ran.status.success(), "{text}");
     assert!(text.contains(" cases, 0 wrong; seed 7"), "{text}");
