@@ -1,4 +1,5 @@
-//! Lockgate's own: AES in XTS on registers of one, two or four blocks.
+//! Lockgate's own: AES in ECB, CBC, CTR and XTS on registers of one, two or
+//! four blocks.
 //!
 //! One small design is written once over [`native`]'s `Lanes` and compiled for
 //! every set of instructions; [`soft`] is its twin for CPUs without AES.
@@ -38,13 +39,27 @@ impl Kernels {
     }
 }
 
-fn is_xts(algorithm: Algorithm) -> bool {
-    matches!(algorithm, Algorithm::Aes128Xts | Algorithm::Aes256Xts)
+/// How blocks become messages.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Ecb,
+    Cbc,
+    Ctr,
+    Xts,
 }
 
-fn is_cbc(algorithm: Algorithm) -> bool {
-    use Algorithm::{Aes128Cbc, Aes192Cbc, Aes256Cbc};
-    matches!(algorithm, Aes128Cbc | Aes192Cbc | Aes256Cbc)
+impl Mode {
+    /// `None` for what the kernels have not.
+    fn of(algorithm: Algorithm) -> Option<Self> {
+        use Algorithm as A;
+        Some(match algorithm {
+            A::Aes128Ecb | A::Aes192Ecb | A::Aes256Ecb => Self::Ecb,
+            A::Aes128Cbc | A::Aes192Cbc | A::Aes256Cbc => Self::Cbc,
+            A::Aes128Ctr | A::Aes192Ctr | A::Aes256Ctr => Self::Ctr,
+            A::Aes128Xts | A::Aes256Xts => Self::Xts,
+            _ => return None,
+        })
+    }
 }
 
 impl Backend for Kernels {
@@ -66,12 +81,12 @@ impl Backend for Kernels {
     }
 
     fn supports(&self, kind: Kind) -> bool {
-        let cbc = is_cbc(kind.algorithm) && kind.operation == Operation::Encrypt;
-        check::exists(kind) && (cbc || is_xts(kind.algorithm))
+        check::exists(kind) && Mode::of(kind.algorithm).is_some()
     }
 
     fn width(&self, kind: Kind) -> usize {
-        if is_xts(kind.algorithm) {
+        let is_chain = Mode::of(kind.algorithm) == Some(Mode::Cbc);
+        if !is_chain || kind.operation != Operation::Encrypt {
             return 1;
         }
         match self.set {
@@ -83,7 +98,7 @@ impl Backend for Kernels {
     }
 
     fn key(&self, algorithm: Algorithm, material: &KeyMaterial) -> Result<Box<dyn Key>, KeyError> {
-        if is_xts(algorithm) || is_cbc(algorithm) {
+        if Mode::of(algorithm).is_some() {
             Ok(Box::new(KernelKey::new(self.set, algorithm, material)?))
         } else {
             Err(KeyError::Unsupported {
@@ -106,8 +121,9 @@ impl Backend for Kernels {
                 return native_process(self.set, kind, jobs, statuses);
             }
             let encrypt = kind.operation == Operation::Encrypt;
+            let mode = Mode::of(kind.algorithm);
             work::each(kind, jobs, statuses, |key: &KernelKey, work| {
-                key.soft().run(encrypt, work)
+                key.soft().run(mode, encrypt, work)
             });
         }
     }
@@ -118,23 +134,24 @@ impl Backend for Kernels {
 #[cfg(target_arch = "x86_64")]
 unsafe fn native_process(set: Instructions, kind: Kind, jobs: &[Job<'_>], statuses: &mut [Status]) {
     let encrypt = kind.operation == Operation::Encrypt;
+    let mode = Mode::of(kind.algorithm);
     let together = |units: &mut [Unit<'_, KernelKey>]| {
         // SAFETY: forwarded from the caller; the units have been checked.
         unsafe {
-            if is_xts(kind.algorithm) {
-                native::xts(set, encrypt, units);
-            } else {
-                native::cbc_encrypt(set, units);
+            match mode {
+                Some(Mode::Xts) => native::xts(set, encrypt, units),
+                Some(Mode::Cbc) if encrypt => native::cbc_encrypt(set, units),
+                _ => native::parallel(set, kind, units),
             }
         }
     };
     let alone = |key: &KernelKey, work: &Work<'_>| {
         // SAFETY: as above.
         unsafe {
-            if is_xts(kind.algorithm) {
+            if mode == Some(Mode::Xts) {
                 xts_scattered(key, encrypt, work);
             } else {
-                cbc_scattered(key, work);
+                scattered(kind, key, work);
             }
         }
         Status::Ok
@@ -162,21 +179,38 @@ unsafe fn xts_scattered(key: &KernelKey, encrypt: bool, work: &Work<'_>) {
 /// # Safety
 /// As for [`native_process`].
 #[cfg(target_arch = "x86_64")]
-unsafe fn cbc_scattered(key: &KernelKey, work: &Work<'_>) {
+unsafe fn scattered(kind: Kind, key: &KernelKey, work: &Work<'_>) {
+    let mode = Mode::of(kind.algorithm);
+    let encrypt = kind.operation == Operation::Encrypt;
     let mut iv = *work.iv;
     // SAFETY: forwarded from the caller; chunks are our own memory.
     unsafe {
         soft::by_chunks(work, |chunk| {
-            let at = chunk.as_mut_ptr();
+            let last = chunk.last_chunk().copied().unwrap_or_default();
+            let (at, bytes) = (chunk.as_mut_ptr(), chunk.len());
             let unit = Unit {
                 key,
                 source: at,
                 destination: at,
-                bytes: chunk.len(),
+                bytes,
                 iv: &iv,
             };
-            native::cbc_encrypt(Instructions::AesNi, &mut [unit]);
-            iv = *chunk.last_chunk().expect("a block at least");
+            if mode == Some(Mode::Cbc) && encrypt {
+                native::cbc_encrypt(Instructions::AesNi, &mut [unit]);
+            } else {
+                native::parallel(Instructions::AesNi, kind, &[unit]);
+            }
+            iv = match mode {
+                Some(Mode::Ctr) => counter_after(iv, bytes),
+                Some(Mode::Cbc) if !encrypt => last,
+                _ => chunk.last_chunk().copied().unwrap_or_default(),
+            };
         });
     }
+}
+
+/// The counter block behind `bytes`.
+fn counter_after(iv: [u8; 16], bytes: usize) -> [u8; 16] {
+    let blocks = bytes.div_ceil(check::BLOCK_BYTES) as u128;
+    u128::from_be_bytes(iv).wrapping_add(blocks).to_be_bytes()
 }

@@ -6,6 +6,7 @@ use aes::cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
 use aes::{Aes128, Aes192, Aes256};
 use zeroize::Zeroize;
 
+use super::Mode;
 use super::tweak::{chunk_bytes, times_x};
 use crate::check::BLOCK_BYTES;
 use crate::scatter::Cursor;
@@ -85,7 +86,7 @@ impl SoftKeys {
     /// # Safety
     /// The source is readable and the destination writable, the same bytes in
     /// the same order or apart; `work` passed the checks for this key's algorithm.
-    pub(super) unsafe fn run(&self, encrypt: bool, work: &Work<'_>) -> Status {
+    pub(super) unsafe fn run(&self, mode: Option<Mode>, encrypt: bool, work: &Work<'_>) -> Status {
         let mut iv = *work.iv;
         let mut tweak = self.tweak.as_ref().map(|cipher| {
             cipher.encrypt(&mut iv);
@@ -93,7 +94,12 @@ impl SoftKeys {
         });
         let run = |chunk: &mut [u8]| match &mut tweak {
             Some(tweak) => self.xts(encrypt, tweak, chunk),
-            None => self.cbc(encrypt, &mut iv, chunk),
+            None if mode == Some(Mode::Cbc) => self.cbc(encrypt, &mut iv, chunk),
+            None if mode == Some(Mode::Ctr) => self.ctr(&mut iv, chunk),
+            None => {
+                let blocks = chunk.as_chunks_mut().0.iter_mut();
+                blocks.for_each(|block| self.data.run(encrypt, block));
+            }
         };
         // SAFETY: forwarded from the caller.
         unsafe { by_chunks(work, run) };
@@ -112,6 +118,17 @@ impl SoftKeys {
                 xor(block, chained);
                 *chained = before;
             }
+        }
+    }
+
+    fn ctr(&self, counter: &mut Block, chunk: &mut [u8]) {
+        for part in chunk.chunks_mut(BLOCK_BYTES) {
+            let mut stream = *counter;
+            self.data.encrypt(&mut stream);
+            part.iter_mut()
+                .zip(stream)
+                .for_each(|(byte, other)| *byte ^= other);
+            *counter = u128::from_be_bytes(*counter).wrapping_add(1).to_be_bytes();
         }
     }
 

@@ -5,7 +5,8 @@ use super::round_keys::RoundKeys;
 
 /// Runs `blocks`, already xored with the first round key, through all rounds;
 /// each register has a last round key of its own, made of the schedule's and
-/// of `mask`, which is thus xored to the result.
+/// of `mask`, which is thus xored to the result. `ROUNDS` is
+/// the key's number of rounds, or 0 where the compiler need not know it.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`.
@@ -16,15 +17,16 @@ pub(super) unsafe fn rounds<V: Lanes, const N: usize, const ENCRYPT: bool, const
     mask: &[V; N],
 ) -> [V; N] {
     let schedule = schedule::<ENCRYPT>(keys);
+    let count = if ROUNDS > 0 { ROUNDS } else { keys.rounds };
     // SAFETY: the instructions are there, says the caller; the schedule has
     // one key more than rounds.
     unsafe {
         let mut round = 1;
-        while round < ROUNDS {
+        while round < count {
             blocks = one_round::<V, N, ENCRYPT>(blocks, V::broadcast(schedule.add(round)));
             round += 1;
         }
-        let key = V::broadcast(schedule.add(ROUNDS));
+        let key = V::broadcast(schedule.add(count));
         let mut index = 0;
         while index < N {
             let key = key.xor(mask[index]);

@@ -40,6 +40,12 @@ pub(super) trait Lanes: Copy {
     /// Each block times x to the power of 8·`BLOCKS`: how far eight registers
     /// reach, and a shift by whole bytes.
     unsafe fn times_x_of_eight(self) -> Self;
+    /// Both 64-bit halves of each block as numbers, added.
+    unsafe fn add_halves(self, other: Self) -> Self;
+    /// The bytes of each block in the opposite order.
+    unsafe fn reversed(self) -> Self;
+    /// The last block of `before`, then all of `self` but its last block.
+    unsafe fn preceded_by(self, before: Self) -> Self;
     /// The same registers, of which the compiler must have the values here and
     /// may use the results only after here: where the order of instructions
     /// matters, and it would choose another.

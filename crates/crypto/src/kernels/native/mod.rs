@@ -5,6 +5,7 @@ mod blocks;
 pub(super) mod cbc;
 mod ceiling;
 mod lanes;
+mod parallel;
 mod round_keys;
 mod x128;
 mod x256;
@@ -16,9 +17,10 @@ use std::arch::x86_64::{__m128i, __m256i, __m512i};
 pub(crate) use lanes::Block;
 pub(super) use round_keys::RoundKeys;
 
+use super::Mode;
 use super::key::KernelKey;
 use crate::work::Unit;
-use crate::{Algorithm, Instructions};
+use crate::{Algorithm, Instructions, Kind, Operation};
 
 /// The round keys of one key.
 pub(super) struct NativeKeys {
@@ -80,6 +82,23 @@ macro_rules! entries {
             pub(super) unsafe fn cbc_encrypt(units: &mut [Unit<'_, KernelKey>]) {
                 // SAFETY: forwarded from the caller.
                 unsafe { cbc::encrypt::<$vector>(units) }
+            }
+
+            /// # Safety
+            /// As for [`super::parallel`]; the CPU has the set.
+            #[target_feature(enable = $features)]
+            pub(super) unsafe fn parallel(kind: Kind, units: &[Unit<'_, KernelKey>]) {
+                use parallel::{CBC, CTR, ECB, messages};
+                let encrypt = kind.operation == Operation::Encrypt;
+                // SAFETY: forwarded from the caller.
+                unsafe {
+                    match (Mode::of(kind.algorithm), encrypt) {
+                        (Some(Mode::Ctr), _) => messages::<$vector, CTR, true>(units),
+                        (Some(Mode::Ecb), true) => messages::<$vector, ECB, true>(units),
+                        (Some(Mode::Ecb), false) => messages::<$vector, ECB, false>(units),
+                        _ => messages::<$vector, CBC, false>(units),
+                    }
+                }
             }
 
             /// # Safety
@@ -147,6 +166,22 @@ pub(super) unsafe fn cbc_encrypt(set: Instructions, units: &mut [Unit<'_, Kernel
             Instructions::Vaes => vaes::cbc_encrypt(units),
             Instructions::Avx | Instructions::Avx2 => avx::cbc_encrypt(units),
             Instructions::AesNi | Instructions::Baseline => aes_ni::cbc_encrypt(units),
+        }
+    }
+}
+
+/// Encrypts or decrypts messages in ECB or CTR, or decrypts them in CBC.
+///
+/// # Safety
+/// As for [`xts`].
+pub(super) unsafe fn parallel(set: Instructions, kind: Kind, units: &[Unit<'_, KernelKey>]) {
+    // SAFETY: forwarded from the caller.
+    unsafe {
+        match set {
+            Instructions::Avx512 => avx512::parallel(kind, units),
+            Instructions::Vaes => vaes::parallel(kind, units),
+            Instructions::Avx | Instructions::Avx2 => avx::parallel(kind, units),
+            Instructions::AesNi | Instructions::Baseline => aes_ni::parallel(kind, units),
         }
     }
 }

@@ -35,6 +35,9 @@ impl Lanes for __m128i {
             let low = _mm_clmulepi64_si128::<0x00>(carried, _mm_cvtsi64_si128(POLYNOMIAL));
             _mm_slli_si128::<1>(self).xor(low)
         };
+        fn add_halves(self: Self, other: Self) -> Self = _mm_add_epi64(self, other);
+        fn reversed(self: Self) -> Self = _mm_shuffle_epi8(self, backwards());
+        fn preceded_by(self: Self, before: Self) -> Self = before;
         fn gather(from: *const *const u8, offset: usize, _count: usize, to: *mut Self, _stride: usize) = {
             *to = Self::load((*from).add(offset));
         };
@@ -42,4 +45,14 @@ impl Lanes for __m128i {
             (*from).store((*to).add(offset));
         };
     }
+}
+
+/// A shuffle that reverses a block's bytes.
+///
+/// # Safety
+/// None but SSE2, which x86-64 has.
+#[inline(always)]
+pub(super) unsafe fn backwards() -> __m128i {
+    // SAFETY: SSE2 only.
+    unsafe { _mm_setr_epi8(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0) }
 }

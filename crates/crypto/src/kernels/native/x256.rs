@@ -3,6 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::lanes::{Block, Lanes, operations};
+use super::x128::backwards;
 
 impl Lanes for __m256i {
     const BLOCKS: usize = 2;
@@ -32,6 +33,11 @@ impl Lanes for __m256i {
             let carried = _mm256_bsrli_epi128::<14>(self);
             _mm256_bslli_epi128::<2>(self).xor(_mm256_clmulepi64_epi128::<0x00>(carried, polynomial()))
         };
+        fn add_halves(self: Self, other: Self) -> Self = _mm256_add_epi64(self, other);
+        fn reversed(self: Self) -> Self =
+            _mm256_shuffle_epi8(self, _mm256_broadcastsi128_si256(backwards()));
+        fn preceded_by(self: Self, before: Self) -> Self =
+            _mm256_permute2x128_si256::<0x21>(before, self);
         fn gather(from: *const *const u8, offset: usize, count: usize, to: *mut Self, stride: usize) = {
             let first = Self::load_blocks((*from).add(offset), count);
             let second = Self::load_blocks((*from.add(1)).add(offset), count);

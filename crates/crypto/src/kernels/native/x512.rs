@@ -3,6 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::lanes::{Block, Lanes, operations};
+use super::x128::backwards;
 
 impl Lanes for __m512i {
     const BLOCKS: usize = 4;
@@ -34,6 +35,11 @@ impl Lanes for __m512i {
             _mm512_bslli_epi128::<4>(self).xor(_mm512_clmulepi64_epi128::<0x00>(carried, polynomial()))
         };
         fn now(registers: [Self; 3]) -> [Self; 3] = now(registers);
+        fn add_halves(self: Self, other: Self) -> Self = _mm512_add_epi64(self, other);
+        fn reversed(self: Self) -> Self =
+            _mm512_shuffle_epi8(self, _mm512_broadcast_i32x4(backwards()));
+        fn preceded_by(self: Self, before: Self) -> Self =
+            _mm512_alignr_epi64::<6>(self, before);
         fn gather(from: *const *const u8, offset: usize, count: usize, to: *mut Self, stride: usize) = {
             let mut messages = [Self::zero(); 4];
             let mut index = 0;
