@@ -78,6 +78,7 @@ macro_rules! operations {
     ($($(#[$note:meta])* fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)? = $body:expr;)*) => {$(
         $(#[$note])*
         #[inline(always)]
+        #[allow(unused_unsafe, reason = "one body is its argument")]
         unsafe fn $name($($argument: $type),*) $(-> $result)? {
             // SAFETY: the contract of `Lanes`: the instructions are there,
             // and addresses good for the bytes that the name tells.
