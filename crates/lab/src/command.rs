@@ -1,7 +1,7 @@
 //! Running a program that prints a version or a setting.
 
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -40,14 +40,30 @@ pub(crate) fn run(program: &str, arguments: &[&str]) -> Outcome {
     run_within(program, arguments, TIME_MAX)
 }
 
+/// Whether it is installed.
+pub(crate) fn is_there(program: &str) -> bool {
+    find(program).is_some()
+}
+
 /// As [`run`], with another time limit.
 pub(crate) fn run_within(program: &str, arguments: &[&str], time_max: Duration) -> Outcome {
+    run_with(program, arguments, &[], time_max)
+}
+
+/// As [`run_within`], with folders named in its environment.
+pub(crate) fn run_with(
+    program: &str,
+    arguments: &[&str],
+    folders: &[(&str, &Path)],
+    time_max: Duration,
+) -> Outcome {
     let Some(path) = find(program) else {
         return Outcome::Missing;
     };
     let child = Command::new(path)
         .args(arguments)
         .env("LC_ALL", "C")
+        .envs(folders.iter().copied())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

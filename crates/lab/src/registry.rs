@@ -24,6 +24,11 @@ pub static SECTIONS: &[SectionKind] = &[
         seeded: false,
     },
     SectionKind {
+        name: "crypto-peers",
+        parse: speed::peers::parse,
+        seeded: true,
+    },
+    SectionKind {
         name: "crypto-speed",
         parse: speed::parse,
         seeded: true,

@@ -13,6 +13,7 @@ const EXAMPLES: &str = "\
 Examples:
   lockgate run                              three minutes of measuring, then a report
   lockgate speed --algorithm aes-128-gcm --size 64,16k --mode sync,async
+  lockgate speed --algorithm all            every algorithm beside openssl, DPDK and ring
   lockgate compare before/result.json latest
 
 Exit codes: 0 ok, 1 a threshold was missed, 2 wrong usage or configuration,
@@ -85,7 +86,7 @@ pub struct ProbeArguments {
 
 #[derive(Debug, Args)]
 pub struct RunArguments {
-    /// What to run: default, crypto-speed, or a path that ends in .toml
+    /// What to run: default, crypto-peers, crypto-speed, or a path that ends in .toml
     #[arg(value_name = "SCENARIO", default_value = "default")]
     pub scenarios: Vec<String>,
 
@@ -173,7 +174,7 @@ pub struct RunsArguments {
 /// What `speed` measures; left out, the section's defaults hold.
 #[derive(Debug, Default, Args)]
 pub struct SpeedPoints {
-    /// Algorithms: aes-128-gcm, aes-256-xts, sha256, rsa-2048 …
+    /// Algorithms: aes-128-gcm, aes-256-xts, sha256, rsa-2048 …; all: every one, beside its peers
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub algorithm: Vec<String>,
 
@@ -225,9 +226,13 @@ pub struct SpeedPoints {
     #[arg(long, value_name = "NUMBER")]
     pub pairs: Option<u32>,
 
-    /// Do not measure `openssl speed` beside us
+    /// Do not measure `openssl speed`, or any other peer, beside us
     #[arg(long)]
     pub no_peers: bool,
+
+    /// Measure beside these peers, as `--algorithm all` does: all, openssl, dpdk-32, dpdk-1, ring, ceiling
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "no_peers")]
+    pub peers: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -1,11 +1,24 @@
-//! The flags of `lockgate speed` as the table `[crypto-speed]`.
+//! The flags of `lockgate speed` as the table of the section they ask for:
+//! `[crypto-speed]`, or `[crypto-peers]` for all algorithms or named peers.
 
 use toml::{Table, Value};
 
 use crate::cli::SpeedPoints;
 
-/// The section's name.
-pub const SECTION: &str = "crypto-speed";
+/// The section that measures the ways of asking.
+const SPEED: &str = "crypto-speed";
+/// The section that measures what else one could call.
+const PEERS: &str = "crypto-peers";
+
+/// The section that these flags ask for.
+pub fn section(points: &SpeedPoints) -> &'static str {
+    let is_all = |name: &String| name.eq_ignore_ascii_case("all");
+    if points.algorithm.iter().any(is_all) || !points.peers.is_empty() {
+        PEERS
+    } else {
+        SPEED
+    }
+}
 
 /// Each key of the table with the flag that sets it.
 const FLAGS: [(&str, &str); 15] = [
@@ -23,7 +36,7 @@ const FLAGS: [(&str, &str); 15] = [
     ("rate_per_s", "--rate"),
     ("pairs", "--pairs"),
     ("precision", "--precision"),
-    ("peers", "--no-peers"),
+    ("peers", "--peers"),
 ];
 
 /// The flag that sets `key`; the key itself where none does.
@@ -36,6 +49,11 @@ pub fn flag_of(key: &str) -> &str {
 
 /// The table: a key for each flag that was given.
 pub fn table(points: &SpeedPoints) -> Table {
+    let peers = match (section(points), points.no_peers) {
+        (PEERS, true) => Some(Value::Array(Vec::new())),
+        (PEERS, false) => texts(&points.peers),
+        (_, no_peers) => no_peers.then_some(Value::Boolean(false)),
+    };
     let entries = [
         ("algorithms", texts(&points.algorithm)),
         ("operations", texts(&points.operation)),
@@ -53,7 +71,7 @@ pub fn table(points: &SpeedPoints) -> Table {
             "pairs",
             points.pairs.map(|number| Value::Integer(number.into())),
         ),
-        ("peers", points.no_peers.then_some(Value::Boolean(false))),
+        ("peers", peers),
     ];
     entries
         .into_iter()
@@ -112,7 +130,7 @@ mod tests {
     }
 
     /// The section that those flags configure.
-    fn section(arguments: &[&str]) -> Box<dyn trial::Section> {
+    fn configured(arguments: &[&str]) -> Box<dyn trial::Section> {
         let cli = crate::cli::Cli::try_parse_from(arguments).unwrap();
         let crate::cli::Command::Speed(arguments) = cli.command else {
             panic!("speed")
@@ -121,7 +139,8 @@ mod tests {
         if let Some(seed) = arguments.measuring.seed {
             table.insert("seed".to_owned(), Value::Integer(seed.try_into().unwrap()));
         }
-        (lab::registry::section(SECTION).unwrap().parse)(table).unwrap()
+        let name = section(&arguments.points);
+        (lab::registry::section(name).unwrap().parse)(table).unwrap()
     }
 
     #[test]
@@ -133,11 +152,15 @@ mod tests {
             "lockgate speed",
             "lockgate speed --algorithm sha256 --size 64",
             everything,
+            "lockgate speed --algorithm all",
+            "lockgate speed --algorithm all --size 64,4096 --backend portable --no-peers",
+            "lockgate speed --algorithm sha256,aes-256-gcm --peers ring,openssl --pairs 9 --seconds 0.1",
+            "lockgate speed --algorithm all --operation verify,sign --peers all --seed 3",
         ] {
             let line: Vec<_> = line.split_whitespace().collect();
-            let first = section(&line);
+            let first = configured(&line);
             let command = first.command();
-            let again = section(&command.split_whitespace().collect::<Vec<_>>());
+            let again = configured(&command.split_whitespace().collect::<Vec<_>>());
             assert_eq!(first.resolved(), again.resolved(), "{command}");
         }
     }

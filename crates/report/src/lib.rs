@@ -3,6 +3,7 @@
 
 pub mod compare;
 pub mod csv;
+mod dots;
 mod grid;
 pub mod html;
 pub mod json;

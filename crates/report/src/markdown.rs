@@ -114,7 +114,8 @@ fn ending(section: &SectionResult) -> String {
 /// A chart's numbers; Markdown draws nothing.
 fn chart(chart: &Chart) -> String {
     let (head, rows) = words::chart_rows(chart);
-    let numeric = vec![true; head.len()];
+    let mut numeric = vec![true; head.len()];
+    numeric[0] = chart.places.is_empty();
     let escape =
         |cells: Vec<String>| -> Vec<String> { cells.iter().map(|cell| text(cell)).collect() };
     let hollow = chart
@@ -126,7 +127,10 @@ fn chart(chart: &Chart) -> String {
         ("", false) => String::new(),
         (note, false) => text(note),
         ("", true) => "In brackets: not valid.".to_owned(),
-        (note, true) => format!("{}. In brackets: not valid.", text(note)),
+        (note, true) => format!(
+            "{}. In brackets: not valid.",
+            text(note.trim_end_matches('.'))
+        ),
     };
     let rows: Vec<_> = rows.into_iter().map(escape).collect();
     block_of(

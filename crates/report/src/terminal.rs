@@ -1,7 +1,8 @@
 //! A run as a short text: the verdict first, in words, then the figures.
 
-use trial::{Comparison, Outcome, Point, Run, SectionResult, Table, Weight};
+use trial::{Chart, Comparison, Outcome, Point, Run, SectionResult, Table, Weight};
 
+use crate::dots;
 use crate::grid::Grid;
 use crate::number::number;
 use crate::style::{Ink, Style};
@@ -111,6 +112,7 @@ impl Page {
         }
         let title = format!("{} ({} s)", section.title, number(section.seconds));
         let mut out = String::from("\n") + &self.text(Ink::Strong, &title);
+        out.extend(section.charts.iter().take(1).map(|chart| self.chart(chart)));
         out.extend(
             tables
                 .iter()
@@ -124,6 +126,16 @@ impl Page {
             );
         }
         out + &self.comparisons(comparisons) + &self.points(&section.points)
+    }
+
+    /// A chart over named places; what is drawn over numbers is for the report.
+    fn chart(self, chart: &Chart) -> String {
+        let lines = dots::lines(chart, self.style.width);
+        if lines.is_empty() {
+            return String::new();
+        }
+        let lines = lines.into_iter().map(|line| line + "\n");
+        String::from("\n") + &self.text(Ink::Plain, &chart.title) + &lines.collect::<String>()
     }
 
     fn table(self, table: &Table) -> String {

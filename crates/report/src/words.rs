@@ -157,6 +157,13 @@ pub(crate) fn cell(cell: &Cell, column: Option<&Column>) -> String {
     }
 }
 
+/// The name of the place at `x`, in a chart over named places.
+pub(crate) fn place_name(chart: &Chart, x: f64) -> Option<&str> {
+    let is_whole = x >= 0.0 && x.fract() == 0.0;
+    let place = is_whole.then_some(x as usize)?;
+    chart.places.get(place).map(String::as_str)
+}
+
 /// A chart's marks as a grid: the horizontal value, then one column a series;
 /// marks that were not valid stand in brackets.
 pub(crate) fn chart_rows(chart: &Chart) -> (Vec<String>, Vec<Vec<String>>) {
@@ -194,7 +201,8 @@ pub(crate) fn chart_rows(chart: &Chart) -> (Vec<String>, Vec<Vec<String>>) {
             let text = write(dot.y, &chart.y.unit);
             Some(if dot.valid { text } else { format!("({text})") })
         });
-        std::iter::once(write(x, &chart.x.unit))
+        let place = place_name(chart, x).map_or_else(|| write(x, &chart.x.unit), str::to_owned);
+        std::iter::once(place)
             .chain(marks.map(Option::unwrap_or_default))
             .collect()
     });

@@ -149,6 +149,7 @@ fn chart(scale: Scale, series: Vec<Series>) -> Chart {
         note: String::new(),
         x: axis(scale, "bytes"),
         y: axis(scale, "MB/s"),
+        places: Vec::new(),
         series,
         command: "lockgate speed".to_owned(),
     }

@@ -80,6 +80,11 @@ pub struct Chart {
     pub x: Axis,
     /// Vertical axis.
     pub y: Axis,
+    /// Names of the places on the horizontal axis: its value 0 is the first.
+    /// Such a chart is drawn as one row a place, values going to the right.
+    /// Empty where the axis is one of numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<String>,
     /// The lines.
     pub series: Vec<Series>,
     /// The command that measures this again.

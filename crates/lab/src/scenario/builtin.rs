@@ -15,4 +15,4 @@ macro_rules! builtin {
 }
 
 /// Every built-in scenario; the first is what `lockgate run` runs by default.
-pub static BUILTIN: &[Builtin] = builtin!["default", "crypto-speed"];
+pub static BUILTIN: &[Builtin] = builtin!["default", "crypto-peers", "crypto-speed"];

@@ -107,6 +107,7 @@ fn speed(
             unit: "MB/s".to_owned(),
             scale: Scale::Log10,
         },
+        places: Vec::new(),
         series,
         command: invocation(
             &config.table,
@@ -180,6 +181,7 @@ fn reference_ratio(
             note: "1 is the back-end's own loop on a core of its own, or, on a shared core, the best that was measured.".to_owned(),
             x: block_axis(),
             y: Axis { label: "share of the reference".to_owned(), unit: String::new(), scale: Scale::Linear },
+            places: Vec::new(),
             series,
             command: with_placement(&config.table, placement),
         })
@@ -236,6 +238,7 @@ fn ladder(config: &Config, host: &Host, results: &Results) -> Option<Chart> {
             unit: "MB/s".to_owned(),
             scale: Scale::Linear,
         },
+        places: Vec::new(),
         series: vec![Series {
             name: "async".to_owned(),
             kind: SeriesKind::Measured,

@@ -18,6 +18,7 @@ mod invocation;
 mod measure;
 mod observe;
 mod peer;
+pub mod peers;
 mod place;
 mod points;
 mod pump;

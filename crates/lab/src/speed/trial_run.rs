@@ -61,6 +61,8 @@ pub(super) enum TrialError {
     Pump(#[from] PumpError),
     #[error("the back-end ended a request with {0:?}")]
     Raw(Status),
+    #[error("ring refused a request")]
+    Ring,
     #[error("a measuring thread panicked")]
     Panic,
     #[error("client {client} of {lanes} got no thread: lower lanes, or raise the limit of threads")]
@@ -234,55 +236,69 @@ impl Rig<'_> {
     /// The back-end's own loop on the worker's CPU.
     pub(super) fn raw(&self, slice: Duration) -> Result<Sample, TrialError> {
         let slots = self.cell.depth * self.cell.lanes;
-        let cpu = self.cpus.workers[0];
-        let (phase, ready) = (Phase::default(), Ready::default());
-        thread::scope(|scope| {
-            let worker = scope.spawn(|| {
-                let raw = pin_to(cpu).map_err(TrialError::from).and_then(|()| {
-                    Ok(RawLoop::new(
-                        Arc::clone(self.backend),
-                        self.workload,
-                        slots,
-                    )?)
-                });
-                // Before any return: the runner waits for it.
-                ready.add();
-                let mut raw = raw?;
-                raw_until(&mut raw, &phase, MEASURING)?;
-                let (begin_ns, cpu) = (now_ns(), thread_cpu());
-                let requests = raw_until(&mut raw, &phase, DONE)?;
-                Ok((
-                    requests,
-                    (now_ns() - begin_ns) as f64 / 1e9,
-                    thread_cpu() - cpu,
-                ))
-            });
-            // Filling the slots is no part of the warm-up, and may take longer.
-            let times = ready.wait_for(1).map(|()| {
-                thread::sleep(WARM_UP);
-                let times = CpuTimes::now(&[cpu]);
-                phase.set(MEASURING);
-                thread::sleep(slice);
-                CpuTimes::now(&[cpu]).since(times)
-            });
-            phase.set(DONE);
-            let counted = worker.join().unwrap_or(Err(TrialError::Panic));
-            let (times, (requests, seconds, cpu)) = (times?, counted?);
-            Ok(Sample {
-                requests,
-                requests_per_s: requests as f64 / seconds,
-                worker_cpus: cpu.as_secs_f64() / seconds,
-                times,
-                ..Sample::default()
-            })
-        })
+        let make = || {
+            let mut raw = RawLoop::new(Arc::clone(self.backend), self.workload, slots)?;
+            Ok(move || raw.pass().map_err(TrialError::Raw).map(|jobs| jobs as f64))
+        };
+        alone(self.cpus.workers[0], slice, make)
     }
 }
 
-fn raw_until(raw: &mut RawLoop, phase: &Phase, until: u8) -> Result<u64, TrialError> {
-    let mut requests = 0;
+/// A trial of one loop that has a CPU to itself: `make` sets it up in the
+/// thread that runs it, and each call of what it makes says how many requests
+/// it did.
+pub(super) fn alone<W>(
+    cpu: usize,
+    slice: Duration,
+    make: impl FnOnce() -> Result<W, TrialError> + Send,
+) -> Result<Sample, TrialError>
+where
+    W: FnMut() -> Result<f64, TrialError>,
+{
+    let (phase, ready) = (Phase::default(), Ready::default());
+    thread::scope(|scope| {
+        let worker = scope.spawn(|| {
+            let work = pin_to(cpu).map_err(TrialError::from).and_then(|()| make());
+            // Before any return: the runner waits for it.
+            ready.add();
+            let mut work = work?;
+            work_until(&mut work, &phase, MEASURING)?;
+            let (begin_ns, cpu) = (now_ns(), thread_cpu());
+            let requests = work_until(&mut work, &phase, DONE)?;
+            Ok((
+                requests,
+                (now_ns() - begin_ns) as f64 / 1e9,
+                thread_cpu() - cpu,
+            ))
+        });
+        // Filling the slots is no part of the warm-up, and may take longer.
+        let times = ready.wait_for(1).map(|()| {
+            thread::sleep(WARM_UP);
+            let times = CpuTimes::now(&[cpu]);
+            phase.set(MEASURING);
+            thread::sleep(slice);
+            CpuTimes::now(&[cpu]).since(times)
+        });
+        phase.set(DONE);
+        let counted = worker.join().unwrap_or(Err(TrialError::Panic));
+        let (times, (requests, seconds, cpu)) = (times?, counted?);
+        Ok(Sample {
+            requests: requests as u64,
+            requests_per_s: requests / seconds,
+            worker_cpus: cpu.as_secs_f64() / seconds,
+            times,
+            ..Sample::default()
+        })
+    })
+}
+
+fn work_until<W>(work: &mut W, phase: &Phase, until: u8) -> Result<f64, TrialError>
+where
+    W: FnMut() -> Result<f64, TrialError>,
+{
+    let mut requests = 0.0;
     while phase.is_before(until) {
-        requests += raw.pass().map_err(TrialError::Raw)? as u64;
+        requests += work()?;
     }
     Ok(requests)
 }

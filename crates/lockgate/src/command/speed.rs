@@ -10,12 +10,14 @@ use crate::cli::SpeedArguments;
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit};
 use crate::measure::{Job, measure};
-use crate::speed_table::{SECTION, flag_of, table};
+use crate::speed_table::{flag_of, section, table};
 
-/// Runs the section `crypto-speed` as the flags configure it.
+/// Runs the section that the flags ask for, as they configure it:
+/// `crypto-speed`, or for all algorithms `crypto-peers`.
 pub fn speed(arguments: &SpeedArguments, console: &Console) -> Result<Exit, Failure> {
+    let name = section(&arguments.points);
     let kind =
-        registry::section(SECTION).expect("the registry has the section that this command is for");
+        registry::section(name).expect("the registry has the section that this command is for");
     let seed = arguments.measuring.seed.unwrap_or(DEFAULT_SEED);
     let mut table = table(&arguments.points);
     if kind.seeded {
@@ -29,7 +31,7 @@ pub fn speed(arguments: &SpeedArguments, console: &Console) -> Result<Exit, Fail
     }
     let section = (kind.parse)(table).map_err(by_flag).or_usage()?;
     let scenario =
-        serde_json::json!({ "name": "speed", "sections": { SECTION: section.resolved() } });
+        serde_json::json!({ "name": "speed", "sections": { name: section.resolved() } });
     let budget = arguments.measuring.budget.unwrap_or(DEFAULT_BUDGET);
     let job = Job {
         sections: vec![section],
@@ -44,6 +46,9 @@ pub fn speed(arguments: &SpeedArguments, console: &Console) -> Result<Exit, Fail
 fn by_flag(error: ConfigError) -> anyhow::Error {
     match error {
         ConfigError::Value { key, reason } => anyhow!("{}: {reason}", flag_of(&key)),
-        unknown @ ConfigError::UnknownKey { .. } => unknown.into(),
+        ConfigError::UnknownKey { key, .. } => anyhow!(
+            "{}: not with --algorithm all or --peers, which measure one way of asking; leave it out",
+            flag_of(&key)
+        ),
     }
 }

@@ -125,6 +125,7 @@ fn speed_chart() -> Chart {
             unit: "MB/s".into(),
             scale: Scale::Linear,
         },
+        places: Vec::new(),
         series: vec![
             series(
                 "sync",
@@ -167,6 +168,7 @@ fn ratio_chart() -> Chart {
             unit: String::new(),
             scale: Scale::Linear,
         },
+        places: Vec::new(),
         series: vec![Series {
             name: "async, depth 16".into(),
             kind: SeriesKind::Measured,

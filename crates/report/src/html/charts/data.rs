@@ -6,6 +6,7 @@ use super::plot::axis_name;
 use crate::html::markup::{Html, details};
 use crate::html::tables::grid;
 use crate::number::{bytes, number};
+use crate::words::place_name;
 
 /// Every dot of the chart, in a table to open; nothing where there is none.
 pub(super) fn table(chart: &Chart) -> Html {
@@ -28,7 +29,14 @@ pub(super) fn table(chart: &Chart) -> Html {
     };
     let heads = [
         cell("", "series"),
-        cell("number", &head(&chart.x)),
+        cell(
+            if chart.places.is_empty() {
+                "number"
+            } else {
+                ""
+            },
+            &head(&chart.x),
+        ),
         cell("number", &head(&chart.y)),
         cell("number", "interval"),
         cell("", "valid"),
@@ -62,12 +70,20 @@ fn row(chart: &Chart, name: &str, dot: &Dot) -> Html {
         "tr",
         [
             Html::tag("td", [Html::text(name)]),
-            figure(on_axis(&chart.x, dot.x)),
+            place(chart, dot.x),
             figure(on_axis(&chart.y, dot.y)),
             figure(interval),
             Html::tag("td", [Html::text(if dot.valid { "yes" } else { "no" })]),
         ],
     )
+}
+
+/// Where a mark stands: the name of its place, or a figure.
+fn place(chart: &Chart, x: f64) -> Html {
+    match place_name(chart, x) {
+        Some(name) => Html::tag("td", [Html::text(name)]),
+        None => Html::classed("td", "number", [Html::text(on_axis(&chart.x, x))]),
+    }
 }
 
 fn on_axis(axis: &Axis, value: f64) -> String {

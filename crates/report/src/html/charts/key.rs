@@ -10,6 +10,7 @@ use crate::words::plural;
 pub(super) fn words(chart: &Chart) -> String {
     let dots = || chart.series.iter().flat_map(|series| &series.dots);
     let is_reference = |series: &Series| series.kind == SeriesKind::Reference;
+    let has_lines = chart.places.is_empty();
     let hidden = hidden(chart);
     let hidden_words = format!(
         "{} without a place on these axes (zero or less on a logarithmic axis, or not a number): \
@@ -17,9 +18,12 @@ pub(super) fn words(chart: &Chart) -> String {
         plural(hidden, "point")
     );
     let signs = [
-        (dots().any(|dot| !dot.valid), HOLLOW),
         (
-            chart.series.iter().any(is_reference),
+            dots().any(|dot| !dot.valid),
+            if has_lines { HOLLOW } else { HOLLOW_ALONE },
+        ),
+        (
+            has_lines && chart.series.iter().any(is_reference),
             "Dashed lines are yardsticks.",
         ),
         (
@@ -41,6 +45,8 @@ pub(super) fn words(chart: &Chart) -> String {
 
 const HOLLOW: &str = "Hollow marks are points whose verdict is not valid; lines pass them by.";
 
+const HOLLOW_ALONE: &str = "Hollow marks are points whose verdict is not valid.";
+
 /// How many dots the axes cannot show.
 fn hidden(chart: &Chart) -> usize {
     let dots = || chart.series.iter().flat_map(|series| &series.dots);
@@ -51,6 +57,6 @@ fn hidden(chart: &Chart) -> usize {
 }
 
 fn starts_above_zero(chart: &Chart) -> bool {
-    let linear = chart.y.scale == Scale::Linear;
+    let linear = chart.y.scale == Scale::Linear && chart.places.is_empty();
     linear && plot::rulers(chart, WIDE).is_some_and(|(_, y)| y.low > 0.0)
 }

@@ -7,6 +7,7 @@ pub(super) mod interval;
 mod key;
 mod labels;
 mod palette;
+mod places;
 mod plot;
 mod ticks;
 mod trace;
@@ -75,7 +76,12 @@ pub(super) fn figure(chart: &Chart) -> Html {
 }
 
 fn drawings(chart: &Chart) -> Html {
-    match [WIDE, NARROW].map(|frame| (frame, plot::draw(chart, frame))) {
+    let draw = if chart.places.is_empty() {
+        plot::draw
+    } else {
+        places::draw
+    };
+    match [WIDE, NARROW].map(|frame| (frame, draw(chart, frame))) {
         [(wide, Some(Ok(large))), (narrow, Some(Ok(small)))] => Html::many([
             labelled(&large, &chart.title, wide.class),
             labelled(&small, &chart.title, narrow.class),
@@ -101,7 +107,8 @@ fn legend(chart: &Chart) -> Html {
     if chart.series.is_empty() {
         return Html::empty();
     }
-    let class = if plot::names_in_plot(chart, WIDE) {
+    let names_in_plot = chart.places.is_empty() && plot::names_in_plot(chart, WIDE);
+    let class = if names_in_plot {
         "legend narrow"
     } else {
         "legend"
@@ -111,15 +118,17 @@ fn legend(chart: &Chart) -> Html {
         .iter()
         .zip(Look::of_all(&chart.series))
         .map(|(series, look)| {
-            let swatch = swatch(look).unwrap_or_default();
+            let swatch = swatch(look, chart.places.is_empty()).unwrap_or_default();
             Html::tag("li", [swatch, Html::text(&series.name)])
         });
     Html::classed("ul", class, names)
 }
 
-fn swatch(look: Look) -> Result<Html, Failure> {
+fn swatch(look: Look, has_line: bool) -> Result<Html, Failure> {
     let svg = canvas::drawing((30, 14), |area| {
-        canvas::line(area, vec![(1, 7), (29, 7)], look.colour, 2)?;
+        if has_line {
+            canvas::line(area, vec![(1, 7), (29, 7)], look.colour, 2)?;
+        }
         canvas::mark(area, (15, 7), look.shape, look.colour, false)
     })?;
     Ok(Html::drawing(&svg, &[("aria-hidden", "true")], []))

@@ -1,0 +1,125 @@
+//! The table: every algorithm and size, every arm, and where we lose.
+
+use trial::{Cell as Entry, Column, Table};
+
+use super::super::arm::what;
+use super::super::findings::size;
+use super::arm::Arm;
+use super::config::Config;
+use super::findings::best_peer;
+use super::grid::Peers;
+use super::invocation::invocation;
+use super::measure::{Results, RowResult};
+use super::points::is_valid;
+use super::schedule::Schedule;
+
+const NOTE: &str = "Medians: MB/s (10^6 bytes), of public keys requests/s. One worker core; what is in flight fits half of its L2. Pairs: rounds that have both the engine and the best peer; fewer than 9 are no claim. Figures in brackets are not valid.";
+
+pub(super) fn tables(
+    config: &Config,
+    peers: &Peers,
+    schedule: &Schedule,
+    results: &Results,
+) -> Vec<Table> {
+    let left = schedule.left_out();
+    let note = if left.is_empty() {
+        NOTE.to_owned()
+    } else {
+        format!("{NOTE} No time for: {}.", left.join("; "))
+    };
+    let groups = [
+        (
+            false,
+            "MB/s",
+            "Every algorithm beside its peers and the ceiling",
+        ),
+        (true, "1/s", "Public keys beside their peers"),
+    ];
+    let table = |(is_public_key, unit, title): (bool, &str, &str)| {
+        let rows = || {
+            let rows = results.rows.iter();
+            rows.filter(move |row| row.kind().algorithm.is_public_key() == is_public_key)
+        };
+        let arms: Vec<_> = Arm::ALL
+            .into_iter()
+            .filter(|&arm| rows().any(|row| row.arm(arm).is_some()))
+            .collect();
+        let of = |row: &RowResult| entries(peers, row, &arms);
+        let entries: Vec<_> = rows()
+            .filter(|row| row.arm(Arm::Engine).is_some())
+            .map(of)
+            .collect();
+        (!entries.is_empty()).then(|| Table {
+            title: title.to_owned(),
+            note: note.clone(),
+            columns: columns(&arms, unit),
+            rows: entries,
+            command: invocation(&config.table, config.table.pairs),
+        })
+    };
+    groups.into_iter().filter_map(table).collect()
+}
+
+fn columns(arms: &[Arm], unit: &str) -> Vec<Column> {
+    let column = |label: &str, unit: &str| Column {
+        label: label.to_owned(),
+        unit: unit.to_owned(),
+    };
+    let mut columns = vec![column("algorithm", ""), column("block", "")];
+    columns.extend(arms.iter().map(|arm| column(arm.label(), unit)));
+    columns.extend([
+        column("engine ÷ best peer", ""),
+        column("pairs", ""),
+        column("loop ÷ ceiling", ""),
+        column("where we lose", ""),
+    ]);
+    columns
+}
+
+fn entries(peers: &Peers, row: &RowResult, arms: &[Arm]) -> Vec<Entry> {
+    let is_public_key = row.kind().algorithm.is_public_key();
+    let scale = if is_public_key {
+        1.0
+    } else {
+        row.block_bytes() as f64 / 1e6
+    };
+    let text = |text: String| Entry::Text(text);
+    let figure = |&arm: &Arm| match row.rate(arm).map(|rate| rate * scale) {
+        None => Entry::Empty,
+        Some(value) if is_valid(peers, row, arm) => Entry::Number(value),
+        Some(value) => text(format!("({value:.0})")),
+    };
+    let best = best_peer(peers, row);
+    let lost = best.filter(|(_, ratio)| *ratio < 1.0);
+    let share = row
+        .rate(Arm::OwnLoop)
+        .zip(row.rate(Arm::Ceiling))
+        .map(|(own, ceiling)| own / ceiling);
+    let block = if is_public_key {
+        Entry::Empty
+    } else {
+        text(size(row.block_bytes()))
+    };
+    let mut entries = vec![text(what(row.kind())), block];
+    entries.extend(arms.iter().map(figure));
+    entries.extend([
+        best.map_or(Entry::Empty, |(_, ratio)| Entry::Number(ratio)),
+        best.map_or(Entry::Empty, |(arm, _)| {
+            Entry::Number(pairs(row, arm) as f64)
+        }),
+        share.map_or(Entry::Empty, Entry::Number),
+        lost.map_or(Entry::Empty, |(arm, _)| text(format!("to {arm}"))),
+    ]);
+    entries
+}
+
+/// Rounds that have both.
+fn pairs(row: &RowResult, arm: Arm) -> usize {
+    let (Some(engine), Some(peer)) = (row.arm(Arm::Engine), row.arm(arm)) else {
+        return 0;
+    };
+    let rounds = engine.samples.keys();
+    rounds
+        .filter(|round| peer.samples.contains_key(round))
+        .count()
+}

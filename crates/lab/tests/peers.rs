@@ -1,0 +1,182 @@
+//! The section `crypto-peers`, run once and tiny, so that it does not rot.
+//! No time is asserted: only what must be there and what must hold.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+use std::time::Duration;
+
+use lockgate_lab::speed::peers::parse;
+use trial::{Chart, Event, Plan, PlanError, Probe, RunError, Section, Sink, Table};
+
+/// Collects events; interrupts after so many of them.
+#[derive(Default)]
+struct Collector {
+    events: Vec<Event>,
+    interrupt_after: Option<usize>,
+}
+
+impl Sink for Collector {
+    fn emit(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupt_after
+            .is_some_and(|most| self.events.len() >= most)
+    }
+}
+
+fn section(text: &str) -> Box<dyn Section> {
+    parse(text.parse().expect("toml")).expect("a valid table")
+}
+
+/// The plan within a minute; `None`, said aloud, on a machine with one CPU.
+fn plan(section: &dyn Section) -> Option<Plan> {
+    match section.plan(&Probe::default(), Duration::from_secs(60)) {
+        Ok(plan) => Some(plan),
+        Err(PlanError::NotSupported { reason, .. }) => {
+            println!("skipped: {reason}");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn run(text: &str, interrupt_after: Option<usize>) -> Option<(Vec<Event>, Result<(), RunError>)> {
+    let section = section(text);
+    let plan = plan(section.as_ref())?;
+    let mut sink = Collector {
+        interrupt_after,
+        ..Collector::default()
+    };
+    let result = section.run(&Probe::default(), &plan, &mut sink);
+    Some((sink.events, result))
+}
+
+fn arms(events: &[Event]) -> BTreeSet<String> {
+    let points = events.iter().filter_map(|event| match event {
+        Event::Point(point) => point.dimensions.get("arm"),
+        _ => None,
+    });
+    points.map(ToString::to_string).collect()
+}
+
+fn charts(events: &[Event]) -> Vec<&Chart> {
+    let chart = |event| match event {
+        Event::Chart(chart) => Some(chart),
+        _ => None,
+    };
+    let events: Vec<&Event> = events.iter().collect();
+    events.into_iter().filter_map(chart).collect()
+}
+
+fn tables(events: &[Event]) -> Vec<&Table> {
+    let table = |event| match event {
+        Event::Table(table) => Some(table),
+        _ => None,
+    };
+    let events: Vec<&Event> = events.iter().collect();
+    events.into_iter().filter_map(table).collect()
+}
+
+/// Whether a program starts; where it does not, the test says what it skips.
+fn is_installed(program: &str) -> bool {
+    let starts = Command::new(program).arg("version").output().is_ok();
+    if !starts {
+        println!("skipped: {program} is not installed, its arm is not measured");
+    }
+    starts
+}
+
+#[test]
+fn every_algorithm_has_its_row_in_the_first_chart() {
+    let text = "sizes_bytes = [1024]\nseconds = 0.002\npairs = 1\npeers = ['ring', 'ceiling']\nbackend = 'aws-lc'";
+    let Some((events, result)) = run(text, None) else {
+        return;
+    };
+    result.expect("it runs");
+    let first = charts(&events)[0];
+    for algorithm in crypto::Algorithm::ALL {
+        let is_there = |place: &String| place.starts_with(algorithm.name());
+        assert!(first.places.iter().any(is_there), "{algorithm}");
+    }
+    let engine = &first.series[0];
+    assert_eq!(
+        (engine.name.as_str(), engine.dots.len()),
+        ("engine", first.places.len())
+    );
+    assert!(engine.dots.iter().all(|dot| dot.y.is_finite()));
+    assert!(arms(&events).is_superset(&BTreeSet::from(
+        ["engine", "own-loop", "ring"].map(str::to_owned)
+    )));
+    for table in tables(&events) {
+        let columns = table.columns.len();
+        assert!(table.rows.iter().all(|row| row.len() == columns));
+    }
+    for event in &events {
+        if let Event::Point(point) = event {
+            let rate = point.metric("requests_per_s").expect("a rate").value;
+            assert!(rate.is_finite() && rate >= 0.0, "{point:?}");
+            assert!(point.command.starts_with("lockgate speed --"), "{point:?}");
+        }
+    }
+}
+
+#[test]
+fn peers_that_are_installed_are_measured_beside_us() {
+    let text = "algorithms = ['aes-128-cbc', 'ecdsa-p256']\nsizes_bytes = [64, 16384]\nseconds = 0.01\npairs = 1\nbackend = 'aws-lc'";
+    let Some((events, result)) = run(text, None) else {
+        return;
+    };
+    result.expect("it runs");
+    let arms = arms(&events);
+    for (program, arm) in [
+        ("openssl", "openssl"),
+        ("dpdk-test-crypto-perf", "dpdk-32"),
+        ("dpdk-test-crypto-perf", "dpdk-1"),
+    ] {
+        if is_installed(program) {
+            assert!(arms.contains(arm), "{arm}: {arms:?}");
+        }
+    }
+    let is_ratio = |event: &&Event| matches!(event, Event::Comparison(_));
+    assert!(events.iter().filter(is_ratio).count() >= 3);
+    let no_claim = |event: &Event| match event {
+        Event::Comparison(comparison) => comparison.target.is_none(),
+        _ => true,
+    };
+    assert!(events.iter().all(no_claim), "one pair is no claim");
+}
+
+#[test]
+fn an_interrupt_keeps_what_was_measured() {
+    let text = "algorithms = ['sha256', 'aes-128-gcm']\nseconds = 0.01\npairs = 2\npeers = []\nbackend = 'aws-lc'";
+    let Some((events, result)) = run(text, Some(2)) else {
+        return;
+    };
+    assert!(matches!(result, Err(RunError::Interrupted)));
+    assert!(!arms(&events).is_empty());
+    assert!(events.iter().any(
+        |event| matches!(event, Event::Finding(finding) if finding.text.contains("Interrupted"))
+    ));
+}
+
+#[test]
+fn a_budget_too_small_says_what_it_needs() {
+    let section = section("");
+    if plan(section.as_ref()).is_none() {
+        return;
+    }
+    let error = section
+        .plan(&Probe::default(), Duration::from_millis(300))
+        .expect_err("far too little");
+    assert!(
+        matches!(error, PlanError::Budget { needed_s, .. } if needed_s > 1.0),
+        "{error}"
+    );
+    for seconds in [30, 80, 180] {
+        let budget = Duration::from_secs(seconds);
+        let plan = section.plan(&Probe::default(), budget).expect("it fits");
+        assert!(plan.seconds <= seconds as f64, "{seconds}");
+    }
+}
