@@ -61,22 +61,20 @@ fn arms(events: &[Event]) -> BTreeSet<String> {
     points.map(ToString::to_string).collect()
 }
 
-fn charts(events: &[Event]) -> Vec<&Chart> {
-    let chart = |event| match event {
-        Event::Chart(chart) => Some(chart),
+fn charts(events: &[Event]) -> Vec<Chart> {
+    let chart = |event: &'_ Event| match event {
+        Event::Chart(chart) => Some(chart.clone()),
         _ => None,
     };
-    let events: Vec<&Event> = events.iter().collect();
-    events.into_iter().filter_map(chart).collect()
+    events.iter().filter_map(chart).collect()
 }
 
-fn tables(events: &[Event]) -> Vec<&Table> {
-    let table = |event| match event {
-        Event::Table(table) => Some(table),
+fn tables(events: &[Event]) -> Vec<Table> {
+    let table = |event: &'_ Event| match event {
+        Event::Table(table) => Some(table.clone()),
         _ => None,
     };
-    let events: Vec<&Event> = events.iter().collect();
-    events.into_iter().filter_map(table).collect()
+    events.iter().filter_map(table).collect()
 }
 
 /// Whether a program starts; where it does not, the test says what it skips.
@@ -95,8 +93,16 @@ fn every_algorithm_has_its_row_in_the_first_chart() {
         return;
     };
     result.expect("it runs");
-    let first = charts(&events)[0];
+    let first = &charts(&events)[0];
+    let backend = crypto::by_name("aws-lc").expect("it is built in");
     for algorithm in crypto::Algorithm::ALL {
+        let operation = algorithm.operations()[0];
+        if !backend.supports(crypto::Kind {
+            algorithm,
+            operation,
+        }) {
+            continue;
+        }
         let is_there = |place: &String| place.starts_with(algorithm.name());
         assert!(first.places.iter().any(is_there), "{algorithm}");
     }

@@ -231,7 +231,12 @@ pub struct SpeedPoints {
     pub no_peers: bool,
 
     /// Measure beside these peers, as `--algorithm all` does: all, openssl, dpdk-32, dpdk-1, ring, ceiling
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "no_peers")]
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        conflicts_with = "no_peers"
+    )]
     pub peers: Vec<String>,
 }
 

@@ -30,8 +30,7 @@ pub fn speed(arguments: &SpeedArguments, console: &Console) -> Result<Exit, Fail
         table.insert("precision".to_owned(), toml::Value::Float(share));
     }
     let section = (kind.parse)(table).map_err(by_flag).or_usage()?;
-    let scenario =
-        serde_json::json!({ "name": "speed", "sections": { name: section.resolved() } });
+    let scenario = serde_json::json!({ "name": "speed", "sections": { name: section.resolved() } });
     let budget = arguments.measuring.budget.unwrap_or(DEFAULT_BUDGET);
     let job = Job {
         sections: vec![section],
