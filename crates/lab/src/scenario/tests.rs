@@ -88,7 +88,7 @@ fn an_unknown_scenario_lists_the_known_ones() {
         .unwrap()
         .to_string();
     assert!(
-        text.contains("'crypto-sped'") && text.contains("default, crypto-speed"),
+        text.contains("'crypto-sped'") && text.contains("default, crypto-peers, crypto-speed"),
         "{text}"
     );
 }
