@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crypto::{Kind, Workload};
-use trial::stats::Random;
+use trial::stats::{Random, median};
 use trial::{Event, Sink};
 
 use super::super::arm::Arm as SpeedArm;
 use super::super::measure::{End, MeasureError, Measured, Series};
-use super::super::peer;
 use super::super::place::{Placement, place};
 use super::super::trial_run::{Rig, Sample, TrialError};
+use super::super::{observe, peer};
 use super::arm::Arm;
 use super::config::Config;
 use super::grid::{Peers, Row};
@@ -92,7 +92,20 @@ pub(super) fn measure(
         workloads,
     }
     .run(&mut results.rows, sink);
+    learn_usual(&mut results.rows);
     results
+}
+
+/// Tells each row how fast the worker's core usually was, so that a verdict
+/// sees where it was not.
+fn learn_usual(rows: &mut [RowResult]) {
+    let all = rows.iter().flat_map(|row| &row.arms);
+    let steps: Vec<_> = all
+        .flat_map(|(_, series)| series.step_ns.iter().copied())
+        .collect();
+    let usual = median(&steps);
+    rows.iter_mut()
+        .for_each(|row| row.measured.usual_step_ns = usual);
 }
 
 fn empty(row: &Row, peers: &Peers, workload: &Workload) -> RowResult {
@@ -196,6 +209,8 @@ impl Rounds<'_> {
             if round >= result.row.rounds(arm) {
                 continue;
             }
+            let cpu = result.measured.cpus.as_ref().map(|cpus| cpus.workers[0]);
+            let step_ns = cpu.and_then(observe::step_ns);
             let sample = self.trial(result, index, arm, calls);
             let sample = sample.map_err(|source| MeasureError::Trial {
                 arm: arm.like(),
@@ -203,7 +218,9 @@ impl Rounds<'_> {
                 source,
             })?;
             if let Some(sample) = sample {
-                result.arms[at].1.add(round, sample);
+                let series = &mut result.arms[at].1;
+                series.add(round, sample);
+                series.step_ns.extend(step_ns);
             }
         }
         Ok(true)
