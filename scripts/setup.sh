@@ -7,7 +7,7 @@
 set -eu
 
 REQUIRED_PACKAGES="gcc libc6-dev"
-OPTIONAL_PACKAGES="openssl ethtool"
+OPTIONAL_PACKAGES="openssl ethtool libipsec-mb1"
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 
@@ -23,15 +23,28 @@ has_command() {
     PATH="$PATH:/usr/sbin:/sbin" command -v "$1" >/dev/null 2>&1
 }
 
+# A library has no command: the loader knows it, or it lies where it looks.
+has_library() {
+    PATH="$PATH:/usr/sbin:/sbin" ldconfig -p 2>/dev/null | grep -q "$1"
+}
+
+has_package() {
+    case $1 in
+        libipsec-mb1) has_library libIPSec_MB.so.1 ;;
+        *) has_command "$1" ;;
+    esac
+}
+
 missing_optional() {
     for package in $OPTIONAL_PACKAGES; do
-        has_command "$package" || printf '%s ' "$package"
+        has_package "$package" || printf '%s ' "$package"
     done
 }
 
 what_is_lost() {
     case $1 in
-        openssl) echo "no 'openssl speed' reference arm in crypto-speed" ;;
+        openssl) echo "no 'openssl speed' reference arm in crypto-speed and crypto-peers" ;;
+        libipsec-mb1) echo "no back-end ipsec-mb: CBC encryption and hashes many times slower" ;;
         ethtool) echo "no interrupt coalescing settings of network cards at hand" ;;
         *) echo "it is optional" ;;
     esac
@@ -113,6 +126,10 @@ else
     install_missing
 fi
 
+# DPDK's own benchmark comes with all of its drivers and headers, far more
+# than anybody wants installed unasked.
+has_command dpdk-test-crypto-perf ||
+    say "for the DPDK arm of crypto-peers: apt-get install dpdk-dev (large)"
 for package in $(missing_optional); do
     say "without $package: $(what_is_lost "$package")"
 done
