@@ -7,7 +7,7 @@
 set -eu
 
 REQUIRED_PACKAGES="gcc libc6-dev"
-OPTIONAL_PACKAGES="openssl ethtool libipsec-mb1"
+OPTIONAL_PACKAGES="openssl ethtool libipsec-mb1 dpdk-dev"
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 
@@ -30,6 +30,7 @@ has_library() {
 
 has_package() {
     case $1 in
+        dpdk-dev) has_command dpdk-test-crypto-perf ;;
         libipsec-mb1) has_library libIPSec_MB.so.1 ;;
         *) has_command "$1" ;;
     esac
@@ -45,6 +46,7 @@ what_is_lost() {
     case $1 in
         openssl) echo "no 'openssl speed' reference arm in crypto-speed and crypto-peers" ;;
         libipsec-mb1) echo "no back-end ipsec-mb: CBC encryption and hashes many times slower" ;;
+        dpdk-dev) echo "no DPDK arm in crypto-peers (it takes about 100 MB)" ;;
         ethtool) echo "no interrupt coalescing settings of network cards at hand" ;;
         *) echo "it is optional" ;;
     esac
@@ -126,10 +128,6 @@ else
     install_missing
 fi
 
-# DPDK's own benchmark comes with all of its drivers and headers, far more
-# than anybody wants installed unasked.
-has_command dpdk-test-crypto-perf ||
-    say "for the DPDK arm of crypto-peers: apt-get install dpdk-dev (large)"
 for package in $(missing_optional); do
     say "without $package: $(what_is_lost "$package")"
 done
