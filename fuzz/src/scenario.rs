@@ -17,7 +17,15 @@ pub fn scenario(data: &[u8]) {
         Err(error) => assert!(error.to_string().contains(text)),
     }
     for seed in [None, Some(u64::MAX)] {
-        match parse("fuzzed", "fuzzed.toml", text, Overrides { seed }) {
+        match parse(
+            "fuzzed",
+            "fuzzed.toml",
+            text,
+            Overrides {
+                seed,
+                precision: None,
+            },
+        ) {
             Ok(scenario) => {
                 assert!(scenario.resolved()["sections"].is_object());
                 assert!(!scenario.sections.is_empty() && !scenario.budget.is_zero());

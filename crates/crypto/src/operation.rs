@@ -85,6 +85,22 @@ pub struct Kind {
 }
 
 impl Kind {
+    /// Bytes that a job of this kind writes to its destination where its
+    /// source has `source_bytes`; `None` where the job itself says it: for
+    /// RSA decryption. Whether the kind takes such a source is not looked at.
+    #[must_use]
+    pub const fn destination_bytes(self, source_bytes: usize) -> Option<usize> {
+        match self.operation {
+            Operation::Hash => Some(self.algorithm.digest_bytes()),
+            Operation::Sign | Operation::Verify => Some(0),
+            Operation::Decrypt if self.algorithm.is_public_key() => None,
+            Operation::Encrypt | Operation::Derive if self.algorithm.is_public_key() => {
+                Some(self.algorithm.modulus_bytes())
+            }
+            _ => Some(source_bytes),
+        }
+    }
+
     /// Every operation of every algorithm.
     pub fn all() -> impl Iterator<Item = Self> {
         Algorithm::ALL.into_iter().flat_map(|algorithm| {

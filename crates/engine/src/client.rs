@@ -169,6 +169,8 @@ impl<R: Copy + Send> Lane<R> {
     ///
     /// # Errors
     /// [`SubmitError`]; the request was not started. A refusal is counted.
+    // Inlined: see `Producer::stage`.
+    #[inline(always)]
     pub fn enqueue(&mut self, request: R, token: u64) -> Result<(), SubmitError> {
         if let Some(closed) = self.shared.closed() {
             return Err(SubmitError::Closed(closed));
@@ -235,7 +237,7 @@ impl<R: Copy + Send> Lane<R> {
                 status: done.status,
             })
         };
-        let mut count = completions.drain(max, &mut finish);
+        let mut count = completions.drain(max, |done| finish(*done));
         while count < max
             && let Some(done) = settled.pop()
         {

@@ -99,12 +99,19 @@ pub enum Closed {
     WorkerFailed = 2,
 }
 
-/// A request on its way in.
+/// A request on its way in, on cache lines of its own: one that straddles two
+/// costs another trip between the cores.
 #[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Entry<R> {
     pub(crate) ticket: u32,
     pub(crate) request: R,
 }
+
+const _: () = assert!(
+    size_of::<Entry<crate::CryptoRequest>>() == 64,
+    "a crypto request and its ticket fill one cache line"
+);
 
 /// A completion on its way out.
 #[derive(Clone, Copy, Debug)]
@@ -219,8 +226,8 @@ pub(crate) fn lane<R: Copy + Send>(
         owners: Mutex::new(Vec::new()),
     });
     let slots = config.depth.next_power_of_two();
-    let (submit, requests) = ring(slots);
-    let (completions, reap) = ring(slots);
+    let (submit, requests) = ring(slots * 2);
+    let (completions, reap) = ring(slots * 2);
     let depth = u32::try_from(config.depth).expect("at most DEPTH_MAX");
     let worker = WorkerLane {
         shared: Arc::clone(&shared),

@@ -38,5 +38,5 @@ pub use crypto_lane::{
 pub use lane::{Closed, DEPTH_MAX, LaneConfig, LaneError, Order};
 pub use local::{LocalLane, Outcome, Port};
 pub use pool::{Engine, StartError, WorkerConfig};
-pub use service::{BATCH_MAX, Outcomes, Service};
+pub use service::{BATCH_MAX, Batch, Outcomes, Service};
 pub use waiting::{Ready, WaitError};

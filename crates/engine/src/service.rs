@@ -4,7 +4,7 @@ use crypto::Status;
 use policy::{Decision, Progress};
 use sys::wake::WakeIndex;
 
-use crate::lane::{Done, WorkerLane};
+use crate::lane::{Done, Entry, WorkerLane};
 
 /// Most requests a worker takes at a time, over all its lanes.
 pub const BATCH_MAX: usize = 128;
@@ -17,7 +17,45 @@ pub trait Service: Send + 'static {
     /// Processes a batch of up to [`BATCH_MAX`] requests from any lanes and
     /// completes each exactly once, in any order. Publishing now and then
     /// lets clients go on while the rest is processed.
-    fn process(&mut self, requests: &[Self::Request], outcomes: &mut Outcomes<'_, Self::Request>);
+    fn process(
+        &mut self,
+        requests: Batch<'_, Self::Request>,
+        outcomes: &mut Outcomes<'_, Self::Request>,
+    );
+}
+
+/// The requests of a batch, as they came out of the rings.
+#[derive(Debug)]
+pub struct Batch<'b, R>(pub(crate) &'b [Entry<R>]);
+
+impl<R> Clone for Batch<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R> Copy for Batch<'_, R> {}
+
+impl<R> Batch<'_, R> {
+    /// How many there are.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "a batch is never empty")]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// All of them, by their index.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &R> + ExactSizeIterator {
+        self.0.iter().map(|entry| &entry.request)
+    }
+}
+
+impl<R> std::ops::Index<usize> for Batch<'_, R> {
+    type Output = R;
+
+    fn index(&self, index: usize) -> &R {
+        &self.0[index].request
+    }
 }
 
 /// Where a request of the batch came from.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use crate::lane::{Closed, WorkerLane};
+use crate::lane::{Closed, Entry, WorkerLane};
 use crate::pool::{Control, WorkerConfig};
-use crate::service::{BATCH_MAX, Origin, Outcomes, Service};
+use crate::service::{BATCH_MAX, Batch, Origin, Outcomes, Service};
 
 /// Longest sleep without a look around; only a safety net, since whoever
 /// brings work rings the doorbell.
@@ -27,7 +27,7 @@ pub(crate) struct Worker<S: Service> {
     /// The lane to begin with next time: what did not fit this time.
     first: usize,
     has_abandoned: bool,
-    requests: Vec<S::Request>,
+    requests: Vec<Entry<S::Request>>,
     origins: Vec<Origin>,
     touched: Vec<u32>,
     /// Lanes with requests in the breath.
@@ -83,7 +83,7 @@ impl<S: Service> Worker<S> {
                 origins,
                 touched,
             };
-            self.service.process(requests, &mut outcomes);
+            self.service.process(Batch(requests), &mut outcomes);
             self.exhale();
         }
         count
@@ -122,7 +122,7 @@ impl<S: Service> Worker<S> {
         let number = u32::try_from(index).expect("fewer lanes than 2^32");
         lane.next = origins.len();
         let count = lane.requests.drain(room, |entry| {
-            requests.push(entry.request);
+            requests.push(*entry);
             origins.push(Origin {
                 lane: number,
                 ticket: entry.ticket,

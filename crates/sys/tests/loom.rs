@@ -68,7 +68,7 @@ fn staged_batches_arrive_whole() {
         });
         let mut seen = Vec::new();
         while seen.len() < 3 {
-            if consumer.drain(3, |item| seen.push(item)) == 0 {
+            if consumer.drain(3, |item| seen.push(*item)) == 0 {
                 thread::yield_now();
             }
             assert_ne!(seen.len(), 1, "the two staged items appear together");

@@ -28,8 +28,11 @@ pub(super) fn others() -> &'static [Arc<dyn Backend>] {
     &all().1
 }
 
+/// Keys by back-end and algorithm.
+type Kept = HashMap<(&'static str, Algorithm), Box<dyn Key>>;
+
 thread_local! {
-    static KEYS: RefCell<HashMap<(&'static str, Algorithm), Box<dyn Key>>> =
+    static KEYS: RefCell<Kept> =
         RefCell::new(HashMap::new());
 }
 

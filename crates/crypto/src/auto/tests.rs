@@ -91,7 +91,7 @@ fn requests_go_to_whom_the_calibration_names() {
     let key = auto
         .key(CBC.algorithm, &generate_key(CBC.algorithm))
         .unwrap();
-    let mut process = |sizes: &[usize]| {
+    let process = |sizes: &[usize]| {
         let mut memory: Vec<Vec<u8>> = sizes.iter().map(|&bytes| vec![1; bytes]).collect();
         let jobs: Vec<_> = memory.iter_mut().map(|bytes| job(&*key, bytes)).collect();
         let mut statuses = vec![Status::Cancelled; jobs.len()];

@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use crypto::{Kind, Operation, Segment};
+use crypto::{Operation, Segment};
 use sys::memory::{Mapping, OutOfBounds};
 
-use super::request::{CryptoRequest, SegmentTable};
+use super::request::{CryptoRequest, Parts, SegmentTable};
 use super::session::Session;
 use crate::client::{Completion, Lane, SubmitError};
 use crate::counters::LaneCounters;
@@ -213,26 +213,25 @@ impl CryptoLane {
     /// [`CallError`]; the call was not started.
     pub fn enqueue(&mut self, call: &Call<'_>, token: u64) -> Result<(), CallError> {
         let session = self.session(call.session)?;
-        let kind = Kind {
-            algorithm: session.algorithm(),
-            operation: call.operation,
-        };
-        let session = Arc::as_ptr(session);
-        let (source, source_rest) = self.first(call.source)?;
-        let (destination, destination_rest) = self.first(call.destination)?;
-        let request = CryptoRequest {
-            session,
-            source,
-            destination,
+        let parts = Parts {
+            source: self.first(call.source)?,
+            destination: self.first(call.destination)?,
             aad: self.segment(&call.aad)?,
             tag: self.segment(&call.tag)?,
-            iv: call.iv,
-            rest: self.store_rest(call)?,
-            source_rest,
-            destination_rest,
-            kind,
         };
-        Ok(self.lane.enqueue(request, token)?)
+        let is_one_each = call.source.len() <= 1 && call.destination.len() <= 1;
+        if is_one_each
+            && let Some(short) = CryptoRequest::short(session, call.operation, call.iv, &parts)
+        {
+            return Ok(self.lane.enqueue(short, token)?);
+        }
+        let long = self.long(session, call, &parts)?;
+        self.enqueue_long(long, token)
+    }
+
+    #[inline(never)]
+    fn enqueue_long(&mut self, long: CryptoRequest, token: u64) -> Result<(), CallError> {
+        Ok(self.lane.enqueue(long, token)?)
     }
 
     fn session(&self, id: SessionId) -> Result<&Arc<Session>, CallError> {
@@ -253,46 +252,51 @@ impl CryptoLane {
         })
     }
 
-    /// The first segment, and how many follow.
-    fn first(&self, spans: &[Span]) -> Result<(Segment, u16), CallError> {
+    /// The first segment of a list that is not too long.
+    fn first(&self, spans: &[Span]) -> Result<Segment, CallError> {
         let (count, limit) = (spans.len(), self.segments_max);
         if count > limit {
             return Err(CallError::Segments { count, limit });
         }
-        let first = spans
+        spans
             .first()
-            .map_or(Ok(Segment::EMPTY), |span| self.segment(span))?;
-        let rest = u16::try_from(count.saturating_sub(1)).expect("at most SEGMENTS_MAX");
-        Ok((first, rest))
+            .map_or(Ok(Segment::EMPTY), |span| self.segment(span))
     }
 
-    /// Stores what follows the first segments in the row of the ticket that
-    /// the request will hold.
-    fn store_rest(&self, call: &Call<'_>) -> Result<*const Segment, CallError> {
+    /// A request that describes itself in the row of the ticket it will hold.
+    fn long(
+        &self,
+        session: &Session,
+        call: &Call<'_>,
+        parts: &Parts,
+    ) -> Result<CryptoRequest, CallError> {
         let source = call.source.get(1..).unwrap_or_default();
         let destination = call.destination.get(1..).unwrap_or_default();
-        if source.is_empty() && destination.is_empty() {
-            return Ok(std::ptr::null());
-        }
         for span in source.iter().chain(destination) {
             self.segment(span)?;
         }
-        // With no free ticket the submission that follows is refused, and counted.
-        let Some(ticket) = self.lane.next_ticket() else {
-            return Ok(std::ptr::null());
-        };
         let checked = |span| {
             self.segment(span)
                 .expect("checked just above, and regions are never removed")
         };
-        // SAFETY: the ticket is free, and our caller's `&mut self` is the only client.
-        unsafe { self.table.store(ticket, 0, source.iter().map(checked)) };
-        // SAFETY: as above.
-        unsafe {
-            self.table
-                .store(ticket, source.len(), destination.iter().map(checked))
+        let rest = source.iter().chain(destination).map(checked);
+        let row = match self.lane.next_ticket() {
+            // SAFETY: the ticket is free, and our caller's `&mut self` is the only client.
+            Some(ticket) => unsafe { self.table.store(ticket, parts, rest) },
+            // The submission that follows is refused, and counted.
+            None => std::ptr::null(),
         };
-        Ok(self.table.row(ticket))
+        let count = |list: &[Span]| u16::try_from(list.len()).expect("at most SEGMENTS_MAX");
+        let (operation, iv) = (call.operation, call.iv);
+        let (source_rest, destination_rest) = (count(source), count(destination));
+        Ok(CryptoRequest::long(
+            session,
+            operation,
+            iv,
+            row,
+            source_rest,
+            destination_rest,
+        ))
     }
 
     /// Copies bytes of a region out.

@@ -1,6 +1,6 @@
-//! A crypto request as it crosses the ring: plain addresses, about two cache
-//! lines. Built only by a [`CryptoLane`](super::CryptoLane), which has checked
-//! every address against regions that it keeps alive.
+//! A crypto request as it crosses the ring: one cache line with its ticket.
+//! Built only by a [`CryptoLane`](super::CryptoLane), which has checked every
+//! address against regions that it keeps alive.
 #![allow(
     unsafe_code,
     reason = "raw addresses cross threads: see each SAFETY comment"
@@ -9,44 +9,42 @@
 use std::cell::UnsafeCell;
 use std::sync::Arc;
 
-use crypto::{Kind, Segment, Segments};
+use crypto::{Job, Kind, Operation, Segment, Segments};
 
 use super::session::Session;
 
-/// One request. `Copy`, since it crosses a ring; laid out small, since every
-/// line of it moves from core to core. Segments beyond the first of source
-/// and destination lie in the ticket's row of the segment table.
+/// One request. `Copy`, since it crosses a ring; and no longer than a cache
+/// line less a ticket, since each line takes a trip between the cores both
+/// ways. What most requests have fits; others describe themselves in their
+/// ticket's row of the [`SegmentTable`]. The fields lie so that, behind a
+/// ticket of four bytes, none straddles two of the 16-byte words that a line
+/// is copied by.
 #[derive(Clone, Copy, Debug)]
+#[repr(C, packed(4))]
 pub struct CryptoRequest {
-    pub(super) session: *const Session,
-    pub(super) source: Segment,
-    pub(super) destination: Segment,
-    pub(super) aad: Segment,
-    pub(super) tag: Segment,
-    pub(super) iv: [u8; 16],
-    pub(super) rest: *const Segment,
-    pub(super) source_rest: u16,
-    pub(super) destination_rest: u16,
-    pub(super) kind: Kind,
+    aad_bytes: u16,
+    operation: Operation,
+    form: Form,
+    session: *const Session,
+    /// First byte of the source; of a long one, its row.
+    source: *mut u8,
+    destination: *mut u8,
+    iv: [u8; 16],
+    aad: *mut u8,
+    /// Of the source; of a long one, how many segments follow its first.
+    source_bytes: u32,
+    /// From the destination's first byte to the tag's; of a long one, how
+    /// many segments follow the destination's first.
+    tag_after: i32,
 }
 
-impl CryptoRequest {
-    pub(super) fn source(&self) -> Segments {
-        Segments {
-            first: self.source,
-            rest: self.rest,
-            rest_count: self.source_rest.into(),
-        }
-    }
-
-    pub(super) fn destination(&self) -> Segments {
-        let rest = self.rest.wrapping_add(self.source_rest.into());
-        Segments {
-            first: self.destination,
-            rest,
-            rest_count: self.destination_rest.into(),
-        }
-    }
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum Form {
+    /// One segment each way, and lengths that follow from the source's.
+    Short,
+    /// Everything is in the row.
+    Long,
 }
 
 // SAFETY: the pointers lead to a session, regions and a segment table that
@@ -54,8 +52,196 @@ impl CryptoRequest {
 // and bytes are only reached as `crypto::Backend` allows.
 unsafe impl Send for CryptoRequest {}
 
-/// Segments beyond the first of each request in flight: a row a ticket, with
-/// the source's and then the destination's.
+/// The first or only segments of a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Parts {
+    pub(super) source: Segment,
+    pub(super) destination: Segment,
+    pub(super) aad: Segment,
+    pub(super) tag: Segment,
+}
+
+impl CryptoRequest {
+    /// When `parts` are all of it and their lengths are those that the kind
+    /// has anyway.
+    // Inlined, so that it is written once, into the ring's slot.
+    #[inline(always)]
+    pub(super) fn short(
+        session: &Session,
+        operation: Operation,
+        iv: [u8; 16],
+        parts: &Parts,
+    ) -> Option<Self> {
+        let kind = Kind {
+            algorithm: session.algorithm(),
+            operation,
+        };
+        let Parts {
+            source,
+            destination,
+            aad,
+            tag,
+        } = parts;
+        let is_usual = kind.destination_bytes(source.len) == Some(destination.len)
+            && kind.algorithm.tag_bytes(operation) == tag.len;
+        if !is_usual {
+            return None;
+        }
+        let tag_after = if tag.len == 0 {
+            0
+        } else {
+            let (tag, destination) = (tag.address.addr(), destination.address.addr());
+            i32::try_from(tag.wrapping_sub(destination).cast_signed()).ok()?
+        };
+        Some(Self {
+            session,
+            source: source.address,
+            destination: destination.address,
+            aad: aad.address,
+            iv,
+            source_bytes: u32::try_from(source.len).ok()?,
+            tag_after,
+            aad_bytes: u16::try_from(aad.len).ok()?,
+            operation,
+            form: Form::Short,
+        })
+    }
+
+    /// With everything in `row`: `source_rest` and `destination_rest` segments
+    /// follow the parts.
+    pub(super) fn long(
+        session: &Session,
+        operation: Operation,
+        iv: [u8; 16],
+        row: *const Segment,
+        source_rest: u16,
+        destination_rest: u16,
+    ) -> Self {
+        Self {
+            session,
+            source: row.cast_mut().cast(),
+            destination: std::ptr::null_mut(),
+            aad: std::ptr::null_mut(),
+            iv,
+            source_bytes: source_rest.into(),
+            tag_after: destination_rest.into(),
+            aad_bytes: 0,
+            operation,
+            form: Form::Long,
+        }
+    }
+
+    /// What to do with which algorithm.
+    ///
+    /// # Safety
+    /// The request is in flight, so that the lane keeps its session alive.
+    pub(super) unsafe fn kind(&self) -> Kind {
+        // SAFETY: forwarded from the caller.
+        let session = unsafe { &*self.session };
+        Kind {
+            algorithm: session.algorithm(),
+            operation: self.operation,
+        }
+    }
+
+    /// Bytes to work on, about: of a long one, those of its first segment.
+    ///
+    /// # Safety
+    /// As for [`Self::kind`].
+    pub(super) unsafe fn bytes(&self) -> usize {
+        match self.form {
+            Form::Short => self.source_bytes as usize,
+            // SAFETY: forwarded from the caller; the row has four segments.
+            Form::Long => unsafe { (*self.source.cast::<Segment>()).len },
+        }
+    }
+
+    /// As the back-end wants it, with the key of that worker.
+    ///
+    /// # Safety
+    /// As for [`Self::kind`], for as long as the job is used; and the caller
+    /// is that worker of the session's engine.
+    // Inlined, so that it is built in the list of jobs: see `Consumer::drain`.
+    #[inline(always)]
+    pub(super) unsafe fn job<'k>(&self, worker: usize) -> Job<'k> {
+        // SAFETY: forwarded from the caller.
+        let session: &'k Session = unsafe { &*self.session };
+        // SAFETY: forwarded from the caller.
+        let key = unsafe { session.key(worker) };
+        let kind = Kind {
+            algorithm: session.algorithm(),
+            operation: self.operation,
+        };
+        let (source, destination, aad, tag) = match self.form {
+            Form::Short => self.short_parts(kind),
+            // SAFETY: forwarded from the caller.
+            Form::Long => unsafe { self.long_parts() },
+        };
+        Job {
+            key,
+            source,
+            destination,
+            iv: self.iv,
+            aad,
+            tag,
+        }
+    }
+
+    #[inline(always)]
+    fn short_parts(&self, kind: Kind) -> (Segments, Segments, Segment, Segment) {
+        let segment = |address, len| Segment { address, len };
+        let source_bytes = self.source_bytes as usize;
+        let destination_bytes = kind
+            .destination_bytes(source_bytes)
+            .expect("a request is short only where the length follows");
+        let tag_bytes = kind.algorithm.tag_bytes(self.operation);
+        let tag = if tag_bytes == 0 {
+            Segment::EMPTY
+        } else {
+            let address = self.destination.wrapping_offset(self.tag_after as isize);
+            segment(address, tag_bytes)
+        };
+        (
+            Segments::one(segment(self.source, source_bytes)),
+            Segments::one(segment(self.destination, destination_bytes)),
+            segment(self.aad, self.aad_bytes.into()),
+            tag,
+        )
+    }
+
+    /// # Safety
+    /// As for [`Self::kind`].
+    #[inline(never)]
+    unsafe fn long_parts(&self) -> (Segments, Segments, Segment, Segment) {
+        let row: *const Segment = self.source.cast();
+        // SAFETY: the client wrote the parts before it submitted, and does
+        // not touch the row before the completion.
+        let [source, destination, aad, tag] = unsafe { row.cast::<[Segment; 4]>().read() };
+        let rest = row.wrapping_add(PARTS);
+        let segments = |first, rest, rest_count| Segments {
+            first,
+            rest,
+            rest_count,
+        };
+        let destination_rest = self.tag_after.unsigned_abs();
+        (
+            segments(source, rest, self.source_bytes),
+            segments(
+                destination,
+                rest.wrapping_add(self.source_bytes as usize),
+                destination_rest,
+            ),
+            aad,
+            tag,
+        )
+    }
+}
+
+/// Segments of [`Parts`].
+const PARTS: usize = 4;
+
+/// The segments of long requests in flight: a row a ticket, with the parts,
+/// then the source's and the destination's other segments.
 #[derive(Debug)]
 pub(super) struct SegmentTable {
     cells: Box<[UnsafeCell<Segment>]>,
@@ -69,34 +255,30 @@ unsafe impl Sync for SegmentTable {}
 impl SegmentTable {
     /// Room for `depth` requests of up to `segments` segments each way.
     pub(super) fn new(depth: usize, segments: usize) -> Arc<Self> {
-        let row = segments.saturating_sub(1) * 2;
+        let row = PARTS + segments.saturating_sub(1) * 2;
         let cells = (0..depth * row)
             .map(|_| UnsafeCell::new(Segment::EMPTY))
             .collect();
         Arc::new(Self { cells, row })
     }
 
-    /// Where the row of `ticket` begins.
-    pub(super) fn row(&self, ticket: u32) -> *const Segment {
-        let begin = ticket as usize * self.row;
-        self.cells[begin..begin + self.row].as_ptr().cast()
-    }
-
-    /// Stores segments in the row of `ticket`, beginning at its `offset`.
+    /// Stores a long request's segments in the row of `ticket`; where that is.
     ///
     /// # Safety
     /// The ticket is free, and the caller is the lane's only client.
     pub(super) unsafe fn store(
         &self,
         ticket: u32,
-        offset: usize,
-        segments: impl ExactSizeIterator<Item = Segment>,
-    ) {
-        let begin = ticket as usize * self.row + offset;
-        let cells = &self.cells[begin..begin + segments.len()];
-        for (cell, segment) in cells.iter().zip(segments) {
+        parts: &Parts,
+        rest: impl Iterator<Item = Segment>,
+    ) -> *const Segment {
+        let begin = ticket as usize * self.row;
+        let cells = &self.cells[begin..begin + self.row];
+        let parts = [parts.source, parts.destination, parts.aad, parts.tag];
+        for (cell, segment) in cells.iter().zip(parts.into_iter().chain(rest)) {
             // SAFETY: nobody reads a free ticket's row, and only we write.
             unsafe { *cell.get() = segment };
         }
+        cells.as_ptr().cast()
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crypto::{Backend, Job, Kind, Status};
 
 use super::request::CryptoRequest;
-use crate::service::{BATCH_MAX, Outcomes, Service};
+use crate::service::{BATCH_MAX, Batch, Outcomes, Service};
 
 /// Completions are published when that many bytes are done, so that clients
 /// go on while the worker does, and publishing still costs next to nothing a
@@ -30,6 +30,8 @@ unsafe impl Send for Scratch {}
 pub struct CryptoService {
     backend: Arc<dyn Backend>,
     worker: usize,
+    /// Kind of each request of the batch.
+    kinds: Vec<Kind>,
     /// Indices into the batch, by kind.
     order: Vec<u8>,
     jobs: Scratch,
@@ -52,6 +54,7 @@ impl CryptoService {
         Self {
             backend,
             worker,
+            kinds: Vec::with_capacity(BATCH_MAX),
             order: Vec::with_capacity(BATCH_MAX),
             jobs: Scratch(Vec::with_capacity(BATCH_MAX)),
             statuses: Vec::with_capacity(BATCH_MAX),
@@ -60,18 +63,19 @@ impl CryptoService {
 
     /// How many requests, from the front of `order`, go to the back-end
     /// together: one kind, and a chunk unless the back-end is wider.
-    fn chunk(&self, requests: &[CryptoRequest], order: &[u8]) -> usize {
-        let kind = requests[usize::from(order[0])].kind;
+    fn chunk(&self, requests: Batch<'_, CryptoRequest>, order: &[u8]) -> usize {
+        let kind = self.kinds[usize::from(order[0])];
         let jobs_min = self.backend.width(kind);
-        let mut bytes = 0;
+        let mut bytes = 0_usize;
         for (count, &index) in order.iter().enumerate() {
-            let request = &requests[usize::from(index)];
             let is_chunk_full = bytes >= CHUNK_BYTES || count >= CHUNK_JOBS;
-            if request.kind != kind || (is_chunk_full && count >= jobs_min) {
+            let is_other = self.kinds[usize::from(index)] != kind;
+            if is_other || (is_chunk_full && count >= jobs_min) {
                 return count;
             }
-            // An estimate is enough here: the back-end checks the lengths.
-            bytes = bytes.saturating_add(request.source.len.max(request.destination.len));
+            // SAFETY: the request is in flight. An estimate is enough here:
+            // the back-end checks the lengths.
+            bytes = bytes.saturating_add(unsafe { requests[usize::from(index)].bytes() });
         }
         order.len()
     }
@@ -79,26 +83,16 @@ impl CryptoService {
     fn process_chunk(
         &mut self,
         kind: Kind,
-        requests: &[CryptoRequest],
+        requests: Batch<'_, CryptoRequest>,
         chunk: std::ops::Range<usize>,
     ) {
         self.jobs.0.clear();
         for &index in &self.order[chunk] {
             let request = &requests[usize::from(index)];
-            // SAFETY: the lane keeps the session alive until the request is
-            // completed, and the jobs are gone before that.
-            let session = unsafe { &*request.session };
-            // SAFETY: this is worker `self.worker` of the session's engine:
-            // the lane refused sessions of other engines.
-            let key = unsafe { session.key(self.worker) };
-            self.jobs.0.push(Job {
-                key,
-                source: request.source(),
-                destination: request.destination(),
-                iv: request.iv,
-                aad: request.aad,
-                tag: request.tag,
-            });
+            // SAFETY: the request is in flight, and the jobs are gone before
+            // it is completed. This is worker `self.worker` of the session's
+            // engine: the lane refused sessions of other engines.
+            self.jobs.0.push(unsafe { request.job(self.worker) });
         }
         self.statuses.clear();
         self.statuses
@@ -113,21 +107,27 @@ impl CryptoService {
 impl Service for CryptoService {
     type Request = CryptoRequest;
 
-    fn process(&mut self, requests: &[CryptoRequest], outcomes: &mut Outcomes<'_, CryptoRequest>) {
+    fn process(
+        &mut self,
+        requests: Batch<'_, CryptoRequest>,
+        outcomes: &mut Outcomes<'_, CryptoRequest>,
+    ) {
         self.order.clear();
         self.order.extend((0..=u8::MAX).take(requests.len()));
-        if requests
-            .iter()
-            .any(|request| request.kind != requests[0].kind)
-        {
+        self.kinds.clear();
+        // SAFETY: the requests are in flight until they are completed below.
+        let kinds = requests.iter().map(|request| unsafe { request.kind() });
+        self.kinds.extend(kinds);
+        if self.kinds.iter().any(|kind| *kind != self.kinds[0]) {
+            let kinds = &self.kinds;
             // By index within a kind, so that a lane's requests stay in order.
             self.order
-                .sort_unstable_by_key(|&index| (requests[usize::from(index)].kind, index));
+                .sort_unstable_by_key(|&index| (kinds[usize::from(index)], index));
         }
         let mut begin = 0;
         while begin < self.order.len() {
             let end = begin + self.chunk(requests, &self.order[begin..]);
-            let kind = requests[usize::from(self.order[begin])].kind;
+            let kind = self.kinds[usize::from(self.order[begin])];
             self.process_chunk(kind, requests, begin..end);
             for (&index, &status) in self.order[begin..end].iter().zip(&self.statuses) {
                 outcomes.complete(usize::from(index), status);

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use crypto::Status;
-use engine::{Outcomes, Service};
+use engine::{Batch, Outcomes, Service};
 use lockgate_engine as engine;
 
 pub const LONG: Duration = Duration::from_secs(20);
@@ -34,7 +34,7 @@ pub fn cells(count: usize) -> Arc<[AtomicU64]> {
 impl Service for Tally {
     type Request = Job;
 
-    fn process(&mut self, requests: &[Job], outcomes: &mut Outcomes<'_, Job>) {
+    fn process(&mut self, requests: Batch<'_, Job>, outcomes: &mut Outcomes<'_, Job>) {
         std::thread::sleep(self.delay);
         for (index, job) in requests.iter().enumerate().rev() {
             assert!(!job.panics, "told to");
