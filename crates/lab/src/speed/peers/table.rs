@@ -13,7 +13,7 @@ use super::measure::{Results, RowResult};
 use super::points::is_valid;
 use super::schedule::Schedule;
 
-const NOTE: &str = "Medians: MB/s (10^6 bytes), of public keys requests/s. One worker core; what is in flight fits half of its L2. Pairs: rounds that have both the engine and the best peer; fewer than 9 are no claim. Figures in brackets are not valid.";
+const NOTE: &str = "Medians: MB/s (10^6 bytes), of public keys requests/s. One worker core; what is in flight fits half of its L2. ÷ peer: the engine over the best peer; ÷ ceiling: the own loop over it. Pairs: rounds that have both the engine and the best peer; fewer than 9 are no claim. Figures in brackets are not valid.";
 
 pub(super) fn tables(
     config: &Config,
@@ -35,7 +35,7 @@ pub(super) fn tables(
         ),
         (true, "1/s", "Public keys beside their peers"),
     ];
-    let table = |(is_public_key, unit, title): (bool, &str, &str)| {
+    let table = |(is_public_key, title): (bool, &str)| {
         let rows = || {
             let rows = results.rows.iter();
             rows.filter(move |row| row.kind().algorithm.is_public_key() == is_public_key)
@@ -52,7 +52,7 @@ pub(super) fn tables(
         (!entries.is_empty()).then(|| Table {
             title: title.to_owned(),
             note: note.clone(),
-            columns: columns(&arms, unit),
+            columns: columns(&arms),
             rows: entries,
             command: invocation(&config.table, config.table.pairs),
         })
@@ -60,18 +60,18 @@ pub(super) fn tables(
     groups.into_iter().filter_map(table).collect()
 }
 
-fn columns(arms: &[Arm], unit: &str) -> Vec<Column> {
+fn columns(arms: &[Arm]) -> Vec<Column> {
     let column = |label: &str, unit: &str| Column {
         label: label.to_owned(),
         unit: unit.to_owned(),
     };
     let mut columns = vec![column("algorithm", ""), column("block", "")];
-    columns.extend(arms.iter().map(|arm| column(arm.label(), unit)));
+    columns.extend(arms.iter().map(|arm| column(arm.name(), "")));
     columns.extend([
-        column("engine ÷ best peer", ""),
+        column("÷ peer", ""),
         column("pairs", ""),
-        column("loop ÷ ceiling", ""),
-        column("where we lose", ""),
+        column("÷ ceiling", ""),
+        column("we lose to", ""),
     ]);
     columns
 }
@@ -108,7 +108,7 @@ fn entries(peers: &Peers, row: &RowResult, arms: &[Arm]) -> Vec<Entry> {
             Entry::Number(pairs(row, arm) as f64)
         }),
         share.map_or(Entry::Empty, Entry::Number),
-        lost.map_or(Entry::Empty, |(arm, _)| text(format!("to {arm}"))),
+        lost.map_or(Entry::Empty, |(arm, _)| text(arm.name().to_owned())),
     ]);
     entries
 }
