@@ -30,10 +30,9 @@ pub(super) fn tables(
     let groups = [
         (
             false,
-            "MB/s",
-            "Every algorithm beside its peers and the ceiling",
+            "Every algorithm beside its peers and the ceiling, MB/s",
         ),
-        (true, "1/s", "Public keys beside their peers"),
+        (true, "Public keys beside their peers, requests/s"),
     ];
     let table = |(is_public_key, title): (bool, &str)| {
         let rows = || {
