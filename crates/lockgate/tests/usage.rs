@@ -10,7 +10,7 @@ fn an_unknown_scenario_lists_the_known_ones() {
     let desk = Desk::new();
     desk.lockgate(&["run", "crypto-sped"]).refused(&[
         "'crypto-sped'",
-        "default, crypto-speed",
+        "default, crypto-peers, crypto-speed",
         ".toml",
     ]);
     assert!(desk.runs().is_empty());
@@ -130,8 +130,8 @@ fn what_does_not_exist_yet_is_not_offered() {
         help.lines()
             .filter(|line| line.starts_with("  lockgate "))
             .count(),
-        3,
-        "three examples"
+        4,
+        "four examples"
     );
 }
 
