@@ -72,7 +72,8 @@ pub fn fenced_block<'t>(text: &'t str, name: &str) -> Option<Vec<&'t str>> {
 }
 
 /// Every file that belongs to the project, by its path from the root, sorted.
-/// Build folders, stored runs and git's own are left out.
+/// Build folders, stored runs and git's own are left out; a worktree's `.git` is
+/// a file.
 #[must_use]
 pub fn files() -> BTreeSet<PathBuf> {
     let root = root();
@@ -86,7 +87,7 @@ pub fn files() -> BTreeSet<PathBuf> {
             };
             if kind.is_dir() && !is_foreign(&path) {
                 folders.push(path);
-            } else if kind.is_file() {
+            } else if kind.is_file() && entry.file_name() != ".git" {
                 found.insert(
                     path.strip_prefix(&root)
                         .expect("found below the root")

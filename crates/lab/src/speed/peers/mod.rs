@@ -2,7 +2,7 @@
 //! back-end's own loop, `openssl speed`, DPDK, `ring` and what the AES unit
 //! can do at most, all in the worker's place.
 //!
-//! A *row* is an algorithm and a block size; an [`arm`](arm::Arm) is one of
+//! A *row* is an algorithm and a block size; an *arm* is one of
 //! those ways to do its work. A round measures every arm of every row that
 //! has so many rounds once, in shuffled order, so that any two arms of a row
 //! are interleaved pairs.
