@@ -14,6 +14,12 @@ pub trait Service: Send + 'static {
     /// A request: plain data, since it crosses a ring.
     type Request: Copy + Send + 'static;
 
+    /// How many requests it could do in the time that it needs for fewer, if
+    /// the next are like the last. The worker may wait a little for as many.
+    fn width(&self) -> usize {
+        1
+    }
+
     /// Processes a batch of up to [`BATCH_MAX`] requests from any lanes and
     /// completes each exactly once, in any order. Publishing now and then
     /// lets clients go on while the rest is processed.

@@ -4,6 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use policy::Gather;
+use sys::clock::now_ns;
+
 use crate::lane::{Closed, Entry, WorkerLane};
 use crate::pool::{Control, WorkerConfig};
 use crate::service::{BATCH_MAX, Batch, Origin, Outcomes, Service};
@@ -24,6 +27,7 @@ pub(crate) struct Worker<S: Service> {
     config: WorkerConfig,
     control: Arc<Control<S::Request>>,
     lanes: Vec<WorkerLane<S::Request>>,
+    gather: Gather,
     /// The lane to begin with next time: what did not fit this time.
     first: usize,
     has_abandoned: bool,
@@ -41,6 +45,7 @@ impl<S: Service> Worker<S> {
             config,
             control,
             lanes: Vec::new(),
+            gather: Gather::default(),
             first: 0,
             has_abandoned: false,
             requests: Vec::with_capacity(BATCH_MAX),
@@ -69,7 +74,8 @@ impl<S: Service> Worker<S> {
 
     /// One breath: takes what is there, processes it, gives it back.
     fn breathe(&mut self) -> usize {
-        let count = self.inhale();
+        let width = self.gather();
+        let count = self.inhale(width);
         if count > 0 {
             let Self {
                 lanes,
@@ -83,25 +89,73 @@ impl<S: Service> Worker<S> {
                 origins,
                 touched,
             };
+            let is_timed = width > 1 && self.gather.wants_time();
+            let begin_ns = if is_timed { now_ns() } else { 0 };
             self.service.process(Batch(requests), &mut outcomes);
             self.exhale();
+            if is_timed {
+                self.gather.worked(now_ns() - begin_ns);
+            }
         }
         count
     }
 
+    /// Waits a little for more requests where more can be done in the same
+    /// time, by [`Gather`]; returns how many that is.
+    fn gather(&mut self) -> usize {
+        let width = self.service.width();
+        if width == 1 {
+            return 1;
+        }
+        let before = self.waiting();
+        // On a shared core the client cannot submit while we look.
+        let patience = self.gather.begin(before, width);
+        if let Some(patience) = patience.filter(|_| !self.config.is_core_shared) {
+            let begin_ns = now_ns();
+            let (mut after, mut waited_ns) = (before, 0);
+            while after < patience.until && waited_ns < patience.limit_ns {
+                std::hint::spin_loop();
+                after = self.waiting();
+                waited_ns = now_ns() - begin_ns;
+            }
+            self.gather.end(patience, before, after, waited_ns);
+        }
+        width
+    }
+
+    /// Requests that the next breath could take.
+    fn waiting(&mut self) -> usize {
+        let share = self.share();
+        let there = |lane: &mut WorkerLane<_>| lane.requests.len_now().min(share);
+        self.lanes.iter_mut().map(there).sum()
+    }
+
+    /// Most requests of one lane in a breath.
+    fn share(&self) -> usize {
+        (BATCH_MAX / self.lanes.len().max(1)).clamp(1, SHARE_MAX)
+    }
+
     /// Takes requests lane by lane, a fair share each, beginning where the
-    /// last breath ended.
-    fn inhale(&mut self) -> usize {
+    /// last breath ended; where `width` can be done at once, that many or a
+    /// multiple: what is over would take as long as as many again, and has
+    /// company in the next breath.
+    fn inhale(&mut self, width: usize) -> usize {
         self.requests.clear();
         self.origins.clear();
         self.present.clear();
         let lanes = self.lanes.len();
-        let share = (BATCH_MAX / lanes.max(1)).clamp(1, SHARE_MAX);
+        let share = self.share();
+        let room = if width > 1 {
+            let waiting = self.waiting().min(BATCH_MAX);
+            (waiting / width).max(1) * width
+        } else {
+            BATCH_MAX
+        };
         let first = self.first;
         for step in 0..lanes {
             let index = (first + step) % lanes;
-            self.take_from(index, share);
-            if self.requests.len() == BATCH_MAX {
+            self.take_from(index, share.min(room - self.requests.len()));
+            if self.requests.len() == room {
                 self.first = (index + 1) % lanes;
                 break;
             }
@@ -118,10 +172,9 @@ impl<S: Service> Worker<S> {
             ..
         } = self;
         let lane = &mut lanes[index];
-        let room = share.min(BATCH_MAX - requests.len());
         let number = u32::try_from(index).expect("fewer lanes than 2^32");
         lane.next = origins.len();
-        let count = lane.requests.drain(room, |entry| {
+        let count = lane.requests.drain(share, |entry| {
             requests.push(*entry);
             origins.push(Origin {
                 lane: number,

@@ -30,6 +30,8 @@ unsafe impl Send for Scratch {}
 pub struct CryptoService {
     backend: Arc<dyn Backend>,
     worker: usize,
+    /// Of the last batch's kind.
+    width: usize,
     /// Kind of each request of the batch.
     kinds: Vec<Kind>,
     /// Indices into the batch, by kind.
@@ -54,6 +56,7 @@ impl CryptoService {
         Self {
             backend,
             worker,
+            width: 1,
             kinds: Vec::with_capacity(BATCH_MAX),
             order: Vec::with_capacity(BATCH_MAX),
             jobs: Scratch(Vec::with_capacity(BATCH_MAX)),
@@ -107,6 +110,10 @@ impl CryptoService {
 impl Service for CryptoService {
     type Request = CryptoRequest;
 
+    fn width(&self) -> usize {
+        self.width
+    }
+
     fn process(
         &mut self,
         requests: Batch<'_, CryptoRequest>,
@@ -124,6 +131,14 @@ impl Service for CryptoService {
             self.order
                 .sort_unstable_by_key(|&index| (kinds[usize::from(index)], index));
         }
+        // Of a mixture nobody knows what comes next.
+        let first = self.kinds[usize::from(self.order[0])];
+        let last = self.kinds[usize::from(self.order[self.order.len() - 1])];
+        self.width = if first == last {
+            self.backend.width(first)
+        } else {
+            1
+        };
         let mut begin = 0;
         while begin < self.order.len() {
             let end = begin + self.chunk(requests, &self.order[begin..]);

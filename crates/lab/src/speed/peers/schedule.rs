@@ -140,7 +140,11 @@ impl Schedule {
             }
             needed_s = self.seconds();
             // With nothing left for peers, fewer rounds say more.
-            let share = if others > 1 || claims > 5 { 0.4 } else { 1.0 };
+            let share = match (claims, others) {
+                (_, 2..) => 0.25,
+                (6.., _) => 0.4,
+                _ => 1.0,
+            };
             let is_last = (claims, others) == (1, 1) || config.pairs.is_some();
             if needed_s <= budget_s * if is_last { 1.0 } else { share } {
                 return Ok(());
