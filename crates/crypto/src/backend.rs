@@ -28,16 +28,18 @@ pub trait Backend: Send + Sync {
     /// [`KeyError`]; nothing of the key stays behind.
     fn key(&self, algorithm: Algorithm, material: &KeyMaterial) -> Result<Box<dyn Key>, KeyError>;
 
-    /// Processes jobs of one kind; `statuses[i]` tells how `jobs[i]` ended.
+    /// Processes jobs of one kind, in any order and several at once;
+    /// `statuses[i]` tells how `jobs[i]` ended.
     /// Lengths and overlaps are checked first: a job that is refused has
     /// touched nothing. A key of another back-end or algorithm is
     /// [`Status::Unsupported`]. Opening with a wrong tag leaves zeros, and so
     /// does [`Status::InvalidInput`].
     ///
     /// Allocates nothing, locks nothing, makes no system call; except that
-    /// `aws-lc` does so inside the library for public keys, `portable`
-    /// allocates for every job, and `ipsec-mb` once for each thread, in its
-    /// first call.
+    /// `aws-lc` does so inside the library for public keys, and once for each
+    /// thread when a first tag of ChaCha20-Poly1305 is wrong; `ipsec-mb` once
+    /// for each thread, in its first call; `portable` for every job; and
+    /// `auto` where the one it chooses does.
     ///
     /// # Panics
     /// When the two slices differ in length.
@@ -45,8 +47,9 @@ pub trait Backend: Send + Sync {
     /// # Safety
     /// Every segment of every job (and every `rest` array) must be readable,
     /// and destination and tag writable where the kind writes them, until the
-    /// call returns. Other parties may write the bytes meanwhile: the result
-    /// is then undefined, never the behaviour.
+    /// call returns; no job may write to a `rest` array. Other parties, and
+    /// other jobs of the call, may write the bytes of segments meanwhile: the
+    /// result is then undefined, never the behaviour.
     #[allow(unsafe_code, reason = "jobs are raw memory: see job.rs")]
     unsafe fn process(&self, kind: Kind, jobs: &[Job<'_>], statuses: &mut [Status]);
 }

@@ -84,7 +84,10 @@ impl Segments {
 /// Where the table says "–" a segment must have no bytes (the IV is ignored).
 /// What a job writes must not overlap anything else that it names, save a
 /// destination that is the very same bytes as the source. Destination
-/// segments that overlap one another leave an undefined result.
+/// segments that overlap one another leave an undefined result; and so do,
+/// which no one checks, two jobs of one call of which one writes what the
+/// other names: they run side by side, in any order, and the text of one may
+/// be the other's half-done result.
 #[derive(Clone, Copy)]
 pub struct Job<'k> {
     /// A key made by the back-end that processes the job.

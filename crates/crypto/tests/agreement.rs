@@ -17,7 +17,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use lockgate_crypto::{Algorithm, RsaBits};
-use support::layout::{self, specs};
+use support::layout::{self, many_specs, specs};
 use support::{fast_backends, offered};
 
 fn is_thorough() -> bool {
@@ -49,6 +49,27 @@ fn check(chosen: impl Fn(Algorithm) -> bool) {
                 ..Config::default()
             };
             let batches = prop::collection::vec(specs(), 1..=jobs_max);
+            TestRunner::new(config)
+                .run(&batches, |specs| judge::agrees(&*backend, kind, &specs))
+                .unwrap_or_else(|failure| panic!("{} {kind:?}: {failure}", backend.name()));
+        }
+    }
+}
+
+/// More jobs than any back-end takes at a time.
+#[test]
+fn hundreds_at_once() {
+    for backend in fast_backends() {
+        let mut kinds = offered(&*backend);
+        kinds.retain(|kind| !kind.algorithm.is_public_key());
+        for kind in kinds {
+            let config = Config {
+                cases: if is_thorough() { 32 } else { 1 },
+                failure_persistence: None,
+                max_shrink_iters: 200,
+                ..Config::default()
+            };
+            let batches = prop::collection::vec(many_specs(), 257..=400);
             TestRunner::new(config)
                 .run(&batches, |specs| judge::agrees(&*backend, kind, &specs))
                 .unwrap_or_else(|failure| panic!("{} {kind:?}: {failure}", backend.name()));

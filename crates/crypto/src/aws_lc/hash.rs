@@ -64,6 +64,8 @@ pub(super) unsafe fn run<S>(function: &Function<S>, work: &Work<'_>) -> Status {
             && absorb(function, state, work.source)
             && (function.finish)(digest.as_mut_ptr(), state) == 1
     };
+    // SAFETY: ours; it holds the end of the message.
+    unsafe { lc::OPENSSL_cleanse(state.cast(), size_of::<S>()) };
     if !good {
         return Status::BackendFailed;
     }

@@ -55,6 +55,7 @@ unsafe fn run(calls: &GcmCalls, key: &IpsecKey, work: &Work<'_>, seals: bool, ta
         unsafe { scattered(calls, key, work, seals, tag) };
         return;
     };
+    // The library leaves lengths and counters in there, and clears the rest.
     let mut context = MaybeUninit::uninit();
     let whole = if seals { calls.seal } else { calls.open };
     // SAFETY: forwarded from the caller; the context is ours.

@@ -32,19 +32,19 @@ unsafe impl Send for Handle {}
 unsafe impl Sync for Handle {}
 
 impl Library {
-    /// Opens the newest of the library that is installed.
+    /// Opens the newest of the library that is installed and known.
     pub(super) fn open() -> Result<Self, Unavailable> {
         if !cfg!(all(target_arch = "x86_64", unix)) {
             return Err(Unavailable::Architecture);
         }
-        let mut why = String::new();
-        for name in NAMES {
-            match Handle::open(name) {
-                Ok(handle) => return Self::gated(handle, name),
-                Err(reason) => why = reason,
-            }
-        }
-        Err(Unavailable::NotInstalled { reason: why })
+        let [newer, older] = NAMES;
+        Self::named(newer)
+            .or_else(|first| Self::named(older).map_err(|second| more_telling(first, second)))
+    }
+
+    fn named(name: &'static CStr) -> Result<Self, Unavailable> {
+        let handle = Handle::open(name).map_err(|reason| Unavailable::NotInstalled { reason })?;
+        Self::gated(handle, name)
     }
 
     /// Looks the entry points up, when the version is one we know.
@@ -60,8 +60,13 @@ impl Library {
         let (number, text) = unsafe {
             let number: unsafe extern "C" fn() -> c_uint = std::mem::transmute(number);
             let text: unsafe extern "C" fn() -> *const c_char = std::mem::transmute(text);
-            (number(), CStr::from_ptr(text()))
+            (number(), text())
         };
+        if text.is_null() {
+            return Err(missing(c"imb_get_version_str"));
+        }
+        // SAFETY: not null, so a constant string with its end.
+        let text = unsafe { CStr::from_ptr(text) };
         let version = Version::of(number).ok_or_else(|| Unavailable::Version {
             file,
             version: text.to_string_lossy().into_owned(),
@@ -142,5 +147,32 @@ impl Handle {
         // SAFETY: the handle is never closed.
         let found = unsafe { libc::dlsym(self.0, name.as_ptr()) };
         (!found.is_null()).then_some(found)
+    }
+}
+
+/// Of two reasons, that of a library which is installed.
+fn more_telling(first: Unavailable, second: Unavailable) -> Unavailable {
+    match first {
+        Unavailable::NotInstalled { .. } => second,
+        _ => first,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_installed_says_why_not() {
+        let absent = || Unavailable::NotInstalled {
+            reason: "not found".to_owned(),
+        };
+        let unknown = || Unavailable::Version {
+            file: "libIPSec_MB.so.2",
+            version: "2.9.0".to_owned(),
+        };
+        assert_eq!(more_telling(unknown(), absent()), unknown());
+        assert_eq!(more_telling(absent(), unknown()), unknown());
+        assert_eq!(more_telling(absent(), absent()), absent());
     }
 }

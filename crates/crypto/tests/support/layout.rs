@@ -87,9 +87,18 @@ pub fn lengths() -> impl Strategy<Value = usize> {
 }
 
 pub fn specs() -> impl Strategy<Value = Spec> {
+    specs_of(lengths())
+}
+
+/// Short ones, and now and then one that is cut into pieces.
+pub fn many_specs() -> impl Strategy<Value = Spec> {
+    specs_of(prop_oneof![60 => 0..300_usize, 1 => 65_500..140_000_usize])
+}
+
+fn specs_of(lengths: impl Strategy<Value = usize>) -> impl Strategy<Value = Spec> {
     let aad = prop_oneof![Just(0), 1..300_usize, Just(16)];
     let flip = prop_oneof![2 => Just(None), 1 => any::<u32>().prop_map(Some)];
-    (lengths(), aad, layouts(), any::<u64>(), flip).prop_map(
+    (lengths, aad, layouts(), any::<u64>(), flip).prop_map(
         |(text_bytes, aad_bytes, layout, seed, flip)| Spec {
             text_bytes,
             aad_bytes,

@@ -71,6 +71,8 @@ impl Span {
 }
 
 /// One request in terms of spans. What each kind takes: see [`crypto::Job`].
+/// Requests in flight run in any order and side by side: where one writes
+/// what another names, the bytes of both are undefined.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
     /// Whose key.

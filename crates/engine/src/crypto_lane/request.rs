@@ -90,7 +90,8 @@ impl CryptoRequest {
         let tag_after = if tag.len == 0 {
             0
         } else {
-            let (tag, destination) = (tag.address.addr(), destination.address.addr());
+            // Exposed, since the tag may lie in another region: see `short_parts`.
+            let (tag, destination) = (tag.address.expose_provenance(), destination.address.addr());
             i32::try_from(tag.wrapping_sub(destination).cast_signed()).ok()?
         };
         Some(Self {
@@ -198,8 +199,9 @@ impl CryptoRequest {
         let tag = if tag_bytes == 0 {
             Segment::EMPTY
         } else {
-            let address = self.destination.wrapping_offset(self.tag_after as isize);
-            segment(address, tag_bytes)
+            let after = self.tag_after as isize;
+            let address = self.destination.addr().wrapping_add_signed(after);
+            segment(std::ptr::with_exposed_provenance_mut(address), tag_bytes)
         };
         (
             Segments::one(segment(self.source, source_bytes)),

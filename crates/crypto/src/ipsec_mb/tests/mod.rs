@@ -3,6 +3,7 @@
 mod agreement;
 mod guard;
 mod header;
+mod residue;
 mod threads;
 mod tiers;
 
