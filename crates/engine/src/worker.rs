@@ -126,7 +126,7 @@ impl<S: Service> Worker<S> {
     /// Requests that the next breath could take.
     fn waiting(&mut self) -> usize {
         let share = self.share();
-        let there = |lane: &mut WorkerLane<_>| lane.requests.len_now().min(share);
+        let there = |lane: &mut WorkerLane<_>| lane.requests.up_to(share);
         self.lanes.iter_mut().map(there).sum()
     }
 

@@ -202,10 +202,7 @@ impl<T: Copy + Send> Consumer<T> {
     // be read before all of them have left the store buffer.
     #[inline(always)]
     pub fn drain(&mut self, max: usize, mut take: impl FnMut(&T)) -> usize {
-        if (self.tail_seen.wrapping_sub(self.taken) as usize) < max {
-            self.refresh();
-        }
-        let count = (self.tail_seen.wrapping_sub(self.taken) as usize).min(max);
+        let count = self.up_to(max);
         self.prefetch(0, PREFETCH_MAX);
         // Released also when `take` panics: the items it had are gone.
         if count == 0 {
@@ -245,6 +242,15 @@ impl<T: Copy + Send> Consumer<T> {
     pub fn len_now(&mut self) -> usize {
         self.refresh();
         self.tail_seen.wrapping_sub(self.taken) as usize
+    }
+
+    /// Items there to take now, `enough` at most. Looks at the producer's index
+    /// only when fewer than that are known.
+    pub fn up_to(&mut self, enough: usize) -> usize {
+        if (self.tail_seen.wrapping_sub(self.taken) as usize) < enough {
+            self.refresh();
+        }
+        (self.tail_seen.wrapping_sub(self.taken) as usize).min(enough)
     }
 
     /// Whether there is nothing to take now.

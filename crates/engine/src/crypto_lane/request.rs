@@ -132,6 +132,12 @@ impl CryptoRequest {
         }
     }
 
+    /// Whether it is of the same session and operation, and so of one kind.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        let (own, others) = (self.session, other.session);
+        std::ptr::eq(own, others) && self.operation == other.operation
+    }
+
     /// What to do with which algorithm.
     ///
     /// # Safety

@@ -32,9 +32,7 @@ pub struct CryptoService {
     worker: usize,
     /// Of the last batch's kind.
     width: usize,
-    /// Kind of each request of the batch.
-    kinds: Vec<Kind>,
-    /// Indices into the batch, by kind.
+    /// Indices into a batch of several kinds, by kind.
     order: Vec<u8>,
     jobs: Scratch,
     statuses: Vec<Status>,
@@ -57,40 +55,37 @@ impl CryptoService {
             backend,
             worker,
             width: 1,
-            kinds: Vec::with_capacity(BATCH_MAX),
             order: Vec::with_capacity(BATCH_MAX),
             jobs: Scratch(Vec::with_capacity(BATCH_MAX)),
             statuses: Vec::with_capacity(BATCH_MAX),
         }
     }
 
-    /// How many requests, from the front of `order`, go to the back-end
-    /// together: one kind, and a chunk unless the back-end is wider.
-    fn chunk(&self, requests: Batch<'_, CryptoRequest>, order: &[u8]) -> usize {
-        let kind = self.kinds[usize::from(order[0])];
-        let jobs_min = self.backend.width(kind);
-        let mut bytes = 0_usize;
-        for (count, &index) in order.iter().enumerate() {
-            let is_chunk_full = bytes >= CHUNK_BYTES || count >= CHUNK_JOBS;
-            let is_other = self.kinds[usize::from(index)] != kind;
-            if is_other || (is_chunk_full && count >= jobs_min) {
-                return count;
-            }
-            // SAFETY: the request is in flight. An estimate is enough here:
-            // the back-end checks the lengths.
-            bytes = bytes.saturating_add(unsafe { requests[usize::from(index)].bytes() });
-        }
-        order.len()
-    }
-
-    fn process_chunk(
+    /// Processes the requests at `order`, all of one kind, and completes them
+    /// a chunk at a time.
+    fn process_kind(
         &mut self,
         kind: Kind,
         requests: Batch<'_, CryptoRequest>,
-        chunk: std::ops::Range<usize>,
+        mut order: &[u8],
+        outcomes: &mut Outcomes<'_, CryptoRequest>,
     ) {
+        let width = self.backend.width(kind);
+        while !order.is_empty() {
+            let (chunk, rest) = order.split_at(chunk(requests, order, width));
+            self.process_chunk(kind, requests, chunk);
+            for (&index, &status) in chunk.iter().zip(&self.statuses) {
+                outcomes.complete(usize::from(index), status);
+            }
+            outcomes.publish();
+            order = rest;
+        }
+        self.width = width;
+    }
+
+    fn process_chunk(&mut self, kind: Kind, requests: Batch<'_, CryptoRequest>, chunk: &[u8]) {
         self.jobs.0.clear();
-        for &index in &self.order[chunk] {
+        for &index in chunk {
             let request = &requests[usize::from(index)];
             // SAFETY: the request is in flight, and the jobs are gone before
             // it is completed. This is worker `self.worker` of the session's
@@ -107,6 +102,33 @@ impl CryptoService {
     }
 }
 
+/// How many requests, from the front of `order`, go to the back-end together:
+/// a chunk, unless it is wider.
+fn chunk(requests: Batch<'_, CryptoRequest>, order: &[u8], width: usize) -> usize {
+    let mut bytes = 0_usize;
+    for (count, &index) in order.iter().enumerate() {
+        let is_chunk_full = bytes >= CHUNK_BYTES || count >= CHUNK_JOBS;
+        if is_chunk_full && count >= width {
+            return count;
+        }
+        // SAFETY: the request is in flight. An estimate is enough here: the
+        // back-end checks the lengths.
+        bytes = bytes.saturating_add(unsafe { requests[usize::from(index)].bytes() });
+    }
+    order.len()
+}
+
+/// The order of a batch in which nothing need be sorted.
+const AS_THEY_CAME: [u8; BATCH_MAX] = {
+    let mut order = [0; BATCH_MAX];
+    let mut index = 0;
+    while index < BATCH_MAX {
+        order[index] = index as u8;
+        index += 1;
+    }
+    order
+};
+
 impl Service for CryptoService {
     type Request = CryptoRequest;
 
@@ -119,36 +141,26 @@ impl Service for CryptoService {
         requests: Batch<'_, CryptoRequest>,
         outcomes: &mut Outcomes<'_, CryptoRequest>,
     ) {
-        self.order.clear();
-        self.order.extend((0..=u8::MAX).take(requests.len()));
-        self.kinds.clear();
         // SAFETY: the requests are in flight until they are completed below.
-        let kinds = requests.iter().map(|request| unsafe { request.kind() });
-        self.kinds.extend(kinds);
-        if self.kinds.iter().any(|kind| *kind != self.kinds[0]) {
-            let kinds = &self.kinds;
-            // By index within a kind, so that a lane's requests stay in order.
-            self.order
-                .sort_unstable_by_key(|&index| (kinds[usize::from(index)], index));
+        let kind = |index: u8| unsafe { requests[usize::from(index)].kind() };
+        if requests.iter().all(|request| request.is_like(&requests[0])) {
+            let order = &AS_THEY_CAME[..requests.len()];
+            return self.process_kind(kind(0), requests, order, outcomes);
         }
-        // Of a mixture nobody knows what comes next.
-        let first = self.kinds[usize::from(self.order[0])];
-        let last = self.kinds[usize::from(self.order[self.order.len() - 1])];
-        self.width = if first == last {
-            self.backend.width(first)
-        } else {
-            1
-        };
-        let mut begin = 0;
-        while begin < self.order.len() {
-            let end = begin + self.chunk(requests, &self.order[begin..]);
-            let kind = self.kinds[usize::from(self.order[begin])];
-            self.process_chunk(kind, requests, begin..end);
-            for (&index, &status) in self.order[begin..end].iter().zip(&self.statuses) {
-                outcomes.complete(usize::from(index), status);
-            }
-            outcomes.publish();
-            begin = end;
+        let mut order = std::mem::take(&mut self.order);
+        order.clear();
+        order.extend_from_slice(&AS_THEY_CAME[..requests.len()]);
+        // By index within a kind, so that a lane's requests stay in order.
+        order.sort_unstable_by_key(|&index| (kind(index), index));
+        let mut kinds = 0;
+        for of_one in order.chunk_by(|&a, &b| kind(a) == kind(b)) {
+            self.process_kind(kind(of_one[0]), requests, of_one, outcomes);
+            kinds += 1;
         }
+        if kinds > 1 {
+            // Of a mixture nobody knows what comes next.
+            self.width = 1;
+        }
+        self.order = order;
     }
 }

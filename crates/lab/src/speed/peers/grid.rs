@@ -14,7 +14,7 @@ use super::{ceiling, dpdk, ring_loop};
 /// The block size that every algorithm is compared at.
 pub(super) const BLOCK_BYTES: usize = 16_384;
 /// Most requests in flight, however small.
-const DEPTH_MAX: usize = 64;
+const DEPTH_MAX: usize = 512;
 /// Where the size of L2 is not known: what half of 1 MiB holds.
 const HALF_L2_BYTES: usize = 512 << 10;
 /// Public keys: each request takes long, few keep a worker busy.
