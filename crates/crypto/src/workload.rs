@@ -95,8 +95,22 @@ impl Workload {
         block_bytes: usize,
     ) -> Result<Self, WorkloadError> {
         Self::check(kind, block_bytes)?;
+        Self::with_key(backend, kind, block_bytes, generate_key(kind.algorithm))
+    }
+
+    /// Makes the input for a key that is there already: a new one for RSA takes
+    /// up to seconds.
+    ///
+    /// # Errors
+    /// [`WorkloadError`].
+    pub fn with_key(
+        backend: &Arc<dyn Backend>,
+        kind: Kind,
+        block_bytes: usize,
+        material: KeyMaterial,
+    ) -> Result<Self, WorkloadError> {
+        Self::check(kind, block_bytes)?;
         let block_bytes = Self::input_bytes(kind, block_bytes);
-        let material = generate_key(kind.algorithm);
         let mut own = Self {
             kind,
             block_bytes,

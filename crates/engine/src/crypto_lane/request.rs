@@ -16,7 +16,7 @@ use super::session::Session;
 /// One request. `Copy`, since it crosses a ring; and no longer than a cache
 /// line less a ticket, since each line takes a trip between the cores both
 /// ways. What most requests have fits; others describe themselves in their
-/// ticket's row of the [`SegmentTable`]. The fields lie so that, behind a
+/// ticket's row of the `SegmentTable`. The fields lie so that, behind a
 /// ticket of four bytes, none straddles two of the 16-byte words that a line
 /// is copied by.
 #[derive(Clone, Copy, Debug)]

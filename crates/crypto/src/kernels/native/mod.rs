@@ -61,7 +61,7 @@ macro_rules! entries {
             use super::*;
 
             /// # Safety
-            /// As for [`super::xts`]; the CPU has the set.
+            /// As for [`super::xts`](fn@super::xts); the CPU has the set.
             #[target_feature(enable = $features)]
             pub(super) unsafe fn xts(encrypt: bool, units: &[Unit<'_, KernelKey>]) {
                 // SAFETY: forwarded from the caller.
@@ -85,7 +85,7 @@ macro_rules! entries {
             }
 
             /// # Safety
-            /// As for [`super::parallel`]; the CPU has the set.
+            /// As for [`super::parallel`](fn@super::parallel); the CPU has the set.
             #[target_feature(enable = $features)]
             pub(super) unsafe fn parallel(kind: Kind, units: &[Unit<'_, KernelKey>]) {
                 use parallel::{CBC, CTR, ECB, messages};
@@ -157,7 +157,7 @@ pub(super) unsafe fn xts(set: Instructions, encrypt: bool, units: &[Unit<'_, Ker
 /// Encrypts CBC messages; sorts them.
 ///
 /// # Safety
-/// As for [`xts`].
+/// As for [`xts`](fn@xts).
 pub(super) unsafe fn cbc_encrypt(set: Instructions, units: &mut [Unit<'_, KernelKey>]) {
     // SAFETY: forwarded from the caller.
     unsafe {
@@ -173,7 +173,7 @@ pub(super) unsafe fn cbc_encrypt(set: Instructions, units: &mut [Unit<'_, Kernel
 /// Encrypts or decrypts messages in ECB or CTR, or decrypts them in CBC.
 ///
 /// # Safety
-/// As for [`xts`].
+/// As for [`xts`](fn@xts).
 pub(super) unsafe fn parallel(set: Instructions, kind: Kind, units: &[Unit<'_, KernelKey>]) {
     // SAFETY: forwarded from the caller.
     unsafe {
