@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crypto::{Kind, Workload};
+use crypto::{Algorithm, KeyMaterial, Kind, Workload, WorkloadError};
 use trial::stats::{Random, median};
 use trial::{Event, Sink};
 
@@ -74,7 +74,7 @@ pub(super) fn measure(
     };
     let mut workloads = Vec::new();
     for row in &schedule.rows {
-        match Workload::new(&config.backend, row.cell.kind, row.cell.block_bytes) {
+        match workload(config, row, &workloads) {
             Ok(workload) => {
                 results.rows.push(empty(row, peers, &workload));
                 workloads.push(workload);
@@ -94,6 +94,25 @@ pub(super) fn measure(
     .run(&mut results.rows, sink);
     learn_usual(&mut results.rows);
     results
+}
+
+/// The row's work, with the key of an earlier row where that may be: a new one
+/// for RSA takes up to seconds.
+fn workload(config: &Config, row: &Row, earlier: &[Workload]) -> Result<Workload, WorkloadError> {
+    let (kind, block_bytes) = (row.cell.kind, row.cell.block_bytes);
+    let mut earlier = earlier.iter();
+    match earlier.find(|one| same_keys(one.kind.algorithm, kind.algorithm)) {
+        Some(one) => {
+            let material = KeyMaterial::take(&mut one.material.expose().to_vec());
+            Workload::with_key(&config.backend, kind, block_bytes, material)
+        }
+        None => Workload::new(&config.backend, kind, block_bytes),
+    }
+}
+
+/// Whether they take the same keys, and ones that take long to make.
+fn same_keys(a: Algorithm, b: Algorithm) -> bool {
+    matches!((a, b), (Algorithm::Rsa(a, _), Algorithm::Rsa(b, _)) if a == b)
 }
 
 /// Tells each row how fast the worker's core usually was, so that a verdict
