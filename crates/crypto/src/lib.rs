@@ -24,7 +24,9 @@ mod raw_loop;
 mod registry;
 mod scatter;
 mod slices;
+mod stack;
 mod status;
+mod tweak;
 mod work;
 mod workload;
 

@@ -14,6 +14,7 @@ use super::aead;
 use super::cipher::Cipher;
 use crate::check::BLOCK_BYTES as TAG_BYTES;
 use crate::scatter::{Cursor, wipe};
+use crate::stack::wipe_below;
 use crate::work::Work;
 use crate::{Segment, Status};
 
@@ -22,6 +23,9 @@ const NONCE_BYTES: usize = 12;
 const ONE_CALL_BYTES: usize = (1 << 38) - 64;
 /// Bytes of the private buffer, which is on the stack.
 const PRIVATE_BYTES: usize = 16 << 10;
+
+/// What the library uses of the stack, where it leaves the key.
+const STACK_KIB: usize = 2;
 
 /// Contexts for text in one piece and in several.
 pub(super) struct ChaChaKey {
@@ -74,7 +78,11 @@ pub(super) unsafe fn seal(key: &ChaChaKey, work: &Work<'_>) -> Status {
                 seal_whole(key, source, destination, work)
             }
             None if work.source_bytes <= PRIVATE_BYTES => in_private(key, seal_whole, work),
-            _ => aead::seal(&key.pieces, work),
+            _ => {
+                let status = aead::seal(&key.pieces, work);
+                wipe_below::<STACK_KIB>();
+                status
+            }
         }
     }
 }
@@ -91,7 +99,11 @@ pub(super) unsafe fn open(key: &ChaChaKey, work: &Work<'_>) -> Status {
                 open_whole(key, source, destination, work)
             }
             None if work.source_bytes <= PRIVATE_BYTES => in_private(key, open_whole, work),
-            _ => aead::open(&key.pieces, work),
+            _ => {
+                let status = aead::open(&key.pieces, work);
+                wipe_below::<STACK_KIB>();
+                status
+            }
         }
     }
 }
@@ -155,6 +167,7 @@ unsafe fn seal_whole(
             work.aad.len,
         )
     };
+    wipe_below::<STACK_KIB>();
     if sealed == 1 {
         Status::Ok
     } else {
@@ -188,6 +201,7 @@ unsafe fn open_whole(
             work.aad.len,
         )
     };
+    wipe_below::<STACK_KIB>();
     if opened == 1 {
         return Status::Ok;
     }

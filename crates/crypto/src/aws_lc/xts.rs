@@ -2,8 +2,8 @@
 //!
 //! The library takes a data unit in one piece. A scattered one goes through a
 //! bounded private buffer, a chunk at a time: the tweak of a chunk that
-//! begins at block j is E₂(iv)·αʲ, and since the library encrypts whatever
-//! tweak it is given, it is given D₂(E₂(iv)·αʲ).
+//! begins at block j is E₂(iv)·xʲ, and since the library encrypts whatever
+//! tweak it is given, it is given D₂(E₂(iv)·xʲ).
 
 use std::mem::MaybeUninit;
 
@@ -14,6 +14,7 @@ use super::cipher::Cipher;
 use crate::Status;
 use crate::check::BLOCK_BYTES;
 use crate::scatter::Cursor;
+use crate::tweak::{chunk_bytes, times_x};
 use crate::work::Work;
 
 /// Bytes of a chunk of a scattered data unit; on the stack.
@@ -106,7 +107,7 @@ unsafe fn scattered(key: &XtsKey, cipher: &Cipher, encrypt: bool, work: &Work<'_
     let mut tweak = key.encrypted_tweak(work.iv);
     let (mut left, mut good) = (work.source_bytes, true);
     while left > 0 && good {
-        let bytes = chunk_bytes(left);
+        let bytes = chunk_bytes(left, CHUNK_BYTES);
         // SAFETY: both lists hold `left` bytes more, and the chunk has room.
         unsafe {
             source.gather(private, bytes);
@@ -116,70 +117,10 @@ unsafe fn scattered(key: &XtsKey, cipher: &Cipher, encrypt: bool, work: &Work<'_
                 destination.scatter(private, bytes);
             }
         }
-        tweak = times_alpha(tweak, bytes / BLOCK_BYTES);
+        tweak = times_x(tweak, bytes / BLOCK_BYTES);
         left -= bytes;
     }
     // SAFETY: our own buffer; it may hold plaintext.
     unsafe { lc::OPENSSL_cleanse(private.cast(), work.source_bytes.min(CHUNK_BYTES)) };
     good
-}
-
-/// How much to take of `left` bytes: a whole number of blocks, unless it is
-/// all; and never so much that less than a block stays, since the last two
-/// blocks of an odd length are computed together (ciphertext stealing).
-fn chunk_bytes(left: usize) -> usize {
-    if left <= CHUNK_BYTES {
-        left
-    } else if left - CHUNK_BYTES < BLOCK_BYTES {
-        CHUNK_BYTES - BLOCK_BYTES
-    } else {
-        CHUNK_BYTES
-    }
-}
-
-/// `tweak`·αⁿ in GF(2¹²⁸) modulo x¹²⁸ + x⁷ + x² + x + 1, up to 64 at a step:
-/// what is shifted out at the top, times x⁷ + x² + x + 1, comes in below.
-fn times_alpha(mut tweak: u128, mut n: usize) -> u128 {
-    while n > 0 {
-        let shift = n.min(64);
-        let out = tweak >> (128 - shift);
-        tweak = (tweak << shift) ^ out ^ (out << 1) ^ (out << 2) ^ (out << 7);
-        n -= shift;
-    }
-    tweak
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn doubled(tweak: u128) -> u128 {
-        (tweak << 1) ^ if tweak >> 127 == 1 { 0x87 } else { 0 }
-    }
-
-    #[test]
-    fn many_doublings_at_a_step_are_those_doublings() {
-        let mut expected = 0x8f3c_9d10_0000_0001_dead_beef_0123_4567;
-        let start = expected;
-        for n in 0..300 {
-            assert_eq!(times_alpha(start, n), expected, "{n} doublings");
-            expected = doubled(expected);
-        }
-    }
-
-    #[test]
-    fn chunks_cover_everything_and_leave_a_block() {
-        for total in 16..3 * CHUNK_BYTES + 40 {
-            let mut left = total;
-            while left > 0 {
-                let bytes = chunk_bytes(left);
-                assert!((BLOCK_BYTES..=CHUNK_BYTES).contains(&bytes), "{total}");
-                assert!(
-                    bytes == left || bytes.is_multiple_of(BLOCK_BYTES),
-                    "{total}"
-                );
-                left -= bytes;
-            }
-        }
-    }
 }

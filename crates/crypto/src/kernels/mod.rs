@@ -14,10 +14,13 @@ mod native;
 mod soft;
 #[cfg(test)]
 mod tests;
-mod tweak;
 
 use key::KernelKey;
 
+#[cfg(target_arch = "x86_64")]
+use crate::stack::wipe_below;
+#[cfg(target_arch = "x86_64")]
+use crate::tweak::times_x;
 use crate::work::{self, Unit, Work};
 use crate::{Algorithm, Backend, Job, Key, KeyError, KeyMaterial, Kind, Operation, Status};
 use crate::{Instructions, check, instructions};
@@ -170,8 +173,9 @@ unsafe fn xts_scattered(key: &KernelKey, encrypt: bool, work: &Work<'_>) {
         let mut tweak = native::xts_tweak(keys, work.iv);
         soft::by_chunks(work, |chunk| {
             native::xts_chunk(keys, encrypt, &tweak, chunk.as_mut_ptr(), chunk.len());
+            wipe_below::<{ native::XTS_STACK_KIB }>();
             let blocks = chunk.len() / check::BLOCK_BYTES;
-            tweak = tweak::times_x(u128::from_le_bytes(tweak), blocks).to_le_bytes();
+            tweak = times_x(u128::from_le_bytes(tweak), blocks).to_le_bytes();
         });
     }
 }
@@ -182,11 +186,15 @@ unsafe fn xts_scattered(key: &KernelKey, encrypt: bool, work: &Work<'_>) {
 unsafe fn scattered(kind: Kind, key: &KernelKey, work: &Work<'_>) {
     let mode = Mode::of(kind.algorithm);
     let encrypt = kind.operation == Operation::Encrypt;
-    let mut iv = *work.iv;
+    // A copy of ciphertext at most, never of text.
+    let (mut iv, mut later) = (*work.iv, [0; check::BLOCK_BYTES]);
     // SAFETY: forwarded from the caller; chunks are our own memory.
     unsafe {
         soft::by_chunks(work, |chunk| {
-            let last = chunk.last_chunk().copied().unwrap_or_default();
+            let last = |chunk: &[u8]| chunk.last_chunk().copied().unwrap_or_default();
+            if mode == Some(Mode::Cbc) && !encrypt {
+                later = last(chunk);
+            }
             let (at, bytes) = (chunk.as_mut_ptr(), chunk.len());
             let unit = Unit {
                 key,
@@ -202,8 +210,8 @@ unsafe fn scattered(kind: Kind, key: &KernelKey, work: &Work<'_>) {
             }
             iv = match mode {
                 Some(Mode::Ctr) => counter_after(iv, bytes),
-                Some(Mode::Cbc) if !encrypt => last,
-                _ => chunk.last_chunk().copied().unwrap_or_default(),
+                Some(Mode::Cbc) if encrypt => last(chunk),
+                _ => later,
             };
         });
     }

@@ -7,9 +7,9 @@ use aes::{Aes128, Aes192, Aes256};
 use zeroize::Zeroize;
 
 use super::Mode;
-use super::tweak::{chunk_bytes, times_x};
 use crate::check::BLOCK_BYTES;
 use crate::scatter::Cursor;
+use crate::tweak::{chunk_bytes, times_x};
 use crate::work::Work;
 use crate::{Algorithm, Status};
 

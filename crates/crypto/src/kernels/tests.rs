@@ -211,20 +211,6 @@ fn scattered_like_whole(backend: &Kernels, kind: Kind, len: usize) {
     assert_eq!(text, whole[0], "{kind:?} {len} with {}", backend.set);
 }
 
-#[test]
-fn chunks_leave_a_block_and_doublings_add_up() {
-    for left in 16..700 {
-        let bytes = tweak::chunk_bytes(left, 256);
-        assert!(bytes == left || (bytes.is_multiple_of(16) && left - bytes >= 16));
-    }
-    let mut tweak = 0x8f3c_9d10_0000_0001_dead_beef_0123_4567_u128;
-    let start = tweak;
-    for n in 0..300 {
-        assert_eq!(tweak::times_x(start, n), tweak);
-        tweak = (tweak << 1) ^ if tweak >> 127 == 1 { 0x87 } else { 0 };
-    }
-}
-
 fn hex(text: &str) -> Vec<u8> {
     let digits: Vec<_> = text.bytes().filter(|c| !c.is_ascii_whitespace()).collect();
     digits

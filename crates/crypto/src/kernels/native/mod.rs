@@ -19,8 +19,16 @@ pub(super) use round_keys::RoundKeys;
 
 use super::Mode;
 use super::key::KernelKey;
+use crate::stack::wipe_below;
 use crate::work::Unit;
 use crate::{Algorithm, Instructions, Kind, Operation};
+
+/// What [`xts`] and its like use of the stack, at most: more where the
+/// compiler optimises less.
+pub(super) const XTS_STACK_KIB: usize = if cfg!(debug_assertions) { 4 } else { 2 };
+
+/// What [`parallel`] uses of it. CBC encryption clears its own.
+const PARALLEL_STACK_KIB: usize = if cfg!(debug_assertions) { 2 } else { 1 };
 
 /// The round keys of one key.
 pub(super) struct NativeKeys {
@@ -152,6 +160,7 @@ pub(super) unsafe fn xts(set: Instructions, encrypt: bool, units: &[Unit<'_, Ker
             Instructions::AesNi | Instructions::Baseline => aes_ni::xts(encrypt, units),
         }
     }
+    wipe_below::<XTS_STACK_KIB>();
 }
 
 /// Encrypts CBC messages; sorts them.
@@ -184,6 +193,7 @@ pub(super) unsafe fn parallel(set: Instructions, kind: Kind, units: &[Unit<'_, K
             Instructions::AesNi | Instructions::Baseline => aes_ni::parallel(kind, units),
         }
     }
+    wipe_below::<PARALLEL_STACK_KIB>();
 }
 
 /// Rounds on `width` registers (8, 12 or 14) for keys of `rounds` (10, 12 or
