@@ -1,6 +1,9 @@
 //! The same with CPU features hidden from AWS-LC, in processes of their own:
 //! other code paths, same results.
 
+/// Names the one back-end that a process checks, to that process.
+pub const ONLY: &str = "LOCKGATE_TEST_BACKEND";
+
 /// Masks that clear CPUID bits as `OPENSSL_ia32cap` defines them (leaf 1
 /// ECX:EDX, then leaf 7).
 #[cfg(target_arch = "x86_64")]
@@ -32,6 +35,7 @@ fn with_cpu_features_hidden() {
             .arg("--exact")
             .args(families)
             .env("OPENSSL_ia32cap", mask)
+            .env(ONLY, "aws-lc")
             .output()
             .expect("it can be run again");
         let text = String::from_utf8_lossy(&child.stdout);
