@@ -23,11 +23,11 @@ use crate::stack::wipe_below;
 use crate::work::Unit;
 use crate::{Algorithm, Instructions, Kind, Operation};
 
-/// What [`xts`] and its like use of the stack, at most: more where the
+/// What [`xts`](fn@xts) and its like use of the stack, at most: more where the
 /// compiler optimises less.
 pub(super) const XTS_STACK_KIB: usize = if cfg!(debug_assertions) { 4 } else { 2 };
 
-/// What [`parallel`] uses of it. CBC encryption clears its own.
+/// What [`parallel`](fn@parallel) uses of it. CBC encryption clears its own.
 const PARALLEL_STACK_KIB: usize = if cfg!(debug_assertions) { 2 } else { 1 };
 
 /// The round keys of one key.
