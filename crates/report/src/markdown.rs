@@ -212,7 +212,10 @@ fn comparison(it: &Comparison) -> Vec<String> {
         format!("{} ÷ {}", text(&it.arm), text(&it.reference)),
         code(&it.metric),
         number(it.ratio),
-        format!("{} to {}", number(it.low), number(it.high)),
+        words::bounds(it).map_or_else(
+            || "too few pairs".to_owned(),
+            |(low, high)| format!("{} to {}", number(low), number(high)),
+        ),
         words::outcome(it.outcome).to_owned(),
         words::target(it),
         number(it.pairs.len() as f64),

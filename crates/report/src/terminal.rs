@@ -179,7 +179,7 @@ impl Page {
             vec![
                 it.subject.clone(),
                 format!("{} ÷ {}", it.arm, it.reference),
-                words::interval(it.ratio, it.low, it.high),
+                words::ratio_of_pairs(it),
                 words::outcome(it.outcome).to_owned(),
                 words::target(it),
             ]

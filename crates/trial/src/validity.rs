@@ -87,8 +87,16 @@ impl Observed {
         let Some(gravest) = found.first() else {
             return Verdict::valid();
         };
-        let join =
-            |part: fn(&Verdict) -> &str| found.iter().map(part).collect::<Vec<_>>().join("; ");
+        let join = |part: fn(&Verdict) -> &str| {
+            let mut parts: Vec<_> = Vec::new();
+            for one in found.iter().map(part) {
+                // Two reasons may have one remedy.
+                if !parts.contains(&one) {
+                    parts.push(one);
+                }
+            }
+            parts.join("; ")
+        };
         Verdict::new(gravest.validity, join(|v| &v.reason), join(|v| &v.remedy))
     }
 

@@ -1,32 +1,67 @@
 //! The calibration as facts for the probe.
 
-use crypto::{Backend, Kind, Measured};
+use crypto::{Backend, Kind, Measured, Refused, Unavailable};
 use serde_json::json;
 use trial::Fact;
 
+use super::choice::{GB_PER_S, chosen_at, in_words, places, stand_in};
 use super::{Calibrated, Origin, current};
-use crate::probe::fact::fact;
+use crate::probe::fact::{Judge, NOTHING_TO_DO, fact};
 
-/// Where the choice is shown: a small and a large request, alone and in
-/// numbers.
-const SHOWN: [(usize, usize); 4] = [(64, 1), (16_384, 1), (64, 32), (16_384, 32)];
+/// Why there is a calibration at all.
+const WHY: &str = "`auto` gives each request to the back-end that was fastest here for its algorithm, size and number of requests at hand";
 
 /// Facts about this process: its back-ends, where the calibration is from,
 /// and what it says of each kind.
 pub(crate) fn facts() -> Vec<Fact> {
     let candidates = crypto::candidates();
     let mut facts: Vec<_> = candidates.iter().map(|one| backend(&**one)).collect();
+    facts.extend(of_ipsec_mb(crypto::ipsec_mb_refused()));
     let calibrated = current();
     facts.push(origin(calibrated));
     facts.extend(Kind::all().filter_map(|kind| choice(calibrated, kind)));
     facts
 }
 
+fn key(name: &str) -> String {
+    format!("crypto.backend.{}", name.replace('-', "_"))
+}
+
 fn backend(one: &dyn Backend) -> Fact {
     let text = format!("{}; uses {}", one.version(), one.instructions());
-    let key = format!("crypto.backend.{}", one.name().replace('-', "_"));
     let value = json!({"version": one.version(), "instructions": one.instructions()});
-    fact(key, one.name(), value, text)
+    fact(key(one.name()), one.name(), value, text)
+}
+
+/// What is wrong with the one back-end that may be missing or half there.
+fn of_ipsec_mb(refused: Result<Vec<Refused>, Unavailable>) -> Option<Fact> {
+    let name = "ipsec-mb";
+    match refused {
+        Ok(refused) if refused.is_empty() => None,
+        Ok(refused) => {
+            let named: Vec<_> = refused.iter().map(ToString::to_string).collect();
+            let text = format!(
+                "{} of its operations failed their self-test and are not offered: {}",
+                refused.len(),
+                named.join("; ")
+            );
+            let remedy =
+                "install another version of the library; other back-ends do these meanwhile";
+            let key = format!("{}.refused", key(name));
+            Some(fact(key, "ipsec-mb refused", named, text).degraded(remedy))
+        }
+        Err(unavailable) => {
+            let text = unavailable.to_string();
+            // Each ends with its remedy.
+            let (reason, remedy) = text.rsplit_once("; ").unwrap_or((&text, "install it anew"));
+            let reason = reason.strip_prefix("ipsec-mb: ").unwrap_or(reason);
+            let remedy = match unavailable {
+                Unavailable::Architecture => format!("{NOTHING_TO_DO}: {remedy}"),
+                _ => remedy.to_owned(),
+            };
+            Some(fact(key(name), name, serde_json::Value::Null, reason).absent(remedy))
+        }
+    }
 }
 
 fn origin(calibrated: &Calibrated) -> Fact {
@@ -45,69 +80,102 @@ fn origin(calibrated: &Calibrated) -> Fact {
         ),
     };
     let value = json!({ "places": calibrated.calibration.measured().len() });
+    let text = format!("{WHY}; {text}");
     fact("crypto.calibration", "Calibration", value, text)
 }
 
 /// What is chosen for one kind; none where there is nothing to choose.
 fn choice(calibrated: &Calibrated, kind: Kind) -> Option<Fact> {
-    let places: Vec<_> = SHOWN
-        .into_iter()
-        .map(|(bytes, jobs)| (bytes, jobs, calibrated.calibration.at(kind, bytes, jobs)))
-        .filter(|(_, _, measured)| measured.len() > 1)
+    let calibration = &calibrated.calibration;
+    let rows: Vec<_> = places()
+        .flat_map(|(bytes, jobs)| calibration.at(kind, bytes, jobs))
+        .map(row)
         .collect();
-    if places.is_empty() {
-        return None;
-    }
-    let texts: Vec<_> = places
-        .iter()
-        .map(|(bytes, jobs, measured)| {
-            let requests = if *jobs == 1 {
-                "1 request"
-            } else {
-                &format!("{jobs} requests")
-            };
-            let chosen = calibrated.calibration.backend_for(kind, *bytes, *jobs);
-            format!(
-                "{} × {}: {}",
-                requests,
-                size(*bytes),
-                told(*bytes, measured, chosen)
-            )
-        })
-        .collect();
-    let rows: Vec<_> = places
-        .iter()
-        .flat_map(|(_, _, measured)| measured.iter().map(|one| row(one)))
-        .collect();
+    let text = match stand_in(calibration, kind) {
+        Some(measured) => format!("as {}, measured for both", name(measured)),
+        None => format!(
+            "{} ({})",
+            in_words(calibration, kind)?,
+            fastest(calibrated, kind)?
+        ),
+    };
     let key = format!("crypto.calibration.{}.{}", kind.algorithm, kind.operation);
-    let label = format!("{} {}", kind.algorithm, kind.operation);
-    Some(fact(key, label, rows, texts.join("; ")))
+    in_words(calibration, kind)?;
+    Some(fact(key, name(kind), rows, text))
+}
+
+pub(super) fn name(kind: Kind) -> String {
+    format!("{} {}", kind.algorithm, kind.operation)
 }
 
 fn row(one: &Measured) -> serde_json::Value {
     json!({"bytes": one.bytes, "jobs": one.jobs, "backend": one.backend, "ns": one.ns})
 }
 
-/// `kernels 41.2 GB/s (ipsec-mb 24.8, aws-lc 1.7)`, the chosen one first.
-fn told(bytes: usize, measured: &[&Measured], chosen: Option<&str>) -> String {
-    let speed = |one: &&&Measured| bytes as f64 / one.ns;
-    let is_chosen = |one: &&&Measured| Some(one.backend.as_str()) == chosen;
-    let others: Vec<_> = measured
+/// `32 × 16 KiB: kernels 38.5 GB/s, ipsec-mb 24.3, aws-lc 1.69`.
+fn fastest(calibrated: &Calibrated, kind: Kind) -> Option<String> {
+    let (bytes, jobs) = places().last()?;
+    let (chosen, others) = chosen_at(&calibrated.calibration, kind, bytes, jobs)?;
+    let mut words = format!(
+        "{jobs} × {}: {} {} {GB_PER_S}",
+        super::choice::size(bytes),
+        chosen.0,
+        chosen.1
+    );
+    others
         .iter()
-        .filter(|one| !is_chosen(one))
-        .map(|one| format!("{} {:.2}", one.backend, speed(&one)))
-        .collect();
-    let best = measured.iter().find(is_chosen);
-    let best = best.map_or("nobody".to_owned(), |one| {
-        format!("{} {:.2} GB/s", one.backend, speed(&one))
-    });
-    format!("{best} ({})", others.join(", "))
+        .for_each(|(name, speed)| words.push_str(&format!(", {name} {speed}")));
+    Some(words)
 }
 
-fn size(bytes: usize) -> String {
-    if bytes.is_multiple_of(1024) {
-        format!("{} KiB", bytes / 1024)
-    } else {
-        format!("{bytes} B")
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crypto::{Algorithm, Operation};
+    use trial::State;
+
+    #[test]
+    fn a_missing_library_and_refused_operations_are_facts_with_remedies() {
+        assert!(of_ipsec_mb(Ok(Vec::new())).is_none());
+        let absent = of_ipsec_mb(Err(Unavailable::NotInstalled {
+            reason: "libIPSec_MB.so.1: cannot open".to_owned(),
+        }))
+        .unwrap();
+        assert_eq!(absent.state, State::Absent);
+        assert_eq!(absent.key, "crypto.backend.ipsec_mb");
+        assert_eq!(absent.text, "libIPSec_MB.so.1: cannot open");
+        assert!(absent.remedy.contains("libipsec-mb1"), "{absent:?}");
+        let arm = of_ipsec_mb(Err(Unavailable::Architecture)).unwrap();
+        assert!(arm.remedy.starts_with(NOTHING_TO_DO), "{arm:?}");
+        let refused = Refused {
+            kind: Kind {
+                algorithm: Algorithm::Sha256,
+                operation: Operation::Hash,
+            },
+            reason: "wrong digest".to_owned(),
+        };
+        let degraded = of_ipsec_mb(Ok(vec![refused])).unwrap();
+        assert_eq!(degraded.state, State::Degraded);
+        assert!(degraded.text.contains("sha256 hash: wrong digest"));
+        assert!(!degraded.remedy.is_empty());
+    }
+
+    #[test]
+    fn each_contested_kind_has_one_short_fact_with_every_figure() {
+        let facts = facts();
+        let calibrated = current();
+        for kind in Kind::all() {
+            let key = format!("crypto.calibration.{}.{}", kind.algorithm, kind.operation);
+            let own: Vec<_> = facts.iter().filter(|fact| fact.key == key).collect();
+            let measured = calibrated.calibration.at(kind, 4096, 12).len();
+            assert_eq!(own.len(), usize::from(measured > 1), "{key}");
+            if let Some(fact) = own.first() {
+                assert!(fact.text.chars().count() < 230, "{}", fact.text);
+                let rows = fact.value.as_array().unwrap().len();
+                assert_eq!(rows, measured * places().count(), "{key}");
+            }
+        }
+        let why = facts.iter().find(|fact| fact.key == "crypto.calibration");
+        assert!(why.unwrap().text.contains("fastest here"));
     }
 }

@@ -2,8 +2,10 @@
 //! cache, told by the probe.
 
 mod cache;
+mod choice;
 mod facts;
 mod subject;
+mod table;
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -12,6 +14,7 @@ use std::time::Duration;
 use crypto::{Backend, Calibration, Kind, UnknownBackend};
 
 pub(crate) use facts::facts;
+pub(crate) use table::table;
 
 use subject::Subject;
 

@@ -7,7 +7,7 @@ use trial::{Fact, State};
 const TEXT_MAX: usize = 600;
 
 /// How a remedy begins when no act of the user changes the fact.
-pub(super) const NOTHING_TO_DO: &str = "nothing to do";
+pub(crate) const NOTHING_TO_DO: &str = "nothing to do";
 
 /// A fact that is `ok`. `text` may come from the host: control characters
 /// become `?` and a long one is cut, so that no file can write to a terminal.
@@ -35,7 +35,7 @@ pub(super) fn unread(key: &str, label: &str, file: &str) -> Fact {
 }
 
 /// Judging a fact.
-pub(super) trait Judge {
+pub(crate) trait Judge {
     /// There, but not as it should be.
     fn degraded(self, remedy: impl AsRef<str>) -> Fact;
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use trial::{Event, Plan, PlanError, Probe, RunError, Section, Sink};
 
 use super::{findings, summary};
-use crate::ConfigError;
+use crate::{ConfigError, calibration};
 
 /// The section; it has nothing to configure.
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,6 +65,12 @@ impl Section for ProbeSection {
             .into_iter()
             .for_each(|finding| sink.emit(Event::Finding(finding)));
         sink.emit(Event::Table(summary::table(probe)));
+        // A recorded host's back-ends are not here.
+        let is_live = probe.fact("crypto.calibration").is_some();
+        let table = is_live.then(|| calibration::table(summary::command()));
+        if let Some(table) = table.flatten() {
+            sink.emit(Event::Table(table));
+        }
         sink.emit(Event::Progress(1.0, "this host".to_owned()));
         Ok(())
     }

@@ -1,27 +1,28 @@
 //! How steady the run was, and what ended it: findings about measuring itself.
 
+use std::collections::BTreeMap;
+
 use trial::stats::median;
 use trial::validity::FREQUENCY_DRIFT_MAX;
 use trial::{Comparison, Finding, Weight};
 
 use super::findings::finding;
-use super::measure::Results;
 use super::observe::drift;
 use super::stopping::{Closing, Stop};
 
 /// So many wide ratios are named.
 const NAMED_MAX: usize = 4;
 
-/// How far the workers' cores were off their usual speed.
-pub(super) fn clock(results: &Results) -> Option<Finding> {
+/// How far the workers' cores were off their usual speed: by CPU, ns of one
+/// step at every look.
+pub(super) fn clock(steps_ns: BTreeMap<usize, Vec<f64>>) -> Option<Finding> {
     let moved = |(cpu, steps): (usize, Vec<f64>)| {
         let usual = median(&steps)?;
         let drifts = steps.iter().map(|&step| drift(step, usual));
         let far = drifts.reduce(|a, b| if b.abs() > a.abs() { b } else { a })?;
         Some((cpu, usual, steps.len(), far))
     };
-    let (cpu, usual, looks, far) = results
-        .steps_ns()
+    let (cpu, usual, looks, far) = steps_ns
         .into_iter()
         .filter_map(moved)
         .max_by(|a, b| a.3.abs().total_cmp(&b.3.abs()))?;
@@ -42,15 +43,20 @@ pub(super) fn clock(results: &Results) -> Option<Finding> {
     Some(finding(Weight::Warning, text, remedy))
 }
 
-/// What ended the rounds, where widths had a say, and what stayed wide.
-pub(super) fn closing(results: &Results, comparisons: &[Comparison]) -> Option<Finding> {
-    let Closing { stop, precision } = results.closing?;
-    let rounds = results.rounds;
-    let (wanted, wide) = (
-        share(precision.relative_half_width),
-        precision.wide(comparisons),
-    );
-    if wide.is_empty() && stop != Stop::BudgetSpent && stop != Stop::Late {
+/// What ended so many rounds, where widths had a say, and what stayed wide.
+pub(super) fn closing(
+    closing: Option<Closing>,
+    rounds: usize,
+    comparisons: &[Comparison],
+) -> Option<Finding> {
+    let Closing { stop, precision } = closing?;
+    let is_few = |comparison: &&Comparison| comparison.pairs.len() < precision.pairs_min;
+    let few = comparisons.iter().filter(is_few).count();
+    let wanted = share(precision.relative_half_width);
+    // Few pairs may lie close by chance, or far apart: neither is a width.
+    let mut wide = precision.wide(comparisons);
+    wide.retain(|comparison| !is_few(comparison));
+    if wide.is_empty() && few == 0 && stop != Stop::BudgetSpent && stop != Stop::Late {
         let text = format!(
             "After {rounds} rounds every ratio's interval was within {wanted}: that, not the budget, ended measuring."
         );
@@ -66,13 +72,21 @@ pub(super) fn closing(results: &Results, comparisons: &[Comparison]) -> Option<F
             "A larger --budget with --precision narrows them; so does a quiet host.",
         ),
     };
-    let text = format!("{what}; {}.", wide_ones(&wide, comparisons.len(), &wanted));
+    let widths = wide_ones(&wide, comparisons.len() - few, &wanted);
+    let pairs = match few {
+        0 => String::new(),
+        few => format!(
+            "; {few} more have fewer than {} pairs, which is no width",
+            precision.pairs_min
+        ),
+    };
+    let text = format!("{what}; {widths}{pairs}.");
     Some(finding(Weight::Note, text, remedy))
 }
 
 fn wide_ones(wide: &[&Comparison], of: usize, wanted: &str) -> String {
     if wide.is_empty() {
-        return format!("too few pairs yet for all of {of} ratios, none wider than {wanted}");
+        return format!("of the ratios with pairs enough ({of}), none is wider than {wanted}");
     }
     let says = |comparison: &&Comparison| {
         format!(
@@ -89,7 +103,7 @@ fn wide_ones(wide: &[&Comparison], of: usize, wanted: &str) -> String {
         more => format!("; and {more} more"),
     };
     format!(
-        "of the ratios ({of}), {} stayed wider than {wanted}, widest first: {}{rest}",
+        "of the ratios with pairs enough ({of}), {} stayed wider than {wanted}, widest first: {}{rest}",
         wide.len(),
         named.join("; ")
     )
@@ -107,12 +121,9 @@ fn share(half_width: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use trial::Direction;
     use trial::stats::{Arms, Precision, compare};
 
-    use super::super::measure::End;
     use super::*;
 
     /// A ratio from so many pairs that vary by so much.
@@ -129,18 +140,11 @@ mod tests {
     }
 
     fn closed(stop: Stop, comparisons: &[Comparison]) -> Finding {
-        let results = Results {
-            cells: Vec::new(),
-            wake_up_ns: BTreeMap::new(),
-            line_ns: Vec::new(),
-            rounds: 12,
-            closing: Some(Closing {
-                stop,
-                precision: Precision::new(0.02, 99),
-            }),
-            end: End::Complete,
+        let own = Closing {
+            stop,
+            precision: Precision::new(0.02, 99),
         };
-        closing(&results, comparisons).expect("widths had a say")
+        closing(Some(own), 12, comparisons).expect("widths had a say")
     }
 
     #[test]
@@ -164,6 +168,28 @@ mod tests {
         assert!(spent.remedy.contains("--budget"));
         let most = closed(Stop::RoundsSpent, &wide);
         assert!(most.text.contains("the most that are allowed"));
+    }
+
+    #[test]
+    fn few_pairs_are_counted_apart_however_close_they_lie() {
+        let ratios = [ratio("A", 1, 0.0), ratio("B", 3, 0.5), ratio("C", 12, 0.5)];
+        let spent = closed(Stop::BudgetSpent, &ratios).text;
+        for part in [
+            "pairs enough (1), 1 stayed",
+            "C: async",
+            "; 2 more have fewer than 9",
+        ] {
+            assert!(spent.contains(part), "{spent}");
+        }
+        assert!(!spent.contains("B: "), "{spent}");
+        let narrow = [ratio("A", 1, 0.0), ratio("C", 12, 0.0)];
+        let spent = closed(Stop::BudgetSpent, &narrow).text;
+        assert!(
+            spent.contains("none is wider") && spent.contains("1 more"),
+            "{spent}"
+        );
+        let most = closed(Stop::RoundsSpent, &narrow).text;
+        assert!(!most.contains("every ratio"), "{most}");
     }
 
     #[test]

@@ -21,7 +21,7 @@ const LANES_MAX: usize = 256;
 const WORKERS_MAX: usize = 256;
 const PAIRS_MAX: usize = 999;
 /// Wider intervals say nothing that nine pairs do not.
-const PRECISION_MAX: f64 = 0.5;
+pub(super) const PRECISION_MAX: f64 = 0.5;
 /// Most trials of one round: at the shortest they take half an hour.
 const TRIALS_MAX: usize = 1 << 16;
 
@@ -289,7 +289,8 @@ fn within(
     }
 }
 
-fn positive(key: &str, value: f64, most: f64) -> Result<Option<f64>, ConfigError> {
+/// The value, or none for 0.
+pub(super) fn positive(key: &str, value: f64, most: f64) -> Result<Option<f64>, ConfigError> {
     if !(0.0..=most).contains(&value) {
         return Err(ConfigError::value(
             key,

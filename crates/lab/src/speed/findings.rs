@@ -59,8 +59,8 @@ pub(super) fn findings(
         shared(context),
         wake_up(results),
         distance(results),
-        clock(results),
-        closing(results, comparisons),
+        clock(results.steps_ns()),
+        closing(results.closing, results.rounds, comparisons),
         end(results),
     ];
     texts.into_iter().flatten().collect()

@@ -137,7 +137,8 @@ impl Rounds<'_> {
             self.keep(results, sink);
             let elapsed_s = begin.elapsed().as_secs_f64();
             let limits = &self.schedule.limits;
-            let stop = limits.stop(results.rounds, elapsed_s, || {
+            let round_s = elapsed_s / results.rounds.max(1) as f64;
+            let stop = limits.stop(results.rounds, (elapsed_s, round_s), || {
                 comparisons(self.config, self.host, results)
             });
             if let Some(stop) = stop {

@@ -58,11 +58,12 @@ impl Limits {
     }
 
     /// Whether and why to stop after so many rounds in so many seconds.
-    /// `comparisons` is asked only where widths decide.
+    /// Another one takes `round_s`. `comparisons` is asked only where widths
+    /// decide.
     pub(super) fn stop(
         &self,
         rounds: usize,
-        elapsed_s: f64,
+        (elapsed_s, round_s): (f64, f64),
         comparisons: impl FnOnce() -> Vec<Comparison>,
     ) -> Option<Stop> {
         let Some(rule) = self.rule() else {
@@ -82,7 +83,7 @@ impl Limits {
             _ if rounds >= self.rounds_max => Some(Stop::RoundsSpent),
             Decision::Exhausted => Some(Stop::RoundsSpent),
             Decision::More if rounds < self.rounds => self.late(elapsed_s),
-            Decision::More => self.spent(rounds, elapsed_s),
+            Decision::More => self.spent(elapsed_s, round_s),
         }
     }
 
@@ -91,9 +92,8 @@ impl Limits {
         (elapsed_s > self.seconds * LATE + START_S).then_some(Stop::Late)
     }
 
-    /// Whether another round of the usual length would exceed the budget.
-    fn spent(&self, rounds: usize, elapsed_s: f64) -> Option<Stop> {
-        let round_s = elapsed_s / rounds.max(1) as f64;
+    /// Whether another round would exceed the budget.
+    fn spent(&self, elapsed_s: f64, round_s: f64) -> Option<Stop> {
         (elapsed_s + round_s > self.seconds).then_some(Stop::BudgetSpent)
     }
 }
@@ -127,7 +127,10 @@ mod tests {
     };
 
     fn stop(limits: Limits, rounds: usize, elapsed_s: f64, noise: f64) -> Option<Stop> {
-        limits.stop(rounds, elapsed_s, || vec![comparison(rounds, noise)])
+        let round_s = elapsed_s / rounds as f64;
+        limits.stop(rounds, (elapsed_s, round_s), || {
+            vec![comparison(rounds, noise)]
+        })
     }
 
     #[test]
@@ -156,8 +159,8 @@ mod tests {
         assert_eq!(stop(fixed, 8, 45.0, 0.0), None);
         assert_eq!(stop(fixed, 9, 45.0, 0.2), Some(Stop::Planned));
         assert_eq!(stop(fixed, 3, 200.0, 0.2), Some(Stop::Late));
-        assert_eq!(LIMITS.stop(9, 45.0, Vec::new), Some(Stop::Planned));
-        assert_eq!(LIMITS.stop(8, 45.0, Vec::new), None);
+        assert_eq!(LIMITS.stop(9, (45.0, 5.0), Vec::new), Some(Stop::Planned));
+        assert_eq!(LIMITS.stop(8, (45.0, 5.6), Vec::new), None);
     }
 
     /// A plan of few rounds may use what time is left, to come to nine pairs.

@@ -6,7 +6,7 @@ use super::charts::interval::RatioScale;
 use super::markup::{Html, command, details};
 use super::tables::grid;
 use crate::number::number;
-use crate::words::{Standing, outcome, plural, standing};
+use crate::words::{Standing, bounds, outcome, plural, standing};
 
 /// All ratios of a section on one scale: those that carry a claim in the open,
 /// the others folded away beneath them.
@@ -99,8 +99,11 @@ fn subject(it: &Comparison) -> Html {
 }
 
 fn interval(it: &Comparison) -> String {
+    let Some((low, high)) = bounds(it) else {
+        return "too few pairs".to_owned();
+    };
     let share = number((it.confidence * 1000.0).round() / 10.0);
-    format!("{} to {} ({share}%)", number(it.low), number(it.high))
+    format!("{} to {} ({share}%)", number(low), number(high))
 }
 
 fn outcome_class(outcome: Outcome) -> &'static str {

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::super::arm::Arm as Like;
+use crate::tier::{self, Unmaskable};
 
 /// One way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -77,6 +78,15 @@ impl Arm {
         match self {
             Self::Dpdk32 => Some(32),
             Self::Dpdk1 => Some(1),
+            _ => None,
+        }
+    }
+
+    /// Why it is left out under the tier in force; none where it is not.
+    pub(super) fn cannot_mask(self) -> Option<Unmaskable> {
+        match self {
+            Self::Dpdk32 | Self::Dpdk1 => tier::cannot_mask("dpdk"),
+            Self::Ring => tier::cannot_mask("ring"),
             _ => None,
         }
     }

@@ -48,7 +48,7 @@ pub(super) fn charts(config: &Config, peers: &Peers, results: &Results) -> Vec<C
     main.into_iter().chain(small).collect()
 }
 
-const NOTE: &str = "Client and worker on cores of their own, in place, in flight no more than half of L2. DPDK works on the 8192 buffers that are its default. The ceiling is AES rounds on registers alone.";
+const NOTE: &str = "Client and worker on cores of their own, in place, in flight no more than half of L2. DPDK works on the 8192 buffers that are its default. The ceiling is AES rounds on registers alone. A mark without a whisker is one round.";
 
 fn picture(
     (config, peers): (&Config, &Peers),

@@ -30,6 +30,12 @@ pub(super) fn comparisons(config: &Config, peers: &Peers, results: &Results) -> 
     RATIOS.into_iter().flat_map(of).collect()
 }
 
+/// The ratios of one row.
+pub(super) fn of_row(config: &Config, peers: &Peers, row: &RowResult) -> Vec<Comparison> {
+    let of = |arms| ratio(config, peers, row, arms);
+    RATIOS.into_iter().filter_map(of).collect()
+}
+
 /// The ratio of two arms' speeds over the rounds that have both.
 fn ratio(
     config: &Config,
@@ -59,6 +65,13 @@ fn ratio(
         // An invalid trial is neither a pass nor a loss.
         return Some(Comparison {
             subject: format!("{} (a trial not valid)", comparison.subject),
+            outcome: Outcome::NoEvidence,
+            ..comparison
+        });
+    }
+    if reference == Arm::Ceiling && comparison.low > 1.0 {
+        return Some(Comparison {
+            subject: format!("{} (faster than can be)", comparison.subject),
             outcome: Outcome::NoEvidence,
             ..comparison
         });

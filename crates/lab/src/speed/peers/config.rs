@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crypto::{Algorithm, Backend, Kind, Operation, Workload};
 use serde::{Deserialize, Serialize};
 
+use super::super::config::{PRECISION_MAX, positive};
 use super::arm::Arm;
 use crate::{ConfigError, calibration};
 
@@ -32,6 +33,8 @@ pub(super) struct Table {
     pub(super) seconds: f64,
     /// Rounds of every arm.
     pub(super) pairs: usize,
+    /// Half width of every ratio's interval that is enough, as a share.
+    pub(super) precision: f64,
     pub(super) seed: u64,
 }
 
@@ -45,6 +48,7 @@ impl Default for Table {
             peers: vec![ALL.to_owned()],
             seconds: 0.0,
             pairs: 0,
+            precision: 0.0,
             seed: 1,
         }
     }
@@ -59,6 +63,8 @@ pub(super) struct Config {
     pub(super) peers: Vec<Arm>,
     pub(super) seconds: Option<f64>,
     pub(super) pairs: Option<usize>,
+    /// None: the usual, unless the rounds are fixed.
+    pub(super) precision: Option<f64>,
     pub(super) seed: u64,
 }
 
@@ -74,8 +80,9 @@ impl TryFrom<Table> for Config {
             kinds,
             backend,
             peers: names("peers", &table.peers, &Arm::OPTIONAL)?,
-            seconds: seconds(table.seconds)?,
+            seconds: positive("seconds", table.seconds, 60.0)?,
             pairs: pairs(table.pairs)?,
+            precision: positive("precision", table.precision, PRECISION_MAX)?,
             seed: table.seed,
             table,
         })
@@ -177,14 +184,6 @@ fn sizes(sizes: &[usize], kinds: &[Kind]) -> Result<Vec<usize>, ConfigError> {
     Ok(sizes)
 }
 
-fn seconds(seconds: f64) -> Result<Option<f64>, ConfigError> {
-    if !(0.0..=60.0).contains(&seconds) {
-        let reason = format!("{seconds} is outside 0 to 60; 0 means: chosen for this host");
-        return Err(ConfigError::value("seconds", reason));
-    }
-    Ok((seconds > 0.0).then_some(seconds))
-}
-
 fn pairs(pairs: usize) -> Result<Option<usize>, ConfigError> {
     if pairs > PAIRS_MAX {
         let reason = format!("{pairs} is more than {PAIRS_MAX}");
@@ -253,6 +252,7 @@ mod tests {
             ("peers = ['nss']", "peers", "openssl, dpdk-32"),
             ("seconds = -1.0", "seconds", "-1"),
             ("pairs = 100000", "pairs", "100000"),
+            ("precision = 2.0", "precision", "0 to 0.5"),
             ("modes = ['sync']", "modes", "peers"),
         ] {
             let Err(error) = configured(text) else {

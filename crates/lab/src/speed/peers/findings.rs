@@ -1,7 +1,8 @@
 //! What the numbers mean, in plain words.
 
-use trial::{Finding, Weight};
+use trial::{Comparison, Finding, Weight};
 
+use super::super::closing::{clock, closing};
 use super::super::measure::End;
 use super::arm::Arm;
 use super::config::Config;
@@ -10,6 +11,8 @@ use super::measure::{Results, RowResult};
 use super::points::is_valid;
 use super::schedule::Schedule;
 
+/// Shares of the ceiling up to so much above 1 are rounding and noise.
+pub(super) const CEILING_TOLERANCE: f64 = 0.02;
 /// Places named in one finding; the table has all.
 const NAMED_MAX: usize = 12;
 
@@ -18,16 +21,21 @@ pub(super) fn findings(
     peers: &Peers,
     schedule: &Schedule,
     results: &Results,
+    comparisons: &[Comparison],
 ) -> Vec<Finding> {
     let texts = [
         standing(peers, results),
         losses(peers, results),
+        beyond(results),
         silent(results),
         missing(config, peers),
         left_out(schedule),
+        clock(results.steps_ns()),
+        closing(results.closing, results.rounds, comparisons),
         end(results),
     ];
-    texts.into_iter().flatten().collect()
+    let unmasked = unmasked(config);
+    texts.into_iter().flatten().chain(unmasked).collect()
 }
 
 fn finding(weight: Weight, text: String, remedy: &str) -> Finding {
@@ -88,7 +96,7 @@ fn losses(peers: &Peers, results: &Results) -> Option<Finding> {
         {
             "No peer that was measured is faster than a lane anywhere (medians).".to_owned()
         }
-        0 => return None,
+        0 => return doubtful(results),
         count => {
             let named = lost
                 .iter()
@@ -103,6 +111,19 @@ fn losses(peers: &Peers, results: &Results) -> Option<Finding> {
         }
     };
     Some(finding(Weight::Note, text, ""))
+}
+
+/// There are peers' figures, and not one place where both may be believed.
+fn doubtful(results: &Results) -> Option<Finding> {
+    let has_peer = |row: &&RowResult| {
+        row.arm(Arm::Engine).is_some() && Arm::PEERS.iter().any(|&arm| row.arm(arm).is_some())
+    };
+    let count = results.rows.iter().filter(has_peer).count();
+    let text = format!(
+        "Whether a peer is faster cannot be said: in none of {count} places are the lane's figure and a peer's both valid."
+    );
+    let remedy = "See the reasons beside the points; most often: measure when the host is quiet.";
+    (count > 0).then(|| finding(Weight::Warning, text, remedy))
 }
 
 /// Peers that were there and gave no figure.
@@ -126,21 +147,59 @@ fn silent(results: &Results) -> Option<Finding> {
     (!all.is_empty()).then(|| finding(Weight::Warning, text, remedy))
 }
 
+/// Own loops that were faster than the ceiling, which nothing can be.
+fn beyond(results: &Results) -> Option<Finding> {
+    let share = |row: &RowResult| Some((row.row.name(), ceiling_share(row)?));
+    let beyond = results.rows.iter().filter_map(share);
+    let beyond: Vec<_> = beyond
+        .filter(|(_, share)| *share > 1.0 + CEILING_TOLERANCE)
+        .map(|(name, share)| format!("{name} ({share:.2})"))
+        .collect();
+    let text = format!(
+        "The own loop measured faster than the ceiling, which cannot be, for {}: the core was slower while the ceiling ran, so that the shares of the ceiling in these rows say nothing.",
+        beyond.join("; ")
+    );
+    let remedy = "Measure when the host is quiet and its clock holds still.";
+    (!beyond.is_empty()).then(|| finding(Weight::Warning, text, remedy))
+}
+
+/// The own loop over the ceiling, by medians.
+pub(super) fn ceiling_share(row: &RowResult) -> Option<f64> {
+    Some(row.rate(Arm::OwnLoop)? / row.rate(Arm::Ceiling)?)
+}
+
+/// Peers that no mask reaches, under a tier: one finding a reason.
+pub(super) fn unmasked(config: &Config) -> Vec<Finding> {
+    let mut all: Vec<_> = config
+        .peers
+        .iter()
+        .filter_map(|peer| peer.cannot_mask())
+        .map(|why| {
+            let text = format!("A peer is left out: {}.", why.reason);
+            finding(Weight::Note, text, &why.remedy)
+        })
+        .collect();
+    all.dedup();
+    all
+}
+
 /// Peers that this host lacks.
 pub(super) fn missing(config: &Config, peers: &Peers) -> Option<Finding> {
     let lacks = |arm: Arm| match arm {
         Arm::OpenSsl => !peers.host.has_openssl,
-        Arm::Dpdk32 => !peers.has_dpdk,
+        Arm::Dpdk32 | Arm::Dpdk1 => !peers.has_dpdk,
         Arm::Ceiling => !peers.has_ceiling,
         _ => false,
     };
-    let missing = |arm: &&Arm| config.peers.contains(arm) && lacks(**arm);
+    let missing =
+        |arm: &&Arm| config.peers.contains(arm) && lacks(**arm) && arm.cannot_mask().is_none();
     let words = Arm::OPTIONAL.iter().filter(missing).map(|arm| match arm {
         Arm::OpenSsl => "openssl is not installed",
-        Arm::Dpdk32 => "dpdk-test-crypto-perf is not installed (Debian: dpdk-dev)",
+        Arm::Dpdk32 | Arm::Dpdk1 => "dpdk-test-crypto-perf is not installed (Debian: dpdk-dev)",
         _ => "this CPU has no AES instructions for a ceiling",
     });
-    let words: Vec<_> = words.collect();
+    let mut words: Vec<_> = words.collect();
+    words.dedup();
     let text = format!("Not all peers could be measured: {}.", words.join("; "));
     (!words.is_empty()).then(|| {
         finding(

@@ -25,15 +25,18 @@ const PUBLIC_KEY_DEPTH: usize = 16;
 pub(super) struct Peers {
     pub(super) host: Host,
     pub(super) has_dpdk: bool,
+    pub(super) has_ring: bool,
     pub(super) has_ceiling: bool,
 }
 
 impl Peers {
-    /// Looks what is installed, of what the configuration wants.
+    /// Looks what is installed, of what the configuration wants, and takes a
+    /// mask where one is set.
     pub(super) fn of(config: &Config, host: Host) -> Self {
-        let wants = |arm: Arm| config.peers.contains(&arm);
+        let wants = |arm: Arm| config.peers.contains(&arm) && arm.cannot_mask().is_none();
         Self {
             has_dpdk: (wants(Arm::Dpdk32) || wants(Arm::Dpdk1)) && dpdk::is_installed(),
+            has_ring: wants(Arm::Ring),
             has_ceiling: wants(Arm::Ceiling) && Ceiling::new(10).is_some(),
             host,
         }
@@ -44,7 +47,7 @@ impl Peers {
             Arm::Engine | Arm::OwnLoop => return true,
             Arm::OpenSsl => self.host.has_openssl && peer::knows(kind),
             Arm::Dpdk32 | Arm::Dpdk1 => self.has_dpdk && dpdk::knows(kind),
-            Arm::Ring => ring_loop::knows(kind),
+            Arm::Ring => self.has_ring && ring_loop::knows(kind),
             Arm::Ceiling => self.has_ceiling && ceiling::rounds(kind).is_some(),
         };
         is_there && config.peers.contains(&arm)
@@ -160,6 +163,7 @@ pub(super) fn equipped() -> Peers {
             has_openssl: true,
         },
         has_dpdk: true,
+        has_ring: true,
         has_ceiling: true,
     }
 }
@@ -192,6 +196,7 @@ mod tests {
     fn what_is_not_installed_has_no_arm() {
         let bare = Peers {
             has_dpdk: false,
+            has_ring: true,
             has_ceiling: false,
             host: Host {
                 has_openssl: false,

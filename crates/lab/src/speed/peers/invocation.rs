@@ -9,11 +9,16 @@ use super::arm::Arm;
 use super::config::Table;
 use super::grid::Row;
 use super::schedule::Schedule;
+use crate::tier;
 
 /// `lockgate speed` with every flag that differs from its default.
 pub(super) fn invocation(table: &Table, pairs: usize) -> String {
     let usual = Table::default();
-    let mut command = format!("lockgate speed --algorithm {}", table.algorithms.join(","));
+    let mut command = format!(
+        "{} speed --algorithm {}",
+        tier::program(),
+        table.algorithms.join(",")
+    );
     let mut add = |flag: &str, value: String, is_usual: bool| {
         if !is_usual {
             command = format!("{command} {flag} {value}");
@@ -40,6 +45,11 @@ pub(super) fn invocation(table: &Table, pairs: usize) -> String {
     );
     add("--seconds", table.seconds.to_string(), table.seconds == 0.0);
     add("--pairs", pairs.to_string(), pairs == 0);
+    add(
+        "--precision",
+        table.precision.to_string(),
+        table.precision == 0.0,
+    );
     add("--seed", table.seed.to_string(), table.seed == usual.seed);
     if table.peers.is_empty() {
         command.push_str(" --no-peers");
@@ -70,7 +80,8 @@ pub(super) fn of_arm(
             speed::of_arm(&speed, cell, SpeedArm::POLLED)
         }
         (Arm::OpenSsl, _) => format!(
-            "openssl {}",
+            "{}openssl {}",
+            tier::openssl_prefix(),
             peer::arguments(cell.kind, cell.block_bytes).join(" ")
         ),
         (Arm::Dpdk32 | Arm::Dpdk1, Some(cpus)) => schedule

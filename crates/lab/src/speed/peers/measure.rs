@@ -4,23 +4,22 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crypto::{Algorithm, KeyMaterial, Kind, Workload, WorkloadError};
-use trial::stats::{Random, median};
+use trial::stats::{Decision, Precision, Random, median};
 use trial::{Event, Sink};
 
-use super::super::arm::Arm as SpeedArm;
+use super::super::arm::{Arm as SpeedArm, Cell as SpeedCell};
 use super::super::measure::{End, MeasureError, Measured, Series};
 use super::super::place::{Placement, place};
+use super::super::stopping::{Closing, Stop};
 use super::super::trial_run::{Rig, Sample, TrialError};
 use super::super::{observe, peer};
 use super::arm::Arm;
+use super::comparisons::{comparisons, of_row as row_comparisons};
 use super::config::Config;
 use super::grid::{Peers, Row};
 use super::points::points;
 use super::schedule::Schedule;
 use super::{ceiling, ring_loop};
-
-/// A run that takes so much longer than planned ends after the round in hand.
-const LATE: f64 = 1.25;
 
 /// What one row gave.
 #[derive(Debug)]
@@ -58,7 +57,38 @@ impl RowResult {
 #[derive(Debug)]
 pub(super) struct Results {
     pub(super) rows: Vec<RowResult>,
+    /// Whole rounds.
+    pub(super) rounds: usize,
+    /// Why there was no further round, where widths had a say.
+    pub(super) closing: Option<Closing>,
     pub(super) end: End,
+}
+
+impl Results {
+    /// Every look at a worker's core, by CPU: ns of one step.
+    pub(super) fn steps_ns(&self) -> BTreeMap<usize, Vec<f64>> {
+        let mut by_cpu: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        for row in &self.rows {
+            let Some(cpus) = &row.measured.cpus else {
+                continue;
+            };
+            let steps = row.arms.iter().flat_map(|(_, series)| &series.step_ns);
+            by_cpu.entry(cpus.workers[0]).or_default().extend(steps);
+        }
+        by_cpu
+    }
+
+    /// Tells each row how fast the worker's core usually was, so that a
+    /// verdict sees where it was not.
+    fn learn_usual(&mut self) {
+        let steps = self.steps_ns();
+        for row in &mut self.rows {
+            let cpu = row.measured.cpus.as_ref().map(|cpus| cpus.workers[0]);
+            row.measured.usual_step_ns = cpu
+                .and_then(|cpu| steps.get(&cpu))
+                .and_then(|steps| median(steps));
+        }
+    }
 }
 
 /// Runs the schedule.
@@ -70,6 +100,8 @@ pub(super) fn measure(
 ) -> Results {
     let mut results = Results {
         rows: Vec::new(),
+        rounds: 0,
+        closing: None,
         end: End::Complete,
     };
     let mut workloads = Vec::new();
@@ -91,8 +123,8 @@ pub(super) fn measure(
         schedule,
         workloads,
     }
-    .run(&mut results.rows, sink);
-    learn_usual(&mut results.rows);
+    .run(&mut results, sink);
+    results.learn_usual();
     results
 }
 
@@ -113,18 +145,6 @@ fn workload(config: &Config, row: &Row, earlier: &[Workload]) -> Result<Workload
 /// Whether they take the same keys, and ones that take long to make.
 fn same_keys(a: Algorithm, b: Algorithm) -> bool {
     matches!((a, b), (Algorithm::Rsa(a, _), Algorithm::Rsa(b, _)) if a == b)
-}
-
-/// Tells each row how fast the worker's core usually was, so that a verdict
-/// sees where it was not.
-fn learn_usual(rows: &mut [RowResult]) {
-    let all = rows.iter().flat_map(|row| &row.arms);
-    let steps: Vec<_> = all
-        .flat_map(|(_, series)| series.step_ns.iter().copied())
-        .collect();
-    let usual = median(&steps);
-    rows.iter_mut()
-        .for_each(|row| row.measured.usual_step_ns = usual);
 }
 
 fn empty(row: &Row, peers: &Peers, workload: &Workload) -> RowResult {
@@ -165,39 +185,102 @@ struct Calls {
 }
 
 impl Rounds<'_> {
-    fn run(&self, rows: &mut [RowResult], sink: &mut dyn Sink) -> End {
+    fn run(&self, results: &mut Results, sink: &mut dyn Sink) -> End {
         let mut random = Random::new(self.config.seed);
-        let (begin, rounds) = (Instant::now(), self.schedule.rounds());
-        for round in 0..rounds {
-            self.keep(rows, sink);
-            if begin.elapsed().as_secs_f64() > self.schedule.seconds() * LATE + 1.0 {
-                return End::Late(round);
+        let begin = Instant::now();
+        loop {
+            results.learn_usual();
+            self.keep(&results.rows, sink);
+            let elapsed_s = begin.elapsed().as_secs_f64();
+            if let Some(stop) = self.stop(results, elapsed_s) {
+                results.closing = self.schedule.limits.closing(stop);
+                return match stop {
+                    Stop::Late => End::Late(results.rounds),
+                    _ => End::Complete,
+                };
             }
-            let mut calls = Calls::default();
-            let mut order: Vec<_> = (0..rows.len()).collect();
-            random.shuffle(&mut order);
-            for index in order {
-                let share = begin.elapsed().as_secs_f64() / self.schedule.seconds().max(0.001);
-                let now = format!(
-                    "round {} of {rounds}: {}",
-                    round + 1,
-                    rows[index].row.name()
-                );
-                sink.emit(Event::Progress(share.min(1.0), now));
-                match self.row(
-                    &mut rows[index],
-                    index,
-                    round,
-                    (&mut calls, &mut random),
-                    sink,
-                ) {
-                    Ok(true) => {}
-                    Ok(false) => return End::Interrupted,
-                    Err(error) => return End::Failed(error),
-                }
+            let wanted = self.wanted(results);
+            if let Err(end) = self.round(results, &wanted, (&mut random, begin), sink) {
+                return end;
+            }
+            results.rounds += 1;
+        }
+    }
+
+    /// Whether and why to stop.
+    fn stop(&self, results: &Results, elapsed_s: f64) -> Option<Stop> {
+        let (limits, rounds) = (&self.schedule.limits, results.rounds);
+        // Ratios of few rounds are planned so: they do not ask for more.
+        let ratios = || comparisons(self.config, self.peers, results);
+        let is_beyond = rounds >= limits.rounds;
+        let round_s = match is_beyond && self.schedule.grows() {
+            true => {
+                let wide = self.wide(results);
+                let takes = |row: &Row| wide.contains(&row.cell);
+                self.schedule.round_s(takes)
+            }
+            false => 0.0,
+        };
+        match limits.stop(rounds, (elapsed_s, round_s), ratios)? {
+            // What ended them sooner than a claim needs was the budget.
+            Stop::RoundsSpent if !self.schedule.grows() && !self.schedule.is_whole() => {
+                Some(Stop::BudgetSpent)
+            }
+            stop => Some(stop),
+        }
+    }
+
+    /// The rows with a ratio that is wider than wanted, or of few pairs.
+    fn wide(&self, results: &Results) -> Vec<SpeedCell> {
+        let Some(share) = self.schedule.limits.precision else {
+            return Vec::new();
+        };
+        let rule = Precision::new(share, self.schedule.limits.rounds_max);
+        let rows = results.rows.iter().filter(|row| {
+            let ratios = row_comparisons(self.config, self.peers, row);
+            rule.decide(&ratios) == Decision::More
+        });
+        rows.map(|row| row.row.cell).collect()
+    }
+
+    /// Which rows the next round measures: beyond the plan, those that need
+    /// it, with all of their arms.
+    fn wanted(&self, results: &Results) -> Vec<(usize, bool)> {
+        if results.rounds < self.schedule.limits.rounds {
+            return (0..results.rows.len()).map(|row| (row, false)).collect();
+        }
+        let wide = self.wide(results);
+        let rows = results.rows.iter().enumerate();
+        rows.filter(|(_, row)| wide.contains(&row.row.cell))
+            .map(|(index, _)| (index, true))
+            .collect()
+    }
+
+    /// Those rows once, shuffled; a row with all of its arms if so said.
+    fn round(
+        &self,
+        results: &mut Results,
+        wanted: &[(usize, bool)],
+        (random, begin): (&mut Random, Instant),
+        sink: &mut dyn Sink,
+    ) -> Result<(), End> {
+        let (round, rounds) = (results.rounds, self.schedule.limits.rounds);
+        let mut calls = Calls::default();
+        let mut order = wanted.to_vec();
+        random.shuffle(&mut order);
+        for (index, whole) in order {
+            let share = begin.elapsed().as_secs_f64() / self.schedule.limits.seconds.max(0.001);
+            let name = results.rows[index].row.name();
+            let now = format!("round {} of {}: {name}", round + 1, rounds.max(round + 1));
+            sink.emit(Event::Progress(share.min(1.0), now));
+            let row = &mut results.rows[index];
+            match self.row(row, (index, round, whole), (&mut calls, random), sink) {
+                Ok(true) => {}
+                Ok(false) => return Err(End::Interrupted),
+                Err(error) => return Err(End::Failed(error)),
             }
         }
-        End::Complete
+        Ok(())
     }
 
     /// Emits what there is, so that nothing measured is lost whatever ends
@@ -213,8 +296,7 @@ impl Rounds<'_> {
     fn row(
         &self,
         result: &mut RowResult,
-        index: usize,
-        round: usize,
+        (index, round, whole): (usize, usize, bool),
         (calls, random): (&mut Calls, &mut Random),
         sink: &dyn Sink,
     ) -> Result<bool, MeasureError> {
@@ -225,7 +307,7 @@ impl Rounds<'_> {
                 return Ok(false);
             }
             let arm = result.arms[at].0;
-            if round >= result.row.rounds(arm) {
+            if !whole && round >= result.row.rounds(arm) {
                 continue;
             }
             let cpu = result.measured.cpus.as_ref().map(|cpus| cpus.workers[0]);

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use crypto::Algorithm;
 use trial::PlanError;
+use trial::stats::PAIRS_FOR_A_CLAIM;
 
-use super::super::schedule::OVERHEAD_S;
+use super::super::schedule::{OVERHEAD_S, PRECISION};
+use super::super::stopping::Limits;
 use super::super::{peer, place::Placement, place::place};
 use super::arm::Arm;
 use super::config::Config;
@@ -20,6 +22,8 @@ const CLAIM_ROUNDS: &[usize] = &[9, 7, 5, 3, 1];
 /// Of what only has its place in the picture.
 const FEW_ROUNDS: &[usize] = &[3, 1];
 const ONE_ROUND: &[usize] = &[1];
+/// Most rounds where the user names a precision.
+const ROUNDS_MAX: usize = 99;
 /// What nothing is left of once the others have what they need.
 const MORE_ROUNDS: &[usize] = &[9, 5];
 
@@ -28,6 +32,7 @@ const MORE_ROUNDS: &[usize] = &[9, 5];
 pub(super) struct Schedule {
     pub(super) rows: Vec<Row>,
     pub(super) slice_s: f64,
+    pub(super) limits: Limits,
 }
 
 /// One step of filling the budget: arms of some rows, so many rounds.
@@ -111,6 +116,12 @@ impl Schedule {
         let mut own = Self {
             rows: rows(config, peers),
             slice_s: config.seconds.unwrap_or(SLICE_S),
+            limits: Limits {
+                rounds: 0,
+                rounds_max: 0,
+                seconds: 0.0,
+                precision: None,
+            },
         };
         own.ours(config, budget_s)?;
         for stage in &STAGES {
@@ -122,7 +133,40 @@ impl Schedule {
             };
             own.fill(stage.takes, rounds, budget_s);
         }
+        own.limit(config, budget_s);
         Ok(own)
+    }
+
+    /// What the rounds may take of the budget: more than planned only where
+    /// the user wants a precision.
+    fn limit(&mut self, config: &Config, budget_s: f64) {
+        let (rounds, planned_s) = (self.rounds(), self.seconds());
+        let grows = config.precision.is_some() && config.pairs.is_none();
+        let rounds_max = if grows { ROUNDS_MAX } else { rounds };
+        let most_s = planned_s * rounds_max as f64 / rounds.max(1) as f64;
+        let unless_fixed = config.pairs.is_none().then_some(PRECISION);
+        self.limits = Limits {
+            rounds,
+            rounds_max: rounds_max.max(rounds),
+            seconds: if grows {
+                budget_s.min(most_s)
+            } else {
+                planned_s
+            },
+            precision: config.precision.or(unless_fixed),
+        };
+    }
+
+    /// Whether time that is left goes to further rounds.
+    pub(super) fn grows(&self) -> bool {
+        self.limits.rounds_max > self.limits.rounds
+    }
+
+    /// Whether no arm has fewer rounds than a claim needs: then it was not
+    /// the budget that kept it from more.
+    pub(super) fn is_whole(&self) -> bool {
+        let mut arms = self.rows.iter().flat_map(|row| &row.arms);
+        arms.all(|(_, rounds)| *rounds >= PAIRS_FOR_A_CLAIM)
     }
 
     /// Our own arms: they cost least and everything is compared with them.
@@ -179,17 +223,37 @@ impl Schedule {
             Err(PlanError::Budget { needed_s, .. }) => needed_s,
             _ => 0.0,
         };
-        let most = Self::new(config, peers, Duration::from_secs(240))
-            .map_or(least, |schedule| schedule.seconds());
+        let most_s = if config.precision.is_some() {
+            3600
+        } else {
+            240
+        };
+        let most = Self::new(config, peers, Duration::from_secs(most_s))
+            .map_or(least, |schedule| schedule.limits.seconds);
         (least + 0.01, most.max(least) + 0.01)
     }
 
-    /// How long it takes.
+    /// How long the planned rounds take.
     pub(super) fn seconds(&self) -> f64 {
+        let arms = |row: &Row| row.arms.clone();
+        self.seconds_of(arms)
+    }
+
+    /// How long one more round of some rows takes.
+    pub(super) fn round_s(&self, takes: impl Fn(&Row) -> bool) -> f64 {
+        let once = |row: &Row| match takes(row) {
+            true => row.arms.iter().map(|&(arm, _)| (arm, 1)).collect(),
+            false => Vec::new(),
+        };
+        self.seconds_of(once)
+    }
+
+    /// How long so many rounds of those arms of each row take.
+    fn seconds_of(&self, arms: impl Fn(&Row) -> Vec<(Arm, usize)>) -> f64 {
         let mut calls: BTreeMap<Shared, (f64, usize)> = BTreeMap::new();
         let mut seconds = 0.0;
         for row in &self.rows {
-            for &(arm, rounds) in row.arms.iter().filter(|(_, rounds)| *rounds > 0) {
+            for (arm, rounds) in arms(row).into_iter().filter(|(_, rounds)| *rounds > 0) {
                 match self.shared(row, arm) {
                     None => seconds += (self.slice_s + OVERHEAD_S) * rounds as f64,
                     Some((call, call_s)) => {

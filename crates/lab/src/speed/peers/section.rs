@@ -14,7 +14,7 @@ use super::invocation::invocation;
 use super::measure::{Results, measure};
 use super::schedule::Schedule;
 use super::{charts, comparisons, findings, points, table};
-use crate::ConfigError;
+use crate::{ConfigError, tier};
 
 /// Section `crypto-peers`, configured.
 pub struct CryptoPeers(Config);
@@ -68,10 +68,21 @@ impl Section for CryptoPeers {
     }
 
     fn plan(&self, probe: &Probe, budget: Duration) -> Result<Plan, PlanError> {
+        if let Some(tier::Unmaskable { reason, remedy }) = tier::cannot_mask(self.0.backend.name())
+        {
+            return Err(PlanError::NotSupported { reason, remedy });
+        }
         let peers = self.peers(Some(probe));
         let schedule = Schedule::new(&self.0, &peers, budget)?;
+        let until = match schedule.limits.precision.filter(|_| schedule.grows()) {
+            Some(share) => format!(
+                "; more while time is left and a ratio is wider than ±{}%",
+                share * 100.0
+            ),
+            None => String::new(),
+        };
         let mut steps = vec![format!(
-            "{} rows, up to {} rounds, {} trials in shuffled order, ours of {:.0} ms",
+            "{} rows, up to {} rounds, {} trials in shuffled order, ours of {:.0} ms{until}",
             schedule.rows.len(),
             schedule.rounds(),
             schedule.trials(),
@@ -89,7 +100,7 @@ impl Section for CryptoPeers {
             );
         }
         Ok(Plan {
-            seconds: schedule.seconds(),
+            seconds: schedule.limits.seconds,
             steps,
             creates,
             ..Plan::default()
@@ -123,17 +134,14 @@ impl CryptoPeers {
     fn emit(&self, peers: &Peers, schedule: &Schedule, results: &Results, sink: &mut dyn Sink) {
         let config = &self.0;
         let points = |row| points::points(config, peers, schedule, row);
+        let comparisons = comparisons::comparisons(config, peers, results);
         let events = (results.rows.iter().flat_map(points).map(Event::Point))
             .chain(
-                findings::findings(config, peers, schedule, results)
+                findings::findings(config, peers, schedule, results, &comparisons)
                     .into_iter()
                     .map(Event::Finding),
             )
-            .chain(
-                comparisons::comparisons(config, peers, results)
-                    .into_iter()
-                    .map(Event::Comparison),
-            )
+            .chain(comparisons.into_iter().map(Event::Comparison))
             .chain(
                 charts::charts(config, peers, results)
                     .into_iter()

@@ -6,7 +6,7 @@ use super::super::arm::what;
 use super::super::findings::size;
 use super::arm::Arm;
 use super::config::Config;
-use super::findings::best_peer;
+use super::findings::{CEILING_TOLERANCE, best_peer, ceiling_share};
 use super::grid::Peers;
 use super::invocation::invocation;
 use super::measure::{Results, RowResult};
@@ -90,10 +90,15 @@ fn entries(peers: &Peers, row: &RowResult, arms: &[Arm]) -> Vec<Entry> {
     };
     let best = best_peer(peers, row);
     let lost = best.filter(|(_, ratio)| *ratio < 1.0);
-    let share = row
-        .rate(Arm::OwnLoop)
-        .zip(row.rate(Arm::Ceiling))
-        .map(|(own, ceiling)| own / ceiling);
+    let is_sound = [Arm::OwnLoop, Arm::Ceiling]
+        .iter()
+        .all(|&arm| is_valid(peers, row, arm));
+    let share = match ceiling_share(row) {
+        None => Entry::Empty,
+        Some(share) if is_sound && share <= 1.0 + CEILING_TOLERANCE => Entry::Number(share),
+        // Nothing is faster than the ceiling: what looks so is not valid.
+        Some(share) => text(format!("({share:.2})")),
+    };
     let block = if is_public_key {
         Entry::Empty
     } else {
@@ -106,7 +111,7 @@ fn entries(peers: &Peers, row: &RowResult, arms: &[Arm]) -> Vec<Entry> {
         best.map_or(Entry::Empty, |(arm, _)| {
             Entry::Number(pairs(row, arm) as f64)
         }),
-        share.map_or(Entry::Empty, Entry::Number),
+        share,
         lost.map_or(Entry::Empty, |(arm, _)| text(arm.name().to_owned())),
     ]);
     entries

@@ -32,14 +32,18 @@ pub(super) enum Shape {
     Triangle,
     Diamond,
     Inverted,
+    Cross,
+    Upright,
 }
 
-pub(super) const SHAPES: [Shape; 5] = [
+pub(super) const SHAPES: [Shape; 7] = [
     Shape::Circle,
     Shape::Square,
     Shape::Triangle,
     Shape::Diamond,
     Shape::Inverted,
+    Shape::Cross,
+    Shape::Upright,
 ];
 
 /// Draws on a canvas of that size and gives its SVG.
@@ -125,9 +129,35 @@ fn solid(
         Shape::Triangle => &[(0, -r - 1), (r + 1, r), (-r - 1, r)],
         Shape::Diamond => &[(0, -r - 1), (r + 1, 0), (0, r + 1), (-r - 1, 0)],
         Shape::Inverted => &[(0, r + 1), (r + 1, -r), (-r - 1, -r)],
+        Shape::Cross => &cross(r),
+        Shape::Upright => &[
+            (1 - r, -r - 2),
+            (r - 1, -r - 2),
+            (r - 1, r + 2),
+            (1 - r, r + 2),
+        ],
     };
     let places: Vec<Pixel> = corners.iter().map(|(dx, dy)| (x + dx, y + dy)).collect();
     area.draw(&Polygon::new(places, style))
+}
+
+/// The corners of an upright cross.
+fn cross(r: i32) -> [Pixel; 12] {
+    let (long, thin) = (r + 1, r - 2);
+    [
+        (-thin, -long),
+        (thin, -long),
+        (thin, -thin),
+        (long, -thin),
+        (long, thin),
+        (thin, thin),
+        (thin, long),
+        (-thin, long),
+        (-thin, thin),
+        (-long, thin),
+        (-long, -thin),
+        (-thin, -thin),
+    ]
 }
 
 /// Roughly how wide words are, in pixels: without fonts nobody knows exactly,

@@ -29,27 +29,23 @@ struct Look {
 }
 
 impl Look {
-    /// Colours and shapes go round at lengths without a common divisor, so 40
-    /// measured series look different from each other.
+    /// Colours and shapes go round at lengths without a common divisor, so 56
+    /// measured series look different from each other. Shapes go on from what
+    /// is measured to the yardsticks: no seven series need their colours to be
+    /// told apart.
     fn of_all(series: &[Series]) -> impl Iterator<Item = Self> {
         let (mut measured, mut reference) = (0, 0);
-        series.iter().map(move |series| match series.kind {
-            SeriesKind::Measured => {
-                measured += 1;
-                Self::at(&MEASURED, measured - 1)
-            }
-            SeriesKind::Reference => {
-                reference += 1;
-                Self::at(&REFERENCE, reference - 1)
+        series.iter().enumerate().map(move |(index, series)| {
+            let (colours, own): (&[Colour], _) = match series.kind {
+                SeriesKind::Measured => (&MEASURED, &mut measured),
+                SeriesKind::Reference => (&REFERENCE, &mut reference),
+            };
+            *own += 1;
+            Self {
+                colour: colours[(*own - 1) % colours.len()],
+                shape: SHAPES[index % SHAPES.len()],
             }
         })
-    }
-
-    fn at(colours: &[Colour], index: usize) -> Self {
-        Self {
-            colour: colours[index % colours.len()],
-            shape: SHAPES[index % SHAPES.len()],
-        }
     }
 }
 
