@@ -46,17 +46,24 @@ impl FfdhKey {
     ///
     /// # Errors
     /// [`Status::InvalidInput`] unless 2 ≤ peer ≤ p − 2 (RFC 7919 §5.1; the
-    /// other values have order 1 or 2).
+    /// other values have order 1 or 2), and for a secret outside these bounds
+    /// (SP 800-56A §5.7.1.1), which no good key gives.
     pub fn derive(&self, peer: &[u8]) -> Result<Private, Status> {
         let prime: &BoxedUint = self.params.modulus().as_ref();
         let bits = prime.bits_precision();
         let peer = BoxedUint::from_be_slice(peer, bits).expect("as long as the prime");
         let one = BoxedUint::one_with_precision(bits);
         let most = prime.wrapping_sub(&one).wrapping_sub(&one);
-        if peer <= one || peer > most {
+        let within = |value: &BoxedUint| *value > one && *value <= most;
+        if !within(&peer) {
             return Err(Status::InvalidInput);
         }
         let power = BoxedMontyForm::new(peer, &self.params).pow(&self.exponent);
-        Ok(power.retrieve().to_be_bytes().into_vec().into())
+        let secret = power.retrieve();
+        if within(&secret) {
+            Ok(secret.to_be_bytes().into_vec().into())
+        } else {
+            Err(Status::InvalidInput)
+        }
     }
 }

@@ -85,6 +85,17 @@ fn values_outside_2_to_p_minus_2_are_refused() {
     }
 }
 
+/// A secret of 1 is everybody's (SP 800-56A §5.7.1.1); an exponent of 0 gives it.
+#[test]
+fn a_secret_of_1_is_refused() {
+    for vector in VECTORS {
+        let zero = vec![0; vector.exponent.len()];
+        for (name, out) in derived(&vector, &zero, vector.peer) {
+            assert_eq!(out, (Status::InvalidInput, number(&vector, 0)), "{name}");
+        }
+    }
+}
+
 /// With the exponent 3, 2 gives 8 and p − 2 gives p − 8: short secrets keep
 /// their leading zeros, and both ends of the range are in.
 #[test]
