@@ -150,6 +150,39 @@ fn what_a_client_gets_wrong_is_an_error_before_any_work() {
     );
 }
 
+/// A tag or a destination of another length than the kind's is what the
+/// back-end sees, and not the length that the kind has anyway.
+#[test]
+fn a_span_too_short_is_not_written_beyond() {
+    let engine = engine(1);
+    let mut lane = engine
+        .lane(0, config(4, Moderation::Armed), SLOT, 1)
+        .unwrap();
+    for (algorithm, destination, tag) in [
+        (Algorithm::Aes128Gcm, 64, 12),
+        (Algorithm::Aes128Gcm, 48, 16),
+        (Algorithm::Aes128Ctr, 63, 0),
+        (Algorithm::Aes128Ctr, 64, 16),
+    ] {
+        let material = crypto::generate_key(algorithm);
+        let session = engine.session(algorithm, &material).unwrap();
+        let id = lane.attach(&session).unwrap();
+        let (source, destination) = ([Span::slab(0, 64)], [Span::slab(128, destination)]);
+        let call = Call {
+            destination: &destination,
+            tag: Span::slab(256, tag),
+            ..cipher(id, Operation::Encrypt, &source)
+        };
+        lane.write(RegionId::SLAB, 0, &[9; 320]).unwrap();
+        lane.submit(&call, 1).unwrap();
+        assert_eq!(finish(&mut lane), [(1, Status::BadLength)], "{algorithm}");
+        let mut bytes = [0; 320];
+        lane.read(Span::slab(0, 320), &mut bytes).unwrap();
+        assert_eq!(bytes, [9; 320], "{algorithm}");
+        lane.detach(id).unwrap();
+    }
+}
+
 #[test]
 fn rsa_signs_and_verifies_and_a_forgery_is_told() {
     let engine = engine(1);
