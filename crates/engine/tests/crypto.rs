@@ -184,6 +184,40 @@ fn a_span_too_short_is_not_written_beyond() {
 }
 
 #[test]
+fn a_wrong_tag_ends_its_own_request_of_a_batch() {
+    let engine = engine(1);
+    let mut lane = engine
+        .lane(0, config(8, Moderation::Armed), SLOT, 1)
+        .unwrap();
+    let material = crypto::generate_key(Algorithm::Aes128Gcm);
+    let session = engine.session(Algorithm::Aes128Gcm, &material).unwrap();
+    let id = lane.attach(&session).unwrap();
+    for operation in [Operation::Encrypt, Operation::Decrypt] {
+        for token in 0..8 {
+            let at = token as usize * 128;
+            let text = [Span::slab(at, 64)];
+            let call = Call {
+                tag: Span::slab(at + 64, 16),
+                ..cipher(id, operation, &text)
+            };
+            lane.enqueue(&call, token).unwrap();
+        }
+        lane.kick();
+        for (token, status) in finish(&mut lane) {
+            let is_forged = operation == Operation::Decrypt && token == 1;
+            let expected = if is_forged {
+                Status::AuthenticationFailed
+            } else {
+                Status::Ok
+            };
+            assert_eq!(status, expected, "{token}");
+        }
+        // For the way back.
+        lane.write(RegionId::SLAB, 128 + 64, &[0; 16]).unwrap();
+    }
+}
+
+#[test]
 fn rsa_signs_and_verifies_and_a_forgery_is_told() {
     let engine = engine(1);
     let material = crypto::generate_key(Algorithm::Rsa(RsaBits::B2048, RsaScheme::Pkcs1));
