@@ -14,7 +14,8 @@ const MIB: usize = 1 << 20;
 pub fn plan(scheduled: &[Scheduled], budget: Duration, out: &Path) -> String {
     let mut text = format!(
         "Plan: {:.0} s of measuring, budget {:.0} s\n",
-        seconds(scheduled),
+        // The sum of nothing is -0.
+        seconds(scheduled) + 0.0,
         budget.as_secs_f64()
     );
     for each in scheduled {

@@ -95,6 +95,7 @@ fn marks(
 
 fn legend(chart: &Chart) -> String {
     let names = chart.series.iter().enumerate();
+    let names = names.filter(|(_, series)| !series.dots.is_empty());
     let names = names.map(|(index, series)| format!("{} {}", sign(index), clean(&series.name)));
     let names: Vec<_> = names.collect();
     let scale = match chart.y.scale {

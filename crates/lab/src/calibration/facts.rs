@@ -104,7 +104,7 @@ fn choice(calibrated: &Calibrated, kind: Kind) -> Option<Fact> {
     Some(fact(key, name(kind), rows, text))
 }
 
-pub(super) fn name(kind: Kind) -> String {
+fn name(kind: Kind) -> String {
     format!("{} {}", kind.algorithm, kind.operation)
 }
 

@@ -72,9 +72,17 @@ pub(super) fn closing(
             "A larger --budget with --precision narrows them; so does a quiet host.",
         ),
     };
-    let widths = wide_ones(&wide, comparisons.len() - few, &wanted);
+    let enough = comparisons.len() - few;
+    let widths = wide_ones(&wide, enough, &wanted);
     let pairs = match few {
         0 => String::new(),
+        few if enough == 0 => {
+            let text = format!(
+                "{what}; none of {few} ratios has the {} pairs that a width needs.",
+                precision.pairs_min
+            );
+            return Some(finding(Weight::Note, text, remedy));
+        }
         few => format!(
             "; {few} more have fewer than {} pairs, which is no width",
             precision.pairs_min
@@ -188,6 +196,8 @@ mod tests {
             spent.contains("none is wider") && spent.contains("1 more"),
             "{spent}"
         );
+        let none = closed(Stop::BudgetSpent, &narrow[..1]).text;
+        assert!(none.contains("none of 1 ratios has the 9 pairs"), "{none}");
         let most = closed(Stop::RoundsSpent, &narrow).text;
         assert!(!most.contains("every ratio"), "{most}");
     }

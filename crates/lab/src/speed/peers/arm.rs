@@ -124,6 +124,11 @@ impl FromStr for Arm {
         Self::OPTIONAL
             .into_iter()
             .find(|arm| arm.name() == name)
-            .ok_or_else(|| format!("unknown peer '{name}'; known: all, {}", known()))
+            .ok_or_else(|| {
+                format!(
+                    "unknown peer '{name}'; known: all, {}; none: --no-peers or an empty list",
+                    known()
+                )
+            })
     }
 }

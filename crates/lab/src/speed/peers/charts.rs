@@ -31,17 +31,25 @@ pub(super) fn charts(config: &Config, peers: &Peers, results: &Results) -> Vec<C
     let blocks = block.map_or_else(String::new, |size| {
         format!("Ciphers and hashes at {size}, public keys one operation a request. ")
     });
+    // The same in both, so that an arm has one look.
+    let arms: Vec<_> = Arm::ALL
+        .into_iter()
+        .filter(|&arm| measured().any(|row| row.arm(arm).is_some()))
+        .collect();
     let main = picture(
         (config, peers),
-        "Every algorithm against its peers and the ceiling, on one core",
-        &format!("{blocks}{NOTE}"),
+        (
+            "Every algorithm against its peers and the ceiling, on one core",
+            &format!("{blocks}{NOTE}"),
+        ),
+        &arms,
         &largest,
         |row| what(row.kind()),
     );
     let small = picture(
         (config, peers),
-        "Smaller blocks against the peers, on one core",
-        NOTE,
+        ("Smaller blocks against the peers, on one core", NOTE),
+        &arms,
         &smaller,
         |row| row.row.name(),
     );
@@ -52,8 +60,8 @@ const NOTE: &str = "Client and worker on cores of their own, in place, in flight
 
 fn picture(
     (config, peers): (&Config, &Peers),
-    title: &str,
-    note: &str,
+    (title, note): (&str, &str),
+    arms: &[Arm],
     rows: &[&RowResult],
     name: impl Fn(&RowResult) -> String,
 ) -> Option<Chart> {
@@ -68,14 +76,18 @@ fn picture(
         } else {
             SeriesKind::Reference
         };
-        (!dots.is_empty()).then(|| Series {
+        Series {
             name: arm.label().to_owned(),
             kind,
             dots,
-        })
+        }
     };
-    let series: Vec<_> = Arm::ALL.into_iter().filter_map(series).collect();
-    (!series.is_empty()).then(|| Chart {
+    let mut series: Vec<_> = arms.iter().map(|&arm| series(arm)).collect();
+    // Those at the end change no other's look.
+    while series.last().is_some_and(|last| last.dots.is_empty()) {
+        series.pop();
+    }
+    (!rows.is_empty() && !series.is_empty()).then(|| Chart {
         title: title.to_owned(),
         note: note.to_owned(),
         x: Axis {

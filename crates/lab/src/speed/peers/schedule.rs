@@ -197,9 +197,25 @@ impl Schedule {
         Err(PlanError::Budget { needed_s, budget_s })
     }
 
-    /// Raises the rounds of those arms, one after the other, to the most that
-    /// fits.
+    /// Raises the rounds of those arms to the most that fits: first of all
+    /// alike, so that no row has nine and the next none; then one after the
+    /// other, of what is left.
     fn fill(&mut self, takes: fn(&Row, Arm) -> bool, rounds: &[usize], budget_s: f64) {
+        for &more in rounds {
+            let before = self.rows.clone();
+            for row in &mut self.rows {
+                for at in 0..row.arms.len() {
+                    let (name, own) = row.arms[at];
+                    if takes(row, name) {
+                        row.arms[at].1 = own.max(more);
+                    }
+                }
+            }
+            if self.seconds() <= budget_s {
+                break;
+            }
+            self.rows = before;
+        }
         for row in 0..self.rows.len() {
             for arm in 0..self.rows[row].arms.len() {
                 let (name, before) = self.rows[row].arms[arm];
@@ -373,6 +389,47 @@ mod tests {
         assert!(!schedule.left_out().is_empty());
         let all = Schedule::new(&config, &equipped(), Duration::from_secs(3600)).unwrap();
         assert!(all.left_out().is_empty(), "{:?}", all.left_out());
+    }
+
+    #[test]
+    fn little_time_is_shared_before_any_row_has_more() {
+        let config = configured("").unwrap();
+        for budget_s in [25, 30, 35] {
+            let schedule =
+                Schedule::new(&config, &equipped(), Duration::from_secs(budget_s)).unwrap();
+            let claims = schedule
+                .rows
+                .iter()
+                .filter(|row| row.is_claim && is_main(row))
+                .map(|row| row.rounds(Arm::OpenSsl));
+            let claims: Vec<_> = claims.collect();
+            assert!(
+                claims.iter().all(|&rounds| rounds > 0),
+                "{budget_s}: {claims:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_precision_takes_the_time_that_is_left_and_fixed_rounds_take_none() {
+        let limits = |text: &str, budget_s| {
+            let config = configured(text).unwrap();
+            let schedule =
+                Schedule::new(&config, &equipped(), Duration::from_secs(budget_s)).unwrap();
+            (schedule.limits, schedule.seconds())
+        };
+        let (precise, planned_s) = limits("algorithms = ['sha256']\nprecision = 0.01", 600);
+        assert_eq!(precise.precision, Some(0.01));
+        assert!(
+            precise.seconds > planned_s && precise.seconds <= 600.0,
+            "{precise:?}"
+        );
+        assert_eq!((precise.rounds, precise.rounds_max), (9, ROUNDS_MAX));
+        let (usual, planned_s) = limits("algorithms = ['sha256']", 600);
+        assert_eq!((usual.seconds, usual.rounds_max), (planned_s, 9));
+        assert_eq!(usual.precision, Some(PRECISION));
+        let (fixed, _) = limits("algorithms = ['sha256']\npairs = 3", 600);
+        assert_eq!((fixed.rounds_max, fixed.precision), (3, None));
     }
 
     #[test]

@@ -88,6 +88,7 @@ impl Section for CryptoPeers {
             schedule.trials(),
             schedule.slice_s * 1e3,
         )];
+        steps.extend(findings::unmasked(&self.0).into_iter().map(|it| it.text));
         steps.extend(findings::missing(&self.0, &peers).map(|finding| finding.text));
         let left = schedule.left_out();
         if !left.is_empty() {

@@ -113,6 +113,8 @@ fn legend(chart: &Chart) -> Html {
         .series
         .iter()
         .zip(Look::of_all(&chart.series))
+        // One without a mark only holds its look for other charts.
+        .filter(|(series, _)| !series.dots.is_empty())
         .map(|(series, look)| {
             let swatch = swatch(look, chart.places.is_empty()).unwrap_or_default();
             Html::tag("li", [swatch, Html::text(&series.name)])
@@ -128,4 +130,36 @@ fn swatch(look: Look, has_line: bool) -> Result<Html, Failure> {
         canvas::mark(area, (15, 7), look.shape, look.colour, false)
     })?;
     Ok(Html::drawing(&svg, &[("aria-hidden", "true")], []))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn series(kind: SeriesKind) -> Series {
+        Series {
+            name: String::new(),
+            kind,
+            dots: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn one_measured_and_six_yardsticks_need_no_colour_to_be_told_apart() {
+        let mut all = vec![series(SeriesKind::Measured)];
+        all.extend((0..6).map(|_| series(SeriesKind::Reference)));
+        let mut shapes: Vec<_> = Look::of_all(&all).map(|look| look.shape as u8).collect();
+        shapes.sort_unstable();
+        shapes.dedup();
+        assert_eq!(shapes.len(), 7);
+    }
+
+    #[test]
+    fn forty_measured_series_look_different() {
+        let all: Vec<_> = (0..40).map(|_| series(SeriesKind::Measured)).collect();
+        let looks: Vec<_> = Look::of_all(&all).collect();
+        for (at, look) in looks.iter().enumerate() {
+            assert!(!looks[..at].contains(look), "{at}");
+        }
+    }
 }
