@@ -137,6 +137,40 @@ fn a_measurement_says_its_tier_everywhere() {
 }
 
 #[test]
+fn peers_are_masked_or_left_out_with_the_reason() {
+    let desk = Desk::new();
+    // Where there is nothing above, there is nothing to hide.
+    if !host_tiers(&desk).contains(&"avx") {
+        return;
+    }
+    let words = "--tier aesni speed --backend aws-lc --algorithm sha256 --size 64 --peers all --seconds 0.02 --pairs 1";
+    let words: Vec<_> = words.split(' ').collect();
+    let ended = desk.lockgate(&words);
+    if ended.code == Some(4) && ended.stderr.contains("need a CPU each") {
+        println!("skipped: {}", ended.stderr);
+        return;
+    }
+    ended.ok();
+    let folder = &desk.runs()[0];
+    let run = Run::read(&fs::read_to_string(folder.join("result.json")).unwrap()).unwrap();
+    let section = &run.sections[0];
+    for point in &section.points {
+        let arm = point.dimensions["arm"].to_string();
+        assert!(!["ring", "dpdk-1", "dpdk-32"].contains(&&*arm), "{arm}");
+        let begins = if arm == "openssl" {
+            "OPENSSL_ia32cap="
+        } else {
+            "lockgate --tier aesni speed"
+        };
+        assert!(point.command.starts_with(begins), "{}", point.command);
+    }
+    let texts: Vec<_> = section.findings.iter().map(|it| it.text.as_str()).collect();
+    for part in ["ring asks the CPU itself", "DPDK's library asks the CPU"] {
+        assert!(texts.iter().any(|text| text.contains(part)), "{texts:?}");
+    }
+}
+
+#[test]
 fn what_cannot_be_masked_is_left_out_with_the_reason() {
     let desk = Desk::new();
     if !host_tiers(&desk).contains(&"aesni") {

@@ -9,7 +9,7 @@ use super::current;
 /// A small and a large request, alone and in numbers.
 const SHOWN: [(usize, usize); 4] = [(64, 1), (16_384, 1), (64, 32), (16_384, 32)];
 
-const NOTE: &str = "`auto` gives each request to the back-end that was fastest on this host for its algorithm, size and number of requests at hand; in brackets the next one. Kinds that cost the same share a row. `lockgate probe --json` has every place measured, `lockgate probe --calibrate` measures again.";
+const NOTE: &str = "`auto` gives each request to the back-end that was fastest on this host for its algorithm, size and number of requests at hand, the most trusted one unless another is clearly faster; in brackets the next one. Kinds that cost the same share a row. `lockgate probe --json` has every place measured, `lockgate probe --calibrate` measures again.";
 
 /// This process's choices.
 pub(crate) fn table(command: String) -> Option<Table> {

@@ -105,3 +105,26 @@ pub(super) fn of_arm(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_differs_is_said() {
+        let mut table = Table::default();
+        assert_eq!(invocation(&table, 0), "lockgate speed --algorithm all");
+        table.precision = 0.05;
+        table.peers = vec!["ring".to_owned()];
+        assert_eq!(
+            invocation(&table, 3),
+            "lockgate speed --algorithm all --peers ring --pairs 3 --precision 0.05"
+        );
+        table.peers.clear();
+        let command = of_pairs(&table);
+        assert_eq!(
+            command,
+            "lockgate speed --algorithm all --pairs 9 --precision 0.05 --no-peers"
+        );
+    }
+}

@@ -68,7 +68,15 @@ fn metrics(result: &RowResult, series: &Series) -> Vec<Metric> {
             samples,
         })
     };
-    let speed = series.values(|one| one.requests_per_s * block_bytes / 1e6);
+    // Bytes a second say nothing of a public key.
+    let speed = (!result.kind().algorithm.is_public_key()).then(|| {
+        metric(
+            "speed_mb_per_s",
+            "MB/s",
+            Direction::Higher,
+            series.values(|one| one.requests_per_s * block_bytes / 1e6),
+        )
+    });
     let cpu = |cpus: &[usize]| cpus.iter().take(1).map(|&cpu| cpu as f64).collect();
     let worker = result.measured.cpus.as_ref().map(|cpus| {
         metric(
@@ -85,7 +93,7 @@ fn metrics(result: &RowResult, series: &Series) -> Vec<Metric> {
             Direction::Higher,
             series.values(|one| one.requests_per_s),
         ),
-        metric("speed_mb_per_s", "MB/s", Direction::Higher, speed),
+        speed.flatten(),
         worker.flatten(),
     ]
     .into_iter()
