@@ -166,6 +166,25 @@ fn an_interrupt_keeps_what_was_measured() {
     ));
 }
 
+/// A wrong word makes DPDK's program end without a figure.
+#[test]
+fn dpdk_gives_a_figure_for_each_hash_and_cipher_it_is_asked_for() {
+    if !is_installed("dpdk-test-crypto-perf") {
+        return;
+    }
+    let text = "algorithms = ['sha1', 'sha256', 'sha384', 'sha512', 'hmac-sha256', 'aes-128-ecb', 'chacha20-poly1305']\nsizes_bytes = [64]\nseconds = 0.01\npairs = 1\npeers = ['dpdk-32']\nbackend = 'aws-lc'";
+    let Some((events, result)) = run(text, None) else {
+        return;
+    };
+    result.expect("it runs");
+    for event in &events {
+        if let Event::Finding(finding) = event {
+            assert!(!finding.text.contains("No figure came"), "{}", finding.text);
+        }
+    }
+    assert!(arms(&events).contains("dpdk-32"));
+}
+
 #[test]
 fn a_budget_too_small_says_what_it_needs() {
     let section = section("");

@@ -60,9 +60,9 @@ fn words(kind: Kind) -> Option<String> {
         KeyForm::AnyBytes => 32,
         KeyForm::Pkcs8 => return None,
     };
-    let cipher = |name: &str| {
+    let cipher = |name: &str, iv_bytes: usize| {
         format!(
-            "--optype cipher-only --cipher-algo {name} --cipher-op encrypt --cipher-key-sz {key_bytes} --cipher-iv-sz 16"
+            "--optype cipher-only --cipher-algo {name} --cipher-op encrypt --cipher-key-sz {key_bytes} --cipher-iv-sz {iv_bytes}"
         )
     };
     let aead = |name: &str| {
@@ -70,20 +70,26 @@ fn words(kind: Kind) -> Option<String> {
             "--optype aead --aead-algo {name} --aead-op encrypt --aead-key-sz {key_bytes} --aead-iv-sz 12 --aead-aad-sz 0 --digest-sz 16"
         )
     };
-    let hash = |name: &str| {
-        format!("--optype auth-only --auth-algo {name} --auth-op generate --digest-sz 32")
+    // A hash has no key: with its default of one the program finds no driver.
+    let hash = |name: &str, key_bytes: usize| {
+        let digest_bytes = kind.algorithm.digest_bytes();
+        format!(
+            "--optype auth-only --auth-algo {name} --auth-op generate --auth-key-sz {key_bytes} --digest-sz {digest_bytes}"
+        )
     };
     use Algorithm as A;
     match kind.algorithm {
         _ if kind.operation == Operation::Decrypt => None,
-        A::Aes128Cbc | A::Aes192Cbc | A::Aes256Cbc => Some(cipher("aes-cbc")),
-        A::Aes128Ctr | A::Aes192Ctr | A::Aes256Ctr => Some(cipher("aes-ctr")),
+        A::Aes128Ecb | A::Aes192Ecb | A::Aes256Ecb => Some(cipher("aes-ecb", 0)),
+        A::Aes128Cbc | A::Aes192Cbc | A::Aes256Cbc => Some(cipher("aes-cbc", 16)),
+        A::Aes128Ctr | A::Aes192Ctr | A::Aes256Ctr => Some(cipher("aes-ctr", 16)),
         A::Aes128Gcm | A::Aes192Gcm | A::Aes256Gcm => Some(aead("aes-gcm")),
-        A::Sha256 => Some(hash("sha2-256")),
-        A::HmacSha256 => Some(format!(
-            "{} --auth-key-sz {key_bytes}",
-            hash("sha2-256-hmac")
-        )),
+        A::ChaCha20Poly1305 => Some(aead("chacha20-poly1305")),
+        A::Sha1 => Some(hash("sha1", 0)),
+        A::Sha256 => Some(hash("sha2-256", 0)),
+        A::Sha384 => Some(hash("sha2-384", 0)),
+        A::Sha512 => Some(hash("sha2-512", 0)),
+        A::HmacSha256 => Some(hash("sha2-256-hmac", key_bytes)),
         _ => None,
     }
 }
@@ -263,7 +269,32 @@ mod tests {
         ] {
             assert!(command.contains(part), "{part}: {command}");
         }
-        for name in ["aes-256-gcm", "sha256", "hmac-sha256", "aes-192-ctr"] {
+        for (name, words) in [
+            (
+                "sha256",
+                "--auth-algo sha2-256 --auth-op generate --auth-key-sz 0 --digest-sz 32",
+            ),
+            ("sha384", "--auth-key-sz 0 --digest-sz 48"),
+            (
+                "hmac-sha256",
+                "sha2-256-hmac --auth-op generate --auth-key-sz 32 --digest-sz 32",
+            ),
+            ("aes-256-ecb", "--cipher-key-sz 32 --cipher-iv-sz 0"),
+            (
+                "chacha20-poly1305",
+                "--aead-algo chacha20-poly1305 --aead-op encrypt --aead-key-sz 32",
+            ),
+        ] {
+            let call = call_for(kind(name), Arm::Dpdk1, 64, &[64]).unwrap();
+            assert!(call.command(0, 1).contains(words), "{}", call.command(0, 1));
+        }
+        for name in [
+            "aes-256-gcm",
+            "sha1",
+            "sha256",
+            "hmac-sha256",
+            "aes-192-ctr",
+        ] {
             for arm in [Arm::Dpdk32, Arm::Dpdk1] {
                 let call = call_for(kind(name), arm, 16_384, &[64, 1024, 16_384]).unwrap();
                 assert!((0.5..3.0).contains(&call.seconds()), "{call:?}");
