@@ -170,7 +170,8 @@ mod tests {
             let measured = calibrated.calibration.at(kind, 4096, 12).len();
             assert_eq!(own.len(), usize::from(measured > 1), "{key}");
             if let Some(fact) = own.first() {
-                assert!(fact.text.chars().count() < 230, "{}", fact.text);
+                // How long it is depends on what was measured; it must not be cut.
+                assert!(!fact.text.ends_with('…'), "{}", fact.text);
                 let rows = fact.value.as_array().unwrap().len();
                 assert_eq!(rows, measured * places().count(), "{key}");
             }
