@@ -178,7 +178,7 @@ pub struct SpeedPoints {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub algorithm: Vec<String>,
 
-    /// Operations: encrypt, decrypt, hash, sign, verify [default: each algorithm's first]
+    /// Operations: encrypt, decrypt, hash, sign, verify, derive [default: each algorithm's first]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub operation: Vec<String>,
 
@@ -198,7 +198,7 @@ pub struct SpeedPoints {
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',')]
     pub lanes: Vec<u32>,
 
-    /// Library that computes: aws-lc, portable
+    /// Library that computes: auto, aws-lc, ipsec-mb, kernels, portable
     #[arg(long, value_name = "NAME")]
     pub backend: Option<String>,
 

@@ -210,7 +210,6 @@ impl Rounds<'_> {
     /// Whether and why to stop.
     fn stop(&self, results: &Results, elapsed_s: f64) -> Option<Stop> {
         let (limits, rounds) = (&self.schedule.limits, results.rounds);
-        // Ratios of few rounds are planned so: they do not ask for more.
         let ratios = || comparisons(self.config, self.peers, results);
         let is_beyond = rounds >= limits.rounds;
         let round_s = match is_beyond && self.schedule.grows() {
