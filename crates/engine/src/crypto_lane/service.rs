@@ -14,7 +14,7 @@ use crate::service::{BATCH_MAX, Batch, Outcomes, Service};
 /// Completions are published when that many bytes are done, so that clients
 /// go on while the worker does, and publishing still costs next to nothing a
 /// byte.
-const CHUNK_BYTES: usize = 32 * 1024;
+const CHUNK_BYTES: usize = 64 * 1024;
 
 /// Likewise for small requests.
 const CHUNK_JOBS: usize = 16;
