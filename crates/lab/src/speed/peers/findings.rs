@@ -226,7 +226,7 @@ fn left_out(schedule: &Schedule) -> Option<Finding> {
         finding(
             Weight::Note,
             text,
-            "`lockgate speed --algorithm all --budget 5m` has time for all of it.",
+            "`lockgate speed --algorithm all --budget 5m --precision 0.02` has time for all of it.",
         )
     })
 }
