@@ -140,12 +140,6 @@ impl Calibration {
         self.row(kind)?[cell(bytes, jobs)].map(usize::from)
     }
 
-    /// Every candidate chosen somewhere for that kind.
-    pub(super) fn chosen(&self, kind: Kind) -> impl Iterator<Item = usize> {
-        let row = self.row(kind).copied().unwrap_or([None; CELLS]);
-        row.into_iter().flatten().map(usize::from)
-    }
-
     fn row(&self, kind: Kind) -> Option<&[Option<u8>; CELLS]> {
         let kind = stand_in(kind);
         let found = self.choices.binary_search_by_key(&kind, |(own, _)| *own);

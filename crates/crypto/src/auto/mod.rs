@@ -9,6 +9,7 @@ mod calibrate;
 mod calibration;
 mod grid;
 mod key;
+mod plan;
 mod stand_in;
 
 use std::sync::{Arc, OnceLock};
@@ -18,6 +19,7 @@ pub use calibration::{Calibration, Measured};
 pub use grid::{JOBS, SIZES_BYTES};
 
 use key::AutoKey;
+use plan::Plan;
 use stand_in::stand_in;
 
 use crate::{Algorithm, Backend, Job, Key, KeyError, KeyMaterial, Kind, Status};
@@ -29,7 +31,7 @@ pub(crate) const NAME: &str = "auto";
 pub struct Auto {
     /// The most trusted first: it does what nothing was measured for.
     candidates: Vec<Arc<dyn Backend>>,
-    calibration: OnceLock<Calibration>,
+    decided: OnceLock<(Calibration, Plan)>,
     source: Box<dyn Fn() -> Calibration + Send + Sync>,
 }
 
@@ -47,27 +49,26 @@ impl Auto {
         assert!(!candidates.is_empty(), "someone has to do the work");
         Self {
             candidates,
-            calibration: OnceLock::new(),
+            decided: OnceLock::new(),
             source: Box::new(source),
         }
     }
 
     /// What the choice is made by.
     pub fn calibration(&self) -> &Calibration {
-        self.calibration
-            .get_or_init(|| (self.source)().among(&self.candidates))
+        &self.decided().0
     }
 
-    /// The candidate for a request of `bytes` among `jobs` of its kind.
-    fn choose(&self, kind: Kind, bytes: usize, jobs: usize) -> Option<usize> {
-        let chosen = self.calibration().choice(kind, bytes, jobs);
-        chosen.or_else(|| self.first_with(kind))
+    fn plan(&self) -> &Plan {
+        &self.decided().1
     }
 
-    fn first_with(&self, kind: Kind) -> Option<usize> {
-        self.candidates
-            .iter()
-            .position(|candidate| candidate.supports(kind))
+    fn decided(&self) -> &(Calibration, Plan) {
+        self.decided.get_or_init(|| {
+            let calibration = (self.source)().among(&self.candidates);
+            let plan = Plan::new(&calibration, &self.candidates);
+            (calibration, plan)
+        })
     }
 }
 
@@ -95,24 +96,16 @@ impl Backend for Auto {
     }
 
     fn supports(&self, kind: Kind) -> bool {
-        self.first_with(kind).is_some()
+        let mut candidates = self.candidates.iter();
+        candidates.any(|candidate| candidate.supports(kind))
     }
 
     /// As many as the widest of those that are chosen for this kind.
     fn width(&self, kind: Kind) -> usize {
-        let chosen = self.calibration().chosen(kind);
-        chosen
-            .map(|candidate| self.candidates[candidate].width(kind))
-            .max()
-            .or_else(|| {
-                self.first_with(kind)
-                    .map(|first| self.candidates[first].width(kind))
-            })
-            .unwrap_or(1)
+        self.plan().row(kind).map_or(1, |row| row.width)
     }
 
-    /// A key for every candidate that may get a request: those that are
-    /// chosen for some operation, and the first that has one.
+    /// A key for every candidate that may get a request.
     fn key(&self, algorithm: Algorithm, material: &KeyMaterial) -> Result<Box<dyn Key>, KeyError> {
         let mut needed: Vec<_> = algorithm
             .operations()
@@ -121,7 +114,8 @@ impl Backend for Auto {
                 algorithm,
                 operation,
             })
-            .flat_map(|kind| self.calibration().chosen(kind).chain(self.first_with(kind)))
+            .filter_map(|kind| self.plan().row(kind))
+            .flat_map(plan::Row::chosen)
             .collect();
         needed.sort_unstable();
         needed.dedup();
@@ -141,7 +135,10 @@ impl Backend for Auto {
     #[allow(unsafe_code, reason = "the trait's")]
     unsafe fn process(&self, kind: Kind, jobs: &[Job<'_>], statuses: &mut [Status]) {
         assert_eq!(jobs.len(), statuses.len(), "one status for each job");
-        let choice = |job: &Job<'_>| self.choose(kind, job.source.first.len, jobs.len());
+        let Some(row) = self.plan().row(kind) else {
+            return statuses.fill(Status::Unsupported);
+        };
+        let choice = |job: &Job<'_>| row.choice(job.source.first.len, jobs.len());
         let mut begin = 0;
         // Neighbours with the same choice go together; mostly that is all.
         for run in
@@ -149,14 +146,9 @@ impl Backend for Auto {
         {
             let statuses = &mut statuses[begin..begin + run.len()];
             begin += run.len();
-            match choice(&run[0]) {
-                // SAFETY: forwarded from the caller. The key holds the
-                // candidate's own among its parts, else it says so.
-                Some(candidate) => unsafe {
-                    self.candidates[candidate].process(kind, run, statuses);
-                },
-                None => statuses.fill(Status::Unsupported),
-            }
+            // SAFETY: forwarded from the caller. The key holds the candidate's
+            // own among its parts, else it says so.
+            unsafe { self.candidates[choice(&run[0])].process(kind, run, statuses) };
         }
     }
 }
