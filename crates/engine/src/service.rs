@@ -135,15 +135,16 @@ impl<R: Copy + Send> Outcomes<'_, R> {
     }
 
     /// At the end of a breath: shows the rest, and wakes whoever waits for
-    /// what is there, or waits on a lane that has run dry.
-    pub(crate) fn settle(&mut self, present: &[u32]) {
+    /// what is there, or waits on a lane that has run dry: one with fewer
+    /// requests than the `width` that would be done in the same time.
+    pub(crate) fn settle(&mut self, present: &[u32], width: usize) {
         for lane in self.touched.drain(..) {
             show(&mut self.lanes[lane as usize]);
         }
-        self.wake(present);
+        self.wake(present, width);
     }
 
-    fn wake(&mut self, present: &[u32]) {
+    fn wake(&mut self, present: &[u32], width: usize) {
         let sleeps = |lane: &u32| {
             let config = &self.lanes[*lane as usize].shared.config;
             config.moderation.client_sleeps()
@@ -159,7 +160,7 @@ impl<R: Copy + Send> Outcomes<'_, R> {
             // The ring is looked at only for a sleeper: its index is the
             // client's cache line.
             if lane.shared.wake.is_armed() {
-                let is_dry = lane.requests.len_now() == 0;
+                let is_dry = lane.requests.len_now() < width;
                 notify(
                     lane,
                     Progress {

@@ -204,7 +204,7 @@ impl<S: Service> Worker<S> {
             origins,
             touched,
         };
-        outcomes.settle(&self.present);
+        outcomes.settle(&self.present, self.service.width());
         self.control.tally.batches.add(1);
         self.control.tally.requests.add(self.requests.len() as u64);
     }
