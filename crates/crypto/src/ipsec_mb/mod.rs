@@ -57,7 +57,7 @@ pub(crate) const NAME: &str = "ipsec-mb";
 
 /// The back-end, once the library is open.
 pub(crate) struct IpsecMb {
-    library: Library,
+    opened: Library,
     calls: Calls,
     chosen: Chosen,
     /// What passed its self-test.
@@ -93,7 +93,7 @@ impl IpsecMb {
         let library = Library::open()?;
         let lane = Lane::new(&library)?;
         let mut backend = Self {
-            library,
+            opened: library,
             calls: lane.manager.calls,
             chosen: lane.manager.chosen(),
             supported: Vec::new(),
@@ -102,7 +102,7 @@ impl IpsecMb {
         (backend.supported, backend.refused) = self_test::run(&backend);
         match backend.refused.first() {
             Some(first) if backend.supported.is_empty() => Err(Unavailable::SelfTest {
-                file: library.file,
+                file: backend.opened.file,
                 first: first.to_string(),
             }),
             _ => Ok(backend),
@@ -170,7 +170,7 @@ impl IpsecMb {
         jobs: &[Job<'_>],
         statuses: &mut [Status],
     ) {
-        let Some(mut batch) = cipher::Batch::new(lane, self.library.version, kind) else {
+        let Some(mut batch) = cipher::Batch::new(lane, self.opened.version, kind) else {
             return statuses.fill(Status::Unsupported);
         };
         let push = |key: &IpsecKey, work: &Work<'_>| {
@@ -259,7 +259,7 @@ impl Backend for IpsecMb {
     }
 
     fn version(&self) -> String {
-        format!("Intel IPSec-MB {}", self.library.version_text())
+        format!("Intel IPSec-MB {}", self.opened.version_text())
     }
 
     fn instructions(&self) -> String {
@@ -300,7 +300,7 @@ impl Backend for IpsecMb {
             // SAFETY: forwarded from the caller.
             return unsafe { self.gcm(kind, jobs, statuses) };
         }
-        let is_whole = Lane::with(&self.library, |lane| {
+        let is_whole = Lane::with(&self.opened, |lane| {
             // SAFETY: forwarded from the caller.
             unsafe {
                 match kind.algorithm {

@@ -128,7 +128,7 @@ fn facts_of(tier: &InForce) -> Vec<Fact> {
 }
 
 fn reading(reading: &Reading) -> Fact {
-    let label = format!("{} sees", reading.library);
+    let label = format!("{} sees", reading.name);
     match reading.seen {
         Some(seen) => {
             let name = seen.tier.name();
@@ -176,12 +176,12 @@ mod tests {
             readings: vec![
                 Reading {
                     key: "tier.a".to_owned(),
-                    library: "A",
+                    name: "A",
                     seen: name.parse().ok(),
                 },
                 Reading {
                     key: "tier.b".to_owned(),
-                    library: "B",
+                    name: "B",
                     seen: None,
                 },
             ],

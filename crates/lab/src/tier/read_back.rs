@@ -13,7 +13,7 @@ pub struct Reading {
     /// Stable name, for the fact's key.
     pub(super) key: String,
     /// The library.
-    pub(super) library: &'static str,
+    pub(super) name: &'static str,
     /// What it sees; `None` where it is there and does not tell.
     pub(super) seen: Option<Choice>,
 }
@@ -25,7 +25,7 @@ impl Reading {
         match self.seen {
             Some(found) if found.tier > wanted.tier || (found.sha && !wanted.sha) => {
                 Err(TierError::NotMasked {
-                    library: self.library,
+                    library: self.name,
                     wanted,
                     found,
                 })
@@ -40,7 +40,7 @@ pub(super) fn all() -> Vec<Reading> {
     let (instructions, sha) = crypto::aws_lc_chose();
     let aws_lc = Reading {
         key: "tier.aws_lc".to_owned(),
-        library: "AWS-LC",
+        name: "AWS-LC",
         seen: Some(Choice {
             tier: tier(instructions),
             sha,
@@ -48,7 +48,7 @@ pub(super) fn all() -> Vec<Reading> {
     };
     let limit = Reading {
         key: "tier.limit".to_owned(),
-        library: "Lockgate's own code",
+        name: "Lockgate's own code",
         seen: Some(Choice {
             tier: tier(crypto::instructions()),
             sha: false,
@@ -82,7 +82,7 @@ fn said(name: &'static str, words: &str) -> Reading {
     let named = names.iter().find(|(part, _)| words.contains(part));
     Reading {
         key: format!("tier.{}", name.replace('-', "_")),
-        library: name,
+        name,
         seen: named.map(|&(_, tier)| Choice { tier, sha: false }),
     }
 }
@@ -93,7 +93,7 @@ fn openssl() -> Option<Reading> {
         command::Outcome::Missing => None,
         outcome => Some(Reading {
             key: "tier.openssl".to_owned(),
-            library: "openssl (program)",
+            name: "openssl (program)",
             seen: outcome
                 .printed()
                 .and_then(|printed| vector::parse(&printed)),
@@ -118,8 +118,8 @@ mod tests {
 
     fn reading(seen: &str) -> Reading {
         Reading {
-            key: "tier.library".to_owned(),
-            library: "a library",
+            key: "tier.name".to_owned(),
+            name: "a library",
             seen: seen.parse().ok(),
         }
     }

@@ -108,11 +108,11 @@ fn a_manager_keeps_nothing_of_a_batch() {
         let key = backend.key(kind.algorithm, &material).unwrap();
         let mut secrets = Batch::run(&*backend, kind, &*key).secrets(kind);
         secrets.extend(windows(&key_bytes(kind)));
-        let kept = Lane::with(&backend.library, |lane| {
+        let kept = Lane::with(&backend.opened, |lane| {
             let start = lane.manager.as_ptr().cast::<u8>();
             // SAFETY: the manager is this thread's, at rest, and so long.
             let memory =
-                unsafe { std::slice::from_raw_parts(start, backend.library.manager_bytes()) };
+                unsafe { std::slice::from_raw_parts(start, backend.opened.manager_bytes()) };
             windows(memory)
                 .filter(|window| secrets.contains(window))
                 .count()

@@ -58,7 +58,7 @@ fn under_a_limit() {
         0
     };
     assert_eq!(backend.refused.len(), refused, "{:?}", backend.refused);
-    let (chosen, version) = (backend.instructions(), backend.library.version);
+    let (chosen, version) = (backend.instructions(), backend.opened.version);
     match tier {
         Instructions::Baseline => assert_eq!(chosen, "SSE without AES-NI"),
         Instructions::AesNi => assert_eq!(chosen, "SSE"),
