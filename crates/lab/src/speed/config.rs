@@ -300,7 +300,7 @@ pub(super) fn positive(key: &str, value: f64, most: f64) -> Result<Option<f64>, 
     Ok((value > 0.0).then_some(value))
 }
 
-fn pairs(pairs: usize) -> Result<Option<usize>, ConfigError> {
+pub(super) fn pairs(pairs: usize) -> Result<Option<usize>, ConfigError> {
     if pairs > PAIRS_MAX {
         return Err(ConfigError::value(
             "pairs",

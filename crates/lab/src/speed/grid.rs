@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use crypto::{Kind, Workload};
 use policy::Moderation;
+use trial::Probe;
 
 use super::arm::{Arm, Cell, Mode, Role};
 use super::config::Config;
 use super::peer;
-use super::place::Placement;
+use super::place::{self, Placement};
 
 /// Depth of batch and async where the user names none.
 const DEPTH: usize = 16;
@@ -29,6 +30,19 @@ pub(super) struct Host {
     /// Per core; 0 when unknown.
     pub(super) l2_bytes: u64,
     pub(super) has_openssl: bool,
+}
+
+impl Host {
+    /// What the probe and the system say; openssl is looked for where it is
+    /// wanted.
+    pub(super) fn of(probe: Option<&Probe>, wants_openssl: bool) -> Self {
+        let l2_bytes = probe.and_then(|probe| probe.number("cpu.cache.l2_bytes"));
+        Self {
+            cpus: place::usable_cpus().unwrap_or_else(|_| vec![0]),
+            l2_bytes: l2_bytes.unwrap_or(0),
+            has_openssl: wants_openssl && peer::is_installed(),
+        }
+    }
 }
 
 /// A cell with its arms, in the order of reports.

@@ -9,7 +9,7 @@ use super::grid::Host;
 use super::invocation::invocation;
 use super::measure::{End, Results, measure};
 use super::schedule::Schedule;
-use super::{charts, comparisons, findings, peer, place, points, tables};
+use super::{charts, comparisons, findings, points, tables};
 use crate::{ConfigError, tier};
 
 /// What is planned for before the host is known.
@@ -29,14 +29,7 @@ pub fn parse(table: toml::Table) -> Result<Box<dyn Section>, ConfigError> {
 
 impl CryptoSpeed {
     fn host(&self, probe: Option<&Probe>) -> Host {
-        let l2_bytes = probe
-            .and_then(|probe| probe.number("cpu.cache.l2_bytes"))
-            .unwrap_or(0);
-        Host {
-            cpus: place::usable_cpus().unwrap_or_else(|_| vec![0]),
-            l2_bytes,
-            has_openssl: self.0.peers && peer::is_installed(),
-        }
+        Host::of(probe, self.0.peers)
     }
 }
 

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use crypto::{Algorithm, Backend, Kind, Operation, Workload};
 use serde::{Deserialize, Serialize};
 
-use super::super::config::{PRECISION_MAX, positive};
+use super::super::config::{PRECISION_MAX, pairs, positive};
 use super::arm::Arm;
 use crate::{ConfigError, calibration};
 
 /// Larger blocks would leave too few in half of L2 to mean anything.
 const BLOCK_BYTES_MAX: usize = 1 << 20;
-const PAIRS_MAX: usize = 999;
 const SIZES_MAX: usize = 16;
 /// The name that stands for every algorithm, or every peer.
 pub(super) const ALL: &str = "all";
@@ -182,14 +181,6 @@ fn sizes(sizes: &[usize], kinds: &[Kind]) -> Result<Vec<usize>, ConfigError> {
     sizes.sort_unstable();
     sizes.dedup();
     Ok(sizes)
-}
-
-fn pairs(pairs: usize) -> Result<Option<usize>, ConfigError> {
-    if pairs > PAIRS_MAX {
-        let reason = format!("{pairs} is more than {PAIRS_MAX}");
-        return Err(ConfigError::value("pairs", reason));
-    }
-    Ok((pairs > 0).then_some(pairs))
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ pub(super) fn best_peer(peers: &Peers, row: &RowResult) -> Option<(Arm, f64)> {
         .min_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// How the engine does beside the best peer, over all rows.
+/// How the engine does beside the best peer, over all rows: the headline.
 fn standing(peers: &Peers, results: &Results) -> Option<Finding> {
     let ratios: Vec<_> = results
         .rows
@@ -84,7 +84,7 @@ fn standing(peers: &Peers, results: &Results) -> Option<Finding> {
         ratios.len(),
         row.row.name(),
     );
-    Some(finding(Weight::Note, text, ""))
+    Some(finding(Weight::Headline, text, ""))
 }
 
 /// Each place where a peer's median is higher.

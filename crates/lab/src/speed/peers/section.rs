@@ -6,7 +6,6 @@ use trial::{Event, Plan, PlanError, Probe, RunError, Section, Sink};
 
 use super::super::grid::Host;
 use super::super::measure::End;
-use super::super::{peer, place};
 use super::arm::Arm;
 use super::config::{Config, Table};
 use super::grid::Peers;
@@ -30,14 +29,7 @@ pub fn parse(table: toml::Table) -> Result<Box<dyn Section>, ConfigError> {
 
 impl CryptoPeers {
     fn peers(&self, probe: Option<&Probe>) -> Peers {
-        let l2_bytes = probe
-            .and_then(|probe| probe.number("cpu.cache.l2_bytes"))
-            .unwrap_or(0);
-        let host = Host {
-            cpus: place::usable_cpus().unwrap_or_else(|_| vec![0]),
-            l2_bytes,
-            has_openssl: self.0.peers.contains(&Arm::OpenSsl) && peer::is_installed(),
-        };
+        let host = Host::of(probe, self.0.peers.contains(&Arm::OpenSsl));
         Peers::of(&self.0, host)
     }
 }
