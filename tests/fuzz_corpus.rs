@@ -20,13 +20,15 @@ const BYTES_MAX: u64 = 200 * 1024;
 /// A target's name and body.
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 6] = [
+const TARGETS: [Target; 8] = [
     ("cpuid_dump", targets::cpuid_dump),
     ("crypto_job", targets::crypto_job),
+    ("functions", targets::functions),
     ("histogram", targets::histogram),
     ("lane", targets::lane),
     ("run_read", targets::run_read),
     ("scenario", targets::scenario),
+    ("vm_frames", targets::vm_frames),
 ];
 
 fn corpus(target: &str) -> Vec<PathBuf> {
@@ -68,6 +70,11 @@ fn crypto_jobs() {
 }
 
 #[test]
+fn virtual_functions() {
+    replay("functions");
+}
+
+#[test]
 fn histograms() {
     replay("histogram");
 }
@@ -85,6 +92,11 @@ fn stored_runs() {
 #[test]
 fn scenarios() {
     replay("scenario");
+}
+
+#[test]
+fn frames_of_guests() {
+    replay("vm_frames");
 }
 
 #[test]

@@ -7,14 +7,18 @@
 mod bytes;
 mod cpuid_dump;
 mod crypto_job;
+mod functions;
 mod histogram;
 mod lane;
 mod run_read;
 mod scenario;
+mod vm_frames;
 
 pub use cpuid_dump::cpuid_dump;
 pub use crypto_job::crypto_job;
+pub use functions::functions;
 pub use histogram::histogram;
 pub use lane::lane;
 pub use run_read::run_read;
 pub use scenario::scenario;
+pub use vm_frames::vm_frames;

@@ -10,6 +10,7 @@ mod algorithm;
 mod auto;
 mod aws_lc;
 mod backend;
+mod chaining;
 mod check;
 mod generate;
 mod instructions;
@@ -34,6 +35,7 @@ pub use algorithm::{Algorithm, FfdhGroup, KeyForm, RsaBits, RsaScheme, UnknownAl
 pub use auto::{Auto, Calibration, JOBS, Measured, SIZES_BYTES, calibrate};
 pub use aws_lc::aws_lc_chose;
 pub use backend::Backend;
+pub use chaining::{Chaining, counter_after};
 pub use generate::generate_key;
 pub use instructions::{Instructions, instructions, limit_instructions};
 pub use ipsec_mb::{Refused, Unavailable, ipsec_mb, ipsec_mb_refused};

@@ -9,9 +9,10 @@ use policy::Refill;
 use sys::ring::{Consumer, Producer};
 
 use crate::counters::LaneCounters;
-use crate::lane::{Closed, Done, Entry, LaneConfig, Owner, Shared};
+use crate::lane::{Closed, Done, Entry, HINTS, Hint, LaneConfig, Owner, Shared};
 use crate::pool::Control;
 use crate::tickets::Tickets;
+use crate::watch::Watch;
 
 /// Requests submitted together cross in shared cache line transfers, but the
 /// worker should not wait for the last of many.
@@ -32,6 +33,9 @@ pub enum SubmitError {
     /// As many requests as the lane is deep are in flight.
     #[error("the lane is full; reap completions first, or make it deeper")]
     Full,
+    /// The lane's virtual function takes no requests for now.
+    #[error("the virtual function is being drained; wait until it is resumed or removed")]
+    Draining,
     /// The lane has ended.
     #[error("the lane is closed: {0}")]
     Closed(Closed),
@@ -115,9 +119,22 @@ impl<R: Copy + Send> Lane<R> {
         let tally = &self.shared.tally;
         LaneCounters {
             completed: tally.completed.value(),
+            bytes: tally.bytes.value(),
             notifications: tally.notifications.value(),
+            held: tally.held.value(),
+            held_ns: tally.held_ns.value(),
+            held_alone: tally.held_alone.value(),
             ..self.counters
         }
+    }
+
+    /// The lane as a controller sees it.
+    #[must_use]
+    pub fn watch(&self) -> Watch
+    where
+        R: 'static,
+    {
+        Watch::new(Arc::clone(&self.shared), Arc::clone(&self.control))
     }
 
     /// Keeps `owner` alive until both ends of the lane are gone: requests may
@@ -172,15 +189,27 @@ impl<R: Copy + Send> Lane<R> {
     // Inlined: see `Producer::stage`.
     #[inline(always)]
     pub fn enqueue(&mut self, request: R, token: u64) -> Result<(), SubmitError> {
-        if let Some(closed) = self.shared.closed() {
-            return Err(SubmitError::Closed(closed));
+        self.enqueue_with(request, token, Hint::None)
+    }
+
+    /// [`enqueue`](Self::enqueue) with a hint.
+    ///
+    /// # Errors
+    /// As there.
+    #[inline(always)]
+    pub fn enqueue_with(&mut self, request: R, token: u64, hint: Hint) -> Result<(), SubmitError> {
+        if !self.shared.is_open() {
+            return Err(self.refusal());
         }
         let Some(ticket) = self.tickets.take(token) else {
             self.counters.refused += 1;
             return Err(SubmitError::Full);
         };
         self.requests
-            .stage(Entry { ticket, request })
+            .stage(Entry {
+                ticket: ticket | hint.bits(),
+                request,
+            })
             .ok()
             .expect("the ring has a slot for every ticket");
         self.counters.submitted += 1;
@@ -192,12 +221,19 @@ impl<R: Copy + Send> Lane<R> {
         Ok(())
     }
 
+    /// Why the lane takes nothing.
+    #[cold]
+    fn refusal(&self) -> SubmitError {
+        let closed = self.shared.closed();
+        closed.map_or(SubmitError::Draining, SubmitError::Closed)
+    }
+
     /// Shows the worker what was submitted, and wakes it if it sleeps.
     pub fn kick(&mut self) {
         if self.is_unkicked {
             self.show();
             self.is_unkicked = false;
-            self.counters.doorbells += u64::from(self.control.ring_doorbell());
+            self.counters.doorbells += u64::from(self.control.ring_doorbell(self.shared.slot));
         }
     }
 
@@ -265,8 +301,12 @@ impl<R: Copy + Send> Lane<R> {
     /// is still in the submission ring was never taken; the rest was in the
     /// worker's hands when it died.
     fn settle(&mut self) -> usize {
-        let Some(_) = self.shared.closed() else {
+        let Some(closed) = self.shared.closed() else {
             return 0;
+        };
+        let lost = match closed {
+            Closed::WorkerFailed => Status::WorkerFailed,
+            Closed::Shutdown | Closed::Removed => Status::Cancelled,
         };
         // Published before the lane was closed, so there for certain now.
         let there = self.completions.len_now();
@@ -281,7 +321,7 @@ impl<R: Copy + Send> Lane<R> {
             requests.len_now();
             requests.drain(usize::MAX, |entry| {
                 self.settled.push(Done {
-                    ticket: entry.ticket,
+                    ticket: entry.ticket & !HINTS,
                     status: Status::Cancelled,
                 });
             });
@@ -295,7 +335,7 @@ impl<R: Copy + Send> Lane<R> {
             {
                 self.settled.push(Done {
                     ticket,
-                    status: Status::WorkerFailed,
+                    status: lost,
                 });
             }
         }
@@ -319,6 +359,6 @@ impl<R: Copy + Send> Drop for Lane<R> {
         // What is in flight is finished by the worker, which then lets go of
         // its end and so of all that the requests point into.
         self.shared.is_client_gone.store(true, Ordering::Release);
-        self.control.call();
+        self.control.call_for(self.shared.slot);
     }
 }

@@ -24,7 +24,13 @@ impl Counter {
 #[repr(align(128))]
 pub(crate) struct LaneTally {
     pub(crate) completed: Counter,
+    pub(crate) bytes: Counter,
     pub(crate) notifications: Counter,
+    pub(crate) held: Counter,
+    pub(crate) held_ns: Counter,
+    pub(crate) held_alone: Counter,
+    pub(crate) in_flight: Counter,
+    pub(crate) looks: Counter,
 }
 
 /// The counters of one worker.
@@ -34,6 +40,7 @@ pub(crate) struct WorkerTally {
     pub(crate) batches: Counter,
     pub(crate) requests: Counter,
     pub(crate) sleeps: Counter,
+    pub(crate) looks: Counter,
 }
 
 /// A lane's counters at one moment.
@@ -47,8 +54,17 @@ pub struct LaneCounters {
     pub reaped: u64,
     /// Completions the worker published.
     pub completed: u64,
+    /// Bytes of those requests.
+    pub bytes: u64,
     /// Crossings worker → client.
     pub notifications: u64,
+    /// Those that moderation held back for a while.
+    pub held: u64,
+    /// For how long together, ns.
+    pub held_ns: u64,
+    /// Those that were held back although only one request was in flight:
+    /// none, by every policy.
+    pub held_alone: u64,
     /// Crossings client → worker.
     pub doorbells: u64,
     /// Times the client went to sleep.
@@ -64,4 +80,6 @@ pub struct WorkerCounters {
     pub requests: u64,
     /// Times the worker went to sleep.
     pub sleeps: u64,
+    /// Lanes looked at for work, where there is more than one.
+    pub looks: u64,
 }

@@ -1,25 +1,32 @@
 //! A lane: what both ends share, and how it is made.
 
 use std::any::Any;
+use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use atomic_waker::AtomicWaker;
 use crypto::Status;
-use policy::Moderation;
+use policy::{Counters, Gate, Moderation, Moderator, Settings};
 use sys::event::Event;
+use sys::limits::{is_too_many_files, raise_open_files};
 use sys::ring::{Consumer, Producer, ring};
 use sys::wake::WakeIndex;
 
 use crate::client::Lane;
 use crate::counters::LaneTally;
+use crate::function::{FUNCTIONS_MAX, Function, LANES_MAX, Life};
 use crate::pool::Control;
+use crate::service::Service;
 use crate::tickets::Tickets;
 
 /// Most requests in flight on one lane.
 pub const DEPTH_MAX: usize = 4096;
+
+/// Pieces of requests are a multiple of this many bytes.
+pub const PIECE_BYTES_MIN: usize = 512;
 
 /// In which order a lane's completions come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,6 +44,14 @@ pub struct LaneConfig {
     pub depth: usize,
     /// When a completion becomes a notification.
     pub moderation: Moderation,
+    /// How far notifications are held back at first; see
+    /// [`Watch::set`](crate::Watch::set).
+    pub settings: Settings,
+    /// Requests on more bytes than this are done in pieces of so many (the
+    /// VCM paper's equation 9), so that others get their turn in between; a
+    /// multiple of [`PIECE_BYTES_MIN`]. `None` does each in one go, and so is
+    /// done what cannot be cut: see [`Service::split`].
+    pub piece_bytes: Option<usize>,
     /// Completion order.
     pub order: Order,
     /// Whether client and worker share one core: whoever polls then gives
@@ -49,6 +64,8 @@ impl Default for LaneConfig {
         Self {
             depth: 64,
             moderation: Moderation::Armed,
+            settings: Settings::UNLIMITED,
+            piece_bytes: None,
             order: Order::Any,
             is_core_shared: false,
         }
@@ -63,6 +80,12 @@ pub enum LaneError {
     Depth {
         /// What was asked.
         depth: usize,
+    },
+    /// Pieces out of range.
+    #[error("pieces of {bytes} bytes: must be a multiple of {PIECE_BYTES_MIN}, or none")]
+    Piece {
+        /// What was asked.
+        bytes: usize,
     },
     /// No such worker.
     #[error("worker {worker} does not exist; this engine has {workers}, numbered from 0")]
@@ -80,9 +103,34 @@ pub enum LaneError {
         /// How.
         closed: Closed,
     },
+    /// As many lanes as a worker can have.
+    #[error("worker {worker} has {LANES_MAX} lanes, which is the most; close some or use another")]
+    TooMany {
+        /// Which worker.
+        worker: usize,
+    },
+    /// As many lanes as the virtual function may have.
+    #[error(
+        "the virtual function has {lanes} lanes, which is the most it was made for; close some"
+    )]
+    Share {
+        /// How many.
+        lanes: usize,
+    },
+    /// The virtual function takes nothing new.
+    #[error("the virtual function is {0}; make another")]
+    Ended(Life),
+    /// As many files as the process may have open, the hard limit.
+    #[error(
+        "{limit} files are open, which is the most; each lane needs one: raise the limit (`ulimit -Hn`, then `ulimit -n`)"
+    )]
+    Files {
+        /// The limit.
+        limit: u64,
+    },
     /// No eventfd or no memory.
     #[error(
-        "cannot make the lane's notifier or memory; raise the limit of open files or free memory"
+        "cannot make the lane's notifier or memory; raise the limit of open files (`ulimit -n`) or free memory"
     )]
     Resources(#[from] io::Error),
 }
@@ -97,6 +145,42 @@ pub enum Closed {
     /// The worker panicked; requests it held end as `WorkerFailed`.
     #[error("the worker panicked")]
     WorkerFailed = 2,
+    /// The lane's virtual function was removed.
+    #[error("its virtual function was removed")]
+    Removed = 3,
+}
+
+/// In the place of how a lane ended: it has not, but takes no requests.
+const DRAINING: u8 = 4;
+
+/// What a client says of one request, so that moderation does not delay what
+/// somebody waits for (Tai et al., "Optimizing Storage Performance with
+/// Calibrated Interrupts", OSDI 2021, §3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Hint {
+    /// Nothing.
+    #[default]
+    None,
+    /// Somebody waits for this one: its completion is notified of at once.
+    Urgent,
+    /// Somebody waits for this one and all before it: the notification comes
+    /// at once when all of them are complete.
+    Barrier,
+}
+
+/// A ticket on its way carries the hint in bits that no ticket needs.
+pub(crate) const URGENT: u32 = 1 << 31;
+pub(crate) const BARRIER: u32 = 1 << 30;
+pub(crate) const HINTS: u32 = URGENT | BARRIER;
+
+impl Hint {
+    pub(crate) fn bits(self) -> u32 {
+        match self {
+            Self::None => 0,
+            Self::Urgent => URGENT,
+            Self::Barrier => BARRIER,
+        }
+    }
 }
 
 /// A request on its way in, on cache lines of its own: one that straddles two
@@ -126,6 +210,10 @@ pub(crate) type Owner = Arc<dyn Any + Send + Sync>;
 #[derive(Debug)]
 pub(crate) struct Shared<R> {
     pub(crate) config: LaneConfig,
+    /// Its place among the worker's lanes, its own as long as it lives.
+    pub(crate) slot: u32,
+    /// [`Settings`] in force, packed.
+    pub(crate) settings: AtomicU64,
     /// The client sleeps until this completion.
     pub(crate) wake: WakeIndex,
     pub(crate) event: Event,
@@ -144,9 +232,43 @@ pub(crate) struct Shared<R> {
 impl<R> Shared<R> {
     pub(crate) fn closed(&self) -> Option<Closed> {
         match self.closed.load(Ordering::Acquire) {
-            0 => None,
+            0 | DRAINING => None,
             1 => Some(Closed::Shutdown),
+            3 => Some(Closed::Removed),
             _ => Some(Closed::WorkerFailed),
+        }
+    }
+
+    /// Whether requests are taken.
+    #[inline]
+    pub(crate) fn is_open(&self) -> bool {
+        self.closed.load(Ordering::Acquire) == 0
+    }
+
+    /// Takes no requests, or again, unless it is closed.
+    pub(crate) fn set_draining(&self, is_draining: bool) {
+        let (from, to) = if is_draining {
+            (0, DRAINING)
+        } else {
+            (DRAINING, 0)
+        };
+        let order = (Ordering::AcqRel, Ordering::Acquire);
+        // In any other state there is nothing to change.
+        let _ = self.closed.compare_exchange(from, to, order.0, order.1);
+    }
+
+    /// The running totals; without the worker's CPU time.
+    pub(crate) fn counters(&self) -> Counters {
+        let tally = &self.tally;
+        Counters {
+            requests: tally.completed.value(),
+            bytes: tally.bytes.value(),
+            notifications: tally.notifications.value(),
+            held: tally.held.value(),
+            held_ns: tally.held_ns.value(),
+            in_flight: tally.in_flight.value(),
+            looks: tally.looks.value(),
+            busy_ns: 0,
         }
     }
 
@@ -193,14 +315,164 @@ pub(crate) struct WorkerLane<R> {
     pub(crate) end: usize,
     /// Completions staged and not yet published.
     pub(crate) staged: u32,
+    /// Requests taken and not yet staged.
+    pub(crate) in_hand: u32,
+    /// What is left of requests of which a piece was taken.
+    pub(crate) carried: VecDeque<Entry<R>>,
+    /// Hints of completions that the client was not notified of.
+    pub(crate) hints: u32,
+    /// The completion after the last of these.
+    pub(crate) hinted: u32,
+    pub(crate) moderator: Moderator,
+    pub(crate) gate: Gate,
+    pub(crate) place: Place,
+    /// The virtual function it is of.
+    pub(crate) function: Option<Arc<Function<R>>>,
+    /// When the worker looks again at what is held back.
+    pub(crate) listed_ns: u64,
+    /// Since when and until when a notification is held back.
+    pub(crate) held: Option<Held>,
+}
+
+/// What a worker knows about a lane's requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// None; the client announces them.
+    Away,
+    /// None; the worker looks.
+    Lingering,
+    /// Its flow has it in line.
+    Queued,
+}
+
+/// A notification that is held back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    pub(crate) since_ns: u64,
+    pub(crate) due_ns: u64,
 }
 
 impl<R: Copy + Send> WorkerLane<R> {
+    /// Whether requests of this lane are still to be taken, whole or in part.
+    pub(crate) fn has_work(&mut self) -> bool {
+        !self.carried.is_empty() || self.requests.len_now() > 0
+    }
+
+    /// As [`has_work`](Self::has_work); looks at the ring's index only when
+    /// no requests are known.
+    pub(crate) fn has_more(&mut self) -> bool {
+        !self.carried.is_empty() || !self.requests.is_empty()
+    }
+
+    /// Requests to be taken, up to `enough`.
+    pub(crate) fn waiting(&mut self, enough: usize) -> usize {
+        (self.carried.len() + self.requests.up_to(enough)).min(enough)
+    }
+
+    /// Whether it is of the virtual function of that id.
+    pub(crate) fn is_of(&self, id: u64) -> bool {
+        self.function.as_ref().is_some_and(|own| own.id == id)
+    }
+
+    /// Whose turn is its turn; its own, if it is of no virtual function.
+    pub(crate) fn flow_number(&self) -> u32 {
+        let own = || FUNCTIONS_MAX as u32 + self.shared.slot;
+        self.function
+            .as_ref()
+            .map_or_else(own, |function| function.number)
+    }
+
+    /// Takes up to `max` requests or pieces of requests, what was begun
+    /// first; `take` learns whether more of the same request follows, and
+    /// says whether to go on. Returns how many are new.
+    #[inline(always)]
+    pub(crate) fn take<S: Service<Request = R>>(
+        &mut self,
+        max: usize,
+        mut take: impl FnMut(Entry<R>, bool) -> bool,
+    ) -> usize {
+        match self.shared.config.piece_bytes {
+            None => self.requests.drain_while(max, |entry| take(*entry, false)),
+            Some(piece_bytes) => self.take_pieces::<S>(max, piece_bytes, take),
+        }
+    }
+
+    fn take_pieces<S: Service<Request = R>>(
+        &mut self,
+        max: usize,
+        piece_bytes: usize,
+        mut take: impl FnMut(Entry<R>, bool) -> bool,
+    ) -> usize {
+        let begun = self.carried.len().min(max);
+        for _ in 0..begun {
+            let mut entry = self.carried.pop_front().expect("as many as were counted");
+            S::resume(&mut entry.request);
+            if !cut::<S>(entry, piece_bytes, &mut self.carried, &mut take) {
+                return 0;
+            }
+        }
+        // In order, nothing may overtake what is not finished.
+        let is_fifo = self.shared.config.order == Order::Fifo;
+        let step = if is_fifo { 1 } else { max - begun };
+        let (mut count, mut goes_on) = (0, true);
+        while goes_on && begun + count < max && (!is_fifo || self.carried.is_empty()) {
+            let carried = &mut self.carried;
+            let one = |entry: &Entry<R>| {
+                goes_on = cut::<S>(*entry, piece_bytes, carried, &mut take);
+                goes_on
+            };
+            let taken = self.requests.drain_while(step, one);
+            count += taken;
+            if taken < step {
+                break;
+            }
+        }
+        count
+    }
+
     /// Hands the lane back: what is staged is published, what was never
     /// taken goes back to the client.
     pub(crate) fn close(mut self, how: Closed) {
         self.completions.publish();
+        self.leave_function();
         self.shared.close(self.requests, how);
+    }
+
+    /// Its virtual function need not know it any more.
+    pub(crate) fn leave_function(&mut self) {
+        if let Some(function) = self.function.take() {
+            function.let_go(&self.shared);
+        }
+    }
+}
+
+/// Takes a piece of the request, if it is longer than one and can be cut;
+/// what is left is carried. Whether to go on.
+fn cut<S: Service>(
+    mut entry: Entry<S::Request>,
+    piece_bytes: usize,
+    carried: &mut VecDeque<Entry<S::Request>>,
+    take: &mut impl FnMut(Entry<S::Request>, bool) -> bool,
+) -> bool {
+    if S::bytes(&entry.request) > piece_bytes
+        && let Some(request) = S::split(&mut entry.request, piece_bytes)
+    {
+        carried.push_back(entry);
+        take(Entry { request, ..entry }, true)
+    } else {
+        take(entry, false)
+    }
+}
+
+/// A notifier; where the process has as many files open as it may, the limit
+/// is raised as far as it can be.
+fn event() -> Result<Event, LaneError> {
+    match Event::new() {
+        Err(error) if is_too_many_files(&error) => match raise_open_files()? {
+            (_, true) => Ok(Event::new()?),
+            (limit, false) => Err(LaneError::Files { limit }),
+        },
+        other => Ok(other?),
     }
 }
 
@@ -208,16 +480,25 @@ impl<R: Copy + Send> WorkerLane<R> {
 pub(crate) fn lane<R: Copy + Send>(
     config: LaneConfig,
     control: Arc<Control<R>>,
+    slot: u32,
+    function: Option<Arc<Function<R>>>,
 ) -> Result<(Lane<R>, WorkerLane<R>), LaneError> {
     if !(1..=DEPTH_MAX).contains(&config.depth) {
         return Err(LaneError::Depth {
             depth: config.depth,
         });
     }
+    if let Some(bytes) = config.piece_bytes
+        && (bytes == 0 || !bytes.is_multiple_of(PIECE_BYTES_MIN))
+    {
+        return Err(LaneError::Piece { bytes });
+    }
     let shared = Arc::new(Shared {
         config,
+        slot,
+        settings: AtomicU64::new(config.settings.pack()),
         wake: WakeIndex::default(),
-        event: Event::new()?,
+        event: event()?,
         waker: AtomicWaker::new(),
         tally: LaneTally::default(),
         is_client_gone: AtomicBool::new(false),
@@ -236,6 +517,16 @@ pub(crate) fn lane<R: Copy + Send>(
         next: 0,
         end: 0,
         staged: 0,
+        in_hand: 0,
+        carried: VecDeque::new(),
+        hints: 0,
+        hinted: 0,
+        moderator: Moderator::new(config.moderation, config.settings),
+        gate: Gate::default(),
+        place: Place::Away,
+        function,
+        listed_ns: u64::MAX,
+        held: None,
     };
     Ok((
         Lane::new(shared, control, submit, reap, Tickets::new(depth)),

@@ -21,22 +21,31 @@
 mod client;
 mod counters;
 mod crypto_lane;
+mod function;
+mod governor;
 mod lane;
 mod local;
 mod pool;
 mod service;
 mod tickets;
 mod waiting;
+mod watch;
 mod worker;
 
 pub use client::{Completion, Lane, SubmitError};
 pub use counters::{LaneCounters, WorkerCounters};
 pub use crypto_lane::{
-    Call, CallError, CryptoEngine, CryptoLane, CryptoRequest, CryptoService, Overrun, RegionId,
-    Session, SessionId, Span,
+    Call, CallError, CryptoEngine, CryptoFunction, CryptoLane, CryptoRequest, CryptoService,
+    Overrun, RegionId, Session, SessionId, Span,
 };
-pub use lane::{Closed, DEPTH_MAX, LaneConfig, LaneError, Order};
+pub use function::{
+    DrainError, EndError, FUNCTION_LANES_MAX, FUNCTIONS_MAX, FunctionConfig, FunctionCounters,
+    FunctionError, LANES_MAX, Life, VirtualFunction,
+};
+pub use governor::{Governed, Governor};
+pub use lane::{Closed, DEPTH_MAX, Hint, LaneConfig, LaneError, Order, PIECE_BYTES_MIN};
 pub use local::{LocalLane, Outcome, Port};
 pub use pool::{Engine, StartError, WorkerConfig};
 pub use service::{BATCH_MAX, Batch, Outcomes, Service};
 pub use waiting::{Ready, WaitError};
+pub use watch::Watch;

@@ -3,17 +3,22 @@
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use sys::affinity::{PinError, pin_to};
-use sys::clock::CpuClock;
+use sys::clock::{CpuClock, make_timers_exact};
 use sys::event::Event;
+use sys::ready::ReadySet;
 use sys::wake::WakeIndex;
 
 use crate::client::Lane;
 use crate::counters::{WorkerCounters, WorkerTally};
+use crate::function::{
+    Ending, Function, FunctionConfig, FunctionError, LANES_MAX, Numbers, VirtualFunction,
+};
 use crate::lane::{Closed, LaneConfig, LaneError, WorkerLane, lane};
 use crate::service::Service;
 use crate::worker::Worker;
@@ -63,6 +68,41 @@ pub enum StartError {
     },
 }
 
+/// What a worker is told.
+#[derive(Debug)]
+pub(crate) enum Command<R> {
+    /// A new lane.
+    Lane(WorkerLane<R>),
+    /// That virtual function has another weight or quota.
+    Reconsider(u32),
+    /// Whoever waits at the other end learns when that virtual function, by
+    /// its id, has no requests left: this is dropped then.
+    Drain(u64, Sender<()>),
+    /// A virtual function is reset or removed.
+    End(Ending),
+}
+
+/// Which slots no lane has.
+#[derive(Debug, Default)]
+struct Slots {
+    free: Vec<u32>,
+    used: u32,
+}
+
+impl Slots {
+    fn take(&mut self) -> Option<u32> {
+        if let Some(slot) = self.free.pop() {
+            return Some(slot);
+        }
+        let slot = self.used;
+        if slot as usize >= LANES_MAX {
+            return None;
+        }
+        self.used += 1;
+        Some(slot)
+    }
+}
+
 /// What the outside shares with a worker, besides lanes.
 #[derive(Debug)]
 pub(crate) struct Control<R> {
@@ -71,9 +111,14 @@ pub(crate) struct Control<R> {
     /// Something besides requests waits: a new lane, an abandoned one, the stop.
     is_called: AtomicBool,
     is_stopping: AtomicBool,
-    /// Lanes the worker has not seen yet; or how it ended. A lock, but only
-    /// when a lane is made.
-    new_lanes: Mutex<Result<Vec<WorkerLane<R>>, Closed>>,
+    /// Lanes that have something in their rings.
+    pub(crate) ready: ReadySet,
+    /// Lanes whose client went or whose settings changed.
+    pub(crate) attention: ReadySet,
+    /// What the worker has not seen yet; or how it ended. A lock, but only
+    /// when a lane is made or a virtual function changes.
+    commands: Mutex<Result<Vec<Command<R>>, Closed>>,
+    slots: Mutex<Slots>,
     pub(crate) tally: WorkerTally,
     cpu_clock: OnceLock<CpuClock>,
 }
@@ -85,15 +130,24 @@ impl<R> Control<R> {
             event: Event::new()?,
             is_called: AtomicBool::new(false),
             is_stopping: AtomicBool::new(false),
-            new_lanes: Mutex::new(Ok(Vec::new())),
+            ready: ReadySet::new(LANES_MAX),
+            attention: ReadySet::new(LANES_MAX),
+            commands: Mutex::new(Ok(Vec::new())),
+            slots: Mutex::default(),
             tally: WorkerTally::default(),
             cpu_clock: OnceLock::new(),
         })
     }
 
-    /// Client: wakes the worker if it sleeps; whether it did.
-    pub(crate) fn ring_doorbell(&self) -> bool {
+    /// Client: there is something in that lane's ring; wakes the worker if it
+    /// sleeps; whether it did.
+    pub(crate) fn ring_doorbell(&self, slot: u32) -> bool {
         WakeIndex::fence_after_publish();
+        self.ready.announce(slot);
+        self.wake()
+    }
+
+    fn wake(&self) -> bool {
         let must_ring = self.doorbell.claim(0, true);
         if must_ring {
             self.event.signal();
@@ -105,7 +159,21 @@ impl<R> Control<R> {
     pub(crate) fn call(&self) {
         // A swap, so that of two callers the worker sees what both wrote.
         self.is_called.swap(true, Ordering::AcqRel);
-        self.ring_doorbell();
+        WakeIndex::fence_after_publish();
+        self.wake();
+    }
+
+    /// Something besides requests is to be seen about that lane.
+    pub(crate) fn call_for(&self, slot: u32) {
+        WakeIndex::fence_after_publish();
+        self.attention.announce(slot);
+        self.call();
+    }
+
+    /// That virtual function has another weight or quota. A worker that has
+    /// ended need not know.
+    pub(crate) fn reconsider(&self, function: u32) {
+        let _ = self.send(Command::Reconsider(function));
     }
 
     pub(crate) fn is_called(&self) -> bool {
@@ -129,32 +197,92 @@ impl<R> Control<R> {
         self.doorbell.disarm();
     }
 
-    fn lanes(&self) -> MutexGuard<'_, Result<Vec<WorkerLane<R>>, Closed>> {
-        self.new_lanes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    /// CPU time that the worker has used, ns; 0 when it has ended.
+    pub(crate) fn busy_ns(&self) -> u64 {
+        let time = self.cpu_clock.get().and_then(|clock| clock.read());
+        time.map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// Worker: answers the call; the lanes made since the last one.
-    pub(crate) fn take_new_lanes(&self) -> Vec<WorkerLane<R>> {
+    /// A virtual function is reset or removed. After the worker's end there
+    /// are no lanes left, but what was set up for that worker.
+    pub(crate) fn end_function(&self, ending: Ending) {
+        let mut commands = self.commands();
+        match commands.as_mut() {
+            Ok(commands) => commands.push(Command::End(ending)),
+            Err(_) => return ending.end_owned(),
+        }
+        drop(commands);
+        self.call();
+    }
+
+    fn commands(&self) -> MutexGuard<'_, Result<Vec<Command<R>>, Closed>> {
+        self.commands.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn slots(&self) -> MutexGuard<'_, Slots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// No lane has that slot any more.
+    pub(crate) fn free_slot(&self, slot: u32) {
+        self.slots().free.push(slot);
+    }
+
+    /// Worker: answers the call; what it was told since the last one.
+    pub(crate) fn take_commands(&self) -> Vec<Command<R>> {
         // Before looking, so that a call after the look is not lost; a swap,
         // so that we see what the callers wrote before they called.
         self.is_called.swap(false, Ordering::AcqRel);
-        self.lanes()
+        self.commands()
             .as_mut()
             .map(std::mem::take)
             .unwrap_or_default()
     }
 
-    /// Worker: takes no more lanes; those it has not seen yet.
-    pub(crate) fn end(&self, how: Closed) -> Vec<WorkerLane<R>> {
-        std::mem::replace(&mut *self.lanes(), Err(how)).unwrap_or_default()
+    /// Worker: takes no more commands; those it has not seen yet.
+    pub(crate) fn end(&self, how: Closed) -> Vec<Command<R>> {
+        std::mem::replace(&mut *self.commands(), Err(how)).unwrap_or_default()
     }
 
-    fn add(&self, lane: WorkerLane<R>) -> Result<(), Closed> {
-        self.lanes().as_mut().map_err(|closed| *closed)?.push(lane);
+    pub(crate) fn send(&self, command: Command<R>) -> Result<(), Closed> {
+        self.commands()
+            .as_mut()
+            .map_err(|closed| *closed)?
+            .push(command);
         self.call();
         Ok(())
+    }
+}
+
+impl<R: Copy + Send> Control<R> {
+    /// Makes a lane to this worker, which is number `worker`.
+    pub(crate) fn open(
+        self: &Arc<Self>,
+        worker: usize,
+        config: LaneConfig,
+        function: Option<&Arc<Function<R>>>,
+    ) -> Result<Lane<R>, LaneError> {
+        let slot = self.slots().take().ok_or(LaneError::TooMany { worker })?;
+        let ends = lane(config, Arc::clone(self), slot, function.cloned());
+        let (client, mut end) = ends.inspect_err(|_| self.free_slot(slot))?;
+        if let Some(function) = function {
+            function.enrol(worker, &end.shared);
+        }
+        let mut commands = self.commands();
+        match commands.as_mut() {
+            Ok(commands) => commands.push(Command::Lane(end)),
+            Err(closed) => {
+                let closed = *closed;
+                if let Some(function) = end.function.take() {
+                    function.dismiss(&end.shared);
+                }
+                self.free_slot(slot);
+                return Err(LaneError::WorkerEnded { worker, closed });
+            }
+        }
+        drop(commands);
+        self.call();
+        Ok(client)
     }
 }
 
@@ -169,6 +297,7 @@ struct Handle<R> {
 #[derive(Debug)]
 pub struct Engine<S: Service> {
     workers: Vec<Handle<S::Request>>,
+    numbers: Arc<Numbers>,
 }
 
 impl<S: Service> Engine<S> {
@@ -187,6 +316,7 @@ impl<S: Service> Engine<S> {
         let service: Arc<dyn Fn(usize) -> S + Send + Sync> = Arc::new(service);
         let mut engine = Self {
             workers: Vec::with_capacity(configs.len()),
+            numbers: Arc::default(),
         };
         for (worker, &config) in configs.iter().enumerate() {
             engine
@@ -207,17 +337,30 @@ impl<S: Service> Engine<S> {
     /// # Errors
     /// [`LaneError`].
     pub fn lane(&self, worker: usize, config: LaneConfig) -> Result<Lane<S::Request>, LaneError> {
+        self.control(worker)?.open(worker, config, None)
+    }
+
+    fn control(&self, worker: usize) -> Result<&Arc<Control<S::Request>>, LaneError> {
         let workers = self.workers.len();
-        let handle = self
-            .workers
-            .get(worker)
-            .ok_or(LaneError::Worker { worker, workers })?;
-        let (client, end) = lane(config, Arc::clone(&handle.control))?;
+        let handle = self.workers.get(worker);
         handle
-            .control
-            .add(end)
-            .map_err(|closed| LaneError::WorkerEnded { worker, closed })?;
-        Ok(client)
+            .map(|handle| &handle.control)
+            .ok_or(LaneError::Worker { worker, workers })
+    }
+
+    /// Makes a virtual function.
+    ///
+    /// # Errors
+    /// [`FunctionError`].
+    pub fn function(
+        &self,
+        config: FunctionConfig,
+    ) -> Result<VirtualFunction<S::Request>, FunctionError> {
+        config.check()?;
+        let function = Function::new(self.numbers.take()?, &config);
+        let controls = self.workers.iter();
+        let controls = controls.map(|worker| Arc::clone(&worker.control)).collect();
+        Ok(VirtualFunction::new(function, controls))
     }
 
     /// That worker's counters.
@@ -231,6 +374,7 @@ impl<S: Service> Engine<S> {
             batches: tally.batches.value(),
             requests: tally.requests.value(),
             sleeps: tally.sleeps.value(),
+            looks: tally.looks.value(),
         }
     }
 
@@ -283,6 +427,7 @@ fn start_worker<S: Service>(
                     let _ = report.send(Err(error));
                     return;
                 }
+                make_timers_exact();
                 let _ = control.cpu_clock.set(CpuClock::of_this_thread());
                 // Before the report: an engine that has started has services.
                 let mine = Worker::new(service(worker), config, control);

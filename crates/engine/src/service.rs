@@ -1,10 +1,14 @@
 //! What a worker does with a batch: the part that knows what a request is.
 
+use std::sync::atomic::Ordering;
+
 use crypto::Status;
-use policy::{Decision, Progress};
+use policy::{Decision, Progress, Settings};
+use sys::clock::now_ns;
 use sys::wake::WakeIndex;
 
-use crate::lane::{Done, Entry, WorkerLane};
+use crate::function::Lanes;
+use crate::lane::{BARRIER, Done, Entry, HINTS, Held, URGENT, WorkerLane};
 
 /// Most requests a worker takes at a time, over all its lanes.
 pub const BATCH_MAX: usize = 128;
@@ -19,6 +23,26 @@ pub trait Service: Send + 'static {
     fn width(&self) -> usize {
         1
     }
+
+    /// Bytes a request works on, about: for counters and shares.
+    fn bytes(request: &Self::Request) -> usize;
+
+    /// How long the request will take, about, ns: what its lane's virtual
+    /// function is charged.
+    fn work_ns(&self, request: &Self::Request) -> u64 {
+        100 + Self::bytes(request) as u64 / 4
+    }
+
+    /// Cuts the first `bytes` off a request on more bytes than that and
+    /// returns them as a request; `request` becomes the rest, to be
+    /// [`resume`](Self::resume)d when they are done. `None`, with nothing
+    /// changed, where that cannot be.
+    fn split(_request: &mut Self::Request, _bytes: usize) -> Option<Self::Request> {
+        None
+    }
+
+    /// What was before the rest of a request is done: it is next.
+    fn resume(_request: &mut Self::Request) {}
 
     /// Processes a batch of up to [`BATCH_MAX`] requests from any lanes and
     /// completes each exactly once, in any order. Publishing now and then
@@ -69,13 +93,15 @@ impl<R> std::ops::Index<usize> for Batch<'_, R> {
 pub(crate) struct Origin {
     pub(crate) lane: u32,
     pub(crate) ticket: u32,
+    /// It is a piece, and more of the request follows.
+    pub(crate) has_more: bool,
     pub(crate) done: Option<Status>,
 }
 
 /// How the requests of a batch ended, on its way to their lanes.
 #[derive(Debug)]
 pub struct Outcomes<'batch, R> {
-    pub(crate) lanes: &'batch mut [WorkerLane<R>],
+    pub(crate) lanes: &'batch mut Lanes<R>,
     pub(crate) origins: &'batch mut [Origin],
     /// Lanes with something staged.
     pub(crate) touched: &'batch mut Vec<u32>,
@@ -94,15 +120,16 @@ impl<R: Copy + Send> Outcomes<'_, R> {
         );
         origin.done = Some(status);
         let lane = &mut self.lanes[origin.lane as usize];
+        if origin.has_more && status != Status::Ok {
+            // As it ends here, there is nothing more.
+            origin.has_more = false;
+            lane.carried.retain(|rest| rest.ticket != origin.ticket);
+        }
         let staged_before = lane.staged;
         if lane.shared.config.order == crate::Order::Any {
-            stage(
-                lane,
-                Done {
-                    ticket: origin.ticket,
-                    status,
-                },
-            );
+            if !origin.has_more {
+                stage(lane, origin.ticket, status);
+            }
         } else {
             stage_in_order(lane, self.origins);
         }
@@ -144,7 +171,8 @@ impl<R: Copy + Send> Outcomes<'_, R> {
         self.wake(present, width);
     }
 
-    fn wake(&mut self, present: &[u32], width: usize) {
+    /// Wakes those of `present` that wait for what is there.
+    pub(crate) fn wake(&mut self, present: &[u32], width: usize) {
         let sleeps = |lane: &u32| {
             let config = &self.lanes[*lane as usize].shared.config;
             config.moderation.client_sleeps()
@@ -159,25 +187,41 @@ impl<R: Copy + Send> Outcomes<'_, R> {
             let lane = &mut self.lanes[lane as usize];
             // The ring is looked at only for a sleeper: its index is the
             // client's cache line.
-            if lane.shared.wake.is_armed() {
-                let is_dry = lane.requests.len_now() < width;
-                notify(
-                    lane,
-                    Progress {
-                        published: 0,
-                        is_dry,
-                    },
-                );
+            if lane.shared.wake.is_armed() || lane.hints != 0 || lane.held.is_some() {
+                let is_dry = lane.in_hand == 0 && lane.requests.len_now() < width;
+                notify(lane, 0, is_dry);
             }
         }
     }
 }
 
-fn stage<R: Copy + Send>(lane: &mut WorkerLane<R>, done: Done) {
+/// Stages all that the lane's worker has or could take as cancelled.
+pub(crate) fn cancel<R: Copy + Send>(lane: &mut WorkerLane<R>) {
+    let mut tickets: Vec<u32> = lane.carried.drain(..).map(|rest| rest.ticket).collect();
+    lane.requests.len_now();
+    let count = lane
+        .requests
+        .drain(usize::MAX, |entry| tickets.push(entry.ticket));
+    lane.in_hand += u32::try_from(count).expect("at most DEPTH_MAX");
+    for ticket in tickets {
+        stage(lane, ticket, Status::Cancelled);
+    }
+}
+
+fn stage<R: Copy + Send>(lane: &mut WorkerLane<R>, ticket: u32, status: Status) {
+    let done = Done {
+        ticket: ticket & !HINTS,
+        status,
+    };
     lane.completions
         .stage(done)
         .expect("the completion ring has a slot for every request in flight");
+    if ticket & HINTS != 0 {
+        lane.hints |= ticket & HINTS;
+        lane.hinted = lane.completions.index();
+    }
     lane.staged += 1;
+    lane.in_hand -= 1;
 }
 
 /// Stages the done prefix of a lane's part of the batch.
@@ -185,13 +229,9 @@ fn stage_in_order<R: Copy + Send>(lane: &mut WorkerLane<R>, origins: &[Origin]) 
     while lane.next < lane.end
         && let Some(status) = origins[lane.next].done
     {
-        stage(
-            lane,
-            Done {
-                ticket: origins[lane.next].ticket,
-                status,
-            },
-        );
+        if !origins[lane.next].has_more {
+            stage(lane, origins[lane.next].ticket, status);
+        }
         lane.next += 1;
     }
 }
@@ -200,25 +240,113 @@ fn show<R: Copy + Send>(lane: &mut WorkerLane<R>) {
     lane.completions.publish();
     lane.shared.tally.completed.add(u64::from(lane.staged));
     let published = std::mem::take(&mut lane.staged);
-    notify(
-        lane,
-        Progress {
-            published,
-            is_dry: false,
-        },
-    );
+    notify(lane, published, false);
 }
 
-fn notify<R: Copy + Send>(lane: &WorkerLane<R>, progress: Progress) {
-    let shared = &lane.shared;
-    let index = lane.completions.index();
-    match shared.config.moderation.decide(progress) {
-        Decision::Signal(times) => (0..times).for_each(|_| shared.notify()),
-        Decision::IfReached if shared.wake.claim(index, false) => shared.notify(),
-        Decision::IfAsleep if shared.wake.claim(index, !lane.completions.is_drained()) => {
-            shared.notify();
+/// Does what the lane's policy says, `published` completions later.
+fn notify<R: Copy + Send>(lane: &mut WorkerLane<R>, published: u32, is_dry: bool) {
+    if lane.hints != 0 && lane.completions.is_taken(lane.hinted) {
+        // Whoever waited has it.
+        lane.hints = 0;
+    }
+    let settings = lane.shared.settings.load(Ordering::Relaxed);
+    lane.moderator.set(Settings::unpack(settings));
+    let is_timed = lane.moderator.needs_clock();
+    let now_ns = if is_timed { now_ns() } else { 0 };
+    if is_timed && let Some(function) = &lane.function {
+        lane.gate = function.gate();
+    }
+    let progress = Progress {
+        published,
+        is_dry,
+        is_urgent: lane.is_urgent(),
+        ..if is_timed {
+            lane.standing()
+        } else {
+            Progress::default()
         }
+    };
+    match lane.moderator.decide(progress, now_ns, &lane.gate) {
+        Decision::Signal(0) | Decision::Silent => lane.held = None,
+        Decision::Signal(times) => {
+            (0..times).for_each(|_| lane.shared.notify());
+            lane.notified(now_ns);
+        }
+        Decision::IfReached => claim(lane, false, now_ns),
+        Decision::IfAsleep => {
+            let force = progress.is_urgent || !lane.completions.is_drained();
+            claim(lane, force, now_ns);
+        }
+        // For nobody awake is anything held back.
+        Decision::Later(due_ns) if lane.is_awaited(is_dry) => lane.hold(now_ns, due_ns, progress),
+        Decision::Later(_) => lane.held = None,
+    }
+}
+
+/// Notifies a client that sleeps and waits for what is there, or for
+/// anything, with `force`.
+fn claim<R: Copy + Send>(lane: &mut WorkerLane<R>, force: bool, now_ns: u64) {
+    if lane.shared.wake.claim(lane.completions.index(), force) {
+        lane.shared.notify();
+        lane.notified(now_ns);
+    } else {
         // Nobody sleeps, or not for this.
-        Decision::Silent | Decision::IfReached | Decision::IfAsleep => {}
+        lane.held = None;
+    }
+}
+
+impl<R: Copy + Send> WorkerLane<R> {
+    /// Whether a completion asked for a notification at once, alone or with
+    /// all those before it.
+    fn is_urgent(&self) -> bool {
+        self.hints & URGENT != 0 || self.hints & BARRIER != 0 && self.in_hand == 0
+    }
+
+    /// What the client has of requests and completions.
+    fn standing(&mut self) -> Progress {
+        let unreaped = self.completions.unreaped();
+        let waiting = u32::try_from(self.requests.len_now()).expect("at most DEPTH_MAX");
+        Progress {
+            unreaped,
+            in_flight: unreaped + waiting + self.in_hand,
+            ..Progress::default()
+        }
+    }
+
+    /// Whether somebody would be notified now, were it not for the settings.
+    fn is_awaited(&self, is_dry: bool) -> bool {
+        let wake = &self.shared.wake;
+        match self.shared.config.moderation {
+            policy::Moderation::Armed => {
+                wake.is_armed() && (is_dry || wake.is_wanted(self.completions.index()))
+            }
+            _ => true,
+        }
+    }
+
+    fn hold(&mut self, now_ns: u64, due_ns: u64, progress: Progress) {
+        if self.held.is_none() && progress.in_flight <= 1 {
+            self.shared.tally.held_alone.add(1);
+        }
+        let since_ns = self.held.map_or(now_ns, |held| held.since_ns);
+        self.held = Some(Held { since_ns, due_ns });
+    }
+
+    fn notified(&mut self, now_ns: u64) {
+        self.hints = 0;
+        match &self.function {
+            Some(function) if now_ns > 0 => {
+                function.pass_gate(|gate| self.moderator.notified(now_ns, gate));
+            }
+            _ => self.moderator.notified(now_ns, &mut self.gate),
+        }
+        let standing = self.standing();
+        let tally = &self.shared.tally;
+        tally.looks.add(1);
+        tally.in_flight.add(standing.in_flight.into());
+        if let Some(held) = self.held.take() {
+            tally.held.add(1);
+            tally.held_ns.add(now_ns.saturating_sub(held.since_ns));
+        }
     }
 }

@@ -66,7 +66,8 @@ impl<R: Copy + Send> Lane<R> {
 
     /// For a client that keeps the lane full: waits until it is time to
     /// refill it. A sleeping client is woken as late as the worker allows
-    /// without running dry, which is learnt ([`Refill`](policy::Refill)); one
+    /// without running dry, which is learnt ([`Refill`](policy::Refill)), or
+    /// only when all is done where it shares the worker's core; one
     /// that is notified of each completion goes on with the first.
     /// Returns how many completions are there, at least 1.
     ///
@@ -75,6 +76,9 @@ impl<R: Copy + Send> Lane<R> {
     pub fn wait_to_refill(&mut self, timeout: Duration) -> Result<usize, WaitError> {
         let wanted = match self.shared.config.moderation {
             Moderation::Each => 1,
+            // While a client of the worker's own core wakes up and refills,
+            // the worker does nothing either way: so as seldom as can be.
+            Moderation::Armed if self.shared.config.is_core_shared => self.in_flight(),
             Moderation::Armed => self.refill.wanted(self.in_flight()),
             // A client that polls is never late; half at a time moves fewer
             // cache lines than one by one.

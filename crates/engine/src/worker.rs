@@ -1,41 +1,70 @@
 //! The worker: inhale, process, exhale.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use policy::Gather;
 use sys::clock::now_ns;
+use sys::ready::Known;
 
-use crate::lane::{Closed, Entry, WorkerLane};
-use crate::pool::{Control, WorkerConfig};
-use crate::service::{BATCH_MAX, Batch, Origin, Outcomes, Service};
+use crate::function::{Breath, Ending, LANES_MAX, Roster};
+use crate::lane::{Closed, Held, WorkerLane};
+use crate::pool::{Command, Control, WorkerConfig};
+use crate::service::{BATCH_MAX, Batch, Outcomes, Service, cancel};
 
 /// Longest sleep without a look around; only a safety net, since whoever
 /// brings work rings the doorbell.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 
-/// Most requests of one lane in a breath: enough for the widest multi-buffer
-/// code, and few enough that the next ones arrive while these are processed.
-const SHARE_MAX: usize = 32;
+/// Of a lane without a notification held back: a time that never comes.
+const NOT_LISTED: u64 = u64::MAX;
 
 /// How often an idle worker that spins looks at the clock.
 const LOOKS_A_CLOCK: u32 = 64;
+
+/// A virtual function whose last requests somebody waits for.
+struct Drain {
+    function: u64,
+    /// Lanes that may have some.
+    slots: Vec<u32>,
+    /// Dropped when there are none.
+    _done: Sender<()>,
+}
+
+impl Drain {
+    fn is_over<R: Copy + Send>(&mut self, roster: &mut Roster<R>) -> bool {
+        while let Some(&slot) = self.slots.last() {
+            if roster.has_work_of(self.function, slot) {
+                return false;
+            }
+            self.slots.pop();
+        }
+        true
+    }
+}
 
 pub(crate) struct Worker<S: Service> {
     service: S,
     config: WorkerConfig,
     control: Arc<Control<S::Request>>,
-    lanes: Vec<WorkerLane<S::Request>>,
+    roster: Roster<S::Request>,
     gather: Gather,
-    /// The lane to begin with next time: what did not fit this time.
-    first: usize,
-    has_abandoned: bool,
-    requests: Vec<Entry<S::Request>>,
-    origins: Vec<Origin>,
+    breath: Breath<S::Request>,
     touched: Vec<u32>,
-    /// Lanes with requests in the breath.
-    present: Vec<u32>,
+    /// Virtual functions whose last requests somebody waits for.
+    drains: Vec<Drain>,
+    /// Lanes whose clients are gone, with requests left.
+    abandoned: Vec<u32>,
+    /// Lanes with a notification held back, by when to look at them: when it
+    /// is due, or before.
+    held: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Of the attention set: none but while it is swept.
+    known: Known,
+    due: Vec<u32>,
 }
 
 impl<S: Service> Worker<S> {
@@ -44,21 +73,24 @@ impl<S: Service> Worker<S> {
             service,
             config,
             control,
-            lanes: Vec::new(),
+            roster: Roster::new(),
             gather: Gather::default(),
-            first: 0,
-            has_abandoned: false,
-            requests: Vec::with_capacity(BATCH_MAX),
-            origins: Vec::with_capacity(BATCH_MAX),
+            breath: Breath::new(),
             touched: Vec::with_capacity(BATCH_MAX),
-            present: Vec::with_capacity(BATCH_MAX),
+            drains: Vec::new(),
+            abandoned: Vec::new(),
+            held: BinaryHeap::new(),
+            known: Known::none(LANES_MAX),
+            due: Vec::new(),
         }
     }
 
     /// Works until the engine is shut down.
     pub(crate) fn run(&mut self) {
         while !self.answer_calls() {
-            if self.breathe() == 0 {
+            let done = self.breathe();
+            self.release();
+            if done == 0 {
                 self.rest();
             }
         }
@@ -67,7 +99,25 @@ impl<S: Service> Worker<S> {
 
     /// Hands every lane back, also after a panic.
     pub(crate) fn close(&mut self, how: Closed) {
-        for lane in self.lanes.drain(..).chain(self.control.end(how)) {
+        // First, so that whoever learns of the end finds that none can be made.
+        let commands = self.control.end(how);
+        let slots: Vec<u32> = self.roster.slots().collect();
+        for slot in slots {
+            self.close_lane(slot, how);
+        }
+        for command in commands {
+            match command {
+                Command::Lane(lane) => lane.close(how),
+                Command::End(ending) => ending.end_owned(),
+                Command::Reconsider(_) | Command::Drain(..) => {}
+            }
+        }
+        self.drains.clear();
+    }
+
+    fn close_lane(&mut self, slot: u32, how: Closed) {
+        if let Some(lane) = self.roster.remove(slot, &self.control.ready) {
+            self.control.free_slot(slot);
             lane.close(how);
         }
     }
@@ -77,21 +127,15 @@ impl<S: Service> Worker<S> {
         let width = self.gather();
         let count = self.inhale(width);
         if count > 0 {
-            let Self {
-                lanes,
-                origins,
-                touched,
-                requests,
-                ..
-            } = self;
             let mut outcomes = Outcomes {
-                lanes,
-                origins,
-                touched,
+                lanes: &mut self.roster.lanes,
+                origins: &mut self.breath.origins,
+                touched: &mut self.touched,
             };
             let is_timed = width > 1 && self.gather.wants_time();
             let begin_ns = if is_timed { now_ns() } else { 0 };
-            self.service.process(Batch(requests), &mut outcomes);
+            self.service
+                .process(Batch(&self.breath.requests), &mut outcomes);
             self.exhale();
             if is_timed {
                 self.gather.worked(now_ns() - begin_ns);
@@ -125,88 +169,114 @@ impl<S: Service> Worker<S> {
 
     /// Requests that the next breath could take.
     fn waiting(&mut self) -> usize {
-        let share = self.share();
-        let there = |lane: &mut WorkerLane<_>| lane.requests.up_to(share);
-        self.lanes.iter_mut().map(there).sum()
+        self.roster.waiting(&self.control.ready, BATCH_MAX)
     }
 
-    /// Most requests of one lane in a breath.
-    fn share(&self) -> usize {
-        (BATCH_MAX / self.lanes.len().max(1)).clamp(1, SHARE_MAX)
-    }
-
-    /// Takes requests lane by lane, a fair share each, beginning where the
-    /// last breath ended; where `width` can be done at once, that many or a
-    /// multiple: what is over would take as long as as many again, and has
-    /// company in the next breath.
+    /// Takes requests flow by flow, each for what its turn is worth; where
+    /// `width` can be done at once, that many or a multiple: what is over
+    /// would take as long as as many again, and has company in the next
+    /// breath.
     fn inhale(&mut self, width: usize) -> usize {
-        self.requests.clear();
-        self.origins.clear();
-        self.present.clear();
-        let lanes = self.lanes.len();
-        let share = self.share();
+        self.breath.clear();
+        self.roster.find_work(&self.control.ready);
         let room = if width > 1 {
-            let waiting = self.waiting().min(BATCH_MAX);
-            (waiting / width).max(1) * width
+            (self.waiting() / width).max(1) * width
         } else {
             BATCH_MAX
         };
-        let first = self.first;
-        for step in 0..lanes {
-            let index = (first + step) % lanes;
-            self.take_from(index, share.min(room - self.requests.len()));
-            if self.requests.len() == room {
-                self.first = (index + 1) % lanes;
-                break;
-            }
-        }
-        self.requests.len()
-    }
-
-    fn take_from(&mut self, index: usize, share: usize) {
-        let Self {
-            lanes,
-            requests,
-            origins,
-            present,
-            ..
-        } = self;
-        let lane = &mut lanes[index];
-        let number = u32::try_from(index).expect("fewer lanes than 2^32");
-        lane.next = origins.len();
-        let count = lane.requests.drain(share, |entry| {
-            requests.push(*entry);
-            origins.push(Origin {
-                lane: number,
-                ticket: entry.ticket,
-                done: None,
-            });
-        });
-        lane.end = origins.len();
-        if count > 0 {
-            present.push(number);
-        }
+        self.roster
+            .inhale(&self.service, &mut self.breath, room, width);
+        self.breath.requests.len()
     }
 
     fn exhale(&mut self) {
         assert!(
-            self.origins.iter().all(|origin| origin.done.is_some()),
+            self.breath.origins.iter().all(|one| one.done.is_some()),
             "a service completes every request of its batch"
         );
-        let Self {
-            lanes,
-            origins,
-            touched,
-            ..
-        } = self;
         let mut outcomes = Outcomes {
-            lanes,
-            origins,
-            touched,
+            lanes: &mut self.roster.lanes,
+            origins: &mut self.breath.origins,
+            touched: &mut self.touched,
         };
-        outcomes.settle(&self.present, self.service.width());
-        self.control.tally.batches.add(1);
-        self.control.tally.requests.add(self.requests.len() as u64);
+        outcomes.settle(&self.breath.present, self.service.width());
+        for index in 0..self.breath.present.len() {
+            self.note_held(self.breath.present[index]);
+        }
+        let tally = &self.control.tally;
+        tally.batches.add(1);
+        tally.requests.add(self.breath.requests.len() as u64);
+        let looks = std::mem::take(&mut self.roster.looks);
+        if looks > 0 {
+            tally.looks.add(looks);
+        }
+    }
+
+    /// Remembers the lane if it has a notification held back.
+    fn note_held(&mut self, slot: u32) {
+        let lane = &mut self.roster.lanes[slot as usize];
+        if let Some(Held { due_ns, .. }) = lane.held
+            && due_ns < lane.listed_ns
+        {
+            lane.listed_ns = due_ns;
+            self.held.push(Reverse((due_ns, slot)));
+        }
+    }
+
+    /// Sends the notifications whose time has come.
+    fn release(&mut self) {
+        if self.held.is_empty() {
+            return;
+        }
+        let now_ns = now_ns();
+        let mut due = std::mem::take(&mut self.due);
+        due.clear();
+        while let Some(&Reverse((due_ns, slot))) = self.held.peek()
+            && due_ns <= now_ns
+        {
+            self.held.pop();
+            let Some(lane) = self.roster.lanes.find(slot) else {
+                continue;
+            };
+            if lane.listed_ns == due_ns {
+                lane.listed_ns = NOT_LISTED;
+            }
+            match lane.held {
+                Some(held) if held.due_ns <= now_ns => due.push(slot),
+                // Held back anew since, for longer.
+                _ => self.note_held(slot),
+            }
+        }
+        if !due.is_empty() {
+            let mut outcomes = Outcomes {
+                lanes: &mut self.roster.lanes,
+                origins: &mut self.breath.origins,
+                touched: &mut self.touched,
+            };
+            outcomes.wake(&due, self.service.width());
+            for &slot in &due {
+                self.note_held(slot);
+            }
+        }
+        self.due = due;
+    }
+
+    /// What is held back for the lane is to be decided again.
+    fn reconsider_held(&mut self, slot: u32) {
+        let lane = &mut self.roster.lanes[slot as usize];
+        if let Some(held) = &mut lane.held {
+            held.due_ns = 0;
+            self.note_held(slot);
+        }
+    }
+
+    /// How long nothing need be done unless somebody rings.
+    fn idle_time(&self) -> Duration {
+        let held_ns = self.held.peek().map(|Reverse((due_ns, _))| *due_ns);
+        let due_ns = held_ns.into_iter().chain(self.roster.due_ns()).min();
+        due_ns.map_or(SLEEP_MAX, |due_ns| {
+            Duration::from_nanos(due_ns.saturating_sub(now_ns())).min(SLEEP_MAX)
+        })
     }
 
     /// Nothing to do: spins a little if told to, then sleeps if every lane
@@ -215,11 +285,7 @@ impl<S: Service> Worker<S> {
         if self.spin() {
             return;
         }
-        if self
-            .lanes
-            .iter()
-            .any(|lane| !lane.shared.config.moderation.worker_sleeps())
-        {
+        if self.roster.has_restless() {
             if self.config.is_core_shared {
                 std::thread::yield_now();
             }
@@ -230,7 +296,7 @@ impl<S: Service> Worker<S> {
             self.control.disarm_doorbell();
         } else {
             self.control.tally.sleeps.add(1);
-            self.control.sleep(SLEEP_MAX);
+            self.control.sleep(self.idle_time());
         }
     }
 
@@ -239,7 +305,7 @@ impl<S: Service> Worker<S> {
         if self.config.idle_spin.is_zero() {
             return false;
         }
-        let deadline = Instant::now() + self.config.idle_spin.min(SLEEP_MAX);
+        let deadline = Instant::now() + self.config.idle_spin.min(self.idle_time());
         for look in 1u32.. {
             if self.has_work() {
                 return true;
@@ -253,41 +319,164 @@ impl<S: Service> Worker<S> {
     }
 
     fn has_work(&mut self) -> bool {
-        self.control.is_called()
-            || self
-                .lanes
-                .iter_mut()
-                .any(|lane| lane.requests.len_now() > 0)
+        self.control.is_called() || self.roster.has_work(&self.control.ready)
     }
 
-    /// Takes new lanes in and lets abandoned ones go; `true` means stop.
+    /// Does what it was told, looks after lanes whose clients went or whose
+    /// settings changed; `true` means stop.
     fn answer_calls(&mut self) -> bool {
-        if !self.has_abandoned && !self.control.is_called() {
+        let is_calm = self.abandoned.is_empty() && self.drains.is_empty();
+        if is_calm && !self.control.is_called() {
             return false;
         }
-        self.lanes.extend(self.control.take_new_lanes());
-        // What an abandoned lane still holds is processed first.
-        let is_gone = |lane: &WorkerLane<_>| lane.shared.is_client_gone.load(Ordering::Acquire);
-        self.lanes
-            .retain_mut(|lane| !is_gone(lane) || lane.requests.len_now() > 0);
-        self.has_abandoned = self.lanes.iter().any(is_gone);
-        self.first %= self.lanes.len().max(1);
-        self.control.is_stopping()
+        for command in self.control.take_commands() {
+            self.obey(command);
+        }
+        let attention = &self.control.attention;
+        let mut slots = std::mem::take(&mut self.due);
+        slots.clear();
+        attention.sweep(&mut self.known, |slot| slots.push(slot));
+        // So that a call after the look is not lost.
+        attention.retire(&mut self.known, slots.iter().copied());
+        for &slot in &slots {
+            if self.roster.lanes.find(slot).is_some() {
+                self.attend(slot);
+            }
+        }
+        self.due = slots;
+        self.bury();
+        let roster = &mut self.roster;
+        self.drains.retain_mut(|drain| !drain.is_over(roster));
+        let is_stopping = self.control.is_stopping();
+        if is_stopping {
+            // Lanes made after the look and before the stop are finished, too.
+            for command in self.control.take_commands() {
+                self.obey(command);
+            }
+        }
+        is_stopping
+    }
+
+    fn obey(&mut self, command: Command<S::Request>) {
+        match command {
+            Command::Lane(lane) => {
+                let slot = lane.shared.slot;
+                let is_late = lane.function.as_ref().is_some_and(|own| own.is_removed());
+                self.roster.add(lane);
+                if is_late {
+                    self.close_lane(slot, Closed::Removed);
+                } else {
+                    // What was said of it when it was not here yet.
+                    self.attend(slot);
+                }
+            }
+            Command::Reconsider(function) => self.roster.reconsider(function),
+            Command::Drain(function, done) => {
+                let slots = self.roster.members(function);
+                for &slot in &slots {
+                    // What its client did not show with a kick.
+                    self.roster.rouse_one(slot);
+                }
+                self.drains.push(Drain {
+                    function,
+                    slots,
+                    _done: done,
+                });
+            }
+            Command::End(ending) => self.end_function(ending),
+        }
+    }
+
+    /// Resets or removes a virtual function; `ending` says, when it is
+    /// dropped, that this is done.
+    fn end_function(&mut self, ending: Ending) {
+        let slots = self.roster.members(ending.function);
+        self.drains
+            .retain(|drain| drain.function != ending.function);
+        if ending.is_removed {
+            for slot in slots {
+                self.cancel(&[slot]);
+                self.close_lane(slot, Closed::Removed);
+            }
+        } else {
+            self.cancel(&slots);
+        }
+        ending.end_owned();
+    }
+
+    /// Ends what is in the hands of the worker or could be.
+    fn cancel(&mut self, slots: &[u32]) {
+        for &slot in slots {
+            let lane = &mut self.roster.lanes[slot as usize];
+            cancel(lane);
+            if lane.staged > 0 {
+                self.touched.push(slot);
+            }
+        }
+        let mut outcomes = Outcomes {
+            lanes: &mut self.roster.lanes,
+            origins: &mut self.breath.origins,
+            touched: &mut self.touched,
+        };
+        outcomes.settle(slots, self.service.width());
+        for &slot in slots {
+            self.note_held(slot);
+        }
+    }
+
+    /// Something about that lane changed.
+    fn attend(&mut self, slot: u32) {
+        self.reconsider_held(slot);
+        let is_gone = is_gone(&self.roster.lanes[slot as usize]);
+        if is_gone && !self.abandoned.contains(&slot) {
+            // What it still holds is processed first.
+            self.roster.rouse_one(slot);
+            self.abandoned.push(slot);
+        }
+    }
+
+    /// Lets lanes go whose clients are gone.
+    fn bury(&mut self) {
+        let mut index = 0;
+        while let Some(&slot) = self.abandoned.get(index) {
+            if let Some(lane) = self.roster.lanes.find(slot)
+                && is_gone(lane)
+            {
+                if lane.has_work() {
+                    index += 1;
+                    continue;
+                }
+                let lane = self.roster.remove(slot, &self.control.ready);
+                let mut lane = lane.expect("it was found");
+                lane.leave_function();
+                self.control.free_slot(slot);
+            }
+            self.abandoned.swap_remove(index);
+        }
     }
 
     /// The last breaths: everything submitted before the stop, and no more,
     /// so that a client which keeps submitting cannot keep the worker alive.
     fn finish(&mut self) {
-        let last = |lane: &mut WorkerLane<S::Request>| {
+        self.roster.rouse();
+        let goal = |lane: &mut WorkerLane<S::Request>| {
             let waiting = u32::try_from(lane.requests.len_now()).expect("at most DEPTH_MAX");
-            lane.requests.index().wrapping_add(waiting)
+            let goal = lane.requests.index().wrapping_add(waiting);
+            (lane.shared.slot, goal)
         };
-        let goals: Vec<u32> = self.lanes.iter_mut().map(last).collect();
-        let is_short = |(lane, goal): (&WorkerLane<S::Request>, &u32)| {
-            goal.wrapping_sub(lane.requests.index()) as i32 > 0
-        };
-        while self.lanes.iter().zip(&goals).any(is_short) {
+        let mut goals: Vec<(u32, u32)> = self.roster.lanes.iter_mut().map(goal).collect();
+        while !goals.is_empty() {
             self.breathe();
+            let lanes = &self.roster.lanes;
+            goals.retain(|&(slot, goal)| {
+                let lane = &lanes[slot as usize];
+                let left = goal.wrapping_sub(lane.requests.index()) as i32;
+                !lane.carried.is_empty() || left > 0
+            });
         }
     }
+}
+
+fn is_gone<R>(lane: &WorkerLane<R>) -> bool {
+    lane.shared.is_client_gone.load(Ordering::Acquire)
 }

@@ -10,8 +10,8 @@ use crypto::{
     Algorithm, Data, KeyForm, KeyMaterial, Kind, Operation, RsaBits, RsaScheme, Slices, Status,
 };
 use lockgate_engine::{
-    Call, CallError, CryptoEngine, CryptoLane, LaneConfig, LocalLane, Order, RegionId, SessionId,
-    Span, SubmitError, WorkerConfig,
+    Call, CallError, CryptoEngine, CryptoLane, LaneConfig, LocalLane, Order, PIECE_BYTES_MIN,
+    RegionId, SessionId, Span, SubmitError, WorkerConfig,
 };
 use policy::Moderation;
 use proptest::prelude::*;
@@ -561,16 +561,17 @@ proptest! {
     #[test]
     fn lanes_give_the_right_bytes(
         plans in proptest::collection::vec(plan(), 1..60),
-        policies in proptest::array::uniform3((0usize..4, any::<bool>())),
+        policies in proptest::array::uniform3((0usize..4, any::<bool>(), proptest::option::of(1usize..6))),
     ) {
         let engine = engine(2);
         let sessions: Vec<_> = symmetric()
             .flat_map(|algorithm| (0..2).map(move |key| (algorithm, key)))
             .map(|(algorithm, key)| engine.session(algorithm, &material(algorithm, key)).unwrap())
             .collect();
-        let mut lanes: Vec<_> = policies.iter().enumerate().map(|(index, &(policy, fifo))| {
+        let mut lanes: Vec<_> = policies.iter().enumerate().map(|(index, &(policy, fifo, piece))| {
             let order = if fifo { Order::Fifo } else { Order::Any };
-            let config = LaneConfig { order, ..config(64, Moderation::ALL[policy]) };
+            let piece_bytes = piece.map(|piece| piece * PIECE_BYTES_MIN);
+            let config = LaneConfig { order, piece_bytes, ..config(64, Moderation::ALL[policy]) };
             let mut lane = engine.lane(index % 2, config, 64 * SLOT, 8).unwrap();
             let ids: Vec<_> = sessions.iter().map(|session| lane.attach(session).unwrap()).collect();
             (lane, ids)

@@ -9,10 +9,10 @@ use std::time::Duration;
 use common::{Job, LONG, Tally, block_on, cases, cells};
 use crypto::Status;
 use lockgate_engine::{
-    Closed, Engine, Lane, LaneConfig, LaneError, LocalLane, Order, StartError, SubmitError,
+    Closed, Engine, Hint, Lane, LaneConfig, LaneError, LocalLane, Order, StartError, SubmitError,
     WaitError, WorkerConfig,
 };
-use policy::Moderation;
+use policy::{Moderation, Settings};
 use proptest::prelude::*;
 
 fn engine(
@@ -381,15 +381,18 @@ fn no_task_depends_on_another_being_polled() {
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    Submit(usize, u8),
+    Submit(usize, u8, Hint),
     Reap(usize),
     Wait(usize, u8),
+    Set(usize, Settings),
     Drop(usize),
 }
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        6 => (0usize..5, 1u8..40).prop_map(|(lane, count)| Step::Submit(lane, count)),
+        6 => (0usize..5, 1u8..40, hint())
+            .prop_map(|(lane, count, hint)| Step::Submit(lane, count, hint)),
+        1 => (0usize..5, settings()).prop_map(|(lane, settings)| Step::Set(lane, settings)),
         3 => (0usize..5).prop_map(Step::Reap),
         3 => (0usize..5, 1u8..40).prop_map(|(lane, count)| Step::Wait(lane, count)),
         1 => (0usize..5).prop_map(Step::Drop),
@@ -397,12 +400,44 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 fn lane_config() -> impl Strategy<Value = LaneConfig> {
-    (1usize..40, 0usize..4, any::<bool>()).prop_map(|(depth, policy, fifo)| LaneConfig {
+    let parts = (1usize..40, 0usize..4, any::<bool>(), settings());
+    parts.prop_map(|(depth, policy, fifo, settings)| LaneConfig {
         depth,
         moderation: Moderation::ALL[policy],
+        settings,
+        piece_bytes: None,
         order: if fifo { Order::Fifo } else { Order::Any },
         is_core_shared: true,
     })
+}
+
+/// Any, with times short enough for a test.
+fn settings() -> impl Strategy<Value = Settings> {
+    let parts = (any::<bool>(), 2000u32..1_000_000, 1u32..50, 1u32..500);
+    parts.prop_map(|(is_capped, per_s, count, timeout_us)| {
+        let settings = Settings::coalesce(count, timeout_us).unwrap();
+        if is_capped {
+            settings.and_cap(per_s).unwrap()
+        } else {
+            settings
+        }
+    })
+}
+
+fn hint() -> impl Strategy<Value = Hint> {
+    prop_oneof![6 => Just(Hint::None), 1 => Just(Hint::Urgent), 1 => Just(Hint::Barrier)]
+}
+
+#[test]
+fn a_lane_that_is_made_just_before_the_stop_is_finished() {
+    for _ in 0..cases(400) {
+        let (engine, _) = engine(1);
+        let config = config(8, Moderation::Armed);
+        let mut lanes: Vec<_> = (0..4).map(|_| engine.lane(0, config).unwrap()).collect();
+        lanes[3].submit(job(0), 7).unwrap();
+        engine.shutdown();
+        assert_eq!(wait_all(&mut lanes[3]), [(7, Status::Ok)]);
+    }
 }
 
 /// A lane and what it was promised: (token, cell) accepted, tokens completed.
@@ -450,12 +485,12 @@ proptest! {
         let (count, mut next) = (clients.len(), 0);
         for step in steps {
             match step {
-                Step::Submit(client, requests) => {
+                Step::Submit(client, requests, hint) => {
                     let client = &mut clients[client % count];
                     for _ in 0..requests {
                         let Some(lane) = &mut client.lane else { break };
                         let fits = lane.room() > 0;
-                        let result = lane.enqueue(job(next), next as u64);
+                        let result = lane.enqueue_with(job(next), next as u64, hint);
                         prop_assert_eq!(result.is_ok(), fits);
                         if fits { client.accepted.push(next); next += 1; }
                     }
@@ -468,6 +503,9 @@ proptest! {
                         prop_assert!(lane.wait(at_least.into(), LONG).unwrap() >= 1);
                     }
                     client.reap();
+                }
+                Step::Set(client, settings) => {
+                    clients[client % count].lane.iter().for_each(|lane| lane.watch().set(settings));
                 }
                 Step::Drop(client) => clients[client % count].lane = None,
             }

@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use crypto::{Algorithm, Operation, Status};
 use lockgate_engine::{
-    Call, CryptoEngine, CryptoLane, LaneConfig, Order, SessionId, Span, WorkerConfig,
+    Call, CryptoEngine, CryptoFunction, CryptoLane, FunctionConfig, LaneConfig, Order, SessionId,
+    Span, WorkerConfig,
 };
-use policy::Moderation;
+use policy::{Moderation, Quota};
 
 static IS_WATCHING: AtomicBool = AtomicBool::new(false);
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
@@ -173,20 +174,32 @@ impl Rig {
     }
 }
 
-fn rig(engine: &CryptoEngine, moderation: Moderation, order: Order) -> Rig {
+/// A lane of `owner`, or of none.
+fn rig(
+    engine: &CryptoEngine,
+    owner: Option<&CryptoFunction>,
+    moderation: Moderation,
+    order: Order,
+) -> Rig {
     let config = LaneConfig {
         depth: DEPTH,
         moderation,
         order,
-        is_core_shared: false,
+        ..LaneConfig::default()
     };
-    let mut lane = engine
-        .lane(0, config, DEPTH * 2 * BLOCK, 2)
-        .expect("a lane");
+    let slab_bytes = DEPTH * 2 * BLOCK;
+    let lane = match owner {
+        Some(function) => function.lane(0, config, slab_bytes, 2),
+        None => engine.lane(0, config, slab_bytes, 2),
+    };
+    let mut lane = lane.expect("a lane");
     let attach = |&(algorithm, _): &(Algorithm, Operation)| {
-        let session = engine
-            .session(algorithm, &crypto::generate_key(algorithm))
-            .expect("a key");
+        let key = crypto::generate_key(algorithm);
+        let session = match owner {
+            Some(function) => function.session(algorithm, &key),
+            None => engine.session(algorithm, &key),
+        };
+        let session = session.expect("a key");
         lane.attach(&session).expect("the engine's own")
     };
     let sessions = KINDS.iter().map(attach).collect();
@@ -230,6 +243,22 @@ fn a_request_allocates_nothing_locks_nothing_and_only_notifies() {
 
     let backend = crypto::by_name("aws-lc").expect("the base back-end");
     let engine = CryptoEngine::start(backend, &[WorkerConfig::default()]).expect("an engine");
+    every_policy(&engine, None);
+    // Beside others, in turns, and within a quota that never bites: all of it
+    // is counted, too.
+    let quota = Quota::UNLIMITED.and_requests(1_000_000_000);
+    let config = FunctionConfig {
+        weight: 3,
+        quota: quota.expect("in range"),
+        ..FunctionConfig::default()
+    };
+    let function = engine.function(config).expect("one");
+    let idle = |_| engine.lane(0, LaneConfig::default(), 1, 1).expect("a lane");
+    let _idle: Vec<CryptoLane> = (0..40).map(idle).collect();
+    every_policy(&engine, Some(&function));
+}
+
+fn every_policy(engine: &CryptoEngine, owner: Option<&CryptoFunction>) {
     for moderation in [
         Moderation::Spin,
         Moderation::Polled,
@@ -237,7 +266,7 @@ fn a_request_allocates_nothing_locks_nothing_and_only_notifies() {
         Moderation::Each,
     ] {
         for order in [Order::Any, Order::Fifo] {
-            let mut rig = rig(&engine, moderation, order);
+            let mut rig = rig(engine, owner, moderation, order);
             rig.pump(1000);
             let before = (rig.lane.counters(), engine.counters(0));
             let (allocations, locks, calls) = watch(|| rig.pump(20_000));

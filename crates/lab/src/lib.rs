@@ -13,6 +13,7 @@ mod field_names;
 mod files;
 mod finite;
 pub mod host;
+pub mod kspeed;
 pub mod libraries;
 pub mod probe;
 pub mod registry;
@@ -23,6 +24,7 @@ pub mod schedule;
 pub mod speed;
 pub mod store;
 pub mod tier;
+pub mod vcm;
 
 #[cfg(test)]
 mod testing;

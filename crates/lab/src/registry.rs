@@ -2,7 +2,7 @@
 
 use trial::Section;
 
-use crate::{ConfigError, probe, speed};
+use crate::{ConfigError, kspeed, probe, speed, vcm};
 
 /// A kind of section: its table's name in a scenario, and what parses it.
 pub struct SectionKind {
@@ -31,6 +31,41 @@ pub static SECTIONS: &[SectionKind] = &[
     SectionKind {
         name: "crypto-speed",
         parse: speed::parse,
+        seeded: true,
+    },
+    SectionKind {
+        name: "vcm-block-size",
+        parse: vcm::block_size::parse,
+        seeded: true,
+    },
+    SectionKind {
+        name: "vcm-tasks",
+        parse: vcm::tasks::parse,
+        seeded: true,
+    },
+    SectionKind {
+        name: "vcm-controllers",
+        parse: vcm::controllers::parse,
+        seeded: true,
+    },
+    SectionKind {
+        name: "vcm-shifting",
+        parse: vcm::shifting::parse,
+        seeded: true,
+    },
+    SectionKind {
+        name: "vcm-cause",
+        parse: vcm::cause::parse,
+        seeded: true,
+    },
+    SectionKind {
+        name: "vcm-tenants",
+        parse: vcm::tenants::parse,
+        seeded: true,
+    },
+    SectionKind {
+        name: "kspeed",
+        parse: kspeed::parse,
         seeded: true,
     },
 ];

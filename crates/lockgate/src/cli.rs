@@ -1,5 +1,8 @@
 //! The command line, as data.
 
+mod arms;
+mod vm;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,6 +11,9 @@ use clap_complete::Shell;
 
 use crate::export::Export;
 use crate::units;
+
+pub use arms::{AfAlgArguments, UserSpaceArguments};
+pub use vm::{GuestFileArgument, VmArguments, VmCommand, VmRunArguments};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -61,6 +67,14 @@ pub enum Command {
     Speed(Box<SpeedArguments>),
     /// Show or convert a stored run
     Report(ReportArguments),
+    /// Boot small Linux guests for tests and measurements
+    Vm(VmArguments),
+    /// Measure one arm through the kernel's crypto socket, for sections that run in a guest
+    #[command(hide = true)]
+    AfAlg(AfAlgArguments),
+    /// Measure one arm of user space's crypto, for sections that run in a guest
+    #[command(hide = true)]
+    UserSpace(UserSpaceArguments),
     /// Print a shell's completions to stdout
     Completions {
         /// The shell
@@ -86,7 +100,7 @@ pub struct ProbeArguments {
 
 #[derive(Debug, Args)]
 pub struct RunArguments {
-    /// What to run: default, crypto-peers, crypto-speed, or a path that ends in .toml
+    /// What to run: default, crypto-peers, crypto-speed, vcm-block-size, vcm-tasks, vcm-controllers, vcm-shifting, vcm-cause, vcm-tenants, kspeed, kspeed-tcrypt, or a path that ends in .toml
     #[arg(value_name = "SCENARIO", default_value = "default")]
     pub scenarios: Vec<String>,
 
@@ -210,7 +224,8 @@ pub struct SpeedPoints {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub placement: Vec<String>,
 
-    /// Notification policies: each, armed, polled, spin
+    /// Notification policies: each, armed, polled, spin, cap:6450 (per second),
+    /// coalesce:16:100us, armed+cap:5000
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub policy: Vec<String>,
 

@@ -48,10 +48,16 @@ impl Console {
 
     /// Writes results. A reader that went away (`| head`) is no error.
     pub fn print(&self, text: &[u8]) -> Result<(), Failure> {
+        self.pass_on(text).map(|_| ())
+    }
+
+    /// As [`Console::print`]; whether somebody still reads.
+    pub fn pass_on(&self, text: &[u8]) -> Result<bool, Failure> {
         let mut stdout = io::stdout().lock();
         match stdout.write_all(text).and_then(|()| stdout.flush()) {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            other => other
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+            Err(error) => Err(error)
                 .context("cannot write the results to stdout")
                 .or_failed(),
         }

@@ -32,6 +32,9 @@ fn measures(command: &Command) -> bool {
         Command::Probe(_) | Command::Run(_) | Command::Speed(_) => true,
         Command::Compare(_)
         | Command::Report(_)
+        | Command::Vm(_)
+        | Command::AfAlg(_)
+        | Command::UserSpace(_)
         | Command::Completions { .. }
         | Command::Man { .. } => false,
     }

@@ -10,7 +10,7 @@ fn an_unknown_scenario_lists_the_known_ones() {
     let desk = Desk::new();
     desk.lockgate(&["run", "crypto-sped"]).refused(&[
         "'crypto-sped'",
-        "default, crypto-peers, crypto-speed",
+        "default, crypto-peers, crypto-speed, vcm-block-size, vcm-tasks, vcm-controllers, vcm-shifting, vcm-cause, vcm-tenants, kspeed, kspeed-tcrypt",
         ".toml",
     ]);
     assert!(desk.runs().is_empty());

@@ -20,12 +20,18 @@ pub enum Moderation {
 }
 
 /// What the worker knows when it has just published completions of a lane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Completions published since the last decision.
     pub published: u32,
     /// The lane has no request left that is not completed.
     pub is_dry: bool,
+    /// Completions that the client has not reaped.
+    pub unreaped: u32,
+    /// Requests the client has in flight: submitted and not reaped.
+    pub in_flight: u32,
+    /// One of them, just completed, asked for a notification at once.
+    pub is_urgent: bool,
 }
 
 /// What the worker must do about it.
@@ -40,6 +46,8 @@ pub enum Decision {
     /// Signal if the client sleeps, whatever it waits for: nothing more will
     /// come, and no completion may be stranded.
     IfAsleep,
+    /// Ask again at that time, ns: until then it is held back.
+    Later(u64),
 }
 
 impl Moderation {
@@ -63,7 +71,7 @@ impl Moderation {
         match self {
             Self::Polled | Self::Spin => Decision::Silent,
             Self::Each => Decision::Signal(progress.published),
-            Self::Armed if progress.is_dry => Decision::IfAsleep,
+            Self::Armed if progress.is_dry || progress.is_urgent => Decision::IfAsleep,
             Self::Armed => Decision::IfReached,
         }
     }
@@ -121,6 +129,7 @@ mod tests {
             let decision = policy.decide(Progress {
                 published: 1,
                 is_dry: true,
+                ..Progress::default()
             });
             assert!(
                 matches!(decision, Decision::Signal(1) | Decision::IfAsleep),
@@ -139,7 +148,8 @@ mod tests {
                 assert_eq!(
                     policy.decide(Progress {
                         published: 9,
-                        is_dry
+                        is_dry,
+                        ..Progress::default()
                     }),
                     Decision::Silent
                 );

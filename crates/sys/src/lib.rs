@@ -1,10 +1,13 @@
-//! The unsafe floor: clocks, affinity, eventfd, mapped memory, the ring and
-//! the wake index. Everything above is safe code over these.
+//! The unsafe floor: clocks, affinity, eventfd, mapped memory, the ring,
+//! the ready set, the wake index, and children that die with us. Everything above is safe code over these.
 
 pub mod affinity;
 pub mod clock;
 pub mod event;
+pub mod limits;
 pub mod memory;
+pub mod process;
+pub mod ready;
 pub mod ring;
 pub mod usage;
 pub mod wake;

@@ -165,7 +165,21 @@ impl<T: Copy + Send> Producer<T> {
     /// Whether the consumer has taken everything published.
     #[must_use]
     pub fn is_drained(&self) -> bool {
-        self.shared.head.0.load(Ordering::Acquire) == self.published
+        self.unreaped() == 0
+    }
+
+    /// How many published items the consumer has not taken.
+    #[must_use]
+    pub fn unreaped(&self) -> u32 {
+        let head = self.shared.head.0.load(Ordering::Acquire);
+        self.published.wrapping_sub(head)
+    }
+
+    /// Whether the consumer has taken all items before `index`, wrapping.
+    #[must_use]
+    pub fn is_taken(&self, index: u32) -> bool {
+        let head = self.shared.head.0.load(Ordering::Acquire);
+        head.wrapping_sub(index) as i32 >= 0
     }
 
     fn is_full(&mut self) -> bool {
@@ -197,11 +211,21 @@ impl<T: Copy + Send> Consumer<T> {
 
     /// Takes up to `max` items in order and returns how many. Looks at the
     /// producer's index only when the cached one promises less than `max`.
+    #[inline(always)]
+    pub fn drain(&mut self, max: usize, mut take: impl FnMut(&T)) -> usize {
+        self.drain_while(max, |item| {
+            take(item);
+            true
+        })
+    }
+
+    /// [`drain`](Self::drain) that ends after the item for which `take` says
+    /// `false`.
     // Inlined, and `take` sees the slot itself, so that an item is copied
     // once and whole: the parts of one that was copied in other parts cannot
     // be read before all of them have left the store buffer.
     #[inline(always)]
-    pub fn drain(&mut self, max: usize, mut take: impl FnMut(&T)) -> usize {
+    pub fn drain_while(&mut self, max: usize, mut take: impl FnMut(&T) -> bool) -> usize {
         let count = self.up_to(max);
         self.prefetch(0, PREFETCH_MAX);
         // Released also when `take` panics: the items it had are gone.
@@ -209,17 +233,20 @@ impl<T: Copy + Send> Consumer<T> {
             return 0;
         }
         let taking = Taking(self);
-        for _ in 0..count {
+        for taken in 1..=count {
             taking.0.prefetch(PREFETCH_MAX, 1);
             let index = taking.0.taken;
             // Before `take`, which may panic: the item is gone then, too.
             taking.0.taken = index.wrapping_add(1);
-            taking.0.shared.slot(index).with(|slot| {
+            let goes_on = taking.0.shared.slot(index).with(|slot| {
                 // SAFETY: the index lies below the tail we acquired, so the
                 // producer has written the slot and will not touch it before
                 // we release it, which is when `taking` is dropped.
-                take(unsafe { (*slot).assume_init_ref() });
+                take(unsafe { (*slot).assume_init_ref() })
             });
+            if !goes_on {
+                return taken;
+            }
         }
         count
     }
@@ -236,6 +263,11 @@ impl<T: Copy + Send> Consumer<T> {
     /// Asks for the producer's index ahead of the next look at it.
     pub fn anticipate(&self) {
         prefetch(&self.shared.tail);
+    }
+
+    /// Asks for the next item, if it is known to be there, ahead of taking it.
+    pub fn anticipate_next(&self) {
+        self.prefetch(0, 1);
     }
 
     /// Items there to take now, by a fresh look at the producer's index.

@@ -3,6 +3,7 @@
 //! Run: `RUSTFLAGS="--cfg loom" cargo test -p lockgate-sys --test loom --release`
 #![cfg(loom)]
 
+use lockgate_sys::ready::{Known, ReadySet};
 use lockgate_sys::{ring::ring, wake::WakeIndex};
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
@@ -118,4 +119,69 @@ fn no_wake_up_is_lost_one_by_one() {
 #[test]
 fn no_wake_up_is_lost_in_batches() {
     model(|| sleeper_gets_all(3, 2));
+}
+
+/// What a client does for each item: publish, fence, announce, ring.
+fn offer(
+    producer: &mut lockgate_sys::ring::Producer<u32>,
+    slot: u32,
+    shared: &(ReadySet, WakeIndex, Event),
+) {
+    producer.push(slot).unwrap();
+    WakeIndex::fence_after_publish();
+    shared.0.announce(slot);
+    if shared.1.claim(0, true) {
+        shared.2.signal();
+    }
+}
+
+/// A worker that forgets an empty ring at once, and sleeps when it knows
+/// none, gets all items of clients that announce what it does not know.
+fn ready_set_finds_all(slots: u32, items: u32) {
+    let shared = Arc::new((ReadySet::new(64), WakeIndex::default(), Event::default()));
+    let mut consumers = Vec::new();
+    let mut clients = Vec::new();
+    for slot in 0..slots {
+        let (mut producer, consumer) = ring::<u32>(4);
+        consumers.push(consumer);
+        let shared = Arc::clone(&shared);
+        clients.push(thread::spawn(move || {
+            for _ in 0..items {
+                offer(&mut producer, slot, &shared);
+            }
+        }));
+    }
+    let (mut known, mut queue, mut got) = (Known::none(64), Vec::new(), 0);
+    while got < slots * items {
+        shared.0.sweep(&mut known, |slot| queue.push(slot));
+        while let Some(slot) = queue.pop() {
+            let ring = &mut consumers[slot as usize];
+            got += ring.drain(4, |item| assert_eq!(*item, slot)) as u32;
+            shared.0.retire(&mut known, [slot]);
+            if ring.len_now() > 0 {
+                known.know(slot);
+                queue.push(slot);
+            }
+        }
+        if got < slots * items {
+            shared.1.arm(0);
+            if !shared.0.has_news() || shared.1.disarm() {
+                shared.2.wait();
+            }
+            shared.1.disarm();
+        }
+    }
+    for client in clients {
+        client.join().unwrap();
+    }
+}
+
+#[test]
+fn a_client_that_publishes_again_is_found() {
+    model(|| ready_set_finds_all(1, 2));
+}
+
+#[test]
+fn two_clients_of_one_word_are_found() {
+    model(|| ready_set_finds_all(2, 1));
 }

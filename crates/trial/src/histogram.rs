@@ -53,6 +53,12 @@ impl Histogram {
             .saturating_record(latency_ns.clamp(1, LATENCY_NS_MAX));
     }
 
+    /// Counts a latency, ns, so many times: as [`Self::record`] does.
+    pub fn record_many(&mut self, latency_ns: u64, count: u64) {
+        self.counts
+            .saturating_record_n(latency_ns.clamp(1, LATENCY_NS_MAX), count);
+    }
+
     /// Adds all that `other` counted.
     pub fn merge(&mut self, other: &Self) {
         self.counts
@@ -75,6 +81,13 @@ impl Histogram {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty()
+    }
+
+    /// What was counted: (latency in ns to 0.1%, how many), by rising latency.
+    pub fn recorded(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.counts
+            .iter_recorded()
+            .map(|value| (value.value_iterated_to(), value.count_at_value()))
     }
 
     /// How many were at the limit of 100 s (to 0.1%) or beyond it.

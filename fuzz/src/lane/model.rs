@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use crypto::{Algorithm, Operation, Status};
 use engine::{
-    Call, CallError, Closed, Completion, CryptoEngine, CryptoLane, LaneConfig, Order, RegionId,
-    Session, SessionId, Span, SubmitError, WaitError, WorkerConfig,
+    Call, CallError, Closed, Completion, CryptoEngine, CryptoLane, Hint, LaneConfig, Order,
+    RegionId, Session, SessionId, Span, SubmitError, WaitError, WorkerConfig,
 };
-use policy::Moderation;
+use policy::{Moderation, Settings};
 use sys::memory::Mapping;
 
 use super::super::bytes::Bytes;
@@ -74,7 +74,7 @@ impl Model {
 
     /// Does one thing, and looks whether all still is as it must be.
     pub(super) fn step(&mut self, input: &mut Bytes<'_>) {
-        let action = input.below(16);
+        let action = input.below(18);
         match action {
             0 => return self.open(input),
             1 => return self.shut_down(input),
@@ -94,6 +94,7 @@ impl Model {
             8 => client.wait(input.below(80), pause(input)),
             9 => client.wait_to_refill(pause(input)),
             10 => client.poll(),
+            16 | 17 => client.lane.watch().set(settings(input)),
             _ => client.call(&mut self.tokens, action < 14, input),
         }
         self.check();
@@ -110,6 +111,8 @@ impl Model {
         let config = LaneConfig {
             depth: 1 + input.below(70),
             moderation: input.pick(&Moderation::ALL),
+            settings: settings(input),
+            piece_bytes: [None, Some(512)][input.below(2)],
             order: input.pick(&[Order::Any, Order::Fifo]),
             is_core_shared: true,
         };
@@ -249,7 +252,8 @@ impl Client {
         let result = if is_submitted {
             self.lane.submit(&call, *tokens)
         } else {
-            self.lane.enqueue(&call, *tokens)
+            let hints = [Hint::None, Hint::Urgent, Hint::Barrier];
+            self.lane.enqueue_with(&call, *tokens, input.pick(&hints))
         };
         let depth = self.lane.config().depth;
         match result {
@@ -259,7 +263,12 @@ impl Client {
                 assert_eq!(self.lane.closed(), Some(closed));
             }
             Err(CallError::Segments { count, .. }) => assert!(count > SEGMENTS),
-            Err(CallError::ForeignSession | CallError::InFlight) => panic!("{result:?}"),
+            Err(
+                CallError::Submit(SubmitError::Draining)
+                | CallError::ForeignSession
+                | CallError::SessionEnded
+                | CallError::InFlight,
+            ) => panic!("{result:?}"),
             Err(
                 CallError::Bounds(_) | CallError::UnknownRegion(_) | CallError::UnknownSession(_),
             ) => {}
@@ -304,4 +313,16 @@ impl Client {
 
 fn pause(input: &mut Bytes<'_>) -> Duration {
     Duration::from_micros(input.below(64) as u64 * 8)
+}
+
+/// Any, with times far shorter than `LONG`.
+fn settings(input: &mut Bytes<'_>) -> Settings {
+    let (count, timeout_us) = (1 + input.below(80), 1 + input.below(256) * 4);
+    let gathered = Settings::coalesce(count as u32, timeout_us as u32).expect("in range");
+    match input.below(4) {
+        0 => Settings::UNLIMITED,
+        1 => gathered,
+        2 => gathered.and_cap(1000).expect("a cap"),
+        _ => Settings::cap(1000 << input.below(10)).expect("a cap"),
+    }
 }

@@ -4,25 +4,12 @@ use super::key::IpsecKey;
 use super::lane::Lane;
 use super::layout::{self, BURST, ImbJob, Version, direction, order};
 use crate::check::BLOCK_BYTES;
-use crate::{Algorithm, Kind, Operation, Segment};
+use crate::{Algorithm, Chaining, Kind, Operation, Segment, counter_after};
 
 /// Most bytes of one job: the lanes count bytes in 16 bits, and at 65,536 say
 /// "completed" over wrong text.
 const PIECE_BYTES_MAX: usize = 65_520;
 const _: () = assert!(PIECE_BYTES_MAX.is_multiple_of(BLOCK_BYTES) && PIECE_BYTES_MAX < 1 << 16);
-
-/// How the pieces of a message follow one another.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Chaining {
-    /// ECB.
-    None,
-    /// CBC: the last block written begins the next piece.
-    Written,
-    /// CBC: the last block read does.
-    Read,
-    /// Counter mode.
-    Counted,
-}
 
 /// Messages of one kind on their way in.
 pub(super) struct Batch<'l> {
@@ -53,12 +40,7 @@ impl<'l> Batch<'l> {
             _ => return None,
         };
         let encrypts = kind.operation == Operation::Encrypt;
-        let chaining = match cipher {
-            layout::cipher::ECB => Chaining::None,
-            layout::cipher::CTR => Chaining::Counted,
-            _ if encrypts => Chaining::Written,
-            _ => Chaining::Read,
-        };
+        let chaining = kind.chaining()?;
         lane.begin(kind);
         Some(Self {
             lane,
@@ -136,15 +118,15 @@ impl<'l> Batch<'l> {
     unsafe fn remember(&mut self, index: usize) {
         let job = *self.lane.job(index, &self.template);
         let block = &mut self.lane.later[index].block;
-        let blocks = job.cipher_bytes / BLOCK_BYTES as u64;
+        let bytes = job.cipher_bytes as usize;
         match self.chaining {
-            Chaining::None | Chaining::Written => {}
+            Chaining::Independent | Chaining::Written => {}
             // SAFETY: a piece that has a successor is whole blocks, one at
             // least.
             Chaining::Read => unsafe { *block = last_block(job.source, job.cipher_bytes) },
             // SAFETY: the IV is a block, valid until the piece has run.
             Chaining::Counted => unsafe {
-                *block = advanced(job.iv.cast::<[u8; 16]>().read(), blocks);
+                *block = counter_after(job.iv.cast::<[u8; 16]>().read(), bytes);
             },
         }
     }
@@ -251,13 +233,6 @@ fn bytes_to_wrap(iv: &[u8; 16]) -> usize {
     usize::try_from(blocks * BLOCK_BYTES as u64).unwrap_or(usize::MAX)
 }
 
-/// The counter after so many blocks (SP 800-38A appendix B.1).
-fn advanced(iv: [u8; 16], blocks: u64) -> [u8; 16] {
-    u128::from_be_bytes(iv)
-        .wrapping_add(blocks.into())
-        .to_be_bytes()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,9 +241,7 @@ mod tests {
     fn counters_wrap_where_they_should() {
         let mut iv = [0xff; 16];
         assert_eq!(bytes_to_wrap(&iv), 16);
-        assert_eq!(advanced(iv, 1), [0; 16]);
         iv[12..].fill(0);
         assert_eq!(bytes_to_wrap(&iv), 1 << 36);
-        assert_eq!(advanced([0; 16], 0x1_0000_0001)[11..], [1, 0, 0, 0, 1]);
     }
 }

@@ -23,7 +23,7 @@ use crate::stack::wipe_below;
 use crate::tweak::times_x;
 use crate::work::{self, Unit, Work};
 use crate::{Algorithm, Backend, Job, Key, KeyError, KeyMaterial, Kind, Operation, Status};
-use crate::{Instructions, check, instructions};
+use crate::{Instructions, check, counter_after, instructions};
 
 /// The name in flags and reports.
 pub(crate) const NAME: &str = "kernels";
@@ -215,10 +215,4 @@ unsafe fn scattered(kind: Kind, key: &KernelKey, work: &Work<'_>) {
             };
         });
     }
-}
-
-/// The counter block behind `bytes`.
-fn counter_after(iv: [u8; 16], bytes: usize) -> [u8; 16] {
-    let blocks = bytes.div_ceil(check::BLOCK_BYTES) as u128;
-    u128::from_be_bytes(iv).wrapping_add(blocks).to_be_bytes()
 }

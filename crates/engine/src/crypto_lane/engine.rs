@@ -6,15 +6,18 @@ use std::time::Duration;
 
 use crypto::{Algorithm, Backend, KeyError, KeyMaterial};
 
+use super::function::CryptoFunction;
 use super::lane::CryptoLane;
 use super::service::CryptoService;
 use super::session::Session;
 use crate::counters::WorkerCounters;
+use crate::function::{FunctionConfig, FunctionError};
 use crate::lane::{LaneConfig, LaneError};
 use crate::pool::{Engine, StartError, WorkerConfig};
 
-/// Numbers engines, so that a session is only used by the engine it is of.
-static ENGINES: AtomicU64 = AtomicU64::new(0);
+/// Numbers engines and virtual functions, so that a session is only used by
+/// the one it is of.
+static OWNERS: AtomicU64 = AtomicU64::new(0);
 
 /// A pool of crypto workers over one back-end.
 pub struct CryptoEngine {
@@ -40,7 +43,7 @@ impl CryptoEngine {
     /// # Errors
     /// [`StartError`].
     pub fn start(backend: Arc<dyn Backend>, workers: &[WorkerConfig]) -> Result<Self, StartError> {
-        let number = ENGINES.fetch_add(1, Ordering::Relaxed);
+        let number = OWNERS.fetch_add(1, Ordering::Relaxed);
         let shared = Arc::clone(&backend);
         let service = move |worker| CryptoService::new(Arc::clone(&shared), worker);
         let engine = Engine::start(workers, service)?;
@@ -78,6 +81,18 @@ impl CryptoEngine {
     ) -> Result<CryptoLane, LaneError> {
         let lane = self.engine.lane(worker, config)?;
         CryptoLane::new(lane, self.number, slab_bytes, segments)
+    }
+
+    /// Makes a virtual function of this engine, which is its physical
+    /// function.
+    ///
+    /// # Errors
+    /// [`FunctionError`].
+    pub fn function(&self, config: FunctionConfig) -> Result<CryptoFunction, FunctionError> {
+        let number = OWNERS.fetch_add(1, Ordering::Relaxed);
+        let function = self.engine.function(config)?;
+        let backend = Arc::clone(&self.backend);
+        Ok(CryptoFunction::new(function, backend, number))
     }
 
     /// The back-end.

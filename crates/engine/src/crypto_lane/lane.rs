@@ -18,8 +18,9 @@ use super::request::{CryptoRequest, Parts, SegmentTable};
 use super::session::Session;
 use crate::client::{Completion, Lane, SubmitError};
 use crate::counters::LaneCounters;
-use crate::lane::{Closed, LaneConfig, LaneError, Owner};
+use crate::lane::{Closed, Hint, LaneConfig, LaneError, Owner};
 use crate::waiting::{Ready, WaitError};
+use crate::watch::Watch;
 
 /// Most segments of one source or destination.
 const SEGMENTS_MAX: usize = 1024;
@@ -117,9 +118,12 @@ pub enum CallError {
         /// The lane's limit.
         limit: usize,
     },
-    /// The session is of another engine.
-    #[error("the session belongs to another engine; make one with this lane's engine")]
+    /// The session is of another engine or virtual function.
+    #[error("the session belongs to another engine or virtual function; make one with this lane's")]
     ForeignSession,
+    /// The session's virtual function was reset or removed.
+    #[error("the session's key is gone: its virtual function was reset; make another session")]
+    SessionEnded,
     /// Requests in flight may still use the session.
     #[error("requests are in flight; reap them before detaching a session")]
     InFlight,
@@ -130,7 +134,8 @@ pub enum CallError {
 pub struct CryptoLane {
     lane: Lane<CryptoRequest>,
     number: u64,
-    engine: u64,
+    /// Engine or virtual function whose sessions it takes.
+    owner: u64,
     regions: Vec<Arc<Mapping>>,
     sessions: Vec<Option<Arc<Session>>>,
     table: Arc<SegmentTable>,
@@ -140,7 +145,7 @@ pub struct CryptoLane {
 impl CryptoLane {
     pub(super) fn new(
         lane: Lane<CryptoRequest>,
-        engine: u64,
+        owner: u64,
         slab_bytes: usize,
         segments: usize,
     ) -> Result<Self, LaneError> {
@@ -150,7 +155,7 @@ impl CryptoLane {
         let mut own = Self {
             lane,
             number: LANES.fetch_add(1, Ordering::Relaxed),
-            engine,
+            owner,
             regions: Vec::new(),
             sessions: Vec::new(),
             table,
@@ -170,10 +175,13 @@ impl CryptoLane {
     /// Attaches a session that requests may name.
     ///
     /// # Errors
-    /// [`CallError::ForeignSession`].
+    /// [`CallError::ForeignSession`], [`CallError::SessionEnded`].
     pub fn attach(&mut self, session: &Arc<Session>) -> Result<SessionId, CallError> {
-        if session.engine() != self.engine {
+        if session.owner() != self.owner {
             return Err(CallError::ForeignSession);
+        }
+        if session.is_ended() {
+            return Err(CallError::SessionEnded);
         }
         self.lane.retain(Arc::clone(session) as Owner);
         self.sessions.push(Some(Arc::clone(session)));
@@ -214,7 +222,24 @@ impl CryptoLane {
     /// # Errors
     /// [`CallError`]; the call was not started.
     pub fn enqueue(&mut self, call: &Call<'_>, token: u64) -> Result<(), CallError> {
+        self.enqueue_with(call, token, Hint::None)
+    }
+
+    /// [`enqueue`](Self::enqueue) with a hint.
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    pub fn enqueue_with(
+        &mut self,
+        call: &Call<'_>,
+        token: u64,
+        hint: Hint,
+    ) -> Result<(), CallError> {
         let session = self.session(call.session)?;
+        if session.is_ended() {
+            return Err(CallError::SessionEnded);
+        }
         let parts = Parts {
             source: self.first(call.source)?,
             destination: self.first(call.destination)?,
@@ -225,15 +250,20 @@ impl CryptoLane {
         if is_one_each
             && let Some(short) = CryptoRequest::short(session, call.operation, call.iv, &parts)
         {
-            return Ok(self.lane.enqueue(short, token)?);
+            return Ok(self.lane.enqueue_with(short, token, hint)?);
         }
         let long = self.long(session, call, &parts)?;
-        self.enqueue_long(long, token)
+        self.enqueue_long(long, token, hint)
     }
 
     #[inline(never)]
-    fn enqueue_long(&mut self, long: CryptoRequest, token: u64) -> Result<(), CallError> {
-        Ok(self.lane.enqueue(long, token)?)
+    fn enqueue_long(
+        &mut self,
+        long: CryptoRequest,
+        token: u64,
+        hint: Hint,
+    ) -> Result<(), CallError> {
+        Ok(self.lane.enqueue_with(long, token, hint)?)
     }
 
     fn session(&self, id: SessionId) -> Result<&Arc<Session>, CallError> {
@@ -383,6 +413,12 @@ impl CryptoLane {
     #[must_use]
     pub fn counters(&self) -> LaneCounters {
         self.lane.counters()
+    }
+
+    /// The lane as a controller sees it.
+    #[must_use]
+    pub fn watch(&self) -> Watch {
+        self.lane.watch()
     }
 
     /// Whether and how the worker's end has closed.

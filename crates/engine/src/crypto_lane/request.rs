@@ -9,7 +9,7 @@
 use std::cell::UnsafeCell;
 use std::sync::Arc;
 
-use crypto::{Job, Kind, Operation, Segment, Segments};
+use crypto::{Chaining, Job, Kind, Operation, Segment, Segments, counter_after};
 
 use super::session::Session;
 
@@ -45,6 +45,8 @@ enum Form {
     Short,
     /// Everything is in the row.
     Long,
+    /// As `Short`, and the IV is what comes to stand before the destination.
+    Chained,
 }
 
 // SAFETY: the pointers lead to a session, regions and a segment table that
@@ -151,16 +153,119 @@ impl CryptoRequest {
         }
     }
 
-    /// Bytes to work on, about: of a long one, those of its first segment.
+    /// Its kind as a number: below those of algorithms times operations.
     ///
     /// # Safety
     /// As for [`Self::kind`].
+    #[inline]
+    pub(super) unsafe fn kind_number(&self) -> usize {
+        // SAFETY: forwarded from the caller.
+        let session = unsafe { &*self.session };
+        session.algorithm_number() * Operation::ALL.len() + self.operation as usize
+    }
+
+    /// Bytes to work on: those of the source.
+    ///
+    /// # Safety
+    /// As for [`Self::kind`].
+    #[inline]
     pub(super) unsafe fn bytes(&self) -> usize {
         match self.form {
-            Form::Short => self.source_bytes as usize,
-            // SAFETY: forwarded from the caller; the row has four segments.
-            Form::Long => unsafe { (*self.source.cast::<Segment>()).len },
+            Form::Short | Form::Chained => self.source_bytes as usize,
+            // SAFETY: forwarded from the caller.
+            Form::Long => unsafe { self.long_bytes() },
         }
+    }
+
+    /// And those that are only authenticated.
+    ///
+    /// # Safety
+    /// As for [`Self::kind`].
+    #[inline]
+    pub(super) unsafe fn aad_bytes(&self) -> usize {
+        match self.form {
+            Form::Short | Form::Chained => self.aad_bytes.into(),
+            // SAFETY: forwarded from the caller; the row has four segments.
+            Form::Long => unsafe { (*self.source.cast::<Segment>().wrapping_add(2)).len },
+        }
+    }
+
+    /// Segments beyond the first of the source and of the destination.
+    #[inline]
+    pub(super) fn rest_segments(&self) -> u64 {
+        match self.form {
+            Form::Short | Form::Chained => 0,
+            Form::Long => u64::from(self.source_bytes) + u64::from(self.tag_after.unsigned_abs()),
+        }
+    }
+
+    /// # Safety
+    /// As for [`Self::kind`].
+    #[inline(never)]
+    unsafe fn long_bytes(&self) -> usize {
+        let row: *const Segment = self.source.cast();
+        // SAFETY: forwarded from the caller; the row has that many segments,
+        // written before the request was submitted.
+        let len = |index: usize| unsafe { (*row.wrapping_add(index)).len };
+        let rest = PARTS..PARTS + self.source_bytes as usize;
+        rest.map(len).fold(len(0), usize::saturating_add)
+    }
+
+    /// Cuts the first `bytes`, whole blocks, off: the request becomes the
+    /// rest, to be done after them. `None` when it is of a kind or in a form
+    /// that cannot be cut, or one that the back-end will refuse as a whole.
+    ///
+    /// # Safety
+    /// As for [`Self::kind`].
+    pub(super) unsafe fn split(&mut self, bytes: usize) -> Option<Self> {
+        // SAFETY: forwarded from the caller.
+        let chaining = unsafe { self.kind() }.chaining()?;
+        let len = self.source_bytes as usize;
+        let (source, destination) = (self.source.addr(), self.destination.addr());
+        let is_apart = source == destination || source.abs_diff(destination) >= len;
+        let is_whole = chaining == Chaining::Counted || len.is_multiple_of(BLOCK_BYTES);
+        if self.form != Form::Short || !is_apart || !is_whole || len <= bytes {
+            return None;
+        }
+        let first = Self {
+            source_bytes: u32::try_from(bytes).ok()?,
+            ..*self
+        };
+        match chaining {
+            Chaining::Independent => {}
+            Chaining::Counted => self.iv = counter_after(self.iv, bytes),
+            Chaining::Written => self.form = Form::Chained,
+            // Read now, since it may be overwritten by the time it is needed.
+            // SAFETY: forwarded from the caller: the source is readable.
+            Chaining::Read => unsafe {
+                self.iv = block_before(self.source.wrapping_add(bytes));
+            },
+        }
+        self.source = self.source.wrapping_add(bytes);
+        self.destination = self.destination.wrapping_add(bytes);
+        self.source_bytes -= first.source_bytes;
+        Some(first)
+    }
+
+    /// What comes before the rest of a request is done.
+    ///
+    /// # Safety
+    /// As for [`Self::kind`].
+    pub(super) unsafe fn resume(&mut self) {
+        if self.form == Form::Chained {
+            // SAFETY: the piece before it ended there.
+            self.iv = unsafe { block_before(self.destination) };
+            self.form = Form::Short;
+        }
+    }
+
+    /// Whether that worker still has its key.
+    ///
+    /// # Safety
+    /// As for [`Self::job`].
+    pub(super) unsafe fn has_key(&self, worker: usize) -> bool {
+        // SAFETY: forwarded from the caller.
+        unsafe { (*self.session).key(worker).is_some() }
     }
 
     /// As the back-end wants it, with the key of that worker.
@@ -168,6 +273,9 @@ impl CryptoRequest {
     /// # Safety
     /// As for [`Self::kind`], for as long as the job is used; and the caller
     /// is that worker of the session's engine.
+    ///
+    /// # Panics
+    /// Without a key: see [`has_key`](Self::has_key).
     // Inlined, so that it is built in the list of jobs: see `Consumer::drain`.
     #[inline(always)]
     pub(super) unsafe fn job<'k>(&self, worker: usize) -> Job<'k> {
@@ -175,12 +283,13 @@ impl CryptoRequest {
         let session: &'k Session = unsafe { &*self.session };
         // SAFETY: forwarded from the caller.
         let key = unsafe { session.key(worker) };
+        let key = key.expect("a request without a key is not processed");
         let kind = Kind {
             algorithm: session.algorithm(),
             operation: self.operation,
         };
         let (source, destination, aad, tag) = match self.form {
-            Form::Short => self.short_parts(kind),
+            Form::Short | Form::Chained => self.short_parts(kind),
             // SAFETY: forwarded from the caller.
             Form::Long => unsafe { self.long_parts() },
         };
@@ -244,6 +353,20 @@ impl CryptoRequest {
         )
     }
 }
+
+/// The block that ends at `end`. Volatile, since the client may write there
+/// at any time; it then spoils no result but its own.
+///
+/// # Safety
+/// The bytes are readable.
+unsafe fn block_before(end: *const u8) -> [u8; BLOCK_BYTES] {
+    let block = end.wrapping_sub(BLOCK_BYTES).cast::<[u8; BLOCK_BYTES]>();
+    // SAFETY: forwarded from the caller; bytes have no alignment.
+    unsafe { block.read_volatile() }
+}
+
+/// The block of AES.
+const BLOCK_BYTES: usize = 16;
 
 /// Segments of [`Parts`].
 const PARTS: usize = 4;

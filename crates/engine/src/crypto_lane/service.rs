@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
-use crypto::{Backend, Job, Kind, Status};
+use crypto::{Algorithm, Backend, Job, Kind, Operation, Status};
+use policy::Price;
+use sys::clock::now_ns;
 
 use super::request::CryptoRequest;
 use crate::service::{BATCH_MAX, Batch, Outcomes, Service};
@@ -18,6 +20,10 @@ const CHUNK_BYTES: usize = 64 * 1024;
 
 /// Likewise for small requests.
 const CHUNK_JOBS: usize = 16;
+
+/// What each segment beyond the first of a source or destination costs, ns:
+/// measured, and much the same for every kind.
+const SEGMENT_NS: u64 = 6;
 
 /// Room for the jobs of a chunk, so that none is allocated.
 struct Scratch(Vec<Job<'static>>);
@@ -36,6 +42,20 @@ pub struct CryptoService {
     order: Vec<u8>,
     jobs: Scratch,
     statuses: Vec<Status>,
+    /// By [`CryptoRequest::kind_number`].
+    prices: Box<[Price]>,
+}
+
+/// What requests cost before any was seen, ns and ns per byte: near enough
+/// for the first few.
+fn prices() -> Box<[Price]> {
+    let prior = |operation: &Operation| match operation {
+        Operation::Encrypt | Operation::Decrypt | Operation::Hash => Price::prior(200.0, 0.25),
+        Operation::Sign => Price::prior(500_000.0, 0.25),
+        Operation::Verify | Operation::Derive => Price::prior(50_000.0, 0.25),
+    };
+    let of_one = || Operation::ALL.iter().map(prior);
+    Algorithm::ALL.iter().flat_map(|_| of_one()).collect()
 }
 
 impl std::fmt::Debug for CryptoService {
@@ -58,6 +78,7 @@ impl CryptoService {
             order: Vec::with_capacity(BATCH_MAX),
             jobs: Scratch(Vec::with_capacity(BATCH_MAX)),
             statuses: Vec::with_capacity(BATCH_MAX),
+            prices: prices(),
         }
     }
 
@@ -73,7 +94,7 @@ impl CryptoService {
         let width = self.backend.width(kind);
         while !order.is_empty() {
             let (chunk, rest) = order.split_at(chunk(requests, order, width));
-            self.process_chunk(kind, requests, chunk);
+            self.process_timed(kind, requests, chunk);
             for (&index, &status) in chunk.iter().zip(&self.statuses) {
                 outcomes.complete(usize::from(index), status);
             }
@@ -81,6 +102,37 @@ impl CryptoService {
             order = rest;
         }
         self.width = width;
+    }
+
+    /// Learns from a sample what requests of the kind cost. Those that were
+    /// refused cost next to nothing and count for nothing: else whoever mixes
+    /// some in would keep from being known what the others cost.
+    fn process_timed(&mut self, kind: Kind, requests: Batch<'_, CryptoRequest>, chunk: &[u8]) {
+        // SAFETY: the request is in flight.
+        let price = unsafe { requests[usize::from(chunk[0])].kind_number() };
+        if !self.prices[price].wants_time() {
+            return self.process_chunk(kind, requests, chunk);
+        }
+        let work_bytes = |index: &u8| {
+            let request = &requests[usize::from(*index)];
+            // SAFETY: as above.
+            unsafe { request.bytes().saturating_add(request.aad_bytes()) as u64 }
+        };
+        let begin_ns = now_ns();
+        self.process_chunk(kind, requests, chunk);
+        let elapsed_ns = now_ns().saturating_sub(begin_ns);
+        let (mut count, mut bytes, mut lists_ns) = (0, 0_u64, 0);
+        for (index, _) in chunk.iter().zip(&self.statuses).filter(has_worked) {
+            count += 1;
+            bytes = bytes.saturating_add(work_bytes(index));
+            lists_ns += requests[usize::from(*index)].rest_segments() * SEGMENT_NS;
+        }
+        if count > 0 {
+            // Nor do long lists make others pay for them; nor, where they
+            // cost less than we think, do they make anything cheap.
+            let elapsed_ns = elapsed_ns.saturating_sub(lists_ns).max(elapsed_ns / 4);
+            self.prices[price].learn(count, bytes, elapsed_ns);
+        }
     }
 
     fn process_chunk(&mut self, kind: Kind, requests: Batch<'_, CryptoRequest>, chunk: &[u8]) {
@@ -102,6 +154,14 @@ impl CryptoService {
     }
 }
 
+/// Whether the back-end went through all of the request.
+fn has_worked((_, status): &(&u8, &Status)) -> bool {
+    matches!(
+        status,
+        Status::Ok | Status::AuthenticationFailed | Status::InvalidInput
+    )
+}
+
 /// How many requests, from the front of `order`, go to the back-end together:
 /// a chunk, unless it is wider.
 fn chunk(requests: Batch<'_, CryptoRequest>, order: &[u8], width: usize) -> usize {
@@ -116,6 +176,14 @@ fn chunk(requests: Batch<'_, CryptoRequest>, order: &[u8], width: usize) -> usiz
         bytes = bytes.saturating_add(unsafe { requests[usize::from(index)].bytes() });
     }
     order.len()
+}
+
+/// Ends requests whose session has ended.
+#[cold]
+fn cancel(order: &[u8], outcomes: &mut Outcomes<'_, CryptoRequest>) {
+    for &index in order {
+        outcomes.complete(usize::from(index), Status::Cancelled);
+    }
 }
 
 /// The order of a batch in which nothing need be sorted.
@@ -136,6 +204,31 @@ impl Service for CryptoService {
         self.width
     }
 
+    fn bytes(request: &CryptoRequest) -> usize {
+        // SAFETY: the worker asks for requests it has taken and not completed.
+        unsafe { request.bytes() }
+    }
+
+    fn work_ns(&self, request: &CryptoRequest) -> u64 {
+        // SAFETY: as above.
+        let (kind, bytes, aad_bytes) =
+            unsafe { (request.kind_number(), request.bytes(), request.aad_bytes()) };
+        let lists_ns = request.rest_segments() * SEGMENT_NS;
+        self.prices[kind]
+            .work_ns(bytes.saturating_add(aad_bytes) as u64)
+            .saturating_add(lists_ns)
+    }
+
+    fn split(request: &mut CryptoRequest, bytes: usize) -> Option<CryptoRequest> {
+        // SAFETY: as above.
+        unsafe { request.split(bytes) }
+    }
+
+    fn resume(request: &mut CryptoRequest) {
+        // SAFETY: as above, and what was before it is done.
+        unsafe { request.resume() }
+    }
+
     fn process(
         &mut self,
         requests: Batch<'_, CryptoRequest>,
@@ -143,13 +236,31 @@ impl Service for CryptoService {
     ) {
         // SAFETY: the requests are in flight until they are completed below.
         let kind = |index: u8| unsafe { requests[usize::from(index)].kind() };
+        let worker = self.worker;
+        // SAFETY: as above, and we are that worker.
+        let has_key = |index: u8| unsafe { requests[usize::from(index)].has_key(worker) };
         if requests.iter().all(|request| request.is_like(&requests[0])) {
+            if !has_key(0) {
+                return cancel(&AS_THEY_CAME[..requests.len()], outcomes);
+            }
+            let order = &AS_THEY_CAME[..requests.len()];
+            return self.process_kind(kind(0), requests, order, outcomes);
+        }
+        // Of many tenants, each with a key of its own, but nothing to sort.
+        let count = requests.len() as u8;
+        if (0..count).all(|index| kind(index) == kind(0) && has_key(index)) {
             let order = &AS_THEY_CAME[..requests.len()];
             return self.process_kind(kind(0), requests, order, outcomes);
         }
         let mut order = std::mem::take(&mut self.order);
         order.clear();
-        order.extend_from_slice(&AS_THEY_CAME[..requests.len()]);
+        for &index in &AS_THEY_CAME[..requests.len()] {
+            if has_key(index) {
+                order.push(index);
+            } else {
+                cancel(&[index], outcomes);
+            }
+        }
         // By index within a kind, so that a lane's requests stay in order.
         order.sort_unstable_by_key(|&index| (kind(index), index));
         let mut kinds = 0;

@@ -4,21 +4,38 @@
     reason = "each worker alone uses its own copy of a key: see Session"
 )]
 
+use std::cell::UnsafeCell;
+use std::sync::Weak;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crypto::{Algorithm, Backend, Key, KeyError, KeyMaterial};
+
+use crate::function::Owned;
 
 /// A key with its algorithm. Contexts of libraries are scratch space too, so
 /// each worker has a copy of its own and nothing is locked; all copies are
-/// zeroised when the session is dropped.
+/// zeroised when the session is dropped, or before, when the virtual function
+/// that it belongs to is reset or removed.
 pub struct Session {
     algorithm: Algorithm,
-    /// The engine it belongs to: its workers alone may use the keys.
-    engine: u64,
-    keys: Box<[Box<dyn Key>]>,
+    /// Its place among all.
+    algorithm_number: usize,
+    /// It has no key any more, or will soon have none.
+    is_ended: AtomicBool,
+    /// The engine or virtual function it belongs to: that engine's workers
+    /// alone may use the keys.
+    owner: u64,
+    keys: Box<[Cell]>,
 }
 
-// SAFETY: `Key` is `Send` but not `Sync`. `key(worker)` is the only way to a
-// key, is unsafe, and only worker threads of the session's own engine call
-// it, each for its own index: no key is ever used by two threads at a time.
+/// One worker's copy; none after the end of the session.
+type Cell = UnsafeCell<Option<Box<dyn Key>>>;
+
+// SAFETY: `Key` is `Send` but not `Sync`. `key(worker)` and `end_for(worker)`
+// are the only ways to a key, are unsafe, and only worker threads of the
+// session's own engine call them, each for its own index, or whoever ends the
+// session for a worker that has ended: no key is ever used by two threads at
+// a time.
 unsafe impl Sync for Session {}
 
 impl std::fmt::Debug for Session {
@@ -34,34 +51,91 @@ impl Session {
         backend: &dyn Backend,
         algorithm: Algorithm,
         material: &KeyMaterial,
-        engine: u64,
+        owner: u64,
         workers: usize,
     ) -> Result<Self, KeyError> {
+        let key = || backend.key(algorithm, material);
         let keys = (0..workers)
-            .map(|_| backend.key(algorithm, material))
+            .map(|_| Ok(UnsafeCell::new(Some(key()?))))
             .collect::<Result<_, _>>()?;
+        let same = |other: &Algorithm| *other == algorithm;
+        let number = Algorithm::ALL.iter().position(same);
         Ok(Self {
             algorithm,
-            engine,
+            // One that is not among them has no key either.
+            algorithm_number: number.unwrap_or_default(),
+            is_ended: AtomicBool::new(false),
+            owner,
             keys,
         })
     }
 
     /// Its algorithm.
     #[must_use]
+    #[inline]
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
-    pub(crate) fn engine(&self) -> u64 {
-        self.engine
+    #[inline]
+    pub(crate) fn algorithm_number(&self) -> usize {
+        self.algorithm_number
     }
 
-    /// That worker's copy.
+    pub(crate) fn owner(&self) -> u64 {
+        self.owner
+    }
+
+    /// Whether its keys are gone: its virtual function was reset or removed.
+    #[must_use]
+    #[inline]
+    pub fn is_ended(&self) -> bool {
+        self.is_ended.load(Ordering::Relaxed)
+    }
+
+    /// That worker's copy; none after the end of the session.
     ///
     /// # Safety
-    /// Only worker `worker` of the session's engine may call this.
-    pub(crate) unsafe fn key(&self, worker: usize) -> &dyn Key {
-        &*self.keys[worker]
+    /// Only worker `worker` of the session's engine may call this, and it may
+    /// not end the session while it holds the key.
+    #[inline]
+    pub(crate) unsafe fn key(&self, worker: usize) -> Option<&dyn Key> {
+        // SAFETY: forwarded from the caller: nobody else touches this cell.
+        unsafe { (*self.keys[worker].get()).as_deref() }
+    }
+
+    /// Drops that worker's copy, which zeroises it.
+    ///
+    /// # Safety
+    /// Only worker `worker` of the session's engine may call this, while it
+    /// holds no key; or anybody, once that worker has ended.
+    unsafe fn end_for(&self, worker: usize) {
+        self.is_ended.store(true, Ordering::Relaxed);
+        // SAFETY: forwarded from the caller: nobody else touches this cell.
+        unsafe { *self.keys[worker].get() = None };
+    }
+}
+
+/// A session that ends with its virtual function.
+#[derive(Debug)]
+pub(super) struct OwnSession(pub(super) Weak<Session>);
+
+impl Owned for OwnSession {
+    fn is_gone(&self) -> bool {
+        self.0.strong_count() == 0
+    }
+
+    fn end(&self) {
+        if let Some(session) = self.0.upgrade() {
+            session.is_ended.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn end_for(&self, worker: usize) {
+        if let Some(session) = self.0.upgrade() {
+            // SAFETY: a function ends what it owns on the worker itself,
+            // between two breaths, or after that worker's end.
+            unsafe { session.end_for(worker) };
+        }
     }
 }

@@ -12,6 +12,9 @@ use lockgate_engine as engine;
 
 pub const LONG: Duration = Duration::from_secs(20);
 
+/// What a job is said to work on.
+pub const JOB_BYTES: usize = 100;
+
 /// What to do with one request.
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
@@ -33,6 +36,10 @@ pub fn cells(count: usize) -> Arc<[AtomicU64]> {
 
 impl Service for Tally {
     type Request = Job;
+
+    fn bytes(_: &Job) -> usize {
+        JOB_BYTES
+    }
 
     fn process(&mut self, requests: Batch<'_, Job>, outcomes: &mut Outcomes<'_, Job>) {
         std::thread::sleep(self.delay);

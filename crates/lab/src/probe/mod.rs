@@ -14,6 +14,7 @@ mod crypto_devices;
 mod crypto_drivers;
 pub(crate) mod fact;
 mod findings;
+mod guests;
 mod host;
 mod interrupts;
 mod iommu;
@@ -98,6 +99,9 @@ fn assignment(host: &Host, cpu: &cpu::Context, devices: &[pci::Device]) -> Vec<F
 fn virtualisation(host: &Host, cpu: &cpu::Context) -> Vec<Fact> {
     let mut facts = kvm::facts(host, cpu);
     facts.extend(qemu::facts(host));
+    if host.is_live() {
+        facts.extend(guests::facts());
+    }
     facts
 }
 

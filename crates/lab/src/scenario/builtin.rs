@@ -15,4 +15,16 @@ macro_rules! builtin {
 }
 
 /// Every built-in scenario; the first is what `lockgate run` runs by default.
-pub static BUILTIN: &[Builtin] = builtin!["default", "crypto-peers", "crypto-speed"];
+pub static BUILTIN: &[Builtin] = builtin![
+    "default",
+    "crypto-peers",
+    "crypto-speed",
+    "vcm-block-size",
+    "vcm-tasks",
+    "vcm-controllers",
+    "vcm-shifting",
+    "vcm-cause",
+    "vcm-tenants",
+    "kspeed",
+    "kspeed-tcrypt"
+];

@@ -4,13 +4,13 @@ use std::fmt;
 use std::str::FromStr;
 
 use crypto::Kind;
-use policy::Moderation;
+use policy::Policy;
 
 use super::place::Placement;
 
 /// How a client keeps requests in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Mode {
+pub(crate) enum Mode {
     /// Submit one, wait for it.
     Sync,
     /// Submit as many as the depth, wait for all.
@@ -20,9 +20,9 @@ pub(super) enum Mode {
 }
 
 impl Mode {
-    pub(super) const ALL: [Self; 3] = [Self::Sync, Self::Batch, Self::Async];
+    pub(crate) const ALL: [Self; 3] = [Self::Sync, Self::Batch, Self::Async];
 
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Sync => "sync",
             Self::Batch => "batch",
@@ -44,19 +44,19 @@ impl FromStr for Mode {
 
 /// One place in the grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Cell {
-    pub(super) placement: Placement,
-    pub(super) kind: Kind,
-    pub(super) block_bytes: usize,
-    pub(super) depth: usize,
-    pub(super) lanes: usize,
-    pub(super) workers: usize,
-    pub(super) role: Role,
+pub(crate) struct Cell {
+    pub(crate) placement: Placement,
+    pub(crate) kind: Kind,
+    pub(crate) block_bytes: usize,
+    pub(crate) depth: usize,
+    pub(crate) lanes: usize,
+    pub(crate) workers: usize,
+    pub(crate) role: Role,
 }
 
 /// Why a cell is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Role {
+pub(crate) enum Role {
     /// It is a place in the grid.
     Grid,
     /// To find the depth that is enough.
@@ -68,13 +68,13 @@ pub(super) enum Role {
 
 impl Cell {
     /// The algorithm, and the operation where it is not the usual one.
-    pub(super) fn what(&self) -> String {
+    pub(crate) fn what(&self) -> String {
         what(self.kind)
     }
 }
 
 /// An algorithm, with the operation where it is not its first.
-pub(super) fn what(kind: Kind) -> String {
+pub(crate) fn what(kind: Kind) -> String {
     if kind.algorithm.operations()[0] == kind.operation {
         kind.algorithm.to_string()
     } else {
@@ -84,12 +84,12 @@ pub(super) fn what(kind: Kind) -> String {
 
 /// One way to do a cell's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Arm {
+pub(crate) enum Arm {
     /// Through a lane, closed loop.
-    Lane(Mode, Moderation),
+    Lane(Mode, Policy),
     /// Through a lane, open loop: requests at a chosen rate, latency from the
     /// time they were meant to be sent.
-    Paced(Moderation),
+    Paced(Policy),
     /// The back-end's own loop in the worker's place.
     Raw,
     /// `openssl speed` in the worker's place.
@@ -98,18 +98,18 @@ pub(super) enum Arm {
 
 impl Arm {
     /// The way most clients should ask.
-    pub(super) const ASYNC: Self = Self::Lane(Mode::Async, Moderation::Armed);
+    pub(crate) const ASYNC: Self = Self::Lane(Mode::Async, Policy::ARMED);
     /// The naive way.
-    pub(super) const SYNC: Self = Self::Lane(Mode::Sync, Moderation::Armed);
+    pub(crate) const SYNC: Self = Self::Lane(Mode::Sync, Policy::ARMED);
     /// Waiting for whole batches.
-    pub(super) const BATCH: Self = Self::Lane(Mode::Batch, Moderation::Armed);
+    pub(crate) const BATCH: Self = Self::Lane(Mode::Batch, Policy::ARMED);
     /// Pipelined, never notified.
-    pub(super) const POLLED: Self = Self::Lane(Mode::Async, Moderation::Polled);
+    pub(crate) const POLLED: Self = Self::Lane(Mode::Async, Policy::POLLED);
     /// Pipelined, a notification for every completion.
-    pub(super) const EACH: Self = Self::Lane(Mode::Async, Moderation::Each);
+    pub(crate) const EACH: Self = Self::Lane(Mode::Async, Policy::EACH);
 
     /// The dimension `mode`.
-    pub(super) fn mode(self) -> &'static str {
+    pub(crate) fn mode(self) -> &'static str {
         match self {
             Self::Lane(mode, _) => mode.name(),
             Self::Paced(_) => "open-loop",
@@ -120,7 +120,7 @@ impl Arm {
 
     /// The dimension `depth`: a client that waits for each request has one in
     /// flight, whatever the lane could hold.
-    pub(super) fn depth(self, cell: &Cell) -> usize {
+    pub(crate) fn depth(self, cell: &Cell) -> usize {
         match self {
             Self::Lane(Mode::Sync, _) => 1,
             _ => cell.depth,
@@ -129,7 +129,7 @@ impl Arm {
 
     /// What of `cell` tells this arm's points apart: two trials with the same
     /// would be one point measured twice.
-    pub(super) fn place_in(self, cell: &Cell) -> Cell {
+    pub(crate) fn place_in(self, cell: &Cell) -> Cell {
         let role = Role::Grid;
         let depth = self.depth(cell);
         match self {
@@ -155,7 +155,7 @@ impl Arm {
     }
 
     /// The dimension `policy`.
-    pub(super) fn policy(self) -> Option<Moderation> {
+    pub(crate) fn policy(self) -> Option<Policy> {
         match self {
             Self::Lane(_, policy) | Self::Paced(policy) => Some(policy),
             Self::Raw | Self::OpenSsl => None,

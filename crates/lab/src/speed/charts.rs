@@ -52,14 +52,14 @@ fn cells(results: &Results, placement: Placement, kind: Kind) -> impl Iterator<I
     results.cells.iter().filter(same)
 }
 
-fn where_(placement: Placement) -> &'static str {
+pub(crate) fn where_(placement: Placement) -> &'static str {
     match placement {
         Placement::Split => "client and worker on cores of their own",
         Placement::Shared => "client and worker on one core",
     }
 }
 
-fn block_axis() -> Axis {
+pub(crate) fn block_axis() -> Axis {
     Axis {
         label: "block size".to_owned(),
         unit: "bytes".to_owned(),

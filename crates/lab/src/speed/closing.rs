@@ -15,7 +15,7 @@ const NAMED_MAX: usize = 4;
 
 /// How far the workers' cores were off their usual speed: by CPU, ns of one
 /// step at every look.
-pub(super) fn clock(steps_ns: BTreeMap<usize, Vec<f64>>) -> Option<Finding> {
+pub(crate) fn clock(steps_ns: BTreeMap<usize, Vec<f64>>) -> Option<Finding> {
     let moved = |(cpu, steps): (usize, Vec<f64>)| {
         let usual = median(&steps)?;
         let drifts = steps.iter().map(|&step| drift(step, usual));
@@ -44,7 +44,7 @@ pub(super) fn clock(steps_ns: BTreeMap<usize, Vec<f64>>) -> Option<Finding> {
 }
 
 /// What ended so many rounds, where widths had a say, and what stayed wide.
-pub(super) fn closing(
+pub(crate) fn closing(
     closing: Option<Closing>,
     rounds: usize,
     comparisons: &[Comparison],

@@ -87,7 +87,7 @@ fn is_sound(host: &Host, measured: &Measured, arms: [Arm; 2]) -> bool {
 }
 
 /// An invalid trial is neither a pass nor a loss.
-fn without_evidence(comparison: Comparison) -> Comparison {
+pub(crate) fn without_evidence(comparison: Comparison) -> Comparison {
     Comparison {
         subject: format!("{} (a trial not valid)", comparison.subject),
         outcome: Outcome::NoEvidence,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crypto::{Algorithm, Backend, Kind, Operation};
 use engine::DEPTH_MAX;
-use policy::Moderation;
+use policy::Policy;
 use serde::{Deserialize, Serialize};
 
 use super::arm::Mode;
@@ -13,9 +13,9 @@ use super::place::Placement;
 use crate::{ConfigError, calibration};
 
 /// Largest block: the GCM and XTS limits are far above, memory is not.
-const BLOCK_BYTES_MAX: usize = 16 << 20;
+pub(crate) const BLOCK_BYTES_MAX: usize = 16 << 20;
 /// Most memory one trial's slots may take.
-const SLOTS_BYTES_MAX: usize = 1 << 30;
+pub(crate) const SLOTS_BYTES_MAX: usize = 1 << 30;
 /// Each has a client thread; a container may allow few.
 const LANES_MAX: usize = 256;
 const WORKERS_MAX: usize = 256;
@@ -89,7 +89,7 @@ pub(super) struct Config {
     /// Empty: split where there are two CPUs, and shared.
     pub(super) placements: Vec<Placement>,
     /// Empty: what tells most for each mode.
-    pub(super) policies: Vec<Moderation>,
+    pub(super) policies: Vec<Policy>,
     pub(super) backend: Arc<dyn Backend>,
     pub(super) seconds: Option<f64>,
     pub(super) rate_per_s: Option<f64>,
@@ -217,7 +217,7 @@ impl Config {
     }
 }
 
-fn some<T>(key: &str, list: &[T]) -> Result<(), ConfigError> {
+pub(crate) fn some<T>(key: &str, list: &[T]) -> Result<(), ConfigError> {
     if list.is_empty() {
         return Err(ConfigError::value(
             key,
@@ -227,7 +227,7 @@ fn some<T>(key: &str, list: &[T]) -> Result<(), ConfigError> {
     Ok(())
 }
 
-fn names<T: FromStr<Err: std::fmt::Display>>(
+pub(crate) fn names<T: FromStr<Err: std::fmt::Display>>(
     key: &str,
     names: &[String],
 ) -> Result<Vec<T>, ConfigError> {
@@ -274,7 +274,7 @@ fn list(operations: &[Operation]) -> String {
         .join(", ")
 }
 
-fn within(
+pub(crate) fn within(
     key: &str,
     values: &[usize],
     least: usize,
@@ -290,7 +290,7 @@ fn within(
 }
 
 /// The value, or none for 0.
-pub(super) fn positive(key: &str, value: f64, most: f64) -> Result<Option<f64>, ConfigError> {
+pub(crate) fn positive(key: &str, value: f64, most: f64) -> Result<Option<f64>, ConfigError> {
     if !(0.0..=most).contains(&value) {
         return Err(ConfigError::value(
             key,
@@ -300,7 +300,7 @@ pub(super) fn positive(key: &str, value: f64, most: f64) -> Result<Option<f64>, 
     Ok((value > 0.0).then_some(value))
 }
 
-pub(super) fn pairs(pairs: usize) -> Result<Option<usize>, ConfigError> {
+pub(crate) fn pairs(pairs: usize) -> Result<Option<usize>, ConfigError> {
     if pairs > PAIRS_MAX {
         return Err(ConfigError::value(
             "pairs",

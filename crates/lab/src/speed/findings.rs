@@ -17,7 +17,7 @@ const ENOUGH: f64 = 0.9;
 const MOVED: f64 = 1.5;
 
 /// Block sizes as people write them.
-pub(super) fn size(bytes: usize) -> String {
+pub(crate) fn size(bytes: usize) -> String {
     match bytes {
         0..1024 => format!("{bytes} B"),
         _ if bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
@@ -27,7 +27,7 @@ pub(super) fn size(bytes: usize) -> String {
 }
 
 /// A speed with a unit that leaves three digits.
-fn speed(mb_per_s: f64) -> String {
+pub(crate) fn speed(mb_per_s: f64) -> String {
     match mb_per_s {
         speed if speed >= 10_000.0 => format!("{:.1} GB/s", speed / 1e3),
         speed if speed >= 1000.0 => format!("{:.2} GB/s", speed / 1e3),
@@ -36,7 +36,7 @@ fn speed(mb_per_s: f64) -> String {
     }
 }
 
-fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     if share < 0.1 {
         format!("{:.1}%", share * 100.0)
     } else {
@@ -66,7 +66,7 @@ pub(super) fn findings(
     texts.into_iter().flatten().collect()
 }
 
-pub(super) fn finding(weight: Weight, text: String, remedy: impl Into<String>) -> Finding {
+pub(crate) fn finding(weight: Weight, text: String, remedy: impl Into<String>) -> Finding {
     Finding {
         weight,
         text,

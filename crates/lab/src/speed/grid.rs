@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crypto::{Kind, Workload};
-use policy::Moderation;
+use policy::Policy;
 use trial::Probe;
 
 use super::arm::{Arm, Cell, Mode, Role};
@@ -25,17 +25,17 @@ const LINE: usize = 64;
 
 /// What of the host the grid depends on.
 #[derive(Clone, Debug)]
-pub(super) struct Host {
-    pub(super) cpus: Vec<usize>,
+pub(crate) struct Host {
+    pub(crate) cpus: Vec<usize>,
     /// Per core; 0 when unknown.
-    pub(super) l2_bytes: u64,
-    pub(super) has_openssl: bool,
+    pub(crate) l2_bytes: u64,
+    pub(crate) has_openssl: bool,
 }
 
 impl Host {
     /// What the probe and the system say; openssl is looked for where it is
     /// wanted.
-    pub(super) fn of(probe: Option<&Probe>, wants_openssl: bool) -> Self {
+    pub(crate) fn of(probe: Option<&Probe>, wants_openssl: bool) -> Self {
         let l2_bytes = probe.and_then(|probe| probe.number("cpu.cache.l2_bytes"));
         Self {
             cpus: place::usable_cpus().unwrap_or_else(|_| vec![0]),
@@ -92,7 +92,7 @@ pub(super) fn grid(config: &Config, host: &Host) -> Vec<Row> {
 fn without_repeats(mut rows: Vec<Row>) -> Vec<Row> {
     let mut seen = BTreeSet::new();
     for Row { cell, arms } in &mut rows {
-        let policy = |arm: Arm| arm.policy().map(Moderation::name);
+        let policy = |arm: Arm| arm.policy().map(|policy| policy.to_string());
         arms.retain(|&arm| seen.insert((arm.place_in(cell), arm.mode(), policy(arm))));
     }
     rows.retain(|row| !row.arms.is_empty());
@@ -143,7 +143,7 @@ fn arms(config: &Config, host: &Host, cell: &Cell) -> Vec<Arm> {
     if config.modes.contains(&Mode::Async) && is_paced(config, cell) {
         // A generator that sends on time keeps its core busy: it may as well look.
         let policy = config.policies.first().copied();
-        arms.push(Arm::Paced(policy.unwrap_or(Moderation::Polled)));
+        arms.push(Arm::Paced(policy.unwrap_or(Policy::POLLED)));
     }
     // One core's yardsticks, where one worker on a core of its own is measured.
     if cell.placement == Placement::Split && cell.workers == 1 {
@@ -157,12 +157,12 @@ fn arms(config: &Config, host: &Host, cell: &Cell) -> Vec<Arm> {
 
 fn lane_arms(config: &Config, cell: &Cell, mode: Mode) -> Vec<Arm> {
     let policies: Vec<_> = match (&config.policies[..], mode) {
-        ([], Mode::Sync | Mode::Batch) => vec![Moderation::Armed],
+        ([], Mode::Sync | Mode::Batch) => vec![Policy::ARMED],
         // On a shared core polling only takes the worker's time away.
         ([], Mode::Async) if cell.placement == Placement::Shared => {
-            vec![Moderation::Armed, Moderation::Each]
+            vec![Policy::ARMED, Policy::EACH]
         }
-        ([], Mode::Async) => vec![Moderation::Armed, Moderation::Each, Moderation::Polled],
+        ([], Mode::Async) => vec![Policy::ARMED, Policy::EACH, Policy::POLLED],
         (chosen, _) => chosen.to_vec(),
     };
     policies
@@ -331,7 +331,7 @@ mod tests {
         let text = "algorithms = ['sha256']\nsizes_bytes = [512]\nmodes = ['async']\ndepths = [2, 64]\nlanes = [1, 2]\npolicies = ['spin']\npeers = false";
         let rows = rows(text, 4);
         assert_eq!(rows.len(), 2 * 2 * 2, "placements × depths × lanes");
-        let spin = Arm::Lane(Mode::Async, Moderation::Spin);
+        let spin = Arm::Lane(Mode::Async, Policy::SPIN);
         assert!(
             rows.iter()
                 .all(|row| row.arms.contains(&spin) && !row.arms.contains(&Arm::ASYNC))

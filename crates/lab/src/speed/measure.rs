@@ -32,7 +32,7 @@ const LINE_SLICE: Duration = Duration::from_millis(2);
 
 /// How the rounds ended.
 #[derive(Debug)]
-pub(super) enum End {
+pub(crate) enum End {
     Complete,
     /// It took too long; so many rounds are whole.
     Late(usize),
@@ -42,7 +42,7 @@ pub(super) enum End {
 
 /// Why the rounds stopped.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum MeasureError {
+pub(crate) enum MeasureError {
     #[error(transparent)]
     Workload(#[from] WorkloadError),
     #[error("{arm}, {algorithm}, {block_bytes} bytes", algorithm = .cell.kind.algorithm, block_bytes = .cell.block_bytes)]

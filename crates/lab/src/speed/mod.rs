@@ -7,27 +7,28 @@
 //! measures every arm of every cell once, in shuffled order, so that any two
 //! arms of a cell are interleaved pairs.
 
-mod arm;
-mod charts;
-mod closing;
-mod comparisons;
-mod config;
-mod findings;
-mod grid;
+pub(crate) mod arm;
+pub(crate) mod charts;
+pub(crate) mod closing;
+pub(crate) mod comparisons;
+pub(crate) mod config;
+pub(crate) mod findings;
+pub(crate) mod grid;
 mod invocation;
-mod measure;
-mod observe;
+pub(crate) mod measure;
+pub(crate) mod observe;
 mod peer;
 pub mod peers;
-mod place;
-mod points;
+pub(crate) mod place;
+pub(crate) mod points;
 mod pump;
-mod results;
+pub(crate) mod results;
 mod schedule;
 mod section;
-mod stopping;
+pub(crate) mod slots;
+pub(crate) mod stopping;
 mod tables;
-mod trial_run;
+pub(crate) mod trial_run;
 mod wakeup;
 
 pub use section::{CryptoSpeed, parse};

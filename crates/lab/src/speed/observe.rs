@@ -20,7 +20,7 @@ const LATENCIES_MIN: u64 = 100;
 /// How long one step of a chain of dependent multiplications takes on that
 /// CPU, ns: nothing but the core's clock decides it, since the chain touches
 /// no memory and cannot be widened. `None` where no thread can run there.
-pub(super) fn step_ns(cpu: usize) -> Option<f64> {
+pub(crate) fn step_ns(cpu: usize) -> Option<f64> {
     std::thread::scope(|scope| {
         let chains = scope.spawn(|| {
             pin_to(cpu).ok()?;
@@ -46,14 +46,14 @@ fn chain_ns() -> u64 {
 }
 
 /// How much faster (above 0) or slower a core runs than usual, as a share.
-pub(super) fn drift(step_ns: f64, usual_ns: f64) -> f64 {
+pub(crate) fn drift(step_ns: f64, usual_ns: f64) -> f64 {
     usual_ns / step_ns - 1.0
 }
 
 /// For how long a trial stood still, ns, as far as it shows: through lanes at
 /// least so long at once, in the back-end's own loop (which never sleeps) so
 /// long in all. `None` of a peer, which counts its own CPU time.
-pub(super) fn pause_ns(sample: &Sample) -> Option<f64> {
+pub(crate) fn pause_ns(sample: &Sample) -> Option<f64> {
     match &sample.latency {
         Some(latency) => Some(gap_ns(latency) as f64),
         None if sample.worker_cpus > 0.0 && sample.requests_per_s > 0.0 => {
@@ -66,7 +66,7 @@ pub(super) fn pause_ns(sample: &Sample) -> Option<f64> {
 
 /// The longest latency against the 99th percentile, since what makes every
 /// request slow is no pause.
-fn gap_ns(latency: &Histogram) -> u64 {
+pub(crate) fn gap_ns(latency: &Histogram) -> u64 {
     if latency.len() < LATENCIES_MIN {
         return 0;
     }
@@ -76,16 +76,16 @@ fn gap_ns(latency: &Histogram) -> u64 {
 
 /// Jiffies of some CPUs since boot, from `/proc/stat`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct CpuTimes {
-    pub(super) busy: u64,
-    pub(super) idle: u64,
-    pub(super) steal: u64,
+pub(crate) struct CpuTimes {
+    pub(crate) busy: u64,
+    pub(crate) idle: u64,
+    pub(crate) steal: u64,
 }
 
 impl CpuTimes {
     /// Reads them now; all zero where `/proc/stat` is not readable, which
     /// then shows as nothing observed.
-    pub(super) fn now(cpus: &[usize]) -> Self {
+    pub(crate) fn now(cpus: &[usize]) -> Self {
         fs::read_to_string("/proc/stat")
             .map(|text| Self::parse(&text, cpus))
             .unwrap_or_default()
@@ -113,7 +113,7 @@ impl CpuTimes {
     }
 
     /// What passed since `before`.
-    pub(super) fn since(self, before: Self) -> Self {
+    pub(crate) fn since(self, before: Self) -> Self {
         Self {
             busy: self.busy.saturating_sub(before.busy),
             idle: self.idle.saturating_sub(before.idle),
@@ -121,7 +121,7 @@ impl CpuTimes {
         }
     }
 
-    pub(super) fn add(&mut self, other: Self) {
+    pub(crate) fn add(&mut self, other: Self) {
         self.busy += other.busy;
         self.idle += other.idle;
         self.steal += other.steal;
@@ -132,7 +132,7 @@ impl CpuTimes {
     }
 
     /// Share of the time that the hypervisor gave to others.
-    pub(super) fn steal_ratio(self) -> f64 {
+    pub(crate) fn steal_ratio(self) -> f64 {
         if self.total() == 0 {
             0.0
         } else {
@@ -142,7 +142,7 @@ impl CpuTimes {
 
     /// The smallest load, in CPUs, that jiffies can tell from none after so
     /// many windows on so many CPUs: each window's ends are a tick uncertain.
-    pub(super) fn resolution(self, windows: usize, cpus: usize) -> f64 {
+    fn resolution(self, windows: usize, cpus: usize) -> f64 {
         let ends = (windows * cpus) as f64;
         let jiffies_a_cpu = self.total() as f64 / cpus.max(1) as f64;
         if jiffies_a_cpu == 0.0 {
@@ -152,8 +152,15 @@ impl CpuTimes {
         }
     }
 
+    /// Cores that others kept busy, as far as jiffies can tell, in so many
+    /// windows on so many CPUs of which we kept `ours` busy.
+    pub(crate) fn load_elsewhere(self, windows: usize, cpus: usize, ours: f64) -> f64 {
+        let unsure = self.resolution(windows, cpus);
+        (self.busy_ratio() * cpus as f64 - ours - unsure).max(0.0)
+    }
+
     /// Share of the time that some program ran.
-    pub(super) fn busy_ratio(self) -> f64 {
+    fn busy_ratio(self) -> f64 {
         if self.total() == 0 {
             0.0
         } else {

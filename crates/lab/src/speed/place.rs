@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 /// Whether clients share the workers' cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Placement {
+pub(crate) enum Placement {
     /// Clients and workers have cores of their own.
     Split,
     /// A client runs on its worker's core, as in a guest with one vCPU.
@@ -13,7 +13,7 @@ pub(super) enum Placement {
 }
 
 impl Placement {
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Split => "split",
             Self::Shared => "shared",
@@ -35,16 +35,16 @@ impl FromStr for Placement {
 
 /// The CPUs of one trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Cpus {
+pub(crate) struct Cpus {
     /// One a worker.
-    pub(super) workers: Vec<usize>,
+    pub(crate) workers: Vec<usize>,
     /// One a lane's client.
-    pub(super) clients: Vec<usize>,
+    pub(crate) clients: Vec<usize>,
 }
 
 impl Cpus {
     /// Every CPU that takes part, once.
-    pub(super) fn all(&self) -> Vec<usize> {
+    pub(crate) fn all(&self) -> Vec<usize> {
         let mut all = [&self.workers[..], &self.clients[..]].concat();
         all.sort_unstable();
         all.dedup();
@@ -53,7 +53,7 @@ impl Cpus {
 }
 
 /// Places workers and clients on `cpus`; `None` where split is asked of one CPU.
-pub(super) fn place(
+pub(crate) fn place(
     cpus: &[usize],
     placement: Placement,
     workers: usize,
@@ -87,7 +87,7 @@ pub(super) fn place(
 
 /// The CPUs this process may use, one a core where the machine has
 /// hyper-threads: two siblings would share the very core that is measured.
-pub(super) fn usable_cpus() -> std::io::Result<Vec<usize>> {
+pub(crate) fn usable_cpus() -> std::io::Result<Vec<usize>> {
     let allowed = sys::affinity::allowed_cpus()?;
     let siblings = |cpu: usize| {
         let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");

@@ -59,7 +59,7 @@ pub(super) fn dimensions(config: &Config, cell: &Cell, arm: Arm) -> BTreeMap<Str
     }
     if let Some(policy) = arm.policy() {
         dimensions.extend([
-            ("policy", policy.name().into()),
+            ("policy", policy.to_string().as_str().into()),
             ("lanes", number(lanes)),
             ("workers", number(workers)),
         ]);
@@ -71,7 +71,12 @@ pub(super) fn dimensions(config: &Config, cell: &Cell, arm: Arm) -> BTreeMap<Str
 }
 
 /// A metric from one value a round: their median, and all of them.
-fn metric(name: &str, unit: &str, direction: Direction, samples: Vec<f64>) -> Option<Metric> {
+pub(crate) fn metric(
+    name: &str,
+    unit: &str,
+    direction: Direction,
+    samples: Vec<f64>,
+) -> Option<Metric> {
     let value = median(&samples)?;
     Some(Metric {
         name: name.to_owned(),
@@ -264,8 +269,7 @@ fn disturbance(measured: &Measured, arm: Arm, series: &Series) -> Observed {
     let elsewhere = if arm == Arm::OpenSsl {
         0.0
     } else {
-        let unsure = times.resolution(series.samples.len(), cpus);
-        (times.busy_ratio() * cpus as f64 - ours - unsure).max(0.0)
+        times.load_elsewhere(series.samples.len(), cpus, ours)
     };
     Observed {
         steal_ratio: times.steal_ratio(),
@@ -291,7 +295,7 @@ fn clock_drift(measured: &Measured, series: &Series) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use policy::Moderation;
+    use policy::Policy;
 
     use super::super::arm::Role;
     use super::super::observe::CpuTimes;
@@ -397,7 +401,7 @@ mod tests {
         assert_eq!(of(Arm::POLLED, &[3], &[0, 1, 2]), Validity::Valid);
         assert_eq!(of(Arm::ASYNC, &[1, 1], &[0]), Validity::Noisy);
         assert_eq!(
-            of(Arm::Paced(Moderation::Polled), &[2], &[0, 0]),
+            of(Arm::Paced(Policy::POLLED), &[2], &[0, 0]),
             Validity::Noisy
         );
     }

@@ -4,15 +4,16 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use crypto::{Status, Workload};
-use engine::{Call, CryptoLane, RegionId, SessionId, Span};
-use policy::Moderation;
+use engine::{CryptoLane, RegionId, SessionId};
+use policy::Policy;
 use sys::clock::now_ns;
 use trial::Histogram;
 
 use super::arm::Mode;
+use super::slots::Slots;
 
 /// No wait is longer: a lane that is dead for so long is a failure.
-const STUCK: Duration = Duration::from_secs(10);
+pub(crate) const STUCK: Duration = Duration::from_secs(10);
 /// In closed loops of many requests, one in so many is timed: two looks at
 /// the clock would be as long as a small request. Odd, since depths are mostly
 /// powers of two: 32 would time only the first request of each batch.
@@ -40,7 +41,7 @@ impl Phase {
 
 /// Why a client stopped early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum PumpError {
+pub(crate) enum PumpError {
     /// A request ended badly.
     #[error("a request ended with {0:?}")]
     Status(Status),
@@ -53,7 +54,7 @@ pub(super) enum PumpError {
 pub(super) struct Pump<'w> {
     lane: CryptoLane,
     session: SessionId,
-    workload: &'w Workload,
+    slots: Slots<'w>,
     /// Slots not in flight.
     free: Vec<usize>,
     /// When the request in a slot was (meant to be) sent; 0 is not timed.
@@ -94,20 +95,19 @@ impl<'w> Pump<'w> {
         workload: &'w Workload,
         depth: usize,
     ) -> Self {
-        for slot in 0..depth {
-            let base = slot * workload.slot.stride;
-            for (part, bytes) in [
-                (workload.slot.source, &workload.input),
-                (workload.slot.tag, &workload.tag),
-            ] {
-                lane.write(RegionId::SLAB, base + part.0, &bytes[..part.1])
-                    .expect("the slab holds every slot");
-            }
-        }
+        let slots = Slots {
+            workload,
+            region: RegionId::SLAB,
+            base: 0,
+        };
+        slots.write(depth, |offset, bytes| {
+            lane.write(RegionId::SLAB, offset, bytes)
+                .expect("the slab holds every slot");
+        });
         Self {
             lane,
             session,
-            workload,
+            slots,
             free: (0..depth).rev().collect(),
             sent_ns: vec![0; depth],
             sent: 0,
@@ -214,32 +214,10 @@ impl<'w> Pump<'w> {
 
     fn send(&mut self, sent_ns: u64) -> Result<(), PumpError> {
         let slot = self.free.pop().ok_or(PumpError::Stuck)?;
-        let Workload {
-            kind,
-            slot: layout,
-            varies_iv,
-            ..
-        } = self.workload;
-        let base = slot * layout.stride;
-        let span = |(offset, len): (usize, usize)| Span::slab(base + offset, len);
-        let mut iv = [0; 16];
-        if *varies_iv {
-            iv[..8].copy_from_slice(&self.sent.to_le_bytes());
-        }
-        let (source, destination) = ([span(layout.source)], [span(layout.destination)]);
-        let call = Call {
-            session: self.session,
-            operation: kind.operation,
-            source: &source,
-            destination: &destination,
-            iv,
-            aad: Span::EMPTY,
-            tag: span(layout.tag),
-        };
         self.sent_ns[slot] = sent_ns;
         self.sent += 1;
-        self.lane
-            .enqueue(&call, slot as u64)
+        self.slots
+            .enqueue(&mut self.lane, self.session, slot, self.sent)
             .map_err(|_| PumpError::Stuck)
     }
 
@@ -273,8 +251,8 @@ impl<'w> Pump<'w> {
 }
 
 /// Whether a client with that policy keeps its core busy while it waits.
-pub(super) fn is_busy_client(policy: Moderation) -> bool {
-    !policy.client_sleeps()
+pub(super) fn is_busy_client(policy: Policy) -> bool {
+    !policy.moderation.client_sleeps()
 }
 
 #[cfg(test)]

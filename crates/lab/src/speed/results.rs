@@ -14,21 +14,21 @@ use super::trial_run::Sample;
 
 /// What one arm gave, a sample a round.
 #[derive(Debug, Default)]
-pub(super) struct Series {
+pub(crate) struct Series {
     /// By round.
-    pub(super) samples: BTreeMap<usize, Sample>,
+    pub(crate) samples: BTreeMap<usize, Sample>,
     /// Median latency of each round, ns.
-    pub(super) p50_ns: BTreeMap<usize, f64>,
+    pub(crate) p50_ns: BTreeMap<usize, f64>,
     /// Latencies of all rounds.
-    pub(super) latency: Option<Box<Histogram>>,
+    pub(crate) latency: Option<Box<Histogram>>,
     /// How fast the worker's core was before each trial: ns of one step.
-    pub(super) step_ns: Vec<f64>,
+    pub(crate) step_ns: Vec<f64>,
     /// For how long each trial stood still, ns.
-    pub(super) gaps_ns: Vec<f64>,
+    pub(crate) gaps_ns: Vec<f64>,
 }
 
 impl Series {
-    pub(super) fn add(&mut self, round: usize, mut sample: Sample) {
+    pub(crate) fn add(&mut self, round: usize, mut sample: Sample) {
         self.gaps_ns.extend(observe::pause_ns(&sample));
         if let Some(latency) = sample.latency.take() {
             if let Some(p50) = latency.quantile_ns(0.5) {
@@ -42,36 +42,36 @@ impl Series {
         self.samples.insert(round, sample);
     }
 
-    pub(super) fn values(&self, value: impl Fn(&Sample) -> f64) -> Vec<f64> {
+    pub(crate) fn values(&self, value: impl Fn(&Sample) -> f64) -> Vec<f64> {
         self.samples.values().map(value).collect()
     }
 
     /// Median requests/s; none where trials were too short for a request.
-    pub(super) fn rate(&self) -> Option<f64> {
+    pub(crate) fn rate(&self) -> Option<f64> {
         median(&self.values(|sample| sample.requests_per_s)).filter(|rate| *rate > 0.0)
     }
 }
 
 /// What one cell gave.
 #[derive(Debug)]
-pub(super) struct Measured {
-    pub(super) cell: Cell,
+pub(crate) struct Measured {
+    pub(crate) cell: Cell,
     /// `None` where this host cannot place it.
-    pub(super) cpus: Option<Cpus>,
+    pub(crate) cpus: Option<Cpus>,
     /// Input bytes of a request: the block, or RSA's digest.
-    pub(super) block_bytes: usize,
+    pub(crate) block_bytes: usize,
     /// Bytes that all requests in flight touch.
-    pub(super) in_flight_bytes: usize,
+    pub(crate) in_flight_bytes: usize,
     /// Requests/s of the open loop.
-    pub(super) paced_per_s: Option<f64>,
+    pub(crate) paced_per_s: Option<f64>,
     /// How fast the worker's core usually was in this run: ns of one step;
     /// none before the first round is whole.
-    pub(super) usual_step_ns: Option<f64>,
-    pub(super) arms: Vec<(Arm, Series)>,
+    pub(crate) usual_step_ns: Option<f64>,
+    pub(crate) arms: Vec<(Arm, Series)>,
 }
 
 impl Measured {
-    pub(super) fn arm(&self, arm: Arm) -> Option<&Series> {
+    pub(crate) fn arm(&self, arm: Arm) -> Option<&Series> {
         self.arms
             .iter()
             .find(|(own, series)| *own == arm && !series.samples.is_empty())
@@ -79,29 +79,29 @@ impl Measured {
     }
 
     /// Median MB/s (10^6 bytes) of an arm.
-    pub(super) fn mb_per_s(&self, arm: Arm) -> Option<f64> {
+    pub(crate) fn mb_per_s(&self, arm: Arm) -> Option<f64> {
         Some(self.arm(arm)?.rate()? * self.block_bytes as f64 / 1e6)
     }
 }
 
 /// Everything measured.
 #[derive(Debug)]
-pub(super) struct Results {
-    pub(super) cells: Vec<Measured>,
+pub(crate) struct Results {
+    pub(crate) cells: Vec<Measured>,
     /// Cost of one wake-up, ns, by round.
-    pub(super) wake_up_ns: BTreeMap<usize, f64>,
+    pub(crate) wake_up_ns: BTreeMap<usize, f64>,
     /// A cache line's way between the cores, ns, before each cell.
-    pub(super) line_ns: Vec<f64>,
+    pub(crate) line_ns: Vec<f64>,
     /// Whole rounds.
-    pub(super) rounds: usize,
+    pub(crate) rounds: usize,
     /// Why there was no further round, where widths had a say.
-    pub(super) closing: Option<Closing>,
-    pub(super) end: End,
+    pub(crate) closing: Option<Closing>,
+    pub(crate) end: End,
 }
 
 impl Results {
     /// Every look at a worker's core, by CPU: ns of one step.
-    pub(super) fn steps_ns(&self) -> BTreeMap<usize, Vec<f64>> {
+    pub(crate) fn steps_ns(&self) -> BTreeMap<usize, Vec<f64>> {
         let mut by_cpu: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         for measured in &self.cells {
             let Some(cpus) = &measured.cpus else { continue };
@@ -112,7 +112,7 @@ impl Results {
     }
 
     /// Tells each cell what is usual, from all that was seen so far.
-    pub(super) fn learn_usual(&mut self) {
+    pub(crate) fn learn_usual(&mut self) {
         let steps = self.steps_ns();
         for measured in &mut self.cells {
             let cpu = measured.cpus.as_ref().map(|cpus| cpus.workers[0]);
@@ -124,7 +124,7 @@ impl Results {
 
     /// The cells that differ only in depth from those measured for the
     /// ladder, by rising depth.
-    pub(super) fn rungs(&self) -> Vec<&Measured> {
+    pub(crate) fn rungs(&self) -> Vec<&Measured> {
         let Some(ladder) = self
             .cells
             .iter()

@@ -10,21 +10,21 @@ const START_S: f64 = 1.0;
 
 /// What the rounds may take.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Limits {
+pub(crate) struct Limits {
     /// Rounds planned: they are measured unless every interval is narrow.
-    pub(super) rounds: usize,
+    pub(crate) rounds: usize,
     /// The most, where intervals stay wide and time is left.
-    pub(super) rounds_max: usize,
+    pub(crate) rounds_max: usize,
     /// Seconds that all rounds together may take.
-    pub(super) seconds: f64,
+    pub(crate) seconds: f64,
     /// Half width of every ratio's interval that is enough, as a share of the
     /// ratio; none where the number of rounds is fixed.
-    pub(super) precision: Option<f64>,
+    pub(crate) precision: Option<f64>,
 }
 
 /// Why measuring ended with whole rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stop {
+pub(crate) enum Stop {
     /// So many rounds were wanted, whatever the widths.
     Planned,
     /// Every interval is narrow enough.
@@ -39,14 +39,14 @@ pub(super) enum Stop {
 
 /// How measuring ended, where widths had a say.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Closing {
-    pub(super) stop: Stop,
-    pub(super) precision: Precision,
+pub(crate) struct Closing {
+    pub(crate) stop: Stop,
+    pub(crate) precision: Precision,
 }
 
 impl Limits {
     /// What to tell of a stop; nothing where only the plan decided.
-    pub(super) fn closing(&self, stop: Stop) -> Option<Closing> {
+    pub(crate) fn closing(&self, stop: Stop) -> Option<Closing> {
         let precision = self.rule().filter(|_| stop != Stop::Planned)?;
         Some(Closing { stop, precision })
     }
@@ -60,7 +60,7 @@ impl Limits {
     /// Whether and why to stop after so many rounds in so many seconds.
     /// Another one takes `round_s`. `comparisons` is asked only where widths
     /// decide.
-    pub(super) fn stop(
+    pub(crate) fn stop(
         &self,
         rounds: usize,
         (elapsed_s, round_s): (f64, f64),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crypto::{Backend, KeyError, RawLoop, Status, Workload};
 use engine::{CryptoEngine, LaneConfig, LaneError, StartError, WorkerConfig};
-use policy::Moderation;
+use policy::Policy;
 use sys::affinity::{PinError, pin_to};
 use sys::clock::{now_ns, thread_cpu};
 use trial::Histogram;
@@ -20,7 +20,7 @@ use super::schedule::WARM_UP;
 
 /// A worker with a core of its own looks so long for the next request before
 /// it sleeps: about what it would spend on falling asleep and being woken.
-const IDLE_SPIN: Duration = Duration::from_micros(20);
+pub(crate) const IDLE_SPIN: Duration = Duration::from_micros(20);
 
 const WARMING: u8 = 0;
 const MEASURING: u8 = 1;
@@ -31,24 +31,24 @@ const READY_LIMIT: Duration = Duration::from_secs(10);
 
 /// What one trial gave.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sample {
-    pub(super) requests: u64,
-    pub(super) requests_per_s: f64,
-    pub(super) notifications_per_s: f64,
-    pub(super) doorbells_per_s: f64,
+pub(crate) struct Sample {
+    pub(crate) requests: u64,
+    pub(crate) requests_per_s: f64,
+    pub(crate) notifications_per_s: f64,
+    pub(crate) doorbells_per_s: f64,
     /// Cores that clients kept busy.
-    pub(super) client_cpus: f64,
+    pub(crate) client_cpus: f64,
     /// Cores that workers kept busy.
-    pub(super) worker_cpus: f64,
+    pub(crate) worker_cpus: f64,
     /// Requests/s the open loop sent; 0 in a closed loop.
-    pub(super) sent_per_s: f64,
-    pub(super) latency: Option<Box<Histogram>>,
-    pub(super) times: CpuTimes,
+    pub(crate) sent_per_s: f64,
+    pub(crate) latency: Option<Box<Histogram>>,
+    pub(crate) times: CpuTimes,
 }
 
 /// Why a trial gave nothing.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum TrialError {
+pub(crate) enum TrialError {
     #[error("the engine did not start")]
     Start(#[from] StartError),
     #[error("no lane")]
@@ -110,16 +110,16 @@ struct ClientCount {
 }
 
 /// What of a trial stays the same over its rounds.
-pub(super) struct Rig<'a> {
-    pub(super) backend: &'a Arc<dyn Backend>,
-    pub(super) cell: Cell,
-    pub(super) workload: &'a Workload,
-    pub(super) cpus: &'a Cpus,
+pub(crate) struct Rig<'a> {
+    pub(crate) backend: &'a Arc<dyn Backend>,
+    pub(crate) cell: Cell,
+    pub(crate) workload: &'a Workload,
+    pub(crate) cpus: &'a Cpus,
 }
 
 impl Rig<'_> {
     /// A trial through lanes, closed or (with a rate) open.
-    pub(super) fn lanes(
+    pub(crate) fn lanes(
         &self,
         arm: Arm,
         rate_per_s: f64,
@@ -181,11 +181,7 @@ impl Rig<'_> {
         Ok(CryptoEngine::start(Arc::clone(self.backend), &workers)?)
     }
 
-    fn pumps(
-        &self,
-        engine: &CryptoEngine,
-        moderation: Moderation,
-    ) -> Result<Vec<Pump<'_>>, TrialError> {
+    fn pumps(&self, engine: &CryptoEngine, policy: Policy) -> Result<Vec<Pump<'_>>, TrialError> {
         let Cell {
             kind,
             depth,
@@ -196,7 +192,8 @@ impl Rig<'_> {
         let session = engine.session(kind.algorithm, &self.workload.material)?;
         let config = LaneConfig {
             depth,
-            moderation,
+            moderation: policy.moderation,
+            settings: policy.settings,
             is_core_shared: placement == Placement::Shared,
             ..LaneConfig::default()
         };
@@ -234,7 +231,7 @@ impl Rig<'_> {
     }
 
     /// The back-end's own loop on the worker's CPU.
-    pub(super) fn raw(&self, slice: Duration) -> Result<Sample, TrialError> {
+    pub(crate) fn raw(&self, slice: Duration) -> Result<Sample, TrialError> {
         let slots = self.cell.depth * self.cell.lanes;
         let make = || {
             let mut raw = RawLoop::new(Arc::clone(self.backend), self.workload, slots)?;

@@ -1,0 +1,69 @@
+//! How a long message can be done in pieces: what the next piece needs of
+//! the one before.
+
+use crate::check::BLOCK_BYTES;
+use crate::{Algorithm, Kind, Operation};
+
+/// How the pieces of a message follow one another. Pieces but the last are
+/// whole blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chaining {
+    /// ECB: not at all.
+    Independent,
+    /// CBC encryption: the last block written is the next piece's IV.
+    Written,
+    /// CBC decryption: the last block read is, which is gone afterwards where
+    /// a message is decrypted in place.
+    Read,
+    /// Counter mode: see [`counter_after`].
+    Counted,
+}
+
+impl Kind {
+    /// How pieces of such a message follow one another; `None` where there is
+    /// more between them than a block: tweaks, hashes, authenticators.
+    #[must_use]
+    pub const fn chaining(self) -> Option<Chaining> {
+        use Algorithm as A;
+        match (self.algorithm, self.operation) {
+            (A::Aes128Ecb | A::Aes192Ecb | A::Aes256Ecb, _) => Some(Chaining::Independent),
+            (A::Aes128Ctr | A::Aes192Ctr | A::Aes256Ctr, _) => Some(Chaining::Counted),
+            (A::Aes128Cbc | A::Aes192Cbc | A::Aes256Cbc, Operation::Encrypt) => {
+                Some(Chaining::Written)
+            }
+            (A::Aes128Cbc | A::Aes192Cbc | A::Aes256Cbc, _) => Some(Chaining::Read),
+            _ => None,
+        }
+    }
+}
+
+/// The counter block behind `bytes` (SP 800-38A appendix B.1, 128 bits).
+#[must_use]
+pub fn counter_after(iv: [u8; 16], bytes: usize) -> [u8; 16] {
+    let blocks = bytes.div_ceil(BLOCK_BYTES) as u128;
+    u128::from_be_bytes(iv).wrapping_add(blocks).to_be_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_wrap_at_128_bits() {
+        assert_eq!(counter_after([0xff; 16], 16), [0; 16]);
+        assert_eq!(counter_after([0; 16], 4096)[14..], [1, 0]);
+        assert_eq!(counter_after([7; 16], 0), [7; 16]);
+    }
+
+    #[test]
+    fn only_plain_modes_chain() {
+        let chains = |algorithm: &Algorithm| {
+            let kind = Kind {
+                algorithm: *algorithm,
+                operation: Operation::Encrypt,
+            };
+            kind.chaining().is_some()
+        };
+        assert_eq!(Algorithm::ALL.iter().filter(|a| chains(a)).count(), 9);
+    }
+}

@@ -1,0 +1,154 @@
+//! A virtual function that does crypto: its sessions belong to it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crypto::{Algorithm, Backend, KeyError, KeyMaterial};
+use policy::{Quota, Settings};
+
+use super::lane::CryptoLane;
+use super::request::CryptoRequest;
+use super::session::{OwnSession, Session};
+use crate::function::{
+    DrainError, EndError, FunctionCounters, FunctionError, Life, VirtualFunction,
+};
+use crate::lane::{LaneConfig, LaneError};
+use crate::watch::Watch;
+
+/// One tenant's share of a [`CryptoEngine`](super::CryptoEngine): its lanes,
+/// weight, quota, cap, and its keys, which no other's lanes can use.
+pub struct CryptoFunction {
+    function: VirtualFunction<CryptoRequest>,
+    backend: Arc<dyn Backend>,
+    /// Of the owner of sessions and lanes: other than the engine's own.
+    number: u64,
+}
+
+impl std::fmt::Debug for CryptoFunction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "CryptoFunction({:?})", self.function.counters())
+    }
+}
+
+impl CryptoFunction {
+    pub(super) fn new(
+        function: VirtualFunction<CryptoRequest>,
+        backend: Arc<dyn Backend>,
+        number: u64,
+    ) -> Self {
+        Self {
+            function,
+            backend,
+            number,
+        }
+    }
+
+    /// Sets a key up for every worker; only this function's lanes take it,
+    /// and it ends when the function is reset or removed.
+    ///
+    /// # Errors
+    /// [`KeyError`] from the back-end.
+    pub fn session(
+        &self,
+        algorithm: Algorithm,
+        material: &KeyMaterial,
+    ) -> Result<Arc<Session>, KeyError> {
+        let workers = self.function.workers();
+        let session = Session::new(&*self.backend, algorithm, material, self.number, workers)?;
+        let session = Arc::new(session);
+        let own = OwnSession(Arc::downgrade(&session));
+        self.function.own(Arc::new(own));
+        Ok(session)
+    }
+
+    /// Makes a lane to that worker, with a slab of `slab_bytes` as its first
+    /// region and up to `segments` segments a source or destination. Its
+    /// settings are the function's.
+    ///
+    /// # Errors
+    /// [`LaneError`].
+    pub fn lane(
+        &self,
+        worker: usize,
+        config: LaneConfig,
+        slab_bytes: usize,
+        segments: usize,
+    ) -> Result<CryptoLane, LaneError> {
+        let lane = self.function.lane(worker, config)?;
+        CryptoLane::new(lane, self.number, slab_bytes, segments)
+    }
+
+    /// See [`VirtualFunction::set_weight`].
+    ///
+    /// # Errors
+    /// [`FunctionError::Weight`].
+    pub fn set_weight(&self, weight: u32) -> Result<(), FunctionError> {
+        self.function.set_weight(weight)
+    }
+
+    /// See [`VirtualFunction::set_quota`].
+    pub fn set_quota(&self, quota: Quota) {
+        self.function.set_quota(quota);
+    }
+
+    /// See [`VirtualFunction::drain`].
+    ///
+    /// # Errors
+    /// [`DrainError`].
+    pub fn drain(&self, timeout: Duration) -> Result<(), DrainError> {
+        self.function.drain(timeout)
+    }
+
+    /// See [`VirtualFunction::resume`].
+    pub fn resume(&self) {
+        self.function.resume();
+    }
+
+    /// See [`VirtualFunction::reset`]. Its sessions have ended: their keys
+    /// are zeroised, whoever still holds them.
+    ///
+    /// # Errors
+    /// [`EndError`].
+    pub fn reset(&self, timeout: Duration) -> Result<(), EndError> {
+        self.function.reset(timeout)
+    }
+
+    /// See [`VirtualFunction::remove`]; its sessions have ended as by
+    /// [`reset`](Self::reset).
+    ///
+    /// # Errors
+    /// [`EndError`].
+    pub fn remove(self, timeout: Duration) -> Result<(), EndError> {
+        self.function.remove(timeout)
+    }
+
+    /// The function as a controller sees it: all its lanes together.
+    #[must_use]
+    pub fn watch(&self) -> Watch {
+        self.function.watch()
+    }
+
+    /// How far notifications are held back now.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        self.function.settings()
+    }
+
+    /// Its weight now.
+    #[must_use]
+    pub fn weight(&self) -> u32 {
+        self.function.weight()
+    }
+
+    /// Where it is in its life.
+    #[must_use]
+    pub fn life(&self) -> Life {
+        self.function.life()
+    }
+
+    /// The counters now.
+    #[must_use]
+    pub fn counters(&self) -> FunctionCounters {
+        self.function.counters()
+    }
+}

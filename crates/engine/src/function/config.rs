@@ -1,0 +1,113 @@
+//! What a virtual function is made of, and how many there may be.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use policy::{Quota, Settings, WEIGHT_MAX};
+
+/// Most virtual functions of one engine.
+pub const FUNCTIONS_MAX: usize = 1024;
+
+/// Most lanes of one virtual function.
+pub const FUNCTION_LANES_MAX: usize = 256;
+
+/// What a virtual function may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FunctionConfig {
+    /// Its share of a worker beside others that have work: 1 to
+    /// [`policy::WEIGHT_MAX`]. A lane of no virtual function
+    /// has weight 1.
+    pub weight: u32,
+    /// Requests and bytes a second, over all its lanes.
+    pub quota: Quota,
+    /// How far notifications are held back, over all its lanes; those of a
+    /// [`LaneConfig`](crate::LaneConfig) do not count here.
+    pub settings: Settings,
+    /// Most lanes: 1 to [`FUNCTION_LANES_MAX`].
+    pub lanes_max: usize,
+}
+
+impl Default for FunctionConfig {
+    fn default() -> Self {
+        Self {
+            weight: 1,
+            quota: Quota::UNLIMITED,
+            settings: Settings::UNLIMITED,
+            lanes_max: 8,
+        }
+    }
+}
+
+/// Why a virtual function cannot be made or changed so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FunctionError {
+    /// Weight out of range.
+    #[error("weight {weight} must be from 1 to {WEIGHT_MAX}")]
+    Weight {
+        /// What was asked.
+        weight: u32,
+    },
+    /// Limit of lanes out of range.
+    #[error("a virtual function of {lanes} lanes: give 1 to {FUNCTION_LANES_MAX}")]
+    Lanes {
+        /// What was asked.
+        lanes: usize,
+    },
+    /// As many as there may be.
+    #[error("{FUNCTIONS_MAX} virtual functions are the most; remove one or start another engine")]
+    TooMany,
+}
+
+impl FunctionConfig {
+    pub(crate) fn check(&self) -> Result<(), FunctionError> {
+        check_weight(self.weight)?;
+        if !(1..=FUNCTION_LANES_MAX).contains(&self.lanes_max) {
+            let lanes = self.lanes_max;
+            return Err(FunctionError::Lanes { lanes });
+        }
+        Ok(())
+    }
+}
+
+pub(crate) fn check_weight(weight: u32) -> Result<(), FunctionError> {
+    if (1..=WEIGHT_MAX).contains(&weight) {
+        Ok(())
+    } else {
+        Err(FunctionError::Weight { weight })
+    }
+}
+
+/// Which numbers an engine's virtual functions do not have.
+#[derive(Debug)]
+pub(crate) struct Numbers(Mutex<Vec<u32>>);
+
+impl Default for Numbers {
+    fn default() -> Self {
+        Self(Mutex::new((0..FUNCTIONS_MAX as u32).rev().collect()))
+    }
+}
+
+impl Numbers {
+    pub(crate) fn take(self: &Arc<Self>) -> Result<Number, FunctionError> {
+        let mut free = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let value = free.pop().ok_or(FunctionError::TooMany)?;
+        Ok(Number {
+            value,
+            of: Arc::clone(self),
+        })
+    }
+}
+
+/// A virtual function's number: free again when nobody, lane or handle,
+/// knows the function any more.
+#[derive(Debug)]
+pub(crate) struct Number {
+    pub(crate) value: u32,
+    of: Arc<Numbers>,
+}
+
+impl Drop for Number {
+    fn drop(&mut self) {
+        let mut free = self.of.0.lock().unwrap_or_else(PoisonError::into_inner);
+        free.push(self.value);
+    }
+}

@@ -1,0 +1,123 @@
+//! The owner's end of a virtual function.
+
+use std::sync::Arc;
+
+use policy::{Quota, Settings};
+
+use super::config::{FunctionError, check_weight};
+use super::life::Owned;
+use super::shared::{Function, FunctionCounters, Life};
+use super::watch::watch;
+use crate::client::Lane;
+use crate::lane::{LaneConfig, LaneError};
+use crate::pool::Control;
+use crate::watch::Watch;
+
+/// A virtual function: one tenant's share of an engine.
+#[derive(Debug)]
+pub struct VirtualFunction<R: Copy + Send + 'static> {
+    pub(super) function: Arc<Function<R>>,
+    pub(super) controls: Arc<[Arc<Control<R>>]>,
+}
+
+impl<R: Copy + Send + 'static> VirtualFunction<R> {
+    pub(crate) fn new(function: Function<R>, controls: Arc<[Arc<Control<R>>]>) -> Self {
+        Self {
+            function: Arc::new(function),
+            controls,
+        }
+    }
+
+    /// Makes a lane to that worker. Its settings are the function's.
+    ///
+    /// # Errors
+    /// [`LaneError`].
+    pub fn lane(&self, worker: usize, config: LaneConfig) -> Result<Lane<R>, LaneError> {
+        let workers = self.controls.len();
+        let control = self
+            .controls
+            .get(worker)
+            .ok_or(LaneError::Worker { worker, workers })?;
+        let settings = self.function.reserve()?;
+        let config = LaneConfig { settings, ..config };
+        let lane = control.open(worker, config, Some(&self.function));
+        if lane.is_err() {
+            self.function.give_back();
+        }
+        lane
+    }
+
+    /// From now on with another weight.
+    ///
+    /// # Errors
+    /// [`FunctionError::Weight`].
+    pub fn set_weight(&self, weight: u32) -> Result<(), FunctionError> {
+        check_weight(weight)?;
+        self.function.set_weight(weight);
+        self.tell_workers();
+        Ok(())
+    }
+
+    /// From now on with another quota; a full one.
+    pub fn set_quota(&self, quota: Quota) {
+        self.function.set_quota(quota);
+        self.tell_workers();
+    }
+
+    /// From now on it owns that, too.
+    pub(crate) fn own(&self, one: Arc<dyn Owned>) {
+        self.function.possessions.add(one);
+    }
+
+    fn tell_workers(&self) {
+        for control in &*self.controls {
+            control.reconsider(self.function.number);
+        }
+    }
+
+    /// The function as a controller sees it.
+    #[must_use]
+    pub fn watch(&self) -> Watch {
+        watch(Arc::clone(&self.function), Arc::clone(&self.controls))
+    }
+
+    /// How far notifications are held back now.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        self.function.state().settings
+    }
+
+    /// Its weight now.
+    #[must_use]
+    pub fn weight(&self) -> u32 {
+        self.function.weight()
+    }
+
+    /// Where it is in its life.
+    #[must_use]
+    pub fn life(&self) -> Life {
+        self.function.state().life
+    }
+
+    /// The counters now.
+    #[must_use]
+    pub fn counters(&self) -> FunctionCounters {
+        self.function.counters()
+    }
+
+    /// How many workers its lanes can be of.
+    #[must_use]
+    pub fn workers(&self) -> usize {
+        self.controls.len()
+    }
+}
+
+/// The settings of a lane of a function, as written into the lane.
+impl<R> crate::lane::Shared<R> {
+    pub(crate) fn set_settings(&self, settings: Settings) -> bool {
+        let word = settings.pack();
+        self.settings
+            .swap(word, std::sync::atomic::Ordering::AcqRel)
+            != word
+    }
+}

@@ -1,0 +1,256 @@
+//! How a virtual function is drained, reset and removed.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::handle::VirtualFunction;
+use super::shared::{Function, Life};
+use crate::pool::{Command, Control};
+
+/// Why a virtual function is not drained. It takes no requests all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DrainError {
+    /// Requests are left.
+    #[error(
+        "worker {worker} still has requests of the virtual function after {timeout:?}; give it more time (a quota may hold it up), resume it, or remove it"
+    )]
+    TimedOut {
+        /// Which worker.
+        worker: usize,
+        /// The limit.
+        timeout: Duration,
+    },
+}
+
+/// Why it is not certain that a virtual function was reset or removed. It
+/// will be, as soon as the worker gets to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EndError {
+    /// A worker did not answer.
+    #[error(
+        "worker {worker} is busy with one batch for longer than {timeout:?}; keys may still be there until it is done"
+    )]
+    TimedOut {
+        /// Which worker.
+        worker: usize,
+        /// The limit.
+        timeout: Duration,
+    },
+}
+
+/// Something that a virtual function owns, with a part for each worker.
+pub(crate) trait Owned: std::fmt::Debug + Send + Sync {
+    /// Whether nobody else holds it.
+    fn is_gone(&self) -> bool;
+
+    /// From now on nobody should begin to use it.
+    fn end(&self);
+
+    /// That worker's part ends. Called on that worker between two breaths,
+    /// or after its end.
+    fn end_for(&self, worker: usize);
+}
+
+/// What a virtual function owns.
+#[derive(Debug, Default)]
+pub(crate) struct Possessions(Mutex<Vec<Arc<dyn Owned>>>);
+
+impl Possessions {
+    pub(crate) fn add(&self, one: Arc<dyn Owned>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // What is gone is forgotten when there is no room: at no cost that
+        // grows with the number added.
+        if all.len() == all.capacity() {
+            all.retain(|one| !one.is_gone());
+            // So that as many come before the next look as stayed.
+            let stayed = all.len();
+            all.reserve(stayed);
+        }
+        all.push(one);
+    }
+
+    /// All of it, which the function no longer owns.
+    fn take(&self) -> Arc<[Arc<dyn Owned>]> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *all).into()
+    }
+}
+
+/// What a worker is to do about a virtual function, and how it says that it
+/// has: by dropping this.
+#[derive(Debug)]
+pub(crate) struct Ending {
+    /// Not its number, which another function may have by then.
+    pub(crate) function: u64,
+    /// Whether its lanes are closed, or only emptied.
+    pub(crate) is_removed: bool,
+    worker: usize,
+    owned: Arc<[Arc<dyn Owned>]>,
+    _done: Sender<()>,
+}
+
+impl Ending {
+    /// On the worker, between two breaths, or after its end.
+    pub(crate) fn end_owned(&self) {
+        for one in &*self.owned {
+            one.end_for(self.worker);
+        }
+    }
+}
+
+impl<R: Copy + Send + 'static> VirtualFunction<R> {
+    /// Takes no new requests, and waits until those in flight are finished:
+    /// [`SubmitError::Draining`](crate::SubmitError::Draining). A request
+    /// that is submitted at this very moment may still be taken; it is
+    /// finished like any other. Goes on until [`resume`](Self::resume).
+    ///
+    /// # Errors
+    /// [`DrainError`] when they are not within `timeout`.
+    pub fn drain(&self, timeout: Duration) -> Result<(), DrainError> {
+        self.set_draining(true);
+        let id = self.function.id;
+        let waits: Vec<Receiver<()>> = self
+            .controls
+            .iter()
+            .map(|control| {
+                let (done, wait) = channel();
+                // A worker that has ended has nothing left.
+                let _ = control.send(Command::Drain(id, done));
+                wait
+            })
+            .collect();
+        wait_for_all(waits, timeout).map_err(|worker| DrainError::TimedOut { worker, timeout })
+    }
+
+    /// Takes requests again.
+    pub fn resume(&self) {
+        self.set_draining(false);
+    }
+
+    fn set_draining(&self, is_draining: bool) {
+        let mut state = self.function.state();
+        state.life = if is_draining {
+            Life::Draining
+        } else {
+            Life::Running
+        };
+        for member in &state.members {
+            member.shared.set_draining(is_draining);
+        }
+    }
+
+    /// Ends requests in flight as
+    /// [`Cancelled`](crypto::Status::Cancelled), unless they were done
+    /// already, and whatever the function owns: keys. Its lanes can be used
+    /// as before, weight, quota and settings stay.
+    ///
+    /// # Errors
+    /// [`EndError`] when a worker does not get to it within `timeout`.
+    pub fn reset(&self, timeout: Duration) -> Result<(), EndError> {
+        self.end(false, timeout)
+    }
+
+    /// Ends the function: as [`reset`](Self::reset), and its lanes are closed
+    /// as [`Removed`](crate::Closed::Removed). [`Drain`](Self::drain) it
+    /// before, to have requests finished. Dropping it removes it, too, and
+    /// does not wait.
+    ///
+    /// # Errors
+    /// [`EndError`] when a worker does not get to it within `timeout`.
+    pub fn remove(self, timeout: Duration) -> Result<(), EndError> {
+        self.end(true, timeout)
+    }
+
+    fn end(&self, is_removed: bool, timeout: Duration) -> Result<(), EndError> {
+        let waits = begin_end(&self.function, &self.controls, is_removed);
+        wait_for_all(waits, timeout).map_err(|worker| EndError::TimedOut { worker, timeout })
+    }
+}
+
+/// Tells the workers; what a worker that has ended left is ended here.
+fn begin_end<R: Copy + Send>(
+    function: &Function<R>,
+    controls: &[Arc<Control<R>>],
+    is_removed: bool,
+) -> Vec<Receiver<()>> {
+    if is_removed {
+        let mut state = function.state();
+        state.life = Life::Removed;
+        state.free_number();
+    }
+    let owned = function.possessions.take();
+    owned.iter().for_each(|one| one.end());
+    let tell = |(worker, control): (usize, &Arc<Control<R>>)| {
+        let (done, wait) = channel();
+        let ending = Ending {
+            function: function.id,
+            is_removed,
+            worker,
+            owned: Arc::clone(&owned),
+            _done: done,
+        };
+        control.end_function(ending);
+        wait
+    };
+    controls.iter().enumerate().map(tell).collect()
+}
+
+/// Waits for all of them to be dropped; the index of one that was not in time.
+fn wait_for_all(waits: Vec<Receiver<()>>, timeout: Duration) -> Result<(), usize> {
+    let begin = Instant::now();
+    for (index, wait) in waits.into_iter().enumerate() {
+        let left = timeout.saturating_sub(begin.elapsed());
+        if wait.recv_timeout(left) == Err(RecvTimeoutError::Timeout) {
+            return Err(index);
+        }
+    }
+    Ok(())
+}
+
+impl<R: Copy + Send + 'static> Drop for VirtualFunction<R> {
+    fn drop(&mut self) {
+        if self.life() != Life::Removed {
+            begin_end(&self.function, &self.controls, true);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Key {
+        is_gone: bool,
+        looks: Arc<AtomicUsize>,
+    }
+
+    impl Owned for Key {
+        fn is_gone(&self) -> bool {
+            self.looks.fetch_add(1, Ordering::Relaxed);
+            self.is_gone
+        }
+
+        fn end(&self) {}
+
+        fn end_for(&self, _: usize) {}
+    }
+
+    #[test]
+    fn keys_that_come_and_go_cost_no_look_at_those_that_stay() {
+        const MANY: usize = 1023;
+        let (own, looks) = (Possessions::default(), Arc::default());
+        let add = |is_gone: bool| {
+            let looks = Arc::clone(&looks);
+            own.add(Arc::new(Key { is_gone, looks }));
+        };
+        (0..MANY).for_each(|_| add(false));
+        (0..10 * MANY).for_each(|_| add(true));
+        let looks = looks.load(Ordering::Relaxed);
+        assert!(looks < 40 * MANY, "{looks}");
+        assert!(own.take().len() < 4 * MANY);
+    }
+}

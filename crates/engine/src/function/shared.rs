@@ -1,0 +1,316 @@
+//! What a virtual function's handle, its lanes and the workers share.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use policy::{Allowance, Bucket, Counters, Gate, Quota, Settings};
+
+use sys::clock::now_ns;
+
+use super::config::{FunctionConfig, Number};
+use super::life::Possessions;
+use crate::lane::{LaneError, Shared};
+
+/// Where a virtual function is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Life {
+    /// Takes requests.
+    Running,
+    /// Takes none; finishes those it has.
+    Draining,
+    /// Is no more.
+    Removed,
+}
+
+impl std::fmt::Display for Life {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Running => "running",
+            Self::Draining => "draining",
+            Self::Removed => "removed",
+        })
+    }
+}
+
+/// A virtual function's running totals, over all lanes that it ever had.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FunctionCounters {
+    /// Lanes it has now.
+    pub lanes: usize,
+    /// Requests completed.
+    pub requests: u64,
+    /// Bytes of those requests.
+    pub bytes: u64,
+    /// Notifications sent.
+    pub notifications: u64,
+    /// Work that its requests were charged, ns: see
+    /// [`Service::work_ns`](crate::Service::work_ns).
+    pub work_ns: u64,
+    /// Times that its quota was used up.
+    pub throttled: u64,
+}
+
+/// Tells functions apart that had the same number one after the other.
+static FUNCTIONS: AtomicU64 = AtomicU64::new(0);
+
+/// One virtual function.
+#[derive(Debug)]
+pub(crate) struct Function<R> {
+    /// No other's, ever.
+    pub(crate) id: u64,
+    /// No other's at a time.
+    pub(crate) number: u32,
+    weight: AtomicU32,
+    lanes_max: usize,
+    /// When the next notification may be, over all lanes; by several workers
+    /// at the same moment there may be one more.
+    gate: AtomicU64,
+    /// Lanes that share it.
+    sharers: AtomicU32,
+    /// Work that it owes where it had its last lane, ns.
+    debt_ns: AtomicU64,
+    /// One for all workers. A lock, but only where there is a quota.
+    bucket: Mutex<Bucket>,
+    is_limited: AtomicBool,
+    work_ns: AtomicU64,
+    throttled: AtomicU64,
+    pub(crate) possessions: Possessions,
+    state: Mutex<State<R>>,
+}
+
+/// What changes when lanes come and go.
+#[derive(Debug)]
+pub(crate) struct State<R> {
+    pub(crate) life: Life,
+    pub(crate) settings: Settings,
+    /// Lanes made, also those that no worker has seen yet.
+    pub(crate) reserved: usize,
+    pub(crate) members: Vec<Member<R>>,
+    /// The totals of lanes that are gone.
+    gone: Counters,
+    gone_held_alone: u64,
+    /// Until it is removed and the last worker has let it go.
+    number: Option<Number>,
+}
+
+/// A lane of a virtual function.
+#[derive(Debug)]
+pub(crate) struct Member<R> {
+    pub(crate) worker: usize,
+    pub(crate) shared: Arc<Shared<R>>,
+}
+
+impl<R> Function<R> {
+    pub(crate) fn new(number: Number, config: &FunctionConfig) -> Self {
+        Self {
+            id: FUNCTIONS.fetch_add(1, Ordering::Relaxed),
+            number: number.value,
+            weight: AtomicU32::new(config.weight),
+            lanes_max: config.lanes_max,
+            gate: AtomicU64::new(Gate::default().pack()),
+            sharers: AtomicU32::new(0),
+            debt_ns: AtomicU64::new(0),
+            bucket: Mutex::new(Bucket::new(config.quota)),
+            is_limited: AtomicBool::new(!config.quota.is_unlimited()),
+            work_ns: AtomicU64::new(0),
+            throttled: AtomicU64::new(0),
+            possessions: Possessions::default(),
+            state: Mutex::new(State {
+                life: Life::Running,
+                settings: config.settings,
+                reserved: 0,
+                members: Vec::new(),
+                gone: Counters::default(),
+                gone_held_alone: 0,
+                number: Some(number),
+            }),
+        }
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State<R>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn bucket(&self) -> MutexGuard<'_, Bucket> {
+        self.bucket.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn is_removed(&self) -> bool {
+        self.state().life == Life::Removed
+    }
+
+    pub(crate) fn weight(&self) -> u32 {
+        self.weight.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_weight(&self, weight: u32) {
+        self.weight.store(weight, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_quota(&self, quota: Quota) {
+        *self.bucket() = Bucket::new(quota);
+        self.is_limited
+            .store(!quota.is_unlimited(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_limited(&self) -> bool {
+        self.is_limited.load(Ordering::Relaxed)
+    }
+
+    /// Worker: what may be taken now, or when to ask again.
+    pub(crate) fn allowance(&self) -> Result<Allowance, u64> {
+        let mut bucket = self.bucket();
+        // Within the lock, so that no worker's clock is behind another's.
+        let allowance = bucket.allowance(now_ns());
+        drop(bucket);
+        if allowance.is_err() {
+            self.throttled.fetch_add(1, Ordering::Relaxed);
+        }
+        allowance
+    }
+
+    pub(crate) fn spend(&self, requests: u64, bytes: u64) {
+        let mut bucket = self.bucket();
+        bucket.spend(now_ns(), requests, bytes);
+    }
+
+    /// Worker: has no lane of it any more, and was owed that.
+    pub(super) fn leave_debt(&self, debt_ns: u64) {
+        self.debt_ns.fetch_add(debt_ns, Ordering::Relaxed);
+    }
+
+    /// Worker: has a lane of it again; what that is still to pay for.
+    pub(super) fn take_debt(&self) -> u64 {
+        self.debt_ns.swap(0, Ordering::Relaxed)
+    }
+
+    /// Worker: that much work was charged.
+    pub(crate) fn worked(&self, work_ns: u64) {
+        self.work_ns.fetch_add(work_ns, Ordering::Relaxed);
+    }
+
+    pub(crate) fn gate(&self) -> Gate {
+        Gate::unpack(self.gate.load(Ordering::Relaxed)).of(self.sharers.load(Ordering::Relaxed))
+    }
+
+    /// Worker: a notification passed the gate, as `pass` says. Others may have
+    /// passed since it was looked at; the more the next must wait.
+    pub(crate) fn pass_gate(&self, mut pass: impl FnMut(&mut Gate)) {
+        let lanes = self.sharers.load(Ordering::Relaxed);
+        let passed = |word| {
+            let mut gate = Gate::unpack(word).of(lanes);
+            pass(&mut gate);
+            Some(gate.pack())
+        };
+        let order = Ordering::Relaxed;
+        // It is `None` that it would refuse.
+        let _ = self.gate.fetch_update(order, order, passed);
+    }
+
+    /// Room for one more lane, to be filled or given back.
+    pub(crate) fn reserve(&self) -> Result<Settings, LaneError> {
+        let mut state = self.state();
+        if state.life != Life::Running {
+            return Err(LaneError::Ended(state.life));
+        }
+        if state.reserved >= self.lanes_max {
+            let lanes = state.reserved;
+            return Err(LaneError::Share { lanes });
+        }
+        state.reserved += 1;
+        Ok(state.settings)
+    }
+
+    pub(crate) fn give_back(&self) {
+        let mut state = self.state();
+        state.reserved -= 1;
+        state.free_number();
+    }
+
+    /// A lane is on its way to its worker.
+    pub(crate) fn enrol(&self, worker: usize, shared: &Arc<Shared<R>>) {
+        let mut state = self.state();
+        // Both may have changed since room was reserved.
+        shared
+            .settings
+            .store(state.settings.pack(), Ordering::Relaxed);
+        shared.set_draining(state.life == Life::Draining);
+        let shared = Arc::clone(shared);
+        state.members.push(Member { worker, shared });
+        self.sharers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The lane will not get to its worker; its room is still to be given back.
+    pub(crate) fn dismiss(&self, shared: &Arc<Shared<R>>) {
+        if self.state().dismiss(shared) {
+            self.sharers.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The worker has let a lane go: its totals stay.
+    pub(crate) fn let_go(&self, shared: &Arc<Shared<R>>) {
+        let mut state = self.state();
+        if state.dismiss(shared) {
+            self.sharers.fetch_sub(1, Ordering::Relaxed);
+            state.reserved -= 1;
+            state.gone = sum(&state.gone, &shared.counters());
+            state.gone_held_alone += shared.tally.held_alone.value();
+        }
+        state.free_number();
+    }
+
+    /// The totals of all lanes; but for CPU time, which is the workers'.
+    pub(crate) fn totals(&self) -> Counters {
+        let state = self.state();
+        let add = |total, member: &Member<R>| sum(&total, &member.shared.counters());
+        state.members.iter().fold(state.gone, add)
+    }
+
+    /// Notifications held back at depth one, over all lanes.
+    pub(crate) fn held_alone(&self) -> u64 {
+        let state = self.state();
+        let of = |member: &Member<R>| member.shared.tally.held_alone.value();
+        state.gone_held_alone + state.members.iter().map(of).sum::<u64>()
+    }
+
+    pub(crate) fn counters(&self) -> FunctionCounters {
+        let totals = self.totals();
+        FunctionCounters {
+            lanes: self.state().reserved,
+            requests: totals.requests,
+            bytes: totals.bytes,
+            notifications: totals.notifications,
+            work_ns: self.work_ns.load(Ordering::Relaxed),
+            throttled: self.throttled.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl<R> State<R> {
+    /// Whether the lane was a member; it is none any more.
+    fn dismiss(&mut self, shared: &Arc<Shared<R>>) -> bool {
+        let is_it = |member: &Member<R>| Arc::ptr_eq(&member.shared, shared);
+        let index = self.members.iter().position(is_it);
+        index.map(|index| self.members.swap_remove(index)).is_some()
+    }
+
+    /// Another function may have the number when nothing is left of this one.
+    pub(crate) fn free_number(&mut self) {
+        if self.life == Life::Removed && self.reserved == 0 {
+            self.number = None;
+        }
+    }
+}
+
+fn sum(a: &Counters, b: &Counters) -> Counters {
+    Counters {
+        requests: a.requests.wrapping_add(b.requests),
+        bytes: a.bytes.wrapping_add(b.bytes),
+        notifications: a.notifications.wrapping_add(b.notifications),
+        held: a.held.wrapping_add(b.held),
+        held_ns: a.held_ns.wrapping_add(b.held_ns),
+        in_flight: a.in_flight.wrapping_add(b.in_flight),
+        looks: a.looks.wrapping_add(b.looks),
+        busy_ns: 0,
+    }
+}

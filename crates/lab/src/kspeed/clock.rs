@@ -1,0 +1,83 @@
+//! How fast the guest's cycle counter runs: tcrypt counts in its cycles.
+
+use trial::stats::median;
+
+/// Slower or faster and it is no CPU's.
+const MHZ: (f64, f64) = (100.0, 20_000.0);
+
+/// What is known of the counter.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Clock {
+    /// What the kernel says.
+    stated_per_ns: Option<f64>,
+    /// What runs of the module found.
+    measured_per_ns: Vec<f64>,
+}
+
+impl Clock {
+    /// From the guest's log.
+    pub(super) fn of_log(log: &str) -> Self {
+        Self {
+            stated_per_ns: log
+                .lines()
+                .filter_map(stated_mhz)
+                .next_back()
+                .map(|mhz| mhz / 1e3),
+            measured_per_ns: Vec::new(),
+        }
+    }
+
+    /// One more run's.
+    pub(super) fn add(&mut self, cycles_per_ns: f64) {
+        if (MHZ.0..=MHZ.1).contains(&(cycles_per_ns * 1e3)) {
+            self.measured_per_ns.push(cycles_per_ns);
+        }
+    }
+
+    /// Cycles in a nanosecond: as measured, or else as stated.
+    pub(super) fn cycles_per_ns(&self) -> Option<f64> {
+        median(&self.measured_per_ns).or(self.stated_per_ns)
+    }
+}
+
+/// `tsc: Detected 2600.004 MHz processor`, or the later and better
+/// `tsc: Refined TSC clocksource calibration: 2599.999 MHz`.
+fn stated_mhz(line: &str) -> Option<f64> {
+    let (_, said) = line.split_once("tsc: ")?;
+    let (before, _) = said.split_once(" MHz")?;
+    let is_own = before.starts_with("Detected") || before.starts_with("Refined");
+    let number = before.rsplit(' ').next()?;
+    let mhz: f64 = is_own.then(|| number.parse().ok()).flatten()?;
+    (MHZ.0..=MHZ.1).contains(&mhz).then_some(mhz)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: &str = "[    0.000000] tsc: Fast TSC calibration using PIT\n\
+        [    0.000000] tsc: Detected 2600.004 MHz processor\n\
+        [    1.804532] clocksource: tsc: mask: 0xffffffffffffffff max_cycles: 0x257a2dcb3ef\n";
+
+    #[test]
+    fn the_refined_figure_wins_and_a_measured_one_over_both() {
+        let mut clock = Clock::of_log(LOG);
+        assert_eq!(clock.cycles_per_ns(), Some(2600.004 / 1e3));
+        let refined = format!("{LOG}[ 2.1] tsc: Refined TSC clocksource calibration: 2599.5 MHz\n");
+        assert_eq!(Clock::of_log(&refined).cycles_per_ns(), Some(2599.5 / 1e3));
+        clock.add(2.59);
+        clock.add(f64::NAN);
+        assert_eq!(clock.cycles_per_ns(), Some(2.59));
+    }
+
+    #[test]
+    fn nonsense_is_no_clock() {
+        for log in [
+            "",
+            "tsc: Detected 1e99 MHz processor",
+            "tsc: Detected x MHz",
+        ] {
+            assert_eq!(Clock::of_log(log).cycles_per_ns(), None);
+        }
+    }
+}

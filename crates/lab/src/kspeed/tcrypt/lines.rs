@@ -1,0 +1,260 @@
+//! What tcrypt prints into the kernel's log, line by line.
+//!
+//! A header names algorithm, driver and direction; under it each test has a
+//! line, and its figure stands behind it or on a line of its own. Other parts
+//! of the kernel print in between. The text comes out of a guest: everything
+//! is bounded, and what is not understood is passed over.
+
+/// No log of one call is longer.
+pub(in super::super) const TEXT_BYTES_MAX: usize = 4 << 20;
+/// Longer lines are none of tcrypt's.
+const LINE_BYTES_MAX: usize = 512;
+/// tcrypt has a few hundred tests in its longest mode, and runs twice.
+const ENTRIES_MAX: usize = 8192;
+/// Largest figure taken for one: beyond, arithmetic in f64 loses digits.
+const NUMBER_MAX: u64 = 1 << 52;
+
+/// One test with its figure.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in super::super) struct Entry {
+    pub(in super::super) is_multibuffer: bool,
+    /// As it was asked for, e.g. `cbc(aes)`.
+    pub(in super::super) algorithm: String,
+    /// The driver that the kernel chose.
+    pub(in super::super) driver: String,
+    /// Of a cipher; a hash has no direction.
+    pub(in super::super) is_encryption: bool,
+    /// 0 of a hash.
+    pub(in super::super) key_bits: u64,
+    pub(in super::super) bytes: u64,
+    /// Bytes handed over at once: the whole request, except of some hashes.
+    pub(in super::super) update_bytes: u64,
+    pub(in super::super) figure: Figure,
+}
+
+/// What a test found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Figure {
+    /// CPU cycles of one operation, mean of eight.
+    Cycles(u64),
+    /// Operations in that many seconds.
+    Operations {
+        /// How many.
+        count: u64,
+        /// In how long.
+        seconds: u64,
+    },
+}
+
+/// The log cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(in super::super) enum TextError {
+    /// Longer than any call prints.
+    #[error(
+        "the kernel's log has {bytes} bytes, the limit is {TEXT_BYTES_MAX}; measure fewer drivers at once"
+    )]
+    TooLong {
+        /// How long it is.
+        bytes: usize,
+    },
+    /// More tests than tcrypt has.
+    #[error("tcrypt printed more than {ENTRIES_MAX} figures, which no mode has")]
+    TooMany,
+}
+
+/// Every test of a log that has a figure, in order.
+///
+/// # Errors
+/// [`TextError`] where the log is longer than any of tcrypt's.
+pub(in super::super) fn parse(text: &str) -> Result<Vec<Entry>, TextError> {
+    if text.len() > TEXT_BYTES_MAX {
+        return Err(TextError::TooLong { bytes: text.len() });
+    }
+    let (mut reader, mut entries) = (Reader::default(), Vec::new());
+    let lines = text.lines().filter(|line| line.len() <= LINE_BYTES_MAX);
+    for entry in lines.filter_map(|line| reader.take(message(line))) {
+        if entries.len() == ENTRIES_MAX {
+            return Err(TextError::TooMany);
+        }
+        entries.push(entry);
+    }
+    Ok(entries)
+}
+
+/// A line without the time, the caller and the module's name before it.
+fn message(line: &str) -> &str {
+    let mut rest = line.trim();
+    while let Some((mark, after)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        if mark.contains(['(', ')']) {
+            break;
+        }
+        rest = after.trim_start();
+    }
+    rest.strip_prefix("tcrypt: ").unwrap_or(rest).trim_start()
+}
+
+/// What the lines so far mean for the next.
+#[derive(Default)]
+struct Reader {
+    header: Option<Header>,
+    /// A test whose figure has not come yet.
+    pending: Option<Test>,
+}
+
+struct Header {
+    is_multibuffer: bool,
+    algorithm: String,
+    driver: String,
+    is_encryption: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Test {
+    key_bits: u64,
+    bytes: u64,
+    update_bytes: u64,
+}
+
+/// A figure, with the length of the request where the line has it.
+type Found = (Figure, Option<u64>);
+
+impl Reader {
+    fn take(&mut self, message: &str) -> Option<Entry> {
+        if let Some(header) = header(message) {
+            (self.header, self.pending) = (Some(header), None);
+            return None;
+        }
+        if let Some((test, rest)) = test(message) {
+            self.pending = Some(test);
+            return self.finish(figure(rest)?);
+        }
+        self.finish(figure(message)?)
+    }
+
+    /// The entry of the pending test, if the figure can be its own.
+    fn finish(&mut self, (figure, bytes): Found) -> Option<Entry> {
+        let (test, header) = (self.pending.take()?, self.header.as_ref()?);
+        let is_own = match (figure, bytes) {
+            (_, None) => true,
+            (Figure::Cycles(_), Some(bytes)) => bytes == test.bytes,
+            // There it is the sum of all operations.
+            (Figure::Operations { count, .. }, Some(bytes)) => {
+                count.checked_mul(test.bytes) == Some(bytes)
+            }
+        };
+        is_own.then(|| Entry {
+            is_multibuffer: header.is_multibuffer,
+            algorithm: header.algorithm.clone(),
+            driver: header.driver.clone(),
+            is_encryption: header.is_encryption,
+            key_bits: test.key_bits,
+            bytes: test.bytes,
+            update_bytes: test.update_bytes,
+            figure,
+        })
+    }
+}
+
+/// `testing speed of multibuffer cbc(aes) (cbc-aes-aesni) encryption`.
+fn header(message: &str) -> Option<Header> {
+    let rest = message.strip_prefix("testing speed of ")?.trim_end();
+    let (rest, is_multibuffer) = match rest.strip_prefix("multibuffer ") {
+        Some(rest) => (rest, true),
+        None => (rest, false),
+    };
+    let rest = ["async ", "sync "]
+        .iter()
+        .find_map(|how| rest.strip_prefix(how))
+        .unwrap_or(rest);
+    let (rest, is_encryption) = match rest.strip_suffix(" encryption") {
+        Some(rest) => (rest, true),
+        None => (rest.strip_suffix(" decryption").unwrap_or(rest), false),
+    };
+    let (algorithm, driver) = rest.split_once(" (")?;
+    Some(Header {
+        is_multibuffer,
+        algorithm: algorithm.to_owned(),
+        driver: driver.strip_suffix(')')?.to_owned(),
+        is_encryption,
+    })
+}
+
+/// `test 3 (128 bit key, 256 byte blocks): …` of a cipher,
+/// `test  5 (  256 byte blocks,  256 bytes per update,   1 updates): …` of a
+/// hash.
+fn test(message: &str) -> Option<(Test, &str)> {
+    let rest = message.strip_prefix("test")?.trim_start();
+    let (index, rest) = rest.split_once('(')?;
+    number(index)?;
+    let (parts, rest) = rest.split_once("):")?;
+    let mut parts = parts.split(',');
+    let mut part = |unit: &str| number(parts.next()?.trim().strip_suffix(unit)?);
+    if let Some(key_bits) = part("bit key") {
+        let bytes = part("byte blocks")?;
+        let test = Test {
+            key_bits,
+            bytes,
+            update_bytes: bytes,
+        };
+        return Some((test, rest));
+    }
+    let mut parts = message.split_once('(')?.1.split(',');
+    let mut part = |unit: &str| number(parts.next()?.trim().strip_suffix(unit)?);
+    let test = Test {
+        key_bits: 0,
+        bytes: part("byte blocks")?,
+        update_bytes: part("bytes per update")?,
+    };
+    Some((test, rest))
+}
+
+fn figure(text: &str) -> Option<Found> {
+    let text = text.trim();
+    one_operation(text)
+        .or_else(|| operations(text))
+        .or_else(|| cycles_per_operation(text))
+        .or_else(|| per_second(text))
+}
+
+/// `1 operation in 5194 cycles (64 bytes)`.
+fn one_operation(text: &str) -> Option<Found> {
+    let rest = text.strip_prefix("1 operation in ")?;
+    let (cycles, rest) = rest.split_once(" cycles (")?;
+    let bytes = number(rest.strip_suffix(" bytes)")?)?;
+    Some((Figure::Cycles(number(cycles)?), Some(bytes)))
+}
+
+/// `491520 operations in 1 seconds (31457280 bytes)`.
+fn operations(text: &str) -> Option<Found> {
+    let (count, rest) = text.split_once(" operations in ")?;
+    let (seconds, rest) = rest.split_once(" seconds (")?;
+    let bytes = number(rest.strip_suffix(" bytes)")?)?;
+    let (count, seconds) = (number(count)?, number(seconds)?);
+    (seconds > 0).then_some((Figure::Operations { count, seconds }, Some(bytes)))
+}
+
+/// `4920 cycles/operation,   76 cycles/byte`.
+fn cycles_per_operation(text: &str) -> Option<Found> {
+    let (cycles, rest) = text.split_once(" cycles/operation,")?;
+    number(rest.strip_suffix(" cycles/byte")?)?;
+    Some((Figure::Cycles(number(cycles)?), None))
+}
+
+/// `491520 opers/sec,  31457280 bytes/sec`.
+fn per_second(text: &str) -> Option<Found> {
+    let (count, rest) = text.split_once(" opers/sec,")?;
+    number(rest.strip_suffix(" bytes/sec")?)?;
+    let (count, seconds) = (number(count)?, 1);
+    Some((Figure::Operations { count, seconds }, None))
+}
+
+/// Digits alone, with spaces around them.
+fn number(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let value = is_number.then(|| text.parse().ok()).flatten()?;
+    (value <= NUMBER_MAX).then_some(value)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,73 @@
+//! Every planted fault must be named, through real lanes.
+
+use std::time::Duration;
+
+use model::cause::Cause;
+
+use super::diagnosis;
+use super::examine::{Examination, Pace, examine};
+use super::planted::{Plant, Planted};
+use super::results::{SelfTest, self_test};
+use crate::speed::place::usable_cpus;
+
+const PACE: Pace = Pace {
+    slice: Duration::from_millis(12),
+    scans: 2,
+    rounds: 5,
+    rounds_max: 9,
+};
+/// A noisy machine may leave a cause open, and then is asked again.
+const TRIES: u64 = 3;
+
+fn named(examination: &Examination) -> Cause {
+    let fall = examination.fall.as_ref();
+    fall.map_or(Cause::None, |fall| {
+        let diagnosis = diagnosis::of(fall, 1).expect("all was measured");
+        for evidence in &diagnosis.evidence {
+            println!("    {}", evidence.text);
+        }
+        diagnosis.cause
+    })
+}
+
+/// One after the other: side by side they would disturb each other.
+#[test]
+fn every_planted_fault_is_named() {
+    let cpus = usable_cpus().expect("the kernel says");
+    for plant in Plant::ALL {
+        let tries = (1..=TRIES).map(|seed| {
+            let mut subject = Planted::new(plant, &cpus);
+            let (examination, result) = examine(&mut subject, &PACE, seed, &|| false);
+            result.expect("it runs");
+            let cause = named(&examination);
+            println!("{}: {cause}", plant.name());
+            self_test(plant, cause)
+        });
+        // A machine that is too noisy leaves the cause open: that is right, too,
+        // and says nothing of the code.
+        match tries.into_iter().find(|outcome| *outcome != SelfTest::Open) {
+            Some(outcome) => assert_eq!(outcome, SelfTest::Right, "{}", plant.name()),
+            None => println!(
+                "skipped: too noisy to name {}; stop other programs",
+                plant.name()
+            ),
+        }
+    }
+}
+
+#[test]
+fn an_interrupt_keeps_whole_rounds() {
+    let cpus = usable_cpus().expect("the kernel says");
+    let trials = std::cell::Cell::new(0);
+    let is_interrupted = || {
+        trials.set(trials.get() + 1);
+        trials.get() > 25
+    };
+    let mut subject = Planted::new(Plant::Fragments, &cpus);
+    let (examination, result) = examine(&mut subject, &PACE, 1, &is_interrupted);
+    assert!(result.is_err());
+    assert!(examination.is_scanned());
+    let fall = examination.fall.expect("it falls");
+    let lens = fall.series.iter().map(|series| series.readings.len());
+    assert!(lens.into_iter().all(|len| len == fall.rounds()));
+}

@@ -1,0 +1,89 @@
+//! A place in a section's grid, with what was measured there.
+
+use std::collections::BTreeMap;
+
+use trial::stats::median;
+
+use super::rig::{Facts, LatencyCounts, Load, Record, Window};
+
+/// One place, measured in several ways.
+#[derive(Clone, Debug)]
+pub(crate) struct Cell<K, A> {
+    /// Where in the grid.
+    pub(crate) key: K,
+    /// On which of the section's benches.
+    pub(crate) bench: usize,
+    /// What the bench's only tenant does.
+    pub(crate) load: Load,
+    /// In words, for whoever waits.
+    pub(crate) label: String,
+    /// Bytes that all requests in flight touch.
+    pub(crate) in_flight_bytes: usize,
+    pub(crate) arms: Vec<(A, Series)>,
+}
+
+impl<K, A: PartialEq> Cell<K, A> {
+    /// What an arm gave, if it was measured.
+    pub(crate) fn arm(&self, arm: &A) -> Option<&Series> {
+        let own = self.arms.iter().find(|(own, _)| own == arm);
+        own.map(|(_, series)| series)
+            .filter(|series| !series.trials.is_empty())
+    }
+}
+
+/// One trial.
+#[derive(Clone, Debug)]
+pub(crate) struct Trial {
+    pub(crate) window: Window,
+    pub(crate) facts: Facts,
+}
+
+/// What one arm gave, by round.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Series {
+    pub(crate) trials: BTreeMap<usize, Trial>,
+}
+
+impl Series {
+    /// A round's trial; one that measured nothing is left out.
+    pub(crate) fn add(&mut self, round: usize, record: Record) {
+        if let Some(window) = record.whole() {
+            let facts = record.facts;
+            self.trials.insert(round, Trial { window, facts });
+        }
+    }
+
+    /// One value a round.
+    pub(crate) fn values(&self, value: impl Fn(&Window) -> f64) -> Vec<f64> {
+        self.trials
+            .values()
+            .map(|trial| value(&trial.window))
+            .collect()
+    }
+
+    /// Their median; none without a round.
+    pub(crate) fn median(&self, value: impl Fn(&Window) -> f64) -> Option<f64> {
+        median(&self.values(value))
+    }
+
+    /// Both arms' values of the rounds that have both.
+    pub(crate) fn pairs(
+        &self,
+        reference: &Self,
+        value: impl Fn(&Window) -> f64,
+    ) -> Vec<(f64, f64)> {
+        let pair = |(round, trial): (&usize, &Trial)| {
+            let reference = reference.trials.get(round)?;
+            Some((value(&trial.window), value(&reference.window)))
+        };
+        self.trials.iter().filter_map(pair).collect()
+    }
+
+    /// Latencies of all rounds.
+    pub(crate) fn latency(&self) -> LatencyCounts {
+        let mut all = LatencyCounts::default();
+        let shares = self.trials.values().flat_map(|trial| &trial.window.tenants);
+        shares.for_each(|share| all.add(&share.latency));
+        all
+    }
+}

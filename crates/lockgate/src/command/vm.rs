@@ -1,0 +1,19 @@
+//! `lockgate vm`
+
+mod files;
+mod interrupt;
+mod list;
+mod machine;
+mod run;
+
+use crate::cli::{VmArguments, VmCommand};
+use crate::console::Console;
+use crate::exit::{Exit, Failure};
+
+/// Boots guests, or says which there can be.
+pub fn vm(arguments: &VmArguments, console: &Console) -> Result<Exit, Failure> {
+    match &arguments.command {
+        VmCommand::Run(arguments) => run::run(arguments, console),
+        VmCommand::List => list::list(console),
+    }
+}

@@ -1,0 +1,64 @@
+//! Ctrl-C while a guest runs.
+
+use std::process;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use vm::Killer;
+
+use crate::exit::{Exit, Failure, OrExit};
+use crate::interrupt;
+
+/// So often is looked whether somebody interrupts.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Once its guest is killed the program ends in this time, or is ended: it may
+/// be writing to somebody who does not read.
+const END_LIMIT: Duration = Duration::from_secs(5);
+
+/// Ends the guest when somebody interrupts.
+pub(super) struct Interrupt {
+    flag: Arc<AtomicBool>,
+    guest: Arc<Mutex<Option<Killer>>>,
+}
+
+impl Interrupt {
+    /// Watches from now on. While no guest is up the program ends at once,
+    /// and QEMU with it.
+    pub(super) fn watch() -> Result<Self, Failure> {
+        let flag = interrupt::flag().or_failed()?;
+        let guest = Arc::new(Mutex::new(None));
+        let own = Self {
+            flag: Arc::clone(&flag),
+            guest: Arc::clone(&guest),
+        };
+        let watcher = move || {
+            while !flag.load(Ordering::SeqCst) {
+                thread::sleep(LOOK);
+            }
+            let guest = guest.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(killer) = &*guest {
+                Killer::kill(killer);
+                thread::sleep(END_LIMIT);
+            }
+            process::exit(Exit::Interrupted as i32);
+        };
+        thread::Builder::new()
+            .name("lockgate-interrupt".to_owned())
+            .spawn(watcher)
+            .or_failed()?;
+        Ok(own)
+    }
+
+    /// From now on this guest is killed.
+    pub(super) fn kills(&self, guest: Killer) {
+        *self.guest.lock().unwrap_or_else(PoisonError::into_inner) = Some(guest);
+    }
+
+    /// Whether somebody did.
+    pub(super) fn came(&self) -> bool {
+        self.flag.load(Ordering::SeqCst)
+    }
+}

@@ -1,0 +1,286 @@
+//! `lockgate vm`: a guest for people who want just that.
+
+mod common;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use common::Desk;
+use vm::{Cache, Qemu};
+
+/// Where guests are; the tests' desk has an empty environment of its own.
+fn guests() -> Option<String> {
+    let cache = match Cache::open_default() {
+        Ok(cache) => cache,
+        Err(error) => return skipped(&error.to_string()),
+    };
+    match Qemu::find(Some(&cache)) {
+        Ok(_) => Some(cache.folder().display().to_string()),
+        Err(error) => skipped(&error.to_string()),
+    }
+}
+
+fn skipped(reason: &str) -> Option<String> {
+    println!("skipped: {reason}");
+    None
+}
+
+#[test]
+fn help_has_an_example_and_the_exit_codes() {
+    let desk = Desk::new();
+    let help = desk.lockgate(&["vm", "run", "--help"]).ok().stdout;
+    for part in [
+        "lockgate vm run --cpu",
+        "Exit codes: 0",
+        "--get",
+        "setup-guests",
+    ] {
+        assert!(help.contains(part), "{part}: {help}");
+    }
+    let all = desk.lockgate(&["--help"]).ok().stdout;
+    assert!(all.contains("  vm "), "{all}");
+}
+
+/// Refused before the cache is looked at: these hosts need none.
+#[test]
+fn wrong_flags_name_the_value_and_what_is_allowed() {
+    let desk = Desk::new();
+    desk.write("ok.sh", "true\n");
+    let refused = |more: &[&str], parts: &[&str]| {
+        let arguments = [&["vm", "run", "ok.sh"][..], more].concat();
+        let none = [("LOCKGATE_GUESTS", "none")];
+        desk.lockgate_with(&arguments, &none).refused(parts);
+    };
+    refused(&["--vcpus", "0"], &["0 vCPUs", "64"]);
+    refused(&["--vcpus", "65"], &["65 vCPUs", "64"]);
+    refused(&["--memory", "16"], &["16 MiB", "256"]);
+    refused(&["--cpu", "max -device x"], &["max -device x", "-cpu help"]);
+    refused(&["--accelerator", "xen"], &["'xen'", "auto, kvm, tcg"]);
+    refused(&["--crypto-devices", "17"], &["17", "16"]);
+    refused(&["--limit", "0"], &["'0'", "3600"]);
+    refused(&["--file", "nope.bin"], &["nope.bin", "No such file"]);
+    refused(&["--file", "."], &["HOST:/path"]);
+    refused(&["--get", "r.json"], &["GUEST:HOST"]);
+    let twice = ["--file", "ok.sh:/a", "--file", "probe.toml:/a"];
+    refused(&twice, &["/a", "another place"]);
+    desk.lockgate(&["vm", "run", "nope.sh"])
+        .refused(&["nope.sh", "No such file"]);
+    desk.lockgate(&["vm"]).refused(&["run", "list"]);
+}
+
+#[test]
+fn without_a_cache_the_remedy_is_said() {
+    let desk = Desk::new();
+    fs::create_dir(desk.path().join("empty")).unwrap();
+    desk.write("ok.sh", "true\n");
+    let environment = [("LOCKGATE_GUESTS", "empty")];
+    let ended = desk.lockgate_with(&["vm", "run", "ok.sh"], &environment);
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(4), ""));
+    assert!(
+        ended.stderr.contains("make setup-guests"),
+        "{}",
+        ended.stderr
+    );
+    let listed = desk.lockgate_with(&["vm", "list"], &environment);
+    assert_eq!(listed.code, Some(4), "{}", listed.stderr);
+    for part in ["make setup-guests", "QEMUs", "tcg"] {
+        assert!(listed.stdout.contains(part), "{}", listed.stdout);
+    }
+}
+
+#[test]
+fn kernels_and_qemus_are_listed() {
+    let Some(guests) = guests() else { return };
+    let listed = Desk::new().lockgate_with(&["vm", "list"], &[("LOCKGATE_GUESTS", &guests)]);
+    let cache = Cache::open_default().unwrap();
+    let listed = listed.ok().stdout;
+    for kernel in cache.kernels() {
+        assert!(listed.contains(&kernel.release), "{listed}");
+    }
+}
+
+/// One guest shows it all: output, status, files in and out, modules.
+#[test]
+fn a_script_runs_and_its_status_and_files_come_back() {
+    let Some(guests) = guests() else { return };
+    let desk = Desk::new();
+    desk.write("in.txt", "from the host\n");
+    desk.write(
+        "script.sh",
+        "uname -r\ncat in.txt\necho done >/tmp/out.txt\ngrep -c ^algif_hash /proc/modules\nexit 3\n",
+    );
+    let arguments = [
+        "vm",
+        "run",
+        "--memory",
+        "512",
+        "--module",
+        "algif-hash",
+        "--file",
+        "in.txt",
+        "--get",
+        "/tmp/out.txt:out.txt",
+        "--limit",
+        "60",
+        "script.sh",
+    ];
+    let ended = desk.lockgate_with(&arguments, &[("LOCKGATE_GUESTS", &guests)]);
+    let kernel = Cache::open_default().unwrap().kernel(None).unwrap().clone();
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert_eq!(
+        ended.stdout,
+        format!("{}\nfrom the host\n1\n", kernel.release)
+    );
+    for part in ["status 3", &kernel.version, "QEMU", "ready in"] {
+        assert!(ended.stderr.contains(part), "{part}: {}", ended.stderr);
+    }
+    assert_eq!(fs::read(desk.path().join("out.txt")).unwrap(), b"done\n");
+}
+
+#[test]
+fn what_the_cache_or_qemu_does_not_have_is_the_callers_mistake() {
+    let Some(guests) = guests() else { return };
+    let desk = Desk::new();
+    desk.write("ok.sh", "true\n");
+    let refused = |more: &[&str], parts: &[&str]| {
+        let arguments = [&["vm", "run", "--memory", "512", "ok.sh"][..], more].concat();
+        desk.lockgate_with(&arguments, &[("LOCKGATE_GUESTS", &guests)])
+            .refused(parts);
+    };
+    refused(&["--kernel", "2.4"], &["\"2.4\"", "GUESTS=all"]);
+    refused(&["--module", "no_such_module"], &["no_such_module"]);
+    refused(&["--qemu", "/bin/true"], &["--qemu", "/bin/true"]);
+    refused(&["--cpu", "Pentium9"], &["Pentium9"]);
+}
+
+#[test]
+fn ctrl_c_ends_the_guest() {
+    let Some(guests) = guests() else { return };
+    let desk = Desk::new();
+    desk.write("long.sh", "echo started\nsleep 100\n");
+    let mut command = desk.command();
+    command
+        .args(["vm", "run", "--memory", "512", "long.sh"])
+        .env("LOCKGATE_GUESTS", guests)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut first = String::new();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    stdout.read_line(&mut first).unwrap();
+    assert_eq!(first, "started\n", "output comes while the script runs");
+    kill_softly(&child);
+    let waited = wait_for(&mut child);
+    assert_eq!(waited, Some(130));
+}
+
+/// Starts a script in a guest of 512 MiB, its output going to us.
+fn started(desk: &Desk, guests: &str, script: &str, more: &[&str]) -> Child {
+    desk.write("script.sh", script);
+    let mut command = desk.command();
+    command
+        .args(["vm", "run", "--memory", "512", "script.sh"])
+        .args(more)
+        .env("LOCKGATE_GUESTS", guests)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    command.spawn().expect("the program under test starts")
+}
+
+const ENDLESS: &str = "while :; do echo started; sleep 0.1; done\n";
+
+/// `| head -n 1`: nobody waits for the rest.
+#[test]
+fn a_script_that_nobody_reads_ends() {
+    let Some(guests) = guests() else { return };
+    let desk = Desk::new();
+    let mut child = started(&desk, &guests, ENDLESS, &["--limit", "300"]);
+    let mut first = String::new();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    stdout.read_line(&mut first).unwrap();
+    drop(stdout);
+    assert_eq!(wait_for(&mut child), Some(0));
+}
+
+/// A reader who only holds the pipe open does not keep the program from ending.
+#[test]
+fn ctrl_c_ends_a_program_that_cannot_write() {
+    let Some(guests) = guests() else { return };
+    let desk = Desk::new();
+    let mut child = started(&desk, &guests, "yes started\n", &["--limit", "300"]);
+    let mut stdout = child.stdout.take().unwrap();
+    stdout.read_exact(&mut [0; 8]).unwrap();
+    // The pipe is full then: the guest writes faster than that.
+    std::thread::sleep(Duration::from_secs(2));
+    kill_softly(&child);
+    assert_eq!(wait_for(&mut child), Some(130));
+}
+
+#[test]
+fn files_come_back_from_a_script_that_was_ended() {
+    let Some(guests) = guests() else { return };
+    let desk = Desk::new();
+    let script = "echo so far >/tmp/r\nsleep 300\n";
+    let gets = [
+        "--get",
+        "/tmp/none:none",
+        "--get",
+        "/tmp/r:r",
+        "--limit",
+        "5",
+    ];
+    let mut child = started(&desk, &guests, script, &gets);
+    assert_eq!(wait_for(&mut child), Some(3));
+    assert_eq!(fs::read(desk.path().join("r")).unwrap(), b"so far\n");
+}
+
+/// What `vm list` calls the default is what `vm run` takes.
+#[test]
+fn a_named_program_that_is_none_leaves_no_default() {
+    let environment = [("LOCKGATE_QEMU", "/nonexistent/qemu")];
+    let listed = Desk::new().lockgate_with(&["vm", "list"], &environment);
+    assert_eq!(listed.code, Some(4), "{}", listed.stderr);
+    let (_, qemus) = listed.stdout.split_once("QEMUs").unwrap();
+    assert!(!qemus.contains(", the default\n"), "{qemus}");
+    assert!(qemus.contains("/nonexistent/qemu"), "{qemus}");
+}
+
+/// Some parents start their children with SIGCHLD ignored.
+#[test]
+fn programs_are_waited_for_whatever_the_parent_ignores() {
+    let desk = Desk::new();
+    let qemu = desk.write("qemu", "#!/bin/sh\necho QEMU emulator version 7.2.99\n");
+    fs::set_permissions(&qemu, fs::Permissions::from_mode(0o755)).unwrap();
+    let listed = std::process::Command::new("sh")
+        .args(["-c", "trap '' CHLD; exec \"$0\" vm list"])
+        .arg(common::program())
+        .env("LOCKGATE_QEMU", &qemu)
+        .output()
+        .unwrap();
+    let text = String::from_utf8(listed.stdout).unwrap();
+    assert!(text.contains("7.2.99"), "{text}");
+}
+
+fn kill_softly(child: &Child) {
+    let interrupt = std::process::Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .expect("kill is in every Debian");
+    assert!(interrupt.success());
+}
+
+/// The exit code, or none after a minute: then it is killed.
+fn wait_for(child: &mut Child) -> Option<i32> {
+    for _ in 0..600 {
+        if let Some(status) = child.try_wait().expect("our own child") {
+            return status.code();
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    child.kill().expect("it runs");
+    child.wait().expect("it was killed");
+    None
+}

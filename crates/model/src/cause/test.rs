@@ -1,0 +1,45 @@
+//! What to run next.
+
+use std::fmt;
+
+/// An experiment that would tell more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Test {
+    /// [`Experiments::polled`](super::Experiments::polled).
+    Polled,
+    /// The same at the peak.
+    PolledAtPeak,
+    /// [`Experiments::small_footprint`](super::Experiments::small_footprint).
+    SmallFootprint,
+    /// [`Experiments::deeper`](super::Experiments::deeper).
+    Deeper,
+    /// [`Experiments::split`](super::Experiments::split).
+    Split,
+    /// [`Experiments::generator_only`](super::Experiments::generator_only).
+    GeneratorOnly,
+    /// The same at the peak.
+    GeneratorOnlyAtPeak,
+    /// What was run already, with more pairs: the intervals are too wide.
+    Again,
+}
+
+impl fmt::Display for Test {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Polled => "run the fallen size polled, without notifications",
+            Self::PolledAtPeak => {
+                "run the peak polled as well: what helps both sizes alike explains no fall"
+            }
+            Self::SmallFootprint => {
+                "run the fallen size at a depth that leaves as many bytes in flight as at the peak"
+            }
+            Self::Deeper => "run the fallen size at twice the depth",
+            Self::Split => {
+                "run the same bytes as requests of the peak's size, as many bytes in flight"
+            }
+            Self::GeneratorOnly => "run the generator alone at the fallen size",
+            Self::GeneratorOnlyAtPeak => "run the generator alone at the peak's size as well",
+            Self::Again => "run it again with more pairs: the intervals are too wide",
+        })
+    }
+}

@@ -1,0 +1,139 @@
+//! What the paper measured, to stand beside what was measured here. Only what
+//! its text or its axes say: nothing is read off a curve.
+
+/// Request sizes of figures 2, 8 and 9, bytes.
+pub const BLOCKS_BYTES: [u32; 8] = [512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536];
+
+/// Data sizes of figure 10, bytes.
+pub const RSA_DATA_BYTES: [u32; 4] = [512, 1024, 2048, 4096];
+
+/// Where it was measured (section 4).
+pub const TEST_BED: &str = "Xeon E5-2620 v3 (2.4 GHz), guests of 1 vCPU and 2048 MB under KVM, DH895XCC QAT, cryptodev's speed tool, CentOS 7";
+
+/// One algorithm's figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Published {
+    /// The algorithm, as the paper calls it.
+    pub algorithm: &'static str,
+    /// Its figure's number.
+    pub figure: u8,
+    /// Request or data sizes, bytes.
+    pub blocks_bytes: &'static [u32],
+    /// The size of the highest speed, bytes, where the text names one.
+    pub peak_block_bytes: Option<u32>,
+    /// "Best interrupt rate", interrupts/s, where the text names one.
+    pub best_interrupts_per_s: Option<f64>,
+    /// Speed that it keeps with the monitor, MB/s, where the text names one.
+    pub kept_mb_per_s: Option<f64>,
+    /// Fall while the monitor sets the cap, MB/s, and at which size in bytes.
+    pub dip: Option<(f64, u32)>,
+    /// What the text says of it.
+    pub caption: &'static str,
+    /// What to know when comparing.
+    pub remark: &'static str,
+}
+
+/// Figure 8.
+pub const AES_128: Published = Published {
+    algorithm: "AES128",
+    figure: 8,
+    blocks_bytes: &BLOCKS_BYTES,
+    peak_block_bytes: Some(16_384),
+    best_interrupts_per_s: Some(6450.0),
+    kept_mb_per_s: None,
+    dip: Some((100.0, 32_768)),
+    caption: "speed rises up to 16,384 bytes and falls beyond; with the monitor it dips by 0.1 GB/s at 32,768 bytes while the cap is being set, and then stays at its highest",
+    remark: "the text gives no speed; the axis ends at 0.7 GB/s",
+};
+
+/// Figure 9.
+pub const SHA_256: Published = Published {
+    algorithm: "SHA256",
+    figure: 9,
+    blocks_bytes: &BLOCKS_BYTES,
+    peak_block_bytes: Some(16_384),
+    best_interrupts_per_s: Some(5109.0),
+    kept_mb_per_s: Some(177.0),
+    dip: None,
+    caption: "the same shape with another peak and another best rate; with the monitor it keeps about 177 MB/s",
+    remark: "177 MB/s in requests of 16,384 bytes are 10.8 k requests/s: two an interrupt",
+};
+
+/// Figure 10.
+pub const RSA: Published = Published {
+    algorithm: "RSA",
+    figure: 10,
+    blocks_bytes: &RSA_DATA_BYTES,
+    peak_block_bytes: None,
+    best_interrupts_per_s: None,
+    kept_mb_per_s: None,
+    dip: None,
+    caption: "the larger the data, the slower; few interrupts; the monitor hardly gains, since RSA is bound by computing",
+    remark: "512 to 4096 are bytes of data, not bits of a key",
+};
+
+/// Figures 8 to 10.
+pub const ALGORITHMS: [Published; 3] = [AES_128, SHA_256, RSA];
+
+/// Axes of a figure, as far as they are legible.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Axes {
+    /// Its number.
+    pub figure: u8,
+    /// Where the speed axis ends, MB/s.
+    pub speed_max_mb_per_s: f64,
+    /// Where the axis of interrupts ends, 1/s.
+    pub interrupts_max_per_s: f64,
+    /// What is drawn.
+    pub caption: &'static str,
+}
+
+/// Figure 2: one task.
+pub const FIGURE_2: Axes = Axes {
+    figure: 2,
+    speed_max_mb_per_s: 700.0,
+    interrupts_max_per_s: 10_000.0,
+    caption: "AES128, one task: speed highest at 16,384 bytes and falling beyond, interrupts rising throughout",
+};
+
+/// Figure 3: what the text says of several equal tasks.
+pub const FIGURE_3: &str = "several equal tasks: each has about 1/n of one task's speed; their sum is below one task's, the further the more tasks";
+
+/// Figure 3: what each of `tasks` equal tasks has, as a share of one task's
+/// speed: "about" 1/n, and in sum less than 1.
+#[must_use]
+pub fn share_of_one_task(tasks: u32) -> f64 {
+    1.0 / f64::from(tasks.max(1))
+}
+
+impl Published {
+    /// Requests an interrupt at the peak, where the text has both figures.
+    #[must_use]
+    pub fn requests_per_interrupt(&self) -> Option<f64> {
+        let bytes = f64::from(self.peak_block_bytes?);
+        Some(self.kept_mb_per_s? * 1e6 / bytes / self.best_interrupts_per_s?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sha_256_has_two_requests_an_interrupt() {
+        let found = SHA_256.requests_per_interrupt().unwrap();
+        assert!((found - 2.1145).abs() < 1e-3, "{found}");
+        assert_eq!(AES_128.requests_per_interrupt(), None);
+        assert_eq!(RSA.requests_per_interrupt(), None);
+    }
+
+    #[test]
+    fn peaks_are_among_the_sizes() {
+        for published in ALGORITHMS {
+            let inside = |bytes| published.blocks_bytes.contains(&bytes);
+            assert!(published.peak_block_bytes.is_none_or(inside));
+            assert!(published.dip.is_none_or(|(_, bytes)| inside(bytes)));
+        }
+        assert_eq!(share_of_one_task(4), 0.25);
+    }
+}

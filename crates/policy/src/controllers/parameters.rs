@@ -1,0 +1,159 @@
+//! What an operator may tell a controller.
+
+/// Shortest and longest time between two observations, ns.
+const INTERVAL_NS: (u64, u64) = (1_000_000, 60_000_000_000);
+/// Bounds of the longest time a notification may be held back, ns.
+const HOLD_NS: (u64, u64) = (1_000, 100_000_000);
+
+/// What an operator may tell a controller; each takes what it knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameters {
+    interval_ns: u64,
+    initial_per_s: Option<u32>,
+    static_per_s: u32,
+    optimal_per_s: u32,
+    hold_ns_max: u64,
+}
+
+/// A parameter out of its range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParameterError {
+    /// Time between observations out of range.
+    #[error("cannot observe every {interval_ns} ns; give {} to {}", INTERVAL_NS.0, INTERVAL_NS.1)]
+    Interval {
+        /// What was asked.
+        interval_ns: u64,
+    },
+    /// A frequency of zero.
+    #[error(
+        "{what} of 0 notifications/s would strand completions; give at least 1, or leave it out"
+    )]
+    Frequency {
+        /// Which one.
+        what: &'static str,
+    },
+    /// Longest hold out of range.
+    #[error("cannot hold notifications for up to {hold_ns_max} ns; give {} to {}", HOLD_NS.0, HOLD_NS.1)]
+    Hold {
+        /// What was asked.
+        hold_ns_max: u64,
+    },
+}
+
+impl Default for Parameters {
+    fn default() -> Self {
+        Self {
+            interval_ns: 1_000_000_000,
+            initial_per_s: None,
+            static_per_s: 2000,
+            optimal_per_s: 6450,
+            hold_ns_max: 200_000,
+        }
+    }
+}
+
+impl Parameters {
+    /// With so much time between two observations, ns, for the controllers
+    /// whose sources leave it open: both speed monitors (1 s in the VCM
+    /// paper, and by default) and `frequency`.
+    ///
+    /// # Errors
+    /// [`ParameterError::Interval`].
+    pub fn with_interval_ns(self, interval_ns: u64) -> Result<Self, ParameterError> {
+        if !(INTERVAL_NS.0..=INTERVAL_NS.1).contains(&interval_ns) {
+            return Err(ParameterError::Interval { interval_ns });
+        }
+        Ok(Self {
+            interval_ns,
+            ..self
+        })
+    }
+
+    /// With the speed monitors' first cap, notifications/s: the VCM paper's
+    /// I₀. `None`, the default, is no cap.
+    ///
+    /// # Errors
+    /// [`ParameterError::Frequency`].
+    pub fn with_initial_per_s(self, per_s: Option<u32>) -> Result<Self, ParameterError> {
+        per_s.map_or(Ok(1), |per_s| positive("an initial cap", per_s))?;
+        Ok(Self {
+            initial_per_s: per_s,
+            ..self
+        })
+    }
+
+    /// With the cap of `static`, notifications/s.
+    ///
+    /// # Errors
+    /// [`ParameterError::Frequency`].
+    pub fn with_static_per_s(self, per_s: u32) -> Result<Self, ParameterError> {
+        Ok(Self {
+            static_per_s: positive("a static cap", per_s)?,
+            ..self
+        })
+    }
+
+    /// With the frequency that `frequency` keeps to, notifications/s. By
+    /// default the VCM paper's best for AES-128, 6450.
+    ///
+    /// # Errors
+    /// [`ParameterError::Frequency`].
+    pub fn with_optimal_per_s(self, per_s: u32) -> Result<Self, ParameterError> {
+        Ok(Self {
+            optimal_per_s: positive("an optimal frequency", per_s)?,
+            ..self
+        })
+    }
+
+    /// With the longest time that a controller which adapts may have a
+    /// notification held back, ns: what bounds the 99th percentile.
+    ///
+    /// # Errors
+    /// [`ParameterError::Hold`].
+    pub fn with_hold_ns_max(self, hold_ns_max: u64) -> Result<Self, ParameterError> {
+        if !(HOLD_NS.0..=HOLD_NS.1).contains(&hold_ns_max) {
+            return Err(ParameterError::Hold { hold_ns_max });
+        }
+        Ok(Self {
+            hold_ns_max,
+            ..self
+        })
+    }
+
+    /// Time between two observations, ns.
+    #[must_use]
+    pub fn interval_ns(&self) -> u64 {
+        self.interval_ns
+    }
+
+    /// The speed monitors' first cap, notifications/s.
+    #[must_use]
+    pub fn initial_per_s(&self) -> Option<u32> {
+        self.initial_per_s
+    }
+
+    /// The cap of `static`, notifications/s.
+    #[must_use]
+    pub fn static_per_s(&self) -> u32 {
+        self.static_per_s
+    }
+
+    /// What `frequency` keeps to, notifications/s.
+    #[must_use]
+    pub fn optimal_per_s(&self) -> u32 {
+        self.optimal_per_s
+    }
+
+    /// Longest time that a notification may be held back, ns.
+    #[must_use]
+    pub fn hold_ns_max(&self) -> u64 {
+        self.hold_ns_max
+    }
+}
+
+fn positive(what: &'static str, per_s: u32) -> Result<u32, ParameterError> {
+    if per_s == 0 {
+        return Err(ParameterError::Frequency { what });
+    }
+    Ok(per_s)
+}

@@ -1,0 +1,49 @@
+//! Controllers by name.
+
+use super::{
+    Adaptive, Dim, Frequency, Parameters, SpeedMonitorListing, SpeedMonitorProse, Static, Vic,
+};
+use crate::Controller;
+
+/// Every controller's name, in the order of reports.
+pub const NAMES: [&str; 7] = [
+    "static",
+    "speed-monitor-prose",
+    "speed-monitor-listing",
+    "frequency",
+    "dim",
+    "vic",
+    "adaptive",
+];
+
+/// A name that is no controller.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown controller '{name}'; known: {}", NAMES.join(", "))]
+pub struct UnknownController {
+    /// What was given.
+    pub name: String,
+}
+
+/// The controller of that name, at its start.
+///
+/// # Errors
+/// [`UnknownController`].
+pub fn by_name(
+    name: &str,
+    parameters: &Parameters,
+) -> Result<Box<dyn Controller>, UnknownController> {
+    Ok(match name {
+        "static" => Box::new(Static::new(parameters)),
+        "speed-monitor-prose" => Box::new(SpeedMonitorProse::new(parameters)),
+        "speed-monitor-listing" => Box::new(SpeedMonitorListing::new(parameters)),
+        "frequency" => Box::new(Frequency::new(parameters)),
+        "dim" => Box::new(Dim::default()),
+        "vic" => Box::new(Vic::default()),
+        "adaptive" => Box::new(Adaptive::new(parameters)),
+        _ => {
+            return Err(UnknownController {
+                name: name.to_owned(),
+            });
+        }
+    })
+}

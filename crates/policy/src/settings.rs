@@ -1,0 +1,205 @@
+//! What a controller may change about a lane while it runs.
+
+/// Longest time between two notifications that a cap may ask for, ns: 1 s.
+pub const INTERVAL_NS_MAX: u32 = 1_000_000_000;
+/// Most completions that may be gathered: what the packed form holds.
+pub const COUNT_MAX: u16 = 4095;
+/// Longest time that a gathered completion may wait, µs: 1 s.
+pub const TIMEOUT_US_MAX: u32 = 1_000_000;
+
+/// How far notifications are held back. Plain data of 64 bits, so that a
+/// controller on one thread can hand it to a worker on another as one word.
+///
+/// No setting strands a completion: each holds it for a bounded time. And
+/// none holds anything where only one request is in flight, since nothing
+/// could join it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Settings {
+    interval_ns: u32,
+    count: u16,
+    timeout_us: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self::UNLIMITED
+    }
+}
+
+/// Why settings cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    /// A cap of no notification at all, or so few that a second is not enough.
+    #[error(
+        "a cap of {per_s} notifications/s would strand completions; give at least 1, or no cap"
+    )]
+    Cap {
+        /// What was asked.
+        per_s: u32,
+    },
+    /// Count out of range.
+    #[error("cannot gather {count} completions; give 1 to {COUNT_MAX}")]
+    Count {
+        /// What was asked.
+        count: u32,
+    },
+    /// Time out of range.
+    #[error("cannot hold completions for {timeout_us} µs; give 1 to {TIMEOUT_US_MAX}")]
+    Timeout {
+        /// What was asked.
+        timeout_us: u32,
+    },
+}
+
+impl Settings {
+    /// Nothing is held back.
+    pub const UNLIMITED: Self = Self {
+        interval_ns: 0,
+        count: 1,
+        timeout_us: 0,
+    };
+
+    /// At most `per_s` notifications a second, evenly apart.
+    ///
+    /// # Errors
+    /// [`SettingsError::Cap`].
+    pub fn cap(per_s: u32) -> Result<Self, SettingsError> {
+        Self::UNLIMITED.and_cap(per_s)
+    }
+
+    /// A notification for every `count` completions, or `timeout_us` after
+    /// the first of fewer.
+    ///
+    /// # Errors
+    /// [`SettingsError::Count`], [`SettingsError::Timeout`].
+    pub fn coalesce(count: u32, timeout_us: u32) -> Result<Self, SettingsError> {
+        let narrow = u16::try_from(count).ok();
+        let count = narrow
+            .filter(|count| (1..=COUNT_MAX).contains(count))
+            .ok_or(SettingsError::Count { count })?;
+        if !(1..=TIMEOUT_US_MAX).contains(&timeout_us) {
+            return Err(SettingsError::Timeout { timeout_us });
+        }
+        Ok(Self {
+            count,
+            timeout_us,
+            ..Self::UNLIMITED
+        })
+    }
+
+    /// These, and at most `per_s` notifications a second besides.
+    ///
+    /// # Errors
+    /// [`SettingsError::Cap`].
+    pub fn and_cap(self, per_s: u32) -> Result<Self, SettingsError> {
+        let interval_ns = INTERVAL_NS_MAX
+            .checked_div(per_s)
+            .ok_or(SettingsError::Cap { per_s })?;
+        Ok(Self {
+            interval_ns,
+            ..self
+        })
+    }
+
+    /// These without a cap.
+    #[must_use]
+    pub fn without_cap(self) -> Self {
+        Self {
+            interval_ns: 0,
+            ..self
+        }
+    }
+
+    /// Least time between two notifications, ns; 0 when there is no cap.
+    #[must_use]
+    pub fn interval_ns(self) -> u32 {
+        self.interval_ns
+    }
+
+    /// The cap, notifications a second; `None` when there is none.
+    #[must_use]
+    pub fn cap_per_s(self) -> Option<f64> {
+        (self.interval_ns > 0).then(|| 1e9 / f64::from(self.interval_ns))
+    }
+
+    /// Completions to gather for a notification; 1 when none are.
+    #[must_use]
+    pub fn count(self) -> u32 {
+        self.count.into()
+    }
+
+    /// How long the first of them waits, ns.
+    #[must_use]
+    pub fn timeout_ns(self) -> u64 {
+        u64::from(self.timeout_us) * 1000
+    }
+
+    /// Whether nothing is ever held back.
+    #[must_use]
+    pub fn is_unlimited(self) -> bool {
+        self.interval_ns == 0 && self.count == 1
+    }
+
+    /// As one word.
+    #[must_use]
+    pub fn pack(self) -> u64 {
+        u64::from(self.interval_ns) << 32 | u64::from(self.timeout_us) << 12 | u64::from(self.count)
+    }
+
+    /// What [`pack`](Self::pack) made; of any other word, something valid.
+    #[must_use]
+    pub fn unpack(word: u64) -> Self {
+        let field = |shift: u32, bits: u32| (word >> shift) as u32 & (u32::MAX >> (32 - bits));
+        Self {
+            interval_ns: field(32, 32).min(INTERVAL_NS_MAX),
+            timeout_us: field(12, 20).min(TIMEOUT_US_MAX),
+            count: (field(0, 12) as u16).max(1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packs_and_unpacks() {
+        let all = [
+            Settings::UNLIMITED,
+            Settings::cap(1).unwrap(),
+            Settings::cap(6450).unwrap(),
+            Settings::cap(u32::MAX).unwrap(),
+            Settings::coalesce(1, 1).unwrap(),
+            Settings::coalesce(4095, 1_000_000).unwrap(),
+            Settings::coalesce(32, 100).unwrap().and_cap(5109).unwrap(),
+        ];
+        for settings in all {
+            assert_eq!(Settings::unpack(settings.pack()), settings);
+        }
+        assert_eq!(Settings::unpack(0).count(), 1);
+        assert_eq!(Settings::unpack(u64::MAX).interval_ns(), INTERVAL_NS_MAX);
+    }
+
+    #[test]
+    fn refuses_what_would_strand_completions() {
+        assert!(
+            Settings::cap(0)
+                .unwrap_err()
+                .to_string()
+                .contains("0 notif")
+        );
+        assert!(Settings::coalesce(0, 10).is_err());
+        assert!(Settings::coalesce(4096, 10).is_err());
+        assert!(Settings::coalesce(8, 0).is_err());
+        assert!(Settings::coalesce(8, 1_000_001).is_err());
+    }
+
+    #[test]
+    fn a_cap_is_an_interval() {
+        let settings = Settings::cap(5000).unwrap();
+        assert_eq!(settings.interval_ns(), 200_000);
+        assert_eq!(settings.cap_per_s(), Some(5000.0));
+        assert_eq!(settings.without_cap(), Settings::UNLIMITED);
+        assert_eq!(Settings::UNLIMITED.cap_per_s(), None);
+    }
+}

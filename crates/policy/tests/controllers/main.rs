@@ -1,0 +1,12 @@
+//! Every controller, unchanged, in a simulated closed loop.
+
+#![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod adaptive;
+mod equation;
+mod phases;
+mod properties;
+mod traces;

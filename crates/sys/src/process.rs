@@ -1,0 +1,119 @@
+//! Children that do not outlive us.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Mutex, OnceLock};
+use std::thread;
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Starts `command` so that the kernel kills the child (SIGKILL) when this
+/// process ends, however it ends: `PR_SET_PDEATHSIG`, prctl(2).
+///
+/// The kernel means the *thread* that started the child, so one thread that
+/// never ends starts them all.
+///
+/// Where this process was started with SIGCHLD ignored (a shell's
+/// `trap '' CHLD`) it gets the default back: children that nobody may wait for
+/// have no exit status, waitpid(2), "NOTES".
+///
+/// # Errors
+/// As [`Command::spawn`]; `Other` if the thread could not be started.
+pub fn spawn_dying_with_us(mut command: Command) -> io::Result<Child> {
+    let parent = std::process::id();
+    // SAFETY: between fork and exec only async-signal-safe calls are made:
+    // prctl and getppid; no memory is allocated and no lock is taken.
+    unsafe {
+        command.pre_exec(move || die_with(parent));
+    }
+    let (answer, answered) = mpsc::channel();
+    let job: Job = Box::new(move || {
+        // Who waited may be gone: then the child is, too.
+        if let Err(unwanted) = answer.send(command.spawn())
+            && let Ok(mut child) = unwanted.0
+        {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    });
+    spawner()?
+        .send(job)
+        .map_err(|_| io::Error::other("the thread that starts processes has ended"))?;
+    answered
+        .recv()
+        .unwrap_or_else(|_| Err(io::Error::other("the thread that starts processes died")))
+}
+
+fn die_with(parent: u32) -> io::Result<()> {
+    // SAFETY: PR_SET_PDEATHSIG takes a signal number and touches no memory.
+    if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // The parent may have died before the call, and then nobody signals.
+    // SAFETY: getppid has no preconditions.
+    if unsafe { libc::getppid() }.cast_unsigned() != parent {
+        return Err(io::Error::from_raw_os_error(libc::ESRCH));
+    }
+    Ok(())
+}
+
+fn let_children_be_waited_for() -> io::Result<()> {
+    // SAFETY: for a sigaction, zeros are a value: no handler, flags or mask.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: a null new action only asks; `action` is valid for the answer.
+    let asked = unsafe { libc::sigaction(libc::SIGCHLD, std::ptr::null(), &raw mut action) };
+    if asked != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    if action.sa_sigaction == libc::SIG_IGN {
+        // SAFETY: it installs no handler of ours, and nothing here relies on
+        // the signal being ignored.
+        unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+    }
+    Ok(())
+}
+
+fn spawner() -> io::Result<Sender<Job>> {
+    static SPAWNER: OnceLock<Mutex<Option<Sender<Job>>>> = OnceLock::new();
+    let mut slot = SPAWNER
+        .get_or_init(Mutex::default)
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(sender) = slot.as_ref() {
+        return Ok(sender.clone());
+    }
+    let (sender, jobs) = mpsc::channel::<Job>();
+    let_children_be_waited_for()?;
+    thread::Builder::new()
+        .name("lockgate-spawner".to_owned())
+        .spawn(move || jobs.iter().for_each(|job| job()))?;
+    *slot = Some(sender.clone());
+    Ok(sender)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_outlives_the_thread_that_asked_for_it() {
+        let ask = || {
+            let mut command = Command::new("sleep");
+            command.arg("30");
+            spawn_dying_with_us(command).unwrap()
+        };
+        let mut child = thread::spawn(ask).join().unwrap();
+        assert_eq!(child.try_wait().unwrap(), None);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn what_cannot_start_is_an_error() {
+        let command = Command::new("/nowhere/lockgate-none");
+        let error = spawn_dying_with_us(command).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+}

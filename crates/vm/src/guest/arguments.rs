@@ -1,0 +1,195 @@
+//! QEMU's command line.
+
+use crate::protocol::PORT_NAME;
+use crate::{Accelerator, Shape};
+
+/// The numbers under which QEMU inherits what it is given.
+pub(super) const KERNEL_FD: i32 = 3;
+pub(super) const IMAGE_FD: i32 = 4;
+pub(super) const CONTROL_FD: i32 = 5;
+pub(super) const QMP_FD: i32 = 6;
+pub(super) const CONSOLE_FD: i32 = 7;
+
+/// What the kernel is always told: to the console only what matters; a panic
+/// ends the guest, since `-no-reboot` does not start it again; entropy comes
+/// from the processor, so that nothing waits for it; and the timer's ticks are
+/// not counted at boot, since a busy host is late with them and the kernel
+/// then panics.
+const KERNEL_ARGUMENTS: [&str; 5] = [
+    "console=ttyS0",
+    "quiet",
+    "panic=-1",
+    "random.trust_cpu=on",
+    "no_timer_check",
+];
+
+/// What a guest shall not do to its host, were it to take QEMU over.
+const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
+
+/// What one start of QEMU is made of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Start<'a> {
+    pub(super) shape: &'a Shape,
+    pub(super) accelerator: Accelerator,
+    /// The NUMA node to bind memory to, if any.
+    pub(super) node: Option<u32>,
+    /// Whether this QEMU was built with seccomp.
+    pub(super) sandbox: bool,
+    /// Whether this QEMU has the firmware that starts an unpacked kernel.
+    pub(super) pvh: bool,
+}
+
+impl Start<'_> {
+    /// QEMU's arguments, program name excluded.
+    pub(super) fn arguments(&self) -> Vec<String> {
+        let mut list =
+            Vec::from(["-nodefaults", "-no-user-config", "-no-reboot"].map(String::from));
+        let mut add = |name: &str, value: String| list.extend([name.to_owned(), value]);
+        add("-display", "none".to_owned());
+        if self.sandbox {
+            add("-sandbox", SANDBOX.to_owned());
+        }
+        add("-accel", self.accel().to_owned());
+        add("-cpu", self.shape.cpu.clone());
+        add("-smp", self.processors());
+        self.memory(&mut add);
+        add("-kernel", inherited(KERNEL_FD));
+        add("-initrd", inherited(IMAGE_FD));
+        add("-append", self.kernel_arguments().join(" "));
+        channels(&mut add);
+        (0..self.shape.crypto_devices).for_each(|device| crypto(&mut add, device));
+        list.extend(self.shape.qemu_arguments.iter().cloned());
+        list
+    }
+
+    /// The kernel's command line.
+    pub(super) fn kernel_arguments(&self) -> Vec<String> {
+        let always = KERNEL_ARGUMENTS.into_iter().map(str::to_owned);
+        always
+            .chain(self.shape.kernel_arguments.iter().cloned())
+            .collect()
+    }
+
+    /// One thread a vCPU also under emulation, or pinning would mean nothing.
+    fn accel(&self) -> &'static str {
+        match self.accelerator {
+            Accelerator::Kvm => "kvm",
+            Accelerator::Tcg => "tcg,thread=multi",
+        }
+    }
+
+    /// Room for a second vCPU, though none comes: where there can be only one,
+    /// QEMU's emulation takes the guest's barriers and locked instructions for
+    /// needless. But devices run in threads of their own, and a virtio queue
+    /// then loses a notification now and then, for ever.
+    fn processors(&self) -> String {
+        match (self.accelerator, self.shape.vcpus) {
+            (Accelerator::Tcg, 1) => "1,maxcpus=2".to_owned(),
+            (_, vcpus) => vcpus.to_string(),
+        }
+    }
+
+    fn memory(&self, add: &mut impl FnMut(&str, String)) {
+        let mib = self.shape.memory_mib;
+        add("-m", format!("{mib}M"));
+        let Some(node) = self.node else {
+            add("-machine", "q35".to_owned());
+            return;
+        };
+        add(
+            "-object",
+            format!("memory-backend-memfd,id=memory,size={mib}M,host-nodes={node},policy=bind"),
+        );
+        add("-machine", "q35,memory-backend=memory".to_owned());
+    }
+}
+
+fn inherited(fd: i32) -> String {
+    format!("/proc/self/fd/{fd}")
+}
+
+/// Console, control port and QMP: all over sockets that are inherited, so
+/// that nothing has a name anywhere.
+fn channels(add: &mut impl FnMut(&str, String)) {
+    for (id, fd) in [
+        ("console", CONSOLE_FD),
+        ("control", CONTROL_FD),
+        ("qmp", QMP_FD),
+    ] {
+        add("-chardev", format!("socket,id={id},fd={fd}"));
+    }
+    add("-serial", "chardev:console".to_owned());
+    add("-device", "virtio-serial-pci".to_owned());
+    add(
+        "-device",
+        format!("virtserialport,chardev=control,name={PORT_NAME}"),
+    );
+    add("-mon", "chardev=qmp,mode=control".to_owned());
+}
+
+fn crypto(add: &mut impl FnMut(&str, String), device: u32) {
+    add(
+        "-object",
+        format!("cryptodev-backend-builtin,id=cryptodev{device}"),
+    );
+    add(
+        "-device",
+        format!("virtio-crypto-pci,id=crypto{device},cryptodev=cryptodev{device}"),
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(shape: &Shape, node: Option<u32>) -> String {
+        let start = Start {
+            shape,
+            accelerator: Accelerator::Tcg,
+            node,
+            sandbox: true,
+            pvh: true,
+        };
+        start.arguments().join(" ")
+    }
+
+    #[test]
+    fn the_shape_is_in_the_command_line() {
+        let shape = Shape {
+            vcpus: 3,
+            memory_mib: 777,
+            cpu: "Nehalem,+aes".to_owned(),
+            crypto_devices: 2,
+            qemu_arguments: vec!["-device".to_owned(), "igb".to_owned()],
+            kernel_arguments: vec!["slub_debug=FZPU".to_owned()],
+            ..Shape::default()
+        };
+        let line = line(&shape, None);
+        for part in [
+            "-smp 3 ",
+            "-m 777M ",
+            "-cpu Nehalem,+aes ",
+            "-accel tcg,thread=multi ",
+            "id=crypto1,cryptodev=cryptodev1",
+            "panic=-1 random.trust_cpu=on no_timer_check slub_debug=FZPU ",
+        ] {
+            assert!(line.contains(part), "{part} in {line}");
+        }
+        assert!(line.ends_with(" -device igb"), "{line}");
+        assert!(!line.contains("crypto2") && !line.contains("netdev"));
+    }
+
+    #[test]
+    fn one_emulated_processor_keeps_its_barriers() {
+        let line = line(&Shape::default(), None);
+        assert!(line.contains("-smp 1,maxcpus=2 "), "{line}");
+    }
+
+    #[test]
+    fn memory_is_bound_where_there_is_a_node() {
+        assert!(!line(&Shape::default(), None).contains("host-nodes"));
+        let bound = line(&Shape::default(), Some(1));
+        assert!(bound.contains("size=2048M,host-nodes=1,policy=bind"));
+        assert!(bound.contains("memory-backend=memory"));
+    }
+}

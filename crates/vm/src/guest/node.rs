@@ -1,0 +1,72 @@
+//! The host's NUMA nodes.
+
+use std::path::Path;
+
+/// Why a guest's memory cannot be bound to a node.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("this host has the NUMA nodes {nodes:?}, not node {node}; choose one of them")]
+pub struct NodeError {
+    /// What was asked.
+    pub node: u32,
+    /// What there is.
+    pub nodes: Vec<u32>,
+}
+
+const ONLINE: &str = "/sys/devices/system/node/online";
+
+/// The node to bind to; none where there is only one, which changes nothing.
+pub(super) fn to_bind(wanted: Option<u32>) -> Result<Option<u32>, NodeError> {
+    choose(wanted, &online(Path::new(ONLINE)))
+}
+
+fn choose(wanted: Option<u32>, nodes: &[u32]) -> Result<Option<u32>, NodeError> {
+    match wanted {
+        None => Ok(None),
+        Some(_) if nodes.len() < 2 => Ok(None),
+        Some(node) if nodes.contains(&node) => Ok(Some(node)),
+        Some(node) => Err(NodeError {
+            node,
+            nodes: nodes.to_vec(),
+        }),
+    }
+}
+
+/// A kernel without NUMA shows no such file: one node.
+fn online(path: &Path) -> Vec<u32> {
+    std::fs::read_to_string(path)
+        .ok()
+        .and_then(|text| ranges(text.trim()))
+        .unwrap_or_else(|| vec![0])
+}
+
+/// `0-1,4`, the kernel's list format.
+fn ranges(text: &str) -> Option<Vec<u32>> {
+    let mut nodes = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        nodes.extend(first.parse::<u32>().ok()?..=last.parse::<u32>().ok()?);
+    }
+    Some(nodes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_node_is_left_alone_and_a_missing_one_named() {
+        assert_eq!(choose(Some(7), &[0]), Ok(None));
+        assert_eq!(choose(None, &[0, 1]), Ok(None));
+        assert_eq!(choose(Some(1), &[0, 1]), Ok(Some(1)));
+        let error = choose(Some(2), &[0, 1]).unwrap_err().to_string();
+        assert!(error.contains("node 2") && error.contains("[0, 1]"));
+    }
+
+    #[test]
+    fn the_kernel_s_lists_are_read() {
+        assert_eq!(ranges("0"), Some(vec![0]));
+        assert_eq!(ranges("0-2,5"), Some(vec![0, 1, 2, 5]));
+        assert_eq!(ranges("x"), None);
+        assert_eq!(online(Path::new("/nowhere")), [0]);
+    }
+}

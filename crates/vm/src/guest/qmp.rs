@@ -1,0 +1,302 @@
+//! QEMU's own control channel: JSON lines over a socket.
+//!
+//! Source: QEMU, docs/interop/qmp-spec. One command at a time; events are
+//! read and dropped.
+
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// QEMU answers a command within this time, or something is wrong with it.
+pub const QMP_LIMIT: Duration = Duration::from_secs(15);
+
+/// The longest answer taken, bytes: `query-cpu-definitions` has some 200 kB.
+pub const QMP_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// A QMP command that was not carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum QmpError {
+    /// QEMU has closed the channel: it is ending.
+    #[error("QEMU closed its control channel before it answered `{command}`")]
+    Closed {
+        /// The command.
+        command: String,
+    },
+    /// No answer in time.
+    #[error("QEMU did not answer `{command}` within {} s; is it stopped?", limit.as_secs())]
+    Timeout {
+        /// The command.
+        command: String,
+        /// The limit.
+        limit: Duration,
+    },
+    /// QEMU refused.
+    #[error("QEMU refuses `{command}`: {description} ({class})")]
+    Refused {
+        /// The command.
+        command: String,
+        /// QEMU's class of error, e.g. `CommandNotFound`.
+        class: String,
+        /// QEMU's words.
+        description: String,
+    },
+    /// Not what QEMU says.
+    #[error("the answer to `{command}` is not QMP: {what}")]
+    Malformed {
+        /// The command.
+        command: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// The socket failed.
+    #[error("QEMU's control channel failed at `{command}`")]
+    Io {
+        /// The command.
+        command: String,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// QEMU's side of the conversation, whatever it is about.
+#[derive(Deserialize)]
+struct Message {
+    #[serde(rename = "QMP")]
+    greeting: Option<Value>,
+    #[serde(rename = "return")]
+    value: Option<Value>,
+    error: Option<Refusal>,
+    id: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Refusal {
+    class: String,
+    desc: String,
+}
+
+/// A channel past its greeting.
+#[derive(Debug)]
+pub(super) struct Qmp {
+    stream: UnixStream,
+    unread: Vec<u8>,
+    last_id: u64,
+}
+
+impl Qmp {
+    /// Waits for the greeting and agrees on the protocol.
+    pub(super) fn connect(stream: UnixStream, limit: Duration) -> Result<Self, QmpError> {
+        let mut qmp = Self {
+            stream,
+            unread: Vec::new(),
+            last_id: 0,
+        };
+        let call = Call::new("greeting", limit);
+        while qmp.message(&call)?.greeting.is_none() {}
+        qmp.execute("qmp_capabilities", Value::Null)?;
+        Ok(qmp)
+    }
+
+    /// Carries out one command; `arguments` is an object, or null for none.
+    pub(super) fn execute(&mut self, command: &str, arguments: Value) -> Result<Value, QmpError> {
+        let call = Call::new(command, QMP_LIMIT);
+        self.last_id += 1;
+        let mut request = json!({"execute": command, "id": self.last_id});
+        if !arguments.is_null() {
+            request["arguments"] = arguments;
+        }
+        self.send(&call, format!("{request}\n").as_bytes())?;
+        self.answer(&call)
+    }
+
+    fn send(&mut self, call: &Call<'_>, bytes: &[u8]) -> Result<(), QmpError> {
+        self.stream
+            .set_write_timeout(Some(call.left()?))
+            .and_then(|()| self.stream.write_all(bytes))
+            .map_err(|source| call.io(source))
+    }
+
+    fn answer(&mut self, call: &Call<'_>) -> Result<Value, QmpError> {
+        loop {
+            let message = self.message(call)?;
+            // Events have no id, and late answers an older one.
+            if message.id != Some(self.last_id) {
+                continue;
+            }
+            return match message.error {
+                Some(refusal) => Err(QmpError::Refused {
+                    command: call.command.to_owned(),
+                    class: refusal.class,
+                    description: refusal.desc,
+                }),
+                None => Ok(message.value.unwrap_or_default()),
+            };
+        }
+    }
+
+    fn message(&mut self, call: &Call<'_>) -> Result<Message, QmpError> {
+        let line = self.line(call)?;
+        serde_json::from_slice(&line).map_err(|error| call.malformed(error.to_string()))
+    }
+
+    fn line(&mut self, call: &Call<'_>) -> Result<Vec<u8>, QmpError> {
+        let mut looked_at = 0;
+        loop {
+            let end = self.unread[looked_at..].iter().position(|&b| b == b'\n');
+            if let Some(end) = end {
+                let rest = self.unread.split_off(looked_at + end + 1);
+                return Ok(std::mem::replace(&mut self.unread, rest));
+            }
+            looked_at = self.unread.len();
+            if looked_at > QMP_BYTES_MAX {
+                return Err(call.malformed(format!("a line of more than {QMP_BYTES_MAX} bytes")));
+            }
+            self.more(call)?;
+        }
+    }
+
+    fn more(&mut self, call: &Call<'_>) -> Result<(), QmpError> {
+        let mut piece = [0; 16 * 1024];
+        self.stream
+            .set_read_timeout(Some(call.left()?))
+            .map_err(|source| call.io(source))?;
+        match self.stream.read(&mut piece) {
+            Ok(0) => Err(call.closed()),
+            Ok(bytes) => {
+                self.unread.extend_from_slice(&piece[..bytes]);
+                Ok(())
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+            Err(source) => Err(call.io(source)),
+        }
+    }
+}
+
+/// One command under way.
+struct Call<'a> {
+    command: &'a str,
+    limit: Duration,
+    deadline: Instant,
+}
+
+impl<'a> Call<'a> {
+    fn new(command: &'a str, limit: Duration) -> Self {
+        Self {
+            command,
+            limit,
+            deadline: Instant::now() + limit,
+        }
+    }
+
+    fn left(&self) -> Result<Duration, QmpError> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        // A socket's timeout of zero would be none.
+        (!left.is_zero())
+            .then_some(left)
+            .ok_or_else(|| self.timeout())
+    }
+
+    fn timeout(&self) -> QmpError {
+        QmpError::Timeout {
+            command: self.command.to_owned(),
+            limit: self.limit,
+        }
+    }
+
+    fn closed(&self) -> QmpError {
+        QmpError::Closed {
+            command: self.command.to_owned(),
+        }
+    }
+
+    fn malformed(&self, what: String) -> QmpError {
+        QmpError::Malformed {
+            command: self.command.to_owned(),
+            what,
+        }
+    }
+
+    fn io(&self, source: io::Error) -> QmpError {
+        match source.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => self.timeout(),
+            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => self.closed(),
+            _ => QmpError::Io {
+                command: self.command.to_owned(),
+                source,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    const GREETING: &str = "{\"QMP\": {\"version\": {}, \"capabilities\": [\"oob\"]}}\r\n";
+    const AGREED: &str = "{\"return\": {}, \"id\": 1}\r\n";
+    const LIMIT: Duration = Duration::from_secs(20);
+
+    /// A QEMU that says these words whatever it hears, then hangs up.
+    fn spoken(words: String) -> UnixStream {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        thread::spawn(move || {
+            let _ = theirs.write_all(words.as_bytes());
+            let _ = theirs.shutdown(std::net::Shutdown::Write);
+            let _ = io::copy(&mut theirs, &mut io::sink());
+        });
+        ours
+    }
+
+    fn asked(words: &str) -> Result<Value, QmpError> {
+        let stream = spoken(format!("{GREETING}{AGREED}{words}"));
+        Qmp::connect(stream, LIMIT)?.execute("query-x", Value::Null)
+    }
+
+    #[test]
+    fn events_and_late_answers_are_passed_over() {
+        let words = concat!(
+            "{\"event\": \"NEW_IN_QEMU_12\", \"data\": {}, \"timestamp\": {}}\n",
+            "{\"return\": \"late\", \"id\": 1}\n{\"return\": [7], \"id\": 2}\n",
+        );
+        assert_eq!(asked(words).unwrap(), json!([7]));
+    }
+
+    #[test]
+    fn a_refusal_has_qemu_s_words() {
+        let words =
+            "{\"error\": {\"class\": \"CommandNotFound\", \"desc\": \"not found\"}, \"id\": 2}\n";
+        let text = asked(words).unwrap_err().to_string();
+        assert!(
+            text.contains("query-x") && text.contains("not found"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn the_end_and_nonsense_are_typed() {
+        assert!(matches!(asked(""), Err(QmpError::Closed { .. })));
+        assert!(matches!(asked("what?\n"), Err(QmpError::Malformed { .. })));
+        let silent = Qmp::connect(spoken(String::new()), LIMIT);
+        assert!(matches!(silent, Err(QmpError::Closed { .. })));
+    }
+
+    #[test]
+    fn an_endless_line_is_refused() {
+        let endless = "x".repeat(QMP_BYTES_MAX + 100_000);
+        let error = asked(&endless).unwrap_err().to_string();
+        assert!(error.contains(&QMP_BYTES_MAX.to_string()), "{error}");
+    }
+
+    #[test]
+    fn silence_ends_in_time() {
+        let (ours, _theirs) = UnixStream::pair().unwrap();
+        let error = Qmp::connect(ours, Duration::from_millis(50)).unwrap_err();
+        assert!(matches!(error, QmpError::Timeout { .. }), "{error}");
+    }
+}

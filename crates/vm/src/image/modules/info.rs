@@ -1,0 +1,131 @@
+//! One kernel module's file: unpacked, and what it says of itself.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use object::{Object, ObjectSection};
+
+/// Largest module, unpacked, bytes.
+const MODULE_BYTES_MAX: u64 = 64 << 20;
+
+/// Memory for unpacking, KiB; the kernel's own limit for a module is 1 MiB
+/// of dictionary.
+const UNPACK_KIB_MAX: u32 = 128 << 10;
+
+/// Why a file is no module that can be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ModuleFileError {
+    /// It cannot be read or unpacked.
+    #[error("cannot read the kernel module {}", .path.display())]
+    Unreadable {
+        /// The host's file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// It is larger than any module is.
+    #[error("the kernel module {} is larger than {MODULE_BYTES_MAX} bytes", .path.display())]
+    TooLarge {
+        /// The host's file.
+        path: PathBuf,
+    },
+    /// It is no ELF file with a `.modinfo` section.
+    #[error("{} is no kernel module: {what}", .path.display())]
+    NotAModule {
+        /// The host's file.
+        path: PathBuf,
+        /// What it lacks.
+        what: String,
+    },
+}
+
+/// A module's bytes and the lines of its `.modinfo` that matter here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ModuleFile {
+    /// The ELF file, not compressed.
+    pub(super) elf: Vec<u8>,
+    /// Names of modules that it needs, in their own spelling.
+    pub(super) depends: Vec<String>,
+    /// Patterns by which the kernel asks for it.
+    pub(super) aliases: Vec<String>,
+    /// Words on the kernel that it was built for.
+    pub(super) vermagic: Option<String>,
+}
+
+/// Reads `.ko`, `.ko.xz`, `.ko.gz` and `.ko.zst`.
+pub(super) fn read(path: &Path) -> Result<ModuleFile, ModuleFileError> {
+    let elf = unpack(path)?;
+    let lines = modinfo(&elf).map_err(|what| ModuleFileError::NotAModule {
+        path: path.to_owned(),
+        what,
+    })?;
+    let all = |key: &'static str| {
+        lines
+            .iter()
+            .filter(move |(name, _)| name == key)
+            .map(|(_, value)| value.clone())
+    };
+    let depends = all("depends")
+        .flat_map(|names| names.split(',').map(str::to_owned).collect::<Vec<_>>())
+        .filter(|name| !name.is_empty())
+        .collect();
+    let aliases = all("alias").collect();
+    let vermagic = all("vermagic").next();
+    Ok(ModuleFile {
+        elf,
+        depends,
+        aliases,
+        vermagic,
+    })
+}
+
+fn unpack(path: &Path) -> Result<Vec<u8>, ModuleFileError> {
+    let unreadable = |source| ModuleFileError::Unreadable {
+        path: path.to_owned(),
+        source,
+    };
+    let file = BufReader::new(File::open(path).map_err(unreadable)?);
+    let unpacked: Box<dyn Read> = match path.extension().and_then(|word| word.to_str()) {
+        Some("xz") => Box::new(lzma_rust2::XzReader::new_mem_limit(
+            file,
+            true,
+            UNPACK_KIB_MAX,
+        )),
+        Some("gz") => Box::new(flate2::read::MultiGzDecoder::new(file)),
+        Some("zst") => Box::new(
+            ruzstd::decoding::StreamingDecoder::new(file)
+                .map_err(|error| unreadable(io::Error::other(error)))?,
+        ),
+        _ => Box::new(file),
+    };
+    let mut elf = Vec::new();
+    unpacked
+        .take(MODULE_BYTES_MAX + 1)
+        .read_to_end(&mut elf)
+        .map_err(unreadable)?;
+    if elf.len() as u64 > MODULE_BYTES_MAX {
+        return Err(ModuleFileError::TooLarge {
+            path: path.to_owned(),
+        });
+    }
+    Ok(elf)
+}
+
+/// The `key=value` lines of a module's section `.modinfo`.
+pub(super) fn modinfo(elf: &[u8]) -> Result<Vec<(String, String)>, String> {
+    let file = object::File::parse(elf).map_err(|error| error.to_string())?;
+    let section = file
+        .section_by_name(".modinfo")
+        .ok_or("it has no section .modinfo")?;
+    let data = section.data().map_err(|error| error.to_string())?;
+    Ok(data
+        .split(|byte| *byte == 0)
+        .filter_map(|line| {
+            let line = String::from_utf8_lossy(line);
+            let (key, value) = line.split_once('=')?;
+            Some((key.to_owned(), value.to_owned()))
+        })
+        .collect())
+}

@@ -1,0 +1,26 @@
+//! Small Linux guests for tests and measurements.
+//!
+//! - [`Shape`]: what a guest is given.
+//! - [`Cache`]: kernels and busybox, unpacked by `make setup-guests`.
+//! - [`Qemu`]: the programs that run guests.
+//! - [`image::Image`]: what a guest boots into.
+//! - [`Guest`]: a running guest.
+//! - [`protocol::Channel`]: what is asked of it while it runs.
+
+#![forbid(unsafe_code)]
+
+mod cache;
+mod guest;
+pub mod image;
+mod plain;
+pub mod protocol;
+mod qemu;
+mod shape;
+
+pub use cache::{Cache, CacheError, CachedQemu, Kernel, Package};
+pub use guest::{
+    AcceleratorError, BootError, CONSOLE_BYTES_MAX, Guest, GuestError, Killer, NodeError, Outcome,
+    QMP_BYTES_MAX, QMP_LIMIT, QmpError, READY_LIMIT, Run, accelerator_here,
+};
+pub use qemu::{Qemu, QemuError, QemuOrigin};
+pub use shape::{Accelerator, AcceleratorChoice, MEMORY_MIB_MAX, Shape, ShapeError, VCPUS_MAX};

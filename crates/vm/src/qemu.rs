@@ -1,0 +1,174 @@
+//! The QEMUs of this host and of the guest cache.
+
+mod version;
+
+use std::env;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::Cache;
+
+/// The name of the program.
+const PROGRAM: &str = "qemu-system-x86_64";
+
+/// Where a QEMU was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QemuOrigin {
+    /// `LOCKGATE_QEMU` names it.
+    Named,
+    /// It is on the path.
+    Host,
+    /// It is in the guest cache.
+    Cache,
+}
+
+/// A QEMU that starts and says its version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Qemu {
+    /// The program, absolute.
+    pub program: PathBuf,
+    /// Major, minor and micro version.
+    pub version: (u32, u32, u32),
+    /// Where it was found.
+    pub origin: QemuOrigin,
+}
+
+/// Why there is no QEMU to use.
+#[derive(Debug, thiserror::Error)]
+pub enum QemuError {
+    /// There is none.
+    #[error(
+        "no {PROGRAM} on the path or in the guest cache; `apt-get install qemu-system-x86`, without root `make setup-guests GUESTS=all`, or LOCKGATE_QEMU names one"
+    )]
+    Absent,
+    /// `LOCKGATE_QEMU` names no program.
+    #[error("LOCKGATE_QEMU={} is not a program; name one, or leave it away", program.display())]
+    NotAProgram {
+        /// Its value.
+        program: PathBuf,
+    },
+    /// It does not start or does not end.
+    #[error(
+        "{} --version did not run; `apt-get install --reinstall qemu-system-x86`, or LOCKGATE_QEMU names another",
+        program.display()
+    )]
+    NotRunning {
+        /// The program.
+        program: PathBuf,
+        /// The system's reason.
+        #[source]
+        source: io::Error,
+    },
+    /// It is something else.
+    #[error(
+        "{} --version answered {answer:?}, which is not QEMU's; let LOCKGATE_QEMU name a {PROGRAM}",
+        program.display()
+    )]
+    NotQemu {
+        /// The program.
+        program: PathBuf,
+        /// The beginning of its answer.
+        answer: String,
+    },
+}
+
+impl Qemu {
+    /// Every QEMU that starts: the one `LOCKGATE_QEMU` names, the path's, the
+    /// cache's; each program once.
+    #[must_use]
+    pub fn find_all(cache: Option<&Cache>) -> Vec<Self> {
+        let mut found: Vec<Self> = Vec::new();
+        for (origin, program) in candidates(cache) {
+            if found.iter().all(|qemu| qemu.program != program) {
+                found.extend(Self::probe(&program, origin));
+            }
+        }
+        found
+    }
+
+    /// The QEMU to use: the one `LOCKGATE_QEMU` names, else the path's, else the
+    /// cache's.
+    ///
+    /// # Errors
+    /// [`QemuError`]: there is none, or the one named is none.
+    pub fn find(cache: Option<&Cache>) -> Result<Self, QemuError> {
+        if let Some(named) = named() {
+            let program = on_path(&named).ok_or(QemuError::NotAProgram { program: named })?;
+            return Self::probe(&program, QemuOrigin::Named);
+        }
+        let mut first_error = None;
+        for (origin, program) in candidates(cache) {
+            match Self::probe(&program, origin) {
+                Ok(qemu) => return Ok(qemu),
+                Err(error) => first_error = first_error.or(Some(error)),
+            }
+        }
+        Err(first_error.unwrap_or(QemuError::Absent))
+    }
+
+    /// Asks `program` for its version, which takes it milliseconds.
+    ///
+    /// # Errors
+    /// [`QemuError::NotRunning`] or [`QemuError::NotQemu`].
+    pub fn probe(program: &Path, origin: QemuOrigin) -> Result<Self, QemuError> {
+        let answer = version::ask(program).map_err(|source| QemuError::NotRunning {
+            program: program.to_owned(),
+            source,
+        })?;
+        let version = version::parse(&answer).ok_or_else(|| QemuError::NotQemu {
+            program: program.to_owned(),
+            answer: answer.lines().next().unwrap_or("").to_owned(),
+        })?;
+        Ok(Self {
+            program: program.to_owned(),
+            version,
+            origin,
+        })
+    }
+}
+
+fn named() -> Option<PathBuf> {
+    env::var_os("LOCKGATE_QEMU")
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from)
+}
+
+/// Programs that may be QEMU, the preferred one first.
+fn candidates(cache: Option<&Cache>) -> Vec<(QemuOrigin, PathBuf)> {
+    let named = named().and_then(|named| on_path(&named));
+    let host = on_path(Path::new(PROGRAM));
+    let cached = cache.map_or(&[][..], Cache::qemus);
+    named
+        .map(|program| (QemuOrigin::Named, program))
+        .into_iter()
+        .chain(host.map(|program| (QemuOrigin::Host, program)))
+        .chain(
+            cached
+                .iter()
+                .map(|qemu| (QemuOrigin::Cache, qemu.program.clone())),
+        )
+        .collect()
+}
+
+/// The absolute path of a program given by its path, or by its name on `PATH`.
+fn on_path(program: &Path) -> Option<PathBuf> {
+    let folders = env::var_os("PATH").unwrap_or_default();
+    let is_name = program.components().count() == 1 && !program.is_absolute();
+    let places: Vec<PathBuf> = if is_name {
+        env::split_paths(&folders)
+            .map(|folder| folder.join(program))
+            .collect()
+    } else {
+        vec![program.to_owned()]
+    };
+    places
+        .into_iter()
+        .find(|place| is_executable(place))
+        .and_then(|place| std::path::absolute(place).ok())
+}
+
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata()
+        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}

@@ -1,0 +1,170 @@
+//! What a guest is given: processors, memory, devices, time.
+
+use std::time::Duration;
+
+/// Most virtual CPUs of one guest.
+pub const VCPUS_MAX: u32 = 64;
+
+/// Most memory of one guest, MiB.
+pub const MEMORY_MIB_MAX: u32 = 64 * 1024;
+
+/// The least memory in which Debian's kernel and an image unpack, MiB.
+const MEMORY_MIB_MIN: u32 = 256;
+
+/// What runs a guest's instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Accelerator {
+    /// The processor itself.
+    Kvm,
+    /// QEMU's emulation. It proves function, and ratios within itself.
+    Tcg,
+}
+
+impl Accelerator {
+    /// QEMU's word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kvm => "kvm",
+            Self::Tcg => "tcg",
+        }
+    }
+}
+
+/// Which accelerator is wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AcceleratorChoice {
+    /// KVM where a stock guest really boots with it, else emulation.
+    #[default]
+    Auto,
+    /// This one or an error.
+    Only(Accelerator),
+}
+
+/// What a guest is given. `Shape::default()` is 1 vCPU and 2 GiB.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shape {
+    /// Virtual CPUs, 1 to [`VCPUS_MAX`].
+    pub vcpus: u32,
+    /// Memory, MiB, to [`MEMORY_MIB_MAX`].
+    pub memory_mib: u32,
+    /// QEMU's CPU model with its flags, e.g. `max` or `Nehalem,+aes`.
+    pub cpu: String,
+    /// KVM or emulation.
+    pub accelerator: AcceleratorChoice,
+    /// virtio-crypto devices with QEMU's built-in back-end.
+    pub crypto_devices: u32,
+    /// Further arguments to QEMU, as they are, e.g. `-device`, `igb`.
+    pub qemu_arguments: Vec<String>,
+    /// Further words of the kernel's command line, e.g. `slub_debug=FZPU`.
+    pub kernel_arguments: Vec<String>,
+    /// Host CPUs that the guest's vCPU threads may use, one a vCPU, round
+    /// robin; empty for any.
+    pub host_cpus: Vec<usize>,
+    /// Host NUMA node of its memory, where there are several.
+    pub host_node: Option<u32>,
+    /// From start to end; what is left of the guest then is killed.
+    pub time_limit: Duration,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Self {
+            vcpus: 1,
+            memory_mib: 2048,
+            cpu: "max".to_owned(),
+            accelerator: AcceleratorChoice::Auto,
+            crypto_devices: 0,
+            qemu_arguments: Vec::new(),
+            kernel_arguments: Vec::new(),
+            host_cpus: Vec::new(),
+            host_node: None,
+            time_limit: Duration::from_secs(300),
+        }
+    }
+}
+
+/// A shape no guest can have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ShapeError {
+    /// Too few or too many vCPUs.
+    #[error("{vcpus} vCPUs are not between 1 and {VCPUS_MAX}; give another number")]
+    Vcpus {
+        /// What was asked.
+        vcpus: u32,
+    },
+    /// Too little or too much memory.
+    #[error(
+        "{memory_mib} MiB of memory are not between {MEMORY_MIB_MIN} and {MEMORY_MIB_MAX}; give another size"
+    )]
+    Memory {
+        /// What was asked.
+        memory_mib: u32,
+    },
+    /// A CPU model that QEMU's option syntax cannot hold.
+    #[error(
+        "CPU model {cpu:?} is not a model and its flags, such as `max` or `Nehalem,+aes`; `qemu-system-x86_64 -cpu help` lists them"
+    )]
+    Cpu {
+        /// What was asked.
+        cpu: String,
+    },
+}
+
+impl Shape {
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// [`ShapeError`] with the value and the limit.
+    pub fn check(&self) -> Result<(), ShapeError> {
+        if !(1..=VCPUS_MAX).contains(&self.vcpus) {
+            return Err(ShapeError::Vcpus { vcpus: self.vcpus });
+        }
+        if !(MEMORY_MIB_MIN..=MEMORY_MIB_MAX).contains(&self.memory_mib) {
+            return Err(ShapeError::Memory {
+                memory_mib: self.memory_mib,
+            });
+        }
+        let is_model = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.,+=".contains(&byte);
+        if self.cpu.is_empty() || self.cpu.starts_with('-') || !self.cpu.bytes().all(is_model) {
+            return Err(ShapeError::Cpu {
+                cpu: self.cpu.clone(),
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_default_shape_is_the_issue_s() {
+        let shape = Shape::default();
+        assert_eq!((shape.vcpus, shape.memory_mib), (1, 2048));
+        assert_eq!(shape.check(), Ok(()));
+    }
+
+    #[test]
+    fn impossible_shapes_name_value_and_limit() {
+        let vcpus = Shape {
+            vcpus: 0,
+            ..Shape::default()
+        };
+        assert!(vcpus.check().unwrap_err().to_string().contains("64"));
+        let memory = Shape {
+            memory_mib: 16,
+            ..Shape::default()
+        };
+        assert!(memory.check().unwrap_err().to_string().contains("256"));
+        for cpu in ["", "-cpu", "max -device x"] {
+            let shape = Shape {
+                cpu: cpu.to_owned(),
+                ..Shape::default()
+            };
+            assert!(shape.check().is_err(), "{cpu:?}");
+        }
+    }
+}

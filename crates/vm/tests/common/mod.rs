@@ -1,0 +1,89 @@
+//! What the tests that boot guests share.
+
+#![allow(dead_code, reason = "each test program uses its own part")]
+
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
+
+use lockgate_vm::image::Image;
+use lockgate_vm::{Cache, Guest, Kernel, Qemu, Run, Shape};
+
+/// What there is to boot with.
+pub struct Lab {
+    pub cache: Cache,
+    pub qemus: Vec<Qemu>,
+}
+
+impl Lab {
+    /// None, and says so, where guests cannot be booted.
+    pub fn find() -> Option<Self> {
+        let cache = match Cache::open_default() {
+            Ok(cache) => cache,
+            Err(error) => return skipped(&error.to_string()),
+        };
+        let qemus = Qemu::find_all(Some(&cache));
+        if let (true, Err(error)) = (qemus.is_empty(), Qemu::find(Some(&cache))) {
+            return skipped(&error.to_string());
+        }
+        Some(Self { cache, qemus })
+    }
+
+    pub fn kernel(&self) -> &Kernel {
+        self.cache.kernel(None).expect("the first")
+    }
+
+    pub fn qemu(&self) -> &Qemu {
+        &self.qemus[0]
+    }
+
+    pub fn image(&self) -> Vec<u8> {
+        Image::new(&self.cache, self.kernel()).build().unwrap()
+    }
+
+    pub fn boot(&self, shape: &Shape) -> Guest {
+        Guest::boot(self.qemu(), self.kernel(), &self.image(), shape).unwrap()
+    }
+}
+
+fn skipped(reason: &str) -> Option<Lab> {
+    println!("skipped: {reason}");
+    None
+}
+
+/// Small, and gone after two minutes whatever a test does.
+pub fn small() -> Shape {
+    Shape {
+        memory_mib: 512,
+        time_limit: Duration::from_secs(120),
+        ..Shape::default()
+    }
+}
+
+/// What a script prints.
+pub fn printed(guest: &mut Guest, script: &str) -> String {
+    let outcome = guest.run(&Run::new(script)).unwrap();
+    assert!(outcome.is_success(), "{script}: {}", outcome.text());
+    outcome.text().trim().to_owned()
+}
+
+/// At most two guests at once: the machines that run these tests are small.
+pub struct Place;
+
+static TAKEN: Mutex<u32> = Mutex::new(0);
+static FREED: Condvar = Condvar::new();
+
+impl Place {
+    pub fn take() -> Self {
+        let taken = TAKEN.lock().unwrap();
+        let mut taken = FREED.wait_while(taken, |taken| *taken >= 2).unwrap();
+        *taken += 1;
+        Self
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        *TAKEN.lock().unwrap() -= 1;
+        FREED.notify_one();
+    }
+}

@@ -1,0 +1,263 @@
+//! `scripts/setup-guests.sh` where it needs no network: what it refuses, what it
+//! does without a mirror, and that this crate reads the manifest it writes.
+
+#![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use lockgate_vm::{Cache, CacheError};
+use tempfile::TempDir;
+
+/// How the script ends when no mirror can be reached.
+const MIRROR_UNREACHABLE: i32 = 75;
+
+/// What the script calls before it needs apt.
+const TOOLS: [&str; 6] = ["dirname", "awk", "flock", "sed", "sha256sum", "make"];
+
+/// A copy of the scripts, without the module's sources beside them, and a folder
+/// for a cache.
+struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    /// Fails with the reason where the script cannot run.
+    fn new() -> Result<Self, String> {
+        if let Some(absent) = TOOLS.iter().find(|tool| !is_on_path(tool)) {
+            return Err(format!("no {absent} on the path; install it"));
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts");
+        let copy = folder.path().join("scripts");
+        fs::create_dir_all(copy.join("setup-guests")).unwrap();
+        for file in fs::read_dir(scripts.join("setup-guests")).unwrap() {
+            let file = file.unwrap();
+            fs::copy(
+                file.path(),
+                copy.join("setup-guests").join(file.file_name()),
+            )
+            .unwrap();
+        }
+        fs::copy(
+            scripts.join("setup-guests.sh"),
+            copy.join("setup-guests.sh"),
+        )
+        .unwrap();
+        Ok(Self { folder })
+    }
+
+    fn cache(&self) -> PathBuf {
+        self.folder.path().join("guests")
+    }
+
+    /// Runs the script with a mirror that is not there.
+    fn run(&self, settings: &[(&str, &str)]) -> Output {
+        Command::new("sh")
+            .arg(self.folder.path().join("scripts/setup-guests.sh"))
+            .env_remove("GUESTS")
+            .env_remove("REFRESH")
+            .env("NO_INSTALL", "1")
+            .env("LOCKGATE_GUESTS", self.cache())
+            .env("LOCKGATE_DEBIAN_MIRROR", "file:/nonexistent/debian")
+            .envs(settings.iter().copied())
+            .output()
+            .unwrap()
+    }
+
+    /// What the script leaves when it has unpacked busybox and one kernel.
+    fn fill(&self) {
+        let release = "6.1.0-56-amd64";
+        let headers = format!("headers/{release}/src/linux-headers-{release}");
+        for folder in [
+            format!("kernels/{release}/modules"),
+            headers.clone(),
+            "busybox".into(),
+            ".parts".into(),
+        ] {
+            fs::create_dir_all(self.cache().join(folder)).unwrap();
+        }
+        let kernel = format!("kernels/{release}");
+        for file in [
+            format!("{kernel}/vmlinuz"),
+            format!("{kernel}/config"),
+            "busybox/busybox".into(),
+            format!("{headers}/Makefile"),
+        ] {
+            fs::write(self.cache().join(file), "x").unwrap();
+        }
+        self.describe("busybox", "folder busybox\nfile busybox/busybox\nbusybox 1:1.35.0-4\npackage busybox-static 1:1.35.0-4 00ff\n");
+        self.describe(
+            "kernel-bookworm",
+            &format!("folder {kernel}\nfolder headers/{release}\nfile {kernel}/vmlinuz\nkernel {release} 6.1.192-2\npackage linux-image-{release} 6.1.192-2 11ee\n"),
+        );
+        self.describe("mirror", "mirror http://deb.debian.org/debian\n");
+    }
+
+    fn describe(&self, part: &str, text: &str) {
+        fs::write(self.cache().join(".parts").join(part), text).unwrap();
+    }
+}
+
+fn is_on_path(tool: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(tool).is_file())
+}
+
+/// The place, or nothing after saying why.
+fn place() -> Option<Place> {
+    Place::new()
+        .inspect_err(|reason| println!("skipped: {reason}"))
+        .ok()
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn what_is_there_is_written_to_a_manifest_that_opens() {
+    let Some(place) = place() else { return };
+    place.fill();
+    let ended = place.run(&[]);
+    assert!(ended.status.success(), "{}", said(&ended));
+    let cache = Cache::open(&place.cache()).unwrap();
+    let kernel = cache.kernel(None).unwrap();
+    assert_eq!(
+        (&*kernel.release, &*kernel.version),
+        ("6.1.0-56-amd64", "6.1.192-2")
+    );
+    assert!(kernel.headers.as_ref().unwrap().join("Makefile").is_file());
+    assert_eq!(kernel.kspeed, None);
+    assert_eq!(cache.busybox_version(), "1:1.35.0-4");
+    assert_eq!(cache.mirror(), "http://deb.debian.org/debian");
+    let names: Vec<_> = cache
+        .packages()
+        .iter()
+        .map(|package| &*package.name)
+        .collect();
+    assert_eq!(names, ["busybox-static", "linux-image-6.1.0-56-amd64"]);
+    assert!(cache.qemus().is_empty());
+}
+
+#[test]
+fn a_second_run_changes_nothing() {
+    let Some(place) = place() else { return };
+    place.fill();
+    let manifest = place.cache().join("manifest.json");
+    assert!(place.run(&[]).status.success());
+    let first = fs::metadata(&manifest).unwrap().modified().unwrap();
+    assert!(place.run(&[]).status.success());
+    assert_eq!(fs::metadata(&manifest).unwrap().modified().unwrap(), first);
+    assert!(!place.cache().join(".setup").exists());
+}
+
+#[test]
+fn folders_of_no_part_are_removed() {
+    let Some(place) = place() else { return };
+    place.fill();
+    let half = place.cache().join("kernels/6.1.0-55-amd64");
+    fs::create_dir_all(&half).unwrap();
+    assert!(place.run(&[]).status.success());
+    assert!(!half.exists());
+    assert!(place.cache().join("kernels/6.1.0-56-amd64").exists());
+}
+
+#[test]
+fn without_a_mirror_it_says_how_to_go_on_and_leaves_nothing_half() {
+    let Some(place) = place() else { return };
+    if !is_on_path("apt-get")
+        || !Path::new("/usr/share/keyrings/debian-archive-keyring.gpg").exists()
+    {
+        let ended = place.run(&[]);
+        assert_eq!(ended.status.code(), Some(1));
+        println!(
+            "skipped: this host has no apt, or not Debian's keys; the script says: {}",
+            said(&ended)
+        );
+        return;
+    }
+    let ended = place.run(&[]);
+    assert_eq!(
+        ended.status.code(),
+        Some(MIRROR_UNREACHABLE),
+        "{}",
+        said(&ended)
+    );
+    assert!(
+        said(&ended).contains("LOCKGATE_DEBIAN_MIRROR="),
+        "{}",
+        said(&ended)
+    );
+    assert!(matches!(
+        Cache::open(&place.cache()),
+        Err(CacheError::Absent { .. })
+    ));
+
+    // What was there before is still there, and still opens.
+    place.fill();
+    assert!(place.run(&[]).status.success());
+    let ended = place.run(&[("GUESTS", "all")]);
+    assert_eq!(
+        ended.status.code(),
+        Some(MIRROR_UNREACHABLE),
+        "{}",
+        said(&ended)
+    );
+    assert_eq!(Cache::open(&place.cache()).unwrap().kernels().len(), 1);
+}
+
+/// As `Cache::locate` has it: else the program would look elsewhere.
+#[test]
+fn a_relative_cache_home_does_not_count() {
+    let Some(place) = place() else { return };
+    let ended = place.run(&[
+        ("LOCKGATE_GUESTS", ""),
+        ("XDG_CACHE_HOME", "relative"),
+        ("HOME", "/proc/nowhere"),
+    ]);
+    assert_eq!(ended.status.code(), Some(1));
+    let said = said(&ended);
+    assert!(
+        said.contains("/proc/nowhere/.cache/lockgate/guests"),
+        "{said}"
+    );
+}
+
+#[test]
+fn settings_it_cannot_take_are_named() {
+    let Some(place) = place() else { return };
+    for (name, value, named) in [
+        ("GUESTS", "some", "GUESTS=some"),
+        ("LOCKGATE_GUESTS", "/tmp/a b", "/tmp/a b"),
+        (
+            "LOCKGATE_GUESTS",
+            "/proc/nowhere/guests",
+            "/proc/nowhere/guests",
+        ),
+        ("LOCKGATE_DEBIAN_MIRROR", "ftp://x/debian", "ftp://x/debian"),
+        (
+            "LOCKGATE_DEBIAN_MIRROR",
+            "http://x\"; y/debian",
+            "is not an address",
+        ),
+    ] {
+        if name == "LOCKGATE_DEBIAN_MIRROR" && !is_on_path("apt-get") {
+            println!("skipped: {name}={value}: no apt-get here");
+            continue;
+        }
+        let ended = place.run(&[(name, value)]);
+        assert_eq!(
+            ended.status.code(),
+            Some(1),
+            "{name}={value}: {}",
+            said(&ended)
+        );
+        assert!(
+            said(&ended).contains(named),
+            "{name}={value}: {}",
+            said(&ended)
+        );
+    }
+}

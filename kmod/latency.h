@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Log-linear histogram of nanoseconds: exact below 32, then 32 buckets to a
+ * power of two (1/32 = 3.1% wide), the last one open.
+ */
+#ifndef KSPEED_LATENCY_H
+#define KSPEED_LATENCY_H
+
+#include <linux/types.h>
+
+#define KSPEED_LATENCY_SUB_BITS	5
+#define KSPEED_LATENCY_BITS_MAX	36
+#define KSPEED_LATENCY_BUCKETS	\
+	((KSPEED_LATENCY_BITS_MAX - KSPEED_LATENCY_SUB_BITS + 1) << KSPEED_LATENCY_SUB_BITS)
+
+unsigned int kspeed_latency_bucket(u64 ns);
+/* The largest value that falls into the bucket. */
+u64 kspeed_latency_upper(unsigned int bucket);
+
+#endif
