@@ -1,0 +1,10 @@
+//! Forwarding paths of a host, and an RFC 2544 tester that knows when it is
+//! wrong.
+//!
+//! [`topology`] makes the wires, [`home`] is where a router lives (namespace,
+//! LXC, runc), [`router`] is what forwards, [`tester`] sends, counts and judges.
+//! [`bench`] puts one of each together.
+#![forbid(unsafe_code)]
+
+pub mod router;
+pub mod tester;

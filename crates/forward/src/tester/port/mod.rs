@@ -1,0 +1,104 @@
+//! Ports of the tester: what sends a stream, and what counts the frames that
+//! come. One file a kind.
+
+use std::sync::atomic::AtomicBool;
+
+use trial::Histogram;
+
+use super::stream::Stream;
+
+/// What a transmitter did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Transmitted {
+    /// Frames that were due in the time the trial took.
+    pub due: u64,
+    /// Frames handed to the port: what loss is counted against.
+    pub offered: u64,
+    /// Of these, frames that the port's own queue refused; 0 where it cannot
+    /// tell.
+    pub refused: u64,
+    /// From the first frame due to the last, ns.
+    pub elapsed_ns: u64,
+    /// Longest time by which a frame was behind its due time, ns.
+    pub behind_ns_max: u64,
+    /// Longest pause between two looks at the clock, ns: a scheduler gap.
+    pub gap_ns_max: u64,
+    /// CPU time of the thread that sent, ns.
+    pub cpu_ns: u64,
+}
+
+/// What a receiver counted. Each frame counts once: in `received`, `late` or
+/// `foreign`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Received {
+    /// Frames of this trial and stream, first copies.
+    pub received: u64,
+    /// Further copies of frames of this trial.
+    pub duplicates: u64,
+    /// Of `received`, those with a lower sequence than one before (RFC 4737,
+    /// section 3.3).
+    pub reordered: u64,
+    /// Frames of an earlier trial.
+    pub late: u64,
+    /// Frames that are nobody's: no stamp, or another stream's.
+    pub foreign: u64,
+    /// Bytes of `received`, each with its frame check sequence.
+    pub bytes: u64,
+    /// From the first frame received to the last, ns.
+    pub elapsed_ns: u64,
+    /// From due time to arrival.
+    pub latency: Histogram,
+    /// CPU time of whoever counted, ns.
+    pub cpu_ns: u64,
+}
+
+/// Why a port failed.
+#[derive(Debug, thiserror::Error)]
+#[error("{context}")]
+pub struct PortError {
+    /// What was being done, with the values, and the remedy.
+    pub context: String,
+    /// The cause.
+    #[source]
+    pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+/// Sends.
+pub trait Transmitter: Send {
+    /// Sends the stream from the calling thread, until its time is over or
+    /// `stop` is set.
+    ///
+    /// # Errors
+    /// [`PortError`] when the port is gone or refuses for another reason than
+    /// a full queue.
+    fn transmit(&mut self, stream: &Stream, stop: &AtomicBool) -> Result<Transmitted, PortError>;
+}
+
+/// Counts.
+pub trait Receiver: Send {
+    /// Counts from now on, from nothing, the frames of this trial and stream.
+    ///
+    /// # Errors
+    /// [`PortError`].
+    fn begin(&mut self, trial: u8, stream: u8) -> Result<(), PortError>;
+
+    /// What was counted so far; it goes on counting.
+    ///
+    /// # Errors
+    /// [`PortError`].
+    fn counts(&mut self) -> Result<Received, PortError>;
+}
+
+/// A port of the tester: either end of it may be used alone.
+pub struct Port {
+    /// For people: `live-frame`, `af-xdp`, `af-packet`, `tap`.
+    pub kind: &'static str,
+    /// The interface's name.
+    pub interface: String,
+    /// Its Ethernet address.
+    pub address: [u8; 6],
+    /// What sends.
+    pub transmitter: Box<dyn Transmitter>,
+    /// What counts.
+    pub receiver: Box<dyn Receiver>,
+}

@@ -1,0 +1,84 @@
+//! What one port sends in one trial.
+
+use std::time::Duration;
+
+/// Bytes that the wire adds to each frame: preamble 7, start delimiter 1,
+/// gap 12 (IEEE 802.3). The frame check sequence counts in the frame's size.
+pub const WIRE_OVERHEAD_BYTES: u32 = 20;
+
+/// The frame check sequence, which a frame's size includes and a veth or a tap
+/// does not carry.
+pub const FCS_BYTES: u32 = 4;
+
+/// The most destinations of a stream.
+pub const DESTINATIONS_MAX: u32 = 65_536;
+
+/// Sizes of frames, each with its frame check sequence, as RFC 2544 counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FrameSize {
+    /// All of one size, 64 to 1518 bytes (84 at least for IPv6).
+    Fixed(u32),
+    /// Seven frames of 64, four of 570 and one of 1518 bytes, in an order that
+    /// repeats every twelve.
+    Imix,
+}
+
+/// Ethernet addresses of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The tester's port.
+    pub source: [u8; 6],
+    /// The device under test's port.
+    pub destination: [u8; 6],
+    /// 802.1Q tag (0 to 4094), if any.
+    pub vlan: Option<u16>,
+}
+
+/// Where the frames come from and go to. Frame `k` goes to
+/// `first + (k mod count) * stride`, with another UDP source port for each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Addresses {
+    /// IPv4.
+    V4 {
+        /// Of every frame.
+        source: std::net::Ipv4Addr,
+        /// Of frame 0.
+        first: std::net::Ipv4Addr,
+        /// Different destinations, 1 to [`DESTINATIONS_MAX`], a power of two.
+        count: u32,
+        /// Distance between two, at least 1.
+        stride: u32,
+    },
+    /// IPv6: `stride` counts in the low 64 bits.
+    V6 {
+        /// Of every frame.
+        source: std::net::Ipv6Addr,
+        /// Of frame 0.
+        first: std::net::Ipv6Addr,
+        /// As for IPv4.
+        count: u32,
+        /// As for IPv4.
+        stride: u32,
+    },
+}
+
+/// What one port sends in one trial.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stream {
+    /// The trial's number, modulo 256.
+    pub trial: u8,
+    /// Which stream of the trial.
+    pub id: u8,
+    /// Ethernet addresses.
+    pub link: Link,
+    /// IP addresses.
+    pub addresses: Addresses,
+    /// Frame sizes.
+    pub size: FrameSize,
+    /// Frames a second, evenly spaced; `None`: as many as the port can.
+    pub rate_pps: Option<f64>,
+    /// For how long; the first frame is due when it starts.
+    pub duration: Duration,
+    /// Exactly so many frames at most (back-to-back bursts); `None`: no limit.
+    pub frames_max: Option<u64>,
+}

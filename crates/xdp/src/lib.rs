@@ -1,0 +1,1 @@
+//! BPF programs that forward, generate and count frames, and AF_XDP sockets.
