@@ -6,5 +6,8 @@
 //! [`bench`] puts one of each together.
 #![forbid(unsafe_code)]
 
+pub mod bench;
+pub mod home;
 pub mod router;
 pub mod tester;
+pub mod topology;

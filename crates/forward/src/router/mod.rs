@@ -1,5 +1,7 @@
 //! What forwards: one file a path.
 
+pub mod path;
+
 /// What a router counted itself, for the cross-check with the tester.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {

@@ -1,0 +1,28 @@
+//! A bench: one router in its home, wired to the tester's ports, ready for
+//! trials. [`Rack`] is several of them side by side.
+//!
+//! ```no_run
+//! use lockgate_forward::bench::{Bench, Offer, Setup};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut bench = Bench::start(&Setup::of_host()?)?;
+//! let result = bench.trial(&Offer::default())?;
+//! println!("{:.0} frames/s: {:?}", result.received_pps(), result.verdict);
+//! # Ok(()) }
+//! ```
+
+mod drive;
+mod error;
+mod offer;
+mod one;
+mod rack;
+mod result;
+mod setup;
+pub mod tcp;
+
+pub use error::BenchError;
+pub use offer::{Directions, Offer};
+pub use one::Bench;
+pub use rack::Rack;
+pub use result::{DirectionResult, TrialResult};
+pub use setup::{PortKind, Setup};
+pub use tcp::TcpResult;

@@ -1,0 +1,127 @@
+//! What the tester offers in one trial.
+
+use std::time::Duration;
+
+use super::error::BenchError;
+use super::setup::Setup;
+use crate::tester::stream::FrameSize;
+use crate::topology::{Family, plan};
+
+/// Longest trial: an hour. RFC 2544, section 24, asks for 60 s.
+pub const DURATION_MAX: Duration = Duration::from_secs(3600);
+
+/// One way or both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Directions {
+    /// From port 0 to port 1.
+    #[default]
+    OneWay,
+    /// Both at the same time, each at the offer's rate (RFC 2544, section 14).
+    TwoWay,
+}
+
+/// What the tester offers in one trial.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Offer {
+    /// Frame sizes.
+    pub size: FrameSize,
+    /// Frames a second in each direction; `None`: as many as the port can.
+    pub rate_pps: Option<f64>,
+    /// How long it sends.
+    pub duration: Duration,
+    /// One way or both.
+    pub directions: Directions,
+    /// Internet protocol.
+    pub family: Family,
+    /// Different destinations: a power of two up to 65,536.
+    pub destinations: u32,
+    /// Exactly so many frames each way at most: a burst (RFC 2544, section
+    /// 26.4).
+    pub frames_max: Option<u64>,
+}
+
+impl Default for Offer {
+    /// Half a second of 64-byte IPv4 frames to one destination, one way, as
+    /// fast as the port can.
+    fn default() -> Self {
+        Self {
+            size: FrameSize::Fixed(64),
+            rate_pps: None,
+            duration: Duration::from_millis(500),
+            directions: Directions::OneWay,
+            family: Family::V4,
+            destinations: 1,
+            frames_max: None,
+        }
+    }
+}
+
+impl Offer {
+    /// Whether it can be made on such a bench.
+    ///
+    /// # Errors
+    /// [`BenchError::Offer`] and [`BenchError::Spec`] name the value and the
+    /// limit.
+    pub fn check(&self, setup: &Setup) -> Result<(), BenchError> {
+        if self.duration.is_zero() || self.duration > DURATION_MAX {
+            return Err(BenchError::Offer(format!(
+                "a trial of {:?}: more than none and at most {DURATION_MAX:?} is possible",
+                self.duration
+            )));
+        }
+        if let Some(rate) = self.rate_pps
+            && !(rate.is_finite() && rate > 0.0)
+        {
+            return Err(BenchError::Offer(format!(
+                "{rate} frames/s: a positive rate is needed, or none for the most possible"
+            )));
+        }
+        self.check_size(setup)?;
+        let from = plan::Side::Zero;
+        plan::addresses(&setup.topology, from, self.family, self.destinations)?;
+        Ok(())
+    }
+
+    fn check_size(&self, setup: &Setup) -> Result<(), BenchError> {
+        let FrameSize::Fixed(bytes) = self.size else {
+            return Ok(());
+        };
+        let least = if self.family == Family::V6 { 84 } else { 64 };
+        let most = setup.topology.mtu.min(1500) + 18;
+        if (least..=most).contains(&bytes) {
+            return Ok(());
+        }
+        Err(BenchError::Offer(format!(
+            "frames of {bytes} bytes: {least} to {most} are possible with this protocol and MTU"
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::Cpus;
+
+    #[test]
+    fn what_cannot_be_offered_is_refused_with_its_value() {
+        let setup = Setup::new(Cpus::among(&[0, 1]));
+        let refused = |change: fn(&mut Offer)| {
+            let mut offer = Offer::default();
+            change(&mut offer);
+            offer.check(&setup).unwrap_err().to_string()
+        };
+        assert!(Offer::default().check(&setup).is_ok());
+        assert!(refused(|offer| offer.rate_pps = Some(f64::NAN)).contains("NaN"));
+        assert!(refused(|offer| offer.rate_pps = Some(-1.0)).contains("-1"));
+        assert!(refused(|offer| offer.duration = Duration::ZERO).contains("0ns"));
+        assert!(refused(|offer| offer.size = FrameSize::Fixed(63)).contains("63"));
+        assert!(refused(|offer| offer.size = FrameSize::Fixed(1519)).contains("1519"));
+        assert!(
+            refused(|offer| {
+                offer.family = Family::V6;
+                offer.size = FrameSize::Fixed(64);
+            })
+            .contains("84")
+        );
+    }
+}

@@ -1,0 +1,187 @@
+//! What a trial found.
+
+use trial::Verdict;
+
+use super::offer::Offer;
+use crate::router::Counters;
+use crate::tester::port::{Received, Transmitted};
+
+/// One direction of a trial.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DirectionResult {
+    /// What the port that sent says.
+    pub sent: Transmitted,
+    /// What the port that counts says.
+    pub received: Received,
+}
+
+impl DirectionResult {
+    /// Frames offered that never came.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.sent.offered.saturating_sub(self.received.received)
+    }
+
+    /// Share of the offered frames that were lost, 0 to 1.
+    #[must_use]
+    pub fn loss_ratio(&self) -> f64 {
+        ratio(self.lost(), self.sent.offered)
+    }
+
+    /// Frames/s offered.
+    #[must_use]
+    pub fn offered_pps(&self) -> f64 {
+        per_second(self.sent.offered, self.sent.elapsed_ns)
+    }
+
+    /// Frames/s received, over the time in which frames were sent.
+    #[must_use]
+    pub fn received_pps(&self) -> f64 {
+        let elapsed_ns = self.sent.elapsed_ns.max(self.received.elapsed_ns);
+        per_second(self.received.received, elapsed_ns)
+    }
+}
+
+/// What a trial found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrialResult {
+    /// What was offered.
+    pub offer: Offer,
+    /// From port 0 to 1, then, in a two-way trial, from 1 to 0.
+    pub directions: Vec<DirectionResult>,
+    /// What the router itself counted in this trial.
+    pub router: Counters,
+    /// CPU time of the router in this trial, ns.
+    pub router_cpu_ns: u64,
+    /// CPU time of the generators, ns.
+    pub generator_cpu_ns: u64,
+    /// CPU time of the sinks, ns.
+    pub sink_cpu_ns: u64,
+    /// Whether it may be believed.
+    pub verdict: Verdict,
+}
+
+impl TrialResult {
+    /// Frames/s received, all directions.
+    #[must_use]
+    pub fn received_pps(&self) -> f64 {
+        self.sum(DirectionResult::received_pps)
+    }
+
+    /// Frames/s offered, all directions.
+    #[must_use]
+    pub fn offered_pps(&self) -> f64 {
+        self.sum(DirectionResult::offered_pps)
+    }
+
+    /// Frames offered, all directions.
+    #[must_use]
+    pub fn offered(&self) -> u64 {
+        self.directions.iter().map(|way| way.sent.offered).sum()
+    }
+
+    /// Frames received, all directions.
+    #[must_use]
+    pub fn received(&self) -> u64 {
+        self.directions
+            .iter()
+            .map(|way| way.received.received)
+            .sum()
+    }
+
+    /// Frames lost, all directions.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.directions.iter().map(DirectionResult::lost).sum()
+    }
+
+    /// Share of the offered frames that were lost, 0 to 1.
+    #[must_use]
+    pub fn loss_ratio(&self) -> f64 {
+        ratio(self.lost(), self.offered())
+    }
+
+    /// CPU time of the router for each frame received, ns; `None` if none was.
+    #[must_use]
+    pub fn router_ns_per_frame(&self) -> Option<f64> {
+        per_frame(self.router_cpu_ns, self.received())
+    }
+
+    /// CPU time of the sinks for each frame received, ns; `None` if none was.
+    #[must_use]
+    pub fn sink_ns_per_frame(&self) -> Option<f64> {
+        per_frame(self.sink_cpu_ns, self.received())
+    }
+
+    /// CPU time of the generators for each frame offered, ns; `None` if none
+    /// was.
+    #[must_use]
+    pub fn generator_ns_per_frame(&self) -> Option<f64> {
+        per_frame(self.generator_cpu_ns, self.offered())
+    }
+
+    /// Frames received for each second of the router's CPU time; `None` if it
+    /// used none.
+    #[must_use]
+    pub fn frames_per_cpu_second(&self) -> Option<f64> {
+        (self.router_cpu_ns > 0).then(|| per_second(self.received(), self.router_cpu_ns))
+    }
+
+    fn sum(&self, of: impl Fn(&DirectionResult) -> f64) -> f64 {
+        self.directions.iter().map(of).sum()
+    }
+}
+
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        as_f64(part) / as_f64(whole)
+    }
+}
+
+fn per_second(count: u64, elapsed_ns: u64) -> f64 {
+    if elapsed_ns == 0 {
+        0.0
+    } else {
+        as_f64(count) / (as_f64(elapsed_ns) * 1e-9)
+    }
+}
+
+fn per_frame(cpu_ns: u64, frames: u64) -> Option<f64> {
+    (frames > 0).then(|| ratio(cpu_ns, frames))
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "counts and times stay far below 2^52"
+)]
+fn as_f64(value: u64) -> f64 {
+    value as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_and_losses() {
+        let way = DirectionResult {
+            sent: Transmitted {
+                offered: 1000,
+                elapsed_ns: 500_000_000,
+                ..Transmitted::default()
+            },
+            received: Received {
+                received: 900,
+                elapsed_ns: 400_000_000,
+                ..Received::default()
+            },
+        };
+        assert_eq!(way.lost(), 100);
+        assert!((way.loss_ratio() - 0.1).abs() < 1e-12);
+        assert!((way.offered_pps() - 2000.0).abs() < 1e-9);
+        assert!((way.received_pps() - 1800.0).abs() < 1e-9);
+        assert!(DirectionResult::default().received_pps().abs() < 1e-12);
+    }
+}

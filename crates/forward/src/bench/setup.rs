@@ -1,0 +1,75 @@
+//! What a bench is to be: plain data.
+
+use std::io;
+
+use crate::home;
+use crate::router::path::Path;
+use crate::topology::{Cpus, Spec};
+
+/// What the tester's ports are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PortKind {
+    /// Frames made by an XDP program in the kernel, counted by another: the
+    /// fastest. Needs the cargo feature `bpf`.
+    LiveFrame,
+    /// AF_XDP sockets. Needs the cargo feature `bpf`.
+    AfXdp,
+    /// Packet sockets.
+    AfPacket,
+}
+
+impl PortKind {
+    /// The kind's name, as in dimensions and scenario files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::LiveFrame => "live-frame",
+            Self::AfXdp => "af-xdp",
+            Self::AfPacket => "af-packet",
+        }
+    }
+}
+
+/// What a bench is to be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setup {
+    /// Wires, addresses, routes, CPUs.
+    pub topology: Spec,
+    /// Where the router lives.
+    pub home: home::Kind,
+    /// What forwards.
+    pub path: Path,
+    /// What the tester's ports are made of.
+    pub ports: PortKind,
+    /// CPUs that the router may use on average, if limited: its NAPI threads or
+    /// its own threads together.
+    pub cpu_limit: Option<f64>,
+}
+
+impl Setup {
+    /// Kernel routing in a namespace, on the CPUs given; live frames where this
+    /// build has them.
+    #[must_use]
+    pub fn new(cpus: Cpus) -> Self {
+        let ports = if cfg!(feature = "bpf") {
+            PortKind::LiveFrame
+        } else {
+            PortKind::AfPacket
+        };
+        Self {
+            topology: Spec::new(cpus),
+            home: home::Kind::Namespace,
+            path: Path::Kernel,
+            ports,
+            cpu_limit: None,
+        }
+    }
+
+    /// [`new`](Self::new) on the CPUs that this process may use.
+    ///
+    /// # Errors
+    /// As [`sys::affinity::allowed_cpus`].
+    pub fn of_host() -> io::Result<Self> {
+        Cpus::of_host().map(Self::new)
+    }
+}

@@ -1,0 +1,151 @@
+//! What `iperf3 --json` says (version 3.7 and later).
+
+use serde::Deserialize;
+
+/// The most of a report that is read, bytes: one of 60 s has 50 KB.
+pub const REPORT_BYTES_MAX: u64 = 4 << 20;
+
+/// One direction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Flow {
+    /// Mbit/s (10^6) that the receiver got.
+    pub received_mbit_per_s: f64,
+    /// Segments that the sender sent again.
+    pub retransmits: u64,
+}
+
+/// A report of a test that ran.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// From client to server.
+    pub forth: Flow,
+    /// From server to client, in a two-way test.
+    pub back: Option<Flow>,
+    /// The sender's congestion control; empty when the report does not say.
+    pub congestion_control: String,
+}
+
+/// Why a report cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// `iperf3` itself says why.
+    #[error("iperf3 says: {0}")]
+    Failed(String),
+    /// Not the JSON that is expected.
+    #[error("iperf3's report cannot be read; take version 3.7 or later")]
+    Json(#[source] serde_json::Error),
+    /// A part is missing or no number that can be.
+    #[error("iperf3's report has no usable '{0}'; take version 3.7 or later")]
+    Missing(&'static str),
+}
+
+#[derive(Deserialize)]
+struct Document {
+    error: Option<String>,
+    #[serde(default)]
+    end: End,
+}
+
+#[derive(Default, Deserialize)]
+struct End {
+    sum_sent: Option<Sum>,
+    sum_received: Option<Sum>,
+    sum_sent_bidir_reverse: Option<Sum>,
+    sum_received_bidir_reverse: Option<Sum>,
+    #[serde(default)]
+    sender_tcp_congestion: String,
+}
+
+#[derive(Deserialize)]
+struct Sum {
+    bits_per_second: f64,
+    retransmits: Option<u64>,
+}
+
+/// Reads a report.
+///
+/// # Errors
+/// [`ReportError`].
+pub fn parse(text: &[u8], two_way: bool) -> Result<Report, ReportError> {
+    let document: Document = serde_json::from_slice(text).map_err(ReportError::Json)?;
+    if let Some(reason) = document.error {
+        return Err(ReportError::Failed(reason));
+    }
+    let end = document.end;
+    let forth = flow(end.sum_sent, end.sum_received, "end.sum_received")?;
+    let back = two_way
+        .then(|| {
+            flow(
+                end.sum_sent_bidir_reverse,
+                end.sum_received_bidir_reverse,
+                "end.sum_received_bidir_reverse",
+            )
+        })
+        .transpose()?;
+    Ok(Report {
+        forth,
+        back,
+        congestion_control: end.sender_tcp_congestion,
+    })
+}
+
+fn flow(sent: Option<Sum>, received: Option<Sum>, name: &'static str) -> Result<Flow, ReportError> {
+    let received = received
+        .map(|sum| sum.bits_per_second)
+        .filter(|rate| rate.is_finite() && *rate >= 0.0)
+        .ok_or(ReportError::Missing(name))?;
+    Ok(Flow {
+        received_mbit_per_s: received / 1e6,
+        retransmits: sent.and_then(|sum| sum.retransmits).unwrap_or(0),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const TWO_WAY: &str = r#"{"start":{},"end":{
+        "sum_sent":{"bits_per_second":2e9,"retransmits":7},
+        "sum_received":{"bits_per_second":1.9e9},
+        "sum_sent_bidir_reverse":{"bits_per_second":1e9,"retransmits":0},
+        "sum_received_bidir_reverse":{"bits_per_second":9e8},
+        "sender_tcp_congestion":"cubic"}}"#;
+
+    #[test]
+    fn one_and_two_way() {
+        let report = parse(TWO_WAY.as_bytes(), true).unwrap();
+        assert!((report.forth.received_mbit_per_s - 1900.0).abs() < 1e-9);
+        assert_eq!(report.forth.retransmits, 7);
+        assert!((report.back.unwrap().received_mbit_per_s - 900.0).abs() < 1e-9);
+        assert_eq!(report.congestion_control, "cubic");
+        assert_eq!(parse(TWO_WAY.as_bytes(), false).unwrap().back, None);
+    }
+
+    #[test]
+    fn its_own_error_is_passed_on() {
+        let text = br#"{"start":{},"end":{},"error":"unable to connect to server"}"#;
+        let error = parse(text, false).unwrap_err().to_string();
+        assert_eq!(error, "iperf3 says: unable to connect to server");
+    }
+
+    #[test]
+    fn a_report_without_the_way_back_is_refused() {
+        let text = br#"{"end":{"sum_received":{"bits_per_second":1}}}"#;
+        assert!(parse(text, false).is_ok());
+        let error = parse(text, true).unwrap_err();
+        assert!(error.to_string().contains("bidir"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn damaged_reports_are_errors_or_numbers(at in 0..300_usize, byte: u8, cut in 0..400_usize) {
+            let mut text = TWO_WAY.as_bytes().to_vec();
+            if let Some(slot) = text.get_mut(at) { *slot = byte; }
+            text.truncate(cut);
+            if let Ok(report) = parse(&text, true) {
+                prop_assert!(report.forth.received_mbit_per_s >= 0.0);
+            }
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! A root file system for containers: folders, and links into the host's
+//! `/usr`, which is mounted read-only inside. So a container needs no image, and
+//! runs the host's own programs.
+
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, symlink};
+use std::path::Path;
+
+/// What a container's first process runs: it copies nothing, for its input is a
+/// pipe that Lockgate holds, and ends when Lockgate does.
+pub const INIT: &str = "/usr/bin/cat";
+
+const FOLDERS: [&str; 6] = ["dev", "etc", "proc", "sys", "tmp", "usr"];
+const LINKS: [&str; 6] = ["bin", "sbin", "lib", "lib32", "lib64", "libx32"];
+
+/// Makes it in `root`, which must not be there yet.
+///
+/// # Errors
+/// As the file system's.
+pub fn make(root: &Path) -> io::Result<()> {
+    std::fs::DirBuilder::new().mode(0o755).create(root)?;
+    for folder in FOLDERS {
+        std::fs::create_dir(root.join(folder))?;
+    }
+    for link in LINKS {
+        if Path::new("/usr").join(link).exists() {
+            symlink(Path::new("usr").join(link), root.join(link))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holds_the_program_it_starts() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("root");
+        make(&root).unwrap();
+        assert!(root.join("usr").is_dir() && root.join("proc").is_dir());
+        assert!(root.join("bin").is_symlink());
+        assert_eq!(
+            make(&root).unwrap_err().kind(),
+            io::ErrorKind::AlreadyExists
+        );
+    }
+}

@@ -1,0 +1,92 @@
+//! Which path a router forwards on: plain data, so that a scenario can name it.
+
+/// How an AF_XDP forwarder learns that frames are there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Poll {
+    /// It looks at the rings all the time.
+    #[default]
+    Polled,
+    /// It sleeps in `poll(2)`.
+    Interrupt,
+    /// The kernel's busy polling (`SO_PREFER_BUSY_POLL`): it calls the driver.
+    BusyPoll,
+}
+
+/// An AF_XDP forwarder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AfXdp {
+    /// How it waits.
+    pub poll: Poll,
+    /// Frames taken at once, 1 to 64.
+    pub batch: u32,
+    /// Each queue is bound to a core of the router's; else one thread, bound to
+    /// the first, takes them all in turn.
+    pub queues_bound: bool,
+}
+
+impl Default for AfXdp {
+    /// Polled, 32 at once, queues bound.
+    fn default() -> Self {
+        Self {
+            poll: Poll::Polled,
+            batch: 32,
+            queues_bound: true,
+        }
+    }
+}
+
+/// Which path a router forwards on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Path {
+    /// The kernel's IP forwarding.
+    #[default]
+    Kernel,
+    /// The kernel's bridge: layer 2.
+    Bridge,
+    /// XDP: every frame out of the other port with fixed addresses. Fast, and
+    /// no router.
+    XdpDevmap,
+    /// XDP with the kernel's table (`bpf_fib_lookup`) for each frame.
+    XdpFib,
+    /// XDP with a cache of the kernel's table.
+    XdpFibCached,
+    /// XDP hands frames to the kernel on another CPU, which forwards.
+    XdpCpumap,
+    /// A process with AF_XDP sockets.
+    AfXdp(AfXdp),
+    /// DPDK's `testpmd` with its `net_af_xdp` driver on the same ports: a peer.
+    Testpmd,
+}
+
+impl Path {
+    /// The path's name, as in dimensions and scenario files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kernel => "kernel",
+            Self::Bridge => "bridge",
+            Self::XdpDevmap => "xdp-devmap",
+            Self::XdpFib => "xdp-fib",
+            Self::XdpFibCached => "xdp-fib-cached",
+            Self::XdpCpumap => "xdp-cpumap",
+            Self::AfXdp(_) => "af-xdp",
+            Self::Testpmd => "testpmd",
+        }
+    }
+
+    /// Whether frames keep their Ethernet addresses (layer 2): then the tester
+    /// addresses them to its own other port.
+    #[must_use]
+    pub const fn is_layer_two(self) -> bool {
+        matches!(self, Self::Bridge)
+    }
+
+    /// Whether it needs this build's cargo feature `bpf`.
+    #[must_use]
+    pub const fn needs_bpf(self) -> bool {
+        matches!(
+            self,
+            Self::XdpDevmap | Self::XdpFib | Self::XdpFibCached | Self::XdpCpumap | Self::AfXdp(_)
+        )
+    }
+}

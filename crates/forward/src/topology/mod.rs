@@ -1,0 +1,18 @@
+//! The wires of one router under test, and the addresses on them.
+//!
+//! ```text
+//!   tester                          device under test (DUT)
+//!     port 0  lg…t0 ── veth ── lg…d0 ┐
+//!                                    ├ router
+//!     port 1  lg…t1 ── veth ── lg…d1 ┘
+//! ```
+//!
+//! Each port of the tester is in a namespace of its own, so that no frame finds
+//! a way past the router, TCP's included. The home of the DUT is a namespace or
+//! a container ([`crate::home`]). Several routers side by side are several
+//! topologies.
+
+pub mod plan;
+mod spec;
+
+pub use spec::{Attachment, Cpus, Family, Routes, Spec, SpecError};

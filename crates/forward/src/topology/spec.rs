@@ -1,0 +1,240 @@
+//! What a topology is to be: plain data, checked before anything is made.
+
+use std::io;
+
+use crate::tester::stream::DESTINATIONS_MAX;
+
+/// The most queues of a port: more than a host of today has CPUs for.
+pub const QUEUES_MAX: u32 = 64;
+
+/// The most routes of a table: all /25 networks of 10.0.0.0/8.
+pub const ROUTES_MAX: u32 = 131_072;
+
+/// The least and most MTU: RFC 8200, section 5, and a veth's own limit.
+pub const MTU_RANGE: std::ops::RangeInclusive<u32> = MTU_MIN..=MTU_MAX;
+const MTU_MIN: u32 = 1280;
+const MTU_MAX: u32 = 65_535;
+
+/// Internet protocol of a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Family {
+    /// IPv4, blocks of RFC 6815, section 2.
+    #[default]
+    V4,
+    /// IPv6, block of RFC 5180, section 8.
+    V6,
+}
+
+/// What lies between the tester's port and the router's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Attachment {
+    /// One veth pair.
+    #[default]
+    Direct,
+    /// A veth pair, a bridge in a namespace of the host's own, another veth
+    /// pair: how containers are usually attached, and source 004's set-up.
+    Bridged,
+}
+
+/// What the router's table holds besides its own links.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Routes {
+    /// One network behind each port of the tester.
+    #[default]
+    Networks,
+    /// So many IPv4 routes (2 to [`ROUTES_MAX`], even): /25 networks, the lower
+    /// half of 10.0.0.0/8 behind port 1, the upper behind port 0. IPv4 streams
+    /// spread over them.
+    Table(u32),
+}
+
+/// Which CPUs work for whom. The same CPU may appear twice: a verdict says when
+/// that spoils a trial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cpus {
+    /// The generator's.
+    pub generator: usize,
+    /// The router's, queue by queue, at least one; queue `q` is on CPU
+    /// `router[q mod len]`.
+    pub router: Vec<usize>,
+    /// Of whoever counts.
+    pub sink: usize,
+}
+
+impl Cpus {
+    /// A generator on the first CPU, router and sink on the second; with three
+    /// CPUs or more the sink on the third. With one, all share it.
+    ///
+    /// # Panics
+    /// If `allowed` is empty: whoever runs has a CPU.
+    #[must_use]
+    pub fn among(allowed: &[usize]) -> Self {
+        let pick = |index: usize| {
+            let last = allowed
+                .len()
+                .checked_sub(1)
+                .expect("whoever runs has a CPU");
+            allowed[index.min(last)]
+        };
+        Self {
+            generator: pick(0),
+            router: vec![pick(1)],
+            sink: pick(2),
+        }
+    }
+
+    /// [`among`](Self::among) the CPUs that this process may use.
+    ///
+    /// # Errors
+    /// As [`sys::affinity::allowed_cpus`].
+    pub fn of_host() -> io::Result<Self> {
+        sys::affinity::allowed_cpus().map(|allowed| Self::among(&allowed))
+    }
+
+    /// Whether the generator shares a CPU with the router or the sink: then
+    /// they hold each other back, and no loss can be seen.
+    #[must_use]
+    pub fn are_shared_with_generator(&self) -> bool {
+        self.generator == self.sink || self.router.contains(&self.generator)
+    }
+}
+
+/// What a topology is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spec {
+    /// Between tester and router.
+    pub attachment: Attachment,
+    /// Queues of each port, each way: 1 to [`QUEUES_MAX`].
+    pub queues: u32,
+    /// With IPv6 addresses and routes, too; IPv4 is always there.
+    pub ipv6: bool,
+    /// The router's addresses are on this 802.1Q tag (1 to 4094) of its ports.
+    pub vlan: Option<u16>,
+    /// Bytes of an IP packet on every link, in [`MTU_RANGE`].
+    pub mtu: u32,
+    /// The router's table.
+    pub routes: Routes,
+    /// Who works where.
+    pub cpus: Cpus,
+}
+
+impl Spec {
+    /// Two ports of one queue, IPv4 and IPv6, MTU 1500, no tag, no table.
+    #[must_use]
+    pub fn new(cpus: Cpus) -> Self {
+        Self {
+            attachment: Attachment::Direct,
+            queues: 1,
+            ipv6: true,
+            vlan: None,
+            mtu: 1500,
+            routes: Routes::Networks,
+            cpus,
+        }
+    }
+
+    /// Whether it can be made.
+    ///
+    /// # Errors
+    /// [`SpecError`], the first value out of its range.
+    pub fn check(&self) -> Result<(), SpecError> {
+        if !(1..=QUEUES_MAX).contains(&self.queues) {
+            return Err(SpecError::Queues(self.queues));
+        }
+        if let Some(tag) = self.vlan
+            && !(1..=4094).contains(&tag)
+        {
+            return Err(SpecError::Vlan(tag));
+        }
+        if !MTU_RANGE.contains(&self.mtu) {
+            return Err(SpecError::Mtu(self.mtu));
+        }
+        if let Routes::Table(count) = self.routes
+            && (!(2..=ROUTES_MAX).contains(&count) || count % 2 == 1)
+        {
+            return Err(SpecError::Routes(count));
+        }
+        if self.cpus.router.is_empty() {
+            return Err(SpecError::NoCpu);
+        }
+        Ok(())
+    }
+}
+
+/// A topology, or a stream over one, that cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SpecError {
+    /// Out of range.
+    #[error("{0} queues: from 1 to {QUEUES_MAX} are possible")]
+    Queues(u32),
+    /// Out of range.
+    #[error("VLAN {0}: tags go from 1 to 4094")]
+    Vlan(u16),
+    /// Out of range.
+    #[error("an MTU of {0} bytes: from {MTU_MIN} to {MTU_MAX} are possible")]
+    Mtu(u32),
+    /// Out of range, or odd.
+    #[error("{0} routes: an even number from 2 to {ROUTES_MAX} is possible")]
+    Routes(u32),
+    /// No CPU for the router.
+    #[error("the router has no CPU; name one at least")]
+    NoCpu,
+    /// Out of range, or not a power of two.
+    #[error("{0} destinations: a power of two up to {DESTINATIONS_MAX} is possible")]
+    Destinations(u32),
+    /// More destinations than the table has addresses.
+    #[error(
+        "{count} destinations over {routes} routes, which have {} addresses each way; ask for fewer, or for more routes",
+        routes / 2 * 128
+    )]
+    TableTooSmall {
+        /// Destinations.
+        count: u32,
+        /// Routes.
+        routes: u32,
+    },
+    /// The family that the topology lacks.
+    #[error("an IPv6 stream over a topology without IPv6; switch `ipv6` on")]
+    NoIpv6,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec() -> Spec {
+        Spec::new(Cpus::among(&[0, 1]))
+    }
+
+    #[test]
+    fn cpus_of_small_and_large_hosts() {
+        assert!(Cpus::among(&[3]).are_shared_with_generator());
+        let two = Cpus::among(&[0, 1]);
+        assert_eq!((two.generator, two.sink, two.router[0]), (0, 1, 1));
+        assert!(!two.are_shared_with_generator());
+        let many = Cpus::among(&[2, 4, 6, 8]);
+        assert_eq!((many.generator, many.router[0], many.sink), (2, 4, 6));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_its_value() {
+        assert_eq!(spec().check(), Ok(()));
+        type Change = fn(&mut Spec);
+        let cases: [(Change, SpecError); 6] = [
+            (|spec| spec.queues = 0, SpecError::Queues(0)),
+            (|spec| spec.vlan = Some(4095), SpecError::Vlan(4095)),
+            (|spec| spec.mtu = 1279, SpecError::Mtu(1279)),
+            (|spec| spec.routes = Routes::Table(3), SpecError::Routes(3)),
+            (
+                |spec| spec.routes = Routes::Table(200_000),
+                SpecError::Routes(200_000),
+            ),
+            (|spec| spec.cpus.router.clear(), SpecError::NoCpu),
+        ];
+        for (change, error) in cases {
+            let mut spec = spec();
+            change(&mut spec);
+            assert_eq!(spec.check(), Err(error));
+        }
+    }
+}
