@@ -1,1 +1,4 @@
 //! BPF programs that forward, generate and count frames, and AF_XDP sockets.
+#![deny(unsafe_code)]
+
+pub mod socket;

@@ -1,0 +1,117 @@
+//! How a socket is opened, and the options that `rustix` has not.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
+
+/// Whether frames are copied between driver and UMEM.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Zero-copy where the driver has it, else copies.
+    #[default]
+    Best,
+    /// Copies.
+    Copy,
+    /// Zero-copy, or an error.
+    ZeroCopy,
+}
+
+/// Preferred busy polling: calls on the socket run the driver's own polling
+/// loop, in the caller's thread. The interface wants `napi_defer_hard_irqs`
+/// and `gro_flush_timeout` set besides (Documentation/networking/napi.rst).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BusyPoll {
+    /// Packets that one call takes at most (`SO_BUSY_POLL_BUDGET`).
+    pub budget: u16,
+    /// For how long a call looks (`SO_BUSY_POLL`), µs, at least 1.
+    pub look_us: u32,
+}
+
+impl Default for BusyPoll {
+    fn default() -> Self {
+        Self {
+            budget: 64,
+            look_us: 20,
+        }
+    }
+}
+
+/// How to open a socket.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SocketOptions {
+    /// Entries of each of the four rings, a power of two.
+    pub ring_entries: u32,
+    /// Whether frames are copied.
+    pub mode: Mode,
+    /// Whether the driver may ask to be called instead of running by itself
+    /// (`XDP_USE_NEED_WAKEUP`).
+    pub wakes_on_need: bool,
+    /// Busy polling, if any.
+    pub busy_poll: Option<BusyPoll>,
+    /// Frames that one call sends at most where frames are copied: Linux takes
+    /// 32 unless told otherwise (`XDP_MAX_TX_SKB_BUDGET`, Linux 6.17); an older
+    /// one keeps its 32.
+    pub send_budget: Option<u32>,
+    /// How long to try again where the queue is still another socket's: the
+    /// kernel frees it some time after that one was closed.
+    pub patience: Duration,
+}
+
+impl Default for SocketOptions {
+    fn default() -> Self {
+        Self {
+            ring_entries: 2048,
+            mode: Mode::Best,
+            wakes_on_need: true,
+            busy_poll: None,
+            send_budget: None,
+            patience: Duration::from_secs(2),
+        }
+    }
+}
+
+// Of `asm-generic/socket.h`; `libc` has them not.
+const SO_BUSY_POLL: libc::c_int = 46;
+const SO_PREFER_BUSY_POLL: libc::c_int = 69;
+const SO_BUSY_POLL_BUDGET: libc::c_int = 70;
+
+/// `XDP_MAX_TX_SKB_BUDGET` of `linux/if_xdp.h`.
+const XDP_MAX_TX_SKB_BUDGET: libc::c_int = 9;
+
+/// Linux's own budget in copy mode (`TX_BATCH_SIZE`, `net/xdp/xsk.c`).
+const SEND_BUDGET: u32 = 32;
+
+/// Sets the budget of a call, and says which it is now.
+pub(super) fn set_send_budget(socket: &OwnedFd, wanted: Option<u32>, entries: u32) -> u32 {
+    let Some(wanted) = wanted else {
+        return SEND_BUDGET;
+    };
+    // The kernel refuses less than its own and more than the ring holds.
+    let budget = wanted.clamp(SEND_BUDGET, entries.max(SEND_BUDGET));
+    set(socket, libc::SOL_XDP, XDP_MAX_TX_SKB_BUDGET, budget).map_or(SEND_BUDGET, |()| budget)
+}
+
+/// Turns busy polling on.
+pub(super) fn set_busy_poll(socket: &OwnedFd, busy: BusyPoll) -> io::Result<()> {
+    set(socket, libc::SOL_SOCKET, SO_PREFER_BUSY_POLL, 1)?;
+    set(socket, libc::SOL_SOCKET, SO_BUSY_POLL, busy.look_us.max(1))?;
+    let budget = busy.budget.max(1).into();
+    set(socket, libc::SOL_SOCKET, SO_BUSY_POLL_BUDGET, budget)
+}
+
+fn set(socket: &OwnedFd, level: i32, option: i32, value: u32) -> io::Result<()> {
+    // SAFETY: a readable integer of the size stated.
+    let failed = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            (&raw const value).cast(),
+            4,
+        )
+    };
+    match failed {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}

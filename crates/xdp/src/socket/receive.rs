@@ -1,0 +1,125 @@
+//! The half of a socket that receives: the fill ring gives the kernel frames,
+//! the receive ring brings them back with packets.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::xdp::XdpStatistics;
+use rustix::net::{RecvFlags, recv, sockopt};
+
+use super::map::Descriptor;
+use super::ring::{Consumer, Producer};
+use super::umem::{Frame, Pool, Umem};
+
+/// The receiving half of a socket.
+#[derive(Debug)]
+pub struct Receive {
+    pub(super) socket: Arc<OwnedFd>,
+    pub(super) umem: Arc<Umem>,
+    pub(super) ring: Consumer<Descriptor>,
+    pub(super) fill: Producer<u64>,
+    /// Descriptors that lay outside the UMEM; the kernel never writes any.
+    pub(super) invalid: u64,
+}
+
+impl Receive {
+    /// Gives the kernel frames of `pool` to receive into, until it has `level`
+    /// of them, the ring is full or the pool is empty. Says how many.
+    ///
+    /// A low level keeps the memory that packets pass through in a cache; a high
+    /// one takes longer bursts.
+    ///
+    /// # Panics
+    /// If the pool is another UMEM's.
+    pub fn refill(&mut self, pool: &mut Pool, level: u32) -> u32 {
+        let wanted = level.saturating_sub(self.fill.pending());
+        let room = self.fill.free(wanted).min(wanted);
+        let mut given = 0;
+        while given < room {
+            let Some(frame) = pool.take() else { break };
+            assert!(self.umem.owns(&frame), "a frame of another UMEM");
+            self.fill.stage(frame.address()).expect("there is room");
+            given += 1;
+        }
+        self.fill.publish();
+        given
+    }
+
+    /// Takes up to `max` packets, in order, to the end of `into`.
+    pub fn receive(&mut self, max: u32, into: &mut Vec<Frame>) -> u32 {
+        let (umem, invalid) = (&self.umem, &mut self.invalid);
+        let before = into.len();
+        self.ring.drain(max, |descriptor| {
+            match umem.claim(descriptor.address, descriptor.len) {
+                Some(frame) => into.push(frame),
+                None => *invalid += 1,
+            }
+        });
+        (into.len() - before) as u32
+    }
+
+    /// Calls the driver if it asked for that, having run out of frames.
+    pub fn wake(&self) {
+        if self.fill.needs_wakeup() {
+            self.call();
+        }
+    }
+
+    /// Calls the driver: with busy polling it runs its polling loop now.
+    pub fn call(&self) {
+        let nothing: &mut [u8] = &mut [];
+        // What it returns says only whether there was something.
+        let _ = recv(&*self.socket, nothing, RecvFlags::DONTWAIT);
+    }
+
+    /// Packets there to take, `max` at most.
+    pub fn available(&mut self, max: u32) -> u32 {
+        self.ring.available(max)
+    }
+
+    /// What the kernel counted: packets it dropped, and why; of both halves.
+    ///
+    /// # Errors
+    /// From `getsockopt(2)`.
+    pub fn statistics(&self) -> io::Result<XdpStatistics> {
+        Ok(sockopt::xdp_statistics(&*self.socket)?)
+    }
+
+    /// Descriptors that lay outside the UMEM, and were ignored: 0 unless the
+    /// kernel is broken.
+    #[must_use]
+    pub fn invalid(&self) -> u64 {
+        self.invalid
+    }
+}
+
+impl AsFd for Receive {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// Sleeps until one of these has packets, or the time is over; `true` if one
+/// has. A signal ends it early.
+///
+/// # Errors
+/// From `poll(2)`.
+pub fn wait_for_packets(sockets: &[BorrowedFd<'_>], timeout: Duration) -> io::Result<bool> {
+    let mut polled: Vec<_> = sockets
+        .iter()
+        .map(|socket| PollFd::from_borrowed_fd(*socket, PollFlags::IN))
+        .collect();
+    let timeout = Timespec {
+        tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
+        tv_nsec: timeout.subsec_nanos().into(),
+    };
+    match poll(&mut polled, Some(&timeout)) {
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
