@@ -1,4 +1,21 @@
 //! Network namespaces, links, addresses, routes and limits, made over netlink
 //! and named `lockgate-…`; whatever outlives a process is journalled first, and
 //! swept by the next start if its owner died.
+//!
+//! Start with [`Journal::open`], [`Tag::fresh`] for names that nobody else has,
+//! and [`Namespace::create`]. [`Namespace::netlink`] gives the socket that
+//! makes links, addresses, neighbours and routes inside.
 #![forbid(unsafe_code)]
+
+pub mod journal;
+pub mod namespace;
+pub mod napi;
+pub mod netlink;
+pub mod sysctl;
+pub mod sysfs;
+mod tag;
+
+pub use journal::{Entry, Journal, JournalError, Record};
+pub use namespace::{Namespace, NamespaceError};
+pub use netlink::{Netlink, NetlinkError};
+pub use tag::{Tag, TagError};

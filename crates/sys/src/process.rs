@@ -1,6 +1,7 @@
 //! Children that do not outlive us.
 
 use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::sync::mpsc::{self, Sender};
@@ -21,7 +22,33 @@ type Job = Box<dyn FnOnce() + Send>;
 ///
 /// # Errors
 /// As [`Command::spawn`]; `Other` if the thread could not be started.
-pub fn spawn_dying_with_us(mut command: Command) -> io::Result<Child> {
+pub fn spawn_dying_with_us(command: Command) -> io::Result<Child> {
+    spawn(command)
+}
+
+/// As [`spawn_dying_with_us`], in a network namespace: what an open file of
+/// `/run/netns` or `/proc/PID/ns/net` names, setns(2).
+///
+/// # Errors
+/// As [`spawn_dying_with_us`]; `PermissionDenied` without `CAP_SYS_ADMIN`.
+pub fn spawn_inside(mut command: Command, namespace: OwnedFd) -> io::Result<Child> {
+    // SAFETY: between fork and exec only the async-signal-safe setns is
+    // called; the file is the closure's own and open, as fork copies it.
+    unsafe {
+        command.pre_exec(move || enter(&namespace));
+    }
+    spawn(command)
+}
+
+fn enter(namespace: &OwnedFd) -> io::Result<()> {
+    // SAFETY: setns takes an open file and touches no memory.
+    if unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+fn spawn(mut command: Command) -> io::Result<Child> {
     let parent = std::process::id();
     // SAFETY: between fork and exec only async-signal-safe calls are made:
     // prctl and getppid; no memory is allocated and no lock is taken.

@@ -1,0 +1,346 @@
+//! What a journal can hold, and how each is undone. Undoing what is not there
+//! succeeds, so that it may be tried again.
+
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal};
+use serde::{Deserialize, Serialize};
+
+use crate::namespace;
+use crate::netlink::{Netlink, NetlinkError};
+use crate::tag::is_of_a_name;
+
+/// How long a container's runtime, or a killed process, may take to be gone.
+const UNDO_WAIT: Duration = Duration::from_secs(10);
+
+/// Something that outlives the process that made it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Entry {
+    /// A network namespace in `/run/netns`, and with it every link inside.
+    Namespace {
+        /// `lockgate-…`.
+        name: String,
+    },
+    /// A link in the namespace that the program was started in.
+    Link {
+        /// `lg…`.
+        name: String,
+    },
+    /// A control group: a folder of a cgroup file system. Who is still inside
+    /// is killed, the kernel's threads are moved out.
+    Cgroup {
+        /// Below `/sys/fs/cgroup`; its name begins with `lockgate-`.
+        path: PathBuf,
+    },
+    /// A folder with everything in it; nothing may be mounted there.
+    Folder {
+        /// Absolute; its name begins with `lockgate-`.
+        path: PathBuf,
+    },
+    /// A mount.
+    Mount {
+        /// Where; a part of the path begins with `lockgate-`.
+        path: PathBuf,
+    },
+    /// A process that no parent's death ends.
+    Process {
+        /// Its number.
+        pid: i32,
+        /// When it started, in clock ticks since boot: field 22 of
+        /// `/proc/PID/stat`, so that nobody else's process is meant.
+        started: u64,
+    },
+    /// A container.
+    Container {
+        /// Whose.
+        runtime: Runtime,
+        /// `lockgate-…`.
+        name: String,
+        /// The runtime's folder of states (`runc --root`, `lxc-… -P`).
+        folder: PathBuf,
+    },
+}
+
+/// What runs containers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Runtime {
+    /// `runc`.
+    Runc,
+    /// LXC's tools.
+    Lxc,
+}
+
+/// Why something could not be undone.
+#[derive(Debug, thiserror::Error)]
+pub enum UndoError {
+    /// It does not look like anything that Lockgate makes.
+    #[error(
+        "{entry:?} is none of Lockgate's; a journal that names it is damaged: look at it, and remove it"
+    )]
+    NotOurs {
+        /// What it is.
+        entry: Box<Entry>,
+    },
+    /// The system refused.
+    #[error("cannot remove {what}; remove it by hand")]
+    System {
+        /// What it is.
+        what: String,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+    /// The kernel refused to delete a link.
+    #[error("cannot remove the link {name}; try 'ip link delete {name}'")]
+    Link {
+        /// Its name.
+        name: String,
+        /// The cause.
+        #[source]
+        source: Box<NetlinkError>,
+    },
+    /// A program failed.
+    #[error("'{program}' could not remove {what}: {reason}; remove it by hand")]
+    Program {
+        /// The program with its arguments.
+        program: String,
+        /// What it is.
+        what: String,
+        /// How it ended.
+        reason: String,
+    },
+}
+
+impl Entry {
+    /// A process that runs now, by its number.
+    ///
+    /// # Errors
+    /// When there is none, or `/proc` is not mounted.
+    pub fn process(pid: i32) -> io::Result<Self> {
+        let started = started_at(pid)?;
+        Ok(Self::Process { pid, started })
+    }
+
+    /// Removes the thing. What is not there is no error.
+    ///
+    /// # Errors
+    /// [`UndoError`].
+    pub fn undo(&self) -> Result<(), UndoError> {
+        if !self.is_ours() {
+            return Err(UndoError::NotOurs {
+                entry: Box::new(self.clone()),
+            });
+        }
+        match self {
+            Self::Namespace { name } => namespace::remove_name(name).map_err(system(name)),
+            Self::Link { name } => remove_link(name),
+            Self::Cgroup { path } => remove_cgroup(path).map_err(system(&path.display())),
+            Self::Folder { path } => {
+                absent_is_fine(std::fs::remove_dir_all(path)).map_err(system(&path.display()))
+            }
+            Self::Mount { path } => namespace::unmount_all(path).map_err(system(&path.display())),
+            Self::Process { pid, started } => {
+                end_process(*pid, *started).map_err(system(&format!("process {pid}")))
+            }
+            Self::Container {
+                runtime,
+                name,
+                folder,
+            } => remove_container(*runtime, name, folder),
+        }
+    }
+
+    /// Whether it has the shape of a thing that Lockgate makes.
+    fn is_ours(&self) -> bool {
+        match self {
+            Self::Namespace { name } | Self::Container { name, .. } => is_our_name(name),
+            Self::Link { name } => name.starts_with("lg") && name.bytes().all(is_of_a_name),
+            Self::Cgroup { path } => {
+                path.starts_with("/sys/fs/cgroup") && is_plain(path) && has_our_end(path)
+            }
+            Self::Folder { path } => is_plain(path) && has_our_end(path),
+            Self::Mount { path } => is_plain(path) && path.iter().any(is_ours_part),
+            Self::Process { pid, .. } => *pid > 1,
+        }
+    }
+}
+
+/// `lockgate-` and letters, digits or `-`.
+pub(crate) fn is_our_name(name: &str) -> bool {
+    name.len() <= 64
+        && name
+            .strip_prefix("lockgate-")
+            .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(is_of_a_name))
+}
+
+fn is_plain(path: &Path) -> bool {
+    path.is_absolute()
+        && path
+            .components()
+            .all(|part| matches!(part, Component::RootDir | Component::Normal(_)))
+}
+
+fn is_ours_part(part: &std::ffi::OsStr) -> bool {
+    part.as_encoded_bytes().starts_with(b"lockgate-")
+}
+
+fn has_our_end(path: &Path) -> bool {
+    path.file_name().is_some_and(is_ours_part)
+}
+
+fn system(what: &dyn std::fmt::Display) -> impl FnOnce(io::Error) -> UndoError {
+    let what = what.to_string();
+    move |source| UndoError::System { what, source }
+}
+
+pub(crate) fn absent_is_fine(done: io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+fn remove_link(name: &str) -> Result<(), UndoError> {
+    let failed = |source| UndoError::Link {
+        name: name.to_owned(),
+        source: Box::new(source),
+    };
+    let mut netlink = Netlink::open().map_err(failed)?;
+    match netlink.remove_link(name) {
+        Err(error) if error.is_absent() => Ok(()),
+        other => other.map_err(failed),
+    }
+}
+
+/// A control group can be removed only when nobody is inside.
+fn remove_cgroup(path: &Path) -> io::Result<()> {
+    let deadline = Instant::now() + UNDO_WAIT;
+    loop {
+        match std::fs::remove_dir(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() != io::ErrorKind::ResourceBusy => return Err(error),
+            Err(error) if Instant::now() > deadline => return Err(error),
+            Err(_) => empty_cgroup(path)?,
+            Ok(()) => return Ok(()),
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn empty_cgroup(path: &Path) -> io::Result<()> {
+    let members = std::fs::read_to_string(path.join("cgroup.procs"))?;
+    let parent = path.parent().unwrap_or(path).join("cgroup.procs");
+    for pid in members.lines().filter_map(|line| line.parse::<i32>().ok()) {
+        if is_kernel_thread(pid) {
+            // It may end while it is moved.
+            let _ = std::fs::write(&parent, pid.to_string());
+        } else {
+            kill(pid)?;
+        }
+    }
+    Ok(())
+}
+
+/// A kernel thread has no memory of its own, and so no executable.
+fn is_kernel_thread(pid: i32) -> bool {
+    std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.is_empty())
+        && std::fs::read_link(format!("/proc/{pid}/exe")).is_err()
+}
+
+fn kill(pid: i32) -> io::Result<()> {
+    let Some(pid) = Pid::from_raw(pid) else {
+        return Ok(());
+    };
+    match rustix::process::kill_process(pid, Signal::KILL) {
+        Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Field 22 of `/proc/PID/stat`; the name in field 2 may hold anything, so it
+/// is counted from the last bracket.
+fn started_at(pid: i32) -> io::Result<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    stat.rsplit_once(')')
+        .and_then(|(_, rest)| rest.split_whitespace().nth(19))
+        .and_then(|field| field.parse().ok())
+        .ok_or_else(|| io::Error::other(format!("/proc/{pid}/stat has no field 22")))
+}
+
+fn end_process(pid: i32, started: u64) -> io::Result<()> {
+    let deadline = Instant::now() + UNDO_WAIT;
+    while started_at(pid).is_ok_and(|now| now == started) && !is_zombie(pid) {
+        if Instant::now() > deadline {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        kill(pid)?;
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
+fn is_zombie(pid: i32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
+        stat.rsplit_once(')')
+            .is_some_and(|(_, rest)| rest.trim_start().starts_with('Z'))
+    })
+}
+
+fn remove_container(runtime: Runtime, name: &str, folder: &Path) -> Result<(), UndoError> {
+    if !folder.join(name).exists() {
+        return Ok(());
+    }
+    let folder = folder.display().to_string();
+    let commands: &[&[&str]] = match runtime {
+        Runtime::Runc => &[&["runc", "--root", &folder, "delete", "--force", name]],
+        Runtime::Lxc => &[
+            &["lxc-stop", "-P", &folder, "-n", name, "-k"],
+            &["lxc-destroy", "-P", &folder, "-n", name, "-f"],
+        ],
+    };
+    let mut ended = Ok(());
+    for words in commands {
+        // Only the last decides: who is stopped cannot be stopped again.
+        ended = run_bounded(words);
+    }
+    ended.map_err(|reason| UndoError::Program {
+        program: commands
+            .last()
+            .map(|words| words.join(" "))
+            .unwrap_or_default(),
+        what: name.to_owned(),
+        reason,
+    })
+}
+
+fn run_bounded(words: &[&str]) -> Result<(), String> {
+    let mut command = Command::new(words[0]);
+    command
+        .args(&words[1..])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut child =
+        sys::process::spawn_dying_with_us(command).map_err(|error| error.to_string())?;
+    let deadline = Instant::now() + UNDO_WAIT;
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => return Ok(()),
+            Ok(Some(status)) => return Err(status.to_string()),
+            Ok(None) if Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            Ok(None) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!("it took more than {} s", UNDO_WAIT.as_secs()));
+            }
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+}

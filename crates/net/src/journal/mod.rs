@@ -1,0 +1,273 @@
+//! What outlives a process, written down before it is made: one file an owner
+//! under `/run/lockgate`, locked (flock(2)) for as long as the owner lives.
+//!
+//! A file is lines of JSON, each one change: an entry with its number, or a
+//! number whose entry is gone. Whoever can lock a file has found a dead owner,
+//! and undoes what it left: [`sweep`].
+
+mod entry;
+mod sweep;
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::fs::FlockOperation;
+use serde::{Deserialize, Serialize};
+
+pub use entry::{Entry, Runtime, UndoError};
+pub(crate) use entry::{absent_is_fine, is_our_name};
+pub use sweep::{SweepError, Swept, sweep, sweep_folder};
+
+use crate::tag::Tag;
+
+/// Where journals lie; root's own, and gone with the next boot, as everything
+/// that they name.
+pub const FOLDER: &str = "/run/lockgate";
+
+/// Why the journal cannot be written; nothing may be created then.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// It cannot be opened.
+    #[error("cannot open a journal in {}; run as root, and check that the folder is root's and on a file system with room", folder.display())]
+    Open {
+        /// The journals' folder.
+        folder: PathBuf,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+    /// Others could write into the folder.
+    #[error("{} is not this user's own folder (its mode is {mode:o}, its owner {owner}); remove it, or set its mode to 700", folder.display())]
+    Foreign {
+        /// The journals' folder.
+        folder: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+        /// Its user.
+        owner: u32,
+    },
+    /// It cannot be written to.
+    #[error("cannot write the journal {}; make room on its file system", path.display())]
+    Write {
+        /// The journal.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// A line of a journal.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+enum Line {
+    /// This is about to be made.
+    Made { number: u64, entry: Entry },
+    /// This is gone.
+    Gone { number: u64 },
+}
+
+/// One owner's journal. Clones are the same journal; when the last one is
+/// dropped, what is still in it is undone, and the file removed.
+#[derive(Clone, Debug)]
+pub struct Journal(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    path: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    file: File,
+    next: u64,
+    entries: BTreeMap<u64, Entry>,
+}
+
+impl Journal {
+    /// A new one in [`FOLDER`].
+    ///
+    /// # Errors
+    /// [`JournalError::Open`], e.g. without root; [`JournalError::Foreign`].
+    pub fn open() -> Result<Self, JournalError> {
+        Self::open_in(Path::new(FOLDER))
+    }
+
+    /// A new one in a folder of the caller's choice, made if it is missing.
+    ///
+    /// # Errors
+    /// As [`Journal::open`].
+    pub fn open_in(folder: &Path) -> Result<Self, JournalError> {
+        let failed = |source| JournalError::Open {
+            folder: folder.to_owned(),
+            source,
+        };
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(folder)
+            .map_err(failed)?;
+        check_folder(folder)?;
+        loop {
+            let path = folder.join(format!("{}.journal", Tag::fresh()));
+            if let Some(file) = create_locked(&path).map_err(failed)? {
+                let state = Mutex::new(State {
+                    file,
+                    next: 0,
+                    entries: BTreeMap::new(),
+                });
+                return Ok(Self(Arc::new(Inner { path, state })));
+            }
+        }
+    }
+
+    /// Writes down what is about to be made, and returns what undoes it when
+    /// it is dropped. An entry whose thing is never made is no harm.
+    ///
+    /// # Errors
+    /// [`JournalError::Write`]: make nothing then.
+    pub fn record(&self, entry: Entry) -> Result<Record, JournalError> {
+        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = state.next;
+        let line = Line::Made {
+            number,
+            entry: entry.clone(),
+        };
+        write_line(&mut state.file, &line).map_err(|source| JournalError::Write {
+            path: self.0.path.clone(),
+            source,
+        })?;
+        state.next += 1;
+        state.entries.insert(number, entry);
+        Ok(Record {
+            journal: self.clone(),
+            number,
+        })
+    }
+
+    /// What is in it, in the order of its making.
+    #[must_use]
+    pub fn entries(&self) -> Vec<Entry> {
+        let state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.entries.values().cloned().collect()
+    }
+}
+
+/// Something that was written down. Dropping it undoes the thing, and strikes
+/// it out; what cannot be undone stays in the journal for the next sweep.
+#[derive(Debug)]
+pub struct Record {
+    journal: Journal,
+    number: u64,
+}
+
+impl Record {
+    /// Undoes it now, to see the error that dropping would keep to itself.
+    ///
+    /// # Errors
+    /// [`UndoError`]; it stays in the journal, and is tried again at the end.
+    pub fn undo(&self) -> Result<(), UndoError> {
+        self.journal.0.undo(self.number)
+    }
+
+    /// Strikes it out without undoing it: it is gone by other means.
+    pub fn forget(self) {
+        self.journal.0.strike(self.number);
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        // What fails stays in the journal.
+        let _ = self.undo();
+    }
+}
+
+impl Inner {
+    fn undo(&self, number: u64) -> Result<(), UndoError> {
+        let entry = {
+            let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.entries.get(&number).cloned()
+        };
+        if let Some(entry) = entry {
+            // Without the lock: it may take seconds.
+            entry.undo()?;
+            self.strike(number);
+        }
+        Ok(())
+    }
+
+    fn strike(&self, number: u64) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.entries.remove(&number).is_some() {
+            // A line too many in the file is no harm: undoing twice is none.
+            let _ = write_line(&mut state.file, &Line::Gone { number });
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let numbers: Vec<u64> = {
+            let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            state.entries.keys().rev().copied().collect()
+        };
+        let failed = numbers
+            .into_iter()
+            .filter(|&number| self.undo(number).is_err());
+        if failed.count() == 0 {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// One write, so that a death leaves whole lines, or half of the last.
+fn write_line(file: &mut File, line: &Line) -> io::Result<()> {
+    let mut text = serde_json::to_vec(line)?;
+    text.push(b'\n');
+    file.write_all(&text)
+}
+
+/// `None`: the name is taken, or a sweep took the file for a dead owner's
+/// before it was locked.
+fn create_locked(path: &Path) -> io::Result<Option<File>> {
+    let opened = OpenOptions::new()
+        .append(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path);
+    let file = match opened {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
+        other => other?,
+    };
+    rustix::fs::flock(&file, FlockOperation::LockExclusive)?;
+    let ours = file.metadata()?;
+    match std::fs::metadata(path) {
+        Ok(named) if named.ino() == ours.ino() => Ok(Some(file)),
+        Ok(_) => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// What a journal says is done as root: only its owner may write there.
+fn check_folder(folder: &Path) -> Result<(), JournalError> {
+    let metadata = std::fs::symlink_metadata(folder).map_err(|source| JournalError::Open {
+        folder: folder.to_owned(),
+        source,
+    })?;
+    let owner = rustix::process::geteuid().as_raw();
+    if metadata.is_dir() && metadata.uid() == owner && metadata.mode() & 0o022 == 0 {
+        return Ok(());
+    }
+    Err(JournalError::Foreign {
+        folder: folder.to_owned(),
+        mode: metadata.mode() & 0o7777,
+        owner: metadata.uid(),
+    })
+}

@@ -1,0 +1,180 @@
+//! Undoing what dead owners left.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
+
+use super::{Entry, FOLDER, JournalError, Line, UndoError, check_folder};
+
+/// The largest journal that is read, bytes: some 100,000 lines.
+const JOURNAL_BYTES_MAX: u64 = 16 << 20;
+
+/// What a sweep did.
+#[derive(Debug, Default)]
+pub struct Swept {
+    /// Undone, in this order.
+    pub undone: Vec<Entry>,
+    /// Not undone: it stays in the journal, for the next sweep.
+    pub failed: Vec<SweepError>,
+}
+
+/// What a sweep could not do.
+#[derive(Debug, thiserror::Error)]
+pub enum SweepError {
+    /// A journal cannot be read.
+    #[error("cannot read the journal {}; look at it, and remove it", path.display())]
+    Read {
+        /// The journal.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+    /// A line of it means nothing; the others were obeyed.
+    #[error("line {line} of the journal {} is damaged; look at it, and remove it", path.display())]
+    Damaged {
+        /// The journal.
+        path: PathBuf,
+        /// From 1.
+        line: usize,
+        /// The cause.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// An entry cannot be undone.
+    #[error("an entry of the journal {} cannot be undone", path.display())]
+    Undo {
+        /// The journal.
+        path: PathBuf,
+        /// The cause.
+        #[source]
+        source: UndoError,
+    },
+}
+
+/// Undoes what dead owners left under [`FOLDER`]. Call it once, where a run
+/// begins, as root. Owners that live are left alone.
+///
+/// # Errors
+/// [`JournalError`] when the folder is not ours or cannot be listed; what
+/// fails in a single journal is in [`Swept::failed`].
+pub fn sweep() -> Result<Swept, JournalError> {
+    sweep_folder(Path::new(FOLDER))
+}
+
+/// As [`sweep`], in a folder of the caller's choice; a missing one is clean.
+///
+/// # Errors
+/// As [`sweep`].
+pub fn sweep_folder(folder: &Path) -> Result<Swept, JournalError> {
+    let mut swept = Swept::default();
+    if !folder.exists() {
+        return Ok(swept);
+    }
+    check_folder(folder)?;
+    let failed = |source| JournalError::Open {
+        folder: folder.to_owned(),
+        source,
+    };
+    for file in std::fs::read_dir(folder).map_err(failed)? {
+        let path = file.map_err(failed)?.path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "journal")
+            && let Err(source) = sweep_journal(&path, &mut swept)
+        {
+            swept.failed.push(SweepError::Read { path, source });
+        }
+    }
+    Ok(swept)
+}
+
+fn sweep_journal(path: &Path, swept: &mut Swept) -> io::Result<()> {
+    let mut file = match File::open(path) {
+        // Its owner, or another sweep, was quicker.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        other => other?,
+    };
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => return Ok(()),
+        other => other?,
+    }
+    let length = file.metadata()?.len();
+    if length > JOURNAL_BYTES_MAX {
+        let reason = format!("it has {length} bytes, at most {JOURNAL_BYTES_MAX} are read");
+        return Err(io::Error::other(reason));
+    }
+    let mut text = Vec::new();
+    file.read_to_end(&mut text)?;
+    let failures = swept.failed.len();
+    let left = entries_left(&text, |line, source| {
+        swept.failed.push(SweepError::Damaged {
+            path: path.to_owned(),
+            line,
+            source,
+        });
+    });
+    for entry in left.into_values().rev() {
+        match entry.undo() {
+            Ok(()) => swept.undone.push(entry),
+            Err(source) => swept.failed.push(SweepError::Undo {
+                path: path.to_owned(),
+                source,
+            }),
+        }
+    }
+    if swept.failed.len() == failures {
+        std::fs::remove_file(path)?;
+    }
+    Ok(())
+}
+
+/// What was made and is not gone. A last line without its end was being
+/// written when the owner died: what it names was not made.
+fn entries_left(
+    text: &[u8],
+    mut damaged: impl FnMut(usize, serde_json::Error),
+) -> BTreeMap<u64, Entry> {
+    let mut left = BTreeMap::new();
+    let whole = text.iter().rposition(|&byte| byte == b'\n').unwrap_or(0);
+    for (index, line) in text[..whole].split(|&byte| byte == b'\n').enumerate() {
+        if line.is_empty() {
+            continue;
+        }
+        match serde_json::from_slice(line) {
+            Ok(Line::Made { number, entry }) => {
+                left.insert(number, entry);
+            }
+            Ok(Line::Gone { number }) => {
+                left.remove(&number);
+            }
+            Err(error) => damaged(index + 1, error),
+        }
+    }
+    left
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_what_was_made_and_not_struck_out() {
+        let text = br#"{"made":{"number":0,"entry":{"kind":"link","name":"lga"}}}
+{"made":{"number":1,"entry":{"kind":"link","name":"lgb"}}}
+{"gone":{"number":0}}
+nonsense
+{"made":{"number":2,"entry":{"kind":"link","na"#;
+        let mut damaged = vec![];
+        let left = entries_left(text, |line, _| damaged.push(line));
+        assert_eq!(
+            left.into_values().collect::<Vec<_>>(),
+            [Entry::Link { name: "lgb".into() }]
+        );
+        assert_eq!(damaged, [4]);
+    }
+}

@@ -1,0 +1,220 @@
+//! Network namespaces with a name in `/run/netns`, so that `ip netns` sees
+//! them, and threads and processes inside.
+
+mod name;
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::{Child, Command};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use nix::sched::CloneFlags;
+
+pub use name::FOLDER;
+pub(crate) use name::{remove_name, unmount_all};
+
+use crate::journal::{Entry, Journal, JournalError, Record, is_our_name};
+use crate::netlink::{Netlink, NetlinkError};
+
+/// Why a namespace cannot be made or entered.
+#[derive(Debug, thiserror::Error)]
+pub enum NamespaceError {
+    /// Its name is not one of ours.
+    #[error(
+        "'{name}' is no name for a namespace: use 'lockgate-' and up to 55 lower-case letters, digits or '-', e.g. of Tag::name"
+    )]
+    Name {
+        /// What was asked.
+        name: String,
+    },
+    /// It cannot be written down.
+    #[error("cannot journal the namespace {name}")]
+    Journal {
+        /// Its name.
+        name: String,
+        /// The cause.
+        #[source]
+        source: JournalError,
+    },
+    /// The kernel refused.
+    #[error("cannot {what}; it takes root (CAP_SYS_ADMIN) and a kernel with CONFIG_NET_NS")]
+    System {
+        /// What was being done.
+        what: String,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+    /// Its loopback link cannot be set up.
+    #[error("cannot set up the loopback of the namespace {name}")]
+    Loopback {
+        /// Its name.
+        name: String,
+        /// The cause.
+        #[source]
+        source: NetlinkError,
+    },
+}
+
+/// A network namespace. Clones are the same one; when the last clone of one
+/// that was made here is dropped, its name goes, and it ends with the last
+/// socket and thread inside.
+#[derive(Clone, Debug)]
+pub struct Namespace(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    name: String,
+    // Before the record, so that it is closed when the name goes.
+    file: File,
+    _record: Option<Record>,
+}
+
+impl Namespace {
+    /// A new one, journalled, with its loopback up.
+    ///
+    /// # Errors
+    /// [`NamespaceError`], e.g. without root, or when the name is taken.
+    pub fn create(journal: &Journal, name: &str) -> Result<Self, NamespaceError> {
+        if !is_our_name(name) {
+            return Err(NamespaceError::Name {
+                name: name.to_owned(),
+            });
+        }
+        let entry = Entry::Namespace {
+            name: name.to_owned(),
+        };
+        name::reserve(name).map_err(failed(format!("make {FOLDER}/{name}")))?;
+        let record = match journal.record(entry) {
+            Ok(record) => record,
+            Err(source) => {
+                let _ = remove_name(name);
+                return Err(NamespaceError::Journal {
+                    name: name.to_owned(),
+                    source,
+                });
+            }
+        };
+        let file = name::fill(name).map_err(failed(format!("make the namespace {name}")))?;
+        let namespace = Self(Arc::new(Inner {
+            name: name.to_owned(),
+            file,
+            _record: Some(record),
+        }));
+        let loopback = |source| NamespaceError::Loopback {
+            name: name.to_owned(),
+            source,
+        };
+        let mut netlink = namespace.netlink().map_err(loopback)?;
+        netlink.set_up("lo").map_err(loopback)?;
+        Ok(namespace)
+    }
+
+    /// The one of the calling thread.
+    ///
+    /// # Errors
+    /// [`NamespaceError::System`] without `/proc`.
+    pub fn current() -> Result<Self, NamespaceError> {
+        Self::at("/proc/thread-self/ns/net", "this process's namespace")
+    }
+
+    /// The one of a process, e.g. of a container's first.
+    ///
+    /// # Errors
+    /// [`NamespaceError::System`], e.g. when it has ended.
+    pub fn of_process(pid: u32) -> Result<Self, NamespaceError> {
+        let path = format!("/proc/{pid}/ns/net");
+        Self::at(&path, &format!("the namespace of process {pid}"))
+    }
+
+    fn at(path: &str, name: &str) -> Result<Self, NamespaceError> {
+        let file = File::open(path).map_err(failed(format!("open {path}")))?;
+        Ok(Self(Arc::new(Inner {
+            name: name.to_owned(),
+            file,
+            _record: None,
+        })))
+    }
+
+    /// Its name in `/run/netns`, or what it is called in messages.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Moves the calling thread inside, for as long as it lives. Use it at the
+    /// start of a thread of your own.
+    ///
+    /// # Errors
+    /// [`NamespaceError::System`].
+    pub fn enter(&self) -> Result<(), NamespaceError> {
+        nix::sched::setns(&self.0.file, CloneFlags::CLONE_NEWNET)
+            .map_err(|error| failed(format!("enter {}", self.0.name))(error.into()))
+    }
+
+    /// Runs `work` inside, on a thread of its own, and waits for it. A panic
+    /// inside goes on in the caller.
+    ///
+    /// # Errors
+    /// [`NamespaceError::System`].
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, NamespaceError> {
+        std::thread::scope(|scope| {
+            let inside = std::thread::Builder::new()
+                .name("lockgate-inside".to_owned())
+                .spawn_scoped(scope, || self.enter().map(|()| work()))
+                .map_err(failed("start a thread".to_owned()))?;
+            match inside.join() {
+                Ok(result) => result,
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        })
+    }
+
+    /// Starts a thread that stays inside.
+    ///
+    /// # Errors
+    /// [`NamespaceError::System`] when no thread can be started; that it could
+    /// not enter is the thread's own result.
+    pub fn spawn<T: Send + 'static>(
+        &self,
+        name: &str,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<JoinHandle<Result<T, NamespaceError>>, NamespaceError> {
+        let namespace = self.clone();
+        std::thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || namespace.enter().map(|()| work()))
+            .map_err(failed(format!("start the thread {name}")))
+    }
+
+    /// Starts a process inside that dies with this one. `/sys` inside still
+    /// shows the links of outside.
+    ///
+    /// # Errors
+    /// As [`sys::process::spawn_dying_with_us`].
+    pub fn spawn_process(&self, command: Command) -> io::Result<Child> {
+        let namespace = OwnedFd::from(self.0.file.try_clone()?);
+        sys::process::spawn_inside(command, namespace)
+    }
+
+    /// A socket that makes and shows links, addresses and routes inside. As
+    /// long as it is open, the namespace lives, even without a name.
+    ///
+    /// # Errors
+    /// [`NetlinkError`].
+    pub fn netlink(&self) -> Result<Netlink, NetlinkError> {
+        self.run(Netlink::open)?
+    }
+}
+
+impl AsFd for Namespace {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.file.as_fd()
+    }
+}
+
+fn failed(what: String) -> impl FnOnce(io::Error) -> NamespaceError {
+    move |source| NamespaceError::System { what, source }
+}

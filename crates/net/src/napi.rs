@@ -1,0 +1,201 @@
+//! The kernel's threads that do a link's receiving (threaded NAPI,
+//! `Documentation/networking/napi.rst`): found, pinned, and their time read.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use rustix::process::Pid;
+use rustix::thread::CpuSet;
+
+use crate::namespace::Namespace;
+use crate::sysfs::{Sysfs, SysfsError};
+
+/// How long the kernel may take to start its threads.
+const START_WAIT: Duration = Duration::from_secs(5);
+
+/// Why threads cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum NapiError {
+    /// The link does not take the setting.
+    #[error(
+        "cannot switch threaded NAPI of {link}; it takes a kernel since 5.12 and a link that has NAPI: a veth only with an XDP program or 'rx-gro' on"
+    )]
+    Setting {
+        /// Its name.
+        link: String,
+        /// The cause.
+        #[source]
+        source: SysfsError,
+    },
+    /// There are none.
+    #[error(
+        "{link} has {found} NAPI threads after {} ms, not {wanted}; switch them on with set_threaded, and set the link up; in a container of its own process numbers they cannot be seen: run on the host",
+        START_WAIT.as_millis()
+    )]
+    Missing {
+        /// Its name.
+        link: String,
+        /// How many there should be.
+        wanted: usize,
+        /// How many there are.
+        found: usize,
+    },
+    /// The kernel refused.
+    #[error(
+        "cannot {what} the thread {thread} of {link}; it takes root, and the thread must still be there"
+    )]
+    System {
+        /// What was asked.
+        what: String,
+        /// Its process number.
+        thread: i32,
+        /// The link's name.
+        link: String,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// A kernel thread that receives what came on one queue of one link.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NapiThread {
+    /// The link's name when the thread was started; unique in the host, as it
+    /// is all that tells the threads apart.
+    pub link: String,
+    /// The kernel's number of the queue's NAPI.
+    pub napi: u32,
+    /// Its process number.
+    pub pid: i32,
+}
+
+/// Has kernel threads do the receiving of a link, instead of whoever caused
+/// it. A veth must have NAPI by then: an XDP program, or `rx-gro` on. When it
+/// loses both and gets one again, it has new threads, which are not pinned.
+///
+/// # Errors
+/// [`NapiError::Setting`].
+pub fn set_threaded(namespace: &Namespace, link: &str, on: bool) -> Result<(), NapiError> {
+    let setting = |source| NapiError::Setting {
+        link: link.to_owned(),
+        source,
+    };
+    let sysfs = Sysfs::of(namespace).map_err(setting)?;
+    let value = if on { "1" } else { "0" };
+    sysfs
+        .write(&format!("{link}/threaded"), value)
+        .map_err(setting)
+}
+
+/// The threads of a link, by their NAPI's number, once there are as many as
+/// it has queues.
+///
+/// # Errors
+/// [`NapiError::Missing`] when there are not within a few seconds.
+pub fn threads(link: &str, wanted: usize) -> Result<Vec<NapiThread>, NapiError> {
+    let deadline = Instant::now() + START_WAIT;
+    loop {
+        let found = threads_now(link);
+        if found.len() >= wanted {
+            return Ok(found);
+        }
+        if Instant::now() > deadline {
+            return Err(NapiError::Missing {
+                link: link.to_owned(),
+                wanted,
+                found: found.len(),
+            });
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The threads that a link has now, by their NAPI's number.
+#[must_use]
+pub fn threads_now(link: &str) -> Vec<NapiThread> {
+    let Ok(processes) = std::fs::read_dir("/proc") else {
+        return vec![];
+    };
+    let mut found: Vec<_> = processes
+        .filter_map(|process| {
+            let process = process.ok()?;
+            let pid = process.file_name().to_str()?.parse().ok()?;
+            let name = std::fs::read_to_string(process.path().join("comm")).ok()?;
+            named(name.trim_end(), link, pid)
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+/// The kernel names them `napi/<link>-<number>`.
+fn named(name: &str, link: &str, pid: i32) -> Option<NapiThread> {
+    let (named, number) = name.strip_prefix("napi/")?.rsplit_once('-')?;
+    Some(NapiThread {
+        link: (named == link).then(|| link.to_owned())?,
+        napi: number.parse().ok()?,
+        pid,
+    })
+}
+
+impl NapiThread {
+    /// Lets it run on these CPUs only.
+    ///
+    /// # Errors
+    /// [`NapiError::System`].
+    pub fn pin(&self, cpus: &[usize]) -> Result<(), NapiError> {
+        let what = || format!("pin to the CPUs {cpus:?}");
+        let mut set = CpuSet::new();
+        for &cpu in cpus {
+            if cpu >= CpuSet::MAX_CPU {
+                return Err(self.failed(what(), io::ErrorKind::InvalidInput.into()));
+            }
+            set.set(cpu);
+        }
+        rustix::thread::sched_setaffinity(Pid::from_raw(self.pid), &set)
+            .map_err(|error| self.failed(what(), error.into()))
+    }
+
+    /// The CPU time that it used since it was started, ns.
+    ///
+    /// # Errors
+    /// [`NapiError::System`].
+    pub fn cpu_ns(&self) -> Result<u64, NapiError> {
+        thread_cpu_ns(self.pid).map_err(|source| self.failed("read the time of".to_owned(), source))
+    }
+
+    fn failed(&self, what: String, source: io::Error) -> NapiError {
+        NapiError::System {
+            what,
+            thread: self.pid,
+            link: self.link.clone(),
+            source,
+        }
+    }
+}
+
+/// The CPU time of any thread, ns: the first field of `/proc/PID/schedstat`,
+/// which counts what has run up to its last tick or switch.
+///
+/// # Errors
+/// When there is no such thread, or the kernel has no `CONFIG_SCHED_INFO`.
+pub fn thread_cpu_ns(pid: i32) -> io::Result<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/schedstat"))?;
+    text.split_whitespace()
+        .next()
+        .and_then(|field| field.parse().ok())
+        .ok_or_else(|| io::Error::other(format!("/proc/{pid}/schedstat has no first field")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_known_by_its_links_whole_name() {
+        let thread = named("napi/lg-d0-8193", "lg-d0", 7).unwrap();
+        assert_eq!((thread.napi, thread.pid), (8193, 7));
+        assert_eq!(named("napi/lg-d0-8193", "lg-d", 7), None);
+        assert_eq!(named("ksoftirqd/0", "lg-d0", 7), None);
+    }
+}

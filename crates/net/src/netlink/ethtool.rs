@@ -1,0 +1,207 @@
+//! What ethtool(8) sets, over its generic netlink family
+//! (`Documentation/networking/ethtool-netlink.rst`): offloads and channels.
+
+use std::collections::BTreeSet;
+
+use netlink_sys::protocols::NETLINK_GENERIC;
+
+use super::attribute::{Attributes, attributes, find, number, text};
+use super::channel::{Channel, Request};
+use super::link::check_name;
+use super::{Netlink, NetlinkError};
+
+/// `GENL_ID_CTRL` and what is asked of it (`linux/genetlink.h`).
+const CONTROLLER: u16 = 0x10;
+const GET_FAMILY: u8 = 3;
+const FAMILY_ID: u16 = 1;
+const FAMILY_NAME: u16 = 2;
+
+/// Messages (`linux/ethtool_netlink_generated.h`).
+const FEATURES_GET: u8 = 11;
+const FEATURES_SET: u8 = 12;
+const CHANNELS_GET: u8 = 17;
+const CHANNELS_SET: u8 = 18;
+
+/// Attributes of every message: its first is the header.
+const HEADER: u16 = 1;
+const HEADER_NAME: u16 = 2;
+const HEADER_FLAGS: u16 = 3;
+const OMIT_REPLY: u32 = 2;
+
+const FEATURES_WANTED: u16 = 3;
+const FEATURES_ACTIVE: u16 = 4;
+const BITSET_BITS: u16 = 3;
+const BIT: u16 = 1;
+const BIT_NAME: u16 = 2;
+const BIT_VALUE: u16 = 3;
+
+const CHANNELS_RX: u16 = 6;
+const CHANNELS_TX: u16 = 7;
+const CHANNELS_COMBINED: u16 = 9;
+
+/// The socket, and the number that this kernel gave the family.
+pub(super) struct Family {
+    channel: Channel,
+    id: u16,
+}
+
+impl Family {
+    /// `None` where the kernel has no such family.
+    pub fn open() -> Result<Option<Self>, NetlinkError> {
+        let mut channel = Channel::open(NETLINK_GENERIC)?;
+        let body = message(
+            GET_FAMILY,
+            Attributes::default().text(FAMILY_NAME, "ethtool"),
+        );
+        let request = Request {
+            kind: CONTROLLER,
+            flags: 0,
+            body,
+        };
+        let mut id = None;
+        let asked = channel.exchange("look for ethtool's netlink", &request, &mut |_, payload| {
+            id = payload
+                .get(4..)
+                .and_then(|rest| find(rest, FAMILY_ID))
+                .and_then(|value| value.try_into().ok())
+                .map(u16::from_ne_bytes);
+            Ok(())
+        });
+        match asked {
+            Err(error) if error.is_absent() => Ok(None),
+            Err(error) => Err(error),
+            Ok(()) => Ok(id.map(|id| Self { channel, id })),
+        }
+    }
+
+    fn exchange(
+        &mut self,
+        what: &str,
+        command: u8,
+        attributes: Attributes,
+    ) -> Result<Vec<u8>, NetlinkError> {
+        let request = Request {
+            kind: self.id,
+            flags: 0,
+            body: message(command, attributes),
+        };
+        let mut answer = Vec::new();
+        self.channel.exchange(what, &request, &mut |_, payload| {
+            answer = payload.get(4..).unwrap_or_default().to_vec();
+            Ok(())
+        })?;
+        Ok(answer)
+    }
+}
+
+/// `struct genlmsghdr`, then attributes.
+fn message(command: u8, attributes: Attributes) -> Vec<u8> {
+    [&[command, 1, 0, 0][..], &attributes.into_bytes()].concat()
+}
+
+fn header(link: &str, flags: u32) -> Attributes {
+    let header = Attributes::default()
+        .text(HEADER_NAME, link)
+        .number(HEADER_FLAGS, flags);
+    Attributes::default().nested(HEADER, &header)
+}
+
+impl Netlink {
+    /// The offloads of a link that are on, by their names, e.g. `rx-gro`.
+    ///
+    /// # Errors
+    /// [`NetlinkError`]; [`NetlinkError::Unsupported`] before kernel 5.6.
+    pub fn offloads(&mut self, link: &str) -> Result<BTreeSet<String>, NetlinkError> {
+        check_name(link)?;
+        let what = format!("read the offloads of {link}");
+        let answer = self
+            .ethtool(&what)?
+            .exchange(&what, FEATURES_GET, header(link, 0))?;
+        let bits = find(&answer, FEATURES_ACTIVE)
+            .and_then(|set| find(set, BITSET_BITS))
+            .unwrap_or_default();
+        Ok(attributes(bits)
+            .filter_map(|(_, bit)| find(bit, BIT_NAME).map(text))
+            .collect())
+    }
+
+    /// Switches offloads on or off, by their names (`ethtool -k`): `rx-gro`,
+    /// which also gives a veth NAPI without an XDP program;
+    /// `tx-checksum-ip-generic`, `tx-tcp-segmentation`, `tx-tcp6-segmentation`
+    /// and `tx-generic-segmentation`, off before a program sees TCP.
+    ///
+    /// # Errors
+    /// [`NetlinkError`], also where the link does not do as it is told.
+    pub fn set_offloads(
+        &mut self,
+        link: &str,
+        wanted: &[(&str, bool)],
+    ) -> Result<(), NetlinkError> {
+        check_name(link)?;
+        let what = format!("set the offloads of {link}");
+        let bits = wanted
+            .iter()
+            .fold(Attributes::default(), |bits, &(name, on)| {
+                let bit = Attributes::default()
+                    .text(BIT_NAME, name)
+                    .flag(BIT_VALUE, on);
+                bits.nested(BIT, &bit)
+            });
+        let set = Attributes::default().nested(BITSET_BITS, &bits);
+        let order = header(link, OMIT_REPLY).nested(FEATURES_WANTED, &set);
+        self.ethtool(&what)?.exchange(&what, FEATURES_SET, order)?;
+        let active = self.offloads(link)?;
+        match wanted
+            .iter()
+            .find(|&&(name, on)| active.contains(name) != on)
+        {
+            None => Ok(()),
+            Some((name, on)) => Err(NetlinkError::Refused {
+                what,
+                reason: format!(
+                    "{name} stays {}: the driver has it fixed ('ethtool -k {link}' says which are)",
+                    if *on { "off" } else { "on" }
+                ),
+                source: std::io::ErrorKind::Unsupported.into(),
+            }),
+        }
+    }
+
+    /// How many queues a link uses: to receive on, to send on.
+    ///
+    /// # Errors
+    /// [`NetlinkError`], e.g. for a link without channels.
+    pub fn channels(&mut self, link: &str) -> Result<(u32, u32), NetlinkError> {
+        check_name(link)?;
+        let what = format!("read the channels of {link}");
+        let answer = self
+            .ethtool(&what)?
+            .exchange(&what, CHANNELS_GET, header(link, 0))?;
+        let count = |kind| find(&answer, kind).and_then(number).unwrap_or(0);
+        let combined = count(CHANNELS_COMBINED);
+        Ok((count(CHANNELS_RX) + combined, count(CHANNELS_TX) + combined))
+    }
+
+    /// Uses so many of the queues that a link was made with.
+    ///
+    /// # Errors
+    /// [`NetlinkError`], e.g. for more than it has.
+    pub fn set_channels(&mut self, link: &str, rx: u32, tx: u32) -> Result<(), NetlinkError> {
+        check_name(link)?;
+        let what = format!("set the channels of {link} to {rx} and {tx}");
+        let order = header(link, 0)
+            .number(CHANNELS_RX, rx)
+            .number(CHANNELS_TX, tx);
+        self.ethtool(&what)?.exchange(&what, CHANNELS_SET, order)?;
+        Ok(())
+    }
+
+    fn ethtool(&mut self, what: &str) -> Result<&mut Family, NetlinkError> {
+        self.ethtool
+            .as_mut()
+            .ok_or_else(|| NetlinkError::Unsupported {
+                what: what.to_owned(),
+                lacking: "netlink for ethtool (CONFIG_ETHTOOL_NETLINK, since 5.6)",
+            })
+    }
+}

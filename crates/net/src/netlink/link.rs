@@ -1,0 +1,418 @@
+//! Links: bridges, VLANs, dummies, and what any link is told and tells.
+
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::{Duration, Instant};
+
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::link::{
+    BridgeStpState, InfoBridge, InfoData, InfoKind, InfoVlan, LinkAttribute, LinkFlags, LinkInfo,
+    LinkMessage, LinkXdp, State, Stats64, XdpAttached,
+};
+
+use super::{Netlink, NetlinkError};
+use crate::namespace::Namespace;
+use crate::tag::INTERFACE_NAME_BYTES_MAX;
+
+/// The kernel takes up to a second, more on a busy machine.
+const RUNNING_WAIT: Duration = Duration::from_secs(10);
+
+/// A link as it is now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Link {
+    /// Its number in its namespace, from 1.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// What made it: `veth`, `bridge`, `tun`, …; empty for hardware.
+    pub kind: String,
+    /// Its Ethernet address; zeros where it has none.
+    pub address: [u8; 6],
+    /// The largest packet, bytes, without the Ethernet header.
+    pub mtu: u32,
+    /// Whether it is set up.
+    pub up: bool,
+    /// Whether its operational state is up (RFC 2863, section 3.1.13): it and
+    /// its other end are, and frames pass. The loopback's is never known.
+    pub running: bool,
+    /// The bridge that it belongs to.
+    pub master: Option<u32>,
+    /// The link that this is a part of or, where both ends are in one
+    /// namespace, the other end of.
+    pub peer: Option<u32>,
+    /// Queues that it was made with.
+    pub rx_queues: u32,
+    /// Queues that it was made with.
+    pub tx_queues: u32,
+    /// Whether an XDP program is attached.
+    pub xdp: bool,
+}
+
+/// What a link counted since it was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkStatistics {
+    /// Frames that came in.
+    pub rx_packets: u64,
+    /// Frames that went out.
+    pub tx_packets: u64,
+    /// Their bytes, without the frame check sequence.
+    pub rx_bytes: u64,
+    /// Their bytes, without the frame check sequence.
+    pub tx_bytes: u64,
+    /// Frames that came in and were dropped.
+    pub rx_dropped: u64,
+    /// Frames that were to go out and were dropped, e.g. at a full ring.
+    pub tx_dropped: u64,
+    /// Frames that came in damaged.
+    pub rx_errors: u64,
+    /// Frames that could not go out.
+    pub tx_errors: u64,
+}
+
+impl From<&Stats64> for LinkStatistics {
+    fn from(stats: &Stats64) -> Self {
+        Self {
+            rx_packets: stats.rx_packets,
+            tx_packets: stats.tx_packets,
+            rx_bytes: stats.rx_bytes,
+            tx_bytes: stats.tx_bytes,
+            rx_dropped: stats.rx_dropped,
+            tx_dropped: stats.tx_dropped,
+            rx_errors: stats.rx_errors,
+            tx_errors: stats.tx_errors,
+        }
+    }
+}
+
+impl Netlink {
+    /// Makes a bridge without spanning tree, multicast snooping or delays: it
+    /// forwards as soon as it is up.
+    ///
+    /// # Errors
+    /// [`NetlinkError`], e.g. when the name is taken.
+    pub fn add_bridge(&mut self, name: &str) -> Result<(), NetlinkError> {
+        let settings = vec![
+            InfoBridge::StpState(BridgeStpState::Disabled),
+            InfoBridge::ForwardDelay(0),
+            InfoBridge::MulticastSnooping(false),
+        ];
+        self.add_link(
+            name,
+            InfoKind::Bridge,
+            Some(InfoData::Bridge(settings)),
+            vec![],
+        )
+    }
+
+    /// Makes a link that carries the frames of one VLAN (IEEE 802.1Q) of
+    /// another.
+    ///
+    /// # Errors
+    /// [`NetlinkError::Argument`] for an `id` outside 1 to 4094;
+    /// [`NetlinkError::NoLink`] without `parent`.
+    pub fn add_vlan(&mut self, name: &str, parent: &str, id: u16) -> Result<(), NetlinkError> {
+        if !(1..=4094).contains(&id) {
+            return Err(NetlinkError::Argument {
+                argument: "a VLAN",
+                value: id.to_string(),
+                allowed: "1 to 4094",
+            });
+        }
+        let parent = self.link(parent)?.index;
+        let data = InfoData::Vlan(vec![InfoVlan::Id(id)]);
+        self.add_link(
+            name,
+            InfoKind::Vlan,
+            Some(data),
+            vec![LinkAttribute::Link(parent)],
+        )
+    }
+
+    fn add_link(
+        &mut self,
+        name: &str,
+        kind: InfoKind,
+        data: Option<InfoData>,
+        more: Vec<LinkAttribute>,
+    ) -> Result<(), NetlinkError> {
+        check_name(name)?;
+        let what = format!("make the link {name} ({kind})");
+        let mut info = vec![LinkInfo::Kind(kind)];
+        info.extend(data.map(LinkInfo::Data));
+        let mut message = LinkMessage::default();
+        message.attributes = more;
+        message
+            .attributes
+            .push(LinkAttribute::IfName(name.to_owned()));
+        message.attributes.push(LinkAttribute::LinkInfo(info));
+        self.order(
+            &what,
+            &RouteNetlinkMessage::NewLink(message),
+            NLM_F_CREATE | NLM_F_EXCL,
+        )
+    }
+
+    /// Removes a link, and with it the other end of a veth.
+    ///
+    /// # Errors
+    /// [`NetlinkError`]; [`NetlinkError::is_absent`] where there is none.
+    pub fn remove_link(&mut self, name: &str) -> Result<(), NetlinkError> {
+        let message = named(name)?;
+        self.order(
+            &format!("remove the link {name}"),
+            &RouteNetlinkMessage::DelLink(message),
+            0,
+        )
+    }
+
+    /// Sets a link up.
+    ///
+    /// # Errors
+    /// [`NetlinkError`].
+    pub fn set_up(&mut self, name: &str) -> Result<(), NetlinkError> {
+        self.set_flags(name, LinkFlags::Up, LinkFlags::Up, "up")
+    }
+
+    /// Waits until frames pass: the kernel lets them some time after the call
+    /// that set up the second end of a veth, and drops them till then.
+    ///
+    /// # Errors
+    /// [`NetlinkError::NotRunning`] when that takes more than ten seconds.
+    pub fn wait_until_running(&mut self, name: &str) -> Result<(), NetlinkError> {
+        let deadline = Instant::now() + RUNNING_WAIT;
+        while !self.link(name)?.running {
+            if Instant::now() > deadline {
+                return Err(NetlinkError::NotRunning {
+                    name: name.to_owned(),
+                    seconds: RUNNING_WAIT.as_secs(),
+                });
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        Ok(())
+    }
+
+    /// Sets a link down.
+    ///
+    /// # Errors
+    /// [`NetlinkError`].
+    pub fn set_down(&mut self, name: &str) -> Result<(), NetlinkError> {
+        self.set_flags(name, LinkFlags::empty(), LinkFlags::Up, "down")
+    }
+
+    /// Whether a link takes in frames for any Ethernet address.
+    ///
+    /// # Errors
+    /// [`NetlinkError`].
+    pub fn set_promiscuous(&mut self, name: &str, on: bool) -> Result<(), NetlinkError> {
+        let flags = if on {
+            LinkFlags::Promisc
+        } else {
+            LinkFlags::empty()
+        };
+        self.set_flags(name, flags, LinkFlags::Promisc, "promiscuous mode of")
+    }
+
+    fn set_flags(
+        &mut self,
+        name: &str,
+        flags: LinkFlags,
+        mask: LinkFlags,
+        what: &str,
+    ) -> Result<(), NetlinkError> {
+        let mut message = named(name)?;
+        message.header.flags = flags;
+        message.header.change_mask = mask;
+        self.order(
+            &format!("set {what} the link {name}"),
+            &RouteNetlinkMessage::SetLink(message),
+            0,
+        )
+    }
+
+    /// Sets a link's Ethernet address.
+    ///
+    /// # Errors
+    /// [`NetlinkError`].
+    pub fn set_address(&mut self, name: &str, address: [u8; 6]) -> Result<(), NetlinkError> {
+        self.change(
+            name,
+            "the address",
+            LinkAttribute::Address(address.to_vec()),
+        )
+    }
+
+    /// Sets the largest packet of a link, bytes, without the Ethernet header.
+    ///
+    /// # Errors
+    /// [`NetlinkError`], e.g. where the driver, or its XDP program, allows less.
+    pub fn set_mtu(&mut self, name: &str, mtu: u32) -> Result<(), NetlinkError> {
+        self.change(name, "the MTU", LinkAttribute::Mtu(mtu))
+    }
+
+    /// How many frames may wait in the queue before a link that has one.
+    ///
+    /// # Errors
+    /// [`NetlinkError`].
+    pub fn set_queue_length(&mut self, name: &str, frames: u32) -> Result<(), NetlinkError> {
+        self.change(name, "the queue length", LinkAttribute::TxQueueLen(frames))
+    }
+
+    /// Makes a link a port of a bridge, or takes it out of its bridge.
+    ///
+    /// # Errors
+    /// [`NetlinkError`].
+    pub fn set_master(&mut self, name: &str, bridge: Option<&str>) -> Result<(), NetlinkError> {
+        let index = match bridge {
+            Some(bridge) => self.link(bridge)?.index,
+            None => 0,
+        };
+        self.change(name, "the bridge", LinkAttribute::Controller(index))
+    }
+
+    /// Moves a link into a namespace; it is down there, and its addresses are
+    /// gone.
+    ///
+    /// # Errors
+    /// [`NetlinkError`].
+    pub fn move_link(&mut self, name: &str, to: &Namespace) -> Result<(), NetlinkError> {
+        let file = to.as_fd().as_raw_fd();
+        self.change(name, "the namespace", LinkAttribute::NetNsFd(file))
+    }
+
+    fn change(
+        &mut self,
+        name: &str,
+        what: &str,
+        attribute: LinkAttribute,
+    ) -> Result<(), NetlinkError> {
+        let mut message = named(name)?;
+        message.attributes.push(attribute);
+        self.order(
+            &format!("set {what} of the link {name}"),
+            &RouteNetlinkMessage::SetLink(message),
+            0,
+        )
+    }
+
+    /// One link.
+    ///
+    /// # Errors
+    /// [`NetlinkError::NoLink`].
+    pub fn link(&mut self, name: &str) -> Result<Link, NetlinkError> {
+        self.link_message(name).map(|message| described(&message))
+    }
+
+    /// All links.
+    ///
+    /// # Errors
+    /// [`NetlinkError`].
+    pub fn links(&mut self) -> Result<Vec<Link>, NetlinkError> {
+        let message = RouteNetlinkMessage::GetLink(LinkMessage::default());
+        let answers = self.list("list the links", &message)?;
+        Ok(answers.iter().filter_map(link_of).map(described).collect())
+    }
+
+    /// What a link counted since it was made.
+    ///
+    /// # Errors
+    /// [`NetlinkError::NoLink`].
+    pub fn statistics(&mut self, name: &str) -> Result<LinkStatistics, NetlinkError> {
+        let message = self.link_message(name)?;
+        let counted = message
+            .attributes
+            .iter()
+            .find_map(|attribute| match attribute {
+                LinkAttribute::Stats64(stats) => Some(LinkStatistics::from(stats)),
+                _ => None,
+            });
+        counted.ok_or_else(|| NetlinkError::Malformed {
+            what: format!("read the counters of the link {name}"),
+            reason: "they are missing".to_owned(),
+        })
+    }
+
+    fn link_message(&mut self, name: &str) -> Result<LinkMessage, NetlinkError> {
+        let what = format!("look at the link {name}");
+        let answers = self.ask(&what, &RouteNetlinkMessage::GetLink(named(name)?), 0);
+        let absent = || NetlinkError::NoLink {
+            name: name.to_owned(),
+        };
+        match answers {
+            Err(error) if error.is_absent() => Err(absent()),
+            Err(error) => Err(error),
+            Ok(answers) => answers.iter().find_map(link_of).cloned().ok_or_else(absent),
+        }
+    }
+}
+
+/// # Errors
+/// [`NetlinkError::Argument`] for what no link can be named.
+pub(super) fn check_name(name: &str) -> Result<(), NetlinkError> {
+    let fits = (1..=INTERFACE_NAME_BYTES_MAX).contains(&name.len());
+    let is_plain = name
+        .bytes()
+        .all(|byte| byte.is_ascii_graphic() && byte != b'/' && byte != b':');
+    if fits && is_plain && name != "." && name != ".." {
+        return Ok(());
+    }
+    Err(NetlinkError::Argument {
+        argument: "a link's name",
+        value: format!("'{name}'"),
+        allowed: "1 to 15 letters, digits or '-'",
+    })
+}
+
+fn named(name: &str) -> Result<LinkMessage, NetlinkError> {
+    check_name(name)?;
+    let mut message = LinkMessage::default();
+    message
+        .attributes
+        .push(LinkAttribute::IfName(name.to_owned()));
+    Ok(message)
+}
+
+fn link_of(message: &RouteNetlinkMessage) -> Option<&LinkMessage> {
+    match message {
+        RouteNetlinkMessage::NewLink(link) => Some(link),
+        _ => None,
+    }
+}
+
+pub(crate) fn described(message: &LinkMessage) -> Link {
+    let flags = message.header.flags;
+    let mut link = Link {
+        index: message.header.index,
+        up: flags.contains(LinkFlags::Up),
+        ..Link::default()
+    };
+    for attribute in &message.attributes {
+        match attribute {
+            LinkAttribute::IfName(name) => link.name.clone_from(name),
+            LinkAttribute::Address(bytes) => {
+                link.address = bytes.as_slice().try_into().unwrap_or_default();
+            }
+            LinkAttribute::Mtu(mtu) => link.mtu = *mtu,
+            LinkAttribute::Controller(index) => link.master = Some(*index),
+            LinkAttribute::Link(index) => link.peer = Some(*index),
+            LinkAttribute::NumRxQueues(queues) => link.rx_queues = *queues,
+            LinkAttribute::NumTxQueues(queues) => link.tx_queues = *queues,
+            LinkAttribute::OperState(state) => link.running = *state == State::Up,
+            LinkAttribute::Xdp(xdp) => link.xdp = has_program(xdp),
+            LinkAttribute::LinkInfo(info) => {
+                for part in info {
+                    if let LinkInfo::Kind(kind) = part {
+                        link.kind = kind.to_string();
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    link
+}
+
+fn has_program(xdp: &[LinkXdp]) -> bool {
+    xdp.iter()
+        .any(|part| matches!(part, LinkXdp::Attached(attached) if *attached != XdpAttached::None))
+}

@@ -1,0 +1,109 @@
+//! What rtnetlink(7) and ethtool's netlink make and show, in the namespace in
+//! which the socket was opened.
+
+mod address;
+mod attribute;
+mod channel;
+mod error;
+mod ethtool;
+mod link;
+mod neighbour;
+mod route;
+mod veth;
+
+use netlink_packet_core::{NLM_F_DUMP, NetlinkDeserializable, NetlinkHeader, NetlinkSerializable};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_sys::protocols::NETLINK_ROUTE;
+
+use channel::{Channel, Request};
+pub use error::NetlinkError;
+pub use link::{Link, LinkStatistics};
+pub use neighbour::Neighbour;
+pub use route::{Route, RouteKind};
+pub use veth::{VethEnd, add_veth};
+
+/// How often a list is read again because it changed while it was read.
+const DUMPS_MAX: usize = 10;
+
+/// A socket. Everything it is asked is answered, or failed, before the call
+/// returns. It belongs to the namespace in which it was opened, and keeps that
+/// alive.
+pub struct Netlink {
+    route: Channel,
+    /// `None` where the kernel has none.
+    ethtool: Option<ethtool::Family>,
+}
+
+impl Netlink {
+    /// In the calling thread's namespace; see also
+    /// [`Namespace::netlink`](crate::Namespace::netlink).
+    ///
+    /// # Errors
+    /// [`NetlinkError::Open`].
+    pub fn open() -> Result<Self, NetlinkError> {
+        let ethtool = ethtool::Family::open()?;
+        Ok(Self {
+            route: Channel::open(NETLINK_ROUTE)?,
+            ethtool,
+        })
+    }
+
+    /// Asks for one thing to be done; `flags` besides request and ack.
+    fn order(
+        &mut self,
+        what: &str,
+        message: &RouteNetlinkMessage,
+        flags: u16,
+    ) -> Result<(), NetlinkError> {
+        let request = encode(message, flags);
+        self.route.exchange(what, &request, &mut |_, _| Ok(()))
+    }
+
+    /// Asks one question, or with [`NLM_F_DUMP`] for a list.
+    fn ask(
+        &mut self,
+        what: &str,
+        message: &RouteNetlinkMessage,
+        flags: u16,
+    ) -> Result<Vec<RouteNetlinkMessage>, NetlinkError> {
+        let request = encode(message, flags);
+        for _ in 0..DUMPS_MAX {
+            let mut answers = Vec::new();
+            let asked = self.route.exchange(what, &request, &mut |kind, payload| {
+                answers.push(decode(kind, payload)?);
+                Ok(())
+            });
+            match asked {
+                Err(NetlinkError::Changed { .. }) => {}
+                other => return other.map(|()| answers),
+            }
+        }
+        Err(NetlinkError::Changed {
+            what: what.to_owned(),
+        })
+    }
+
+    fn list(
+        &mut self,
+        what: &str,
+        message: &RouteNetlinkMessage,
+    ) -> Result<Vec<RouteNetlinkMessage>, NetlinkError> {
+        self.ask(what, message, NLM_F_DUMP)
+    }
+}
+
+fn encode(message: &RouteNetlinkMessage, flags: u16) -> Request {
+    let mut body = vec![0; message.buffer_len()];
+    message.serialize(&mut body);
+    Request {
+        kind: message.message_type(),
+        flags,
+        body,
+    }
+}
+
+pub(crate) fn decode(kind: u16, payload: &[u8]) -> Result<RouteNetlinkMessage, String> {
+    let mut header = NetlinkHeader::default();
+    header.message_type = kind;
+    RouteNetlinkMessage::deserialize(&header, payload).map_err(|error| error.to_string())
+}

@@ -1,0 +1,309 @@
+//! Routes, one or 100,000 at a time, and what the kernel would do with a
+//! destination.
+
+use std::net::IpAddr;
+
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+};
+
+use super::address::{check_prefix, family};
+use super::channel::Request;
+use super::{Netlink, NetlinkError, encode};
+
+/// The table that the kernel looks in for most destinations.
+pub const MAIN_TABLE: u32 = RouteHeader::RT_TABLE_MAIN as u32;
+
+/// What happens to a packet that takes a route.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum RouteKind {
+    /// It goes on.
+    #[default]
+    Unicast,
+    /// It is for this host.
+    Local,
+    /// It is for all hosts of a link.
+    Broadcast,
+    /// It is dropped.
+    Blackhole,
+    /// It is dropped, and its sender told so.
+    Unreachable,
+    /// It is dropped, and its sender told that this is forbidden.
+    Prohibit,
+    /// It is looked up further in the next table.
+    Throw,
+    /// Multicast, anycast, or what this list does not know.
+    Other,
+}
+
+/// A route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The first address of its destinations.
+    pub destination: IpAddr,
+    /// How many of its first bits they share; 0: the default route.
+    pub prefix_length: u8,
+    /// The next router; `None`: the destination is a neighbour.
+    pub gateway: Option<IpAddr>,
+    /// The number of the link; `None`: the gateway decides, or there is none.
+    pub interface: Option<u32>,
+    /// Of several to a destination, the lowest is taken; `None`: 0 for IPv4,
+    /// 1024 for IPv6.
+    pub metric: Option<u32>,
+    /// The table it is in, e.g. [`MAIN_TABLE`].
+    pub table: u32,
+    /// What happens to the packet.
+    pub kind: RouteKind,
+}
+
+impl Route {
+    /// By a router on a link of this number, in the main table.
+    #[must_use]
+    pub fn via(destination: IpAddr, prefix_length: u8, gateway: IpAddr, interface: u32) -> Self {
+        Self {
+            destination,
+            prefix_length,
+            gateway: Some(gateway),
+            interface: Some(interface),
+            metric: None,
+            table: MAIN_TABLE,
+            kind: RouteKind::Unicast,
+        }
+    }
+
+    /// The sharpest errors that can be had without the kernel.
+    fn message(&self) -> Result<RouteMessage, NetlinkError> {
+        check_prefix(self.destination, self.prefix_length)?;
+        let mut message = RouteMessage::default();
+        message.header.address_family = family(self.destination);
+        message.header.destination_prefix_length = self.prefix_length;
+        message.header.table = u8::try_from(self.table).unwrap_or(RouteHeader::RT_TABLE_UNSPEC);
+        message.header.protocol = RouteProtocol::Static;
+        message.header.kind = self.kind.into();
+        message.header.scope = match (self.gateway, self.kind) {
+            (None, RouteKind::Unicast) => RouteScope::Link,
+            (None, RouteKind::Local) => RouteScope::Host,
+            _ => RouteScope::Universe,
+        };
+        let attributes = &mut message.attributes;
+        if self.prefix_length > 0 {
+            attributes.push(RouteAttribute::Destination(self.destination.into()));
+        }
+        if self.table > u32::from(u8::MAX) {
+            attributes.push(RouteAttribute::Table(self.table));
+        }
+        attributes.extend(
+            self.gateway
+                .map(|gateway| RouteAttribute::Gateway(gateway.into())),
+        );
+        attributes.extend(self.interface.map(RouteAttribute::Oif));
+        attributes.extend(self.metric.map(RouteAttribute::Priority));
+        Ok(message)
+    }
+}
+
+impl Netlink {
+    /// Adds a route.
+    ///
+    /// # Errors
+    /// [`NetlinkError`], e.g. when there is one already, or no way to the
+    /// gateway because the link is down.
+    pub fn add_route(&mut self, route: &Route) -> Result<(), NetlinkError> {
+        self.order(
+            &format!("add the route to {}", Named(route)),
+            &RouteNetlinkMessage::NewRoute(route.message()?),
+            NLM_F_CREATE | NLM_F_EXCL,
+        )
+    }
+
+    /// Adds a route, in place of one to the same destination if there is one.
+    ///
+    /// # Errors
+    /// [`NetlinkError`].
+    pub fn replace_route(&mut self, route: &Route) -> Result<(), NetlinkError> {
+        self.order(
+            &format!("set the route to {}", Named(route)),
+            &RouteNetlinkMessage::NewRoute(route.message()?),
+            NLM_F_CREATE | netlink_packet_core::NLM_F_REPLACE,
+        )
+    }
+
+    /// Removes a route.
+    ///
+    /// # Errors
+    /// [`NetlinkError`]; [`NetlinkError::is_absent`] where there is none.
+    pub fn remove_route(&mut self, route: &Route) -> Result<(), NetlinkError> {
+        self.order(
+            &format!("remove the route to {}", Named(route)),
+            &RouteNetlinkMessage::DelRoute(route.message()?),
+            0,
+        )
+    }
+
+    /// Adds many routes: a million in some seconds. Returns how many.
+    ///
+    /// # Errors
+    /// [`NetlinkError`] for the first that is refused; those before it, and a
+    /// few hundred after it, are there.
+    pub fn add_routes(
+        &mut self,
+        routes: impl IntoIterator<Item = Route>,
+    ) -> Result<usize, NetlinkError> {
+        let make = RouteNetlinkMessage::NewRoute;
+        self.many("add many routes", routes, make, NLM_F_CREATE | NLM_F_EXCL)
+    }
+
+    /// Removes many routes. Returns how many.
+    ///
+    /// # Errors
+    /// As [`Netlink::add_routes`].
+    pub fn remove_routes(
+        &mut self,
+        routes: impl IntoIterator<Item = Route>,
+    ) -> Result<usize, NetlinkError> {
+        let make = RouteNetlinkMessage::DelRoute;
+        self.many("remove many routes", routes, make, 0)
+    }
+
+    fn many(
+        &mut self,
+        what: &str,
+        routes: impl IntoIterator<Item = Route>,
+        make: fn(RouteMessage) -> RouteNetlinkMessage,
+        flags: u16,
+    ) -> Result<usize, NetlinkError> {
+        // The first that is no route ends the list, and is told of then.
+        let mut malformed = None;
+        let requests = routes.into_iter().map_while(|route| match route.message() {
+            Ok(message) => Some(encode(&make(message), flags)),
+            Err(error) => {
+                malformed = Some(error);
+                None::<Request>
+            }
+        });
+        let sent = self.route.batch(what, requests)?;
+        malformed.map_or(Ok(sent), Err)
+    }
+
+    /// All routes of one family in all tables: `0.0.0.0` or `::` says which.
+    ///
+    /// # Errors
+    /// [`NetlinkError`].
+    pub fn routes(&mut self, of: IpAddr) -> Result<Vec<Route>, NetlinkError> {
+        let mut message = RouteMessage::default();
+        message.header.address_family = family(of);
+        let answers = self.list("list the routes", &RouteNetlinkMessage::GetRoute(message))?;
+        Ok(answers.iter().filter_map(route_of).collect())
+    }
+
+    /// The route that a packet to `destination` would take, or why there is
+    /// none.
+    ///
+    /// # Errors
+    /// [`NetlinkError::Refused`] where the kernel would drop it.
+    pub fn route_to(&mut self, destination: IpAddr) -> Result<Route, NetlinkError> {
+        let what = format!("find the route to {destination}");
+        let mut message = RouteMessage::default();
+        message.header.address_family = family(destination);
+        message.header.destination_prefix_length = if destination.is_ipv4() { 32 } else { 128 };
+        let attributes = &mut message.attributes;
+        attributes.push(RouteAttribute::Destination(destination.into()));
+        let answers = self.ask(&what, &RouteNetlinkMessage::GetRoute(message), 0)?;
+        answers
+            .iter()
+            .find_map(route_of)
+            .ok_or(NetlinkError::Malformed {
+                what,
+                reason: "no route is in it".to_owned(),
+            })
+    }
+}
+
+struct Named<'a>(&'a Route);
+
+impl std::fmt::Display for Named<'_> {
+    fn fmt(&self, text: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(text, "{}/{}", self.0.destination, self.0.prefix_length)?;
+        match self.0.gateway {
+            Some(gateway) => write!(text, " via {gateway}"),
+            None => Ok(()),
+        }
+    }
+}
+
+fn route_of(message: &RouteNetlinkMessage) -> Option<Route> {
+    match message {
+        RouteNetlinkMessage::NewRoute(route) => described(route),
+        _ => None,
+    }
+}
+
+/// `None` for what is neither IPv4 nor IPv6.
+pub(crate) fn described(message: &RouteMessage) -> Option<Route> {
+    let header = &message.header;
+    let any = match header.address_family {
+        netlink_packet_route::AddressFamily::Inet => IpAddr::from([0; 4]),
+        netlink_packet_route::AddressFamily::Inet6 => IpAddr::from([0; 16]),
+        _ => return None,
+    };
+    let mut route = Route {
+        destination: any,
+        prefix_length: header.destination_prefix_length,
+        gateway: None,
+        interface: None,
+        metric: None,
+        table: u32::from(header.table),
+        kind: header.kind.into(),
+    };
+    for attribute in &message.attributes {
+        match attribute {
+            RouteAttribute::Destination(address) => route.destination = ip(address)?,
+            RouteAttribute::Gateway(address) => route.gateway = ip(address),
+            RouteAttribute::Oif(index) => route.interface = Some(*index),
+            RouteAttribute::Priority(metric) => route.metric = Some(*metric),
+            RouteAttribute::Table(table) => route.table = *table,
+            _ => {}
+        }
+    }
+    Some(route)
+}
+
+fn ip(address: &RouteAddress) -> Option<IpAddr> {
+    match address {
+        RouteAddress::Inet(v4) => Some(IpAddr::V4(*v4)),
+        RouteAddress::Inet6(v6) => Some(IpAddr::V6(*v6)),
+        _ => None,
+    }
+}
+
+impl From<RouteKind> for RouteType {
+    fn from(kind: RouteKind) -> Self {
+        match kind {
+            RouteKind::Unicast => Self::Unicast,
+            RouteKind::Local => Self::Local,
+            RouteKind::Broadcast => Self::Broadcast,
+            RouteKind::Blackhole => Self::BlackHole,
+            RouteKind::Unreachable => Self::Unreachable,
+            RouteKind::Prohibit => Self::Prohibit,
+            RouteKind::Throw => Self::Throw,
+            RouteKind::Other => Self::Unspec,
+        }
+    }
+}
+
+impl From<RouteType> for RouteKind {
+    fn from(kind: RouteType) -> Self {
+        match kind {
+            RouteType::Unicast => Self::Unicast,
+            RouteType::Local => Self::Local,
+            RouteType::Broadcast => Self::Broadcast,
+            RouteType::BlackHole => Self::Blackhole,
+            RouteType::Unreachable => Self::Unreachable,
+            RouteType::Prohibit => Self::Prohibit,
+            RouteType::Throw => Self::Throw,
+            _ => Self::Other,
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Settings of a namespace below `/proc/sys/net`.
+
+use std::io;
+use std::path::Path;
+
+use crate::namespace::{Namespace, NamespaceError};
+
+/// Why a setting cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum SysctlError {
+    /// It is not one of the network's.
+    #[error("'{name}' is no setting of the network: use e.g. 'ipv4/ip_forward'")]
+    Name {
+        /// What was asked.
+        name: String,
+    },
+    /// The namespace cannot be entered.
+    #[error("cannot reach the settings of a namespace")]
+    Namespace(#[source] NamespaceError),
+    /// The kernel refused.
+    #[error(
+        "cannot {what} /proc/sys/net/{name}; it takes root, a kernel that has it, and a value it allows"
+    )]
+    System {
+        /// `read` or `set` with the value.
+        what: String,
+        /// Which.
+        name: String,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl Namespace {
+    /// Sets `/proc/sys/net/<name>`, e.g. `ipv4/ip_forward`, of this namespace.
+    ///
+    /// # Errors
+    /// [`SysctlError`].
+    pub fn set_sysctl(&self, name: &str, value: &str) -> Result<(), SysctlError> {
+        let path = path(name)?;
+        let write = || std::fs::write(&path, value);
+        let written = self.run(write).map_err(SysctlError::Namespace)?;
+        written.map_err(|source| SysctlError::System {
+            what: format!("write '{value}' to"),
+            name: name.to_owned(),
+            source,
+        })
+    }
+
+    /// Reads `/proc/sys/net/<name>` of this namespace, without white space at
+    /// its end.
+    ///
+    /// # Errors
+    /// [`SysctlError`].
+    pub fn sysctl(&self, name: &str) -> Result<String, SysctlError> {
+        let path = path(name)?;
+        let read = || std::fs::read_to_string(&path);
+        let read = self.run(read).map_err(SysctlError::Namespace)?;
+        let text = read.map_err(|source| SysctlError::System {
+            what: "read".to_owned(),
+            name: name.to_owned(),
+            source,
+        })?;
+        Ok(text.trim_end().to_owned())
+    }
+
+    /// Lets the namespace forward between its links, IPv4 and IPv6. A link
+    /// that is made later forwards as well.
+    ///
+    /// # Errors
+    /// [`SysctlError`].
+    pub fn set_forwarding(&self, on: bool) -> Result<(), SysctlError> {
+        let value = if on { "1" } else { "0" };
+        self.set_sysctl("ipv4/ip_forward", value)?;
+        self.set_sysctl("ipv6/conf/all/forwarding", value)
+    }
+}
+
+fn path(name: &str) -> Result<std::path::PathBuf, SysctlError> {
+    let is_plain = Path::new(name)
+        .components()
+        .all(|part| matches!(part, std::path::Component::Normal(_)));
+    if name.is_empty() || !is_plain {
+        return Err(SysctlError::Name {
+            name: name.to_owned(),
+        });
+    }
+    Ok(Path::new("/proc/sys/net").join(name))
+}
