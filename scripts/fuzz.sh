@@ -16,7 +16,8 @@ case $seconds in
     '' | *[!0-9]* | 0) echo "usage: $0 [SECONDS [TARGET…]]; SECONDS is a whole number from 1" >&2; exit 2 ;;
 esac
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- run_read scenario cpuid_dump histogram crypto_job lane functions
+[ $# -gt 0 ] || set -- run_read scenario cpuid_dump histogram crypto_job lane functions \
+    vm_frames wire_frames wire_views
 
 host=$(rustc +nightly -vV | sed -n 's/^host: //p') || host=
 [ -n "$host" ] || { echo "no nightly compiler here; rustup toolchain install nightly" >&2; exit 1; }
@@ -38,7 +39,7 @@ for target in "$@"; do
     mkdir -p "$folder/corpus/$target" "artifacts/$target"
     # Text may be as long as a file is; of choices a few hundred are plenty.
     case $target in
-        crypto_job | lane | functions) longest=1000 ;;
+        crypto_job | lane | functions | wire_frames | wire_views) longest=1000 ;;
         *) longest=16384 ;;
     esac
     "$folder/$host/release/$target" -max_total_time="$seconds" -max_len="$longest" -timeout=25 \

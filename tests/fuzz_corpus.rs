@@ -20,7 +20,7 @@ const BYTES_MAX: u64 = 200 * 1024;
 /// A target's name and body.
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 8] = [
+const TARGETS: [Target; 10] = [
     ("cpuid_dump", targets::cpuid_dump),
     ("crypto_job", targets::crypto_job),
     ("functions", targets::functions),
@@ -29,6 +29,8 @@ const TARGETS: [Target; 8] = [
     ("run_read", targets::run_read),
     ("scenario", targets::scenario),
     ("vm_frames", targets::vm_frames),
+    ("wire_frames", targets::wire_frames),
+    ("wire_views", targets::wire_views),
 ];
 
 fn corpus(target: &str) -> Vec<PathBuf> {
@@ -97,6 +99,16 @@ fn scenarios() {
 #[test]
 fn frames_of_guests() {
     replay("vm_frames");
+}
+
+#[test]
+fn test_frames() {
+    replay("wire_frames");
+}
+
+#[test]
+fn frames_of_anybody() {
+    replay("wire_views");
 }
 
 #[test]

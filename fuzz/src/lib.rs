@@ -13,6 +13,8 @@ mod lane;
 mod run_read;
 mod scenario;
 mod vm_frames;
+mod wire_frames;
+mod wire_views;
 
 pub use cpuid_dump::cpuid_dump;
 pub use crypto_job::crypto_job;
@@ -22,3 +24,5 @@ pub use lane::lane;
 pub use run_read::run_read;
 pub use scenario::scenario;
 pub use vm_frames::vm_frames;
+pub use wire_frames::wire_frames;
+pub use wire_views::wire_views;

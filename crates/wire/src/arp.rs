@@ -1,0 +1,126 @@
+//! Address resolution for IPv4 over Ethernet (RFC 826).
+
+use std::net::Ipv4Addr;
+
+use crate::bytes::{array_at, ipv4_at, u16_at};
+use crate::error::{Layer, ParseError, require};
+
+/// Bytes of a packet of this kind.
+pub const PACKET_BYTES: usize = 28;
+
+/// Hardware type Ethernet, protocol IPv4, address lengths 6 and 4.
+const KIND: [u8; 6] = [0, 1, 8, 0, 6, 4];
+
+/// What is asked or said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Operation(pub u16);
+
+impl Operation {
+    /// Who has the target address?
+    pub const REQUEST: Self = Self(1);
+    /// The sender has it.
+    pub const REPLY: Self = Self(2);
+}
+
+/// A view of a packet, with what may follow it (padding).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Packet<'a> {
+    /// Of what a frame of type 0x0806 carries.
+    ///
+    /// # Errors
+    /// [`ParseError::Truncated`] below 28 bytes, [`ParseError::Field`] if it is
+    /// for something else than IPv4 over Ethernet.
+    pub fn new(bytes: &'a [u8]) -> Result<Self, ParseError> {
+        require(Layer::Arp, PACKET_BYTES, bytes.len())?;
+        let field = |field, found: u16, wanted| {
+            Err(ParseError::Field {
+                layer: Layer::Arp,
+                field,
+                found: found.into(),
+                wanted,
+            })
+        };
+        match (u16_at(bytes, 0), u16_at(bytes, 2), u16_at(bytes, 4)) {
+            (1, 0x0800, 0x0604) => Ok(Self { bytes }),
+            (1, 0x0800, lengths) => field("address lengths", lengths, "6 and 4 (1540)"),
+            (1, protocol, _) => field("protocol", protocol, "IPv4 (2048)"),
+            (hardware, ..) => field("hardware", hardware, "Ethernet (1)"),
+        }
+    }
+
+    /// What is asked or said.
+    #[must_use]
+    pub fn operation(&self) -> Operation {
+        Operation(u16_at(self.bytes, 6))
+    }
+
+    /// Who says it.
+    #[must_use]
+    pub fn sender_ethernet(&self) -> [u8; 6] {
+        array_at(self.bytes, 8)
+    }
+
+    /// Its address.
+    #[must_use]
+    pub fn sender(&self) -> Ipv4Addr {
+        ipv4_at(self.bytes, 14)
+    }
+
+    /// About whom; nothing in a request.
+    #[must_use]
+    pub fn target_ethernet(&self) -> [u8; 6] {
+        array_at(self.bytes, 18)
+    }
+
+    /// Its address.
+    #[must_use]
+    pub fn target(&self) -> Ipv4Addr {
+        ipv4_at(self.bytes, 24)
+    }
+}
+
+/// A packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repr {
+    /// What is asked or said.
+    pub operation: Operation,
+    /// Who says it.
+    pub sender_ethernet: [u8; 6],
+    /// Its address.
+    pub sender: Ipv4Addr,
+    /// About whom; nothing in a request.
+    pub target_ethernet: [u8; 6],
+    /// Its address.
+    pub target: Ipv4Addr,
+}
+
+impl Repr {
+    /// From a view.
+    #[must_use]
+    pub fn parse(packet: &Packet<'_>) -> Self {
+        Self {
+            operation: packet.operation(),
+            sender_ethernet: packet.sender_ethernet(),
+            sender: packet.sender(),
+            target_ethernet: packet.target_ethernet(),
+            target: packet.target(),
+        }
+    }
+
+    /// As bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; PACKET_BYTES] {
+        let mut bytes = [0; PACKET_BYTES];
+        bytes[..6].copy_from_slice(&KIND);
+        bytes[6..8].copy_from_slice(&self.operation.0.to_be_bytes());
+        bytes[8..14].copy_from_slice(&self.sender_ethernet);
+        bytes[14..18].copy_from_slice(&self.sender.octets());
+        bytes[18..24].copy_from_slice(&self.target_ethernet);
+        bytes[24..].copy_from_slice(&self.target.octets());
+        bytes
+    }
+}

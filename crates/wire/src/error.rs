@@ -1,0 +1,121 @@
+//! Why bytes are no packet, and why a value becomes none.
+
+use std::fmt;
+
+/// Which header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the names are the protocols' own")]
+pub enum Layer {
+    Ethernet,
+    Vlan,
+    Arp,
+    Ipv4,
+    Ipv4Option,
+    Ipv6,
+    Ipv6Extension,
+    Icmpv4,
+    Icmpv6,
+    Udp,
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Ethernet => "Ethernet header",
+            Self::Vlan => "802.1Q tag",
+            Self::Arp => "ARP packet",
+            Self::Ipv4 => "IPv4 packet",
+            Self::Ipv4Option => "IPv4 option",
+            Self::Ipv6 => "IPv6 packet",
+            Self::Ipv6Extension => "IPv6 extension header",
+            Self::Icmpv4 => "ICMP message",
+            Self::Icmpv6 => "ICMPv6 message",
+            Self::Udp => "UDP datagram",
+        })
+    }
+}
+
+/// Why bytes are not what their header says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseError {
+    /// Fewer bytes than the header, or than the header states.
+    #[error("{layer}: {found_bytes} bytes, of {needed_bytes}")]
+    Truncated {
+        /// Which header.
+        layer: Layer,
+        /// What it needs.
+        needed_bytes: usize,
+        /// What was there.
+        found_bytes: usize,
+    },
+    /// A field has a value that the protocol does not allow.
+    #[error("{layer}: {field} is {found}, not {wanted}")]
+    Field {
+        /// Which header.
+        layer: Layer,
+        /// Which field.
+        field: &'static str,
+        /// Its value.
+        found: u32,
+        /// What it may be.
+        wanted: &'static str,
+    },
+    /// The bytes do not add up.
+    #[error("{layer}: the checksum is wrong")]
+    Checksum {
+        /// Whose.
+        layer: Layer,
+    },
+}
+
+/// Why a value became no bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EmitError {
+    /// What it shall carry is longer than its length field can say.
+    #[error("{layer}: {found_bytes} bytes are more than its length field holds, {limit_bytes}")]
+    Long {
+        /// Which header.
+        layer: Layer,
+        /// What was asked for.
+        found_bytes: usize,
+        /// The most.
+        limit_bytes: usize,
+    },
+    /// A field cannot have that value.
+    #[error("{layer}: {field} cannot be {found}: {limit}")]
+    Field {
+        /// Which header.
+        layer: Layer,
+        /// Which field.
+        field: &'static str,
+        /// What was asked for.
+        found: u32,
+        /// What it may be.
+        limit: &'static str,
+    },
+}
+
+/// Refuses bytes that are too few.
+pub(crate) fn require(
+    layer: Layer,
+    needed_bytes: usize,
+    found_bytes: usize,
+) -> Result<(), ParseError> {
+    if found_bytes < needed_bytes {
+        return Err(ParseError::Truncated {
+            layer,
+            needed_bytes,
+            found_bytes,
+        });
+    }
+    Ok(())
+}
+
+/// A length as a field of 16 bits.
+pub(crate) fn length_field(layer: Layer, found_bytes: usize) -> Result<u16, EmitError> {
+    u16::try_from(found_bytes).map_err(|_| EmitError::Long {
+        layer,
+        found_bytes,
+        limit_bytes: usize::from(u16::MAX),
+    })
+}

@@ -1,0 +1,156 @@
+//! Ethernet II frames as memory holds them: without preamble and frame check
+//! sequence (IEEE 802.3, clause 3).
+
+use crate::bytes::{array_at, u16_at};
+use crate::error::{Layer, ParseError, require};
+use crate::vlan;
+
+/// Bytes of the header: destination, source, type.
+pub const HEADER_BYTES: usize = 14;
+
+/// Everybody.
+pub const BROADCAST: [u8; 6] = [0xff; 6];
+
+/// What a frame carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct EtherType(pub u16);
+
+impl EtherType {
+    /// RFC 894.
+    pub const IPV4: Self = Self(0x0800);
+    /// RFC 826.
+    pub const ARP: Self = Self(0x0806);
+    /// A customer's tag (IEEE 802.1Q).
+    pub const VLAN: Self = Self(0x8100);
+    /// RFC 2464.
+    pub const IPV6: Self = Self(0x86dd);
+    /// A provider's tag (IEEE 802.1ad).
+    pub const PROVIDER_VLAN: Self = Self(0x88a8);
+
+    /// Whether a tag follows.
+    #[must_use]
+    pub fn is_tag(self) -> bool {
+        self == Self::VLAN || self == Self::PROVIDER_VLAN
+    }
+
+    /// Whether it is no type but the length of an LLC frame (IEEE 802.3,
+    /// 3.2.6).
+    #[must_use]
+    pub fn is_length(self) -> bool {
+        self.0 < 0x0600
+    }
+}
+
+/// A view of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Packet<'a> {
+    /// Of bytes without a frame check sequence.
+    ///
+    /// # Errors
+    /// [`ParseError::Truncated`] below 14 bytes.
+    pub fn new(bytes: &'a [u8]) -> Result<Self, ParseError> {
+        require(Layer::Ethernet, HEADER_BYTES, bytes.len())?;
+        Ok(Self { bytes })
+    }
+
+    /// To whom.
+    #[must_use]
+    pub fn destination(&self) -> [u8; 6] {
+        array_at(self.bytes, 0)
+    }
+
+    /// From whom.
+    #[must_use]
+    pub fn source(&self) -> [u8; 6] {
+        array_at(self.bytes, 6)
+    }
+
+    /// What follows the addresses: maybe a tag.
+    #[must_use]
+    pub fn ether_type(&self) -> EtherType {
+        EtherType(u16_at(self.bytes, 12))
+    }
+
+    /// What follows the type, with padding if there is some.
+    #[must_use]
+    pub fn payload(&self) -> &'a [u8] {
+        &self.bytes[HEADER_BYTES..]
+    }
+
+    /// Its tags, the outer one first.
+    #[must_use]
+    pub fn tags(&self) -> vlan::Tags<'a> {
+        vlan::Tags::new(self.ether_type(), self.payload())
+    }
+
+    /// What it carries below all tags, and the bytes of that.
+    ///
+    /// # Errors
+    /// [`ParseError::Truncated`] within a tag.
+    pub fn network(&self) -> Result<(EtherType, &'a [u8]), ParseError> {
+        let mut inner = (self.ether_type(), self.payload());
+        for tag in self.tags() {
+            let tag = tag?;
+            inner = (tag.ether_type(), tag.payload());
+        }
+        Ok(inner)
+    }
+}
+
+/// A header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repr {
+    /// To whom.
+    pub destination: [u8; 6],
+    /// From whom.
+    pub source: [u8; 6],
+    /// What follows.
+    pub ether_type: EtherType,
+}
+
+impl Repr {
+    /// From a view.
+    #[must_use]
+    pub fn parse(packet: &Packet<'_>) -> Self {
+        Self {
+            destination: packet.destination(),
+            source: packet.source(),
+            ether_type: packet.ether_type(),
+        }
+    }
+
+    /// The header alone.
+    #[must_use]
+    pub fn header(&self) -> [u8; HEADER_BYTES] {
+        let mut header = [0; HEADER_BYTES];
+        header[..6].copy_from_slice(&self.destination);
+        header[6..12].copy_from_slice(&self.source);
+        header[12..].copy_from_slice(&self.ether_type.0.to_be_bytes());
+        header
+    }
+
+    /// A frame with this payload; not padded.
+    #[must_use]
+    pub fn to_bytes(&self, payload: &[u8]) -> Vec<u8> {
+        [&self.header(), payload].concat()
+    }
+}
+
+/// Writes both addresses into a frame, as a router does that sends it on.
+///
+/// # Errors
+/// [`ParseError::Truncated`] below 14 bytes; then nothing was written.
+pub fn readdress(
+    frame: &mut [u8],
+    source: [u8; 6],
+    destination: [u8; 6],
+) -> Result<(), ParseError> {
+    require(Layer::Ethernet, HEADER_BYTES, frame.len())?;
+    frame[..6].copy_from_slice(&destination);
+    frame[6..12].copy_from_slice(&source);
+    Ok(())
+}

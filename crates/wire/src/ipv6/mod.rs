@@ -1,0 +1,11 @@
+//! IPv6 (RFC 8200).
+
+pub mod extension;
+mod packet;
+mod repr;
+
+pub use packet::{Packet, Upper, decrement_hop_limit};
+pub use repr::Repr;
+
+/// Bytes of the header without extensions.
+pub const HEADER_BYTES: usize = 40;

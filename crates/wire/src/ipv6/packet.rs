@@ -1,0 +1,157 @@
+use std::net::Ipv6Addr;
+
+use super::HEADER_BYTES;
+use super::extension::{Extensions, Fragment};
+use crate::bytes::{ipv6_at, u16_at, u32_at};
+use crate::error::{Layer, ParseError, require};
+
+/// A view of a packet; bytes behind its stated length (padding of the link) are
+/// not part of it. Jumbograms (RFC 2675) are not read: a length of 0 is 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'a> {
+    bytes: &'a [u8],
+}
+
+/// What comes behind all extension headers that can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Upper<'a> {
+    /// See [`crate::protocol`]; 59 in a later fragment, which has none.
+    pub protocol: u8,
+    /// Its bytes.
+    pub payload: &'a [u8],
+    /// Which part, if there is a fragment header.
+    pub fragment: Option<Fragment>,
+}
+
+impl<'a> Packet<'a> {
+    /// Of what a frame of type 0x86dd carries.
+    ///
+    /// # Errors
+    /// [`ParseError`] if the bytes are fewer than the length says, or the
+    /// version is not 6.
+    pub fn new(bytes: &'a [u8]) -> Result<Self, ParseError> {
+        check_header(bytes)?;
+        let total = HEADER_BYTES + usize::from(u16_at(bytes, 4));
+        require(Layer::Ipv6, total, bytes.len())?;
+        let bytes = &bytes[..total];
+        Ok(Self { bytes })
+    }
+
+    /// Of the first bytes, as an ICMPv6 error quotes a packet: its length may
+    /// say more.
+    ///
+    /// # Errors
+    /// [`ParseError`] if the header is not whole, or is none.
+    pub fn of_quote(bytes: &'a [u8]) -> Result<Self, ParseError> {
+        check_header(bytes)?;
+        let total = HEADER_BYTES + usize::from(u16_at(bytes, 4));
+        let bytes = &bytes[..total.min(bytes.len())];
+        Ok(Self { bytes })
+    }
+
+    /// Differentiated services and congestion bits.
+    #[must_use]
+    pub fn traffic_class(&self) -> u8 {
+        (u16_at(self.bytes, 0) >> 4).to_be_bytes()[1]
+    }
+
+    /// Flow label (RFC 6437), 20 bits.
+    #[must_use]
+    pub fn flow_label(&self) -> u32 {
+        u32_at(self.bytes, 0) & 0x000f_ffff
+    }
+
+    /// As stated: all behind the 40 bytes of the header.
+    #[must_use]
+    pub fn payload_bytes(&self) -> u16 {
+        u16_at(self.bytes, 4)
+    }
+
+    /// What follows the header: an extension or a protocol.
+    #[must_use]
+    pub fn next_header(&self) -> u8 {
+        self.bytes[6]
+    }
+
+    /// How many routers may send it on.
+    #[must_use]
+    pub fn hop_limit(&self) -> u8 {
+        self.bytes[7]
+    }
+
+    /// From whom.
+    #[must_use]
+    pub fn source(&self) -> Ipv6Addr {
+        ipv6_at(self.bytes, 8)
+    }
+
+    /// To whom.
+    #[must_use]
+    pub fn destination(&self) -> Ipv6Addr {
+        ipv6_at(self.bytes, 24)
+    }
+
+    /// All behind the header, extensions too.
+    #[must_use]
+    pub fn payload(&self) -> &'a [u8] {
+        &self.bytes[HEADER_BYTES..]
+    }
+
+    /// The extension headers one by one.
+    #[must_use]
+    pub fn extensions(&self) -> Extensions<'a> {
+        Extensions::new(self.next_header(), self.payload())
+    }
+
+    /// What comes behind them.
+    ///
+    /// # Errors
+    /// [`ParseError`] within an extension header.
+    pub fn upper(&self) -> Result<Upper<'a>, ParseError> {
+        let mut extensions = self.extensions();
+        let mut fragment = None;
+        for header in extensions.by_ref() {
+            fragment = header?.fragment().or(fragment);
+        }
+        let (protocol, payload) = extensions.rest();
+        Ok(Upper {
+            protocol,
+            payload,
+            fragment,
+        })
+    }
+}
+
+fn check_header(bytes: &[u8]) -> Result<(), ParseError> {
+    require(Layer::Ipv6, HEADER_BYTES, bytes.len())?;
+    let version = bytes[0] >> 4;
+    if version != 6 {
+        return Err(ParseError::Field {
+            layer: Layer::Ipv6,
+            field: "version",
+            found: version.into(),
+            wanted: "6",
+        });
+    }
+    Ok(())
+}
+
+/// Takes one from the hop limit, and returns what is left. IPv6 has no checksum
+/// to bring up to date.
+///
+/// # Errors
+/// [`ParseError`], and nothing written, if the header is not whole or the hop
+/// limit is 0 already.
+pub fn decrement_hop_limit(packet: &mut [u8]) -> Result<u8, ParseError> {
+    check_header(packet)?;
+    let Some(hop_limit) = packet[7].checked_sub(1) else {
+        return Err(ParseError::Field {
+            layer: Layer::Ipv6,
+            field: "hop limit",
+            found: 0,
+            wanted: "1 or more",
+        });
+    };
+    packet[7] = hop_limit;
+    Ok(hop_limit)
+}
