@@ -10,4 +10,6 @@ pub mod bench;
 pub mod home;
 pub mod router;
 pub mod tester;
+#[cfg(test)]
+mod testing;
 pub mod topology;

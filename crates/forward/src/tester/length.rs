@@ -1,0 +1,99 @@
+//! How long trials last: as RFC 2544 says, or shorter and labelled so.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Throughput, frame loss: "at least 60 seconds" (RFC 2544, section 24).
+pub const TRIAL_RFC: Duration = Duration::from_secs(60);
+
+/// Latency: "at least 120 seconds" (RFC 2544, section 26.2).
+pub const LATENCY_RFC: Duration = Duration::from_secs(120);
+
+/// Frames still on their way are waited for: "two seconds" (RFC 2544, section
+/// 23, step d).
+pub const RESIDUAL_RFC: Duration = Duration::from_secs(2);
+
+/// The longest burst tried: "at least 2 seconds" (RFC 2544, section 26.4).
+pub const BURST_RFC: Duration = Duration::from_secs(2);
+
+/// Times a burst is searched for: "at least 50" (RFC 2544, section 26.4).
+pub const BURSTS_RFC: u32 = 50;
+
+/// How long trials last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lengths {
+    /// Sending, in throughput and frame loss trials.
+    pub trial: Duration,
+    /// Sending, in latency trials.
+    pub latency: Duration,
+    /// Waiting for frames still on their way, at most.
+    pub residual: Duration,
+}
+
+impl Lengths {
+    /// The RFC's.
+    pub const RFC: Self = Self {
+        trial: TRIAL_RFC,
+        latency: LATENCY_RFC,
+        residual: RESIDUAL_RFC,
+    };
+
+    /// Trials of `trial` each, latency's too, and 100 ms for what is on its
+    /// way: a queue of 1,024 frames at 10,000 a second.
+    #[must_use]
+    pub fn short(trial: Duration) -> Self {
+        Self {
+            trial,
+            latency: trial,
+            residual: Duration::from_millis(100).min(RESIDUAL_RFC),
+        }
+    }
+
+    /// Whether all are at least as long as the RFC demands.
+    #[must_use]
+    pub fn is_rfc(&self) -> bool {
+        self.trial >= TRIAL_RFC && self.latency >= LATENCY_RFC && self.residual >= RESIDUAL_RFC
+    }
+}
+
+/// What a report says beside each figure.
+impl fmt::Display for Lengths {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.trial.as_secs_f64();
+        if self.is_rfc() {
+            write!(formatter, "trials of {seconds} s, as RFC 2544 demands")
+        } else {
+            write!(
+                formatter,
+                "trials of {seconds} s, shorter than RFC 2544's {} s",
+                TRIAL_RFC.as_secs()
+            )
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Lengths;
+    use std::time::Duration;
+
+    #[test]
+    fn short_trials_are_labelled() {
+        assert!(Lengths::RFC.is_rfc() && Lengths::RFC.to_string().contains("as RFC 2544"));
+        let short = Lengths::short(Duration::from_millis(1500));
+        assert!(!short.is_rfc());
+        assert_eq!(
+            short.to_string(),
+            "trials of 1.5 s, shorter than RFC 2544's 60 s"
+        );
+    }
+
+    #[test]
+    fn long_trials_with_a_short_latency_trial_are_not_the_rfcs() {
+        let lengths = Lengths {
+            latency: Duration::from_secs(60),
+            ..Lengths::RFC
+        };
+        assert!(!lengths.is_rfc());
+    }
+}

@@ -1,0 +1,127 @@
+//! The procedures of RFC 2544, section 26, as state machines: each says which
+//! trial it wants next and is told how that ended. No clock, no port, no
+//! randomness: a simulated device drives them in the tests.
+//!
+//! A trial that is not valid is neither a pass nor a loss. It is repeated, and
+//! if it stays invalid, its verdict is the procedure's.
+
+mod back_to_back;
+mod frame_loss;
+mod latency;
+#[cfg(test)]
+mod simulated;
+mod throughput;
+
+pub use back_to_back::{BackToBack, Bursts, BurstsGoal};
+pub use frame_loss::{FrameLoss, LossPoint};
+pub use latency::{LATENCY_SHARES, Latency, LatencyPoint};
+pub use throughput::{Ceiling, Found, Throughput, ThroughputGoal};
+
+use trial::{Histogram, Verdict};
+
+/// A trial that is invalid is repeated so often.
+pub const RETRIES: u32 = 2;
+
+/// A trial that a procedure wants.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Request {
+    /// Frames a second, of all ports that send together.
+    pub rate_pps: f64,
+    /// So many frames, of all ports together; `None`: for the trial's length.
+    pub frames: Option<u64>,
+}
+
+/// How it ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Frames sent, of all ports together.
+    pub offered: u64,
+    /// Of these, frames that never came.
+    pub lost: u64,
+    /// From due time to arrival.
+    pub latency: Histogram,
+    /// Whether the two may be believed.
+    pub verdict: Verdict,
+}
+
+impl Outcome {
+    /// Frames lost as a share of those sent (RFC 2544, section 26.3); 1 where
+    /// none was sent.
+    #[must_use]
+    pub fn loss_ratio(&self) -> f64 {
+        if self.offered == 0 {
+            return 1.0;
+        }
+        self.lost as f64 / self.offered as f64
+    }
+}
+
+/// What a procedure wants next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step<R> {
+    /// This trial, then [`Procedure::record`].
+    Trial(Request),
+    /// Nothing: it is done.
+    Done(R),
+}
+
+/// A procedure.
+pub trait Procedure {
+    /// What it finds.
+    type Found;
+
+    /// What it wants next; the same until something is recorded.
+    fn next(&self) -> Step<Self::Found>;
+
+    /// How the trial that it wanted ended. Ignored once it is done.
+    fn record(&mut self, outcome: &Outcome);
+}
+
+/// Runs a procedure to its end.
+///
+/// # Errors
+/// Those of `trial`.
+pub fn drive<P: Procedure, E>(
+    procedure: &mut P,
+    mut trial: impl FnMut(Request) -> Result<Outcome, E>,
+) -> Result<P::Found, E> {
+    loop {
+        match procedure.next() {
+            Step::Done(found) => return Ok(found),
+            Step::Trial(request) => procedure.record(&trial(request)?),
+        }
+    }
+}
+
+/// Why a procedure cannot start.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum GoalError {
+    /// A rate, share or count outside its limits.
+    #[error("{what} is {value}, it must be {limits}")]
+    Outside {
+        /// Which.
+        what: &'static str,
+        /// What was given.
+        value: f64,
+        /// What may be given.
+        limits: &'static str,
+    },
+}
+
+/// `value`, if it satisfies `fits`; what is not a number fits nothing.
+fn check(
+    what: &'static str,
+    value: f64,
+    fits: bool,
+    limits: &'static str,
+) -> Result<(), GoalError> {
+    if fits && value.is_finite() {
+        Ok(())
+    } else {
+        Err(GoalError::Outside {
+            what,
+            value,
+            limits,
+        })
+    }
+}

@@ -1,0 +1,300 @@
+//! The highest rate that a device carries (RFC 2544, section 26.1) without loss
+//! (NDR) or with a stated loss at most (PDR), by binary search.
+
+use trial::{Validity, Verdict};
+
+use super::{GoalError, Outcome, Procedure, RETRIES, Request, Step, check};
+
+/// More trials than any search of a device that behaves needs: 17 halvings
+/// bring 17.6 Mpps to within 1% of 1 kpps, and each may be repeated.
+const TRIALS_MAX: u32 = 96;
+
+/// Above this loss the rate that came through says more about where the answer
+/// lies than half the rate does; below it, following it would creep.
+const OVERLOAD_RATIO: f64 = 0.25;
+
+/// What limits the rates that can be tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ceiling {
+    /// The stated link's speed: a device that carries it all has its result.
+    Line,
+    /// What the generator can vouch for: a device that carries it all is
+    /// quicker than the tester.
+    Generator,
+}
+
+/// What to search for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ThroughputGoal {
+    /// The lowest rate tried, frames/s, above 0.
+    pub floor_pps: f64,
+    /// The highest, at least the floor; tried first, as the RFC says.
+    pub ceiling_pps: f64,
+    /// What the ceiling comes from.
+    pub ceiling: Ceiling,
+    /// The search ends when the lowest rate that failed is at most this share
+    /// above the result: 0.0001 to 0.5.
+    pub resolution: f64,
+    /// Frames that may be lost, as a share: 0 for the NDR; below 1.
+    pub loss_ratio_max: f64,
+    /// Further trials that the result must pass: a rate that passed once by
+    /// luck is searched on below.
+    pub confirmations: u32,
+}
+
+impl ThroughputGoal {
+    fn checked(self) -> Result<Self, GoalError> {
+        let Self {
+            floor_pps,
+            ceiling_pps,
+            resolution,
+            loss_ratio_max: loss,
+            ..
+        } = self;
+        check(
+            "the lowest rate",
+            floor_pps,
+            floor_pps > 0.0,
+            "above 0 frames/s",
+        )?;
+        let above = ceiling_pps >= floor_pps;
+        check(
+            "the highest rate",
+            ceiling_pps,
+            above,
+            "at least the lowest",
+        )?;
+        let fine = (0.0001..=0.5).contains(&resolution);
+        check("the resolution", resolution, fine, "from 0.0001 to 0.5")?;
+        let share = (0.0..1.0).contains(&loss);
+        check("the tolerated loss", loss, share, "at least 0 and below 1")?;
+        Ok(self)
+    }
+}
+
+/// What the search found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Found {
+    /// The highest rate that passed, frames/s; `None` if none did.
+    pub rate_pps: Option<f64>,
+    /// The lowest rate that failed, frames/s; `None` if none did.
+    pub failed_pps: Option<f64>,
+    /// The trial that passed at `rate_pps`, the last of them.
+    pub outcome: Option<Outcome>,
+    /// Trials run, the invalid ones too.
+    pub trials: u32,
+    /// Trials that were not valid.
+    pub invalid: u32,
+    /// Whether the rate is the device's throughput.
+    pub verdict: Verdict,
+}
+
+#[derive(Clone, Debug)]
+struct Pass {
+    rate_pps: f64,
+    outcome: Outcome,
+}
+
+/// The lowest rate that did not pass, and why.
+#[derive(Clone, Debug)]
+struct Limit {
+    rate_pps: f64,
+    /// Where it was not the device that failed.
+    generator: Option<Verdict>,
+}
+
+/// The search.
+#[derive(Clone, Debug)]
+pub struct Throughput {
+    goal: ThroughputGoal,
+    /// Rising.
+    passed: Vec<Pass>,
+    limit: Option<Limit>,
+    trying_pps: f64,
+    /// Of the highest pass.
+    confirmed: u32,
+    retried: u32,
+    trials: u32,
+    invalid: u32,
+    done: Option<Verdict>,
+}
+
+impl Throughput {
+    /// A search that has tried nothing.
+    ///
+    /// # Errors
+    /// [`GoalError`] names the value and its limits.
+    pub fn new(goal: ThroughputGoal) -> Result<Self, GoalError> {
+        let goal = goal.checked()?;
+        Ok(Self {
+            goal,
+            passed: Vec::new(),
+            limit: None,
+            trying_pps: goal.ceiling_pps,
+            confirmed: 0,
+            retried: 0,
+            trials: 0,
+            invalid: 0,
+            done: None,
+        })
+    }
+
+    fn record_pass(&mut self, outcome: &Outcome) {
+        let pass = Pass {
+            rate_pps: self.trying_pps,
+            outcome: outcome.clone(),
+        };
+        let again = self.passed.last().map(|last| last.rate_pps) == Some(pass.rate_pps);
+        if again {
+            self.passed.pop();
+            self.confirmed += 1;
+        } else {
+            self.confirmed = 0;
+        }
+        self.passed.push(pass);
+        self.choose(None);
+    }
+
+    fn record_failure(&mut self, generator: Option<Verdict>, hint_pps: Option<f64>) {
+        let rate_pps = self.trying_pps;
+        self.passed.retain(|pass| pass.rate_pps < rate_pps);
+        self.confirmed = 0;
+        self.limit = Some(Limit {
+            rate_pps,
+            generator,
+        });
+        self.choose(hint_pps);
+    }
+
+    fn record_invalid(&mut self, outcome: &Outcome) {
+        self.invalid += 1;
+        if self.retried < RETRIES {
+            self.retried += 1;
+        } else if outcome.verdict.validity == Validity::GeneratorBound {
+            // A lower rate may be within the generator's reach.
+            self.retried = 0;
+            self.record_failure(Some(outcome.verdict.clone()), None);
+        } else {
+            self.done = Some(outcome.verdict.clone());
+        }
+    }
+
+    /// Which rate is next, or that the search is done.
+    fn choose(&mut self, hint_pps: Option<f64>) {
+        let Some(limit) = &self.limit else {
+            // Passed at the ceiling.
+            self.confirm_or_finish();
+            return;
+        };
+        let high = limit.rate_pps;
+        let low = self.passed.last().map(|pass| pass.rate_pps);
+        let floor = self.goal.floor_pps;
+        let is_close = |low: f64| high - low <= low * self.goal.resolution;
+        match low {
+            Some(low) if is_close(low) => self.confirm_or_finish(),
+            None if high <= floor => self.finish_below(),
+            None if is_close(floor) => self.trying_pps = floor,
+            _ => {
+                let low = low.unwrap_or(floor);
+                let hint = hint_pps.filter(|hint| *hint > low && *hint < high);
+                self.trying_pps = hint.unwrap_or(f64::midpoint(low, high));
+            }
+        }
+    }
+
+    fn confirm_or_finish(&mut self) {
+        let Some(highest) = self.passed.last() else {
+            return;
+        };
+        self.trying_pps = highest.rate_pps;
+        if self.confirmed >= self.goal.confirmations {
+            let verdict = self.verdict(highest.rate_pps);
+            self.done = Some(verdict);
+        }
+    }
+
+    fn verdict(&self, rate_pps: f64) -> Verdict {
+        match &self.limit {
+            Some(Limit {
+                generator: Some(verdict),
+                ..
+            }) => verdict.clone(),
+            Some(_) => Verdict::valid(),
+            None if self.goal.ceiling == Ceiling::Line => Verdict::valid(),
+            None => Verdict::new(
+                Validity::GeneratorBound,
+                format!(
+                    "the device passed at {rate_pps:.0} frames/s, the most that the generator can vouch for"
+                ),
+                "use a quicker port (live-frame XDP), larger frames, or a second generator",
+            ),
+        }
+    }
+
+    fn finish_below(&mut self) {
+        let generator = self
+            .limit
+            .as_ref()
+            .and_then(|limit| limit.generator.clone());
+        self.done = Some(generator.unwrap_or_else(Verdict::valid));
+    }
+
+    fn found(&self, verdict: &Verdict) -> Found {
+        let best = self.passed.last();
+        Found {
+            rate_pps: best.map(|pass| pass.rate_pps),
+            failed_pps: self.limit.as_ref().map(|limit| limit.rate_pps),
+            outcome: best.map(|pass| pass.outcome.clone()),
+            trials: self.trials,
+            invalid: self.invalid,
+            verdict: verdict.clone(),
+        }
+    }
+
+    fn has_passed(&self, outcome: &Outcome) -> bool {
+        outcome.offered > 0 && outcome.loss_ratio() <= self.goal.loss_ratio_max
+    }
+}
+
+impl Procedure for Throughput {
+    type Found = Found;
+
+    fn next(&self) -> Step<Found> {
+        match &self.done {
+            Some(verdict) => Step::Done(self.found(verdict)),
+            None => Step::Trial(Request {
+                rate_pps: self.trying_pps,
+                frames: None,
+            }),
+        }
+    }
+
+    fn record(&mut self, outcome: &Outcome) {
+        if self.done.is_some() {
+            return;
+        }
+        self.trials += 1;
+        if !outcome.verdict.is_valid() {
+            self.record_invalid(outcome);
+        } else {
+            self.retried = 0;
+            if self.has_passed(outcome) {
+                self.record_pass(outcome);
+            } else {
+                let loss = outcome.loss_ratio();
+                let hint = (loss > OVERLOAD_RATIO).then_some(self.trying_pps * (1.0 - loss));
+                self.record_failure(None, hint);
+            }
+        }
+        if self.trials >= TRIALS_MAX && self.done.is_none() {
+            self.done = Some(Verdict::new(
+                Validity::Noisy,
+                format!("after {TRIALS_MAX} trials no rate passed twice"),
+                "measure when the host is quiet, use longer trials, or tolerate a loss (PDR)",
+            ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

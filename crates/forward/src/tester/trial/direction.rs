@@ -1,0 +1,125 @@
+//! What one direction of a trial gave.
+
+use trial::Histogram;
+
+use crate::tester::port::{Received, Transmitted};
+use crate::tester::stream::Stream;
+
+/// What was seen of the thread that sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sender {
+    /// Time in which it was ready to run and another thread ran, ns
+    /// (`/proc/thread-self/schedstat`).
+    pub waited_ns: u64,
+    /// Network receive softirqs that its CPU ran meanwhile: those of a device
+    /// that forwards in the sender's context.
+    pub receive_softirqs: u64,
+}
+
+/// What one direction of a trial gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Direction {
+    /// What was to be sent.
+    pub stream: Stream,
+    /// What was.
+    pub transmitted: Transmitted,
+    /// What came.
+    pub received: Received,
+    /// What was seen of the thread that sent.
+    pub sender: Sender,
+}
+
+impl Direction {
+    /// Frames that were sent and never came.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        let Self {
+            transmitted,
+            received,
+            ..
+        } = self;
+        transmitted.offered.saturating_sub(received.received)
+    }
+
+    /// Frames lost as a share of those sent; 1 where none was sent.
+    #[must_use]
+    pub fn loss_ratio(&self) -> f64 {
+        if self.transmitted.offered == 0 {
+            return 1.0;
+        }
+        self.lost() as f64 / self.transmitted.offered as f64
+    }
+
+    /// Frames a second that were sent; 0 for fewer than two.
+    #[must_use]
+    pub fn offered_pps(&self) -> f64 {
+        per_second(self.transmitted.offered, self.transmitted.elapsed_ns)
+    }
+
+    /// Frames a second that came, over the longer of sending and receiving: a
+    /// queue that empties afterwards makes no rate higher.
+    #[must_use]
+    pub fn received_pps(&self) -> f64 {
+        let elapsed_ns = self.transmitted.elapsed_ns.max(self.received.elapsed_ns);
+        per_second(self.received.received, elapsed_ns)
+    }
+}
+
+fn per_second(frames: u64, elapsed_ns: u64) -> f64 {
+    if elapsed_ns == 0 {
+        return 0.0;
+    }
+    frames as f64 * 1e9 / elapsed_ns as f64
+}
+
+/// Latencies of all directions together.
+#[must_use]
+pub fn latency_of(directions: &[Direction]) -> Histogram {
+    let mut all = Histogram::new();
+    for direction in directions {
+        all.merge(&direction.received.latency);
+    }
+    all
+}
+
+/// An outcome for a procedure: all directions together, the verdict as given.
+#[must_use]
+pub fn outcome(
+    directions: &[Direction],
+    verdict: trial::Verdict,
+) -> crate::tester::procedure::Outcome {
+    crate::tester::procedure::Outcome {
+        offered: directions.iter().map(|one| one.transmitted.offered).sum(),
+        lost: directions.iter().map(Direction::lost).sum(),
+        latency: latency_of(directions),
+        verdict,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Direction;
+    use crate::tester::testing::direction;
+
+    #[test]
+    fn rates_and_losses() {
+        let direction = direction(1_000, 990);
+        assert_eq!(direction.lost(), 10);
+        assert!((direction.loss_ratio() - 0.01).abs() < 1e-12);
+        assert!((direction.offered_pps() - 1_000.0).abs() < 1e-9);
+        assert!((direction.received_pps() - 990.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn nothing_sent_is_all_lost() {
+        let nothing: Direction = direction(0, 0);
+        assert!((nothing.loss_ratio() - 1.0).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn frames_that_come_slowly_make_no_rate_higher() {
+        let mut slow = direction(1_000, 1_000);
+        slow.received.elapsed_ns = 2_000_000_000;
+        assert!((slow.received_pps() - 500.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,138 @@
+//! What `/proc` says of the CPUs and threads of a trial. Parsers are pure.
+
+use std::time::Duration;
+
+/// The kernel's clock ticks are always shown as hundredths of a second
+/// (`USER_HZ`).
+const TICK: Duration = Duration::from_millis(10);
+
+/// Where one CPU's time went since the start, from `/proc/stat`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuTime {
+    /// Running anything.
+    pub busy: Duration,
+    /// Taken by the hypervisor for others.
+    pub steal: Duration,
+}
+
+impl CpuTime {
+    /// What was added since `before`.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            busy: self.busy.saturating_sub(before.busy),
+            steal: self.steal.saturating_sub(before.steal),
+        }
+    }
+}
+
+/// The time of `cpus` together, from the text of `/proc/stat`; a CPU that it
+/// does not name counts nothing.
+#[must_use]
+pub fn cpu_time(stat: &str, cpus: &[usize]) -> CpuTime {
+    let mut sum = CpuTime::default();
+    for line in stat.lines() {
+        let mut fields = line.split_whitespace();
+        let cpu = fields
+            .next()
+            .and_then(|name| name.strip_prefix("cpu"))
+            .and_then(|number| number.parse::<usize>().ok());
+        if !cpu.is_some_and(|cpu| cpus.contains(&cpu)) {
+            continue;
+        }
+        let ticks: Vec<u32> = fields.map_while(|field| field.parse().ok()).collect();
+        let of = |index: usize| TICK * ticks.get(index).copied().unwrap_or(0);
+        // user nice system idle iowait irq softirq steal (proc_stat(5)).
+        sum.busy += of(0) + of(1) + of(2) + of(5) + of(6);
+        sum.steal += of(7);
+    }
+    sum
+}
+
+/// Receive softirqs that `cpu` ran, from the text of `/proc/softirqs`; `None`
+/// where it does not say.
+#[must_use]
+pub fn receive_softirqs(softirqs: &str, cpu: usize) -> Option<u64> {
+    let mut lines = softirqs.lines();
+    // The header names the CPUs that are there.
+    let column = lines
+        .next()?
+        .split_whitespace()
+        .position(|name| name.strip_prefix("CPU") == Some(cpu.to_string().as_str()))?;
+    let counts = lines.find_map(|line| line.trim_start().strip_prefix("NET_RX:"))?;
+    counts.split_whitespace().nth(column)?.parse().ok()
+}
+
+/// Time that a thread was ready and did not run, ns, from the text of its
+/// `schedstat`; `None` where it does not say.
+#[must_use]
+pub fn waited_ns(schedstat: &str) -> Option<u64> {
+    schedstat.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// What is read before and after the calling thread sends. What the host does
+/// not tell counts as 0 both times.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reading {
+    waited_ns: u64,
+    receive_softirqs: u64,
+}
+
+impl Reading {
+    /// Of the calling thread, on `cpu`.
+    pub(super) fn now(cpu: Option<usize>) -> Self {
+        let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+        Self {
+            waited_ns: waited_ns(&read("/proc/thread-self/schedstat")).unwrap_or(0),
+            receive_softirqs: cpu
+                .and_then(|cpu| receive_softirqs(&read("/proc/softirqs"), cpu))
+                .unwrap_or(0),
+        }
+    }
+
+    pub(super) fn since(self, before: Self) -> super::Sender {
+        super::Sender {
+            waited_ns: self.waited_ns.saturating_sub(before.waited_ns),
+            receive_softirqs: self
+                .receive_softirqs
+                .saturating_sub(before.receive_softirqs),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Reading, cpu_time, receive_softirqs, waited_ns};
+    use std::time::Duration;
+
+    const STAT: &str = "cpu  30 0 30 9 9 0 0 6 0 0\n\
+                        cpu0 10 1 20 900 5 2 3 4 0 0\n\
+                        cpu1 20 0 10 900 4 0 0 2 0 0\nintr 5\n";
+
+    #[test]
+    fn times_of_chosen_cpus_are_added() {
+        let one = cpu_time(STAT, &[0]);
+        assert_eq!(one.busy, Duration::from_millis(360));
+        assert_eq!(one.steal, Duration::from_millis(40));
+        assert_eq!(cpu_time(STAT, &[0, 1]).steal, Duration::from_millis(60));
+        assert_eq!(cpu_time(STAT, &[7]), Default::default());
+        assert_eq!(cpu_time("cpu0 x\ncpu", &[0]), Default::default());
+    }
+
+    #[test]
+    fn softirqs_are_found_by_the_cpus_name() {
+        let text = "                    CPU0       CPU2\n          HI:          1          0\n      NET_TX:          3          4\n      NET_RX:         17         42\n";
+        assert_eq!(receive_softirqs(text, 2), Some(42));
+        assert_eq!(receive_softirqs(text, 1), None);
+        assert_eq!(receive_softirqs("", 0), None);
+    }
+
+    #[test]
+    fn this_host_tells_of_its_threads() {
+        assert_eq!(waited_ns("123 456 7\n"), Some(456));
+        assert_eq!(waited_ns(""), None);
+        let before = Reading::now(Some(0));
+        let after = Reading::now(Some(0)).since(before);
+        assert!(after.waited_ns < 60_000_000_000, "{after:?}");
+    }
+}

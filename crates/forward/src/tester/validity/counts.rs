@@ -1,0 +1,83 @@
+//! Whether tester and device counted the same frames.
+
+use trial::{Validity, Verdict};
+
+use super::{Claim, Evidence};
+
+/// Frames of a trial that are nobody's: neighbour discovery, router
+/// solicitations. Counters may differ by so many, or by a thousandth.
+pub const STRANGERS_MAX: u64 = 64;
+
+pub(super) fn check(evidence: &Evidence<'_>) -> Vec<Verdict> {
+    [
+        more_than_sent(evidence),
+        came_without_being_forwarded(evidence),
+        lost_behind_the_device(evidence),
+        more_than_arrived(evidence),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn disagree(reason: String, remedy: &str) -> Verdict {
+    Verdict::new(Validity::Noisy, reason, remedy)
+}
+
+/// Whether `more` exceeds `less` by more than strangers explain.
+fn exceeds(more: u64, less: u64) -> bool {
+    more.saturating_sub(less) > STRANGERS_MAX.max(less / 1000)
+}
+
+/// Never by one frame: each has a sequence of its own.
+fn more_than_sent(evidence: &Evidence<'_>) -> Option<Verdict> {
+    let wrong = evidence
+        .ran
+        .directions
+        .iter()
+        .find(|one| one.received.received > one.transmitted.offered)?;
+    Some(disagree(
+        format!(
+            "{} frames came of {} sent: one of the two counts is wrong",
+            wrong.received.received, wrong.transmitted.offered
+        ),
+        "report this: the tester contradicts itself",
+    ))
+}
+
+fn came_without_being_forwarded(evidence: &Evidence<'_>) -> Option<Verdict> {
+    let forwarded = evidence.counters?.forwarded;
+    let came = evidence.received() + evidence.sum(|one| one.received.duplicates);
+    exceeds(came, forwarded).then(|| {
+        disagree(
+            format!("{came} frames came, the device says that it forwarded {forwarded}"),
+            "check that frames take the path that is measured, and no other",
+        )
+    })
+}
+
+/// What the device sent and nobody counted is the tester's loss, not its.
+fn lost_behind_the_device(evidence: &Evidence<'_>) -> Option<Verdict> {
+    let forwarded = evidence.counters?.forwarded;
+    let came =
+        evidence.received() + evidence.sum(|one| one.received.duplicates + one.received.late);
+    (evidence.claim == Claim::Loss && exceeds(forwarded, came)).then(|| {
+        disagree(
+            format!(
+                "the device forwarded {forwarded} frames and {came} were counted: the rest was lost behind it"
+            ),
+            "give the sink a CPU of its own, or offer less",
+        )
+    })
+}
+
+fn more_than_arrived(evidence: &Evidence<'_>) -> Option<Verdict> {
+    let arrived = evidence.counters?.received;
+    let offered = evidence.offered();
+    exceeds(arrived, offered).then(|| {
+        disagree(
+            format!("{arrived} frames reached the device, the generator sent {offered}"),
+            "stop whoever else sends through this device",
+        )
+    })
+}

@@ -1,0 +1,131 @@
+//! Whether a trial may be believed (RFC 2544 says nothing of this; every check
+//! here is a way in which a tester has deceived its user).
+//!
+//! Pure: what was seen goes in, a verdict with its reasons and remedies comes
+//! out. Each check is a function of its own in [`generator`], [`noise`] or
+//! [`counts`].
+
+mod counts;
+mod generator;
+mod noise;
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use trial::{Validity, Verdict};
+
+use super::trial::{Direction, Placement, Ran};
+use crate::router::Counters;
+
+pub use counts::STRANGERS_MAX;
+pub use generator::{CEILING_RATIO_MAX, SENT_RATIO_MIN, WAITED_RATIO_MAX};
+pub use noise::{ELSEWHERE_RATIO_MAX, GAP_RATIO_MAX};
+
+/// What the trial is to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// That a rate is carried, and what is lost of it: the generator must hold
+    /// the rate, and every loss must be the device's.
+    Loss,
+    /// How much comes through at overload: frames may be lost anywhere behind
+    /// the generator.
+    Rate,
+}
+
+/// What was seen of a trial. What is not known is `None` or empty, and not
+/// judged.
+#[derive(Clone, Debug)]
+pub struct Evidence<'a> {
+    /// What is to be shown.
+    pub claim: Claim,
+    /// What was sent and counted.
+    pub ran: &'a Ran,
+    /// Which CPUs did what.
+    pub placement: &'a Placement,
+    /// Frames a second, of all ports together, that the generator reaches at
+    /// this size when nothing holds it back.
+    pub ceiling_pps: Option<f64>,
+    /// Whether the device forwards in threads of its own: threaded NAPI, a
+    /// process, a guest. If not, it forwards in the sender's softirq.
+    pub threaded: Option<bool>,
+    /// What the device counted during the trial.
+    pub counters: Option<Counters>,
+    /// CPU time that the device took during the trial.
+    pub device_cpu: Option<Duration>,
+}
+
+impl Evidence<'_> {
+    /// The verdict. Where several things are wrong the kind is the gravest's
+    /// (too few frames, then the generator, then noise), and the reason names
+    /// them all.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        let mut found: Vec<Verdict> = self.ran.directions.iter().filter_map(too_few).collect();
+        found.extend(generator::check(self));
+        found.extend(counts::check(self));
+        found.extend(noise::check(self));
+        combine(&found)
+    }
+
+    fn offered(&self) -> u64 {
+        self.sum(|direction| direction.transmitted.offered)
+    }
+
+    fn received(&self) -> u64 {
+        self.sum(|direction| direction.received.received)
+    }
+
+    fn sum(&self, of: fn(&Direction) -> u64) -> u64 {
+        self.ran.directions.iter().map(of).sum()
+    }
+}
+
+/// A burst may be as short as the procedure wants.
+fn too_few(direction: &Direction) -> Option<Verdict> {
+    let offered = direction.transmitted.offered;
+    let is_burst = direction.stream.frames_max.is_some();
+    let needed = if is_burst {
+        1
+    } else {
+        trial::validity::SAMPLES_MIN
+    };
+    (offered < needed).then(|| {
+        Verdict::new(
+            Validity::TooFewSamples,
+            format!("{offered} frames were sent, a loss needs {needed}"),
+            "use longer trials or a higher rate",
+        )
+    })
+}
+
+/// One verdict of many: the first kind, every reason, each remedy once.
+fn combine(found: &[Verdict]) -> Verdict {
+    let Some(validity) = found.iter().map(|one| one.validity).min_by_key(gravity) else {
+        return Verdict::valid();
+    };
+    let join = |part: fn(&Verdict) -> &str| {
+        let mut parts: Vec<&str> = Vec::new();
+        for one in found.iter().map(part) {
+            if !parts.contains(&one) {
+                parts.push(one);
+            }
+        }
+        parts.join("; ")
+    };
+    Verdict::new(validity, join(|one| &one.reason), join(|one| &one.remedy))
+}
+
+fn gravity(validity: &Validity) -> u8 {
+    match validity {
+        Validity::TooFewSamples => 0,
+        Validity::GeneratorBound => 1,
+        _ => 2,
+    }
+}
+
+/// The share `part` of `whole`, 0 of nothing.
+fn ratio(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}

@@ -1,0 +1,266 @@
+use super::{Claim, Evidence};
+use crate::router::Counters;
+use crate::tester::testing::direction;
+use crate::tester::trial::{Direction, Placement, Ran};
+use std::time::Duration;
+use trial::{Validity, Verdict};
+
+fn placement() -> Placement {
+    Placement {
+        generator: vec![0],
+        device: vec![1],
+        sink: vec![1],
+    }
+}
+
+fn ran(direction: Direction) -> Ran {
+    Ran {
+        directions: vec![direction],
+        busy: Duration::from_millis(1_700),
+        steal: Duration::ZERO,
+        elapsed: Duration::from_secs(1),
+    }
+}
+
+fn counters(offered: u64, forwarded: u64) -> Option<Counters> {
+    Some(Counters {
+        received: offered,
+        forwarded,
+        dropped: 0,
+    })
+}
+
+/// What was seen, to be changed by a test.
+struct Seen {
+    claim: Claim,
+    ran: Ran,
+    ceiling_pps: Option<f64>,
+    threaded: Option<bool>,
+    counters: Option<Counters>,
+}
+
+/// The verdict of a quiet trial after `change`.
+fn judged(offered: u64, received: u64, change: impl FnOnce(&mut Seen)) -> Verdict {
+    let mut seen = Seen {
+        claim: Claim::Loss,
+        ran: ran(direction(offered, received)),
+        ceiling_pps: Some(17.6e6),
+        threaded: Some(true),
+        counters: counters(offered, received),
+    };
+    change(&mut seen);
+    Evidence {
+        claim: seen.claim,
+        ran: &seen.ran,
+        placement: &placement(),
+        ceiling_pps: seen.ceiling_pps,
+        threaded: seen.threaded,
+        counters: seen.counters,
+        device_cpu: Some(Duration::from_millis(600)),
+    }
+    .verdict()
+}
+
+/// The verdict of a quiet trial of a million frames, all received, after
+/// `change` of its direction.
+fn of_direction(change: impl FnOnce(&mut Direction)) -> Verdict {
+    judged(1_000_000, 1_000_000, |seen| {
+        change(&mut seen.ran.directions[0])
+    })
+}
+
+fn assert_is(verdict: &Verdict, validity: Validity, says: &str) {
+    assert_eq!(verdict.validity, validity, "{verdict:?}");
+    assert!(verdict.reason.contains(says), "{says}: {verdict:?}");
+    assert!(!verdict.remedy.is_empty());
+}
+
+#[test]
+fn a_quiet_trial_is_valid_with_loss_and_without() {
+    for received in [1_000_000, 990_000, 0] {
+        let verdict = judged(1_000_000, received, |_| {});
+        assert!(verdict.is_valid(), "{verdict:?}");
+    }
+}
+
+#[test]
+fn too_few_frames_state_no_loss() {
+    assert_is(&judged(99, 99, |_| {}), Validity::TooFewSamples, "99");
+    let burst = judged(99, 99, |seen| {
+        seen.ran.directions[0].stream.frames_max = Some(99);
+    });
+    assert!(burst.is_valid(), "{burst:?}");
+}
+
+#[test]
+fn a_generator_short_of_its_rate() {
+    let verdict = of_direction(|one| one.stream.rate_pps = Some(1_100_000.0));
+    assert_is(&verdict, Validity::GeneratorBound, "90.9%");
+}
+
+#[test]
+fn a_generator_that_takes_longer_than_it_may() {
+    let verdict = of_direction(|one| one.transmitted.elapsed_ns = 1_200_000_000);
+    assert_is(&verdict, Validity::GeneratorBound, "83.3%");
+}
+
+#[test]
+fn a_generator_that_says_more_was_due_than_it_sent() {
+    let verdict = of_direction(|one| one.transmitted.due = 1_100_000);
+    assert_is(&verdict, Validity::GeneratorBound, "91.8%");
+}
+
+#[test]
+fn frames_that_the_port_refused() {
+    let verdict = of_direction(|one| one.transmitted.refused = 20_000);
+    assert_is(&verdict, Validity::GeneratorBound, "refused 20000");
+}
+
+#[test]
+fn an_overload_without_a_rate_is_never_short() {
+    let verdict = judged(10_000_000, 900_000, |seen| {
+        seen.claim = Claim::Rate;
+        seen.ran.directions[0].stream.rate_pps = None;
+        seen.ran.directions[0].transmitted.behind_ns_max = 900_000_000;
+    });
+    assert!(verdict.is_valid(), "{verdict:?}");
+}
+
+#[test]
+fn a_starved_generator() {
+    let verdict = of_direction(|one| one.sender.waited_ns = 60_000_000);
+    assert_is(&verdict, Validity::GeneratorBound, "6.0%");
+}
+
+#[test]
+fn a_device_that_forwards_in_the_senders_time() {
+    let verdict = judged(1_000_000, 1_000_000, |seen| {
+        seen.threaded = None;
+        seen.ran.directions[0].sender.receive_softirqs = 15_625;
+    });
+    assert_is(&verdict, Validity::GeneratorBound, "15625 receive softirqs");
+    let verdict = judged(1_000_000, 1_000_000, |seen| {
+        seen.threaded = Some(false);
+    });
+    assert_is(&verdict, Validity::GeneratorBound, "not threaded");
+}
+
+#[test]
+fn a_core_that_generator_and_device_share() {
+    let shared = Placement {
+        device: vec![0],
+        ..placement()
+    };
+    let ran = ran(direction(1_000_000, 1_000_000));
+    for claim in [Claim::Loss, Claim::Rate] {
+        let verdict = Evidence {
+            claim,
+            ran: &ran,
+            placement: &shared,
+            ceiling_pps: None,
+            threaded: None,
+            counters: None,
+            device_cpu: None,
+        }
+        .verdict();
+        assert_is(&verdict, Validity::GeneratorBound, "share CPU 0");
+    }
+}
+
+#[test]
+fn a_result_near_the_generators_ceiling() {
+    let near = |ceiling| {
+        judged(1_000_000, 1_000_000, |seen| {
+            seen.ceiling_pps = Some(ceiling)
+        })
+    };
+    assert_is(&near(1_250_000.0), Validity::GeneratorBound, "80%");
+    assert_is(&near(f64::NAN), Validity::GeneratorBound, "NaN");
+    assert!(near(1_260_000.0).is_valid());
+}
+
+#[test]
+fn pauses_and_overruns() {
+    let verdict = of_direction(|one| one.transmitted.gap_ns_max = 11_000_000);
+    assert_is(&verdict, Validity::Noisy, "11.0 ms");
+    let verdict = of_direction(|one| one.transmitted.behind_ns_max = 12_000_000);
+    assert_is(&verdict, Validity::Noisy, "12.0 ms behind");
+    let verdict = of_direction(|one| {
+        one.stream.duration = Duration::from_millis(200);
+        one.stream.rate_pps = Some(5e6);
+        one.transmitted.elapsed_ns = 200_000_000;
+        one.sender.waited_ns = 0;
+        one.transmitted.gap_ns_max = 3_000_000;
+    });
+    assert_is(&verdict, Validity::Noisy, "more than 2.0 ms");
+}
+
+#[test]
+fn a_loss_that_a_burst_explains_is_not_the_devices() {
+    let late = |lost: u64| {
+        judged(1_000_000, 1_000_000 - lost, |seen| {
+            seen.ran.directions[0].transmitted.behind_ns_max = 2_000_000;
+        })
+    };
+    assert_is(&late(2_000), Validity::Noisy, "2000 were sent late");
+    assert!(
+        late(2_100).is_valid(),
+        "more than the burst is the device's"
+    );
+    assert!(late(0).is_valid(), "a pass under bursts is a pass");
+}
+
+#[test]
+fn time_that_others_took() {
+    let verdict = judged(1_000_000, 1_000_000, |seen| {
+        seen.ran.steal = Duration::from_millis(50)
+    });
+    assert_is(&verdict, Validity::Noisy, "2.5%");
+    let verdict = judged(1_000_000, 1_000_000, |seen| {
+        seen.ran.busy = Duration::from_millis(1_900)
+    });
+    assert_is(&verdict, Validity::Noisy, "21% of one CPU");
+}
+
+#[test]
+fn counters_that_disagree() {
+    let with = |received, forwarded| {
+        judged(1_000_000, 990_000, |seen| {
+            seen.counters = Some(Counters {
+                received,
+                forwarded,
+                dropped: 0,
+            });
+        })
+    };
+    assert!(with(1_000_050, 990_050).is_valid());
+    assert_is(
+        &with(1_000_000, 500_000),
+        Validity::Noisy,
+        "forwarded 500000",
+    );
+    assert_is(
+        &with(1_000_000, 1_000_000),
+        Validity::Noisy,
+        "lost behind it",
+    );
+    assert_is(
+        &with(1_100_000, 990_000),
+        Validity::Noisy,
+        "1100000 frames reached",
+    );
+    let verdict = judged(1_000, 1_001, |_| {});
+    assert_is(&verdict, Validity::Noisy, "1001 frames came of 1000");
+}
+
+#[test]
+fn several_faults_are_all_named_and_the_gravest_is_the_kind() {
+    let verdict = of_direction(|one| {
+        one.transmitted.gap_ns_max = 11_000_000;
+        one.sender.waited_ns = 500_000_000;
+        one.stream.rate_pps = Some(2_000_000.0);
+    });
+    assert_is(&verdict, Validity::GeneratorBound, "50.0%");
+    assert!(verdict.reason.contains("11.0 ms"), "{verdict:?}");
+    assert_eq!(verdict.reason.matches("; ").count(), 2, "{verdict:?}");
+}
