@@ -1,8 +1,41 @@
-//! LXC's configuration of a container (lxc.container.conf(5)).
+//! Containers of LXC: lxc-start(1), lxc.container.conf(5).
 
 use std::path::Path;
+use std::process::Command;
 
-use super::root::INIT;
+use net::journal::{Journal, Runtime};
+use net::{Namespace, namespace};
+
+use super::container::{Container, Folder};
+use super::error::HomeError;
+use super::root::{self, INIT};
+
+const PROGRAM: &str = "lxc-start";
+
+/// Starts one that lives in `namespace`.
+pub(super) fn start(
+    journal: &Journal,
+    name: &str,
+    namespace: &Namespace,
+) -> Result<Container, HomeError> {
+    root::find(PROGRAM, "lxc")?;
+    let folder = Folder::make(journal, name)?;
+    let path = Path::new(namespace::FOLDER).join(namespace.name());
+    let config = folder.state().join("config");
+    let text = configuration(name, &folder.root(), &path);
+    std::fs::create_dir(folder.state())
+        .and_then(|()| std::fs::write(&config, text))
+        .map_err(folder.failed("configure"))?;
+    let record = journal.record(folder.entry(Runtime::Lxc))?;
+    let mut command = Command::new(PROGRAM);
+    command.arg("-F").arg("-n").arg(name);
+    command.arg("-P").arg(folder.path());
+    let (mut runtime, input) = folder.run(command)?;
+    // In the foreground the container's first process is the runtime's child.
+    let monitor = runtime.id();
+    let process = folder.wait(PROGRAM, &mut runtime, &|| root::child_running_init(monitor))?;
+    Ok(Container::new(process, input, runtime, record, folder))
+}
 
 /// The configuration: no terminal, the network namespace given, `/usr` of the
 /// host read-only.

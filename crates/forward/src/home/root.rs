@@ -6,6 +6,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::path::Path;
 
+use super::error::HomeError;
+
 /// What a container's first process runs: it copies nothing, for its input is a
 /// pipe that Lockgate holds, and ends when Lockgate does.
 pub const INIT: &str = "/usr/bin/cat";
@@ -28,6 +30,36 @@ pub fn make(root: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// # Errors
+/// [`HomeError::NotSupported`] when `program` is in no folder of `PATH`, or
+/// there is no [`INIT`].
+pub fn find(program: &'static str, package: &'static str) -> Result<(), HomeError> {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&folders).any(|folder| folder.join(program).is_file());
+    if !found {
+        return Err(HomeError::NotSupported { program, package });
+    }
+    if !Path::new(INIT).is_file() {
+        return Err(HomeError::NotSupported {
+            program: INIT,
+            package: "coreutils",
+        });
+    }
+    Ok(())
+}
+
+/// The child of `parent` that runs [`INIT`], once there is one.
+pub fn child_running_init(parent: u32) -> Option<u32> {
+    let children = format!("/proc/{parent}/task/{parent}/children");
+    let children = std::fs::read_to_string(children).ok()?;
+    let mut children = children.split_whitespace();
+    children.find_map(|child| {
+        let line = std::fs::read(format!("/proc/{child}/cmdline")).ok()?;
+        let program = line.split(|&byte| byte == 0).next()?;
+        (program == INIT.as_bytes()).then(|| child.parse().ok())?
+    })
 }
 
 #[cfg(test)]

@@ -1,11 +1,45 @@
-//! runc's configuration of a container (OCI runtime specification 1.0.2,
-//! `config.json`).
+//! Containers of runc: runc-run(8), OCI runtime specification 1.0.2.
 
 use std::path::Path;
+use std::process::Command;
 
+use net::journal::{Journal, Runtime};
+use net::{Namespace, namespace};
 use serde_json::{Value, json};
 
-use super::root::INIT;
+use super::container::{Container, Folder};
+use super::error::HomeError;
+use super::root::{self, INIT};
+
+const PROGRAM: &str = "runc";
+
+/// Starts one that lives in `namespace`.
+pub(super) fn start(
+    journal: &Journal,
+    name: &str,
+    namespace: &Namespace,
+) -> Result<Container, HomeError> {
+    root::find(PROGRAM, "runc")?;
+    let folder = Folder::make(journal, name)?;
+    let path = Path::new(namespace::FOLDER).join(namespace.name());
+    let bundle = folder.path().join("bundle");
+    let text = configuration(name, &folder.root(), &path).to_string();
+    std::fs::create_dir(&bundle)
+        .and_then(|()| std::fs::write(bundle.join("config.json"), text))
+        .map_err(folder.failed("configure"))?;
+    let record = journal.record(folder.entry(Runtime::Runc))?;
+    let numbered = folder.path().join("pid");
+    let mut command = Command::new(PROGRAM);
+    command.arg("--root").arg(folder.path()).arg("run");
+    command.arg("--detach").arg("--bundle").arg(&bundle);
+    command.arg("--pid-file").arg(&numbered).arg(name);
+    let (mut runtime, input) = folder.run(command)?;
+    // It is written under another name, and whole when it has this one.
+    let process = folder.wait(PROGRAM, &mut runtime, &|| {
+        std::fs::read_to_string(&numbered).ok()?.trim().parse().ok()
+    })?;
+    Ok(Container::new(process, input, runtime, record, folder))
+}
 
 /// The configuration: no terminal and no capability, the network namespace
 /// given, `/usr` of the host read-only.

@@ -1,6 +1,11 @@
 //! What forwards: one file a path.
 
+pub mod bridge;
+pub mod kernel;
 pub mod path;
+pub mod ports;
+
+use crate::topology::NetworkError;
 
 /// What a router counted itself, for the cross-check with the tester.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,6 +27,28 @@ pub struct RouterError {
     /// The cause.
     #[source]
     pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl RouterError {
+    /// For `map_err`: what was being done, with the cause.
+    pub fn from_cause<E>(context: impl Into<String>) -> impl FnOnce(E) -> Self
+    where
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let context = context.into();
+        move |source| Self {
+            context,
+            source: Some(Box::new(source)),
+        }
+    }
+
+    /// What the host lacks, if that is the cause: then no router has failed,
+    /// but this kind is not to be had here.
+    #[must_use]
+    pub fn lacks(&self) -> Option<String> {
+        let cause = self.source.as_deref()?.downcast_ref::<NetworkError>()?;
+        matches!(cause, NetworkError::NoVlan(_)).then(|| cause.to_string())
+    }
 }
 
 /// A router that forwards. It stops, and leaves nothing, when dropped.

@@ -12,7 +12,15 @@
 //! a container ([`crate::home`]). Several routers side by side are several
 //! topologies.
 
+pub mod address;
+mod build;
+mod error;
+mod names;
 pub mod plan;
 mod spec;
+mod wires;
 
+pub use build::{Built, Topology};
+pub use error::NetworkError;
+pub use names::SideNames;
 pub use spec::{Attachment, Cpus, Family, Routes, Spec, SpecError};

@@ -1,8 +1,11 @@
 //! TCP through a router, by `iperf3`.
 
 pub mod report;
+mod run;
 
 use trial::Verdict;
+
+pub use run::{TcpError, run};
 
 /// What `iperf3` found.
 #[derive(Clone, Debug, PartialEq)]

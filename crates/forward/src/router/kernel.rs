@@ -1,0 +1,36 @@
+//! The kernel's own IP forwarding, in threaded NAPI.
+
+use super::ports::Ports;
+use super::{Counters, Router, RouterError};
+use crate::topology::Topology;
+use crate::topology::address;
+
+/// The kernel routes. All it needs is in the topology, so there is nothing to
+/// stop.
+pub struct Kernel(Ports);
+
+impl Kernel {
+    /// Gives the topology addresses and routes, and lets the kernel forward.
+    ///
+    /// # Errors
+    /// [`RouterError`].
+    pub fn start(topology: &Topology) -> Result<Self, RouterError> {
+        address::assign_router(topology)
+            .map_err(RouterError::from_cause("cannot set up kernel routing"))?;
+        Ports::of(topology).map(Self)
+    }
+}
+
+impl Router for Kernel {
+    fn path(&self) -> &'static str {
+        "kernel"
+    }
+
+    fn counters(&mut self) -> Result<Counters, RouterError> {
+        self.0.counters()
+    }
+
+    fn cpu_ns(&mut self) -> Result<u64, RouterError> {
+        self.0.cpu_ns()
+    }
+}

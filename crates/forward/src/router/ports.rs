@@ -1,0 +1,81 @@
+//! What the kernel knows of a router's ports: frames counted, and the time of
+//! the threads that receive.
+
+use net::Netlink;
+use net::napi::NapiThread;
+
+use super::{Counters, RouterError};
+use crate::topology::Topology;
+
+/// A router's ports, as the kernel counts them.
+pub struct Ports {
+    netlink: Netlink,
+    links: Vec<String>,
+    threads: Vec<NapiThread>,
+    counted_before: Counters,
+    cpu_ns_before: u64,
+}
+
+impl Ports {
+    /// From now on.
+    ///
+    /// # Errors
+    /// [`RouterError`].
+    pub fn of(topology: &Topology) -> Result<Self, RouterError> {
+        let netlink = topology
+            .router()
+            .netlink()
+            .map_err(RouterError::from_cause(
+                "cannot ask for the router's counters",
+            ))?;
+        let sides = topology.sides().iter();
+        let mut ports = Self {
+            netlink,
+            links: sides.map(|side| side.names.router.clone()).collect(),
+            threads: topology.router_threads().cloned().collect(),
+            counted_before: Counters::default(),
+            cpu_ns_before: 0,
+        };
+        ports.counted_before = ports.counters()?;
+        ports.cpu_ns_before = ports.cpu_ns()?;
+        Ok(ports)
+    }
+
+    /// Frames counted on all ports. What was received and neither sent on nor
+    /// dropped here was meant for the router itself, or dropped by its network
+    /// stack.
+    ///
+    /// # Errors
+    /// [`RouterError`].
+    pub fn counters(&mut self) -> Result<Counters, RouterError> {
+        let mut sum = Counters::default();
+        for link in &self.links {
+            let counted = self
+                .netlink
+                .statistics(link)
+                .map_err(RouterError::from_cause("cannot read the router's counters"))?;
+            sum.received += counted.rx_packets;
+            sum.forwarded += counted.tx_packets;
+            sum.dropped += counted.rx_dropped + counted.tx_dropped;
+        }
+        Ok(Counters {
+            received: sum.received.saturating_sub(self.counted_before.received),
+            forwarded: sum.forwarded.saturating_sub(self.counted_before.forwarded),
+            dropped: sum.dropped.saturating_sub(self.counted_before.dropped),
+        })
+    }
+
+    /// CPU time of the threads that receive for the router, ns.
+    ///
+    /// # Errors
+    /// [`RouterError`].
+    pub fn cpu_ns(&mut self) -> Result<u64, RouterError> {
+        let mut sum = 0;
+        for thread in &self.threads {
+            sum += thread
+                .cpu_ns()
+                .map_err(RouterError::from_cause("cannot read the router's CPU time"))?;
+        }
+        Ok(sum.saturating_sub(self.cpu_ns_before))
+    }
+}

@@ -1,0 +1,192 @@
+//! A topology as it stands.
+
+use net::napi::NapiThread;
+use net::{Journal, Namespace, Tag};
+
+use super::error::NetworkError;
+use super::names::SideNames;
+use super::plan::Side;
+use super::spec::{Attachment, Spec};
+use super::wires::{self, Ends};
+
+/// One side of a topology as it stands.
+#[derive(Debug)]
+pub struct Built {
+    /// What is called how.
+    pub names: SideNames,
+    /// Where the tester's port is.
+    pub tester: Namespace,
+    /// Ethernet address of the tester's port.
+    pub tester_mac: [u8; 6],
+    /// Number of the router's port in its namespace.
+    pub router_index: u32,
+    /// Ethernet address of the router's port.
+    pub router_mac: [u8; 6],
+    /// The kernel's threads that receive for the tester.
+    pub sink_threads: Vec<NapiThread>,
+    /// The kernel's threads that receive for the router.
+    pub router_threads: Vec<NapiThread>,
+}
+
+/// A topology as it stands: links up, no addresses yet (see
+/// [`address`](super::address)). It is gone when dropped.
+#[derive(Debug)]
+pub struct Topology {
+    spec: Spec,
+    tag: Tag,
+    router: Namespace,
+    sides: [Built; 2],
+    _between: Option<Namespace>,
+}
+
+impl Topology {
+    /// Makes the tester's namespaces and the wires to the router's, which is
+    /// given: its home's.
+    ///
+    /// # Errors
+    /// [`NetworkError`]; nothing is left then.
+    ///
+    /// # Panics
+    /// If [`Spec::check`] was not asked before.
+    pub fn build(
+        journal: &Journal,
+        tag: Tag,
+        spec: &Spec,
+        router: Namespace,
+    ) -> Result<Self, NetworkError> {
+        assert_eq!(spec.check(), Ok(()), "checked by whoever asks");
+        quiet(&router, spec)?;
+        let between = match spec.attachment {
+            Attachment::Direct => None,
+            Attachment::Bridged => Some(Namespace::create(journal, &tag.name("between")?)?),
+        };
+        if let Some(between) = &between {
+            no_ipv6(between)?;
+        }
+        let side = |side| build_side(journal, &tag, spec, &router, between.as_ref(), side);
+        Ok(Self {
+            sides: [side(Side::Zero)?, side(Side::One)?],
+            spec: spec.clone(),
+            tag,
+            router,
+            _between: between,
+        })
+    }
+
+    /// What it was made from.
+    #[must_use]
+    pub fn spec(&self) -> &Spec {
+        &self.spec
+    }
+
+    /// What all its names have in common.
+    #[must_use]
+    pub fn tag(&self) -> &Tag {
+        &self.tag
+    }
+
+    /// The router's namespace.
+    #[must_use]
+    pub fn router(&self) -> &Namespace {
+        &self.router
+    }
+
+    /// One side.
+    #[must_use]
+    pub fn side(&self, side: Side) -> &Built {
+        &self.sides[side.index()]
+    }
+
+    /// Both sides, port 0 first.
+    #[must_use]
+    pub fn sides(&self) -> &[Built; 2] {
+        &self.sides
+    }
+
+    /// The kernel's threads that receive for the router, all sides.
+    pub fn router_threads(&self) -> impl Iterator<Item = &NapiThread> {
+        self.sides.iter().flat_map(|side| &side.router_threads)
+    }
+
+    /// The kernel's threads that receive for the tester, all sides.
+    pub fn sink_threads(&self) -> impl Iterator<Item = &NapiThread> {
+        self.sides.iter().flat_map(|side| &side.sink_threads)
+    }
+
+    /// The link that carries the router's addresses on that side: its port, or
+    /// the VLAN above it.
+    #[must_use]
+    pub fn router_link(&self, side: Side) -> &str {
+        let names = &self.side(side).names;
+        match self.spec.vlan {
+            None => &names.router,
+            Some(_) => &names.router_vlan,
+        }
+    }
+
+    /// The link that carries the tester's addresses on that side.
+    #[must_use]
+    pub fn tester_link(&self, side: Side) -> &str {
+        let names = &self.side(side).names;
+        match self.spec.vlan {
+            None => &names.tester,
+            Some(_) => &names.tester_vlan,
+        }
+    }
+}
+
+fn build_side(
+    journal: &Journal,
+    tag: &Tag,
+    spec: &Spec,
+    router: &Namespace,
+    between: Option<&Namespace>,
+    side: Side,
+) -> Result<Built, NetworkError> {
+    let names = SideNames::new(tag, side)?;
+    let tester = Namespace::create(journal, &names.tester_namespace)?;
+    quiet(&tester, spec)?;
+    // A tester's port sends what it is told, and nothing on its own.
+    tester.set_sysctl("ipv6/conf/default/addr_gen_mode", "1")?;
+    let ends = Ends {
+        tester: &tester,
+        router,
+        between,
+    };
+    let threads = wires::make(spec, &names, &ends)?;
+    let tester_link = tester.netlink()?.link(&names.tester)?;
+    let router_link = router.netlink()?.link(&names.router)?;
+    Ok(Built {
+        names,
+        tester,
+        tester_mac: tester_link.address,
+        router_index: router_link.index,
+        router_mac: router_link.address,
+        sink_threads: threads.sink,
+        router_threads: threads.router,
+    })
+}
+
+/// Nothing that a link does on its own when it comes up, which would be counted
+/// as a stranger's; nothing that depends on the host's own settings.
+fn quiet(namespace: &Namespace, spec: &Spec) -> Result<(), NetworkError> {
+    for group in ["all", "default"] {
+        namespace.set_sysctl(&format!("ipv4/conf/{group}/rp_filter"), "0")?;
+    }
+    if !spec.ipv6 {
+        return no_ipv6(namespace);
+    }
+    namespace.set_sysctl("ipv6/conf/default/accept_dad", "0")?;
+    namespace.set_sysctl("ipv6/conf/default/accept_ra", "0")?;
+    Ok(namespace.set_sysctl("ipv6/conf/default/router_solicitations", "0")?)
+}
+
+fn no_ipv6(namespace: &Namespace) -> Result<(), NetworkError> {
+    // A kernel without IPv6 has no such settings, and needs none.
+    if namespace.sysctl("ipv6/conf/all/disable_ipv6").is_ok() {
+        for group in ["all", "default"] {
+            namespace.set_sysctl(&format!("ipv6/conf/{group}/disable_ipv6"), "1")?;
+        }
+    }
+    Ok(())
+}

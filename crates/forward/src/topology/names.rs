@@ -1,0 +1,67 @@
+//! Names of a topology's namespaces and links.
+
+use net::{Tag, TagError};
+
+use super::plan::Side;
+
+/// Names of what lies on one side. Links not made have names all the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SideNames {
+    /// Namespace of the tester's port.
+    pub tester_namespace: String,
+    /// The tester's port.
+    pub tester: String,
+    /// The router's port.
+    pub router: String,
+    /// The tester's own link on the VLAN.
+    pub tester_vlan: String,
+    /// The router's link on the VLAN, above its port.
+    pub router_vlan: String,
+    /// Bridged only: the bridge.
+    pub bridge: String,
+    /// Bridged only: the bridge's port towards the tester.
+    pub outer: String,
+    /// Bridged only: the bridge's port towards the router.
+    pub inner: String,
+}
+
+impl SideNames {
+    /// Those of one side of the topology with this tag.
+    ///
+    /// # Errors
+    /// Never, as the parts are short enough: [`TagError`] all the same.
+    pub fn new(tag: &Tag, side: Side) -> Result<Self, TagError> {
+        let index = side.index();
+        let link = |role: &str| tag.interface(&format!("{role}{index}"));
+        Ok(Self {
+            tester_namespace: tag.name(&format!("t{index}"))?,
+            tester: link("t")?,
+            router: link("d")?,
+            tester_vlan: link("tv")?,
+            router_vlan: link("dv")?,
+            bridge: link("b")?,
+            outer: link("o")?,
+            inner: link("i")?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_differ_and_fit() {
+        let tag = Tag::fresh();
+        let mut names = Vec::new();
+        for side in Side::BOTH {
+            let side = SideNames::new(&tag, side).unwrap();
+            names.extend([side.tester, side.router, side.tester_vlan]);
+            names.extend([side.router_vlan, side.bridge, side.outer, side.inner]);
+        }
+        assert!(names.iter().all(|name| name.len() <= 15));
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), 14);
+    }
+}
