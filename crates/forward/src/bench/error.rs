@@ -2,6 +2,7 @@
 
 use crate::router::RouterError;
 use crate::tester::port::PortError;
+use crate::tester::trial::TrialError;
 use crate::topology::SpecError;
 
 /// Why a bench could not start or do what was asked.
@@ -30,4 +31,16 @@ pub enum BenchError {
     /// A port of the tester.
     #[error("a port of the tester failed")]
     Port(#[from] PortError),
+    /// The trial.
+    #[error("there was no trial")]
+    Trial(#[source] TrialError),
+}
+
+impl From<TrialError> for BenchError {
+    fn from(error: TrialError) -> Self {
+        match error {
+            TrialError::Interrupted => Self::Interrupted,
+            error => Self::Trial(error),
+        }
+    }
 }

@@ -10,7 +10,6 @@
 //! # Ok(()) }
 //! ```
 
-mod drive;
 mod error;
 mod offer;
 mod one;

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use trial::Verdict;
-
-use super::drive::{Way, drive};
 use super::result::DirectionResult;
 use super::{BenchError, Directions, Offer, Setup, TcpResult, TrialResult};
 use crate::router::{Counters, Router};
+use crate::tester::length::Lengths;
 use crate::tester::port::Port;
 use crate::tester::stream::{Link, Stream};
+use crate::tester::trial::{HostUse, Placement, Way, run};
+use crate::tester::validity::{Claim, Evidence};
 use crate::topology::plan::{self, Side};
 
 /// One router, wired and ready.
@@ -74,8 +74,10 @@ impl Bench {
         go_on: &dyn Fn() -> bool,
     ) -> Result<TrialResult, BenchError> {
         let before = self.begin(offer)?;
-        let directions = drive(&mut self.ways(offer)?, go_on)?;
-        self.finish(offer, directions, before)
+        let cpus = self.placement().cpus();
+        let residual = Lengths::short(offer.duration).residual;
+        let ran = run(&mut self.ways(offer)?, &cpus, residual, go_on)?;
+        self.finish(offer, ran.directions, ran.host, before)
     }
 
     /// The most that generator and sink themselves can do at this offer's size,
@@ -177,11 +179,12 @@ impl Bench {
         &mut self,
         offer: &Offer,
         directions: Vec<DirectionResult>,
+        host: HostUse,
         before: Before,
     ) -> Result<TrialResult, BenchError> {
         let counters = self.router.counters()?;
         let cpu_ns = self.router.cpu_ns()?;
-        Ok(TrialResult {
+        let mut result = TrialResult {
             offer: *offer,
             router: Counters {
                 received: counters.received.saturating_sub(before.counters.received),
@@ -192,8 +195,39 @@ impl Bench {
             generator_cpu_ns: directions.iter().map(|way| way.sent.cpu_ns).sum(),
             sink_cpu_ns: directions.iter().map(|way| way.received.cpu_ns).sum(),
             directions,
-            verdict: Verdict::valid(),
-        })
+            verdict: trial::Verdict::valid(),
+        };
+        result.verdict = self.judge(&result, host);
+        Ok(result)
+    }
+
+    /// Whether a result may be believed.
+    fn judge(&self, result: &TrialResult, host: HostUse) -> trial::Verdict {
+        let claim = match result.offer.rate_pps {
+            Some(_) => Claim::Loss,
+            None => Claim::Rate,
+        };
+        Evidence {
+            claim,
+            directions: &result.directions,
+            host,
+            placement: &self.placement(),
+            ceiling_pps: None,
+            threaded: None,
+            counters: Some(result.router),
+            device_cpu: Some(Duration::from_nanos(result.router_cpu_ns)),
+        }
+        .verdict()
+    }
+
+    /// Which CPUs do what.
+    pub(super) fn placement(&self) -> Placement {
+        let cpus = &self.setup.topology.cpus;
+        Placement {
+            generator: vec![cpus.generator],
+            device: cpus.router.clone(),
+            sink: vec![cpus.sink],
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Routers side by side.
 
-use super::drive::drive;
 use super::{Bench, BenchError, Offer, Setup, TrialResult};
+use crate::tester::length::Lengths;
+use crate::tester::trial::run;
 
 /// Several routers side by side, each with ports and a home of its own; all
 /// share the CPUs that their setups name.
@@ -42,6 +43,10 @@ impl Rack {
         for (bench, offer) in self.benches.iter_mut().zip(offers) {
             begun.push(bench.begin(offer)?);
         }
+        let mut cpus: Vec<usize> = Vec::new();
+        for bench in &self.benches {
+            cpus.extend(bench.placement().cpus());
+        }
         let mut ways = Vec::new();
         let mut counts = Vec::new();
         for (bench, offer) in self.benches.iter_mut().zip(offers) {
@@ -49,14 +54,17 @@ impl Rack {
             ways.extend(bench.ways(offer)?);
             counts.push(ways.len() - before);
         }
-        let mut results = drive(&mut ways, go_on)?.into_iter();
+        let longest = offers.iter().map(|offer| offer.duration).max();
+        let residual = Lengths::short(longest.unwrap_or_default()).residual;
+        let ran = run(&mut ways, &cpus, residual, go_on)?;
         drop(ways);
+        let mut results = ran.directions.into_iter();
         let mut trials = Vec::new();
         for (((bench, offer), before), count) in
             self.benches.iter_mut().zip(offers).zip(begun).zip(counts)
         {
             let directions = results.by_ref().take(count).collect();
-            trials.push(bench.finish(offer, directions, before)?);
+            trials.push(bench.finish(offer, directions, ran.host, before)?);
         }
         Ok(trials)
     }

@@ -4,43 +4,7 @@ use trial::Verdict;
 
 use super::offer::Offer;
 use crate::router::Counters;
-use crate::tester::port::{Received, Transmitted};
-
-/// One direction of a trial.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct DirectionResult {
-    /// What the port that sent says.
-    pub sent: Transmitted,
-    /// What the port that counts says.
-    pub received: Received,
-}
-
-impl DirectionResult {
-    /// Frames offered that never came.
-    #[must_use]
-    pub fn lost(&self) -> u64 {
-        self.sent.offered.saturating_sub(self.received.received)
-    }
-
-    /// Share of the offered frames that were lost, 0 to 1.
-    #[must_use]
-    pub fn loss_ratio(&self) -> f64 {
-        ratio(self.lost(), self.sent.offered)
-    }
-
-    /// Frames/s offered.
-    #[must_use]
-    pub fn offered_pps(&self) -> f64 {
-        per_second(self.sent.offered, self.sent.elapsed_ns)
-    }
-
-    /// Frames/s received, over the time in which frames were sent.
-    #[must_use]
-    pub fn received_pps(&self) -> f64 {
-        let elapsed_ns = self.sent.elapsed_ns.max(self.received.elapsed_ns);
-        per_second(self.received.received, elapsed_ns)
-    }
-}
+pub use crate::tester::trial::Direction as DirectionResult;
 
 /// What a trial found.
 #[derive(Clone, Debug, PartialEq)]
@@ -158,30 +122,4 @@ fn per_frame(cpu_ns: u64, frames: u64) -> Option<f64> {
 )]
 fn as_f64(value: u64) -> f64 {
     value as f64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rates_and_losses() {
-        let way = DirectionResult {
-            sent: Transmitted {
-                offered: 1000,
-                elapsed_ns: 500_000_000,
-                ..Transmitted::default()
-            },
-            received: Received {
-                received: 900,
-                elapsed_ns: 400_000_000,
-                ..Received::default()
-            },
-        };
-        assert_eq!(way.lost(), 100);
-        assert!((way.loss_ratio() - 0.1).abs() < 1e-12);
-        assert!((way.offered_pps() - 2000.0).abs() < 1e-9);
-        assert!((way.received_pps() - 1800.0).abs() < 1e-9);
-        assert!(DirectionResult::default().received_pps().abs() < 1e-12);
-    }
 }

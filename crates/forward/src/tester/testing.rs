@@ -39,7 +39,7 @@ pub(crate) fn stream(rate_pps: Option<f64>) -> Stream {
 pub(crate) fn direction(offered: u64, received: u64) -> Direction {
     Direction {
         stream: stream(Some(offered as f64)),
-        transmitted: Transmitted {
+        sent: Transmitted {
             due: offered,
             offered,
             elapsed_ns: 1_000_000_000,

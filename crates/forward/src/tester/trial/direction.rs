@@ -22,7 +22,7 @@ pub struct Direction {
     /// What was to be sent.
     pub stream: Stream,
     /// What was.
-    pub transmitted: Transmitted,
+    pub sent: Transmitted,
     /// What came.
     pub received: Received,
     /// What was seen of the thread that sent.
@@ -33,34 +33,29 @@ impl Direction {
     /// Frames that were sent and never came.
     #[must_use]
     pub fn lost(&self) -> u64 {
-        let Self {
-            transmitted,
-            received,
-            ..
-        } = self;
-        transmitted.offered.saturating_sub(received.received)
+        self.sent.offered.saturating_sub(self.received.received)
     }
 
     /// Frames lost as a share of those sent; 1 where none was sent.
     #[must_use]
     pub fn loss_ratio(&self) -> f64 {
-        if self.transmitted.offered == 0 {
+        if self.sent.offered == 0 {
             return 1.0;
         }
-        self.lost() as f64 / self.transmitted.offered as f64
+        self.lost() as f64 / self.sent.offered as f64
     }
 
     /// Frames a second that were sent; 0 for fewer than two.
     #[must_use]
     pub fn offered_pps(&self) -> f64 {
-        per_second(self.transmitted.offered, self.transmitted.elapsed_ns)
+        per_second(self.sent.offered, self.sent.elapsed_ns)
     }
 
     /// Frames a second that came, over the longer of sending and receiving: a
     /// queue that empties afterwards makes no rate higher.
     #[must_use]
     pub fn received_pps(&self) -> f64 {
-        let elapsed_ns = self.transmitted.elapsed_ns.max(self.received.elapsed_ns);
+        let elapsed_ns = self.sent.elapsed_ns.max(self.received.elapsed_ns);
         per_second(self.received.received, elapsed_ns)
     }
 }
@@ -89,7 +84,7 @@ pub fn outcome(
     verdict: trial::Verdict,
 ) -> crate::tester::procedure::Outcome {
     crate::tester::procedure::Outcome {
-        offered: directions.iter().map(|one| one.transmitted.offered).sum(),
+        offered: directions.iter().map(|one| one.sent.offered).sum(),
         lost: directions.iter().map(Direction::lost).sum(),
         latency: latency_of(directions),
         verdict,

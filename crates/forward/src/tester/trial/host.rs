@@ -1,6 +1,6 @@
 //! What `/proc` says of the CPUs and threads of a trial. Parsers are pure.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The kernel's clock ticks are always shown as hundredths of a second
 /// (`USER_HZ`).
@@ -49,6 +49,70 @@ pub fn cpu_time(stat: &str, cpus: &[usize]) -> CpuTime {
     sum
 }
 
+/// Which CPUs a trial uses. Empty where it is not known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Placement {
+    /// Where frames are sent from.
+    pub generator: Vec<usize>,
+    /// Where the device under test forwards.
+    pub device: Vec<usize>,
+    /// Where frames are counted.
+    pub sink: Vec<usize>,
+}
+
+impl Placement {
+    /// All of them, each once.
+    #[must_use]
+    pub fn cpus(&self) -> Vec<usize> {
+        let parts = [&self.generator, &self.device, &self.sink];
+        let mut cpus: Vec<_> = parts.into_iter().flatten().copied().collect();
+        cpus.sort_unstable();
+        cpus.dedup();
+        cpus
+    }
+}
+
+/// What the CPUs of a trial did while it sent, all together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostUse {
+    /// Time in which they ran anything.
+    pub busy: Duration,
+    /// Time that the hypervisor took from them.
+    pub steal: Duration,
+    /// How long it sent, by the harness's clock.
+    pub elapsed: Duration,
+}
+
+/// What [`HostUse`] is the difference of.
+#[derive(Clone, Debug)]
+pub(super) struct Moment {
+    time: CpuTime,
+    at: Instant,
+    cpus: Vec<usize>,
+}
+
+impl Moment {
+    pub(super) fn now(cpus: &[usize]) -> Self {
+        let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+        Self {
+            time: cpu_time(&stat, cpus),
+            at: Instant::now(),
+            cpus: cpus.to_vec(),
+        }
+    }
+
+    /// What was used from then till now.
+    pub(super) fn used(&self) -> HostUse {
+        let elapsed = self.at.elapsed();
+        let used = Self::now(&self.cpus).time.since(self.time);
+        HostUse {
+            busy: used.busy,
+            steal: used.steal,
+            elapsed,
+        }
+    }
+}
+
 /// Receive softirqs that `cpu` ran, from the text of `/proc/softirqs`; `None`
 /// where it does not say.
 #[must_use]
@@ -80,13 +144,11 @@ pub(super) struct Reading {
 
 impl Reading {
     /// Of the calling thread, on `cpu`.
-    pub(super) fn now(cpu: Option<usize>) -> Self {
+    pub(super) fn now(cpu: usize) -> Self {
         let read = |path| std::fs::read_to_string(path).unwrap_or_default();
         Self {
             waited_ns: waited_ns(&read("/proc/thread-self/schedstat")).unwrap_or(0),
-            receive_softirqs: cpu
-                .and_then(|cpu| receive_softirqs(&read("/proc/softirqs"), cpu))
-                .unwrap_or(0),
+            receive_softirqs: receive_softirqs(&read("/proc/softirqs"), cpu).unwrap_or(0),
         }
     }
 
@@ -102,12 +164,22 @@ impl Reading {
 
 #[cfg(test)]
 mod tests {
-    use super::{Reading, cpu_time, receive_softirqs, waited_ns};
+    use super::{Placement, Reading, cpu_time, receive_softirqs, waited_ns};
     use std::time::Duration;
 
     const STAT: &str = "cpu  30 0 30 9 9 0 0 6 0 0\n\
                         cpu0 10 1 20 900 5 2 3 4 0 0\n\
                         cpu1 20 0 10 900 4 0 0 2 0 0\nintr 5\n";
+
+    #[test]
+    fn each_cpu_is_named_once() {
+        let placement = Placement {
+            generator: vec![0],
+            device: vec![1],
+            sink: vec![1],
+        };
+        assert_eq!(placement.cpus(), [0, 1]);
+    }
 
     #[test]
     fn times_of_chosen_cpus_are_added() {
@@ -131,8 +203,8 @@ mod tests {
     fn this_host_tells_of_its_threads() {
         assert_eq!(waited_ns("123 456 7\n"), Some(456));
         assert_eq!(waited_ns(""), None);
-        let before = Reading::now(Some(0));
-        let after = Reading::now(Some(0)).since(before);
+        let before = Reading::now(0);
+        let after = Reading::now(0).since(before);
         assert!(after.waited_ns < 60_000_000_000, "{after:?}");
     }
 }

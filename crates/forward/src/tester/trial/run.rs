@@ -1,56 +1,31 @@
-//! Runs one trial: begins to count, sends from a pinned thread a direction,
+//! Runs one trial: begins to count, sends each way from a thread of its own,
 //! waits for what is still on its way (RFC 2544, section 23).
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver as Inbox, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::tester::port::{PortError, Received, Receiver, Transmitted, Transmitter};
 use crate::tester::stream::Stream;
 
-use super::host::{CpuTime, Reading, cpu_time};
+use super::host::{HostUse, Moment, Reading};
 use super::{Direction, Sender};
 
 /// A transmitter that goes on so long after its stream should have ended is
 /// told to stop: live frames end some 30 ms late, a starved one much later.
 const OVERTIME: Duration = Duration::from_secs(5);
 
-/// How often counts are looked at while the last frames come. It is the
-/// harness's only work then: seldom enough to leave the device its CPU.
+/// How often whoever waits is asked whether to go on.
+const ASK_EVERY: Duration = Duration::from_millis(100);
+
+/// How often counts are looked at while the last frames come.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Looks without a change that mean that nothing is on its way any more.
-const QUIET_LOOKS: u32 = 3;
+const QUIET_LOOKS: u32 = 4;
 
-/// Which CPUs a trial uses. Empty where it is not known.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Placement {
-    /// One a direction, or one for all: where frames are sent from.
-    pub generator: Vec<usize>,
-    /// Where the device under test forwards.
-    pub device: Vec<usize>,
-    /// Where frames are counted.
-    pub sink: Vec<usize>,
-}
-
-impl Placement {
-    /// All of them, each once.
-    #[must_use]
-    pub fn cpus(&self) -> Vec<usize> {
-        let parts = [&self.generator, &self.device, &self.sink];
-        let mut cpus: Vec<_> = parts.into_iter().flatten().copied().collect();
-        cpus.sort_unstable();
-        cpus.dedup();
-        cpus
-    }
-
-    fn generator_of(&self, direction: usize) -> Option<usize> {
-        let count = self.generator.len();
-        (count > 0).then(|| self.generator[direction % count])
-    }
-}
-
-/// A direction to be tried.
+/// One direction: who sends what, and who counts it.
 pub struct Way<'a> {
     /// What sends.
     pub transmitter: &'a mut dyn Transmitter,
@@ -58,29 +33,27 @@ pub struct Way<'a> {
     pub receiver: &'a mut dyn Receiver,
     /// What is sent.
     pub stream: Stream,
+    /// Where it is sent from.
+    pub generator_cpu: usize,
 }
 
 /// What a trial gave.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ran {
-    /// One a direction, in the order of the ways.
+    /// One a way, in the order of the ways.
     pub directions: Vec<Direction>,
-    /// Time that the trial's CPUs were busy while it sent, all together.
-    pub busy: Duration,
-    /// Time that the hypervisor took from them.
-    pub steal: Duration,
-    /// How long it sent, by the harness's clock.
-    pub elapsed: Duration,
+    /// What the host did while it sent.
+    pub host: HostUse,
 }
 
 /// Why there is no trial.
 #[derive(Debug, thiserror::Error)]
 pub enum TrialError {
-    /// Nothing to send.
-    #[error("a trial needs one direction at least, none was given")]
-    NoWay,
+    /// Whoever wanted it no longer does.
+    #[error("the trial was interrupted")]
+    Interrupted,
     /// A port failed.
-    #[error("{way} of {count} directions failed", way = .way + 1)]
+    #[error("way {way} of {count} of a trial failed", way = .way + 1)]
     Port {
         /// From 0.
         way: usize,
@@ -91,124 +64,134 @@ pub enum TrialError {
         source: PortError,
     },
     /// The CPU for the generator cannot be had.
-    #[error("the generator's thread cannot be pinned; choose another CPU for it")]
+    #[error("a thread that sends cannot be pinned; choose another CPU for the generator")]
     Pin(#[source] sys::affinity::PinError),
-    /// A transmitter panicked: a bug of its own.
-    #[error("the thread of direction {way} panicked")]
-    Panicked {
-        /// From 0.
-        way: usize,
-    },
+    /// No thread.
+    #[error("a thread that sends cannot be started; raise the limit of threads (ulimit -u)")]
+    Thread(#[source] std::io::Error),
 }
 
-/// Runs one trial. `residual` is the longest wait for frames still on their
-/// way; it ends as soon as all have come or none does any more. `stop` ends it
-/// early, e.g. on Ctrl-C: what was sent and counted until then is returned.
+/// Sends on all ways at the same time, waits until all frames have come, none
+/// does any more or `residual` is over, and says what each way sent and got.
+/// The calling thread sleeps meanwhile. `cpus` are those whose use is noted;
+/// `go_on` is asked ten times a second.
 ///
 /// # Errors
 /// [`TrialError`].
+///
+/// # Panics
+/// If a transmitter does.
 pub fn run(
     ways: &mut [Way<'_>],
-    placement: &Placement,
+    cpus: &[usize],
     residual: Duration,
-    stop: &AtomicBool,
+    go_on: &dyn Fn() -> bool,
 ) -> Result<Ran, TrialError> {
     let count = ways.len();
-    if count == 0 {
-        return Err(TrialError::NoWay);
-    }
     let port = |way| move |source| TrialError::Port { way, count, source };
     for (index, way) in ways.iter_mut().enumerate() {
         let Stream { trial, id, .. } = way.stream;
         way.receiver.begin(trial, id).map_err(port(index))?;
     }
-    let cpus = placement.cpus();
-    let (before, start) = (times(&cpus), Instant::now());
-    let sent = send_all(ways, placement, stop)?;
-    let (elapsed, used) = (start.elapsed(), times(&cpus).since(before));
-    let mut directions = Vec::with_capacity(count);
+    let before = Moment::now(cpus);
+    let sent = send_all(ways, go_on)?;
+    let host = before.used();
     let deadline = Instant::now() + residual;
-    for (index, (way, (transmitted, sender))) in ways.iter_mut().zip(sent).enumerate() {
-        let received =
-            last_counts(way.receiver, transmitted.offered, deadline).map_err(port(index))?;
+    let mut directions = Vec::with_capacity(count);
+    for (index, (way, (sent, sender))) in ways.iter_mut().zip(sent).enumerate() {
+        let received = last_counts(way.receiver, sent.offered, deadline).map_err(port(index))?;
         directions.push(Direction {
             stream: way.stream,
-            transmitted,
+            sent,
             received,
             sender,
         });
     }
-    Ok(Ran {
-        directions,
-        busy: used.busy,
-        steal: used.steal,
-        elapsed,
-    })
-}
-
-fn times(cpus: &[usize]) -> CpuTime {
-    cpu_time(
-        &std::fs::read_to_string("/proc/stat").unwrap_or_default(),
-        cpus,
-    )
+    Ok(Ran { directions, host })
 }
 
 type Sent = (Transmitted, Sender);
 
-/// Each direction from a thread of its own, all at once.
-fn send_all(
-    ways: &mut [Way<'_>],
-    placement: &Placement,
-    stop: &AtomicBool,
-) -> Result<Vec<Sent>, TrialError> {
+fn send_all(ways: &mut [Way<'_>], go_on: &dyn Fn() -> bool) -> Result<Vec<Sent>, TrialError> {
     let count = ways.len();
-    // The caller's flag is read only: ours ends what outlives its time.
-    let halt = AtomicBool::new(false);
     let longest = ways.iter().map(|way| way.stream.duration).max();
     let deadline = Instant::now() + longest.unwrap_or_default() + OVERTIME;
+    let stop = AtomicBool::new(false);
     thread::scope(|scope| {
-        let halt = &halt;
-        let threads: Vec<_> = ways
-            .iter_mut()
-            .enumerate()
-            .map(|(index, way)| {
-                let cpu = placement.generator_of(index);
-                scope.spawn(move || send(way, (index, count), cpu, halt))
-            })
-            .collect();
-        while !threads.iter().all(thread::ScopedJoinHandle::is_finished) {
-            if stop.load(Ordering::Relaxed) || Instant::now() > deadline {
-                halt.store(true, Ordering::Relaxed);
-            }
-            thread::sleep(LOOK_EVERY);
+        let (ended, endings) = mpsc::channel::<()>();
+        let mut senders = Vec::new();
+        for (index, way) in ways.iter_mut().enumerate() {
+            let (go, start) = mpsc::channel();
+            let (ended, stop) = (ended.clone(), &stop);
+            let builder = thread::Builder::new().name(format!("lockgate-send-{index}"));
+            let thread = builder.spawn_scoped(scope, move || {
+                // Dropped at the end, whatever the end: that wakes who waits.
+                let _ended = ended;
+                send(way, (index, count), &start, stop)
+            });
+            senders.push((go, thread.map_err(TrialError::Thread)?));
         }
-        let joined = threads
-            .into_iter()
-            .enumerate()
-            .map(|(way, thread)| thread.join().unwrap_or(Err(TrialError::Panicked { way })));
-        joined.collect()
+        drop(ended);
+        for (go, _) in &senders {
+            // A thread that could not be pinned has ended: its error says why.
+            let _ = go.send(());
+        }
+        let wanted = wait(&endings, &stop, deadline, go_on);
+        let sent = senders.into_iter().map(|(_, thread)| match thread.join() {
+            Ok(sent) => sent,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        let sent = sent.collect::<Result<Vec<_>, _>>();
+        if wanted {
+            sent
+        } else {
+            Err(TrialError::Interrupted)
+        }
     })
 }
 
 fn send(
     way: &mut Way<'_>,
     (index, count): (usize, usize),
-    cpu: Option<usize>,
-    halt: &AtomicBool,
+    start: &Inbox<()>,
+    stop: &AtomicBool,
 ) -> Result<Sent, TrialError> {
-    if let Some(cpu) = cpu {
-        sys::affinity::pin_to(cpu).map_err(TrialError::Pin)?;
+    sys::affinity::pin_to(way.generator_cpu).map_err(TrialError::Pin)?;
+    if start.recv().is_err() {
+        // Another thread was not to be had.
+        return Err(TrialError::Interrupted);
     }
-    let before = Reading::now(cpu);
-    let transmitted = way
-        .transmitter
-        .transmit(&way.stream, halt)
-        .map_err(|source| TrialError::Port {
-            way: index,
-            count,
-            source,
-        })?;
-    Ok((transmitted, Reading::now(cpu).since(before)))
+    let before = Reading::now(way.generator_cpu);
+    let sent = way.transmitter.transmit(&way.stream, stop);
+    let sender = Reading::now(way.generator_cpu).since(before);
+    if sent.is_err() {
+        // The trial is lost: the others need not go on.
+        stop.store(true, Ordering::Relaxed);
+    }
+    let port = |source| TrialError::Port {
+        way: index,
+        count,
+        source,
+    };
+    Ok((sent.map_err(port)?, sender))
+}
+
+/// Waits until all have ended, and sets `stop` when nobody wants to go on or
+/// time is over. Returns whether it went on to the end.
+fn wait(
+    endings: &Inbox<()>,
+    stop: &AtomicBool,
+    deadline: Instant,
+    go_on: &dyn Fn() -> bool,
+) -> bool {
+    let mut wanted = true;
+    while let Err(RecvTimeoutError::Timeout) = endings.recv_timeout(ASK_EVERY) {
+        wanted = wanted && go_on();
+        if !wanted || Instant::now() > deadline {
+            stop.store(true, Ordering::Relaxed);
+        }
+    }
+    wanted
 }
 
 /// The counts once all `offered` frames have come, nothing comes any more, or

@@ -32,14 +32,13 @@ fn exceeds(more: u64, less: u64) -> bool {
 /// Never by one frame: each has a sequence of its own.
 fn more_than_sent(evidence: &Evidence<'_>) -> Option<Verdict> {
     let wrong = evidence
-        .ran
         .directions
         .iter()
-        .find(|one| one.received.received > one.transmitted.offered)?;
+        .find(|one| one.received.received > one.sent.offered)?;
     Some(disagree(
         format!(
             "{} frames came of {} sent: one of the two counts is wrong",
-            wrong.received.received, wrong.transmitted.offered
+            wrong.received.received, wrong.sent.offered
         ),
         "report this: the tester contradicts itself",
     ))

@@ -28,7 +28,7 @@ const SOFTIRQS_IDLE: u64 = 2_000;
 const OWN_CPU: &str = "give the generator a CPU of its own";
 
 pub(super) fn check(evidence: &Evidence<'_>) -> Vec<Verdict> {
-    let each = evidence.ran.directions.iter().flat_map(|direction| {
+    let each = evidence.directions.iter().flat_map(|direction| {
         [
             short(evidence, direction),
             refused(evidence, direction),
@@ -61,7 +61,7 @@ fn intended(direction: &Direction) -> Option<f64> {
         by_rate
             .min(by_count)
             .floor()
-            .max(direction.transmitted.due as f64 * SENT_RATIO_MIN),
+            .max(direction.sent.due as f64 * SENT_RATIO_MIN),
     )
 }
 
@@ -73,8 +73,8 @@ fn short(evidence: &Evidence<'_>, direction: &Direction) -> Option<Verdict> {
     }
     let intended = intended(direction)?;
     let rate_pps = direction.stream.rate_pps?;
-    let count = ratio(direction.transmitted.offered as f64, intended);
-    let is_long = direction.transmitted.offered > 1;
+    let count = ratio(direction.sent.offered as f64, intended);
+    let is_long = direction.sent.offered > 1;
     let pace = if is_long {
         direction.offered_pps() / rate_pps
     } else {
@@ -96,7 +96,7 @@ fn short(evidence: &Evidence<'_>, direction: &Direction) -> Option<Verdict> {
 }
 
 fn refused(evidence: &Evidence<'_>, direction: &Direction) -> Option<Verdict> {
-    let sent = &direction.transmitted;
+    let sent = &direction.sent;
     let share = ratio(sent.refused as f64, sent.offered as f64);
     (evidence.claim == Claim::Loss && share > 1.0 - SENT_RATIO_MIN).then(|| {
         bound(
@@ -110,7 +110,7 @@ fn refused(evidence: &Evidence<'_>, direction: &Direction) -> Option<Verdict> {
 }
 
 fn starved(direction: &Direction) -> Option<Verdict> {
-    let elapsed_ns = direction.transmitted.elapsed_ns;
+    let elapsed_ns = direction.sent.elapsed_ns;
     let share = ratio(direction.sender.waited_ns as f64, elapsed_ns as f64);
     (share > WAITED_RATIO_MAX).then(|| {
         bound(
@@ -125,11 +125,8 @@ fn starved(direction: &Direction) -> Option<Verdict> {
 }
 
 fn throttled(evidence: &Evidence<'_>, direction: &Direction) -> Option<Verdict> {
-    let (softirqs, offered) = (
-        direction.sender.receive_softirqs,
-        direction.transmitted.offered,
-    );
-    let seconds = direction.transmitted.elapsed_ns as f64 / 1e9;
+    let (softirqs, offered) = (direction.sender.receive_softirqs, direction.sent.offered);
+    let seconds = direction.sent.elapsed_ns as f64 / 1e9;
     let idle = (SOFTIRQS_IDLE as f64 * seconds.max(1.0)) as u64;
     let forwards = softirqs > idle && softirqs > offered / FRAMES_PER_SOFTIRQ;
     // Where the device is known to have threads, these are somebody else's.
@@ -169,7 +166,6 @@ fn shared_core(evidence: &Evidence<'_>) -> Option<Verdict> {
 fn near_ceiling(evidence: &Evidence<'_>) -> Option<Verdict> {
     let ceiling_pps = evidence.ceiling_pps?;
     let received_pps: f64 = evidence
-        .ran
         .directions
         .iter()
         .map(Direction::received_pps)

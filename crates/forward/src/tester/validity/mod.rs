@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use trial::{Validity, Verdict};
 
-use super::trial::{Direction, Placement, Ran};
+use super::trial::{Direction, HostUse, Placement};
 use crate::router::Counters;
 
 pub use counts::STRANGERS_MAX;
@@ -40,8 +40,10 @@ pub enum Claim {
 pub struct Evidence<'a> {
     /// What is to be shown.
     pub claim: Claim,
-    /// What was sent and counted.
-    pub ran: &'a Ran,
+    /// What was sent and counted, all directions of one device.
+    pub directions: &'a [Direction],
+    /// What the host did meanwhile.
+    pub host: HostUse,
     /// Which CPUs did what.
     pub placement: &'a Placement,
     /// Frames a second, of all ports together, that the generator reaches at
@@ -62,7 +64,7 @@ impl Evidence<'_> {
     /// them all.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
-        let mut found: Vec<Verdict> = self.ran.directions.iter().filter_map(too_few).collect();
+        let mut found: Vec<Verdict> = self.directions.iter().filter_map(too_few).collect();
         found.extend(generator::check(self));
         found.extend(counts::check(self));
         found.extend(noise::check(self));
@@ -70,7 +72,7 @@ impl Evidence<'_> {
     }
 
     fn offered(&self) -> u64 {
-        self.sum(|direction| direction.transmitted.offered)
+        self.sum(|direction| direction.sent.offered)
     }
 
     fn received(&self) -> u64 {
@@ -78,13 +80,13 @@ impl Evidence<'_> {
     }
 
     fn sum(&self, of: fn(&Direction) -> u64) -> u64 {
-        self.ran.directions.iter().map(of).sum()
+        self.directions.iter().map(of).sum()
     }
 }
 
 /// A burst may be as short as the procedure wants.
 fn too_few(direction: &Direction) -> Option<Verdict> {
-    let offered = direction.transmitted.offered;
+    let offered = direction.sent.offered;
     let is_burst = direction.stream.frames_max.is_some();
     let needed = if is_burst {
         1

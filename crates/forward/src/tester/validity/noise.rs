@@ -23,7 +23,7 @@ const BURST_FRAMES: f64 = 128.0;
 const QUIET: &str = "stop other programs, or give the trial CPUs of its own";
 
 pub(super) fn check(evidence: &Evidence<'_>) -> Vec<Verdict> {
-    let each = evidence.ran.directions.iter().flat_map(|direction| {
+    let each = evidence.directions.iter().flat_map(|direction| {
         [
             paused(direction),
             overrun(evidence, direction),
@@ -46,7 +46,7 @@ fn gap_ns_max(direction: &Direction) -> u64 {
 }
 
 fn paused(direction: &Direction) -> Option<Verdict> {
-    let (gap_ns, limit_ns) = (direction.transmitted.gap_ns_max, gap_ns_max(direction));
+    let (gap_ns, limit_ns) = (direction.sent.gap_ns_max, gap_ns_max(direction));
     (gap_ns > limit_ns).then(|| {
         noisy(
             format!(
@@ -61,7 +61,7 @@ fn paused(direction: &Direction) -> Option<Verdict> {
 
 fn overrun(evidence: &Evidence<'_>, direction: &Direction) -> Option<Verdict> {
     direction.stream.rate_pps?;
-    let (behind_ns, limit_ns) = (direction.transmitted.behind_ns_max, gap_ns_max(direction));
+    let (behind_ns, limit_ns) = (direction.sent.behind_ns_max, gap_ns_max(direction));
     (evidence.claim == Claim::Loss && behind_ns > limit_ns).then(|| {
         noisy(
             format!(
@@ -82,10 +82,7 @@ fn burst_loss(evidence: &Evidence<'_>, direction: &Direction) -> Option<Verdict>
     if evidence.claim == Claim::Rate || lost == 0 {
         return None;
     }
-    let behind_ns = direction
-        .transmitted
-        .behind_ns_max
-        .max(direction.sender.waited_ns);
+    let behind_ns = direction.sent.behind_ns_max.max(direction.sender.waited_ns);
     let owed = behind_ns as f64 / 1e9 * rate_pps;
     (owed > BURST_FRAMES && lost as f64 <= owed).then(|| {
         noisy(
@@ -99,8 +96,8 @@ fn burst_loss(evidence: &Evidence<'_>, direction: &Direction) -> Option<Verdict>
 
 fn stolen(evidence: &Evidence<'_>) -> Option<Verdict> {
     let cpus = evidence.placement.cpus().len();
-    let whole = evidence.ran.elapsed.as_secs_f64() * cpus as f64;
-    let share = ratio(evidence.ran.steal.as_secs_f64(), whole);
+    let whole = evidence.host.elapsed.as_secs_f64() * cpus as f64;
+    let share = ratio(evidence.host.steal.as_secs_f64(), whole);
     (share > STEAL_RATIO_MAX).then(|| {
         noisy(
             format!(
@@ -115,15 +112,15 @@ fn stolen(evidence: &Evidence<'_>) -> Option<Verdict> {
 
 fn elsewhere(evidence: &Evidence<'_>) -> Option<Verdict> {
     let device = evidence.device_cpu?;
-    let ran = evidence.ran;
-    let own_ns: u64 = ran
+    let host = evidence.host;
+    let own_ns: u64 = evidence
         .directions
         .iter()
-        .map(|direction| direction.transmitted.cpu_ns + direction.received.cpu_ns)
+        .map(|direction| direction.sent.cpu_ns + direction.received.cpu_ns)
         .sum();
     let own = device + Duration::from_nanos(own_ns);
-    let others = ran.busy.saturating_sub(own).as_secs_f64();
-    let share = ratio(others, ran.elapsed.as_secs_f64());
+    let others = host.busy.saturating_sub(own).as_secs_f64();
+    let share = ratio(others, host.elapsed.as_secs_f64());
     (share > ELSEWHERE_RATIO_MAX).then(|| {
         noisy(
             format!(

@@ -1,7 +1,7 @@
 use super::{Claim, Evidence};
 use crate::router::Counters;
 use crate::tester::testing::direction;
-use crate::tester::trial::{Direction, Placement, Ran};
+use crate::tester::trial::{Direction, HostUse, Placement};
 use std::time::Duration;
 use trial::{Validity, Verdict};
 
@@ -13,9 +13,8 @@ fn placement() -> Placement {
     }
 }
 
-fn ran(direction: Direction) -> Ran {
-    Ran {
-        directions: vec![direction],
+fn host() -> HostUse {
+    HostUse {
         busy: Duration::from_millis(1_700),
         steal: Duration::ZERO,
         elapsed: Duration::from_secs(1),
@@ -33,7 +32,8 @@ fn counters(offered: u64, forwarded: u64) -> Option<Counters> {
 /// What was seen, to be changed by a test.
 struct Seen {
     claim: Claim,
-    ran: Ran,
+    directions: [Direction; 1],
+    host: HostUse,
     ceiling_pps: Option<f64>,
     threaded: Option<bool>,
     counters: Option<Counters>,
@@ -43,7 +43,8 @@ struct Seen {
 fn judged(offered: u64, received: u64, change: impl FnOnce(&mut Seen)) -> Verdict {
     let mut seen = Seen {
         claim: Claim::Loss,
-        ran: ran(direction(offered, received)),
+        directions: [direction(offered, received)],
+        host: host(),
         ceiling_pps: Some(17.6e6),
         threaded: Some(true),
         counters: counters(offered, received),
@@ -51,7 +52,8 @@ fn judged(offered: u64, received: u64, change: impl FnOnce(&mut Seen)) -> Verdic
     change(&mut seen);
     Evidence {
         claim: seen.claim,
-        ran: &seen.ran,
+        directions: &seen.directions,
+        host: seen.host,
         placement: &placement(),
         ceiling_pps: seen.ceiling_pps,
         threaded: seen.threaded,
@@ -64,9 +66,7 @@ fn judged(offered: u64, received: u64, change: impl FnOnce(&mut Seen)) -> Verdic
 /// The verdict of a quiet trial of a million frames, all received, after
 /// `change` of its direction.
 fn of_direction(change: impl FnOnce(&mut Direction)) -> Verdict {
-    judged(1_000_000, 1_000_000, |seen| {
-        change(&mut seen.ran.directions[0])
-    })
+    judged(1_000_000, 1_000_000, |seen| change(&mut seen.directions[0]))
 }
 
 fn assert_is(verdict: &Verdict, validity: Validity, says: &str) {
@@ -87,7 +87,7 @@ fn a_quiet_trial_is_valid_with_loss_and_without() {
 fn too_few_frames_state_no_loss() {
     assert_is(&judged(99, 99, |_| {}), Validity::TooFewSamples, "99");
     let burst = judged(99, 99, |seen| {
-        seen.ran.directions[0].stream.frames_max = Some(99);
+        seen.directions[0].stream.frames_max = Some(99);
     });
     assert!(burst.is_valid(), "{burst:?}");
 }
@@ -100,19 +100,19 @@ fn a_generator_short_of_its_rate() {
 
 #[test]
 fn a_generator_that_takes_longer_than_it_may() {
-    let verdict = of_direction(|one| one.transmitted.elapsed_ns = 1_200_000_000);
+    let verdict = of_direction(|one| one.sent.elapsed_ns = 1_200_000_000);
     assert_is(&verdict, Validity::GeneratorBound, "83.3%");
 }
 
 #[test]
 fn a_generator_that_says_more_was_due_than_it_sent() {
-    let verdict = of_direction(|one| one.transmitted.due = 1_100_000);
+    let verdict = of_direction(|one| one.sent.due = 1_100_000);
     assert_is(&verdict, Validity::GeneratorBound, "91.8%");
 }
 
 #[test]
 fn frames_that_the_port_refused() {
-    let verdict = of_direction(|one| one.transmitted.refused = 20_000);
+    let verdict = of_direction(|one| one.sent.refused = 20_000);
     assert_is(&verdict, Validity::GeneratorBound, "refused 20000");
 }
 
@@ -120,8 +120,8 @@ fn frames_that_the_port_refused() {
 fn an_overload_without_a_rate_is_never_short() {
     let verdict = judged(10_000_000, 900_000, |seen| {
         seen.claim = Claim::Rate;
-        seen.ran.directions[0].stream.rate_pps = None;
-        seen.ran.directions[0].transmitted.behind_ns_max = 900_000_000;
+        seen.directions[0].stream.rate_pps = None;
+        seen.directions[0].sent.behind_ns_max = 900_000_000;
     });
     assert!(verdict.is_valid(), "{verdict:?}");
 }
@@ -136,7 +136,7 @@ fn a_starved_generator() {
 fn a_device_that_forwards_in_the_senders_time() {
     let verdict = judged(1_000_000, 1_000_000, |seen| {
         seen.threaded = None;
-        seen.ran.directions[0].sender.receive_softirqs = 15_625;
+        seen.directions[0].sender.receive_softirqs = 15_625;
     });
     assert_is(&verdict, Validity::GeneratorBound, "15625 receive softirqs");
     let verdict = judged(1_000_000, 1_000_000, |seen| {
@@ -151,11 +151,12 @@ fn a_core_that_generator_and_device_share() {
         device: vec![0],
         ..placement()
     };
-    let ran = ran(direction(1_000_000, 1_000_000));
+    let directions = [direction(1_000_000, 1_000_000)];
     for claim in [Claim::Loss, Claim::Rate] {
         let verdict = Evidence {
             claim,
-            ran: &ran,
+            directions: &directions,
+            host: host(),
             placement: &shared,
             ceiling_pps: None,
             threaded: None,
@@ -181,16 +182,16 @@ fn a_result_near_the_generators_ceiling() {
 
 #[test]
 fn pauses_and_overruns() {
-    let verdict = of_direction(|one| one.transmitted.gap_ns_max = 11_000_000);
+    let verdict = of_direction(|one| one.sent.gap_ns_max = 11_000_000);
     assert_is(&verdict, Validity::Noisy, "11.0 ms");
-    let verdict = of_direction(|one| one.transmitted.behind_ns_max = 12_000_000);
+    let verdict = of_direction(|one| one.sent.behind_ns_max = 12_000_000);
     assert_is(&verdict, Validity::Noisy, "12.0 ms behind");
     let verdict = of_direction(|one| {
         one.stream.duration = Duration::from_millis(200);
         one.stream.rate_pps = Some(5e6);
-        one.transmitted.elapsed_ns = 200_000_000;
+        one.sent.elapsed_ns = 200_000_000;
         one.sender.waited_ns = 0;
-        one.transmitted.gap_ns_max = 3_000_000;
+        one.sent.gap_ns_max = 3_000_000;
     });
     assert_is(&verdict, Validity::Noisy, "more than 2.0 ms");
 }
@@ -199,7 +200,7 @@ fn pauses_and_overruns() {
 fn a_loss_that_a_burst_explains_is_not_the_devices() {
     let late = |lost: u64| {
         judged(1_000_000, 1_000_000 - lost, |seen| {
-            seen.ran.directions[0].transmitted.behind_ns_max = 2_000_000;
+            seen.directions[0].sent.behind_ns_max = 2_000_000;
         })
     };
     assert_is(&late(2_000), Validity::Noisy, "2000 were sent late");
@@ -213,11 +214,11 @@ fn a_loss_that_a_burst_explains_is_not_the_devices() {
 #[test]
 fn time_that_others_took() {
     let verdict = judged(1_000_000, 1_000_000, |seen| {
-        seen.ran.steal = Duration::from_millis(50)
+        seen.host.steal = Duration::from_millis(50)
     });
     assert_is(&verdict, Validity::Noisy, "2.5%");
     let verdict = judged(1_000_000, 1_000_000, |seen| {
-        seen.ran.busy = Duration::from_millis(1_900)
+        seen.host.busy = Duration::from_millis(1_900)
     });
     assert_is(&verdict, Validity::Noisy, "21% of one CPU");
 }
@@ -256,7 +257,7 @@ fn counters_that_disagree() {
 #[test]
 fn several_faults_are_all_named_and_the_gravest_is_the_kind() {
     let verdict = of_direction(|one| {
-        one.transmitted.gap_ns_max = 11_000_000;
+        one.sent.gap_ns_max = 11_000_000;
         one.sender.waited_ns = 500_000_000;
         one.stream.rate_pps = Some(2_000_000.0);
     });
