@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What a program that forwards counts, on each CPU; `xdp::Counters` reads it. */
+#ifndef LOCKGATE_COUNTERS_H
+#define LOCKGATE_COUNTERS_H
+
+#include "kernel.h"
+
+/* Why a frame went to the kernel. `xdp::Reason` has the same order. */
+enum reason {
+	REASON_NOT_IP,
+	REASON_OTHER_HOST,
+	REASON_VLAN,
+	REASON_MALFORMED,
+	REASON_CHECKSUM,
+	REASON_OPTIONS,
+	REASON_MARTIAN,
+	REASON_TTL,
+	REASON_MTU,
+	REASON_NO_ROUTE,
+	REASON_NO_NEIGHBOUR,
+	REASON_SOURCE,
+	REASON_SAME_PORT,
+	REASON_NOT_A_PORT,
+	REASON_SWITCHED_OFF,
+	REASON_OTHER,
+	REASONS,
+};
+
+struct counters {
+	u64 received;
+	u64 forwarded;
+	u64 dropped;
+	/* Of the cache. */
+	u64 hits;
+	u64 misses;
+	u64 passed[REASONS];
+};
+
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	MAP_NUMBER(max_entries, 1);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, struct counters);
+} counters SEC(".maps");
+
+INLINE struct counters *counters_here(void)
+{
+	u32 first = 0;
+
+	return bpf_map_lookup_elem(&counters, &first);
+}
+
+#endif

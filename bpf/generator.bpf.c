@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Sends test frames: run by BPF_PROG_TEST_RUN with live frames, once a frame.
+ *
+ * The kernel hands the same pages round. A page comes back with what the device
+ * under test wrote into it, so the whole head and the stamp are written into
+ * every frame. A frame that is not due yet is dropped at once, which costs a
+ * look at the clock: the program paces itself, since leaving the kernel and
+ * coming back takes 20 ms and more.
+ */
+#include "checksum.h"
+#include "stamp.h"
+
+enum {
+	/* Ethernet 14, 802.1Q 4, IPv6 40, UDP 8: rounded up to whole 8 bytes. */
+	HEAD_BYTES_MAX = 72,
+	/* Of these IPv4 needs 46; the rest is payload. */
+	HEAD_BYTES_V4 = 48,
+	SIZES_MAX = 4,
+	ORDER_MAX = 16,
+	/* Binary digits after the point of a time in ns. */
+	TIME_SHIFT = 20,
+	/* Frames between two looks at the clock, at most. */
+	CLOCK_FRAMES = 32,
+	/* How long what was due in time may still leave after the end. */
+	GRACE_NS = 10 * 1000 * 1000,
+};
+
+/* A frame of one size. Sums are over all but what the program writes. */
+struct size {
+	u64 head[HEAD_BYTES_MAX / 8];
+	u32 frame_bytes;
+	u16 ip_sum;
+	u16 udp_sum;
+};
+
+/* What to send: written by user space before a run. */
+struct plan {
+	struct size sizes[SIZES_MAX];
+	/* Which size is whose turn; the sizes rise with their index. */
+	u8 order[ORDER_MAX];
+	u32 order_count;
+	u32 size_count;
+	/* The low part of the first destination, in host order. */
+	u64 destination;
+	u32 destination_mask;
+	u32 stride;
+	u32 ip_offset;
+	u16 source_port;
+	u8 is_v6;
+	u8 has_udp_sum;
+	u32 tag;
+	u32 pad;
+	/* Between two frames, ns << TIME_SHIFT; 0: as fast as it goes. */
+	u64 interval;
+	u64 duration_ns;
+	u64 frames_max;
+};
+
+struct plan plan SEC(".data.plan");
+
+/* How far it got: read by user space while it runs. */
+struct progress {
+	u64 offered;
+	u64 start_ns;
+	u64 now_ns;
+	/* When the next frame is due, from the start, ns << TIME_SHIFT. */
+	u64 due;
+	u64 last_ns;
+	u64 behind_ns_max;
+	u64 gap_ns_max;
+	u32 position;
+	u32 done;
+};
+
+struct progress progress SEC(".data.progress");
+
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_DEVMAP);
+	MAP_NUMBER(max_entries, 1);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, u32);
+} port SEC(".maps");
+
+INLINE void look_at_clock(struct progress *p)
+{
+	u64 now = bpf_ktime_get_ns();
+
+	if (!p->start_ns)
+		p->start_ns = now;
+	else if (now - p->now_ns > p->gap_ns_max)
+		p->gap_ns_max = now - p->now_ns;
+	p->now_ns = now;
+}
+
+/* When the next frame is due, ns of the clock; 0: not now. */
+INLINE u64 next_due(struct progress *p)
+{
+	if (!p->start_ns || p->offered % CLOCK_FRAMES == 0)
+		look_at_clock(p);
+	if (!plan.interval) {
+		p->done = p->now_ns - p->start_ns >= plan.duration_ns;
+		return p->done ? 0 : p->now_ns;
+	}
+	u64 due = p->start_ns + (p->due >> TIME_SHIFT);
+
+	if (due - p->start_ns >= plan.duration_ns ||
+	    p->now_ns - p->start_ns >= plan.duration_ns + GRACE_NS) {
+		p->done = 1;
+		return 0;
+	}
+	if (due > p->now_ns) {
+		look_at_clock(p);
+		if (due > p->now_ns)
+			return 0;
+	}
+	if (p->now_ns - due > p->behind_ns_max)
+		p->behind_ns_max = p->now_ns - due;
+	return due;
+}
+
+/* Whose turn it is. */
+INLINE u32 next_size(struct progress *p)
+{
+	u32 position = p->position;
+
+	p->position = position + 1 < plan.order_count ? position + 1 : 0;
+	return plan.order[position & (ORDER_MAX - 1)] & (SIZES_MAX - 1);
+}
+
+/* Zeroes over the stamps that frames of smaller sizes left in this page. */
+INLINE int erase_stamps(struct xdp_md *ctx, u32 index)
+{
+	for (u32 smaller = 0; smaller < SIZES_MAX - 1; smaller++) {
+		if (smaller >= index)
+			break;
+		u64 offset = plan.sizes[smaller].frame_bytes - STAMP_BYTES;
+
+		OPAQUE(offset);
+		offset &= FRAME_BYTES_MAX;
+		struct stamp *old = DATA(ctx) + offset;
+
+		if ((void *)(old + 1) > DATA_END(ctx))
+			return -1;
+		*old = (struct stamp){};
+	}
+	return 0;
+}
+
+INLINE int write_head(struct xdp_md *ctx, const struct size *size)
+{
+	u64 *to = DATA(ctx);
+
+	if ((void *)to + HEAD_BYTES_V4 > DATA_END(ctx))
+		return -1;
+	for (int i = 0; i < HEAD_BYTES_V4 / 8; i++)
+		to[i] = size->head[i];
+	if (!plan.is_v6)
+		return 0;
+	if ((void *)to + HEAD_BYTES_MAX > DATA_END(ctx))
+		return -1;
+	for (int i = HEAD_BYTES_V4 / 8; i < HEAD_BYTES_MAX / 8; i++)
+		to[i] = size->head[i];
+	return 0;
+}
+
+/* Sum of the stamp's words, as they count in the UDP checksum. */
+INLINE u64 stamp_sum(const struct stamp *stamp, u32 frame_bytes)
+{
+	u64 sum = checksum_of_32(stamp->tag) + stamp->sequence_high +
+		  checksum_of_32(stamp->sequence_low) + checksum_of_64(stamp->due_ns);
+
+	/* From an odd place of the payload the bytes change sides. */
+	return frame_bytes & 1 ? ntohs(checksum_fold(sum)) : sum;
+}
+
+INLINE u16 udp_checksum(u64 sum)
+{
+	u16 checksum = ~checksum_fold(sum);
+
+	/* 0 means none (RFC 768). */
+	return checksum ? checksum : 0xffff;
+}
+
+struct udp_part {
+	be16 source;
+	be16 destination;
+	be16 length;
+	be16 checksum;
+};
+
+struct v4_tail {
+	be16 checksum;
+	be32 source;
+	be32 destination;
+	struct udp_part udp;
+} __attribute__((packed));
+
+struct v6_tail {
+	be64 destination_low;
+	struct udp_part udp;
+} __attribute__((packed));
+
+enum { V4_CHECKSUM_OFFSET = 10, V6_LOW_OFFSET = 32 };
+
+INLINE int write_v4(struct xdp_md *ctx, const struct size *size, u32 turn, u64 payload_sum)
+{
+	u64 offset = plan.ip_offset & 31;
+
+	OPAQUE(offset);
+	offset = (offset & 31) + V4_CHECKSUM_OFFSET;
+	struct v4_tail *tail = DATA(ctx) + offset;
+
+	if ((void *)(tail + 1) > DATA_END(ctx))
+		return -1;
+	be32 destination = htonl((u32)plan.destination + turn * plan.stride);
+	be16 port = htons((u16)(plan.source_port + turn));
+
+	tail->destination = destination;
+	tail->checksum = ~checksum_fold(size->ip_sum + checksum_of_32(destination));
+	tail->udp.source = port;
+	if (plan.has_udp_sum)
+		tail->udp.checksum = udp_checksum(size->udp_sum + checksum_of_32(destination) +
+						  port + payload_sum);
+	return 0;
+}
+
+INLINE int write_v6(struct xdp_md *ctx, const struct size *size, u32 turn, u64 payload_sum)
+{
+	u64 offset = plan.ip_offset & 31;
+
+	OPAQUE(offset);
+	offset = (offset & 31) + V6_LOW_OFFSET;
+	struct v6_tail *tail = DATA(ctx) + offset;
+
+	if ((void *)(tail + 1) > DATA_END(ctx))
+		return -1;
+	be64 low = htonll(plan.destination + (u64)turn * plan.stride);
+	be16 port = htons((u16)(plan.source_port + turn));
+
+	tail->destination_low = low;
+	tail->udp.source = port;
+	if (plan.has_udp_sum)
+		tail->udp.checksum =
+			udp_checksum(size->udp_sum + checksum_of_64(low) + port + payload_sum);
+	return 0;
+}
+
+INLINE int write_frame(struct xdp_md *ctx, u32 index, u64 sequence, u64 due_ns)
+{
+	const struct size *size = &plan.sizes[index & (SIZES_MAX - 1)];
+	u32 turn = sequence & plan.destination_mask;
+
+	if (plan.size_count > 1 && erase_stamps(ctx, index))
+		return -1;
+	if (write_head(ctx, size))
+		return -1;
+	struct stamp *stamp = stamp_of(ctx);
+
+	if (!stamp)
+		return -1;
+	stamp->tag = plan.tag;
+	stamp->sequence_high = htons((u16)(sequence >> 32));
+	stamp->sequence_low = htonl((u32)sequence);
+	stamp->due_ns = htonll(due_ns);
+	u64 sum = plan.has_udp_sum ? stamp_sum(stamp, size->frame_bytes) : 0;
+
+	return plan.is_v6 ? write_v6(ctx, size, turn, sum) : write_v4(ctx, size, turn, sum);
+}
+
+/* The page holds a frame of the largest size. */
+INLINE int shorten(struct xdp_md *ctx, u32 index)
+{
+	s64 length = DATA_END(ctx) - DATA(ctx);
+
+	OPAQUE(length);
+	s64 excess = length - plan.sizes[index & (SIZES_MAX - 1)].frame_bytes;
+
+	return excess > 0 ? bpf_xdp_adjust_tail(ctx, -excess) : 0;
+}
+
+SEC("xdp")
+int generate(struct xdp_md *ctx)
+{
+	struct progress *p = &progress;
+
+	if (p->done)
+		return XDP_DROP;
+	if (p->offered >= plan.frames_max) {
+		p->done = 1;
+		return XDP_DROP;
+	}
+	u64 due_ns = next_due(p);
+
+	if (!due_ns)
+		return XDP_DROP;
+	u32 index = next_size(p);
+
+	if (plan.size_count > 1 && shorten(ctx, index))
+		return XDP_ABORTED;
+	if (write_frame(ctx, index, p->offered, due_ns))
+		return XDP_ABORTED;
+	p->offered++;
+	p->due += plan.interval;
+	p->last_ns = due_ns;
+	return bpf_redirect_map(&port, 0, 0);
+}
+
+char _license[] SEC("license") = "GPL";

@@ -1,0 +1,122 @@
+//! Programs on ports, and their replacement.
+
+use libbpf_rs::{Link, ProgramImpl};
+
+/// Why a program could not be put on a port.
+#[derive(Debug, thiserror::Error)]
+pub enum AttachError {
+    /// The kernel refused.
+    #[error(
+        "interface {ifindex} takes no XDP program (is it in this thread's network namespace, without another XDP program, and its MTU within one page?)"
+    )]
+    Refused {
+        /// Which interface.
+        ifindex: u32,
+        /// The cause.
+        #[source]
+        source: libbpf_rs::Error,
+    },
+    /// Its number is none that an interface can have.
+    #[error("{ifindex} is no number of an interface: they go from 1 to 2147483647")]
+    Number {
+        /// Which.
+        ifindex: u32,
+    },
+    /// Only the program may change, not the ports.
+    #[error("the new path runs on the ports {new:?}, the old one on {old:?}; attach it anew")]
+    OtherPorts {
+        /// Of the old path.
+        old: Vec<u32>,
+        /// Of the new path.
+        new: Vec<u32>,
+    },
+}
+
+/// A program for a port.
+pub struct Entry<'p> {
+    pub(crate) ifindex: u32,
+    pub(crate) program: ProgramImpl<'p, libbpf_rs::Mut>,
+}
+
+/// Loaded programs, each for a port.
+pub trait Path {
+    /// Which program runs on which port. The ports rise.
+    fn entries(&self) -> Vec<Entry<'_>>;
+}
+
+/// A path whose programs run. They are gone when it is dropped, or when the
+/// process ends in whatever way.
+pub struct Attached<P> {
+    path: P,
+    links: Vec<(u32, Link)>,
+}
+
+impl<P: Path> Attached<P> {
+    /// Puts every program on its port. The calling thread must be in the
+    /// ports' network namespace.
+    ///
+    /// # Errors
+    /// [`AttachError`]; then none runs.
+    pub fn new(path: P) -> Result<Self, AttachError> {
+        let links = path
+            .entries()
+            .iter()
+            .map(attach)
+            .collect::<Result<_, _>>()?;
+        Ok(Self { path, links })
+    }
+
+    /// Replaces every port's program by that of `path`, without a moment in
+    /// which a port has none: no frame is lost.
+    ///
+    /// # Errors
+    /// [`AttachError`]; ports that were replaced before stay so, and all
+    /// programs are gone with the error.
+    pub fn switch<Q: Path>(mut self, path: Q) -> Result<Attached<Q>, AttachError> {
+        let entries = path.entries();
+        let old: Vec<_> = self.links.iter().map(|(ifindex, _)| *ifindex).collect();
+        let new: Vec<_> = entries.iter().map(|entry| entry.ifindex).collect();
+        if old != new {
+            return Err(AttachError::OtherPorts { old, new });
+        }
+        for ((ifindex, link), entry) in self.links.iter_mut().zip(&entries) {
+            link.update_prog(&entry.program)
+                .map_err(|source| AttachError::Refused {
+                    ifindex: *ifindex,
+                    source,
+                })?;
+        }
+        drop(entries);
+        Ok(Attached {
+            path,
+            links: self.links,
+        })
+    }
+}
+
+impl<P> std::ops::Deref for Attached<P> {
+    type Target = P;
+
+    fn deref(&self) -> &P {
+        &self.path
+    }
+}
+
+impl<P> std::ops::DerefMut for Attached<P> {
+    fn deref_mut(&mut self) -> &mut P {
+        &mut self.path
+    }
+}
+
+fn attach(entry: &Entry<'_>) -> Result<(u32, Link), AttachError> {
+    let ifindex = entry.ifindex;
+    let number = i32::try_from(ifindex)
+        .ok()
+        .filter(|number| *number > 0)
+        .ok_or(AttachError::Number { ifindex })?;
+    let link = entry
+        .program
+        .attach_xdp(number)
+        .map_err(|source| AttachError::Refused { ifindex, source })?;
+    Ok((ifindex, link))
+}

@@ -1,0 +1,120 @@
+//! What a program that forwards counts: `bpf/counters.h`.
+
+use crate::object::{LoadError, Map, number};
+
+/// Why a frame went to the kernel instead of being forwarded by the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Reason {
+    /// Neither IPv4 nor IPv6: ARP, for one.
+    NotIp,
+    /// Not addressed to the port: broadcast, multicast, another's.
+    OtherHost,
+    /// A VLAN that is no port of the router, or more than one tag.
+    Vlan,
+    /// Shorter than it says, or of another version than it says.
+    Malformed,
+    /// The IPv4 header's checksum is wrong.
+    Checksum,
+    /// IPv4 options or IPv6 hop-by-hop options.
+    Options,
+    /// An address that does not travel: multicast, loopback, link-local, ….
+    Martian,
+    /// The time to live, or hop limit, is used up.
+    Ttl,
+    /// Longer than the route's MTU.
+    Mtu,
+    /// No route, or one to this host.
+    NoRoute,
+    /// The next hop's Ethernet address is not known.
+    NoNeighbour,
+    /// The source is this host, unreachable, or behind another port.
+    Source,
+    /// It would leave by the port it came from: the kernel sends a redirect.
+    SamePort,
+    /// The route leads to an interface that is no port of the router.
+    NotAPort,
+    /// The program is told to hand over everything.
+    SwitchedOff,
+    /// None of these.
+    Other,
+}
+
+impl Reason {
+    /// All, in the program's order.
+    pub const ALL: [Self; 16] = [
+        Self::NotIp,
+        Self::OtherHost,
+        Self::Vlan,
+        Self::Malformed,
+        Self::Checksum,
+        Self::Options,
+        Self::Martian,
+        Self::Ttl,
+        Self::Mtu,
+        Self::NoRoute,
+        Self::NoNeighbour,
+        Self::Source,
+        Self::SamePort,
+        Self::NotAPort,
+        Self::SwitchedOff,
+        Self::Other,
+    ];
+}
+
+/// What a path counted since it was loaded, over all CPUs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Frames that came in.
+    pub received: u64,
+    /// Frames sent to another port; its queue may still have refused them.
+    pub forwarded: u64,
+    /// Frames that the program itself dropped.
+    pub dropped: u64,
+    /// Frames forwarded from the cache.
+    pub hits: u64,
+    /// Frames for which the cache had nothing.
+    pub misses: u64,
+    /// Frames handed to the kernel, by [`Reason`] in its order.
+    passed: [u64; Reason::ALL.len()],
+}
+
+impl Counters {
+    /// Frames handed to the kernel for one reason.
+    #[must_use]
+    pub fn passed(&self, reason: Reason) -> u64 {
+        self.passed[reason as usize]
+    }
+
+    /// Frames handed to the kernel.
+    #[must_use]
+    pub fn passed_total(&self) -> u64 {
+        self.passed.iter().sum()
+    }
+
+    /// Sums the counters of programs over all CPUs.
+    pub(crate) fn read<'m>(maps: impl IntoIterator<Item = &'m Map>) -> Result<Self, LoadError> {
+        let mut sum = Self::default();
+        for map in maps {
+            for value in map.read_per_cpu(0)? {
+                sum.add(&value);
+            }
+        }
+        Ok(sum)
+    }
+
+    /// Adds a `struct counters`.
+    fn add(&mut self, value: &[u8]) {
+        let Self {
+            received,
+            forwarded,
+            dropped,
+            hits,
+            misses,
+            passed,
+        } = self;
+        let fields = [received, forwarded, dropped, hits, misses];
+        for (index, field) in fields.into_iter().chain(passed).enumerate() {
+            *field += number(value, index);
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Sends test frames by live frames: the fastest a host can, with no network
+//! card. `bpf/generator.bpf.c` is the program.
+
+mod live;
+mod plan;
+mod template;
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crate::object::{LoadError, Map, Object, number, source};
+
+use plan::Image;
+pub use plan::{ORDER_MAX, Plan, PlanError, SIZES_MAX};
+pub use template::TemplateError;
+
+/// How often it is looked whether the stream is over: the frames that the
+/// program drops until then are only time.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Why a stream could not be sent.
+#[derive(Debug, thiserror::Error)]
+pub enum SendError {
+    /// It is none.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// A map failed.
+    #[error(transparent)]
+    Map(#[from] LoadError),
+    /// The kernel refused.
+    #[error(
+        "the kernel does not send live frames; it needs Linux 5.18 or newer and root (or CAP_BPF and CAP_NET_ADMIN)"
+    )]
+    Refused(#[source] io::Error),
+    /// No signal handler, or no thread.
+    #[error("the sending thread could not be made to end in time")]
+    Thread(#[source] io::Error),
+}
+
+/// What was sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Frames that were due while it ran: at the stream's rate, or as many as
+    /// were offered where it has none.
+    pub due: u64,
+    /// Frames handed to the port. Whether its peer had room for each is not
+    /// known here: this is what loss is counted against.
+    pub offered: u64,
+    /// When the first frame was due, ns of `CLOCK_MONOTONIC`; 0 if none was.
+    pub start_ns: u64,
+    /// From then to the last frame's due time, ns.
+    pub elapsed_ns: u64,
+    /// Longest time by which a frame was behind its due time, ns.
+    pub behind_ns_max: u64,
+    /// Longest time between two looks at the clock, ns.
+    pub gap_ns_max: u64,
+    /// CPU time of the calling thread, ns. It never sleeps while it sends.
+    pub cpu_ns: u64,
+}
+
+/// A generator at one port.
+pub struct Generator {
+    program: OwnedFd,
+    plan: Map,
+    progress: Map,
+    // Keeps the program's other map.
+    _object: Object,
+}
+
+impl Generator {
+    /// Loads a generator for the port, in whose network namespace the calling
+    /// thread must be. Frames come out of the peer of the port; one that is a
+    /// veth needs an XDP program or NAPI at that peer, else they vanish.
+    ///
+    /// # Errors
+    /// [`LoadError`].
+    pub fn load(ifindex: u32) -> Result<Self, LoadError> {
+        let object = Object::load(&source!("generator"), |_| Ok(()))?;
+        object.map("port")?.write(0, &ifindex.to_ne_bytes())?;
+        let program = object
+            .program("generate")
+            .as_fd()
+            .try_clone_to_owned()
+            .map_err(|cause| LoadError::Refused {
+                object: object.name,
+                log: "its program was opened again; raise ulimit -n".to_owned(),
+                source: cause.into(),
+            })?;
+        Ok(Self {
+            program,
+            plan: object.map(".data.plan")?,
+            progress: object.map(".data.progress")?,
+            _object: object,
+        })
+    }
+
+    /// Sends from the calling thread, on its CPU, until the time is over or
+    /// `stop` is set. Takes about 25 ms more than the stream.
+    ///
+    /// # Errors
+    /// [`SendError`].
+    pub fn send(&mut self, plan: &Plan, stop: &AtomicBool) -> Result<Sent, SendError> {
+        let image = plan.image()?;
+        let cpu = sys::clock::thread_cpu();
+        self.plan.write(0, &image.plan)?;
+        self.progress.write(0, &[0; PROGRESS_BYTES])?;
+        self.run(&image, stop)?;
+        let mut sent = self.sent(&image, plan.duration)?;
+        let cpu = sys::clock::thread_cpu().saturating_sub(cpu);
+        sent.cpu_ns = u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX);
+        Ok(sent)
+    }
+
+    /// Calls the kernel until the program says that it is done, while another
+    /// thread looks at that and at `stop`, and interrupts the call.
+    fn run(&self, image: &Image, stop: &AtomicBool) -> Result<(), SendError> {
+        let thread = live::Thread::this().map_err(SendError::Thread)?;
+        let is_out = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let watcher = thread::Builder::new()
+                .name("lockgate-send".to_owned())
+                .spawn_scoped(scope, || self.watch(thread, stop, &is_out))
+                .map_err(SendError::Thread)?;
+            let mut ended = Ok(());
+            while ended.is_ok() && !stop.load(Ordering::Relaxed) && !self.is_done() {
+                ended = live::run(self.program.as_fd(), &image.frame, image.batch);
+            }
+            is_out.store(true, Ordering::Relaxed);
+            watcher.thread().unpark();
+            ended.map_err(SendError::Refused)
+        })
+    }
+
+    fn watch(&self, sender: live::Thread, stop: &AtomicBool, is_out: &AtomicBool) {
+        while !is_out.load(Ordering::Relaxed) {
+            thread::park_timeout(LOOK);
+            let is_over = stop.load(Ordering::Relaxed) || self.is_done();
+            if is_over && !is_out.load(Ordering::Relaxed) {
+                sender.interrupt();
+            }
+        }
+    }
+
+    /// A map that cannot be read ends the stream: the error comes with the counts.
+    fn is_done(&self) -> bool {
+        self.progress
+            .read(0)
+            .map_or(true, |value| number(&value, 7) >> 32 != 0)
+    }
+
+    /// From `struct progress`.
+    fn sent(&self, image: &Image, duration: Duration) -> Result<Sent, SendError> {
+        let value = self.progress.read(0)?;
+        let [
+            offered,
+            start_ns,
+            now_ns,
+            _,
+            last_ns,
+            behind_ns_max,
+            gap_ns_max,
+        ] = std::array::from_fn(|index| number(&value, index));
+        let run_ns = now_ns.saturating_sub(start_ns);
+        let planned_ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let due = if image.interval_ns > 0.0 {
+            (run_ns.min(planned_ns) as f64 / image.interval_ns).ceil() as u64
+        } else {
+            offered
+        };
+        Ok(Sent {
+            due: due.max(offered),
+            offered,
+            start_ns,
+            elapsed_ns: last_ns.saturating_sub(start_ns),
+            behind_ns_max,
+            gap_ns_max,
+            cpu_ns: 0,
+        })
+    }
+}
+
+/// `struct progress`.
+const PROGRESS_BYTES: usize = 64;

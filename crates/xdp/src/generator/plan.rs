@@ -1,0 +1,195 @@
+//! What to send, as user space says it and as the program reads it.
+
+use std::time::Duration;
+
+use super::template::{Template, TemplateError};
+
+/// Sizes of a stream. `SIZES_MAX` in `bpf/generator.bpf.c`.
+pub const SIZES_MAX: usize = 4;
+/// Frames after which the order of sizes repeats. `ORDER_MAX` there.
+pub const ORDER_MAX: usize = 16;
+/// Binary digits after the point of a time in ns. `TIME_SHIFT` there.
+const TIME_SHIFT: u32 = 20;
+/// So that a time fits in 64 bits.
+const DURATION_MAX: Duration = Duration::from_secs(3600);
+/// The slowest stream: one frame in so many ns.
+const INTERVAL_NS_MAX: f64 = 3.6e12;
+/// Frames that leave the kernel's loop together when the rate is paced: a due
+/// frame waits for the rest of its batch.
+const BATCH_PACED: u32 = 16;
+/// The same when as many as possible are sent.
+const BATCH: u32 = 64;
+
+/// Why a stream cannot be sent.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum PlanError {
+    /// Of the frames.
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+    /// Too few or too many frames.
+    #[error("a stream has 1 to {SIZES_MAX} sizes, not {0}")]
+    Sizes(usize),
+    /// The order names no frame, or one that is not there.
+    #[error("the order of sizes has 1 to {ORDER_MAX} entries, each below {sizes}: not {order:?}")]
+    Order {
+        /// As given.
+        order: Vec<u8>,
+        /// How many sizes there are.
+        sizes: usize,
+    },
+    /// Not a power of two.
+    #[error("a stream goes to 1 to 65536 destinations, a power of two: not to {0}")]
+    Destinations(u32),
+    /// Not a rate.
+    #[error("a rate must be positive, at least a frame an hour, not {0} frames/s")]
+    Rate(f64),
+    /// Too long.
+    #[error("a trial takes at most an hour, not {0:?}")]
+    Duration(Duration),
+}
+
+/// What to send.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// A frame of each size, without its frame check sequence: UDP over IP,
+    /// addressed to the first destination. Its last 18 bytes become the stamp.
+    pub frames: Vec<Vec<u8>>,
+    /// Which of them is whose turn, repeated.
+    pub order: Vec<u8>,
+    /// Different destinations, a power of two: frame `k` goes to
+    /// `first + (k mod destinations) * stride`, its UDP source port is the first
+    /// frame's plus `k mod destinations` (modulo 65,536).
+    pub destinations: u32,
+    /// Distance between two destinations.
+    pub stride: u32,
+    /// Of the stamp.
+    pub trial: u8,
+    /// Of the stamp.
+    pub stream: u8,
+    /// Frames a second, evenly spaced; `None`: as many as it can.
+    pub rate_pps: Option<f64>,
+    /// For how long.
+    pub duration: Duration,
+    /// At most so many frames.
+    pub frames_max: Option<u64>,
+}
+
+/// A plan as the program reads it.
+pub(super) struct Image {
+    /// `struct plan`.
+    pub plan: Vec<u8>,
+    /// The longest frame, with which every page begins.
+    pub frame: Vec<u8>,
+    pub batch: u32,
+    /// Between two frames, ns; 0: as fast as it goes.
+    pub interval_ns: f64,
+}
+
+impl Plan {
+    pub(super) fn image(&self) -> Result<Image, PlanError> {
+        let (templates, order) = self.sorted()?;
+        let interval_ns = self.interval_ns()?;
+        if self.duration > DURATION_MAX {
+            return Err(PlanError::Duration(self.duration));
+        }
+        if !self.destinations.is_power_of_two() || self.destinations > 65_536 {
+            return Err(PlanError::Destinations(self.destinations));
+        }
+        Ok(Image {
+            plan: self.encode(&templates, &order, interval_ns),
+            frame: templates
+                .last()
+                .map(|template| template.frame.clone())
+                .unwrap_or_default(),
+            batch: if interval_ns > 0.0 {
+                BATCH_PACED
+            } else {
+                BATCH
+            },
+            interval_ns,
+        })
+    }
+
+    fn interval_ns(&self) -> Result<f64, PlanError> {
+        let Some(rate) = self.rate_pps else {
+            return Ok(0.0);
+        };
+        let interval = 1e9 / rate;
+        // Also refuses what is no number. Above a frame a ns nothing differs.
+        if rate > 0.0 && interval <= INTERVAL_NS_MAX {
+            Ok(interval.max(1.0))
+        } else {
+            Err(PlanError::Rate(rate))
+        }
+    }
+
+    /// The frames by rising size, and the order in their new numbers.
+    fn sorted(&self) -> Result<(Vec<Template>, Vec<u8>), PlanError> {
+        let sizes = self.frames.len();
+        if !(1..=SIZES_MAX).contains(&sizes) {
+            return Err(PlanError::Sizes(sizes));
+        }
+        let is_known = |index: &u8| usize::from(*index) < sizes;
+        if !(1..=ORDER_MAX).contains(&self.order.len()) || !self.order.iter().all(is_known) {
+            return Err(PlanError::Order {
+                order: self.order.clone(),
+                sizes,
+            });
+        }
+        let mut templates = Vec::new();
+        for (index, frame) in (0_u8..).zip(&self.frames) {
+            templates.push((index, Template::parse(frame)?));
+        }
+        templates.sort_by_key(|(_, template)| template.frame.len());
+        let first = &templates[0].1;
+        if !templates
+            .iter()
+            .all(|(_, template)| template.matches(first))
+        {
+            return Err(TemplateError::Mixed.into());
+        }
+        let place = |old: u8| templates.iter().position(|(index, _)| *index == old);
+        let order = self
+            .order
+            .iter()
+            .filter_map(|old| u8::try_from(place(*old)?).ok())
+            .collect();
+        Ok((templates.into_iter().map(|(_, t)| t).collect(), order))
+    }
+
+    /// `struct plan` of `bpf/generator.bpf.c`, field by field.
+    fn encode(&self, templates: &[Template], order: &[u8], interval_ns: f64) -> Vec<u8> {
+        let first = &templates[0];
+        let mut out = Vec::with_capacity(400);
+        for index in 0..SIZES_MAX {
+            let template = templates.get(index).unwrap_or(first);
+            out.extend(template.head());
+            out.extend(count(template.frame.len()).to_ne_bytes());
+            out.extend(template.ip_sum().to_ne_bytes());
+            out.extend(template.udp_sum().to_ne_bytes());
+        }
+        let mut turns = [0; ORDER_MAX];
+        turns[..order.len()].copy_from_slice(order);
+        out.extend(turns);
+        out.extend(count(order.len()).to_ne_bytes());
+        out.extend(count(templates.len()).to_ne_bytes());
+        out.extend(first.destination.to_ne_bytes());
+        out.extend((self.destinations - 1).to_ne_bytes());
+        out.extend(self.stride.to_ne_bytes());
+        out.extend(count(first.ip_offset).to_ne_bytes());
+        out.extend(first.source_port.to_ne_bytes());
+        out.extend([u8::from(first.is_v6), u8::from(first.has_udp_sum)]);
+        out.extend([b'L', b'G', self.trial, self.stream]);
+        out.extend([0; 4]);
+        let interval = interval_ns * f64::from(1_u32 << TIME_SHIFT);
+        out.extend((interval.round() as u64).to_ne_bytes());
+        let duration = u64::try_from(self.duration.as_nanos()).unwrap_or(u64::MAX);
+        out.extend(duration.to_ne_bytes());
+        out.extend(self.frames_max.unwrap_or(u64::MAX).to_ne_bytes());
+        out
+    }
+}
+
+fn count(value: usize) -> u32 {
+    u32::try_from(value).expect("lengths of frames and of short lists")
+}

@@ -1,0 +1,187 @@
+//! What a frame has in common with all others of its size, and the sums over it.
+
+/// Bytes of a frame that the program writes: Ethernet, 802.1Q, IPv6, UDP,
+/// rounded up to whole eight bytes. `HEAD_BYTES_MAX` in `bpf/generator.bpf.c`.
+pub(super) const HEAD_BYTES: usize = 72;
+
+const ETHERNET_BYTES: usize = 14;
+const VLAN_BYTES: usize = 4;
+const UDP_BYTES: usize = 8;
+const PROTOCOL_UDP: u8 = 17;
+
+/// Why bytes are no frame that can be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateError {
+    /// Not what the generator writes.
+    #[error(
+        "a frame to send must be UDP over IPv4 without options or over IPv6 without extension headers, with at most one 802.1Q tag"
+    )]
+    Unsupported,
+    /// No room for headers and stamp, or longer than a page can take.
+    #[error(
+        "a frame of {bytes} bytes in memory is outside {min} to {max}, which headers and stamp need and a page holds"
+    )]
+    Length {
+        /// Its bytes.
+        bytes: usize,
+        /// The fewest.
+        min: usize,
+        /// The most.
+        max: usize,
+    },
+    /// Two frames of one stream that differ in more than their size.
+    #[error("the frames of a stream must have the same headers, their lengths and checksums aside")]
+    Mixed,
+}
+
+/// The longest frame in memory: a page has room for 3,520 bytes, of which
+/// Lockgate uses what Ethernet has.
+pub(super) const FRAME_BYTES_MAX: usize = 1518;
+
+/// A frame taken apart.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Template {
+    /// The whole frame, its variable parts zero.
+    pub frame: Vec<u8>,
+    pub ip_offset: usize,
+    pub is_v6: bool,
+    pub has_udp_sum: bool,
+    /// Of its destination, all or the low 64 bits.
+    pub destination: u64,
+    pub source_port: u16,
+}
+
+impl Template {
+    /// Takes a frame apart, and makes zero what the program will write: the
+    /// stamp, the destination (of IPv6 its low half), the source port, the
+    /// checksums.
+    pub fn parse(frame: &[u8]) -> Result<Self, TemplateError> {
+        let (ip_offset, is_v6) = network_layer(frame).ok_or(TemplateError::Unsupported)?;
+        let udp = ip_offset + if is_v6 { 40 } else { 20 };
+        let (min, max) = (udp + UDP_BYTES + wire::STAMP_BYTES, FRAME_BYTES_MAX);
+        // The program copies whole eight bytes.
+        let min = if is_v6 { min.max(HEAD_BYTES) } else { min };
+        if frame.len() < min || frame.len() > max {
+            return Err(TemplateError::Length {
+                bytes: frame.len(),
+                min,
+                max,
+            });
+        }
+        if frame[ip_offset + if is_v6 { 6 } else { 9 }] != PROTOCOL_UDP {
+            return Err(TemplateError::Unsupported);
+        }
+        let mut template = Self {
+            frame: frame.to_vec(),
+            ip_offset,
+            is_v6,
+            has_udp_sum: frame[udp + 6..udp + 8] != [0, 0],
+            destination: 0,
+            source_port: u16::from_be_bytes([frame[udp], frame[udp + 1]]),
+        };
+        template.blank(udp);
+        Ok(template)
+    }
+
+    fn blank(&mut self, udp: usize) {
+        let ip = self.ip_offset;
+        let variable = if self.is_v6 {
+            ip + 32..ip + 40
+        } else {
+            ip + 16..ip + 20
+        };
+        self.destination = self.frame[variable.clone()]
+            .iter()
+            .fold(0, |value, byte| value << 8 | u64::from(*byte));
+        self.frame[variable].fill(0);
+        if !self.is_v6 {
+            self.frame[ip + 10..ip + 12].fill(0);
+        }
+        self.frame[udp..udp + 2].fill(0);
+        self.frame[udp + 6..udp + 8].fill(0);
+        let stamp = self.frame.len() - wire::STAMP_BYTES;
+        self.frame[stamp..].fill(0);
+    }
+
+    fn udp(&self) -> usize {
+        self.ip_offset + if self.is_v6 { 40 } else { 20 }
+    }
+
+    /// Sum over the IPv4 header; 0 for IPv6, which has no checksum.
+    pub fn ip_sum(&self) -> u16 {
+        if self.is_v6 {
+            return 0;
+        }
+        sum(&self.frame[self.ip_offset..self.udp()])
+    }
+
+    /// Sum over pseudo header (RFC 768; RFC 8200, section 8.1), UDP header and
+    /// payload.
+    pub fn udp_sum(&self) -> u16 {
+        let addresses = if self.is_v6 { 8..40 } else { 12..20 };
+        let ip = &self.frame[self.ip_offset..];
+        let datagram = &self.frame[self.udp()..];
+        let length = &datagram[4..6];
+        let parts = [
+            sum(&ip[addresses]),
+            sum(&[0, PROTOCOL_UDP]),
+            sum(length),
+            sum(datagram),
+        ];
+        fold(parts.iter().map(|part| u64::from(*part)).sum())
+    }
+
+    /// The first bytes, zero beyond the frame's end.
+    pub fn head(&self) -> [u8; HEAD_BYTES] {
+        let mut head = [0; HEAD_BYTES];
+        let count = self.frame.len().min(HEAD_BYTES);
+        head[..count].copy_from_slice(&self.frame[..count]);
+        head
+    }
+
+    /// Whether both can be frames of one stream.
+    pub fn matches(&self, other: &Self) -> bool {
+        let same =
+            |range: std::ops::Range<usize>| self.frame.get(range.clone()) == other.frame.get(range);
+        let ip = self.ip_offset;
+        let addresses = if self.is_v6 { 6..40 } else { 8..20 };
+        self.ip_offset == other.ip_offset
+            && self.is_v6 == other.is_v6
+            && self.has_udp_sum == other.has_udp_sum
+            && self.destination == other.destination
+            && self.source_port == other.source_port
+            && same(0..ip + 2)
+            && same(ip + addresses.start..ip + addresses.end)
+    }
+}
+
+/// Where the IP header begins, and whether it is version 6.
+fn network_layer(frame: &[u8]) -> Option<(usize, bool)> {
+    let ethertype = |at: usize| Some([*frame.get(at)?, *frame.get(at + 1)?]);
+    let (offset, kind) = match ethertype(12)? {
+        [0x81, 0x00] => (ETHERNET_BYTES + VLAN_BYTES, ethertype(16)?),
+        other => (ETHERNET_BYTES, other),
+    };
+    match (kind, *frame.get(offset)?) {
+        ([0x08, 0x00], 0x45) => Some((offset, false)),
+        ([0x86, 0xdd], first) if first >> 4 == 6 => Some((offset, true)),
+        _ => None,
+    }
+}
+
+/// Sum of 16-bit words as they lie in memory, an odd last byte padded
+/// (RFC 1071).
+fn sum(bytes: &[u8]) -> u16 {
+    let words = bytes.chunks(2).map(|pair| {
+        let second = pair.get(1).copied().unwrap_or(0);
+        u64::from(u16::from_ne_bytes([pair[0], second]))
+    });
+    fold(words.sum())
+}
+
+fn fold(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    u16::try_from(sum).expect("folded to 16 bits")
+}

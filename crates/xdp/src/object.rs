@@ -1,0 +1,224 @@
+//! The committed BPF objects: opening, loading, finding maps and programs.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use libbpf_rs::{MapCore, MapHandle, MapImpl, ObjectBuilder, PrintLevel, ProgramImpl};
+
+/// Bytes of an object, aligned as ELF wants them.
+#[repr(C, align(8))]
+pub(crate) struct Aligned<B: ?Sized>(pub B);
+
+/// An embedded object of `bpf/`.
+pub(crate) struct Source {
+    pub name: &'static str,
+    pub bytes: &'static Aligned<[u8]>,
+}
+
+/// `source!("sink")`: the object `bpf/sink.bpf.o`.
+macro_rules! source {
+    ($name:literal) => {{
+        static BYTES: &$crate::object::Aligned<[u8]> = &$crate::object::Aligned(*include_bytes!(
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../../bpf/", $name, ".bpf.o")
+        ));
+        $crate::object::Source {
+            name: $name,
+            bytes: BYTES,
+        }
+    }};
+}
+pub(crate) use source;
+
+/// Why a program could not be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The kernel or libbpf refused.
+    #[error(
+        "the kernel does not take the BPF object {object}{}; it needs root (or CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON) and Linux 6.1 or newer",
+        said(.log)
+    )]
+    Refused {
+        /// Which.
+        object: &'static str,
+        /// The last lines that libbpf or the verifier said.
+        log: String,
+        /// The cause.
+        #[source]
+        source: libbpf_rs::Error,
+    },
+    /// A map could not be read or written.
+    #[error("map {map} of the BPF object {object}: {doing}")]
+    Map {
+        /// Which.
+        object: &'static str,
+        /// Which.
+        map: &'static str,
+        /// What was being done, with the remedy.
+        doing: String,
+        /// The cause.
+        #[source]
+        source: libbpf_rs::Error,
+    },
+}
+
+fn said(log: &str) -> String {
+    if log.is_empty() {
+        String::new()
+    } else {
+        format!(" ({log})")
+    }
+}
+
+/// A loaded object. Its programs and maps are gone when it is dropped and no
+/// link holds on to them.
+pub(crate) struct Object {
+    pub name: &'static str,
+    inner: libbpf_rs::Object,
+}
+
+impl Object {
+    /// Opens, lets `prepare` change what is not loaded yet, and loads.
+    pub fn load(
+        source: &Source,
+        prepare: impl FnOnce(&mut libbpf_rs::OpenObject) -> libbpf_rs::Result<()>,
+    ) -> Result<Self, LoadError> {
+        let log = Log::start();
+        let loaded = ObjectBuilder::default()
+            .name(source.name)
+            .and_then(|builder| builder.open_memory(&source.bytes.0))
+            .and_then(|mut open| {
+                prepare(&mut open)?;
+                open.load()
+            });
+        let inner = loaded.map_err(|cause| LoadError::Refused {
+            object: source.name,
+            log: log.tail(),
+            source: cause,
+        })?;
+        Ok(Self {
+            name: source.name,
+            inner,
+        })
+    }
+
+    /// A program that the object has.
+    pub fn program(&self, name: &str) -> ProgramImpl<'_, libbpf_rs::Mut> {
+        self.inner
+            .progs_mut()
+            .find(|program| program.name() == name)
+            .expect("the object was built with this program")
+    }
+
+    /// A map that the object has.
+    pub fn map(&self, name: &'static str) -> Result<Map, LoadError> {
+        let map: MapImpl<'_> = self
+            .inner
+            .maps()
+            .find(|map| map.name() == name)
+            .expect("the object was built with this map");
+        let handle = MapHandle::try_from(&map).map_err(|source| LoadError::Map {
+            object: self.name,
+            map: name,
+            doing: "opened again; raise the limit of open files (ulimit -n)".to_owned(),
+            source,
+        })?;
+        Ok(Map {
+            object: self.name,
+            name,
+            handle,
+        })
+    }
+}
+
+/// A map, by a file descriptor of its own.
+pub(crate) struct Map {
+    object: &'static str,
+    name: &'static str,
+    pub handle: MapHandle,
+}
+
+impl Map {
+    fn error(&self, doing: impl Into<String>, source: libbpf_rs::Error) -> LoadError {
+        LoadError::Map {
+            object: self.object,
+            map: self.name,
+            doing: doing.into(),
+            source,
+        }
+    }
+
+    /// Writes an entry.
+    pub fn write(&self, key: u32, value: &[u8]) -> Result<(), LoadError> {
+        self.handle
+            .update(&key.to_ne_bytes(), value, libbpf_rs::MapFlags::ANY)
+            .map_err(|source| self.error(format!("entry {key} written"), source))
+    }
+
+    /// Reads the entry of an array, which is always there.
+    pub fn read(&self, key: u32) -> Result<Vec<u8>, LoadError> {
+        self.handle
+            .lookup(&key.to_ne_bytes(), libbpf_rs::MapFlags::ANY)
+            .map(Option::unwrap_or_default)
+            .map_err(|source| self.error(format!("entry {key} read"), source))
+    }
+
+    /// Reads one entry of every CPU.
+    pub fn read_per_cpu(&self, key: u32) -> Result<Vec<Vec<u8>>, LoadError> {
+        self.handle
+            .lookup_percpu(&key.to_ne_bytes(), libbpf_rs::MapFlags::ANY)
+            .map(Option::unwrap_or_default)
+            .map_err(|source| self.error(format!("entry {key} read"), source))
+    }
+
+    /// Writes one entry of every CPU.
+    pub fn write_per_cpu(&self, key: u32, values: &[Vec<u8>]) -> Result<(), LoadError> {
+        self.handle
+            .update_percpu(&key.to_ne_bytes(), values, libbpf_rs::MapFlags::ANY)
+            .map_err(|source| self.error(format!("entry {key} written"), source))
+    }
+}
+
+/// The `index`th 64-bit number of a map's value; 0 beyond its end.
+pub(crate) fn number(value: &[u8], index: usize) -> u64 {
+    value
+        .get(index * 8..)
+        .and_then(|rest| rest.first_chunk::<8>())
+        .map_or(0, |bytes| u64::from_ne_bytes(*bytes))
+}
+
+/// What libbpf says while an object is loaded: it knows one place to say it,
+/// so loads take turns.
+struct Log(#[expect(dead_code, reason = "held, not read")] MutexGuard<'static, ()>);
+
+static TURN: Mutex<()> = Mutex::new(());
+static SAID: Mutex<String> = Mutex::new(String::new());
+
+/// The most bytes kept of what libbpf said.
+const SAID_BYTES_MAX: usize = 1 << 20;
+/// Lines of it that an error shows.
+const TAIL_LINES: usize = 3;
+
+fn note(_: PrintLevel, text: String) {
+    let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+    if said.len() + text.len() <= SAID_BYTES_MAX {
+        said.push_str(&text);
+    }
+}
+
+impl Log {
+    fn start() -> Self {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        SAID.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        libbpf_rs::set_print(Some((PrintLevel::Info, note)));
+        Self(turn)
+    }
+
+    fn tail(&self) -> String {
+        let said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines: Vec<_> = said
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty() && !line.starts_with("libbpf: -- "))
+            .collect();
+        lines[lines.len().saturating_sub(TAIL_LINES)..].join("; ")
+    }
+}

@@ -1,0 +1,37 @@
+//! A program that hands every frame to the kernel.
+
+use crate::attached::{Entry, Path};
+use crate::object::{LoadError, Object, source};
+
+/// Hands every frame of one port to the kernel. A veth with it has its NAPI on,
+/// so that frames which are redirected to its peer arrive.
+pub struct Pass {
+    object: Object,
+    ports: Vec<u32>,
+}
+
+impl Pass {
+    /// Loads it for these interfaces.
+    ///
+    /// # Errors
+    /// [`LoadError`].
+    pub fn load(ports: &[u32]) -> Result<Self, LoadError> {
+        let mut ports = ports.to_vec();
+        ports.sort_unstable();
+        ports.dedup();
+        Ok(Self {
+            object: Object::load(&source!("pass"), |_| Ok(()))?,
+            ports,
+        })
+    }
+}
+
+impl Path for Pass {
+    fn entries(&self) -> Vec<Entry<'_>> {
+        let entry = |ifindex: &u32| Entry {
+            ifindex: *ifindex,
+            program: self.object.program("pass"),
+        };
+        self.ports.iter().map(entry).collect()
+    }
+}

@@ -1,0 +1,5 @@
+//! Paths that forward, one file each.
+
+mod wire;
+
+pub use wire::Wire;

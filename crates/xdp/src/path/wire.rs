@@ -1,0 +1,64 @@
+//! Two ports as the ends of a wire: devmap redirect, `bpf/devmap.bpf.c`.
+
+use crate::attached::{Entry, Path};
+use crate::counters::Counters;
+use crate::object::{LoadError, Map, Object, source};
+
+/// One direction.
+struct Direction {
+    from: u32,
+    object: Object,
+    counters: Map,
+}
+
+/// Every frame leaves by the other port as it came.
+pub struct Wire {
+    directions: [Direction; 2],
+}
+
+impl Wire {
+    /// Loads it for two interfaces, in whose network namespace the calling
+    /// thread must be.
+    ///
+    /// # Errors
+    /// [`LoadError`].
+    pub fn load(ports: [u32; 2]) -> Result<Self, LoadError> {
+        let [low, high] = [ports[0].min(ports[1]), ports[0].max(ports[1])];
+        Ok(Self {
+            directions: [direction(low, high)?, direction(high, low)?],
+        })
+    }
+
+    /// What it counted.
+    ///
+    /// # Errors
+    /// [`LoadError`].
+    pub fn counters(&self) -> Result<Counters, LoadError> {
+        Counters::read(self.directions.iter().map(|direction| &direction.counters))
+    }
+}
+
+fn direction(from: u32, to: u32) -> Result<Direction, LoadError> {
+    let object = Object::load(&source!("devmap"), |_| Ok(()))?;
+    object.map("other")?.write(0, &to.to_ne_bytes())?;
+    Ok(Direction {
+        from,
+        counters: object.map("counters")?,
+        object,
+    })
+}
+
+impl Direction {
+    fn entry(&self) -> Entry<'_> {
+        Entry {
+            ifindex: self.from,
+            program: self.object.program("wire"),
+        }
+    }
+}
+
+impl Path for Wire {
+    fn entries(&self) -> Vec<Entry<'_>> {
+        self.directions.iter().map(Direction::entry).collect()
+    }
+}

@@ -1,0 +1,130 @@
+//! What the generator sends is what the sink counts.
+
+use crate::wires;
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use lockgate_xdp::path::Wire;
+use lockgate_xdp::{Attached, Generator, Plan, Sink};
+use wires::{frame_v4, frame_v6, ifindex, in_namespace, shell};
+
+/// Fewer than a veth's ring holds: none is lost however slow the machine is.
+const BURST: u64 = 200;
+
+fn cables() {
+    shell(
+        "ip link add lgt0 type veth peer name lgd0; ip link add lgt1 type veth peer name lgd1
+         for i in lgt0 lgd0 lgt1 lgd1; do
+             echo 1 > /proc/sys/net/ipv6/conf/$i/disable_ipv6; ip link set $i up; done",
+    );
+}
+
+fn plan(frames: Vec<Vec<u8>>, order: &[u8]) -> Plan {
+    Plan {
+        frames,
+        order: order.to_vec(),
+        destinations: 1,
+        stride: 1,
+        trial: 7,
+        stream: 3,
+        rate_pps: None,
+        duration: Duration::from_secs(60),
+        frames_max: Some(BURST),
+    }
+}
+
+#[test]
+fn every_frame_arrives_once_and_in_order() {
+    in_namespace(|| {
+        cables();
+        let mut sink = Sink::attach(ifindex("lgt1")).unwrap();
+        let _back = Sink::attach(ifindex("lgt0")).unwrap();
+        let wire = Attached::new(Wire::load([ifindex("lgd0"), ifindex("lgd1")]).unwrap()).unwrap();
+        let mut generator = Generator::load(ifindex("lgt0")).unwrap();
+        sink.begin(7, 3).unwrap();
+        let sent = generator
+            .send(
+                &plan(vec![frame_v4(60, [2; 6])], &[0]),
+                &AtomicBool::new(false),
+            )
+            .unwrap();
+        assert_eq!((sent.offered, sent.due), (BURST, BURST));
+        let counts = wires::settled(|| sink.counts().unwrap(), |counts| counts.received);
+        assert_eq!(counts.received, BURST, "{counts:?} {:?}", wire.counters());
+        assert_eq!(counts.bytes, BURST * 64);
+        assert_eq!((counts.duplicates, counts.reordered), (0, 0));
+        assert_eq!((counts.late, counts.foreign), (0, 0));
+        assert_eq!(counts.latency.frames(), BURST);
+        assert_eq!(wire.counters().unwrap().forwarded, BURST);
+        // The same trial again: every frame is a new one.
+        sink.begin(8, 3).unwrap();
+        generator
+            .send(
+                &plan(vec![frame_v4(60, [2; 6])], &[0]),
+                &AtomicBool::new(false),
+            )
+            .unwrap();
+        let counts = wires::settled(|| sink.counts().unwrap(), |counts| counts.late);
+        assert_eq!((counts.received, counts.late), (0, BURST));
+    });
+}
+
+#[test]
+fn sizes_take_turns() {
+    in_namespace(|| {
+        cables();
+        let mut sink = Sink::attach(ifindex("lgd0")).unwrap();
+        let mut generator = Generator::load(ifindex("lgt0")).unwrap();
+        let sizes = [60, 566, 1514];
+        for make in [frame_v4, frame_v6] {
+            let smallest = make(80, [2; 6]);
+            let frames = vec![smallest, make(sizes[1], [2; 6]), make(sizes[2], [2; 6])];
+            sink.begin(7, 3).unwrap();
+            let sent = generator
+                .send(
+                    &plan(frames, &[0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 0, 2]),
+                    &AtomicBool::new(false),
+                )
+                .unwrap();
+            let counts = wires::settled(|| sink.counts().unwrap(), |counts| counts.received);
+            assert_eq!(counts.received, sent.offered);
+            // 200 = 16 rounds of 12 and 8 more.
+            let bytes = 16 * (7 * 84 + 4 * 570 + 1518) + 4 * 84 + 4 * 570;
+            assert_eq!(counts.bytes, bytes);
+        }
+    });
+}
+
+#[test]
+fn a_stream_keeps_its_rate_and_ends_when_told() {
+    in_namespace(|| {
+        cables();
+        let mut sink = Sink::attach(ifindex("lgd0")).unwrap();
+        let mut generator = Generator::load(ifindex("lgt0")).unwrap();
+        sink.begin(7, 3).unwrap();
+        let paced = Plan {
+            rate_pps: Some(10_000.0),
+            duration: Duration::from_millis(200),
+            frames_max: None,
+            ..plan(vec![frame_v4(60, [2; 6])], &[0])
+        };
+        let sent = generator.send(&paced, &AtomicBool::new(false)).unwrap();
+        assert_eq!(sent.due, 2000);
+        assert!(sent.offered <= sent.due, "{sent:?}");
+        assert!(sent.elapsed_ns < 200_000_000, "{sent:?}");
+        // At once, though it would take an hour.
+        let endless = Plan {
+            duration: Duration::from_secs(3600),
+            ..paced
+        };
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(50));
+                stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            });
+            generator.send(&endless, &stop).unwrap();
+        });
+    });
+}

@@ -1,0 +1,138 @@
+//! Veth pairs in network namespaces that end with their thread: nothing is left
+//! whatever happens to a test.
+
+use std::process::Command;
+use std::sync::mpsc;
+use std::thread;
+
+use nix::sched::{CloneFlags, unshare};
+
+/// Runs the body in a network namespace of its own, or says why it is skipped.
+pub fn in_namespace<T: Send>(body: impl FnOnce() -> T + Send) -> Option<T> {
+    thread::scope(|scope| {
+        scope
+            .spawn(|| {
+                if let Err(error) = enter() {
+                    println!("skipped: no network namespace ({error}); run as root");
+                    return None;
+                }
+                Some(body())
+            })
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// Also its own mounts, for a /sys that shows this namespace.
+fn enter() -> nix::Result<()> {
+    unshare(CloneFlags::CLONE_NEWNET | CloneFlags::CLONE_NEWNS)?;
+    shell("mount --make-rprivate / && mount -t sysfs sysfs /sys && ip link set lo up");
+    Ok(())
+}
+
+/// A thread in another namespace, as long as this lives.
+pub struct Elsewhere {
+    work: Option<mpsc::Sender<Box<dyn FnOnce() + Send>>>,
+    thread: Option<thread::JoinHandle<()>>,
+    /// Names the namespace for `ip link set … netns`.
+    pub id: i32,
+}
+
+impl Elsewhere {
+    pub fn new() -> Self {
+        let (work, todo) = mpsc::channel::<Box<dyn FnOnce() + Send>>();
+        let (tell, told) = mpsc::channel();
+        let thread = thread::spawn(move || {
+            enter().unwrap();
+            tell.send(nix::unistd::gettid().as_raw()).unwrap();
+            todo.iter().for_each(|job| job());
+        });
+        Self {
+            work: Some(work),
+            thread: Some(thread),
+            id: told.recv().unwrap(),
+        }
+    }
+
+    pub fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
+        let (tell, told) = mpsc::channel();
+        let job = Box::new(move || tell.send(job()).unwrap_or(()));
+        self.work.as_ref().unwrap().send(job).unwrap();
+        told.recv().expect("the job ended without a panic")
+    }
+}
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        self.work = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Runs a script in this thread's namespace.
+pub fn shell(script: &str) -> String {
+    let output = Command::new("sh").args(["-euc", script]).output().unwrap();
+    assert!(
+        output.status.success(),
+        "{script}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The number of an interface of this thread's namespace.
+pub fn ifindex(name: &str) -> u32 {
+    shell(&format!("cat /sys/class/net/{name}/ifindex"))
+        .trim()
+        .parse()
+        .unwrap()
+}
+
+/// A UDP frame over IPv4 from t0 to 198.19.0.1, as long as said in memory.
+pub fn frame_v4(bytes: usize, to: [u8; 6]) -> Vec<u8> {
+    let mut frame = Vec::new();
+    frame.extend(to);
+    frame.extend([2, 0, 0, 0, 0, 0x10]);
+    frame.extend([0x08, 0x00, 0x45, 0]);
+    frame.extend(u16::try_from(bytes - 14).unwrap().to_be_bytes());
+    frame.extend([0, 0, 0x40, 0, 64, 17, 0, 0]);
+    frame.extend([198, 18, 0, 2, 198, 19, 0, 1]);
+    frame.extend([0xc0, 0, 0, 7]);
+    frame.extend(u16::try_from(bytes - 34).unwrap().to_be_bytes());
+    frame.resize(bytes, 0);
+    frame
+}
+
+/// The same over IPv6, with a UDP checksum to be computed.
+pub fn frame_v6(bytes: usize, to: [u8; 6]) -> Vec<u8> {
+    let mut frame = Vec::new();
+    frame.extend(to);
+    frame.extend([2, 0, 0, 0, 0, 0x10]);
+    frame.extend([0x86, 0xdd, 0x60, 0, 0, 0]);
+    frame.extend(u16::try_from(bytes - 54).unwrap().to_be_bytes());
+    frame.extend([17, 64]);
+    frame.extend([0x20, 1, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2]);
+    frame.extend([0x20, 1, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1]);
+    frame.extend([0xc0, 0, 0, 7]);
+    frame.extend(u16::try_from(bytes - 54).unwrap().to_be_bytes());
+    frame.extend([0xff, 0xff]);
+    frame.resize(bytes, 0);
+    frame
+}
+
+/// Reads until two readings 20 ms apart are the same: whatever was on its way
+/// has arrived.
+pub fn settled<T>(read: impl Fn() -> T, key: impl Fn(&T) -> u64) -> T {
+    let mut last = read();
+    for _ in 0..250 {
+        thread::sleep(std::time::Duration::from_millis(20));
+        let next = read();
+        if key(&next) == key(&last) && key(&next) > 0 {
+            return next;
+        }
+        last = next;
+    }
+    last
+}
