@@ -40,6 +40,66 @@ fn a_pair_is_as_it_was_asked_for() {
 }
 
 #[test]
+fn packets_pass_and_are_counted() {
+    if !is_root() {
+        return;
+    }
+    let pair = Pair::up(1);
+    let mut one = pair.one.netlink().unwrap();
+    for (address, other) in [
+        ("192.0.2.1", "192.0.2.2"),
+        ("2001:2:0:ff00::1", "2001:2:0:ff00::2"),
+    ] {
+        let length = if ip(address).is_ipv4() { 30 } else { 126 };
+        one.add_address(&pair.one_link, ip(address), length)
+            .unwrap();
+        one.set_neighbour(&pair.one_link, ip(other), OTHER_ADDRESS)
+            .unwrap();
+        let mut netlink = pair.other.netlink().unwrap();
+        netlink
+            .add_address(&pair.other_link, ip(other), length)
+            .unwrap();
+        netlink
+            .set_neighbour(&pair.other_link, ip(address), ONE_ADDRESS)
+            .unwrap();
+        assert!(
+            netlink
+                .addresses(&pair.other_link)
+                .unwrap()
+                .contains(&(ip(other), length))
+        );
+
+        let bind = || std::net::UdpSocket::bind((ip(other), 7)).unwrap();
+        let receiver = pair.other.run(bind).unwrap();
+        receiver
+            .set_read_timeout(Some(std::time::Duration::from_secs(10)))
+            .unwrap();
+        let sender = || std::net::UdpSocket::bind((ip(address), 0)).unwrap();
+        let sender = pair.one.run(sender).unwrap();
+        sender.send_to(b"gate", (ip(other), 7)).unwrap();
+        let mut text = [0; 8];
+        assert_eq!(receiver.recv(&mut text).unwrap(), 4);
+    }
+    let neighbours = one.neighbours().unwrap();
+    let permanent = neighbours
+        .iter()
+        .filter(|neighbour| neighbour.permanent && neighbour.valid);
+    assert_eq!(
+        permanent
+            .filter_map(|neighbour| neighbour.link_address)
+            .collect::<Vec<_>>(),
+        [OTHER_ADDRESS, OTHER_ADDRESS]
+    );
+    assert!(one.statistics(&pair.one_link).unwrap().tx_packets >= 2);
+    one.remove_neighbour(&pair.one_link, ip("192.0.2.2"))
+        .unwrap();
+    let error = one
+        .remove_neighbour(&pair.one_link, ip("192.0.2.2"))
+        .unwrap_err();
+    assert!(error.is_absent(), "{error}");
+}
+
+#[test]
 fn a_hundred_thousand_routes_come_and_go() {
     if !is_root() {
         return;

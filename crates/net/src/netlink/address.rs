@@ -1,6 +1,7 @@
 //! Addresses of links.
 
 use std::net::IpAddr;
+use std::time::{Duration, Instant};
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::address::{
@@ -8,6 +9,8 @@ use netlink_packet_route::address::{
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
+use super::link::READY_WAIT;
+use super::route::RouteKind;
 use super::{Netlink, NetlinkError};
 
 pub(super) fn family(address: IpAddr) -> AddressFamily {
@@ -36,8 +39,9 @@ pub(super) fn check_prefix(address: IpAddr, length: u8) -> Result<(), NetlinkErr
 
 impl Netlink {
     /// Gives a link an address, and the namespace the route to its network
-    /// once the link is up. An IPv6 address is usable at once: nobody is asked
-    /// whether it is taken (RFC 4862, section 5.4, is switched off for it).
+    /// once the link is up. On a running link it is usable when this returns,
+    /// on another after [`Netlink::wait_until_running`]: nobody is asked
+    /// whether an IPv6 address is taken (RFC 4862, section 5.4, is off for it).
     ///
     /// # Errors
     /// [`NetlinkError`], e.g. when the link has it already.
@@ -52,7 +56,34 @@ impl Netlink {
             &format!("give {link} the address {address}/{prefix_length}"),
             &RouteNetlinkMessage::NewAddress(message),
             NLM_F_CREATE | NLM_F_EXCL,
-        )
+        )?;
+        if self.link(link)?.running {
+            self.wait_until_local(link, address)?;
+        }
+        Ok(())
+    }
+
+    /// The kernel takes an IPv6 address into use later, in a thread: until
+    /// then it drops what is sent there.
+    pub(super) fn wait_until_local(
+        &mut self,
+        link: &str,
+        address: IpAddr,
+    ) -> Result<(), NetlinkError> {
+        let deadline = Instant::now() + READY_WAIT;
+        loop {
+            match self.route_to(address) {
+                Ok(route) if route.kind == RouteKind::Local => return Ok(()),
+                Err(error) if error.errno().is_none() => return Err(error),
+                _ if Instant::now() > deadline => {
+                    return Err(NetlinkError::NotReady {
+                        what: format!("the address {address} of {link}"),
+                        seconds: READY_WAIT.as_secs(),
+                    });
+                }
+                _ => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
     }
 
     /// Takes an address from a link.

@@ -65,11 +65,13 @@ pub enum NetlinkError {
         /// What was asked.
         name: String,
     },
-    /// A link does not come up.
-    #[error("the link '{name}' is not running after {seconds} s; set it and its other end up")]
-    NotRunning {
-        /// Its name.
-        name: String,
+    /// A link or an address does not come into use.
+    #[error(
+        "{what} is not in use after {seconds} s; set the link and its other end up, and look whether the machine is overloaded"
+    )]
+    NotReady {
+        /// Which.
+        what: String,
         /// How long it was waited for.
         seconds: u64,
     },

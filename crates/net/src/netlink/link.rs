@@ -1,5 +1,6 @@
 //! Links: bridges, VLANs, dummies, and what any link is told and tells.
 
+use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ use crate::namespace::Namespace;
 use crate::tag::INTERFACE_NAME_BYTES_MAX;
 
 /// The kernel takes up to a second, more on a busy machine.
-const RUNNING_WAIT: Duration = Duration::from_secs(10);
+pub(super) const READY_WAIT: Duration = Duration::from_secs(10);
 
 /// A link as it is now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -173,21 +174,27 @@ impl Netlink {
         self.set_flags(name, LinkFlags::Up, LinkFlags::Up, "up")
     }
 
-    /// Waits until frames pass: the kernel lets them some time after the call
-    /// that set up the second end of a veth, and drops them till then.
+    /// Waits until frames pass and addresses are in use. The kernel sees to
+    /// both some time after the call that set up the second end of a veth, and
+    /// drops frames till then.
     ///
     /// # Errors
-    /// [`NetlinkError::NotRunning`] when that takes more than ten seconds.
+    /// [`NetlinkError::NotReady`] when that takes more than ten seconds.
     pub fn wait_until_running(&mut self, name: &str) -> Result<(), NetlinkError> {
-        let deadline = Instant::now() + RUNNING_WAIT;
+        let deadline = Instant::now() + READY_WAIT;
         while !self.link(name)?.running {
             if Instant::now() > deadline {
-                return Err(NetlinkError::NotRunning {
-                    name: name.to_owned(),
-                    seconds: RUNNING_WAIT.as_secs(),
+                return Err(NetlinkError::NotReady {
+                    what: format!("the link {name}"),
+                    seconds: READY_WAIT.as_secs(),
                 });
             }
             std::thread::sleep(Duration::from_millis(2));
+        }
+        for (address, _) in self.addresses(name)? {
+            if !is_link_local(address) {
+                self.wait_until_local(name, address)?;
+            }
         }
         Ok(())
     }
@@ -370,6 +377,12 @@ fn named(name: &str) -> Result<LinkMessage, NetlinkError> {
         .attributes
         .push(LinkAttribute::IfName(name.to_owned()));
     Ok(message)
+}
+
+/// Those that the kernel gives itself: they are asked for first, which takes
+/// a second or two, and are the same on several links.
+fn is_link_local(address: IpAddr) -> bool {
+    matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local())
 }
 
 fn link_of(message: &RouteNetlinkMessage) -> Option<&LinkMessage> {
