@@ -7,15 +7,20 @@
 //! makes links, addresses, neighbours and routes inside.
 #![forbid(unsafe_code)]
 
+pub mod cgroup;
 pub mod journal;
+pub mod monitor;
 pub mod namespace;
 pub mod napi;
 pub mod netlink;
 pub mod sysctl;
 pub mod sysfs;
 mod tag;
+pub mod tap;
 
+pub use cgroup::{Cgroup, CgroupError, Limits};
 pub use journal::{Entry, Journal, JournalError, Record};
+pub use monitor::{Event, Monitor, MonitorError, Topic};
 pub use namespace::{Namespace, NamespaceError};
 pub use netlink::{Netlink, NetlinkError};
 pub use tag::{Tag, TagError};

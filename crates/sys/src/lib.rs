@@ -9,6 +9,7 @@ pub mod memory;
 pub mod process;
 pub mod ready;
 pub mod ring;
+pub mod tap;
 pub mod usage;
 pub mod wake;
 

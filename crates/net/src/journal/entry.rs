@@ -31,7 +31,7 @@ pub enum Entry {
         name: String,
     },
     /// A control group: a folder of a cgroup file system. Who is still inside
-    /// is killed, the kernel's threads are moved out.
+    /// is killed; the kernel's threads, and who sweeps, are moved out.
     Cgroup {
         /// Below `/sys/fs/cgroup`; its name begins with `lockgate-`.
         path: PathBuf,
@@ -236,7 +236,7 @@ fn empty_cgroup(path: &Path) -> io::Result<()> {
     let members = std::fs::read_to_string(path.join("cgroup.procs"))?;
     let parent = path.parent().unwrap_or(path).join("cgroup.procs");
     for pid in members.lines().filter_map(|line| line.parse::<i32>().ok()) {
-        if is_kernel_thread(pid) {
+        if is_kernel_thread(pid) || Pid::from_raw(pid) == Some(rustix::process::getpid()) {
             // It may end while it is moved.
             let _ = std::fs::write(&parent, pid.to_string());
         } else {

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
 
 use netlink_packet_core::{NLM_F_ACK, NLM_F_DUMP_INTR, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR};
 use netlink_sys::Socket;
@@ -13,7 +14,7 @@ use super::attribute::{find, text};
 use super::error::NetlinkError;
 
 /// The kernel answers before the request's call returns; this bounds a bug.
-const ANSWER_WAIT_S: u64 = 10;
+const ANSWER_WAIT: Duration = Duration::from_secs(10);
 /// The kernel's own messages are at most 32 KiB.
 const RECEIVE_BYTES: usize = 64 << 10;
 /// Room for the answers to a batch of which every request fails.
@@ -178,10 +179,10 @@ impl Channel {
             what: what.to_owned(),
             source: source.into(),
         };
-        if !is_readable(self.socket.as_fd(), ANSWER_WAIT_S, 0).map_err(failed)? {
+        if !is_readable(self.socket.as_fd(), ANSWER_WAIT).map_err(failed)? {
             return Err(NetlinkError::NoAnswer {
                 what: what.to_owned(),
-                seconds: ANSWER_WAIT_S,
+                seconds: ANSWER_WAIT.as_secs(),
             });
         }
         let (_, length) = rustix::net::recv(&self.socket, &mut self.buffer[..], RecvFlags::TRUNC)
@@ -197,15 +198,11 @@ impl Channel {
 }
 
 /// Whether something can be read within so long.
-pub(crate) fn is_readable(
-    socket: BorrowedFd<'_>,
-    seconds: u64,
-    nanoseconds: u32,
-) -> rustix::io::Result<bool> {
+pub(crate) fn is_readable(socket: BorrowedFd<'_>, within: Duration) -> rustix::io::Result<bool> {
     let mut wanted = [PollFd::from_borrowed_fd(socket, PollFlags::IN)];
     let wait = Timespec {
-        tv_sec: i64::try_from(seconds).unwrap_or(i64::MAX),
-        tv_nsec: i64::from(nanoseconds),
+        tv_sec: i64::try_from(within.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(within.subsec_nanos()),
     };
     loop {
         match rustix::event::poll(&mut wanted, Some(&wait)) {

@@ -107,3 +107,13 @@ pub(crate) fn decode(kind: u16, payload: &[u8]) -> Result<RouteNetlinkMessage, S
     header.message_type = kind;
     RouteNetlinkMessage::deserialize(&header, payload).map_err(|error| error.to_string())
 }
+
+/// Messages as they come, for whoever reads them without asking.
+pub(crate) mod wire {
+    pub(crate) use super::address::described as address;
+    pub(crate) use super::channel::{is_readable, messages};
+    pub(crate) use super::decode;
+    pub(crate) use super::link::described as link;
+    pub(crate) use super::neighbour::described as neighbour;
+    pub(crate) use super::route::described as route;
+}

@@ -1,0 +1,259 @@
+//! Changes of a namespace's links, addresses, neighbours, routes and rules, as
+//! they happen: rtnetlink(7), multicast groups of `linux/rtnetlink.h`.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use netlink_packet_route::RouteNetlinkMessage as Message;
+use netlink_sys::Socket;
+use netlink_sys::protocols::NETLINK_ROUTE;
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
+
+use crate::namespace::{Namespace, NamespaceError};
+use crate::netlink::{Link, Neighbour, Route, wire};
+
+/// The kernel's own messages are at most 32 KiB.
+const RECEIVE_BYTES: usize = 64 << 10;
+/// Room for some 50,000 changes that nobody has read yet.
+const RECEIVE_BUFFER_BYTES: usize = 64 << 20;
+/// The most reads of one look, so that a flood does not keep the caller.
+const READS_MAX: usize = 1000;
+
+/// What a monitor can watch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Topic {
+    /// Links made, changed, removed.
+    Links,
+    /// Addresses of links.
+    Addresses,
+    /// Neighbours learnt, changed, forgotten.
+    Neighbours,
+    /// Routes, and the next hops that several of them share.
+    Routes,
+    /// Which table is looked in for whom.
+    Rules,
+}
+
+impl Topic {
+    /// All of them: whatever can change where a packet goes.
+    pub const ALL: [Self; 5] = [
+        Self::Links,
+        Self::Addresses,
+        Self::Neighbours,
+        Self::Routes,
+        Self::Rules,
+    ];
+
+    /// `RTNLGRP_…`, of both families.
+    fn groups(self) -> &'static [u32] {
+        match self {
+            Self::Links => &[1],
+            Self::Addresses => &[5, 9],
+            Self::Neighbours => &[3],
+            Self::Routes => &[7, 11, 32],
+            Self::Rules => &[8, 19],
+        }
+    }
+}
+
+/// Something that changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A link: as it is now, or was before it was `removed`.
+    Link {
+        /// Which.
+        link: Link,
+        /// Whether it is gone.
+        removed: bool,
+    },
+    /// An address of a link.
+    Address {
+        /// The number of the link.
+        interface: u32,
+        /// Which.
+        address: IpAddr,
+        /// Whether it is gone.
+        removed: bool,
+    },
+    /// A neighbour: as it is now, or was before it was `removed`.
+    Neighbour {
+        /// Which.
+        neighbour: Neighbour,
+        /// Whether it is gone.
+        removed: bool,
+    },
+    /// A route: as it is now, or was before it was `removed`.
+    Route {
+        /// Which.
+        route: Route,
+        /// Whether it is gone.
+        removed: bool,
+    },
+    /// A rule, or a next hop that several routes share.
+    Other,
+    /// More changed than was read: look at everything again.
+    Lost,
+}
+
+/// Why changes cannot be watched.
+#[derive(Debug, thiserror::Error)]
+pub enum MonitorError {
+    /// The namespace cannot be entered.
+    #[error("cannot watch a namespace")]
+    Namespace(#[source] NamespaceError),
+    /// No socket, or not these topics.
+    #[error("cannot watch the changes of {namespace}; check the limit of open files (ulimit -n)")]
+    Open {
+        /// Which.
+        namespace: String,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+    /// The socket failed.
+    #[error("cannot read the changes of {namespace}: its socket failed")]
+    Read {
+        /// Which.
+        namespace: String,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// A socket that tells of changes since it was opened, in their order.
+pub struct Monitor {
+    namespace: String,
+    socket: Socket,
+    buffer: Vec<u8>,
+    pending: VecDeque<Event>,
+}
+
+impl Monitor {
+    /// Watches a namespace.
+    ///
+    /// # Errors
+    /// [`MonitorError::Open`], [`MonitorError::Namespace`].
+    pub fn open(namespace: &Namespace, topics: &[Topic]) -> Result<Self, MonitorError> {
+        let opened = namespace.run(|| open(topics));
+        let socket =
+            opened
+                .map_err(MonitorError::Namespace)?
+                .map_err(|source| MonitorError::Open {
+                    namespace: namespace.name().to_owned(),
+                    source,
+                })?;
+        Ok(Self {
+            namespace: namespace.name().to_owned(),
+            socket,
+            buffer: vec![0; RECEIVE_BYTES],
+            pending: VecDeque::new(),
+        })
+    }
+
+    /// What changed since the last call; waits for the first change, at most so
+    /// long. Nothing: nothing changed.
+    ///
+    /// # Errors
+    /// [`MonitorError::Read`].
+    pub fn wait(&mut self, at_most: Duration) -> Result<Vec<Event>, MonitorError> {
+        let deadline = Instant::now() + at_most;
+        loop {
+            self.read_all().map_err(|error| self.failed(error))?;
+            let left = deadline.saturating_duration_since(Instant::now());
+            if !self.pending.is_empty() || left.is_zero() {
+                return Ok(self.pending.drain(..).collect());
+            }
+            wire::is_readable(self.socket.as_fd(), left).map_err(|error| self.failed(error))?;
+        }
+    }
+
+    fn failed(&self, error: Errno) -> MonitorError {
+        MonitorError::Read {
+            namespace: self.namespace.clone(),
+            source: error.into(),
+        }
+    }
+
+    fn read_all(&mut self) -> Result<(), Errno> {
+        for _ in 0..READS_MAX {
+            let flags = RecvFlags::DONTWAIT | RecvFlags::TRUNC;
+            match rustix::net::recv(&self.socket, &mut self.buffer[..], flags) {
+                Ok((_, length)) => self.note(length),
+                Err(Errno::NOBUFS) => self.pending.push_back(Event::Lost),
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, length: usize) {
+        let Some(read) = self.buffer.get(..length) else {
+            self.pending.push_back(Event::Lost);
+            return;
+        };
+        for message in wire::messages(read) {
+            // What is not understood changed something all the same.
+            let event = wire::decode(message.kind, message.payload)
+                .map_or(Some(Event::Other), |message| event_of(&message));
+            self.pending.extend(event);
+        }
+    }
+}
+
+impl AsFd for Monitor {
+    /// Readable when there is something to tell.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn open(topics: &[Topic]) -> io::Result<Socket> {
+    let mut socket = Socket::new(NETLINK_ROUTE)?;
+    // As much as root may have; less makes `Lost` more likely, no worse.
+    let _ = rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, RECEIVE_BUFFER_BYTES);
+    socket.bind_auto()?;
+    for group in topics.iter().flat_map(|topic| topic.groups()) {
+        socket.add_membership(*group)?;
+    }
+    Ok(socket)
+}
+
+/// `None` for what is about neither, e.g. a bridge's own table.
+fn event_of(message: &Message) -> Option<Event> {
+    let removed = matches!(
+        message,
+        Message::DelLink(_)
+            | Message::DelAddress(_)
+            | Message::DelNeighbour(_)
+            | Message::DelRoute(_)
+    );
+    match message {
+        Message::NewLink(link) | Message::DelLink(link) => Some(Event::Link {
+            link: wire::link(link),
+            removed,
+        }),
+        Message::NewAddress(address) | Message::DelAddress(address) => Some(Event::Address {
+            interface: address.header.index,
+            address: wire::address(address)?.0,
+            removed,
+        }),
+        Message::NewNeighbour(neighbour) | Message::DelNeighbour(neighbour) => {
+            Some(Event::Neighbour {
+                neighbour: wire::neighbour(neighbour)?,
+                removed,
+            })
+        }
+        Message::NewRoute(route) | Message::DelRoute(route) => Some(Event::Route {
+            route: wire::route(route)?,
+            removed,
+        }),
+        _ => Some(Event::Other),
+    }
+}

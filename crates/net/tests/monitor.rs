@@ -1,0 +1,168 @@
+//! Changes are told, each once, in their order.
+
+#![allow(clippy::unwrap_used, reason = "a test may end so")]
+
+mod common;
+
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use common::{OTHER_ADDRESS, Pair, is_root};
+use lockgate_net::netlink::Route;
+use lockgate_net::{Event, Monitor, Topic};
+
+fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+/// Waits for an event; those before it are dropped.
+fn find(monitor: &mut Monitor, wanted: impl Fn(&Event) -> bool) -> Event {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let mut seen = vec![];
+    while Instant::now() < deadline {
+        for event in monitor.wait(Duration::from_secs(1)).unwrap() {
+            if wanted(&event) {
+                return event;
+            }
+            seen.push(event);
+        }
+    }
+    panic!("not among {seen:#?}");
+}
+
+#[test]
+fn every_kind_of_change_is_told() {
+    if !is_root() {
+        return;
+    }
+    let pair = Pair::up(1);
+    let mut monitor = Monitor::open(&pair.one, &Topic::ALL).unwrap();
+    let mut netlink = pair.one.netlink().unwrap();
+    netlink
+        .add_address(&pair.one_link, ip("192.0.2.1"), 30)
+        .unwrap();
+    find(
+        &mut monitor,
+        |event| matches!(event, Event::Address { address, removed: false, .. } if *address == ip("192.0.2.1")),
+    );
+    netlink
+        .set_neighbour(&pair.one_link, ip("192.0.2.2"), OTHER_ADDRESS)
+        .unwrap();
+    let event = find(
+        &mut monitor,
+        |event| matches!(event, Event::Neighbour { neighbour, .. } if neighbour.address == ip("192.0.2.2")),
+    );
+    assert!(
+        matches!(event, Event::Neighbour { neighbour, removed: false } if neighbour.link_address == Some(OTHER_ADDRESS) && neighbour.permanent)
+    );
+    let index = netlink.link(&pair.one_link).unwrap().index;
+    let ours = Route::via(ip("198.19.0.0"), 16, ip("192.0.2.2"), index);
+    netlink.add_route(&ours).unwrap();
+    find(&mut monitor, |event| {
+        *event
+            == Event::Route {
+                route: ours,
+                removed: false,
+            }
+    });
+    netlink.remove_route(&ours).unwrap();
+    find(&mut monitor, |event| {
+        *event
+            == Event::Route {
+                route: ours,
+                removed: true,
+            }
+    });
+    let rule = |what: &str| {
+        let mut command = std::process::Command::new("ip");
+        command.args([
+            "rule",
+            what,
+            "pref",
+            "77",
+            "from",
+            "198.18.0.0/16",
+            "table",
+            "77",
+        ]);
+        pair.one.spawn_process(command).unwrap().wait().unwrap()
+    };
+    if rule("add").success() {
+        find(&mut monitor, |event| *event == Event::Other);
+    } else {
+        eprintln!("skipped: no rules; a kernel with CONFIG_IP_MULTIPLE_TABLES has them");
+    }
+    netlink
+        .remove_neighbour(&pair.one_link, ip("192.0.2.2"))
+        .unwrap();
+    // The entry has ended, or is gone.
+    find(&mut monitor, |event| {
+        matches!(event, Event::Neighbour { neighbour, removed }
+            if neighbour.address == ip("192.0.2.2") && (*removed || !neighbour.valid))
+    });
+    pair.other
+        .netlink()
+        .unwrap()
+        .set_down(&pair.other_link)
+        .unwrap();
+    find(
+        &mut monitor,
+        |event| matches!(event, Event::Link { link, .. } if link.name == pair.one_link && !link.running),
+    );
+    netlink.remove_link(&pair.one_link).unwrap();
+    find(
+        &mut monitor,
+        |event| matches!(event, Event::Link { link, removed: true } if link.name == pair.one_link),
+    );
+}
+
+#[test]
+fn a_flood_of_routes_is_told_whole_or_as_lost() {
+    if !is_root() {
+        return;
+    }
+    let pair = Pair::up(1);
+    let mut netlink = pair.one.netlink().unwrap();
+    netlink
+        .add_address(&pair.one_link, ip("192.0.2.1"), 30)
+        .unwrap();
+    let index = netlink.link(&pair.one_link).unwrap().index;
+    let mut monitor = Monitor::open(&pair.one, &[Topic::Routes]).unwrap();
+    let route = |number: u32| {
+        let first = std::net::Ipv4Addr::from_bits((10 << 24) + number * 128);
+        Route::via(first.into(), 25, ip("192.0.2.2"), index)
+    };
+    netlink.add_routes((0..20_000).map(route)).unwrap();
+    let (mut told, mut lost) = (0, false);
+    loop {
+        let events = monitor.wait(Duration::from_millis(100)).unwrap();
+        if events.is_empty() {
+            break;
+        }
+        for event in events {
+            match event {
+                Event::Lost => lost = true,
+                Event::Route { removed: false, .. } => told += 1,
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    assert!(told == 20_000 || lost, "{told}");
+}
+
+#[test]
+fn nothing_is_told_when_nothing_changed() {
+    if !is_root() {
+        return;
+    }
+    let pair = Pair::up(1);
+    let mut monitor = Monitor::open(&pair.one, &[Topic::Rules]).unwrap();
+    assert_eq!(monitor.wait(Duration::from_millis(1)).unwrap(), []);
+    // Another namespace's changes are not ours.
+    let mut routes = Monitor::open(&pair.one, &[Topic::Routes]).unwrap();
+    let mut other = pair.other.netlink().unwrap();
+    other
+        .add_address(&pair.other_link, ip("192.0.2.2"), 30)
+        .unwrap();
+    assert_eq!(routes.wait(Duration::from_millis(1)).unwrap(), []);
+}

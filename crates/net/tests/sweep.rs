@@ -1,0 +1,290 @@
+//! What a killed owner left is found and undone; what lives is left alone.
+
+#![allow(clippy::unwrap_used, reason = "a test may end so")]
+
+mod common;
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use common::is_root;
+use lockgate_net::journal::{SweepError, sweep_folder};
+use lockgate_net::netlink::{VethEnd, add_veth};
+use lockgate_net::{Cgroup, Entry, Journal, JournalError, Limits, Namespace, Tag};
+
+const FOLDER: &str = "LOCKGATE_TEST_JOURNALS";
+
+/// Not a test: what the process that is killed does.
+#[test]
+#[allow(
+    clippy::zombie_processes,
+    reason = "it is killed while both run, and they are swept"
+)]
+fn victim() {
+    let Some(folder) = std::env::var_os(FOLDER) else {
+        return;
+    };
+    let (journal, tag) = (Journal::open_in(Path::new(&folder)).unwrap(), Tag::fresh());
+    let one = Namespace::create(&journal, &tag.name("one").unwrap()).unwrap();
+    let other = Namespace::create(&journal, &tag.name("other").unwrap()).unwrap();
+    let (name, peer) = (tag.interface("a").unwrap(), tag.interface("b").unwrap());
+    let end = |namespace, name| VethEnd {
+        namespace,
+        name,
+        address: None,
+        mtu: None,
+        queues: 1,
+    };
+    add_veth(&end(&one, &name), &end(&other, &peer)).unwrap();
+    // One in the namespace that we were started in, as containers need.
+    let host = Namespace::current().unwrap();
+    let (outer, inner) = (tag.interface("h").unwrap(), tag.interface("i").unwrap());
+    let link = journal
+        .record(Entry::Link {
+            name: outer.clone(),
+        })
+        .unwrap();
+    add_veth(&end(&host, &outer), &end(&one, &inner)).unwrap();
+    let limits = Limits {
+        cpus: Some(0.5),
+        ..Limits::default()
+    };
+    let group = Cgroup::create(&journal, &tag.name("group").unwrap(), &limits).unwrap();
+    let sleeper = Command::new("sleep").arg("60").spawn().unwrap();
+    let process = journal
+        .record(Entry::process(sleeper.id().cast_signed()).unwrap())
+        .unwrap();
+    let inside = Command::new("sleep").arg("60").spawn().unwrap();
+    group.add(inside.id().cast_signed()).unwrap();
+    println!("\nmade {} {} {outer}", sleeper.id(), inside.id());
+    std::thread::sleep(std::time::Duration::from_secs(60));
+    drop((link, process, one, other, group));
+}
+
+/// Starts it and waits until it has made everything: its numbers and names.
+fn start_victim(folder: &Path) -> (Child, Vec<String>) {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "victim", "--nocapture"])
+        .env(FOLDER, folder)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let output = BufReader::new(child.stdout.take().unwrap());
+    let mut lines = output.lines().map(Result::unwrap);
+    let made = lines
+        .find_map(|line| Some(line.strip_prefix("made ")?.to_owned()))
+        .unwrap();
+    (child, made.split(' ').map(str::to_owned).collect())
+}
+
+fn journals(folder: &Path) -> usize {
+    std::fs::read_dir(folder).unwrap().count()
+}
+
+/// A process that ended but that nobody waited for is as good as gone.
+fn runs(pid: &str) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
+        !stat
+            .rsplit_once(')')
+            .unwrap()
+            .1
+            .trim_start()
+            .starts_with('Z')
+    })
+}
+
+#[test]
+fn what_a_killed_owner_left_is_gone_after_a_sweep() {
+    if !is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (mut child, made) = start_victim(folder.path());
+
+    // It lives: nothing is swept.
+    let swept = sweep_folder(folder.path()).unwrap();
+    assert!(
+        swept.undone.is_empty() && swept.failed.is_empty(),
+        "{swept:?}"
+    );
+    let mut host = lockgate_net::Netlink::open().unwrap();
+    assert!(host.link(&made[2]).is_ok() && runs(&made[0]) && runs(&made[1]));
+
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(journals(folder.path()), 1);
+    assert!(host.link(&made[2]).is_ok());
+    let swept = sweep_folder(folder.path()).unwrap();
+    assert!(swept.failed.is_empty(), "{:?}", swept.failed);
+    assert_eq!(swept.undone.len(), 5, "{:?}", swept.undone);
+    for entry in &swept.undone {
+        match entry {
+            Entry::Namespace { name } => {
+                assert!(!Path::new("/run/netns").join(name).exists(), "{name}");
+            }
+            Entry::Cgroup { path } => assert!(!path.exists(), "{}", path.display()),
+            _ => {}
+        }
+    }
+    assert!(host.link(&made[2]).is_err());
+    assert!(!runs(&made[0]) && !runs(&made[1]));
+    assert_eq!(journals(folder.path()), 0);
+    let again = sweep_folder(folder.path()).unwrap();
+    assert!(again.undone.is_empty() && again.failed.is_empty());
+}
+
+/// A journal as a dead owner leaves it.
+fn dead_journal(folder: &Path, text: &str) {
+    let path = folder.join("dead.journal");
+    std::fs::File::create(path)
+        .unwrap()
+        .write_all(text.as_bytes())
+        .unwrap();
+}
+
+#[test]
+fn a_damaged_journal_harms_nothing_that_is_not_ours() {
+    if !is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let victim = folder.path().join("innocent");
+    std::fs::create_dir(&victim).unwrap();
+    let entries = [
+        format!(r#"{{"kind":"folder","path":"{}"}}"#, victim.display()),
+        r#"{"kind":"folder","path":"/"}"#.to_owned(),
+        r#"{"kind":"folder","path":"relative/lockgate-x"}"#.to_owned(),
+        r#"{"kind":"folder","path":"/tmp/../lockgate-x/.."}"#.to_owned(),
+        r#"{"kind":"mount","path":"/proc"}"#.to_owned(),
+        r#"{"kind":"cgroup","path":"/sys/fs/cgroup"}"#.to_owned(),
+        r#"{"kind":"cgroup","path":"/tmp/lockgate-x"}"#.to_owned(),
+        r#"{"kind":"namespace","name":"../../etc"}"#.to_owned(),
+        r#"{"kind":"namespace","name":"somebody"}"#.to_owned(),
+        r#"{"kind":"link","name":"eth0"}"#.to_owned(),
+        r#"{"kind":"process","pid":1,"started":0}"#.to_owned(),
+        r#"{"kind":"process","pid":-1,"started":0}"#.to_owned(),
+        r#"{"kind":"container","runtime":"runc","name":"theirs","folder":"/run/runc"}"#.to_owned(),
+    ];
+    let made = |(number, entry): (usize, &String)| {
+        format!(r#"{{"made":{{"number":{number},"entry":{entry}}}}}"#) + "\n"
+    };
+    dead_journal(
+        folder.path(),
+        &entries.iter().enumerate().map(made).collect::<String>(),
+    );
+    let swept = sweep_folder(folder.path()).unwrap();
+    assert!(swept.undone.is_empty(), "{:?}", swept.undone);
+    assert_eq!(swept.failed.len(), entries.len());
+    assert!(
+        swept
+            .failed
+            .iter()
+            .all(|error| matches!(error, SweepError::Undo { .. }))
+    );
+    assert!(victim.exists());
+
+    dead_journal(folder.path(), "nonsense\n{\"made\":{}}\n\n\u{7}\n");
+    assert_eq!(sweep_folder(folder.path()).unwrap().failed.len(), 3);
+}
+
+#[test]
+fn what_is_not_there_any_more_is_no_failure() {
+    if !is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let journal = Journal::open_in(folder.path()).unwrap();
+    let entries = [
+        Entry::Namespace {
+            name: "lockgate-none".into(),
+        },
+        Entry::Link {
+            name: "lgnone".into(),
+        },
+        Entry::Cgroup {
+            path: "/sys/fs/cgroup/cpu/lockgate-none".into(),
+        },
+        Entry::Folder {
+            path: "/run/lockgate-none".into(),
+        },
+        Entry::Mount {
+            path: "/run/lockgate-none/x".into(),
+        },
+        Entry::Process {
+            pid: i32::MAX,
+            started: 7,
+        },
+    ];
+    for entry in entries {
+        journal.record(entry.clone()).unwrap().undo().unwrap();
+    }
+    assert_eq!(journal.entries(), []);
+}
+
+#[test]
+fn a_process_that_only_has_the_number_is_spared() {
+    if !is_root() {
+        return;
+    }
+    let mut process = Command::new("sleep").arg("60").spawn().unwrap();
+    let pid = process.id().cast_signed();
+    Entry::Process { pid, started: 1 }.undo().unwrap();
+    assert!(runs(&pid.to_string()));
+    Entry::process(pid).unwrap().undo().unwrap();
+    assert!(!process.wait().unwrap().success());
+}
+
+#[test]
+fn the_last_clone_of_a_journal_undoes_what_was_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let scratch = folder.path().join("lockgate-scratch");
+    let journal = Journal::open_in(folder.path()).unwrap();
+    let record = journal
+        .record(Entry::Folder {
+            path: scratch.clone(),
+        })
+        .unwrap();
+    std::fs::create_dir(&scratch).unwrap();
+    std::fs::write(scratch.join("file"), "text").unwrap();
+    // As by a panic that never runs the record's end.
+    std::mem::forget(record);
+    assert_eq!(journal.entries().len(), 1);
+    drop(journal);
+    // The forgotten record is a clone, too: only the sweep is left.
+    assert!(scratch.exists());
+
+    let journal = Journal::open_in(folder.path()).unwrap();
+    let other = folder.path().join("lockgate-other");
+    let record = journal
+        .record(Entry::Folder {
+            path: other.clone(),
+        })
+        .unwrap();
+    std::fs::create_dir(&other).unwrap();
+    record.forget();
+    assert!(other.exists() && journal.entries().is_empty());
+}
+
+#[test]
+fn a_folder_that_others_may_write_to_is_refused() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o777)).unwrap();
+    for opened in [
+        Journal::open_in(folder.path()).map(drop),
+        sweep_folder(folder.path()).map(drop),
+    ] {
+        let error = opened.unwrap_err();
+        assert!(
+            matches!(error, JournalError::Foreign { mode: 0o777, .. }),
+            "{error}"
+        );
+    }
+    assert!(
+        sweep_folder(Path::new("/nowhere/lockgate"))
+            .unwrap()
+            .undone
+            .is_empty()
+    );
+}

@@ -1,0 +1,91 @@
+//! Links whose other end is a file: tap and TUN
+//! (`Documentation/networking/tuntap.rst`).
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+/// What a link's file carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TapMode {
+    /// Ethernet frames (tap), or IP packets (TUN).
+    pub ethernet: bool,
+    /// Each before it has a `virtio_net_hdr`, ten bytes.
+    pub virtio_header: bool,
+    /// Further files may be opened for the same link, one a queue.
+    pub multi_queue: bool,
+}
+
+/// Makes a link in the calling thread's network namespace, or opens a further
+/// queue of one. A read or write of the file is one frame; where there is none
+/// it fails with `WouldBlock`. The link goes with the last of its files.
+///
+/// # Errors
+/// `InvalidInput` for a name of other than 1 to 15 bytes; else from
+/// `/dev/net/tun`, e.g. `PermissionDenied` without `CAP_NET_ADMIN`.
+pub fn open(name: &str, mode: TapMode) -> io::Result<OwnedFd> {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
+        .open("/dev/net/tun")?;
+    attach(&file, name, mode)?;
+    Ok(file.into())
+}
+
+fn attach(file: &File, name: &str, mode: TapMode) -> io::Result<()> {
+    // SAFETY: for an ifreq, zeros are a value: no name, no flags.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    if !(1..request.ifr_name.len()).contains(&name.len()) || name.contains(['\0', '%']) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    for (letter, byte) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *letter = libc::c_char::from_ne_bytes([byte]);
+    }
+    let kind = if mode.ethernet {
+        libc::IFF_TAP
+    } else {
+        libc::IFF_TUN
+    };
+    let mut flags = kind | libc::IFF_NO_PI;
+    if mode.virtio_header {
+        flags |= libc::IFF_VNET_HDR;
+    }
+    if mode.multi_queue {
+        flags |= libc::IFF_MULTI_QUEUE;
+    }
+    // The flags' top bit is a sign bit to nobody.
+    request.ifr_ifru.ifru_flags = libc::c_short::try_from(flags).unwrap_or_default();
+    // SAFETY: TUNSETIFF reads one ifreq, which lives until the call returns;
+    // its name ends with a zero, as it is shorter than the array.
+    if unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw const request) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const MODE: TapMode = TapMode {
+        ethernet: true,
+        virtio_header: false,
+        multi_queue: false,
+    };
+
+    #[test]
+    fn names_that_do_not_fit_are_refused() {
+        let null = File::open("/dev/null").unwrap();
+        for name in ["", "sixteen-letters-", "a\0b", "lg%d"] {
+            let error = attach(&null, name, MODE).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{name:?}");
+        }
+        // A name that fits reaches the kernel, which knows no such file.
+        assert_eq!(
+            attach(&null, "lgnone", MODE).unwrap_err().raw_os_error(),
+            Some(libc::ENOTTY)
+        );
+    }
+}
