@@ -3,6 +3,7 @@
 pub mod bridge;
 pub mod kernel;
 pub mod path;
+pub mod planted;
 pub mod ports;
 
 use crate::topology::NetworkError;

@@ -1,0 +1,433 @@
+//! The thread of a planted device.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use net::Namespace;
+use sys::affinity::pin_to;
+use sys::clock::{CpuClock, now_ns};
+use xdp::socket::{Capture, Frame, Pool, Socket, SocketOptions, Umem, wait_for_packets};
+
+use super::{Act, Plant, Planted};
+use crate::router::{Counters, Router, RouterError};
+use crate::topology::Topology;
+use crate::topology::plan::Side;
+
+/// Frames that the kernel may fill at each port, all of its ring: a device that
+/// comes late must not lose what it was not told to lose.
+const FILL_LEVEL: u32 = 4096;
+
+/// Frames of memory, of 2 KiB: both rings of both ports.
+const FRAMES: u32 = 4 * FILL_LEVEL;
+
+/// Frames taken at once.
+const BATCH: u32 = 64;
+
+/// How long the thread sleeps when nothing comes; then a frame that was held
+/// back for a next one is sent after all.
+const SLEEP: Duration = Duration::from_millis(20);
+
+/// What a device did to the frames of all directions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Truth {
+    /// Frames that came.
+    pub received: u64,
+    /// Of these, frames that it sent, the first copy of each.
+    pub sent: u64,
+    /// Frames that it dropped as it was told to.
+    pub dropped: u64,
+    /// Frames that it sent a second time.
+    pub duplicated: u64,
+    /// Frames that it sent after a later one.
+    pub reordered: u64,
+    /// Frames that it lost though it should not have: a full ring.
+    pub mishaps: u64,
+}
+
+/// A device with a fault. It stops when dropped.
+pub struct Device {
+    shared: Arc<Shared>,
+    clock: CpuClock,
+    cpu_before: Duration,
+    cpu_last: Duration,
+    threads: Vec<net::napi::NapiThread>,
+    napi_ns_before: u64,
+    thread: Option<JoinHandle<io::Result<()>>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    stop: AtomicBool,
+    truth: [AtomicU64; 6],
+    /// To be taken up by the thread before its next batch.
+    plant: Mutex<Option<Plant>>,
+}
+
+impl Shared {
+    fn tell(&self, truth: &Truth) {
+        let values = [
+            truth.received,
+            truth.sent,
+            truth.dropped,
+            truth.duplicated,
+            truth.reordered,
+            truth.mishaps,
+        ];
+        for (told, value) in self.truth.iter().zip(values) {
+            told.store(value, Ordering::Relaxed);
+        }
+    }
+
+    fn truth(&self) -> Truth {
+        let [received, sent, dropped, duplicated, reordered, mishaps] =
+            std::array::from_fn(|index| self.truth[index].load(Ordering::Relaxed));
+        Truth {
+            received,
+            sent,
+            dropped,
+            duplicated,
+            reordered,
+            mishaps,
+        }
+    }
+}
+
+impl Device {
+    /// Starts a device between both ports of the topology, on the first CPU of
+    /// the router's.
+    ///
+    /// # Errors
+    /// [`RouterError`].
+    pub fn start(topology: &Topology, plant: Plant) -> Result<Self, RouterError> {
+        let cpu = topology.spec().cpus.router.first().copied();
+        let (home, ports) = (topology.router().clone(), ports(topology));
+        let shared = Arc::new(Shared::default());
+        let (tell, told) = sync_channel(1);
+        let inside = Arc::clone(&shared);
+        let work = move || {
+            let begun = begin(&home, cpu, ports, plant);
+            let (worker, begun) = match begun {
+                Ok(worker) => (Some(worker), Ok(CpuClock::of_this_thread())),
+                Err(error) => (None, Err(error)),
+            };
+            let _ = tell.send(begun);
+            worker.map_or(Ok(()), |mut worker| worker.run(&inside))
+        };
+        let thread = std::thread::Builder::new()
+            .name("lockgate-planted".to_owned())
+            .spawn(work)
+            .map_err(RouterError::from_cause(
+                "cannot start a thread that forwards",
+            ))?;
+        let clock = told.recv().map_err(RouterError::from_cause(
+            "the thread of a planted device ended",
+        ))??;
+        let mut device = Self {
+            shared,
+            clock,
+            cpu_before: Duration::ZERO,
+            cpu_last: Duration::ZERO,
+            threads: topology.router_threads().cloned().collect(),
+            napi_ns_before: 0,
+            thread: Some(thread),
+        };
+        device.cpu_before = device.own_cpu();
+        device.napi_ns_before = device.napi_ns()?;
+        Ok(device)
+    }
+
+    /// From the next frame on it has another fault, and counts frames anew for
+    /// it; the truth goes on.
+    pub fn replant(&self, plant: Plant) {
+        *self
+            .shared
+            .plant
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(plant);
+    }
+
+    /// What it did since it started.
+    #[must_use]
+    pub fn truth(&self) -> Truth {
+        self.shared.truth()
+    }
+
+    fn own_cpu(&mut self) -> Duration {
+        // A thread that ended keeps what was read last.
+        self.cpu_last = self.clock.read().unwrap_or(self.cpu_last);
+        self.cpu_last
+    }
+
+    fn napi_ns(&self) -> Result<u64, RouterError> {
+        let mut sum = 0;
+        for thread in &self.threads {
+            sum += thread
+                .cpu_ns()
+                .map_err(RouterError::from_cause("cannot read the device's CPU time"))?;
+        }
+        Ok(sum)
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // What it could not do shows in its counters.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Router for Device {
+    fn path(&self) -> &'static str {
+        "planted"
+    }
+
+    fn counters(&mut self) -> Result<Counters, RouterError> {
+        let truth = self.truth();
+        Ok(Counters {
+            received: truth.received + truth.mishaps,
+            forwarded: truth.sent + truth.duplicated,
+            dropped: truth.dropped + truth.mishaps,
+        })
+    }
+
+    fn cpu_ns(&mut self) -> Result<u64, RouterError> {
+        let own = self.own_cpu().saturating_sub(self.cpu_before);
+        let napi_ns = self.napi_ns()?.saturating_sub(self.napi_ns_before);
+        Ok(u64::try_from(own.as_nanos()).unwrap_or(u64::MAX) + napi_ns)
+    }
+}
+
+/// A port: its number, and the Ethernet addresses of what leaves by it.
+#[derive(Clone, Copy)]
+struct Port {
+    index: u32,
+    source: [u8; 6],
+    destination: [u8; 6],
+}
+
+fn ports(topology: &Topology) -> [Port; 2] {
+    [Side::Zero, Side::One].map(|side| {
+        let built = topology.side(side);
+        Port {
+            index: built.router_index,
+            source: built.router_mac,
+            destination: built.tester_mac,
+        }
+    })
+}
+
+fn begin(
+    home: &Namespace,
+    cpu: Option<usize>,
+    ports: [Port; 2],
+    plant: Plant,
+) -> Result<Worker, RouterError> {
+    if let Some(cpu) = cpu {
+        pin_to(cpu).map_err(RouterError::from_cause("cannot bind the device to its CPU"))?;
+    }
+    home.enter().map_err(RouterError::from_cause(
+        "cannot enter the device's namespace",
+    ))?;
+    Worker::open(ports, plant)
+}
+
+struct Worker {
+    // Before the sockets that it feeds.
+    _captures: [Capture; 2],
+    umem: Arc<Umem>,
+    pool: Pool,
+    sockets: [Socket; 2],
+    ports: [Port; 2],
+    planted: [Planted; 2],
+    held: [Option<Frame>; 2],
+    frames: Vec<Frame>,
+    truth: Truth,
+    /// Frames for which the ring of the other port had no room.
+    unsent: u64,
+}
+
+impl Worker {
+    fn open(ports: [Port; 2], plant: Plant) -> Result<Self, RouterError> {
+        let memory = RouterError::from_cause("cannot map the device's memory");
+        let (umem, pool) = Umem::new(FRAMES, 2048).map_err(memory)?;
+        let options = SocketOptions {
+            ring_entries: FILL_LEVEL,
+            ..SocketOptions::default()
+        };
+        let open = |port: Port| -> Result<(Capture, Socket), RouterError> {
+            let failed = "cannot open an AF_XDP socket for a planted device";
+            let capture =
+                Capture::attach(port.index, 1).map_err(RouterError::from_cause(failed))?;
+            let socket = Socket::open(&umem, port.index, 0, &options)
+                .map_err(RouterError::from_cause(failed))?;
+            capture
+                .feed(0, &socket.receive)
+                .map_err(RouterError::from_cause(failed))?;
+            Ok((capture, socket))
+        };
+        let [(capture0, socket0), (capture1, socket1)] = [open(ports[0])?, open(ports[1])?];
+        let mut worker = Self {
+            _captures: [capture0, capture1],
+            umem,
+            pool,
+            sockets: [socket0, socket1],
+            ports,
+            planted: [Planted::new(plant); 2],
+            held: [None, None],
+            frames: Vec::new(),
+            truth: Truth::default(),
+            unsent: 0,
+        };
+        worker.refill();
+        Ok(worker)
+    }
+
+    fn refill(&mut self) {
+        for socket in &mut self.sockets {
+            socket.receive.refill(&mut self.pool, FILL_LEVEL);
+            socket.receive.wake();
+        }
+    }
+
+    fn run(&mut self, shared: &Shared) -> io::Result<()> {
+        while !shared.stop.load(Ordering::Relaxed) {
+            let new = shared
+                .plant
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take();
+            if let Some(plant) = new {
+                self.planted = [Planted::new(plant); 2];
+            }
+            let count = self.pass(0)? + self.pass(1)?;
+            if count == 0 {
+                self.truth.mishaps = self.unsent + self.ring_losses()?;
+                shared.tell(&self.truth);
+                self.sleep()?;
+            } else {
+                shared.tell(&self.truth);
+            }
+        }
+        Ok(())
+    }
+
+    /// A batch of one direction.
+    fn pass(&mut self, from: usize) -> io::Result<u32> {
+        let mut frames = std::mem::take(&mut self.frames);
+        let count = self.sockets[from].receive.receive(BATCH, &mut frames);
+        let now_ns = now_ns();
+        for frame in frames.drain(..) {
+            self.truth.received += 1;
+            self.act(from, frame, now_ns);
+        }
+        self.frames = frames;
+        self.sockets[1 - from].transmit.flush()?;
+        self.sockets[1 - from].transmit.reclaim(&mut self.pool);
+        self.sockets[from]
+            .receive
+            .refill(&mut self.pool, FILL_LEVEL);
+        self.sockets[from].receive.wake();
+        Ok(count)
+    }
+
+    fn act(&mut self, from: usize, mut frame: Frame, now_ns: u64) {
+        self.address(1 - from, &mut frame);
+        match self.planted[from].act(now_ns) {
+            Act::Drop => {
+                self.truth.dropped += 1;
+                self.pool.put(frame);
+                return;
+            }
+            Act::Hold if self.held[from].is_none() => {
+                self.held[from] = Some(frame);
+                return;
+            }
+            Act::Twice => {
+                if let Some(copy) = self.copy(&frame)
+                    && self.send(1 - from, copy)
+                {
+                    self.truth.duplicated += 1;
+                }
+            }
+            Act::Send | Act::Hold => {}
+        }
+        self.truth.sent += u64::from(self.send(1 - from, frame));
+        if let Some(held) = self.held[from].take()
+            && self.send(1 - from, held)
+        {
+            self.truth.sent += 1;
+            self.truth.reordered += 1;
+        }
+    }
+
+    /// As a router would.
+    fn address(&self, to: usize, frame: &mut Frame) {
+        let port = self.ports[to];
+        if let Some(addresses) = self.umem.bytes_mut(frame).first_chunk_mut::<12>() {
+            addresses[..6].copy_from_slice(&port.destination);
+            addresses[6..].copy_from_slice(&port.source);
+        }
+    }
+
+    fn copy(&mut self, frame: &Frame) -> Option<Frame> {
+        let mut copy = self.pool.take()?;
+        let written = self.umem.write(&mut copy, self.umem.bytes(frame));
+        written.expect("frames of one memory have one size");
+        Some(copy)
+    }
+
+    /// Puts a frame into the ring; sends what is there if it is full.
+    fn send(&mut self, to: usize, frame: Frame) -> bool {
+        let transmit = &mut self.sockets[to].transmit;
+        let Err(frame) = transmit.stage(frame) else {
+            return true;
+        };
+        // An error shows again at the end of the batch.
+        let _ = transmit.flush();
+        transmit.reclaim(&mut self.pool);
+        match transmit.stage(frame) {
+            Ok(()) => true,
+            Err(frame) => {
+                self.unsent += 1;
+                self.pool.put(frame);
+                false
+            }
+        }
+    }
+
+    /// Nothing came: what is held goes, and the thread sleeps.
+    fn sleep(&mut self) -> io::Result<()> {
+        let polled = [
+            self.sockets[0].receive.as_fd(),
+            self.sockets[1].receive.as_fd(),
+        ];
+        if wait_for_packets(&polled, SLEEP)? {
+            return Ok(());
+        }
+        for from in [0, 1] {
+            if let Some(held) = self.held[from].take() {
+                self.truth.sent += u64::from(self.send(1 - from, held));
+                self.sockets[1 - from].transmit.flush()?;
+            }
+            self.sockets[1 - from].transmit.reclaim(&mut self.pool);
+        }
+        Ok(())
+    }
+
+    fn ring_losses(&self) -> io::Result<u64> {
+        let mut losses = 0;
+        for socket in &self.sockets {
+            let statistics = socket.receive.statistics()?;
+            losses += statistics.rx_dropped + statistics.rx_ring_full.unwrap_or(0);
+        }
+        Ok(losses)
+    }
+}
