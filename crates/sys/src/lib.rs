@@ -6,6 +6,7 @@ pub mod clock;
 pub mod event;
 pub mod limits;
 pub mod memory;
+pub mod packet;
 pub mod process;
 pub mod ready;
 pub mod ring;

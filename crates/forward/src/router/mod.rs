@@ -1,5 +1,7 @@
 //! What forwards: one file a path.
 
+#[cfg(feature = "bpf")]
+pub mod af_xdp;
 pub mod bridge;
 pub mod kernel;
 pub mod path;

@@ -1,6 +1,15 @@
 //! Ports of the tester: what sends a stream, and what counts the frames that
 //! come. One file a kind.
 
+pub mod af_packet;
+#[cfg(feature = "bpf")]
+pub mod af_xdp;
+mod collect;
+pub mod frames;
+mod pace;
+mod send;
+pub mod tap;
+
 use std::sync::atomic::AtomicBool;
 
 use trial::Histogram;

@@ -1,0 +1,121 @@
+//! One queue of both ports: a socket at each, over memory that both share, so
+//! that a frame leaves from where it came to.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use xdp::socket::{Frame, OpenError, Pool, Socket, SocketOptions, Umem};
+
+use super::rewrite::{Hop, send_on};
+use crate::router::Counters;
+
+/// Frames that the kernel has of a queue to receive into.
+pub(super) const FILL_LEVEL: u32 = 1024;
+
+/// Entries of each ring.
+pub(super) const RING_ENTRIES: u32 = 2048;
+
+/// Frames of memory that a lane needs: what is to be received into and what is
+/// being sent, at both ports.
+pub(super) const LANE_FRAMES: u32 = 2 * (FILL_LEVEL + RING_ENTRIES);
+
+/// A queue of both ports.
+pub(super) struct Lane {
+    sockets: [Socket; 2],
+    /// The next hop of what leaves by each port.
+    hops: [Hop; 2],
+}
+
+impl Lane {
+    /// Opens both sockets in the calling thread's network namespace.
+    pub(super) fn open(
+        umem: &Arc<Umem>,
+        interfaces: [u32; 2],
+        queue: u32,
+        hops: [Hop; 2],
+        options: &SocketOptions,
+    ) -> Result<Self, OpenError> {
+        let open = |interface| Socket::open(umem, interface, queue, options);
+        Ok(Self {
+            sockets: [open(interfaces[0])?, open(interfaces[1])?],
+            hops,
+        })
+    }
+
+    /// The socket at a port.
+    pub(super) fn socket(&self, port: usize) -> &Socket {
+        &self.sockets[port]
+    }
+
+    /// Where to wait for frames.
+    pub(super) fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
+        [0, 1].map(|port| self.sockets[port].receive.as_fd())
+    }
+
+    /// Gives the kernel frames to receive into, at both ports.
+    pub(super) fn refill(&mut self, pool: &mut Pool) {
+        for socket in &mut self.sockets {
+            socket.receive.refill(pool, FILL_LEVEL);
+        }
+    }
+
+    /// Runs the driver's polling loop, at both ports.
+    pub(super) fn call_drivers(&self) {
+        for socket in &self.sockets {
+            socket.receive.call();
+        }
+    }
+}
+
+/// What a thread forwards with.
+pub(super) struct Hands {
+    pub(super) umem: Arc<Umem>,
+    pub(super) pool: Pool,
+    /// Frames in hand: empty between two passes.
+    pub(super) frames: Vec<Frame>,
+    /// Frames taken at once.
+    pub(super) batch: u32,
+    pub(super) counters: Counters,
+}
+
+impl Lane {
+    /// Takes a batch at one port and sends it by the other. Says how many came.
+    pub(super) fn pass(&mut self, from: usize, hands: &mut Hands) -> io::Result<u32> {
+        let [zero, one] = &mut self.sockets;
+        let (input, output) = match from {
+            0 => (zero, one),
+            _ => (one, zero),
+        };
+        let count = input.receive.receive(hands.batch, &mut hands.frames);
+        if count == 0 {
+            // What the kernel refused before.
+            if output.transmit.in_flight() > 0 {
+                output.transmit.flush()?;
+                output.transmit.reclaim(&mut hands.pool);
+            }
+            return Ok(0);
+        }
+        let hop = self.hops[1 - from];
+        let mut sent = 0;
+        for mut frame in hands.frames.drain(..) {
+            let is_sent = send_on(hands.umem.bytes_mut(&mut frame), &hop);
+            let left = if is_sent {
+                output.transmit.stage(frame)
+            } else {
+                Err(frame)
+            };
+            match left {
+                Ok(()) => sent += 1,
+                Err(frame) => hands.pool.put(frame),
+            }
+        }
+        output.transmit.flush()?;
+        output.transmit.reclaim(&mut hands.pool);
+        input.receive.refill(&mut hands.pool, FILL_LEVEL);
+        hands.counters.received += u64::from(count);
+        hands.counters.forwarded += sent;
+        hands.counters.dropped += u64::from(count) - sent;
+        Ok(count)
+    }
+}

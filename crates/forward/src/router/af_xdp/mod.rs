@@ -1,0 +1,323 @@
+//! A router in a process, with AF_XDP sockets at both ports.
+//!
+//! It has two ports, and what comes at one leaves by the other, to a fixed next
+//! hop: no table is asked, as DPDK's `testpmd` asks none. The time to live and
+//! its checksum are a router's. Each queue of the ports is a lane of its own,
+//! with its own memory where it has a thread of its own.
+
+mod deferral;
+mod lane;
+mod rewrite;
+mod worker;
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::thread::JoinHandle;
+
+use sys::affinity::pin_to;
+use sys::clock::CpuClock;
+use xdp::socket::{BusyPoll, Capture, SocketOptions, Umem};
+
+pub use rewrite::{Hop, send_on};
+
+use self::deferral::Deferral;
+use self::lane::{LANE_FRAMES, Lane};
+use self::worker::{Told, Worker};
+use super::path::{AfXdp, Poll};
+use super::{Counters, Router, RouterError};
+use crate::topology::Topology;
+
+/// The most frames taken at once.
+pub const BATCH_MAX: u32 = 64;
+
+/// A port of the router.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForwarderPort {
+    /// The interface's name, for people.
+    pub interface: String,
+    /// Its number in its network namespace.
+    pub interface_index: u32,
+    /// Addresses of what leaves by it.
+    pub hop: Hop,
+    /// Process numbers of the kernel threads that receive for it (threaded
+    /// NAPI), whose time is the router's, too.
+    pub napi_pids: Vec<i32>,
+}
+
+/// A router in a process. It stops when dropped.
+pub struct Forwarder {
+    threads: Vec<Thread>,
+    stop: Arc<AtomicBool>,
+    napi_pids: Vec<i32>,
+    napi_ns_before: u64,
+    captures: [Capture; 2],
+    /// Put back when dropped.
+    deferral: Option<Deferral>,
+}
+
+struct Thread {
+    told: Arc<Told>,
+    clock: CpuClock,
+    cpu_ns_last: u64,
+    handle: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl Forwarder {
+    /// Starts forwarding over a topology: each port's next hop is the tester's
+    /// port there, queues and CPUs are the topology's.
+    ///
+    /// # Errors
+    /// [`RouterError`].
+    pub fn over(topology: &Topology, config: AfXdp) -> Result<Self, RouterError> {
+        let ports = topology.sides().each_ref().map(|side| ForwarderPort {
+            interface: side.names.router.clone(),
+            interface_index: side.router_index,
+            hop: Hop {
+                source: side.router_mac,
+                destination: side.tester_mac,
+            },
+            napi_pids: side
+                .router_threads
+                .iter()
+                .map(|thread| thread.pid)
+                .collect(),
+        });
+        let links = ports.each_ref().map(|port| port.interface.as_str());
+        let deferral = match config.poll {
+            Poll::BusyPoll => Some(Deferral::set(topology.router(), links)?),
+            Poll::Polled | Poll::Interrupt => None,
+        };
+        let spec = topology.spec();
+        let start = || Self::start(&ports, spec.queues, config, &spec.cpus.router);
+        let inside = topology.router().run(start);
+        let started = inside.map_err(failed("cannot enter the router's namespace".to_owned()))?;
+        started.map(|mut forwarder| {
+            forwarder.deferral = deferral;
+            forwarder
+        })
+    }
+
+    /// Starts forwarding between two ports of `queues` queues each, which are in
+    /// the calling thread's network namespace. Queue `q` is on CPU
+    /// `cpus[q mod len]` where queues are bound, else all are on the first.
+    ///
+    /// # Errors
+    /// [`RouterError`].
+    pub fn start(
+        ports: &[ForwarderPort; 2],
+        queues: u32,
+        config: AfXdp,
+        cpus: &[usize],
+    ) -> Result<Self, RouterError> {
+        check(config, cpus)?;
+        let capture = |port: &ForwarderPort| {
+            Capture::attach(port.interface_index, queues).map_err(failed(format!(
+                "cannot take the packets of {}",
+                port.interface
+            )))
+        };
+        let captures = [capture(&ports[0])?, capture(&ports[1])?];
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut forwarder = Self {
+            threads: Vec::new(),
+            napi_pids: ports
+                .iter()
+                .flat_map(|port| &port.napi_pids)
+                .copied()
+                .collect(),
+            napi_ns_before: 0,
+            stop,
+            captures,
+            deferral: None,
+        };
+        for (cpu, queues) in shares(queues, config, cpus) {
+            let worker = forwarder.worker(ports, &queues, config)?;
+            forwarder
+                .threads
+                .push(start_thread(worker, queues[0], cpu)?);
+        }
+        forwarder.napi_ns_before = forwarder.napi_ns()?;
+        Ok(forwarder)
+    }
+
+    fn worker(
+        &self,
+        ports: &[ForwarderPort; 2],
+        queues: &[u32],
+        config: AfXdp,
+    ) -> Result<Worker, RouterError> {
+        let frames = LANE_FRAMES.saturating_mul(queues.len() as u32);
+        let (umem, pool) = Umem::new(frames, 2048)
+            .map_err(failed("cannot make the router's memory".to_owned()))?;
+        let mut lanes = Vec::new();
+        for &queue in queues {
+            let interfaces = [0, 1].map(|port| ports[port].interface_index);
+            let hops = [0, 1].map(|port| ports[port].hop);
+            let lane = Lane::open(&umem, interfaces, queue, hops, &options(config))
+                .map_err(failed(format!("cannot open queue {queue} of the router")))?;
+            for (port, capture) in self.captures.iter().enumerate() {
+                capture
+                    .feed(queue, &lane.socket(port).receive)
+                    .map_err(failed(format!("cannot feed queue {queue} of the router")))?;
+            }
+            lanes.push(lane);
+        }
+        Ok(Worker {
+            lanes,
+            hands: lane::Hands {
+                umem,
+                pool,
+                frames: Vec::with_capacity(BATCH_MAX as usize),
+                batch: config.batch,
+                counters: Counters::default(),
+            },
+            poll: config.poll,
+            told: Arc::default(),
+            stop: Arc::clone(&self.stop),
+        })
+    }
+
+    fn napi_ns(&self) -> Result<u64, RouterError> {
+        let mut sum = 0;
+        for &pid in &self.napi_pids {
+            sum += net::napi::thread_cpu_ns(pid)
+                .map_err(failed(format!("cannot read the time of NAPI thread {pid}")))?;
+        }
+        Ok(sum)
+    }
+}
+
+fn check(config: AfXdp, cpus: &[usize]) -> Result<(), RouterError> {
+    let wrong = |context| {
+        Err(RouterError {
+            context,
+            source: None,
+        })
+    };
+    if !(1..=BATCH_MAX).contains(&config.batch) {
+        return wrong(format!(
+            "a batch of {} frames: 1 to {BATCH_MAX} are possible",
+            config.batch
+        ));
+    }
+    if cpus.is_empty() {
+        return wrong("no CPU for the router: name one at least".to_owned());
+    }
+    Ok(())
+}
+
+fn options(config: AfXdp) -> SocketOptions {
+    SocketOptions {
+        ring_entries: lane::RING_ENTRIES,
+        busy_poll: (config.poll == Poll::BusyPoll).then(BusyPoll::default),
+        send_budget: Some(BATCH_MAX),
+        ..SocketOptions::default()
+    }
+}
+
+/// Which CPU has which queues.
+fn shares(queues: u32, config: AfXdp, cpus: &[usize]) -> Vec<(usize, Vec<u32>)> {
+    if !config.queues_bound {
+        return vec![(cpus[0], (0..queues).collect())];
+    }
+    (0..queues)
+        .map(|queue| (cpus[queue as usize % cpus.len()], vec![queue]))
+        .collect()
+}
+
+fn start_thread(mut worker: Worker, queue: u32, cpu: usize) -> Result<Thread, RouterError> {
+    let told = Arc::clone(&worker.told);
+    let (ready, started) = sync_channel(1);
+    let work = move || {
+        let pinned = pin_to(cpu);
+        let is_pinned = pinned.is_ok();
+        let _ = ready.send(pinned.map(|()| CpuClock::of_this_thread()));
+        if is_pinned { worker.run() } else { Ok(()) }
+    };
+    let handle = std::thread::Builder::new()
+        .name(format!("lockgate-fwd-{queue}"))
+        .spawn(work)
+        .map_err(failed("cannot start a thread of the router".to_owned()))?;
+    let clock = started
+        .recv()
+        .expect("a thread that started answers")
+        .map_err(failed(format!("cannot bind queue {queue} to CPU {cpu}")))?;
+    Ok(Thread {
+        told,
+        clock,
+        cpu_ns_last: 0,
+        handle: Some(handle),
+    })
+}
+
+impl Thread {
+    /// Why it ended, if it did.
+    fn check(&mut self) -> Result<(), RouterError> {
+        let Some(handle) = self.handle.take_if(|handle| handle.is_finished()) else {
+            return Ok(());
+        };
+        let context = "the router stopped: a port is gone or down".to_owned();
+        match handle.join() {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => Err(failed(context)(error)),
+            Err(_) => Err(RouterError {
+                context: "the router's thread panicked; its message is on stderr".to_owned(),
+                source: None,
+            }),
+        }
+    }
+
+    fn cpu_ns(&mut self) -> u64 {
+        if let Some(time) = self.clock.read() {
+            self.cpu_ns_last = time.as_nanos().try_into().unwrap_or(u64::MAX);
+        }
+        self.cpu_ns_last
+    }
+}
+
+impl Router for Forwarder {
+    fn path(&self) -> &'static str {
+        "af-xdp"
+    }
+
+    fn counters(&mut self) -> Result<Counters, RouterError> {
+        let mut sum = Counters::default();
+        for thread in &mut self.threads {
+            thread.check()?;
+            let counted = thread.told.counters();
+            sum.received += counted.received;
+            sum.forwarded += counted.forwarded;
+            sum.dropped += counted.dropped;
+        }
+        Ok(sum)
+    }
+
+    fn cpu_ns(&mut self) -> Result<u64, RouterError> {
+        let napi_ns = self.napi_ns()?.saturating_sub(self.napi_ns_before);
+        let threads_ns: u64 = self.threads.iter_mut().map(Thread::cpu_ns).sum();
+        Ok(threads_ns + napi_ns)
+    }
+}
+
+impl Drop for Forwarder {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in &mut self.threads {
+            if let Some(handle) = thread.handle.take() {
+                let _ = handle.join();
+            }
+        }
+    }
+}
+
+fn failed<E>(context: String) -> impl FnOnce(E) -> RouterError
+where
+    E: std::error::Error + Send + Sync + 'static,
+{
+    move |source| RouterError {
+        context,
+        source: Some(Box::new(source)),
+    }
+}

@@ -1,0 +1,111 @@
+//! Ports of packet sockets: any interface, no XDP, and the slowest.
+
+use std::os::fd::AsFd;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use sys::packet::{Batch, PacketSocket};
+
+use super::collect::{Collector, Inlet, failed};
+use super::send::{BATCH_MAX, Outlet, send};
+use super::{Port, PortError, Transmitted, Transmitter};
+use crate::tester::stream::Stream;
+
+/// Opens a port at an interface of the calling thread's network namespace. It
+/// counts on the CPU `sink_cpu`, if one is given.
+///
+/// # Errors
+/// [`PortError`].
+pub fn open(
+    interface: &str,
+    interface_index: u32,
+    address: [u8; 6],
+    sink_cpu: Option<usize>,
+) -> Result<Port, PortError> {
+    let open = || {
+        PacketSocket::open(interface_index).map_err(failed(format!(
+            "cannot open a packet socket at {interface}; it needs CAP_NET_RAW (run as root)"
+        )))
+    };
+    let inlet = PacketInlet {
+        socket: open()?,
+        batch: Batch::new(BATCH_MAX as usize),
+    };
+    let transmitter = PacketTransmitter {
+        socket: open()?,
+        batch: Batch::new(BATCH_MAX as usize),
+        interface: interface.to_owned(),
+    };
+    Ok(Port {
+        kind: "af-packet",
+        interface: interface.to_owned(),
+        address,
+        transmitter: Box::new(transmitter),
+        receiver: Box::new(Collector::start(inlet, sink_cpu)?),
+    })
+}
+
+struct PacketTransmitter {
+    socket: PacketSocket,
+    batch: Batch,
+    interface: String,
+}
+
+impl Outlet for PacketTransmitter {
+    fn stage(&mut self, frame: &[u8]) -> Result<bool, PortError> {
+        Ok(self.batch.push(frame))
+    }
+
+    fn flush(&mut self) -> Result<u64, PortError> {
+        let staged = self.batch.len();
+        let sent = self.socket.send(&mut self.batch);
+        self.batch.clear();
+        let sent = sent.map_err(failed(format!(
+            "{} takes no frames; it must be up",
+            self.interface
+        )))?;
+        Ok((staged - sent) as u64)
+    }
+}
+
+impl Transmitter for PacketTransmitter {
+    fn transmit(&mut self, stream: &Stream, stop: &AtomicBool) -> Result<Transmitted, PortError> {
+        send(self, stream, stop)
+    }
+}
+
+struct PacketInlet {
+    socket: PacketSocket,
+    batch: Batch,
+}
+
+impl Inlet for PacketInlet {
+    fn collect(
+        &mut self,
+        timeout: Duration,
+        each: &mut dyn FnMut(&[u8]),
+    ) -> Result<usize, PortError> {
+        let count = self
+            .socket
+            .receive(&mut self.batch)
+            .map_err(failed("cannot receive frames; the interface must be there"))?;
+        if count == 0 {
+            wait(&self.socket, timeout)?;
+        }
+        self.batch.frames().for_each(each);
+        Ok(count)
+    }
+}
+
+/// Until there is something to read, or the time is over.
+pub(super) fn wait(file: &impl AsFd, timeout: Duration) -> Result<(), PortError> {
+    let timeout = Timespec {
+        tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
+        tv_nsec: timeout.subsec_nanos().into(),
+    };
+    match poll(&mut [PollFd::new(file, PollFlags::IN)], Some(&timeout)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(failed("cannot wait for frames")(error)),
+    }
+}

@@ -1,0 +1,156 @@
+//! Ports of AF_XDP sockets: frames go between a driver's queue and our memory.
+
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use xdp::socket::{
+    Capture, Frame, Pool, Receive, Socket, SocketOptions, Transmit, Umem, wait_for_packets,
+};
+
+use super::collect::{Collector, Inlet, failed};
+use super::send::{Outlet, send};
+use super::{Port, PortError, Transmitted, Transmitter};
+use crate::tester::stream::Stream;
+
+/// Entries of each ring, and frames for each half.
+const RING_ENTRIES: u32 = 2048;
+
+/// Frames taken at once.
+const BATCH: u32 = 64;
+
+/// Opens a port at queue 0 of an interface of the calling thread's network
+/// namespace, which has `queues` queues. It counts on the CPU `sink_cpu`, if one
+/// is given: frames that come through other queues too.
+///
+/// # Errors
+/// [`PortError`].
+pub fn open(
+    interface: &str,
+    interface_index: u32,
+    address: [u8; 6],
+    queues: u32,
+    sink_cpu: Option<usize>,
+) -> Result<Port, PortError> {
+    let context = || format!("cannot open an AF_XDP port at {interface}");
+    let capture = Capture::attach(interface_index, queues).map_err(failed(context()))?;
+    let (umem, mut pool) =
+        Umem::new(RING_ENTRIES * (queues + 1), 2048).map_err(failed(context()))?;
+    let options = SocketOptions {
+        ring_entries: RING_ENTRIES,
+        send_budget: Some(BATCH),
+        ..SocketOptions::default()
+    };
+    let mut first = None;
+    let mut receivers = Vec::new();
+    for queue in 0..queues {
+        let socket =
+            Socket::open(&umem, interface_index, queue, &options).map_err(failed(context()))?;
+        capture
+            .feed(queue, &socket.receive)
+            .map_err(failed(context()))?;
+        receivers.push(socket.receive);
+        first.get_or_insert(socket.transmit);
+    }
+    let transmitter = XdpTransmitter {
+        transmit: first.ok_or_else(|| PortError {
+            context: format!("{interface} has no queue"),
+            source: None,
+        })?,
+        pool: pool.split(RING_ENTRIES as usize),
+        umem: Arc::clone(&umem),
+        interface: interface.to_owned(),
+    };
+    let inlet = XdpInlet {
+        receivers,
+        umem,
+        pool,
+        frames: Vec::new(),
+        _capture: capture,
+    };
+    Ok(Port {
+        kind: "af-xdp",
+        interface: interface.to_owned(),
+        address,
+        transmitter: Box::new(transmitter),
+        receiver: Box::new(Collector::start(inlet, sink_cpu)?),
+    })
+}
+
+struct XdpTransmitter {
+    transmit: Transmit,
+    pool: Pool,
+    umem: Arc<Umem>,
+    interface: String,
+}
+
+impl Outlet for XdpTransmitter {
+    fn stage(&mut self, bytes: &[u8]) -> Result<bool, PortError> {
+        if self.pool.is_empty() {
+            self.transmit.reclaim(&mut self.pool);
+        }
+        let Some(mut frame) = self.pool.take() else {
+            return Ok(false);
+        };
+        let written = self.umem.write(&mut frame, bytes);
+        written.map_err(failed("a test frame is longer than a frame of memory"))?;
+        match self.transmit.stage(frame) {
+            Ok(()) => Ok(true),
+            Err(frame) => {
+                self.pool.put(frame);
+                Ok(false)
+            }
+        }
+    }
+
+    fn flush(&mut self) -> Result<u64, PortError> {
+        // What the kernel does not take now stays in the ring: nothing is
+        // refused, and the sender gets behind.
+        let flushed = self.transmit.flush();
+        flushed.map_err(failed(format!(
+            "{} takes no frames; it must be up",
+            self.interface
+        )))?;
+        self.transmit.reclaim(&mut self.pool);
+        Ok(0)
+    }
+}
+
+impl Transmitter for XdpTransmitter {
+    fn transmit(&mut self, stream: &Stream, stop: &AtomicBool) -> Result<Transmitted, PortError> {
+        send(self, stream, stop)
+    }
+}
+
+struct XdpInlet {
+    receivers: Vec<Receive>,
+    umem: Arc<Umem>,
+    pool: Pool,
+    frames: Vec<Frame>,
+    _capture: Capture,
+}
+
+impl Inlet for XdpInlet {
+    fn collect(
+        &mut self,
+        timeout: Duration,
+        each: &mut dyn FnMut(&[u8]),
+    ) -> Result<usize, PortError> {
+        let mut count = 0;
+        for receive in &mut self.receivers {
+            receive.refill(&mut self.pool, RING_ENTRIES);
+            receive.receive(BATCH, &mut self.frames);
+            count += self.frames.len();
+            for frame in self.frames.drain(..) {
+                each(self.umem.bytes(&frame));
+                self.pool.put(frame);
+            }
+        }
+        if count == 0 {
+            let sockets: Vec<_> = self.receivers.iter().map(AsFd::as_fd).collect();
+            wait_for_packets(&sockets, timeout).map_err(failed("cannot wait for frames"))?;
+        }
+        Ok(count)
+    }
+}

@@ -1,0 +1,159 @@
+//! The thread that counts, for every port that user space drives.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use sys::affinity::pin_to;
+use sys::clock::{CpuClock, now_ns};
+
+use super::{PortError, Received, Receiver};
+use crate::tester::accounting::Account;
+
+/// How long a sleeping collector may not see that it shall stop.
+const SLEEP_MAX: Duration = Duration::from_millis(20);
+
+/// Where frames come from.
+pub(super) trait Inlet: Send {
+    /// Waits for frames, `timeout` at most, and gives what is there, a batch at
+    /// most. Returns how many; frames are as they lie in memory.
+    fn collect(
+        &mut self,
+        timeout: Duration,
+        each: &mut dyn FnMut(&[u8]),
+    ) -> Result<usize, PortError>;
+}
+
+#[derive(Debug)]
+struct Shared {
+    account: Mutex<Account>,
+    stop: AtomicBool,
+}
+
+impl Shared {
+    fn account(&self) -> MutexGuard<'_, Account> {
+        self.account.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Counts from a thread of its own. Stops when dropped.
+pub(super) struct Collector {
+    shared: Arc<Shared>,
+    clock: CpuClock,
+    cpu_before: Duration,
+    thread: Option<JoinHandle<Result<(), PortError>>>,
+}
+
+impl Collector {
+    /// Starts to count what comes from `inlet`, on one CPU if one is given.
+    pub(super) fn start(
+        inlet: impl Inlet + 'static,
+        cpu: Option<usize>,
+    ) -> Result<Self, PortError> {
+        let shared = Arc::new(Shared {
+            account: Mutex::new(Account::new(0, 0)),
+            stop: AtomicBool::new(false),
+        });
+        let (ready, started) = sync_channel(1);
+        let counted = Arc::clone(&shared);
+        let work = move || {
+            let pinned = cpu.map_or(Ok(()), pin_to);
+            let is_ready = pinned.is_ok();
+            let _ = ready.send(pinned.map(|()| CpuClock::of_this_thread()));
+            if is_ready {
+                count(inlet, &counted)
+            } else {
+                Ok(())
+            }
+        };
+        let thread = std::thread::Builder::new()
+            .name("lockgate-count".to_owned())
+            .spawn(work)
+            .map_err(failed("cannot start a thread that counts"))?;
+        let clock = started
+            .recv()
+            .expect("a thread that started answers")
+            .map_err(failed("cannot bind the thread that counts to its CPU"))?;
+        Ok(Self {
+            shared,
+            clock,
+            cpu_before: Duration::ZERO,
+            thread: Some(thread),
+        })
+    }
+
+    fn cpu(&self) -> Duration {
+        self.clock.read().unwrap_or_default()
+    }
+
+    /// Why it ended, if it did.
+    fn check(&mut self) -> Result<(), PortError> {
+        let Some(thread) = self.thread.take_if(|thread| thread.is_finished()) else {
+            return match self.thread {
+                Some(_) => Ok(()),
+                None => Err(ended()),
+            };
+        };
+        thread.join().unwrap_or_else(|_| Err(ended()))
+    }
+}
+
+fn ended() -> PortError {
+    PortError {
+        context: "the thread that counts has ended; why, it said before".to_owned(),
+        source: None,
+    }
+}
+
+fn count(mut inlet: impl Inlet, shared: &Shared) -> Result<(), PortError> {
+    while !shared.stop.load(Ordering::Relaxed) {
+        // The clock once a batch: frames of one batch came while the last one
+        // was counted.
+        let mut held: Option<(MutexGuard<'_, Account>, u64)> = None;
+        inlet.collect(SLEEP_MAX, &mut |frame| {
+            let (account, now) = held.get_or_insert_with(|| (shared.account(), now_ns()));
+            account.record(frame, *now);
+        })?;
+    }
+    Ok(())
+}
+
+impl Receiver for Collector {
+    fn begin(&mut self, trial: u8, stream: u8) -> Result<(), PortError> {
+        self.check()?;
+        self.cpu_before = self.cpu();
+        *self.shared.account() = Account::new(trial, stream);
+        Ok(())
+    }
+
+    fn counts(&mut self) -> Result<Received, PortError> {
+        self.check()?;
+        let used = self.cpu().saturating_sub(self.cpu_before);
+        let mut counts = self.shared.account().counts().clone();
+        counts.cpu_ns = u64::try_from(used.as_nanos()).unwrap_or(u64::MAX);
+        Ok(counts)
+    }
+}
+
+impl Drop for Collector {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What was being done, with the cause.
+pub(super) fn failed<E>(context: impl Into<String>) -> impl FnOnce(E) -> PortError
+where
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let context = context.into();
+    move |source| PortError {
+        context,
+        source: Some(Box::new(source)),
+    }
+}

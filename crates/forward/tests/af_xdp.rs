@@ -1,0 +1,233 @@
+//! The AF_XDP forwarder, and ports that user space drives: every frame passes,
+//! once, in order, as a router sends it on.
+#![cfg(feature = "bpf")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use lockgate_forward::home::Kind;
+use lockgate_forward::router::Router;
+use lockgate_forward::router::af_xdp::Forwarder;
+use lockgate_forward::router::path::{AfXdp, Poll};
+use lockgate_forward::tester::port::{Port, Received, af_packet, af_xdp};
+use lockgate_forward::tester::stream::{FrameSize, Link, Stream};
+use lockgate_forward::topology::plan::{Side, addresses};
+use lockgate_forward::topology::{Family, Spec, Topology};
+use net::Journal;
+use support::{built, is_root, spec};
+use sys::packet::{Batch, PacketSocket};
+use wire::{Stamp, TestFrame};
+
+/// As many as no queue on the way refuses.
+const BURST: u64 = 32;
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn stream(topology: &Topology, from: Side, family: Family, trial: u8) -> Stream {
+    Stream {
+        trial,
+        id: from.index() as u8,
+        link: Link {
+            source: topology.side(from).tester_mac,
+            destination: topology.side(from).router_mac,
+            vlan: None,
+        },
+        addresses: addresses(topology.spec(), from, family, 256).unwrap(),
+        size: FrameSize::Imix,
+        rate_pps: None,
+        duration: Duration::from_secs(3600),
+        frames_max: Some(BURST),
+    }
+}
+
+fn index(topology: &Topology, side: Side) -> u32 {
+    let built = topology.side(side);
+    let mut inside = built.tester.netlink().unwrap();
+    inside.link(&built.names.tester).unwrap().index
+}
+
+fn ports(topology: &Topology, is_xdp: bool) -> [Port; 2] {
+    let open = |side| {
+        let built = topology.side(side);
+        let (name, mac) = (&built.names.tester, built.tester_mac);
+        let index = index(topology, side);
+        let queues = topology.spec().queues;
+        let open = || match is_xdp {
+            true => af_xdp::open(name, index, mac, queues, None),
+            false => af_packet::open(name, index, mac, None),
+        };
+        built.tester.run(open).unwrap().unwrap()
+    };
+    Side::BOTH.map(open)
+}
+
+/// Sends bursts, each when the one before has come.
+fn bursts(topology: &Topology, ports: &mut [Port; 2], from: Side, family: Family, count: u8) {
+    for trial in 0..count {
+        let stream = stream(topology, from, family, trial);
+        let receiver = from.other().index();
+        ports[receiver].receiver.begin(trial, stream.id).unwrap();
+        let sender = &mut ports[from.index()].transmitter;
+        let sent = sender.transmit(&stream, &AtomicBool::new(false)).unwrap();
+        assert_eq!((sent.offered, sent.refused), (BURST, 0));
+        let until = Instant::now() + PATIENCE;
+        let counts = loop {
+            let counts = ports[receiver].receiver.counts().unwrap();
+            if counts.received == BURST {
+                break counts;
+            }
+            assert!(Instant::now() < until, "{from:?} {family:?}: {counts:?}");
+            std::thread::sleep(Duration::from_millis(1));
+        };
+        whole(&counts);
+    }
+}
+
+fn whole(counts: &Received) {
+    assert_eq!(
+        (counts.duplicates, counts.reordered, counts.late),
+        (0, 0, 0)
+    );
+    assert_eq!(counts.latency.len(), BURST);
+}
+
+fn forwards(spec: &Spec, config: AfXdp, is_xdp: bool) {
+    let journal = Journal::open().unwrap();
+    let Some((home, topology)) = built(&journal, Kind::Namespace, spec) else {
+        return;
+    };
+    let mut router = Forwarder::over(&topology, config).unwrap();
+    let mut ports = ports(&topology, is_xdp);
+    for family in [Family::V4, Family::V6] {
+        for from in Side::BOTH {
+            bursts(&topology, &mut ports, from, family, 5);
+        }
+    }
+    let counters = router.counters().unwrap();
+    assert!(counters.forwarded >= 4 * 5 * BURST, "{counters:?}");
+    assert!(counters.received >= counters.forwarded);
+    assert!(router.cpu_ns().unwrap() > 0);
+    drop((router, ports, topology, home));
+}
+
+#[test]
+fn every_way_of_waiting_and_batch_forwards() {
+    if !is_root() {
+        return;
+    }
+    for poll in [Poll::Polled, Poll::Interrupt, Poll::BusyPoll] {
+        for batch in [1, 32, 64] {
+            let config = AfXdp {
+                poll,
+                batch,
+                queues_bound: true,
+            };
+            forwards(&spec(), config, true);
+        }
+    }
+}
+
+#[test]
+fn several_queues_bound_or_not_forward() {
+    if !is_root() {
+        return;
+    }
+    for queues_bound in [true, false] {
+        let spec = Spec {
+            queues: 2,
+            ..spec()
+        };
+        let config = AfXdp {
+            queues_bound,
+            ..AfXdp::default()
+        };
+        forwards(&spec, config, false);
+    }
+}
+
+#[test]
+fn a_batch_out_of_range_is_refused() {
+    if !is_root() {
+        return;
+    }
+    let journal = Journal::open().unwrap();
+    let Some((_home, topology)) = built(&journal, Kind::Namespace, &spec()) else {
+        return;
+    };
+    for batch in [0, 65] {
+        let config = AfXdp {
+            batch,
+            ..AfXdp::default()
+        };
+        let error = Forwarder::over(&topology, config).err().unwrap();
+        assert!(error.to_string().contains("1 to 64"), "{error}");
+    }
+    // Two in a row: the first leaves nothing behind.
+    drop(Forwarder::over(&topology, AfXdp::default()).unwrap());
+    drop(Forwarder::over(&topology, AfXdp::default()).unwrap());
+}
+
+#[test]
+fn a_frame_is_sent_on_as_by_a_router() {
+    if !is_root() {
+        return;
+    }
+    let journal = Journal::open().unwrap();
+    let Some((_home, topology)) = built(&journal, Kind::Namespace, &spec()) else {
+        return;
+    };
+    let _router = Forwarder::over(&topology, AfXdp::default()).unwrap();
+    let open = |side: Side| {
+        let index = index(&topology, side);
+        let inside = topology.side(side).tester.run(|| PacketSocket::open(index));
+        inside.unwrap().unwrap()
+    };
+    let [zero, one] = Side::BOTH.map(|side| topology.side(side));
+    let (sender, receiver) = (open(Side::Zero), open(Side::One));
+    let frame = TestFrame {
+        source_ethernet: zero.tester_mac,
+        destination_ethernet: zero.router_mac,
+        vlan: None,
+        source: "192.0.2.2".parse().unwrap(),
+        destination: "198.19.0.1".parse().unwrap(),
+        source_port: 7,
+        frame_bytes: 64,
+    };
+    let stamp = Stamp {
+        trial: 1,
+        stream: 2,
+        sequence: 3,
+        due_ns: 4,
+    };
+    let bytes = frame.to_bytes(stamp).unwrap();
+    let mut batch = Batch::new(1);
+    assert!(batch.push(&bytes));
+    assert_eq!(sender.send(&mut batch).unwrap(), 1);
+    let got = first(&receiver);
+    assert_eq!(&got[..6], one.tester_mac);
+    assert_eq!(&got[6..12], one.router_mac);
+    assert_eq!(got[22], bytes[22] - 1, "one off the time to live");
+    assert_eq!(&got[26..], &bytes[26..]);
+    let words = got[14..34].chunks(2);
+    let sum: u32 = words
+        .map(|word| u32::from(word[0]) << 8 | u32::from(word[1]))
+        .sum();
+    assert_eq!((sum >> 16) + (sum & 0xffff), 0xffff);
+}
+
+/// The first test frame that comes.
+fn first(socket: &PacketSocket) -> Vec<u8> {
+    let until = Instant::now() + PATIENCE;
+    let mut batch = Batch::new(8);
+    loop {
+        assert!(Instant::now() < until, "nothing came");
+        socket.receive(&mut batch).unwrap();
+        let is_ours = |frame: &&[u8]| frame.len() == 60 && frame[12..14] == [8, 0];
+        if let Some(frame) = batch.frames().find(is_ours) {
+            return frame.to_vec();
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
