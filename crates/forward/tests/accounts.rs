@@ -1,6 +1,7 @@
 //! The account in Rust and the counting BPF program are given the same frames
 //! and must count the same.
 #![cfg(feature = "bpf")]
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
