@@ -45,6 +45,19 @@ pub enum LoadError {
         #[source]
         source: libbpf_rs::Error,
     },
+    /// A program could not be run.
+    #[error(
+        "program {program} of the BPF object {object} could not be run; it needs root or CAP_BPF"
+    )]
+    Run {
+        /// Which.
+        object: &'static str,
+        /// Which.
+        program: &'static str,
+        /// The cause.
+        #[source]
+        source: libbpf_rs::Error,
+    },
     /// A map could not be read or written.
     #[error("map {map} of the BPF object {object}: {doing}")]
     Map {
@@ -108,6 +121,18 @@ impl Object {
             .expect("the object was built with this program")
     }
 
+    /// Runs a program that takes nothing and runs nowhere else, once.
+    pub fn run(&self, name: &'static str) -> Result<(), LoadError> {
+        let ended = self
+            .program(name)
+            .test_run(libbpf_rs::ProgramInput::default());
+        ended.map(drop).map_err(|source| LoadError::Run {
+            object: self.name,
+            program: name,
+            source,
+        })
+    }
+
     /// A map that the object has.
     pub fn map(&self, name: &'static str) -> Result<Map, LoadError> {
         let map: MapImpl<'_> = self
@@ -148,9 +173,14 @@ impl Map {
 
     /// Writes an entry.
     pub fn write(&self, key: u32, value: &[u8]) -> Result<(), LoadError> {
+        self.write_key(&key.to_ne_bytes(), value)
+    }
+
+    /// Writes an entry whose key is no number.
+    pub fn write_key(&self, key: &[u8], value: &[u8]) -> Result<(), LoadError> {
         self.handle
-            .update(&key.to_ne_bytes(), value, libbpf_rs::MapFlags::ANY)
-            .map_err(|source| self.error(format!("entry {key} written"), source))
+            .update(key, value, libbpf_rs::MapFlags::ANY)
+            .map_err(|source| self.error(format!("entry {key:02x?} written"), source))
     }
 
     /// Reads the entry of an array, which is always there.

@@ -50,7 +50,7 @@ fn every_frame_arrives_once_and_in_order() {
             )
             .unwrap();
         assert_eq!((sent.offered, sent.due), (BURST, BURST));
-        let counts = wires::settled(|| sink.counts().unwrap(), |counts| counts.received);
+        let counts = wires::settled(|| sink.counts().unwrap(), |counts| counts.received == BURST);
         assert_eq!(counts.received, BURST, "{counts:?} {:?}", wire.counters());
         assert_eq!(counts.bytes, BURST * 64);
         assert_eq!((counts.duplicates, counts.reordered), (0, 0));
@@ -65,7 +65,7 @@ fn every_frame_arrives_once_and_in_order() {
                 &AtomicBool::new(false),
             )
             .unwrap();
-        let counts = wires::settled(|| sink.counts().unwrap(), |counts| counts.late);
+        let counts = wires::settled(|| sink.counts().unwrap(), |counts| counts.late == BURST);
         assert_eq!((counts.received, counts.late), (0, BURST));
     });
 }
@@ -87,7 +87,8 @@ fn sizes_take_turns() {
                     &AtomicBool::new(false),
                 )
                 .unwrap();
-            let counts = wires::settled(|| sink.counts().unwrap(), |counts| counts.received);
+            let counts =
+                wires::settled(|| sink.counts().unwrap(), |counts| counts.received == BURST);
             assert_eq!(counts.received, sent.offered);
             // 200 = 16 rounds of 12 and 8 more.
             let bytes = 16 * (7 * 84 + 4 * 570 + 1518) + 4 * 84 + 4 * 570;

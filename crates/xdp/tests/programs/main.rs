@@ -1,7 +1,9 @@
 //! The BPF programs on veth pairs.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
+#[allow(dead_code, reason = "shared with the example that measures")]
+mod bench;
 mod generate;
 mod objects;
-#[allow(dead_code, reason = "the routers' tests come next")]
+mod route;
 mod wires;

@@ -122,17 +122,15 @@ pub fn frame_v6(bytes: usize, to: [u8; 6]) -> Vec<u8> {
     frame
 }
 
-/// Reads until two readings 20 ms apart are the same: whatever was on its way
-/// has arrived.
-pub fn settled<T>(read: impl Fn() -> T, key: impl Fn(&T) -> u64) -> T {
-    let mut last = read();
-    for _ in 0..250 {
-        thread::sleep(std::time::Duration::from_millis(20));
-        let next = read();
-        if key(&next) == key(&last) && key(&next) > 0 {
-            return next;
+/// Reads until `is_all`, for ten seconds at most; then once more, a little
+/// later, so that too many show too.
+pub fn settled<T>(read: impl Fn() -> T, is_all: impl Fn(&T) -> bool) -> T {
+    for _ in 0..1000 {
+        if is_all(&read()) {
+            break;
         }
-        last = next;
+        thread::sleep(std::time::Duration::from_millis(10));
     }
-    last
+    thread::sleep(std::time::Duration::from_millis(10));
+    read()
 }

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Answers of the kernel's tables, kept. An entry is valid in one generation:
+ * user space begins a new one after any change of routes, rules, neighbours,
+ * links or addresses. And it must keep saying that it listens: without a
+ * renewal in time the cache is not used, so that an answer is never older than
+ * the lease when nobody listens any more.
+ *
+ * CPUs share the table without a lock. What is stored of a key is mixed with the
+ * rest of its entry, so that one that two CPUs wrote at once matches nobody's key.
+ */
+#ifndef LOCKGATE_CACHE_H
+#define LOCKGATE_CACHE_H
+
+#include "lookup.h"
+
+enum {
+	CACHE_SHIFT = 17,
+	CACHE_ENTRIES = 1 << CACHE_SHIFT,
+};
+
+struct entry {
+	u64 key[2];
+	/* Generation 32, port in 8, type of service 8, port out 8, family 8. */
+	u64 meta;
+	/* Ethernet address 48, MTU 16. */
+	u64 hop;
+};
+
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_ARRAY);
+	MAP_NUMBER(max_entries, CACHE_ENTRIES);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, struct entry);
+} cache SEC(".maps");
+
+/* Written by user space. */
+struct generation {
+	u32 now;
+	u32 pad;
+	/* How long a renewal holds, in the kernel's ticks. */
+	u64 lease_ticks;
+};
+
+struct generation generation SEC(".data.generation");
+
+/* Written by `renew`. */
+struct lease {
+	u64 until_ticks;
+};
+
+struct lease lease SEC(".data.lease");
+
+#define MIX_META 0x9e3779b97f4a7c15ULL
+#define MIX_HOP 0xc2b2ae3d27d4eb4fULL
+
+INLINE u64 mixed(u64 meta, u64 hop)
+{
+	return meta * MIX_META ^ hop * MIX_HOP;
+}
+
+INLINE u32 index_of(const struct flow *flow)
+{
+	u64 key = flow->is_v6 ? flow->key[0] ^ ntohll(flow->key[1]) :
+				ntohl(v4_destination(flow)) + (u64)v4_source(flow) * 31;
+
+	return (u32)((u32)(key ^ key >> 32) * 0x9e3779b1U) >> (32 - CACHE_SHIFT);
+}
+
+/* What an entry of this flow says of it, the port out aside. */
+INLINE u64 meta_of(const struct flow *flow, u32 now)
+{
+	return now | (u64)flow->place << 32 | (u64)flow->tos << 40 | (u64)flow->is_v6 << 56;
+}
+
+#define META_PLACE_OUT (0xffULL << 48)
+
+INLINE int is_cached(const struct entry *entry, const struct flow *flow, u64 meta,
+		     struct hop *hop)
+{
+	u64 found = entry->meta;
+	u64 address = entry->hop;
+	u64 mix = mixed(found, address);
+
+	if ((found & ~META_PLACE_OUT) != meta || (entry->key[0] ^ mix) != flow->key[0] ||
+	    (entry->key[1] ^ mix) != flow->key[1])
+		return 0;
+	hop->place = found >> 48 & 0xff;
+	hop->mtu = address >> 48;
+	*(u32 *)hop->destination = address;
+	*(u16 *)(hop->destination + 4) = address >> 32;
+	return 1;
+}
+
+INLINE void keep(struct entry *entry, const struct flow *flow, u64 meta, const struct hop *hop)
+{
+	u64 address = (u64)hop->mtu << 48 | (u64) * (const u16 *)(hop->destination + 4) << 32 |
+		      *(const u32 *)hop->destination;
+	u64 mix;
+
+	meta |= (u64)hop->place << 48;
+	mix = mixed(meta, address);
+	entry->key[0] = flow->key[0] ^ mix;
+	entry->key[1] = flow->key[1] ^ mix;
+	entry->meta = meta;
+	entry->hop = address;
+}
+
+INLINE int is_listening(void)
+{
+	return bpf_jiffies64() <= lease.until_ticks && !(ports.flags & FLAG_NO_CACHE);
+}
+
+static __attribute__((always_inline)) int find_hop(struct xdp_md *ctx, struct counters *c,
+						   const struct flow *flow, struct hop *hop)
+{
+	/* Before the tables are asked: a change meanwhile makes the answer old. */
+	u32 now = *(volatile u32 *)&generation.now;
+	u32 index = index_of(flow);
+	struct entry *entry = bpf_map_lookup_elem(&cache, &index);
+	u64 meta = meta_of(flow, now);
+	int reason;
+
+	if (UNLIKELY(!entry || !is_listening()))
+		return look_up(ctx, flow, hop);
+	if (LIKELY(is_cached(entry, flow, meta, hop))) {
+		c->hits++;
+		return FORWARD;
+	}
+	c->misses++;
+	reason = look_up(ctx, flow, hop);
+	if (reason == FORWARD)
+		keep(entry, flow, meta, hop);
+	return reason;
+}
+
+/* Run by user space: somebody listens. */
+SEC("syscall")
+int renew(void *ctx)
+{
+	(void)ctx;
+	lease.until_ticks = bpf_jiffies64() + generation.lease_ticks;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,163 @@
+//! The ports of a router: `bpf/ports.h`.
+
+use crate::object::{LoadError, Map, Object};
+
+/// The most ports of a router, VLANs among them.
+pub const PORTS_MAX: usize = 64;
+/// Interfaces are looked up by so many low bits of their number.
+const INTERFACES: usize = 4096;
+const NO_PORT: u8 = 0xff;
+const PORT_BYTES: usize = 24;
+
+/// A port: an interface that the kernel routes over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RouterPort {
+    /// Its number.
+    pub ifindex: u32,
+    /// Its Ethernet address.
+    pub address: [u8; 6],
+    /// If it is a VLAN: the interface that carries it, and its tag (1 to 4094).
+    pub vlan: Option<(u32, u16)>,
+    /// A frame must come from where its source would be sent to: as the kernel
+    /// does with `rp_filter` 1 (RFC 3704, section 2.2).
+    pub strict_source: bool,
+}
+
+impl RouterPort {
+    /// The interface on which frames are seen.
+    fn carrier(&self) -> u32 {
+        self.vlan.map_or(self.ifindex, |(carrier, _)| carrier)
+    }
+}
+
+/// What a router leaves out, all `false` for behaviour as the kernel's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RouterOptions {
+    /// Every frame goes to the kernel: where its tables depend on more than a
+    /// frame's addresses and type of service, e.g. rules by port.
+    pub all_to_kernel: bool,
+    /// Sources are not checked, which saves a look-up and is not as the kernel
+    /// does it.
+    pub any_source: bool,
+    /// The cache is not asked: where there are rules or several next hops.
+    pub no_cache: bool,
+}
+
+/// Why a router cannot have these ports.
+#[derive(Debug, thiserror::Error)]
+pub enum RouterError {
+    /// Too few or too many.
+    #[error("a router has 1 to {PORTS_MAX} ports, VLANs among them: not {0}")]
+    Ports(usize),
+    /// Two cannot be told apart.
+    #[error(
+        "interfaces {0} and {1} have the same number modulo {INTERFACES}; make one of them anew"
+    )]
+    Collide(u32, u32),
+    /// No such VLAN.
+    #[error("{tag} is no VLAN of a port: 1 to 4094 are")]
+    Vlan {
+        /// As given.
+        tag: u16,
+    },
+    /// Not loaded, or a map failed.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+}
+
+/// The maps of a router's object that describe its ports.
+pub(super) struct Ports {
+    ports: Map,
+    devices: Map,
+    vlans: Map,
+    /// Interfaces on which programs run, rising.
+    carriers: Vec<u32>,
+}
+
+impl Ports {
+    /// Tells the program its ports, in whose network namespace the calling
+    /// thread must be.
+    pub fn new(
+        object: &Object,
+        ports: &[RouterPort],
+        options: RouterOptions,
+    ) -> Result<Self, RouterError> {
+        let mut carriers: Vec<_> = ports.iter().map(RouterPort::carrier).collect();
+        carriers.sort_unstable();
+        carriers.dedup();
+        let this = Self {
+            ports: object.map(".data.ports")?,
+            devices: object.map("devices")?,
+            vlans: object.map("vlans")?,
+            carriers,
+        };
+        for (place, carrier) in (0..).zip(&this.carriers) {
+            this.devices.write(place, &carrier.to_ne_bytes())?;
+        }
+        this.write(ports, options)?;
+        Ok(this)
+    }
+
+    pub fn carriers(&self) -> &[u32] {
+        &self.carriers
+    }
+
+    /// Says anew what the ports are. The carriers must stay.
+    pub fn write(&self, ports: &[RouterPort], options: RouterOptions) -> Result<(), RouterError> {
+        let value = self.encode(ports, options)?;
+        for (place, port) in (0_u32..).zip(ports) {
+            if let Some((carrier, tag)) = port.vlan {
+                let key = [carrier.to_ne_bytes(), u32::from(tag.to_be()).to_ne_bytes()];
+                self.vlans.write_key(&key.concat(), &place.to_ne_bytes())?;
+            }
+        }
+        Ok(self.ports.write(0, &value)?)
+    }
+
+    /// `struct ports`.
+    fn encode(&self, ports: &[RouterPort], options: RouterOptions) -> Result<Vec<u8>, RouterError> {
+        if !(1..=PORTS_MAX).contains(&ports.len()) {
+            return Err(RouterError::Ports(ports.len()));
+        }
+        let mut out = Vec::with_capacity(PORTS_MAX * PORT_BYTES + INTERFACES + 8);
+        let mut places = vec![NO_PORT; INTERFACES];
+        for (place, port) in (0_u8..).zip(ports) {
+            let low = port.ifindex as usize % INTERFACES;
+            if let Some(other) = ports.get(usize::from(places[low])) {
+                return Err(RouterError::Collide(other.ifindex, port.ifindex));
+            }
+            places[low] = place;
+            out.extend(self.encode_port(port)?);
+        }
+        out.resize(PORTS_MAX * PORT_BYTES, 0);
+        out.extend(places);
+        let flags = [options.all_to_kernel, options.any_source, options.no_cache];
+        let bits = flags
+            .iter()
+            .rev()
+            .fold(0_u32, |bits, flag| bits << 1 | u32::from(*flag));
+        out.extend(bits.to_ne_bytes());
+        out.extend([0; 4]);
+        Ok(out)
+    }
+
+    fn encode_port(&self, port: &RouterPort) -> Result<Vec<u8>, RouterError> {
+        let carrier = port.carrier();
+        let tag = port.vlan.map_or(0, |(_, tag)| tag);
+        if tag > 4094 || (tag == 0 && port.vlan.is_some()) {
+            return Err(RouterError::Vlan { tag });
+        }
+        let device = self.carriers.iter().position(|known| *known == carrier);
+        // A carrier that is not among those loaded is no device: the frame is
+        // left to the kernel.
+        let device = device.and_then(|device| u32::try_from(device).ok());
+        let mut out = Vec::with_capacity(PORT_BYTES);
+        out.extend(port.ifindex.to_ne_bytes());
+        out.extend(carrier.to_ne_bytes());
+        out.extend(port.address);
+        out.extend(tag.to_be_bytes());
+        out.extend(device.unwrap_or(u32::MAX).to_ne_bytes());
+        out.extend(u32::from(port.strict_source).to_ne_bytes());
+        Ok(out)
+    }
+}

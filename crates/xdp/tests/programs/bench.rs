@@ -1,0 +1,78 @@
+//! A router between two cables, in a namespace of its own: `t0 = d0 … d1 = t1`.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use lockgate_xdp::path::RouterPort;
+
+use crate::wires::{Elsewhere, ifindex, shell};
+
+/// Ethernet addresses of the router's ports; the tester's end in 10 and 11.
+pub const ROUTER: [[u8; 6]; 2] = [[2, 0, 0, 0, 0, 0x20], [2, 0, 0, 0, 0, 0x21]];
+
+/// The tester is the calling thread's namespace.
+pub struct Bench {
+    pub router: Elsewhere,
+    /// Interfaces of the router's namespace.
+    pub ports: [RouterPort; 2],
+    /// Interfaces of the tester's: t0, t1.
+    pub tester: [u32; 2],
+    /// Prefix of all names, so that NAPI threads are told apart.
+    pub prefix: String,
+}
+
+impl Bench {
+    pub fn new() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let prefix = format!("lg{}x{number}", std::process::id() % 100_000);
+        let router = Elsewhere::new();
+        let netns = router.id;
+        for side in 0..2 {
+            let [t, d] = ["t", "d"].map(|kind| format!("{prefix}{kind}{side}"));
+            shell(&format!(
+                "ip link add {t} address 02:00:00:00:00:1{side} type veth \
+                     peer name {d} address 02:00:00:00:00:2{side}
+                 ip link set {d} netns {netns}
+                 echo 1 > /proc/sys/net/ipv6/conf/{t}/disable_ipv6
+                 ip link set {t} up"
+            ));
+        }
+        let names = prefix.clone();
+        let ports = router.run(move || set_up_router(&names));
+        let tester = [0, 1].map(|side| ifindex(&format!("{prefix}t{side}")));
+        Self {
+            router,
+            ports,
+            tester,
+            prefix,
+        }
+    }
+}
+
+fn set_up_router(prefix: &str) -> [RouterPort; 2] {
+    shell(
+        "echo 1 > /proc/sys/net/ipv4/ip_forward
+         echo 1 > /proc/sys/net/ipv6/conf/all/forwarding",
+    );
+    [0_u8, 1].map(|side| {
+        let link = format!("{prefix}d{side}");
+        let (own, peer) = (1 + 4 * side, 2 + 4 * side);
+        shell(&format!(
+            "ip link set {link} up
+             echo 0 > /proc/sys/net/ipv6/conf/{link}/accept_dad
+             ip addr add 192.0.2.{own}/30 dev {link}
+             ip addr add 2001:2:0:ff0{side}::1/126 dev {link} nodad
+             ip neigh add 192.0.2.{peer} lladdr 02:00:00:00:00:1{side} dev {link} nud permanent
+             ip neigh add 2001:2:0:ff0{side}::2 lladdr 02:00:00:00:00:1{side} dev {link} nud permanent
+             ip route add 198.1{}.0.0/16 via 192.0.2.{peer}
+             ip -6 route add 2001:2:0:{side}::/64 via 2001:2:0:ff0{side}::2",
+            8 + side
+        ));
+        RouterPort {
+            ifindex: ifindex(&link),
+            address: ROUTER[usize::from(side)],
+            vlan: None,
+            strict_source: false,
+        }
+    })
+}

@@ -1,0 +1,204 @@
+//! Routers forward what is plain and leave the rest to the kernel.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use lockgate_xdp::path::{Fib, FibCached, RouterOptions, Wire};
+use lockgate_xdp::{Attached, Counters, Generator, Plan, Reason, Sink};
+
+use crate::bench::{Bench, ROUTER};
+use crate::wires::{frame_v4, frame_v6, in_namespace, settled};
+
+/// Fewer than a veth's ring holds.
+const BURST: u64 = 200;
+
+fn plan(frame: Vec<u8>, destinations: u32) -> Plan {
+    Plan {
+        frames: vec![frame],
+        order: vec![0],
+        destinations,
+        stride: 1,
+        trial: 1,
+        stream: 0,
+        rate_pps: None,
+        duration: Duration::from_secs(60),
+        frames_max: Some(BURST),
+    }
+}
+
+/// A tester on both ports of a bench.
+struct Tester {
+    generator: Generator,
+    sink: Sink,
+    _back: Sink,
+}
+
+impl Tester {
+    fn new(bench: &Bench) -> Self {
+        Self {
+            generator: Generator::load(bench.tester[0]).unwrap(),
+            sink: Sink::attach(bench.tester[1]).unwrap(),
+            _back: Sink::attach(bench.tester[0]).unwrap(),
+        }
+    }
+
+    fn send(&mut self, frame: Vec<u8>, destinations: u32) {
+        self.sink.begin(1, 0).unwrap();
+        let plan = plan(frame, destinations);
+        let sent = self.generator.send(&plan, &AtomicBool::new(false)).unwrap();
+        assert_eq!(sent.offered, BURST);
+    }
+
+    /// Sends a burst; how many came through.
+    fn burst(&mut self, frame: Vec<u8>, destinations: u32) -> u64 {
+        self.send(frame, destinations);
+        settled(
+            || self.sink.counts().unwrap(),
+            |counts| counts.received == BURST,
+        )
+        .received
+    }
+}
+
+fn load_fib(bench: &Bench) -> Attached<Fib> {
+    let ports = bench.ports;
+    bench.router.run(move || {
+        let fib = Fib::load(&ports, RouterOptions::default()).unwrap();
+        Attached::new(fib).unwrap()
+    })
+}
+
+fn load_cached(bench: &Bench) -> Attached<FibCached> {
+    let ports = bench.ports;
+    bench.router.run(move || {
+        let cached = FibCached::load(&ports, RouterOptions::default()).unwrap();
+        Attached::new(cached).unwrap()
+    })
+}
+
+#[test]
+fn plain_frames_are_forwarded() {
+    in_namespace(|| {
+        let bench = Bench::new();
+        let mut tester = Tester::new(&bench);
+        let fib = load_fib(&bench);
+        for (frame, destinations) in [
+            (frame_v4(60, ROUTER[0]), 1),
+            (frame_v4(1514, ROUTER[0]), 128),
+            (frame_v6(80, ROUTER[0]), 1),
+            (frame_v6(1514, ROUTER[0]), 128),
+        ] {
+            let before = fib.counters().unwrap();
+            assert_eq!(
+                tester.burst(frame, destinations),
+                BURST,
+                "{:?}",
+                fib.counters()
+            );
+            assert_eq!(fib.counters().unwrap().forwarded - before.forwarded, BURST);
+        }
+    });
+}
+
+#[test]
+fn a_cache_is_used_while_somebody_listens() {
+    in_namespace(|| {
+        let bench = Bench::new();
+        let mut tester = Tester::new(&bench);
+        let cached = load_cached(&bench);
+        let control = cached.control();
+        // Nobody listens: every frame asks the tables.
+        assert_eq!(tester.burst(frame_v4(60, ROUTER[0]), 1), BURST);
+        let counters = cached.counters().unwrap();
+        assert_eq!((counters.hits, counters.forwarded), (0, BURST));
+        let listening = AtomicBool::new(true);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while listening.load(std::sync::atomic::Ordering::Relaxed) {
+                    control.renew().unwrap();
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            });
+            let mut hits = 0;
+            for frame in [frame_v4(60, ROUTER[0]), frame_v6(80, ROUTER[0])] {
+                // A machine that is busy may miss a renewal.
+                for _ in 0..20 {
+                    assert_eq!(tester.burst(frame.clone(), 4), BURST);
+                    let counters = cached.counters().unwrap();
+                    if counters.hits > hits {
+                        hits = counters.hits;
+                        break;
+                    }
+                }
+                assert!(hits > 0);
+            }
+            assert!(hits > BURST, "both families: {:?}", cached.counters());
+            listening.store(false, std::sync::atomic::Ordering::Relaxed);
+        });
+    });
+}
+
+#[test]
+fn odd_frames_go_to_the_kernel() {
+    in_namespace(|| {
+        let bench = Bench::new();
+        let mut tester = Tester::new(&bench);
+        let fib = load_fib(&bench);
+        let change = |at: usize, byte: u8| {
+            let mut frame = frame_v4(60, ROUTER[0]);
+            frame[at] = byte;
+            frame
+        };
+        let mut long = frame_v4(60, ROUTER[0]);
+        long[17] += 1;
+        for (frame, expected) in [
+            (change(5, 0x77), Reason::OtherHost),
+            (change(22, 1), Reason::Ttl),
+            (change(26, 127), Reason::Martian),
+            (change(30, 224), Reason::Martian),
+            (long, Reason::Malformed),
+        ] {
+            let before = fib.counters().unwrap();
+            tester.send(frame, 1);
+            let is_all = |now: &Counters| now.received - before.received >= BURST;
+            let after = settled(|| fib.counters().unwrap(), is_all);
+            assert_eq!(
+                after.passed(expected) - before.passed(expected),
+                BURST,
+                "{expected:?}: {after:?}"
+            );
+            assert_eq!(after.forwarded, before.forwarded, "{expected:?}");
+        }
+    });
+}
+
+#[test]
+fn nothing_is_lost_while_programs_are_replaced() {
+    in_namespace(|| {
+        let bench = Bench::new();
+        let mut tester = Tester::new(&bench);
+        let ports = bench.ports;
+        let go_on = std::sync::Arc::new(AtomicBool::new(true));
+        let going = std::sync::Arc::clone(&go_on);
+        let mut fib = load_fib(&bench);
+        let replacer = std::thread::spawn(move || {
+            let mut replaced = 0;
+            while going.load(std::sync::atomic::Ordering::Relaxed) {
+                // The programs are loaded by a thread of the router's namespace.
+                (fib, replaced) = bench.router.run(move || {
+                    let wire = Wire::load(ports.map(|port| port.ifindex)).unwrap();
+                    let wire = fib.switch(wire).unwrap();
+                    let fib = Fib::load(&ports, RouterOptions::default()).unwrap();
+                    (wire.switch(fib).unwrap(), replaced + 2)
+                });
+            }
+            replaced
+        });
+        for _ in 0..30 {
+            assert_eq!(tester.burst(frame_v4(60, ROUTER[0]), 1), BURST);
+        }
+        go_on.store(false, std::sync::atomic::Ordering::Relaxed);
+        let replaced = replacer.join().unwrap();
+        assert!(replaced > 10, "{replaced}");
+    });
+}
