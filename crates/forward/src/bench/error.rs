@@ -1,9 +1,13 @@
 //! What can go wrong with a bench.
 
+use net::journal::JournalError;
+
+use super::tcp::TcpError;
+use crate::home::HomeError;
 use crate::router::RouterError;
 use crate::tester::port::PortError;
 use crate::tester::trial::TrialError;
-use crate::topology::SpecError;
+use crate::topology::{NetworkError, SpecError};
 
 /// Why a bench could not start or do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -25,15 +29,75 @@ pub enum BenchError {
     /// Who asked for it no longer wants it.
     #[error("the trial was interrupted")]
     Interrupted,
+    /// Nothing is made that cannot be written down.
+    #[error("nothing was made")]
+    Journal(#[from] JournalError),
+    /// Wires, addresses, threads.
+    #[error("the network of the bench could not be made")]
+    Network(#[source] NetworkError),
+    /// The router's home.
+    #[error("the router's home could not be made")]
+    Home(#[source] HomeError),
     /// The router.
     #[error("the router failed")]
-    Router(#[from] RouterError),
+    Router(#[source] RouterError),
     /// A port of the tester.
     #[error("a port of the tester failed")]
     Port(#[from] PortError),
-    /// The trial.
-    #[error("there was no trial")]
+    /// A trial.
+    #[error("the trial failed")]
     Trial(#[source] TrialError),
+    /// TCP.
+    #[error("TCP through the router failed")]
+    Tcp(#[source] TcpError),
+    /// All is up, and nothing comes through.
+    #[error(
+        "no frame passed the {path} router within {} s: it received {received} and sent on {forwarded}; look at its table and its neighbours", waited.as_secs()
+    )]
+    NothingPasses {
+        /// The router's path.
+        path: &'static str,
+        /// How long it was tried.
+        waited: std::time::Duration,
+        /// Frames that it received.
+        received: u64,
+        /// Frames that it sent on.
+        forwarded: u64,
+    },
+}
+
+fn not_supported(what: &str, remedy: impl std::fmt::Display) -> BenchError {
+    BenchError::NotSupported {
+        what: what.to_owned(),
+        remedy: remedy.to_string(),
+    }
+}
+
+impl From<NetworkError> for BenchError {
+    fn from(error: NetworkError) -> Self {
+        match &error {
+            NetworkError::NoVlan(_) => not_supported("a router on a VLAN", error),
+            _ => Self::Network(error),
+        }
+    }
+}
+
+impl From<HomeError> for BenchError {
+    fn from(error: HomeError) -> Self {
+        match &error {
+            HomeError::NotSupported { .. } => not_supported("a container", error),
+            _ => Self::Home(error),
+        }
+    }
+}
+
+impl From<RouterError> for BenchError {
+    fn from(error: RouterError) -> Self {
+        match error.lacks() {
+            Some(lacking) => not_supported("this router", lacking),
+            None => Self::Router(error),
+        }
+    }
 }
 
 impl From<TrialError> for BenchError {
@@ -42,5 +106,34 @@ impl From<TrialError> for BenchError {
             TrialError::Interrupted => Self::Interrupted,
             error => Self::Trial(error),
         }
+    }
+}
+
+impl From<TcpError> for BenchError {
+    fn from(error: TcpError) -> Self {
+        match &error {
+            TcpError::Absent => not_supported("TCP through a router", error),
+            _ => Self::Tcp(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_program_is_no_failure() {
+        let error = BenchError::from(HomeError::NotSupported {
+            program: "runc",
+            package: "runc",
+        });
+        let text = error.to_string();
+        assert!(matches!(error, BenchError::NotSupported { .. }));
+        assert!(text.contains("apt-get install runc"), "{text}");
+        assert!(matches!(
+            BenchError::from(TcpError::Absent),
+            BenchError::NotSupported { .. }
+        ));
     }
 }

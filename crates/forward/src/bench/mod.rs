@@ -10,12 +10,15 @@
 //! # Ok(()) }
 //! ```
 
+mod ceiling;
 mod error;
 mod offer;
 mod one;
+mod ports;
 mod rack;
 mod result;
 mod setup;
+mod start;
 pub mod tcp;
 
 pub use error::BenchError;

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::error::BenchError;
 use super::setup::Setup;
-use crate::tester::stream::FrameSize;
-use crate::topology::{Family, plan};
+use crate::tester::stream::{FrameSize, Link, Stream};
+use crate::topology::plan::{self, Side};
+use crate::topology::{Family, Spec};
 
 /// Longest trial: an hour. RFC 2544, section 24, asks for 60 s.
 pub const DURATION_MAX: Duration = Duration::from_secs(3600);
@@ -77,9 +78,31 @@ impl Offer {
             )));
         }
         self.check_size(setup)?;
-        let from = plan::Side::Zero;
-        plan::addresses(&setup.topology, from, self.family, self.destinations)?;
+        plan::addresses(&setup.topology, Side::Zero, self.family, self.destinations)?;
         Ok(())
+    }
+
+    /// What the port on side `from` sends.
+    ///
+    /// # Errors
+    /// As [`plan::addresses`].
+    pub(super) fn stream(
+        &self,
+        spec: &Spec,
+        from: Side,
+        link: Link,
+        trial: u8,
+    ) -> Result<Stream, BenchError> {
+        Ok(Stream {
+            trial,
+            id: u8::from(from == Side::One),
+            link,
+            addresses: plan::addresses(spec, from, self.family, self.destinations)?,
+            size: self.size,
+            rate_pps: self.rate_pps,
+            duration: self.duration,
+            frames_max: self.frames_max,
+        })
     }
 
     fn check_size(&self, setup: &Setup) -> Result<(), BenchError> {

@@ -1,16 +1,24 @@
 //! One router under test.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use trial::Verdict;
+
+use super::ports::{self, Place};
 use super::result::DirectionResult;
-use super::{BenchError, Directions, Offer, Setup, TcpResult, TrialResult};
-use crate::router::{Counters, Router};
+use super::start::{Started, start};
+use super::{BenchError, Directions, Offer, Setup, TcpResult, TrialResult, ceiling, tcp};
+use crate::router::Counters;
 use crate::tester::length::Lengths;
 use crate::tester::port::Port;
 use crate::tester::stream::{Link, Stream};
 use crate::tester::trial::{HostUse, Placement, Way, run};
 use crate::tester::validity::{Claim, Evidence};
-use crate::topology::plan::{self, Side};
+use crate::topology::address::{Layer, assign_tester};
+use crate::topology::plan::Side;
+
+/// A first frame is waited for so long: containers and cold caches included.
+const FIRST_FRAME_WAIT: Duration = Duration::from_secs(10);
 
 /// One router, wired and ready.
 ///
@@ -19,26 +27,34 @@ use crate::topology::plan::{self, Side};
 pub struct Bench {
     setup: Setup,
     ready: Duration,
-    router: Box<dyn Router>,
-    ports: [Port; 2],
-    /// Ethernet addresses of the router's ports.
-    router_macs: [[u8; 6]; 2],
+    /// Closed while TCP has the links.
+    ports: Option<[Port; 2]>,
+    started: Started,
+    tester_has_addresses: bool,
     trials: u8,
 }
 
 impl Bench {
     /// Makes the topology, the home and the router, and waits until a frame
-    /// passes (5 s at most; containers 20 s).
+    /// passes, 10 s at most.
     ///
     /// # Errors
     /// [`BenchError::NotSupported`] names what this host or build lacks and the
     /// remedy; the others, what failed. Nothing is left half up.
     pub fn start(setup: &Setup) -> Result<Self, BenchError> {
-        setup.topology.check()?;
-        Err(BenchError::NotSupported {
-            what: format!("a {} router", setup.path.name()),
-            remedy: "take a later version".to_owned(),
-        })
+        let begun = Instant::now();
+        let mut bench = Self {
+            started: start(setup)?,
+            setup: setup.clone(),
+            ready: Duration::ZERO,
+            ports: None,
+            tester_has_addresses: false,
+            trials: 0,
+        };
+        bench.started.limit(setup.cpu_limit)?;
+        bench.wait_for_first_frame()?;
+        bench.ready = begun.elapsed();
+        Ok(bench)
     }
 
     /// What it was made from.
@@ -53,9 +69,9 @@ impl Bench {
         self.ready
     }
 
-    /// One trial, with its verdict. It takes `offer.duration` and up to half a
-    /// second more: frames under way are waited for, as RFC 2544, section 23,
-    /// asks (2 s there, for slower networks).
+    /// One trial, with its verdict. It takes `offer.duration` and some 100 ms
+    /// more: frames under way are waited for, as RFC 2544, section 23, asks
+    /// (2 s there, for slower networks).
     ///
     /// # Errors
     /// [`BenchError`]; a trial that is merely not to be believed is a result.
@@ -73,21 +89,25 @@ impl Bench {
         offer: &Offer,
         go_on: &dyn Fn() -> bool,
     ) -> Result<TrialResult, BenchError> {
+        let ceiling_pps = self.ceiling_pps(offer)?;
         let before = self.begin(offer)?;
         let cpus = self.placement().cpus();
         let residual = Lengths::short(offer.duration).residual;
         let ran = run(&mut self.ways(offer)?, &cpus, residual, go_on)?;
-        self.finish(offer, ran.directions, ran.host, before)
+        let mut result = self.finish(offer, ran.directions, before)?;
+        result.verdict = self.judge(&result, ran.host, ceiling_pps, 0);
+        Ok(result)
     }
 
     /// The most that generator and sink themselves can do at this offer's size,
-    /// directions and destinations, frames/s received: the same ports with a
-    /// cable in the router's place. Measured once (0.5 s) and kept.
+    /// family and directions, frames/s received: the same kind of ports with a
+    /// cable in the router's place. Measured once in a process (0.1 s).
     ///
     /// # Errors
     /// [`BenchError`].
     pub fn ceiling_pps(&mut self, offer: &Offer) -> Result<f64, BenchError> {
-        self.trial(offer).map(|result| result.received_pps())
+        offer.check(&self.setup)?;
+        ceiling::pps(&self.started.journal, &self.setup, offer)
     }
 
     /// TCP through the router with `iperf3`, one stream each way.
@@ -99,11 +119,17 @@ impl Bench {
         directions: Directions,
         duration: Duration,
     ) -> Result<TcpResult, BenchError> {
-        let _ = (directions, duration);
-        Err(BenchError::NotSupported {
-            what: "TCP through a router".to_owned(),
-            remedy: "take a later version".to_owned(),
-        })
+        // The sinks take every frame.
+        self.ports = None;
+        if !self.tester_has_addresses {
+            assign_tester(&self.started.topology, self.layer())?;
+            self.tester_has_addresses = true;
+        }
+        let cpu_ns = self.started.router.cpu_ns()?;
+        let two_way = directions == Directions::TwoWay;
+        let report = tcp::run(&self.started.topology, two_way, duration)?;
+        let cpu_ns = self.started.router.cpu_ns()?.saturating_sub(cpu_ns);
+        Ok(TcpResult::new(report, cpu_ns, &self.placement()))
     }
 
     /// Limits the router to so many CPUs (0.01 and up; a cgroup's quota), or
@@ -112,8 +138,49 @@ impl Bench {
     /// # Errors
     /// [`BenchError::NotSupported`] without a `cpu` cgroup.
     pub fn limit(&mut self, cpus: Option<f64>) -> Result<(), BenchError> {
+        self.started.limit(cpus)?;
         self.setup.cpu_limit = cpus;
         Ok(())
+    }
+
+    fn layer(&self) -> Layer {
+        if self.setup.path.is_layer_two() {
+            Layer::Two
+        } else {
+            Layer::Three
+        }
+    }
+
+    /// Sends a few frames at a time until one comes.
+    fn wait_for_first_frame(&mut self) -> Result<(), BenchError> {
+        let offer = Offer {
+            duration: Duration::from_millis(1),
+            frames_max: Some(8),
+            ..Offer::default()
+        };
+        let deadline = Instant::now() + FIRST_FRAME_WAIT;
+        loop {
+            let before = self.begin(&offer)?;
+            let ran = run(
+                &mut self.ways(&offer)?,
+                &[],
+                FIRST_FRAME_WAIT / 100,
+                &|| true,
+            )?;
+            let result = self.finish(&offer, ran.directions, before)?;
+            if result.received() > 0 {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                let counted = self.started.router.counters()?;
+                return Err(BenchError::NothingPasses {
+                    path: self.setup.path.name(),
+                    waited: FIRST_FRAME_WAIT,
+                    received: counted.received,
+                    forwarded: counted.forwarded,
+                });
+            }
+        }
     }
 
     /// Checks the offer, counts the trial, and reads what the router has
@@ -121,88 +188,85 @@ impl Bench {
     pub(super) fn begin(&mut self, offer: &Offer) -> Result<Before, BenchError> {
         offer.check(&self.setup)?;
         self.trials = self.trials.wrapping_add(1);
+        if self.ports.is_none() {
+            self.ports = Some(self.open_ports()?);
+        }
         Ok(Before {
-            counters: self.router.counters()?,
-            cpu_ns: self.router.cpu_ns()?,
+            counters: self.started.router.counters()?,
+            cpu_ns: self.started.router.cpu_ns()?,
         })
+    }
+
+    fn open_ports(&self) -> Result<[Port; 2], BenchError> {
+        let [zero, one] = self.started.topology.sides();
+        let open = |side: &crate::topology::Built| {
+            let place = Place {
+                namespace: &side.tester,
+                interface: &side.names.tester,
+                threads: &side.sink_threads,
+                sink_cpu: self.setup.topology.cpus.sink,
+            };
+            ports::open(self.setup.ports, &place)
+        };
+        Ok([open(zero)?, open(one)?])
     }
 
     /// What is sent by whom and counted by whom.
     pub(super) fn ways(&mut self, offer: &Offer) -> Result<Vec<Way<'_>>, BenchError> {
-        let forth = self.stream(offer, Side::Zero)?;
-        let back = match offer.directions {
-            Directions::OneWay => None,
-            Directions::TwoWay => Some(self.stream(offer, Side::One)?),
+        let both = match offer.directions {
+            Directions::OneWay => &[Side::Zero][..],
+            Directions::TwoWay => &Side::BOTH,
         };
+        let streams = both.iter().map(|&from| self.stream(offer, from));
+        let streams = streams.collect::<Result<Vec<_>, _>>()?;
         let generator_cpu = self.setup.topology.cpus.generator;
-        let [zero, one] = &mut self.ports;
-        let mut ways = vec![Way {
-            transmitter: zero.transmitter.as_mut(),
-            receiver: one.receiver.as_mut(),
-            stream: forth,
-            generator_cpu,
-        }];
-        ways.extend(back.map(|stream| Way {
-            transmitter: one.transmitter.as_mut(),
-            receiver: zero.receiver.as_mut(),
-            stream,
-            generator_cpu,
-        }));
-        Ok(ways)
+        let ports = self.ports.as_mut().expect("opened when the trial began");
+        Ok(ports::ways(ports, streams, generator_cpu))
     }
 
     fn stream(&self, offer: &Offer, from: Side) -> Result<Stream, BenchError> {
-        let spec = &self.setup.topology;
-        let destination = if self.setup.path.is_layer_two() {
-            self.ports[from.other().index()].address
-        } else {
-            self.router_macs[from.index()]
+        let topology = &self.started.topology;
+        let destination = match self.layer() {
+            Layer::Two => topology.side(from.other()).tester_mac,
+            Layer::Three => topology.side(from).router_mac,
         };
-        Ok(Stream {
-            trial: self.trials,
-            id: u8::from(from == Side::One),
-            link: Link {
-                source: self.ports[from.index()].address,
-                destination,
-                vlan: spec.vlan,
-            },
-            addresses: plan::addresses(spec, from, offer.family, offer.destinations)?,
-            size: offer.size,
-            rate_pps: offer.rate_pps,
-            duration: offer.duration,
-            frames_max: offer.frames_max,
-        })
+        let link = Link {
+            source: topology.side(from).tester_mac,
+            destination,
+            vlan: self.setup.topology.vlan,
+        };
+        offer.stream(&self.setup.topology, from, link, self.trials)
     }
 
-    /// Puts together what the ports and the router say, and judges it.
+    /// Puts together what the ports and the router say; not judged yet.
     pub(super) fn finish(
         &mut self,
         offer: &Offer,
         directions: Vec<DirectionResult>,
-        host: HostUse,
         before: Before,
     ) -> Result<TrialResult, BenchError> {
-        let counters = self.router.counters()?;
-        let cpu_ns = self.router.cpu_ns()?;
-        let mut result = TrialResult {
+        let counters = self.started.router.counters()?;
+        let cpu_ns = self.started.router.cpu_ns()?;
+        Ok(TrialResult {
             offer: *offer,
-            router: Counters {
-                received: counters.received.saturating_sub(before.counters.received),
-                forwarded: counters.forwarded.saturating_sub(before.counters.forwarded),
-                dropped: counters.dropped.saturating_sub(before.counters.dropped),
-            },
+            router: counters.since(before.counters),
             router_cpu_ns: cpu_ns.saturating_sub(before.cpu_ns),
             generator_cpu_ns: directions.iter().map(|way| way.sent.cpu_ns).sum(),
             sink_cpu_ns: directions.iter().map(|way| way.received.cpu_ns).sum(),
             directions,
-            verdict: trial::Verdict::valid(),
-        };
-        result.verdict = self.judge(&result, host);
-        Ok(result)
+            verdict: Verdict::valid(),
+        })
     }
 
-    /// Whether a result may be believed.
-    fn judge(&self, result: &TrialResult, host: HostUse) -> trial::Verdict {
+    /// Whether a result may be believed. `others_ns` is CPU time of other parts
+    /// of the same experiment.
+    pub(super) fn judge(
+        &self,
+        result: &TrialResult,
+        host: HostUse,
+        ceiling_pps: f64,
+        others_ns: u64,
+    ) -> Verdict {
         let claim = match result.offer.rate_pps {
             Some(_) => Claim::Loss,
             None => Claim::Rate,
@@ -212,10 +276,10 @@ impl Bench {
             directions: &result.directions,
             host,
             placement: &self.placement(),
-            ceiling_pps: None,
-            threaded: None,
+            ceiling_pps: Some(ceiling_pps),
+            threaded: Some(true),
             counters: Some(result.router),
-            device_cpu: Some(Duration::from_nanos(result.router_cpu_ns)),
+            device_cpu: Some(Duration::from_nanos(result.router_cpu_ns + others_ns)),
         }
         .verdict()
     }

@@ -2,7 +2,7 @@
 
 use super::{Bench, BenchError, Offer, Setup, TrialResult};
 use crate::tester::length::Lengths;
-use crate::tester::trial::run;
+use crate::tester::trial::{HostUse, run};
 
 /// Several routers side by side, each with ports and a home of its own; all
 /// share the CPUs that their setups name.
@@ -39,13 +39,15 @@ impl Rack {
         go_on: &dyn Fn() -> bool,
     ) -> Result<Vec<TrialResult>, BenchError> {
         assert_eq!(offers.len(), self.benches.len(), "one offer a router");
+        let mut ceilings = Vec::new();
         let mut begun = Vec::new();
+        let mut cpus: Vec<usize> = Vec::new();
+        for (bench, offer) in self.benches.iter_mut().zip(offers) {
+            ceilings.push(bench.ceiling_pps(offer)?);
+            cpus.extend(bench.placement().cpus());
+        }
         for (bench, offer) in self.benches.iter_mut().zip(offers) {
             begun.push(bench.begin(offer)?);
-        }
-        let mut cpus: Vec<usize> = Vec::new();
-        for bench in &self.benches {
-            cpus.extend(bench.placement().cpus());
         }
         let mut ways = Vec::new();
         let mut counts = Vec::new();
@@ -54,18 +56,34 @@ impl Rack {
             ways.extend(bench.ways(offer)?);
             counts.push(ways.len() - before);
         }
+        cpus.sort_unstable();
+        cpus.dedup();
         let longest = offers.iter().map(|offer| offer.duration).max();
         let residual = Lengths::short(longest.unwrap_or_default()).residual;
         let ran = run(&mut ways, &cpus, residual, go_on)?;
         drop(ways);
-        let mut results = ran.directions.into_iter();
-        let mut trials = Vec::new();
-        for (((bench, offer), before), count) in
-            self.benches.iter_mut().zip(offers).zip(begun).zip(counts)
-        {
-            let directions = results.by_ref().take(count).collect();
-            trials.push(bench.finish(offer, directions, ran.host, before)?);
+        let mut directions = ran.directions.into_iter();
+        let mut results = Vec::new();
+        let parts = self.benches.iter_mut().zip(offers).zip(begun).zip(counts);
+        for (((bench, offer), before), count) in parts {
+            let own = directions.by_ref().take(count).collect();
+            results.push(bench.finish(offer, own, before)?);
         }
-        Ok(trials)
+        self.judge(&mut results, ran.host, &ceilings);
+        Ok(results)
     }
+
+    /// Each router's verdict; the others' CPU time is not a stranger's.
+    fn judge(&self, results: &mut [TrialResult], host: HostUse, ceilings: &[f64]) {
+        let all_ns: u64 = results.iter().map(cpu_ns).sum();
+        let parts = self.benches.iter().zip(results).zip(ceilings);
+        for ((bench, result), &ceiling_pps) in parts {
+            let others_ns = all_ns - cpu_ns(result);
+            result.verdict = bench.judge(result, host, ceiling_pps, others_ns);
+        }
+    }
+}
+
+fn cpu_ns(result: &TrialResult) -> u64 {
+    result.router_cpu_ns + result.generator_cpu_ns + result.sink_cpu_ns
 }

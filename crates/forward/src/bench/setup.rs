@@ -65,6 +65,12 @@ impl Setup {
         }
     }
 
+    /// Whether it needs this build's cargo feature `bpf`.
+    #[must_use]
+    pub fn needs_bpf(&self) -> bool {
+        self.path.needs_bpf() || self.ports != PortKind::AfPacket
+    }
+
     /// [`new`](Self::new) on the CPUs that this process may use.
     ///
     /// # Errors

@@ -7,6 +7,8 @@ pub mod kernel;
 pub mod path;
 pub mod planted;
 pub mod ports;
+#[cfg(feature = "bpf")]
+pub mod xdp;
 
 use crate::topology::NetworkError;
 
@@ -19,6 +21,18 @@ pub struct Counters {
     pub forwarded: u64,
     /// Frames that it dropped for a reason it knows, e.g. a full queue.
     pub dropped: u64,
+}
+
+impl Counters {
+    /// What was added since `before`.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            received: self.received.saturating_sub(before.received),
+            forwarded: self.forwarded.saturating_sub(before.forwarded),
+            dropped: self.dropped.saturating_sub(before.dropped),
+        }
+    }
 }
 
 /// Why a router could not start, or could not be asked.

@@ -58,11 +58,7 @@ impl Ports {
             sum.forwarded += counted.tx_packets;
             sum.dropped += counted.rx_dropped + counted.tx_dropped;
         }
-        Ok(Counters {
-            received: sum.received.saturating_sub(self.counted_before.received),
-            forwarded: sum.forwarded.saturating_sub(self.counted_before.forwarded),
-            dropped: sum.dropped.saturating_sub(self.counted_before.dropped),
-        })
+        Ok(sum.since(self.counted_before))
     }
 
     /// CPU time of the threads that receive for the router, ns.

@@ -145,9 +145,7 @@ fn build_side(
 ) -> Result<Built, NetworkError> {
     let names = SideNames::new(tag, side)?;
     let tester = Namespace::create(journal, &names.tester_namespace)?;
-    quiet(&tester, spec)?;
-    // A tester's port sends what it is told, and nothing on its own.
-    tester.set_sysctl("ipv6/conf/default/addr_gen_mode", "1")?;
+    silence(&tester, spec)?;
     let ends = Ends {
         tester: &tester,
         router,
@@ -165,6 +163,17 @@ fn build_side(
         sink_threads: threads.sink,
         router_threads: threads.router,
     })
+}
+
+/// For a tester's namespace: its ports send what they are told, and nothing on
+/// their own.
+pub(super) fn silence(namespace: &Namespace, spec: &Spec) -> Result<(), NetworkError> {
+    quiet(namespace, spec)?;
+    if spec.ipv6 {
+        // No link-local address, so no discovery and no reports of groups.
+        namespace.set_sysctl("ipv6/conf/default/addr_gen_mode", "1")?;
+    }
+    Ok(())
 }
 
 /// Nothing that a link does on its own when it comes up, which would be counted

@@ -14,6 +14,7 @@
 
 pub mod address;
 mod build;
+mod cable;
 mod error;
 mod names;
 pub mod plan;
@@ -21,6 +22,7 @@ mod spec;
 mod wires;
 
 pub use build::{Built, Topology};
+pub use cable::{Cable, End};
 pub use error::NetworkError;
 pub use names::SideNames;
 pub use spec::{Attachment, Cpus, Family, Routes, Spec, SpecError};

@@ -50,7 +50,7 @@ pub enum Routes {
 
 /// Which CPUs work for whom. The same CPU may appear twice: a verdict says when
 /// that spoils a trial.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cpus {
     /// The generator's.
     pub generator: usize,

@@ -66,7 +66,8 @@ pub fn make(spec: &Spec, names: &SideNames, ends: &Ends<'_>) -> Result<Threads, 
     Ok(threads)
 }
 
-fn pair(
+/// A veth pair, as the topology wants it.
+pub fn pair(
     spec: &Spec,
     one: (&Namespace, &str),
     other: (&Namespace, &str),
@@ -91,16 +92,17 @@ fn bridge(names: &SideNames, between: &Namespace) -> Result<(), NetworkError> {
 }
 
 /// Sets the link up with NAPI in threads of its own, queue by queue on `cpus`.
-fn work_for(
+pub fn work_for(
     spec: &Spec,
     namespace: &Namespace,
     link: &str,
     cpus: &[usize],
 ) -> Result<Vec<NapiThread>, NetworkError> {
     let mut netlink: Netlink = namespace.netlink()?;
-    netlink.set_offloads(link, &OFFLOADS)?;
-    // A veth has NAPI only while it is up.
+    // In this order: a veth has NAPI only while it is up, and its peer takes
+    // redirected frames only if NAPI came after that.
     netlink.set_up(link)?;
+    netlink.set_offloads(link, &OFFLOADS)?;
     napi::set_threaded(namespace, link, true)?;
     let queues = usize::try_from(spec.queues).expect("at most 64");
     let threads = napi::threads(link, queues)?;

@@ -6,6 +6,8 @@ pub mod af_packet;
 pub mod af_xdp;
 mod collect;
 pub mod frames;
+#[cfg(feature = "bpf")]
+pub mod live;
 mod pace;
 mod send;
 pub mod tap;

@@ -1,0 +1,103 @@
+//! What generator and sink can do without a router.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use net::Journal;
+
+use super::BenchError;
+use super::offer::{Directions, Offer};
+use super::ports::{self, Place};
+use super::setup::{PortKind, Setup};
+use crate::tester::length::Lengths;
+use crate::tester::stream::{FrameSize, Link};
+use crate::tester::trial::{Direction, run};
+use crate::topology::plan::Side;
+use crate::topology::{Cable, Cpus, End, Family};
+
+/// Long enough for a hundred thousand frames of the slowest port.
+const DURATION: Duration = Duration::from_millis(100);
+
+/// What the ceiling depends on.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key {
+    ports: PortKind,
+    cpus: Cpus,
+    queues: u32,
+    size: FrameSize,
+    family: Family,
+    directions: Directions,
+    tagged: bool,
+}
+
+impl Key {
+    fn of(setup: &Setup, offer: &Offer) -> Self {
+        Self {
+            ports: setup.ports,
+            cpus: setup.topology.cpus.clone(),
+            queues: setup.topology.queues,
+            size: offer.size,
+            family: offer.family,
+            directions: offer.directions,
+            tagged: setup.topology.vlan.is_some(),
+        }
+    }
+}
+
+/// Frames/s that come over a cable, as many as the generator can send. A
+/// disturbance makes it lower, and so more results doubtful, never fewer.
+pub fn pps(journal: &Journal, setup: &Setup, offer: &Offer) -> Result<f64, BenchError> {
+    // It holds as long as the process: the host does not change.
+    static KNOWN: Mutex<Option<HashMap<Key, f64>>> = Mutex::new(None);
+    let key = Key::of(setup, offer);
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = known.get_or_insert_default();
+    if let Some(&pps) = known.get(&key) {
+        return Ok(pps);
+    }
+    let pps = measure(journal, setup, offer)?;
+    known.insert(key, pps);
+    Ok(pps)
+}
+
+fn measure(journal: &Journal, setup: &Setup, offer: &Offer) -> Result<f64, BenchError> {
+    let cable = Cable::lay(journal, &setup.topology)?;
+    let [zero, one] = &cable.ends;
+    let mut ports = [open(setup, zero)?, open(setup, one)?];
+    let offer = Offer {
+        rate_pps: None,
+        duration: DURATION,
+        frames_max: None,
+        ..*offer
+    };
+    let stream = |from: Side| {
+        let (here, there) = (&cable.ends[from.index()], &cable.ends[from.other().index()]);
+        let link = Link {
+            source: here.mac,
+            destination: there.mac,
+            vlan: setup.topology.vlan,
+        };
+        offer.stream(&setup.topology, from, link, 1)
+    };
+    let streams = match offer.directions {
+        Directions::OneWay => vec![stream(Side::Zero)?],
+        Directions::TwoWay => vec![stream(Side::Zero)?, stream(Side::One)?],
+    };
+    let mut ways = ports::ways(&mut ports, streams, setup.topology.cpus.generator);
+    let residual = Lengths::short(DURATION).residual;
+    let ran = run(&mut ways, &[], residual, &|| true)?;
+    Ok(ran.directions.iter().map(Direction::received_pps).sum())
+}
+
+fn open(setup: &Setup, end: &End) -> Result<crate::tester::port::Port, BenchError> {
+    ports::open(
+        setup.ports,
+        &Place {
+            namespace: &end.namespace,
+            interface: &end.link,
+            threads: &end.threads,
+            sink_cpu: setup.topology.cpus.sink,
+        },
+    )
+}

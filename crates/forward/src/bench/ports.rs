@@ -1,0 +1,66 @@
+//! The tester's ports, of the kind that was asked for.
+
+use net::Namespace;
+use net::napi::NapiThread;
+
+use super::{BenchError, PortKind};
+use crate::tester::port::{Port, af_packet};
+#[cfg(feature = "bpf")]
+use crate::tester::port::{af_xdp, live};
+use crate::tester::stream::Stream;
+use crate::tester::trial::Way;
+use crate::topology::NetworkError;
+
+/// Where a port of the tester is.
+pub struct Place<'a> {
+    pub namespace: &'a Namespace,
+    pub interface: &'a str,
+    /// Who receives there: whose CPU time counting takes.
+    pub threads: &'a [NapiThread],
+    /// Where whoever counts in user space runs.
+    pub sink_cpu: usize,
+}
+
+/// Opens one.
+pub fn open(kind: PortKind, place: &Place<'_>) -> Result<Port, BenchError> {
+    let interface = place.interface;
+    let link = place
+        .namespace
+        .netlink()
+        .and_then(|mut net| net.link(interface));
+    let link = link.map_err(NetworkError::from)?;
+    let sink_cpu = Some(place.sink_cpu);
+    let inside = || match kind {
+        #[cfg(feature = "bpf")]
+        PortKind::LiveFrame => live::open(interface, link.index, link.address, place.threads),
+        #[cfg(feature = "bpf")]
+        PortKind::AfXdp => {
+            let queues = link.rx_queues;
+            af_xdp::open(interface, link.index, link.address, queues, sink_cpu)
+        }
+        #[cfg(not(feature = "bpf"))]
+        PortKind::LiveFrame | PortKind::AfXdp => {
+            unreachable!("refused when the bench was started")
+        }
+        PortKind::AfPacket => af_packet::open(interface, link.index, link.address, sink_cpu),
+    };
+    let opened = place.namespace.run(inside).map_err(NetworkError::from)?;
+    Ok(opened?)
+}
+
+/// The first stream from port 0 to port 1, a second one back.
+pub fn ways(ports: &mut [Port; 2], streams: Vec<Stream>, generator_cpu: usize) -> Vec<Way<'_>> {
+    let [zero, one] = ports;
+    let ends = [
+        (&mut zero.transmitter, &mut one.receiver),
+        (&mut one.transmitter, &mut zero.receiver),
+    ];
+    let ways = ends.into_iter().zip(streams);
+    ways.map(|((transmitter, receiver), stream)| Way {
+        transmitter: transmitter.as_mut(),
+        receiver: receiver.as_mut(),
+        stream,
+        generator_cpu,
+    })
+    .collect()
+}

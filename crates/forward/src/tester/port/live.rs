@@ -1,0 +1,219 @@
+//! Live frames: an XDP program in the kernel makes them, another one counts
+//! them. The fastest port there is, and no frame of it exists in user space.
+
+use std::net::IpAddr;
+use std::sync::atomic::AtomicBool;
+
+use net::napi::NapiThread;
+use trial::Histogram;
+use wire::{Stamp, TestFrame, TestFrameError};
+use xdp::{Generator, Plan, Sink};
+
+use super::collect::failed;
+use super::{Port, PortError, Received, Receiver, Transmitted, Transmitter};
+use crate::tester::stream::{Addresses, FrameSize, Stream};
+
+/// What an 802.1Q tag adds: a stream's sizes count without it.
+const TAG_BYTES: u32 = 4;
+
+/// UDP source port of the first flow.
+const SOURCE_PORT: u16 = 0xc020;
+
+/// Sizes of IMIX, and their order: 7, 4 and 1 of twelve, mixed.
+const IMIX_SIZES: [u32; 3] = [64, 570, 1518];
+const IMIX_ORDER: [u8; 12] = [0, 1, 0, 0, 1, 0, 2, 0, 1, 0, 0, 1];
+
+/// Opens both ends of a port at an interface of the calling thread's network
+/// namespace. `receivers` are the kernel's threads that run the counting
+/// program: their time is the sink's.
+///
+/// # Errors
+/// [`PortError`], e.g. where the kernel takes no XDP program.
+pub fn open(
+    interface: &str,
+    interface_index: u32,
+    address: [u8; 6],
+    receivers: &[NapiThread],
+) -> Result<Port, PortError> {
+    let context = || format!("cannot open the live-frame port {interface}");
+    let generator = Generator::load(interface_index).map_err(failed(context()))?;
+    let sink = Sink::attach(interface_index).map_err(failed(context()))?;
+    Ok(Port {
+        kind: "live-frame",
+        interface: interface.to_owned(),
+        address,
+        transmitter: Box::new(LiveTransmitter(generator)),
+        receiver: Box::new(LiveReceiver {
+            sink,
+            receivers: receivers.to_vec(),
+            cpu_ns_before: 0,
+        }),
+    })
+}
+
+struct LiveTransmitter(Generator);
+
+impl Transmitter for LiveTransmitter {
+    fn transmit(&mut self, stream: &Stream, stop: &AtomicBool) -> Result<Transmitted, PortError> {
+        let context = "cannot send live frames";
+        let plan = plan(stream).map_err(failed(context.to_owned()))?;
+        let sent = self
+            .0
+            .send(&plan, stop)
+            .map_err(failed(context.to_owned()))?;
+        Ok(Transmitted {
+            due: sent.due,
+            offered: sent.offered,
+            // A frame that finds the ring full was lost by whoever did not
+            // empty it: the router.
+            refused: 0,
+            elapsed_ns: sent.elapsed_ns,
+            behind_ns_max: sent.behind_ns_max,
+            gap_ns_max: sent.gap_ns_max,
+            cpu_ns: sent.cpu_ns,
+        })
+    }
+}
+
+struct LiveReceiver {
+    sink: Sink,
+    receivers: Vec<NapiThread>,
+    cpu_ns_before: u64,
+}
+
+impl LiveReceiver {
+    fn cpu_ns(&self) -> Result<u64, PortError> {
+        let mut sum = 0;
+        for thread in &self.receivers {
+            let cpu_ns = thread.cpu_ns();
+            sum += cpu_ns.map_err(failed(
+                "cannot read the time that counting takes".to_owned(),
+            ))?;
+        }
+        Ok(sum)
+    }
+}
+
+impl Receiver for LiveReceiver {
+    fn begin(&mut self, trial: u8, stream: u8) -> Result<(), PortError> {
+        self.cpu_ns_before = self.cpu_ns()?;
+        let begun = self.sink.begin(trial, stream);
+        begun.map_err(failed("cannot begin to count live frames".to_owned()))
+    }
+
+    fn counts(&mut self) -> Result<Received, PortError> {
+        let counts = self.sink.counts();
+        let counts = counts.map_err(failed(
+            "cannot read what live frames were counted".to_owned(),
+        ))?;
+        let mut latency = Histogram::new();
+        for (latency_ns, frames) in counts.latency.recorded() {
+            latency.record_many(latency_ns, frames);
+        }
+        Ok(Received {
+            received: counts.received,
+            duplicates: counts.duplicates,
+            reordered: counts.reordered,
+            late: counts.late,
+            foreign: counts.foreign,
+            bytes: counts.bytes,
+            elapsed_ns: counts.elapsed_ns,
+            latency,
+            cpu_ns: self.cpu_ns()?.saturating_sub(self.cpu_ns_before),
+        })
+    }
+}
+
+fn plan(stream: &Stream) -> Result<Plan, TestFrameError> {
+    let (source, destination, destinations, stride) = match stream.addresses {
+        Addresses::V4 {
+            source,
+            first,
+            count,
+            stride,
+        } => (IpAddr::V4(source), IpAddr::V4(first), count, stride),
+        Addresses::V6 {
+            source,
+            first,
+            count,
+            stride,
+        } => (IpAddr::V6(source), IpAddr::V6(first), count, stride),
+    };
+    let first = TestFrame {
+        source_ethernet: stream.link.source,
+        destination_ethernet: stream.link.destination,
+        vlan: stream.link.vlan,
+        source,
+        destination,
+        source_port: SOURCE_PORT,
+        frame_bytes: 0,
+    };
+    let (sizes, order): (&[u32], &[u8]) = match &stream.size {
+        FrameSize::Fixed(bytes) => (std::slice::from_ref(bytes), &[0]),
+        FrameSize::Imix => (&IMIX_SIZES, &IMIX_ORDER),
+    };
+    let frames = sizes.iter().map(|&bytes| frame(stream, first, bytes));
+    Ok(Plan {
+        frames: frames.collect::<Result<_, _>>()?,
+        order: order.to_vec(),
+        destinations,
+        stride,
+        trial: stream.trial,
+        stream: stream.id,
+        rate_pps: stream.rate_pps,
+        duration: stream.duration,
+        frames_max: stream.frames_max,
+    })
+}
+
+/// One of the stream's frames, of so many bytes without a tag; IMIX's smallest
+/// is longer over IPv6.
+fn frame(stream: &Stream, first: TestFrame, bytes: u32) -> Result<Vec<u8>, TestFrameError> {
+    let tag = stream.link.vlan.map_or(0, |_| TAG_BYTES);
+    let mut frame_bytes = bytes + tag;
+    if stream.size == FrameSize::Imix {
+        let least = u32::try_from(first.frame_bytes_min()).expect("some 80 bytes");
+        frame_bytes = frame_bytes.max(least);
+    }
+    let frame = TestFrame {
+        frame_bytes,
+        ..first
+    };
+    // The program writes a stamp of its own in each.
+    frame.to_bytes(Stamp {
+        trial: stream.trial,
+        stream: stream.id,
+        sequence: 0,
+        due_ns: 0,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tester::stream::FCS_BYTES;
+    use crate::tester::testing::stream;
+
+    #[test]
+    fn sizes_count_the_check_sequence_and_not_the_tag() {
+        for (vlan, memory_bytes) in [(None, 60), (Some(7), 64)] {
+            let mut stream = stream(None);
+            stream.size = FrameSize::Fixed(60 + FCS_BYTES);
+            stream.link.vlan = vlan;
+            let plan = plan(&stream).unwrap();
+            assert_eq!(plan.frames.len(), 1);
+            assert_eq!(plan.frames[0].len(), memory_bytes);
+        }
+    }
+
+    #[test]
+    fn imix_is_seven_four_and_one_of_twelve() {
+        let mut stream = stream(None);
+        stream.size = FrameSize::Imix;
+        let plan = plan(&stream).unwrap();
+        let of = |size: u8| plan.order.iter().filter(|&&one| one == size).count();
+        assert_eq!([of(0), of(1), of(2)], [7, 4, 1]);
+        let sizes: Vec<usize> = plan.frames.iter().map(Vec::len).collect();
+        assert_eq!(sizes, [60, 566, 1514]);
+    }
+}

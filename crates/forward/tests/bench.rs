@@ -1,0 +1,204 @@
+//! Benches carry what they are told, count it right, and leave nothing.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use std::time::Duration;
+
+use lockgate_forward::bench::{Bench, BenchError, Directions, Offer, PortKind, Rack, Setup};
+use lockgate_forward::home;
+use lockgate_forward::router::path::{AfXdp, Path, Poll};
+use lockgate_forward::tester::stream::FrameSize;
+use lockgate_forward::topology::{Attachment, Family, Routes};
+use support::{is_root, spec};
+
+/// Fewer than a veth's ring holds, so that none is lost however busy the
+/// machine is.
+const BURST: u64 = 200;
+
+fn setup(path: Path) -> Setup {
+    Setup {
+        path,
+        topology: spec(),
+        ..Setup::of_host().unwrap()
+    }
+}
+
+/// `None` where the host or the build lacks something.
+fn started(setup: &Setup) -> Option<Bench> {
+    if !is_root() {
+        return None;
+    }
+    match Bench::start(setup) {
+        Err(error @ BenchError::NotSupported { .. }) => {
+            println!("skipped: {error}");
+            None
+        }
+        bench => Some(bench.unwrap()),
+    }
+}
+
+fn burst() -> Offer {
+    Offer {
+        frames_max: Some(BURST),
+        duration: Duration::from_secs(5),
+        ..Offer::default()
+    }
+}
+
+/// Every frame of a burst arrives, once and in order, and the router says so.
+fn carries(setup: &Setup, offer: &Offer) {
+    let Some(mut bench) = started(setup) else {
+        return;
+    };
+    let result = bench.trial(offer).unwrap();
+    for way in &result.directions {
+        assert_eq!(way.sent.offered, BURST, "{result:?}");
+        assert_eq!(way.received.received, BURST, "{result:?}");
+        assert_eq!(way.received.duplicates, 0, "{result:?}");
+        assert_eq!(way.received.reordered, 0, "{result:?}");
+    }
+    assert!(result.router.received >= result.offered(), "{result:?}");
+    assert!(result.router.forwarded >= result.received(), "{result:?}");
+    assert!(bench.ready() > Duration::ZERO);
+}
+
+#[test]
+fn kernel_routing_carries_every_size_and_family() {
+    let sizes = [64, 512, 1518].map(FrameSize::Fixed);
+    for size in sizes.into_iter().chain([FrameSize::Imix]) {
+        let offer = Offer { size, ..burst() };
+        carries(&setup(Path::Kernel), &offer);
+    }
+    let offer = Offer {
+        family: Family::V6,
+        size: FrameSize::Fixed(84),
+        ..burst()
+    };
+    carries(&setup(Path::Kernel), &offer);
+}
+
+#[test]
+fn kernel_routing_carries_both_ways_to_many_destinations_of_a_table() {
+    let mut setup = setup(Path::Kernel);
+    setup.topology.routes = Routes::Table(1000);
+    let offer = Offer {
+        directions: Directions::TwoWay,
+        destinations: 256,
+        ..burst()
+    };
+    carries(&setup, &offer);
+}
+
+#[test]
+fn every_home_carries() {
+    for home in [home::Kind::Namespace, home::Kind::Lxc, home::Kind::Runc] {
+        for attachment in [Attachment::Direct, Attachment::Bridged] {
+            let mut setup = setup(Path::Kernel);
+            setup.home = home;
+            setup.topology.attachment = attachment;
+            carries(&setup, &burst());
+        }
+    }
+}
+
+#[test]
+fn a_bridge_carries_with_and_without_a_tag() {
+    carries(&setup(Path::Bridge), &burst());
+    let mut tagged = setup(Path::Bridge);
+    tagged.topology.vlan = Some(7);
+    carries(&tagged, &burst());
+}
+
+#[test]
+fn xdp_devmap_carries() {
+    carries(&setup(Path::XdpDevmap), &burst());
+}
+
+#[test]
+fn routers_side_by_side_carry_each_its_own() {
+    if !is_root() {
+        return;
+    }
+    let setups = [Path::Kernel, Path::Bridge, Path::Kernel].map(setup);
+    let mut rack = match Rack::start(&setups) {
+        Err(error @ BenchError::NotSupported { .. }) => return println!("skipped: {error}"),
+        rack => rack.unwrap(),
+    };
+    let results = rack.trial_while(&[burst(); 3], &|| true).unwrap();
+    assert_eq!(results.len(), 3);
+    for result in results {
+        assert_eq!(result.received(), BURST, "{result:?}");
+    }
+}
+
+#[test]
+fn an_interrupted_trial_ends_early() {
+    let Some(mut bench) = started(&setup(Path::Kernel)) else {
+        return;
+    };
+    let hour = Offer {
+        duration: Duration::from_secs(3600),
+        rate_pps: Some(10.0),
+        ..Offer::default()
+    };
+    // So that the first question is asked of this trial.
+    bench.ceiling_pps(&hour).unwrap();
+    let ended = bench.trial_while(&hour, &|| false);
+    assert!(matches!(ended, Err(BenchError::Interrupted)), "{ended:?}");
+    // The bench is as good as before.
+    assert_eq!(bench.trial(&burst()).unwrap().received(), BURST);
+}
+
+#[test]
+fn tcp_and_trials_take_turns() {
+    let Some(mut bench) = started(&setup(Path::Kernel)) else {
+        return;
+    };
+    for _ in 0..2 {
+        assert_eq!(bench.trial(&burst()).unwrap().received(), BURST);
+        let tcp = match bench.tcp(Directions::TwoWay, Duration::from_millis(100)) {
+            Err(error @ BenchError::NotSupported { .. }) => return println!("skipped: {error}"),
+            tcp => tcp.unwrap(),
+        };
+        assert_eq!(tcp.received_mbit_per_s.len(), 2);
+        assert!(tcp.router_cpu_ns > 0, "{tcp:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anything_is_made() {
+    let mut bad = setup(Path::Kernel);
+    bad.topology.queues = 0;
+    assert!(matches!(Bench::start(&bad), Err(BenchError::Spec(_))));
+    let unsupported = Setup {
+        ports: PortKind::LiveFrame,
+        ..setup(Path::XdpDevmap)
+    };
+    if cfg!(not(feature = "bpf")) {
+        let error = Bench::start(&unsupported).err().unwrap();
+        assert!(matches!(error, BenchError::NotSupported { .. }), "{error}");
+    }
+}
+
+#[test]
+fn ports_of_every_kind_send_and_count() {
+    for ports in [PortKind::LiveFrame, PortKind::AfXdp, PortKind::AfPacket] {
+        let setup = Setup {
+            ports,
+            ..setup(Path::Kernel)
+        };
+        carries(&setup, &burst());
+    }
+}
+
+#[test]
+fn af_xdp_forwarders_carry() {
+    for poll in [Poll::Polled, Poll::Interrupt, Poll::BusyPoll] {
+        let path = Path::AfXdp(AfXdp {
+            poll,
+            ..AfXdp::default()
+        });
+        carries(&setup(path), &burst());
+    }
+}
