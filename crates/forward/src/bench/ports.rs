@@ -16,6 +16,10 @@ pub struct Place<'a> {
     pub namespace: &'a Namespace,
     pub interface: &'a str,
     /// Who receives there: whose CPU time counting takes.
+    #[cfg_attr(
+        not(feature = "bpf"),
+        expect(dead_code, reason = "only programs in the kernel are run by them")
+    )]
     pub threads: &'a [NapiThread],
     /// Where whoever counts in user space runs.
     pub sink_cpu: usize,
