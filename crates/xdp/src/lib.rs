@@ -22,7 +22,8 @@ pub mod socket;
 pub use attached::{AttachError, Attached, Entry, Path};
 pub use counters::{Counters, Reason};
 pub use generator::{
-    Generator, ORDER_MAX, Plan, PlanError, SIZES_MAX, SendError, Sent, TemplateError,
+    GENERATORS_MAX, Generator, ORDER_MAX, Plan, PlanError, SIZES_MAX, SendError, Sent,
+    TemplateError, Turns,
 };
 pub use object::LoadError;
 pub use pass::Pass;

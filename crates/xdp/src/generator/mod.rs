@@ -4,9 +4,10 @@
 mod live;
 mod plan;
 mod template;
+mod turns;
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use crate::object::{LoadError, Map, Object, number, source};
 use plan::Image;
 pub use plan::{ORDER_MAX, Plan, PlanError, SIZES_MAX};
 pub use template::TemplateError;
+pub use turns::{GENERATORS_MAX, Turns};
 
 /// How often it is looked whether the stream is over: the frames that the
 /// program drops until then are only time.
@@ -38,6 +40,21 @@ pub enum SendError {
     /// No signal handler, or no thread.
     #[error("the sending thread could not be made to end in time")]
     Thread(#[source] io::Error),
+    /// Not one plan for each generator, or too many.
+    #[error(
+        "one plan for each of 1 to {GENERATORS_MAX} generators can be sent from one thread, not {plans} plans by {generators}"
+    )]
+    Turns {
+        /// How many generators were given.
+        generators: usize,
+        /// How many plans were.
+        plans: usize,
+    },
+    /// Frames that cannot share the kernel's pages.
+    #[error(
+        "streams that one thread sends must have frames of the same sizes and the same IP version; send them one after the other"
+    )]
+    Frames,
 }
 
 /// What was sent.
@@ -105,43 +122,19 @@ impl Generator {
     pub fn send(&mut self, plan: &Plan, stop: &AtomicBool) -> Result<Sent, SendError> {
         let image = plan.image()?;
         let cpu = sys::clock::thread_cpu();
-        self.plan.write(0, &image.plan)?;
-        self.progress.write(0, &[0; PROGRESS_BYTES])?;
-        self.run(&image, stop)?;
+        self.begin(&image)?;
+        let what = (self.program.as_fd(), &image.frame[..], image.batch);
+        run(what, stop, &|| self.is_done())?;
         let mut sent = self.sent(&image, plan.duration)?;
         let cpu = sys::clock::thread_cpu().saturating_sub(cpu);
         sent.cpu_ns = u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX);
         Ok(sent)
     }
 
-    /// Calls the kernel until the program says that it is done, while another
-    /// thread looks at that and at `stop`, and interrupts the call.
-    fn run(&self, image: &Image, stop: &AtomicBool) -> Result<(), SendError> {
-        let thread = live::Thread::this().map_err(SendError::Thread)?;
-        let is_out = AtomicBool::new(false);
-        thread::scope(|scope| {
-            let watcher = thread::Builder::new()
-                .name("lockgate-send".to_owned())
-                .spawn_scoped(scope, || self.watch(thread, stop, &is_out))
-                .map_err(SendError::Thread)?;
-            let mut ended = Ok(());
-            while ended.is_ok() && !stop.load(Ordering::Relaxed) && !self.is_done() {
-                ended = live::run(self.program.as_fd(), &image.frame, image.batch);
-            }
-            is_out.store(true, Ordering::Relaxed);
-            watcher.thread().unpark();
-            ended.map_err(SendError::Refused)
-        })
-    }
-
-    fn watch(&self, sender: live::Thread, stop: &AtomicBool, is_out: &AtomicBool) {
-        while !is_out.load(Ordering::Relaxed) {
-            thread::park_timeout(LOOK);
-            let is_over = stop.load(Ordering::Relaxed) || self.is_done();
-            if is_over && !is_out.load(Ordering::Relaxed) {
-                sender.interrupt();
-            }
-        }
+    /// Gives the program its plan, and no progress.
+    fn begin(&self, image: &Image) -> Result<(), LoadError> {
+        self.plan.write(0, &image.plan)?;
+        self.progress.write(0, &[0; PROGRESS_BYTES])
     }
 
     /// A map that cannot be read ends the stream: the error comes with the counts.
@@ -179,6 +172,45 @@ impl Generator {
             gap_ns_max,
             cpu_ns: 0,
         })
+    }
+}
+
+/// Calls the kernel with a program, its frames and their batch until `is_done`,
+/// while another thread looks at that and at `stop`, and interrupts the call.
+fn run(
+    (program, frame, batch): (BorrowedFd<'_>, &[u8], u32),
+    stop: &AtomicBool,
+    is_done: &(dyn Fn() -> bool + Sync),
+) -> Result<(), SendError> {
+    let thread = live::Thread::this().map_err(SendError::Thread)?;
+    let is_out = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let watcher = thread::Builder::new()
+            .name("lockgate-watch".to_owned())
+            .spawn_scoped(scope, || watch(thread, stop, is_done, &is_out))
+            .map_err(SendError::Thread)?;
+        let mut ended = Ok(());
+        while ended.is_ok() && !stop.load(Ordering::Relaxed) && !is_done() {
+            ended = live::run(program, frame, batch);
+        }
+        is_out.store(true, Ordering::Relaxed);
+        watcher.thread().unpark();
+        ended.map_err(SendError::Refused)
+    })
+}
+
+fn watch(
+    sender: live::Thread,
+    stop: &AtomicBool,
+    is_done: &(dyn Fn() -> bool + Sync),
+    is_out: &AtomicBool,
+) {
+    while !is_out.load(Ordering::Relaxed) {
+        thread::park_timeout(LOOK);
+        let is_over = stop.load(Ordering::Relaxed) || is_done();
+        if is_over && !is_out.load(Ordering::Relaxed) {
+            sender.interrupt();
+        }
     }
 }
 

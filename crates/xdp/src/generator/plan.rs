@@ -83,6 +83,17 @@ pub(super) struct Image {
     pub batch: u32,
     /// Between two frames, ns; 0: as fast as it goes.
     pub interval_ns: f64,
+    /// Lengths in memory, rising.
+    lengths: Vec<usize>,
+    is_v6: bool,
+}
+
+impl Image {
+    /// Whether frames of both can pass through the same pages: whatever one
+    /// leaves there, the other writes over.
+    pub fn is_like(&self, other: &Self) -> bool {
+        self.lengths == other.lengths && self.is_v6 == other.is_v6
+    }
 }
 
 impl Plan {
@@ -107,6 +118,11 @@ impl Plan {
                 BATCH
             },
             interval_ns,
+            lengths: templates
+                .iter()
+                .map(|template| template.frame.len())
+                .collect(),
+            is_v6: templates.last().is_some_and(|template| template.is_v6),
         })
     }
 

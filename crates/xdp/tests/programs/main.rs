@@ -6,4 +6,5 @@ mod bench;
 mod generate;
 mod objects;
 mod route;
+mod turns;
 mod wires;

@@ -1,0 +1,99 @@
+//! Several generators on one thread. `bpf/turns.bpf.c` is the program.
+
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::atomic::AtomicBool;
+
+use crate::object::{Map, Object, source};
+
+use super::plan::Image;
+use super::{Generator, Plan, SendError, Sent, run};
+
+/// Generators that one thread serves. `GENERATORS_MAX` in `bpf/turns.bpf.c`.
+pub const GENERATORS_MAX: usize = 32;
+
+/// Several generators that take turns, frame by frame, on one thread.
+///
+/// Threads of their own would take turns too, but milliseconds long where they
+/// share a CPU: each stream would have gaps, and bursts after them.
+pub struct Turns {
+    object: Object,
+    generators: Map,
+    turn: Map,
+}
+
+impl Turns {
+    /// Loads the program.
+    ///
+    /// # Errors
+    /// [`crate::LoadError`].
+    pub fn load() -> Result<Self, crate::LoadError> {
+        let object = Object::load(&source!("turns"), |_| Ok(()))?;
+        Ok(Self {
+            generators: object.map("generators")?,
+            turn: object.map(".data.turn")?,
+            object,
+        })
+    }
+
+    /// Sends one plan by each generator from the calling thread, all at the
+    /// same time, until all are over or `stop` is set. Each has an equal share
+    /// of the CPU time.
+    ///
+    /// # Errors
+    /// [`SendError`]; [`SendError::Turns`] where there is not one plan for each
+    /// of 1 to [`GENERATORS_MAX`] generators, and [`SendError::Frames`] where
+    /// their frames differ in length or family.
+    pub fn send(
+        &mut self,
+        generators: &mut [&mut Generator],
+        plans: &[Plan],
+        stop: &AtomicBool,
+    ) -> Result<Vec<Sent>, SendError> {
+        let count = generators.len();
+        if count != plans.len() || !(1..=GENERATORS_MAX).contains(&count) {
+            return Err(SendError::Turns {
+                generators: count,
+                plans: plans.len(),
+            });
+        }
+        let images = plans.iter().map(Plan::image);
+        let images = images.collect::<Result<Vec<Image>, _>>()?;
+        let first = &images[0];
+        if !images.iter().all(|image| image.is_like(first)) {
+            return Err(SendError::Frames);
+        }
+        self.prepare(generators, &images)?;
+        let cpu = sys::clock::thread_cpu();
+        let program = self.object.program("take_turns");
+        let is_done = || generators.iter().all(|generator| generator.is_done());
+        // The smallest batch: a paced stream must not wait for the others'.
+        let batch = images.iter().map(|image| image.batch).min();
+        let batch = batch.unwrap_or(first.batch);
+        run((program.as_fd(), &first.frame, batch), stop, &is_done)?;
+        let cpu = sys::clock::thread_cpu().saturating_sub(cpu);
+        let share_ns = u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX) / count as u64;
+        let sent = generators.iter().zip(&images).zip(plans);
+        sent.map(|((generator, image), plan)| {
+            let mut sent = generator.sent(image, plan.duration)?;
+            sent.cpu_ns = share_ns;
+            Ok(sent)
+        })
+        .collect()
+    }
+
+    fn prepare(
+        &self,
+        generators: &[&mut Generator],
+        images: &[Image],
+    ) -> Result<(), crate::LoadError> {
+        for ((index, generator), image) in (0..).zip(generators).zip(images) {
+            generator.begin(image)?;
+            let descriptor = generator.program.as_raw_fd();
+            self.generators.write(index, &descriptor.to_ne_bytes())?;
+        }
+        // `struct turn`: whose is next, how many there are.
+        let mut turn = [0; 8];
+        turn[4..].copy_from_slice(&u32::to_ne_bytes(generators.len() as u32));
+        self.turn.write(0, &turn)
+    }
+}
