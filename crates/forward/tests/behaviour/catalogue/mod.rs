@@ -1,0 +1,237 @@
+//! Frames that a router must treat right: ordinary, odd and wrong ones, by
+//! layer. Each says what kernel routing does with it, so that two DUTs which
+//! drop everything are not called alike.
+
+pub mod ipv4;
+pub mod ipv4_local;
+pub mod ipv6;
+pub mod ipv6_local;
+pub mod link;
+pub mod neighbour;
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
+
+use wire::checksum::Pseudo;
+use wire::{EtherType, ethernet, icmpv4, icmpv6, protocol, udp};
+
+use crate::changes::{LOCAL_V4, LOCAL_V6};
+use crate::plan;
+use crate::probe::Output;
+
+/// What the kernel makes of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expect {
+    /// One frame or more out of the other port, none back.
+    Forwarded,
+    /// Something back, nothing out of the other port.
+    Answered,
+    /// Nothing at all.
+    Dropped,
+    /// Whatever: kernels differ in it.
+    Any,
+}
+
+impl Expect {
+    pub fn fits(self, port: usize, output: &Output) -> bool {
+        let [back, on] = [!output[port].is_empty(), !output[1 - port].is_empty()];
+        match self {
+            Self::Forwarded => on && !back,
+            Self::Answered => back && !on,
+            Self::Dropped => !back && !on,
+            Self::Any => true,
+        }
+    }
+}
+
+/// A frame for one of the DUT's ports.
+#[derive(Clone, Debug)]
+pub struct Case {
+    pub name: String,
+    pub port: usize,
+    pub frame: Vec<u8>,
+    pub expect: Expect,
+}
+
+pub fn case(name: impl Into<String>, expect: Expect, frame: Vec<u8>) -> Case {
+    Case {
+        name: name.into(),
+        port: 0,
+        frame,
+        expect,
+    }
+}
+
+impl Case {
+    /// The same, into the other port; the frame must be made for it.
+    pub fn into_port(self, port: usize) -> Self {
+        Self { port, ..self }
+    }
+}
+
+/// All frames, in an order that does not matter but for fragments of one packet.
+pub fn all() -> Vec<Case> {
+    let mut cases = link::cases();
+    cases.extend(ipv4::cases());
+    cases.extend(ipv4_local::cases());
+    cases.extend(ipv6::cases());
+    cases.extend(ipv6_local::cases());
+    cases
+}
+
+/// From the tester's port to the DUT's.
+pub fn ethernet(port: usize, ether_type: EtherType, payload: &[u8]) -> Vec<u8> {
+    ethernet::Repr {
+        destination: plan::DUT[port],
+        source: plan::TESTER[port],
+        ether_type,
+    }
+    .to_bytes(payload)
+}
+
+/// An IPv4 header from the host behind port 0 to the one behind port 1.
+pub fn across4(protocol: u8) -> wire::ipv4::Repr {
+    wire::ipv4::Repr::new(plan::HOST_V4[0], plan::HOST_V4[1], protocol)
+}
+
+/// A header from another host behind port 0 each time: kernels limit how often
+/// one sender is told that something cannot be reached.
+pub fn fresh4(destination: Ipv4Addr) -> wire::ipv4::Repr {
+    static COUNT: AtomicU16 = AtomicU16::new(0x100);
+    let [a, b] = COUNT.fetch_add(1, Relaxed).to_be_bytes();
+    let source = Ipv4Addr::new(198, 18, a, b);
+    wire::ipv4::Repr::new(source, destination, protocol::UDP)
+}
+
+/// An IPv6 header from the host behind port 0 to the one behind port 1.
+pub fn across6(next_header: u8) -> wire::ipv6::Repr {
+    wire::ipv6::Repr::new(plan::HOST_V6[0], plan::HOST_V6[1], next_header)
+}
+
+/// A frame into port 0 with this header and payload.
+pub fn four(repr: &wire::ipv4::Repr, payload: &[u8]) -> Vec<u8> {
+    ethernet(0, EtherType::IPV4, &repr.to_bytes(payload).unwrap())
+}
+
+/// A frame into port 0 with this header and payload.
+pub fn six(repr: &wire::ipv6::Repr, payload: &[u8]) -> Vec<u8> {
+    ethernet(0, EtherType::IPV6, &repr.to_bytes(payload).unwrap())
+}
+
+const PORTS: udp::Repr = udp::Repr {
+    source_port: 1024,
+    destination_port: 7,
+};
+
+pub fn udp4(source: Ipv4Addr, destination: Ipv4Addr, data: &[u8]) -> Vec<u8> {
+    PORTS
+        .to_bytes(&Pseudo::V4(source, destination), data)
+        .unwrap()
+}
+
+pub fn udp6(source: Ipv6Addr, destination: Ipv6Addr, data: &[u8]) -> Vec<u8> {
+    PORTS
+        .to_bytes(&Pseudo::V6(source, destination), data)
+        .unwrap()
+}
+
+/// A whole UDP frame into port 0, with this header.
+pub fn udp4_with(repr: &wire::ipv4::Repr, data: &[u8]) -> Vec<u8> {
+    four(repr, &udp4(repr.source, repr.destination, data))
+}
+
+/// A whole UDP frame into port 0, with this header.
+pub fn udp6_with(repr: &wire::ipv6::Repr, data: &[u8]) -> Vec<u8> {
+    six(repr, &udp6(repr.source, repr.destination, data))
+}
+
+/// The ordinary frame of each family, both ways.
+pub fn plain4(port: usize) -> Vec<u8> {
+    let (source, destination) = (plan::HOST_V4[port], plan::HOST_V4[1 - port]);
+    let packet = wire::ipv4::Repr::new(source, destination, protocol::UDP)
+        .to_bytes(&udp4(source, destination, &[0x5a; 30]))
+        .unwrap();
+    ethernet(port, EtherType::IPV4, &packet)
+}
+
+pub fn plain6(port: usize) -> Vec<u8> {
+    let (source, destination) = (plan::HOST_V6[port], plan::HOST_V6[1 - port]);
+    let packet = wire::ipv6::Repr::new(source, destination, protocol::UDP)
+        .to_bytes(&udp6(source, destination, &[0x5a; 30]))
+        .unwrap();
+    ethernet(port, EtherType::IPV6, &packet)
+}
+
+pub fn echo4(data: &[u8]) -> Vec<u8> {
+    icmpv4::Repr::EchoRequest {
+        identifier: 1,
+        sequence: 2,
+        data,
+    }
+    .to_bytes()
+}
+
+pub fn echo6(source: Ipv6Addr, destination: Ipv6Addr, data: &[u8]) -> Vec<u8> {
+    icmpv6::Repr::EchoRequest {
+        identifier: 1,
+        sequence: 2,
+        data,
+    }
+    .to_bytes(source, destination)
+}
+
+/// A TCP segment that opens a connection, with a right checksum.
+pub fn tcp_syn(pseudo: &Pseudo, port: u16) -> Vec<u8> {
+    let mut bytes = vec![0x04, 0x00];
+    bytes.extend(port.to_be_bytes());
+    bytes.extend([0, 0, 0, 1, 0, 0, 0, 0, 0x50, 0x02, 0x20, 0, 0, 0, 0, 0]);
+    let checksum = wire::checksum::Sum::new()
+        .over_pseudo(pseudo, protocol::TCP, bytes.len())
+        .over(&bytes)
+        .finish();
+    bytes[16..18].copy_from_slice(&checksum.to_be_bytes());
+    bytes
+}
+
+/// The IPv4 header of an untagged frame, changed, with its checksum put right.
+pub fn edited4(mut frame: Vec<u8>, edit: impl FnOnce(&mut [u8])) -> Vec<u8> {
+    let header = &mut frame[14..34];
+    edit(header);
+    header[10..12].fill(0);
+    let checksum = wire::checksum::of(header);
+    header[10..12].copy_from_slice(&checksum.to_be_bytes());
+    frame
+}
+
+/// Frames that show whether a path follows a change of the kernel's tables, and
+/// the ports they go into.
+pub fn of_changes() -> Vec<(usize, Vec<u8>)> {
+    let to4 = |destination, dont_fragment, length| {
+        let repr = wire::ipv4::Repr {
+            dont_fragment,
+            ..fresh4(destination)
+        };
+        (0, udp4_with(&repr, &vec![2; length]))
+    };
+    let to6 = |destination, length| {
+        let repr = wire::ipv6::Repr {
+            destination,
+            ..across6(protocol::UDP)
+        };
+        (0, udp6_with(&repr, &vec![2; length]))
+    };
+    let (four, six) = (plan::HOST_V4[1], plan::HOST_V6[1]);
+    vec![
+        (1, plain4(1)),
+        (1, plain6(1)),
+        to4(four, false, 30),
+        to4(four, false, 1330),
+        to4(four, true, 1330),
+        to4(LOCAL_V4, false, 30),
+        to4(plan::TESTER_V4[1], false, 30),
+        to6(six, 30),
+        to6(six, 1310),
+        to6(LOCAL_V6, 30),
+        to6(plan::TESTER_V6[1], 30),
+    ]
+}

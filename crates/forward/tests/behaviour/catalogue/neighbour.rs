@@ -1,0 +1,50 @@
+//! A frame for a next hop that is not known, and the answer of that hop.
+
+use wire::{EtherType, arp, icmpv6, protocol};
+
+use super::{ethernet, fresh4, six, udp4_with, udp6_with};
+use crate::plan;
+
+/// Of each family: a frame into port 0, the answer into port 1.
+pub fn frames() -> [(Vec<u8>, Vec<u8>); 2] {
+    [(question4(), answer4()), (question6(), answer6())]
+}
+
+fn question4() -> Vec<u8> {
+    udp4_with(&fresh4(plan::SILENT_V4), b"data")
+}
+
+fn answer4() -> Vec<u8> {
+    let reply = arp::Repr {
+        operation: arp::Operation::REPLY,
+        sender_ethernet: plan::TESTER[1],
+        sender: plan::SILENT_V4,
+        target_ethernet: plan::DUT[1],
+        target: plan::DUT_V4[1],
+    };
+    ethernet(1, EtherType::ARP, &reply.to_bytes())
+}
+
+fn question6() -> Vec<u8> {
+    let repr = wire::ipv6::Repr::new(plan::HOST_V6[0], plan::SILENT_V6, protocol::UDP);
+    udp6_with(&repr, b"data")
+}
+
+fn answer6() -> Vec<u8> {
+    let [a, b, c, d, e, f] = plan::TESTER[1];
+    let reply = icmpv6::Repr::NeighbourAdvertisement {
+        router: false,
+        solicited: true,
+        overrides: true,
+        target: plan::SILENT_V6,
+        options: &[2, 1, a, b, c, d, e, f],
+    };
+    let (source, destination) = (plan::SILENT_V6, plan::DUT_V6[1]);
+    let repr = wire::ipv6::Repr {
+        hop_limit: 255,
+        ..wire::ipv6::Repr::new(source, destination, protocol::ICMPV6)
+    };
+    let mut frame = six(&repr, &reply.to_bytes(source, destination));
+    wire::ethernet::readdress(&mut frame, plan::TESTER[1], plan::DUT[1]).unwrap();
+    frame
+}

@@ -1,0 +1,152 @@
+//! The fast paths behave as kernel routing does, packet by packet: the same
+//! frame goes into two devices under test that differ in the path only, and all
+//! that comes out of every port is compared byte for byte.
+
+#![cfg(feature = "bpf")]
+#![allow(clippy::unwrap_used, reason = "a test may end so")]
+
+mod catalogue;
+mod changes;
+mod mutation;
+mod normal;
+mod plan;
+mod probe;
+mod raw;
+mod rig;
+mod subject;
+mod suite;
+
+use lockgate_forward as _;
+use net::Journal;
+
+use crate::probe::Pair;
+use crate::rig::Rig;
+use crate::subject::Subject;
+
+/// Two DUTs, the second with a path of its own, or why there is none.
+fn pair(subject: Subject) -> Option<Pair> {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: not root; run the tests as root (namespaces, raw sockets, BPF)");
+        return None;
+    }
+    let journal = Journal::open().unwrap();
+    let mut pair = Pair::new(Rig::new(&journal), Rig::new(&journal));
+    pair.subject.start(subject);
+    Some(pair)
+}
+
+/// The same tests for each path.
+macro_rules! behaves_as_the_kernel {
+    ($name:ident, $subject:expr) => {
+        mod $name {
+            use super::*;
+
+            #[test]
+            fn with_every_frame_of_the_catalogue() {
+                if let Some(mut pair) = pair($subject) {
+                    suite::catalogue(&mut pair);
+                }
+            }
+
+            #[test]
+            fn with_damaged_frames() {
+                if let Some(mut pair) = pair($subject) {
+                    suite::mutations(&mut pair);
+                }
+            }
+
+            #[test]
+            fn while_the_tables_change() {
+                if let Some(mut pair) = pair($subject) {
+                    suite::changes(&mut pair);
+                }
+            }
+
+            #[test]
+            fn with_unknown_neighbours() {
+                if let Some(mut pair) = pair($subject) {
+                    suite::neighbours(&mut pair);
+                }
+            }
+
+            #[test]
+            fn with_frames_that_go_back() {
+                if let Some(mut pair) = pair($subject) {
+                    suite::redirects(&mut pair);
+                }
+            }
+
+            #[test]
+            fn with_strict_sources() {
+                if let Some(mut pair) = pair($subject) {
+                    suite::strict_sources(&mut pair, $subject);
+                }
+            }
+        }
+    };
+}
+
+// Two that are the same: the comparison itself holds.
+behaves_as_the_kernel!(kernel, Subject::Kernel);
+
+mod seen {
+    //! A difference that is there is found.
+
+    use super::*;
+    use crate::catalogue::{plain4, plain6};
+
+    fn differs(pair: &mut Pair, frame: &[u8]) -> bool {
+        let difference = pair.compare(0, frame).err();
+        difference.is_some_and(|difference| difference.0.contains("out of the subject's port"))
+    }
+
+    #[test]
+    fn in_an_answer() {
+        let Some(mut pair) = pair(Subject::Kernel) else {
+            return;
+        };
+        let mut last = plain4(0);
+        last = catalogue::edited4(last, |header| header[8] = 1);
+        assert!(!differs(&mut pair, &last));
+        pair.subject
+            .dut
+            .set_sysctl("ipv4/ip_default_ttl", "77")
+            .unwrap();
+        assert!(differs(&mut pair, &last));
+    }
+
+    #[test]
+    fn in_what_is_sent_on() {
+        let Some(mut pair) = pair(Subject::Kernel) else {
+            return;
+        };
+        assert!(!differs(&mut pair, &plain6(0)));
+        let mut netlink = pair.subject.dut.netlink().unwrap();
+        let link = &pair.subject.links[1].0;
+        netlink
+            .set_neighbour(link, plan::TESTER_V6[1].into(), [2, 0, 0, 0, 9, 9])
+            .unwrap();
+        assert!(differs(&mut pair, &plain6(0)));
+        assert!(!differs(&mut pair, &plain4(0)));
+    }
+
+    #[test]
+    fn in_what_is_dropped() {
+        let Some(mut pair) = pair(Subject::Kernel) else {
+            return;
+        };
+        let link = pair.subject.links[0].0.clone();
+        let setting = format!("ipv4/conf/{link}/forwarding");
+        pair.subject.dut.set_sysctl(&setting, "0").unwrap();
+        assert!(differs(&mut pair, &plain4(0)));
+    }
+
+    #[test]
+    fn in_a_dut_that_is_mute() {
+        let Some(mut pair) = pair(Subject::Wire) else {
+            return;
+        };
+        let difference = pair.compare(0, &plain4(0)).err().unwrap().0;
+        assert!(difference.contains("subject DUT is mute"), "{difference}");
+    }
+}

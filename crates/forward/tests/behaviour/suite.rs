@@ -1,0 +1,174 @@
+//! What every path must pass.
+
+use std::cell::RefCell;
+use std::time::{Duration, Instant};
+
+use proptest::test_runner::{Config, TestCaseError, TestRunner};
+
+use crate::catalogue::{self, neighbour};
+use crate::changes::CHANGES;
+use crate::mutation::mutations as damaged;
+use crate::plan;
+use crate::probe::{Difference, Pair};
+use crate::subject::Subject;
+
+/// Damaged frames a path: 1,000, or 50,000 with `LOCKGATE_THOROUGH=1`.
+fn cases() -> u32 {
+    let thorough = std::env::var_os("LOCKGATE_THOROUGH").is_some_and(|value| value == "1");
+    if thorough { 50_000 } else { 1_000 }
+}
+
+/// Every frame of the catalogue, twice: a path may remember the first.
+pub fn catalogue(pair: &mut Pair) {
+    let mut wrong = Vec::new();
+    for case in catalogue::all() {
+        for time in ["first", "again"] {
+            let name = format!("{}, {time}", case.name);
+            match pair.compare(case.port, &case.frame) {
+                Ok(output) if time == "again" || case.expect.fits(case.port, &output) => {}
+                Ok(output) => {
+                    let output = output.each_ref().map(|frames| {
+                        let frames = frames.iter().map(|frame| wire::Summary(frame).to_string());
+                        frames.collect::<Vec<_>>()
+                    });
+                    wrong.push(format!(
+                        "{name}: {:?} was expected, and out came {output:#?}",
+                        case.expect
+                    ));
+                }
+                Err(difference) => wrong.push(format!("{name}: {}", difference.0)),
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} cases:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
+/// Frames of the catalogue, damaged at random.
+pub fn mutations(pair: &mut Pair) {
+    let all = catalogue::all();
+    let pair = RefCell::new(pair);
+    let mut runner = TestRunner::new(Config {
+        cases: cases(),
+        failure_persistence: None,
+        ..Config::default()
+    });
+    let result = runner.run(&damaged(), |mutation| {
+        let (case, frame) = mutation.of(&all);
+        let compared = pair.borrow_mut().compare(case.port, &frame);
+        compared
+            .map(|_| ())
+            .map_err(|difference| TestCaseError::fail(format!("{}: {}", case.name, difference.0)))
+    });
+    if let Err(error) = result {
+        panic!("{error}");
+    }
+}
+
+/// After every change of the kernel's tables.
+pub fn changes(pair: &mut Pair) {
+    for (name, change) in CHANGES {
+        for rig in [&mut pair.reference, &mut pair.subject] {
+            change(rig);
+        }
+        if let Err(difference) = agree(pair) {
+            panic!("after '{name}': {}", difference.0);
+        }
+    }
+}
+
+/// Against hangs only: how long after a change a path may be old is another
+/// test's matter.
+const LONG: Duration = Duration::from_secs(10);
+
+/// Until both do the same, and then once more.
+fn agree(pair: &mut Pair) -> Result<(), Difference> {
+    let began = Instant::now();
+    while let Err(difference) = look(pair) {
+        if began.elapsed() > LONG {
+            return Err(difference);
+        }
+    }
+    look(pair)
+}
+
+fn look(pair: &mut Pair) -> Result<(), Difference> {
+    for (port, frame) in catalogue::of_changes() {
+        pair.compare(port, &frame)?;
+    }
+    Ok(())
+}
+
+/// A next hop that is not known: the kernel asks for it, keeps the frame until
+/// the answer, and later frames go at once.
+pub fn neighbours(pair: &mut Pair) {
+    for (question, answer) in neighbour::frames() {
+        let asked = pair
+            .compare(0, &question)
+            .unwrap_or_else(|it| panic!("{}", it.0));
+        assert!(!asked[1].is_empty(), "nobody was asked for");
+        let sent = pair
+            .compare(1, &answer)
+            .unwrap_or_else(|it| panic!("{}", it.0));
+        assert!(!sent[1].is_empty(), "the frame that waited did not come");
+        for _ in 0..3 {
+            let sent = pair
+                .compare(0, &question)
+                .unwrap_or_else(|it| panic!("{}", it.0));
+            assert_eq!(sent[1].len(), 1, "no question any more");
+        }
+    }
+}
+
+/// A frame that leaves where it came in: its sender is told of the shorter way.
+pub fn redirects(pair: &mut Pair) {
+    for rig in [&pair.reference, &pair.subject] {
+        rig.set("ipv4", "send_redirects", "1");
+    }
+    let back = catalogue::fresh4(std::net::Ipv4Addr::new(198, 18, 200, 1));
+    let back = catalogue::udp4_with(&back, b"data");
+    let output = pair
+        .compare(0, &back)
+        .unwrap_or_else(|it| panic!("{}", it.0));
+    assert!(output[1].is_empty() && !output[0].is_empty(), "{output:?}");
+    let mut back = catalogue::across6(wire::protocol::UDP);
+    back.destination = plan::TESTER_V6[0];
+    let back = catalogue::udp6_with(&back, b"data");
+    let output = pair
+        .compare(0, &back)
+        .unwrap_or_else(|it| panic!("{}", it.0));
+    assert!(output[1].is_empty() && !output[0].is_empty(), "{output:?}");
+}
+
+/// Sources that belong behind another port are dropped where the kernel is told
+/// to (RFC 3704); the path is started after that.
+pub fn strict_sources(pair: &mut Pair, subject: Subject) {
+    for value in ["1", "2", "0"] {
+        for rig in [&pair.reference, &pair.subject] {
+            rig.set("ipv4", "rp_filter", value);
+        }
+        pair.subject.start(subject);
+        let mut base = catalogue::across4(wire::protocol::UDP);
+        for source in [
+            plan::HOST_V4[0],
+            plan::HOST_V4[1],
+            plan::TESTER_V4[0],
+            plan::TESTER_V4[1],
+            plan::BLACKHOLE_V4,
+            plan::SILENT_V4,
+            [8, 8, 8, 8].into(),
+        ] {
+            base.source = source;
+            let frame = catalogue::udp4_with(&base, b"data");
+            for _ in 0..2 {
+                if let Err(difference) = pair.compare(0, &frame) {
+                    panic!("rp_filter {value}: {}", difference.0);
+                }
+            }
+        }
+    }
+}
