@@ -88,6 +88,8 @@ macro_rules! behaves_as_the_kernel {
 
 // Two that are the same: the comparison itself holds.
 behaves_as_the_kernel!(kernel, Subject::Kernel);
+behaves_as_the_kernel!(xdp_fib, Subject::Fib);
+behaves_as_the_kernel!(xdp_fib_cached, Subject::FibCached);
 
 mod seen {
     //! A difference that is there is found.

@@ -1,10 +1,14 @@
 //! Paths that a DUT can forward on.
 
-use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use xdp::Attached;
-use xdp::path::Wire;
+use xdp::path::{CacheControl, Fib, FibCached, LEASE, RouterOptions, RouterPort, Wire};
 
+use crate::plan;
 use crate::rig::Rig;
 
 /// Which path.
@@ -14,22 +18,118 @@ pub enum Subject {
     Kernel,
     /// Every frame out of the other port as it came: no router.
     Wire,
+    /// The kernel's table, asked for each frame.
+    Fib,
+    /// The kernel's table, remembered.
+    FibCached,
 }
 
 /// What runs on a DUT as long as it lives.
-pub type Running = Box<dyn Any>;
+pub enum Running {
+    Wire(Attached<Wire>),
+    Fib(Attached<Fib>),
+    FibCached(Attached<FibCached>, Listener),
+}
+
+impl Running {
+    /// Frames that it sent on itself, instead of the kernel.
+    pub fn forwarded(&self) -> u64 {
+        let counters = match self {
+            Self::Wire(path) => path.counters(),
+            Self::Fib(path) => path.counters(),
+            Self::FibCached(path, _) => path.counters(),
+        };
+        counters.unwrap().forwarded
+    }
+
+    /// Answers that it remembered.
+    pub fn hits(&self) -> Option<u64> {
+        match self {
+            Self::FibCached(path, _) => Some(path.counters().unwrap().hits),
+            _ => None,
+        }
+    }
+
+    /// The kernel's tables changed. Who notices that by himself is tested with
+    /// the router; here a path is told.
+    pub fn tell_of_change(&self) {
+        if let Self::FibCached(_, listener) = self {
+            listener.control.invalidate().unwrap();
+        }
+    }
+}
+
+/// Says all the time that it listens, until dropped.
+pub struct Listener {
+    control: CacheControl,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Listener {
+    fn new(control: CacheControl) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (renewed, ended) = (control.clone(), Arc::clone(&stop));
+        let renew = move || {
+            while !ended.load(Ordering::Relaxed) {
+                renewed.renew().unwrap();
+                std::thread::sleep(LEASE.min(Duration::from_secs(1)) / 10);
+            }
+        };
+        Self {
+            control,
+            stop,
+            thread: Some(std::thread::spawn(renew)),
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let ended = self.thread.take().map(JoinHandle::join);
+        if !std::thread::panicking() {
+            assert!(ended.is_none_or(|ended| ended.is_ok()));
+        }
+    }
+}
 
 impl Rig {
     /// Puts a path on the DUT's ports, in place of the one there.
     pub fn start(&mut self, subject: Subject) {
         self.path = None;
-        let ports = self.links.each_ref().map(|(_, index)| *index);
-        self.path = match subject {
+        let [zero, one] = self.links.each_ref().map(|(_, index)| *index);
+        let ports = [0, 1].map(|side| self.router_port(side));
+        let start = || match subject {
             Subject::Kernel => None,
             Subject::Wire => {
-                let attach = || Attached::new(Wire::load(ports).unwrap()).unwrap();
-                Some(Box::new(self.dut.run(attach).unwrap()))
+                let path = Wire::load([zero, one]).unwrap();
+                Some(Running::Wire(Attached::new(path).unwrap()))
+            }
+            Subject::Fib => {
+                let path = Fib::load(&ports, RouterOptions::default()).unwrap();
+                Some(Running::Fib(Attached::new(path).unwrap()))
+            }
+            Subject::FibCached => {
+                let path = FibCached::load(&ports, RouterOptions::default()).unwrap();
+                let listener = Listener::new(path.control());
+                Some(Running::FibCached(Attached::new(path).unwrap(), listener))
             }
         };
+        self.path = self.dut.run(start).unwrap();
+    }
+
+    fn router_port(&self, side: usize) -> RouterPort {
+        let (link, ifindex) = &self.links[side];
+        let filter = |link: &str| {
+            let name = format!("ipv4/conf/{link}/rp_filter");
+            self.dut.sysctl(&name).unwrap().parse::<u8>().unwrap()
+        };
+        RouterPort {
+            ifindex: *ifindex,
+            address: plan::DUT[side],
+            vlan: None,
+            strict_source: filter("all").max(filter(link)) == 1,
+        }
     }
 }

@@ -46,6 +46,16 @@ pub fn catalogue(pair: &mut Pair) {
         wrong.len(),
         wrong.join("\n")
     );
+    assert_forwarded_itself(pair);
+}
+
+/// A path that leaves everything to the kernel behaves as it does, too.
+fn assert_forwarded_itself(pair: &Pair) {
+    if let Some(path) = &pair.subject.path {
+        let (forwarded, hits) = (path.forwarded(), path.hits());
+        assert!(forwarded > 1000, "only {forwarded} frames were its own");
+        assert!(hits.is_none_or(|hits| hits > 500), "only {hits:?} hits");
+    }
 }
 
 /// Frames of the catalogue, damaged at random.
@@ -74,6 +84,9 @@ pub fn changes(pair: &mut Pair) {
     for (name, change) in CHANGES {
         for rig in [&mut pair.reference, &mut pair.subject] {
             change(rig);
+        }
+        if let Some(path) = &pair.subject.path {
+            path.tell_of_change();
         }
         if let Err(difference) = agree(pair) {
             panic!("after '{name}': {}", difference.0);
