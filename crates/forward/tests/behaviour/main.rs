@@ -70,6 +70,13 @@ macro_rules! behaves_as_the_kernel {
             }
 
             #[test]
+            fn with_neighbours_that_do_not_answer() {
+                if let Some(mut pair) = pair($subject) {
+                    suite::silence(&mut pair);
+                }
+            }
+
+            #[test]
             fn with_frames_that_go_back() {
                 if let Some(mut pair) = pair($subject) {
                     suite::redirects(&mut pair);

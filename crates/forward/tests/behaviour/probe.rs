@@ -33,7 +33,7 @@ const MARK: u16 = 0x4c47;
 pub type Output = [Vec<Vec<u8>>; 2];
 
 /// What came, and whether the frame that is sent on came through.
-type Look = (Output, bool);
+pub type Look = (Output, bool);
 
 /// What two DUTs made of the same frame.
 #[derive(Debug)]
@@ -69,8 +69,8 @@ impl Pair {
         Err(Difference(told(port, frame, &reference, &subject)))
     }
 
-    /// Of the reference, of the subject.
-    fn looks(
+    /// Sends a frame to both, and waits for so long after it went through.
+    pub fn looks(
         &mut self,
         port: usize,
         frame: &[u8],

@@ -29,6 +29,13 @@ const DUT_SETTINGS: [(&str, &str); 15] = [
     ("ipv6/conf/default/router_solicitations", "0"),
 ];
 
+/// What makes a DUT ask once for a neighbour, when the frame comes, and not
+/// again later between other frames.
+const ASKED_ONCE: [(&str, &str); 2] = [
+    ("retrans_time_ms", "600000"),
+    ("delay_first_probe_time", "600"),
+];
+
 const TESTER_SETTINGS: [(&str, &str); 2] = [
     ("ipv6/conf/all/disable_ipv6", "1"),
     ("ipv6/conf/default/disable_ipv6", "1"),
@@ -63,6 +70,11 @@ impl Rig {
             wire(side, (&tester, &t), (&dut, &d));
             (t, d)
         });
+        for (_, d) in &names {
+            for (setting, value) in ASKED_ONCE {
+                set_neighbours(&dut, d, setting, value);
+            }
+        }
         let mut netlink = dut.netlink().unwrap();
         let links = names
             .each_ref()
@@ -83,6 +95,14 @@ impl Rig {
         }
     }
 
+    /// How the DUT asks for unknown neighbours, on every link and for both
+    /// families: see `Documentation/networking/ip-sysctl.rst`, `neigh/`.
+    pub fn set_neighbours(&self, setting: &str, value: &str) {
+        for (link, _) in &self.links {
+            set_neighbours(&self.dut, link, setting, value);
+        }
+    }
+
     /// For every interface of the DUT.
     pub fn set(&self, family: &str, setting: &str, value: &str) {
         let links = self.links.iter().map(|(name, _)| name.as_str());
@@ -90,6 +110,13 @@ impl Rig {
             let name = format!("{family}/conf/{link}/{setting}");
             self.dut.set_sysctl(&name, value).unwrap();
         }
+    }
+}
+
+fn set_neighbours(dut: &Namespace, link: &str, setting: &str, value: &str) {
+    for family in ["ipv4", "ipv6"] {
+        let name = format!("{family}/neigh/{link}/{setting}");
+        dut.set_sysctl(&name, value).unwrap();
     }
 }
 

@@ -5,17 +5,17 @@ use std::time::{Duration, Instant};
 
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 
-use crate::catalogue::{self, neighbour};
+use crate::catalogue::{self, Expect, neighbour};
 use crate::changes::CHANGES;
 use crate::mutation::mutations as damaged;
 use crate::plan;
 use crate::probe::{Difference, Pair};
 use crate::subject::Subject;
 
-/// Damaged frames a path: 1,000, or 50,000 with `LOCKGATE_THOROUGH=1`.
+/// Damaged frames a path: 5,000, or a million with `LOCKGATE_THOROUGH=1`.
 fn cases() -> u32 {
     let thorough = std::env::var_os("LOCKGATE_THOROUGH").is_some_and(|value| value == "1");
-    if thorough { 50_000 } else { 1_000 }
+    if thorough { 1_000_000 } else { 5_000 }
 }
 
 /// Every frame of the catalogue, twice: a path may remember the first.
@@ -62,6 +62,7 @@ fn assert_forwarded_itself(pair: &Pair) {
 pub fn mutations(pair: &mut Pair) {
     let all = catalogue::all();
     let pair = RefCell::new(pair);
+    let made = RefCell::new([0_u32; 3]);
     let mut runner = TestRunner::new(Config {
         cases: cases(),
         failure_persistence: None,
@@ -70,13 +71,24 @@ pub fn mutations(pair: &mut Pair) {
     let result = runner.run(&damaged(), |mutation| {
         let (case, frame) = mutation.of(&all);
         let compared = pair.borrow_mut().compare(case.port, &frame);
-        compared
-            .map(|_| ())
-            .map_err(|difference| TestCaseError::fail(format!("{}: {}", case.name, difference.0)))
+        let fail = |difference: Difference| {
+            TestCaseError::fail(format!("{}: {}", case.name, difference.0))
+        };
+        let output = compared.map_err(fail)?;
+        let fates = [Expect::Forwarded, Expect::Answered, Expect::Dropped];
+        if let Some(fate) = fates.iter().position(|fate| fate.fits(case.port, &output)) {
+            made.borrow_mut()[fate] += 1;
+        }
+        Ok(())
     });
     if let Err(error) = result {
         panic!("{error}");
     }
+    // Else the damage would be too much, or too little, to tell paths apart.
+    let made = made.into_inner();
+    println!("forwarded, answered, dropped: {made:?}");
+    let enough = |count: u32| count > cases() / 25;
+    assert!(made.into_iter().all(enough), "of each fate some: {made:?}");
 }
 
 /// After every change of the kernel's tables.
@@ -134,6 +146,21 @@ pub fn neighbours(pair: &mut Pair) {
                 .unwrap_or_else(|it| panic!("{}", it.0));
             assert_eq!(sent[1].len(), 1, "no question any more");
         }
+    }
+}
+
+/// A next hop that never answers: asked for three times, then the sender is told.
+pub fn silence(pair: &mut Pair) {
+    for rig in [&pair.reference, &pair.subject] {
+        rig.set_neighbours("retrans_time_ms", "20");
+        rig.set_neighbours("mcast_solicit", "3");
+    }
+    for (question, _) in neighbour::frames() {
+        let looked = pair.looks(0, &question, Duration::from_secs(1));
+        let [(reference, _), (subject, _)] = looked.unwrap_or_else(|it| panic!("{}", it.0));
+        assert_eq!(reference, subject);
+        let [told, asked] = reference.each_ref().map(Vec::len);
+        assert_eq!((told, asked), (1, 3), "told once, asked three times");
     }
 }
 
