@@ -12,7 +12,7 @@ use super::ports::{self, Place};
 use super::setup::{PortKind, Setup};
 use crate::tester::length::Lengths;
 use crate::tester::stream::{FrameSize, Link};
-use crate::tester::trial::{Direction, run};
+use crate::tester::trial::{Direction, Placement, run};
 use crate::topology::plan::Side;
 use crate::topology::{Cable, Cpus, End, Family};
 
@@ -86,7 +86,7 @@ fn measure(journal: &Journal, setup: &Setup, offer: &Offer) -> Result<f64, Bench
     };
     let mut ways = ports::ways(&mut ports, streams, setup.topology.cpus.generator);
     let residual = Lengths::short(DURATION).residual;
-    let ran = run(&mut ways, &[], residual, &|| true)?;
+    let ran = run(&mut ways, &Placement::default(), residual, &|| true)?;
     Ok(ran.directions.iter().map(Direction::received_pps).sum())
 }
 

@@ -13,7 +13,7 @@ use crate::tester::length::Lengths;
 use crate::tester::port::Port;
 use crate::tester::stream::{Link, Stream};
 use crate::tester::trial::{HostUse, Placement, Way, run};
-use crate::tester::validity::{Claim, Evidence};
+use crate::tester::validity::{Claim, Evidence, OwnCpu};
 use crate::topology::address::{Layer, assign_tester};
 use crate::topology::plan::Side;
 
@@ -91,11 +91,11 @@ impl Bench {
     ) -> Result<TrialResult, BenchError> {
         let ceiling_pps = self.ceiling_pps(offer)?;
         let before = self.begin(offer)?;
-        let cpus = self.placement().cpus();
+        let placement = self.placement();
         let residual = Lengths::short(offer.duration).residual;
-        let ran = run(&mut self.ways(offer)?, &cpus, residual, go_on)?;
+        let ran = run(&mut self.ways(offer)?, &placement, residual, go_on)?;
         let mut result = self.finish(offer, ran.directions, before)?;
-        result.verdict = self.judge(&result, ran.host, ceiling_pps, 0);
+        result.verdict = self.judge(&result, ran.host, ceiling_pps, result.own_cpu());
         Ok(result)
     }
 
@@ -163,7 +163,7 @@ impl Bench {
             let before = self.begin(&offer)?;
             let ran = run(
                 &mut self.ways(&offer)?,
-                &[],
+                &Placement::default(),
                 FIRST_FRAME_WAIT / 100,
                 &|| true,
             )?;
@@ -258,17 +258,17 @@ impl Bench {
         })
     }
 
-    /// Whether a result may be believed. `others_ns` is CPU time of other parts
-    /// of the same experiment.
+    /// Whether a result may be believed. `own_cpu` is the CPU time of the whole
+    /// experiment.
     pub(super) fn judge(
         &self,
         result: &TrialResult,
         host: HostUse,
         ceiling_pps: f64,
-        others_ns: u64,
+        own_cpu: OwnCpu,
     ) -> Verdict {
         let claim = match result.offer.rate_pps {
-            Some(_) => Claim::Loss,
+            Some(_) => Claim::Carried,
             None => Claim::Rate,
         };
         Evidence {
@@ -279,7 +279,7 @@ impl Bench {
             ceiling_pps: Some(ceiling_pps),
             threaded: Some(true),
             counters: Some(result.router),
-            device_cpu: Some(Duration::from_nanos(result.router_cpu_ns + others_ns)),
+            own_cpu: Some(own_cpu),
         }
         .verdict()
     }

@@ -2,7 +2,8 @@
 
 use super::{Bench, BenchError, Offer, Setup, TrialResult};
 use crate::tester::length::Lengths;
-use crate::tester::trial::{HostUse, run};
+use crate::tester::trial::{HostUse, Placement, run};
+use crate::tester::validity::OwnCpu;
 
 /// Several routers side by side, each with ports and a home of its own; all
 /// share the CPUs that their setups name.
@@ -41,10 +42,10 @@ impl Rack {
         assert_eq!(offers.len(), self.benches.len(), "one offer a router");
         let mut ceilings = Vec::new();
         let mut begun = Vec::new();
-        let mut cpus: Vec<usize> = Vec::new();
+        let mut placement = Placement::default();
         for (bench, offer) in self.benches.iter_mut().zip(offers) {
             ceilings.push(bench.ceiling_pps(offer)?);
-            cpus.extend(bench.placement().cpus());
+            placement.add(bench.placement());
         }
         for (bench, offer) in self.benches.iter_mut().zip(offers) {
             begun.push(bench.begin(offer)?);
@@ -56,11 +57,9 @@ impl Rack {
             ways.extend(bench.ways(offer)?);
             counts.push(ways.len() - before);
         }
-        cpus.sort_unstable();
-        cpus.dedup();
         let longest = offers.iter().map(|offer| offer.duration).max();
         let residual = Lengths::short(longest.unwrap_or_default()).residual;
-        let ran = run(&mut ways, &cpus, residual, go_on)?;
+        let ran = run(&mut ways, &placement, residual, go_on)?;
         drop(ways);
         let mut directions = ran.directions.into_iter();
         let mut results = Vec::new();
@@ -75,15 +74,15 @@ impl Rack {
 
     /// Each router's verdict; the others' CPU time is not a stranger's.
     fn judge(&self, results: &mut [TrialResult], host: HostUse, ceilings: &[f64]) {
-        let all_ns: u64 = results.iter().map(cpu_ns).sum();
+        let mut own_cpu = OwnCpu::default();
+        for result in results.iter() {
+            let one = result.own_cpu();
+            own_cpu.generators += one.generators;
+            own_cpu.behind += one.behind;
+        }
         let parts = self.benches.iter().zip(results).zip(ceilings);
         for ((bench, result), &ceiling_pps) in parts {
-            let others_ns = all_ns - cpu_ns(result);
-            result.verdict = bench.judge(result, host, ceiling_pps, others_ns);
+            result.verdict = bench.judge(result, host, ceiling_pps, own_cpu);
         }
     }
-}
-
-fn cpu_ns(result: &TrialResult) -> u64 {
-    result.router_cpu_ns + result.generator_cpu_ns + result.sink_cpu_ns
 }

@@ -1,10 +1,13 @@
 //! What a trial found.
 
+use std::time::Duration;
+
 use trial::Verdict;
 
 use super::offer::Offer;
 use crate::router::Counters;
 pub use crate::tester::trial::Direction as DirectionResult;
+use crate::tester::validity::OwnCpu;
 
 /// What a trial found.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,6 +66,15 @@ impl TrialResult {
     #[must_use]
     pub fn loss_ratio(&self) -> f64 {
         ratio(self.lost(), self.offered())
+    }
+
+    /// CPU time of all its threads.
+    #[must_use]
+    pub fn own_cpu(&self) -> OwnCpu {
+        OwnCpu {
+            generators: Duration::from_nanos(self.generator_cpu_ns),
+            behind: Duration::from_nanos(self.router_cpu_ns + self.sink_cpu_ns),
+        }
     }
 
     /// CPU time of the router for each frame received, ns; `None` if none was.

@@ -10,7 +10,7 @@ use crate::home::Home;
 use crate::router::path::Path;
 use crate::router::{Router, bridge::Bridge, kernel::Kernel};
 #[cfg(feature = "bpf")]
-use crate::router::{af_xdp::Forwarder, xdp::Xdp};
+use crate::router::{af_xdp::Forwarder, planted::Device, xdp::Xdp};
 use crate::topology::Topology;
 
 /// What is up, in the order in which it goes down.
@@ -65,6 +65,8 @@ fn start_router(path: Path, topology: &Topology) -> Result<Box<dyn Router>, Benc
         Path::XdpDevmap => Box::new(Xdp::start(path.name(), topology, Wire::load)?),
         #[cfg(feature = "bpf")]
         Path::AfXdp(config) => Box::new(Forwarder::over(topology, config)?),
+        #[cfg(feature = "bpf")]
+        Path::Planted(plant) => Box::new(Device::start(topology, plant)?),
         other => {
             return Err(BenchError::NotSupported {
                 what: format!("the path {}", other.name()),

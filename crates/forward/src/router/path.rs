@@ -1,5 +1,7 @@
 //! Which path a router forwards on: plain data, so that a scenario can name it.
 
+use super::planted::Plant;
+
 /// How an AF_XDP forwarder learns that frames are there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Poll {
@@ -54,6 +56,8 @@ pub enum Path {
     XdpCpumap,
     /// A process with AF_XDP sockets.
     AfXdp(AfXdp),
+    /// A device with a known fault, to prove the tester.
+    Planted(Plant),
     /// DPDK's `testpmd` with its `net_af_xdp` driver on the same ports: a peer.
     Testpmd,
 }
@@ -70,6 +74,7 @@ impl Path {
             Self::XdpFibCached => "xdp-fib-cached",
             Self::XdpCpumap => "xdp-cpumap",
             Self::AfXdp(_) => "af-xdp",
+            Self::Planted(_) => "planted",
             Self::Testpmd => "testpmd",
         }
     }
@@ -86,7 +91,12 @@ impl Path {
     pub const fn needs_bpf(self) -> bool {
         matches!(
             self,
-            Self::XdpDevmap | Self::XdpFib | Self::XdpFibCached | Self::XdpCpumap | Self::AfXdp(_)
+            Self::XdpDevmap
+                | Self::XdpFib
+                | Self::XdpFibCached
+                | Self::XdpCpumap
+                | Self::AfXdp(_)
+                | Self::Planted(_)
         )
     }
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use trial::Histogram;
 use wire::Stamp;
 
 use super::accounting::Account;
@@ -37,6 +38,8 @@ pub(crate) fn stream(rate_pps: Option<f64>) -> Stream {
 
 /// A quiet second in which `offered` frames were sent and `received` came.
 pub(crate) fn direction(offered: u64, received: u64) -> Direction {
+    let mut latency = Histogram::new();
+    latency.record_many(50_000, received);
     Direction {
         stream: stream(Some(offered as f64)),
         sent: Transmitted {
@@ -52,6 +55,7 @@ pub(crate) fn direction(offered: u64, received: u64) -> Direction {
             received,
             bytes: received * 64,
             elapsed_ns: 1_000_000_000,
+            latency,
             cpu_ns: 100_000_000,
             ..Received::default()
         },

@@ -61,6 +61,17 @@ pub struct Placement {
 }
 
 impl Placement {
+    /// Adds those of another device that is tried at the same time.
+    pub fn add(&mut self, other: Self) {
+        self.generator.extend(other.generator);
+        self.device.extend(other.device);
+        self.sink.extend(other.sink);
+        for cpus in [&mut self.generator, &mut self.device, &mut self.sink] {
+            cpus.sort_unstable();
+            cpus.dedup();
+        }
+    }
+
     /// All of them, each once.
     #[must_use]
     pub fn cpus(&self) -> Vec<usize> {
@@ -72,45 +83,101 @@ impl Placement {
     }
 }
 
-/// What the CPUs of a trial did while it sent, all together.
+/// What the CPUs of a trial did while it sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostUse {
-    /// Time in which they ran anything.
-    pub busy: Duration,
-    /// Time that the hypervisor took from them.
+    /// Time in which the generator's CPUs ran anything, all together.
+    pub busy_generator: Duration,
+    /// The same of the device's and the sink's, those that are the generator's
+    /// too left out.
+    pub busy_behind: Duration,
+    /// By how much each of the two may be wrong.
+    pub resolution: Duration,
+    /// Time that the hypervisor took from all of them.
     pub steal: Duration,
     /// How long it sent, by the harness's clock.
     pub elapsed: Duration,
 }
 
+/// Where the kernel tells the CPU time of all tasks to the nanosecond
+/// (`cpuacct`, control groups of version 1).
+const ACCOUNTS: [&str; 2] = [
+    "/sys/fs/cgroup/cpuacct/cpuacct.usage_percpu",
+    "/sys/fs/cgroup/cpu,cpuacct/cpuacct.usage_percpu",
+];
+
+/// A task that runs is brought up to date at each tick of the kernel's, of 4 ms
+/// where it has 250 a second.
+const ACCOUNTS_RESOLUTION: Duration = Duration::from_millis(4);
+
 /// What [`HostUse`] is the difference of.
 #[derive(Clone, Debug)]
 pub(super) struct Moment {
-    time: CpuTime,
+    stat: String,
+    /// Where the host has it.
+    accounts: Option<String>,
     at: Instant,
-    cpus: Vec<usize>,
 }
 
 impl Moment {
-    pub(super) fn now(cpus: &[usize]) -> Self {
-        let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+    pub(super) fn now() -> Self {
+        let read = |path: &&str| std::fs::read_to_string(path).ok();
         Self {
-            time: cpu_time(&stat, cpus),
+            accounts: ACCOUNTS.iter().find_map(read),
+            stat: std::fs::read_to_string("/proc/stat").unwrap_or_default(),
             at: Instant::now(),
-            cpus: cpus.to_vec(),
         }
     }
 
     /// What was used from then till now.
-    pub(super) fn used(&self) -> HostUse {
+    pub(super) fn used(&self, placement: &Placement) -> HostUse {
         let elapsed = self.at.elapsed();
-        let used = Self::now(&self.cpus).time.since(self.time);
+        let now = Self::now();
+        let cpus = placement.cpus();
+        let behind: Vec<usize> = cpus
+            .iter()
+            .copied()
+            .filter(|cpu| !placement.generator.contains(cpu))
+            .collect();
+        let (busy_generator, _) = now.busy_since(self, &placement.generator);
+        let (busy_behind, resolution) = now.busy_since(self, &behind);
         HostUse {
-            busy: used.busy,
-            steal: used.steal,
+            busy_generator,
+            busy_behind,
+            resolution,
+            steal: cpu_time(&now.stat, &cpus)
+                .since(cpu_time(&self.stat, &cpus))
+                .steal,
             elapsed,
         }
     }
+
+    /// Time in which these CPUs were busy, and by how much it may be wrong.
+    fn busy_since(&self, before: &Self, cpus: &[usize]) -> (Duration, Duration) {
+        let exact = |moment: &Self| usage(moment.accounts.as_deref()?, cpus);
+        if let (Some(now), Some(then)) = (exact(self), exact(before)) {
+            return (now.saturating_sub(then), ACCOUNTS_RESOLUTION);
+        }
+        let ticks = cpu_time(&self.stat, cpus).since(cpu_time(&before.stat, cpus));
+        // Each kind of time of each CPU is cut to whole ticks.
+        (ticks.busy, TICK * 2 * cpus.len() as u32)
+    }
+}
+
+/// CPU time of all tasks on `cpus`, from the text of `cpuacct.usage_percpu`;
+/// `None` where it does not name one of them.
+#[must_use]
+pub fn usage(accounts: &str, cpus: &[usize]) -> Option<Duration> {
+    let all = accounts
+        .split_whitespace()
+        .map(str::parse)
+        .collect::<Result<Vec<u64>, _>>()
+        .ok()?;
+    let mut sum_ns = 0;
+    for &cpu in cpus {
+        sum_ns += all.get(cpu)?;
+    }
+    Some(Duration::from_nanos(sum_ns))
 }
 
 /// Receive softirqs that `cpu` ran, from the text of `/proc/softirqs`; `None`
@@ -164,12 +231,31 @@ impl Reading {
 
 #[cfg(test)]
 mod tests {
-    use super::{Placement, Reading, cpu_time, receive_softirqs, waited_ns};
-    use std::time::Duration;
+    use super::{Moment, Placement, Reading, cpu_time, receive_softirqs, usage, waited_ns};
+    use std::time::{Duration, Instant};
 
     const STAT: &str = "cpu  30 0 30 9 9 0 0 6 0 0\n\
                         cpu0 10 1 20 900 5 2 3 4 0 0\n\
                         cpu1 20 0 10 900 4 0 0 2 0 0\nintr 5\n";
+
+    #[test]
+    fn exact_times_are_read_where_the_host_has_them() {
+        assert_eq!(usage("5 7 11 \n", &[0, 2]), Some(Duration::from_nanos(16)));
+        assert_eq!(usage("5 7", &[2]), None);
+        assert_eq!(usage("five", &[0]), None);
+        let placement = Placement {
+            generator: vec![0],
+            ..Placement::default()
+        };
+        let moment = Moment::now();
+        let spun = Instant::now();
+        while spun.elapsed() < Duration::from_millis(5) {
+            std::hint::spin_loop();
+        }
+        let used = moment.used(&placement);
+        assert!(used.elapsed >= Duration::from_millis(5));
+        assert_eq!(used.busy_behind, Duration::ZERO, "no such CPU was named");
+    }
 
     #[test]
     fn each_cpu_is_named_once() {

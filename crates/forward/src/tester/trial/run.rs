@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::tester::port::{PortError, Received, Receiver, Transmitted, Transmitter};
 use crate::tester::stream::Stream;
 
-use super::host::{HostUse, Moment, Reading};
+use super::host::{HostUse, Moment, Placement, Reading};
 use super::{Direction, Sender};
 
 /// A transmitter that goes on so long after its stream should have ended is
@@ -73,8 +73,8 @@ pub enum TrialError {
 
 /// Sends on all ways at the same time, waits until all frames have come, none
 /// does any more or `residual` is over, and says what each way sent and got.
-/// The calling thread sleeps meanwhile. `cpus` are those whose use is noted;
-/// `go_on` is asked ten times a second.
+/// The calling thread sleeps meanwhile. The use of the CPUs of `placement`
+/// is noted; `go_on` is asked ten times a second.
 ///
 /// # Errors
 /// [`TrialError`].
@@ -83,7 +83,7 @@ pub enum TrialError {
 /// If a transmitter does.
 pub fn run(
     ways: &mut [Way<'_>],
-    cpus: &[usize],
+    placement: &Placement,
     residual: Duration,
     go_on: &dyn Fn() -> bool,
 ) -> Result<Ran, TrialError> {
@@ -93,9 +93,9 @@ pub fn run(
         let Stream { trial, id, .. } = way.stream;
         way.receiver.begin(trial, id).map_err(port(index))?;
     }
-    let before = Moment::now(cpus);
+    let before = Moment::now();
     let sent = send_all(ways, go_on)?;
-    let host = before.used();
+    let host = before.used(placement);
     let deadline = Instant::now() + residual;
     let mut directions = Vec::with_capacity(count);
     for (index, (way, (sent, sender))) in ways.iter_mut().zip(sent).enumerate() {

@@ -60,7 +60,7 @@ fn lost_behind_the_device(evidence: &Evidence<'_>) -> Option<Verdict> {
     let forwarded = evidence.counters?.forwarded;
     let came =
         evidence.received() + evidence.sum(|one| one.received.duplicates + one.received.late);
-    (evidence.claim == Claim::Loss && exceeds(forwarded, came)).then(|| {
+    (evidence.claim != Claim::Rate && exceeds(forwarded, came)).then(|| {
         disagree(
             format!(
                 "the device forwarded {forwarded} frames and {came} were counted: the rest was lost behind it"

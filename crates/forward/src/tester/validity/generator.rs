@@ -98,7 +98,7 @@ fn short(evidence: &Evidence<'_>, direction: &Direction) -> Option<Verdict> {
 fn refused(evidence: &Evidence<'_>, direction: &Direction) -> Option<Verdict> {
     let sent = &direction.sent;
     let share = ratio(sent.refused as f64, sent.offered as f64);
-    (evidence.claim == Claim::Loss && share > 1.0 - SENT_RATIO_MIN).then(|| {
+    (evidence.claim != Claim::Rate && share > 1.0 - SENT_RATIO_MIN).then(|| {
         bound(
             format!(
                 "the generator's own port refused {} of {} frames: they never reached the device",

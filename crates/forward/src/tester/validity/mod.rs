@@ -21,17 +21,30 @@ use crate::router::Counters;
 
 pub use counts::STRANGERS_MAX;
 pub use generator::{CEILING_RATIO_MAX, SENT_RATIO_MIN, WAITED_RATIO_MAX};
-pub use noise::{ELSEWHERE_RATIO_MAX, GAP_RATIO_MAX};
+pub use noise::{ELSEWHERE_RATIO_MAX, GAP_RATIO_MAX, LOSS_ERROR_MAX};
 
 /// What the trial is to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// That a rate is carried, and what is lost of it: the generator must hold
-    /// the rate, and every loss must be the device's.
+    /// Whether a rate is carried: the generator must hold the rate, and a loss
+    /// must be the device's.
+    Carried,
+    /// How much is lost at a rate, to a tenth of it ([`LOSS_ERROR_MAX`]): as
+    /// above, and the loss must be nearly all the device's.
     Loss,
     /// How much comes through at overload: frames may be lost anywhere behind
     /// the generator.
     Rate,
+}
+
+/// CPU time of the trial's own threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OwnCpu {
+    /// Those that send.
+    pub generators: Duration,
+    /// Those that forward and those that count: of every device, where several
+    /// are tried side by side.
+    pub behind: Duration,
 }
 
 /// What was seen of a trial. What is not known is `None` or empty, and not
@@ -54,8 +67,8 @@ pub struct Evidence<'a> {
     pub threaded: Option<bool>,
     /// What the device counted during the trial.
     pub counters: Option<Counters>,
-    /// CPU time that the device took during the trial.
-    pub device_cpu: Option<Duration>,
+    /// CPU time that the trial took itself.
+    pub own_cpu: Option<OwnCpu>,
 }
 
 impl Evidence<'_> {
@@ -71,8 +84,21 @@ impl Evidence<'_> {
         combine(&found)
     }
 
+    /// Frames whose loss something else than the device may have caused: those
+    /// that a generator which was behind sent in bursts, and those that came
+    /// while others had the device's CPU. 0 where the pauses were too short for
+    /// any queue to overflow. An upper bound: the true share is smaller.
+    #[must_use]
+    pub fn excusable_frames(&self) -> u64 {
+        noise::excusable_frames(self).ceil() as u64
+    }
+
     fn offered(&self) -> u64 {
         self.sum(|direction| direction.sent.offered)
+    }
+
+    fn lost(&self) -> u64 {
+        self.directions.iter().map(Direction::lost).sum()
     }
 
     fn received(&self) -> u64 {

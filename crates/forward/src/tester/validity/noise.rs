@@ -12,10 +12,13 @@ use crate::tester::trial::Direction;
 /// than 10 ms.
 pub const GAP_RATIO_MAX: f64 = 0.01;
 
-/// CPU time of the trial's CPUs that neither generator nor device nor sink
-/// took, as a share of one CPU: `/proc/stat` counts in hundredths of a second,
-/// and interrupts are nobody's.
-pub const ELSEWHERE_RATIO_MAX: f64 = 0.15;
+/// CPU time of the generator's CPU, or of the device's and the sink's, that
+/// none of them took, as a share of one CPU. The kernel's own work and the
+/// harness's take 1 to 2%.
+pub const ELSEWHERE_RATIO_MAX: f64 = 0.05;
+
+/// By so much of itself a loss may be wrong that is stated as a figure.
+pub const LOSS_ERROR_MAX: f64 = 0.1;
 
 /// Frames that come at once without any harm: half of a veth's ring of 256.
 const BURST_FRAMES: f64 = 128.0;
@@ -23,16 +26,17 @@ const BURST_FRAMES: f64 = 128.0;
 const QUIET: &str = "stop other programs, or give the trial CPUs of its own";
 
 pub(super) fn check(evidence: &Evidence<'_>) -> Vec<Verdict> {
-    let each = evidence.directions.iter().flat_map(|direction| {
-        [
-            paused(direction),
-            overrun(evidence, direction),
-            burst_loss(evidence, direction),
-        ]
-    });
-    each.chain([stolen(evidence), elsewhere(evidence)])
-        .flatten()
-        .collect()
+    let each = evidence
+        .directions
+        .iter()
+        .flat_map(|direction| [paused(direction), overrun(evidence, direction)]);
+    each.chain([
+        excusable_loss(evidence),
+        stolen(evidence),
+        elsewhere(evidence),
+    ])
+    .flatten()
+    .collect()
 }
 
 fn noisy(reason: String, remedy: &str) -> Verdict {
@@ -62,7 +66,7 @@ fn paused(direction: &Direction) -> Option<Verdict> {
 fn overrun(evidence: &Evidence<'_>, direction: &Direction) -> Option<Verdict> {
     direction.stream.rate_pps?;
     let (behind_ns, limit_ns) = (direction.sent.behind_ns_max, gap_ns_max(direction));
-    (evidence.claim == Claim::Loss && behind_ns > limit_ns).then(|| {
+    (evidence.claim != Claim::Rate && behind_ns > limit_ns).then(|| {
         noisy(
             format!(
                 "the generator was {:.1} ms behind its schedule, more than {:.1} ms",
@@ -74,20 +78,52 @@ fn overrun(evidence: &Evidence<'_>, direction: &Direction) -> Option<Verdict> {
     })
 }
 
-/// A generator that was behind sends what it owes in one burst. A loss no
-/// larger than that may be the burst's and not the rate's.
-fn burst_loss(evidence: &Evidence<'_>, direction: &Direction) -> Option<Verdict> {
-    let rate_pps = direction.stream.rate_pps?;
-    let lost = direction.lost();
-    if evidence.claim == Claim::Rate || lost == 0 {
-        return None;
+/// See [`Evidence::excusable_frames`].
+pub(super) fn excusable_frames(evidence: &Evidence<'_>) -> f64 {
+    let behind_ns = elsewhere_behind(evidence).as_nanos() as f64;
+    evidence
+        .directions
+        .iter()
+        .map(|direction| late_frames(direction) + paused_frames(direction, behind_ns))
+        .sum()
+}
+
+/// Frames that the generator sent late. Pauses that let a queue hold all that
+/// came after them did no harm.
+fn late_frames(direction: &Direction) -> f64 {
+    let Some(rate_pps) = direction.stream.rate_pps else {
+        return 0.0;
+    };
+    let sent = &direction.sent;
+    let per_ns = rate_pps / 1e9;
+    let burst = sent.behind_ns_max.max(sent.gap_ns_max) as f64 * per_ns;
+    if burst <= BURST_FRAMES {
+        return 0.0;
     }
-    let behind_ns = direction.sent.behind_ns_max.max(direction.sender.waited_ns);
-    let owed = behind_ns as f64 / 1e9 * rate_pps;
-    (owed > BURST_FRAMES && lost as f64 <= owed).then(|| {
+    sent.behind_ns_max.max(direction.sender.waited_ns) as f64 * per_ns
+}
+
+/// Frames that came while others had the device's CPU. A queue that overflowed
+/// kept its first frame for as long as it takes to fill.
+fn paused_frames(direction: &Direction, elsewhere_ns: f64) -> f64 {
+    let per_ns = direction.offered_pps() / 1e9;
+    let longest_ns = direction.received.latency.max_ns();
+    let is_short = longest_ns.is_some_and(|ns| ns as f64 * per_ns <= BURST_FRAMES);
+    if is_short { 0.0 } else { elsewhere_ns * per_ns }
+}
+
+fn excusable_loss(evidence: &Evidence<'_>) -> Option<Verdict> {
+    let (lost, excusable) = (evidence.lost(), excusable_frames(evidence));
+    let tolerated = match evidence.claim {
+        Claim::Rate => return None,
+        Claim::Carried => 1.0,
+        Claim::Loss => LOSS_ERROR_MAX,
+    };
+    let is_doubtful = lost > 0 && excusable > 0.0 && excusable >= lost as f64 * tolerated;
+    is_doubtful.then(|| {
         noisy(
             format!(
-                "{lost} frames were lost, and {owed:.0} were sent late in bursts: the loss may be theirs and not the rate's"
+                "{lost} frames were lost, and up to {excusable:.0} came in bursts after a pause of the generator or during one of the device: the loss may be the host's and not the device's"
             ),
             QUIET,
         )
@@ -110,17 +146,27 @@ fn stolen(evidence: &Evidence<'_>) -> Option<Verdict> {
     })
 }
 
-fn elsewhere(evidence: &Evidence<'_>) -> Option<Verdict> {
-    let device = evidence.device_cpu?;
+/// CPU time of the device's and the sink's CPUs that neither took; nothing
+/// where it is not known.
+fn elsewhere_behind(evidence: &Evidence<'_>) -> Duration {
+    let Some(own) = evidence.own_cpu else {
+        return Duration::ZERO;
+    };
     let host = evidence.host;
-    let own_ns: u64 = evidence
-        .directions
-        .iter()
-        .map(|direction| direction.sent.cpu_ns + direction.received.cpu_ns)
-        .sum();
-    let own = device + Duration::from_nanos(own_ns);
-    let others = host.busy.saturating_sub(own).as_secs_f64();
-    let share = ratio(others, host.elapsed.as_secs_f64());
+    host.busy_behind
+        .saturating_sub(own.behind)
+        .saturating_sub(host.resolution)
+}
+
+fn elsewhere(evidence: &Evidence<'_>) -> Option<Verdict> {
+    let own = evidence.own_cpu?;
+    let host = evidence.host;
+    let before = host
+        .busy_generator
+        .saturating_sub(own.generators)
+        .saturating_sub(host.resolution);
+    let others = before.max(elsewhere_behind(evidence));
+    let share = ratio(others.as_secs_f64(), host.elapsed.as_secs_f64());
     (share > ELSEWHERE_RATIO_MAX).then(|| {
         noisy(
             format!(

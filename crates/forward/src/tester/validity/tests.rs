@@ -1,4 +1,4 @@
-use super::{Claim, Evidence};
+use super::{Claim, Evidence, OwnCpu};
 use crate::router::Counters;
 use crate::tester::testing::direction;
 use crate::tester::trial::{Direction, HostUse, Placement};
@@ -15,7 +15,9 @@ fn placement() -> Placement {
 
 fn host() -> HostUse {
     HostUse {
-        busy: Duration::from_millis(1_700),
+        busy_generator: Duration::from_millis(1_000),
+        busy_behind: Duration::from_millis(710),
+        resolution: Duration::ZERO,
         steal: Duration::ZERO,
         elapsed: Duration::from_secs(1),
     }
@@ -42,7 +44,7 @@ struct Seen {
 /// The verdict of a quiet trial after `change`.
 fn judged(offered: u64, received: u64, change: impl FnOnce(&mut Seen)) -> Verdict {
     let mut seen = Seen {
-        claim: Claim::Loss,
+        claim: Claim::Carried,
         directions: [direction(offered, received)],
         host: host(),
         ceiling_pps: Some(17.6e6),
@@ -58,7 +60,10 @@ fn judged(offered: u64, received: u64, change: impl FnOnce(&mut Seen)) -> Verdic
         ceiling_pps: seen.ceiling_pps,
         threaded: seen.threaded,
         counters: seen.counters,
-        device_cpu: Some(Duration::from_millis(600)),
+        own_cpu: Some(OwnCpu {
+            generators: Duration::from_millis(990),
+            behind: Duration::from_millis(700),
+        }),
     }
     .verdict()
 }
@@ -152,7 +157,7 @@ fn a_core_that_generator_and_device_share() {
         ..placement()
     };
     let directions = [direction(1_000_000, 1_000_000)];
-    for claim in [Claim::Loss, Claim::Rate] {
+    for claim in [Claim::Carried, Claim::Loss, Claim::Rate] {
         let verdict = Evidence {
             claim,
             directions: &directions,
@@ -161,7 +166,7 @@ fn a_core_that_generator_and_device_share() {
             ceiling_pps: None,
             threaded: None,
             counters: None,
-            device_cpu: None,
+            own_cpu: None,
         }
         .verdict();
         assert_is(&verdict, Validity::GeneratorBound, "share CPU 0");
@@ -198,29 +203,58 @@ fn pauses_and_overruns() {
 
 #[test]
 fn a_loss_that_a_burst_explains_is_not_the_devices() {
-    let late = |lost: u64| {
+    let late = |claim, lost: u64| {
         judged(1_000_000, 1_000_000 - lost, |seen| {
+            seen.claim = claim;
             seen.directions[0].sent.behind_ns_max = 2_000_000;
         })
     };
-    assert_is(&late(2_000), Validity::Noisy, "2000 were sent late");
+    assert_is(&late(Claim::Carried, 2_000), Validity::Noisy, "up to 2000");
     assert!(
-        late(2_100).is_valid(),
-        "more than the burst is the device's"
+        late(Claim::Carried, 2_100).is_valid(),
+        "some is the device's"
     );
-    assert!(late(0).is_valid(), "a pass under bursts is a pass");
+    assert!(late(Claim::Carried, 0).is_valid(), "a pass under bursts");
+    assert_is(&late(Claim::Loss, 2_100), Validity::Noisy, "up to 2000");
+    assert_is(&late(Claim::Loss, 19_000), Validity::Noisy, "up to 2000");
+    assert!(late(Claim::Loss, 21_000).is_valid(), "nearly all is");
+}
+
+#[test]
+fn pauses_that_a_queue_outlasts_excuse_nothing() {
+    let verdict = judged(10_000, 9_990, |seen| {
+        seen.directions[0].sent.behind_ns_max = 9_000_000;
+        seen.directions[0].sender.waited_ns = 20_000_000;
+    });
+    assert!(verdict.is_valid(), "90 frames fit everywhere: {verdict:?}");
+}
+
+#[test]
+fn a_loss_while_others_had_the_devices_cpu() {
+    let with = |longest_ns: u64| {
+        judged(100_000, 99_000, |seen| {
+            seen.host.busy_behind = Duration::from_millis(740);
+            seen.directions[0].received.latency.record(longest_ns);
+        })
+    };
+    assert_is(&with(5_000_000), Validity::Noisy, "up to 4000");
+    assert!(with(1_000_000).is_valid(), "no queue was ever full");
 }
 
 #[test]
 fn time_that_others_took() {
     let verdict = judged(1_000_000, 1_000_000, |seen| {
-        seen.host.steal = Duration::from_millis(50)
+        seen.host.steal = Duration::from_millis(50);
     });
     assert_is(&verdict, Validity::Noisy, "2.5%");
-    let verdict = judged(1_000_000, 1_000_000, |seen| {
-        seen.host.busy = Duration::from_millis(1_900)
-    });
-    assert_is(&verdict, Validity::Noisy, "21% of one CPU");
+    let busy = |resolution_ms| {
+        judged(1_000_000, 1_000_000, |seen| {
+            seen.host.busy_behind = Duration::from_millis(770);
+            seen.host.resolution = Duration::from_millis(resolution_ms);
+        })
+    };
+    assert_is(&busy(0), Validity::Noisy, "7% of one CPU");
+    assert!(busy(40).is_valid(), "ticks are too coarse to tell");
 }
 
 #[test]
