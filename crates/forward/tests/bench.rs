@@ -111,8 +111,23 @@ fn a_bridge_carries_with_and_without_a_tag() {
 }
 
 #[test]
-fn xdp_devmap_carries() {
-    carries(&setup(Path::XdpDevmap), &burst());
+fn xdp_paths_carry_to_one_and_to_many_destinations() {
+    for path in [Path::XdpDevmap, Path::XdpFib, Path::XdpFibCached] {
+        for destinations in [1, 256] {
+            let offer = Offer {
+                destinations,
+                ..burst()
+            };
+            carries(&setup(path), &offer);
+        }
+        let offer = Offer {
+            family: Family::V6,
+            size: FrameSize::Fixed(84),
+            directions: Directions::TwoWay,
+            ..burst()
+        };
+        carries(&setup(path), &offer);
+    }
 }
 
 #[test]

@@ -36,16 +36,19 @@ pub enum Topic {
     Routes,
     /// Which table is looked in for whom.
     Rules,
+    /// Whether links forward and check sources (`/proc/sys/net/ipv4/conf`, …).
+    Settings,
 }
 
 impl Topic {
     /// All of them: whatever can change where a packet goes.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Links,
         Self::Addresses,
         Self::Neighbours,
         Self::Routes,
         Self::Rules,
+        Self::Settings,
     ];
 
     /// `RTNLGRP_…`, of both families.
@@ -56,6 +59,7 @@ impl Topic {
             Self::Neighbours => &[3],
             Self::Routes => &[7, 11, 32],
             Self::Rules => &[8, 19],
+            Self::Settings => &[24, 25],
         }
     }
 }
@@ -93,7 +97,7 @@ pub enum Event {
         /// Whether it is gone.
         removed: bool,
     },
-    /// A rule, or a next hop that several routes share.
+    /// A rule, a setting, or a next hop that several routes share.
     Other,
     /// More changed than was read: look at everything again.
     Lost,

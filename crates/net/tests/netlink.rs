@@ -7,7 +7,7 @@ mod common;
 use std::net::{IpAddr, Ipv4Addr};
 
 use common::{ONE_ADDRESS, OTHER_ADDRESS, Pair, is_root};
-use lockgate_net::netlink::{Route, RouteKind, VethEnd, add_veth};
+use lockgate_net::netlink::{Route, RouteKind, Rule, Selector, VethEnd, add_veth};
 use lockgate_net::{Journal, Namespace, NetlinkError, Tag};
 
 fn ip(text: &str) -> IpAddr {
@@ -359,4 +359,42 @@ fn settings_are_of_one_namespace() {
     assert!(pair.one.sysctl("../kernel/pid_max").is_err());
     assert!(pair.one.sysctl("/etc/hostname").is_err());
     assert!(pair.one.set_sysctl("ipv4/no_such", "1").is_err());
+}
+
+#[test]
+fn rules_are_the_usual_ones_until_one_is_added() {
+    if !is_root() {
+        return;
+    }
+    let journal = Journal::open().unwrap();
+    let name = Tag::fresh().name("rules").unwrap();
+    let namespace = Namespace::create(&journal, &name).unwrap();
+    let mut netlink = namespace.netlink().unwrap();
+    let rules = netlink.rules(ip("0.0.0.0")).unwrap();
+    assert_eq!(rules.len(), 3, "{rules:?}");
+    assert!(rules.iter().all(Rule::is_usual), "{rules:?}");
+    assert!(netlink.rules(ip("::")).unwrap().iter().all(Rule::is_usual));
+    let cases: [(&[&str], Selector); 3] = [
+        (&["to", "192.0.2.0/24", "lookup", "7"], Selector::Addresses),
+        (&["fwmark", "3", "lookup", "7"], Selector::More),
+        (
+            &["ipproto", "udp", "dport", "7", "lookup", "7"],
+            Selector::More,
+        ),
+    ];
+    for (words, selector) in cases {
+        let mut command = std::process::Command::new("ip");
+        command.args(["rule", "add", "priority", "5"]).args(words);
+        let Ok(mut child) = namespace.spawn_process(command) else {
+            return println!("skipped: no 'ip' to set rules with; apt-get install iproute2");
+        };
+        assert!(child.wait().unwrap().success());
+        let rules = netlink.rules(ip("0.0.0.0")).unwrap();
+        let added = rules.iter().find(|rule| rule.priority == 5).unwrap();
+        assert_eq!((added.selector, added.is_usual()), (selector, false));
+        let mut command = std::process::Command::new("ip");
+        command.args(["rule", "del", "priority", "5"]);
+        let mut child = namespace.spawn_process(command).unwrap();
+        assert!(child.wait().unwrap().success());
+    }
 }

@@ -44,6 +44,13 @@ pub trait Path {
     fn entries(&self) -> Vec<Entry<'_>>;
 }
 
+/// Shared with a thread that tells the programs of changes.
+impl<P: Path + ?Sized> Path for std::sync::Arc<P> {
+    fn entries(&self) -> Vec<Entry<'_>> {
+        (**self).entries()
+    }
+}
+
 /// A path whose programs run. They are gone when it is dropped, or when the
 /// process ends in whatever way.
 pub struct Attached<P> {

@@ -1,8 +1,6 @@
 //! How a bench comes up: home, wires, router, ports, and the first frame.
 
 use net::{Journal, Tag};
-#[cfg(feature = "bpf")]
-use xdp::path::Wire;
 
 use super::BenchError;
 use super::setup::Setup;
@@ -62,7 +60,11 @@ fn start_router(path: Path, topology: &Topology) -> Result<Box<dyn Router>, Benc
         Path::Kernel => Box::new(Kernel::start(topology)?),
         Path::Bridge => Box::new(Bridge::start(topology)?),
         #[cfg(feature = "bpf")]
-        Path::XdpDevmap => Box::new(Xdp::start(path.name(), topology, Wire::load)?),
+        Path::XdpDevmap => Box::new(Xdp::devmap(topology)?),
+        #[cfg(feature = "bpf")]
+        Path::XdpFib => Box::new(Xdp::fib(topology)?),
+        #[cfg(feature = "bpf")]
+        Path::XdpFibCached => Box::new(Xdp::fib_cached(topology)?),
         #[cfg(feature = "bpf")]
         Path::AfXdp(config) => Box::new(Forwarder::over(topology, config)?),
         #[cfg(feature = "bpf")]

@@ -9,6 +9,7 @@ mod ethtool;
 mod link;
 mod neighbour;
 mod route;
+mod rule;
 mod veth;
 
 use netlink_packet_core::{NLM_F_DUMP, NetlinkDeserializable, NetlinkHeader, NetlinkSerializable};
@@ -20,6 +21,7 @@ pub use error::NetlinkError;
 pub use link::{Link, LinkStatistics};
 pub use neighbour::Neighbour;
 pub use route::{Route, RouteKind};
+pub use rule::{Rule, Selector};
 pub use veth::{VethEnd, add_veth};
 
 /// How often a list is read again because it changed while it was read.

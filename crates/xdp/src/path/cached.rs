@@ -13,8 +13,9 @@ use crate::object::{LoadError, Map, Object, source};
 use super::ports::{Ports, RouterError, RouterOptions, RouterPort};
 
 /// How long an answer is used after the last sign that somebody listens for
-/// changes.
-pub const LEASE: Duration = Duration::from_millis(100);
+/// changes: less than the 100 ms within which a change must show, as who listens
+/// takes some time between its look and its sign.
+pub const LEASE: Duration = Duration::from_millis(80);
 
 /// As [`super::Fib`], with a cache of 131,072 answers, by addresses, type of
 /// service and port.

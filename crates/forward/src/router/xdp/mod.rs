@@ -1,0 +1,180 @@
+//! XDP programs on the router's ports, with kernel routing behind them: what a
+//! program does not forward, the kernel does.
+
+mod describe;
+mod watch;
+
+use std::sync::Arc;
+
+use xdp::path::{CacheControl, Fib, FibCached, RouterError as ProgramError, Wire};
+use xdp::{Attached, LoadError, Path};
+
+use self::describe::Description;
+use self::watch::{Follower, Listening, Watch, WatchError};
+use super::ports::Ports;
+use super::{Counters, Router, RouterError};
+use crate::topology::{Topology, address};
+
+/// A router whose frames a program forwards.
+pub struct Xdp<P> {
+    name: &'static str,
+    // First: who tells the program of changes ends before it.
+    watch: Option<Watch>,
+    attached: Attached<P>,
+    ports: Ports,
+}
+
+impl Xdp<Wire> {
+    /// Every frame leaves by the other port, as it came.
+    ///
+    /// # Errors
+    /// [`RouterError`].
+    pub fn devmap(topology: &Topology) -> Result<Self, RouterError> {
+        let sides = topology.sides().each_ref();
+        let indices = sides.map(|side| side.router_index);
+        Self::start("xdp-devmap", topology, || Wire::load(indices))
+    }
+}
+
+impl Xdp<Arc<Fib>> {
+    /// The kernel's table is asked for each frame.
+    ///
+    /// # Errors
+    /// [`RouterError`].
+    pub fn fib(topology: &Topology) -> Result<Self, RouterError> {
+        let name = "xdp-fib";
+        let listening = listen(name, topology)?;
+        let Description { ports, options } = listening.description().clone();
+        let load = || Fib::load(&ports, options).map(Arc::new);
+        let mut router = Self::start(name, topology, load)?;
+        let follower = FibFollower(Arc::clone(&router.attached));
+        router.follow(listening, follower)?;
+        Ok(router)
+    }
+}
+
+impl Xdp<Arc<FibCached>> {
+    /// The kernel's answers are kept, and forgotten within 100 ms after a route,
+    /// a rule, a neighbour, a link, an address or a setting changed.
+    ///
+    /// # Errors
+    /// [`RouterError`].
+    pub fn fib_cached(topology: &Topology) -> Result<Self, RouterError> {
+        let name = "xdp-fib-cached";
+        let listening = listen(name, topology)?;
+        let Description { ports, options } = listening.description().clone();
+        let load = || FibCached::load(&ports, options).map(Arc::new);
+        let mut router = Self::start(name, topology, load)?;
+        let follower = CacheFollower {
+            control: router.attached.control(),
+            program: Arc::clone(&router.attached),
+        };
+        router.follow(listening, follower)?;
+        Ok(router)
+    }
+}
+
+fn listen(name: &str, topology: &Topology) -> Result<Listening, RouterError> {
+    address::assign_router(topology)
+        .map_err(RouterError::from_cause("cannot set up the router's table"))?;
+    Listening::begin(topology).map_err(RouterError::from_cause(format!(
+        "cannot start the path {name}"
+    )))
+}
+
+impl<P: Path + Send> Xdp<P> {
+    /// Puts the program that `load` gives on the router's ports.
+    fn start<E>(
+        name: &'static str,
+        topology: &Topology,
+        load: impl FnOnce() -> Result<P, E> + Send,
+    ) -> Result<Self, RouterError>
+    where
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let context = || format!("cannot start the path {name}");
+        let start = || {
+            let path = load().map_err(RouterError::from_cause(context()))?;
+            Attached::new(path).map_err(RouterError::from_cause(context()))
+        };
+        let inside = topology.router().run(start);
+        let attached = inside.map_err(RouterError::from_cause(context()))??;
+        Ok(Self {
+            name,
+            watch: None,
+            attached,
+            ports: Ports::of(topology)?,
+        })
+    }
+
+    fn follow(&mut self, listening: Listening, follower: impl Follower) -> Result<(), RouterError> {
+        let watch = listening.follow(follower);
+        let watch = watch.map_err(RouterError::from_cause(
+            "cannot start the thread that follows changes",
+        ))?;
+        self.watch = Some(watch);
+        Ok(())
+    }
+}
+
+impl<P> Xdp<P> {
+    /// The program, for what it alone counts.
+    #[must_use]
+    pub fn program(&self) -> &P {
+        &self.attached
+    }
+}
+
+impl<P: Path + Send> Router for Xdp<P> {
+    fn path(&self) -> &'static str {
+        self.name
+    }
+
+    fn counters(&mut self) -> Result<Counters, RouterError> {
+        if let Some(error) = self.watch.as_ref().and_then(Watch::ended) {
+            let context = format!("{} no longer follows changes of its tables", self.name);
+            return Err(RouterError::from_cause::<WatchError>(context)(error));
+        }
+        self.ports.counters()
+    }
+
+    fn cpu_ns(&mut self) -> Result<u64, RouterError> {
+        let watch_ns = self.watch.as_ref().map_or(0, Watch::cpu_ns);
+        Ok(self.ports.cpu_ns()? + watch_ns)
+    }
+}
+
+struct FibFollower(Arc<Fib>);
+
+impl Follower for FibFollower {
+    fn describe(&self, description: &Description) -> Result<(), ProgramError> {
+        self.0.update(&description.ports, description.options)
+    }
+
+    fn forget(&self) -> Result<(), LoadError> {
+        Ok(())
+    }
+
+    fn vouch(&self) -> Result<(), LoadError> {
+        Ok(())
+    }
+}
+
+struct CacheFollower {
+    program: Arc<FibCached>,
+    control: CacheControl,
+}
+
+impl Follower for CacheFollower {
+    fn describe(&self, description: &Description) -> Result<(), ProgramError> {
+        self.program.update(&description.ports, description.options)
+    }
+
+    fn forget(&self) -> Result<(), LoadError> {
+        self.control.invalidate()
+    }
+
+    fn vouch(&self) -> Result<(), LoadError> {
+        self.control.renew()
+    }
+}
