@@ -56,6 +56,13 @@ macro_rules! behaves_as_the_kernel {
             }
 
             #[test]
+            fn with_many_frames_at_once() {
+                if let Some(mut pair) = pair($subject) {
+                    suite::bursts(&mut pair);
+                }
+            }
+
+            #[test]
             fn while_the_tables_change() {
                 if let Some(mut pair) = pair($subject) {
                     suite::changes(&mut pair);
@@ -148,6 +155,20 @@ mod seen {
         let setting = format!("ipv4/conf/{link}/forwarding");
         pair.subject.dut.set_sysctl(&setting, "0").unwrap();
         assert!(differs(&mut pair, &plain4(0)));
+    }
+
+    #[test]
+    fn in_a_path_that_takes_any_source() {
+        let Some(mut pair) = pair(Subject::FibAnySource) else {
+            return;
+        };
+        let mut spoofed = catalogue::across4(wire::protocol::UDP);
+        assert!(!differs(
+            &mut pair,
+            &catalogue::udp4_with(&spoofed, b"data")
+        ));
+        spoofed.source = plan::DUT_V4[1];
+        assert!(differs(&mut pair, &catalogue::udp4_with(&spoofed, b"data")));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use crate::catalogue::Case;
+use crate::catalogue::{Case, mirrored};
 
 /// One change of a frame.
 #[derive(Clone, Debug)]
@@ -31,6 +31,8 @@ pub struct Mutation {
     edits: Vec<Edit>,
     /// Put the IPv4 checksum right: with a wrong one every frame is dropped.
     right: bool,
+    /// The other way.
+    mirrored: bool,
 }
 
 const ODD: [u16; 12] = [
@@ -54,10 +56,14 @@ fn edit() -> impl Strategy<Value = Edit> {
 
 pub fn mutations() -> impl Strategy<Value = Mutation> {
     let edits = proptest::collection::vec(edit(), 1..4);
-    (any::<Index>(), edits, prop::bool::weighted(0.8)).prop_map(|(case, edits, right)| Mutation {
+    let right = prop::bool::weighted(0.8);
+    let mirrored = prop::bool::weighted(0.2);
+    let parts = (any::<Index>(), edits, right, mirrored);
+    parts.prop_map(|(case, edits, right, mirrored)| Mutation {
         case,
         edits,
         right,
+        mirrored,
     })
 }
 
@@ -68,10 +74,14 @@ const HEADER_BYTES: usize = 54;
 const FRAME_BYTES_MAX: usize = 1518;
 
 impl Mutation {
-    /// The case it comes from, and the damaged frame.
-    pub fn of<'a>(&self, cases: &'a [Case]) -> (&'a Case, Vec<u8>) {
+    /// The case it comes from, the port it goes into, and the damaged frame.
+    pub fn of<'a>(&self, cases: &'a [Case]) -> (&'a Case, usize, Vec<u8>) {
         let case = self.case.get(cases);
-        let mut frame = case.frame.clone();
+        let (port, mut frame) = if self.mirrored {
+            (1 - case.port, mirrored(&case.frame))
+        } else {
+            (case.port, case.frame.clone())
+        };
         for edit in &self.edits {
             apply(edit, &mut frame);
         }
@@ -80,7 +90,7 @@ impl Mutation {
         if self.right {
             put_right(&mut frame);
         }
-        (case, frame)
+        (case, port, frame)
     }
 }
 

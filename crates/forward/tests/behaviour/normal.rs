@@ -27,6 +27,23 @@ pub fn normalised(frame: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
+/// Whether a kernel sends it only so often to one host: that something cannot
+/// be reached (`ip_error`, five at once and then one a second).
+pub fn is_limited(frame: &[u8]) -> bool {
+    let is_unreachable = || {
+        let (ether_type, network) = ethernet::Packet::new(frame).ok()?.network().ok()?;
+        let packet = ipv4::Packet::new(network).ok()?;
+        let message = icmpv4::Packet::new(packet.payload()).ok()?;
+        let found = ether_type == EtherType::IPV4
+            && is_dut(packet.source())
+            && packet.protocol() == protocol::ICMPV4
+            && message.kind() == icmpv4::kind::DESTINATION_UNREACHABLE
+            && [0, 1, 13].contains(&message.code());
+        Some(found)
+    };
+    is_unreachable().unwrap_or(false)
+}
+
 fn is_arp_request(bytes: &[u8]) -> bool {
     wire::arp::Packet::new(bytes)
         .is_ok_and(|packet| packet.operation() == wire::arp::Operation::REQUEST)

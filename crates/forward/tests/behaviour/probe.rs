@@ -39,11 +39,17 @@ pub type Look = (Output, bool);
 #[derive(Debug)]
 pub struct Difference(pub String);
 
+/// Frames, and the tester's ports they leave by.
+pub type Input<'a> = [(usize, &'a [u8])];
+
 /// Two DUTs that shall do the same.
 pub struct Pair {
     pub reference: Rig,
     pub subject: Rig,
+    /// Frames that do not count: what a DUT sends only so often, whatever comes.
+    pub ignored: fn(&[u8]) -> bool,
     count: u16,
+    late: [usize; 2],
 }
 
 impl Pair {
@@ -51,56 +57,99 @@ impl Pair {
         Self {
             reference,
             subject,
+            ignored: |_| false,
             count: 0,
+            late: [0; 2],
         }
     }
 
     /// Sends a frame to both, compares what comes out, and returns it.
     pub fn compare(&mut self, port: usize, frame: &[u8]) -> Result<Output, Difference> {
-        let mut outputs = None;
+        self.compare_by(&[(port, frame)], |_| {})
+    }
+
+    /// Sends several at once; the order in which they come out may differ.
+    pub fn compare_burst(&mut self, input: &Input<'_>) -> Result<Output, Difference> {
+        self.compare_by(input, |output| {
+            output.iter_mut().for_each(|frames| frames.sort())
+        })
+    }
+
+    fn compare_by(
+        &mut self,
+        input: &Input<'_>,
+        order: impl Fn(&mut Output),
+    ) -> Result<Output, Difference> {
+        let mut last = None;
         for patience in PATIENCE {
-            let [reference, subject] = self.looks(port, frame, patience)?;
+            let [mut reference, mut subject] = self.looks(input, patience)?;
+            order(&mut reference.0);
+            order(&mut subject.0);
             if reference == subject {
                 return Ok(reference.0);
             }
-            outputs = Some((reference, subject));
+            last = Some((reference, subject));
         }
-        let (reference, subject) = outputs.expect("there is patience");
-        Err(Difference(told(port, frame, &reference, &subject)))
+        let (reference, subject) = last.expect("there is patience");
+        Err(Difference(told(input, &reference, &subject)))
     }
 
-    /// Sends a frame to both, and waits for so long after it went through.
+    /// Sends frames to both, and waits for so long after they went through.
     pub fn looks(
         &mut self,
-        port: usize,
-        frame: &[u8],
+        input: &Input<'_>,
         patience: Duration,
     ) -> Result<[Look; 2], Difference> {
         self.count = self.count.wrapping_add(1);
         let count = self.count;
+        let ports = [0, 1].map(|side| input.iter().any(|(port, _)| *port == side));
         let rigs = [(&self.reference, "kernel"), (&self.subject, "subject")];
         // Both first, so that they work at the same time.
-        for (rig, _) in rigs {
-            while [0, 1]
-                .iter()
-                .any(|side| rig.ports[*side].receive().unwrap().is_some())
-            {}
-            rig.ports[port].send(frame).unwrap();
-            for mark in marks(port, count) {
-                rig.ports[port].send(&mark).unwrap();
+        for ((rig, _), late) in rigs.into_iter().zip(&mut self.late) {
+            *late += drain(rig);
+            for (port, frame) in input {
+                rig.ports[*port].send(frame).unwrap();
+            }
+            for port in [0, 1].into_iter().filter(|port| ports[*port]) {
+                for mark in marks(port, count) {
+                    rig.ports[port].send(&mark).unwrap();
+                }
             }
         }
         let outputs = rigs.map(|(rig, name)| {
-            collect(rig, port, count, patience).map_err(|()| {
-                let frame = Summary(frame);
-                Difference(format!(
-                    "the {name} DUT is mute after {frame} on port {port}"
-                ))
+            let look = collect(rig, ports, count, patience);
+            look.map_err(|()| {
+                let frame = Summary(input[0].1);
+                Difference(format!("the {name} DUT is mute after {frame}"))
             })
         });
         let [reference, subject] = outputs;
-        Ok([reference?, subject?])
+        let mut looks = [reference?, subject?];
+        for frames in looks.iter_mut().flat_map(|(output, _)| output) {
+            frames.retain(|frame| !(self.ignored)(frame));
+        }
+        Ok(looks)
     }
+
+    /// Frames that came when the look at what they belong to was over, of the
+    /// reference and of the subject.
+    pub fn late(&mut self) -> [usize; 2] {
+        std::thread::sleep(Duration::from_millis(50));
+        self.late[0] += drain(&self.reference);
+        self.late[1] += drain(&self.subject);
+        self.late
+    }
+}
+
+/// Takes what is there, and counts what should not be.
+fn drain(rig: &Rig) -> usize {
+    let mut count = 0;
+    for port in &rig.ports {
+        while let Some(frame) = port.receive().unwrap() {
+            count += usize::from(mark_of(&frame).is_none() && normalised(&frame).is_some());
+        }
+    }
+    count
 }
 
 /// A frame that the DUT itself answers, and one that it sends on: when both are
@@ -134,8 +183,14 @@ fn marks(port: usize, count: u16) -> [Vec<u8>; 2] {
     [header.to_bytes(&echo), header.to_bytes(&datagram)]
 }
 
-/// Whether it is a mark's answer, and which one's.
-fn mark_of(frame: &[u8]) -> Option<(u8, u16)> {
+/// How a mark came back.
+enum Mark {
+    Answered,
+    Forwarded,
+}
+
+/// Whether it is what became of a mark, and of which.
+fn mark_of(frame: &[u8]) -> Option<(Mark, u16)> {
     let view = ethernet::Packet::new(frame).ok()?;
     let packet = ipv4::Packet::new(view.payload()).ok()?;
     match packet.protocol() {
@@ -146,24 +201,28 @@ fn mark_of(frame: &[u8]) -> Option<(u8, u16)> {
                     identifier: MARK,
                     sequence,
                     ..
-                } => Some((0, sequence)),
+                } => Some((Mark::Answered, sequence)),
                 _ => None,
             }
         }
         protocol::UDP => {
             let datagram = udp::Packet::new(packet.payload()).ok()?;
-            (datagram.source_port() == MARK).then_some((1, datagram.destination_port()))
+            let is_mark = datagram.source_port() == MARK;
+            is_mark.then_some((Mark::Forwarded, datagram.destination_port()))
         }
         _ => None,
     }
 }
 
-/// What came until both marks, and for so much longer. Without the one that is
-/// sent on it is over [`FORWARDED_WITHIN`] later, without the other it fails.
-fn collect(rig: &Rig, port: usize, count: u16, patience: Duration) -> Result<Look, ()> {
+/// What came until the marks of each of the ports, and for so much longer.
+/// Without one that is sent on it is over [`FORWARDED_WITHIN`] later, without
+/// one that is answered it fails.
+fn collect(rig: &Rig, ports: [bool; 2], count: u16, patience: Duration) -> Result<Look, ()> {
     let began = Instant::now();
     let mut output = Output::default();
-    let mut marks = [false; 2];
+    // By the port it came to; what is not waited for counts as there.
+    let mut answers = ports.map(|is_used| !is_used);
+    let mut forwards = [!ports[1], !ports[0]];
     let (mut answered, mut end) = (None, None);
     loop {
         let mut heard = false;
@@ -171,23 +230,22 @@ fn collect(rig: &Rig, port: usize, count: u16, patience: Duration) -> Result<Loo
             while let Some(frame) = rig.ports[side].receive().unwrap() {
                 heard = true;
                 match mark_of(&frame) {
-                    Some((kind, number)) if number == count => {
-                        let wanted = if kind == 0 { port } else { 1 - port };
-                        marks[usize::from(kind)] |= side == wanted;
-                    }
+                    Some((Mark::Answered, number)) if number == count => answers[side] = true,
+                    Some((Mark::Forwarded, number)) if number == count => forwards[side] = true,
                     Some(_) => {}
                     None => output[side].extend(normalised(&frame)),
                 }
             }
         }
-        if marks[0] && end.is_none() {
+        let has_forwarded = forwards == [true; 2];
+        if answers == [true; 2] && end.is_none() {
             let answered = *answered.get_or_insert_with(Instant::now);
-            if marks[1] || answered.elapsed() > FORWARDED_WITHIN {
+            if has_forwarded || answered.elapsed() > FORWARDED_WITHIN {
                 end = Some(Instant::now() + patience);
             }
         }
         if end.is_some_and(|end| Instant::now() >= end) {
-            return Ok((output, marks[1]));
+            return Ok((output, has_forwarded));
         }
         if began.elapsed() > LONG {
             return Err(());
@@ -199,8 +257,11 @@ fn collect(rig: &Rig, port: usize, count: u16, patience: Duration) -> Result<Loo
 }
 
 /// For people: what went in, what came out of each.
-fn told(port: usize, frame: &[u8], reference: &Look, subject: &Look) -> String {
-    let mut text = format!("into port {port}: {}\n  {frame:02x?}\n", Summary(frame));
+fn told(input: &Input<'_>, reference: &Look, subject: &Look) -> String {
+    let mut text = String::new();
+    for (port, frame) in input {
+        let _ = writeln!(text, "into port {port}: {}\n  {frame:02x?}", Summary(frame));
+    }
     for (name, (output, forwards)) in [("kernel", reference), ("subject", subject)] {
         if !forwards {
             let _ = writeln!(text, "the {name} sends nothing on");

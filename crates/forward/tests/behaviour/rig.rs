@@ -95,6 +95,16 @@ impl Rig {
         }
     }
 
+    /// Lets the DUT's ports receive on threads of the kernel, as on the bench, so
+    /// that frames come to it in batches.
+    pub fn batch(&self) {
+        let mut netlink = self.dut.netlink().unwrap();
+        for (link, _) in &self.links {
+            netlink.set_offloads(link, &[("rx-gro", true)]).unwrap();
+            net::napi::set_threaded(&self.dut, link, true).unwrap();
+        }
+    }
+
     /// How the DUT asks for unknown neighbours, on every link and for both
     /// families: see `Documentation/networking/ip-sysctl.rst`, `neigh/`.
     pub fn set_neighbours(&self, setting: &str, value: &str) {

@@ -20,6 +20,8 @@ pub enum Subject {
     Wire,
     /// The kernel's table, asked for each frame.
     Fib,
+    /// The same without a look at sources: not as the kernel does it.
+    FibAnySource,
     /// The kernel's table, remembered.
     FibCached,
 }
@@ -106,8 +108,12 @@ impl Rig {
                 let path = Wire::load([zero, one]).unwrap();
                 Some(Running::Wire(Attached::new(path).unwrap()))
             }
-            Subject::Fib => {
-                let path = Fib::load(&ports, RouterOptions::default()).unwrap();
+            Subject::Fib | Subject::FibAnySource => {
+                let options = RouterOptions {
+                    any_source: subject == Subject::FibAnySource,
+                    ..RouterOptions::default()
+                };
+                let path = Fib::load(&ports, options).unwrap();
                 Some(Running::Fib(Attached::new(path).unwrap()))
             }
             Subject::FibCached => {

@@ -3,13 +3,16 @@
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
+use proptest::prelude::any;
+use proptest::sample::Index;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 
 use crate::catalogue::{self, Expect, neighbour};
 use crate::changes::CHANGES;
 use crate::mutation::mutations as damaged;
+use crate::normal;
 use crate::plan;
-use crate::probe::{Difference, Pair};
+use crate::probe::{Difference, Output, Pair};
 use crate::subject::Subject;
 
 /// Damaged frames a path: 5,000, or a million with `LOCKGATE_THOROUGH=1`.
@@ -18,25 +21,28 @@ fn cases() -> u32 {
     if thorough { 1_000_000 } else { 5_000 }
 }
 
-/// Every frame of the catalogue, twice: a path may remember the first.
+/// Every frame of the catalogue, twice: a path may remember the first; and then
+/// the other way.
 pub fn catalogue(pair: &mut Pair) {
     let mut wrong = Vec::new();
     for case in catalogue::all() {
-        for time in ["first", "again"] {
-            let name = format!("{}, {time}", case.name);
-            match pair.compare(case.port, &case.frame) {
-                Ok(output) if time == "again" || case.expect.fits(case.port, &output) => {}
-                Ok(output) => {
-                    let output = output.each_ref().map(|frames| {
-                        let frames = frames.iter().map(|frame| wire::Summary(frame).to_string());
-                        frames.collect::<Vec<_>>()
-                    });
-                    wrong.push(format!(
-                        "{name}: {:?} was expected, and out came {output:#?}",
-                        case.expect
-                    ));
+        let mirrored = catalogue::mirrored(&case.frame);
+        let rounds = [
+            ("first", case.expect, case.port, &case.frame),
+            ("again", Expect::Any, case.port, &case.frame),
+            ("mirrored", Expect::Any, 1 - case.port, &mirrored),
+        ];
+        for (round, expect, port, frame) in rounds {
+            match pair.compare(port, frame) {
+                Ok(output) if expect.fits(port, &output) => {}
+                Ok(output) => wrong.push(format!(
+                    "{}: {expect:?} was expected, and out came {:#?}",
+                    case.name,
+                    summaries(&output)
+                )),
+                Err(difference) => {
+                    wrong.push(format!("{}, {round}: {}", case.name, difference.0));
                 }
-                Err(difference) => wrong.push(format!("{name}: {}", difference.0)),
             }
         }
     }
@@ -47,6 +53,15 @@ pub fn catalogue(pair: &mut Pair) {
         wrong.join("\n")
     );
     assert_forwarded_itself(pair);
+    let [reference, subject] = pair.late();
+    assert!(subject <= reference + 10, "late: {subject} and {reference}");
+}
+
+fn summaries(output: &Output) -> [Vec<String>; 2] {
+    output.each_ref().map(|frames| {
+        let frames = frames.iter().map(|frame| wire::Summary(frame).to_string());
+        frames.collect()
+    })
 }
 
 /// A path that leaves everything to the kernel behaves as it does, too.
@@ -61,6 +76,7 @@ fn assert_forwarded_itself(pair: &Pair) {
 /// Frames of the catalogue, damaged at random.
 pub fn mutations(pair: &mut Pair) {
     let all = catalogue::all();
+    pair.ignored = normal::is_limited;
     let pair = RefCell::new(pair);
     let made = RefCell::new([0_u32; 3]);
     let mut runner = TestRunner::new(Config {
@@ -69,14 +85,14 @@ pub fn mutations(pair: &mut Pair) {
         ..Config::default()
     });
     let result = runner.run(&damaged(), |mutation| {
-        let (case, frame) = mutation.of(&all);
-        let compared = pair.borrow_mut().compare(case.port, &frame);
+        let (case, port, frame) = mutation.of(&all);
+        let compared = pair.borrow_mut().compare(port, &frame);
         let fail = |difference: Difference| {
             TestCaseError::fail(format!("{}: {}", case.name, difference.0))
         };
         let output = compared.map_err(fail)?;
         let fates = [Expect::Forwarded, Expect::Answered, Expect::Dropped];
-        if let Some(fate) = fates.iter().position(|fate| fate.fits(case.port, &output)) {
+        if let Some(fate) = fates.iter().position(|fate| fate.fits(port, &output)) {
             made.borrow_mut()[fate] += 1;
         }
         Ok(())
@@ -89,6 +105,45 @@ pub fn mutations(pair: &mut Pair) {
     println!("forwarded, answered, dropped: {made:?}");
     let enough = |count: u32| count > cases() / 25;
     assert!(made.into_iter().all(enough), "of each fate some: {made:?}");
+}
+
+/// Several frames at once, so that a program's redirections gather, and it and
+/// the kernel work on the same batch.
+pub fn bursts(pair: &mut Pair) {
+    let all = catalogue::all();
+    pair.ignored = normal::is_limited;
+    for rig in [&pair.reference, &pair.subject] {
+        rig.batch();
+    }
+    let pair = RefCell::new(pair);
+    let mut runner = TestRunner::new(Config {
+        cases: cases() / 50,
+        failure_persistence: None,
+        ..Config::default()
+    });
+    let burst = proptest::collection::vec((any::<Index>(), any::<bool>()), 2..40);
+    let result = runner.run(&burst, |burst| {
+        let frames = burst.iter().map(|(index, mirrored)| {
+            let case = index.get(&all);
+            if *mirrored {
+                (1 - case.port, catalogue::mirrored(&case.frame))
+            } else {
+                (case.port, case.frame.clone())
+            }
+        });
+        let frames: Vec<_> = frames.collect();
+        let input: Vec<_> = frames
+            .iter()
+            .map(|(port, frame)| (*port, frame.as_slice()))
+            .collect();
+        let compared = pair.borrow_mut().compare_burst(&input);
+        compared
+            .map(|_| ())
+            .map_err(|difference| TestCaseError::fail(difference.0))
+    });
+    if let Err(error) = result {
+        panic!("{error}");
+    }
 }
 
 /// After every change of the kernel's tables.
@@ -156,7 +211,7 @@ pub fn silence(pair: &mut Pair) {
         rig.set_neighbours("mcast_solicit", "3");
     }
     for (question, _) in neighbour::frames() {
-        let looked = pair.looks(0, &question, Duration::from_secs(1));
+        let looked = pair.looks(&[(0, &question)], Duration::from_secs(1));
         let [(reference, _), (subject, _)] = looked.unwrap_or_else(|it| panic!("{}", it.0));
         assert_eq!(reference, subject);
         let [told, asked] = reference.each_ref().map(Vec::len);

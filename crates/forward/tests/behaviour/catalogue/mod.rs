@@ -193,6 +193,28 @@ pub fn tcp_syn(pseudo: &Pseudo, port: u16) -> Vec<u8> {
     bytes
 }
 
+/// The same frame the other way: for the other port and, where it goes from one
+/// host to the other, from that to this. No checksum sees the difference.
+pub fn mirrored(frame: &[u8]) -> Vec<u8> {
+    let mut frame = frame.to_vec();
+    let from = usize::from(frame[..6] == plan::DUT[1] || frame[6..12] == plan::TESTER[1]);
+    if frame[..6] == plan::DUT[from] {
+        frame[..6].copy_from_slice(&plan::DUT[1 - from]);
+    }
+    if frame[6..12] == plan::TESTER[from] {
+        frame[6..12].copy_from_slice(&plan::TESTER[1 - from]);
+    }
+    let four = plan::HOST_V4.map(|host| host.octets());
+    let six = plan::HOST_V6.map(|host| host.octets());
+    if frame.len() >= 34 && frame[26..30] == four[from] && frame[30..34] == four[1 - from] {
+        frame[26..34].rotate_left(4);
+    }
+    if frame.len() >= 54 && frame[22..38] == six[from] && frame[38..54] == six[1 - from] {
+        frame[22..54].rotate_left(16);
+    }
+    frame
+}
+
 /// The IPv4 header of an untagged frame, changed, with its checksum put right.
 pub fn edited4(mut frame: Vec<u8>, edit: impl FnOnce(&mut [u8])) -> Vec<u8> {
     let header = &mut frame[14..34];
