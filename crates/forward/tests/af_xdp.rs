@@ -12,6 +12,7 @@ use lockgate_forward::home::Kind;
 use lockgate_forward::router::Router;
 use lockgate_forward::router::af_xdp::Forwarder;
 use lockgate_forward::router::path::{AfXdp, Poll};
+use lockgate_forward::router::testpmd::Testpmd;
 use lockgate_forward::tester::port::{Port, Received, af_packet, af_xdp};
 use lockgate_forward::tester::stream::{FrameSize, Link, Stream};
 use lockgate_forward::topology::plan::{Side, addresses};
@@ -78,7 +79,8 @@ fn bursts(topology: &Topology, ports: &mut [Port; 2], from: Side, family: Family
             if counts.received == BURST {
                 break counts;
             }
-            assert!(Instant::now() < until, "{from:?} {family:?}: {counts:?}");
+            let came = (counts.received, counts.foreign, counts.late);
+            assert!(Instant::now() < until, "{from:?} {family:?}: {came:?}");
             std::thread::sleep(Duration::from_millis(1));
         };
         whole(&counts);
@@ -98,7 +100,12 @@ fn forwards(spec: &Spec, config: AfXdp, is_xdp: bool) {
     let Some((home, topology)) = built(&journal, Kind::Namespace, spec) else {
         return;
     };
-    let mut router = Forwarder::over(&topology, config).unwrap();
+    let mut router = match Forwarder::over(&topology, config) {
+        Err(error) if error.lacks().is_some() => {
+            return println!("skipped: {}", error.lacks().unwrap());
+        }
+        started => started.unwrap(),
+    };
     let mut ports = ports(&topology, is_xdp);
     for family in [Family::V4, Family::V6] {
         for from in Side::BOTH {
@@ -144,6 +151,32 @@ fn several_queues_bound_or_not_forward() {
             ..AfXdp::default()
         };
         forwards(&spec, config, false);
+    }
+}
+
+#[test]
+fn the_peer_forwards_and_ends() {
+    if !is_root() {
+        return;
+    }
+    let journal = Journal::open().unwrap();
+    let Some((_home, topology)) = built(&journal, Kind::Namespace, &spec()) else {
+        return;
+    };
+    // Twice: the first leaves the ports as they were.
+    for _ in 0..2 {
+        let mut peer = match Testpmd::over(&topology) {
+            Err(error) if error.lacks().is_some() => {
+                return println!("skipped: {}", error.lacks().unwrap());
+            }
+            started => started.unwrap(),
+        };
+        let mut ports = ports(&topology, false);
+        for from in Side::BOTH {
+            bursts(&topology, &mut ports, from, Family::V4, 3);
+        }
+        assert!(peer.counters().unwrap().forwarded >= 2 * 3 * BURST);
+        assert!(peer.cpu_ns().unwrap() > 0);
     }
 }
 

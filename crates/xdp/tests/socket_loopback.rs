@@ -255,6 +255,9 @@ fn busy_polling_takes_packets_too() {
             receiver.socket.receive.call();
             assert_eq!(receiver.receive(BURST), sent);
         }
+        if !receiver.socket.receive.can_busy_poll().unwrap() {
+            println!("skipped: that busy polling does it: this kernel's veth has no NAPI to poll");
+        }
     });
 }
 

@@ -6,7 +6,7 @@ use super::BenchError;
 use super::setup::Setup;
 use crate::home::Home;
 use crate::router::path::Path;
-use crate::router::{Router, bridge::Bridge, kernel::Kernel};
+use crate::router::{Router, bridge::Bridge, kernel::Kernel, testpmd::Testpmd};
 #[cfg(feature = "bpf")]
 use crate::router::{af_xdp::Forwarder, planted::Device, xdp::Xdp};
 use crate::topology::Topology;
@@ -67,6 +67,7 @@ fn start_router(path: Path, topology: &Topology) -> Result<Box<dyn Router>, Benc
         Path::XdpFibCached => Box::new(Xdp::fib_cached(topology)?),
         #[cfg(feature = "bpf")]
         Path::AfXdp(config) => Box::new(Forwarder::over(topology, config)?),
+        Path::Testpmd => Box::new(Testpmd::over(topology)?),
         #[cfg(feature = "bpf")]
         Path::Planted(plant) => Box::new(Device::start(topology, plant)?),
         other => {

@@ -7,6 +7,7 @@ pub mod kernel;
 pub mod path;
 pub mod planted;
 pub mod ports;
+pub mod testpmd;
 #[cfg(feature = "bpf")]
 pub mod xdp;
 
@@ -63,9 +64,23 @@ impl RouterError {
     /// but this kind is not to be had here.
     #[must_use]
     pub fn lacks(&self) -> Option<String> {
-        let cause = self.source.as_deref()?.downcast_ref::<NetworkError>()?;
+        let cause = self.source.as_deref()?;
+        if let Some(lack) = cause.downcast_ref::<Lack>() {
+            return Some(lack.to_string());
+        }
+        let cause = cause.downcast_ref::<NetworkError>()?;
         matches!(cause, NetworkError::NoVlan(_)).then(|| cause.to_string())
     }
+}
+
+/// Something that a host lacks, as a router's cause.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what}; {remedy}")]
+pub struct Lack {
+    /// What.
+    pub what: String,
+    /// What to do.
+    pub remedy: String,
 }
 
 /// A router that forwards. It stops, and leaves nothing, when dropped.

@@ -72,6 +72,7 @@ impl Default for SocketOptions {
 
 // Of `asm-generic/socket.h`; `libc` has them not.
 const SO_BUSY_POLL: libc::c_int = 46;
+const SO_INCOMING_NAPI_ID: libc::c_int = 56;
 const SO_PREFER_BUSY_POLL: libc::c_int = 69;
 const SO_BUSY_POLL_BUDGET: libc::c_int = 70;
 
@@ -97,6 +98,26 @@ pub(super) fn set_busy_poll(socket: &OwnedFd, busy: BusyPoll) -> io::Result<()> 
     set(socket, libc::SOL_SOCKET, SO_BUSY_POLL, busy.look_us.max(1))?;
     let budget = busy.budget.max(1).into();
     set(socket, libc::SOL_SOCKET, SO_BUSY_POLL_BUDGET, budget)
+}
+
+/// The number of the driver's polling loop (NAPI) that fills the socket's queue;
+/// `None` while the kernel does not know it: then it cannot be busy-polled.
+pub(super) fn napi_id(socket: &OwnedFd) -> io::Result<Option<u32>> {
+    let (mut id, mut len) = (0_u32, size_of::<u32>() as libc::socklen_t);
+    // SAFETY: a writable integer and its size.
+    let failed = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            SO_INCOMING_NAPI_ID,
+            (&raw mut id).cast(),
+            &raw mut len,
+        )
+    };
+    match failed {
+        0 => Ok((id != 0).then_some(id)),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 fn set(socket: &OwnedFd, level: i32, option: i32, value: u32) -> io::Result<()> {

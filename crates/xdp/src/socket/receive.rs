@@ -12,6 +12,7 @@ use rustix::net::xdp::XdpStatistics;
 use rustix::net::{RecvFlags, recv, sockopt};
 
 use super::map::Descriptor;
+use super::options::napi_id;
 use super::ring::{Consumer, Producer};
 use super::umem::{Frame, Pool, Umem};
 
@@ -79,6 +80,17 @@ impl Receive {
     /// Packets there to take, `max` at most.
     pub fn available(&mut self, max: u32) -> u32 {
         self.ring.available(max)
+    }
+
+    /// Whether busy polling can work: the kernel knows which polling loop (NAPI)
+    /// of the driver fills this queue. Linux learns it from the first packet
+    /// until 6.12, and from the driver when the socket is bound since 6.14; some
+    /// drivers do not tell, veth among them in 6.18.
+    ///
+    /// # Errors
+    /// From `getsockopt(2)`.
+    pub fn can_busy_poll(&self) -> io::Result<bool> {
+        Ok(napi_id(&self.socket)?.is_some())
     }
 
     /// What the kernel counted: packets it dropped, and why; of both halves.

@@ -26,11 +26,14 @@ use self::deferral::Deferral;
 use self::lane::{LANE_FRAMES, Lane};
 use self::worker::{Told, Worker};
 use super::path::{AfXdp, Poll};
-use super::{Counters, Router, RouterError};
+use super::{Counters, Lack, Router, RouterError};
 use crate::topology::Topology;
 
 /// The most frames taken at once.
 pub const BATCH_MAX: u32 = 64;
+
+/// Of the threads that forward.
+const NICE: i32 = -10;
 
 /// A port of the router.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,7 +136,8 @@ impl Forwarder {
             deferral: None,
         };
         for (cpu, queues) in shares(queues, config, cpus) {
-            let worker = forwarder.worker(ports, &queues, config)?;
+            let mut worker = forwarder.worker(ports, &queues, config)?;
+            worker.shares_core = forwarder.napi_runs_on(cpu);
             forwarder
                 .threads
                 .push(start_thread(worker, queues[0], cpu)?);
@@ -162,6 +166,9 @@ impl Forwarder {
                     .feed(queue, &lane.socket(port).receive)
                     .map_err(failed(format!("cannot feed queue {queue} of the router")))?;
             }
+            if config.poll == Poll::BusyPoll {
+                check_busy_poll(&lane, &ports[0])?;
+            }
             lanes.push(lane);
         }
         Ok(Worker {
@@ -174,8 +181,18 @@ impl Forwarder {
                 counters: Counters::default(),
             },
             poll: config.poll,
+            shares_core: false,
+            empty_rounds: 0,
             told: Arc::default(),
             stop: Arc::clone(&self.stop),
+        })
+    }
+
+    /// Whether a thread that receives for the ports may run on this CPU.
+    fn napi_runs_on(&self, cpu: usize) -> bool {
+        self.napi_pids.iter().any(|&pid| {
+            let thread = rustix::process::Pid::from_raw(pid);
+            rustix::thread::sched_getaffinity(thread).is_ok_and(|set| set.is_set(cpu))
         })
     }
 
@@ -187,6 +204,36 @@ impl Forwarder {
         }
         Ok(sum)
     }
+}
+
+/// Since Linux 6.14 the kernel knows from the start whether it can; before, the
+/// first packet tells, and until then it is believed.
+fn check_busy_poll(lane: &Lane, port: &ForwarderPort) -> Result<(), RouterError> {
+    let context = || format!("cannot busy-poll {}", port.interface);
+    let can = lane
+        .socket(0)
+        .receive
+        .can_busy_poll()
+        .map_err(failed(context()))?;
+    if can || kernel_version() < (6, 14) {
+        return Ok(());
+    }
+    Err(failed(context())(Lack {
+        what: format!(
+            "the driver of {} does not tell the kernel which NAPI fills a queue (SO_INCOMING_NAPI_ID is 0), so it cannot be busy-polled",
+            port.interface
+        ),
+        remedy: "poll without (polled), or take a port whose driver does".to_owned(),
+    }))
+}
+
+/// Major and minor; zeros where it cannot be read.
+fn kernel_version() -> (u32, u32) {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release
+        .split(['.', '-'])
+        .map_while(|part| part.parse().ok());
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
 fn check(config: AfXdp, cpus: &[usize]) -> Result<(), RouterError> {
@@ -233,6 +280,7 @@ fn start_thread(mut worker: Worker, queue: u32, cpu: usize) -> Result<Thread, Ro
     let work = move || {
         let pinned = pin_to(cpu);
         let is_pinned = pinned.is_ok();
+        rise_above_drivers();
         let _ = ready.send(pinned.map(|()| CpuClock::of_this_thread()));
         if is_pinned { worker.run() } else { Ok(()) }
     };
@@ -250,6 +298,15 @@ fn start_thread(mut worker: Worker, queue: u32, cpu: usize) -> Result<Thread, Ro
         cpu_ns_last: 0,
         handle: Some(handle),
     })
+}
+
+/// The driver's thread has work as long as frames come, also for frames that
+/// find no room with us: with equal shares of a core it crowds us out (receive
+/// livelock). So we come first; it runs when we sleep. Without CAP_SYS_NICE it
+/// stays as it is.
+fn rise_above_drivers() {
+    let this = Some(rustix::thread::gettid());
+    let _ = rustix::process::setpriority_process(this, NICE);
 }
 
 impl Thread {

@@ -15,6 +15,10 @@ use crate::router::path::Poll;
 /// How long a sleeping worker may not see that it shall stop.
 const SLEEP_MAX: Duration = Duration::from_millis(20);
 
+/// Empty rounds before a worker that shares its core with the driver gives it
+/// up: about the time of a switch there and back.
+const SPINS_MAX: u32 = 16;
+
 /// What a worker tells while it runs.
 #[derive(Debug, Default)]
 pub(super) struct Told {
@@ -45,6 +49,10 @@ pub(super) struct Worker {
     pub(super) lanes: Vec<Lane>,
     pub(super) hands: Hands,
     pub(super) poll: Poll,
+    /// Whether the kernel's threads that receive for the ports have the same CPU.
+    pub(super) shares_core: bool,
+    /// Rounds in a row that found nothing.
+    pub(super) empty_rounds: u32,
     pub(super) told: Arc<Told>,
     pub(super) stop: Arc<AtomicBool>,
 }
@@ -60,6 +68,7 @@ impl Worker {
         }
         while !self.stop.load(Ordering::Relaxed) {
             if self.round()? > 0 {
+                self.empty_rounds = 0;
                 self.told.tell(&self.hands.counters);
             } else {
                 self.wait()?;
@@ -80,18 +89,28 @@ impl Worker {
     }
 
     /// After a round that found nothing.
-    fn wait(&self) -> io::Result<()> {
+    fn wait(&mut self) -> io::Result<()> {
+        self.empty_rounds += 1;
         match self.poll {
-            // The driver's thread may want this very core: then it has it, and
-            // otherwise this costs a third of a microsecond.
-            Poll::Polled => std::thread::yield_now(),
-            Poll::BusyPoll => self.lanes.iter().for_each(Lane::call_drivers),
-            Poll::Interrupt => {
-                let sockets: Vec<BorrowedFd<'_>> =
-                    self.lanes.iter().flat_map(Lane::descriptors).collect();
-                wait_for_packets(&sockets, SLEEP_MAX)?;
+            Poll::Interrupt => self.sleep(),
+            Poll::BusyPoll => {
+                self.lanes.iter().for_each(Lane::call_drivers);
+                Ok(())
+            }
+            // Nothing can come while we have the core that the driver's threads
+            // want. `sched_yield` would not give it up: they are in another
+            // scheduling group.
+            Poll::Polled if self.shares_core && self.empty_rounds > SPINS_MAX => self.sleep(),
+            Poll::Polled => {
+                std::hint::spin_loop();
+                Ok(())
             }
         }
-        Ok(())
+    }
+
+    fn sleep(&mut self) -> io::Result<()> {
+        self.empty_rounds = 0;
+        let sockets: Vec<BorrowedFd<'_>> = self.lanes.iter().flat_map(Lane::descriptors).collect();
+        wait_for_packets(&sockets, SLEEP_MAX).map(|_| ())
     }
 }

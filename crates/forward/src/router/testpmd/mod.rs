@@ -1,0 +1,243 @@
+//! The peer: DPDK's `testpmd` with its AF_XDP driver at the same ports.
+//!
+//! It gives frames new Ethernet addresses (`--forward-mode=mac`) and leaves
+//! their time to live as it is.
+
+mod command;
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::thread::{JoinHandle, sleep};
+use std::time::{Duration, Instant};
+
+use net::Netlink;
+use net::napi::thread_cpu_ns;
+
+pub use command::Call;
+
+use super::ports::Ports;
+use super::{Counters, Lack, Router, RouterError};
+use crate::topology::Topology;
+
+/// As Debian's package `dpdk` calls it, and as it is built.
+const PROGRAMS: [&str; 2] = ["dpdk-testpmd", "testpmd"];
+
+/// Frames taken at once: its own default.
+const BURST: u32 = 32;
+
+/// Time to open both ports, also on a busy machine.
+const START_MAX: Duration = Duration::from_secs(30);
+
+/// CPU time of a thread that forwards, at least: before, they wait for work.
+const FORWARDING_NS: u64 = 20_000_000;
+
+/// Time to close them.
+const STOP_MAX: Duration = Duration::from_secs(5);
+
+/// The most that is kept of what it says.
+const SAID_BYTES_MAX: u64 = 1 << 16;
+
+/// `testpmd`, running. It ends when dropped, and with this process.
+pub struct Testpmd {
+    child: Child,
+    said: Option<JoinHandle<String>>,
+    ports: Ports,
+    cpu_ns_before: u64,
+}
+
+impl Testpmd {
+    /// Starts it over a topology, and waits until it has both ports.
+    ///
+    /// # Errors
+    /// [`RouterError`]; [`RouterError::lacks`] without the program.
+    pub fn over(topology: &Topology) -> Result<Self, RouterError> {
+        let program = find().ok_or_else(|| Lack {
+            what: "no dpdk-testpmd".to_owned(),
+            remedy: "apt-get install dpdk".to_owned(),
+        });
+        let program = program.map_err(RouterError::from_cause("cannot start DPDK's testpmd"))?;
+        let mut command = call(topology).command(&program);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child =
+            topology
+                .router()
+                .spawn_process(command)
+                .map_err(RouterError::from_cause(format!(
+                    "cannot start {}",
+                    program.display()
+                )))?;
+        let said = listen(&mut child)?;
+        let mut testpmd = Self {
+            child,
+            said: Some(said),
+            ports: Ports::of(topology)?,
+            cpu_ns_before: 0,
+        };
+        testpmd.wait_for_ports(topology)?;
+        testpmd.ports = Ports::of(topology)?;
+        testpmd.cpu_ns_before = testpmd.process_ns()?;
+        Ok(testpmd)
+    }
+
+    /// Its program is at both ports once they are open, and its threads never
+    /// sleep once they forward.
+    fn wait_for_ports(&mut self, topology: &Topology) -> Result<(), RouterError> {
+        let context = "cannot see whether testpmd has its ports";
+        let mut netlink = topology
+            .router()
+            .netlink()
+            .map_err(RouterError::from_cause(context))?;
+        let until = Instant::now() + START_MAX;
+        while !(has_ports(&mut netlink, topology)? && self.forwards()?) {
+            let ended = self.child.try_wait().ok().flatten();
+            if ended.is_some() || Instant::now() > until {
+                return Err(self.failure());
+            }
+            sleep(Duration::from_millis(10));
+        }
+        Ok(())
+    }
+
+    fn forwards(&self) -> Result<bool, RouterError> {
+        let main = i32::try_from(self.child.id()).ok();
+        let threads = self.threads()?;
+        let times = threads
+            .filter(|tid| Some(*tid) != main)
+            .filter_map(|tid| thread_cpu_ns(tid).ok());
+        Ok(times.max().unwrap_or(0) > FORWARDING_NS)
+    }
+
+    /// It has ended, or is to: why, as it said last.
+    fn failure(&mut self) -> RouterError {
+        let _ = self.child.kill();
+        let said = self.said.take().and_then(|thread| thread.join().ok());
+        let said = said.unwrap_or_default();
+        let last: Vec<&str> = said.lines().rev().filter(|line| is_telling(line)).collect();
+        let last = last.first().copied().unwrap_or("it said nothing");
+        RouterError {
+            context: format!(
+                "testpmd did not open both ports within {START_MAX:?}: {last}; the ports must have no other XDP program"
+            ),
+            source: None,
+        }
+    }
+
+    /// CPU time of all its threads, ns.
+    fn process_ns(&self) -> Result<u64, RouterError> {
+        // A thread may end in between: its time is what was read before.
+        Ok(self
+            .threads()?
+            .filter_map(|tid| thread_cpu_ns(tid).ok())
+            .sum())
+    }
+
+    /// Numbers of its threads.
+    fn threads(&self) -> Result<impl Iterator<Item = i32>, RouterError> {
+        let context = "cannot see testpmd's threads; it may have ended";
+        let folder = format!("/proc/{}/task", self.child.id());
+        let threads = std::fs::read_dir(folder).map_err(RouterError::from_cause(context))?;
+        Ok(threads
+            .flatten()
+            .filter_map(|thread| thread.file_name().to_str()?.parse().ok()))
+    }
+}
+
+fn call(topology: &Topology) -> Call {
+    let sides = topology.sides();
+    Call {
+        interfaces: sides.each_ref().map(|side| side.names.router.clone()),
+        peers: sides.each_ref().map(|side| side.tester_mac),
+        queues: topology.spec().queues,
+        burst: BURST,
+        cpus: topology.spec().cpus.router.clone(),
+        prefix: sides[0].names.router.clone(),
+    }
+}
+
+fn find() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let candidates = PROGRAMS
+        .iter()
+        .flat_map(|program| folders.iter().map(move |folder| folder.join(program)));
+    candidates.into_iter().find(|file| file.is_file())
+}
+
+fn has_ports(netlink: &mut Netlink, topology: &Topology) -> Result<bool, RouterError> {
+    for side in topology.sides() {
+        let link = netlink
+            .link(&side.names.router)
+            .map_err(RouterError::from_cause("cannot look at the router's ports"))?;
+        if !link.xdp {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Reads what it says, so that it never waits for a reader.
+fn listen(child: &mut Child) -> Result<JoinHandle<String>, RouterError> {
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    let read = move || {
+        let errors = err.map(|err| std::thread::spawn(move || all(err)));
+        let mut said = out.map(all).unwrap_or_default();
+        if let Some(Ok(more)) = errors.map(JoinHandle::join) {
+            said.push_str(&more);
+        }
+        said
+    };
+    std::thread::Builder::new()
+        .name("lockgate-testpmd".to_owned())
+        .spawn(read)
+        .map_err(RouterError::from_cause("cannot start a thread"))
+}
+
+/// The first part, and the rest read over.
+fn all(mut from: impl Read) -> String {
+    let mut bytes = Vec::new();
+    let _ = from.by_ref().take(SAID_BYTES_MAX).read_to_end(&mut bytes);
+    let _ = std::io::copy(&mut from, &mut std::io::sink());
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn is_telling(line: &str) -> bool {
+    ["Cause", "Error", "error", "failed", "Failed"]
+        .iter()
+        .any(|word| line.contains(word))
+}
+
+impl Router for Testpmd {
+    fn path(&self) -> &'static str {
+        "testpmd"
+    }
+
+    fn counters(&mut self) -> Result<Counters, RouterError> {
+        self.ports.counters()
+    }
+
+    fn cpu_ns(&mut self) -> Result<u64, RouterError> {
+        let own = self.process_ns()?.saturating_sub(self.cpu_ns_before);
+        Ok(self.ports.cpu_ns()? + own)
+    }
+}
+
+impl Drop for Testpmd {
+    /// The end of its input ends it in order: it takes its programs off the
+    /// ports.
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let until = Instant::now() + STOP_MAX;
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < until {
+            sleep(Duration::from_millis(10));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if let Some(said) = self.said.take() {
+            let _ = said.join();
+        }
+    }
+}
