@@ -16,7 +16,6 @@ mod rig;
 mod subject;
 mod suite;
 
-use lockgate_forward as _;
 use net::Journal;
 
 use crate::probe::Pair;
@@ -30,9 +29,8 @@ fn pair(subject: Subject) -> Option<Pair> {
         return None;
     }
     let journal = Journal::open().unwrap();
-    let mut pair = Pair::new(Rig::new(&journal), Rig::new(&journal));
-    pair.subject.start(subject);
-    Some(pair)
+    let rig = |subject| Rig::new(&journal, subject);
+    Some(Pair::new(rig(Subject::Kernel), rig(subject)))
 }
 
 /// The same tests for each path.
@@ -93,7 +91,7 @@ macro_rules! behaves_as_the_kernel {
             #[test]
             fn with_strict_sources() {
                 if let Some(mut pair) = pair($subject) {
-                    suite::strict_sources(&mut pair, $subject);
+                    suite::strict_sources(&mut pair);
                 }
             }
         }

@@ -1,5 +1,5 @@
 //! The addresses of both rigs: the same in each, so that what comes out of them
-//! can be compared byte for byte.
+//! can be compared byte for byte. The IP addresses are the topology's.
 //!
 //! ```text
 //!   tester   t0 192.0.2.2/30  ──  d0 192.0.2.1   DUT   d1 192.0.2.5  ──  t1 192.0.2.6/30
@@ -17,14 +17,12 @@ pub const MTU: [u32; 2] = [1500, 1400];
 
 pub const TESTER_V4: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 2, 2), Ipv4Addr::new(192, 0, 2, 6)];
 pub const DUT_V4: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(192, 0, 2, 5)];
-pub const LINK_BITS_V4: u8 = 30;
 
 /// A host behind each of the tester's ports.
 pub const HOST_V4: [Ipv4Addr; 2] = [Ipv4Addr::new(198, 18, 0, 7), Ipv4Addr::new(198, 19, 0, 7)];
 
 pub const TESTER_V6: [Ipv6Addr; 2] = [link_v6(0xff00, 2), link_v6(0xff01, 2)];
 pub const DUT_V6: [Ipv6Addr; 2] = [link_v6(0xff00, 1), link_v6(0xff01, 1)];
-pub const LINK_BITS_V6: u8 = 126;
 pub const HOST_V6: [Ipv6Addr; 2] = [link_v6(0, 7), link_v6(1, 7)];
 
 const fn link_v6(subnet: u16, host: u16) -> Ipv6Addr {

@@ -1,11 +1,13 @@
 //! One DUT between the two ports of a tester that says nothing by itself.
 
-use net::netlink::{Netlink, Route, RouteKind, VethEnd, add_veth};
-use net::{Journal, Namespace, Tag};
+use lockgate_forward::topology::plan::Side;
+use lockgate_forward::topology::{Cpus, Spec, Topology};
+use net::netlink::{Route, RouteKind};
+use net::{Journal, Namespace, Netlink, Tag, napi};
 
 use crate::plan::{self, network};
 use crate::raw::Raw;
-use crate::subject::Running;
+use crate::subject::{Running, Subject};
 
 /// Room for frames that are too long for the DUT.
 const TESTER_MTU: u32 = 2000;
@@ -36,72 +38,62 @@ const ASKED_ONCE: [(&str, &str); 2] = [
     ("delay_first_probe_time", "600"),
 ];
 
-const TESTER_SETTINGS: [(&str, &str); 2] = [
-    ("ipv6/conf/all/disable_ipv6", "1"),
-    ("ipv6/conf/default/disable_ipv6", "1"),
-];
-
-/// A DUT that routes as the kernel does, and the tester's ports. All of it is
-/// gone when dropped.
+/// A DUT and the tester's ports: a topology as the bench has it, with addresses
+/// and limits of [`plan`]. All of it is gone when dropped.
 pub struct Rig {
+    /// What forwards. It ends before its ports.
+    pub path: Running,
     pub dut: Namespace,
     /// The DUT's interfaces: names and numbers.
     pub links: [(String, u32); 2],
     pub ports: [Raw; 2],
-    /// The path that runs on the DUT; `None`: the kernel's own.
-    pub path: Option<Running>,
-    _tester: Namespace,
+    _topology: Topology,
 }
 
 impl Rig {
-    pub fn new(journal: &Journal) -> Self {
+    pub fn new(journal: &Journal, subject: Subject) -> Self {
         let tag = Tag::fresh();
-        let make = |role| Namespace::create(journal, &tag.name(role).unwrap()).unwrap();
-        let (tester, dut) = (make("tester"), make("dut"));
-        for (name, value) in TESTER_SETTINGS {
-            tester.set_sysctl(name, value).unwrap();
-        }
+        let dut = Namespace::create(journal, &tag.name("dut").unwrap()).unwrap();
         for (name, value) in DUT_SETTINGS {
             dut.set_sysctl(name, value).unwrap();
         }
-        dut.set_forwarding(true).unwrap();
-        let names = [0, 1].map(|side| {
-            let [t, d] = ["t", "d"].map(|end| tag.interface(&format!("{end}{side}")).unwrap());
-            wire(side, (&tester, &t), (&dut, &d));
-            (t, d)
-        });
-        for (_, d) in &names {
-            for (setting, value) in ASKED_ONCE {
-                set_neighbours(&dut, d, setting, value);
-            }
+        let spec = Spec::new(Cpus::of_host().unwrap());
+        let topology = Topology::build(journal, tag, &spec, dut.clone()).unwrap();
+        for side in Side::BOTH {
+            as_planned(&topology, side);
+        }
+        let path = Running::start(subject, &topology);
+        let sides = topology.sides().each_ref();
+        let links = sides.map(|side| (side.names.router.clone(), side.router_index));
+        // Frames are worked on where they are sent: faster than by threads.
+        for side in sides {
+            napi::set_threaded(&side.tester, &side.names.tester, false).unwrap();
+            napi::set_threaded(&dut, &side.names.router, false).unwrap();
         }
         let mut netlink = dut.netlink().unwrap();
-        let links = names
-            .each_ref()
-            .map(|(_, d)| (d.clone(), netlink.link(d).unwrap().index));
-        for side in [0, 1] {
-            address(&mut netlink, side, &links[side]);
+        for (side, (link, _)) in links.iter().enumerate() {
+            neighbours(&mut netlink, side, link);
         }
         routes(&mut netlink, links[1].1);
-        let mut netlink = tester.netlink().unwrap();
-        let ports =
-            names.map(|(t, _)| Raw::open(&tester, netlink.link(&t).unwrap().index).unwrap());
+        let ports = sides.map(|side| {
+            let mut netlink = side.tester.netlink().unwrap();
+            let index = netlink.link(&side.names.tester).unwrap().index;
+            Raw::open(&side.tester, index).unwrap()
+        });
         Self {
+            path,
             dut,
             links,
             ports,
-            path: None,
-            _tester: tester,
+            _topology: topology,
         }
     }
 
     /// Lets the DUT's ports receive on threads of the kernel, as on the bench, so
     /// that frames come to it in batches.
     pub fn batch(&self) {
-        let mut netlink = self.dut.netlink().unwrap();
         for (link, _) in &self.links {
-            netlink.set_offloads(link, &[("rx-gro", true)]).unwrap();
-            net::napi::set_threaded(&self.dut, link, true).unwrap();
+            napi::set_threaded(&self.dut, link, true).unwrap();
         }
     }
 
@@ -130,43 +122,36 @@ fn set_neighbours(dut: &Namespace, link: &str, setting: &str, value: &str) {
     }
 }
 
-/// The wire of one side, up.
-fn wire(side: usize, (tester, t): (&Namespace, &str), (dut, d): (&Namespace, &str)) {
-    let end = |namespace, name, address, mtu| VethEnd {
-        namespace,
-        name,
-        address: Some(address),
-        mtu: Some(mtu),
-        queues: 1,
-    };
-    add_veth(
-        &end(tester, t, plan::TESTER[side], TESTER_MTU),
-        &end(dut, d, plan::DUT[side], plan::MTU[side]),
-    )
-    .unwrap();
-    // What a program redirects to the other end arrives only with NAPI here.
+/// Gives the wire of one side the plan's addresses and limits.
+fn as_planned(topology: &Topology, side: Side) {
+    let (built, place) = (topology.side(side), side.index());
+    let (t, d) = (&built.names.tester, &built.names.router);
+    let (tester, dut) = (&built.tester, topology.router());
     let mut netlink = tester.netlink().unwrap();
-    netlink.set_offloads(t, &[("rx-gro", true)]).unwrap();
-    netlink.set_up(t).unwrap();
-    dut.netlink().unwrap().set_up(d).unwrap();
-    netlink.wait_until_running(t).unwrap();
+    netlink.set_address(t, plan::TESTER[place]).unwrap();
+    netlink.set_mtu(t, TESTER_MTU).unwrap();
+    let mut netlink = dut.netlink().unwrap();
+    netlink.set_address(d, plan::DUT[place]).unwrap();
+    netlink.set_mtu(d, plan::MTU[place]).unwrap();
+    // The link-local address follows the Ethernet address only when made anew.
+    for value in ["1", "0"] {
+        let name = format!("ipv6/conf/{d}/disable_ipv6");
+        dut.set_sysctl(&name, value).unwrap();
+    }
+    for (setting, value) in ASKED_ONCE {
+        set_neighbours(dut, d, setting, value);
+    }
+    // An address that was just learnt may change at once.
+    let name = format!("ipv4/neigh/{d}/locktime");
+    dut.set_sysctl(&name, "0").unwrap();
 }
 
-/// Addresses, permanent neighbours, the network behind.
-fn address(netlink: &mut Netlink, side: usize, (link, index): &(String, u32)) {
-    let ethernet = plan::TESTER[side];
-    let (four, six) = (plan::DUT_V4[side].into(), plan::DUT_V6[side].into());
-    netlink.add_address(link, four, plan::LINK_BITS_V4).unwrap();
-    netlink.add_address(link, six, plan::LINK_BITS_V6).unwrap();
-    let gateways = [plan::TESTER_V4[side].into(), plan::TESTER_V6[side].into()];
-    let networks = [
-        network(plan::HOST_V4[side], 16),
-        network(plan::HOST_V6[side], 64),
-    ];
-    for (gateway, (behind, bits)) in gateways.into_iter().zip(networks) {
-        netlink.set_neighbour(link, gateway, ethernet).unwrap();
-        let route = Route::via(behind, bits, gateway, *index);
-        netlink.add_route(&route).unwrap();
+/// The tester's ports as the plan has them.
+fn neighbours(netlink: &mut Netlink, side: usize, link: &str) {
+    for gateway in [plan::TESTER_V4[side].into(), plan::TESTER_V6[side].into()] {
+        netlink
+            .set_neighbour(link, gateway, plan::TESTER[side])
+            .unwrap();
     }
 }
 

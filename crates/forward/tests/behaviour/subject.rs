@@ -1,15 +1,14 @@
 //! Paths that a DUT can forward on.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
-use std::time::Duration;
 
+use lockgate_forward::router::kernel::Kernel;
+use lockgate_forward::router::xdp::Xdp;
+use lockgate_forward::topology::Topology;
 use xdp::Attached;
-use xdp::path::{CacheControl, Fib, FibCached, LEASE, RouterOptions, RouterPort, Wire};
+use xdp::path::{Fib, FibCached, RouterOptions, RouterPort, Wire};
 
 use crate::plan;
-use crate::rig::Rig;
 
 /// Which path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,116 +25,60 @@ pub enum Subject {
     FibCached,
 }
 
-/// What runs on a DUT as long as it lives.
+/// A path that forwards as long as it lives.
 pub enum Running {
-    Wire(Attached<Wire>),
-    Fib(Attached<Fib>),
-    FibCached(Attached<FibCached>, Listener),
+    Kernel { _router: Kernel },
+    Wire { _router: Xdp<Wire> },
+    Fib(Xdp<Arc<Fib>>),
+    FibAnySource { _program: Attached<Fib> },
+    FibCached(Xdp<Arc<FibCached>>),
 }
 
 impl Running {
-    /// Frames that it sent on itself, instead of the kernel.
-    pub fn forwarded(&self) -> u64 {
-        let counters = match self {
-            Self::Wire(path) => path.counters(),
-            Self::Fib(path) => path.counters(),
-            Self::FibCached(path, _) => path.counters(),
-        };
-        counters.unwrap().forwarded
+    pub fn start(subject: Subject, topology: &Topology) -> Self {
+        match subject {
+            Subject::Kernel => Self::Kernel {
+                _router: Kernel::start(topology).unwrap(),
+            },
+            Subject::Wire => Self::Wire {
+                _router: Xdp::devmap(topology).unwrap(),
+            },
+            Subject::Fib => Self::Fib(Xdp::fib(topology).unwrap()),
+            Subject::FibCached => Self::FibCached(Xdp::fib_cached(topology).unwrap()),
+            Subject::FibAnySource => {
+                Kernel::start(topology).unwrap();
+                let attach = || Attached::new(any_source(topology)).unwrap();
+                Self::FibAnySource {
+                    _program: topology.router().run(attach).unwrap(),
+                }
+            }
+        }
     }
 
-    /// Answers that it remembered.
-    pub fn hits(&self) -> Option<u64> {
+    /// Frames that its program sent on itself, and of these the ones whose way
+    /// it remembered; `None` where it has no part in that.
+    pub fn forwarded(&self) -> (Option<u64>, Option<u64>) {
         match self {
-            Self::FibCached(path, _) => Some(path.counters().unwrap().hits),
-            _ => None,
-        }
-    }
-
-    /// The kernel's tables changed. Who notices that by himself is tested with
-    /// the router; here a path is told.
-    pub fn tell_of_change(&self) {
-        if let Self::FibCached(_, listener) = self {
-            listener.control.invalidate().unwrap();
+            Self::Fib(router) => (Some(router.program().counters().unwrap().forwarded), None),
+            Self::FibCached(router) => {
+                let counters = router.program().counters().unwrap();
+                (Some(counters.forwarded), Some(counters.hits))
+            }
+            _ => (None, None),
         }
     }
 }
 
-/// Says all the time that it listens, until dropped.
-pub struct Listener {
-    control: CacheControl,
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Listener {
-    fn new(control: CacheControl) -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
-        let (renewed, ended) = (control.clone(), Arc::clone(&stop));
-        let renew = move || {
-            while !ended.load(Ordering::Relaxed) {
-                renewed.renew().unwrap();
-                std::thread::sleep(LEASE.min(Duration::from_secs(1)) / 10);
-            }
-        };
-        Self {
-            control,
-            stop,
-            thread: Some(std::thread::spawn(renew)),
-        }
-    }
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        let ended = self.thread.take().map(JoinHandle::join);
-        if !std::thread::panicking() {
-            assert!(ended.is_none_or(|ended| ended.is_ok()));
-        }
-    }
-}
-
-impl Rig {
-    /// Puts a path on the DUT's ports, in place of the one there.
-    pub fn start(&mut self, subject: Subject) {
-        self.path = None;
-        let [zero, one] = self.links.each_ref().map(|(_, index)| *index);
-        let ports = [0, 1].map(|side| self.router_port(side));
-        let start = || match subject {
-            Subject::Kernel => None,
-            Subject::Wire => {
-                let path = Wire::load([zero, one]).unwrap();
-                Some(Running::Wire(Attached::new(path).unwrap()))
-            }
-            Subject::Fib | Subject::FibAnySource => {
-                let options = RouterOptions {
-                    any_source: subject == Subject::FibAnySource,
-                    ..RouterOptions::default()
-                };
-                let path = Fib::load(&ports, options).unwrap();
-                Some(Running::Fib(Attached::new(path).unwrap()))
-            }
-            Subject::FibCached => {
-                let path = FibCached::load(&ports, RouterOptions::default()).unwrap();
-                let listener = Listener::new(path.control());
-                Some(Running::FibCached(Attached::new(path).unwrap(), listener))
-            }
-        };
-        self.path = self.dut.run(start).unwrap();
-    }
-
-    fn router_port(&self, side: usize) -> RouterPort {
-        let (link, ifindex) = &self.links[side];
-        let filter = |link: &str| {
-            let name = format!("ipv4/conf/{link}/rp_filter");
-            self.dut.sysctl(&name).unwrap().parse::<u8>().unwrap()
-        };
-        RouterPort {
-            ifindex: *ifindex,
-            address: plan::DUT[side],
-            vlan: None,
-            strict_source: filter("all").max(filter(link)) == 1,
-        }
-    }
+fn any_source(topology: &Topology) -> Fib {
+    let port = |side: usize| RouterPort {
+        ifindex: topology.sides()[side].router_index,
+        address: plan::DUT[side],
+        vlan: None,
+        strict_source: false,
+    };
+    let options = RouterOptions {
+        any_source: true,
+        ..RouterOptions::default()
+    };
+    Fib::load(&[port(0), port(1)], options).unwrap()
 }
