@@ -13,7 +13,7 @@ use crate::tester::length::Lengths;
 use crate::tester::port::Port;
 use crate::tester::stream::{Link, Stream};
 use crate::tester::trial::{HostUse, Placement, Way, run};
-use crate::tester::validity::{Claim, Evidence, OwnCpu};
+use crate::tester::validity::{Claim, OwnCpu, Seen};
 use crate::topology::address::{Layer, assign_tester};
 use crate::topology::plan::Side;
 
@@ -95,7 +95,8 @@ impl Bench {
         let residual = Lengths::short(offer.duration).residual;
         let ran = run(&mut self.ways(offer)?, &placement, residual, go_on)?;
         let mut result = self.finish(offer, ran.directions, before)?;
-        result.verdict = self.judge(&result, ran.host, ceiling_pps, result.own_cpu());
+        let own_cpu = result.own_cpu();
+        self.judge(&mut result, ran.host, ceiling_pps, own_cpu);
         Ok(result)
     }
 
@@ -254,6 +255,7 @@ impl Bench {
             generator_cpu_ns: directions.iter().map(|way| way.sent.cpu_ns).sum(),
             sink_cpu_ns: directions.iter().map(|way| way.received.cpu_ns).sum(),
             directions,
+            seen: Seen::default(),
             verdict: Verdict::valid(),
         })
     }
@@ -262,26 +264,22 @@ impl Bench {
     /// experiment.
     pub(super) fn judge(
         &self,
-        result: &TrialResult,
+        result: &mut TrialResult,
         host: HostUse,
         ceiling_pps: f64,
         own_cpu: OwnCpu,
-    ) -> Verdict {
-        let claim = match result.offer.rate_pps {
-            Some(_) => Claim::Carried,
-            None => Claim::Rate,
-        };
-        Evidence {
-            claim,
-            directions: &result.directions,
+    ) {
+        result.seen = Seen {
             host,
-            placement: &self.placement(),
+            placement: self.placement(),
             ceiling_pps: Some(ceiling_pps),
             threaded: Some(true),
-            counters: Some(result.router),
             own_cpu: Some(own_cpu),
-        }
-        .verdict()
+        };
+        result.verdict = result.verdict_for(match result.offer.rate_pps {
+            Some(_) => Claim::Carried,
+            None => Claim::Rate,
+        });
     }
 
     /// Which CPUs do what.

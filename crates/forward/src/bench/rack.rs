@@ -82,7 +82,7 @@ impl Rack {
         }
         let parts = self.benches.iter().zip(results).zip(ceilings);
         for ((bench, result), &ceiling_pps) in parts {
-            result.verdict = bench.judge(result, host, ceiling_pps, own_cpu);
+            bench.judge(result, host, ceiling_pps, own_cpu);
         }
     }
 }

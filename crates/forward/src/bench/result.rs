@@ -7,7 +7,7 @@ use trial::Verdict;
 use super::offer::Offer;
 use crate::router::Counters;
 pub use crate::tester::trial::Direction as DirectionResult;
-use crate::tester::validity::OwnCpu;
+use crate::tester::validity::{Claim, Evidence, OwnCpu, Seen};
 
 /// What a trial found.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +24,10 @@ pub struct TrialResult {
     pub generator_cpu_ns: u64,
     /// CPU time of the sinks, ns.
     pub sink_cpu_ns: u64,
-    /// Whether it may be believed.
+    /// What was seen besides the frames.
+    pub seen: Seen,
+    /// Whether it may be believed: that the rate is carried or not, or, without
+    /// a rate, how much came through.
     pub verdict: Verdict,
 }
 
@@ -66,6 +69,29 @@ impl TrialResult {
     #[must_use]
     pub fn loss_ratio(&self) -> f64 {
         ratio(self.lost(), self.offered())
+    }
+
+    /// Whether it may be believed to show that: a loss as a figure asks for more
+    /// than a rate that is carried or not, which `verdict` is about.
+    #[must_use]
+    pub fn verdict_for(&self, claim: Claim) -> Verdict {
+        self.evidence(claim).verdict()
+    }
+
+    /// Frames whose loss something else than the router may have caused, at
+    /// most: see [`Evidence::excusable_frames`].
+    #[must_use]
+    pub fn excusable_frames(&self) -> u64 {
+        self.evidence(Claim::Loss).excusable_frames()
+    }
+
+    fn evidence(&self, claim: Claim) -> Evidence<'_> {
+        Evidence {
+            claim,
+            directions: &self.directions,
+            counters: Some(self.router),
+            seen: &self.seen,
+        }
     }
 
     /// CPU time of all its threads.

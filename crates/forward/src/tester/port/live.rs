@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use net::napi::NapiThread;
 use trial::Histogram;
 use wire::{Stamp, TestFrame, TestFrameError};
-use xdp::{Generator, Plan, Sink};
+use xdp::{Generator, Plan, Sent, Sink};
 
 use super::collect::failed;
 use super::{Port, PortError, Received, Receiver, Transmitted, Transmitter};
@@ -51,27 +51,53 @@ pub fn open(
     })
 }
 
-struct LiveTransmitter(Generator);
+/// Sends live frames by one port.
+pub struct LiveTransmitter(Generator);
 
 impl Transmitter for LiveTransmitter {
     fn transmit(&mut self, stream: &Stream, stop: &AtomicBool) -> Result<Transmitted, PortError> {
-        let context = "cannot send live frames";
-        let plan = plan(stream).map_err(failed(context.to_owned()))?;
-        let sent = self
-            .0
-            .send(&plan, stop)
-            .map_err(failed(context.to_owned()))?;
-        Ok(Transmitted {
-            due: sent.due,
-            offered: sent.offered,
-            // A frame that finds the ring full was lost by whoever did not
-            // empty it: the router.
-            refused: 0,
-            elapsed_ns: sent.elapsed_ns,
-            behind_ns_max: sent.behind_ns_max,
-            gap_ns_max: sent.gap_ns_max,
-            cpu_ns: sent.cpu_ns,
-        })
+        let plan = plan(stream).map_err(failed(CONTEXT.to_owned()))?;
+        let sent = self.0.send(&plan, stop);
+        sent.map(transmitted).map_err(failed(CONTEXT.to_owned()))
+    }
+
+    fn taking_turns(&mut self) -> Option<&mut LiveTransmitter> {
+        Some(self)
+    }
+}
+
+const CONTEXT: &str = "cannot send live frames";
+
+/// Sends a stream by each port from the calling thread, all at the same time.
+///
+/// # Errors
+/// [`PortError`], e.g. where the streams differ in sizes, tag or IP version, or
+/// are more than [`xdp::GENERATORS_MAX`].
+pub fn transmit_in_turns(
+    transmitters: &mut [&mut LiveTransmitter],
+    streams: &[Stream],
+    stop: &AtomicBool,
+) -> Result<Vec<Transmitted>, PortError> {
+    let plans = streams.iter().map(plan).collect::<Result<Vec<_>, _>>();
+    let plans = plans.map_err(failed(CONTEXT.to_owned()))?;
+    let mut turns = xdp::Turns::load().map_err(failed(CONTEXT.to_owned()))?;
+    let mut generators: Vec<_> = transmitters.iter_mut().map(|one| &mut one.0).collect();
+    let sent = turns.send(&mut generators, &plans, stop);
+    let sent = sent.map_err(failed(CONTEXT.to_owned()))?;
+    Ok(sent.into_iter().map(transmitted).collect())
+}
+
+fn transmitted(sent: Sent) -> Transmitted {
+    Transmitted {
+        due: sent.due,
+        offered: sent.offered,
+        // A frame that finds the ring full was lost by whoever did not empty
+        // it: the router.
+        refused: 0,
+        elapsed_ns: sent.elapsed_ns,
+        behind_ns_max: sent.behind_ns_max,
+        gap_ns_max: sent.gap_ns_max,
+        cpu_ns: sent.cpu_ns,
     }
 }
 

@@ -83,6 +83,13 @@ pub trait Transmitter: Send {
     /// [`PortError`] when the port is gone or refuses for another reason than
     /// a full queue.
     fn transmit(&mut self, stream: &Stream, stop: &AtomicBool) -> Result<Transmitted, PortError>;
+
+    /// Itself, where several of its kind can send from one thread
+    /// ([`live::transmit_in_turns`]).
+    #[cfg(feature = "bpf")]
+    fn taking_turns(&mut self) -> Option<&mut live::LiveTransmitter> {
+        None
+    }
 }
 
 /// Counts.

@@ -1,6 +1,7 @@
 //! One trial: what is sent, counted and seen of the host meanwhile.
 
 mod direction;
+mod group;
 mod host;
 mod run;
 

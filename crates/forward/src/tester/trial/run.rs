@@ -6,11 +6,12 @@ use std::sync::mpsc::{self, Receiver as Inbox, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::tester::port::{PortError, Received, Receiver, Transmitted, Transmitter};
+use crate::tester::port::{PortError, Received, Receiver, Transmitter};
 use crate::tester::stream::Stream;
 
-use super::host::{HostUse, Moment, Placement, Reading};
-use super::{Direction, Sender};
+use super::Direction;
+use super::group::{Group, Sent};
+use super::host::{HostUse, Moment, Placement};
 
 /// A transmitter that goes on so long after its stream should have ended is
 /// told to stop: live frames end some 30 ms late, a starved one much later.
@@ -110,8 +111,6 @@ pub fn run(
     Ok(Ran { directions, host })
 }
 
-type Sent = (Transmitted, Sender);
-
 fn send_all(ways: &mut [Way<'_>], go_on: &dyn Fn() -> bool) -> Result<Vec<Sent>, TrialError> {
     let count = ways.len();
     let longest = ways.iter().map(|way| way.stream.duration).max();
@@ -120,14 +119,14 @@ fn send_all(ways: &mut [Way<'_>], go_on: &dyn Fn() -> bool) -> Result<Vec<Sent>,
     thread::scope(|scope| {
         let (ended, endings) = mpsc::channel::<()>();
         let mut senders = Vec::new();
-        for (index, way) in ways.iter_mut().enumerate() {
+        for (index, group) in Group::all(ways).into_iter().enumerate() {
             let (go, start) = mpsc::channel();
             let (ended, stop) = (ended.clone(), &stop);
             let builder = thread::Builder::new().name(format!("lockgate-send-{index}"));
             let thread = builder.spawn_scoped(scope, move || {
                 // Dropped at the end, whatever the end: that wakes who waits.
                 let _ended = ended;
-                send(way, (index, count), &start, stop)
+                group.send(count, &start, stop)
             });
             senders.push((go, thread.map_err(TrialError::Thread)?));
         }
@@ -137,43 +136,19 @@ fn send_all(ways: &mut [Way<'_>], go_on: &dyn Fn() -> bool) -> Result<Vec<Sent>,
             let _ = go.send(());
         }
         let wanted = wait(&endings, &stop, deadline, go_on);
-        let sent = senders.into_iter().map(|(_, thread)| match thread.join() {
-            Ok(sent) => sent,
-            Err(panic) => std::panic::resume_unwind(panic),
-        });
-        let sent = sent.collect::<Result<Vec<_>, _>>();
-        if wanted {
-            sent
-        } else {
-            Err(TrialError::Interrupted)
+        let mut sent = Vec::new();
+        for (_, thread) in senders {
+            match thread.join() {
+                Ok(group) => sent.extend(group?),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
         }
+        sent.sort_by_key(|(way, _)| *way);
+        if !wanted {
+            return Err(TrialError::Interrupted);
+        }
+        Ok(sent.into_iter().map(|(_, sent)| sent).collect())
     })
-}
-
-fn send(
-    way: &mut Way<'_>,
-    (index, count): (usize, usize),
-    start: &Inbox<()>,
-    stop: &AtomicBool,
-) -> Result<Sent, TrialError> {
-    sys::affinity::pin_to(way.generator_cpu).map_err(TrialError::Pin)?;
-    if start.recv().is_err() {
-        // Another thread was not to be had.
-        return Err(TrialError::Interrupted);
-    }
-    let before = Reading::now(way.generator_cpu);
-    let sent = way.transmitter.transmit(&way.stream, stop);
-    let sender = Reading::now(way.generator_cpu).since(before);
-    if sent.is_err() {
-        // The trial is lost: the others need not go on.
-        stop.store(true, Ordering::Relaxed);
-    }
-    let port = |source| TrialError::Port {
-        way: index,
-        count,
-        source,
-    };
-    Ok((sent.map_err(port)?, sender))
 }
 
 /// Waits until all have ended, and sets `stop` when nobody wants to go on or

@@ -130,7 +130,7 @@ fn throttled(evidence: &Evidence<'_>, direction: &Direction) -> Option<Verdict> 
     let idle = (SOFTIRQS_IDLE as f64 * seconds.max(1.0)) as u64;
     let forwards = softirqs > idle && softirqs > offered / FRAMES_PER_SOFTIRQ;
     // Where the device is known to have threads, these are somebody else's.
-    (forwards && evidence.threaded != Some(true)).then(|| {
+    (forwards && evidence.seen.threaded != Some(true)).then(|| {
         bound(
             format!(
                 "the generator's CPU ran {softirqs} receive softirqs for {offered} frames: the device forwards in the sender's time and throttles it"
@@ -141,7 +141,7 @@ fn throttled(evidence: &Evidence<'_>, direction: &Direction) -> Option<Verdict> 
 }
 
 fn unthreaded(evidence: &Evidence<'_>) -> Option<Verdict> {
-    (evidence.threaded == Some(false)).then(|| {
+    (evidence.seen.threaded == Some(false)).then(|| {
         bound(
             "NAPI of the device's ports is not threaded: the device forwards in the sender's softirq, so that nothing is lost at any rate".to_owned(),
             "turn threaded NAPI on for the device's ports and pin its threads to another CPU",
@@ -150,7 +150,7 @@ fn unthreaded(evidence: &Evidence<'_>) -> Option<Verdict> {
 }
 
 fn shared_core(evidence: &Evidence<'_>) -> Option<Verdict> {
-    let placement = evidence.placement;
+    let placement = &evidence.seen.placement;
     let shared = placement
         .generator
         .iter()
@@ -164,7 +164,7 @@ fn shared_core(evidence: &Evidence<'_>) -> Option<Verdict> {
 }
 
 fn near_ceiling(evidence: &Evidence<'_>) -> Option<Verdict> {
-    let ceiling_pps = evidence.ceiling_pps?;
+    let ceiling_pps = evidence.seen.ceiling_pps?;
     let received_pps: f64 = evidence
         .directions
         .iter()

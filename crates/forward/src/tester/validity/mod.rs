@@ -27,11 +27,14 @@ pub use noise::{ELSEWHERE_RATIO_MAX, GAP_RATIO_MAX, LOSS_ERROR_MAX};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
     /// Whether a rate is carried: the generator must hold the rate, and a loss
-    /// must be the device's.
+    /// must be the device's. Who else used the device's CPU makes no pass less.
     Carried,
     /// How much is lost at a rate, to a tenth of it ([`LOSS_ERROR_MAX`]): as
     /// above, and the loss must be nearly all the device's.
     Loss,
+    /// How long frames take at a rate, and what CPU time: as for
+    /// [`Self::Carried`], and nobody else may use the CPUs.
+    Latency,
     /// How much comes through at overload: frames may be lost anywhere behind
     /// the generator.
     Rate,
@@ -47,28 +50,35 @@ pub struct OwnCpu {
     pub behind: Duration,
 }
 
-/// What was seen of a trial. What is not known is `None` or empty, and not
-/// judged.
-#[derive(Clone, Debug)]
-pub struct Evidence<'a> {
-    /// What is to be shown.
-    pub claim: Claim,
-    /// What was sent and counted, all directions of one device.
-    pub directions: &'a [Direction],
+/// What was seen besides the frames. What is not known is `None` or empty, and
+/// not judged.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Seen {
     /// What the host did meanwhile.
     pub host: HostUse,
     /// Which CPUs did what.
-    pub placement: &'a Placement,
+    pub placement: Placement,
     /// Frames a second, of all ports together, that the generator reaches at
     /// this size when nothing holds it back.
     pub ceiling_pps: Option<f64>,
     /// Whether the device forwards in threads of its own: threaded NAPI, a
     /// process, a guest. If not, it forwards in the sender's softirq.
     pub threaded: Option<bool>,
-    /// What the device counted during the trial.
-    pub counters: Option<Counters>,
     /// CPU time that the trial took itself.
     pub own_cpu: Option<OwnCpu>,
+}
+
+/// What a verdict is given on.
+#[derive(Clone, Copy, Debug)]
+pub struct Evidence<'a> {
+    /// What is to be shown.
+    pub claim: Claim,
+    /// What was sent and counted, all directions of one device.
+    pub directions: &'a [Direction],
+    /// What the device counted during the trial, if it does.
+    pub counters: Option<Counters>,
+    /// What else was seen.
+    pub seen: &'a Seen,
 }
 
 impl Evidence<'_> {

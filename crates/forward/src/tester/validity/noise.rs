@@ -116,7 +116,7 @@ fn excusable_loss(evidence: &Evidence<'_>) -> Option<Verdict> {
     let (lost, excusable) = (evidence.lost(), excusable_frames(evidence));
     let tolerated = match evidence.claim {
         Claim::Rate => return None,
-        Claim::Carried => 1.0,
+        Claim::Carried | Claim::Latency => 1.0,
         Claim::Loss => LOSS_ERROR_MAX,
     };
     let is_doubtful = lost > 0 && excusable > 0.0 && excusable >= lost as f64 * tolerated;
@@ -131,9 +131,9 @@ fn excusable_loss(evidence: &Evidence<'_>) -> Option<Verdict> {
 }
 
 fn stolen(evidence: &Evidence<'_>) -> Option<Verdict> {
-    let cpus = evidence.placement.cpus().len();
-    let whole = evidence.host.elapsed.as_secs_f64() * cpus as f64;
-    let share = ratio(evidence.host.steal.as_secs_f64(), whole);
+    let cpus = evidence.seen.placement.cpus().len();
+    let whole = evidence.seen.host.elapsed.as_secs_f64() * cpus as f64;
+    let share = ratio(evidence.seen.host.steal.as_secs_f64(), whole);
     (share > STEAL_RATIO_MAX).then(|| {
         noisy(
             format!(
@@ -149,18 +149,21 @@ fn stolen(evidence: &Evidence<'_>) -> Option<Verdict> {
 /// CPU time of the device's and the sink's CPUs that neither took; nothing
 /// where it is not known.
 fn elsewhere_behind(evidence: &Evidence<'_>) -> Duration {
-    let Some(own) = evidence.own_cpu else {
+    let Some(own) = evidence.seen.own_cpu else {
         return Duration::ZERO;
     };
-    let host = evidence.host;
+    let host = evidence.seen.host;
     host.busy_behind
         .saturating_sub(own.behind)
         .saturating_sub(host.resolution)
 }
 
 fn elsewhere(evidence: &Evidence<'_>) -> Option<Verdict> {
-    let own = evidence.own_cpu?;
-    let host = evidence.host;
+    if matches!(evidence.claim, Claim::Carried | Claim::Loss) {
+        return None;
+    }
+    let own = evidence.seen.own_cpu?;
+    let host = evidence.seen.host;
     let before = host
         .busy_generator
         .saturating_sub(own.generators)

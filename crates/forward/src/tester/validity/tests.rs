@@ -1,4 +1,4 @@
-use super::{Claim, Evidence, OwnCpu};
+use super::{Claim, Evidence, OwnCpu, Seen};
 use crate::router::Counters;
 use crate::tester::testing::direction;
 use crate::tester::trial::{Direction, HostUse, Placement};
@@ -31,39 +31,37 @@ fn counters(offered: u64, forwarded: u64) -> Option<Counters> {
     })
 }
 
-/// What was seen, to be changed by a test.
-struct Seen {
+/// A trial, to be changed by a test.
+struct Trial {
     claim: Claim,
     directions: [Direction; 1],
-    host: HostUse,
-    ceiling_pps: Option<f64>,
-    threaded: Option<bool>,
     counters: Option<Counters>,
+    seen: Seen,
 }
 
 /// The verdict of a quiet trial after `change`.
-fn judged(offered: u64, received: u64, change: impl FnOnce(&mut Seen)) -> Verdict {
-    let mut seen = Seen {
+fn judged(offered: u64, received: u64, change: impl FnOnce(&mut Trial)) -> Verdict {
+    let mut trial = Trial {
         claim: Claim::Carried,
         directions: [direction(offered, received)],
-        host: host(),
-        ceiling_pps: Some(17.6e6),
-        threaded: Some(true),
         counters: counters(offered, received),
+        seen: Seen {
+            host: host(),
+            placement: placement(),
+            ceiling_pps: Some(17.6e6),
+            threaded: Some(true),
+            own_cpu: Some(OwnCpu {
+                generators: Duration::from_millis(990),
+                behind: Duration::from_millis(700),
+            }),
+        },
     };
-    change(&mut seen);
+    change(&mut trial);
     Evidence {
-        claim: seen.claim,
-        directions: &seen.directions,
-        host: seen.host,
-        placement: &placement(),
-        ceiling_pps: seen.ceiling_pps,
-        threaded: seen.threaded,
-        counters: seen.counters,
-        own_cpu: Some(OwnCpu {
-            generators: Duration::from_millis(990),
-            behind: Duration::from_millis(700),
-        }),
+        claim: trial.claim,
+        directions: &trial.directions,
+        counters: trial.counters,
+        seen: &trial.seen,
     }
     .verdict()
 }
@@ -71,7 +69,9 @@ fn judged(offered: u64, received: u64, change: impl FnOnce(&mut Seen)) -> Verdic
 /// The verdict of a quiet trial of a million frames, all received, after
 /// `change` of its direction.
 fn of_direction(change: impl FnOnce(&mut Direction)) -> Verdict {
-    judged(1_000_000, 1_000_000, |seen| change(&mut seen.directions[0]))
+    judged(1_000_000, 1_000_000, |trial| {
+        change(&mut trial.directions[0])
+    })
 }
 
 fn assert_is(verdict: &Verdict, validity: Validity, says: &str) {
@@ -91,8 +91,8 @@ fn a_quiet_trial_is_valid_with_loss_and_without() {
 #[test]
 fn too_few_frames_state_no_loss() {
     assert_is(&judged(99, 99, |_| {}), Validity::TooFewSamples, "99");
-    let burst = judged(99, 99, |seen| {
-        seen.directions[0].stream.frames_max = Some(99);
+    let burst = judged(99, 99, |trial| {
+        trial.directions[0].stream.frames_max = Some(99);
     });
     assert!(burst.is_valid(), "{burst:?}");
 }
@@ -123,10 +123,10 @@ fn frames_that_the_port_refused() {
 
 #[test]
 fn an_overload_without_a_rate_is_never_short() {
-    let verdict = judged(10_000_000, 900_000, |seen| {
-        seen.claim = Claim::Rate;
-        seen.directions[0].stream.rate_pps = None;
-        seen.directions[0].sent.behind_ns_max = 900_000_000;
+    let verdict = judged(10_000_000, 900_000, |trial| {
+        trial.claim = Claim::Rate;
+        trial.directions[0].stream.rate_pps = None;
+        trial.directions[0].sent.behind_ns_max = 900_000_000;
     });
     assert!(verdict.is_valid(), "{verdict:?}");
 }
@@ -139,34 +139,32 @@ fn a_starved_generator() {
 
 #[test]
 fn a_device_that_forwards_in_the_senders_time() {
-    let verdict = judged(1_000_000, 1_000_000, |seen| {
-        seen.threaded = None;
-        seen.directions[0].sender.receive_softirqs = 15_625;
+    let verdict = judged(1_000_000, 1_000_000, |trial| {
+        trial.seen.threaded = None;
+        trial.directions[0].sender.receive_softirqs = 15_625;
     });
     assert_is(&verdict, Validity::GeneratorBound, "15625 receive softirqs");
-    let verdict = judged(1_000_000, 1_000_000, |seen| {
-        seen.threaded = Some(false);
+    let verdict = judged(1_000_000, 1_000_000, |trial| {
+        trial.seen.threaded = Some(false);
     });
     assert_is(&verdict, Validity::GeneratorBound, "not threaded");
 }
 
 #[test]
 fn a_core_that_generator_and_device_share() {
-    let shared = Placement {
-        device: vec![0],
-        ..placement()
+    let seen = Seen {
+        placement: Placement {
+            device: vec![0],
+            ..placement()
+        },
+        ..Seen::default()
     };
-    let directions = [direction(1_000_000, 1_000_000)];
-    for claim in [Claim::Carried, Claim::Loss, Claim::Rate] {
+    for claim in [Claim::Carried, Claim::Loss, Claim::Latency, Claim::Rate] {
         let verdict = Evidence {
             claim,
-            directions: &directions,
-            host: host(),
-            placement: &shared,
-            ceiling_pps: None,
-            threaded: None,
+            directions: &[direction(1_000_000, 1_000_000)],
             counters: None,
-            own_cpu: None,
+            seen: &seen,
         }
         .verdict();
         assert_is(&verdict, Validity::GeneratorBound, "share CPU 0");
@@ -176,8 +174,8 @@ fn a_core_that_generator_and_device_share() {
 #[test]
 fn a_result_near_the_generators_ceiling() {
     let near = |ceiling| {
-        judged(1_000_000, 1_000_000, |seen| {
-            seen.ceiling_pps = Some(ceiling)
+        judged(1_000_000, 1_000_000, |trial| {
+            trial.seen.ceiling_pps = Some(ceiling)
         })
     };
     assert_is(&near(1_250_000.0), Validity::GeneratorBound, "80%");
@@ -204,9 +202,9 @@ fn pauses_and_overruns() {
 #[test]
 fn a_loss_that_a_burst_explains_is_not_the_devices() {
     let late = |claim, lost: u64| {
-        judged(1_000_000, 1_000_000 - lost, |seen| {
-            seen.claim = claim;
-            seen.directions[0].sent.behind_ns_max = 2_000_000;
+        judged(1_000_000, 1_000_000 - lost, |trial| {
+            trial.claim = claim;
+            trial.directions[0].sent.behind_ns_max = 2_000_000;
         })
     };
     assert_is(&late(Claim::Carried, 2_000), Validity::Noisy, "up to 2000");
@@ -222,9 +220,9 @@ fn a_loss_that_a_burst_explains_is_not_the_devices() {
 
 #[test]
 fn pauses_that_a_queue_outlasts_excuse_nothing() {
-    let verdict = judged(10_000, 9_990, |seen| {
-        seen.directions[0].sent.behind_ns_max = 9_000_000;
-        seen.directions[0].sender.waited_ns = 20_000_000;
+    let verdict = judged(10_000, 9_990, |trial| {
+        trial.directions[0].sent.behind_ns_max = 9_000_000;
+        trial.directions[0].sender.waited_ns = 20_000_000;
     });
     assert!(verdict.is_valid(), "90 frames fit everywhere: {verdict:?}");
 }
@@ -232,9 +230,9 @@ fn pauses_that_a_queue_outlasts_excuse_nothing() {
 #[test]
 fn a_loss_while_others_had_the_devices_cpu() {
     let with = |longest_ns: u64| {
-        judged(100_000, 99_000, |seen| {
-            seen.host.busy_behind = Duration::from_millis(740);
-            seen.directions[0].received.latency.record(longest_ns);
+        judged(100_000, 99_000, |trial| {
+            trial.seen.host.busy_behind = Duration::from_millis(740);
+            trial.directions[0].received.latency.record(longest_ns);
         })
     };
     assert_is(&with(5_000_000), Validity::Noisy, "up to 4000");
@@ -243,25 +241,32 @@ fn a_loss_while_others_had_the_devices_cpu() {
 
 #[test]
 fn time_that_others_took() {
-    let verdict = judged(1_000_000, 1_000_000, |seen| {
-        seen.host.steal = Duration::from_millis(50);
+    let verdict = judged(1_000_000, 1_000_000, |trial| {
+        trial.seen.host.steal = Duration::from_millis(50);
     });
     assert_is(&verdict, Validity::Noisy, "2.5%");
-    let busy = |resolution_ms| {
-        judged(1_000_000, 1_000_000, |seen| {
-            seen.host.busy_behind = Duration::from_millis(770);
-            seen.host.resolution = Duration::from_millis(resolution_ms);
+    let busy = |claim, resolution_ms| {
+        judged(1_000_000, 1_000_000, |trial| {
+            trial.claim = claim;
+            trial.seen.host.busy_behind = Duration::from_millis(770);
+            trial.seen.host.resolution = Duration::from_millis(resolution_ms);
         })
     };
-    assert_is(&busy(0), Validity::Noisy, "7% of one CPU");
-    assert!(busy(40).is_valid(), "ticks are too coarse to tell");
+    for claim in [Claim::Latency, Claim::Rate] {
+        assert_is(&busy(claim, 0), Validity::Noisy, "7% of one CPU");
+    }
+    assert!(busy(Claim::Carried, 0).is_valid(), "a pass is a pass");
+    assert!(
+        busy(Claim::Rate, 40).is_valid(),
+        "ticks are too coarse to tell"
+    );
 }
 
 #[test]
 fn counters_that_disagree() {
     let with = |received, forwarded| {
-        judged(1_000_000, 990_000, |seen| {
-            seen.counters = Some(Counters {
+        judged(1_000_000, 990_000, |trial| {
+            trial.counters = Some(Counters {
                 received,
                 forwarded,
                 dropped: 0,

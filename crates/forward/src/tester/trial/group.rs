@@ -1,0 +1,123 @@
+//! Ways that one thread sends.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver as Inbox;
+
+use crate::tester::port::{PortError, Transmitted};
+use crate::tester::stream::{Addresses, Stream};
+
+use super::host::Reading;
+use super::{Sender, TrialError, Way};
+
+/// What a way sent, and what was seen of the thread.
+pub(super) type Sent = (Transmitted, Sender);
+
+/// Ways that share a CPU and can take turns there frame by frame, or one way.
+///
+/// Threads of their own would have the CPU in turns of milliseconds, and each
+/// stream gaps, with bursts after them.
+pub(super) struct Group<'w, 'a> {
+    /// Each with its number.
+    ways: Vec<(usize, &'w mut Way<'a>)>,
+}
+
+impl<'w, 'a> Group<'w, 'a> {
+    /// Every way in a group.
+    pub(super) fn all(ways: &'w mut [Way<'a>]) -> Vec<Self> {
+        let mut groups: Vec<Self> = Vec::new();
+        for (index, way) in ways.iter_mut().enumerate() {
+            match groups.iter_mut().position(|group| group.takes(way)) {
+                Some(group) => groups[group].ways.push((index, way)),
+                None => groups.push(Self {
+                    ways: vec![(index, way)],
+                }),
+            }
+        }
+        groups
+    }
+
+    fn takes(&mut self, way: &mut Way<'_>) -> bool {
+        let (_, first) = &mut self.ways[0];
+        first.generator_cpu == way.generator_cpu
+            && is_like(&first.stream, &way.stream)
+            && can_take_turns(first)
+            && can_take_turns(way)
+            && self.ways.len() < most()
+    }
+
+    /// Sends all ways from the calling thread, on their CPU, once `start` says
+    /// so. A failure sets `stop`: the trial is lost, the others need not go on.
+    pub(super) fn send(
+        mut self,
+        count: usize,
+        start: &Inbox<()>,
+        stop: &AtomicBool,
+    ) -> Result<Vec<(usize, Sent)>, TrialError> {
+        let (way, first) = &self.ways[0];
+        let (way, cpu) = (*way, first.generator_cpu);
+        sys::affinity::pin_to(cpu).map_err(TrialError::Pin)?;
+        if start.recv().is_err() {
+            // Another thread was not to be had.
+            return Err(TrialError::Interrupted);
+        }
+        let before = Reading::now(cpu);
+        let sent = self.transmit(stop);
+        let sender = Reading::now(cpu).since(before);
+        let sent = sent.map_err(|source| {
+            stop.store(true, Ordering::Relaxed);
+            TrialError::Port { way, count, source }
+        })?;
+        let numbers = self.ways.iter().map(|(way, _)| *way);
+        Ok(numbers
+            .zip(sent.into_iter().map(|sent| (sent, sender)))
+            .collect())
+    }
+
+    fn transmit(&mut self, stop: &AtomicBool) -> Result<Vec<Transmitted>, PortError> {
+        if let [(_, way)] = &mut self.ways[..] {
+            return Ok(vec![way.transmitter.transmit(&way.stream, stop)?]);
+        }
+        self.transmit_in_turns(stop)
+    }
+
+    #[cfg(feature = "bpf")]
+    fn transmit_in_turns(&mut self, stop: &AtomicBool) -> Result<Vec<Transmitted>, PortError> {
+        let streams: Vec<_> = self.ways.iter().map(|(_, way)| way.stream).collect();
+        let transmitters = self.ways.iter_mut();
+        let mut transmitters: Vec<_> = transmitters
+            .filter_map(|(_, way)| way.transmitter.taking_turns())
+            .collect();
+        crate::tester::port::live::transmit_in_turns(&mut transmitters, &streams, stop)
+    }
+
+    #[cfg(not(feature = "bpf"))]
+    fn transmit_in_turns(&mut self, _: &AtomicBool) -> Result<Vec<Transmitted>, PortError> {
+        unreachable!("no port of this build takes turns")
+    }
+}
+
+#[cfg(feature = "bpf")]
+fn can_take_turns(way: &mut Way<'_>) -> bool {
+    way.transmitter.taking_turns().is_some()
+}
+
+#[cfg(not(feature = "bpf"))]
+fn can_take_turns(_: &mut Way<'_>) -> bool {
+    false
+}
+
+/// The most that can take turns.
+fn most() -> usize {
+    #[cfg(feature = "bpf")]
+    return xdp::GENERATORS_MAX;
+    #[cfg(not(feature = "bpf"))]
+    return 1;
+}
+
+/// Whether frames of both streams have the same lengths and headers.
+fn is_like(one: &Stream, other: &Stream) -> bool {
+    let is_v6 = |stream: &Stream| matches!(stream.addresses, Addresses::V6 { .. });
+    one.size == other.size
+        && one.link.vlan.is_some() == other.link.vlan.is_some()
+        && is_v6(one) == is_v6(other)
+}

@@ -1,0 +1,184 @@
+//! Devices with known faults on the bench. Whatever the tester counts is right
+//! but for what it excuses, always; whatever it calls valid is right to what was
+//! promised (loss within 10% of the truth, a rate within 2%, the rest exact).
+#![cfg(feature = "bpf")]
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+mod support;
+
+use std::time::Duration;
+
+use lockgate_forward::bench::{Bench, Directions, Offer, Setup, TrialResult};
+use lockgate_forward::router::path::Path;
+use lockgate_forward::router::planted::Plant;
+use lockgate_forward::tester::line::Line;
+use lockgate_forward::tester::procedure::{Ceiling, Found, Throughput, ThroughputGoal, drive};
+use lockgate_forward::tester::trial::outcome;
+use lockgate_forward::tester::validity::Claim;
+use support::is_root;
+
+/// Trials until one is valid.
+const ATTEMPTS: usize = 6;
+
+fn bench(plant: Plant) -> Bench {
+    let mut setup = Setup::of_host().unwrap();
+    setup.path = Path::Planted(plant);
+    Bench::start(&setup).unwrap()
+}
+
+fn offer(rate_pps: f64, duration_ms: u64) -> Offer {
+    Offer {
+        rate_pps: Some(rate_pps),
+        duration: Duration::from_millis(duration_ms),
+        ..Offer::default()
+    }
+}
+
+/// The first trial in which the tester believes; else it says why in none.
+fn believed(bench: &mut Bench, offer: &Offer, claim: Claim) -> Option<TrialResult> {
+    let mut reason = String::new();
+    for _ in 0..ATTEMPTS {
+        let result = bench.trial(offer).unwrap();
+        let verdict = result.verdict_for(claim);
+        if verdict.is_valid() {
+            return Some(result);
+        }
+        reason = verdict.reason;
+    }
+    println!("skipped: no valid trial of {ATTEMPTS} ({reason}); run it on a quiet host");
+    None
+}
+
+fn is_within(value: f64, truth: f64, share: f64) -> bool {
+    (value / truth - 1.0).abs() <= share
+}
+
+/// However busy the host is: what was counted is what the device did.
+#[test]
+fn counts_are_the_devices_but_for_what_is_excused() {
+    if !is_root() {
+        return;
+    }
+    for plant in [
+        Plant::Nothing,
+        Plant::DropEvery(20),
+        Plant::ReorderEvery(20),
+        Plant::DuplicateEvery(20),
+    ] {
+        let mut bench = bench(plant);
+        // So slow that no queue overflows in a pause of a tenth of a second.
+        let result = bench.trial(&offer(2_000.0, 1_000)).unwrap();
+        let counted = &result.directions[0].received;
+        let device = result.router;
+        let copies = device.forwarded - (device.received - device.dropped);
+        println!(
+            "{plant:?}: {} offered, {} came, {} copies, {} out of order; {device:?}",
+            result.offered(),
+            counted.received,
+            counted.duplicates,
+            counted.reordered
+        );
+        assert_eq!(counted.late, 0);
+        let excused = result.excusable_frames();
+        assert!(result.lost().abs_diff(device.dropped) <= excused);
+        assert!(counted.duplicates.abs_diff(copies) <= excused);
+        let reordered = match plant {
+            Plant::ReorderEvery(every) => device.received / u64::from(every),
+            _ => 0,
+        };
+        // Where in its period the device is when the trial begins is not known.
+        assert!(counted.reordered.abs_diff(reordered) <= 1 + excused);
+        assert!(excused == 0 || !result.verdict_for(Claim::Loss).is_valid() || result.lost() > 0);
+    }
+}
+
+#[test]
+fn losses_are_found_to_a_tenth() {
+    if !is_root() {
+        return;
+    }
+    for (every, duration_ms) in [(100, 500), (1_000, 2_000)] {
+        let mut bench = bench(Plant::DropEvery(every));
+        let offer = offer(20_000.0, duration_ms);
+        let Some(result) = believed(&mut bench, &offer, Claim::Loss) else {
+            continue;
+        };
+        let (truth, found) = (1.0 / f64::from(every), result.loss_ratio());
+        println!(
+            "planted a loss of {truth}: found {found:.6}, {:+.2}%",
+            (found / truth - 1.0) * 100.0
+        );
+        assert!(is_within(found, truth, 0.1), "{result:?}");
+    }
+}
+
+const CAP_PPS: u32 = 20_000;
+
+#[test]
+fn a_cap_is_found_to_two_hundredths() {
+    if !is_root() {
+        return;
+    }
+    let mut bench = bench(Plant::CapPps(CAP_PPS));
+    let Some(result) = believed(&mut bench, &offer(40_000.0, 1_000), Claim::Loss) else {
+        return;
+    };
+    let found = result.received_pps();
+    println!("planted a cap of {CAP_PPS}: found {found:.0}");
+    assert!(is_within(found, CAP_PPS.into(), 0.02), "{result:?}");
+}
+
+/// The whole search, on a link whose speed is the ceiling.
+#[test]
+fn the_throughput_of_a_capped_device_is_its_cap() {
+    if !is_root() {
+        return;
+    }
+    let mut bench = bench(Plant::CapPps(CAP_PPS));
+    // 60,000 frames of 64 bytes a second.
+    let line = Line {
+        speed_bits_per_s: 84.0 * 8.0 * 60_000.0,
+    };
+    let mut search = Throughput::new(ThroughputGoal {
+        floor_pps: 1_000.0,
+        ceiling_pps: line.max_pps(Offer::default().size),
+        ceiling: Ceiling::Line,
+        resolution: 0.01,
+        loss_ratio_max: 0.0,
+        confirmations: 1,
+    })
+    .unwrap();
+    let found: Found = drive(&mut search, |request| {
+        let result = bench.trial(&offer(request.rate_pps, 500))?;
+        Ok::<_, lockgate_forward::bench::BenchError>(outcome(&result.directions, result.verdict))
+    })
+    .unwrap();
+    let Some(rate_pps) = found.rate_pps.filter(|_| found.verdict.is_valid()) else {
+        return println!("skipped: {}; run it on a quiet host", found.verdict.reason);
+    };
+    println!(
+        "planted a cap of {CAP_PPS}: throughput {rate_pps:.0} after {} trials",
+        found.trials
+    );
+    assert!(is_within(rate_pps, CAP_PPS.into(), 0.02), "{found:?}");
+}
+
+#[test]
+fn both_directions_at_once() {
+    if !is_root() {
+        return;
+    }
+    let mut bench = bench(Plant::DropEvery(20));
+    let offer = Offer {
+        directions: Directions::TwoWay,
+        ..offer(1_000.0, 1_000)
+    };
+    let result = bench.trial(&offer).unwrap();
+    assert_eq!(result.directions.len(), 2);
+    println!("{} of {} lost", result.lost(), result.offered());
+    for one in &result.directions {
+        assert_eq!(one.received.late, 0);
+        assert!(one.lost() >= one.sent.offered / 20 - 1, "{one:?}");
+    }
+    assert!(result.lost().abs_diff(result.router.dropped) <= result.excusable_frames());
+}
