@@ -73,25 +73,6 @@ fn every_kind_of_change_is_told() {
                 removed: true,
             }
     });
-    let rule = |what: &str| {
-        let mut command = std::process::Command::new("ip");
-        command.args([
-            "rule",
-            what,
-            "pref",
-            "77",
-            "from",
-            "198.18.0.0/16",
-            "table",
-            "77",
-        ]);
-        pair.one.spawn_process(command).unwrap().wait().unwrap()
-    };
-    if rule("add").success() {
-        find(&mut monitor, |event| *event == Event::Other);
-    } else {
-        eprintln!("skipped: no rules; a kernel with CONFIG_IP_MULTIPLE_TABLES has them");
-    }
     netlink
         .remove_neighbour(&pair.one_link, ip("192.0.2.2"))
         .unwrap();
@@ -114,6 +95,34 @@ fn every_kind_of_change_is_told() {
         &mut monitor,
         |event| matches!(event, Event::Link { link, removed: true } if link.name == pair.one_link),
     );
+}
+
+#[test]
+fn rules_and_settings_are_told() {
+    if !is_root() {
+        return;
+    }
+    let pair = Pair::up(1);
+    let mut settings = Monitor::open(&pair.one, &[Topic::Settings]).unwrap();
+    pair.one.set_forwarding(true).unwrap();
+    find(&mut settings, |event| *event == Event::Other);
+    let mut rules = Monitor::open(&pair.one, &[Topic::Rules]).unwrap();
+    let mut command = std::process::Command::new("ip");
+    command.args("rule add pref 77 from 198.18.0.0/16 table 77".split(' '));
+    match pair
+        .one
+        .spawn_process(command)
+        .map(|mut child| child.wait())
+    {
+        Ok(Ok(status)) if status.success() => {}
+        ended => {
+            eprintln!(
+                "skipped: no rules ({ended:?}); install iproute2, and a kernel with CONFIG_IP_MULTIPLE_TABLES"
+            );
+            return;
+        }
+    }
+    find(&mut rules, |event| *event == Event::Other);
 }
 
 #[test]

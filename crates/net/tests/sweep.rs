@@ -7,13 +7,16 @@ mod common;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use common::is_root;
 use lockgate_net::journal::{SweepError, sweep_folder};
 use lockgate_net::netlink::{VethEnd, add_veth};
 use lockgate_net::{Cgroup, Entry, Journal, JournalError, Limits, Namespace, Tag};
+use proptest::prelude::*;
 
 const FOLDER: &str = "LOCKGATE_TEST_JOURNALS";
+const RESTLESS_FOLDER: &str = "LOCKGATE_TEST_RESTLESS_JOURNALS";
 
 /// Not a test: what the process that is killed does.
 #[test]
@@ -50,32 +53,98 @@ fn victim() {
         cpus: Some(0.5),
         ..Limits::default()
     };
-    let group = Cgroup::create(&journal, &tag.name("group").unwrap(), &limits).unwrap();
+    // Some hosts have none.
+    let group = Cgroup::create(&journal, &tag.name("group").unwrap(), &limits).ok();
     let sleeper = Command::new("sleep").arg("60").spawn().unwrap();
     let process = journal
         .record(Entry::process(sleeper.id().cast_signed()).unwrap())
         .unwrap();
     let inside = Command::new("sleep").arg("60").spawn().unwrap();
-    group.add(inside.id().cast_signed()).unwrap();
-    println!("\nmade {} {} {outer}", sleeper.id(), inside.id());
-    std::thread::sleep(std::time::Duration::from_secs(60));
+    if let Some(group) = &group {
+        group.add(inside.id().cast_signed()).unwrap();
+    }
+    let grouped = group.is_some();
+    println!("\nmade {} {} {outer} {grouped}", sleeper.id(), inside.id());
+    std::thread::sleep(Duration::from_secs(60));
     drop((link, process, one, other, group));
 }
 
-/// Starts it and waits until it has made everything: its numbers and names.
 fn start_victim(folder: &Path) -> (Child, Vec<String>) {
+    start("victim", FOLDER, folder)
+}
+
+/// Starts it and waits until it has made everything: its numbers and names.
+fn start(victim: &str, variable: &str, folder: &Path) -> (Child, Vec<String>) {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "victim", "--nocapture"])
-        .env(FOLDER, folder)
+        .args(["--exact", victim, "--nocapture"])
+        .env(variable, folder)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let output = BufReader::new(child.stdout.take().unwrap());
     let mut lines = output.lines().map(Result::unwrap);
     let made = lines
-        .find_map(|line| Some(line.strip_prefix("made ")?.to_owned()))
+        .find_map(|line| Some(line.strip_prefix("made")?.trim().to_owned()))
         .unwrap();
     (child, made.split(' ').map(str::to_owned).collect())
+}
+
+/// Not a test: makes and removes until it is killed.
+#[test]
+fn restless_victim() {
+    let Some(folder) = std::env::var_os(RESTLESS_FOLDER) else {
+        return;
+    };
+    let journal = Journal::open_in(Path::new(&folder)).unwrap();
+    let limits = Limits {
+        cpus: Some(0.5),
+        ..Limits::default()
+    };
+    println!("\nmade");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while Instant::now() < deadline {
+        let tag = Tag::fresh();
+        let namespace = Namespace::create(&journal, &tag.name("torn").unwrap()).unwrap();
+        let _group = Cgroup::create(&journal, &tag.name("torn").unwrap(), &limits).ok();
+        drop(namespace);
+    }
+}
+
+/// What is on the host whose name tells that a restless victim made it.
+fn torn_by(pid: u32) -> Vec<String> {
+    let digit = |power: u32| char::from_digit(pid / 36_u32.pow(power) % 36, 36).unwrap();
+    let of_it: String = (0..5).rev().map(digit).collect();
+    let prefix = format!("lockgate-{of_it}");
+    ["/run/netns", "/sys/fs/cgroup", "/sys/fs/cgroup/cpu"]
+        .into_iter()
+        .flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten())
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| name.starts_with(&prefix))
+        .collect()
+}
+
+#[test]
+fn at_whatever_moment_it_is_killed() {
+    if !is_root() {
+        return;
+    }
+    let thorough = std::env::var_os("LOCKGATE_THOROUGH").is_some();
+    let rounds = if thorough { 200 } else { 12 };
+    let folder = tempfile::tempdir().unwrap();
+    let mut left = 0;
+    for round in 0..rounds {
+        let (mut child, _) = start("restless_victim", RESTLESS_FOLDER, folder.path());
+        // Over some cycles, at moments that differ.
+        std::thread::sleep(Duration::from_micros(round * 7_919 % 40_000));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        left += torn_by(child.id()).len();
+        let swept = sweep_folder(folder.path()).unwrap();
+        assert!(swept.failed.is_empty(), "{:?}", swept.failed);
+        assert_eq!(torn_by(child.id()), [""; 0], "after round {round}");
+        assert_eq!(journals(folder.path()), 0);
+    }
+    eprintln!("{left} things were left in {rounds} rounds");
 }
 
 fn journals(folder: &Path) -> usize {
@@ -117,7 +186,9 @@ fn what_a_killed_owner_left_is_gone_after_a_sweep() {
     assert!(host.link(&made[2]).is_ok());
     let swept = sweep_folder(folder.path()).unwrap();
     assert!(swept.failed.is_empty(), "{:?}", swept.failed);
-    assert_eq!(swept.undone.len(), 5, "{:?}", swept.undone);
+    let has_group = made[3] == "true";
+    let wanted = if has_group { 5 } else { 4 };
+    assert_eq!(swept.undone.len(), wanted, "{:?}", swept.undone);
     for entry in &swept.undone {
         match entry {
             Entry::Namespace { name } => {
@@ -128,7 +199,7 @@ fn what_a_killed_owner_left_is_gone_after_a_sweep() {
         }
     }
     assert!(host.link(&made[2]).is_err());
-    assert!(!runs(&made[0]) && !runs(&made[1]));
+    assert!(!runs(&made[0]) && runs(&made[1]) != has_group);
     assert_eq!(journals(folder.path()), 0);
     let again = sweep_folder(folder.path()).unwrap();
     assert!(again.undone.is_empty() && again.failed.is_empty());
@@ -287,4 +358,74 @@ fn a_folder_that_others_may_write_to_is_refused() {
             .undone
             .is_empty()
     );
+}
+
+/// What may be done with a journal of folders.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Make,
+    Undo(usize),
+    Forget(usize),
+    Drop(usize),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        3 => Just(Step::Make),
+        1 => any::<usize>().prop_map(Step::Undo),
+        1 => any::<usize>().prop_map(Step::Forget),
+        1 => any::<usize>().prop_map(Step::Drop),
+    ];
+    prop::collection::vec(step, 0..40)
+}
+
+proptest! {
+    /// Whatever was done, the journal holds what was made and not struck out,
+    /// and a sweep of a copy of it, as after a death, undoes just that.
+    #[test]
+    fn a_journal_says_what_is_left(steps in steps()) {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Journal::open_in(folder.path()).unwrap();
+        let mut live = vec![];
+        let mut forgotten = 0;
+        for (number, step) in steps.into_iter().enumerate() {
+            match step {
+                Step::Make => {
+                    let path = folder.path().join(format!("lockgate-{number}"));
+                    let record = journal.record(Entry::Folder { path: path.clone() }).unwrap();
+                    std::fs::create_dir(&path).unwrap();
+                    live.push((record, path));
+                }
+                Step::Undo(_) | Step::Forget(_) | Step::Drop(_) if live.is_empty() => {}
+                Step::Undo(which) => {
+                    let (record, path) = live.swap_remove(which % live.len());
+                    record.undo().unwrap();
+                    record.undo().unwrap();
+                    prop_assert!(!path.exists());
+                }
+                Step::Forget(which) => {
+                    let (record, path) = live.swap_remove(which % live.len());
+                    record.forget();
+                    prop_assert!(path.exists());
+                    forgotten += 1;
+                }
+                Step::Drop(which) => drop(live.swap_remove(which % live.len())),
+            }
+        }
+        prop_assert_eq!(journal.entries().len(), live.len());
+        let dead = tempfile::tempdir().unwrap();
+        for file in std::fs::read_dir(folder.path()).unwrap() {
+            let file = file.unwrap().path();
+            if file.is_file() {
+                std::fs::copy(&file, dead.path().join(file.file_name().unwrap())).unwrap();
+            }
+        }
+        let swept = sweep_folder(dead.path()).unwrap();
+        prop_assert!(swept.failed.is_empty());
+        prop_assert_eq!(swept.undone.len(), live.len());
+        prop_assert!(live.iter().all(|(_, path)| !path.exists()));
+        drop(live);
+        drop(journal);
+        prop_assert_eq!(journals(folder.path()), forgotten);
+    }
 }

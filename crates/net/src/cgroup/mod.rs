@@ -137,18 +137,20 @@ impl Cgroup {
             return Ok(());
         }
         let entry = Entry::Cgroup { path: path.clone() };
-        if path.exists() {
-            let what = format!("make the control group {}", path.display());
-            return Err(failed(what)(io::ErrorKind::AlreadyExists.into()));
-        }
         let record = journal
             .record(entry)
             .map_err(|source| CgroupError::Journal {
                 name: self.name.clone(),
                 source,
             })?;
-        std::fs::create_dir(&path)
-            .map_err(failed(format!("make the control group {}", path.display())))?;
+        if let Err(source) = std::fs::create_dir(&path) {
+            if source.kind() == io::ErrorKind::AlreadyExists {
+                // It is somebody else's: not ours to remove.
+                record.forget();
+            }
+            let what = format!("make the control group {}", path.display());
+            return Err(failed(what)(source));
+        }
         self.folders.push(Folder {
             path,
             version: hierarchy.version,

@@ -155,8 +155,10 @@ impl Entry {
         }
     }
 
-    /// Whether it has the shape of a thing that Lockgate makes.
-    fn is_ours(&self) -> bool {
+    /// Whether it has the shape of a thing that Lockgate makes: nothing else is
+    /// ever undone, whatever a damaged journal says.
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
         match self {
             Self::Namespace { name } | Self::Container { name, .. } => is_our_name(name),
             Self::Link { name } => name.starts_with("lg") && name.bytes().all(is_of_a_name),

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub use entry::{Entry, Runtime, UndoError};
 pub(crate) use entry::{absent_is_fine, is_our_name};
-pub use sweep::{SweepError, Swept, sweep, sweep_folder};
+pub use sweep::{Left, SweepError, Swept, left_in, sweep, sweep_folder};
 
 use crate::tag::Tag;
 
@@ -175,7 +175,8 @@ impl Record {
         self.journal.0.undo(self.number)
     }
 
-    /// Strikes it out without undoing it: it is gone by other means.
+    /// Strikes it out without undoing it: it is gone by other means, or was
+    /// somebody else's.
     pub fn forget(self) {
         self.journal.0.strike(self.number);
     }

@@ -111,14 +111,16 @@ fn sweep_journal(path: &Path, swept: &mut Swept) -> io::Result<()> {
     let mut text = Vec::new();
     file.read_to_end(&mut text)?;
     let failures = swept.failed.len();
-    let left = entries_left(&text, |line, source| {
-        swept.failed.push(SweepError::Damaged {
+    let left = left_in(&text);
+    let damaged = left.damaged.into_iter();
+    swept
+        .failed
+        .extend(damaged.map(|(line, source)| SweepError::Damaged {
             path: path.to_owned(),
             line,
             source,
-        });
-    });
-    for entry in left.into_values().rev() {
+        }));
+    for entry in left.entries.into_iter().rev() {
         match entry.undo() {
             Ok(()) => swept.undone.push(entry),
             Err(source) => swept.failed.push(SweepError::Undo {
@@ -133,29 +135,38 @@ fn sweep_journal(path: &Path, swept: &mut Swept) -> io::Result<()> {
     Ok(())
 }
 
-/// What was made and is not gone. A last line without its end was being
-/// written when the owner died: what it names was not made.
-fn entries_left(
-    text: &[u8],
-    mut damaged: impl FnMut(usize, serde_json::Error),
-) -> BTreeMap<u64, Entry> {
+/// What a journal's text says.
+#[derive(Debug, Default)]
+pub struct Left {
+    /// What was made and is not gone, in the order of its making.
+    pub entries: Vec<Entry>,
+    /// Lines, from 1, that mean nothing, and why.
+    pub damaged: Vec<(usize, serde_json::Error)>,
+}
+
+/// Reads a journal's text. A last line without its end was being written when
+/// the owner died: what it names was not made.
+#[must_use]
+pub fn left_in(text: &[u8]) -> Left {
     let mut left = BTreeMap::new();
+    let mut damaged = Vec::new();
     let whole = text.iter().rposition(|&byte| byte == b'\n').unwrap_or(0);
     for (index, line) in text[..whole].split(|&byte| byte == b'\n').enumerate() {
-        if line.is_empty() {
-            continue;
-        }
         match serde_json::from_slice(line) {
+            _ if line.is_empty() => {}
             Ok(Line::Made { number, entry }) => {
                 left.insert(number, entry);
             }
             Ok(Line::Gone { number }) => {
                 left.remove(&number);
             }
-            Err(error) => damaged(index + 1, error),
+            Err(error) => damaged.push((index + 1, error)),
         }
     }
-    left
+    Left {
+        entries: left.into_values().collect(),
+        damaged,
+    }
 }
 
 #[cfg(test)]
@@ -169,12 +180,9 @@ mod tests {
 {"gone":{"number":0}}
 nonsense
 {"made":{"number":2,"entry":{"kind":"link","na"#;
-        let mut damaged = vec![];
-        let left = entries_left(text, |line, _| damaged.push(line));
-        assert_eq!(
-            left.into_values().collect::<Vec<_>>(),
-            [Entry::Link { name: "lgb".into() }]
-        );
+        let left = left_in(text);
+        assert_eq!(left.entries, [Entry::Link { name: "lgb".into() }]);
+        let damaged: Vec<_> = left.damaged.iter().map(|(line, _)| *line).collect();
         assert_eq!(damaged, [4]);
     }
 }

@@ -83,20 +83,7 @@ impl Namespace {
                 name: name.to_owned(),
             });
         }
-        let entry = Entry::Namespace {
-            name: name.to_owned(),
-        };
-        name::reserve(name).map_err(failed(format!("make {FOLDER}/{name}")))?;
-        let record = match journal.record(entry) {
-            Ok(record) => record,
-            Err(source) => {
-                let _ = remove_name(name);
-                return Err(NamespaceError::Journal {
-                    name: name.to_owned(),
-                    source,
-                });
-            }
-        };
+        let record = reserve(journal, name)?;
         let file = name::fill(name).map_err(failed(format!("make the namespace {name}")))?;
         let namespace = Self(Arc::new(Inner {
             name: name.to_owned(),
@@ -212,6 +199,29 @@ impl Namespace {
 impl AsFd for Namespace {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.file.as_fd()
+    }
+}
+
+/// Writes the name down, then takes it.
+fn reserve(journal: &Journal, name: &str) -> Result<Record, NamespaceError> {
+    let entry = Entry::Namespace {
+        name: name.to_owned(),
+    };
+    let record = journal
+        .record(entry)
+        .map_err(|source| NamespaceError::Journal {
+            name: name.to_owned(),
+            source,
+        })?;
+    match name::reserve(name) {
+        Ok(()) => Ok(record),
+        Err(source) => {
+            if source.kind() == io::ErrorKind::AlreadyExists {
+                // It is somebody else's: not ours to remove.
+                record.forget();
+            }
+            Err(failed(format!("make {FOLDER}/{name}"))(source))
+        }
     }
 }
 

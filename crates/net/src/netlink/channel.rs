@@ -275,3 +275,73 @@ pub(crate) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
         Some(message)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::decode;
+    use super::*;
+
+    fn message(kind: u16, payload: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(HEADER_BYTES + payload.len()).unwrap();
+        let head = [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), &[0; 10]].concat();
+        let mut bytes = [&head[..], payload].concat();
+        bytes.resize(bytes.len().next_multiple_of(4), 0);
+        bytes
+    }
+
+    #[test]
+    fn a_refusal_is_told_in_the_kernels_words() {
+        // Code, the request's header, then the text as an attribute of type 1.
+        let code = (-22_i32).to_ne_bytes();
+        let payload = [
+            &code[..],
+            &[0; 16],
+            &9_u16.to_ne_bytes(),
+            &[1, 0],
+            b"lost\0",
+        ]
+        .concat();
+        let bytes = message(NLMSG_ERROR, &payload);
+        let error = messages(&bytes).next().unwrap().end("try").unwrap();
+        let error = error.unwrap_err();
+        assert_eq!(error.to_string(), "cannot try: lost");
+        assert_eq!(error.errno(), Some(22));
+        let bytes = message(NLMSG_ERROR, &i32::MIN.to_ne_bytes());
+        assert!(
+            messages(&bytes)
+                .next()
+                .unwrap()
+                .end("try")
+                .unwrap()
+                .is_err()
+        );
+        let bytes = message(NLMSG_DONE, &[]);
+        assert!(messages(&bytes).next().unwrap().end("try").unwrap().is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_to_an_end(
+            kind in 0_u16..130,
+            payload in prop::collection::vec(any::<u8>(), 0..300),
+            tail in prop::collection::vec(any::<u8>(), 0..40),
+        ) {
+            let mut bytes = message(kind, &payload);
+            let whole = bytes.len();
+            bytes.extend_from_slice(&tail);
+            let read: Vec<_> = messages(&bytes).collect();
+            prop_assert_eq!(read[0].payload, &payload[..]);
+            let length: usize = read
+                .iter()
+                .map(|message| message.payload.len() + HEADER_BYTES)
+                .sum();
+            prop_assert!(length <= whole + tail.len());
+            for message in read {
+                let _ = message.end("try");
+                let _ = decode(message.kind, message.payload);
+            }
+        }
+    }
+}
