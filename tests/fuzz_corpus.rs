@@ -20,11 +20,12 @@ const BYTES_MAX: u64 = 200 * 1024;
 /// A target's name and body.
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 10] = [
+const TARGETS: [Target; 11] = [
     ("cpuid_dump", targets::cpuid_dump),
     ("crypto_job", targets::crypto_job),
     ("functions", targets::functions),
     ("histogram", targets::histogram),
+    ("journal", targets::journal),
     ("lane", targets::lane),
     ("run_read", targets::run_read),
     ("scenario", targets::scenario),
@@ -79,6 +80,11 @@ fn virtual_functions() {
 #[test]
 fn histograms() {
     replay("histogram");
+}
+
+#[test]
+fn journals() {
+    replay("journal");
 }
 
 #[test]

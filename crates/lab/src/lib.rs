@@ -14,6 +14,7 @@ mod files;
 mod finite;
 pub mod host;
 pub mod kspeed;
+pub mod leftovers;
 pub mod libraries;
 pub mod probe;
 pub mod registry;

@@ -49,12 +49,27 @@ pub fn measure(
         return refuse_the_impossible(&scheduled).map(|()| Exit::Ok);
     }
     refuse_the_impossible(&scheduled)?;
+    sweep(console);
     let head = head(job.scenario, job.seed, probe);
     let store = Store::create(&how.out, &head.started_utc, &head.host).or_usage()?;
     let interrupted = interrupt::flag().or_failed()?;
     console.notice(&plan_text::notice(&scheduled, store.folder()));
     let (run, stored) = run(scheduled, head, store, &interrupted, console);
     finish(&run, &stored, export, console)
+}
+
+/// Before anything is made: what is found now is not ours.
+fn sweep(console: &Console) {
+    let leftovers = lab::leftovers::sweep();
+    if !leftovers.removed.is_empty() {
+        console.notice(&format!(
+            "removed what a killed run left: {}",
+            leftovers.removed.join(", ")
+        ));
+    }
+    for complaint in &leftovers.complaints {
+        console.warning(complaint);
+    }
 }
 
 /// A run in which nothing would be measured is refused with its reason: the

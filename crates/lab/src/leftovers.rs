@@ -1,0 +1,91 @@
+//! What a killed run left on the host: found by its journal where the next run
+//! begins, and removed.
+
+use std::error::Error;
+use std::fmt::Write;
+
+use net::journal::{Entry, Swept};
+
+/// What was removed, and what could not be.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Leftovers {
+    /// Things that are gone now, e.g. `the namespace lockgate-…`.
+    pub removed: Vec<String>,
+    /// Why others are still there, each with its remedy.
+    pub complaints: Vec<String>,
+}
+
+/// Removes what runs that were killed left behind; runs that live are left
+/// alone. Without root nothing can have been left, and nothing is looked for.
+#[must_use]
+pub fn sweep() -> Leftovers {
+    if !rustix::process::geteuid().is_root() {
+        return Leftovers::default();
+    }
+    match net::journal::sweep() {
+        Ok(swept) => described(&swept),
+        Err(error) => Leftovers {
+            removed: vec![],
+            complaints: vec![with_causes(&error)],
+        },
+    }
+}
+
+fn described(swept: &Swept) -> Leftovers {
+    let complaints = swept.failed.iter().map(|error| with_causes(error));
+    Leftovers {
+        removed: swept.undone.iter().map(named).collect(),
+        complaints: complaints.collect(),
+    }
+}
+
+fn named(entry: &Entry) -> String {
+    match entry {
+        Entry::Namespace { name } => format!("the namespace {name}"),
+        Entry::Link { name } => format!("the link {name}"),
+        Entry::Cgroup { path } => format!("the control group {}", path.display()),
+        Entry::Folder { path } => format!("the folder {}", path.display()),
+        Entry::Mount { path } => format!("the mount {}", path.display()),
+        Entry::Process { pid, .. } => format!("the process {pid}"),
+        Entry::Container { name, .. } => format!("the container {name}"),
+    }
+}
+
+fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let _ = write!(text, ": {error}");
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use net::journal::SweepError;
+
+    use super::*;
+
+    #[test]
+    fn what_was_swept_is_told_with_its_causes() {
+        let name = "lockgate-x".to_owned();
+        let source = std::io::Error::other("a gate stands open");
+        let swept = Swept {
+            undone: vec![
+                Entry::Namespace { name },
+                Entry::Process { pid: 7, started: 1 },
+            ],
+            failed: vec![SweepError::Read {
+                path: "x.journal".into(),
+                source,
+            }],
+        };
+        let told = described(&swept);
+        assert_eq!(told.removed, ["the namespace lockgate-x", "the process 7"]);
+        assert_eq!(
+            told.complaints,
+            ["cannot read the journal x.journal; look at it, and remove it: a gate stands open"]
+        );
+    }
+}

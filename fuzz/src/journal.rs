@@ -1,0 +1,48 @@
+//! What a dead owner's journal says is to be removed, as root.
+
+use std::path::Path;
+
+use net::Entry;
+use net::journal::left_in;
+
+/// Reads a journal's text; whatever would be undone is one of Lockgate's own.
+pub fn journal(data: &[u8]) {
+    let left = left_in(data);
+    for entry in left.entries.iter().filter(|entry| entry.is_ours()) {
+        assert_is_ours(entry);
+    }
+    let lines = data.iter().filter(|&&byte| byte == b'\n').count();
+    assert!(
+        left.entries.len() + left.damaged.len() <= lines,
+        "a line says one thing"
+    );
+    for (line, error) in left.damaged {
+        assert!((1..=lines).contains(&line) && !error.to_string().is_empty());
+    }
+}
+
+fn assert_is_ours(entry: &Entry) {
+    match entry {
+        Entry::Namespace { name } | Entry::Container { name, .. } => {
+            assert!(name.starts_with("lockgate-") && !name.contains(['/', '.', '\0']));
+        }
+        Entry::Link { name } => {
+            assert!(name.starts_with("lg") && !name.contains(['/', '.', '\0']));
+        }
+        Entry::Cgroup { path } => {
+            assert_is_plain(path);
+            assert!(path.starts_with("/sys/fs/cgroup"));
+        }
+        Entry::Folder { path } | Entry::Mount { path } => assert_is_plain(path),
+        Entry::Process { pid, .. } => assert!(*pid > 1),
+    }
+}
+
+fn assert_is_plain(path: &Path) {
+    let text = path.to_string_lossy();
+    assert!(
+        text.starts_with('/') && text.contains("/lockgate-"),
+        "{text}"
+    );
+    assert!(!path.iter().any(|part| part == ".."), "{text}");
+}
