@@ -151,7 +151,12 @@ fn a_flood_of_routes_is_told_whole_or_as_lost() {
         for event in events {
             match event {
                 Event::Lost => lost = true,
-                Event::Route { removed: false, .. } => told += 1,
+                Event::Route {
+                    removed: false,
+                    route,
+                } if route.gateway.is_some() => told += 1,
+                // IPv6 finds its own routes meanwhile.
+                Event::Route { route, .. } if route.destination.is_ipv6() => {}
                 other => panic!("{other:?}"),
             }
         }
