@@ -87,15 +87,14 @@ INLINE int is_cached(const struct entry *entry, const struct flow *flow, u64 met
 		return 0;
 	hop->place = found >> 48 & 0xff;
 	hop->mtu = address >> 48;
-	*(u32 *)hop->destination = address;
-	*(u16 *)(hop->destination + 4) = address >> 32;
+	hop->address_low = address;
+	hop->address_high = address >> 32;
 	return 1;
 }
 
 INLINE void keep(struct entry *entry, const struct flow *flow, u64 meta, const struct hop *hop)
 {
-	u64 address = (u64)hop->mtu << 48 | (u64) * (const u16 *)(hop->destination + 4) << 32 |
-		      *(const u32 *)hop->destination;
+	u64 address = (u64)hop->mtu << 48 | (u64)hop->address_high << 32 | hop->address_low;
 	u64 mix;
 
 	meta |= (u64)hop->place << 48;

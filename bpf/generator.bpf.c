@@ -20,6 +20,12 @@ enum {
 	ORDER_MAX = 16,
 	/* Binary digits after the point of a time in ns. */
 	TIME_SHIFT = 20,
+	/*
+	 * A page begins with 112 bytes of the kernel's and 256 of headroom. So many
+	 * more, and a frame begins where a cache line does, as behind a network
+	 * card: a short one is one line to fetch for who gets it, not two.
+	 */
+	LEAD_BYTES = 16,
 	/* Frames between two looks at the clock, at most. */
 	CLOCK_FRAMES = 32,
 	/* How long what was due in time may still leave after the end. */
@@ -165,10 +171,10 @@ INLINE int write_head(struct xdp_md *ctx, const struct size *size)
 }
 
 /* Sum of the stamp's words, as they count in the UDP checksum. */
-INLINE u64 stamp_sum(const struct stamp *stamp, u32 frame_bytes)
+INLINE u64 stamp_sum(struct stamp *stamp, u32 frame_bytes)
 {
-	u64 sum = checksum_of_32(stamp->tag) + stamp->sequence_high +
-		  checksum_of_32(stamp->sequence_low) + checksum_of_64(stamp->due_ns);
+	u64 sum = checksum_of_32(STAMP_TAG(stamp)) + STAMP_SEQUENCE_HIGH(stamp) +
+		  checksum_of_32(STAMP_SEQUENCE_LOW(stamp)) + checksum_of_64(STAMP_DUE_NS(stamp));
 
 	/* From an odd place of the payload the bytes change sides. */
 	return frame_bytes & 1 ? ntohs(checksum_fold(sum)) : sum;
@@ -182,66 +188,60 @@ INLINE u16 udp_checksum(u64 sum)
 	return checksum ? checksum : 0xffff;
 }
 
-struct udp_part {
-	be16 source;
-	be16 destination;
-	be16 length;
-	be16 checksum;
+/* Where the fields lie that change, from the IP header on. */
+enum {
+	V4_CHECKSUM = 10,
+	V4_DESTINATION = 16,
+	V4_UDP_SOURCE = 20,
+	V4_UDP_CHECKSUM = 26,
+	V4_END = 28,
+	V6_DESTINATION_LOW = 32,
+	V6_UDP_SOURCE = 40,
+	V6_UDP_CHECKSUM = 46,
+	V6_END = 48,
 };
 
-struct v4_tail {
-	be16 checksum;
-	be32 source;
-	be32 destination;
-	struct udp_part udp;
-} __attribute__((packed));
+/* The IP header, if the frame has so many bytes from there. */
+INLINE void *network_of(struct xdp_md *ctx, u64 bytes)
+{
+	u64 offset = plan.ip_offset;
 
-struct v6_tail {
-	be64 destination_low;
-	struct udp_part udp;
-} __attribute__((packed));
+	OPAQUE(offset);
+	void *ip = DATA(ctx) + (offset & 31);
 
-enum { V4_CHECKSUM_OFFSET = 10, V6_LOW_OFFSET = 32 };
+	return ip + bytes > DATA_END(ctx) ? 0 : ip;
+}
 
 INLINE int write_v4(struct xdp_md *ctx, const struct size *size, u32 turn, u64 payload_sum)
 {
-	u64 offset = plan.ip_offset & 31;
-
-	OPAQUE(offset);
-	offset = (offset & 31) + V4_CHECKSUM_OFFSET;
-	struct v4_tail *tail = DATA(ctx) + offset;
-
-	if ((void *)(tail + 1) > DATA_END(ctx))
-		return -1;
 	be32 destination = htonl((u32)plan.destination + turn * plan.stride);
 	be16 port = htons((u16)(plan.source_port + turn));
+	u64 sum = checksum_of_32(destination);
+	void *ip = network_of(ctx, V4_END);
 
-	tail->destination = destination;
-	tail->checksum = ~checksum_fold(size->ip_sum + checksum_of_32(destination));
-	tail->udp.source = port;
+	if (!ip)
+		return -1;
+	AT(be32, ip, V4_DESTINATION) = destination;
+	AT(be16, ip, V4_CHECKSUM) = ~checksum_fold(size->ip_sum + sum);
+	AT(be16, ip, V4_UDP_SOURCE) = port;
 	if (plan.has_udp_sum)
-		tail->udp.checksum = udp_checksum(size->udp_sum + checksum_of_32(destination) +
-						  port + payload_sum);
+		AT(be16, ip, V4_UDP_CHECKSUM) =
+			udp_checksum(size->udp_sum + sum + port + payload_sum);
 	return 0;
 }
 
 INLINE int write_v6(struct xdp_md *ctx, const struct size *size, u32 turn, u64 payload_sum)
 {
-	u64 offset = plan.ip_offset & 31;
-
-	OPAQUE(offset);
-	offset = (offset & 31) + V6_LOW_OFFSET;
-	struct v6_tail *tail = DATA(ctx) + offset;
-
-	if ((void *)(tail + 1) > DATA_END(ctx))
-		return -1;
 	be64 low = htonll(plan.destination + (u64)turn * plan.stride);
 	be16 port = htons((u16)(plan.source_port + turn));
+	void *ip = network_of(ctx, V6_END);
 
-	tail->destination_low = low;
-	tail->udp.source = port;
+	if (!ip)
+		return -1;
+	AT(be64, ip, V6_DESTINATION_LOW) = low;
+	AT(be16, ip, V6_UDP_SOURCE) = port;
 	if (plan.has_udp_sum)
-		tail->udp.checksum =
+		AT(be16, ip, V6_UDP_CHECKSUM) =
 			udp_checksum(size->udp_sum + checksum_of_64(low) + port + payload_sum);
 	return 0;
 }
@@ -259,16 +259,16 @@ INLINE int write_frame(struct xdp_md *ctx, u32 index, u64 sequence, u64 due_ns)
 
 	if (!stamp)
 		return -1;
-	stamp->tag = plan.tag;
-	stamp->sequence_high = htons((u16)(sequence >> 32));
-	stamp->sequence_low = htonl((u32)sequence);
-	stamp->due_ns = htonll(due_ns);
+	STAMP_TAG(stamp) = plan.tag;
+	STAMP_SEQUENCE_HIGH(stamp) = htons((u16)(sequence >> 32));
+	STAMP_SEQUENCE_LOW(stamp) = htonl((u32)sequence);
+	STAMP_DUE_NS(stamp) = htonll(due_ns);
 	u64 sum = plan.has_udp_sum ? stamp_sum(stamp, size->frame_bytes) : 0;
 
 	return plan.is_v6 ? write_v6(ctx, size, turn, sum) : write_v4(ctx, size, turn, sum);
 }
 
-/* The page holds a frame of the largest size. */
+/* The page holds a frame of the largest size, after the lead. */
 INLINE int shorten(struct xdp_md *ctx, u32 index)
 {
 	s64 length = DATA_END(ctx) - DATA(ctx);
@@ -296,6 +296,8 @@ int generate(struct xdp_md *ctx)
 		return XDP_DROP;
 	u32 index = next_size(p);
 
+	if (bpf_xdp_adjust_head(ctx, LEAD_BYTES))
+		return XDP_ABORTED;
 	if (plan.size_count > 1 && shorten(ctx, index))
 		return XDP_ABORTED;
 	if (write_frame(ctx, index, p->offered, due_ns))

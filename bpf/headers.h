@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Headers as they lie in a frame. */
+/*
+ * Headers as they lie in a frame. None is packed: that would make the compiler
+ * put every field together from its bytes. The programs run where a load may
+ * have any alignment.
+ */
 #ifndef LOCKGATE_HEADERS_H
 #define LOCKGATE_HEADERS_H
 
@@ -15,13 +19,13 @@ struct ethernet {
 	u8 destination[6];
 	u8 source[6];
 	be16 type;
-} __attribute__((packed));
+};
 
 /* After the addresses of a tagged frame. */
 struct vlan {
 	be16 control;
 	be16 type;
-} __attribute__((packed));
+};
 
 struct ipv4 {
 	u8 version_length;
@@ -34,7 +38,7 @@ struct ipv4 {
 	be16 checksum;
 	be32 source;
 	be32 destination;
-} __attribute__((packed));
+};
 
 struct ipv6 {
 	be32 version_class_flow;
@@ -43,7 +47,7 @@ struct ipv6 {
 	u8 hop_limit;
 	be64 source[2];
 	be64 destination[2];
-} __attribute__((packed));
+};
 
 _Static_assert(sizeof(struct ethernet) == 14 && sizeof(struct vlan) == 4 &&
 		       sizeof(struct ipv4) == 20 && sizeof(struct ipv6) == 40,

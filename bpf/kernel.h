@@ -33,6 +33,9 @@ _Static_assert(sizeof(u64) == 8 && sizeof(u32) == 4 && sizeof(u16) == 2, "widths
 /* Keeps the compiler from reordering a bounds check with what it guards. */
 #define OPAQUE(x) asm volatile("" : "+r"(x))
 
+/* What lies at any place, in one load or store: the programs run where it may. */
+#define AT(type, base, offset) (*(type *)((void *)(base) + (offset)))
+
 /* How libbpf reads the definition of a map from its type. */
 #define MAP_NUMBER(name, value) int(*name)[value]
 #define MAP_TYPE(name, value) typeof(value) *name

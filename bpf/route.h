@@ -31,7 +31,9 @@ struct flow {
 
 /* Where it goes. */
 struct hop {
-	u8 destination[6];
+	/* The next hop's Ethernet address: its low 32 and high 16 bits, as in memory. */
+	u32 address_low;
+	u16 address_high;
 	u16 mtu;
 	u32 place;
 };
@@ -156,8 +158,8 @@ INLINE u32 port_of(struct xdp_md *ctx, const struct ethernet *ethernet, be16 *ty
 
 INLINE int is_for(const struct ethernet *ethernet, const struct port *port)
 {
-	return *(const u32 *)ethernet->destination == port->address_low &&
-	       *(const u16 *)(ethernet->destination + 4) == port->address_high;
+	return AT(const u32, ethernet, 0) == port->address_low &&
+	       AT(const u16, ethernet, 4) == port->address_high;
 }
 
 /* Addresses, and the tag of the port by which it leaves. */
@@ -172,11 +174,10 @@ INLINE int write_link(struct xdp_md *ctx, const struct hop *hop, const struct po
 
 	if ((void *)(ethernet + 1) > DATA_END(ctx))
 		return -1;
-	*(u32 *)ethernet->destination = *(const u32 *)hop->destination;
-	*(u16 *)(ethernet->destination + 4) = *(const u16 *)(hop->destination + 4);
-	*(u16 *)ethernet->source = port->address_low;
-	*(u16 *)(ethernet->source + 2) = port->address_low >> 16;
-	*(u16 *)(ethernet->source + 4) = port->address_high;
+	AT(u32, ethernet, 0) = hop->address_low;
+	AT(u16, ethernet, 4) = hop->address_high;
+	AT(u32, ethernet, 6) = port->address_low;
+	AT(u16, ethernet, 10) = port->address_high;
 	if (LIKELY(!port->vlan)) {
 		ethernet->type = type;
 		return 0;

@@ -133,7 +133,7 @@ INLINE int seen_before(struct seen *s, u64 sequence)
 	return (__sync_fetch_and_or(word, bit) & bit) != 0;
 }
 
-INLINE void count(struct counts *c, const struct stamp *stamp, u64 frame_bytes)
+INLINE void count(struct counts *c, struct stamp *stamp, u64 frame_bytes)
 {
 	u32 first = 0;
 	struct seen *s = bpf_map_lookup_elem(&seen, &first);
@@ -152,7 +152,7 @@ INLINE void count(struct counts *c, const struct stamp *stamp, u64 frame_bytes)
 	else
 		s->next = sequence + 1;
 	if (!(sequence & watch.clock_mask))
-		look_at_clock(c, stamp->due_ns);
+		look_at_clock(c, STAMP_DUE_NS(stamp));
 }
 
 enum { TAG_MAGIC = 0xffff, TAG_TRIAL = 0xff0000 };
@@ -170,15 +170,15 @@ int sink(struct xdp_md *ctx)
 		c->foreign++;
 		return XDP_PASS;
 	}
-	if (LIKELY(stamp->tag == watch.tag)) {
+	if (LIKELY(STAMP_TAG(stamp) == watch.tag)) {
 		count(c, stamp, DATA_END(ctx) - DATA(ctx));
 		return XDP_DROP;
 	}
-	if ((stamp->tag & TAG_MAGIC) != (stamp_tag(0, 0) & TAG_MAGIC)) {
+	if ((STAMP_TAG(stamp) & TAG_MAGIC) != (stamp_tag(0, 0) & TAG_MAGIC)) {
 		c->foreign++;
 		return XDP_PASS;
 	}
-	if ((stamp->tag ^ watch.tag) & TAG_TRIAL || !watch.tag)
+	if ((STAMP_TAG(stamp) ^ watch.tag) & TAG_TRIAL || !watch.tag)
 		c->late++;
 	else
 		c->foreign++;

@@ -14,13 +14,14 @@ enum {
 };
 
 struct stamp {
-	/* 'L', 'G', trial, stream. */
-	u32 tag;
-	be16 sequence_high;
-	be32 sequence_low;
-	be64 due_ns;
-} __attribute__((packed));
-_Static_assert(sizeof(struct stamp) == STAMP_BYTES, "as wire::Stamp");
+	u8 bytes[STAMP_BYTES];
+};
+
+/* 'L', 'G', trial, stream. */
+#define STAMP_TAG(stamp) AT(u32, stamp, 0)
+#define STAMP_SEQUENCE_HIGH(stamp) AT(be16, stamp, 4)
+#define STAMP_SEQUENCE_LOW(stamp) AT(be32, stamp, 6)
+#define STAMP_DUE_NS(stamp) AT(be64, stamp, 10)
 
 /* The first four bytes of a stamp as they are loaded from memory. */
 INLINE u32 stamp_tag(u8 trial, u8 stream)
@@ -28,9 +29,9 @@ INLINE u32 stamp_tag(u8 trial, u8 stream)
 	return 'L' | 'G' << 8 | (u32)trial << 16 | (u32)stream << 24;
 }
 
-INLINE u64 stamp_sequence(const struct stamp *stamp)
+INLINE u64 stamp_sequence(struct stamp *stamp)
 {
-	return (u64)ntohs(stamp->sequence_high) << 32 | ntohl(stamp->sequence_low);
+	return (u64)ntohs(STAMP_SEQUENCE_HIGH(stamp)) << 32 | ntohl(STAMP_SEQUENCE_LOW(stamp));
 }
 
 /* The last bytes of a frame, or nothing where it is too short. */

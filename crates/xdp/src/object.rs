@@ -224,6 +224,8 @@ static SAID: Mutex<String> = Mutex::new(String::new());
 
 /// The most bytes kept of what libbpf said.
 const SAID_BYTES_MAX: usize = 1 << 20;
+/// Lines that say nothing: what frames the verifier's words, and its statistics.
+const FRAMING: [&str; 3] = ["-- ", "libbpf: ", "processed "];
 /// Lines of it that an error shows.
 const TAIL_LINES: usize = 3;
 
@@ -247,7 +249,7 @@ impl Log {
         let lines: Vec<_> = said
             .lines()
             .map(str::trim)
-            .filter(|line| !line.is_empty() && !line.starts_with("libbpf: -- "))
+            .filter(|line| !line.is_empty() && !FRAMING.iter().any(|start| line.starts_with(start)))
             .collect();
         lines[lines.len().saturating_sub(TAIL_LINES)..].join("; ")
     }

@@ -123,7 +123,7 @@ impl Generator {
         let image = plan.image()?;
         let cpu = sys::clock::thread_cpu();
         self.begin(&image)?;
-        let what = (self.program.as_fd(), &image.frame[..], image.batch);
+        let what = (self.program.as_fd(), &image.page[..], image.batch);
         run(what, stop, &|| self.is_done())?;
         let mut sent = self.sent(&image, plan.duration)?;
         let cpu = sys::clock::thread_cpu().saturating_sub(cpu);

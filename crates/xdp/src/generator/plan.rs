@@ -10,6 +10,8 @@ pub const SIZES_MAX: usize = 4;
 pub const ORDER_MAX: usize = 16;
 /// Binary digits after the point of a time in ns. `TIME_SHIFT` there.
 const TIME_SHIFT: u32 = 20;
+/// Bytes of a page that the program skips. `LEAD_BYTES` there.
+const LEAD_BYTES: usize = 16;
 /// So that a time fits in 64 bits.
 const DURATION_MAX: Duration = Duration::from_secs(3600);
 /// The slowest stream: one frame in so many ns.
@@ -78,8 +80,8 @@ pub struct Plan {
 pub(super) struct Image {
     /// `struct plan`.
     pub plan: Vec<u8>,
-    /// The longest frame, with which every page begins.
-    pub frame: Vec<u8>,
+    /// What every page begins with: room, and the longest frame.
+    pub page: Vec<u8>,
     pub batch: u32,
     /// Between two frames, ns; 0: as fast as it goes.
     pub interval_ns: f64,
@@ -108,10 +110,7 @@ impl Plan {
         }
         Ok(Image {
             plan: self.encode(&templates, &order, interval_ns),
-            frame: templates
-                .last()
-                .map(|template| template.frame.clone())
-                .unwrap_or_default(),
+            page: page(&templates),
             batch: if interval_ns > 0.0 {
                 BATCH_PACED
             } else {
@@ -204,6 +203,11 @@ impl Plan {
         out.extend(self.frames_max.unwrap_or(u64::MAX).to_ne_bytes());
         out
     }
+}
+
+fn page(templates: &[Template]) -> Vec<u8> {
+    let longest = templates.last().map_or(&[][..], |last| &last.frame);
+    [&[0; LEAD_BYTES], longest].concat()
 }
 
 fn count(value: usize) -> u32 {

@@ -69,7 +69,7 @@ impl Turns {
         // The smallest batch: a paced stream must not wait for the others'.
         let batch = images.iter().map(|image| image.batch).min();
         let batch = batch.unwrap_or(first.batch);
-        run((program.as_fd(), &first.frame, batch), stop, &is_done)?;
+        run((program.as_fd(), &first.page, batch), stop, &is_done)?;
         let cpu = sys::clock::thread_cpu().saturating_sub(cpu);
         let share_ns = u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX) / count as u64;
         let sent = generators.iter().zip(&images).zip(plans);
