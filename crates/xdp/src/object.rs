@@ -199,6 +199,13 @@ impl Map {
             .map_err(|source| self.error(format!("entry {key} read"), source))
     }
 
+    /// Its number, by which the kernel names what belongs to it.
+    pub fn id(&self) -> Result<u32, LoadError> {
+        let info = self.handle.info();
+        info.map(|info| info.info.id)
+            .map_err(|source| self.error("its number read", source))
+    }
+
     /// Writes one entry of every CPU.
     pub fn write_per_cpu(&self, key: u32, values: &[Vec<u8>]) -> Result<(), LoadError> {
         self.handle

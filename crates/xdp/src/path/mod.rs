@@ -1,11 +1,13 @@
 //! Paths that forward, one file each.
 
 mod cached;
+mod cpumap;
 mod fib;
 mod ports;
 mod wire;
 
 pub use cached::{CacheControl, FibCached, LEASE};
+pub use cpumap::{CPUS_MAX, CpuMap, CpuMapError, Then};
 pub use fib::Fib;
 pub use ports::{PORTS_MAX, RouterError, RouterOptions, RouterPort};
 pub use wire::Wire;

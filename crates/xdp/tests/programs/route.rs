@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use lockgate_xdp::path::{Fib, FibCached, RouterOptions, Wire};
+use lockgate_xdp::path::{CpuMap, CpuMapError, Fib, FibCached, RouterOptions, Then, Wire};
 use lockgate_xdp::{Attached, Counters, Generator, Plan, Reason, Sink};
 
 use crate::bench::{Bench, ROUTER};
@@ -201,4 +201,45 @@ fn nothing_is_lost_while_programs_are_replaced() {
         let replaced = replacer.join().unwrap();
         assert!(replaced > 10, "{replaced}");
     });
+}
+
+#[test]
+fn frames_are_handed_to_another_cpu() {
+    in_namespace(|| {
+        let bench = Bench::new();
+        let mut tester = Tester::new(&bench);
+        let ports = bench.ports;
+        for then in [Then::Kernel, Then::Fib(RouterOptions::default())] {
+            let path = bench.router.run(move || {
+                let last = sys::affinity::allowed_cpus().unwrap().pop().unwrap();
+                Attached::new(CpuMap::load(&ports, &[last], then).unwrap()).unwrap()
+            });
+            for (frame, destinations) in
+                [(frame_v4(60, ROUTER[0]), 16), (frame_v6(80, ROUTER[0]), 16)]
+            {
+                assert_eq!(tester.burst(frame, destinations), BURST, "{then:?}");
+            }
+            assert_eq!(path.counters().unwrap().forwarded, 2 * BURST);
+            let routed = path.routed().unwrap();
+            let expected = if then == Then::Kernel { 0 } else { 2 * BURST };
+            assert_eq!(routed.forwarded, expected, "{routed:?}");
+            let threads = path.threads().unwrap();
+            let is_there = std::fs::read_dir("/proc")
+                .unwrap()
+                .flatten()
+                .any(|process| {
+                    std::fs::read_to_string(process.path().join("comm"))
+                        .is_ok_and(|name| name.trim().ends_with(&threads))
+                });
+            assert!(is_there, "a thread called cpumap/…/{threads}");
+        }
+    });
+}
+
+#[test]
+fn frames_go_to_no_cpu_that_is_not_there() {
+    for cpus in [vec![], vec![1 << 20], vec![0; 65]] {
+        let refused = CpuMap::load(&[], &cpus, Then::Kernel);
+        assert!(matches!(refused, Err(CpuMapError::Cpus { .. })), "{cpus:?}");
+    }
 }

@@ -1,0 +1,148 @@
+//! Frames handed to other CPUs: `bpf/cpumap.bpf.c`.
+
+use std::os::fd::{AsFd, AsRawFd};
+
+use crate::attached::{Entry, Path};
+use crate::counters::Counters;
+use crate::object::{LoadError, Map, Object, source};
+
+use super::ports::{Ports, RouterError, RouterOptions, RouterPort};
+
+/// The most CPUs that frames are spread over.
+pub const CPUS_MAX: usize = 64;
+/// Frames that wait for one CPU; more are dropped. The kernel's own RPS takes
+/// 1,000 (`net.core.netdev_max_backlog`).
+const QUEUE_FRAMES: u32 = 1024;
+
+/// Who forwards on the other CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// The kernel.
+    Kernel,
+    /// A program that asks the kernel's tables for each frame, as
+    /// [`super::Fib`].
+    Fib(RouterOptions),
+}
+
+/// Why frames cannot be spread so.
+#[derive(Debug, thiserror::Error)]
+pub enum CpuMapError {
+    /// No CPU, too many, or one that is not there.
+    #[error("frames go to 1 to {CPUS_MAX} CPUs below {possible}: not to {cpus:?}")]
+    Cpus {
+        /// As given.
+        cpus: Vec<usize>,
+        /// CPUs that this host can have.
+        possible: usize,
+    },
+    /// Its ports, or its program.
+    #[error(transparent)]
+    Router(#[from] RouterError),
+    /// Not loaded, or a map failed.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+}
+
+/// Spreads IP frames over CPUs, all between two addresses to the same one, so
+/// that their order stays. The kernel's thread `cpumap/<cpu>/map:<id>` takes
+/// them there.
+pub struct CpuMap {
+    object: Object,
+    spread: Map,
+    routed: Map,
+    cpus: Map,
+    ports: Ports,
+}
+
+impl CpuMap {
+    /// Loads it for these ports, in whose network namespace the calling thread
+    /// must be.
+    ///
+    /// # Errors
+    /// [`CpuMapError`].
+    pub fn load(ports: &[RouterPort], cpus: &[usize], then: Then) -> Result<Self, CpuMapError> {
+        let possible = libbpf_rs::num_possible_cpus().unwrap_or(1);
+        if !(1..=CPUS_MAX).contains(&cpus.len()) || cpus.iter().any(|cpu| *cpu >= possible) {
+            return Err(CpuMapError::Cpus {
+                cpus: cpus.to_vec(),
+                possible,
+            });
+        }
+        let object = Object::load(&source!("cpumap"), |open| {
+            let mut maps = open.maps_mut();
+            let map = maps.find(|map| map.name() == "cpus");
+            map.map_or(Ok(()), |mut map| map.set_max_entries(number(possible)))
+        })?;
+        let options = match then {
+            Then::Kernel => RouterOptions::default(),
+            Then::Fib(options) => options,
+        };
+        let this = Self {
+            ports: Ports::new(&object, ports, options)?,
+            spread: object.map("spread_counters")?,
+            routed: object.map("counters")?,
+            cpus: object.map("cpus")?,
+            object,
+        };
+        this.write(cpus, then)?;
+        Ok(this)
+    }
+
+    /// `struct cpu_queue` of each CPU, and `struct spread`.
+    fn write(&self, cpus: &[usize], then: Then) -> Result<(), LoadError> {
+        let program = self.object.program("on_cpu");
+        let program = match then {
+            Then::Kernel => 0,
+            Then::Fib(_) => program.as_fd().as_raw_fd(),
+        };
+        let queue = [QUEUE_FRAMES.to_ne_bytes(), program.to_ne_bytes()].concat();
+        let mut spread = Vec::with_capacity(4 * (CPUS_MAX + 1));
+        for cpu in cpus {
+            self.cpus.write(number(*cpu), &queue)?;
+            spread.extend(number(*cpu).to_ne_bytes());
+        }
+        spread.resize(4 * CPUS_MAX, 0);
+        spread.extend(number(cpus.len()).to_ne_bytes());
+        self.object.map(".data.spread")?.write(0, &spread)
+    }
+
+    /// What the first program did: what it forwarded, it handed to a CPU, whose
+    /// queue may have been full.
+    ///
+    /// # Errors
+    /// [`LoadError`].
+    pub fn counters(&self) -> Result<Counters, LoadError> {
+        Counters::read([&self.spread])
+    }
+
+    /// What the second program did, with [`Then::Fib`].
+    ///
+    /// # Errors
+    /// [`LoadError`].
+    pub fn routed(&self) -> Result<Counters, LoadError> {
+        Counters::read([&self.routed])
+    }
+
+    /// How the names of its threads end: `map:<id>`. The kernel makes one a CPU,
+    /// called `cpumap/<cpu>/map:<id>`.
+    ///
+    /// # Errors
+    /// [`LoadError`].
+    pub fn threads(&self) -> Result<String, LoadError> {
+        Ok(format!("map:{}", self.cpus.id()?))
+    }
+}
+
+fn number(value: usize) -> u32 {
+    u32::try_from(value).expect("CPUs are counted in thousands")
+}
+
+impl Path for CpuMap {
+    fn entries(&self) -> Vec<Entry<'_>> {
+        let entry = |ifindex: &u32| Entry {
+            ifindex: *ifindex,
+            program: self.object.program("to_cpu"),
+        };
+        self.ports.carriers().iter().map(entry).collect()
+    }
+}
