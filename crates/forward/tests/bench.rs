@@ -217,3 +217,28 @@ fn af_xdp_forwarders_carry() {
         carries(&setup(path), &burst());
     }
 }
+
+#[test]
+fn a_limited_router_carries_and_stays_below_its_limit() {
+    let setup = Setup {
+        cpu_limit: Some(0.2),
+        ..setup(Path::Kernel)
+    };
+    let Some(mut bench) = started(&setup) else {
+        return;
+    };
+    assert_eq!(bench.trial(&burst()).unwrap().received(), BURST);
+    // Overloaded, it would take all of its CPU.
+    let flood = Offer {
+        duration: Duration::from_secs(1),
+        ..Offer::default()
+    };
+    let limited = bench.trial(&flood).unwrap();
+    let used = Duration::from_nanos(limited.router_cpu_ns);
+    let sent = limited.directions[0].sent.elapsed_ns;
+    // Half again: the kernel hands out shares of a period in slices.
+    let allowed = Duration::from_nanos(sent).mul_f64(0.3) + Duration::from_millis(50);
+    assert!(used < allowed, "{used:?} of {sent} ns");
+    bench.limit(None).unwrap();
+    assert_eq!(bench.trial(&burst()).unwrap().received(), BURST);
+}

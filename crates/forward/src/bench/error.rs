@@ -1,5 +1,6 @@
 //! What can go wrong with a bench.
 
+use net::cgroup::CgroupError;
 use net::journal::JournalError;
 
 use super::tcp::TcpError;
@@ -38,6 +39,9 @@ pub enum BenchError {
     /// The router's home.
     #[error("the router's home could not be made")]
     Home(#[source] HomeError),
+    /// The router's limit.
+    #[error("the router cannot be limited")]
+    Limit(#[source] CgroupError),
     /// The router.
     #[error("the router failed")]
     Router(#[source] RouterError),
@@ -87,6 +91,15 @@ impl From<HomeError> for BenchError {
         match &error {
             HomeError::NotSupported { .. } => not_supported("a container", error),
             _ => Self::Home(error),
+        }
+    }
+}
+
+impl From<CgroupError> for BenchError {
+    fn from(error: CgroupError) -> Self {
+        match &error {
+            CgroupError::Missing { .. } => not_supported("a limit of CPU time", error),
+            _ => Self::Limit(error),
         }
     }
 }

@@ -1,15 +1,16 @@
 //! How a bench comes up: home, wires, router, ports, and the first frame.
 
+use net::cgroup::{Cgroup, Limits};
 use net::{Journal, Tag};
 
 use super::BenchError;
 use super::setup::Setup;
 use crate::home::Home;
 use crate::router::path::Path;
-use crate::router::{Router, bridge::Bridge, kernel::Kernel, testpmd::Testpmd};
+use crate::router::{Router, Task, bridge::Bridge, kernel::Kernel, testpmd::Testpmd};
 #[cfg(feature = "bpf")]
 use crate::router::{af_xdp::Forwarder, planted::Device, xdp::Xdp};
-use crate::topology::Topology;
+use crate::topology::{NetworkError, Topology};
 
 /// What is up, in the order in which it goes down.
 pub struct Started {
@@ -17,6 +18,7 @@ pub struct Started {
     pub topology: Topology,
     /// Held for as long as the router lives there.
     _home: Home,
+    limit: Option<Cgroup>,
     pub journal: Journal,
 }
 
@@ -34,6 +36,7 @@ pub fn start(setup: &Setup) -> Result<Started, BenchError> {
         router,
         topology,
         _home: home,
+        limit: None,
         journal,
     })
 }
@@ -80,9 +83,30 @@ fn start_router(path: Path, topology: &Topology) -> Result<Box<dyn Router>, Benc
 }
 
 impl Started {
-    /// Limits the router to so many CPUs, or lifts the limit.
+    /// Limits the router to so many CPUs, or lifts the limit: its kernel threads
+    /// and its own together.
     pub fn limit(&mut self, cpus: Option<f64>) -> Result<(), BenchError> {
-        let _ = cpus;
+        // The old limit first: whoever is in it moves out.
+        self.limit = None;
+        if cpus.is_none() {
+            return Ok(());
+        }
+        let name = Tag::fresh().name("limit").map_err(NetworkError::from)?;
+        let limits = Limits {
+            cpus,
+            ..Limits::default()
+        };
+        let group = Cgroup::create(&self.journal, &name, &limits)?;
+        for thread in self.topology.router_threads() {
+            group.add(thread.pid)?;
+        }
+        for task in self.router.tasks() {
+            match task {
+                Task::Thread(number) => group.add_thread(number)?,
+                Task::Process(number) => group.add(number)?,
+            }
+        }
+        self.limit = Some(group);
         Ok(())
     }
 }

@@ -83,6 +83,15 @@ pub struct Lack {
     pub remedy: String,
 }
 
+/// Who forwards in user space, by the kernel's numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// A thread of this process.
+    Thread(i32),
+    /// A process of its own.
+    Process(i32),
+}
+
 /// A router that forwards. It stops, and leaves nothing, when dropped.
 pub trait Router: Send {
     /// For people and for dimensions: `kernel`, `bridge`, `xdp-devmap`, ….
@@ -100,4 +109,10 @@ pub trait Router: Send {
     /// # Errors
     /// [`RouterError`].
     fn cpu_ns(&mut self) -> Result<u64, RouterError>;
+
+    /// Who forwards for it in user space, so that they can be limited; none
+    /// where the kernel's threads do it all.
+    fn tasks(&self) -> Vec<Task> {
+        Vec::new()
+    }
 }
