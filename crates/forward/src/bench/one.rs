@@ -69,6 +69,13 @@ impl Bench {
         self.ready
     }
 
+    /// The first process of the container that the router lives in, by its
+    /// number in the host.
+    #[must_use]
+    pub fn container(&self) -> Option<u32> {
+        self.started.home.process()
+    }
+
     /// One trial, with its verdict. It takes `offer.duration` and some 100 ms
     /// more: frames under way are waited for, as RFC 2544, section 23, asks
     /// (2 s there, for slower networks).

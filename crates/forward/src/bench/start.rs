@@ -16,8 +16,7 @@ use crate::topology::{NetworkError, Topology};
 pub struct Started {
     pub router: Box<dyn Router>,
     pub topology: Topology,
-    /// Held for as long as the router lives there.
-    _home: Home,
+    pub home: Home,
     limit: Option<Cgroup>,
     pub journal: Journal,
 }
@@ -35,7 +34,7 @@ pub fn start(setup: &Setup) -> Result<Started, BenchError> {
     Ok(Started {
         router,
         topology,
-        _home: home,
+        home,
         limit: None,
         journal,
     })

@@ -148,24 +148,24 @@ pub struct Container {
     // input and ends, the runtime's own cleaning is done, then ours.
     input: Option<ChildStdin>,
     runtime: Child,
-    _record: Record,
+    _records: Vec<Record>,
     _folder: Folder,
 }
 
 impl Container {
-    /// From what started it.
+    /// From what started it; records are undone in their order.
     pub fn new(
         process: u32,
         input: ChildStdin,
         runtime: Child,
-        record: Record,
+        records: Vec<Record>,
         folder: Folder,
     ) -> Self {
         Self {
             process,
             input: Some(input),
             runtime,
-            _record: record,
+            _records: records,
             _folder: folder,
         }
     }

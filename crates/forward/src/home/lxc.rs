@@ -1,9 +1,9 @@
 //! Containers of LXC: lxc-start(1), lxc.container.conf(5).
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use net::journal::{Journal, Runtime};
+use net::journal::{Entry, Journal, Record, Runtime};
 use net::{Namespace, namespace};
 
 use super::container::{Container, Folder};
@@ -26,7 +26,10 @@ pub(super) fn start(
     std::fs::create_dir(folder.state())
         .and_then(|()| std::fs::write(&config, text))
         .map_err(folder.failed("configure"))?;
-    let record = journal.record(folder.entry(Runtime::Lxc))?;
+    // Killed, LXC leaves them.
+    let mut records = cgroups(journal, &[name, &monitor(name)])?;
+    records.push(journal.record(folder.entry(Runtime::Lxc))?);
+    records.reverse();
     let mut command = Command::new(PROGRAM);
     command.arg("-F").arg("-n").arg(name);
     command.arg("-P").arg(folder.path());
@@ -34,7 +37,7 @@ pub(super) fn start(
     // In the foreground the container's first process is the runtime's child.
     let monitor = runtime.id();
     let process = folder.wait(PROGRAM, &mut runtime, &|| root::child_running_init(monitor))?;
-    Ok(Container::new(process, input, runtime, record, folder))
+    Ok(Container::new(process, input, runtime, records, folder))
 }
 
 /// The configuration: no terminal, the network namespace given, `/usr` of the
@@ -44,6 +47,9 @@ pub fn configuration(name: &str, root: &Path, namespace: &Path) -> String {
     [
         ("lxc.uts.name", name.to_owned()),
         ("lxc.rootfs.path", format!("dir:{}", root.display())),
+        // Names that a sweep knows for ours.
+        ("lxc.cgroup.dir.container", name.to_owned()),
+        ("lxc.cgroup.dir.monitor", monitor(name)),
         // `lxc-destroy` leaves the folder to us.
         ("lxc.rootfs.managed", "0".to_owned()),
         ("lxc.namespace.share.net", namespace.display().to_string()),
@@ -59,6 +65,27 @@ pub fn configuration(name: &str, root: &Path, namespace: &Path) -> String {
     .into_iter()
     .map(|(key, value)| format!("{key} = {value}\n"))
     .collect()
+}
+
+/// The control group of LXC itself.
+fn monitor(name: &str) -> String {
+    format!("{name}-monitor")
+}
+
+/// Writes down control groups of these names, in each tree that there is.
+fn cgroups(journal: &Journal, names: &[&str]) -> Result<Vec<Record>, HomeError> {
+    let root = Path::new("/sys/fs/cgroup");
+    let trees = std::fs::read_dir(root).into_iter().flatten().flatten();
+    let trees = trees.map(|tree| tree.path());
+    let is_tree = |path: &PathBuf| path.join("cgroup.procs").is_file();
+    let mut records = Vec::new();
+    for tree in trees.chain([root.to_owned()]).filter(is_tree) {
+        for name in names {
+            let path = tree.join(name);
+            records.push(journal.record(Entry::Cgroup { path })?);
+        }
+    }
+    Ok(records)
 }
 
 #[cfg(test)]

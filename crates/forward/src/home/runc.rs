@@ -38,7 +38,13 @@ pub(super) fn start(
     let process = folder.wait(PROGRAM, &mut runtime, &|| {
         std::fs::read_to_string(&numbered).ok()?.trim().parse().ok()
     })?;
-    Ok(Container::new(process, input, runtime, record, folder))
+    Ok(Container::new(
+        process,
+        input,
+        runtime,
+        vec![record],
+        folder,
+    ))
 }
 
 /// The configuration: no terminal and no capability, the network namespace

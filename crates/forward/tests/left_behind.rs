@@ -1,0 +1,126 @@
+//! What a killed process leaves of its containers, namespaces, control groups
+//! and folders ends by itself, or is swept by the next.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use lockgate_forward::bench::{Bench, BenchError, Setup};
+use lockgate_forward::home::Kind;
+use support::is_root;
+
+const CHILD: &str = "LOCKGATE_TEST_CHILD";
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Not a test of its own: what the test below starts and kills.
+#[test]
+#[ignore = "the child of the other test"]
+fn child() {
+    let Some(home) = std::env::var_os(CHILD) else {
+        return;
+    };
+    let kind = [Kind::Lxc, Kind::Runc]
+        .into_iter()
+        .find(|kind| home == kind.name())
+        .unwrap();
+    let setup = Setup {
+        home: kind,
+        cpu_limit: Some(0.5),
+        ..Setup::of_host().unwrap()
+    };
+    match Bench::start(&setup) {
+        Err(error @ BenchError::NotSupported { .. }) => println!("skipped: {error}"),
+        bench => {
+            let bench = bench.unwrap();
+            println!("ready {}", bench.container().unwrap());
+            std::thread::sleep(PATIENCE);
+        }
+    }
+}
+
+#[test]
+fn a_killed_process_leaves_no_container() {
+    if !is_root() {
+        return;
+    }
+    for kind in [Kind::Lxc, Kind::Runc] {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["child", "--exact", "--ignored", "--nocapture"])
+            .env(CHILD, kind.name())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let said = BufReader::new(child.stdout.take().unwrap());
+        let container = said.lines().map_while(Result::ok).find_map(|line| {
+            if line.contains("skipped") {
+                println!("{line}");
+            }
+            let (_, number) = line.split_once("ready ")?;
+            number.trim().parse::<u32>().ok()
+        });
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // A tag begins with its process, five digits of base 36.
+        let tag = format!("lockgate-{}", base_36(child.id()));
+        if let Some(container) = container {
+            let is_gone = || has_ended(container);
+            assert!(within(PATIENCE, is_gone), "{kind:?} {container} still runs");
+            assert!(!leftovers(&tag).is_empty(), "nothing was there to sweep");
+        }
+        // Another test's sweep may be under way: then it is its work.
+        net::journal::sweep().unwrap();
+        let is_clean = || leftovers(&tag).is_empty();
+        assert!(within(PATIENCE, is_clean), "{:?}", leftovers(&tag));
+    }
+}
+
+fn within(limit: Duration, is_so: impl Fn() -> bool) -> bool {
+    let deadline = Instant::now() + limit;
+    while !is_so() {
+        if Instant::now() > deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    true
+}
+
+/// Gone, or dead and not yet waited for by whoever adopted it.
+fn has_ended(process: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    stat.rsplit_once(')')
+        .is_none_or(|(_, rest)| rest.trim_start().starts_with('Z'))
+}
+
+fn leftovers(tag: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let folders = ["/run/netns", "/run/lockgate", "/sys/fs/cgroup"];
+    for folder in folders {
+        look(Path::new(folder), tag, 1, &mut found);
+    }
+    found
+}
+
+fn look(folder: &Path, tag: &str, depth: u8, found: &mut Vec<String>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.contains(tag) {
+            found.push(entry.path().display().to_string());
+        } else if depth > 0 && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            look(&entry.path(), tag, depth - 1, found);
+        }
+    }
+}
+
+fn base_36(mut value: u32) -> String {
+    let mut digits = [b'0'; 5];
+    for digit in digits.iter_mut().rev() {
+        *digit = b"0123456789abcdefghijklmnopqrstuvwxyz"[(value % 36) as usize];
+        value /= 36;
+    }
+    digits.iter().map(|&digit| char::from(digit)).collect()
+}
