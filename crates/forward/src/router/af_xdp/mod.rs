@@ -26,7 +26,7 @@ use self::deferral::Deferral;
 use self::lane::{LANE_FRAMES, Lane};
 use self::worker::{Told, Worker};
 use super::path::{AfXdp, Poll};
-use super::{Counters, Lack, Router, RouterError};
+use super::{Counters, Lack, Router, RouterError, Task};
 use crate::topology::Topology;
 
 /// The most frames taken at once.
@@ -62,6 +62,7 @@ pub struct Forwarder {
 
 struct Thread {
     told: Arc<Told>,
+    number: i32,
     clock: CpuClock,
     cpu_ns_last: u64,
     handle: Option<JoinHandle<io::Result<()>>>,
@@ -281,19 +282,21 @@ fn start_thread(mut worker: Worker, queue: u32, cpu: usize) -> Result<Thread, Ro
         let pinned = pin_to(cpu);
         let is_pinned = pinned.is_ok();
         rise_above_drivers();
-        let _ = ready.send(pinned.map(|()| CpuClock::of_this_thread()));
+        let number = rustix::thread::gettid().as_raw_nonzero().get();
+        let _ = ready.send(pinned.map(|()| (CpuClock::of_this_thread(), number)));
         if is_pinned { worker.run() } else { Ok(()) }
     };
     let handle = std::thread::Builder::new()
         .name(format!("lockgate-fwd-{queue}"))
         .spawn(work)
         .map_err(failed("cannot start a thread of the router".to_owned()))?;
-    let clock = started
+    let (clock, number) = started
         .recv()
         .expect("a thread that started answers")
         .map_err(failed(format!("cannot bind queue {queue} to CPU {cpu}")))?;
     Ok(Thread {
         told,
+        number,
         clock,
         cpu_ns_last: 0,
         handle: Some(handle),
@@ -355,6 +358,11 @@ impl Router for Forwarder {
         let napi_ns = self.napi_ns()?.saturating_sub(self.napi_ns_before);
         let threads_ns: u64 = self.threads.iter_mut().map(Thread::cpu_ns).sum();
         Ok(threads_ns + napi_ns)
+    }
+
+    fn tasks(&self) -> Vec<Task> {
+        let numbers = self.threads.iter().map(|thread| thread.number);
+        numbers.map(Task::Thread).collect()
     }
 }
 

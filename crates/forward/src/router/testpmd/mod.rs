@@ -17,7 +17,7 @@ use net::napi::thread_cpu_ns;
 pub use command::Call;
 
 use super::ports::Ports;
-use super::{Counters, Lack, Router, RouterError};
+use super::{Counters, Lack, Router, RouterError, Task};
 use crate::topology::Topology;
 
 /// As Debian's package `dpdk` calls it, and as it is built.
@@ -222,6 +222,11 @@ impl Router for Testpmd {
     fn cpu_ns(&mut self) -> Result<u64, RouterError> {
         let own = self.process_ns()?.saturating_sub(self.cpu_ns_before);
         Ok(self.ports.cpu_ns()? + own)
+    }
+
+    fn tasks(&self) -> Vec<Task> {
+        let process = i32::try_from(self.child.id());
+        process.map(Task::Process).into_iter().collect()
     }
 }
 
