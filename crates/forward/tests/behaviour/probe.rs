@@ -29,6 +29,9 @@ const PATIENCE: [Duration; 3] = [
 /// identifier or a source port.
 const MARK: u16 = 0x4c47;
 
+/// See [`Rig::forget_neighbours`].
+const NEIGHBOURS_FORGOTTEN_EVERY: u16 = 128;
+
 /// Frames by the tester's port they came to.
 pub type Output = [Vec<Vec<u8>>; 2];
 
@@ -102,6 +105,9 @@ impl Pair {
     ) -> Result<[Look; 2], Difference> {
         self.count = self.count.wrapping_add(1);
         let count = self.count;
+        if count.is_multiple_of(NEIGHBOURS_FORGOTTEN_EVERY) {
+            self.forget_neighbours();
+        }
         let ports = [0, 1].map(|side| input.iter().any(|(port, _)| *port == side));
         let rigs = [(&self.reference, "kernel"), (&self.subject, "subject")];
         // Both first, so that they work at the same time.
@@ -129,6 +135,17 @@ impl Pair {
             frames.retain(|frame| !(self.ignored)(frame));
         }
         Ok(looks)
+    }
+
+    /// In both; what is told of it belongs to no look.
+    fn forget_neighbours(&self) {
+        for rig in [&self.reference, &self.subject] {
+            rig.forget_neighbours();
+        }
+        std::thread::sleep(Duration::from_millis(5));
+        for rig in [&self.reference, &self.subject] {
+            drain(rig);
+        }
     }
 
     /// Frames that came when the look at what they belong to was over, of the

@@ -105,6 +105,23 @@ impl Rig {
         }
     }
 
+    /// Ends every question for a neighbour that is open. Frames that wait for an
+    /// answer count against the one socket by which the kernel sends ICMP on a
+    /// CPU: some hundreds of them, and it falls silent.
+    pub fn forget_neighbours(&self) {
+        let mut netlink = self.dut.netlink().unwrap();
+        for neighbour in netlink.neighbours().unwrap() {
+            let link = self
+                .links
+                .iter()
+                .find(|(_, index)| *index == neighbour.interface);
+            if let Some((link, _)) = link.filter(|_| !neighbour.permanent) {
+                // It may end by itself meanwhile, and groups have entries that stay.
+                let _ = netlink.remove_neighbour(link, neighbour.address);
+            }
+        }
+    }
+
     /// For every interface of the DUT.
     pub fn set(&self, family: &str, setting: &str, value: &str) {
         let links = self.links.iter().map(|(name, _)| name.as_str());

@@ -193,6 +193,12 @@ pub fn tcp_syn(pseudo: &Pseudo, port: u16) -> Vec<u8> {
     bytes
 }
 
+/// Whether an untagged IPv4 frame has one of the DUT's addresses as its source.
+pub fn pretends_to_be_the_dut(frame: &[u8]) -> bool {
+    let source = |address: Ipv4Addr| frame.get(26..30) == Some(&address.octets());
+    frame.get(12..14) == Some(&[8, 0]) && plan::DUT_V4.into_iter().any(source)
+}
+
 /// The same frame the other way: for the other port and, where it goes from one
 /// host to the other, from that to this. No checksum sees the difference.
 pub fn mirrored(frame: &[u8]) -> Vec<u8> {
