@@ -7,12 +7,12 @@ use trial::Verdict;
 use super::ports::{self, Place};
 use super::result::DirectionResult;
 use super::start::{Started, start};
-use super::{BenchError, Directions, Offer, Setup, TcpResult, TrialResult, ceiling, tcp};
-use crate::router::Counters;
+use super::{BenchError, Directions, Offer, PortKind, Setup, TcpResult, TrialResult, ceiling, tcp};
+use crate::router::{Counters, Task};
 use crate::tester::length::Lengths;
 use crate::tester::port::Port;
 use crate::tester::stream::{Link, Stream};
-use crate::tester::trial::{HostUse, Placement, Way, run};
+use crate::tester::trial::{HostUse, Placement, Way, run, thread_waited_ns};
 use crate::tester::validity::{Claim, OwnCpu, Seen};
 use crate::topology::address::{Layer, assign_tester};
 use crate::topology::plan::Side;
@@ -202,7 +202,34 @@ impl Bench {
         Ok(Before {
             counters: self.started.router.counters()?,
             cpu_ns: self.started.router.cpu_ns()?,
+            waited_ns: self.waited_ns(),
         })
+    }
+
+    /// Time in which threads that forward or count waited for their CPU, ns;
+    /// `None` where it is not known of all.
+    fn waited_ns(&self) -> Option<u64> {
+        if self.setup.ports != PortKind::LiveFrame {
+            // A thread of the port's own counts.
+            return None;
+        }
+        let topology = &self.started.topology;
+        let kernel = topology.router_threads().chain(topology.sink_threads());
+        let own = self
+            .started
+            .router
+            .tasks()
+            .into_iter()
+            .map(|task| match task {
+                Task::Thread(thread) => Some(thread),
+                // Nobody knows which of its threads forward.
+                Task::Process(_) => None,
+            });
+        kernel
+            .map(|thread| Some(thread.pid))
+            .chain(own)
+            .map(|thread| thread_waited_ns(thread?))
+            .sum()
     }
 
     fn open_ports(&self) -> Result<[Port; 2], BenchError> {
@@ -255,6 +282,7 @@ impl Bench {
     ) -> Result<TrialResult, BenchError> {
         let counters = self.started.router.counters()?;
         let cpu_ns = self.started.router.cpu_ns()?;
+        let waited_ns = self.waited_ns();
         Ok(TrialResult {
             offer: *offer,
             router: counters.since(before.counters),
@@ -262,7 +290,12 @@ impl Bench {
             generator_cpu_ns: directions.iter().map(|way| way.sent.cpu_ns).sum(),
             sink_cpu_ns: directions.iter().map(|way| way.received.cpu_ns).sum(),
             directions,
-            seen: Seen::default(),
+            seen: Seen {
+                waited_behind: waited_ns
+                    .zip(before.waited_ns)
+                    .map(|(now, then)| Duration::from_nanos(now.saturating_sub(then))),
+                ..Seen::default()
+            },
             verdict: Verdict::valid(),
         })
     }
@@ -282,6 +315,7 @@ impl Bench {
             ceiling_pps: Some(ceiling_pps),
             threaded: Some(true),
             own_cpu: Some(own_cpu),
+            waited_behind: result.seen.waited_behind,
         };
         result.verdict = result.verdict_for(match result.offer.rate_pps {
             Some(_) => Claim::Carried,
@@ -304,4 +338,5 @@ impl Bench {
 pub(super) struct Before {
     counters: Counters,
     cpu_ns: u64,
+    waited_ns: Option<u64>,
 }

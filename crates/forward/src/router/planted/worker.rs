@@ -14,7 +14,7 @@ use sys::clock::{CpuClock, now_ns};
 use xdp::socket::{Capture, Frame, Pool, Socket, SocketOptions, Umem, wait_for_packets};
 
 use super::{Act, Plant, Planted};
-use crate::router::{Counters, Router, RouterError};
+use crate::router::{Counters, Router, RouterError, Task};
 use crate::topology::Topology;
 use crate::topology::plan::Side;
 
@@ -53,6 +53,7 @@ pub struct Truth {
 pub struct Device {
     shared: Arc<Shared>,
     clock: CpuClock,
+    thread_number: i32,
     cpu_before: Duration,
     cpu_last: Duration,
     threads: Vec<net::napi::NapiThread>,
@@ -112,7 +113,10 @@ impl Device {
         let work = move || {
             let begun = begin(&home, cpu, ports, plant);
             let (worker, begun) = match begun {
-                Ok(worker) => (Some(worker), Ok(CpuClock::of_this_thread())),
+                Ok(worker) => {
+                    let number = rustix::thread::gettid().as_raw_nonzero().get();
+                    (Some(worker), Ok((CpuClock::of_this_thread(), number)))
+                }
                 Err(error) => (None, Err(error)),
             };
             let _ = tell.send(begun);
@@ -124,12 +128,13 @@ impl Device {
             .map_err(RouterError::from_cause(
                 "cannot start a thread that forwards",
             ))?;
-        let clock = told.recv().map_err(RouterError::from_cause(
+        let (clock, thread_number) = told.recv().map_err(RouterError::from_cause(
             "the thread of a planted device ended",
         ))??;
         let mut device = Self {
             shared,
             clock,
+            thread_number,
             cpu_before: Duration::ZERO,
             cpu_last: Duration::ZERO,
             threads: topology.router_threads().cloned().collect(),
@@ -202,6 +207,10 @@ impl Router for Device {
         let own = self.own_cpu().saturating_sub(self.cpu_before);
         let napi_ns = self.napi_ns()?.saturating_sub(self.napi_ns_before);
         Ok(u64::try_from(own.as_nanos()).unwrap_or(u64::MAX) + napi_ns)
+    }
+
+    fn tasks(&self) -> Vec<Task> {
+        vec![Task::Thread(self.thread_number)]
     }
 }
 

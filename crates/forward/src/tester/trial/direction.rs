@@ -45,18 +45,28 @@ impl Direction {
         self.lost() as f64 / self.sent.offered as f64
     }
 
-    /// Frames a second that were sent; 0 for fewer than two.
+    /// Frames a second that were sent; 0 for none.
     #[must_use]
     pub fn offered_pps(&self) -> f64 {
-        per_second(self.sent.offered, self.sent.elapsed_ns)
+        per_second(self.sent.offered, self.sending_ns())
     }
 
     /// Frames a second that came, over the longer of sending and receiving: a
     /// queue that empties afterwards makes no rate higher.
     #[must_use]
     pub fn received_pps(&self) -> f64 {
-        let elapsed_ns = self.sent.elapsed_ns.max(self.received.elapsed_ns);
+        let elapsed_ns = self.sending_ns().max(self.received.elapsed_ns);
         per_second(self.received.received, elapsed_ns)
+    }
+
+    /// Time that sending took: the stream's, also where its last frame that was
+    /// sent was due long before its end; or a burst's.
+    fn sending_ns(&self) -> u64 {
+        let planned_ns = match self.stream.frames_max {
+            Some(_) => 0,
+            None => u64::try_from(self.stream.duration.as_nanos()).unwrap_or(u64::MAX),
+        };
+        self.sent.elapsed_ns.max(planned_ns)
     }
 }
 

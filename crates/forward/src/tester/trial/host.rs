@@ -201,6 +201,13 @@ pub fn waited_ns(schedstat: &str) -> Option<u64> {
     schedstat.split_whitespace().nth(1)?.parse().ok()
 }
 
+/// [`waited_ns`] of any thread of the host, by its number; `None` where it is
+/// gone or the host does not say.
+#[must_use]
+pub fn thread_waited_ns(thread: i32) -> Option<u64> {
+    waited_ns(&std::fs::read_to_string(format!("/proc/{thread}/schedstat")).ok()?)
+}
+
 /// What is read before and after the calling thread sends. What the host does
 /// not tell counts as 0 both times.
 #[derive(Clone, Copy, Debug)]

@@ -6,5 +6,7 @@ mod host;
 mod run;
 
 pub use direction::{Direction, Sender, latency_of, outcome};
-pub use host::{CpuTime, HostUse, Placement, cpu_time, receive_softirqs, usage, waited_ns};
+pub use host::{
+    CpuTime, HostUse, Placement, cpu_time, receive_softirqs, thread_waited_ns, usage, waited_ns,
+};
 pub use run::{Ran, TrialError, Way, run};

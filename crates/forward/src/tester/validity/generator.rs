@@ -25,6 +25,9 @@ const FRAMES_PER_SOFTIRQ: u64 = 512;
 /// So many softirqs happen in any second.
 const SOFTIRQS_IDLE: u64 = 2_000;
 
+/// Also of who is behind its schedule.
+pub(super) const LESS: &str = "offer less, or use a quicker port";
+
 const OWN_CPU: &str = "give the generator a CPU of its own";
 
 pub(super) fn check(evidence: &Evidence<'_>) -> Vec<Verdict> {
@@ -32,7 +35,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Vec<Verdict> {
         [
             short(evidence, direction),
             refused(evidence, direction),
-            starved(direction),
+            starved(evidence, direction),
             throttled(evidence, direction),
         ]
     });
@@ -90,7 +93,7 @@ fn short(evidence: &Evidence<'_>, direction: &Direction) -> Option<Verdict> {
                 share * 100.0,
                 SENT_RATIO_MIN * 100.0
             ),
-            "offer less, use a quicker port, or give the generator a CPU of its own",
+            LESS,
         )
     })
 }
@@ -109,8 +112,12 @@ fn refused(evidence: &Evidence<'_>, direction: &Direction) -> Option<Verdict> {
     })
 }
 
-fn starved(direction: &Direction) -> Option<Verdict> {
-    let elapsed_ns = direction.sent.elapsed_ns;
+fn starved(evidence: &Evidence<'_>, direction: &Direction) -> Option<Verdict> {
+    // Of what really passed: a generator that is behind was due to end earlier.
+    let elapsed_ns = direction
+        .sent
+        .elapsed_ns
+        .max(evidence.seen.host.elapsed.as_nanos() as u64);
     let share = ratio(direction.sender.waited_ns as f64, elapsed_ns as f64);
     (share > WAITED_RATIO_MAX).then(|| {
         bound(

@@ -66,6 +66,9 @@ pub struct Seen {
     pub threaded: Option<bool>,
     /// CPU time that the trial took itself.
     pub own_cpu: Option<OwnCpu>,
+    /// Time in which threads that forward or count were ready and another had
+    /// their CPU, be it one of themselves: all together.
+    pub waited_behind: Option<Duration>,
 }
 
 /// What a verdict is given on.
@@ -96,7 +99,7 @@ impl Evidence<'_> {
 
     /// Frames whose loss something else than the device may have caused: those
     /// that a generator which was behind sent in bursts, and those that came
-    /// while others had the device's CPU. 0 where the pauses were too short for
+    /// while its threads waited for a CPU that others had. 0 where the pauses were too short for
     /// any queue to overflow. An upper bound: the true share is smaller.
     #[must_use]
     pub fn excusable_frames(&self) -> u64 {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use trial::validity::{GAP_NS_MAX, STEAL_RATIO_MAX};
 use trial::{Validity, Verdict};
 
+use super::generator::LESS;
 use super::{Claim, Evidence, ratio};
 use crate::tester::trial::Direction;
 
@@ -73,14 +74,18 @@ fn overrun(evidence: &Evidence<'_>, direction: &Direction) -> Option<Verdict> {
                 behind_ns as f64 / 1e6,
                 limit_ns as f64 / 1e6
             ),
-            "offer less, or give the generator a CPU of its own",
+            LESS,
         )
     })
 }
 
 /// See [`Evidence::excusable_frames`].
 pub(super) fn excusable_frames(evidence: &Evidence<'_>) -> f64 {
-    let behind_ns = elsewhere_behind(evidence).as_nanos() as f64;
+    // Others that used what the device left over took nothing from it; and
+    // threads of the device that waited for each other belong to it.
+    let elsewhere = elsewhere_behind(evidence);
+    let waited = evidence.seen.waited_behind.unwrap_or(Duration::MAX);
+    let behind_ns = elsewhere.min(waited).as_nanos() as f64;
     evidence
         .directions
         .iter()

@@ -54,6 +54,7 @@ fn judged(offered: u64, received: u64, change: impl FnOnce(&mut Trial)) -> Verdi
                 generators: Duration::from_millis(990),
                 behind: Duration::from_millis(700),
             }),
+            waited_behind: None,
         },
     };
     change(&mut trial);
@@ -237,6 +238,12 @@ fn a_loss_while_others_had_the_devices_cpu() {
     };
     assert_is(&with(5_000_000), Validity::Noisy, "up to 4000");
     assert!(with(1_000_000).is_valid(), "no queue was ever full");
+    let verdict = judged(100_000, 99_000, |trial| {
+        trial.seen.host.busy_behind = Duration::from_millis(1_000);
+        trial.seen.waited_behind = Some(Duration::from_millis(5));
+        trial.directions[0].received.latency.record(5_000_000);
+    });
+    assert!(verdict.is_valid(), "others took what was left: {verdict:?}");
 }
 
 #[test]
