@@ -112,7 +112,12 @@ fn a_bridge_carries_with_and_without_a_tag() {
 
 #[test]
 fn xdp_paths_carry_to_one_and_to_many_destinations() {
-    for path in [Path::XdpDevmap, Path::XdpFib, Path::XdpFibCached] {
+    for path in [
+        Path::XdpDevmap,
+        Path::XdpFib,
+        Path::XdpFibCached,
+        Path::XdpCpumap,
+    ] {
         for destinations in [1, 256] {
             let offer = Offer {
                 destinations,
@@ -220,7 +225,7 @@ fn af_xdp_forwarders_carry() {
 
 #[test]
 fn a_limited_router_carries_and_stays_below_its_limit() {
-    for path in [Path::Kernel, Path::AfXdp(AfXdp::default())] {
+    for path in [Path::Kernel, Path::XdpCpumap, Path::AfXdp(AfXdp::default())] {
         limited(path);
     }
 }

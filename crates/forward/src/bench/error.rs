@@ -99,6 +99,13 @@ impl From<CgroupError> for BenchError {
     fn from(error: CgroupError) -> Self {
         match &error {
             CgroupError::Missing { .. } => not_supported("a limit of CPU time", error),
+            // EINVAL: a thread that is bound to its CPU, as those of a CPU map.
+            CgroupError::System { source, .. }
+                if source.kind() == std::io::ErrorKind::InvalidInput =>
+            {
+                let remedy = "the kernel keeps one of this router's threads outside control groups; limit a router on another path";
+                not_supported("a limit of CPU time", remedy)
+            }
             _ => Self::Limit(error),
         }
     }

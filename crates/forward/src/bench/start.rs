@@ -68,10 +68,13 @@ fn start_router(path: Path, topology: &Topology) -> Result<Box<dyn Router>, Benc
         #[cfg(feature = "bpf")]
         Path::XdpFibCached => Box::new(Xdp::fib_cached(topology)?),
         #[cfg(feature = "bpf")]
+        Path::XdpCpumap => Box::new(Xdp::cpumap(topology)?),
+        #[cfg(feature = "bpf")]
         Path::AfXdp(config) => Box::new(Forwarder::over(topology, config)?),
         Path::Testpmd => Box::new(Testpmd::over(topology)?),
         #[cfg(feature = "bpf")]
         Path::Planted(plant) => Box::new(Device::start(topology, plant)?),
+        #[cfg(not(feature = "bpf"))]
         other => {
             return Err(BenchError::NotSupported {
                 what: format!("the path {}", other.name()),

@@ -2,17 +2,18 @@
 //! program does not forward, the kernel does.
 
 mod describe;
+mod helpers;
 mod watch;
 
 use std::sync::Arc;
 
-use xdp::path::{CacheControl, Fib, FibCached, RouterError as ProgramError, Wire};
+use xdp::path::{CacheControl, CpuMap, Fib, FibCached, RouterError as ProgramError, Then, Wire};
 use xdp::{Attached, LoadError, Path};
 
 use self::describe::Description;
 use self::watch::{Follower, Listening, Watch, WatchError};
 use super::ports::Ports;
-use super::{Counters, Router, RouterError};
+use super::{Counters, Router, RouterError, Task};
 use crate::topology::{Topology, address};
 
 /// A router whose frames a program forwards.
@@ -22,6 +23,8 @@ pub struct Xdp<P> {
     watch: Option<Watch>,
     attached: Attached<P>,
     ports: Ports,
+    /// The kernel's threads that work for it besides its ports'.
+    helpers: Vec<i32>,
 }
 
 impl Xdp<Wire> {
@@ -74,6 +77,29 @@ impl Xdp<Arc<FibCached>> {
     }
 }
 
+impl Xdp<CpuMap> {
+    /// Frames are spread over the router's CPUs by their addresses, and the
+    /// kernel forwards them there.
+    ///
+    /// # Errors
+    /// [`RouterError`].
+    pub fn cpumap(topology: &Topology) -> Result<Self, RouterError> {
+        let name = "xdp-cpumap";
+        let listening = listen(name, topology)?;
+        let ports = &listening.description().ports;
+        let mut cpus = topology.spec().cpus.router.clone();
+        cpus.sort_unstable();
+        cpus.dedup();
+        let load = || CpuMap::load(ports, &cpus, Then::Kernel);
+        let mut router = Self::start(name, topology, load)?;
+        let context = "cannot find the threads that take frames on other CPUs";
+        let threads = router.attached.threads();
+        let ending = threads.map_err(RouterError::from_cause(context))?;
+        router.helpers = helpers::wait_for(&ending, cpus.len())?;
+        Ok(router)
+    }
+}
+
 fn listen(name: &str, topology: &Topology) -> Result<Listening, RouterError> {
     address::assign_router(topology)
         .map_err(RouterError::from_cause("cannot set up the router's table"))?;
@@ -104,6 +130,7 @@ impl<P: Path + Send> Xdp<P> {
             watch: None,
             attached,
             ports: Ports::of(topology)?,
+            helpers: Vec::new(),
         })
     }
 
@@ -140,7 +167,11 @@ impl<P: Path + Send> Router for Xdp<P> {
 
     fn cpu_ns(&mut self) -> Result<u64, RouterError> {
         let watch_ns = self.watch.as_ref().map_or(0, Watch::cpu_ns);
-        Ok(self.ports.cpu_ns()? + watch_ns)
+        Ok(self.ports.cpu_ns()? + watch_ns + helpers::cpu_ns(&self.helpers)?)
+    }
+
+    fn tasks(&self) -> Vec<Task> {
+        self.helpers.iter().copied().map(Task::Process).collect()
     }
 }
 
