@@ -202,8 +202,8 @@ fn a_batch_out_of_range_is_refused() {
     drop(Forwarder::over(&topology, AfXdp::default()).unwrap());
 }
 
-#[test]
-fn a_frame_is_sent_on_as_by_a_router() {
+/// A router with sockets at both of the tester's ports.
+fn with_sockets(test: impl FnOnce(&Topology, &PacketSocket, &PacketSocket)) {
     if !is_root() {
         return;
     }
@@ -212,19 +212,23 @@ fn a_frame_is_sent_on_as_by_a_router() {
         return;
     };
     let _router = Forwarder::over(&topology, AfXdp::default()).unwrap();
-    let open = |side: Side| {
+    let [zero, one] = Side::BOTH.map(|side| {
         let index = index(&topology, side);
         let inside = topology.side(side).tester.run(|| PacketSocket::open(index));
         inside.unwrap().unwrap()
-    };
-    let [zero, one] = Side::BOTH.map(|side| topology.side(side));
-    let (sender, receiver) = (open(Side::Zero), open(Side::One));
+    });
+    test(&topology, &zero, &one);
+}
+
+/// A test frame from port 0 to behind port 1.
+fn frame(topology: &Topology, destination: &str) -> Vec<u8> {
+    let zero = topology.side(Side::Zero);
     let frame = TestFrame {
         source_ethernet: zero.tester_mac,
         destination_ethernet: zero.router_mac,
         vlan: None,
         source: "192.0.2.2".parse().unwrap(),
-        destination: "198.19.0.1".parse().unwrap(),
+        destination: destination.parse().unwrap(),
         source_port: 7,
         frame_bytes: 64,
     };
@@ -234,31 +238,73 @@ fn a_frame_is_sent_on_as_by_a_router() {
         sequence: 3,
         due_ns: 4,
     };
-    let bytes = frame.to_bytes(stamp).unwrap();
+    frame.to_bytes(stamp).unwrap()
+}
+
+fn put(socket: &PacketSocket, frame: &[u8]) {
     let mut batch = Batch::new(1);
-    assert!(batch.push(&bytes));
-    assert_eq!(sender.send(&mut batch).unwrap(), 1);
-    let got = first(&receiver);
-    assert_eq!(&got[..6], one.tester_mac);
-    assert_eq!(&got[6..12], one.router_mac);
-    assert_eq!(got[22], bytes[22] - 1, "one off the time to live");
-    assert_eq!(&got[26..], &bytes[26..]);
-    let words = got[14..34].chunks(2);
+    assert!(batch.push(frame));
+    assert_eq!(socket.send(&mut batch).unwrap(), 1);
+}
+
+/// The sum of an IPv4 header with its checksum: 0xffff.
+fn sum(header: &[u8]) -> u32 {
+    let words = header.chunks(2);
     let sum: u32 = words
         .map(|word| u32::from(word[0]) << 8 | u32::from(word[1]))
         .sum();
-    assert_eq!((sum >> 16) + (sum & 0xffff), 0xffff);
+    (sum >> 16) + (sum & 0xffff)
 }
 
-/// The first test frame that comes.
-fn first(socket: &PacketSocket) -> Vec<u8> {
+#[test]
+fn a_frame_is_sent_on_as_by_a_router() {
+    with_sockets(|topology, zero, one| {
+        let bytes = frame(topology, "198.19.0.1");
+        put(zero, &bytes);
+        let got = first(one, |frame| frame.len() == 60 && frame[12..14] == [8, 0]);
+        let to = topology.side(Side::One);
+        assert_eq!(&got[..12], [to.tester_mac, to.router_mac].as_flattened());
+        assert_eq!(got[22], bytes[22] - 1, "one off the time to live");
+        assert_eq!(&got[26..], &bytes[26..]);
+        assert_eq!(sum(&got[14..34]), 0xffff);
+    });
+}
+
+/// Type and code of an ICMP message that came in an IPv4 packet.
+fn icmp(frame: &[u8]) -> Option<[u8; 2]> {
+    let is_icmp = frame.len() >= 36 && frame[12..14] == [8, 0] && frame[23] == 1;
+    is_icmp.then(|| [frame[34], frame[35]])
+}
+
+#[test]
+fn what_is_local_or_odd_is_the_kernels() {
+    with_sockets(|topology, zero, _one| {
+        // At the end of its time (RFC 792: time exceeded).
+        let mut late = frame(topology, "198.19.0.1");
+        late[22] = 1;
+        late[24..26].fill(0);
+        let checksum = !(sum(&late[14..34]) as u16);
+        late[24..26].copy_from_slice(&checksum.to_be_bytes());
+        put(zero, &late);
+        let got = first(zero, |frame| icmp(frame).is_some());
+        assert_eq!(icmp(&got), Some([11, 0]));
+        // To the router itself, at both of its addresses: port unreachable.
+        for own in ["192.0.2.1", "192.0.2.5"] {
+            put(zero, &frame(topology, own));
+            let got = first(zero, |frame| icmp(frame).is_some());
+            assert_eq!(icmp(&got), Some([3, 3]), "{own}");
+        }
+    });
+}
+
+/// The first frame that is meant.
+fn first(socket: &PacketSocket, is_meant: impl Fn(&[u8]) -> bool) -> Vec<u8> {
     let until = Instant::now() + PATIENCE;
     let mut batch = Batch::new(8);
     loop {
         assert!(Instant::now() < until, "nothing came");
         socket.receive(&mut batch).unwrap();
-        let is_ours = |frame: &&[u8]| frame.len() == 60 && frame[12..14] == [8, 0];
-        if let Some(frame) = batch.frames().find(is_ours) {
+        if let Some(frame) = batch.frames().find(|frame| is_meant(frame)) {
             return frame.to_vec();
         }
         std::thread::sleep(Duration::from_millis(1));

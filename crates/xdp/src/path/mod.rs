@@ -4,10 +4,12 @@ mod cached;
 mod cpumap;
 mod fib;
 mod ports;
+mod sockets;
 mod wire;
 
 pub use cached::{CacheControl, FibCached, LEASE};
 pub use cpumap::{CPUS_MAX, CpuMap, CpuMapError, Then};
 pub use fib::Fib;
 pub use ports::{PORTS_MAX, RouterError, RouterOptions, RouterPort};
+pub use sockets::{SOCKET_QUEUES_MAX, SocketPort, ToSockets};
 pub use wire::Wire;

@@ -2,10 +2,12 @@
 //!
 //! It has two ports, and what comes at one leaves by the other, to a fixed next
 //! hop: no table is asked, as DPDK's `testpmd` asks none. The time to live and
-//! its checksum are a router's. Each queue of the ports is a lane of its own,
+//! its checksum are a router's. What is local or odd goes to the kernel, by
+//! `bpf/sockets.bpf.c`. Each queue of the ports is a lane of its own,
 //! with its own memory where it has a thread of its own.
 
 mod deferral;
+mod feed;
 mod lane;
 mod rewrite;
 mod worker;
@@ -18,11 +20,12 @@ use std::thread::JoinHandle;
 
 use sys::affinity::pin_to;
 use sys::clock::CpuClock;
-use xdp::socket::{BusyPoll, Capture, SocketOptions, Umem};
+use xdp::socket::{BusyPoll, SocketOptions, Umem};
 
 pub use rewrite::{Hop, send_on};
 
 use self::deferral::Deferral;
+use self::feed::Feed;
 use self::lane::{LANE_FRAMES, Lane};
 use self::worker::{Told, Worker};
 use super::path::{AfXdp, Poll};
@@ -55,7 +58,7 @@ pub struct Forwarder {
     stop: Arc<AtomicBool>,
     napi_pids: Vec<i32>,
     napi_ns_before: u64,
-    captures: [Capture; 2],
+    feed: Feed,
     /// Put back when dropped.
     deferral: Option<Deferral>,
 }
@@ -94,7 +97,9 @@ impl Forwarder {
             Poll::Polled | Poll::Interrupt => None,
         };
         let spec = topology.spec();
-        let start = || Self::start(&ports, spec.queues, config, &spec.cpus.router);
+        check(config, &spec.cpus.router)?;
+        let feed = Feed::plain(topology)?;
+        let start = || Self::start_fed(feed, &ports, spec.queues, config, &spec.cpus.router);
         let inside = topology.router().run(start);
         let started = inside.map_err(failed("cannot enter the router's namespace".to_owned()))?;
         started.map(|mut forwarder| {
@@ -103,7 +108,7 @@ impl Forwarder {
         })
     }
 
-    /// Starts forwarding between two ports of `queues` queues each, which are in
+    /// Starts forwarding every packet between two ports of `queues` queues each, which are in
     /// the calling thread's network namespace. Queue `q` is on CPU
     /// `cpus[q mod len]` where queues are bound, else all are on the first.
     ///
@@ -116,13 +121,17 @@ impl Forwarder {
         cpus: &[usize],
     ) -> Result<Self, RouterError> {
         check(config, cpus)?;
-        let capture = |port: &ForwarderPort| {
-            Capture::attach(port.interface_index, queues).map_err(failed(format!(
-                "cannot take the packets of {}",
-                port.interface
-            )))
-        };
-        let captures = [capture(&ports[0])?, capture(&ports[1])?];
+        let interfaces = ports.each_ref().map(|port| port.interface_index);
+        Self::start_fed(Feed::all(interfaces, queues)?, ports, queues, config, cpus)
+    }
+
+    fn start_fed(
+        feed: Feed,
+        ports: &[ForwarderPort; 2],
+        queues: u32,
+        config: AfXdp,
+        cpus: &[usize],
+    ) -> Result<Self, RouterError> {
         let stop = Arc::new(AtomicBool::new(false));
         let mut forwarder = Self {
             threads: Vec::new(),
@@ -133,11 +142,12 @@ impl Forwarder {
                 .collect(),
             napi_ns_before: 0,
             stop,
-            captures,
+            feed,
             deferral: None,
         };
         for (cpu, queues) in shares(queues, config, cpus) {
             let mut worker = forwarder.worker(ports, &queues, config)?;
+            worker.prepare();
             worker.shares_core = forwarder.napi_runs_on(cpu);
             forwarder
                 .threads
@@ -162,10 +172,8 @@ impl Forwarder {
             let hops = [0, 1].map(|port| ports[port].hop);
             let lane = Lane::open(&umem, interfaces, queue, hops, &options(config))
                 .map_err(failed(format!("cannot open queue {queue} of the router")))?;
-            for (port, capture) in self.captures.iter().enumerate() {
-                capture
-                    .feed(queue, &lane.socket(port).receive)
-                    .map_err(failed(format!("cannot feed queue {queue} of the router")))?;
+            for port in [0, 1] {
+                self.feed.feed(port, queue, &lane.socket(port).receive)?;
             }
             if config.poll == Poll::BusyPoll {
                 check_busy_poll(&lane, &ports[0])?;

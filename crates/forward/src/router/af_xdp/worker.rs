@@ -58,14 +58,19 @@ pub(super) struct Worker {
 }
 
 impl Worker {
+    /// Gives the kernel frames to receive into: from now on no packet is lost for
+    /// want of them.
+    pub(super) fn prepare(&mut self) {
+        for lane in &mut self.lanes {
+            lane.refill(&mut self.hands.pool);
+        }
+    }
+
     /// Forwards until it is told to stop.
     ///
     /// # Errors
     /// When a port is gone.
     pub(super) fn run(&mut self) -> io::Result<()> {
-        for lane in &mut self.lanes {
-            lane.refill(&mut self.hands.pool);
-        }
         while !self.stop.load(Ordering::Relaxed) {
             if self.round()? > 0 {
                 self.empty_rounds = 0;

@@ -62,13 +62,15 @@ pub fn open(
         umem: Arc::clone(&umem),
         interface: interface.to_owned(),
     };
-    let inlet = XdpInlet {
+    let mut inlet = XdpInlet {
         receivers,
         umem,
         pool,
         frames: Vec::new(),
         _capture: capture,
     };
+    // Before anybody sends: without frames to receive into, packets are lost.
+    inlet.refill();
     Ok(Port {
         kind: "af-xdp",
         interface: interface.to_owned(),
@@ -129,6 +131,14 @@ struct XdpInlet {
     pool: Pool,
     frames: Vec<Frame>,
     _capture: Capture,
+}
+
+impl XdpInlet {
+    fn refill(&mut self) {
+        for receive in &mut self.receivers {
+            receive.refill(&mut self.pool, RING_ENTRIES);
+        }
+    }
 }
 
 impl Inlet for XdpInlet {

@@ -1,0 +1,132 @@
+//! What brings packets to the sockets.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use rustix::io::Errno;
+use xdp::Attached;
+use xdp::path::{RouterPort, SocketPort, ToSockets};
+use xdp::socket::{Capture, Receive};
+
+use super::failed;
+use crate::router::RouterError;
+use crate::topology::plan::Side;
+use crate::topology::{NetworkError, Topology, address};
+
+/// Programs at both ports.
+pub(super) enum Feed {
+    /// Every packet.
+    All([Capture; 2]),
+    /// What is plain; the rest is the kernel's. With the ports' interfaces.
+    Plain(Box<Attached<ToSockets>>, [u32; 2]),
+}
+
+impl Feed {
+    /// Every packet, of these interfaces in the calling thread's namespace.
+    pub(super) fn all(interfaces: [u32; 2], queues: u32) -> Result<Self, RouterError> {
+        let capture = |interface| {
+            Capture::attach(interface, queues)
+                .map_err(failed("cannot take the packets of a port".to_owned()))
+        };
+        let [zero, one] = interfaces.map(capture);
+        Ok(Self::All([zero?, one?]))
+    }
+
+    /// What is plain, of a topology's router, which gets addresses and routes:
+    /// the kernel's part works as without us. Addresses that it gets later are
+    /// not known here.
+    pub(super) fn plain(topology: &Topology) -> Result<Self, RouterError> {
+        let context = || "cannot set up the kernel's part of the router".to_owned();
+        match address::assign_router(topology) {
+            Err(NetworkError::Netlink(error))
+                if error.errno() == Some(Errno::EXIST.raw_os_error()) => {}
+            assigned => assigned.map_err(failed(context()))?,
+        }
+        let (ports, own) = describe(topology).map_err(failed(context()))?;
+        let interfaces = topology.sides().each_ref().map(|side| side.router_index);
+        let attach = || {
+            let path = ToSockets::load(&ports, &own)
+                .map_err(failed("cannot load the program at the ports".to_owned()))?;
+            Attached::new(path).map_err(failed("cannot attach a program to the ports".to_owned()))
+        };
+        let inside = topology.router().run(attach);
+        let attached =
+            inside.map_err(failed("cannot enter the router's namespace".to_owned()))??;
+        Ok(Self::Plain(Box::new(attached), interfaces))
+    }
+
+    /// Gives packets of a port's queue to a socket.
+    pub(super) fn feed(&self, port: usize, queue: u32, to: &Receive) -> Result<(), RouterError> {
+        let context = format!("cannot feed queue {queue} of port {port}");
+        match self {
+            Self::All(captures) => captures[port].feed(queue, to).map_err(failed(context)),
+            Self::Plain(attached, interfaces) => attached
+                .feed(interfaces[port], queue, to)
+                .map_err(failed(context)),
+        }
+    }
+}
+
+/// The ports, and all addresses that are the router's own.
+fn describe(topology: &Topology) -> Result<(Vec<SocketPort>, Vec<IpAddr>), NetworkError> {
+    let mut netlink = topology.router().netlink()?;
+    let (mut ports, mut own) = (Vec::new(), Vec::new());
+    for side in Side::BOTH {
+        let link = netlink.link(topology.router_link(side))?;
+        let carrier = topology.side(side).router_index;
+        ports.push(SocketPort {
+            port: RouterPort {
+                ifindex: link.index,
+                address: link.address,
+                vlan: topology.spec().vlan.map(|tag| (carrier, tag)),
+                strict_source: false,
+            },
+            mtu_out: link.mtu,
+        });
+        for (address, bits) in netlink.addresses(topology.router_link(side))? {
+            own.extend(locals(address, bits));
+        }
+    }
+    Ok((ports, own))
+}
+
+/// An address, and those that its network has as a whole: IPv4's first and last
+/// (RFC 1122, section 3.2.1.3), IPv6's first (RFC 4291, section 2.6.1).
+fn locals(address: IpAddr, bits: u8) -> Vec<IpAddr> {
+    match address {
+        IpAddr::V4(own) => {
+            let hosts = u32::MAX.checked_shr(bits.into()).unwrap_or(0);
+            if hosts <= 1 {
+                return vec![address];
+            }
+            let first = Ipv4Addr::from_bits(own.to_bits() & !hosts);
+            let last = Ipv4Addr::from_bits(own.to_bits() | hosts);
+            vec![address, first.into(), last.into()]
+        }
+        IpAddr::V6(own) => {
+            let hosts = u128::MAX.checked_shr(bits.into()).unwrap_or(0);
+            let first = Ipv6Addr::from_bits(own.to_bits() & !hosts);
+            vec![address, first.into()]
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::locals;
+
+    fn text(address: &str, bits: u8) -> Vec<String> {
+        let found = locals(address.parse().unwrap(), bits);
+        found.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_network_as_a_whole_is_local() {
+        let link = text("192.0.2.5", 30);
+        assert_eq!(link, ["192.0.2.5", "192.0.2.4", "192.0.2.7"]);
+        assert_eq!(text("192.0.2.5", 31), ["192.0.2.5"]);
+        assert_eq!(text("192.0.2.5", 32), ["192.0.2.5"]);
+        assert_eq!(text("10.1.2.3", 0)[1..], ["0.0.0.0", "255.255.255.255"]);
+        assert_eq!(text("2001:2::1", 126), ["2001:2::1", "2001:2::"]);
+        assert_eq!(text("2001:2::1", 128), ["2001:2::1", "2001:2::1"]);
+    }
+}
