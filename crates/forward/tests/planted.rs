@@ -80,6 +80,7 @@ fn counts_are_the_devices_but_for_what_is_excused() {
         );
         assert_eq!(counted.late, 0);
         let excused = result.excusable_frames();
+        println!("{excused} excused, {:?}", result.verdict);
         assert!(result.lost().abs_diff(device.dropped) <= excused);
         assert!(counted.duplicates.abs_diff(copies) <= excused);
         let reordered = match plant {

@@ -38,14 +38,14 @@ impl Lengths {
         residual: RESIDUAL_RFC,
     };
 
-    /// Trials of `trial` each, latency's too, and 100 ms for what is on its
-    /// way: a queue of 1,024 frames at 10,000 a second.
+    /// Trials of `trial` each, latency's too, and half a second at most for what
+    /// is on its way.
     #[must_use]
     pub fn short(trial: Duration) -> Self {
         Self {
             trial,
             latency: trial,
-            residual: Duration::from_millis(100).min(RESIDUAL_RFC),
+            residual: Duration::from_millis(500),
         }
     }
 

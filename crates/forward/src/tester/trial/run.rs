@@ -23,8 +23,12 @@ const ASK_EVERY: Duration = Duration::from_millis(100);
 /// How often counts are looked at while the last frames come.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Looks without a change that mean that nothing is on its way any more.
-const QUIET_LOOKS: u32 = 4;
+/// Looks without a change that mean that nothing is on its way any more, where
+/// a loss is to be told; a busy host keeps a device waiting for that long.
+const QUIET_LOOKS: u32 = 15;
+
+/// The same at overload, where what is still queued is no part of the rate.
+const QUIET_LOOKS_OVERLOAD: u32 = 4;
 
 /// One direction: who sends what, and who counts it.
 pub struct Way<'a> {
@@ -100,7 +104,8 @@ pub fn run(
     let deadline = Instant::now() + residual;
     let mut directions = Vec::with_capacity(count);
     for (index, (way, (sent, sender))) in ways.iter_mut().zip(sent).enumerate() {
-        let received = last_counts(way.receiver, sent.offered, deadline).map_err(port(index))?;
+        let received =
+            last_counts(way.receiver, &way.stream, sent.offered, deadline).map_err(port(index))?;
         directions.push(Direction {
             stream: way.stream,
             sent,
@@ -173,12 +178,17 @@ fn wait(
 /// the deadline is over.
 fn last_counts(
     receiver: &mut dyn Receiver,
+    stream: &Stream,
     offered: u64,
     deadline: Instant,
 ) -> Result<Received, PortError> {
+    let looks = match stream.rate_pps {
+        Some(_) => QUIET_LOOKS,
+        None => QUIET_LOOKS_OVERLOAD,
+    };
     let mut counts = receiver.counts()?;
     let mut quiet = 0;
-    while counts.received < offered && quiet < QUIET_LOOKS && Instant::now() < deadline {
+    while counts.received < offered && quiet < looks && Instant::now() < deadline {
         thread::sleep(LOOK_EVERY);
         let later = receiver.counts()?;
         let still = (later.received, later.duplicates) == (counts.received, counts.duplicates);

@@ -100,7 +100,7 @@ impl Evidence<'_> {
     /// Frames whose loss something else than the device may have caused: those
     /// that a generator which was behind sent in bursts, and those that came
     /// while its threads waited for a CPU that others had. 0 where the pauses were too short for
-    /// any queue to overflow. An upper bound: the true share is smaller.
+    /// that. An upper bound: the true share is smaller.
     #[must_use]
     pub fn excusable_frames(&self) -> u64 {
         noise::excusable_frames(self).ceil() as u64

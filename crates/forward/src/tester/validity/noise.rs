@@ -21,8 +21,13 @@ pub const ELSEWHERE_RATIO_MAX: f64 = 0.05;
 /// By so much of itself a loss may be wrong that is stated as a figure.
 pub const LOSS_ERROR_MAX: f64 = 0.1;
 
-/// Frames that come at once without any harm: half of a veth's ring of 256.
-const BURST_FRAMES: f64 = 128.0;
+/// Frames that a paced generator sends at once anyway: two batches of 16. How
+/// many more a device takes nobody knows beforehand.
+const BATCH_FRAMES: f64 = 32.0;
+
+/// Frames that wait for a device that pauses without any harm: half of a veth's
+/// ring of 256.
+const QUEUE_FRAMES: f64 = 128.0;
 
 const QUIET: &str = "stop other programs, or give the trial CPUs of its own";
 
@@ -93,8 +98,8 @@ pub(super) fn excusable_frames(evidence: &Evidence<'_>) -> f64 {
         .sum()
 }
 
-/// Frames that the generator sent late. Pauses that let a queue hold all that
-/// came after them did no harm.
+/// Frames that the generator sent late, if it sent more at once than it always
+/// does.
 fn late_frames(direction: &Direction) -> f64 {
     let Some(rate_pps) = direction.stream.rate_pps else {
         return 0.0;
@@ -102,7 +107,7 @@ fn late_frames(direction: &Direction) -> f64 {
     let sent = &direction.sent;
     let per_ns = rate_pps / 1e9;
     let burst = sent.behind_ns_max.max(sent.gap_ns_max) as f64 * per_ns;
-    if burst <= BURST_FRAMES {
+    if burst <= BATCH_FRAMES {
         return 0.0;
     }
     sent.behind_ns_max.max(direction.sender.waited_ns) as f64 * per_ns
@@ -113,7 +118,7 @@ fn late_frames(direction: &Direction) -> f64 {
 fn paused_frames(direction: &Direction, elsewhere_ns: f64) -> f64 {
     let per_ns = direction.offered_pps() / 1e9;
     let longest_ns = direction.received.latency.max_ns();
-    let is_short = longest_ns.is_some_and(|ns| ns as f64 * per_ns <= BURST_FRAMES);
+    let is_short = longest_ns.is_some_and(|ns| ns as f64 * per_ns <= QUEUE_FRAMES);
     if is_short { 0.0 } else { elsewhere_ns * per_ns }
 }
 
