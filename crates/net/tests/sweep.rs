@@ -294,6 +294,51 @@ fn what_is_not_there_any_more_is_no_failure() {
 }
 
 #[test]
+fn what_is_mounted_in_a_folder_is_not_removed_with_it() {
+    if !is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let theirs = folder.path().join("theirs");
+    let ours = folder.path().join("lockgate-a b");
+    let inside = ours.join("root/usr");
+    std::fs::create_dir_all(&theirs).unwrap();
+    std::fs::create_dir_all(&inside).unwrap();
+    std::fs::write(theirs.join("precious"), "text").unwrap();
+    std::fs::write(ours.join("file"), "text").unwrap();
+    rustix::mount::mount_bind(&theirs, &inside).unwrap();
+    // Twice, as by two attempts.
+    rustix::mount::mount_bind(&theirs, &inside).unwrap();
+    let entry = Entry::Folder { path: ours.clone() };
+    entry.undo().unwrap();
+    entry.undo().unwrap();
+    assert!(!ours.exists() && theirs.join("precious").exists());
+}
+
+#[test]
+fn a_group_goes_with_the_groups_inside() {
+    if !is_root() {
+        return;
+    }
+    let Some(tree) = ["/sys/fs/cgroup/cpu", "/sys/fs/cgroup"]
+        .map(Path::new)
+        .into_iter()
+        .find(|tree| tree.join("cgroup.procs").exists())
+    else {
+        eprintln!("skipped: no control groups; mount -t cgroup2 none /sys/fs/cgroup");
+        return;
+    };
+    let path = tree.join(Tag::fresh().name("outer").unwrap());
+    std::fs::create_dir_all(path.join("inner/innermost")).unwrap();
+    let mut process = Command::new("sleep").arg("60").spawn().unwrap();
+    let members = path.join("inner/cgroup.procs");
+    std::fs::write(members, process.id().to_string()).unwrap();
+    Entry::Cgroup { path: path.clone() }.undo().unwrap();
+    assert!(!path.exists());
+    assert!(!process.wait().unwrap().success());
+}
+
+#[test]
 fn a_process_that_only_has_the_number_is_spared() {
     if !is_root() {
         return;

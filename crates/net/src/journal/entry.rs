@@ -3,18 +3,13 @@
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal};
 use serde::{Deserialize, Serialize};
 
+use super::undo::{cgroup, container, folder, process};
 use crate::namespace;
 use crate::netlink::{Netlink, NetlinkError};
 use crate::tag::is_of_a_name;
-
-/// How long a container's runtime, or a killed process, may take to be gone.
-const UNDO_WAIT: Duration = Duration::from_secs(10);
 
 /// Something that outlives the process that made it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,7 +31,8 @@ pub enum Entry {
         /// Below `/sys/fs/cgroup`; its name begins with `lockgate-`.
         path: PathBuf,
     },
-    /// A folder with everything in it; nothing may be mounted there.
+    /// A folder with everything in it. What is mounted inside is unmounted, and
+    /// not looked into.
     Folder {
         /// Absolute; its name begins with `lockgate-`.
         path: PathBuf,
@@ -122,7 +118,7 @@ impl Entry {
     /// # Errors
     /// When there is none, or `/proc` is not mounted.
     pub fn process(pid: i32) -> io::Result<Self> {
-        let started = started_at(pid)?;
+        let started = process::started_at(pid)?;
         Ok(Self::Process { pid, started })
     }
 
@@ -139,19 +135,17 @@ impl Entry {
         match self {
             Self::Namespace { name } => namespace::remove_name(name).map_err(system(name)),
             Self::Link { name } => remove_link(name),
-            Self::Cgroup { path } => remove_cgroup(path).map_err(system(&path.display())),
-            Self::Folder { path } => {
-                absent_is_fine(std::fs::remove_dir_all(path)).map_err(system(&path.display()))
-            }
+            Self::Cgroup { path } => cgroup::remove(path).map_err(system(&path.display())),
+            Self::Folder { path } => folder::remove(path).map_err(system(&path.display())),
             Self::Mount { path } => namespace::unmount_all(path).map_err(system(&path.display())),
             Self::Process { pid, started } => {
-                end_process(*pid, *started).map_err(system(&format!("process {pid}")))
+                process::end(*pid, *started).map_err(system(&format!("process {pid}")))
             }
             Self::Container {
                 runtime,
                 name,
                 folder,
-            } => remove_container(*runtime, name, folder),
+            } => container::remove(*runtime, name, folder),
         }
     }
 
@@ -216,133 +210,5 @@ fn remove_link(name: &str) -> Result<(), UndoError> {
     match netlink.remove_link(name) {
         Err(error) if error.is_absent() => Ok(()),
         other => other.map_err(failed),
-    }
-}
-
-/// A control group can be removed only when nobody is inside.
-fn remove_cgroup(path: &Path) -> io::Result<()> {
-    let deadline = Instant::now() + UNDO_WAIT;
-    loop {
-        match std::fs::remove_dir(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) if error.kind() != io::ErrorKind::ResourceBusy => return Err(error),
-            Err(error) if Instant::now() > deadline => return Err(error),
-            Err(_) => empty_cgroup(path)?,
-            Ok(()) => return Ok(()),
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-fn empty_cgroup(path: &Path) -> io::Result<()> {
-    let members = std::fs::read_to_string(path.join("cgroup.procs"))?;
-    let parent = path.parent().unwrap_or(path).join("cgroup.procs");
-    for pid in members.lines().filter_map(|line| line.parse::<i32>().ok()) {
-        if is_kernel_thread(pid) || Pid::from_raw(pid) == Some(rustix::process::getpid()) {
-            // It may end while it is moved.
-            let _ = std::fs::write(&parent, pid.to_string());
-        } else {
-            kill(pid)?;
-        }
-    }
-    Ok(())
-}
-
-/// A kernel thread has no memory of its own, and so no executable.
-fn is_kernel_thread(pid: i32) -> bool {
-    std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.is_empty())
-        && std::fs::read_link(format!("/proc/{pid}/exe")).is_err()
-}
-
-fn kill(pid: i32) -> io::Result<()> {
-    let Some(pid) = Pid::from_raw(pid) else {
-        return Ok(());
-    };
-    match rustix::process::kill_process(pid, Signal::KILL) {
-        Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Field 22 of `/proc/PID/stat`; the name in field 2 may hold anything, so it
-/// is counted from the last bracket.
-fn started_at(pid: i32) -> io::Result<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    stat.rsplit_once(')')
-        .and_then(|(_, rest)| rest.split_whitespace().nth(19))
-        .and_then(|field| field.parse().ok())
-        .ok_or_else(|| io::Error::other(format!("/proc/{pid}/stat has no field 22")))
-}
-
-fn end_process(pid: i32, started: u64) -> io::Result<()> {
-    let deadline = Instant::now() + UNDO_WAIT;
-    while started_at(pid).is_ok_and(|now| now == started) && !is_zombie(pid) {
-        if Instant::now() > deadline {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        kill(pid)?;
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    Ok(())
-}
-
-fn is_zombie(pid: i32) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
-        stat.rsplit_once(')')
-            .is_some_and(|(_, rest)| rest.trim_start().starts_with('Z'))
-    })
-}
-
-fn remove_container(runtime: Runtime, name: &str, folder: &Path) -> Result<(), UndoError> {
-    if !folder.join(name).exists() {
-        return Ok(());
-    }
-    let folder = folder.display().to_string();
-    let commands: &[&[&str]] = match runtime {
-        Runtime::Runc => &[&["runc", "--root", &folder, "delete", "--force", name]],
-        Runtime::Lxc => &[
-            &["lxc-stop", "-P", &folder, "-n", name, "-k"],
-            &["lxc-destroy", "-P", &folder, "-n", name, "-f"],
-        ],
-    };
-    let mut ended = Ok(());
-    for words in commands {
-        // Only the last decides: who is stopped cannot be stopped again.
-        ended = run_bounded(words);
-    }
-    ended.map_err(|reason| UndoError::Program {
-        program: commands
-            .last()
-            .map(|words| words.join(" "))
-            .unwrap_or_default(),
-        what: name.to_owned(),
-        reason,
-    })
-}
-
-fn run_bounded(words: &[&str]) -> Result<(), String> {
-    let mut command = Command::new(words[0]);
-    command
-        .args(&words[1..])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    let mut child =
-        sys::process::spawn_dying_with_us(command).map_err(|error| error.to_string())?;
-    let deadline = Instant::now() + UNDO_WAIT;
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) if status.success() => return Ok(()),
-            Ok(Some(status)) => return Err(status.to_string()),
-            Ok(None) if Instant::now() < deadline => {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            Ok(None) => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(format!("it took more than {} s", UNDO_WAIT.as_secs()));
-            }
-            Err(error) => return Err(error.to_string()),
-        }
     }
 }

@@ -7,6 +7,7 @@
 
 mod entry;
 mod sweep;
+mod undo;
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
