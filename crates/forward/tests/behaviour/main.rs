@@ -16,6 +16,8 @@ mod rig;
 mod subject;
 mod suite;
 
+use std::time::Duration;
+
 use net::Journal;
 
 use crate::probe::Pair;
@@ -87,6 +89,15 @@ macro_rules! behaves_as_the_kernel {
                     suite::redirects(&mut pair);
                 }
             }
+        }
+    };
+}
+
+/// For paths whose router hears of settings; a program alone does not.
+macro_rules! follows_settings {
+    ($name:ident, $subject:expr) => {
+        mod $name {
+            use super::*;
 
             #[test]
             fn with_strict_sources() {
@@ -102,6 +113,13 @@ macro_rules! behaves_as_the_kernel {
 behaves_as_the_kernel!(kernel, Subject::Kernel);
 behaves_as_the_kernel!(xdp_fib, Subject::Fib);
 behaves_as_the_kernel!(xdp_fib_cached, Subject::FibCached);
+behaves_as_the_kernel!(xdp_cpumap, Subject::CpuMap);
+behaves_as_the_kernel!(xdp_cpumap_fib, Subject::CpuMapFib);
+
+follows_settings!(kernel_settings, Subject::Kernel);
+follows_settings!(xdp_fib_settings, Subject::Fib);
+follows_settings!(xdp_fib_cached_settings, Subject::FibCached);
+follows_settings!(xdp_cpumap_settings, Subject::CpuMap);
 
 mod seen {
     //! A difference that is there is found.
@@ -174,6 +192,7 @@ mod seen {
         let Some(mut pair) = pair(Subject::Wire) else {
             return;
         };
+        pair.mute_after = Duration::from_secs(2);
         let difference = pair.compare(0, &plain4(0)).err().unwrap().0;
         assert!(difference.contains("subject DUT is mute"), "{difference}");
     }

@@ -10,12 +10,12 @@ use crate::normal::normalised;
 use crate::plan;
 use crate::rig::Rig;
 
-/// Against hangs only.
+/// Against hangs only: nothing is answered later than that.
 const LONG: Duration = Duration::from_secs(10);
 
 /// For the frame that is sent on, after the one that is answered: where nothing
 /// is sent on, a look is over then.
-const FORWARDED_WITHIN: Duration = Duration::from_millis(200);
+const FORWARDED_WITHIN: Duration = Duration::from_millis(100);
 
 /// Times that a difference is looked at again, each with more patience, before
 /// it counts: a late frame of the one before is none of this one.
@@ -51,6 +51,8 @@ pub struct Pair {
     pub subject: Rig,
     /// Frames that do not count: what a DUT sends only so often, whatever comes.
     pub ignored: fn(&[u8]) -> bool,
+    /// For how long a DUT may answer nothing before it counts as mute.
+    pub mute_after: Duration,
     count: u16,
     late: [usize; 2],
 }
@@ -61,6 +63,7 @@ impl Pair {
             reference,
             subject,
             ignored: |_| false,
+            mute_after: LONG,
             count: 0,
             late: [0; 2],
         }
@@ -123,7 +126,7 @@ impl Pair {
             }
         }
         let outputs = rigs.map(|(rig, name)| {
-            let look = collect(rig, ports, count, patience);
+            let look = collect(rig, ports, count, [patience, self.mute_after]);
             look.map_err(|()| {
                 let frame = Summary(input[0].1);
                 Difference(format!("the {name} DUT is mute after {frame}"))
@@ -234,7 +237,12 @@ fn mark_of(frame: &[u8]) -> Option<(Mark, u16)> {
 /// What came until the marks of each of the ports, and for so much longer.
 /// Without one that is sent on it is over [`FORWARDED_WITHIN`] later, without
 /// one that is answered it fails.
-fn collect(rig: &Rig, ports: [bool; 2], count: u16, patience: Duration) -> Result<Look, ()> {
+fn collect(
+    rig: &Rig,
+    ports: [bool; 2],
+    count: u16,
+    [patience, mute_after]: [Duration; 2],
+) -> Result<Look, ()> {
     let began = Instant::now();
     let mut output = Output::default();
     // By the port it came to; what is not waited for counts as there.
@@ -264,7 +272,7 @@ fn collect(rig: &Rig, ports: [bool; 2], count: u16, patience: Duration) -> Resul
         if end.is_some_and(|end| Instant::now() >= end) {
             return Ok((output, has_forwarded));
         }
-        if began.elapsed() > LONG {
+        if began.elapsed() > mute_after {
             return Err(());
         }
         if !heard {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use lockgate_forward::router::kernel::Kernel;
 use lockgate_forward::router::xdp::Xdp;
 use lockgate_forward::topology::Topology;
-use xdp::Attached;
-use xdp::path::{Fib, FibCached, RouterOptions, RouterPort, Wire};
+use xdp::path::{CpuMap, Fib, FibCached, RouterOptions, RouterPort, Then, Wire};
+use xdp::{Attached, Path};
 
 use crate::plan;
 
@@ -23,6 +23,10 @@ pub enum Subject {
     FibAnySource,
     /// The kernel's table, remembered.
     FibCached,
+    /// Frames go to the kernel on another CPU.
+    CpuMap,
+    /// The kernel's table, asked for each frame on another CPU.
+    CpuMapFib,
 }
 
 /// A path that forwards as long as it lives.
@@ -32,6 +36,7 @@ pub enum Running {
     Fib(Xdp<Arc<Fib>>),
     FibAnySource { _program: Attached<Fib> },
     FibCached(Xdp<Arc<FibCached>>),
+    CpuMap(Attached<CpuMap>, Then),
 }
 
 impl Running {
@@ -46,12 +51,17 @@ impl Running {
             Subject::Fib => Self::Fib(Xdp::fib(topology).unwrap()),
             Subject::FibCached => Self::FibCached(Xdp::fib_cached(topology).unwrap()),
             Subject::FibAnySource => {
-                Kernel::start(topology).unwrap();
-                let attach = || Attached::new(any_source(topology)).unwrap();
+                let options = RouterOptions {
+                    any_source: true,
+                    ..RouterOptions::default()
+                };
+                let load = |ports: &[_]| Fib::load(ports, options).unwrap();
                 Self::FibAnySource {
-                    _program: topology.router().run(attach).unwrap(),
+                    _program: attached(topology, load),
                 }
             }
+            Subject::CpuMap => cpu_map(topology, Then::Kernel),
+            Subject::CpuMapFib => cpu_map(topology, Then::Fib(RouterOptions::default())),
         }
     }
 
@@ -64,21 +74,32 @@ impl Running {
                 let counters = router.program().counters().unwrap();
                 (Some(counters.forwarded), Some(counters.hits))
             }
+            Self::CpuMap(path, Then::Kernel) => (Some(path.counters().unwrap().forwarded), None),
+            Self::CpuMap(path, Then::Fib(_)) => (Some(path.routed().unwrap().forwarded), None),
             _ => (None, None),
         }
     }
 }
 
-fn any_source(topology: &Topology) -> Fib {
-    let port = |side: usize| RouterPort {
+/// A program alone on the ports of a topology that the kernel routes over.
+fn attached<P: Path + Send>(
+    topology: &Topology,
+    load: impl FnOnce(&[RouterPort]) -> P + Send,
+) -> Attached<P> {
+    Kernel::start(topology).unwrap();
+    let ports = [0, 1].map(|side: usize| RouterPort {
         ifindex: topology.sides()[side].router_index,
         address: plan::DUT[side],
         vlan: None,
         strict_source: false,
-    };
-    let options = RouterOptions {
-        any_source: true,
-        ..RouterOptions::default()
-    };
-    Fib::load(&[port(0), port(1)], options).unwrap()
+    });
+    let attach = || Attached::new(load(&ports)).unwrap();
+    topology.router().run(attach).unwrap()
+}
+
+/// One CPU for all frames: their order stays, whatever their addresses.
+fn cpu_map(topology: &Topology, then: Then) -> Running {
+    let cpus = &topology.spec().cpus.router[..1];
+    let load = |ports: &[_]| CpuMap::load(ports, cpus, then).unwrap();
+    Running::CpuMap(attached(topology, load), then)
 }
