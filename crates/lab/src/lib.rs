@@ -18,6 +18,7 @@ pub mod leftovers;
 pub mod libraries;
 pub mod probe;
 pub mod registry;
+pub mod router;
 pub mod runner;
 pub mod saver;
 pub mod scenario;

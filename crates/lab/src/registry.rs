@@ -2,7 +2,7 @@
 
 use trial::Section;
 
-use crate::{ConfigError, kspeed, probe, speed, vcm};
+use crate::{ConfigError, kspeed, probe, router, speed, vcm};
 
 /// A kind of section: its table's name in a scenario, and what parses it.
 pub struct SectionKind {
@@ -66,6 +66,31 @@ pub static SECTIONS: &[SectionKind] = &[
     SectionKind {
         name: "kspeed",
         parse: kspeed::parse,
+        seeded: true,
+    },
+    SectionKind {
+        name: "router-native",
+        parse: router::native::parse,
+        seeded: true,
+    },
+    SectionKind {
+        name: "router-os-level",
+        parse: router::os_level::parse,
+        seeded: true,
+    },
+    SectionKind {
+        name: "router-scaling",
+        parse: router::scaling::parse,
+        seeded: true,
+    },
+    SectionKind {
+        name: "router-paths",
+        parse: router::paths::parse,
+        seeded: true,
+    },
+    SectionKind {
+        name: "router-tcp",
+        parse: router::tcp::parse,
         seeded: true,
     },
 ];

@@ -26,5 +26,10 @@ pub static BUILTIN: &[Builtin] = builtin![
     "vcm-cause",
     "vcm-tenants",
     "kspeed",
-    "kspeed-tcrypt"
+    "kspeed-tcrypt",
+    "router-native",
+    "router-os-level",
+    "router-scaling",
+    "router-paths",
+    "router-tcp"
 ];

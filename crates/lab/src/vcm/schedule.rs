@@ -8,7 +8,7 @@ use trial::stats::PAIRS_FOR_A_CLAIM;
 /// Warm-up before each trial counts.
 pub(crate) const WARM_UP: Duration = Duration::from_millis(3);
 /// New lanes, warm-up, parking, and a look at the core's clock.
-const OVERHEAD_S: f64 = 0.006;
+pub(crate) const OVERHEAD_S: f64 = 0.006;
 /// Nine pairs are a claim; fewer than three rounds are no measurement.
 const ROUNDS: [usize; 4] = [PAIRS_FOR_A_CLAIM, 7, 5, 3];
 
@@ -25,6 +25,8 @@ pub(crate) struct Wishes {
     pub(crate) seconds: Option<f64>,
     /// Starting and filling the benches, seconds.
     pub(crate) start_s: f64,
+    /// What each trial takes besides its slice, seconds.
+    pub(crate) overhead_s: f64,
 }
 
 /// What will be measured.
@@ -34,6 +36,7 @@ pub(crate) struct Schedule {
     pub(crate) rounds: usize,
     pub(crate) slice: Duration,
     start_s: f64,
+    overhead_s: f64,
 }
 
 impl Wishes {
@@ -47,6 +50,7 @@ impl Wishes {
             rounds,
             slice: Duration::from_secs_f64(slice_s),
             start_s: self.start_s,
+            overhead_s: self.overhead_s,
         }
     }
 
@@ -101,7 +105,7 @@ impl Schedule {
     /// How long it takes.
     pub(crate) fn seconds(&self) -> f64 {
         let trials = (self.rounds * self.trials) as f64;
-        self.start_s + trials * (self.slice.as_secs_f64() + OVERHEAD_S)
+        self.start_s + trials * (self.slice.as_secs_f64() + self.overhead_s)
     }
 
     /// In words.
@@ -125,6 +129,7 @@ mod tests {
         pairs: None,
         seconds: None,
         start_s: 0.3,
+        overhead_s: OVERHEAD_S,
     };
 
     #[test]

@@ -15,7 +15,7 @@ use super::places::Places;
 use super::rig::Setup;
 use super::rounds::{End, measure};
 use super::running::{self, Choices, failed};
-use super::schedule::{Schedule, Wishes};
+use super::schedule::{OVERHEAD_S, Schedule, Wishes};
 use crate::ConfigError;
 use crate::speed::grid::Host;
 use crate::speed::place::Placement;
@@ -145,6 +145,7 @@ impl<S: Sweep> Swept<S> {
                 pairs: common.pairs,
                 seconds: common.seconds,
                 start_s: S::START_S * places.kept.len() as f64,
+                overhead_s: OVERHEAD_S,
             };
             (config, wishes)
         };

@@ -19,7 +19,7 @@ use crate::vcm::invocation::command;
 use crate::vcm::places::Places;
 use crate::vcm::rig::{Bench, Cores};
 use crate::vcm::running::{self, failed};
-use crate::vcm::schedule::Wishes;
+use crate::vcm::schedule::{OVERHEAD_S, Wishes};
 use crate::vcm::verdict::Conditions;
 
 const NAME: &str = "vcm-tenants";
@@ -59,6 +59,7 @@ impl VcmTenants {
             pairs: self.0.pairs,
             seconds: self.0.seconds,
             start_s: START_S + hostile_s,
+            overhead_s: OVERHEAD_S,
         }
     }
 }

@@ -1,0 +1,28 @@
+//! Forwarding: what the paths of a host carry, in which homes, how many side by
+//! side (source 004).
+//!
+//! [`native`] and [`os_level`] find RFC 2544 throughput (`throughput` is what
+//! they share). `rig` is what all of these ask of `forward`'s benches; `rounds`
+//! measures any number of subjects interleaved; `way` names the paths.
+
+mod end;
+mod ground;
+mod judged;
+mod metrics;
+pub mod native;
+pub mod os_level;
+pub mod paths;
+mod rig;
+mod rounds;
+pub mod scaling;
+mod series;
+mod sizes;
+mod source;
+mod subject;
+pub mod tcp;
+#[cfg(test)]
+mod testing;
+mod throughput;
+mod told;
+mod trial;
+mod way;

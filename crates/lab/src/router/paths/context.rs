@@ -1,0 +1,67 @@
+//! What everything that is said of the results rests on.
+
+use std::time::Duration;
+
+use forward::topology::Routes;
+
+use super::claims::{Claim, Question};
+use super::config::Config;
+use crate::router::subject::Subject;
+use crate::router::trial::size_name;
+use crate::router::way::Way;
+
+/// The results with their conditions.
+pub(super) struct Context<'a> {
+    pub(super) config: &'a Config,
+    /// One trial.
+    pub(super) slice: Duration,
+    pub(super) subjects: &'a [Subject],
+    pub(super) claims: &'a [Claim],
+    pub(super) command: &'a str,
+}
+
+impl<'a> Context<'a> {
+    /// Those that were measured.
+    pub(super) fn measured(&self) -> impl Iterator<Item = &'a Subject> {
+        let subjects = self.subjects.iter();
+        subjects.filter(|subject| !subject.series.trials.is_empty())
+    }
+
+    /// A path with no table, if it was measured.
+    pub(super) fn subject(&self, way: Way, destinations: u32) -> Option<&'a Subject> {
+        self.measured().find(|subject| {
+            subject.way() == way
+                && subject.offer().destinations == destinations
+                && subject.setups[0].topology.routes == Routes::Networks
+        })
+    }
+
+    /// The first number of destinations: every path was measured with it.
+    pub(super) fn destinations(&self) -> u32 {
+        self.config.destinations[0]
+    }
+
+    /// The answer to a question about a path, without a table.
+    pub(super) fn claim(
+        &self,
+        question: Question,
+        way: Way,
+        destinations: u32,
+    ) -> Option<&'a Claim> {
+        self.claims.iter().find(|claim| {
+            claim.question == question
+                && claim.way == way
+                && claim.destinations == destinations
+                && claim.routes.is_none()
+        })
+    }
+
+    /// Conditions in words: under tables and charts.
+    pub(super) fn note(&self) -> String {
+        format!(
+            "{}, one way, offered as much as the generator can: what arrives is the most that the path carries, not RFC 2544's throughput. Generator on one CPU; router and sink on others, or on one where there are two. Trials of {:.2} s over veth pairs.",
+            size_name(self.config.frame),
+            self.slice.as_secs_f64()
+        )
+    }
+}

@@ -1,0 +1,20 @@
+//! Subjects as points.
+
+use trial::Point;
+
+use crate::router::metrics::{dimensions, of_series};
+use crate::router::subject::Subject;
+
+/// Everything that was tried.
+pub(super) fn points(subjects: &[Subject], command: &str) -> Vec<Point> {
+    let tried =
+        |subject: &&Subject| !subject.series.trials.is_empty() || subject.series.failure.is_some();
+    let point = |subject: &Subject| Point {
+        dimensions: dimensions(&subject.setups[0], subject.offer(), "overload"),
+        metrics: of_series(&subject.series, subject.offer().size),
+        verdict: subject.series.verdict(),
+        command: command.to_owned(),
+        histogram: String::new(),
+    };
+    subjects.iter().filter(tried).map(point).collect()
+}

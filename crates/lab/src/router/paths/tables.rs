@@ -1,0 +1,144 @@
+//! Every path's figures, the targets, and what each setting gives.
+
+use forward::topology::Routes;
+use trial::{Cell as Entry, Comparison, Table};
+
+use super::claims::{Claim, Question, counted};
+use super::context::Context;
+use crate::router::subject::Subject;
+use crate::router::throughput::tables::judged;
+use crate::router::trial::Trial;
+use crate::vcm::drawing::{column, number, text};
+
+pub(super) fn tables(context: &Context<'_>) -> Vec<Table> {
+    [targets(context), rates(context), gains(context)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn table(
+    context: &Context<'_>,
+    title: &str,
+    columns: &[(&str, &str)],
+    rows: Vec<Vec<Entry>>,
+) -> Option<Table> {
+    let columns = columns.iter().map(|(label, unit)| column(*label, unit));
+    (!rows.is_empty()).then(|| Table {
+        title: title.to_owned(),
+        note: context.note(),
+        columns: columns.collect(),
+        rows,
+        command: context.command.to_owned(),
+    })
+}
+
+/// What is claimed, and whether the lower bound meets it.
+fn targets(context: &Context<'_>) -> Option<Table> {
+    let row = |claim: &Claim| {
+        let target = claim.comparison.target?;
+        Some(vec![
+            text(&*claim.comparison.arm),
+            text(&*claim.comparison.reference),
+            text(&*claim.comparison.metric),
+            text(format!("{:.2}×", target.at_least)),
+            ratio(&claim.comparison),
+            number(Some(claim.comparison.pairs.len() as f64)),
+            text(if target.met { "met" } else { "missed" }),
+        ])
+    };
+    table(
+        context,
+        "Targets: the lower bound of the 95% interval must meet them",
+        &[
+            ("path", ""),
+            ("against", ""),
+            ("by", ""),
+            ("at least", ""),
+            ("ratio", ""),
+            ("pairs", ""),
+            ("", ""),
+        ],
+        context.claims.iter().filter_map(row).collect(),
+    )
+}
+
+fn rates(context: &Context<'_>) -> Option<Table> {
+    let row = |subject: &Subject| {
+        let series = &subject.series;
+        let routes = match subject.setups[0].topology.routes {
+            Routes::Networks => "the links'".to_owned(),
+            Routes::Table(count) => counted(count, "route"),
+        };
+        let over = |question| {
+            let claim = context.claims.iter().find(|claim| {
+                claim.question == question
+                    && claim.way == subject.way()
+                    && claim.destinations == subject.offer().destinations
+                    && claim.routes.is_some() == (routes != "the links'")
+            });
+            claim.map_or(Entry::Empty, |claim| ratio(&claim.comparison))
+        };
+        vec![
+            text(subject.way().what()),
+            number(Some(f64::from(subject.offer().destinations))),
+            text(&*routes),
+            number(series.rate()),
+            over(Question::Path),
+            number(series.median(Trial::router_ns_per_frame)),
+            number(series.median(Trial::frames_per_cpu_s)),
+            judged(&series.verdict()),
+        ]
+    };
+    table(
+        context,
+        "What each path carries",
+        &[
+            ("path", ""),
+            ("destinations", ""),
+            ("table", ""),
+            ("received", "frames/s"),
+            ("over kernel routing", ""),
+            ("router's CPU", "ns/frame"),
+            ("per CPU-second", "frames"),
+            ("verdict", ""),
+        ],
+        context.measured().map(row).collect(),
+    )
+}
+
+/// What each setting gives: ratios other than those to kernel routing.
+fn gains(context: &Context<'_>) -> Option<Table> {
+    let row = |claim: &Claim| {
+        let what = match claim.question {
+            Question::Path => return None,
+            Question::Redirect => "a router against a blind redirect",
+            Question::Batching => "many frames at once",
+            Question::Polling => "not sleeping",
+            Question::Binding => "a thread for each queue",
+            Question::PeerByCpu => "beside DPDK, by CPU time",
+            Question::PeerByRate => "beside DPDK, by rate",
+            Question::Destinations => "more destinations",
+            Question::Routes => "a larger table",
+        };
+        Some(vec![
+            text(what),
+            text(&*claim.comparison.arm),
+            text(&*claim.comparison.reference),
+            ratio(&claim.comparison),
+        ])
+    };
+    table(
+        context,
+        "What each setting gives",
+        &[("what", ""), ("with", ""), ("against", ""), ("ratio", "")],
+        context.claims.iter().filter_map(row).collect(),
+    )
+}
+
+fn ratio(comparison: &Comparison) -> Entry {
+    text(format!(
+        "{:.2}× ({:.2} to {:.2})",
+        comparison.ratio, comparison.low, comparison.high
+    ))
+}

@@ -1,0 +1,152 @@
+//! The section without a host: paths of known speed.
+
+use forward::bench::Setup;
+use std::time::Duration;
+use trial::{Comparison, Event, Outcome, Weight};
+
+use super::config::{Config, Table};
+use super::section::measure;
+use crate::router::end::End;
+use crate::router::testing::{Collector, Fake};
+use crate::vcm::schedule::Wishes;
+
+fn config(text: &str) -> Config {
+    let table = crate::config::from_table::<Table>(text.parse().expect("toml"));
+    Config::try_from(table.expect("a table")).expect("a configuration")
+}
+
+fn run(text: &str, host: &Fake, pairs: usize) -> Vec<Event> {
+    let config = config(text);
+    let wishes = Wishes {
+        trials: 1,
+        slice_s: (0.2, 0.2),
+        pairs: Some(pairs),
+        seconds: None,
+        start_s: 0.0,
+        overhead_s: 0.0,
+    };
+    let schedule = wishes.schedule(Duration::from_secs(3600)).expect("it fits");
+    let mut sink = Collector::default();
+    let build = |setups: &[Setup]| host.build(setups);
+    let end = measure(
+        &config,
+        &schedule,
+        &[0, 1],
+        "lockgate run router-paths",
+        &build,
+        &mut sink,
+    );
+    assert!(matches!(end, End::Complete), "{end:?}");
+    sink.events
+}
+
+fn comparisons(events: &[Event]) -> Vec<&Comparison> {
+    (events.iter())
+        .filter_map(|event| match event {
+            Event::Comparison(comparison) => Some(comparison),
+            _ => None,
+        })
+        .collect()
+}
+
+fn texts(events: &[Event], weight: Weight) -> String {
+    let text = |event: &Event| match event {
+        Event::Finding(finding) if finding.weight == weight => {
+            Some(format!("{} {}", finding.text, finding.remedy))
+        }
+        _ => None,
+    };
+    events
+        .iter()
+        .filter_map(text)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+#[test]
+fn targets_are_held_against_lower_bounds() {
+    let events = run("", &Fake::default(), 9);
+    let all = comparisons(&events);
+    let held: Vec<_> = all.iter().filter(|one| one.target.is_some()).collect();
+    // Cached at 1, 256 and 65,536, devmap, batch 32, testpmd.
+    assert_eq!(held.len(), 6, "{held:#?}");
+    for one in held {
+        let target = one.target.expect("it has one");
+        assert!(target.met, "{one:?}");
+        assert_eq!(one.pairs.len(), 9);
+    }
+    let headline = texts(&events, Weight::Headline);
+    assert!(
+        headline.contains("FIB cache") && headline.contains("0.94×"),
+        "{headline}"
+    );
+    let advice = texts(&events, Weight::Advice);
+    assert!(
+        advice.contains("Batching: AF_XDP polled, batch 32"),
+        "{advice}"
+    );
+    assert!(advice.contains("Polling"), "{advice}");
+    let notes = texts(&events, Weight::Note);
+    for part in [
+        "All 6 targets",
+        "one CPU",
+        "testpmd",
+        "65536 destinations",
+        "100000 routes",
+    ] {
+        assert!(notes.contains(part), "{part}: {notes}");
+    }
+    let columns = events.iter().filter_map(|event| match event {
+        Event::Table(table) => Some(table),
+        _ => None,
+    });
+    for table in columns {
+        assert!(
+            table
+                .rows
+                .iter()
+                .all(|row| row.len() == table.columns.len())
+        );
+    }
+}
+
+#[test]
+fn five_pairs_meet_no_target() {
+    let events = run(
+        "paths = ['kernel', 'xdp-devmap']\nroutes = []",
+        &Fake::default(),
+        5,
+    );
+    let held = comparisons(&events);
+    assert!(
+        held.iter()
+            .all(|one| one.target.is_none_or(|target| !target.met))
+    );
+    assert!(texts(&events, Weight::Warning).contains("0 of 1 targets"));
+}
+
+#[test]
+fn what_is_missing_or_noisy_claims_nothing() {
+    let host = Fake {
+        missing: vec!["testpmd"],
+        noisy: vec!["xdp-devmap"],
+        ..Fake::default()
+    };
+    let events = run("destinations = [1]\nroutes = []", &host, 9);
+    for one in comparisons(&events) {
+        let names = format!("{} {}", one.arm, one.reference);
+        assert!(!names.contains("testpmd"), "{names}");
+        if names.contains("devmap") {
+            assert_eq!((one.outcome, one.target), (Outcome::NoEvidence, None));
+        }
+    }
+    let warnings = texts(&events, Weight::Warning);
+    assert!(warnings.contains("install testpmd"), "{warnings}");
+    assert!(warnings.contains("a pause of 20 ms"), "{warnings}");
+    let points = events.iter().filter_map(|event| match event {
+        Event::Point(point) => Some(point),
+        _ => None,
+    });
+    let missing = points.filter(|point| point.metrics.is_empty());
+    assert!(missing.count() >= 1, "a point without figures says why");
+}

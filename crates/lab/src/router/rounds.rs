@@ -1,0 +1,212 @@
+//! The rounds: every subject once, in shuffled order, so that any two are
+//! interleaved pairs.
+
+use std::time::{Duration, Instant};
+
+use forward::bench::{BenchError, Setup};
+use trial::stats::Random;
+use trial::{Event, Sink};
+
+use super::end::End;
+use super::rig::{Build, Rig};
+use super::series::Failure;
+use super::subject::Subject;
+use super::way::Way;
+use crate::vcm::schedule::Schedule;
+
+/// A run that takes so much longer than planned ends after the round in hand.
+pub(crate) const LATE: f64 = 1.25;
+/// Start-up that no plan counts, seconds.
+pub(crate) const START_S: f64 = 2.0;
+
+/// Routers that stay up between trials: those that cost nothing while no frame
+/// comes.
+pub(crate) struct Rigs<'a> {
+    build: Build<'a>,
+    up: Vec<(Vec<Setup>, Box<dyn Rig>)>,
+}
+
+impl<'a> Rigs<'a> {
+    pub(crate) fn new(build: Build<'a>) -> Self {
+        let up = Vec::new();
+        Self { build, up }
+    }
+
+    /// Does something with routers of those setups; those that would keep a
+    /// CPU busy afterwards are taken down again.
+    pub(crate) fn with<T>(
+        &mut self,
+        setups: &[Setup],
+        act: impl FnOnce(&mut dyn Rig) -> Result<T, BenchError>,
+    ) -> Result<T, BenchError> {
+        if let Some((_, rig)) = self.up.iter_mut().find(|(own, _)| own == setups) {
+            return act(rig.as_mut());
+        }
+        let mut rig = (self.build)(setups)?;
+        let result = act(rig.as_mut());
+        let spins = setups.iter().any(|setup| Way::of(setup.path).spins());
+        if !spins {
+            self.up.push((setups.to_vec(), rig));
+        }
+        result
+    }
+}
+
+/// Measures all rounds of a schedule; `keep` is called after each, so that
+/// nothing is lost whatever ends the run.
+pub(crate) fn measure(
+    rigs: &mut Rigs<'_>,
+    subjects: &mut [Subject],
+    schedule: &Schedule,
+    seed: u64,
+    sink: &mut dyn Sink,
+    keep: impl Fn(&[Subject], &mut dyn Sink),
+) -> End {
+    let (mut random, begin) = (Random::new(seed), Instant::now());
+    for round in 0..schedule.rounds {
+        if begin.elapsed().as_secs_f64() > schedule.seconds() * LATE + START_S {
+            return End::Late(round);
+        }
+        let mut order: Vec<_> = (0..subjects.len()).collect();
+        random.shuffle(&mut order);
+        for (done, &index) in order.iter().enumerate() {
+            let subject = &mut subjects[index];
+            let share = (round as f64 + done as f64 / order.len() as f64) / schedule.rounds as f64;
+            let label = subject.label();
+            let now = format!("round {} of {}: {label}", round + 1, schedule.rounds);
+            sink.emit(Event::Progress(share, now));
+            let go_on = || !sink.is_interrupted();
+            match trial(rigs, subject, (round, schedule.slice), &go_on) {
+                Ok(()) => {}
+                Err(BenchError::Interrupted) => return End::Interrupted,
+                Err(error) => return End::failed(label, error),
+            }
+        }
+        keep(subjects, sink);
+    }
+    End::Complete
+}
+
+/// What may not be believed is measured once more. What a host cannot do spoils
+/// that subject alone.
+fn trial(
+    rigs: &mut Rigs<'_>,
+    subject: &mut Subject,
+    (round, slice): (usize, Duration),
+    go_on: &dyn Fn() -> bool,
+) -> Result<(), BenchError> {
+    if !go_on() {
+        return Err(BenchError::Interrupted);
+    }
+    if subject.series.failure.is_some() {
+        return Ok(());
+    }
+    let offers = subject.offers_of(slice);
+    let again = |rig: &mut dyn Rig| {
+        let trial = rig.trial(&offers, go_on)?;
+        // A disturbance may pass; what is wrong with the host does not.
+        match trial.is_valid() {
+            true => Ok(trial),
+            false => rig.trial(&offers, go_on),
+        }
+    };
+    match rigs.with(&subject.setups, again) {
+        Ok(trial) => {
+            subject.series.trials.insert(round, trial);
+            Ok(())
+        }
+        Err(BenchError::NotSupported { what, remedy }) => {
+            let reason = format!("{what} is not possible here");
+            subject.series.failure = Some(Failure { reason, remedy });
+            Ok(())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::router::testing::{Collector, Fake};
+    use crate::vcm::schedule::Wishes;
+    use forward::bench::Offer;
+    use forward::router::path::{Path, Poll};
+    use forward::topology::Cpus;
+
+    fn subjects() -> Vec<Subject> {
+        let paths = [
+            Path::Kernel,
+            Path::Testpmd,
+            Way::af_xdp(Poll::Polled, 32).path,
+        ];
+        let of = |path| {
+            let mut setup = Setup::new(Cpus::among(&[0, 1]));
+            setup.path = path;
+            Subject::one(setup, Offer::default())
+        };
+        paths.map(of).to_vec()
+    }
+
+    fn schedule() -> Schedule {
+        let wishes = Wishes {
+            trials: 3,
+            slice_s: (0.1, 0.1),
+            pairs: Some(3),
+            seconds: None,
+            start_s: 0.0,
+            overhead_s: 0.0,
+        };
+        wishes.schedule(Duration::from_secs(60)).expect("it fits")
+    }
+
+    fn measured(host: &Fake, sink: &mut Collector) -> (Vec<Subject>, End, usize) {
+        let mut subjects = subjects();
+        let build = |setups: &[Setup]| host.build(setups);
+        let mut rigs = Rigs::new(&build);
+        let end = measure(&mut rigs, &mut subjects, &schedule(), 1, sink, |_, _| ());
+        let up = rigs.up.len();
+        (subjects, end, up)
+    }
+
+    #[test]
+    fn all_rounds_are_measured_and_what_spins_is_taken_down() {
+        let (subjects, end, up) = measured(&Fake::default(), &mut Collector::default());
+        assert!(matches!(end, End::Complete));
+        assert_eq!(up, 1, "the kernel alone stays up");
+        assert!(subjects.iter().all(|one| one.series.trials.len() == 3));
+    }
+
+    #[test]
+    fn what_is_missing_spoils_itself_alone() {
+        let host = Fake {
+            missing: vec!["testpmd"],
+            ..Fake::default()
+        };
+        let (subjects, end, _) = measured(&host, &mut Collector::default());
+        assert!(matches!(end, End::Complete));
+        let failure = subjects[1].series.failure.as_ref().expect("it is missing");
+        assert_eq!(failure.remedy, "install testpmd");
+        assert_eq!(subjects[0].series.trials.len(), 3);
+    }
+
+    #[test]
+    fn an_interrupt_or_a_failure_keeps_what_was_measured() {
+        let mut sink = Collector {
+            interrupt_after: Some(4),
+            ..Collector::default()
+        };
+        let (subjects, end, _) = measured(&Fake::default(), &mut sink);
+        assert!(matches!(end, End::Interrupted));
+        let trials: usize = subjects.iter().map(|one| one.series.trials.len()).sum();
+        assert_eq!(trials, 3);
+        let host = Fake {
+            breaks_at: Some(5),
+            ..Fake::default()
+        };
+        let (subjects, end, _) = measured(&host, &mut Collector::default());
+        assert!(matches!(&end, End::Failed { error, .. } if error.to_string().contains("port")));
+        let trials: usize = subjects.iter().map(|one| one.series.trials.len()).sum();
+        assert_eq!(trials, 5);
+        assert!(end.result().is_err());
+    }
+}

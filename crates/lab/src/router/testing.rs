@@ -1,0 +1,222 @@
+//! Routers of known speed, for the tests.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use forward::bench::{
+    BenchError, DirectionResult, Directions, Offer, Setup, TcpResult, TrialResult,
+};
+use forward::home;
+use forward::router::Counters;
+use forward::router::path::{AfXdp, Path, Poll};
+use forward::tester::port::{Received, Transmitted};
+use forward::tester::stream::{Addresses, Link, Stream};
+use forward::tester::trial::Sender;
+use forward::tester::validity::Seen;
+use trial::{Event, Sink, Validity, Verdict};
+
+use super::rig::Rig;
+use super::trial::Trial;
+
+/// A generator's best, frames/s.
+const GENERATOR_PPS: f64 = 10e6;
+
+/// One second in which so many frames were offered and received; the router
+/// was busy all the time.
+pub(crate) fn result(offered: u64, received: u64) -> TrialResult {
+    of(&Offer::default(), 1.0, offered, received)
+}
+
+fn of(offer: &Offer, elapsed_s: f64, offered: u64, received: u64) -> TrialResult {
+    let elapsed_ns = (elapsed_s * 1e9) as u64;
+    let way = DirectionResult {
+        stream: stream(offer),
+        sender: Sender::default(),
+        sent: Transmitted {
+            due: offered,
+            offered,
+            elapsed_ns,
+            ..Transmitted::default()
+        },
+        received: Received {
+            received,
+            elapsed_ns,
+            ..Received::default()
+        },
+    };
+    let ways = if offer.directions == Directions::TwoWay {
+        2
+    } else {
+        1
+    };
+    TrialResult {
+        offer: *offer,
+        directions: vec![way; ways as usize],
+        router: Counters {
+            received: ways * offered,
+            forwarded: ways * received,
+            dropped: ways * (offered - received),
+        },
+        router_cpu_ns: elapsed_ns,
+        generator_cpu_ns: elapsed_ns,
+        sink_cpu_ns: elapsed_ns / 10,
+        seen: Seen::default(),
+        verdict: Verdict::valid(),
+    }
+}
+
+fn stream(offer: &Offer) -> Stream {
+    let none = std::net::Ipv4Addr::UNSPECIFIED;
+    Stream {
+        trial: 0,
+        id: 0,
+        link: Link {
+            source: [2; 6],
+            destination: [4; 6],
+            vlan: None,
+        },
+        addresses: Addresses::V4 {
+            source: none,
+            first: none,
+            count: offer.destinations,
+            stride: 1,
+        },
+        size: offer.size,
+        rate_pps: offer.rate_pps,
+        duration: offer.duration,
+        frames_max: offer.frames_max,
+    }
+}
+
+/// A host with routers of known speed.
+#[derive(Clone, Default)]
+pub(crate) struct Fake {
+    /// Trials so far, of all rigs.
+    pub(crate) trials: Rc<Cell<usize>>,
+    /// Paths that it cannot do.
+    pub(crate) missing: Vec<&'static str>,
+    /// Homes that it does not have.
+    pub(crate) missing_homes: Vec<&'static str>,
+    /// Paths whose trials are never to be believed.
+    pub(crate) noisy: Vec<&'static str>,
+    /// The trial that fails.
+    pub(crate) breaks_at: Option<usize>,
+}
+
+struct FakeRig {
+    setups: Vec<Setup>,
+    host: Fake,
+}
+
+impl Fake {
+    pub(crate) fn build(&self, setups: &[Setup]) -> Result<Box<dyn Rig>, BenchError> {
+        let paths = setups.iter().map(|setup| setup.path.name());
+        let homes = setups.iter().map(|setup| setup.home.name());
+        let missing = paths
+            .filter(|name| self.missing.contains(name))
+            .chain(homes.filter(|name| self.missing_homes.contains(name)))
+            .next();
+        match missing {
+            Some(name) => Err(BenchError::NotSupported {
+                what: format!("a {name} router"),
+                remedy: format!("install {name}"),
+            }),
+            None => Ok(Box::new(FakeRig {
+                setups: setups.to_vec(),
+                host: self.clone(),
+            })),
+        }
+    }
+}
+
+/// What such a router can carry, frames/s.
+pub(crate) fn capacity_pps(setup: &Setup, offer: &Offer) -> f64 {
+    let many = offer.destinations > 256;
+    let factor = match setup.path {
+        Path::Kernel => 1.0,
+        Path::Bridge => 1.1,
+        Path::XdpCpumap | Path::Testpmd | Path::Planted(_) => 0.8,
+        Path::XdpDevmap => 3.2,
+        Path::XdpFib => 1.7,
+        Path::XdpFibCached if many => 2.3,
+        Path::XdpFibCached => 3.0,
+        Path::AfXdp(AfXdp { poll, batch, .. }) => {
+            let waits = if poll == Poll::Polled { 1.0 } else { 0.5 };
+            waits * if batch >= 32 { 1.0 } else { 0.4 }
+        }
+    };
+    let home = if setup.home == home::Kind::Namespace {
+        1.0
+    } else {
+        0.95
+    };
+    let bytes = 1.0 + offer.size.mean_bytes() / 10_000.0;
+    let share = setup.cpu_limit.unwrap_or(1.0);
+    factor * home * share * 900_000.0 / bytes
+}
+
+impl Rig for FakeRig {
+    fn trial(&mut self, offers: &[Offer], go_on: &dyn Fn() -> bool) -> Result<Trial, BenchError> {
+        if !go_on() {
+            return Err(BenchError::Interrupted);
+        }
+        let count = self.host.trials.get();
+        self.host.trials.set(count + 1);
+        if self.host.breaks_at == Some(count) {
+            return Err(BenchError::Offer("a port is gone".to_owned()));
+        }
+        assert_eq!(offers.len(), self.setups.len());
+        let jitter = 1.0 + (count % 7) as f64 * 0.001;
+        let one = |(setup, offer): (&Setup, &Offer)| {
+            let ways = if offer.directions == Directions::TwoWay {
+                2.0
+            } else {
+                1.0
+            };
+            let most = capacity_pps(setup, offer) * jitter / ways / offers.len() as f64;
+            let seconds = offer.duration.as_secs_f64();
+            let offered = offer.rate_pps.unwrap_or(GENERATOR_PPS) * seconds;
+            let received = offered.min(most * seconds);
+            let mut result = of(offer, seconds, offered as u64, received as u64);
+            if self.host.noisy.contains(&setup.path.name()) {
+                result.verdict = Verdict::new(Validity::Noisy, "a pause of 20 ms", "a quiet host");
+            }
+            result
+        };
+        let routers = self.setups.iter().zip(offers).map(one).collect();
+        Ok(Trial { routers })
+    }
+
+    fn tcp(&mut self, directions: Directions, _: Duration) -> Result<TcpResult, BenchError> {
+        let rates = match directions {
+            Directions::OneWay => vec![10_000.0],
+            Directions::TwoWay => vec![6000.0, 5000.0],
+        };
+        Ok(TcpResult {
+            retransmits: vec![0; rates.len()],
+            received_mbit_per_s: rates,
+            router_cpu_ns: 1_000_000,
+            congestion_control: "cubic".to_owned(),
+            verdict: Verdict::valid(),
+        })
+    }
+}
+
+/// Keeps events; interrupts after so many.
+#[derive(Default)]
+pub(crate) struct Collector {
+    pub(crate) events: Vec<Event>,
+    pub(crate) interrupt_after: Option<usize>,
+}
+
+impl Sink for Collector {
+    fn emit(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupt_after
+            .is_some_and(|most| self.events.len() >= most)
+    }
+}

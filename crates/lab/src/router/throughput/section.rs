@@ -1,0 +1,156 @@
+//! A section that finds the throughput of routers.
+
+use std::time::Duration;
+
+use forward::topology::Cpus;
+use trial::{Comparison, Event, Finding, Plan, PlanError, Probe, RunError, Section, Sink, Table};
+
+use super::case::{Case, cases};
+use super::config::{self, Config, Defaults};
+use super::context::{Conditions, Context};
+use super::measure::Course;
+use super::schedule::Schedule;
+use super::{charts, findings, points, tables};
+use crate::ConfigError;
+use crate::router::end::End;
+use crate::router::rig::{self, Build};
+use crate::router::{ground, rounds::Rigs};
+use crate::vcm::invocation::command;
+use crate::vcm::running::failed;
+
+/// What such sections differ in.
+pub(crate) trait Kind: Defaults + Clone + std::fmt::Debug + PartialEq + 'static {
+    /// The section's name.
+    const NAME: &'static str;
+    /// Its heading.
+    const TITLE: &'static str;
+
+    /// What is compared with what.
+    fn comparisons(context: &Context<'_>) -> Vec<Comparison>;
+    /// What the numbers say to this section's question.
+    fn findings(context: &Context<'_>, comparisons: &[Comparison]) -> Vec<Finding>;
+    /// The source's figures beside ours.
+    fn tables(context: &Context<'_>, comparisons: &[Comparison]) -> Vec<Table>;
+}
+
+/// Such a section, configured.
+pub(crate) struct Throughput<K> {
+    table: config::Table<K>,
+    config: Config,
+}
+
+/// Turns the scenario's table into the section.
+///
+/// # Errors
+/// [`ConfigError`] names the key, the value and what is allowed.
+pub(crate) fn parse<K: Kind>(table: toml::Table) -> Result<Box<dyn Section>, ConfigError> {
+    let table = crate::config::from_table::<config::Table<K>>(table)?;
+    let config = Config::try_from(&table)?;
+    Ok(Box::new(Throughput { table, config }))
+}
+
+impl<K: Kind> Section for Throughput<K> {
+    fn name(&self) -> &'static str {
+        K::NAME
+    }
+
+    fn title(&self) -> &'static str {
+        K::TITLE
+    }
+
+    fn command(&self) -> String {
+        command(K::NAME, &self.table)
+    }
+
+    fn resolved(&self) -> serde_json::Value {
+        serde_json::to_value(&self.table).expect("plain strings and numbers")
+    }
+
+    fn appetite(&self) -> (Duration, Duration) {
+        Schedule::appetite(&self.config)
+    }
+
+    fn plan(&self, probe: &Probe, budget: Duration) -> Result<Plan, PlanError> {
+        ground::check(probe)?;
+        let schedule = Schedule::within(&self.config, budget)?;
+        Ok(Plan {
+            seconds: schedule.seconds,
+            steps: vec![schedule.step(&self.config), ground::ports_step()],
+            privileges: vec![ground::PRIVILEGES.to_owned()],
+            creates: vec![ground::CREATES.to_owned()],
+            ..Plan::default()
+        })
+    }
+
+    fn run(&self, probe: &Probe, plan: &Plan, sink: &mut dyn Sink) -> Result<(), RunError> {
+        let changed = |error| failed("the host changed since the plan was made", error);
+        let cpus = ground::check(probe).map_err(changed)?;
+        let budget = Duration::from_secs_f64(plan.seconds + 0.001);
+        let schedule = Schedule::within(&self.config, budget).map_err(changed)?;
+        let conditions = Conditions {
+            config: &self.config,
+            schedule: &schedule,
+            cpus: &cpus,
+            command: &self.command(),
+        };
+        measure::<K>(conditions, &rig::build, sink).result()
+    }
+}
+
+/// Measures and says what was found, however it ended.
+pub(crate) fn measure<K: Kind>(
+    conditions: Conditions<'_>,
+    build: Build<'_>,
+    sink: &mut dyn Sink,
+) -> End {
+    let mut all = cases(conditions.config);
+    let mut rigs = Rigs::new(build);
+    let end = course(conditions, conditions.cpus, &mut rigs, sink)
+        .measure(&mut all, |cases: &[Case], sink: &mut dyn Sink| {
+            emit_points(&Context { conditions, cases }, sink)
+        });
+    drop(rigs);
+    let context = Context {
+        conditions,
+        cases: &all,
+    };
+    emit_points(&context, sink);
+    results::<K>(&context, &end)
+        .into_iter()
+        .for_each(|event| sink.emit(event));
+    sink.emit(Event::Progress(1.0, K::NAME.to_owned()));
+    end
+}
+
+fn course<'a, 'b>(
+    conditions: Conditions<'a>,
+    cpus: &'a Cpus,
+    rigs: &'a mut Rigs<'b>,
+    sink: &'a mut dyn Sink,
+) -> Course<'a, 'b> {
+    Course {
+        rigs,
+        config: conditions.config,
+        schedule: conditions.schedule,
+        cpus,
+        sink,
+    }
+}
+
+fn emit_points(context: &Context<'_>, sink: &mut dyn Sink) {
+    let points = points::points(context).into_iter();
+    points.for_each(|point| sink.emit(Event::Point(point)));
+}
+
+fn results<K: Kind>(context: &Context<'_>, end: &End) -> Vec<Event> {
+    let comparisons = K::comparisons(context);
+    let mut found = K::findings(context, &comparisons);
+    found.extend(findings::findings(context, end));
+    let own = K::tables(context, &comparisons);
+    let tables = own.into_iter().chain(tables::tables(context));
+    (found.into_iter().map(Event::Finding))
+        .chain(tables.map(Event::Table))
+        .chain(charts::charts(context).into_iter().map(Event::Chart))
+        .chain(comparisons.into_iter().map(Event::Comparison))
+        .collect()
+}
