@@ -313,7 +313,7 @@ impl Bench {
             host,
             placement: self.placement(),
             ceiling_pps: Some(ceiling_pps),
-            threaded: Some(true),
+            threaded: Some(self.is_threaded()),
             own_cpu: Some(own_cpu),
             waited_behind: result.seen.waited_behind,
         };
@@ -321,6 +321,13 @@ impl Bench {
             Some(_) => Claim::Carried,
             None => Claim::Rate,
         });
+    }
+
+    /// Whether the kernel's threads still receive for the router; somebody may
+    /// have turned them off.
+    fn is_threaded(&self) -> bool {
+        let mut threads = self.started.topology.router_threads();
+        threads.all(|thread| std::path::Path::new(&format!("/proc/{}", thread.pid)).exists())
     }
 
     /// Which CPUs do what.

@@ -53,7 +53,7 @@ pub(crate) fn direction(offered: u64, received: u64) -> Direction {
         },
         received: Received {
             received,
-            bytes: received * 64,
+            bytes: received.saturating_mul(64),
             elapsed_ns: 1_000_000_000,
             latency,
             cpu_ns: 100_000_000,

@@ -95,6 +95,7 @@ impl Account {
 #[cfg(test)]
 mod tests {
     use super::Account;
+    use proptest::prelude::*;
     use wire::Stamp;
 
     fn frame(trial: u8, stream: u8, sequence: u64) -> Vec<u8> {
@@ -144,5 +145,33 @@ mod tests {
         let mut account = Account::new(3, 1);
         account.record(&frame(3, 1, 0), 10);
         assert_eq!(account.counts().latency.max_ns(), Some(1));
+    }
+
+    proptest! {
+        #![proptest_config(crate::testing::cases())]
+
+        #[test]
+        fn any_bytes_count_once(
+            frames in prop::collection::vec(
+                prop_oneof![
+                    prop::collection::vec(any::<u8>(), 0..100),
+                    (0u8..3, 0u8..3, 0u64..50).prop_map(|(trial, stream, sequence)| {
+                        frame(trial, stream, sequence)
+                    }),
+                ],
+                0..100,
+            ),
+            now_ns: u64,
+        ) {
+            let mut account = Account::new(1, 1);
+            for bytes in &frames {
+                account.record(bytes, now_ns);
+            }
+            let counts = account.counts();
+            let all = counts.received + counts.duplicates + counts.late + counts.foreign;
+            prop_assert_eq!(all, frames.len() as u64);
+            prop_assert!(counts.reordered <= counts.received);
+            prop_assert_eq!(counts.latency.len(), counts.received);
+        }
     }
 }

@@ -172,11 +172,7 @@ fn shared_core(evidence: &Evidence<'_>) -> Option<Verdict> {
 
 fn near_ceiling(evidence: &Evidence<'_>) -> Option<Verdict> {
     let ceiling_pps = evidence.seen.ceiling_pps?;
-    let received_pps: f64 = evidence
-        .directions
-        .iter()
-        .map(Direction::received_pps)
-        .sum();
+    let received_pps: f64 = evidence.directions.iter().map(carried_pps).sum();
     // A ceiling of nothing, or not a number, vouches for nothing.
     let within = received_pps < ceiling_pps * CEILING_RATIO_MAX;
     (!within).then(|| {
@@ -189,4 +185,11 @@ fn near_ceiling(evidence: &Evidence<'_>) -> Option<Verdict> {
             "use a quicker port (live-frame XDP) or larger frames",
         )
     })
+}
+
+/// What came, no more than was to be sent: the last frames of a short burst may
+/// come quicker than they left.
+fn carried_pps(direction: &Direction) -> f64 {
+    let most = direction.stream.rate_pps.unwrap_or(f64::INFINITY);
+    direction.received_pps().min(most)
 }

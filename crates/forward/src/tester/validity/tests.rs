@@ -2,6 +2,7 @@ use super::{Claim, Evidence, OwnCpu, Seen};
 use crate::router::Counters;
 use crate::tester::testing::direction;
 use crate::tester::trial::{Direction, HostUse, Placement};
+use proptest::prelude::*;
 use std::time::Duration;
 use trial::{Validity, Verdict};
 
@@ -310,4 +311,85 @@ fn several_faults_are_all_named_and_the_gravest_is_the_kind() {
     assert_is(&verdict, Validity::GeneratorBound, "50.0%");
     assert!(verdict.reason.contains("11.0 ms"), "{verdict:?}");
     assert_eq!(verdict.reason.matches("; ").count(), 2, "{verdict:?}");
+}
+
+#[test]
+fn a_short_burst_is_not_quicker_than_it_was_sent() {
+    let verdict = judged(10, 10, |trial| {
+        trial.seen.ceiling_pps = Some(1_000_000.0);
+        let one = &mut trial.directions[0];
+        one.stream.frames_max = Some(10);
+        one.stream.rate_pps = Some(500_000.0);
+        one.sent.elapsed_ns = 18_000;
+        one.received.elapsed_ns = 5_000;
+    });
+    assert!(verdict.is_valid(), "{verdict:?}");
+}
+
+/// A fault of the generator, as it shows.
+fn plant(fault: u8, size: f64, trial: &mut Trial) {
+    let one = &mut trial.directions[0];
+    let rate_pps = one.sent.offered as f64;
+    match fault {
+        0 => one.stream.rate_pps = Some(rate_pps * (1.02 + size)),
+        1 => one.sender.waited_ns = (6e7 * (1.0 + size)) as u64,
+        2 => trial.seen.placement.device = trial.seen.placement.generator.clone(),
+        3 => trial.seen.threaded = Some(false),
+        4 => trial.seen.ceiling_pps = Some(rate_pps * 0.99 / (0.8 + size / 10.0)),
+        5 => one.sent.gap_ns_max = (1.1e7 * (1.0 + size)) as u64,
+        6 => one.sent.behind_ns_max = (1.1e7 * (1.0 + size)) as u64,
+        7 => one.received.received = one.sent.offered + 1 + (size * 1e3) as u64,
+        _ => one.sent.refused = (rate_pps * (0.02 + size / 2.0)) as u64,
+    }
+}
+
+proptest! {
+    #![proptest_config(crate::testing::cases())]
+
+    #[test]
+    fn every_fault_of_the_generator_is_called_invalid(
+        offered in 1_000_000u64..5_000_000,
+        lost in 0.0..0.01f64,
+        faults in prop::collection::btree_map(0u8..9, 0.0..10.0f64, 1..4),
+        loss_claimed: bool,
+    ) {
+        let received = offered - (offered as f64 * lost) as u64;
+        let verdict = judged(offered, received, |trial| {
+            if loss_claimed {
+                trial.claim = Claim::Loss;
+            }
+            for (fault, size) in &faults {
+                plant(*fault, *size, trial);
+            }
+        });
+        prop_assert!(!verdict.is_valid(), "{faults:?}");
+        prop_assert!(!verdict.reason.is_empty() && !verdict.remedy.is_empty());
+    }
+
+    #[test]
+    fn any_numbers_get_a_verdict(
+        numbers in prop::array::uniform12(any::<u64>()),
+        floats in prop::array::uniform3(any::<f64>()),
+        claim in 0usize..4,
+    ) {
+        let claims = [Claim::Carried, Claim::Loss, Claim::Latency, Claim::Rate];
+        let half = |number: u64| number / 4;
+        let verdict = judged(half(numbers[0]), half(numbers[1]), |trial| {
+            trial.claim = claims[claim];
+            trial.seen.ceiling_pps = Some(floats[0]);
+            trial.seen.host.busy_behind = Duration::from_nanos(numbers[2]);
+            trial.seen.waited_behind = Some(Duration::from_nanos(numbers[3]));
+            let one = &mut trial.directions[0];
+            one.stream.rate_pps = Some(floats[1]);
+            one.sent.elapsed_ns = numbers[4];
+            one.sent.behind_ns_max = numbers[5];
+            one.sent.gap_ns_max = numbers[6];
+            one.sent.cpu_ns = half(numbers[7]);
+            one.received.duplicates = half(numbers[8]);
+            one.sender.waited_ns = numbers[9];
+            one.sender.receive_softirqs = numbers[10];
+            one.received.elapsed_ns = numbers[11];
+        });
+        prop_assert_eq!(verdict.is_valid(), verdict.reason.is_empty());
+    }
 }
