@@ -26,11 +26,12 @@ setup:
 setup-guests:
 	@GUESTS=$(GUESTS) ./scripts/setup-guests.sh
 
+# Without the cargo feature bpf where it cannot be built: scripts/features.sh says why.
 build: setup
-	$(CARGO) build --release --locked --package lockgate
+	$(CARGO) build --release --locked --package lockgate $$(./scripts/features.sh)
 
 run: build
 	@$(target)/release/lockgate run $(ARGS)
 
 test: setup
-	@./scripts/count-tests.sh $(CARGO) test --workspace --locked --no-fail-fast
+	@./scripts/count-tests.sh $(CARGO) test --workspace --locked --no-fail-fast $$(./scripts/features.sh workspace)

@@ -7,7 +7,7 @@
 set -eu
 
 REQUIRED_PACKAGES="gcc libc6-dev"
-OPTIONAL_PACKAGES="openssl ethtool libipsec-mb1 dpdk-dev"
+OPTIONAL_PACKAGES="openssl ethtool libipsec-mb1 dpdk-dev make pkg-config libelf-dev zlib1g-dev clang-14 llvm-14"
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 
@@ -28,10 +28,17 @@ has_library() {
     PATH="$PATH:/usr/sbin:/sbin" ldconfig -p 2>/dev/null | grep -q "$1"
 }
 
+has_header() {
+    printf '#include <%s>\n' "$1" | cc -x c -fsyntax-only - 2>/dev/null
+}
+
 has_package() {
     case $1 in
         dpdk-dev) has_command dpdk-test-crypto-perf ;;
         libipsec-mb1) has_library libIPSec_MB.so.1 ;;
+        libelf-dev) has_header libelf.h ;;
+        zlib1g-dev) has_header zlib.h ;;
+        llvm-14) has_command llvm-strip-14 ;;
         *) has_command "$1" ;;
     esac
 }
@@ -47,6 +54,8 @@ what_is_lost() {
         openssl) echo "no 'openssl speed' reference arm in crypto-speed and crypto-peers" ;;
         libipsec-mb1) echo "no back-end ipsec-mb: CBC encryption and hashes many times slower" ;;
         dpdk-dev) echo "no DPDK arm in crypto-peers (it takes about 100 MB)" ;;
+        libelf-dev | zlib1g-dev | make | pkg-config) echo "no XDP and no AF_XDP: lockgate is built without its feature bpf" ;;
+        clang-14 | llvm-14) echo "BPF programs that were changed cannot be compiled; the committed ones are used" ;;
         ethtool) echo "no interrupt coalescing settings of network cards at hand" ;;
         *) echo "it is optional" ;;
     esac

@@ -7,6 +7,7 @@
     reason = "an experiment that cannot go on says so"
 )]
 
+#[allow(dead_code, reason = "shared with the tests")]
 #[path = "../tests/programs/bench.rs"]
 mod bench;
 #[allow(dead_code, reason = "shared with the tests")]

@@ -12,6 +12,7 @@
 
 mod attached;
 mod counters;
+mod dry_run;
 mod generator;
 mod object;
 mod pass;
@@ -21,6 +22,7 @@ pub mod socket;
 
 pub use attached::{AttachError, Attached, Entry, Path};
 pub use counters::{Counters, Reason};
+pub use dry_run::{DryRunError, Verdict, dry_run};
 pub use generator::{
     GENERATORS_MAX, Generator, ORDER_MAX, Plan, PlanError, SIZES_MAX, SendError, Sent,
     TemplateError, Turns,

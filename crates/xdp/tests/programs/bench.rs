@@ -1,8 +1,10 @@
 //! A router between two cables, in a namespace of its own: `t0 = d0 … d1 = t1`.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
 
-use lockgate_xdp::path::RouterPort;
+use lockgate_xdp::path::{CacheControl, RouterPort};
 
 use crate::wires::{Elsewhere, ifindex, shell};
 
@@ -74,5 +76,27 @@ fn set_up_router(prefix: &str) -> [RouterPort; 2] {
             vlan: None,
             strict_source: false,
         }
+    })
+}
+
+/// Runs the body while somebody says that they listen for changes.
+pub fn while_renewed<T>(control: &CacheControl, body: impl FnOnce() -> T) -> T {
+    /// Also when the body panics.
+    struct Stop<'s>(&'s AtomicBool);
+    impl Drop for Stop<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                control.renew().unwrap();
+                thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let _stop = Stop(&is_over);
+        body()
     })
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use lockgate_xdp::path::{CpuMap, CpuMapError, Fib, FibCached, RouterOptions, Then, Wire};
 use lockgate_xdp::{Attached, Counters, Generator, Plan, Reason, Sink};
 
-use crate::bench::{Bench, ROUTER};
+use crate::bench::{Bench, ROUTER, while_renewed};
 use crate::wires::{frame_v4, frame_v6, in_namespace, settled};
 
 /// Fewer than a veth's ring holds.
@@ -111,14 +111,7 @@ fn a_cache_is_used_while_somebody_listens() {
         assert_eq!(tester.burst(frame_v4(60, ROUTER[0]), 1), BURST);
         let counters = cached.counters().unwrap();
         assert_eq!((counters.hits, counters.forwarded), (0, BURST));
-        let listening = AtomicBool::new(true);
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                while listening.load(std::sync::atomic::Ordering::Relaxed) {
-                    control.renew().unwrap();
-                    std::thread::sleep(Duration::from_millis(1));
-                }
-            });
+        while_renewed(&control, || {
             let mut hits = 0;
             for frame in [frame_v4(60, ROUTER[0]), frame_v6(80, ROUTER[0])] {
                 // A machine that is busy may miss a renewal.
@@ -133,7 +126,6 @@ fn a_cache_is_used_while_somebody_listens() {
                 assert!(hits > 0);
             }
             assert!(hits > BURST, "both families: {:?}", cached.counters());
-            listening.store(false, std::sync::atomic::Ordering::Relaxed);
         });
     });
 }

@@ -9,6 +9,15 @@ use nix::sched::{CloneFlags, unshare};
 
 /// Runs the body in a network namespace of its own, or says why it is skipped.
 pub fn in_namespace<T: Send>(body: impl FnOnce() -> T + Send) -> Option<T> {
+    let look = ["-c", "command -v ip && command -v mount"];
+    if !Command::new("sh")
+        .args(look)
+        .output()
+        .is_ok_and(|found| found.status.success())
+    {
+        println!("skipped: no ip or no mount here; apt-get install iproute2 mount");
+        return None;
+    }
     thread::scope(|scope| {
         scope
             .spawn(|| {

@@ -1,0 +1,97 @@
+//! A program's verdict on one frame, without sending anything.
+
+use crate::attached::Path;
+
+/// What a program decides (`enum xdp_action`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// An error of the program, for tracing; the frame is dropped.
+    Aborted,
+    /// Dropped.
+    Drop,
+    /// To the kernel.
+    Pass,
+    /// Back by the port it came from.
+    Transmit,
+    /// By another port, or to another CPU or a socket.
+    Redirect,
+}
+
+/// Why no verdict was had.
+#[derive(Debug, thiserror::Error)]
+pub enum DryRunError {
+    /// The path has no program there.
+    #[error("the path has no program on interface {0}")]
+    NoProgram(u32),
+    /// The kernel refused.
+    #[error(
+        "the kernel runs no program on this frame of {bytes} bytes as from interface {ifindex}: it needs root, 14 bytes at least, and an interface of this network namespace that is up with XDP"
+    )]
+    Refused {
+        /// Of the frame.
+        bytes: usize,
+        /// As given.
+        ifindex: u32,
+        /// The cause.
+        #[source]
+        source: libbpf_rs::Error,
+    },
+    /// A verdict that this code does not know.
+    #[error("the program answered {0}, which is no verdict")]
+    Unknown(u32),
+}
+
+/// Room for what a program adds to a frame.
+const ROOM_BYTES: usize = 256;
+
+/// Runs a path's program on a frame as if it had come in by the interface, in
+/// whose network namespace the calling thread must be, and on which an XDP
+/// program must run. What the program did to the frame comes with its verdict.
+///
+/// # Errors
+/// [`DryRunError`].
+pub fn dry_run(
+    path: &impl Path,
+    ifindex: u32,
+    frame: &[u8],
+) -> Result<(Verdict, Vec<u8>), DryRunError> {
+    let entries = path.entries();
+    let entry = entries
+        .iter()
+        .find(|entry| entry.ifindex == ifindex)
+        .ok_or(DryRunError::NoProgram(ifindex))?;
+    let mut context = context(frame.len(), ifindex);
+    let mut out = vec![0; frame.len() + ROOM_BYTES];
+    let ran = entry.program.test_run(libbpf_rs::ProgramInput {
+        context_in: Some(&mut context),
+        data_in: Some(frame),
+        data_out: Some(&mut out),
+        ..Default::default()
+    });
+    let ran = ran.map_err(|source| DryRunError::Refused {
+        bytes: frame.len(),
+        ifindex,
+        source,
+    })?;
+    let verdict = match ran.return_value {
+        0 => Verdict::Aborted,
+        1 => Verdict::Drop,
+        2 => Verdict::Pass,
+        3 => Verdict::Transmit,
+        4 => Verdict::Redirect,
+        other => return Err(DryRunError::Unknown(other)),
+    };
+    let bytes = ran.data.map_or(0, |data| data.len());
+    out.truncate(bytes);
+    Ok((verdict, out))
+}
+
+/// `struct xdp_md`: data, its end, metadata, interface, queue, and none to leave by.
+fn context(bytes: usize, ifindex: u32) -> Vec<u8> {
+    let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+    let fields = [0, bytes, 0, ifindex, 0, 0];
+    fields
+        .iter()
+        .flat_map(|field| field.to_ne_bytes())
+        .collect()
+}

@@ -1,0 +1,170 @@
+//! Frames that anybody may have sent: whatever they hold, a program either
+//! leaves them to the kernel as they came, or forwards them whole and right.
+
+use lockgate_xdp::path::{CpuMap, Fib, FibCached, RouterOptions, Then};
+use lockgate_xdp::{Attached, Pass, Path, Verdict, dry_run};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use crate::bench::{Bench, ROUTER, while_renewed};
+use crate::wires::{frame_v4, frame_v6, in_namespace};
+
+/// Frames tried on each path.
+fn cases() -> u32 {
+    if std::env::var_os("LOCKGATE_THOROUGH").is_some_and(|value| value == "1") {
+        200_000
+    } else {
+        3_000
+    }
+}
+
+/// A plain frame of either family, tagged or not, whose checksum is right.
+fn plain() -> impl Strategy<Value = Vec<u8>> {
+    (any::<bool>(), 80_usize..300, any::<bool>()).prop_map(|(is_v6, bytes, tagged)| {
+        let make = if is_v6 { frame_v6 } else { frame_v4 };
+        let mut frame = make(bytes, ROUTER[0]);
+        if !is_v6 {
+            let sum = checksum(&frame[14..34]);
+            frame[24..26].copy_from_slice(&sum.to_be_bytes());
+        }
+        if tagged {
+            frame.splice(12..12, [0x81, 0, 0, 7]);
+        }
+        frame
+    })
+}
+
+/// Some bytes of its headers are others, its end is elsewhere, and half the time
+/// the IPv4 checksum is made right again.
+fn mutated() -> impl Strategy<Value = Vec<u8>> {
+    let changes = prop::collection::vec((0_usize..70, any::<u8>()), 0..6);
+    let end = prop_oneof![3 => Just(usize::MAX), 1 => 14_usize..400];
+    (plain(), changes, end, any::<bool>()).prop_map(|(mut frame, changes, end, mend)| {
+        for (at, byte) in changes {
+            if let Some(place) = frame.get_mut(at) {
+                *place = byte;
+            }
+        }
+        if end != usize::MAX {
+            frame.resize(end, 0xa5);
+        }
+        if mend && frame.len() >= 34 {
+            frame[24..26].fill(0);
+            let sum = checksum(&frame[14..34]);
+            frame[24..26].copy_from_slice(&sum.to_be_bytes());
+        }
+        frame
+    })
+}
+
+fn any_frame() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        8 => mutated(),
+        1 => prop::collection::vec(any::<u8>(), 14..1500),
+    ]
+}
+
+/// RFC 1071, over an even number of bytes.
+fn checksum(bytes: &[u8]) -> u16 {
+    let mut sum: u32 = bytes
+        .chunks(2)
+        .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])))
+        .sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !u16::try_from(sum).unwrap()
+}
+
+/// What a forwarded frame must be: shorter by its padding alone, one hop older,
+/// with the addresses of the next hop, otherwise the same.
+fn assert_forwarded(before: &[u8], after: &[u8]) {
+    assert_eq!(before[..6], ROUTER[0]);
+    assert_eq!(after[..6], [2, 0, 0, 0, 0, 0x11]);
+    assert_eq!(after[6..12], ROUTER[1]);
+    assert_eq!(before[12..14], after[12..14], "no VLAN is a port here");
+    let mut expected = before[14..after.len()].to_vec();
+    if before[12..14] == [0x08, 0x00] {
+        assert_eq!(checksum(&before[14..34]), 0, "a wrong checksum");
+        assert_eq!(checksum(&after[14..34]), 0, "a wrong checksum made");
+        assert_eq!(before[14], 0x45);
+        assert!(before[22] > 1, "no time left to live");
+        let bytes = usize::from(u16::from_be_bytes([before[16], before[17]]));
+        assert_eq!(after.len(), 14 + bytes, "padding goes");
+        expected[8] -= 1;
+        expected[10..12].copy_from_slice(&after[24..26]);
+    } else {
+        assert_eq!(before[12..14], [0x86, 0xdd]);
+        assert!(before[21] > 1, "no hop left");
+        let bytes = usize::from(u16::from_be_bytes([before[18], before[19]]));
+        assert_eq!(after.len(), 54 + bytes, "padding goes");
+        expected[7] -= 1;
+    }
+    assert_eq!(after[14..], expected);
+}
+
+/// How many of the frames the path forwards; the rest it must leave as they are.
+fn try_frames<P: Path>(path: &P, ifindex: u32) -> u32 {
+    let forwarded = std::cell::Cell::new(0);
+    let config = Config {
+        cases: cases(),
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let ran = TestRunner::new(config).run(&any_frame(), |frame| {
+        let (verdict, after) = dry_run(path, ifindex, &frame).unwrap();
+        match verdict {
+            Verdict::Pass => prop_assert_eq!(frame, after),
+            Verdict::Redirect => {
+                assert_forwarded(&frame, &after);
+                forwarded.set(forwarded.get() + 1);
+            }
+            other => prop_assert!(false, "{other:?}"),
+        }
+        Ok(())
+    });
+    ran.unwrap_or_else(|failed| panic!("{failed}"));
+    forwarded.get()
+}
+
+#[test]
+fn whatever_comes_is_left_alone_or_forwarded_right() {
+    in_namespace(|| {
+        let bench = Bench::new();
+        let ports = bench.ports;
+        bench.router.run(move || {
+            let all = ports.map(|port| port.ifindex);
+            let _runs = Attached::new(Pass::load(&all).unwrap()).unwrap();
+            let fib = Fib::load(&ports, RouterOptions::default()).unwrap();
+            let cached = FibCached::load(&ports, RouterOptions::default()).unwrap();
+            assert!(try_frames(&fib, all[0]) > 100);
+            let forwarded = while_renewed(&cached.control(), || try_frames(&cached, all[0]));
+            assert!(forwarded > 100);
+        });
+    });
+}
+
+#[test]
+fn whatever_comes_goes_to_a_cpu_as_it_is() {
+    in_namespace(|| {
+        let bench = Bench::new();
+        let ports = bench.ports;
+        bench.router.run(move || {
+            let all = ports.map(|port| port.ifindex);
+            let _runs = Attached::new(Pass::load(&all).unwrap()).unwrap();
+            let path = CpuMap::load(&ports, &[0], Then::Kernel).unwrap();
+            let mut runner = TestRunner::new(Config {
+                cases: cases(),
+                failure_persistence: None,
+                ..Config::default()
+            });
+            let ran = runner.run(&any_frame(), |frame| {
+                let (verdict, after) = dry_run(&path, all[0], &frame).unwrap();
+                prop_assert!(matches!(verdict, Verdict::Pass | Verdict::Redirect));
+                prop_assert_eq!(frame, after);
+                Ok(())
+            });
+            ran.unwrap_or_else(|failed| panic!("{failed}"));
+        });
+    });
+}
