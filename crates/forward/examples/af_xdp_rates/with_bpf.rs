@@ -128,9 +128,7 @@ impl Bench {
                 stride: 1,
                 trial: self.trial,
                 stream: 0,
-                rate_pps: std::env::var("RATE_PPS")
-                    .ok()
-                    .map(|rate| rate.parse().unwrap()),
+                rate_pps: None,
                 duration: Duration::from_secs_f64(duration),
                 frames_max: None,
             };
@@ -196,18 +194,32 @@ pub fn main() {
             println!("{:14} {mpps:.3} Mpps {per_us:.3}/µs  {detail}", arm.name());
         }
     }
-    println!("\nmedians:");
-    for (arm, rates) in arms.iter().zip(&mut rates) {
-        let median = |of: fn(&(f64, f64)) -> f64| {
-            let mut values: Vec<f64> = rates.iter().map(of).collect();
-            values.sort_by(f64::total_cmp);
-            values[values.len() / 2]
-        };
-        println!(
-            "{:14} {:.3} Mpps {:.3} per CPU-µs",
-            arm.name(),
-            median(|rate| rate.0),
-            median(|rate| rate.1)
-        );
+    summarise(&arms, &rates);
+}
+
+/// Medians, and each arm against the first: the median of the rounds' ratios
+/// with its interval.
+fn summarise(arms: &[Arm], rates: &[Vec<(f64, f64)>]) {
+    let figures: [(&str, fn(&(f64, f64)) -> f64); 2] =
+        [("Mpps", |rate| rate.0), ("per CPU-µs", |rate| rate.1)];
+    for (unit, of) in figures {
+        for (arm, own) in arms.iter().zip(rates) {
+            let values: Vec<f64> = own.iter().map(of).collect();
+            let ratios: Vec<f64> = own
+                .iter()
+                .zip(&rates[0])
+                .map(|(own, first)| of(own) / of(first))
+                .collect();
+            let ratio = trial::stats::median_interval(&ratios, 1).unwrap();
+            println!(
+                "{:14} {:.3} {unit}, {:.2} ({:.2} to {:.2}) times {}",
+                arm.name(),
+                trial::stats::median(&values).unwrap(),
+                ratio.estimate,
+                ratio.low,
+                ratio.high,
+                arms[0].name()
+            );
+        }
     }
 }
