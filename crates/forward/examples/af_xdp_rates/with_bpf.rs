@@ -197,11 +197,13 @@ pub fn main() {
     summarise(&arms, &rates);
 }
 
+/// One of the two figures of a trial.
+type Figure = fn(&(f64, f64)) -> f64;
+
 /// Medians, and each arm against the first: the median of the rounds' ratios
 /// with its interval.
 fn summarise(arms: &[Arm], rates: &[Vec<(f64, f64)>]) {
-    let figures: [(&str, fn(&(f64, f64)) -> f64); 2] =
-        [("Mpps", |rate| rate.0), ("per CPU-µs", |rate| rate.1)];
+    let figures: [(&str, Figure); 2] = [("Mpps", |rate| rate.0), ("per CPU-µs", |rate| rate.1)];
     for (unit, of) in figures {
         for (arm, own) in arms.iter().zip(rates) {
             let values: Vec<f64> = own.iter().map(of).collect();
