@@ -60,9 +60,10 @@ fn age_v4(header: &mut [u8]) -> bool {
     }
     header[8] -= 1;
     // The word of time to live and protocol fell by 0x0100, so the sum's
-    // complement rises by it; a carry goes round.
+    // complement rises by it; a carry goes round. Of the two spellings of zero
+    // the kernel writes this one.
     let sum = u32::from(u16::from_be_bytes([header[10], header[11]])) + 0x0100;
-    let sum = (sum & 0xffff) + (sum >> 16);
+    let sum = sum + u32::from(sum >= 0xffff);
     header[10..12].copy_from_slice(&(sum as u16).to_be_bytes());
     true
 }
@@ -141,6 +142,18 @@ mod tests {
             let is_sent = send_on(&mut frame, &HOP);
             prop_assert_eq!(frame.len(), before.len());
             prop_assert!(is_sent || frame == before);
+        }
+    }
+
+    #[test]
+    fn every_checksum_becomes_the_one_that_the_kernel_writes() {
+        for checksum in 0..=u16::MAX {
+            let mut frame = frame_v4([9; 20], false);
+            frame[24..26].copy_from_slice(&checksum.to_be_bytes());
+            let mut expected = frame[14..].to_vec();
+            assert_eq!(wire::ipv4::decrement_ttl(&mut expected), Ok(8));
+            assert!(send_on(&mut frame, &HOP));
+            assert_eq!(frame[14..], expected, "{checksum:#06x}");
         }
     }
 
