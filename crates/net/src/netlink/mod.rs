@@ -4,6 +4,7 @@
 mod address;
 mod attribute;
 mod channel;
+mod description;
 mod error;
 mod ethtool;
 mod link;
@@ -17,8 +18,8 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_sys::protocols::NETLINK_ROUTE;
 
 use channel::{Channel, Request};
+pub use description::{Link, LinkStatistics};
 pub use error::NetlinkError;
-pub use link::{Link, LinkStatistics};
 pub use neighbour::Neighbour;
 pub use route::{Route, RouteKind};
 pub use rule::{Rule, Selector};
@@ -115,7 +116,7 @@ pub(crate) mod wire {
     pub(crate) use super::address::described as address;
     pub(crate) use super::channel::{is_readable, messages};
     pub(crate) use super::decode;
-    pub(crate) use super::link::described as link;
+    pub(crate) use super::description::described as link;
     pub(crate) use super::neighbour::described as neighbour;
     pub(crate) use super::route::described as route;
 }
