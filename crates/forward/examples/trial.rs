@@ -61,6 +61,7 @@ fn path(name: &str) -> Path {
         "xdp-fib" => Path::XdpFib,
         "xdp-fib-cached" => Path::XdpFibCached,
         "xdp-cpumap" => Path::XdpCpumap,
+        "testpmd" => Path::Testpmd,
         "af-xdp" => af_xdp(Poll::Polled),
         "af-xdp-interrupt" => af_xdp(Poll::Interrupt),
         "af-xdp-busy-poll" => af_xdp(Poll::BusyPoll),
