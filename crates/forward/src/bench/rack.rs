@@ -40,11 +40,10 @@ impl Rack {
         go_on: &dyn Fn() -> bool,
     ) -> Result<Vec<TrialResult>, BenchError> {
         assert_eq!(offers.len(), self.benches.len(), "one offer a router");
-        let mut ceilings = Vec::new();
         let mut begun = Vec::new();
         let mut placement = Placement::default();
         for (bench, offer) in self.benches.iter_mut().zip(offers) {
-            ceilings.push(bench.ceiling_pps(offer)?);
+            bench.ceiling_pps(offer)?;
             placement.add(bench.placement());
         }
         for (bench, offer) in self.benches.iter_mut().zip(offers) {
@@ -68,21 +67,35 @@ impl Rack {
             let own = directions.by_ref().take(count).collect();
             results.push(bench.finish(offer, own, before)?);
         }
-        self.judge(&mut results, ran.host, &ceilings);
+        self.judge(&mut results, ran.host)?;
         Ok(results)
     }
 
-    /// Each router's verdict; the others' CPU time is not a stranger's.
-    fn judge(&self, results: &mut [TrialResult], host: HostUse, ceilings: &[f64]) {
+    /// Each router's verdict; the others' CPU time is not a stranger's, and all
+    /// together share the generator and its ceiling.
+    fn judge(&self, results: &mut [TrialResult], host: HostUse) -> Result<(), BenchError> {
         let mut own_cpu = OwnCpu::default();
         for result in results.iter() {
             let one = result.own_cpu();
             own_cpu.generators += one.generators;
             own_cpu.behind += one.behind;
         }
-        let parts = self.benches.iter().zip(results).zip(ceilings);
-        for ((bench, result), &ceiling_pps) in parts {
+        let all_pps: f64 = results.iter().map(TrialResult::received_pps).sum();
+        for (bench, result) in self.benches.iter().zip(results) {
+            let ceiling_pps = bench.ceiling_for(&result.offer, all_pps)?;
+            let share = if all_pps > 0.0 {
+                result.received_pps() / all_pps
+            } else {
+                1.0
+            };
+            // A router that received nothing has no result that could be near.
+            let ceiling_pps = if share > 0.0 {
+                ceiling_pps * share
+            } else {
+                ceiling_pps
+            };
             bench.judge(result, host, ceiling_pps, own_cpu);
         }
+        Ok(())
     }
 }
