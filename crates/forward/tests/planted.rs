@@ -8,7 +8,7 @@ mod support;
 
 use std::time::Duration;
 
-use lockgate_forward::bench::{Bench, Directions, Offer, Setup, TrialResult};
+use lockgate_forward::bench::{Bench, Directions, Offer, PortKind, Setup, TrialResult};
 use lockgate_forward::router::path::Path;
 use lockgate_forward::router::planted::Plant;
 use lockgate_forward::tester::line::Line;
@@ -90,6 +90,39 @@ fn counts_are_the_devices_but_for_what_is_excused() {
         // Where in its period the device is when the trial begins is not known.
         assert!(counted.reordered.abs_diff(reordered) <= 1 + excused);
         assert!(excused == 0 || !result.verdict_for(Claim::Loss).is_valid() || result.lost() > 0);
+    }
+}
+
+/// Whatever the tester's ports are made of.
+#[test]
+fn every_kind_of_port_finds_the_same_faults() {
+    if !is_root() {
+        return;
+    }
+    for ports in [PortKind::LiveFrame, PortKind::AfXdp, PortKind::AfPacket] {
+        for plant in [Plant::DropEvery(20), Plant::DuplicateEvery(20)] {
+            let mut setup = Setup::of_host().unwrap();
+            (setup.path, setup.ports) = (Path::Planted(plant), ports);
+            let mut bench = Bench::start(&setup).unwrap();
+            let result = bench.trial(&offer(1_000.0, 1_000)).unwrap();
+            let counted = &result.directions[0].received;
+            let excused = result.excusable_frames();
+            println!(
+                "{ports:?}, {plant:?}: {} offered, {} lost, {} copies, {} out of order, {excused} excused",
+                result.offered(),
+                result.lost(),
+                counted.duplicates,
+                counted.reordered
+            );
+            let device = result.router;
+            let copies = device.forwarded - (device.received - device.dropped);
+            assert!(result.lost().abs_diff(device.dropped) <= excused);
+            assert!(counted.duplicates.abs_diff(copies) <= excused);
+            // A frame more or less: where in its period the device began.
+            let faults = device.dropped + copies;
+            assert!(faults.abs_diff(device.received / 20) <= 1, "{device:?}");
+            assert_eq!((counted.reordered, counted.late), (0, 0));
+        }
     }
 }
 

@@ -103,7 +103,7 @@ impl Evidence<'_> {
     /// that. An upper bound: the true share is smaller.
     #[must_use]
     pub fn excusable_frames(&self) -> u64 {
-        noise::excusable_frames(self).ceil() as u64
+        (noise::excusable_frames(self).ceil() as u64).min(self.offered())
     }
 
     fn offered(&self) -> u64 {
