@@ -15,8 +15,10 @@
 #include "lookup.h"
 
 enum {
-	CACHE_SHIFT = 17,
+	CACHE_SHIFT = 18,
 	CACHE_ENTRIES = 1 << CACHE_SHIFT,
+	/* So many neighbouring addresses lie side by side. */
+	GROUP_SHIFT = 7,
 };
 
 struct entry {
@@ -59,12 +61,20 @@ INLINE u64 mixed(u64 meta, u64 hop)
 	return meta * MIX_META ^ hop * MIX_HOP;
 }
 
+/*
+ * Groups of neighbouring destinations are spread evenly (Knuth, The Art of Computer
+ * Programming 3, section 6.4, multiplicative hashing); within a group they lie in
+ * their order, so that a sweep over a network reads memory as it lies. Whoever finds
+ * its place taken has the other one of the same cache line.
+ */
 INLINE u32 index_of(const struct flow *flow)
 {
-	u64 key = flow->is_v6 ? flow->key[0] ^ ntohll(flow->key[1]) :
-				ntohl(v4_destination(flow)) + (u64)v4_source(flow) * 31;
+	u64 address = flow->is_v6 ? ntohll(flow->key[1]) : ntohl(v4_destination(flow));
+	u64 rest = flow->is_v6 ? flow->key[0] : v4_source(flow) * 0x85ebca6bULL;
+	u64 group = (address >> GROUP_SHIFT) + (rest ^ rest >> 32);
+	u32 base = (u32)(group ^ group >> 32) * 0x9e3779b1U >> (32 - CACHE_SHIFT);
 
-	return (u32)((u32)(key ^ key >> 32) * 0x9e3779b1U) >> (32 - CACHE_SHIFT);
+	return (base + (address & ((1 << GROUP_SHIFT) - 1))) % CACHE_ENTRIES;
 }
 
 /* What an entry of this flow says of it, the port out aside. */
@@ -116,20 +126,22 @@ static __attribute__((always_inline)) int find_hop(struct xdp_md *ctx, struct co
 	/* Before the tables are asked: a change meanwhile makes the answer old. */
 	u32 now = *(volatile u32 *)&generation.now;
 	u32 index = index_of(flow);
+	u32 beside = index ^ 1;
 	struct entry *entry = bpf_map_lookup_elem(&cache, &index);
+	struct entry *other = bpf_map_lookup_elem(&cache, &beside);
 	u64 meta = meta_of(flow, now);
 	int reason;
 
-	if (UNLIKELY(!entry || !is_listening()))
+	if (UNLIKELY(!entry || !other || !is_listening()))
 		return look_up(ctx, flow, hop);
-	if (LIKELY(is_cached(entry, flow, meta, hop))) {
+	if (LIKELY(is_cached(entry, flow, meta, hop)) || is_cached(other, flow, meta, hop)) {
 		c->hits++;
 		return FORWARD;
 	}
 	c->misses++;
 	reason = look_up(ctx, flow, hop);
 	if (reason == FORWARD)
-		keep(entry, flow, meta, hop);
+		keep((u32)entry->meta == now ? other : entry, flow, meta, hop);
 	return reason;
 }
 

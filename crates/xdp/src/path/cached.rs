@@ -17,7 +17,7 @@ use super::ports::{Ports, RouterError, RouterOptions, RouterPort};
 /// takes some time between its look and its sign.
 pub const LEASE: Duration = Duration::from_millis(80);
 
-/// As [`super::Fib`], with a cache of 131,072 answers, by addresses, type of
+/// As [`super::Fib`], with a cache of 262,144 answers, by addresses, type of
 /// service and port.
 ///
 /// The cache is used only as long as somebody who listens for changes of routes,
