@@ -121,6 +121,30 @@ follows_settings!(xdp_fib_settings, Subject::Fib);
 follows_settings!(xdp_fib_cached_settings, Subject::FibCached);
 follows_settings!(xdp_cpumap_settings, Subject::CpuMap);
 
+#[test]
+fn every_path_that_routes_by_the_kernels_table_is_compared() {
+    use lockgate_forward::router::path::Path;
+
+    let paths = [
+        Path::Kernel,
+        Path::XdpFib,
+        Path::XdpFibCached,
+        Path::XdpCpumap,
+    ];
+    for path in paths {
+        assert!(subject::of_bench(path).is_ok(), "{}", path.name());
+    }
+    for path in [
+        Path::Bridge,
+        Path::XdpDevmap,
+        Path::AfXdp(Default::default()),
+        Path::Testpmd,
+    ] {
+        let why = subject::of_bench(path).expect_err(path.name());
+        println!("{} is not compared: {why}", path.name());
+    }
+}
+
 mod seen {
     //! A difference that is there is found.
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use lockgate_forward::router::kernel::Kernel;
+use lockgate_forward::router::path::Path as BenchPath;
 use lockgate_forward::router::xdp::Xdp;
 use lockgate_forward::topology::Topology;
 use xdp::path::{CpuMap, Fib, FibCached, RouterOptions, RouterPort, Then, Wire};
@@ -27,6 +28,23 @@ pub enum Subject {
     CpuMap,
     /// The kernel's table, asked for each frame on another CPU.
     CpuMapFib,
+}
+
+/// How a path of the bench is compared with the kernel's, or why it is not. A
+/// new one does not compile before it is decided here.
+pub fn of_bench(path: BenchPath) -> Result<Subject, &'static str> {
+    match path {
+        BenchPath::Kernel => Ok(Subject::Kernel),
+        BenchPath::XdpFib => Ok(Subject::Fib),
+        BenchPath::XdpFibCached => Ok(Subject::FibCached),
+        BenchPath::XdpCpumap => Ok(Subject::CpuMap),
+        BenchPath::Bridge | BenchPath::XdpDevmap => {
+            Err("it forwards as a wire does, not as a router")
+        }
+        BenchPath::Planted(_) => Err("it is wrong on purpose"),
+        BenchPath::AfXdp(_) => Err("it has fixed next hops and asks no table"),
+        BenchPath::Testpmd => Err("it is a peer, not ours"),
+    }
 }
 
 /// A path that forwards as long as it lives.
