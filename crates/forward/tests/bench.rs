@@ -187,6 +187,28 @@ fn tcp_and_trials_take_turns() {
 }
 
 #[test]
+fn tcp_passes_every_path() {
+    for path in [
+        Path::Bridge,
+        Path::XdpDevmap,
+        Path::XdpFib,
+        Path::XdpFibCached,
+        Path::XdpCpumap,
+        Path::AfXdp(AfXdp::default()),
+    ] {
+        let Some(mut bench) = started(&setup(path)) else {
+            return;
+        };
+        let tcp = match bench.tcp(Directions::OneWay, Duration::from_millis(100)) {
+            Err(error @ BenchError::NotSupported { .. }) => return println!("skipped: {error}"),
+            tcp => tcp.unwrap(),
+        };
+        assert!(tcp.received_mbit_per_s[0] > 0.0, "{path:?}: {tcp:?}");
+        println!("{}: {:.0} Mbit/s", path.name(), tcp.received_mbit_per_s[0]);
+    }
+}
+
+#[test]
 fn what_cannot_be_is_refused_before_anything_is_made() {
     let mut bad = setup(Path::Kernel);
     bad.topology.queues = 0;

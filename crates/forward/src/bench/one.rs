@@ -8,6 +8,7 @@ use super::ports::{self, Place};
 use super::result::DirectionResult;
 use super::start::{Started, start};
 use super::{BenchError, Directions, Offer, PortKind, Setup, TcpResult, TrialResult, ceiling, tcp};
+use crate::router::path::Path;
 use crate::router::{Counters, Task};
 use crate::tester::length::Lengths;
 use crate::tester::port::Port;
@@ -137,7 +138,12 @@ impl Bench {
         // The sinks take every frame.
         self.ports = None;
         if !self.tester_has_addresses {
-            assign_tester(&self.started.topology, self.layer())?;
+            // Devmap sends frames on as they came: to whom they are addressed.
+            let layer = match self.setup.path {
+                Path::XdpDevmap => Layer::Two,
+                _ => self.layer(),
+            };
+            assign_tester(&self.started.topology, layer)?;
             self.tester_has_addresses = true;
         }
         let cpu_ns = self.started.router.cpu_ns()?;
