@@ -10,16 +10,12 @@ mod deferral;
 mod feed;
 mod lane;
 mod rewrite;
+mod thread;
 mod worker;
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::sync_channel;
-use std::thread::JoinHandle;
 
-use sys::affinity::pin_to;
-use sys::clock::CpuClock;
 use xdp::socket::{BusyPoll, SocketOptions, Umem};
 
 pub use rewrite::{Hop, send_on};
@@ -27,16 +23,14 @@ pub use rewrite::{Hop, send_on};
 use self::deferral::Deferral;
 use self::feed::Feed;
 use self::lane::{LANE_FRAMES, Lane};
-use self::worker::{Told, Worker};
+use self::thread::Thread;
+use self::worker::Worker;
 use super::path::{AfXdp, Poll};
 use super::{Counters, Lack, Router, RouterError, Task};
 use crate::topology::Topology;
 
 /// The most frames taken at once.
 pub const BATCH_MAX: u32 = 64;
-
-/// Of the threads that forward.
-const NICE: i32 = -10;
 
 /// A port of the router.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,14 +55,6 @@ pub struct Forwarder {
     feed: Feed,
     /// Put back when dropped.
     deferral: Option<Deferral>,
-}
-
-struct Thread {
-    told: Arc<Told>,
-    number: i32,
-    clock: CpuClock,
-    cpu_ns_last: u64,
-    handle: Option<JoinHandle<io::Result<()>>>,
 }
 
 impl Forwarder {
@@ -151,7 +137,7 @@ impl Forwarder {
             worker.shares_core = forwarder.napi_runs_on(cpu);
             forwarder
                 .threads
-                .push(start_thread(worker, queues[0], cpu)?);
+                .push(thread::start(worker, queues[0], cpu)?);
         }
         forwarder.napi_ns_before = forwarder.napi_ns()?;
         Ok(forwarder)
@@ -281,68 +267,6 @@ fn shares(queues: u32, config: AfXdp, cpus: &[usize]) -> Vec<(usize, Vec<u32>)> 
     (0..queues)
         .map(|queue| (cpus[queue as usize % cpus.len()], vec![queue]))
         .collect()
-}
-
-fn start_thread(mut worker: Worker, queue: u32, cpu: usize) -> Result<Thread, RouterError> {
-    let told = Arc::clone(&worker.told);
-    let (ready, started) = sync_channel(1);
-    let work = move || {
-        let pinned = pin_to(cpu);
-        let is_pinned = pinned.is_ok();
-        rise_above_drivers();
-        let number = rustix::thread::gettid().as_raw_nonzero().get();
-        let _ = ready.send(pinned.map(|()| (CpuClock::of_this_thread(), number)));
-        if is_pinned { worker.run() } else { Ok(()) }
-    };
-    let handle = std::thread::Builder::new()
-        .name(format!("lockgate-fwd-{queue}"))
-        .spawn(work)
-        .map_err(failed("cannot start a thread of the router".to_owned()))?;
-    let (clock, number) = started
-        .recv()
-        .expect("a thread that started answers")
-        .map_err(failed(format!("cannot bind queue {queue} to CPU {cpu}")))?;
-    Ok(Thread {
-        told,
-        number,
-        clock,
-        cpu_ns_last: 0,
-        handle: Some(handle),
-    })
-}
-
-/// The driver's thread has work as long as frames come, also for frames that
-/// find no room with us: with equal shares of a core it crowds us out (receive
-/// livelock). So we come first; it runs when we sleep. Without CAP_SYS_NICE it
-/// stays as it is.
-fn rise_above_drivers() {
-    let this = Some(rustix::thread::gettid());
-    let _ = rustix::process::setpriority_process(this, NICE);
-}
-
-impl Thread {
-    /// Why it ended, if it did.
-    fn check(&mut self) -> Result<(), RouterError> {
-        let Some(handle) = self.handle.take_if(|handle| handle.is_finished()) else {
-            return Ok(());
-        };
-        let context = "the router stopped: a port is gone or down".to_owned();
-        match handle.join() {
-            Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(failed(context)(error)),
-            Err(_) => Err(RouterError {
-                context: "the router's thread panicked; its message is on stderr".to_owned(),
-                source: None,
-            }),
-        }
-    }
-
-    fn cpu_ns(&mut self) -> u64 {
-        if let Some(time) = self.clock.read() {
-            self.cpu_ns_last = time.as_nanos().try_into().unwrap_or(u64::MAX);
-        }
-        self.cpu_ns_last
-    }
 }
 
 impl Router for Forwarder {
