@@ -154,12 +154,18 @@ fn a_cap_is_found_to_two_hundredths() {
         return;
     }
     let mut bench = bench(Plant::CapPps(CAP_PPS));
-    let Some(result) = believed(&mut bench, &offer(40_000.0, 1_000), Claim::Loss) else {
-        return;
-    };
-    let found = result.received_pps();
-    println!("planted a cap of {CAP_PPS}: found {found:.0}");
-    assert!(is_within(found, CAP_PPS.into(), 0.02), "{result:?}");
+    for _ in 0..2 * ATTEMPTS {
+        let result = bench.trial(&offer(30_000.0, 500)).unwrap();
+        let found = result.received_pps();
+        // What may be the host's must be less than what is promised.
+        let excused = result.excusable_frames() as f64 / result.received() as f64;
+        println!("planted a cap of {CAP_PPS}: found {found:.0}, {excused:.3} excused");
+        if result.verdict.is_valid() && excused <= 0.02 {
+            assert!(is_within(found, CAP_PPS.into(), 0.02), "{result:?}");
+            return;
+        }
+    }
+    println!("skipped: no valid trial; run it on a quiet host");
 }
 
 /// The whole search, on a link whose speed is the ceiling.
