@@ -1,7 +1,11 @@
 //! One verdict from those of the rounds.
 
-use trial::stats::values_outside;
+use trial::stats::{quantile, values_outside};
 use trial::{Validity, Verdict};
+
+/// The middle half of the rounds may be so far apart, as a share of the
+/// median: beyond, the rounds did not measure the same.
+const SPREAD_MAX: f64 = 0.25;
 
 /// Whether the whole may be believed: as many rounds may be disturbed as an
 /// interval of a median leaves out anyway (one of nine, none of fewer than
@@ -21,4 +25,20 @@ pub(crate) fn over_rounds(rounds: &[Verdict]) -> Verdict {
         },
         _ => Verdict::valid(),
     }
+}
+
+/// What is wrong with rounds that are far apart.
+pub(crate) fn spread(rates: &[f64]) -> Option<Verdict> {
+    let at = |share| quantile(rates, share);
+    let share = (at(0.75)? - at(0.25)?) / at(0.5)?;
+    (share > SPREAD_MAX).then(|| {
+        let reason = format!(
+            "the middle half of {} rounds spreads over {:.0}% of the median, more than {:.0}%",
+            rates.len(),
+            share * 100.0,
+            SPREAD_MAX * 100.0
+        );
+        let remedy = "measure on a quiet host, or longer (--budget)";
+        Verdict::new(Validity::Noisy, reason, remedy)
+    })
 }

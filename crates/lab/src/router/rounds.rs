@@ -39,21 +39,24 @@ impl<'a> Rigs<'a> {
         setups: &[Setup],
         act: impl FnOnce(&mut dyn Rig) -> Result<T, BenchError>,
     ) -> Result<T, BenchError> {
-        if let Some((_, rig)) = self.up.iter_mut().find(|(own, _)| own == setups) {
-            return act(rig.as_mut());
-        }
-        let mut rig = (self.build)(setups)?;
-        let result = act(rig.as_mut());
+        let standing = self.up.iter().position(|(own, _)| own == setups);
+        let mut rig = match standing {
+            Some(index) => self.up.swap_remove(index).1,
+            None => (self.build)(setups)?,
+        };
+        // What failed is not used again.
+        let result = act(rig.as_mut())?;
         let spins = setups.iter().any(|setup| Way::of(setup.path).spins());
         if !spins {
             self.up.push((setups.to_vec(), rig));
         }
-        result
+        Ok(result)
     }
 }
 
 /// Measures all rounds of a schedule; `keep` is called after each, so that
-/// nothing is lost whatever ends the run.
+/// nothing is lost whatever ends the run. A subject that fails is left out from
+/// then on, and the first such failure is the run's end once all is measured.
 pub(crate) fn measure(
     rigs: &mut Rigs<'_>,
     subjects: &mut [Subject],
@@ -63,6 +66,7 @@ pub(crate) fn measure(
     keep: impl Fn(&[Subject], &mut dyn Sink),
 ) -> End {
     let (mut random, begin) = (Random::new(seed), Instant::now());
+    let mut end = End::Complete;
     for round in 0..schedule.rounds {
         if begin.elapsed().as_secs_f64() > schedule.seconds() * LATE + START_S {
             return End::Late(round);
@@ -79,12 +83,29 @@ pub(crate) fn measure(
             match trial(rigs, subject, (round, schedule.slice), &go_on) {
                 Ok(()) => {}
                 Err(BenchError::Interrupted) => return End::Interrupted,
-                Err(error) => return End::failed(label, error),
+                Err(error) => {
+                    subject.series.failure = Some(failure(&error));
+                    if matches!(end, End::Complete) {
+                        end = End::failed(label, error);
+                    }
+                }
             }
         }
         keep(subjects, sink);
     }
-    End::Complete
+    end
+}
+
+/// What to tell of something that broke: with its causes.
+fn failure(error: &BenchError) -> Failure {
+    let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| {
+        error.source()
+    });
+    let causes: Vec<_> = causes.map(ToString::to_string).collect();
+    Failure {
+        reason: format!("It failed: {}", causes.join(": ")),
+        remedy: "Run it alone (key paths) to see whether it fails again.".to_owned(),
+    }
 }
 
 /// What may not be believed is measured once more. What a host cannot do spoils
@@ -190,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_or_a_failure_keeps_what_was_measured() {
+    fn an_interrupt_keeps_what_was_measured_and_a_failure_spoils_one() {
         let mut sink = Collector {
             interrupt_after: Some(4),
             ..Collector::default()
@@ -205,8 +226,11 @@ mod tests {
         };
         let (subjects, end, _) = measured(&host, &mut Collector::default());
         assert!(matches!(&end, End::Failed { error, .. } if error.to_string().contains("port")));
-        let trials: usize = subjects.iter().map(|one| one.series.trials.len()).sum();
-        assert_eq!(trials, 5);
+        let whole = |one: &&Subject| one.series.trials.len() == 3;
+        assert_eq!(subjects.iter().filter(whole).count(), 2, "the others go on");
+        let broken = subjects.iter().find(|one| one.series.failure.is_some());
+        let failure = broken.and_then(|one| one.series.failure.as_ref());
+        assert!(failure.is_some_and(|failure| failure.reason.contains("a port is gone")));
         assert!(end.result().is_err());
     }
 }

@@ -2,15 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use trial::stats::{Arms, compare, median, quantile};
+use trial::stats::{Arms, compare, median};
 use trial::{Comparison, Direction, Validity, Verdict};
 
-use super::judged::over_rounds;
+use super::judged::{over_rounds, spread};
 use super::trial::Trial;
-
-/// The middle half of the rounds may be so far apart, as a share of the
-/// median: beyond, the rounds did not measure the same.
-const SPREAD_MAX: f64 = 0.25;
 
 /// Why there is nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,7 +77,8 @@ impl Series {
         let rounds: Vec<_> = self.trials.values().map(Trial::verdict).collect();
         let verdict = over_rounds(&rounds);
         if verdict.is_valid() {
-            self.spread().unwrap_or(verdict)
+            let rates = self.values(|trial| Some(trial.received_pps()));
+            spread(&rates).unwrap_or(verdict)
         } else {
             verdict
         }
@@ -89,23 +86,6 @@ impl Series {
 
     pub(crate) fn is_valid(&self) -> bool {
         self.verdict().is_valid()
-    }
-
-    /// What is wrong with rounds that are far apart.
-    fn spread(&self) -> Option<Verdict> {
-        let rates = self.values(|trial| Some(trial.received_pps()));
-        let at = |share| quantile(&rates, share);
-        let share = (at(0.75)? - at(0.25)?) / at(0.5)?;
-        (share > SPREAD_MAX).then(|| {
-            let reason = format!(
-                "the middle half of {} rounds spreads over {:.0}% of the median, more than {:.0}%",
-                rates.len(),
-                share * 100.0,
-                SPREAD_MAX * 100.0
-            );
-            let remedy = "measure on a quiet host, or longer (--budget)";
-            Verdict::new(Validity::Noisy, reason, remedy)
-        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use forward::bench::{Directions, Offer};
 use trial::stats::{Arms, compare};
-use trial::{Cell as Entry, Comparison, Direction, Event, Finding, Point, Table, Weight};
+use trial::{Cell as Entry, Comparison, Direction, Event, Finding, Outcome, Point, Table, Weight};
 
 use super::config::Config;
 use super::subject::{Subject, together};
@@ -179,7 +179,7 @@ fn headline(context: &Context<'_>, comparisons: &[Comparison]) -> Option<Finding
     );
     let slow = comparisons
         .iter()
-        .any(|one| one.high < 1.0 && one.arm.contains("XDP"));
+        .any(|one| one.outcome == Outcome::Slower && one.arm.contains("XDP"));
     let remedy = match slow {
         true => {
             "Forward bulk TCP by the kernel where its large segments stay whole: XDP sees them one by one."

@@ -8,7 +8,7 @@ use trial::Verdict;
 use trial::stats::median;
 
 use super::config::Config;
-use crate::router::judged::over_rounds;
+use crate::router::judged::{over_rounds, spread};
 use crate::router::series::Failure;
 use crate::router::way::Way;
 
@@ -59,7 +59,12 @@ impl Subject {
             .values()
             .map(|one| one.verdict.clone())
             .collect();
-        over_rounds(&rounds)
+        let verdict = over_rounds(&rounds);
+        if verdict.is_valid() {
+            spread(&self.values(|one| Some(together(one)))).unwrap_or(verdict)
+        } else {
+            verdict
+        }
     }
 }
 
