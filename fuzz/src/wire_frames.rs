@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use wire::{SEQUENCE_MAX, Stamp, TestFrame, stamp_of};
 
-use crate::bytes::Bytes;
+use super::bytes::Bytes;
 
 /// Any choice of addresses, tag and size is a frame whose stamp is found again,
 /// or an error. A damaged one has another stamp or none, never a panic.
@@ -34,7 +34,7 @@ pub fn wire_frames(data: &[u8]) {
         let at = usize::from(choices.word()) % bytes.len();
         bytes[at] ^= choices.byte();
         let _ = stamp_of(&bytes);
-        crate::wire_views(&bytes);
+        super::wire_views::wire_views(&bytes);
     }
     bytes.truncate(usize::from(choices.word()) % bytes.len());
     let _ = stamp_of(&bytes);

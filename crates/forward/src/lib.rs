@@ -3,7 +3,7 @@
 //!
 //! [`topology`] makes the wires, [`home`] is where a router lives (namespace,
 //! LXC, runc), [`router`] is what forwards, [`tester`] sends, counts and judges.
-//! [`bench`] puts one of each together.
+//! [`mod@bench`] puts one of each together.
 #![forbid(unsafe_code)]
 
 pub mod bench;

@@ -120,6 +120,10 @@ fn near_its_ceiling() {
     let ceiling_pps = result.seen.ceiling_pps.unwrap();
     if result.received_pps() >= ceiling_pps * 0.8 {
         assert_bound(&result.verdict, "that the generator reaches");
+    } else {
+        println!(
+            "skipped: this host's device stays below 80% of the ceiling; try again when it is quiet"
+        );
     }
 }
 

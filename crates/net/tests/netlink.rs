@@ -398,3 +398,44 @@ fn rules_are_the_usual_ones_until_one_is_added() {
         assert!(child.wait().unwrap().success());
     }
 }
+
+/// Such routes are no function of the destination: the kernel forgets them by
+/// itself, or keeps them for some sources.
+#[test]
+fn routes_that_hold_for_a_time_or_for_some_sources_are_told_apart() {
+    if !is_root() {
+        return;
+    }
+    let pair = Pair::up(1);
+    let mut netlink = pair.one.netlink().unwrap();
+    let link = &pair.one_link;
+    netlink
+        .add_address(link, ip("2001:2:0:ff00::1"), 126)
+        .unwrap();
+    for (words, is_conditional) in [
+        ("2001:2:0:1::/64", false),
+        ("2001:2:0:2::/64 expires 100", true),
+        ("2001:2:0:3::/64 from 2001:2:0:5::/64", true),
+    ] {
+        let mut ip_route = std::process::Command::new("ip");
+        ip_route
+            .args(["-6", "route", "add"])
+            .args(words.split(' '))
+            .args(["via", "2001:2:0:ff00::2", "dev", link]);
+        let Ok(mut child) = pair.one.spawn_process(ip_route) else {
+            println!("skipped: no program ip; apt-get install iproute2");
+            return;
+        };
+        if !child.wait().unwrap().success() {
+            println!("skipped: this kernel or ip takes no route \"{words}\"");
+            continue;
+        }
+        let destination = ip(words.split('/').next().unwrap());
+        let routes = netlink.routes(ip("::")).unwrap();
+        let mut found = routes
+            .iter()
+            .filter(|route| route.destination == destination && route.prefix_length == 64);
+        let found = found.next().expect("it was added");
+        assert_eq!(found.is_conditional, is_conditional, "{found:?}");
+    }
+}

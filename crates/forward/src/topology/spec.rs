@@ -42,7 +42,7 @@ pub enum Routes {
     /// One network behind each port of the tester.
     #[default]
     Networks,
-    /// So many IPv4 routes (2 to [`ROUTES_MAX`], even): /25 networks, the lower
+    /// So many IPv4 routes (2 to 131,072, even): /25 networks, the lower
     /// half of 10.0.0.0/8 behind port 1, the upper behind port 0. IPv4 streams
     /// spread over them.
     Table(u32),
@@ -104,13 +104,13 @@ impl Cpus {
 pub struct Spec {
     /// Between tester and router.
     pub attachment: Attachment,
-    /// Queues of each port, each way: 1 to [`QUEUES_MAX`].
+    /// Queues of each port, each way: 1 to `QUEUES_MAX`.
     pub queues: u32,
     /// With IPv6 addresses and routes, too; IPv4 is always there.
     pub ipv6: bool,
     /// The router's addresses are on this 802.1Q tag (1 to 4094) of its ports.
     pub vlan: Option<u16>,
-    /// Bytes of an IP packet on every link, in [`MTU_RANGE`].
+    /// Bytes of an IP packet on every link, in `MTU_RANGE`.
     pub mtu: u32,
     /// The router's table.
     pub routes: Routes,

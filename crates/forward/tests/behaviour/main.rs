@@ -105,6 +105,13 @@ macro_rules! follows_settings {
                     suite::strict_sources(&mut pair);
                 }
             }
+
+            #[test]
+            fn with_ipv6_at_the_ports_only() {
+                if let Some(mut pair) = pair($subject) {
+                    suite::ipv6_at_the_ports_only(&mut pair);
+                }
+            }
         }
     };
 }

@@ -275,3 +275,25 @@ pub fn strict_sources(pair: &mut Pair) {
         }
     }
 }
+
+/// Linux forwards IPv6 if it does on all links, whatever the port says.
+pub fn ipv6_at_the_ports_only(pair: &mut Pair) {
+    for (all, port) in [("0", "1"), ("1", "1")] {
+        for rig in [&pair.reference, &pair.subject] {
+            // Setting it for all sets it for each.
+            rig.set("ipv6", "forwarding", all);
+            for (link, _) in &rig.links {
+                let name = format!("ipv6/conf/{link}/forwarding");
+                rig.dut.set_sysctl(&name, port).unwrap();
+            }
+        }
+        std::thread::sleep(SETTLED);
+        for frame in [catalogue::plain6(0), catalogue::plain4(0)] {
+            for _ in 0..2 {
+                if let Err(difference) = pair.compare(0, &frame) {
+                    panic!("all {all}, port {port}: {}", difference.0);
+                }
+            }
+        }
+    }
+}

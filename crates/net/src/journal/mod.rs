@@ -3,7 +3,7 @@
 //!
 //! A file is lines of JSON, each one change: an entry with its number, or a
 //! number whose entry is gone. Whoever can lock a file has found a dead owner,
-//! and undoes what it left: [`sweep`].
+//! and undoes what it left: [`sweep()`].
 
 mod entry;
 mod sweep;

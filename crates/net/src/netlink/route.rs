@@ -52,10 +52,13 @@ pub struct Route {
     /// Of several to a destination, the lowest is taken; `None`: 0 for IPv4,
     /// 1024 for IPv6.
     pub metric: Option<u32>,
-    /// The table it is in, e.g. [`MAIN_TABLE`].
+    /// The table it is in, e.g. 254 for `main`.
     pub table: u32,
     /// What happens to the packet.
     pub kind: RouteKind,
+    /// Whether it holds for some sources only, or for a time: then the route to
+    /// a destination is no function of the destination. Only read.
+    pub is_conditional: bool,
 }
 
 impl Route {
@@ -70,6 +73,7 @@ impl Route {
             metric: None,
             table: MAIN_TABLE,
             kind: RouteKind::Unicast,
+            is_conditional: false,
         }
     }
 
@@ -256,6 +260,7 @@ pub(crate) fn described(message: &RouteMessage) -> Option<Route> {
         metric: None,
         table: u32::from(header.table),
         kind: header.kind.into(),
+        is_conditional: header.source_prefix_length > 0,
     };
     for attribute in &message.attributes {
         match attribute {
@@ -264,6 +269,7 @@ pub(crate) fn described(message: &RouteMessage) -> Option<Route> {
             RouteAttribute::Oif(index) => route.interface = Some(*index),
             RouteAttribute::Priority(metric) => route.metric = Some(*metric),
             RouteAttribute::Table(table) => route.table = *table,
+            RouteAttribute::CacheInfo(info) => route.is_conditional |= info.expires != 0,
             _ => {}
         }
     }

@@ -112,20 +112,15 @@ fn a_cache_is_used_while_somebody_listens() {
         let counters = cached.counters().unwrap();
         assert_eq!((counters.hits, counters.forwarded), (0, BURST));
         while_renewed(&control, || {
-            let mut hits = 0;
             for frame in [frame_v4(60, ROUTER[0]), frame_v6(80, ROUTER[0])] {
+                let before = cached.counters().unwrap().hits;
                 // A machine that is busy may miss a renewal.
-                for _ in 0..20 {
+                let is_used = (0..20).any(|_| {
                     assert_eq!(tester.burst(frame.clone(), 4), BURST);
-                    let counters = cached.counters().unwrap();
-                    if counters.hits > hits {
-                        hits = counters.hits;
-                        break;
-                    }
-                }
-                assert!(hits > 0);
+                    cached.counters().unwrap().hits > before
+                });
+                assert!(is_used, "{:?}", cached.counters());
             }
-            assert!(hits > BURST, "both families: {:?}", cached.counters());
         });
     });
 }
@@ -170,28 +165,25 @@ fn nothing_is_lost_while_programs_are_replaced() {
         let bench = Bench::new();
         let mut tester = Tester::new(&bench);
         let ports = bench.ports;
-        let go_on = std::sync::Arc::new(AtomicBool::new(true));
-        let going = std::sync::Arc::clone(&go_on);
         let mut fib = load_fib(&bench);
         let replacer = std::thread::spawn(move || {
-            let mut replaced = 0;
-            while going.load(std::sync::atomic::Ordering::Relaxed) {
+            for _ in 0..10 {
                 // The programs are loaded by a thread of the router's namespace.
-                (fib, replaced) = bench.router.run(move || {
+                fib = bench.router.run(move || {
                     let wire = Wire::load(ports.map(|port| port.ifindex)).unwrap();
                     let wire = fib.switch(wire).unwrap();
                     let fib = Fib::load(&ports, RouterOptions::default()).unwrap();
-                    (wire.switch(fib).unwrap(), replaced + 2)
+                    wire.switch(fib).unwrap()
                 });
             }
-            replaced
+            // Stays until the last burst has passed.
+            fib
         });
-        for _ in 0..30 {
+        while !replacer.is_finished() {
             assert_eq!(tester.burst(frame_v4(60, ROUTER[0]), 1), BURST);
         }
-        go_on.store(false, std::sync::atomic::Ordering::Relaxed);
-        let replaced = replacer.join().unwrap();
-        assert!(replaced > 10, "{replaced}");
+        assert_eq!(tester.burst(frame_v4(60, ROUTER[0]), 1), BURST);
+        replacer.join().unwrap();
     });
 }
 

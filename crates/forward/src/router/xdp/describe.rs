@@ -47,9 +47,9 @@ impl Describer {
         })
     }
 
-    /// What the router is now. `has_several_hops` as found by
-    /// [`several_hops_in_tables`](Self::several_hops_in_tables) and since.
-    pub fn describe(&mut self, has_several_hops: bool) -> Result<Description, NetworkError> {
+    /// What the router is now. `has_special_route` as found by
+    /// [`special_routes_in_tables`](Self::special_routes_in_tables) and since.
+    pub fn describe(&mut self, has_special_route: bool) -> Result<Description, NetworkError> {
         let mut ports = Vec::new();
         for named in self.ports.clone() {
             // A port that is gone is none; its frames are the kernel's.
@@ -59,7 +59,7 @@ impl Describer {
             }
         }
         Ok(Description {
-            options: self.options(has_several_hops, ports.is_empty())?,
+            options: self.options(has_special_route, ports.is_empty())?,
             ports,
         })
     }
@@ -91,11 +91,11 @@ impl Describer {
 
     fn options(
         &mut self,
-        has_several_hops: bool,
+        has_special_route: bool,
         has_no_port: bool,
     ) -> Result<RouterOptions, NetworkError> {
         let mut options = RouterOptions {
-            no_cache: has_several_hops,
+            no_cache: has_special_route,
             all_to_kernel: has_no_port,
             ..RouterOptions::default()
         };
@@ -105,12 +105,28 @@ impl Describer {
                 options.all_to_kernel |= rule.selector == Selector::More;
             }
         }
+        options.all_to_kernel |= self.has_confused_ipv6()?;
         // Which of several next hops, by more than addresses.
         for family in ["ipv4", "ipv6"] {
             let policy = self.number(&format!("{family}/fib_multipath_hash_policy"));
-            options.all_to_kernel |= has_several_hops && policy.unwrap_or(0) != 0;
+            options.all_to_kernel |= has_special_route && policy.unwrap_or(0) != 0;
         }
         Ok(options)
+    }
+
+    /// Linux forwards IPv6 if it does on all links; `bpf_fib_lookup` looks at the
+    /// link that a frame came from.
+    fn has_confused_ipv6(&self) -> Result<bool, NetworkError> {
+        // A kernel without IPv6 forwards none.
+        if self.number("ipv6/conf/all/forwarding").unwrap_or(1) != 0 {
+            return Ok(false);
+        }
+        for named in &self.ports {
+            if self.number(&format!("ipv6/conf/{}/forwarding", named.link))? != 0 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// A kernel without rules has none.
@@ -125,11 +141,11 @@ impl Describer {
         }
     }
 
-    /// Whether a route there is leads to several next hops.
-    pub fn several_hops_in_tables(&mut self) -> Result<bool, NetworkError> {
+    /// Whether a route there is special, as [`is_special`] says.
+    pub fn special_routes_in_tables(&mut self) -> Result<bool, NetworkError> {
         for any in [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()] {
             let routes = self.netlink.routes(any)?;
-            if routes.iter().any(has_several_hops) {
+            if routes.iter().any(is_special) {
                 return Ok(true);
             }
         }
@@ -137,8 +153,10 @@ impl Describer {
     }
 }
 
-/// A route to somewhere that names neither gateway nor link has a list of them,
-/// or is one that needs none.
-pub fn has_several_hops(route: &Route) -> bool {
-    route.kind == RouteKind::Unicast && route.gateway.is_none() && route.interface.is_none()
+/// Whether the route to a destination is no function of the destination: it
+/// holds for some sources only, or for a time, or leads to several next hops (a
+/// route to somewhere that names neither gateway nor link has a list of them).
+pub fn is_special(route: &Route) -> bool {
+    let has_list = route.gateway.is_none() && route.interface.is_none();
+    route.is_conditional || (route.kind == RouteKind::Unicast && has_list)
 }

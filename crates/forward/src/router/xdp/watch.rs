@@ -17,7 +17,7 @@ use sys::clock::CpuClock;
 use xdp::LoadError;
 use xdp::path::RouterError as ProgramError;
 
-use super::describe::{Describer, Description, has_several_hops};
+use super::describe::{Describer, Description, is_special};
 use crate::topology::{NetworkError, Topology};
 
 /// How often the cache is told that somebody listens: several times in a lease,
@@ -74,7 +74,7 @@ struct Shared {
 pub struct Listening {
     monitor: Monitor,
     describer: Describer,
-    has_several_hops: bool,
+    has_special_route: bool,
     last: Description,
 }
 
@@ -83,12 +83,12 @@ impl Listening {
     pub fn begin(topology: &Topology) -> Result<Self, WatchError> {
         let monitor = Monitor::open(topology.router(), &Topic::ALL)?;
         let mut describer = Describer::of(topology)?;
-        let has_several_hops = describer.several_hops_in_tables()?;
-        let last = describer.describe(has_several_hops)?;
+        let has_special_route = describer.special_routes_in_tables()?;
+        let last = describer.describe(has_special_route)?;
         Ok(Self {
             monitor,
             describer,
-            has_several_hops,
+            has_special_route,
             last,
         })
     }
@@ -129,16 +129,16 @@ impl Listening {
         Ok(())
     }
 
-    /// Several next hops, once seen, are assumed to stay: a cache too few costs
+    /// A special route, once seen, is assumed to stay: a cache too few costs
     /// time only.
     fn note(&mut self, events: &[Event]) -> Result<(), WatchError> {
         let lost = events.contains(&Event::Lost);
-        self.has_several_hops |= events.iter().any(|event| match event {
-            Event::Route { route, removed } => !removed && has_several_hops(route),
+        self.has_special_route |= events.iter().any(|event| match event {
+            Event::Route { route, removed } => !removed && is_special(route),
             _ => false,
         });
-        if lost && !self.has_several_hops {
-            self.has_several_hops = self.describer.several_hops_in_tables()?;
+        if lost && !self.has_special_route {
+            self.has_special_route = self.describer.special_routes_in_tables()?;
         }
         Ok(())
     }
@@ -148,11 +148,11 @@ impl Listening {
     fn changed(&mut self, events: &[Event]) -> Result<bool, WatchError> {
         let is_of_tables =
             |event: &Event| matches!(event, Event::Neighbour { .. } | Event::Route { .. });
-        let hops_known = self.last.options.no_cache || !self.has_several_hops;
+        let hops_known = self.last.options.no_cache || !self.has_special_route;
         if events.iter().all(is_of_tables) && hops_known {
             return Ok(false);
         }
-        let now = self.describer.describe(self.has_several_hops)?;
+        let now = self.describer.describe(self.has_special_route)?;
         let changed = now != self.last;
         self.last = now;
         Ok(changed)

@@ -2,8 +2,8 @@
 //! here is a way in which a tester has deceived its user).
 //!
 //! Pure: what was seen goes in, a verdict with its reasons and remedies comes
-//! out. Each check is a function of its own in [`generator`], [`noise`] or
-//! [`counts`].
+//! out. Each check is a function of its own in `generator`, `noise` or
+//! `counts`.
 
 mod counts;
 mod generator;
