@@ -270,8 +270,9 @@ fn limited(path: Path) {
     let limited = bench.trial(&flood).unwrap();
     let used = Duration::from_nanos(limited.router_cpu_ns);
     let elapsed = begun.elapsed();
-    // Half again: the kernel hands out shares of a period in slices.
-    let allowed = elapsed.mul_f64(0.3) + Duration::from_millis(50);
+    // Far below what it would take. The kernel notices late that threads which
+    // seldom leave it are over their limit: 0.35 to 0.6 CPUs were seen for 0.2.
+    let allowed = elapsed.mul_f64(0.8);
     assert!(used < allowed, "{used:?} of {elapsed:?}");
     bench.limit(None).unwrap();
     assert_eq!(bench.trial(&burst()).unwrap().received(), BURST);

@@ -100,7 +100,7 @@ pub struct ProbeArguments {
 
 #[derive(Debug, Args)]
 pub struct RunArguments {
-    /// What to run: default, crypto-peers, crypto-speed, vcm-block-size, vcm-tasks, vcm-controllers, vcm-shifting, vcm-cause, vcm-tenants, kspeed, kspeed-tcrypt, or a path that ends in .toml
+    /// What to run: default, crypto-peers, crypto-speed, vcm-block-size, vcm-tasks, vcm-controllers, vcm-shifting, vcm-cause, vcm-tenants, router-native, router-paths, router-os-level, router-scaling, router-tcp, kspeed, kspeed-tcrypt, or a path that ends in .toml
     #[arg(value_name = "SCENARIO", default_value = "default")]
     pub scenarios: Vec<String>,
 
