@@ -166,18 +166,19 @@ fn nothing_is_lost_while_programs_are_replaced() {
         let mut tester = Tester::new(&bench);
         let ports = bench.ports;
         let mut fib = load_fib(&bench);
+        let router = bench.router;
         let replacer = std::thread::spawn(move || {
             for _ in 0..10 {
                 // The programs are loaded by a thread of the router's namespace.
-                fib = bench.router.run(move || {
+                fib = router.run(move || {
                     let wire = Wire::load(ports.map(|port| port.ifindex)).unwrap();
                     let wire = fib.switch(wire).unwrap();
                     let fib = Fib::load(&ports, RouterOptions::default()).unwrap();
                     wire.switch(fib).unwrap()
                 });
             }
-            // Stays until the last burst has passed.
-            fib
+            // Both stay until the last burst has passed.
+            (fib, router)
         });
         while !replacer.is_finished() {
             assert_eq!(tester.burst(frame_v4(60, ROUTER[0]), 1), BURST);
