@@ -325,7 +325,7 @@ mod tests {
             mode,
             depth: 4,
             backend: "auto".to_owned(),
-            time: Duration::from_millis(20),
+            time: Duration::from_millis(100),
         }
     }
 
