@@ -1,17 +1,22 @@
-//! The account in Rust and the counting BPF program are given the same frames
-//! and must count the same.
+//! What exists twice, as a BPF program and in Rust, is the same: given the same
+//! frames both accounts count the same, and of one stream both generators make
+//! the same frames.
 #![cfg(feature = "bpf")]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use lockgate_forward::tester::accounting::{Account, WINDOW_FRAMES};
+use lockgate_forward::tester::port::frames::{FRAME_BYTES_MAX, Frames};
+use lockgate_forward::tester::port::live;
+use lockgate_forward::tester::stream::{Addresses, FrameSize, Link, Stream};
 use net::netlink::{VethEnd, add_veth};
 use net::{Journal, Namespace, Tag};
 use wire::{SEQUENCE_MAX, Stamp};
 use xdp::Sink;
-use xdp::socket::{Pool, Socket, SocketOptions, Umem};
+use xdp::socket::{Capture, Pool, Socket, SocketOptions, Umem};
 
 const TRIAL: u8 = 200;
 const STREAM: u8 = 3;
@@ -93,13 +98,110 @@ fn any_frame(dice: &mut Dice, next: &mut u64) -> Vec<u8> {
 
 #[test]
 fn both_count_the_same() {
+    with_pair(|namespace, [from, to]| {
+        namespace.run(|| compare(from.index, to.index)).unwrap();
+    });
+}
+
+/// Byte for byte, so destinations, flows and sizes in the same order.
+#[test]
+fn both_generators_make_the_same_frames() {
+    with_pair(|namespace, [from, to]| {
+        for (count, size, vlan) in [
+            (1, FrameSize::Fixed(64), None),
+            (64, FrameSize::Fixed(65), Some(7)),
+            (16, FrameSize::Imix, None),
+            (65_536, FrameSize::Imix, Some(4094)),
+        ] {
+            let four = Addresses::V4 {
+                source: "192.0.2.2".parse().unwrap(),
+                first: "198.19.0.0".parse().unwrap(),
+                count,
+                stride: 1,
+            };
+            let six = Addresses::V6 {
+                source: "2001:2:0:ff00::2".parse().unwrap(),
+                first: "2001:2:0:1::".parse().unwrap(),
+                count,
+                stride: 3,
+            };
+            let least = |bytes| match size {
+                FrameSize::Fixed(_) => FrameSize::Fixed(bytes),
+                imix @ FrameSize::Imix => imix,
+            };
+            let sizes = [(four, size), (six, least(85))];
+            for (addresses, size) in sizes {
+                let stream = Stream {
+                    trial: TRIAL,
+                    id: STREAM,
+                    link: Link {
+                        source: from.address,
+                        destination: to.address,
+                        vlan,
+                    },
+                    addresses,
+                    size,
+                    rate_pps: None,
+                    duration: Duration::from_secs(3600),
+                    // Three rounds of 64, and fewer than a veth's ring holds.
+                    frames_max: Some(192),
+                };
+                let inside = || same_frames(&stream, from, to);
+                namespace.run(inside).unwrap();
+            }
+        }
+    });
+}
+
+/// The stream as live frames, compared with what the other generator writes.
+fn same_frames(stream: &Stream, from: &net::netlink::Link, to: &net::netlink::Link) {
+    let capture = Capture::attach(to.index, 1).unwrap();
+    let (umem, mut pool) = Umem::new(512, 2048).unwrap();
+    let options = SocketOptions {
+        ring_entries: 512,
+        ..SocketOptions::default()
+    };
+    let mut socket = Socket::open(&umem, to.index, 0, &options).unwrap();
+    socket.receive.refill(&mut pool, 512);
+    capture.feed(0, &socket.receive).unwrap();
+    let mut port = live::open(&from.name, from.index, from.address, &[]).unwrap();
+    let sent = port
+        .transmitter
+        .transmit(stream, &AtomicBool::new(false))
+        .unwrap();
+    assert_eq!(Some(sent.offered), stream.frames_max);
+    let frames = Frames::new(stream).unwrap();
+    let until = Instant::now() + PATIENCE;
+    let (mut taken, mut sequence) = (Vec::new(), 0);
+    while sequence < sent.offered {
+        assert!(Instant::now() < until, "{sequence} of {sent:?}");
+        socket.receive.receive(64, &mut taken);
+        for frame in taken.drain(..) {
+            let bytes = umem.bytes(&frame);
+            let stamp = Stamp::from_bytes(bytes.last_chunk().unwrap()).unwrap();
+            assert_eq!(stamp.sequence, sequence, "in their order");
+            let mut expected = [0; FRAME_BYTES_MAX];
+            let length = frames.write(sequence, stamp.due_ns, &mut expected);
+            assert_eq!(
+                bytes,
+                &expected[..length.unwrap()],
+                "{sequence} of {stream:?}"
+            );
+            sequence += 1;
+            pool.put(frame);
+        }
+    }
+}
+
+/// Both ends of a veth pair in a namespace of their own, in which nothing but
+/// the test's frames is on the way.
+fn with_pair(test: impl FnOnce(&Namespace, [&net::netlink::Link; 2])) {
     if !rustix::process::geteuid().is_root() {
         println!("skipped: no root; run the tests as root to make network namespaces");
         return;
     }
     let (journal, tag) = (Journal::open().unwrap(), Tag::fresh());
     let namespace = Namespace::create(&journal, &tag.name("counts").unwrap()).unwrap();
-    // Nothing but the test's frames is on the way.
     for which in ["all", "default"] {
         let name = format!("ipv6/conf/{which}/disable_ipv6");
         let _ = namespace.set_sysctl(&name, "1");
@@ -115,8 +217,8 @@ fn both_count_the_same() {
     add_veth(&one, &other).unwrap();
     let mut netlink = namespace.netlink().unwrap();
     names.iter().for_each(|name| netlink.set_up(name).unwrap());
-    let [from, to] = [&names[0], &names[1]].map(|name| netlink.link(name).unwrap().index);
-    namespace.run(|| compare(from, to)).unwrap();
+    let [from, to] = [&names[0], &names[1]].map(|name| netlink.link(name).unwrap());
+    test(&namespace, [&from, &to]);
 }
 
 fn compare(from: u32, to: u32) {

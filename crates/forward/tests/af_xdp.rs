@@ -52,12 +52,12 @@ fn index(topology: &Topology, side: Side) -> u32 {
 fn ports(topology: &Topology, is_xdp: bool) -> [Port; 2] {
     let open = |side| {
         let built = topology.side(side);
-        let (name, mac) = (&built.names.tester, built.tester_mac);
-        let index = index(topology, side);
+        let mut inside = built.tester.netlink().unwrap();
+        let link = inside.link(&built.names.tester).unwrap();
         let queues = topology.spec().queues;
         let open = || match is_xdp {
-            true => af_xdp::open(name, index, mac, queues, None),
-            false => af_packet::open(name, index, mac, None),
+            true => af_xdp::open(&link.name, link.index, link.address, queues, None),
+            false => af_packet::open(&link, None),
         };
         built.tester.run(open).unwrap().unwrap()
     };
@@ -244,7 +244,7 @@ fn frame(topology: &Topology, destination: &str) -> Vec<u8> {
 fn put(socket: &PacketSocket, frame: &[u8]) {
     let mut batch = Batch::new(1);
     assert!(batch.push(frame));
-    assert_eq!(socket.send(&mut batch).unwrap(), 1);
+    assert_eq!(socket.send(&mut batch).unwrap().taken, 1);
 }
 
 /// The sum of an IPv4 header with its checksum: 0xffff.

@@ -134,7 +134,7 @@ impl Bench {
             };
             assert!(batch.push(&frame.to_bytes(stamp).unwrap()));
         }
-        assert_eq!(self.inlet.send(&mut batch).unwrap() as u64, FRAMES);
+        assert_eq!(self.inlet.send(&mut batch).unwrap().taken as u64, FRAMES);
     }
 
     /// What is as it was in the beginning has a name that all benches share.

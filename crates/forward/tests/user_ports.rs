@@ -1,14 +1,18 @@
-//! Ports that user space drives, without XDP: frames go through a bridge between
-//! two taps, once and in order, and a port that is gone says so.
+//! Ports that user space drives: frames go through a bridge between two taps,
+//! once and in order; a port that is gone says so; a device that is full loses
+//! just what it has no room for.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
 
+use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use lockgate_forward::tester::port::{Port, af_packet, tap};
-use lockgate_forward::tester::stream::{Addresses, FrameSize, Link, Stream};
+use lockgate_forward::tester::port::{Port, Transmitted, af_packet, tap};
+use lockgate_forward::tester::stream::{Addresses, FrameSize, Link as Addressed, Stream};
+use net::napi;
+use net::netlink::{Link, VethEnd, add_veth};
 use net::tap::{TapMode, open_tap};
 use net::{Journal, Namespace, Tag};
 use support::is_root;
@@ -49,7 +53,7 @@ fn stream(from: usize, trial: u8, frames_max: u64) -> Stream {
     Stream {
         trial,
         id: from as u8,
-        link: Link {
+        link: Addressed {
             source: MACS[from],
             destination: MACS[1 - from],
             vlan: None,
@@ -124,8 +128,8 @@ fn a_port_that_is_down_or_gone_says_so() {
     }
     let (home, mut ports, names, _journal) = bridged();
     let mut netlink = home.netlink().unwrap();
-    let index = netlink.link(&names[0]).unwrap().index;
-    let open = || af_packet::open(&names[0], index, MACS[0], None).unwrap();
+    let link = netlink.link(&names[0]).unwrap();
+    let open = || af_packet::open(&link, None).unwrap();
     let mut packets = home.run(open).unwrap();
     netlink.set_down(&names[0]).unwrap();
     for transmitter in [&mut ports[0].transmitter, &mut packets.transmitter] {
@@ -146,4 +150,143 @@ fn a_port_that_is_down_or_gone_says_so() {
     };
     assert!(error.to_string().contains("receive"), "{error}");
     assert!(packets.receiver.begin(1, 1).is_err(), "and it stays so");
+}
+
+/// With these a veth has NAPI, for all frames.
+const OFFLOADS: [(&str, bool); 5] = [
+    ("rx-gro", true),
+    ("tx-tcp-segmentation", false),
+    ("tx-tcp-ecn-segmentation", false),
+    ("tx-tcp-mangleid-segmentation", false),
+    ("tx-tcp6-segmentation", false),
+];
+
+/// A veth pair whose receiving end has a CPU only while the sender sleeps, so
+/// that its ring runs full.
+struct Slow {
+    home: Namespace,
+    ends: [Link; 2],
+    cpu: usize,
+    _journal: Journal,
+}
+
+impl Slow {
+    /// `None`, with the reason printed, where it cannot be made.
+    fn new() -> Option<Self> {
+        let journal = Journal::open().unwrap();
+        let tag = Tag::fresh();
+        let home = Namespace::create(&journal, &tag.name("slow").unwrap()).unwrap();
+        home.set_sysctl("ipv6/conf/default/disable_ipv6", "1")
+            .unwrap();
+        let names = ["x", "y"].map(|role| tag.interface(role).unwrap());
+        let [one, other] = [&names[0], &names[1]].map(|name| VethEnd {
+            namespace: &home,
+            name,
+            address: None,
+            mtu: None,
+            queues: 1,
+        });
+        add_veth(&one, &other).unwrap();
+        let mut netlink = home.netlink().unwrap();
+        for name in &names {
+            netlink.set_up(name).unwrap();
+            netlink.set_offloads(name, &OFFLOADS).unwrap();
+            napi::set_threaded(&home, name, true).unwrap();
+        }
+        let cpu = sys::affinity::allowed_cpus().unwrap()[0];
+        for thread in napi::threads(&names[1], 1).unwrap() {
+            thread.pin(&[cpu]).unwrap();
+            let number = thread.pid.to_string();
+            let idle = Command::new("chrt")
+                .args(["-i", "-p", "0", &number])
+                .status();
+            if !idle.is_ok_and(|status| status.success()) {
+                println!("skipped: no chrt that sets a policy; apt-get install util-linux");
+                return None;
+            }
+        }
+        let ends = [0, 1].map(|end: usize| netlink.link(&names[end]).unwrap());
+        Some(Self {
+            home,
+            ends,
+            cpu,
+            _journal: journal,
+        })
+    }
+
+    /// A burst by the port, until the ring has run full: what the sender says,
+    /// and what the link's ends counted.
+    fn overrun(&self, port: &mut Port) -> (Transmitted, u64, u64) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let before = self.counted();
+            let burst = Stream {
+                rate_pps: None,
+                ..stream(0, 1, 8192)
+            };
+            let sent = std::thread::scope(|scope| {
+                let send = || {
+                    sys::affinity::pin_to(self.cpu).unwrap();
+                    port.transmitter.transmit(&burst, &AtomicBool::new(false))
+                };
+                scope.spawn(send).join().unwrap().unwrap()
+            });
+            let (came, dropped) = loop {
+                let now = self.counted();
+                let (came, dropped) = (now.0 - before.0, now.1 - before.1);
+                if came + dropped >= sent.offered || Instant::now() > until {
+                    break (came, dropped);
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            };
+            if dropped > 0 || Instant::now() > until {
+                return (sent, came, dropped);
+            }
+        }
+    }
+
+    /// Frames that came out of the far end, and those that its ring had no room
+    /// for.
+    fn counted(&self) -> (u64, u64) {
+        let mut netlink = self.home.netlink().unwrap();
+        let [near, far] = [&self.ends[0], &self.ends[1]];
+        let dropped = netlink.statistics(&near.name).unwrap().tx_dropped;
+        (netlink.statistics(&far.name).unwrap().rx_packets, dropped)
+    }
+}
+
+/// The device's loss, one by one: the sender neither stops nor tries again, and
+/// calls none of them its own.
+#[test]
+fn a_full_ring_loses_just_what_finds_it_full() {
+    if !is_root() {
+        return;
+    }
+    let Some(slow) = Slow::new() else { return };
+    let open = || af_packet::open(&slow.ends[0], None).unwrap();
+    let mut port = slow.home.run(open).unwrap();
+    let (sent, came, dropped) = slow.overrun(&mut port);
+    println!("{came} came, {dropped} were dropped");
+    assert_eq!((sent.offered, sent.refused), (8192, 0));
+    assert!(dropped > 0, "the ring never ran full");
+    assert_eq!(came + dropped, sent.offered);
+}
+
+/// Frames that wait in the port's own ring when the time is over count only once
+/// the link took them.
+#[cfg(feature = "bpf")]
+#[test]
+fn a_port_of_sockets_offers_what_its_link_took() {
+    use lockgate_forward::tester::port::af_xdp;
+    if !is_root() {
+        return;
+    }
+    let Some(slow) = Slow::new() else { return };
+    let near = &slow.ends[0];
+    let open = || af_xdp::open(&near.name, near.index, near.address, 1, None).unwrap();
+    let mut port = slow.home.run(open).unwrap();
+    let (sent, came, dropped) = slow.overrun(&mut port);
+    println!("{came} came, {dropped} were dropped");
+    assert_eq!((sent.offered, sent.refused), (8192, 0));
+    assert_eq!(came + dropped, sent.offered);
 }

@@ -77,15 +77,29 @@ impl Batch {
 #[derive(Debug)]
 pub struct PacketSocket(OwnedFd);
 
-/// Frames that wait to be read, in bytes of memory that the kernel counts.
-const RECEIVE_BYTES: i32 = 64 << 20;
+/// Frames that wait to be read, or to be given back by whom they were sent to,
+/// in bytes of memory that the kernel counts. More than the rings of any
+/// device hold: so it is the device that refuses, not the socket.
+const BUFFER_BYTES: i32 = 64 << 20;
+
+/// What became of the frames of a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sent {
+    /// Taken by the interface.
+    pub taken: usize,
+    /// Dropped by the interface, whose queue was full: each was tried once.
+    pub dropped: usize,
+    /// Not tried: the socket has no memory for them now.
+    pub left: usize,
+}
 
 impl PacketSocket {
     /// At an interface of the calling thread's network namespace. It never
     /// blocks.
     ///
     /// # Errors
-    /// From `socket(2)`, `bind(2)`: without `CAP_NET_RAW`, or no such interface.
+    /// From `socket(2)`, `bind(2)`: without `CAP_NET_RAW` and `CAP_NET_ADMIN`, or
+    /// no such interface.
     pub fn open(interface_index: u32) -> io::Result<Self> {
         let index = i32::try_from(interface_index).map_err(io::Error::other)?;
         // Deaf until it is bound: protocol 0.
@@ -96,9 +110,8 @@ impl PacketSocket {
         let socket = Self(unsafe { OwnedFd::from_raw_fd(fd) });
         socket.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
         socket.set(libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)?;
-        // More than the host's limit takes CAP_NET_ADMIN; less is not an error.
-        let forced = socket.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, RECEIVE_BYTES);
-        forced.or_else(|_| socket.set(libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_BYTES))?;
+        socket.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, BUFFER_BYTES)?;
+        socket.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, BUFFER_BYTES)?;
         socket.bind(index)?;
         Ok(socket)
     }
@@ -129,31 +142,55 @@ impl PacketSocket {
         Ok(())
     }
 
-    /// Sends the frames of a batch, in order, until one is refused for now.
-    /// Says how many were sent.
+    /// Sends the frames of a batch, in order, each once: one that the interface
+    /// drops is gone, and the next is tried.
     ///
     /// # Errors
-    /// From `sendmmsg(2)` when the first is refused for another reason than a
-    /// full queue or buffer, e.g. the interface is down.
-    pub fn send(&self, batch: &mut Batch) -> io::Result<usize> {
+    /// From `sendmmsg(2)` when a frame is refused for another reason than a full
+    /// queue or buffer, e.g. the interface is down.
+    pub fn send(&self, batch: &mut Batch) -> io::Result<Sent> {
         let mut pieces = pieces(batch);
         let mut headers = headers(&mut pieces);
+        let mut sent = Sent::default();
+        loop {
+            let done = sent.taken + sent.dropped;
+            let rest = &mut headers[done..];
+            if rest.is_empty() {
+                return Ok(sent);
+            }
+            let tried = rest.len();
+            match self.send_some(rest) {
+                Ok(taken) => {
+                    sent.taken += taken;
+                    // The kernel keeps to itself why it stopped in between. It was
+                    // not the socket's memory: see `BUFFER_BYTES`.
+                    sent.dropped += usize::from(taken < tried);
+                }
+                Err(error) if is(&error, libc::ENOBUFS) => sent.dropped += 1,
+                Err(error) if is(&error, libc::EINTR) => {}
+                Err(error) if is(&error, libc::EAGAIN) => {
+                    sent.left = tried;
+                    return Ok(sent);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// One call. Says how many frames the interface took, from the first on.
+    fn send_some(&self, headers: &mut [libc::mmsghdr]) -> io::Result<usize> {
         let count = u32::try_from(headers.len()).expect("at most BATCH_MAX");
-        // SAFETY: so many headers, each with one piece inside the batch, which
-        // is borrowed during the call.
-        let sent = unsafe {
+        // SAFETY: so many headers, each with one piece inside a batch that
+        // whoever made them borrows.
+        check(unsafe {
             libc::sendmmsg(
                 self.0.as_raw_fd(),
                 headers.as_mut_ptr(),
                 count,
                 libc::MSG_DONTWAIT,
             )
-        };
-        match check(sent) {
-            Ok(sent) => Ok(sent.unsigned_abs() as usize),
-            Err(error) if is_for_now(&error) => Ok(0),
-            Err(error) => Err(error),
-        }
+        })
+        .map(|sent| sent.unsigned_abs() as usize)
     }
 
     /// Fills the batch anew with what waits. Says how many frames; longer ones
@@ -221,10 +258,13 @@ fn headers(pieces: &mut [libc::iovec]) -> Vec<libc::mmsghdr> {
 }
 
 fn is_for_now(error: &io::Error) -> bool {
-    let code = error.raw_os_error();
     [libc::EAGAIN, libc::ENOBUFS, libc::EINTR]
         .into_iter()
-        .any(|busy| code == Some(busy))
+        .any(|busy| is(error, busy))
+}
+
+fn is(error: &io::Error, code: i32) -> bool {
+    error.raw_os_error() == Some(code)
 }
 
 fn check(result: i32) -> io::Result<i32> {

@@ -21,6 +21,7 @@ pub mod icmpv4;
 pub mod icmpv6;
 pub mod ipv4;
 pub mod ipv6;
+mod spread;
 mod stamp;
 mod summary;
 mod test_frame;
@@ -29,6 +30,7 @@ pub mod vlan;
 
 pub use error::{EmitError, Layer, ParseError};
 pub use ethernet::EtherType;
+pub use spread::Spread;
 pub use stamp::{SEQUENCE_MAX, STAMP_BYTES, Stamp};
 pub use summary::Summary;
 pub use test_frame::{TestFrame, TestFrameError, stamp_of};

@@ -46,7 +46,7 @@ pub fn open(kind: PortKind, place: &Place<'_>) -> Result<Port, BenchError> {
         PortKind::LiveFrame | PortKind::AfXdp => {
             unreachable!("refused when the bench was started")
         }
-        PortKind::AfPacket => af_packet::open(interface, link.index, link.address, sink_cpu),
+        PortKind::AfPacket => af_packet::open(&link, sink_cpu),
     };
     let opened = place.namespace.run(inside).map_err(NetworkError::from)?;
     Ok(opened?)

@@ -45,8 +45,8 @@ pub enum Path {
     Kernel,
     /// The kernel's bridge: layer 2.
     Bridge,
-    /// XDP: every frame out of the other port with fixed addresses. Fast, and
-    /// no router.
+    /// XDP: every frame out of the other port as it came, addresses included.
+    /// Fast, and no router.
     XdpDevmap,
     /// XDP with the kernel's table (`bpf_fib_lookup`) for each frame.
     XdpFib,

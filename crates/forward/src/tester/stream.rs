@@ -34,8 +34,9 @@ pub struct Link {
     pub vlan: Option<u16>,
 }
 
-/// Where the frames come from and go to. Frame `k` goes to
-/// `first + (k mod count) * stride`, with another UDP source port for each.
+/// Where the frames come from and go to: to `first + turn * stride`, with
+/// another UDP source port for each turn. In each round of `count` frames every
+/// turn comes once, in an order ([`wire::Spread`]) that no cache can guess.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Addresses {
     /// IPv4.

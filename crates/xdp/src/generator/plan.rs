@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use wire::Spread;
+
 use super::template::{Template, TemplateError};
 
 /// Sizes of a stream. `SIZES_MAX` in `bpf/generator.bpf.c`.
@@ -59,8 +61,8 @@ pub struct Plan {
     /// Which of them is whose turn, repeated.
     pub order: Vec<u8>,
     /// Different destinations, a power of two: frame `k` goes to
-    /// `first + (k mod destinations) * stride`, its UDP source port is the first
-    /// frame's plus `k mod destinations` (modulo 65,536).
+    /// `first + turn * stride`, its UDP source port is the first frame's plus
+    /// `turn` (modulo 65,536), where [`wire::Spread`] says whose turn it is.
     pub destinations: u32,
     /// Distance between two destinations.
     pub stride: u32,
@@ -105,11 +107,9 @@ impl Plan {
         if self.duration > DURATION_MAX {
             return Err(PlanError::Duration(self.duration));
         }
-        if !self.destinations.is_power_of_two() || self.destinations > 65_536 {
-            return Err(PlanError::Destinations(self.destinations));
-        }
+        let spread = self.spread()?;
         Ok(Image {
-            plan: self.encode(&templates, &order, interval_ns),
+            plan: self.encode(&templates, &order, (interval_ns, spread)),
             page: page(&templates),
             batch: if interval_ns > 0.0 {
                 BATCH_PACED
@@ -123,6 +123,12 @@ impl Plan {
                 .collect(),
             is_v6: templates.last().is_some_and(|template| template.is_v6),
         })
+    }
+
+    fn spread(&self) -> Result<Spread, PlanError> {
+        Spread::over(self.destinations)
+            .filter(|_| self.destinations <= 65_536)
+            .ok_or(PlanError::Destinations(self.destinations))
     }
 
     fn interval_ns(&self) -> Result<f64, PlanError> {
@@ -173,7 +179,12 @@ impl Plan {
     }
 
     /// `struct plan` of `bpf/generator.bpf.c`, field by field.
-    fn encode(&self, templates: &[Template], order: &[u8], interval_ns: f64) -> Vec<u8> {
+    fn encode(
+        &self,
+        templates: &[Template],
+        order: &[u8],
+        (interval_ns, spread): (f64, Spread),
+    ) -> Vec<u8> {
         let first = &templates[0];
         let mut out = Vec::with_capacity(400);
         for index in 0..SIZES_MAX {
@@ -195,7 +206,7 @@ impl Plan {
         out.extend(first.source_port.to_ne_bytes());
         out.extend([u8::from(first.is_v6), u8::from(first.has_udp_sum)]);
         out.extend([b'L', b'G', self.trial, self.stream]);
-        out.extend([0; 4]);
+        out.extend(spread.shift().to_ne_bytes());
         let interval = interval_ns * f64::from(1_u32 << TIME_SHIFT);
         out.extend((interval.round() as u64).to_ne_bytes());
         let duration = u64::try_from(self.duration.as_nanos()).unwrap_or(u64::MAX);

@@ -61,6 +61,15 @@ pub enum OpenError {
     /// No busy polling.
     #[error("the kernel refused busy polling; it needs Linux 5.11 and CAP_NET_ADMIN")]
     BusyPoll(#[source] io::Error),
+    /// No memory for copies.
+    #[error("the kernel refused {bytes} bytes for packets on their way; it needs CAP_NET_ADMIN")]
+    SendBuffer {
+        /// What was asked.
+        bytes: usize,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
     /// Another socket has the queue.
     #[error(
         "queue {queue} of interface {interface_index} is still another AF_XDP socket's after {waited_ms} ms; end the program that has it"
@@ -147,6 +156,14 @@ impl Socket {
         if let Some(busy) = options.busy_poll {
             set_busy_poll(&socket, busy).map_err(OpenError::BusyPoll)?;
         }
+        if let Some(bytes) = options.send_buffer_bytes {
+            sockopt::set_socket_send_buffer_size_force(&socket, bytes).map_err(|error| {
+                OpenError::SendBuffer {
+                    bytes,
+                    source: error.into(),
+                }
+            })?;
+        }
         let budget = set_send_budget(&socket, options.send_budget, entries);
         Ok(ends.into_socket(&socket, umem, budget))
     }
@@ -197,6 +214,7 @@ struct Ends {
 impl Ends {
     fn into_socket(self, socket: &Arc<OwnedFd>, umem: &Arc<Umem>, budget: u32) -> Socket {
         let options = sockopt::xdp_options(socket).unwrap_or(XdpOptionsFlags::empty());
+        let is_zero_copy = options.contains(XdpOptionsFlags::XDP_OPTIONS_ZEROCOPY);
         Socket {
             receive: Receive {
                 socket: Arc::clone(socket),
@@ -213,10 +231,11 @@ impl Ends {
                 entries: self.entries,
                 in_flight: 0,
                 budget,
+                is_zero_copy,
                 calls: 0,
                 invalid: 0,
             },
-            is_zero_copy: options.contains(XdpOptionsFlags::XDP_OPTIONS_ZEROCOPY),
+            is_zero_copy,
         }
     }
 }

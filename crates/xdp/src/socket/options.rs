@@ -52,6 +52,10 @@ pub struct SocketOptions {
     /// 32 unless told otherwise (`XDP_MAX_TX_SKB_BUDGET`, Linux 6.17); an older
     /// one keeps its 32.
     pub send_budget: Option<u32>,
+    /// Memory for the kernel's copies of packets that a device has not done with
+    /// (`SO_SNDBUFFORCE`); else the host's default, of some 200 KB. When it is
+    /// used up, packets wait in the transmit ring.
+    pub send_buffer_bytes: Option<usize>,
     /// How long to try again where the queue is still another socket's: the
     /// kernel frees it some time after that one was closed.
     pub patience: Duration,
@@ -65,6 +69,7 @@ impl Default for SocketOptions {
             wakes_on_need: true,
             busy_poll: None,
             send_budget: None,
+            send_buffer_bytes: None,
             patience: Duration::from_secs(2),
         }
     }

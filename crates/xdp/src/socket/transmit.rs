@@ -29,6 +29,7 @@ pub struct Transmit {
     pub(super) in_flight: u32,
     /// Packets of one call.
     pub(super) budget: u32,
+    pub(super) is_zero_copy: bool,
     pub(super) calls: u64,
     pub(super) invalid: u64,
 }
@@ -108,6 +109,19 @@ impl Transmit {
     #[must_use]
     pub fn in_flight(&self) -> u32 {
         self.in_flight
+    }
+
+    /// Packets staged that the link has not taken. Where the kernel copies, it has
+    /// once a packet left the transmit ring: the completion comes only when
+    /// whoever got the copy has done with it. Where the driver sends from our
+    /// memory, it has with the completion: [`reclaim`](Self::reclaim) first.
+    #[must_use]
+    pub fn waiting(&self) -> u32 {
+        if self.is_zero_copy {
+            self.in_flight
+        } else {
+            self.ring.pending()
+        }
     }
 
     /// Calls of the kernel so far.

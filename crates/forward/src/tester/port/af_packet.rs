@@ -4,6 +4,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use net::netlink::Link;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use sys::packet::{Batch, PacketSocket};
 
@@ -12,20 +13,16 @@ use super::send::{BATCH_MAX, Outlet, send};
 use super::{Port, PortError, Transmitted, Transmitter};
 use crate::tester::stream::Stream;
 
-/// Opens a port at an interface of the calling thread's network namespace. It
-/// counts on the CPU `sink_cpu`, if one is given.
+/// Opens a port at a link of the calling thread's network namespace. It counts
+/// on the CPU `sink_cpu`, if one is given.
 ///
 /// # Errors
 /// [`PortError`].
-pub fn open(
-    interface: &str,
-    interface_index: u32,
-    address: [u8; 6],
-    sink_cpu: Option<usize>,
-) -> Result<Port, PortError> {
+pub fn open(link: &Link, sink_cpu: Option<usize>) -> Result<Port, PortError> {
+    let interface = &link.name;
     let open = || {
-        PacketSocket::open(interface_index).map_err(failed(format!(
-            "cannot open a packet socket at {interface}; it needs CAP_NET_RAW (run as root)"
+        PacketSocket::open(link.index).map_err(failed(format!(
+            "cannot open a packet socket at {interface}; it needs CAP_NET_RAW and CAP_NET_ADMIN (run as root)"
         )))
     };
     let inlet = PacketInlet {
@@ -35,12 +32,13 @@ pub fn open(
     let transmitter = PacketTransmitter {
         socket: open()?,
         batch: Batch::new(BATCH_MAX as usize),
-        interface: interface.to_owned(),
+        interface: interface.clone(),
+        has_queue: link.kind != "veth",
     };
     Ok(Port {
         kind: "af-packet",
-        interface: interface.to_owned(),
-        address,
+        interface: interface.clone(),
+        address: link.address,
         transmitter: Box::new(transmitter),
         receiver: Box::new(Collector::start(inlet, sink_cpu)?),
     })
@@ -50,6 +48,9 @@ struct PacketTransmitter {
     socket: PacketSocket,
     batch: Batch,
     interface: String,
+    /// Whether what the link drops found a queue of its own full. A veth has
+    /// none: its frames lie in the ring of its other end, the device under test.
+    has_queue: bool,
 }
 
 impl Outlet for PacketTransmitter {
@@ -58,14 +59,14 @@ impl Outlet for PacketTransmitter {
     }
 
     fn flush(&mut self) -> Result<u64, PortError> {
-        let staged = self.batch.len();
         let sent = self.socket.send(&mut self.batch);
         self.batch.clear();
         let sent = sent.map_err(failed(format!(
             "{} takes no frames; it must be up",
             self.interface
         )))?;
-        Ok((staged - sent) as u64)
+        let refused = if self.has_queue { sent.dropped } else { 0 };
+        Ok((refused + sent.left) as u64)
     }
 }
 

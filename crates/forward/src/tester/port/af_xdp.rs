@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use xdp::socket::{
     Capture, Frame, Pool, Receive, Socket, SocketOptions, Transmit, Umem, wait_for_packets,
@@ -19,6 +19,16 @@ const RING_ENTRIES: u32 = 2048;
 
 /// Frames taken at once.
 const BATCH: u32 = 64;
+
+/// Memory for the kernel's copies of frames that a device has not done with:
+/// more than all of the port's frames, so that a full device loses frames
+/// instead of holding the port back.
+const SEND_BUFFER_BYTES: usize = 16 << 20;
+
+/// How long what waits at the end of a stream may take to leave, and how often
+/// it is looked at.
+const LEAVE_MAX: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_micros(200);
 
 /// Opens a port at queue 0 of an interface of the calling thread's network
 /// namespace, which has `queues` queues. It counts on the CPU `sink_cpu`, if one
@@ -40,6 +50,7 @@ pub fn open(
     let options = SocketOptions {
         ring_entries: RING_ENTRIES,
         send_budget: Some(BATCH),
+        send_buffer_bytes: Some(SEND_BUFFER_BYTES),
         ..SocketOptions::default()
     };
     let mut first = None;
@@ -116,6 +127,18 @@ impl Outlet for XdpTransmitter {
         )))?;
         self.transmit.reclaim(&mut self.pool);
         Ok(0)
+    }
+
+    fn finish(&mut self) -> Result<u64, PortError> {
+        let until = Instant::now() + LEAVE_MAX;
+        loop {
+            self.flush()?;
+            let waiting = self.transmit.waiting();
+            if waiting == 0 || Instant::now() > until {
+                return Ok(waiting.into());
+            }
+            std::thread::sleep(LOOK);
+        }
     }
 }
 

@@ -1,20 +1,23 @@
-//! The frames of a stream, one after the other. Pure.
+//! The frames of a stream, one after the other: for ports that write them, and
+//! for those that have a program write them. Pure.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use wire::{Stamp, TestFrame, TestFrameError};
+use wire::{Spread, Stamp, TestFrame, TestFrameError};
 
+use crate::tester::line::IMIX;
 use crate::tester::stream::{Addresses, DESTINATIONS_MAX, FrameSize, Stream};
 
-/// The UDP source port of frame 0.
+/// The UDP source port of the first flow.
 const SOURCE_PORT: u16 = 0xc020;
 
 /// What a tag adds to a frame: a stream's sizes count without it, so that 64
 /// bytes are possible with one, too.
 const TAG_BYTES: u32 = 4;
 
-/// Sizes of IMIX in an order that mixes them: RFC 6985 leaves it open.
-const IMIX_ORDER: [u32; 12] = [64, 570, 64, 64, 570, 64, 1518, 64, 570, 64, 64, 570];
+/// Which of [`IMIX`]'s sizes is whose turn, in an order that mixes them: RFC
+/// 6985 leaves it open.
+const IMIX_ORDER: [u8; 12] = [0, 1, 0, 0, 1, 0, 2, 0, 1, 0, 0, 1];
 
 /// The longest frame in memory: 1518 bytes without its frame check sequence,
 /// with a tag.
@@ -24,13 +27,16 @@ pub const FRAME_BYTES_MAX: usize = 1518;
 #[derive(Clone, Debug)]
 pub struct Frames {
     stream: Stream,
+    /// To the first destination, of the first size.
     first: TestFrame,
-    least: u32,
+    /// With frame check sequence and tag.
+    sizes: Vec<u32>,
+    order: &'static [u8],
+    spread: Spread,
 }
 
 impl Frames {
-    /// Of a stream that can be made: its first frame, at its smallest size, was
-    /// tried.
+    /// Of a stream that can be made: a frame of each size was tried.
     ///
     /// # Errors
     /// [`TestFrameError`].
@@ -39,25 +45,8 @@ impl Frames {
     /// If it has no destination, too many, or not a power of two: `Addresses`
     /// forbids it.
     pub fn new(stream: &Stream) -> Result<Self, TestFrameError> {
-        let (source, destination, count): (IpAddr, IpAddr, u32) = match stream.addresses {
-            Addresses::V4 {
-                source,
-                first,
-                count,
-                ..
-            } => (source.into(), first.into(), count),
-            Addresses::V6 {
-                source,
-                first,
-                count,
-                ..
-            } => (source.into(), first.into(), count),
-        };
-        assert!(
-            count.is_power_of_two() && count <= DESTINATIONS_MAX,
-            "{count} destinations"
-        );
-        let tag = stream.link.vlan.map_or(0, |_| TAG_BYTES);
+        let (source, destination, count) = ends(stream.addresses);
+        let spread = Spread::over(count).filter(|_| count <= DESTINATIONS_MAX);
         let mut first = TestFrame {
             source_ethernet: stream.link.source,
             destination_ethernet: stream.link.destination,
@@ -65,29 +54,39 @@ impl Frames {
             source,
             destination,
             source_port: SOURCE_PORT,
-            frame_bytes: 64 + tag,
+            frame_bytes: 0,
         };
-        // IMIX's smallest frame grows where an IPv6 header does not fit.
-        let least = match stream.size {
-            FrameSize::Fixed(bytes) => bytes + tag,
-            FrameSize::Imix => u32::try_from(first.frame_bytes_min()).unwrap_or(u32::MAX),
-        };
-        first.frame_bytes = first.frame_bytes.max(least);
-        if let FrameSize::Fixed(bytes) = stream.size {
-            first.frame_bytes = bytes.saturating_add(tag);
-        }
-        let stamp = Stamp {
-            trial: stream.trial,
-            stream: stream.id,
-            sequence: 0,
-            due_ns: 0,
-        };
-        first.to_bytes(stamp)?;
-        Ok(Self {
+        let (sizes, order) = sizes(stream, &first);
+        first.frame_bytes = sizes[0];
+        let frames = Self {
             stream: *stream,
             first,
-            least,
-        })
+            sizes,
+            order,
+            spread: spread.unwrap_or_else(|| panic!("{count} destinations")),
+        };
+        frames.templates()?;
+        Ok(frames)
+    }
+
+    /// A frame of each size, to the first destination.
+    ///
+    /// # Errors
+    /// None that [`new`](Self::new) had not.
+    pub fn templates(&self) -> Result<Vec<Vec<u8>>, TestFrameError> {
+        let frames = self.sizes.iter().map(|&frame_bytes| TestFrame {
+            frame_bytes,
+            ..self.first
+        });
+        frames
+            .map(|frame| frame.to_bytes(self.stamp(0, 0)))
+            .collect()
+    }
+
+    /// Which of the [`templates`](Self::templates) is whose turn, repeated.
+    #[must_use]
+    pub fn order(&self) -> &'static [u8] {
+        self.order
     }
 
     /// Writes frame `sequence`, due at `due_ns`, to the start of `buffer`, and
@@ -101,12 +100,7 @@ impl Frames {
         due_ns: u64,
         buffer: &mut [u8],
     ) -> Result<usize, TestFrameError> {
-        let stamp = Stamp {
-            trial: self.stream.trial,
-            stream: self.stream.id,
-            sequence,
-            due_ns,
-        };
+        let stamp = self.stamp(sequence, due_ns);
         self.frame(sequence).write(stamp, buffer)
     }
 
@@ -116,49 +110,72 @@ impl Frames {
         self.frame(sequence).memory_bytes()
     }
 
+    fn stamp(&self, sequence: u64, due_ns: u64) -> Stamp {
+        Stamp {
+            trial: self.stream.trial,
+            stream: self.stream.id,
+            sequence,
+            due_ns,
+        }
+    }
+
     fn frame(&self, sequence: u64) -> TestFrame {
-        let (destination, flow) = self.destination(sequence);
-        let frame_bytes = match self.stream.size {
-            FrameSize::Fixed(_) => self.first.frame_bytes,
-            FrameSize::Imix => {
-                let turn = (sequence % IMIX_ORDER.len() as u64) as usize;
-                let tag = self.stream.link.vlan.map_or(0, |_| TAG_BYTES);
-                (IMIX_ORDER[turn] + tag).max(self.least)
-            }
-        };
+        let turn = self.spread.turn(sequence);
+        let size = self.order[(sequence % self.order.len() as u64) as usize];
         TestFrame {
-            destination,
-            source_port: SOURCE_PORT.wrapping_add(flow),
-            frame_bytes,
+            destination: self.destination(turn),
+            // One flow a destination, modulo 65,536.
+            source_port: SOURCE_PORT.wrapping_add(turn as u16),
+            frame_bytes: self.sizes[usize::from(size)],
             ..self.first
         }
     }
 
-    /// Where a frame goes, and the flow's number modulo 65,536.
-    fn destination(&self, sequence: u64) -> (IpAddr, u16) {
+    /// Where the frames go whose turn it is.
+    fn destination(&self, turn: u32) -> IpAddr {
         match self.stream.addresses {
-            Addresses::V4 {
-                first,
-                count,
-                stride,
-                ..
-            } => {
-                let index = (sequence % u64::from(count)) as u32;
-                let bits = first.to_bits().wrapping_add(index.wrapping_mul(stride));
-                (Ipv4Addr::from_bits(bits).into(), index as u16)
+            Addresses::V4 { first, stride, .. } => {
+                let bits = first.to_bits().wrapping_add(turn.wrapping_mul(stride));
+                Ipv4Addr::from_bits(bits).into()
             }
-            Addresses::V6 {
-                first,
-                count,
-                stride,
-                ..
-            } => {
-                let index = sequence % u64::from(count);
+            Addresses::V6 { first, stride, .. } => {
                 let [high, low] = [first.to_bits() >> 64 << 64, first.to_bits() & LOW];
-                let low = (low as u64).wrapping_add(index.wrapping_mul(stride.into()));
-                let bits = high | u128::from(low);
-                (Ipv6Addr::from_bits(bits).into(), index as u16)
+                let distance = u64::from(turn).wrapping_mul(stride.into());
+                let low = (low as u64).wrapping_add(distance);
+                Ipv6Addr::from_bits(high | u128::from(low)).into()
             }
+        }
+    }
+}
+
+/// From whom, to whom first, and how many there are.
+fn ends(addresses: Addresses) -> (IpAddr, IpAddr, u32) {
+    match addresses {
+        Addresses::V4 {
+            source,
+            first,
+            count,
+            ..
+        } => (source.into(), first.into(), count),
+        Addresses::V6 {
+            source,
+            first,
+            count,
+            ..
+        } => (source.into(), first.into(), count),
+    }
+}
+
+/// Sizes with frame check sequence and tag, and their order.
+fn sizes(stream: &Stream, first: &TestFrame) -> (Vec<u32>, &'static [u8]) {
+    let tag = stream.link.vlan.map_or(0, |_| TAG_BYTES);
+    match stream.size {
+        FrameSize::Fixed(bytes) => (vec![bytes.saturating_add(tag)], &[0]),
+        FrameSize::Imix => {
+            // The smallest grows where an IPv6 header does not fit.
+            let least = u32::try_from(first.frame_bytes_min()).unwrap_or(u32::MAX);
+            let sizes = IMIX.map(|(_, bytes)| (bytes + tag).max(least));
+            (sizes.to_vec(), &IMIX_ORDER)
         }
     }
 }
@@ -170,11 +187,14 @@ const LOW: u128 = u64::MAX as u128;
 mod tests {
     use super::*;
     use crate::tester::testing::stream;
+    use std::collections::BTreeMap;
 
     #[test]
     fn imix_has_seven_four_and_one() {
-        let count = |bytes| IMIX_ORDER.iter().filter(|size| **size == bytes).count();
-        assert_eq!([count(64), count(570), count(1518)], [7, 4, 1]);
+        for (size, (frames, _)) in (0..).zip(IMIX) {
+            let turns = IMIX_ORDER.iter().filter(|&&turn| turn == size).count();
+            assert_eq!(turns, frames as usize);
+        }
         let mut imix = stream(None);
         imix.size = FrameSize::Imix;
         let frames = Frames::new(&imix).unwrap();
@@ -195,26 +215,45 @@ mod tests {
         }
     }
 
+    /// Whoever counts what came to whom would see it: each destination and each
+    /// flow once a round, the same ones in the next.
     #[test]
-    fn destinations_and_flows_repeat() {
+    fn each_destination_has_its_equal_share() {
         let mut many = stream(None);
         many.addresses = Addresses::V4 {
             source: "192.0.2.2".parse().unwrap(),
             first: "198.19.0.0".parse().unwrap(),
-            count: 4,
+            count: 256,
             stride: 128,
         };
         let frames = Frames::new(&many).unwrap();
-        let to = |sequence| frames.destination(sequence).0.to_string();
+        let mut shares = BTreeMap::new();
+        for sequence in 0..3 * 256 {
+            let frame = frames.frame(sequence);
+            *shares
+                .entry((frame.destination, frame.source_port))
+                .or_insert(0) += 1;
+        }
+        assert!(shares.values().all(|&share| share == 3));
+        let to: Vec<_> = shares.keys().map(|(to, _)| to.to_string()).collect();
+        assert_eq!((to.len(), &to[0][..]), (256, "198.19.0.0"));
         assert_eq!(
-            [to(0), to(3), to(4)],
-            ["198.19.0.0", "198.19.1.128", "198.19.0.0"]
+            (&to[1][..], &to[255][..]),
+            ("198.19.0.128", "198.19.127.128")
         );
+        assert_eq!(
+            frames.frame(5).destination,
+            frames.frame(5 + 256).destination
+        );
+    }
+
+    #[test]
+    fn the_low_half_of_an_address_wraps_by_itself() {
+        let mut many = stream(None);
         many.addresses = six(2);
         many.size = FrameSize::Fixed(84);
         let frames = Frames::new(&many).unwrap();
-        // The low half wraps by itself.
-        assert_eq!(frames.destination(1).0.to_string(), "2001:2:0:1::");
+        assert_eq!(frames.destination(1).to_string(), "2001:2:0:1::");
     }
 
     #[test]

@@ -1,27 +1,17 @@
 //! Live frames: an XDP program in the kernel makes them, another one counts
 //! them. The fastest port there is, and no frame of it exists in user space.
 
-use std::net::IpAddr;
 use std::sync::atomic::AtomicBool;
 
 use net::napi::NapiThread;
 use trial::Histogram;
-use wire::{Stamp, TestFrame, TestFrameError};
+use wire::TestFrameError;
 use xdp::{Generator, Plan, Sent, Sink};
 
 use super::collect::failed;
+use super::frames::Frames;
 use super::{Port, PortError, Received, Receiver, Transmitted, Transmitter};
-use crate::tester::stream::{Addresses, FrameSize, Stream};
-
-/// What an 802.1Q tag adds: a stream's sizes count without it.
-const TAG_BYTES: u32 = 4;
-
-/// UDP source port of the first flow.
-const SOURCE_PORT: u16 = 0xc020;
-
-/// Sizes of IMIX, and their order: 7, 4 and 1 of twelve, mixed.
-const IMIX_SIZES: [u32; 3] = [64, 570, 1518];
-const IMIX_ORDER: [u8; 12] = [0, 1, 0, 0, 1, 0, 2, 0, 1, 0, 0, 1];
+use crate::tester::stream::{Addresses, Stream};
 
 /// Opens both ends of a port at an interface of the calling thread's network
 /// namespace. `receivers` are the kernel's threads that run the counting
@@ -150,38 +140,17 @@ impl Receiver for LiveReceiver {
     }
 }
 
+/// The program writes a stamp of its own in each frame.
 fn plan(stream: &Stream) -> Result<Plan, TestFrameError> {
-    let (source, destination, destinations, stride) = match stream.addresses {
-        Addresses::V4 {
-            source,
-            first,
-            count,
-            stride,
-        } => (IpAddr::V4(source), IpAddr::V4(first), count, stride),
-        Addresses::V6 {
-            source,
-            first,
-            count,
-            stride,
-        } => (IpAddr::V6(source), IpAddr::V6(first), count, stride),
+    let frames = Frames::new(stream)?;
+    let (destinations, stride) = match stream.addresses {
+        Addresses::V4 { count, stride, .. } | Addresses::V6 { count, stride, .. } => {
+            (count, stride)
+        }
     };
-    let first = TestFrame {
-        source_ethernet: stream.link.source,
-        destination_ethernet: stream.link.destination,
-        vlan: stream.link.vlan,
-        source,
-        destination,
-        source_port: SOURCE_PORT,
-        frame_bytes: 0,
-    };
-    let (sizes, order): (&[u32], &[u8]) = match &stream.size {
-        FrameSize::Fixed(bytes) => (std::slice::from_ref(bytes), &[0]),
-        FrameSize::Imix => (&IMIX_SIZES, &IMIX_ORDER),
-    };
-    let frames = sizes.iter().map(|&bytes| frame(stream, first, bytes));
     Ok(Plan {
-        frames: frames.collect::<Result<_, _>>()?,
-        order: order.to_vec(),
+        frames: frames.templates()?,
+        order: frames.order().to_vec(),
         destinations,
         stride,
         trial: stream.trial,
@@ -192,32 +161,10 @@ fn plan(stream: &Stream) -> Result<Plan, TestFrameError> {
     })
 }
 
-/// One of the stream's frames, of so many bytes without a tag; IMIX's smallest
-/// is longer over IPv6.
-fn frame(stream: &Stream, first: TestFrame, bytes: u32) -> Result<Vec<u8>, TestFrameError> {
-    let tag = stream.link.vlan.map_or(0, |_| TAG_BYTES);
-    let mut frame_bytes = bytes + tag;
-    if stream.size == FrameSize::Imix {
-        let least = u32::try_from(first.frame_bytes_min()).expect("some 80 bytes");
-        frame_bytes = frame_bytes.max(least);
-    }
-    let frame = TestFrame {
-        frame_bytes,
-        ..first
-    };
-    // The program writes a stamp of its own in each.
-    frame.to_bytes(Stamp {
-        trial: stream.trial,
-        stream: stream.id,
-        sequence: 0,
-        due_ns: 0,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tester::stream::FCS_BYTES;
+    use crate::tester::stream::{FCS_BYTES, FrameSize};
     use crate::tester::testing::stream;
 
     #[test]

@@ -23,10 +23,11 @@ use super::stream::Stream;
 pub struct Transmitted {
     /// Frames that were due in the time the trial took.
     pub due: u64,
-    /// Frames handed to the port: what loss is counted against.
+    /// Frames that the port's link took, and those that its own queue refused:
+    /// what loss is counted against.
     pub offered: u64,
-    /// Of these, frames that the port's own queue refused; 0 where it cannot
-    /// tell.
+    /// Of these, frames that the port's own queue refused. One that finds the
+    /// ring of a veth's other end full is none: the device under test lost it.
     pub refused: u64,
     /// From the first frame due to the last, ns.
     pub elapsed_ns: u64,

@@ -27,6 +27,12 @@ pub(super) trait Outlet {
     /// Sends what was staged. Says how many frames the port refused: they are
     /// gone.
     fn flush(&mut self) -> Result<u64, PortError>;
+
+    /// At the end of a stream, gives what still waits the time it takes. Says
+    /// how many frames the link never took: these were not offered.
+    fn finish(&mut self) -> Result<u64, PortError> {
+        Ok(0)
+    }
 }
 
 /// Sends the stream from this thread.
@@ -43,6 +49,7 @@ pub(super) fn send(
     let cpu_before = thread_cpu();
     let mut sender = Sender::new(frames, Pace::new(stream, now_ns()));
     while !stop.load(Ordering::Relaxed) && sender.step(outlet)? {}
+    sender.result.offered -= outlet.finish()?;
     sender.result.cpu_ns = nanos(thread_cpu().saturating_sub(cpu_before));
     Ok(sender.result)
 }
@@ -145,6 +152,8 @@ mod tests {
         refuses: bool,
         account: Account,
         staged: u64,
+        /// At the end, so many still wait.
+        waiting: u64,
     }
 
     impl Planted {
@@ -155,6 +164,7 @@ mod tests {
                 refuses,
                 account: Account::new(1, 0),
                 staged: 0,
+                waiting: 0,
             }
         }
     }
@@ -175,6 +185,23 @@ mod tests {
             let staged = std::mem::take(&mut self.staged);
             Ok(if self.refuses { staged } else { 0 })
         }
+
+        fn finish(&mut self) -> Result<u64, PortError> {
+            Ok(self.waiting)
+        }
+    }
+
+    #[test]
+    fn what_the_link_never_took_was_not_offered() {
+        let mut burst = stream(None);
+        burst.frames_max = Some(1000);
+        burst.duration = Duration::from_secs(3600);
+        let mut port = Planted {
+            waiting: 3,
+            ..Planted::new(7, false)
+        };
+        let sent = send(&mut port, &burst, &AtomicBool::new(false)).unwrap();
+        assert_eq!((sent.due, sent.offered), (1000, 997));
     }
 
     #[test]
