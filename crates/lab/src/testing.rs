@@ -17,6 +17,27 @@ pub(crate) fn config() -> Config {
     }
 }
 
+/// What `measure` gives in a time in which the machine let it work: a host of
+/// which other guests take the CPUs away may do nothing for long. It is asked
+/// with `time`, with eight times, and with 64 times that.
+///
+/// # Panics
+/// With the last complaint, when none of them was enough.
+pub(crate) fn given_time<T>(
+    time: Duration,
+    mut measure: impl FnMut(Duration) -> Result<T, String>,
+) -> T {
+    let mut complaint = String::new();
+    for factor in [1, 8, 64] {
+        match measure(time * factor) {
+            Ok(measured) => return measured,
+            Err(what) => complaint = what,
+        }
+        println!("in {:?}: {complaint}", time * factor);
+    }
+    panic!("nor in {:?}: {complaint}", time * 64);
+}
+
 /// A section that does what a test asks of it.
 #[derive(Clone)]
 pub(crate) struct Fake {

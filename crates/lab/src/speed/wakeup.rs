@@ -115,6 +115,7 @@ pub(super) fn line_ns(cpus: &Cpus, slice: Duration) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::given_time;
 
     #[test]
     fn a_wake_up_takes_time_and_ends() {
@@ -123,7 +124,10 @@ mod tests {
             workers: vec![cpu],
             clients: vec![cpu],
         };
-        assert!(wake_up_ns(&cpus, Duration::from_millis(20)).unwrap() > 100.0);
+        let wake_up = given_time(Duration::from_millis(20), |time| {
+            wake_up_ns(&cpus, time).ok_or("no round".to_owned())
+        });
+        assert!(wake_up > 100.0);
     }
 
     #[test]

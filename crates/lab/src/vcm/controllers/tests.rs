@@ -7,6 +7,7 @@ use std::time::Duration;
 use trial::{Event, Plan, Probe, RunError, Sink};
 
 use super::parse;
+use crate::testing::given_time;
 
 /// Collects events; interrupts after so many of them.
 #[derive(Default)]
@@ -40,7 +41,16 @@ fn run(text: &str, interrupt_after: Option<usize>) -> (Plan, Vec<Event>, Result<
     (plan, sink.events, result)
 }
 
-const TINY: &str = "algorithms = ['aes-128-cbc', 'rsa-2048']\noperations = ['encrypt']\nsizes_bytes = [512, 1024]\ndepth = 8\ncontrollers = ['speed-monitor-prose', 'dim']\nbackend = 'aws-lc'\nseconds = 0.01\nsettle_seconds = 0.02\ninterval_ms = 5.0\npairs = 2";
+const TINY: &str = "algorithms = ['aes-128-cbc', 'rsa-2048']\noperations = ['encrypt']\nsizes_bytes = [512, 1024]\ndepth = 8\ncontrollers = ['speed-monitor-prose', 'dim']\nbackend = 'aws-lc'\ninterval_ms = 5.0\npairs = 2";
+
+/// The tiny run with trials of that length.
+fn tiny(trial: Duration) -> String {
+    let seconds = trial.as_secs_f64();
+    format!(
+        "{TINY}\nseconds = {seconds}\nsettle_seconds = {}",
+        2.0 * seconds
+    )
+}
 
 /// Every point's value of a dimension.
 pub(crate) fn values(events: &[Event], dimension: &str) -> BTreeSet<String> {
@@ -87,8 +97,19 @@ pub(crate) fn checked(events: &[Event]) -> [usize; 5] {
 
 #[test]
 fn every_contender_is_measured_at_every_place() {
-    let (plan, events, result) = run(TINY, None);
-    result.expect("it runs");
+    // Of three places: oracle and armed, and each controller twice.
+    let comparisons = 3 * (2 + 2 * 2);
+    let (plan, events, counts) = given_time(Duration::from_millis(10), |trial| {
+        let (plan, events, result) = run(&tiny(trial), None);
+        result.map_err(|error| format!("{error:?}"))?;
+        let counts = checked(&events);
+        // A trial in which nothing was completed gives no pair.
+        if counts[1] < comparisons {
+            Err(format!("{counts:?}"))
+        } else {
+            Ok((plan, events, counts))
+        }
+    });
     assert!(
         plan.steps
             .iter()
@@ -99,16 +120,19 @@ fn every_contender_is_measured_at_every_place() {
         assert!(arms.contains(arm), "{arms:?}");
     }
     assert_eq!(values(&events, "algorithm").len(), 2);
-    let counts = checked(&events);
     assert!(counts.iter().all(|&count| count > 0), "{counts:?}");
-    // Of three places: oracle and armed, and each controller twice.
-    assert_eq!(counts[1], 3 * (2 + 2 * 2));
+    assert_eq!(counts[1], comparisons);
 }
 
 #[test]
 fn an_interrupt_keeps_what_was_measured() {
-    let (_, events, result) = run(TINY, Some(20));
-    assert!(matches!(result, Err(RunError::Interrupted)));
+    let events = given_time(Duration::from_millis(10), |trial| {
+        let (_, events, result) = run(&tiny(trial), Some(20));
+        match result {
+            Err(RunError::Interrupted) => Ok(events),
+            other => Err(format!("{other:?}")),
+        }
+    });
     let told = |event: &Event| matches!(event, Event::Finding(finding) if finding.text.contains("Interrupted"));
     assert!(events.iter().any(told));
 }

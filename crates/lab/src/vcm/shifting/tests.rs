@@ -6,9 +6,20 @@ use std::time::Duration;
 use trial::{Event, Probe, RunError};
 
 use super::parse;
+use crate::testing::given_time;
 use crate::vcm::controllers::tests::{Collector, checked, values};
 
-const TINY: &str = "phases = [{ block_bytes = 1024, depth = 8, tenants = 1 }, { block_bytes = 64, depth = 1, tenants = 2 }, { block_bytes = 4096, depth = 4, tenants = 3 }]\nphase_seconds = 0.06\nwindow_ms = 10.0\ncontrollers = ['speed-monitor-prose', 'adaptive']\nbackend = 'aws-lc'\ninterval_ms = 10.0\npairs = 2";
+const TINY: &str = "phases = [{ block_bytes = 1024, depth = 8, tenants = 1 }, { block_bytes = 64, depth = 1, tenants = 2 }, { block_bytes = 4096, depth = 4, tenants = 3 }]\ncontrollers = ['speed-monitor-prose', 'adaptive']\nbackend = 'aws-lc'\ninterval_ms = 10.0\npairs = 2";
+
+/// The tiny run with windows of that length, six a phase.
+fn tiny(window: Duration) -> String {
+    let seconds = window.as_secs_f64();
+    format!(
+        "{TINY}\nphase_seconds = {}\nwindow_ms = {}",
+        6.0 * seconds,
+        1e3 * seconds
+    )
+}
 
 fn run(text: &str, interrupt_after: Option<usize>) -> (Vec<Event>, Result<(), RunError>) {
     let section = parse(text.parse().expect("toml")).expect("a valid table");
@@ -26,8 +37,19 @@ fn run(text: &str, interrupt_after: Option<usize>) -> (Vec<Event>, Result<(), Ru
 
 #[test]
 fn every_phase_is_measured_for_everyone() {
-    let (events, result) = run(TINY, None);
-    result.expect("it runs");
+    // Over all and in three phases: oracle, armed, each controller twice, and
+    // ours over the paper's.
+    let comparisons = 4 * (2 + 2 * 2 + 1);
+    let (events, counts) = given_time(Duration::from_millis(10), |window| {
+        let (events, result) = run(&tiny(window), None);
+        result.map_err(|error| format!("{error:?}"))?;
+        let counts = checked(&events);
+        // A phase in which nothing was completed gives no pair.
+        if counts[1] < comparisons {
+            return Err(format!("{counts:?}"));
+        }
+        Ok((events, counts))
+    });
     let arms = values(&events, "arm");
     for arm in [
         "uncapped",
@@ -39,11 +61,8 @@ fn every_phase_is_measured_for_everyone() {
         assert!(arms.contains(arm), "{arms:?}");
     }
     assert_eq!(values(&events, "phase").len(), 3);
-    let counts = checked(&events);
     assert!(counts.iter().all(|&count| count > 0), "{counts:?}");
-    // Over all and in three phases: oracle, armed, each controller twice, and
-    // ours over the paper's.
-    assert_eq!(counts[1], 4 * (2 + 2 * 2 + 1));
+    assert_eq!(counts[1], comparisons);
     let over_all = events.iter().filter_map(|event| match event {
         Event::Comparison(own) if own.subject.starts_with("all phases") => Some(own.pairs.len()),
         _ => None,
@@ -56,8 +75,13 @@ fn every_phase_is_measured_for_everyone() {
 
 #[test]
 fn an_interrupt_keeps_what_was_measured() {
-    let (events, result) = run(TINY, Some(12));
-    assert!(matches!(result, Err(RunError::Interrupted)));
+    let events = given_time(Duration::from_millis(10), |window| {
+        let (events, result) = run(&tiny(window), Some(12));
+        match result {
+            Err(RunError::Interrupted) => Ok(events),
+            other => Err(format!("{other:?}")),
+        }
+    });
     let told = |event: &Event| matches!(event, Event::Finding(finding) if finding.text.contains("Interrupted"));
     assert!(events.iter().any(told));
 }
