@@ -1,25 +1,14 @@
 //! The sections `router-*`, run once and tiny, so that they do not rot. No rate
 //! is asserted, nor that a trial may be believed: only what must be there.
 
+mod support;
+
 use std::time::Duration;
 
 use lockgate_lab::registry;
-use trial::{Event, PlanError, Probe, RunError, Section, Sink};
+use trial::{Event, PlanError, Probe, RunError, Section, Validity, Weight};
 
-#[derive(Default)]
-struct Collector {
-    events: Vec<Event>,
-}
-
-impl Sink for Collector {
-    fn emit(&mut self, event: Event) {
-        self.events.push(event);
-    }
-
-    fn is_interrupted(&self) -> bool {
-        false
-    }
-}
+use support::Collector;
 
 fn section(name: &str, text: &str) -> Box<dyn Section> {
     let kind = registry::section(name).expect("it is registered");
@@ -44,6 +33,13 @@ fn run(name: &str, text: &str) -> Option<Vec<Event>> {
         Ok(()) | Err(RunError::Interrupted) => {}
         Err(error) => panic!("{name}: {error:?}"),
     }
+    let first = sink.events.iter().find_map(|event| match event {
+        Event::Finding(finding) => Some(finding),
+        _ => None,
+    });
+    // Whatever may be believed of so short a run: it says so first.
+    let first = first.expect("a section says something");
+    assert_eq!(first.weight, Weight::Headline, "{name}: {first:?}");
     for event in &sink.events {
         if let Event::Table(table) = event {
             let columns = table.columns.len();
@@ -58,6 +54,29 @@ fn points(events: &[Event]) -> usize {
     events.iter().filter(is_point).count()
 }
 
+fn has_table(events: &[Event], title: &str) -> bool {
+    let is_it = |event: &Event| matches!(event, Event::Table(table) if table.title.contains(title));
+    events.iter().any(is_it)
+}
+
+/// Whether a place has a point with figures, or one that says, visibly, what
+/// this host lacks for it.
+fn is_measured_or_told(events: &[Event], dimension: &str, value: &str) -> bool {
+    let at = events.iter().filter_map(|event| match event {
+        Event::Point(point) => Some(point),
+        _ => None,
+    });
+    let mut at = at.filter(|point| point.dimensions[dimension].to_string() == value);
+    at.any(|point| {
+        let lacks = point.verdict.validity == Validity::NotSupported;
+        if lacks {
+            let verdict = &point.verdict;
+            println!("skipped: {value}: {}; {}", verdict.reason, verdict.remedy);
+        }
+        lacks || !point.metrics.is_empty()
+    })
+}
+
 #[test]
 fn native_yields_the_source_s_table() {
     let text = "pairs = 1\nseconds = 0.1\nframes = [512]\nextras = []\nloss_percent = 0.0\nresolution_percent = 10.0";
@@ -65,9 +84,41 @@ fn native_yields_the_source_s_table() {
         return;
     };
     assert!(points(&events) >= 2);
-    let has_table =
-        |event: &Event| matches!(event, Event::Table(table) if table.title.contains("table 2"));
-    assert!(events.iter().any(has_table));
+    assert!(has_table(&events, "table 2"));
+}
+
+#[test]
+fn homes_are_measured_beside_a_native_router() {
+    let text =
+        "pairs = 1\nseconds = 0.1\nframes = [512]\nloss_percent = 0.0\nresolution_percent = 10.0";
+    let Some(events) = run("router-os-level", text) else {
+        return;
+    };
+    assert!(has_table(&events, "figure 3"));
+    for home in ["namespace", "lxc", "runc"] {
+        assert!(is_measured_or_told(&events, "home", home), "{home}");
+    }
+}
+
+#[test]
+fn tcp_is_measured_one_way_and_both() {
+    let text = "pairs = 1\nseconds = 0.2\npaths = ['kernel', 'xdp-fib']";
+    let Some(events) = run("router-tcp", text) else {
+        return;
+    };
+    for way in ["one-way", "two-way"] {
+        assert!(is_measured_or_told(&events, "direction", way), "{way}");
+    }
+}
+
+#[test]
+fn paths_carry_ipv6_both_ways() {
+    let text = "pairs = 1\nseconds = 0.1\npaths = ['kernel', 'xdp-fib', 'af-xdp:interrupt:32']\nframe = 128\nipv6 = true\ntwo_way = true\ndestinations = [1]\nroutes = []";
+    let Some(events) = run("router-paths", text) else {
+        return;
+    };
+    assert!(is_measured_or_told(&events, "protocol", "ipv6"));
+    assert!(is_measured_or_told(&events, "direction", "two-way"));
 }
 
 #[test]

@@ -1,30 +1,16 @@
 //! The section `crypto-speed`, run once and tiny, so that it does not rot.
 //! No time is asserted: only what must be there and what must hold.
 
+mod support;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lab::speed::parse;
 use lockgate_lab as lab;
-use trial::{Event, Plan, PlanError, Probe, RunError, Section, Sink, Validity, Weight};
+use trial::{Event, Plan, PlanError, Probe, RunError, Section, Validity, Weight};
 
-/// Collects events; interrupts after so many of them.
-#[derive(Default)]
-struct Collector {
-    events: Vec<Event>,
-    interrupt_after: Option<usize>,
-}
-
-impl Sink for Collector {
-    fn emit(&mut self, event: Event) {
-        self.events.push(event);
-    }
-
-    fn is_interrupted(&self) -> bool {
-        self.interrupt_after
-            .is_some_and(|most| self.events.len() >= most)
-    }
-}
+use support::Collector;
 
 fn section(text: &str) -> Box<dyn Section> {
     parse(text.parse().expect("toml")).expect("a valid table")

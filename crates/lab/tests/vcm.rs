@@ -1,29 +1,15 @@
 //! The sections `vcm-*`, run once and tiny, so that they do not rot. No time
 //! is asserted: only what must be there and what must hold.
 
+mod support;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lockgate_lab::registry;
-use trial::{Event, Probe, RunError, Section, Sink};
+use trial::{Event, Probe, RunError, Section};
 
-/// Collects events; interrupts after so many of them.
-#[derive(Default)]
-struct Collector {
-    events: Vec<Event>,
-    interrupt_after: Option<usize>,
-}
-
-impl Sink for Collector {
-    fn emit(&mut self, event: Event) {
-        self.events.push(event);
-    }
-
-    fn is_interrupted(&self) -> bool {
-        self.interrupt_after
-            .is_some_and(|most| self.events.len() >= most)
-    }
-}
+use support::Collector;
 
 fn section(name: &str, text: &str) -> Box<dyn Section> {
     let kind = registry::section(name).expect("it is registered");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use trial::{Dimension, Event, Outcome, Sink, Validity};
+use trial::{Dimension, Outcome, Validity};
 
 use super::cell::{Cell, grid};
 use super::clock::Clock;
@@ -15,6 +15,7 @@ use super::method::Method;
 use super::schedule::Schedule;
 use super::shell::{Lost, Output, Shell, Stop};
 use super::{charts, comparisons, findings, points, tables};
+use crate::testing::Collector;
 
 const CBC: &str = include_str!("fixtures/tcrypt-cbc-generic.log");
 const LOG: &str = "tsc: Detected 2600.004 MHz processor";
@@ -86,23 +87,6 @@ impl Shell for Fake {
 
     fn cpu_s(&self) -> f64 {
         0.0
-    }
-}
-
-#[derive(Default)]
-struct Collector {
-    events: Vec<Event>,
-    interrupt_after: Option<usize>,
-}
-
-impl Sink for Collector {
-    fn emit(&mut self, event: Event) {
-        self.events.push(event);
-    }
-
-    fn is_interrupted(&self) -> bool {
-        self.interrupt_after
-            .is_some_and(|most| self.events.len() >= most)
     }
 }
 

@@ -26,6 +26,14 @@ impl End {
         Self::Failed { label, error }
     }
 
+    /// The same, unless something went wrong before: the first is told.
+    pub(crate) fn or_failed(self, label: String, error: BenchError) -> Self {
+        match self {
+            Self::Failed { .. } => self,
+            _ => Self::failed(label, error),
+        }
+    }
+
     /// What to tell of it.
     pub(crate) fn finding(&self) -> Option<Finding> {
         let text = match self {
@@ -41,7 +49,7 @@ impl End {
                 "Interrupted: what is here stands on the rounds that were measured.".to_owned()
             }
             Self::Failed { label, error } => {
-                format!("A trial failed ({label}: {error}). What was measured before it stands.")
+                format!("A trial failed ({label}: {error}). What else was measured stands.")
             }
         };
         let remedy = "Measure on a quiet host, or with a larger --budget.";

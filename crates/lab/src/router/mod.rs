@@ -7,11 +7,13 @@
 
 mod end;
 mod ground;
+mod headline;
 mod judged;
 mod metrics;
 pub mod native;
 pub mod os_level;
 pub mod paths;
+mod ratio;
 mod rig;
 mod rounds;
 pub mod scaling;

@@ -9,15 +9,15 @@ use trial::{Event, Sink};
 
 use super::end::End;
 use super::rig::{Build, Rig};
-use super::series::Failure;
-use super::subject::Subject;
+use super::series::{Measured, Series};
+use super::told::{broken, impossible};
 use super::way::Way;
 use crate::vcm::schedule::Schedule;
 
 /// A run that takes so much longer than planned ends after the round in hand.
-pub(crate) const LATE: f64 = 1.25;
+const LATE: f64 = 1.25;
 /// Start-up that no plan counts, seconds.
-pub(crate) const START_S: f64 = 2.0;
+const START_S: f64 = 2.0;
 
 /// Routers that stay up between trials: those that cost nothing while no frame
 /// comes.
@@ -54,16 +54,42 @@ impl<'a> Rigs<'a> {
     }
 }
 
+/// What the rounds measure, one after the other.
+pub(crate) trait Arm {
+    /// What one round gives.
+    type Round: Measured;
+
+    /// The routers that it needs, side by side.
+    fn setups(&self) -> &[Setup];
+
+    /// In words, for whoever waits.
+    fn label(&self) -> String;
+
+    /// What the rounds gave.
+    fn series(&mut self) -> &mut Series<Self::Round>;
+
+    /// Measures once, for so long.
+    ///
+    /// # Errors
+    /// [`BenchError`].
+    fn measure(
+        &self,
+        rig: &mut dyn Rig,
+        slice: Duration,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Self::Round, BenchError>;
+}
+
 /// Measures all rounds of a schedule; `keep` is called after each, so that
-/// nothing is lost whatever ends the run. A subject that fails is left out from
+/// nothing is lost whatever ends the run. An arm that fails is left out from
 /// then on, and the first such failure is the run's end once all is measured.
-pub(crate) fn measure(
+pub(crate) fn measure<A: Arm>(
     rigs: &mut Rigs<'_>,
-    subjects: &mut [Subject],
+    arms: &mut [A],
     schedule: &Schedule,
     seed: u64,
     sink: &mut dyn Sink,
-    keep: impl Fn(&[Subject], &mut dyn Sink),
+    keep: impl Fn(&[A], &mut dyn Sink),
 ) -> End {
     let (mut random, begin) = (Random::new(seed), Instant::now());
     let mut end = End::Complete;
@@ -71,83 +97,78 @@ pub(crate) fn measure(
         if begin.elapsed().as_secs_f64() > schedule.seconds() * LATE + START_S {
             return End::Late(round);
         }
-        let mut order: Vec<_> = (0..subjects.len()).collect();
+        let mut order: Vec<_> = (0..arms.len()).collect();
         random.shuffle(&mut order);
         for (done, &index) in order.iter().enumerate() {
-            let subject = &mut subjects[index];
+            let arm = &mut arms[index];
             let share = (round as f64 + done as f64 / order.len() as f64) / schedule.rounds as f64;
-            let label = subject.label();
+            let label = arm.label();
             let now = format!("round {} of {}: {label}", round + 1, schedule.rounds);
             sink.emit(Event::Progress(share, now));
             let go_on = || !sink.is_interrupted();
-            match trial(rigs, subject, (round, schedule.slice), &go_on) {
+            match one(rigs, arm, (round, schedule.slice), &go_on) {
                 Ok(()) => {}
                 Err(BenchError::Interrupted) => return End::Interrupted,
-                Err(error) => {
-                    subject.series.failure = Some(failure(&error));
-                    if matches!(end, End::Complete) {
-                        end = End::failed(label, error);
-                    }
-                }
+                Err(error) => end = end.or_failed(label, error),
             }
         }
-        keep(subjects, sink);
+        keep(arms, sink);
     }
     end
 }
 
-/// What to tell of something that broke: with its causes.
-fn failure(error: &BenchError) -> Failure {
-    let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| {
-        error.source()
-    });
-    let causes: Vec<_> = causes.map(ToString::to_string).collect();
-    Failure {
-        reason: format!("It failed: {}", causes.join(": ")),
-        remedy: "Run it alone (key paths) to see whether it fails again.".to_owned(),
-    }
-}
-
-/// What may not be believed is measured once more. What a host cannot do spoils
-/// that subject alone.
-fn trial(
+/// One round of one arm. What a host cannot do, and what breaks, spoils that
+/// arm alone.
+fn one<A: Arm>(
     rigs: &mut Rigs<'_>,
-    subject: &mut Subject,
+    arm: &mut A,
     (round, slice): (usize, Duration),
     go_on: &dyn Fn() -> bool,
 ) -> Result<(), BenchError> {
     if !go_on() {
         return Err(BenchError::Interrupted);
     }
-    if subject.series.failure.is_some() {
+    if arm.series().failure.is_some() {
         return Ok(());
     }
-    let offers = subject.offers_of(slice);
-    let again = |rig: &mut dyn Rig| {
-        let trial = rig.trial(&offers, go_on)?;
-        // A disturbance may pass; what is wrong with the host does not.
-        match trial.is_valid() {
-            true => Ok(trial),
-            false => rig.trial(&offers, go_on),
-        }
-    };
-    match rigs.with(&subject.setups, again) {
-        Ok(trial) => {
-            subject.series.trials.insert(round, trial);
+    let measured = rigs.with(arm.setups(), |rig| twice(rig, arm, slice, go_on));
+    let series = arm.series();
+    match measured {
+        Ok(measured) => {
+            series.trials.insert(round, measured);
             Ok(())
         }
+        Err(BenchError::Interrupted) => Err(BenchError::Interrupted),
         Err(BenchError::NotSupported { what, remedy }) => {
-            let reason = format!("{what} is not possible here");
-            subject.series.failure = Some(Failure { reason, remedy });
+            series.failure = Some(impossible(&what, &remedy));
             Ok(())
         }
-        Err(error) => Err(error),
+        Err(error) => {
+            series.failure = Some(broken(&error));
+            Err(error)
+        }
+    }
+}
+
+/// What may not be believed is measured once more: a disturbance may pass; what
+/// is wrong with the host does not.
+pub(crate) fn twice<A: Arm>(
+    rig: &mut dyn Rig,
+    arm: &A,
+    slice: Duration,
+    go_on: &dyn Fn() -> bool,
+) -> Result<A::Round, BenchError> {
+    let first = arm.measure(rig, slice, go_on)?;
+    match first.verdict().is_valid() {
+        true => Ok(first),
+        false => arm.measure(rig, slice, go_on),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::router::subject::Subject;
     use crate::router::testing::{Collector, Fake};
     use crate::vcm::schedule::Wishes;
     use forward::bench::Offer;

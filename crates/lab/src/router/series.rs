@@ -2,38 +2,55 @@
 
 use std::collections::BTreeMap;
 
-use trial::stats::{Arms, compare, median};
-use trial::{Comparison, Direction, Validity, Verdict};
+use trial::Verdict;
+use trial::stats::median;
 
 use super::judged::{over_rounds, spread};
 use super::trial::Trial;
 
-/// Why there is nothing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Failure {
-    pub(crate) reason: String,
-    pub(crate) remedy: String,
+/// What one round gave.
+pub(crate) trait Measured {
+    /// Whether it may be believed.
+    fn verdict(&self) -> Verdict;
+    /// What rounds are held against each other by, in its own unit.
+    fn rate(&self) -> f64;
 }
 
-/// Trials by round.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Series {
-    pub(crate) trials: BTreeMap<usize, Trial>,
-    /// Once there is one, it is not tried again.
-    pub(crate) failure: Option<Failure>,
+/// Results by round.
+#[derive(Clone, Debug)]
+pub(crate) struct Series<R = Trial> {
+    pub(crate) trials: BTreeMap<usize, R>,
+    /// Why there is nothing: once it is known, it is not tried again.
+    pub(crate) failure: Option<Verdict>,
 }
 
-impl Series {
+impl<R> Default for Series<R> {
+    fn default() -> Self {
+        Self {
+            trials: BTreeMap::new(),
+            failure: None,
+        }
+    }
+}
+
+impl<R> Series<R> {
+    /// Whether there is anything to tell of it.
+    pub(crate) fn is_tried(&self) -> bool {
+        !self.trials.is_empty() || self.failure.is_some()
+    }
+}
+
+impl<R: Measured> Series<R> {
     /// The rounds that may be believed.
-    pub(crate) fn valid(&self) -> impl Iterator<Item = (usize, &Trial)> {
+    fn valid(&self) -> impl Iterator<Item = (usize, &R)> {
         let rounds = self.trials.iter().map(|(round, trial)| (*round, trial));
-        rounds.filter(|(_, trial)| trial.is_valid())
+        rounds.filter(|(_, trial)| trial.verdict().is_valid())
     }
 
     /// One value a believable round; all rounds where none is, so that a point
     /// shows what its verdict is about.
-    pub(crate) fn values(&self, value: impl Fn(&Trial) -> Option<f64>) -> Vec<f64> {
-        let of = |trials: &mut dyn Iterator<Item = &Trial>| -> Vec<f64> {
+    pub(crate) fn values(&self, value: impl Fn(&R) -> Option<f64>) -> Vec<f64> {
+        let of = |trials: &mut dyn Iterator<Item = &R>| -> Vec<f64> {
             trials.filter_map(&value).collect()
         };
         let valid = of(&mut self.valid().map(|(_, trial)| trial));
@@ -45,24 +62,29 @@ impl Series {
     }
 
     /// Their median; none without a round.
-    pub(crate) fn median(&self, value: impl Fn(&Trial) -> Option<f64>) -> Option<f64> {
+    pub(crate) fn median(&self, value: impl Fn(&R) -> Option<f64>) -> Option<f64> {
         median(&self.values(value))
     }
 
-    /// Frames a second received.
+    /// The median of what rounds are compared by.
     pub(crate) fn rate(&self) -> Option<f64> {
-        self.median(|trial| Some(trial.received_pps()))
+        self.median(|trial| Some(trial.rate()))
+    }
+
+    /// The same, where it may be believed.
+    pub(crate) fn believed_rate(&self) -> Option<f64> {
+        self.rate().filter(|_| self.is_valid())
     }
 
     /// Both series' values of the rounds in which both may be believed.
     pub(crate) fn pairs(
         &self,
         reference: &Self,
-        value: impl Fn(&Trial) -> Option<f64>,
+        value: impl Fn(&R) -> Option<f64>,
     ) -> Vec<(f64, f64)> {
-        let pair = |(round, trial): (usize, &Trial)| {
+        let pair = |(round, trial): (usize, &R)| {
             let other = reference.trials.get(&round)?;
-            let is_valid = other.is_valid();
+            let is_valid = other.verdict().is_valid();
             Some((value(trial)?, value(other).filter(|_| is_valid)?))
         };
         let is_rate = |(a, b): &(f64, f64)| *a > 0.0 && *b > 0.0;
@@ -71,13 +93,13 @@ impl Series {
 
     /// Whether the whole may be believed.
     pub(crate) fn verdict(&self) -> Verdict {
-        if let Some(Failure { reason, remedy }) = &self.failure {
-            return Verdict::new(Validity::NotSupported, reason, remedy);
+        if let Some(failure) = &self.failure {
+            return failure.clone();
         }
-        let rounds: Vec<_> = self.trials.values().map(Trial::verdict).collect();
+        let rounds: Vec<_> = self.trials.values().map(R::verdict).collect();
         let verdict = over_rounds(&rounds);
         if verdict.is_valid() {
-            let rates = self.values(|trial| Some(trial.received_pps()));
+            let rates = self.values(|trial| Some(trial.rate()));
             spread(&rates).unwrap_or(verdict)
         } else {
             verdict
@@ -89,27 +111,11 @@ impl Series {
     }
 }
 
-/// One series over another, from their interleaved rounds; no evidence where
-/// one of them may not be believed.
-pub(crate) fn ratio(
-    (arm, reference): (&Series, &Series),
-    arms: Arms,
-    value: impl Fn(&Trial) -> Option<f64>,
-    seed: u64,
-) -> Option<Comparison> {
-    let pairs = arm.pairs(reference, value);
-    let ratio = compare(arms, Direction::Higher, pairs, seed).ok()?;
-    Some(if arm.is_valid() && reference.is_valid() {
-        ratio
-    } else {
-        crate::speed::comparisons::without_evidence(ratio)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::router::testing::result;
+    use trial::Validity;
 
     fn trial(received: u64, verdict: Verdict) -> Trial {
         let mut result = result(received, received);

@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use forward::bench::{Offer, Setup};
+use forward::bench::{BenchError, Offer, Setup};
 
+use super::rig::Rig;
+use super::rounds::Arm;
 use super::series::Series;
-use super::trial::size_name;
+use super::told::Tried;
+use super::trial::{Trial, size_name};
 use super::way::Way;
 
 /// Routers under one load, with what the rounds gave.
@@ -43,13 +46,25 @@ impl Subject {
     }
 
     /// The offers of a trial of that length.
-    pub(crate) fn offers_of(&self, duration: Duration) -> Vec<Offer> {
+    fn offers_of(&self, duration: Duration) -> Vec<Offer> {
         let of = |offer: &Offer| Offer { duration, ..*offer };
         self.offers.iter().map(of).collect()
     }
 
-    /// In words, for whoever waits.
-    pub(crate) fn label(&self) -> String {
+    /// What is to be told of it.
+    pub(crate) fn tried(&self) -> Option<Tried> {
+        Tried::of(&self.series, (self.way().what(), self.label()))
+    }
+}
+
+impl Arm for Subject {
+    type Round = Trial;
+
+    fn setups(&self) -> &[Setup] {
+        &self.setups
+    }
+
+    fn label(&self) -> String {
         let (home, offer) = (self.setups[0].home, self.offer());
         let mut label = format!("{}, {}", self.way().what(), size_name(offer.size));
         if home != forward::home::Kind::Namespace {
@@ -62,5 +77,18 @@ impl Subject {
             label += &format!(", {} routers", self.setups.len());
         }
         label
+    }
+
+    fn series(&mut self) -> &mut Series {
+        &mut self.series
+    }
+
+    fn measure(
+        &self,
+        rig: &mut dyn Rig,
+        slice: Duration,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Trial, BenchError> {
+        rig.trial(&self.offers_of(slice), go_on)
     }
 }

@@ -14,10 +14,11 @@ use forward::tester::port::{Received, Transmitted};
 use forward::tester::stream::{Addresses, Link, Stream};
 use forward::tester::trial::Sender;
 use forward::tester::validity::Seen;
-use trial::{Event, Sink, Validity, Verdict};
+use trial::{Event, Finding, Validity, Verdict, Weight};
 
 use super::rig::Rig;
 use super::trial::Trial;
+pub(crate) use crate::testing::Collector;
 
 /// A generator's best, frames/s.
 const GENERATOR_PPS: f64 = 10e6;
@@ -180,7 +181,7 @@ impl Rig for FakeRig {
             let received = offered.min(most * seconds);
             let mut result = of(offer, seconds, offered as u64, received as u64);
             if self.host.noisy.contains(&setup.path.name()) {
-                result.verdict = Verdict::new(Validity::Noisy, "a pause of 20 ms", "a quiet host");
+                result.verdict = noisy();
             }
             result
         };
@@ -193,30 +194,33 @@ impl Rig for FakeRig {
             Directions::OneWay => vec![10_000.0],
             Directions::TwoWay => vec![6000.0, 5000.0],
         };
+        let name = self.setups[0].path.name();
+        let verdict = match self.host.noisy.contains(&name) {
+            true => noisy(),
+            false => Verdict::valid(),
+        };
         Ok(TcpResult {
             retransmits: vec![0; rates.len()],
             received_mbit_per_s: rates,
             router_cpu_ns: 1_000_000,
             congestion_control: "cubic".to_owned(),
-            verdict: Verdict::valid(),
+            verdict,
         })
     }
 }
 
-/// Keeps events; interrupts after so many.
-#[derive(Default)]
-pub(crate) struct Collector {
-    pub(crate) events: Vec<Event>,
-    pub(crate) interrupt_after: Option<usize>,
+fn noisy() -> Verdict {
+    Verdict::new(Validity::Noisy, "a pause of 20 ms", "a quiet host")
 }
 
-impl Sink for Collector {
-    fn emit(&mut self, event: Event) {
-        self.events.push(event);
-    }
-
-    fn is_interrupted(&self) -> bool {
-        self.interrupt_after
-            .is_some_and(|most| self.events.len() >= most)
-    }
+/// What a section says first: always its one headline.
+pub(crate) fn headline(events: &[Event]) -> &Finding {
+    let mut findings = events.iter().filter_map(|event| match event {
+        Event::Finding(finding) => Some(finding),
+        _ => None,
+    });
+    let first = findings.next().expect("a section says something");
+    assert_eq!(first.weight, Weight::Headline, "{first:?}");
+    assert!(findings.all(|other| other.weight != Weight::Headline));
+    first
 }

@@ -4,6 +4,8 @@ use forward::bench::TrialResult;
 use forward::tester::stream::FrameSize;
 use trial::Verdict;
 
+use super::series::Measured;
+
 /// What one trial gave, router by router.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Trial {
@@ -66,9 +68,11 @@ impl Trial {
         let (cpu_ns, frames) = (self.count(cpu_ns), self.count(frames));
         (cpu_ns > 0 && frames > 0).then(|| cpu_ns as f64 / frames as f64)
     }
+}
 
-    /// Whether it may be believed: the first doubt of any router.
-    pub(crate) fn verdict(&self) -> Verdict {
+impl Measured for Trial {
+    /// The first doubt of any router.
+    fn verdict(&self) -> Verdict {
         let doubt = self
             .routers
             .iter()
@@ -76,8 +80,8 @@ impl Trial {
         doubt.map_or_else(Verdict::valid, |router| router.verdict.clone())
     }
 
-    pub(crate) fn is_valid(&self) -> bool {
-        self.routers.iter().all(|router| router.verdict.is_valid())
+    fn rate(&self) -> f64 {
+        self.received_pps()
     }
 }
 
@@ -106,7 +110,7 @@ mod tests {
         assert!((both.loss() - 0.05).abs() < 1e-12);
         let ns = both.router_ns_per_frame().expect("both were timed");
         assert!((ns - 2e9 / 1900.0).abs() < 1e-6, "{ns}");
-        assert!(both.is_valid());
+        assert!(both.verdict().is_valid());
         second.verdict = Verdict::new(Validity::Noisy, "a pause", "a quiet host");
         let doubtful = Trial {
             routers: vec![result(1, 1), second],

@@ -100,6 +100,13 @@ impl Way {
             _ => false,
         }
     }
+
+    /// Whether a limit of CPU time reaches all that forwards: the threads of a
+    /// CPU map are bound to their CPUs, and the kernel lets no such thread into
+    /// a control group.
+    pub(crate) fn can_be_limited(self) -> bool {
+        self.path != Path::XdpCpumap
+    }
 }
 
 /// As in scenarios.

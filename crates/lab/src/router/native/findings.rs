@@ -1,11 +1,11 @@
 //! What the numbers mean, in plain words.
 
 use forward::bench::Directions;
-use forward::router::path::Path;
 use forward::tester::stream::FrameSize;
 use trial::{Finding, Weight};
 
 use super::beside::sizes;
+use crate::router::headline::{Answer, sentence};
 use crate::router::source::native;
 use crate::router::throughput::case::Case;
 use crate::router::throughput::config::{Place, Router};
@@ -20,41 +20,86 @@ const ALL_PERCENT: f64 = 99.0;
 const QUEUED: f64 = 5.0;
 
 pub(super) fn findings(context: &Context<'_>) -> Vec<Finding> {
-    let one = [
-        smallest(context),
-        source(context),
-        cost(context),
-        wait(context),
-    ];
+    let one = [source(context), cost(context), wait(context)];
     one.into_iter().flatten().collect()
 }
 
 /// The router that the source had.
-fn kernel<'a>(context: &Context<'a>, size: FrameSize) -> Option<&'a Case> {
-    let router = Router {
-        place: Place::NATIVE,
-        way: Way::of(Path::Kernel),
-    };
-    let case = context.case(router, size)?;
-    case.no_drop.verdict().is_valid().then_some(case)
+const KERNEL: Router = Router {
+    place: Place::NATIVE,
+    way: Way::KERNEL,
+};
+
+/// What is said of this host is said of kernel routing, or, where that was not
+/// asked for, of the first router.
+fn router(context: &Context<'_>) -> Router {
+    let routers = &context.config().routers;
+    match routers.contains(&KERNEL) {
+        true => KERNEL,
+        false => routers[0],
+    }
 }
 
-/// What the smallest frames reach: the headline.
-fn smallest(context: &Context<'_>) -> Option<Finding> {
+/// That router's cases, the smallest frames first.
+fn cases<'a>(context: &Context<'a>) -> Vec<&'a Case> {
+    let router = router(context);
     let sizes = context.config().sizes.iter();
-    let smallest = sizes.min_by(|a, b| a.mean_bytes().total_cmp(&b.mean_bytes()))?;
-    let case = kernel(context, *smallest)?;
-    let (throughput, overload) = (case.no_drop.rate()?, case.overload.rate()?);
+    let mut cases: Vec<_> = sizes
+        .filter_map(|size| context.case(router, *size))
+        .collect();
+    cases.sort_by(|a, b| a.size.mean_bytes().total_cmp(&b.size.mean_bytes()));
+    cases
+}
+
+/// What the smallest frames reach of which anything may be believed.
+pub(super) fn answer(context: &Context<'_>) -> Option<Answer> {
+    cases(context)
+        .into_iter()
+        .find_map(|case| of_case(context, case))
+}
+
+fn of_case(context: &Context<'_>, case: &Case) -> Option<Answer> {
+    let overload = case.overload.believed_rate();
+    let (what, size) = (sentence(&case.router.way.what()), size_name(case.size));
+    let Some(throughput) = case.throughput() else {
+        let text = format!(
+            "{what} passes {:.0} frames/s of {size} when it is offered more than it can carry. What it carries without loss{} stays open: {}.",
+            overload?,
+            beside(case),
+            case.no_drop.verdict().reason
+        );
+        let remedy = case.no_drop.verdict().remedy;
+        return Some(Answer { text, remedy });
+    };
     let share = context.percent_of_line(throughput, case.size);
-    let full = full(context);
+    let more = overload.map(|rate| format!("; offered more, it still passes {rate:.0}"));
     let text = format!(
-        "Kernel routing forwards {throughput:.0} frames/s of {} without loss, {share:.0}% of {}; offered more, it still passes {overload:.0}.{full}",
-        size_name(case.size),
+        "{what} forwards {throughput:.0} frames/s of {size} without loss, {share:.0}% of {}{}{}.{}",
         links(context),
+        beside(case),
+        more.unwrap_or_default(),
+        full(context)
     );
-    let remedy = "See router-paths for what XDP and AF_XDP gain: small frames are a matter of CPU time a frame.";
-    let remedy = if share < ALL_PERCENT { remedy } else { "" };
-    Some(finding(Weight::Headline, text, remedy))
+    let remedy = match share < ALL_PERCENT {
+        true => {
+            "See router-paths for what XDP and AF_XDP gain: small frames are a matter of CPU time a frame."
+        }
+        false => "",
+    };
+    Some(Answer {
+        text,
+        remedy: remedy.to_owned(),
+    })
+}
+
+/// What the source's Linux did at that size.
+fn beside(case: &Case) -> String {
+    let theirs = match (case.router, case.size) {
+        (KERNEL, FrameSize::Fixed(bytes)) => native(bytes),
+        _ => None,
+    };
+    let told = theirs.map(|row| format!(" (the source's Linux: {:.0}%)", row.share_percent));
+    told.unwrap_or_default()
 }
 
 fn links(context: &Context<'_>) -> String {
@@ -67,12 +112,12 @@ fn links(context: &Context<'_>) -> String {
 
 /// The sizes at which the links are full.
 fn full(context: &Context<'_>) -> String {
-    let is_full = |size: &&FrameSize| {
-        let rate = kernel(context, **size).and_then(|case| case.no_drop.rate());
-        rate.is_some_and(|rate| context.percent_of_line(rate, **size) >= ALL_PERCENT)
+    let is_full = |case: &&Case| {
+        let rate = case.throughput();
+        rate.is_some_and(|rate| context.percent_of_line(rate, case.size) >= ALL_PERCENT)
     };
-    let sizes = context.config().sizes.iter().filter(is_full);
-    let names: Vec<_> = sizes.map(|size| size_name(*size)).collect();
+    let full = cases(context).into_iter().filter(is_full);
+    let names: Vec<_> = full.map(|case| size_name(case.size)).collect();
     match names.is_empty() {
         true => String::new(),
         false => format!(" The links are full at {}.", names.join(", ")),
@@ -86,7 +131,7 @@ fn source(context: &Context<'_>) -> Option<Finding> {
             return None;
         };
         let theirs = native(bytes)?.share_percent;
-        let rate = kernel(context, size)?.no_drop.rate()?;
+        let rate = context.case(KERNEL, size)?.throughput()?;
         let ours = context.percent_of_line(rate, size);
         Some(format!(
             "{} {theirs:.0}% there, {ours:.0}% here",
@@ -105,8 +150,8 @@ fn source(context: &Context<'_>) -> Option<Finding> {
 
 /// What a frame costs, and whom.
 fn cost(context: &Context<'_>) -> Option<Finding> {
-    let sizes = context.config().sizes.iter();
-    let case = sizes.filter_map(|size| kernel(context, *size)).next()?;
+    let mut cases = cases(context).into_iter();
+    let case = cases.find(|case| case.overload.is_valid())?;
     let router = case.overload.median(Trial::router_ns_per_frame)?;
     let generator = case.overload.median(Trial::generator_ns_per_frame)?;
     let sink = case.overload.median(Trial::sink_ns_per_frame)?;
@@ -119,8 +164,8 @@ fn cost(context: &Context<'_>) -> Option<Finding> {
 
 /// What the last part of the throughput costs in latency.
 fn wait(context: &Context<'_>) -> Option<Finding> {
-    let sizes = context.config().sizes.iter();
-    let case = sizes.filter_map(|size| kernel(context, *size)).next()?;
+    let mut cases = cases(context).into_iter();
+    let case = cases.find(|case| !case.latency.is_empty())?;
     let p99_us = |share: f64| {
         let near = |point: &&forward::tester::procedure::LatencyPoint| {
             (point.share - share).abs() < 0.01 && point.verdict.is_valid()

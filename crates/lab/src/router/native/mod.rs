@@ -4,8 +4,10 @@
 mod beside;
 mod findings;
 
-use trial::{Comparison, Finding, Section, Table};
+use trial::{Finding, Section, Table};
 
+use super::headline::{Answer, Question};
+use super::ratio::Ratio;
 use super::throughput::config::Defaults;
 use super::throughput::context::Context;
 use super::throughput::section::{self, Kind};
@@ -24,15 +26,24 @@ impl Kind for Native {
     const NAME: &'static str = "router-native";
     const TITLE: &'static str = "Routing without virtualisation: RFC 2544 throughput by frame size";
 
-    fn comparisons(_: &Context<'_>) -> Vec<Comparison> {
+    const QUESTION: Question = Question {
+        what: "What this host forwards without virtualisation",
+        against: "the source's table 2 (26% of the links at 64 B, all at 512 and 1518 B)",
+    };
+
+    fn ratios(_: &Context<'_>) -> Vec<Ratio> {
         Vec::new()
     }
 
-    fn findings(context: &Context<'_>, _: &[Comparison]) -> Vec<Finding> {
+    fn answer(context: &Context<'_>, _: &[Ratio]) -> Option<Answer> {
+        findings::answer(context)
+    }
+
+    fn findings(context: &Context<'_>, _: &[Ratio]) -> Vec<Finding> {
         findings::findings(context)
     }
 
-    fn tables(context: &Context<'_>, _: &[Comparison]) -> Vec<Table> {
+    fn tables(context: &Context<'_>) -> Vec<Table> {
         beside::table_2(context).into_iter().collect()
     }
 }

@@ -1,12 +1,14 @@
 //! `router-os-level`: routers in namespaces, LXC and runc beside a native one,
 //! as in figure 3 of source 004 and that row of its figure 6.
 
-mod comparisons;
 mod findings;
+mod ratios;
 mod tables;
 
-use trial::{Comparison, Finding, Section, Table};
+use trial::{Finding, Section, Table};
 
+use super::headline::{Answer, Question};
+use super::ratio::Ratio;
 use super::throughput::config::Defaults;
 use super::throughput::context::Context;
 use super::throughput::section::{self, Kind};
@@ -30,15 +32,24 @@ impl Kind for OsLevel {
     const NAME: &'static str = "router-os-level";
     const TITLE: &'static str = "Routers in OS-level virtualisation: namespaces, LXC, runc";
 
-    fn comparisons(context: &Context<'_>) -> Vec<Comparison> {
-        comparisons::comparisons(context)
+    const QUESTION: Question = Question {
+        what: "What containers keep of a native router",
+        against: "the source's figures 3 and 6 (OpenVZ: like native but for small frames)",
+    };
+
+    fn ratios(context: &Context<'_>) -> Vec<Ratio> {
+        ratios::ratios(context)
     }
 
-    fn findings(context: &Context<'_>, comparisons: &[Comparison]) -> Vec<Finding> {
-        findings::findings(context, comparisons)
+    fn answer(context: &Context<'_>, ratios: &[Ratio]) -> Option<Answer> {
+        findings::answer(context, ratios)
     }
 
-    fn tables(context: &Context<'_>, _: &[Comparison]) -> Vec<Table> {
+    fn findings(_: &Context<'_>, ratios: &[Ratio]) -> Vec<Finding> {
+        findings::remedy(ratios).into_iter().collect()
+    }
+
+    fn tables(context: &Context<'_>) -> Vec<Table> {
         tables::shares(context).into_iter().collect()
     }
 }

@@ -1,14 +1,15 @@
 //! What is held against what, and what a target asks.
 
+use forward::bench::Directions;
 use forward::router::path::{AfXdp, Path, Poll};
-use forward::topology::Routes;
-use trial::Comparison;
+use forward::tester::stream::FrameSize;
+use forward::topology::{Family, Routes};
 use trial::stats::Arms;
 
 use super::config::Config;
-use crate::router::series::ratio;
+use crate::router::ratio::Ratio;
 use crate::router::subject::Subject;
-use crate::router::trial::{Trial, size_name};
+use crate::router::trial::Trial;
 use crate::router::way::Way;
 
 /// A question that a ratio answers.
@@ -42,19 +43,33 @@ pub(super) struct Claim {
     pub(super) destinations: u32,
     /// Of the arm's table; none: the links' networks.
     pub(super) routes: Option<u32>,
-    pub(super) comparison: Comparison,
+    pub(super) ratio: Ratio,
 }
 
-pub(super) fn claims(config: &Config, subjects: &[Subject], command: &str) -> Vec<Claim> {
+/// What the ratios say, and what is asked for that has none.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Claims {
+    pub(super) answered: Vec<Claim>,
+    /// In words.
+    pub(super) open: Vec<String>,
+}
+
+pub(super) fn claims(config: &Config, subjects: &[Subject], command: &str) -> Claims {
     let asked = Asked {
         config,
         subjects,
         command,
     };
-    subjects
-        .iter()
-        .flat_map(|subject| asked.of(subject))
-        .collect()
+    let mut claims = Claims::default();
+    for subject in subjects {
+        for (question, reference) in asked.of(subject) {
+            match asked.claim(question, subject, reference) {
+                Some(claim) => claims.answered.push(claim),
+                None => claims.open.extend(asked.open(question, subject, reference)),
+            }
+        }
+    }
+    claims
 }
 
 struct Asked<'a> {
@@ -84,7 +99,7 @@ impl Asked<'_> {
     }
 
     /// What is asked of a subject: against whom, and by what.
-    fn of(&self, subject: &Subject) -> Vec<Claim> {
+    fn of(&self, subject: &Subject) -> Vec<(Question, &Subject)> {
         let (way, count) = (subject.way(), subject.offer().destinations);
         let table = routes(subject);
         let mut asked = vec![(Question::Path, self.find(KERNEL, count, table))];
@@ -104,9 +119,7 @@ impl Asked<'_> {
         let is_other = |reference: &&Subject| !std::ptr::eq(*reference, subject);
         asked
             .into_iter()
-            .filter_map(|(question, reference)| {
-                self.claim(question, subject, reference.filter(is_other)?)
-            })
+            .filter_map(|(question, reference)| Some((question, reference.filter(is_other)?)))
             .collect()
     }
 
@@ -150,7 +163,7 @@ impl Asked<'_> {
         let arms = Arms {
             subject: format!(
                 "{}, {}",
-                size_name(self.config.frame),
+                self.config.load(),
                 counted(destinations, "destination")
             ),
             arm: named(arm),
@@ -159,19 +172,29 @@ impl Asked<'_> {
             command: self.command.to_owned(),
         };
         let series = (&arm.series, &reference.series);
-        let comparison = ratio(series, arms, value, self.config.seed)?;
-        let is_believed = arm.series.is_valid() && reference.series.is_valid();
-        let target = target(question, way, destinations, routes(arm)).filter(|_| is_believed);
+        let ratio = Ratio::of(series, arms, value, self.config.seed)?;
+        let wanted = self.wanted(question, arm);
         Some(Claim {
             question,
             way,
             destinations,
             routes: routes(arm),
-            comparison: match target {
-                Some(at_least) => comparison.with_target(at_least),
-                None => comparison,
-            },
+            ratio: ratio.wanting(wanted),
         })
+    }
+
+    /// What is asked for, though no pair of rounds may be believed.
+    fn open(&self, question: Question, arm: &Subject, reference: &Subject) -> Option<String> {
+        let wanted = self.wanted(question, arm)?;
+        let (arm, reference) = (named(arm), named(reference));
+        Some(format!(
+            "{arm} against {reference}: not one pair of rounds, at least {wanted:.2}× wanted"
+        ))
+    }
+
+    fn wanted(&self, question: Question, arm: &Subject) -> Option<f64> {
+        let asked = (question, arm.way());
+        target(self.config, asked, arm.offer().destinations, routes(arm))
     }
 }
 
@@ -192,8 +215,18 @@ pub(super) fn counted(count: u32, what: &str) -> String {
     }
 }
 
-/// The lower bound that a ratio is to reach.
-fn target(question: Question, way: Way, destinations: u32, routes: Option<u32>) -> Option<f64> {
+/// The lower bound that a ratio is to reach. Targets are of 64-byte IPv4 frames,
+/// one way.
+fn target(
+    config: &Config,
+    (question, way): (Question, Way),
+    destinations: u32,
+    routes: Option<u32>,
+) -> Option<f64> {
+    let load = (config.frame, config.family, config.directions);
+    if load != (FrameSize::Fixed(64), Family::V4, Directions::OneWay) {
+        return None;
+    }
     match (question, way.path) {
         (Question::Path, Path::XdpFibCached) if routes.is_none() => match destinations {
             1 | 256 => Some(2.5),

@@ -1,12 +1,15 @@
 //! The section's table in a scenario.
 
+use forward::bench::Directions;
 use forward::tester::stream::FrameSize;
-use forward::topology::{Cpus, Routes, Spec};
+use forward::topology::{Cpus, Family, Routes, Spec};
 use serde::{Deserialize, Serialize};
 
 use crate::ConfigError;
+use crate::router::metrics::direction;
 use crate::router::sizes::{self, Size};
 use crate::router::throughput::config::destinations;
+use crate::router::trial::size_name;
 use crate::router::way::{Way, ways};
 use crate::speed::config::{pairs, positive, some};
 
@@ -50,6 +53,8 @@ pub(super) struct Table {
     paths: Vec<String>,
     /// Bytes with the frame check sequence, or "imix".
     frame: Size,
+    two_way: bool,
+    ipv6: bool,
     /// Powers of two. The first is every path's; the others are measured on
     /// the paths to which they can matter.
     destinations: Vec<u32>,
@@ -72,6 +77,8 @@ impl Default for Table {
         Self {
             paths: owned(&PATHS),
             frame: Size::Bytes(64),
+            two_way: false,
+            ipv6: false,
             destinations: vec![1, 256, 65_536],
             routes: vec![1000, 100_000],
             seconds: 0.0,
@@ -87,6 +94,8 @@ pub(super) struct Config {
     pub(super) table: Table,
     pub(super) ways: Vec<Way>,
     pub(super) frame: FrameSize,
+    pub(super) directions: Directions,
+    pub(super) family: Family,
     pub(super) destinations: Vec<u32>,
     pub(super) routes: Vec<u32>,
     pub(super) seconds: Option<f64>,
@@ -100,10 +109,19 @@ impl TryFrom<Table> for Config {
     fn try_from(table: Table) -> Result<Self, ConfigError> {
         let ways = ways("paths", &table.paths)?;
         some("paths", &ways)?;
-        let frames = sizes::parse("frame", std::slice::from_ref(&table.frame), false)?;
+        let frames = sizes::parse("frame", std::slice::from_ref(&table.frame), table.ipv6)?;
+        if table.ipv6 && !table.routes.is_empty() {
+            let reason = "tables of routes are IPv4's; with ipv6 = true write routes = []";
+            return Err(ConfigError::value("routes", reason));
+        }
         let config = Self {
             ways,
             frame: frames[0],
+            directions: match table.two_way {
+                true => Directions::TwoWay,
+                false => Directions::OneWay,
+            },
+            family: if table.ipv6 { Family::V6 } else { Family::V4 },
             destinations: each(&table.destinations, |count| {
                 destinations("destinations", count)
             })?,
@@ -141,6 +159,16 @@ impl Config {
                 table: table.clone(),
                 ..few
             })
+    }
+
+    /// What is offered, for people.
+    pub(super) fn load(&self) -> String {
+        let family = match self.family {
+            Family::V4 => "",
+            Family::V6 => ", IPv6",
+        };
+        let way = direction(self.directions);
+        format!("{}{family}, {way}", size_name(self.frame))
     }
 
     fn check(&self) -> Result<(), ConfigError> {
@@ -203,6 +231,8 @@ mod tests {
             ("paths = []", "paths", "at least one"),
             ("paths = ['ovs']", "paths", "testpmd"),
             ("frame = 32", "frame", "64"),
+            ("ipv6 = true", "frame", "84"),
+            ("ipv6 = true\nframe = 128", "routes", "routes = []"),
             ("destinations = []", "destinations", "at least one"),
             ("destinations = [1, 3]", "destinations", "3"),
             ("routes = [3]", "routes", "even"),

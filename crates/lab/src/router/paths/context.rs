@@ -7,7 +7,6 @@ use forward::topology::Routes;
 use super::claims::{Claim, Question};
 use super::config::Config;
 use crate::router::subject::Subject;
-use crate::router::trial::size_name;
 use crate::router::way::Way;
 
 /// The results with their conditions.
@@ -17,6 +16,8 @@ pub(super) struct Context<'a> {
     pub(super) slice: Duration,
     pub(super) subjects: &'a [Subject],
     pub(super) claims: &'a [Claim],
+    /// What is asked for that has no ratio, in words.
+    pub(super) open: &'a [String],
     pub(super) command: &'a str,
 }
 
@@ -59,8 +60,8 @@ impl<'a> Context<'a> {
     /// Conditions in words: under tables and charts.
     pub(super) fn note(&self) -> String {
         format!(
-            "{}, one way, offered as much as the generator can: what arrives is the most that the path carries, not RFC 2544's throughput. Generator on one CPU; router and sink on others, or on one where there are two. Trials of {:.2} s over veth pairs.",
-            size_name(self.config.frame),
+            "{}, offered as much as the generator can: what arrives is the most that the path carries, not RFC 2544's throughput. Generator on one CPU; router and sink on others, or on one where there are two. Trials of {:.2} s over veth pairs.",
+            self.config.load(),
             self.slice.as_secs_f64()
         )
     }

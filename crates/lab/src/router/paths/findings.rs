@@ -3,22 +3,33 @@
 use forward::router::path::{Path, Poll};
 use trial::{Comparison, Finding, Outcome, Weight};
 
+use super::answer::{answer, targets};
 use super::claims::{Claim, Question, counted};
 use super::context::Context;
 use crate::router::end::End;
+use crate::router::headline::Question as Asked;
+use crate::router::ratio::words;
+use crate::router::subject::Subject;
 use crate::router::told::told;
-use crate::router::trial::{Trial, size_name};
+use crate::router::trial::Trial;
 use crate::router::way::Way;
 use crate::speed::findings::finding;
 
 /// A gain below this is not worth a change.
 const WORTH: f64 = 1.1;
 /// A loss to this is worth a word.
-const COSTS: f64 = 0.9;
+pub(super) const COSTS: f64 = 0.9;
+
+const QUESTION: Asked = Asked {
+    what: "What the forwarding paths of this host give over kernel routing",
+    against: "the project's targets (BENCHMARKING.md, \"Forwarding\")",
+};
 
 pub(super) fn findings(context: &Context<'_>, end: &End) -> Vec<Finding> {
+    let tried: Vec<_> = (context.subjects.iter())
+        .filter_map(Subject::tried)
+        .collect();
     let one = [
-        best(context),
         targets(context),
         batching(context),
         polling(context),
@@ -28,107 +39,26 @@ pub(super) fn findings(context: &Context<'_>, end: &End) -> Vec<Finding> {
         routes(context),
         costs(context),
     ];
-    let mut findings: Vec<_> = one.into_iter().flatten().collect();
-    findings.extend(told(context.subjects));
+    let mut findings = vec![QUESTION.headline(answer(context), &tried)];
+    findings.extend(one.into_iter().flatten());
+    findings.extend(told(&tried));
     findings.extend(end.finding());
     findings
 }
 
-/// `2.9× (2.7 to 3.1)`.
-fn ratio(comparison: &Comparison) -> String {
-    format!(
-        "{:.2}× ({:.2} to {:.2})",
-        comparison.ratio, comparison.low, comparison.high
-    )
-}
-
 /// Claims of a question that say something, the largest ratio first.
-fn evident<'a>(context: &Context<'a>, question: Question) -> Vec<&'a Claim> {
+pub(super) fn evident<'a>(context: &Context<'a>, question: Question) -> Vec<&'a Claim> {
     let is_evident = |claim: &&Claim| {
-        claim.question == question && claim.comparison.outcome != Outcome::NoEvidence
+        claim.question == question && claim.ratio.comparison.outcome != Outcome::NoEvidence
     };
     let mut claims: Vec<_> = context.claims.iter().filter(is_evident).collect();
-    claims.sort_by(|a, b| b.comparison.ratio.total_cmp(&a.comparison.ratio));
+    claims.sort_by(|a, b| {
+        b.ratio
+            .comparison
+            .ratio
+            .total_cmp(&a.ratio.comparison.ratio)
+    });
     claims
-}
-
-/// The fastest path that routes as the kernel does: the headline.
-fn best(context: &Context<'_>) -> Option<Finding> {
-    let count = context.destinations();
-    let routes = |claim: &&&Claim| {
-        claim.way.asks_the_table() && claim.destinations == count && claim.routes.is_none()
-    };
-    let best = evident(context, Question::Path);
-    let best = best
-        .iter()
-        .find(routes)
-        .filter(|claim| claim.comparison.outcome == Outcome::Faster)?;
-    let (way, comparison) = (best.way, &best.comparison);
-    let rate = context.subject(way, count)?.series.rate()?;
-    let near = context
-        .claim(Question::Redirect, way, count)
-        .filter(|claim| {
-            claim.comparison.outcome != Outcome::NoEvidence || claim.comparison.low > COSTS
-        })
-        .map(|claim| {
-            format!(
-                ", and {:.2}× of a redirect that looks at nothing",
-                claim.comparison.ratio
-            )
-        });
-    let text = format!(
-        "The fastest path that routes as the kernel does is {}: {rate:.0} frames/s of {}, {} of kernel routing{}.",
-        way.what(),
-        size_name(context.config.frame),
-        ratio(comparison),
-        near.unwrap_or_default()
-    );
-    let remedy = match way.path {
-        Path::XdpFib | Path::XdpFibCached => {
-            "Forward with XDP where the kernel's routing is all that is needed: what XDP does not know it still leaves to the kernel."
-        }
-        _ => "",
-    };
-    Some(finding(Weight::Headline, text, remedy))
-}
-
-/// How many targets are met, and which are not.
-fn targets(context: &Context<'_>) -> Option<Finding> {
-    let held: Vec<_> = (context.claims.iter())
-        .filter_map(|claim| Some((&claim.comparison, claim.comparison.target?)))
-        .collect();
-    let missed: Vec<_> = held
-        .iter()
-        .filter(|(_, target)| !target.met)
-        .map(|(one, target)| {
-            format!(
-                "{} against {}: {}, at least {:.2}× wanted",
-                one.arm,
-                one.reference,
-                ratio(one),
-                target.at_least
-            )
-        })
-        .collect();
-    let met = held.len() - missed.len();
-    let (weight, text) = match (held.len(), missed.is_empty()) {
-        (0, _) => return None,
-        (all, true) => (Weight::Note, format!("All {all} targets are met.")),
-        (all, false) => (
-            Weight::Warning,
-            format!(
-                "{met} of {all} targets are met. Missed: {}.",
-                missed.join("; ")
-            ),
-        ),
-    };
-    let remedy = match missed.is_empty() {
-        true => "",
-        false => {
-            "A target wants nine pairs and a lower bound above it: measure on a quiet host, or longer (--budget), before you conclude."
-        }
-    };
-    Some(finding(weight, text, remedy))
 }
 
 fn batching(context: &Context<'_>) -> Option<Finding> {
@@ -136,7 +66,7 @@ fn batching(context: &Context<'_>) -> Option<Finding> {
     let best = claims.first()?;
     let least = claims
         .iter()
-        .filter(|claim| claim.comparison.ratio > COSTS * best.comparison.ratio)
+        .filter(|claim| claim.ratio.comparison.ratio > COSTS * best.ratio.comparison.ratio)
         .min_by_key(|claim| match claim.way.path {
             Path::AfXdp(settings) => settings.batch,
             _ => u32::MAX,
@@ -144,10 +74,10 @@ fn batching(context: &Context<'_>) -> Option<Finding> {
     let text = format!(
         "Batching: {} forwards {} of one that takes frames one by one.",
         least.way.what(),
-        ratio(&least.comparison)
+        words(&least.ratio.comparison)
     );
     let remedy = "Take frames in batches: a copy-mode AF_XDP socket pays a system call for each batch it sends.";
-    gain(&least.comparison, text, remedy)
+    gain(&least.ratio.comparison, text, remedy)
 }
 
 fn polling(context: &Context<'_>) -> Option<Finding> {
@@ -156,15 +86,15 @@ fn polling(context: &Context<'_>) -> Option<Finding> {
     let text = format!(
         "Polling: {} forwards {} of one that sleeps until frames come.",
         best.way.what(),
-        ratio(&best.comparison)
+        words(&best.ratio.comparison)
     );
     let remedy = "Poll where a CPU may be kept busy for it; it also burns when no frame comes.";
-    gain(&best.comparison, text, remedy)
+    gain(&best.ratio.comparison, text, remedy)
 }
 
 fn binding(context: &Context<'_>) -> Option<Finding> {
     let claims: Vec<_> = (context.claims.iter())
-        .filter(|claim| claim.question == Question::Binding)
+        .filter(|claim| claim.question == Question::Binding && claim.ratio.is_believed)
         .collect();
     let claim = claims.first()?;
     let subject = context.subject(claim.way, claim.destinations)?;
@@ -172,17 +102,17 @@ fn binding(context: &Context<'_>) -> Option<Finding> {
     if cpus < 2 {
         let text = format!(
             "Queues: this host leaves the router one CPU, so threads bound to queues only share it ({} of one thread).",
-            ratio(&claim.comparison)
+            words(&claim.ratio.comparison)
         );
         let remedy = "Give the router a CPU for each queue (four CPUs or more in all) to see what binding gives.";
         return Some(finding(Weight::Note, text, remedy));
     }
     let text = format!(
         "Queue binding: a thread on a core of its own for each queue forwards {} of one thread for all.",
-        ratio(&claim.comparison)
+        words(&claim.ratio.comparison)
     );
     gain(
-        &claim.comparison,
+        &claim.ratio.comparison,
         text,
         "Bind each queue to a core of its own.",
     )
@@ -204,14 +134,17 @@ fn peer(context: &Context<'_>) -> Option<Finding> {
     let count = context.destinations();
     let by_cpu = context.claim(Question::PeerByCpu, way, count)?;
     let by_rate = context.claim(Question::PeerByRate, way, count)?;
-    let weight = match by_cpu.comparison.outcome {
+    if !by_cpu.ratio.is_believed {
+        return None;
+    }
+    let weight = match by_cpu.ratio.comparison.outcome {
         Outcome::Slower => Weight::Warning,
         _ => Weight::Note,
     };
     let text = format!(
         "Beside DPDK's testpmd on the same ports (net_af_xdp), the AF_XDP forwarder does {} of its frames per CPU-second and {} of its rate.",
-        ratio(&by_cpu.comparison),
-        ratio(&by_rate.comparison)
+        words(&by_cpu.ratio.comparison),
+        words(&by_rate.ratio.comparison)
     );
     Some(finding(weight, text, ""))
 }
@@ -222,7 +155,7 @@ fn destinations(context: &Context<'_>) -> Option<Finding> {
     let told: Vec<_> = evident(context, Question::Destinations)
         .into_iter()
         .filter(|claim| claim.destinations == *most)
-        .map(|claim| format!("{} {}", claim.way.what(), ratio(&claim.comparison)))
+        .map(|claim| format!("{} {}", claim.way.what(), words(&claim.ratio.comparison)))
         .collect();
     (!told.is_empty()).then(|| {
         let text = format!(
@@ -239,7 +172,8 @@ fn routes(context: &Context<'_>) -> Option<Finding> {
     let most = context.config.routes.iter().max()?;
     let told: Vec<_> = (context.claims.iter())
         .filter(|claim| claim.question == Question::Routes && claim.routes == Some(*most))
-        .map(|claim| format!("{} {}", claim.way.what(), ratio(&claim.comparison)))
+        .filter(|claim| claim.ratio.is_believed)
+        .map(|claim| format!("{} {}", claim.way.what(), words(&claim.ratio.comparison)))
         .collect();
     (!told.is_empty()).then(|| {
         let text = format!(

@@ -57,6 +57,8 @@ fn subject(
     setup.topology.routes = routes.map_or(Routes::Networks, Routes::Table);
     let offer = Offer {
         size: config.frame,
+        directions: config.directions,
+        family: config.family,
         destinations,
         ..Offer::default()
     };
@@ -84,6 +86,8 @@ pub(super) fn cpus_of(way: Way, allowed: &[usize]) -> Cpus {
 mod tests {
     use super::*;
     use crate::router::paths::config::Table;
+    use forward::bench::Directions;
+    use forward::topology::Family;
 
     fn config(text: &str) -> Config {
         Config::try_from(crate::config::from_table::<Table>(text.parse().unwrap()).unwrap())
@@ -102,6 +106,21 @@ mod tests {
         assert_eq!(last.offer().destinations, 256, "65,536 do not fit 1,000");
         for subject in &subjects {
             subject.offer().check(&subject.setups[0]).unwrap();
+        }
+    }
+
+    #[test]
+    fn both_ways_and_ipv6_are_offered_to_every_path() {
+        let text = "paths = ['kernel', 'af-xdp:polled:32']\nipv6 = true\ntwo_way = true\nframe = 128\nroutes = []";
+        let config = config(text);
+        assert_eq!(config.load(), "128 B, IPv6, two-way");
+        for subject in grid(&config, &[0, 1]) {
+            let offer = subject.offer();
+            assert_eq!(
+                (offer.directions, offer.family),
+                (Directions::TwoWay, Family::V6)
+            );
+            offer.check(&subject.setups[0]).unwrap();
         }
     }
 

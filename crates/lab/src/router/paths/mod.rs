@@ -1,6 +1,7 @@
 //! `router-paths`: what each path of this host carries, and what polling,
 //! batching and queues bound to cores give (source 004, section 3.4).
 
+mod answer;
 mod charts;
 mod claims;
 mod config;

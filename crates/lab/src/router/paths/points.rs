@@ -7,8 +7,7 @@ use crate::router::subject::Subject;
 
 /// Everything that was tried.
 pub(super) fn points(subjects: &[Subject], command: &str) -> Vec<Point> {
-    let tried =
-        |subject: &&Subject| !subject.series.trials.is_empty() || subject.series.failure.is_some();
+    let tried = |subject: &&Subject| subject.series.is_tried();
     let point = |subject: &Subject| Point {
         dimensions: dimensions(&subject.setups[0], subject.offer(), "overload"),
         metrics: of_series(&subject.series, subject.offer().size),

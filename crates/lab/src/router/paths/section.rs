@@ -152,7 +152,8 @@ pub(super) fn measure(
         config,
         slice: schedule.slice,
         subjects: &subjects,
-        claims: &claims,
+        claims: &claims.answered,
+        open: &claims.open,
         command,
     };
     results(&context, &end)
@@ -164,7 +165,10 @@ pub(super) fn measure(
 
 fn results(context: &Context<'_>, end: &End) -> Vec<Event> {
     let points = points::points(context.subjects, context.command);
-    let comparisons = context.claims.iter().map(|claim| claim.comparison.clone());
+    let comparisons = context
+        .claims
+        .iter()
+        .map(|claim| claim.ratio.comparison.clone());
     (points.into_iter().map(Event::Point))
         .chain(
             findings::findings(context, end)

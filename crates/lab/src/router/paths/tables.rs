@@ -1,10 +1,11 @@
 //! Every path's figures, the targets, and what each setting gives.
 
 use forward::topology::Routes;
-use trial::{Cell as Entry, Comparison, Table};
+use trial::{Cell as Entry, Table};
 
 use super::claims::{Claim, Question, counted};
 use super::context::Context;
+use crate::router::ratio::{Standing, words};
 use crate::router::subject::Subject;
 use crate::router::throughput::tables::judged;
 use crate::router::trial::Trial;
@@ -36,15 +37,20 @@ fn table(
 /// What is claimed, and whether the lower bound meets it.
 fn targets(context: &Context<'_>) -> Option<Table> {
     let row = |claim: &Claim| {
-        let target = claim.comparison.target?;
+        let standing = match claim.ratio.standing()? {
+            Standing::Met => "met",
+            Standing::Missed => "missed",
+            Standing::Open if claim.ratio.is_believed => "open: no evidence",
+            Standing::Open => "open: not to be believed",
+        };
         Some(vec![
-            text(&*claim.comparison.arm),
-            text(&*claim.comparison.reference),
-            text(&*claim.comparison.metric),
-            text(format!("{:.2}×", target.at_least)),
-            ratio(&claim.comparison),
-            number(Some(claim.comparison.pairs.len() as f64)),
-            text(if target.met { "met" } else { "missed" }),
+            text(&*claim.ratio.comparison.arm),
+            text(&*claim.ratio.comparison.reference),
+            text(&*claim.ratio.comparison.metric),
+            text(format!("{:.2}×", claim.ratio.wanted?)),
+            text(words(&claim.ratio.comparison)),
+            number(Some(claim.ratio.comparison.pairs.len() as f64)),
+            text(standing),
         ])
     };
     table(
@@ -77,7 +83,7 @@ fn rates(context: &Context<'_>) -> Option<Table> {
                     && claim.destinations == subject.offer().destinations
                     && claim.routes.is_some() == (routes != "the links'")
             });
-            claim.map_or(Entry::Empty, |claim| ratio(&claim.comparison))
+            claim.map_or(Entry::Empty, |claim| text(words(&claim.ratio.comparison)))
         };
         vec![
             text(subject.way().what()),
@@ -123,9 +129,9 @@ fn gains(context: &Context<'_>) -> Option<Table> {
         };
         Some(vec![
             text(what),
-            text(&*claim.comparison.arm),
-            text(&*claim.comparison.reference),
-            ratio(&claim.comparison),
+            text(&*claim.ratio.comparison.arm),
+            text(&*claim.ratio.comparison.reference),
+            text(words(&claim.ratio.comparison)),
         ])
     };
     table(
@@ -134,11 +140,4 @@ fn gains(context: &Context<'_>) -> Option<Table> {
         &[("what", ""), ("with", ""), ("against", ""), ("ratio", "")],
         context.claims.iter().filter_map(row).collect(),
     )
-}
-
-fn ratio(comparison: &Comparison) -> Entry {
-    text(format!(
-        "{:.2}× ({:.2} to {:.2})",
-        comparison.ratio, comparison.low, comparison.high
-    ))
 }

@@ -7,7 +7,7 @@ use trial::{Comparison, Event, Outcome, Weight};
 use super::config::{Config, Table};
 use super::section::measure;
 use crate::router::end::End;
-use crate::router::testing::{Collector, Fake};
+use crate::router::testing::{Collector, Fake, headline};
 use crate::vcm::schedule::Wishes;
 
 fn config(text: &str) -> Config {
@@ -75,11 +75,10 @@ fn targets_are_held_against_lower_bounds() {
         assert!(target.met, "{one:?}");
         assert_eq!(one.pairs.len(), 9);
     }
-    let headline = texts(&events, Weight::Headline);
-    assert!(
-        headline.contains("FIB cache") && headline.contains("0.94×"),
-        "{headline}"
-    );
+    let first = &headline(&events).text;
+    for part in ["FIB cache", "0.94×", "Of 6 targets 6 are met"] {
+        assert!(first.contains(part), "{first}");
+    }
     let advice = texts(&events, Weight::Advice);
     assert!(
         advice.contains("Batching: AF_XDP polled, batch 32"),
@@ -122,7 +121,9 @@ fn five_pairs_meet_no_target() {
         held.iter()
             .all(|one| one.target.is_none_or(|target| !target.met))
     );
-    assert!(texts(&events, Weight::Warning).contains("0 of 1 targets"));
+    let warnings = texts(&events, Weight::Warning);
+    assert!(warnings.contains("0 of 1 targets"), "{warnings}");
+    assert!(headline(&events).text.contains("Of one target none is met"));
 }
 
 #[test]
@@ -142,6 +143,16 @@ fn what_is_missing_or_noisy_claims_nothing() {
     }
     let warnings = texts(&events, Weight::Warning);
     assert!(warnings.contains("install testpmd"), "{warnings}");
+    // What is asked of devmap and beside testpmd is open all the same.
+    assert!(warnings.contains("2 of 4 targets are met"), "{warnings}");
+    for part in ["at least 2.80× wanted", "at least 1.10× wanted"] {
+        assert!(warnings.contains(part), "{warnings}");
+    }
+    let first = &headline(&events).text;
+    assert!(
+        first.contains("Of 16 results 14 may be believed"),
+        "{first}"
+    );
     assert!(warnings.contains("a pause of 20 ms"), "{warnings}");
     let points = events.iter().filter_map(|event| match event {
         Event::Point(point) => Some(point),
@@ -149,4 +160,39 @@ fn what_is_missing_or_noisy_claims_nothing() {
     });
     let missing = points.filter(|point| point.metrics.is_empty());
     assert!(missing.count() >= 1, "a point without figures says why");
+}
+
+#[test]
+fn a_verdict_comes_first_whatever_was_measured() {
+    let without_kernel = run("paths = ['xdp-fib']\nroutes = []", &Fake::default(), 9);
+    let first = &headline(&without_kernel).text;
+    assert!(
+        first.contains("highest is that of XDP with bpf_fib_lookup"),
+        "{first}"
+    );
+    assert!(first.contains("no rate of kernel routing"), "{first}");
+    let noisy = Fake {
+        noisy: vec!["kernel", "xdp-fib-cached"],
+        ..Fake::default()
+    };
+    let paths = "paths = ['kernel', 'xdp-fib-cached']\nroutes = []";
+    let open = run(paths, &noisy, 9);
+    let open = headline(&open);
+    assert!(
+        open.text.contains("noisy: 9 of 9 rounds: a pause"),
+        "{}",
+        open.text
+    );
+    assert!(open.text.contains("targets"), "{}", open.text);
+    assert_eq!(open.remedy, "a quiet host");
+}
+
+#[test]
+fn targets_are_of_the_smallest_frames_one_way() {
+    for text in ["frame = 512", "two_way = true"] {
+        let text = format!("paths = ['kernel', 'xdp-devmap']\nroutes = []\n{text}");
+        let events = run(&text, &Fake::default(), 9);
+        let held = comparisons(&events);
+        assert!(!held.is_empty() && held.iter().all(|one| one.target.is_none()));
+    }
 }

@@ -2,8 +2,10 @@
 
 use forward::bench::{Offer, Setup};
 use forward::topology::Cpus;
+use trial::{Validity, Verdict};
 
 use super::config::Config;
+use crate::router::series::Series;
 use crate::router::subject::Subject;
 use crate::router::trial::Trial;
 
@@ -38,19 +40,46 @@ impl Case {
     }
 }
 
+/// What one router carries, frames/s, or why that may not be believed.
+pub(super) type Capacity = Result<f64, Verdict>;
+
 /// What is measured before it is known what a router can carry.
 pub(super) fn alone(config: &Config, cpus: &Cpus) -> Subject {
     subject(config, cpus, Case::SideBySide(1), 0.0)
 }
 
-/// Every case; `capacity_pps` is what one router carries.
-pub(super) fn cases(config: &Config, cpus: &Cpus, capacity_pps: f64) -> Vec<(Case, Subject)> {
+/// What it showed.
+pub(super) fn capacity(alone: &Subject) -> Capacity {
+    let doubt = |verdict: Verdict| Verdict {
+        reason: format!("what one router carries is not known: {}", verdict.reason),
+        ..verdict
+    };
+    match (alone.series.verdict(), alone.series.rate()) {
+        (verdict, Some(rate)) if verdict.is_valid() && rate > 0.0 => Ok(rate),
+        (verdict, _) if !verdict.is_valid() => Err(doubt(verdict)),
+        _ => Err(doubt(Verdict::new(
+            Validity::TooFewSamples,
+            "no frame came through",
+            "see router-native, which measures one router alone",
+        ))),
+    }
+}
+
+/// Every case. Where it is not known what one router carries, nobody can be
+/// offered a share of it.
+pub(super) fn cases(config: &Config, cpus: &Cpus, capacity: &Capacity) -> Vec<(Case, Subject)> {
     let side = config.routers.iter().map(|&count| Case::SideBySide(count));
     let beside = [Case::Peace, Case::Overloaded, Case::Limited];
     let beside = beside.into_iter().filter(|_| config.beside.is_some());
-    side.chain(beside)
-        .map(|case| (case, subject(config, cpus, case, capacity_pps)))
-        .collect()
+    let of = |case: Case| {
+        let pps = capacity.as_ref().copied().unwrap_or(1.0);
+        let mut subject = subject(config, cpus, case, pps);
+        if !matches!(case, Case::SideBySide(_)) {
+            subject.series.failure = capacity.as_ref().err().cloned();
+        }
+        (case, subject)
+    };
+    side.chain(beside).map(of).collect()
 }
 
 fn subject(config: &Config, cpus: &Cpus, case: Case, capacity_pps: f64) -> Subject {
@@ -79,7 +108,7 @@ fn subject(config: &Config, cpus: &Cpus, case: Case, capacity_pps: f64) -> Subje
     Subject {
         setups: vec![setup; count],
         offers: (0..count).map(offer).collect(),
-        series: Default::default(),
+        series: Series::default(),
     }
 }
 

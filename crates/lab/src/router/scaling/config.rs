@@ -80,6 +80,12 @@ impl TryFrom<Table> for Config {
             );
             return Err(ConfigError::value("path", reason));
         }
+        if beside.is_some() && !way.can_be_limited() {
+            let reason = format!(
+                "{way} works in kernel threads that are bound to their CPUs and that no control group takes: a limit would not reach them; name another path, or beside = 0"
+            );
+            return Err(ConfigError::value("path", reason));
+        }
         Ok(Self {
             way,
             routers,
@@ -107,6 +113,7 @@ mod tests {
         assert_eq!(config.routers, [1, 8]);
         assert_eq!(parse("").unwrap().beside, Some(4));
         assert_eq!(parse("beside = 0").unwrap().beside, None);
+        assert!(parse("path = 'xdp-cpumap'\nbeside = 0").is_ok());
     }
 
     #[test]
@@ -117,6 +124,7 @@ mod tests {
             ("beside = 1", "beside", "2 to 32"),
             ("path = 'ovs'", "path", "xdp-fib"),
             ("path = 'af-xdp:polled:32'", "path", "busy"),
+            ("path = 'xdp-cpumap'", "path", "beside = 0"),
             ("frame = 32", "frame", "64"),
             ("seconds = 61.0", "seconds", "60"),
             ("limit = 1", "limit", "beside"),

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use trial::Point;
 use trial::stats::Arms;
-use trial::{Comparison, Point};
 
 use super::case::{Case, each_pps, others_delivered};
 use super::config::Config;
 use crate::router::metrics::{dimensions, of_series};
-use crate::router::series::{Series, ratio};
+use crate::router::ratio::Ratio;
+use crate::router::series::Series;
 use crate::router::subject::Subject;
 use crate::router::trial::{Trial, size_name};
 use crate::speed::points::metric;
@@ -44,9 +45,7 @@ impl<'a> Context<'a> {
     /// Everything that was tried.
     pub(super) fn points(&self) -> Vec<Point> {
         let both = self.cases.iter().zip(self.subjects);
-        let tried = both.filter(|(_, subject)| {
-            !subject.series.trials.is_empty() || subject.series.failure.is_some()
-        });
+        let tried = both.filter(|(_, subject)| subject.series.is_tried());
         tried
             .map(|(case, subject)| self.point(*case, subject))
             .collect()
@@ -86,14 +85,14 @@ impl<'a> Context<'a> {
 
     /// The total of many against one; what the others keep, with and without
     /// limits.
-    pub(super) fn comparisons(&self) -> Vec<Comparison> {
+    pub(super) fn ratios(&self) -> Vec<Ratio> {
         let counts = self.config.routers.iter().filter(|count| **count > 1);
         let totals = counts.filter_map(|&count| {
             let arms = self.arms(format!("{count} routers"), "one router", "received_pps");
             let total = |trial: &Trial| Some(trial.received_pps());
             self.ratio((Case::SideBySide(count), Case::SideBySide(1)), arms, total)
         });
-        let mut comparisons: Vec<_> = totals.collect();
+        let mut ratios: Vec<_> = totals.collect();
         let metric = "others_delivered_percent";
         let with = || "beside an overloaded router".to_owned();
         let hurt = self.arms(with(), "beside none", metric);
@@ -109,8 +108,8 @@ impl<'a> Context<'a> {
         let beside = pairs
             .into_iter()
             .filter_map(|(cases, arms)| self.ratio(cases, arms, others_delivered));
-        comparisons.extend(beside);
-        comparisons
+        ratios.extend(beside);
+        ratios
     }
 
     fn arms(&self, arm: String, reference: &str, metric: &str) -> Arms {
@@ -132,8 +131,8 @@ impl<'a> Context<'a> {
         (arm, reference): (Case, Case),
         arms: Arms,
         value: impl Fn(&Trial) -> Option<f64>,
-    ) -> Option<Comparison> {
+    ) -> Option<Ratio> {
         let both = (self.series(arm)?, self.series(reference)?);
-        ratio(both, arms, value, self.config.seed)
+        Ratio::of(both, arms, value, self.config.seed)
     }
 }

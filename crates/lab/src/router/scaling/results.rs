@@ -1,15 +1,18 @@
 //! Tables, a chart and findings.
 
 use trial::{
-    Axis, Cell as Entry, Chart, Comparison, Dot, Finding, Outcome, Scale, Series as Line,
-    SeriesKind, Table, Weight,
+    Axis, Cell as Entry, Chart, Dot, Finding, Outcome, Scale, Series as Line, SeriesKind, Table,
+    Weight,
 };
 
 use super::case::{Case, LIMITED_CPUS, MODEST, each_pps, others_delivered};
 use super::context::Context;
 use crate::router::end::End;
+use crate::router::headline::{Answer, Question};
+use crate::router::ratio::{Ratio, words};
 use crate::router::series::Series;
 use crate::router::source::SCALING;
+use crate::router::subject::Subject;
 use crate::router::throughput::tables::judged;
 use crate::router::told::told;
 use crate::router::trial::Trial;
@@ -154,51 +157,65 @@ pub(super) fn chart(context: &Context<'_>) -> Option<Chart> {
     })
 }
 
-pub(super) fn findings(
-    context: &Context<'_>,
-    comparisons: &[Comparison],
-    end: &End,
-) -> Vec<Finding> {
-    let mut findings: Vec<_> = [total(context, comparisons), beside(context, comparisons)]
-        .into_iter()
-        .flatten()
+const QUESTION: Question = Question {
+    what: "What routers side by side forward",
+    against: "the source's figures 7 and 8 (more routers change the total little)",
+};
+
+pub(super) fn findings(context: &Context<'_>, ratios: &[Ratio], end: &End) -> Vec<Finding> {
+    let tried: Vec<_> = (context.subjects.iter())
+        .filter_map(Subject::tried)
         .collect();
-    findings.extend(told(context.subjects));
+    let beside = beside(context, ratios);
+    let only = || beside.clone().map(Answer::from);
+    let answer = total(context, ratios).or_else(only);
+    let mut findings = vec![QUESTION.headline(answer, &tried)];
+    findings.extend(beside);
+    findings.extend(told(&tried));
     findings.extend(end.finding());
     findings
 }
 
-/// What many forward together: the headline.
-fn total(context: &Context<'_>, comparisons: &[Comparison]) -> Option<Finding> {
-    let most = *context.config.routers.last()?;
-    let name = format!("{most} routers");
-    let ratio = comparisons.iter().find(|one| one.arm == name)?;
-    let series = context
-        .series(Case::SideBySide(most))
-        .filter(|series| series.is_valid())?;
-    let (least, best) = (
+/// What the most of them forward together that may be believed.
+fn total(context: &Context<'_>, ratios: &[Ratio]) -> Option<Answer> {
+    let of = |count: usize| context.series(Case::SideBySide(count));
+    let counts = context.config.routers.iter().copied().rev();
+    let (count, series) = counts
+        .filter_map(|count| Some((count, of(count)?)))
+        .find(|(_, series)| series.is_valid())?;
+    let (least, most) = (
         series.median(|trial| Some(each_pps(trial)?.0))?,
         series.median(|trial| Some(each_pps(trial)?.1))?,
     );
-    let text = format!(
-        "{most} routers on one CPU forward {:.0} frames/s together, {:.2}× ({:.2} to {:.2}) of one alone, {least:.0} to {best:.0} each. The source found: {SCALING}.",
-        series.rate()?,
-        ratio.ratio,
-        ratio.low,
-        ratio.high
-    );
-    Some(finding(Weight::Headline, text, ""))
+    let rate = series.rate()?;
+    let name = format!("{count} routers");
+    let over = ratios
+        .iter()
+        .find(|one| one.is_believed && one.comparison.arm == name)
+        .map(|one| format!(", {} of one alone", words(&one.comparison)));
+    let text = match count {
+        1 => format!("One router forwards {rate:.0} frames/s; what more of them do stays open."),
+        _ => format!(
+            "{name} on one CPU forward {rate:.0} frames/s together{}, {least:.0} to {most:.0} each.",
+            over.unwrap_or_default()
+        ),
+    };
+    Some(Answer {
+        text: format!("{text} The source found: {SCALING}."),
+        remedy: String::new(),
+    })
 }
 
 /// What one overloaded router does to others, and what limits do about it.
-fn beside(context: &Context<'_>, comparisons: &[Comparison]) -> Option<Finding> {
+fn beside(context: &Context<'_>, ratios: &[Ratio]) -> Option<Finding> {
     let delivered = |case| {
         let series = context.series(case).filter(|series| series.is_valid())?;
         series.median(others_delivered)
     };
     let (without, with) = (delivered(Case::Overloaded)?, delivered(Case::Limited)?);
-    let helps = comparisons
+    let helps = ratios
         .iter()
+        .map(|one| &one.comparison)
         .any(|one| one.reference == "without limits" && one.outcome == Outcome::Faster);
     let text = format!(
         "Beside one overloaded router the others deliver {} of their frames; with a limit on the CPU time of each, {}.",

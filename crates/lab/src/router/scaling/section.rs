@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use forward::bench::{BenchError, Setup};
 use forward::topology::Cpus;
 use trial::{Event, Plan, PlanError, Probe, RunError, Section, Sink};
 
-use super::case::{Case, alone, cases};
+use super::case::{Case, alone, capacity, cases};
 use super::config::{Config, Table};
 use super::context::Context;
 use super::results;
@@ -85,7 +84,7 @@ impl Section for RouterScaling {
 
 fn wishes(config: &Config) -> Wishes {
     let any = Cpus::among(&[0, 1]);
-    let all = cases(config, &any, 1.0);
+    let all = cases(config, &any, &Ok(1.0));
     let routers: usize = all.iter().map(|(_, subject)| subject.setups.len()).sum();
     Wishes {
         trials: all.len(),
@@ -103,16 +102,11 @@ pub(super) fn measure(
     build: Build<'_>,
     sink: &mut dyn Sink,
 ) -> End {
-    let build: Build<'_> = &|setups: &[Setup]| build(setups);
     let mut rigs = Rigs::new(build);
-    sink.emit(Event::Progress(0.0, "what one router carries".to_owned()));
-    let capacity_pps = match capacity(&mut rigs, config, cpus, schedule.slice, sink) {
-        Ok(capacity_pps) => capacity_pps,
-        Err(end) => return end,
-    };
-    let (cases, mut subjects): (Vec<Case>, Vec<Subject>) =
-        cases(config, cpus, capacity_pps).into_iter().unzip();
-    let context = |subjects: &[Subject], act: &mut dyn FnMut(&Context<'_>)| {
+    let (alone, early) = first(&mut rigs, (config, schedule, cpus), sink);
+    let all = cases(config, cpus, &capacity(&alone));
+    let (cases, mut subjects): (Vec<Case>, Vec<Subject>) = all.into_iter().unzip();
+    let with = |subjects: &[Subject], act: &mut dyn FnMut(&Context<'_>)| {
         act(&Context {
             config,
             slice: schedule.slice,
@@ -121,18 +115,16 @@ pub(super) fn measure(
             command,
         });
     };
-    let end = rounds::measure(
-        &mut rigs,
-        &mut subjects,
-        schedule,
-        config.seed,
-        sink,
-        |subjects: &[Subject], sink: &mut dyn Sink| {
-            context(subjects, &mut |context| emit_points(context, sink));
-        },
-    );
+    let keep = |subjects: &[Subject], sink: &mut dyn Sink| {
+        with(subjects, &mut |context| emit_points(context, sink));
+    };
+    let seed = config.seed;
+    let end = match early {
+        End::Complete => rounds::measure(&mut rigs, &mut subjects, schedule, seed, sink, keep),
+        early => early,
+    };
     drop(rigs);
-    context(&subjects, &mut |context| {
+    with(&subjects, &mut |context| {
         emit_points(context, sink);
         emit_results(context, &end, sink);
     });
@@ -140,26 +132,18 @@ pub(super) fn measure(
     end
 }
 
-/// What one router carries, frames/s: what is modest depends on it.
-fn capacity(
+/// One router alone, once: what is modest depends on what it carries.
+fn first(
     rigs: &mut Rigs<'_>,
-    config: &Config,
-    cpus: &Cpus,
-    slice: Duration,
-    sink: &dyn Sink,
-) -> Result<f64, End> {
-    let subject = alone(config, cpus);
-    let offers = subject.offers_of(slice);
-    let go_on = || !sink.is_interrupted();
-    match rigs.with(&subject.setups, |rig| rig.trial(&offers, &go_on)) {
-        Ok(trial) if trial.received_pps() > 0.0 => Ok(trial.received_pps()),
-        Ok(_) => {
-            let error = BenchError::Offer("no frame came through".to_owned());
-            Err(End::failed(subject.label(), error))
-        }
-        Err(BenchError::Interrupted) => Err(End::Interrupted),
-        Err(error) => Err(End::failed(subject.label(), error)),
-    }
+    (config, schedule, cpus): (&Config, &Schedule, &Cpus),
+    sink: &mut dyn Sink,
+) -> (Subject, End) {
+    let mut once = *schedule;
+    (once.rounds, once.trials) = (1, 1);
+    let mut alone = [alone(config, cpus)];
+    let end = rounds::measure(rigs, &mut alone, &once, config.seed, sink, |_, _| ());
+    let [alone] = alone;
+    (alone, end)
 }
 
 fn emit_points(context: &Context<'_>, sink: &mut dyn Sink) {
@@ -168,13 +152,13 @@ fn emit_points(context: &Context<'_>, sink: &mut dyn Sink) {
 }
 
 fn emit_results(context: &Context<'_>, end: &End, sink: &mut dyn Sink) {
-    let comparisons = context.comparisons();
-    let findings = results::findings(context, &comparisons, end).into_iter();
+    let ratios = context.ratios();
+    let findings = results::findings(context, &ratios, end).into_iter();
     findings.for_each(|finding| sink.emit(Event::Finding(finding)));
     let tables = results::tables(context).into_iter();
     tables.for_each(|table| sink.emit(Event::Table(table)));
     let chart = results::chart(context).into_iter();
     chart.for_each(|chart| sink.emit(Event::Chart(chart)));
-    let comparisons = comparisons.into_iter();
-    comparisons.for_each(|one| sink.emit(Event::Comparison(one)));
+    let ratios = ratios.into_iter();
+    ratios.for_each(|one| sink.emit(Event::Comparison(one.comparison)));
 }

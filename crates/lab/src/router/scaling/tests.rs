@@ -3,12 +3,12 @@
 use forward::bench::Setup;
 use forward::topology::Cpus;
 use std::time::Duration;
-use trial::{Event, Weight};
+use trial::Event;
 
 use super::config::{Config, Table};
 use super::section::measure;
 use crate::router::end::End;
-use crate::router::testing::{Collector, Fake};
+use crate::router::testing::{Collector, Fake, headline};
 use crate::vcm::schedule::Wishes;
 
 fn run(text: &str, host: &Fake, sink: &mut Collector) -> End {
@@ -50,14 +50,45 @@ fn totals_and_limits_are_told() {
         }
     }
     assert_eq!(counts, (3, 2, 2));
-    let headline = sink.events.iter().find_map(|event| match event {
-        Event::Finding(finding) if finding.weight == Weight::Headline => Some(&finding.text),
-        _ => None,
+    let first = headline(&sink.events);
+    assert!(first.text.starts_with("8 routers"), "{}", first.text);
+}
+
+#[test]
+fn noise_is_told_first_and_offers_nobody_a_share_of_it() {
+    let host = Fake {
+        noisy: vec!["kernel"],
+        ..Fake::default()
+    };
+    let mut sink = Collector::default();
+    let end = run("", &host, &mut sink);
+    assert!(matches!(end, End::Complete), "{end:?}");
+    let open = headline(&sink.events);
+    assert!(open.text.contains("stays open"), "{}", open.text);
+    assert!(open.text.contains("figures 7 and 8"), "{}", open.text);
+    // What one carries is not known: the three cases beside were not measured.
+    let beside = sink.events.iter().filter(|event| {
+        matches!(event, Event::Point(point) if point.verdict.reason.contains("what one router carries"))
     });
-    assert!(
-        headline.is_some_and(|text| text.contains("8 routers")),
-        "{headline:?}"
+    assert!(beside.count() >= 3);
+    let trials = host.trials.get();
+    assert_eq!(
+        trials,
+        2 + 9 * 4 * 2,
+        "each was tried twice, those beside never"
     );
+}
+
+#[test]
+fn a_router_that_breaks_at_once_is_told_all_the_same() {
+    let host = Fake {
+        breaks_at: Some(0),
+        ..Fake::default()
+    };
+    let mut sink = Collector::default();
+    let end = run("", &host, &mut sink);
+    assert!(matches!(end, End::Failed { .. }), "{end:?}");
+    assert!(headline(&sink.events).text.contains("stays open"));
 }
 
 #[test]
@@ -68,4 +99,5 @@ fn an_interrupt_before_the_first_trial_is_one() {
     };
     let end = run("", &Fake::default(), &mut sink);
     assert!(matches!(end, End::Interrupted), "{end:?}");
+    headline(&sink.events);
 }

@@ -1,18 +1,20 @@
 //! Points, the source's table 3 beside ours, comparisons and findings.
 
 use forward::bench::{Directions, Offer};
-use trial::stats::{Arms, compare};
-use trial::{Cell as Entry, Comparison, Direction, Event, Finding, Outcome, Point, Table, Weight};
+use trial::stats::Arms;
+use trial::{Cell as Entry, Direction, Event, Finding, Outcome, Point, Table};
 
 use super::config::Config;
-use super::subject::{Subject, together};
+use super::subject::Subject;
 use crate::router::end::End;
+use crate::router::headline::{Answer, Question};
 use crate::router::metrics::{dimensions, direction};
+use crate::router::ratio::{Ratio, words};
+use crate::router::series::Measured;
 use crate::router::source::TCP;
 use crate::router::throughput::tables::judged;
+use crate::router::told::{Tried, told};
 use crate::router::way::Way;
-use crate::speed::comparisons::without_evidence;
-use crate::speed::findings::finding;
 use crate::speed::points::metric;
 use crate::vcm::drawing::{column, number, text};
 
@@ -25,16 +27,16 @@ pub(super) struct Context<'a> {
 
 impl<'a> Context<'a> {
     fn subject(&self, way: Way, directions: Directions) -> Option<&'a Subject> {
-        self.subjects.iter().find(|subject| {
-            subject.way == way && subject.directions == directions && !subject.rounds.is_empty()
-        })
+        let own = |subject: &&Subject| subject.way == way && subject.directions == directions;
+        let subject = self.subjects.iter().find(own);
+        subject.filter(|subject| !subject.series.trials.is_empty())
     }
 }
 
 pub(super) fn points(context: &Context<'_>) -> Vec<Point> {
-    let tried = |subject: &&Subject| !subject.rounds.is_empty() || subject.failure.is_some();
-    let subjects = context.subjects.iter().filter(tried);
-    subjects.map(|subject| point(context, subject)).collect()
+    let subjects = context.subjects.iter();
+    let tried = subjects.filter(|subject| subject.series.is_tried());
+    tried.map(|subject| point(context, subject)).collect()
 }
 
 fn point(context: &Context<'_>, subject: &Subject) -> Point {
@@ -48,14 +50,15 @@ fn point(context: &Context<'_>, subject: &Subject) -> Point {
         dimensions.remove(own);
     }
     let higher = Direction::Higher;
-    let way = |index: usize| subject.values(move |one| one.received_mbit_per_s.get(index).copied());
-    let again = subject.values(|one| Some(one.retransmits.iter().sum::<u64>() as f64));
+    let series = &subject.series;
+    let way = |index: usize| series.values(move |one| one.received_mbit_per_s.get(index).copied());
+    let again = series.values(|one| Some(one.retransmits.iter().sum::<u64>() as f64));
     let metrics = [
         metric(
             "received_mbit_per_s",
             "Mbit/s",
             higher,
-            subject.values(|one| Some(together(one))),
+            series.values(|one| Some(one.rate())),
         ),
         metric("forth_mbit_per_s", "Mbit/s", higher, way(0)),
         metric("back_mbit_per_s", "Mbit/s", higher, way(1)),
@@ -64,50 +67,43 @@ fn point(context: &Context<'_>, subject: &Subject) -> Point {
     Point {
         dimensions,
         metrics: metrics.into_iter().flatten().collect(),
-        verdict: subject.verdict(),
+        verdict: series.verdict(),
         command: context.command.to_owned(),
         histogram: String::new(),
     }
 }
 
 pub(super) fn events(context: &Context<'_>, end: &End) -> Vec<Event> {
-    let comparisons = comparisons(context);
-    let mut findings: Vec<_> = headline(context, &comparisons).into_iter().collect();
-    findings.extend(missing(context));
-    findings.extend(end.finding());
+    let ratios = ratios(context);
+    let findings = findings(context, &ratios, end);
     (points(context).into_iter().map(Event::Point))
         .chain(findings.into_iter().map(Event::Finding))
         .chain(table_3(context).map(Event::Table))
-        .chain(comparisons.into_iter().map(Event::Comparison))
+        .chain(
+            ratios
+                .into_iter()
+                .map(|one| Event::Comparison(one.comparison)),
+        )
         .collect()
 }
 
 /// Each path against kernel routing, in the same direction.
-fn comparisons(context: &Context<'_>) -> Vec<Comparison> {
-    let others = context
-        .subjects
-        .iter()
-        .filter(|subject| subject.way != Way::KERNEL);
-    others
-        .filter_map(|subject| {
-            let reference = context.subject(Way::KERNEL, subject.directions)?;
-            let arms = Arms {
-                subject: format!("TCP, {}", direction(subject.directions)),
-                arm: subject.way.what(),
-                reference: Way::KERNEL.what(),
-                metric: "received_mbit_per_s".to_owned(),
-                command: context.command.to_owned(),
-            };
-            let (pairs, seed) = (subject.pairs(reference), context.config.seed);
-            let ratio = compare(arms, Direction::Higher, pairs, seed).ok()?;
-            let is_valid = subject.verdict().is_valid() && reference.verdict().is_valid();
-            Some(if is_valid {
-                ratio
-            } else {
-                without_evidence(ratio)
-            })
-        })
-        .collect()
+fn ratios(context: &Context<'_>) -> Vec<Ratio> {
+    let measured = context.subjects.iter();
+    let others = measured.filter(|subject| subject.way != Way::KERNEL);
+    let ratio = |subject: &Subject| {
+        let reference = context.subject(Way::KERNEL, subject.directions)?;
+        let arms = Arms {
+            subject: format!("TCP, {}", direction(subject.directions)),
+            arm: subject.way.what(),
+            reference: Way::KERNEL.what(),
+            metric: "received_mbit_per_s".to_owned(),
+            command: context.command.to_owned(),
+        };
+        let series = (&subject.series, &reference.series);
+        Ratio::of(series, arms, |one| Some(one.rate()), context.config.seed)
+    };
+    others.filter_map(ratio).collect()
 }
 
 /// The source's rows, then ours.
@@ -152,51 +148,61 @@ fn row(context: &Context<'_>, way: Way) -> Option<Vec<Entry>> {
         number(one.and_then(|subject| subject.rate(0))),
         number(both.and_then(|subject| subject.rate(0))),
         number(both.and_then(|subject| subject.rate(1))),
-        judged(&either.verdict()),
+        judged(&either.series.verdict()),
     ])
 }
 
-fn headline(context: &Context<'_>, comparisons: &[Comparison]) -> Option<Finding> {
-    let kernel = context
-        .subject(Way::KERNEL, Directions::OneWay)
-        .filter(|subject| subject.verdict().is_valid())?;
-    let told: Vec<_> = (comparisons.iter())
+const QUESTION: Question = Question {
+    what: "What TCP gets through each path",
+    against: "the source's table 3 (210 to 749 Mbit/s one way through KVM guests)",
+};
+
+fn findings(context: &Context<'_>, ratios: &[Ratio], end: &End) -> Vec<Finding> {
+    let tried: Vec<Tried> = (context.subjects.iter())
+        .filter_map(Subject::tried)
+        .collect();
+    let mut findings = vec![QUESTION.headline(answer(context, ratios), &tried)];
+    findings.extend(told(&tried));
+    findings.extend(end.finding());
+    findings
+}
+
+/// Kernel routing one way and the others beside it; without it, whatever may
+/// be believed.
+fn answer(context: &Context<'_>, ratios: &[Ratio]) -> Option<Answer> {
+    let one_way = |subject: &&Subject| subject.directions == Directions::OneWay;
+    let believed = |subject: &&Subject| subject.series.is_valid();
+    let mut subjects = context.subjects.iter().filter(one_way).filter(believed);
+    let first = (subjects.clone())
+        .find(|subject| subject.way == Way::KERNEL)
+        .or_else(|| subjects.next())?;
+    let beside: Vec<_> = (ratios.iter())
+        .filter(|one| one.is_believed && first.way == Way::KERNEL)
+        .map(|one| &one.comparison)
         .filter(|one| one.subject == format!("TCP, {}", direction(Directions::OneWay)))
-        .map(|one| {
-            format!(
-                "{} {:.2}× ({:.2} to {:.2})",
-                one.arm, one.ratio, one.low, one.high
-            )
-        })
+        .collect();
+    let told: Vec<_> = (beside.iter())
+        .map(|one| format!("{} {}", one.arm, words(one)))
         .collect();
     let others = match told.is_empty() {
         true => String::new(),
         false => format!(" Of that: {}.", told.join("; ")),
     };
     let text = format!(
-        "TCP through kernel routing: {:.0} Mbit/s one way.{others}",
-        kernel.rate(0)?
+        "TCP through {}: {:.0} Mbit/s one way (the source: 210 to 749 through KVM guests on links of 1 Gbit/s; here no link limits it).{others}",
+        first.way.what(),
+        first.rate(0)?
     );
-    let slow = comparisons
-        .iter()
-        .any(|one| one.outcome == Outcome::Slower && one.arm.contains("XDP"));
-    let remedy = match slow {
+    let is_slow = |one: &&trial::Comparison| one.outcome == Outcome::Slower;
+    let slow = beside.into_iter().filter(is_slow);
+    let remedy = match slow.into_iter().any(|one| one.arm.contains("XDP")) {
         true => {
             "Forward bulk TCP by the kernel where its large segments stay whole: XDP sees them one by one."
         }
         false => "",
     };
-    Some(finding(Weight::Headline, text, remedy))
-}
-
-fn missing(context: &Context<'_>) -> Vec<Finding> {
-    let failed = context.subjects.iter().filter_map(|subject| {
-        let failure = subject.failure.as_ref()?;
-        let is_first = subject.directions == Directions::OneWay;
-        is_first.then(|| {
-            let text = format!("Not measured: {}. {}.", subject.way.what(), failure.reason);
-            finding(Weight::Warning, text, failure.remedy.as_str())
-        })
-    });
-    failed.collect()
+    Some(Answer {
+        text,
+        remedy: remedy.to_owned(),
+    })
 }

@@ -1,10 +1,8 @@
 //! The section itself.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use forward::bench::{BenchError, Setup};
 use forward::topology::Cpus;
-use trial::stats::Random;
 use trial::{Event, Plan, PlanError, Probe, RunError, Section, Sink};
 
 use super::config::{Config, Table};
@@ -13,10 +11,8 @@ use super::subject::{Subject, subjects};
 use crate::ConfigError;
 use crate::router::end::End;
 use crate::router::ground;
-use crate::router::metrics::direction;
 use crate::router::rig::{self, Build};
-use crate::router::rounds::{LATE, Rigs, START_S as SLACK_S};
-use crate::router::series::Failure;
+use crate::router::rounds::{self, Rigs};
 use crate::vcm::invocation::command;
 use crate::vcm::running::failed;
 use crate::vcm::schedule::{Schedule, Wishes};
@@ -107,28 +103,18 @@ pub(super) fn measure(
     sink: &mut dyn Sink,
 ) -> End {
     let mut subjects = subjects(config, cpus);
-    let build: Build<'_> = &|setups: &[Setup]| build(setups);
     let mut rigs = Rigs::new(build);
-    let (mut random, begin) = (Random::new(config.seed), Instant::now());
-    let mut end = End::Complete;
-    for round in 0..schedule.rounds {
-        if begin.elapsed().as_secs_f64() > schedule.seconds() * LATE + SLACK_S {
-            end = End::Late(round);
-            break;
-        }
-        let at = (round, schedule);
-        if let Err(early) = one_round(&mut rigs, &mut subjects, at, &mut random, sink) {
-            end = early;
-            break;
-        }
+    let keep = |subjects: &[Subject], sink: &mut dyn Sink| {
         let context = Context {
             config,
-            subjects: &subjects,
+            subjects,
             command,
         };
         let points = results::points(&context).into_iter();
         points.for_each(|point| sink.emit(Event::Point(point)));
-    }
+    };
+    let seed = config.seed;
+    let end = rounds::measure(&mut rigs, &mut subjects, schedule, seed, sink, keep);
     drop(rigs);
     let context = Context {
         config,
@@ -139,59 +125,4 @@ pub(super) fn measure(
     events.for_each(|event| sink.emit(event));
     sink.emit(Event::Progress(1.0, NAME.to_owned()));
     end
-}
-
-fn one_round(
-    rigs: &mut Rigs<'_>,
-    subjects: &mut [Subject],
-    (round, schedule): (usize, &Schedule),
-    random: &mut Random,
-    sink: &mut dyn Sink,
-) -> Result<(), End> {
-    let mut order: Vec<_> = (0..subjects.len()).collect();
-    random.shuffle(&mut order);
-    for (done, &index) in order.iter().enumerate() {
-        if sink.is_interrupted() {
-            return Err(End::Interrupted);
-        }
-        let subject = &mut subjects[index];
-        let label = format!("{}, {}", subject.way.what(), direction(subject.directions));
-        let share = (round as f64 + done as f64 / order.len() as f64) / schedule.rounds as f64;
-        let now = format!(
-            "round {} of {}: TCP through {label}",
-            round + 1,
-            schedule.rounds
-        );
-        sink.emit(Event::Progress(share, now));
-        trial(rigs, subject, round, schedule.slice).map_err(|error| match error {
-            BenchError::Interrupted => End::Interrupted,
-            error => End::failed(label, error),
-        })?;
-    }
-    Ok(())
-}
-
-/// What a host cannot do spoils that subject alone.
-fn trial(
-    rigs: &mut Rigs<'_>,
-    subject: &mut Subject,
-    round: usize,
-    slice: Duration,
-) -> Result<(), BenchError> {
-    if subject.failure.is_some() {
-        return Ok(());
-    }
-    let setups = std::slice::from_ref(&subject.setup);
-    match rigs.with(setups, |rig| rig.tcp(subject.directions, slice)) {
-        Ok(result) => {
-            subject.rounds.insert(round, result);
-            Ok(())
-        }
-        Err(BenchError::NotSupported { what, remedy }) => {
-            let reason = format!("{what} is not possible here");
-            subject.failure = Some(Failure { reason, remedy });
-            Ok(())
-        }
-        Err(error) => Err(error),
-    }
 }

@@ -1,15 +1,17 @@
 //! TCP through one path, one way or both.
 
-use std::collections::BTreeMap;
+use std::time::Duration;
 
-use forward::bench::{Directions, Setup, TcpResult};
+use forward::bench::{BenchError, Directions, Setup, TcpResult};
 use forward::topology::Cpus;
 use trial::Verdict;
-use trial::stats::median;
 
 use super::config::Config;
-use crate::router::judged::{over_rounds, spread};
-use crate::router::series::Failure;
+use crate::router::metrics::direction;
+use crate::router::rig::Rig;
+use crate::router::rounds::Arm;
+use crate::router::series::{Measured, Series};
+use crate::router::told::Tried;
 use crate::router::way::Way;
 
 /// TCP through one path.
@@ -18,59 +20,57 @@ pub(super) struct Subject {
     pub(super) way: Way,
     pub(super) setup: Setup,
     pub(super) directions: Directions,
-    pub(super) rounds: BTreeMap<usize, TcpResult>,
-    /// Once there is one, it is not tried again.
-    pub(super) failure: Option<Failure>,
+    pub(super) series: Series<TcpResult>,
+}
+
+impl Measured for TcpResult {
+    fn verdict(&self) -> Verdict {
+        self.verdict.clone()
+    }
+
+    /// Mbit/s of all directions.
+    fn rate(&self) -> f64 {
+        self.received_mbit_per_s.iter().sum()
+    }
 }
 
 impl Subject {
-    /// One value of each believable round.
-    pub(super) fn values(&self, value: impl Fn(&TcpResult) -> Option<f64>) -> Vec<f64> {
-        let valid = self.rounds.values().filter(|one| one.verdict.is_valid());
-        valid.filter_map(value).collect()
-    }
-
     /// The median of a direction's rate, Mbit/s.
     pub(super) fn rate(&self, direction: usize) -> Option<f64> {
-        median(&self.values(|one| one.received_mbit_per_s.get(direction).copied()))
+        let of = |one: &TcpResult| one.received_mbit_per_s.get(direction).copied();
+        self.series.median(of)
     }
 
-    /// Both paths' rates of the rounds in which both may be believed, all
-    /// directions together.
-    pub(super) fn pairs(&self, reference: &Self) -> Vec<(f64, f64)> {
-        let valid = |one: &TcpResult| one.verdict.is_valid().then(|| together(one));
-        let pair = |(round, one): (&usize, &TcpResult)| {
-            Some((valid(one)?, valid(reference.rounds.get(round)?)?))
-        };
-        let is_rate = |(a, b): &(f64, f64)| *a > 0.0 && *b > 0.0;
-        self.rounds
-            .iter()
-            .filter_map(pair)
-            .filter(is_rate)
-            .collect()
-    }
-
-    pub(super) fn verdict(&self) -> Verdict {
-        if let Some(Failure { reason, remedy }) = &self.failure {
-            return Verdict::new(trial::Validity::NotSupported, reason, remedy);
-        }
-        let rounds: Vec<_> = self
-            .rounds
-            .values()
-            .map(|one| one.verdict.clone())
-            .collect();
-        let verdict = over_rounds(&rounds);
-        if verdict.is_valid() {
-            spread(&self.values(|one| Some(together(one)))).unwrap_or(verdict)
-        } else {
-            verdict
-        }
+    /// What is to be told of it.
+    pub(super) fn tried(&self) -> Option<Tried> {
+        Tried::of(&self.series, (self.way.what(), self.label()))
     }
 }
 
-/// Mbit/s of all directions.
-pub(super) fn together(result: &TcpResult) -> f64 {
-    result.received_mbit_per_s.iter().sum()
+impl Arm for Subject {
+    type Round = TcpResult;
+
+    fn setups(&self) -> &[Setup] {
+        std::slice::from_ref(&self.setup)
+    }
+
+    fn label(&self) -> String {
+        let way = self.way.what();
+        format!("TCP through {way}, {}", direction(self.directions))
+    }
+
+    fn series(&mut self) -> &mut Series<TcpResult> {
+        &mut self.series
+    }
+
+    fn measure(
+        &self,
+        rig: &mut dyn Rig,
+        slice: Duration,
+        _: &dyn Fn() -> bool,
+    ) -> Result<TcpResult, BenchError> {
+        rig.tcp(self.directions, slice)
+    }
 }
 
 /// Every path one way and both ways.
@@ -84,8 +84,7 @@ pub(super) fn subjects(config: &Config, cpus: &Cpus) -> Vec<Subject> {
             way,
             setup,
             directions,
-            rounds: BTreeMap::new(),
-            failure: None,
+            series: Series::default(),
         }
     };
     config

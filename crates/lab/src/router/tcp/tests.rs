@@ -9,7 +9,7 @@ use super::config::{Config, Table};
 use super::section::measure;
 use crate::ConfigError;
 use crate::router::end::End;
-use crate::router::testing::{Collector, Fake};
+use crate::router::testing::{Collector, Fake, headline};
 use crate::vcm::schedule::Wishes;
 
 fn config(text: &str) -> Result<Config, ConfigError> {
@@ -31,9 +31,8 @@ fn wrong_values_are_named() {
     }
 }
 
-#[test]
-fn table_3_has_the_source_s_rows_and_ours() {
-    let config = config("paths = ['kernel', 'xdp-fib', 'bridge']").expect("a configuration");
+fn run(text: &str, host: &Fake) -> Vec<Event> {
+    let config = config(text).expect("a configuration");
     let wishes = Wishes {
         trials: 1,
         slice_s: (1.0, 1.0),
@@ -43,21 +42,24 @@ fn table_3_has_the_source_s_rows_and_ours() {
         overhead_s: 0.0,
     };
     let schedule = wishes.schedule(Duration::from_secs(60)).expect("it fits");
+    let build = |setups: &[Setup]| host.build(setups);
+    let mut sink = Collector::default();
+    let cpus = Cpus::among(&[0, 1]);
+    let conditions = (&config, &schedule, &cpus, "lockgate run");
+    let end = measure(conditions, &build, &mut sink);
+    assert!(matches!(end, End::Complete), "{end:?}");
+    sink.events
+}
+
+#[test]
+fn table_3_has_the_source_s_rows_and_ours() {
     let host = Fake {
         missing: vec!["bridge"],
         ..Fake::default()
     };
-    let build = |setups: &[Setup]| host.build(setups);
-    let mut sink = Collector::default();
-    let cpus = Cpus::among(&[0, 1]);
-    let end = measure(
-        (&config, &schedule, &cpus, "lockgate run"),
-        &build,
-        &mut sink,
-    );
-    assert!(matches!(end, End::Complete), "{end:?}");
+    let events = run("paths = ['kernel', 'xdp-fib', 'bridge']", &host);
     let mut counts = (0, 0);
-    for event in &sink.events {
+    for event in &events {
         match event {
             Event::Table(table) => {
                 assert_eq!(table.rows.len(), 4, "two of the source, two of ours");
@@ -74,4 +76,31 @@ fn table_3_has_the_source_s_rows_and_ours() {
         }
     }
     assert_eq!(counts, (1, 2));
+    let first = headline(&events);
+    assert!(first.text.starts_with("TCP through kernel routing: 10000"));
+    assert!(first.text.contains("210 to 749"), "{}", first.text);
+}
+
+#[test]
+fn what_may_not_be_believed_is_held_against_nothing() {
+    let noisy = |path| Fake {
+        noisy: vec![path],
+        ..Fake::default()
+    };
+    let paths = "paths = ['kernel', 'xdp-fib']";
+    let without = run(paths, &noisy("kernel"));
+    let first = headline(&without);
+    assert!(
+        first.text.contains("XDP with bpf_fib_lookup: 10000"),
+        "{}",
+        first.text
+    );
+    assert!(!first.text.contains('×'), "{}", first.text);
+    let without = run(paths, &noisy("xdp-fib"));
+    let first = headline(&without);
+    assert!(!first.text.contains('×'), "{}", first.text);
+    let none = run("paths = ['kernel']", &noisy("kernel"));
+    let open = headline(&none);
+    assert!(open.text.contains("stays open"), "{}", open.text);
+    assert_eq!(open.remedy, "a quiet host");
 }

@@ -11,7 +11,8 @@ use trial::{Histogram, Verdict};
 
 use super::config::{Config, Router};
 use crate::router::judged::over_rounds;
-use crate::router::series::{Failure, Series};
+use crate::router::series::Series;
+use crate::router::told::Tried;
 use crate::router::trial::size_name;
 
 /// One router under frames of one size.
@@ -84,8 +85,30 @@ impl Case {
     }
 
     /// Why it was not measured.
-    pub(crate) fn failure(&self) -> Option<&Failure> {
+    pub(crate) fn failure(&self) -> Option<&Verdict> {
         self.overload.failure.as_ref()
+    }
+
+    /// The throughput, where it may be believed.
+    pub(crate) fn throughput(&self) -> Option<f64> {
+        let rate = self.no_drop.rate();
+        rate.filter(|_| self.no_drop.verdict().is_valid())
+    }
+
+    /// What is to be told of it: overload and throughput.
+    pub(crate) fn tried(&self) -> Vec<Tried> {
+        let names = |what: &str| (self.router.what(), format!("{what} of {}", self.label()));
+        let throughput = || Tried {
+            verdict: self.no_drop.verdict(),
+            name: self.router.what(),
+            label: names("throughput").1,
+        };
+        let is_searched = self.failure().is_none() && !self.no_drop.0.is_empty();
+        let overload = Tried::of(&self.overload, names("what passes"));
+        overload
+            .into_iter()
+            .chain(is_searched.then(throughput))
+            .collect()
     }
 }
 

@@ -19,7 +19,7 @@ use super::schedule::Schedule;
 use crate::router::end::End;
 use crate::router::rig::Rig;
 use crate::router::rounds::Rigs;
-use crate::router::series::Failure;
+use crate::router::told::{broken, impossible};
 use crate::router::trial::Trial;
 
 /// The lowest rate tried, as a share of the links': below it a router is no
@@ -64,6 +64,8 @@ pub(crate) struct Course<'a, 'b> {
     pub(crate) schedule: &'a Schedule,
     pub(crate) cpus: &'a Cpus,
     pub(crate) sink: &'a mut dyn Sink,
+    /// How it would end now.
+    pub(crate) end: End,
 }
 
 impl Course<'_, '_> {
@@ -134,25 +136,24 @@ impl Course<'_, '_> {
         self.sink.emit(Event::Progress(share.min(0.99), now));
     }
 
-    /// What a host cannot do spoils that case alone.
-    fn settle(&self, case: &mut Case, result: Result<(), Stop>) -> Result<(), End> {
-        let label = case.label();
-        match result {
-            Ok(()) => Ok(()),
-            Err(Stop::Bench(BenchError::Interrupted)) => Err(End::Interrupted),
-            Err(Stop::Bench(BenchError::NotSupported { what, remedy })) => {
-                let reason = format!("{what} is not possible here");
-                case.overload.failure = Some(Failure { reason, remedy });
-                Ok(())
-            }
-            Err(Stop::Bench(error)) => Err(End::failed(label, error)),
+    /// What a host cannot do, and what breaks, spoils that case alone; the
+    /// first that breaks is the run's end once all is measured.
+    fn settle(&mut self, case: &mut Case, result: Result<(), Stop>) -> Result<(), End> {
+        let error = match result {
             // What was found before stands; the search's own verdict is kept.
-            Err(Stop::Spoilt(_)) => Ok(()),
-            Err(Stop::Goal(error)) => {
-                let error = BenchError::Offer(error.to_string());
-                Err(End::failed(label, error))
+            Ok(()) | Err(Stop::Spoilt(_)) => return Ok(()),
+            Err(Stop::Bench(BenchError::Interrupted)) => return Err(End::Interrupted),
+            Err(Stop::Bench(BenchError::NotSupported { what, remedy })) => {
+                case.overload.failure = Some(impossible(&what, &remedy));
+                return Ok(());
             }
-        }
+            Err(Stop::Bench(error)) => error,
+            Err(Stop::Goal(error)) => BenchError::Offer(error.to_string()),
+        };
+        case.overload.failure = Some(broken(&error));
+        let so_far = std::mem::replace(&mut self.end, End::Complete);
+        self.end = so_far.or_failed(case.label(), error);
+        Ok(())
     }
 
     /// Overload, the rate without loss, the rate with some.
@@ -248,9 +249,12 @@ impl Course<'_, '_> {
                 if let Err(end) = self.settle(case, stopped) {
                     return end;
                 }
+                if case.failure().is_some() {
+                    break;
+                }
             }
         }
-        End::Complete
+        std::mem::replace(&mut self.end, End::Complete)
     }
 
     fn extra(&mut self, case: &mut Case, extra: Extra) -> Result<(), Stop> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use forward::topology::Cpus;
-use trial::{Comparison, Event, Finding, Plan, PlanError, Probe, RunError, Section, Sink, Table};
+use trial::{Event, Finding, Plan, PlanError, Probe, RunError, Section, Sink, Table};
 
 use super::case::{Case, cases};
 use super::config::{self, Config, Defaults};
@@ -13,6 +13,8 @@ use super::schedule::Schedule;
 use super::{charts, findings, points, tables};
 use crate::ConfigError;
 use crate::router::end::End;
+use crate::router::headline::{Answer, Question};
+use crate::router::ratio::Ratio;
 use crate::router::rig::{self, Build};
 use crate::router::{ground, rounds::Rigs};
 use crate::vcm::invocation::command;
@@ -25,12 +27,17 @@ pub(crate) trait Kind: Defaults + Clone + std::fmt::Debug + PartialEq + 'static 
     /// Its heading.
     const TITLE: &'static str;
 
-    /// What is compared with what.
-    fn comparisons(context: &Context<'_>) -> Vec<Comparison>;
-    /// What the numbers say to this section's question.
-    fn findings(context: &Context<'_>, comparisons: &[Comparison]) -> Vec<Finding>;
+    /// What it is asked.
+    const QUESTION: Question;
+
+    /// What is held against what.
+    fn ratios(context: &Context<'_>) -> Vec<Ratio>;
+    /// What the numbers say to its question, if they may be believed.
+    fn answer(context: &Context<'_>, ratios: &[Ratio]) -> Option<Answer>;
+    /// What they say besides.
+    fn findings(context: &Context<'_>, ratios: &[Ratio]) -> Vec<Finding>;
     /// The source's figures beside ours.
-    fn tables(context: &Context<'_>, comparisons: &[Comparison]) -> Vec<Table>;
+    fn tables(context: &Context<'_>) -> Vec<Table>;
 }
 
 /// Such a section, configured.
@@ -134,6 +141,7 @@ fn course<'a, 'b>(
         schedule: conditions.schedule,
         cpus,
         sink,
+        end: End::Complete,
     }
 }
 
@@ -143,14 +151,18 @@ fn emit_points(context: &Context<'_>, sink: &mut dyn Sink) {
 }
 
 fn results<K: Kind>(context: &Context<'_>, end: &End) -> Vec<Event> {
-    let comparisons = K::comparisons(context);
-    let mut found = K::findings(context, &comparisons);
-    found.extend(findings::findings(context, end));
-    let own = K::tables(context, &comparisons);
-    let tables = own.into_iter().chain(tables::tables(context));
+    let ratios = K::ratios(context);
+    let answer = (K::QUESTION, K::answer(context, &ratios));
+    let own = K::findings(context, &ratios);
+    let found = findings::findings(context, answer, own, end);
+    let tables = K::tables(context).into_iter();
     (found.into_iter().map(Event::Finding))
-        .chain(tables.map(Event::Table))
+        .chain(tables.chain(tables::tables(context)).map(Event::Table))
         .chain(charts::charts(context).into_iter().map(Event::Chart))
-        .chain(comparisons.into_iter().map(Event::Comparison))
+        .chain(
+            ratios
+                .into_iter()
+                .map(|one| Event::Comparison(one.comparison)),
+        )
         .collect()
 }

@@ -12,7 +12,7 @@ use super::section::{Kind, measure};
 use crate::router::end::End;
 use crate::router::native::Native;
 use crate::router::os_level::OsLevel;
-use crate::router::testing::{Collector, Fake};
+use crate::router::testing::{Collector, Fake, headline};
 
 fn config<K: Kind>(text: &str) -> Config {
     let table = crate::config::from_table::<config::Table<K>>(text.parse().expect("toml"));
@@ -101,8 +101,10 @@ fn native_finds_the_rate_and_the_full_links() {
     assert!(beside.title.contains("table 2"), "{}", beside.title);
     assert_eq!(beside.rows.len(), 3);
     assert!(beside.note.contains("L5420") && beside.note.contains("60 s"));
-    let headline = said(&events, Weight::Headline);
-    assert!(headline[0].contains("512 B, 1518 B"), "{headline:?}");
+    let said_first = &headline(&events).text;
+    for part in ["512 B, 1518 B", "the source's Linux: 26%", "offered more"] {
+        assert!(said_first.contains(part), "{said_first}");
+    }
     let notes = said(&events, Weight::Note).join(" ");
     assert!(notes.contains("64 B 26% there"), "{notes}");
 }
@@ -151,7 +153,12 @@ fn os_level_is_compared_with_native() {
     let shares = tables(&events)[0];
     assert!(shares.title.contains("figure 3"), "{}", shares.title);
     assert_eq!(shares.rows.len(), 3, "LXC is missing");
-    assert_eq!(said(&events, Weight::Headline).len(), 1);
+    let said_first = headline(&events);
+    assert!(
+        said_first.text.contains("Of 14 results 12"),
+        "{}",
+        said_first.text
+    );
 }
 
 #[test]
@@ -161,7 +168,15 @@ fn what_may_not_be_believed_is_no_throughput() {
         ..Fake::default()
     };
     let events = run::<Native>("pairs = 1\nframes = [64]", &host);
-    assert!(said(&events, Weight::Headline).is_empty());
+    let open = headline(&events);
+    assert!(open.text.contains("stays open"), "{}", open.text);
+    assert!(
+        open.text.contains("noisy: 1 of 1 rounds: a pause"),
+        "{}",
+        open.text
+    );
+    assert!(open.text.contains("table 2"), "{}", open.text);
+    assert_eq!(open.remedy, "a quiet host");
     let point = of(&events, "throughput", 64)[0];
     assert!(!point.verdict.is_valid());
     assert!(said(&events, Weight::Warning)[0].contains("a pause"));
@@ -176,6 +191,7 @@ fn an_interrupt_and_a_failure_keep_what_was_measured() {
     };
     let end = measured::<Native>(text, &Fake::default(), &mut sink);
     assert!(matches!(end, End::Interrupted), "{end:?}");
+    headline(&sink.events);
     assert!(!points(&sink.events).is_empty());
     let host = Fake {
         breaks_at: Some(40),
@@ -185,6 +201,30 @@ fn an_interrupt_and_a_failure_keep_what_was_measured() {
     let end = measured::<Native>(text, &host, &mut sink);
     assert!(matches!(end, End::Failed { .. }), "{end:?}");
     assert!(!tables(&sink.events).is_empty());
+    let whole = points(&sink.events)
+        .into_iter()
+        .filter(|point| point.dimensions["procedure"] == Dimension::from("throughput"))
+        .filter(|point| {
+            let rate = point.metric("throughput_pps");
+            rate.is_some_and(|rate| rate.samples.len() == 3)
+        });
+    assert_eq!(whole.count(), 2, "the two other sizes go on");
+}
+
+#[test]
+fn homes_are_told_of_whatever_the_rounds_gave() {
+    let text = |pairs: usize| format!("pairs = {pairs}\nframes = [64]");
+    let few = run::<OsLevel>(&text(2), &Fake::default());
+    let few = headline(&few);
+    assert!(few.text.contains("LXC, bridged 8"), "{}", few.text);
+    assert!(few.text.contains("so few rounds"), "{}", few.text);
+    let noisy = Fake {
+        noisy: vec!["kernel"],
+        ..Fake::default()
+    };
+    let open = run::<OsLevel>(&text(9), &noisy);
+    let open = headline(&open);
+    assert!(open.text.contains("figures 3 and 6"), "{}", open.text);
 }
 
 #[test]

@@ -4,28 +4,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use trial::{Event, Plan, Probe, RunError, Sink};
+use trial::{Event, Plan, Probe, RunError};
 
 use super::parse;
-use crate::testing::given_time;
-
-/// Collects events; interrupts after so many of them.
-#[derive(Default)]
-pub(crate) struct Collector {
-    pub(crate) events: Vec<Event>,
-    pub(crate) interrupt_after: Option<usize>,
-}
-
-impl Sink for Collector {
-    fn emit(&mut self, event: Event) {
-        self.events.push(event);
-    }
-
-    fn is_interrupted(&self) -> bool {
-        self.interrupt_after
-            .is_some_and(|most| self.events.len() >= most)
-    }
-}
+use crate::testing::{Collector, given_time};
 
 fn run(text: &str, interrupt_after: Option<usize>) -> (Plan, Vec<Event>, Result<(), RunError>) {
     let section = parse(text.parse().expect("toml")).expect("a valid table");

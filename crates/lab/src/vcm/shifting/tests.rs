@@ -6,8 +6,8 @@ use std::time::Duration;
 use trial::{Event, Probe, RunError};
 
 use super::parse;
-use crate::testing::given_time;
-use crate::vcm::controllers::tests::{Collector, checked, values};
+use crate::testing::{Collector, given_time};
+use crate::vcm::controllers::tests::{checked, values};
 
 const TINY: &str = "phases = [{ block_bytes = 1024, depth = 8, tenants = 1 }, { block_bytes = 64, depth = 1, tenants = 2 }, { block_bytes = 4096, depth = 4, tenants = 3 }]\ncontrollers = ['speed-monitor-prose', 'adaptive']\nbackend = 'aws-lc'\ninterval_ms = 10.0\npairs = 2";
 

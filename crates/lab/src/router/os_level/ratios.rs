@@ -1,15 +1,13 @@
-//! Each home against the native router.
+//! Each home against a native router with the same path.
 
-use trial::stats::{Arms, compare};
-use trial::{Comparison, Direction};
+use trial::stats::Arms;
 
-use crate::router::series::ratio;
+use crate::router::ratio::Ratio;
 use crate::router::throughput::case::Case;
 use crate::router::throughput::context::Context;
 use crate::router::trial::{Trial, size_name};
-use crate::speed::comparisons::without_evidence;
 
-pub(super) fn comparisons(context: &Context<'_>) -> Vec<Comparison> {
+pub(super) fn ratios(context: &Context<'_>) -> Vec<Ratio> {
     let pairs = context.measured().filter_map(|case| {
         let native = context.native(case.router);
         (native != case.router).then_some((case, context.case(native, case.size)?))
@@ -31,26 +29,16 @@ fn arms(context: &Context<'_>, (case, native): (&Case, &Case), metric: &str) -> 
 
 pub(super) const OVERLOAD: &str = "received_pps";
 
-fn at_overload(context: &Context<'_>, pair: (&Case, &Case)) -> Option<Comparison> {
+fn at_overload(context: &Context<'_>, pair: (&Case, &Case)) -> Option<Ratio> {
     let rate = |trial: &Trial| Some(trial.received_pps());
     let series = (&pair.0.overload, &pair.1.overload);
-    ratio(
-        series,
-        arms(context, pair, OVERLOAD),
-        rate,
-        context.config().seed,
-    )
+    let arms = arms(context, pair, OVERLOAD);
+    Ratio::of(series, arms, rate, context.config().seed)
 }
 
-fn without_loss(context: &Context<'_>, pair: (&Case, &Case)) -> Option<Comparison> {
+fn without_loss(context: &Context<'_>, pair: (&Case, &Case)) -> Option<Ratio> {
     let (own, native) = (&pair.0.no_drop, &pair.1.no_drop);
     let arms = arms(context, pair, "throughput_pps");
-    let seed = context.config().seed;
-    let ratio = compare(arms, Direction::Higher, own.pairs(native), seed).ok()?;
-    let is_valid = own.verdict().is_valid() && native.verdict().is_valid();
-    Some(if is_valid {
-        ratio
-    } else {
-        without_evidence(ratio)
-    })
+    let is_believed = own.verdict().is_valid() && native.verdict().is_valid();
+    Ratio::of_pairs(arms, own.pairs(native), is_believed, context.config().seed)
 }
