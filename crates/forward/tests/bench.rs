@@ -280,9 +280,8 @@ fn limited(path: Path) {
     let limited = bench.trial(&flood).unwrap();
     let used = Duration::from_nanos(limited.router_cpu_ns);
     let elapsed = begun.elapsed();
-    // Far below what it would take. The kernel notices late that threads which
-    // seldom leave it are over their limit: 0.35 to 0.6 CPUs were seen for 0.2.
-    let allowed = elapsed.mul_f64(0.8);
+    // A tick of the kernel's may be more than its share of a period.
+    let allowed = elapsed.mul_f64(0.25);
     assert!(used < allowed, "{used:?} of {elapsed:?}");
     bench.limit(None).unwrap();
     assert_eq!(accounted(&bench.trial(&burst()).unwrap()), BURST);

@@ -54,13 +54,13 @@ fn victim() {
         ..Limits::default()
     };
     // Some hosts have none.
-    let group = Cgroup::create(&journal, &tag.name("group").unwrap(), &limits).ok();
+    let mut group = Cgroup::create(&journal, &tag.name("group").unwrap(), &limits).ok();
     let sleeper = Command::new("sleep").arg("60").spawn().unwrap();
     let process = journal
         .record(Entry::process(sleeper.id().cast_signed()).unwrap())
         .unwrap();
     let inside = Command::new("sleep").arg("60").spawn().unwrap();
-    if let Some(group) = &group {
+    if let Some(group) = &mut group {
         group.add(inside.id().cast_signed()).unwrap();
     }
     let grouped = group.is_some();

@@ -4,12 +4,14 @@
 pub mod affinity;
 pub mod clock;
 pub mod event;
+pub mod kernel;
 pub mod limits;
 pub mod memory;
 pub mod packet;
 pub mod process;
 pub mod ready;
 pub mod ring;
+pub mod schedule;
 pub mod tap;
 pub mod usage;
 pub mod wake;

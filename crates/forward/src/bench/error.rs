@@ -98,7 +98,10 @@ impl From<HomeError> for BenchError {
 impl From<CgroupError> for BenchError {
     fn from(error: CgroupError) -> Self {
         match &error {
-            CgroupError::Missing { .. } => not_supported("a limit of CPU time", error),
+            CgroupError::Missing { .. }
+            | CgroupError::SingleThread { .. }
+            | CgroupError::KernelThreads
+            | CgroupError::RealTimeShare { .. } => not_supported("a limit of CPU time", error),
             // EINVAL: a thread that is bound to its CPU, as those of a CPU map.
             CgroupError::System { source, .. }
                 if source.kind() == std::io::ErrorKind::InvalidInput =>

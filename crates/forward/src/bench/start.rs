@@ -30,7 +30,7 @@ pub fn start(setup: &Setup) -> Result<Started, BenchError> {
     let home = Home::start(&journal, &tag, setup.home)?;
     let namespace = home.namespace().clone();
     let topology = Topology::build(&journal, tag, &setup.topology, namespace)?;
-    let router = start_router(setup.path, &topology)?;
+    let router = start_router(setup.path, &journal, &topology)?;
     Ok(Started {
         router,
         topology,
@@ -57,7 +57,11 @@ fn supported(setup: &Setup) -> Result<(), BenchError> {
     })
 }
 
-fn start_router(path: Path, topology: &Topology) -> Result<Box<dyn Router>, BenchError> {
+fn start_router(
+    path: Path,
+    journal: &Journal,
+    topology: &Topology,
+) -> Result<Box<dyn Router>, BenchError> {
     Ok(match path {
         Path::Kernel => Box::new(Kernel::start(topology)?),
         Path::Bridge => Box::new(Bridge::start(topology)?),
@@ -71,7 +75,7 @@ fn start_router(path: Path, topology: &Topology) -> Result<Box<dyn Router>, Benc
         Path::XdpCpumap => Box::new(Xdp::cpumap(topology)?),
         #[cfg(feature = "bpf")]
         Path::AfXdp(config) => Box::new(Forwarder::over(topology, config)?),
-        Path::Testpmd => Box::new(Testpmd::over(topology)?),
+        Path::Testpmd => Box::new(Testpmd::over(journal, topology)?),
         #[cfg(feature = "bpf")]
         Path::Planted(plant) => Box::new(Device::start(topology, plant)?),
         #[cfg(not(feature = "bpf"))]
@@ -98,7 +102,7 @@ impl Started {
             cpus,
             ..Limits::default()
         };
-        let group = Cgroup::create(&self.journal, &name, &limits)?;
+        let mut group = Cgroup::create(&self.journal, &name, &limits)?;
         for thread in self.topology.router_threads() {
             group.add(thread.pid)?;
         }

@@ -1,6 +1,7 @@
 //! Where the control group file systems are, and which has which controller.
 
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{CgroupError, read, write};
@@ -28,6 +29,11 @@ impl Controller {
             Self::Processes => "pids",
         }
     }
+
+    /// Whether version 2 lets a group of single threads have it.
+    pub(super) fn takes_threads(self) -> bool {
+        !matches!(self, Self::Memory)
+    }
 }
 
 impl fmt::Display for Controller {
@@ -49,7 +55,34 @@ pub enum Version {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hierarchy {
     pub mount: PathBuf,
+    /// The group that is seen at the mount: `/`, but in containers.
+    pub root: PathBuf,
     pub version: Version,
+}
+
+impl Hierarchy {
+    /// The folder of the group that a process or a thread is in; of what lies
+    /// outside the mount, the mount itself.
+    pub(super) fn home_of(&self, controller: Controller, task: i32) -> io::Result<PathBuf> {
+        let groups = std::fs::read_to_string(format!("/proc/{task}/cgroup"))?;
+        let group = group_in(&groups, self.version, controller);
+        let below = group.and_then(|group| Path::new(group).strip_prefix(&self.root).ok());
+        Ok(below.map_or_else(|| self.mount.clone(), |below| self.mount.join(below)))
+    }
+}
+
+/// The group in one tree, of the text of `/proc/PID/cgroup` (cgroups(7)): lines
+/// of `number:controllers:group`, version 2 with number 0 and no controller.
+fn group_in(groups: &str, version: Version, controller: Controller) -> Option<&str> {
+    groups.lines().find_map(|line| {
+        let (number, rest) = line.split_once(':')?;
+        let (controllers, group) = rest.split_once(':')?;
+        let is_it = match version {
+            Version::One => controllers.split(',').any(|name| name == controller.name()),
+            Version::Two => number == "0",
+        };
+        is_it.then_some(group)
+    })
 }
 
 /// The tree that has a controller: version 1 where it is mounted, as a
@@ -67,33 +100,45 @@ pub(super) fn find(controller: Controller) -> Result<Hierarchy, CgroupError> {
 }
 
 fn choose(mounts: &str, controller: Controller, has: impl Fn(&Path) -> bool) -> Option<Hierarchy> {
-    let of_one = mounts
-        .lines()
-        .filter_map(mounted)
-        .find_map(|(mount, kind, options)| {
-            let is_it =
-                kind == "cgroup" && options.split(',').any(|name| name == controller.name());
-            is_it.then_some((mount, Version::One))
-        });
-    let of_two = || {
-        mounts
-            .lines()
-            .filter_map(mounted)
-            .find_map(|(mount, kind, _)| {
-                (kind == "cgroup2" && has(&mount)).then_some((mount, Version::Two))
-            })
+    let trees = || mounts.lines().filter_map(mounted);
+    let of_one = trees().find(|tree| {
+        tree.kind == "cgroup"
+            && tree
+                .options
+                .split(',')
+                .any(|name| name == controller.name())
+    });
+    let of_two = || trees().find(|tree| tree.kind == "cgroup2" && has(Path::new(tree.mount)));
+    let (tree, version) = match of_one {
+        Some(tree) => (tree, Version::One),
+        None => (of_two()?, Version::Two),
     };
-    let (mount, version) = of_one.or_else(of_two)?;
-    Some(Hierarchy { mount, version })
+    Some(Hierarchy {
+        mount: tree.mount.into(),
+        root: tree.root.into(),
+        version,
+    })
 }
 
-/// Mount point, type and the file system's options of a line of
-/// `/proc/self/mountinfo` (proc(5)).
-fn mounted(line: &str) -> Option<(PathBuf, &str, &str)> {
+/// A line of `/proc/self/mountinfo` (proc(5)).
+struct Mounted<'a> {
+    root: &'a str,
+    mount: &'a str,
+    kind: &'a str,
+    /// The file system's own.
+    options: &'a str,
+}
+
+fn mounted(line: &str) -> Option<Mounted<'_>> {
     let (before, after) = line.split_once(" - ")?;
-    let mount = before.split(' ').nth(4)?;
+    let mut before = before.split(' ').skip(3);
     let mut after = after.split(' ');
-    Some((mount.into(), after.next()?, after.nth(1)?))
+    Some(Mounted {
+        root: before.next()?,
+        mount: before.next()?,
+        kind: after.next()?,
+        options: after.nth(1)?,
+    })
 }
 
 /// Switches a controller on for the groups below the root of version 2.
@@ -127,5 +172,37 @@ mod tests {
         assert_eq!(memory.version, Version::Two);
         assert_eq!(choose(HYBRID, Controller::Memory, |_| false), None);
         assert_eq!(choose("damaged\n - \n", Controller::Cpu, |_| true), None);
+        let inside = "31 29 0:28 /box /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+        let cpu = choose(inside, Controller::Cpu, |_| true).unwrap();
+        assert_eq!(cpu.root, Path::new("/box"));
+    }
+
+    #[test]
+    fn a_task_is_in_one_group_of_each_tree() {
+        let groups = "12:cpu,cpuacct:/a/b\n2:cpuset:/\n0::/user.slice/x:y\n";
+        let of = |version, controller| group_in(groups, version, controller);
+        assert_eq!(of(Version::One, Controller::Cpu), Some("/a/b"));
+        assert_eq!(of(Version::One, Controller::CpuSet), Some("/"));
+        assert_eq!(of(Version::One, Controller::Memory), None);
+        assert_eq!(of(Version::Two, Controller::Cpu), Some("/user.slice/x:y"));
+        assert_eq!(
+            group_in("damaged\n0:\n", Version::Two, Controller::Cpu),
+            None
+        );
+    }
+
+    #[test]
+    fn a_home_outside_the_mount_is_its_root() {
+        let tree = |root: &str| Hierarchy {
+            mount: "/mnt".into(),
+            root: root.into(),
+            version: Version::Two,
+        };
+        let own = std::process::id().cast_signed();
+        let seen = tree("/").home_of(Controller::Cpu, own).unwrap();
+        assert!(seen.starts_with("/mnt"), "{}", seen.display());
+        let outside = tree("/elsewhere").home_of(Controller::Cpu, own).unwrap();
+        assert_eq!(outside, Path::new("/mnt"));
+        assert!(tree("/").home_of(Controller::Cpu, i32::MAX).is_err());
     }
 }

@@ -117,15 +117,11 @@ impl Limits {
         Ok(settings)
     }
 
-    fn cpu_time(&self, version: Version) -> Vec<(String, String)> {
+    pub(super) fn cpu_time(&self, version: Version) -> Vec<(String, String)> {
         let Some(cpus) = self.cpus else {
             return vec![];
         };
-        let period = PERIOD_US
-            .max(QUOTA_US_MIN / cpus)
-            .min(PERIOD_US_MAX)
-            .round();
-        let quota = (period * cpus).max(QUOTA_US_MIN).round();
+        let (quota, period) = quota_and_period_us(cpus);
         match version {
             Version::One => vec![
                 ("cpu.cfs_period_us".into(), period.to_string()),
@@ -143,6 +139,15 @@ impl Limits {
         }
         Some(("cpuset.cpus".into(), list))
     }
+}
+
+/// What to give every so often, µs, for so many CPUs on average.
+pub(super) fn quota_and_period_us(cpus: f64) -> (f64, f64) {
+    let period = PERIOD_US
+        .max(QUOTA_US_MIN / cpus)
+        .min(PERIOD_US_MAX)
+        .round();
+    ((period * cpus).max(QUOTA_US_MIN).round(), period)
 }
 
 #[cfg(test)]

@@ -1,8 +1,11 @@
 //! Limits of processes and of the kernel's threads: control groups, version 1
 //! and 2 (`Documentation/admin-guide/cgroup-v1` and `cgroup-v2.rst`).
 
+mod folder;
 mod hierarchy;
 mod limits;
+mod member;
+mod realtime;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,8 +13,10 @@ use std::path::{Path, PathBuf};
 pub use hierarchy::{Controller, Version};
 pub use limits::Limits;
 
-use crate::journal::{Entry, Journal, JournalError, Record, is_our_name};
+use crate::journal::{Journal, JournalError, is_our_name};
+use folder::{Folder, Task};
 use hierarchy::{Hierarchy, enable, find};
+use member::Member;
 
 /// Why limits cannot be set.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +56,37 @@ pub enum CgroupError {
         #[source]
         source: JournalError,
     },
+    /// Version 2 does not take a thread alone.
+    #[error(
+        "cannot move the thread {thread} alone into {}: control groups of version 2 take single threads only from the root group and groups of threads below it; start Lockgate in the root group: 'echo $$ > {}/cgroup.procs' first", group.display(), mount.display()
+    )]
+    SingleThread {
+        /// Its number.
+        thread: i32,
+        /// Where it should go.
+        group: PathBuf,
+        /// The tree.
+        mount: PathBuf,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
+    /// This kernel does not limit its own threads.
+    #[error(
+        "the kernel's threads cannot be limited here: since Linux 6.18 a limit of CPU time holds a thread only where it returns to its program, which they never do; take an earlier kernel, or one with CONFIG_RT_GROUP_SCHED and the cpu controller of version 1"
+    )]
+    KernelThreads,
+    /// The real-time class has no room for the kernel's threads.
+    #[error(
+        "cannot give the kernel's threads {:.0}% of each CPU in real time: all control groups together have what kernel.sched_rt_runtime_us says, usually 95%; lower the limit, or wait for other limited routers to end", each * 100.0
+    )]
+    RealTimeShare {
+        /// What they should have, of each CPU.
+        each: f64,
+        /// The cause.
+        #[source]
+        source: io::Error,
+    },
     /// The kernel refused.
     #[error("cannot {what}; it takes root, and a control group file system that may be written")]
     System {
@@ -74,20 +110,16 @@ pub struct Throttling {
 }
 
 /// A control group: one folder for each controller that its limits need, or
-/// one for all (version 2). When it is dropped, processes inside are killed,
-/// the kernel's threads and this process moved out.
+/// one for all (version 2). When it is dropped, whoever was moved in is moved
+/// back to where it came from, and those whom they started inside with them;
+/// when its owner died, processes inside are killed, and the kernel's threads
+/// moved out.
 #[derive(Debug)]
 pub struct Cgroup {
     name: String,
+    limits: Limits,
     folders: Vec<Folder>,
-}
-
-#[derive(Debug)]
-struct Folder {
-    path: PathBuf,
-    version: Version,
-    controllers: Vec<Controller>,
-    _record: Record,
+    members: Vec<Member>,
 }
 
 impl Cgroup {
@@ -99,65 +131,46 @@ impl Cgroup {
     /// # Errors
     /// [`CgroupError`].
     pub fn create(journal: &Journal, name: &str, limits: &Limits) -> Result<Self, CgroupError> {
+        limits.check()?;
+        let mut trees: Vec<(Hierarchy, Vec<Controller>)> = Vec::new();
+        for controller in limits.controllers() {
+            let hierarchy = find(controller)?;
+            if hierarchy.version == Version::Two {
+                enable(&hierarchy, controller)?;
+            }
+            match trees.iter_mut().find(|(tree, _)| *tree == hierarchy) {
+                Some((_, controllers)) => controllers.push(controller),
+                None => trees.push((hierarchy, vec![controller])),
+            }
+        }
+        Self::create_in(journal, name, limits, trees)
+    }
+
+    fn create_in(
+        journal: &Journal,
+        name: &str,
+        limits: &Limits,
+        trees: Vec<(Hierarchy, Vec<Controller>)>,
+    ) -> Result<Self, CgroupError> {
         if !is_our_name(name) {
             return Err(CgroupError::Name {
                 name: name.to_owned(),
             });
         }
-        limits.check()?;
         let mut group = Self {
             name: name.to_owned(),
+            limits: limits.clone(),
             folders: vec![],
+            members: vec![],
         };
-        for controller in limits.controllers() {
-            let hierarchy = find(controller)?;
-            group.join(journal, &hierarchy, controller)?;
-        }
-        for folder in &group.folders {
-            for (file, value) in limits.settings(folder.version, &folder.controllers)? {
+        for (hierarchy, controllers) in trees {
+            let folder = Folder::make(journal, name, hierarchy, controllers)?;
+            for (file, value) in limits.settings(folder.hierarchy.version, &folder.controllers)? {
                 write(&folder.path.join(&file), &value)?;
             }
+            group.folders.push(folder);
         }
         Ok(group)
-    }
-
-    /// Makes the folder of a controller, if it is not one that is there.
-    fn join(
-        &mut self,
-        journal: &Journal,
-        hierarchy: &Hierarchy,
-        controller: Controller,
-    ) -> Result<(), CgroupError> {
-        if hierarchy.version == Version::Two {
-            enable(hierarchy, controller)?;
-        }
-        let path = hierarchy.mount.join(&self.name);
-        if let Some(folder) = self.folders.iter_mut().find(|folder| folder.path == path) {
-            folder.controllers.push(controller);
-            return Ok(());
-        }
-        let entry = Entry::Cgroup { path: path.clone() };
-        let record = journal
-            .record(entry)
-            .map_err(|source| CgroupError::Journal {
-                name: self.name.clone(),
-                source,
-            })?;
-        if let Err(source) = std::fs::create_dir(&path) {
-            if source.kind() == io::ErrorKind::AlreadyExists {
-                // It is somebody else's: not ours to remove.
-                record.forget();
-            }
-            let what = format!("make the control group {}", path.display());
-            return Err(failed(what)(source));
-        }
-        self.folders.push(Folder {
-            path,
-            version: hierarchy.version,
-            controllers: vec![controller],
-            _record: record,
-        });
-        Ok(())
     }
 
     /// Its name.
@@ -168,54 +181,93 @@ impl Cgroup {
 
     /// Moves a process inside, or one of the kernel's threads.
     ///
+    /// Since Linux 6.18 a limit of CPU time does not bind the kernel's threads.
+    /// There they are scheduled in real time while they are inside, which has a
+    /// limit of its own; where they are not alone, each kind has half.
+    ///
     /// # Errors
     /// [`CgroupError::System`], e.g. when it has ended, or the kernel keeps
-    /// this thread where it is.
-    pub fn add(&self, pid: i32) -> Result<(), CgroupError> {
-        for folder in &self.folders {
-            write(&folder.path.join("cgroup.procs"), &pid.to_string())?;
-        }
-        Ok(())
+    /// this thread where it is; [`CgroupError::KernelThreads`],
+    /// [`CgroupError::RealTimeShare`].
+    pub fn add(&mut self, pid: i32) -> Result<(), CgroupError> {
+        self.take(Task::Process(pid))
     }
 
     /// Moves one thread of a process inside. Version 2 allows that only among
-    /// groups of one threaded subtree, and so seldom.
+    /// groups of one threaded subtree: from the root group, usually.
     ///
     /// # Errors
-    /// [`CgroupError::System`].
-    pub fn add_thread(&self, tid: i32) -> Result<(), CgroupError> {
-        for folder in &self.folders {
-            let file = match folder.version {
-                Version::One => "tasks",
-                Version::Two => "cgroup.threads",
-            };
-            write(&folder.path.join(file), &tid.to_string())?;
-        }
-        Ok(())
+    /// [`CgroupError::SingleThread`], and as [`add`](Self::add).
+    pub fn add_thread(&mut self, tid: i32) -> Result<(), CgroupError> {
+        self.take(Task::Thread(tid))
     }
 
-    /// The processes inside.
+    fn take(&mut self, task: Task) -> Result<(), CgroupError> {
+        let mut member = Member::new(task);
+        let moved = member.move_in(&self.folders);
+        // Also one that is in some of the folders only: it is moved back.
+        self.members.push(member);
+        moved?;
+        self.limit_kernel_threads()
+    }
+
+    fn limit_kernel_threads(&self) -> Result<(), CgroupError> {
+        let kernels = self.members.iter().filter(|member| member.is_kernels);
+        let threads: Vec<i32> = kernels.map(|member| member.task.number()).collect();
+        let Some(cpus) = self.limits.cpus else {
+            return Ok(());
+        };
+        if threads.is_empty() || realtime::is_needless() {
+            return Ok(());
+        }
+        let mut share = self.limits.clone();
+        if threads.len() < self.members.len() {
+            share.cpus = Some(cpus / 2.0);
+        }
+        if let Some(folder) = self.of_cpu_time() {
+            for (file, value) in share.cpu_time(folder.hierarchy.version) {
+                write(&folder.path.join(&file), &value)?;
+            }
+        }
+        realtime::limit(&self.folders, share.cpus.unwrap_or(cpus), &threads)
+    }
+
+    fn of_cpu_time(&self) -> Option<&Folder> {
+        let has_it = |folder: &&Folder| folder.controllers.contains(&Controller::Cpu);
+        self.folders.iter().find(has_it)
+    }
+
+    /// The processes inside, also those of which one thread is.
     ///
     /// # Errors
     /// [`CgroupError::System`].
     pub fn members(&self) -> Result<Vec<i32>, CgroupError> {
-        let Some(folder) = self.folders.first() else {
-            return Ok(vec![]);
-        };
-        let text = read(&folder.path.join("cgroup.procs"))?;
-        Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
+        match self.folders.first() {
+            Some(folder) => folder.processes(),
+            None => Ok(vec![]),
+        }
     }
 
     /// How often it was throttled since it was made; zeros without a limit of
-    /// CPU time.
+    /// CPU time, and of the kernel's threads since Linux 6.18.
     ///
     /// # Errors
     /// [`CgroupError::System`].
     pub fn throttling(&self) -> Result<Throttling, CgroupError> {
-        let of_cpu = |folder: &&Folder| folder.controllers.contains(&Controller::Cpu);
-        match self.folders.iter().find(of_cpu) {
+        match self.of_cpu_time() {
             Some(folder) => Ok(throttling(&read(&folder.path.join("cpu.stat"))?)),
             None => Ok(Throttling::default()),
+        }
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        for member in self.members.iter().rev() {
+            member.move_back(&self.folders);
+        }
+        if let Some(member) = self.members.first() {
+            member.lead_back(&self.folders);
         }
     }
 }
@@ -248,19 +300,4 @@ fn read(path: &Path) -> Result<String, CgroupError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn both_versions_tell_of_throttling() {
-        let one = "nr_periods 7\nnr_throttled 3\nthrottled_time 5000\n";
-        let two = "usage_usec 9\nnr_periods 7\nnr_throttled 3\nthrottled_usec 5\n";
-        let expected = Throttling {
-            periods: 7,
-            throttled: 3,
-            throttled_ns: 5000,
-        };
-        assert_eq!((throttling(one), throttling(two)), (expected, expected));
-        assert_eq!(throttling("nonsense"), Throttling::default());
-    }
-}
+mod tests;

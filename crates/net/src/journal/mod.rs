@@ -22,6 +22,8 @@ use serde::{Deserialize, Serialize};
 pub use entry::{Entry, Runtime, UndoError};
 pub(crate) use entry::{absent_is_fine, is_our_name};
 pub use sweep::{Left, SweepError, Swept, left_in, sweep, sweep_folder};
+pub(crate) use undo::cgroup::threads_inside;
+pub(crate) use undo::process::{is_kernel_thread, process_of};
 
 use crate::tag::Tag;
 

@@ -210,7 +210,7 @@ fn check_busy_poll(lane: &Lane, port: &ForwarderPort) -> Result<(), RouterError>
         .receive
         .can_busy_poll()
         .map_err(failed(context()))?;
-    if can || kernel_version() < (6, 14) {
+    if can || sys::kernel::version() < (6, 14) {
         return Ok(());
     }
     Err(failed(context())(Lack {
@@ -220,15 +220,6 @@ fn check_busy_poll(lane: &Lane, port: &ForwarderPort) -> Result<(), RouterError>
         ),
         remedy: "poll without (polled), or take a port whose driver does".to_owned(),
     }))
-}
-
-/// Major and minor; zeros where it cannot be read.
-fn kernel_version() -> (u32, u32) {
-    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let mut numbers = release
-        .split(['.', '-'])
-        .map_while(|part| part.parse().ok());
-    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
 fn check(config: AfXdp, cpus: &[usize]) -> Result<(), RouterError> {

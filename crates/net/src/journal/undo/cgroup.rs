@@ -8,7 +8,7 @@ use super::{LOOK_EVERY, UNDO_WAIT, process};
 
 /// A control group can be removed only when nobody is inside. Its own groups
 /// go first.
-pub(in super::super) fn remove(path: &Path) -> io::Result<()> {
+pub fn remove(path: &Path) -> io::Result<()> {
     let deadline = Instant::now() + UNDO_WAIT;
     loop {
         match std::fs::remove_dir(path) {
@@ -29,15 +29,44 @@ fn empty(path: &Path) -> io::Result<()> {
             remove(&inner.path())?;
         }
     }
-    let members = std::fs::read_to_string(path.join("cgroup.procs"))?;
-    let parent = path.parent().unwrap_or(path).join("cgroup.procs");
-    for pid in members.lines().filter_map(|line| line.parse::<i32>().ok()) {
-        if process::is_kernel_thread(pid) || pid == std::process::id().cast_signed() {
-            // It may end while it is moved.
-            let _ = std::fs::write(&parent, pid.to_string());
-        } else {
-            process::kill(pid)?;
+    for thread in threads_inside(path)? {
+        match process::process_of(thread) {
+            Some(pid) if process::is_kernel_thread(pid) || is_own(pid) => move_out(path, thread),
+            Some(pid) => process::kill(pid)?,
+            None => {}
         }
     }
     Ok(())
+}
+
+fn is_own(pid: i32) -> bool {
+    pid == std::process::id().cast_signed()
+}
+
+/// The threads in a group, not those in its own groups.
+pub fn threads_inside(path: &Path) -> io::Result<Vec<i32>> {
+    let text = std::fs::read_to_string(path.join(threads_file(path)))?;
+    Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
+}
+
+/// What version 1 calls the file, or version 2.
+fn threads_file(path: &Path) -> &'static str {
+    match path.join("tasks").exists() {
+        true => "tasks",
+        false => "cgroup.threads",
+    }
+}
+
+/// Moves a thread to the group above, alone: the others of its process, that
+/// are elsewhere, stay there. Only out of a group of whole processes, which
+/// version 2 has, the process goes. It may end meanwhile.
+fn move_out(path: &Path, thread: i32) {
+    if process::is_kernel_thread(thread) {
+        let _ = sys::schedule::as_usual(thread);
+    }
+    let above = path.parent().unwrap_or(path);
+    let alone = std::fs::write(above.join(threads_file(path)), thread.to_string());
+    if alone.is_err() {
+        let _ = std::fs::write(above.join("cgroup.procs"), thread.to_string());
+    }
 }

@@ -40,6 +40,13 @@ pub fn is_kernel_thread(pid: i32) -> bool {
     })
 }
 
+/// The process of a thread; `None` when it has ended.
+pub fn process_of(thread: i32) -> Option<i32> {
+    let status = std::fs::read_to_string(format!("/proc/{thread}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?;
+    line.trim().parse().ok()
+}
+
 /// A field of `/proc/PID/stat`, counted from 1 as in proc(5). The name in field
 /// 2 may hold anything, so it is counted from its last bracket.
 fn field(pid: i32, number: usize) -> io::Result<String> {

@@ -1,0 +1,136 @@
+//! A group's folder in one tree.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::hierarchy::{Controller, Hierarchy, Version};
+use super::{CgroupError, failed, write};
+use crate::journal::{Entry, Journal, Record, process_of, threads_inside};
+
+/// A process with all its threads, or one thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Task {
+    Process(i32),
+    Thread(i32),
+}
+
+impl Task {
+    pub(super) fn number(self) -> i32 {
+        match self {
+            Self::Process(number) | Self::Thread(number) => number,
+        }
+    }
+
+    /// The file of a group that it is moved by.
+    pub(super) fn door(self, version: Version) -> &'static str {
+        match (self, version) {
+            (Self::Process(_), _) => "cgroup.procs",
+            (Self::Thread(_), Version::One) => "tasks",
+            (Self::Thread(_), Version::Two) => "cgroup.threads",
+        }
+    }
+}
+
+/// A group's folder in one tree. Dropped, it is removed; who is inside is
+/// killed.
+#[derive(Debug)]
+pub(super) struct Folder {
+    pub hierarchy: Hierarchy,
+    pub path: PathBuf,
+    pub controllers: Vec<Controller>,
+    _record: Record,
+}
+
+impl Folder {
+    /// Makes it, journalled. In version 2 it is a group of threads (type
+    /// `threaded`) where its controllers and its place allow that: the kernel
+    /// takes single threads into no other.
+    pub(super) fn make(
+        journal: &Journal,
+        name: &str,
+        hierarchy: Hierarchy,
+        controllers: Vec<Controller>,
+    ) -> Result<Self, CgroupError> {
+        let path = hierarchy.mount.join(name);
+        let record = reserve(journal, name, &path)?;
+        let folder = Self {
+            hierarchy,
+            path,
+            controllers,
+            _record: record,
+        };
+        folder.set_type()?;
+        Ok(folder)
+    }
+
+    fn set_type(&self) -> Result<(), CgroupError> {
+        let is_for_threads = self.controllers.iter().all(|one| one.takes_threads());
+        if self.hierarchy.version == Version::One || !is_for_threads {
+            return Ok(());
+        }
+        match write(&self.path.join("cgroup.type"), "threaded") {
+            // Below a group that has processes of its own: then for processes.
+            Err(CgroupError::System { source, .. })
+                if source.kind() == io::ErrorKind::Unsupported =>
+            {
+                Ok(())
+            }
+            set => set,
+        }
+    }
+
+    /// The processes inside, also those of which one thread is.
+    pub(super) fn processes(&self) -> Result<Vec<i32>, CgroupError> {
+        let inside = threads_inside(&self.path);
+        let inside = inside.map_err(failed(format!("read {}", self.path.display())))?;
+        let mut processes: Vec<i32> = inside.into_iter().filter_map(process_of).collect();
+        processes.sort_unstable();
+        processes.dedup();
+        Ok(processes)
+    }
+
+    /// The folder of the group that a task is in now.
+    pub(super) fn home_of(&self, task: Task) -> Result<PathBuf, CgroupError> {
+        let number = task.number();
+        let controller = self.controllers[0];
+        let home = self.hierarchy.home_of(controller, number);
+        home.map_err(failed(format!("find the control group of {number}")))
+    }
+
+    pub(super) fn take(&self, task: Task) -> Result<(), CgroupError> {
+        let door = self.path.join(task.door(self.hierarchy.version));
+        match (write(&door, &task.number().to_string()), task) {
+            (Err(CgroupError::System { source, .. }), Task::Thread(thread))
+                if source.kind() == io::ErrorKind::Unsupported =>
+            {
+                Err(CgroupError::SingleThread {
+                    thread,
+                    group: self.path.clone(),
+                    mount: self.hierarchy.mount.clone(),
+                    source,
+                })
+            }
+            (taken, _) => taken,
+        }
+    }
+}
+
+fn reserve(journal: &Journal, name: &str, path: &Path) -> Result<Record, CgroupError> {
+    let entry = Entry::Cgroup { path: path.into() };
+    let record = journal
+        .record(entry)
+        .map_err(|source| CgroupError::Journal {
+            name: name.to_owned(),
+            source,
+        })?;
+    match std::fs::create_dir(path) {
+        Ok(()) => Ok(record),
+        Err(source) => {
+            if source.kind() == io::ErrorKind::AlreadyExists {
+                // It is somebody else's: not ours to remove.
+                record.forget();
+            }
+            Err(failed(format!("make the control group {}", path.display()))(source))
+        }
+    }
+}
