@@ -1,4 +1,5 @@
-//! One trial on a bench: `trial [PATH [HOME [RATE_PPS]]]`, as root.
+//! Trials on a bench: `trial [PATH [HOME [RATE_PPS [WAYS [CPU_LIMIT]]]]]`, as
+//! root; `-` for what is usual. E.g. `trial kernel - - - 0.2`.
 
 use lockgate_forward::bench::{Bench, Directions, Offer, Setup};
 use lockgate_forward::home;
@@ -14,6 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "runc" => home::Kind::Runc,
         _ => home::Kind::Namespace,
     };
+    setup.cpu_limit = word(5).parse().ok();
     let mut bench = Bench::start(&setup)?;
     println!(
         "{} in {} ready in {:?}",
@@ -32,8 +34,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("ceiling {:.0} frames/s", bench.ceiling_pps(&offer)?);
     for _ in 0..3 {
         let result = bench.trial(&offer)?;
+        let router_cpus = result.router_cpu_ns as f64 / offer.duration.as_nanos() as f64;
         println!(
-            "offered {:.0}, received {:.0} frames/s, lost {} of {}; ns a frame: router {:?}, sink {:?}, generator {:?}; {:?} {:?}",
+            "router {router_cpus:.3} CPUs; offered {:.0}, received {:.0} frames/s, lost {} of {}; ns a frame: router {:?}, sink {:?}, generator {:?}; {:?} {:?}",
             result.offered_pps(),
             result.received_pps(),
             result.lost(),

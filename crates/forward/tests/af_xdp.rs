@@ -165,7 +165,7 @@ fn the_peer_forwards_and_ends() {
     };
     // Twice: the first leaves the ports as they were.
     for _ in 0..2 {
-        let mut peer = match Testpmd::over(&topology) {
+        let mut peer = match Testpmd::over(&journal, &topology) {
             Err(error) if error.lacks().is_some() => {
                 return println!("skipped: {}", error.lacks().unwrap());
             }

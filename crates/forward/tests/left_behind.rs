@@ -11,46 +11,53 @@ use std::time::{Duration, Instant};
 
 use lockgate_forward::bench::{Bench, BenchError, Setup};
 use lockgate_forward::home::Kind;
+use lockgate_forward::router::path;
 use support::is_root;
 
 const CHILD: &str = "LOCKGATE_TEST_CHILD";
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// What is killed: a router of each kind that has processes of its own.
+const CASES: [(&str, Kind, path::Path); 3] = [
+    ("lxc", Kind::Lxc, path::Path::Kernel),
+    ("runc", Kind::Runc, path::Path::Kernel),
+    ("testpmd", Kind::Namespace, path::Path::Testpmd),
+];
+
 /// Not a test of its own: what the test below starts and kills.
 #[test]
 #[ignore = "the child of the other test"]
 fn child() {
-    let Some(home) = std::env::var_os(CHILD) else {
+    let Some(name) = std::env::var_os(CHILD) else {
         return;
     };
-    let kind = [Kind::Lxc, Kind::Runc]
-        .into_iter()
-        .find(|kind| home == kind.name())
-        .unwrap();
+    let case = CASES.into_iter().find(|(own, ..)| name == *own);
+    let (_, home, path) = case.unwrap();
     let setup = Setup {
-        home: kind,
+        home,
+        path,
         cpu_limit: Some(0.5),
         ..Setup::of_host().unwrap()
     };
     match Bench::start(&setup) {
         Err(error @ BenchError::NotSupported { .. }) => println!("skipped: {error}"),
         bench => {
-            let bench = bench.unwrap();
-            println!("ready {}", bench.container().unwrap());
+            // Of the container, or of nobody.
+            println!("ready {}", bench.unwrap().container().unwrap_or(0));
             std::thread::sleep(PATIENCE);
         }
     }
 }
 
 #[test]
-fn a_killed_process_leaves_no_container() {
+fn a_killed_process_leaves_nothing() {
     if !is_root() {
         return;
     }
-    for kind in [Kind::Lxc, Kind::Runc] {
+    for (name, ..) in CASES {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["child", "--exact", "--ignored", "--nocapture"])
-            .env(CHILD, kind.name())
+            .env(CHILD, name)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -62,19 +69,21 @@ fn a_killed_process_leaves_no_container() {
             let (_, number) = line.split_once("ready ")?;
             number.trim().parse::<u32>().ok()
         });
+        // Looked at while it lives: afterwards another test's sweep may have
+        // been here.
+        let is_there = !leftovers(child.id()).is_empty();
         child.kill().unwrap();
         child.wait().unwrap();
-        // A tag begins with its process, five digits of base 36.
-        let tag = format!("lockgate-{}", base_36(child.id()));
         if let Some(container) = container {
-            let is_gone = || has_ended(container);
-            assert!(within(PATIENCE, is_gone), "{kind:?} {container} still runs");
-            assert!(!leftovers(&tag).is_empty(), "nothing was there to sweep");
+            assert!(is_there, "{name}: nothing was there to be left");
+            let is_gone = || container == 0 || has_ended(container);
+            assert!(within(PATIENCE, is_gone), "{name} {container} still runs");
         }
         // Another test's sweep may be under way: then it is its work.
         net::journal::sweep().unwrap();
-        let is_clean = || leftovers(&tag).is_empty();
-        assert!(within(PATIENCE, is_clean), "{:?}", leftovers(&tag));
+        let is_clean = || leftovers(child.id()).is_empty();
+        let left = || leftovers(child.id());
+        assert!(within(PATIENCE, is_clean), "{name}: {:?}", left());
     }
 }
 
@@ -96,22 +105,25 @@ fn has_ended(process: u32) -> bool {
         .is_none_or(|(_, rest)| rest.trim_start().starts_with('Z'))
 }
 
-fn leftovers(tag: &str) -> Vec<String> {
+/// What is named after a process, wherever routers have something.
+fn leftovers(process: u32) -> Vec<String> {
+    // A tag begins with its process, five digits of base 36.
+    let tags = ["lockgate-", "lg"].map(|start| format!("{start}{}", base_36(process)));
     let mut found = Vec::new();
-    let folders = ["/run/netns", "/run/lockgate", "/sys/fs/cgroup"];
+    let folders = ["/run/netns", "/run/lockgate", "/run/dpdk", "/sys/fs/cgroup"];
     for folder in folders {
-        look(Path::new(folder), tag, 1, &mut found);
+        look(Path::new(folder), &tags, 1, &mut found);
     }
     found
 }
 
-fn look(folder: &Path, tag: &str, depth: u8, found: &mut Vec<String>) {
+fn look(folder: &Path, tags: &[String], depth: u8, found: &mut Vec<String>) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        if name.contains(tag) {
+        if tags.iter().any(|tag| name.contains(tag)) {
             found.push(entry.path().display().to_string());
         } else if depth > 0 && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            look(&entry.path(), tag, depth - 1, found);
+            look(&entry.path(), tags, depth - 1, found);
         }
     }
 }

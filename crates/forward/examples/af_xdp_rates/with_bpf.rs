@@ -26,9 +26,9 @@ impl Arm {
         }
     }
 
-    fn start(self, topology: &Topology) -> Box<dyn Router> {
+    fn start(self, journal: &Journal, topology: &Topology) -> Box<dyn Router> {
         match self {
-            Arm::Peer => Box::new(Testpmd::over(topology).unwrap()),
+            Arm::Peer => Box::new(Testpmd::over(journal, topology).unwrap()),
             Arm::Ours(_, config) => Box::new(Forwarder::over(topology, config).unwrap()),
         }
     }
@@ -53,6 +53,7 @@ fn arms() -> Vec<Arm> {
         ours("interrupt-1", Poll::Interrupt, 1),
         ours("interrupt-32", Poll::Interrupt, 32),
         ours("interrupt-64", Poll::Interrupt, 64),
+        ours("busy-poll-32", Poll::BusyPoll, 32),
         Arm::Peer,
     ];
     let wanted: Vec<String> = std::env::args().skip(3).collect();
@@ -78,6 +79,7 @@ fn argument(at: usize, default: f64) -> f64 {
 }
 
 struct Bench {
+    journal: Journal,
     topology: Topology,
     generator: Generator,
     sink: Sink,
@@ -103,6 +105,7 @@ impl Bench {
         sink.time_every(16);
         as_urgent_as_us(&topology);
         Self {
+            journal: journal.clone(),
             topology,
             generator,
             sink,
@@ -112,7 +115,7 @@ impl Bench {
 
     /// Mpps received, and frames per microsecond of the router's CPU time.
     fn trial(&mut self, arm: Arm, seconds: f64) -> (f64, f64, String) {
-        let mut router = arm.start(&self.topology);
+        let mut router = arm.start(&self.journal, &self.topology);
         let frame = self.frame();
         // Warm up, then measure.
         let mut result = (0.0, 0.0, String::new());
@@ -146,7 +149,7 @@ impl Bench {
             let elapsed_s = sent.elapsed_ns as f64 * 1e-9;
             result = (
                 received / elapsed_s * 1e-6,
-                received / (cpu_ns as f64 * 1e-3),
+                received / (cpu_ns as f64 * 1e-3).max(1.0),
                 format!(
                     "offered {:.2} Mpps, router in {:.3} out {:.3} Mpps, cpu {:.2}",
                     sent.offered as f64 / elapsed_s * 1e-6,
@@ -201,27 +204,37 @@ pub fn main() {
 type Figure = fn(&(f64, f64)) -> f64;
 
 /// Medians, and each arm against the first: the median of the rounds' ratios
-/// with its interval.
+/// with its interval. A round in which one of the two received nothing has no
+/// ratio.
 fn summarise(arms: &[Arm], rates: &[Vec<(f64, f64)>]) {
     let figures: [(&str, Figure); 2] = [("Mpps", |rate| rate.0), ("per CPU-µs", |rate| rate.1)];
     for (unit, of) in figures {
         for (arm, own) in arms.iter().zip(rates) {
-            let values: Vec<f64> = own.iter().map(of).collect();
-            let ratios: Vec<f64> = own
-                .iter()
-                .zip(&rates[0])
-                .map(|(own, first)| of(own) / of(first))
-                .collect();
-            let ratio = trial::stats::median_interval(&ratios, 1).unwrap();
+            let values: Vec<f64> = own.iter().map(of).filter(|value| *value > 0.0).collect();
+            let Some(median) = trial::stats::median(&values) else {
+                println!("{:14} received nothing in {} rounds", arm.name(), own.len());
+                continue;
+            };
             println!(
-                "{:14} {:.3} {unit}, {:.2} ({:.2} to {:.2}) times {}",
+                "{:14} {median:.3} {unit}, {}",
                 arm.name(),
-                trial::stats::median(&values).unwrap(),
-                ratio.estimate,
-                ratio.low,
-                ratio.high,
-                arms[0].name()
+                beside(own, &rates[0], of, arms[0].name())
             );
         }
+    }
+}
+
+fn beside(own: &[(f64, f64)], first: &[(f64, f64)], of: Figure, name: &str) -> String {
+    let both = own.iter().map(of).zip(first.iter().map(of));
+    let ratios: Vec<f64> = both
+        .filter(|(own, first)| *own > 0.0 && *first > 0.0)
+        .map(|(own, first)| own / first)
+        .collect();
+    match trial::stats::median_interval(&ratios, 1) {
+        Ok(ratio) => format!(
+            "{:.2} ({:.2} to {:.2}) times {name}",
+            ratio.estimate, ratio.low, ratio.high
+        ),
+        Err(_) => format!("no round to compare with {name}"),
     }
 }

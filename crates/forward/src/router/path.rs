@@ -5,7 +5,10 @@ use super::planted::Plant;
 /// How an AF_XDP forwarder learns that frames are there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Poll {
-    /// It looks at the rings all the time.
+    /// It looks at the rings all the time. On a CPU that it shares with the
+    /// kernel's threads that fill them nothing can come meanwhile: there it
+    /// gives the CPU up after 16 looks in vain, and so sleeps as often as with
+    /// `Interrupt` when few frames come, and seldom when many do.
     #[default]
     Polled,
     /// It sleeps in `poll(2)`.

@@ -1,6 +1,6 @@
 //! How `testpmd` is called. Pure.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What `testpmd` is to do.
@@ -16,9 +16,12 @@ pub struct Call {
     pub burst: u32,
     /// CPUs of the threads that forward; queue `q` is on `cpus[q mod len]`.
     pub cpus: Vec<usize>,
-    /// What the process's files are named after.
-    pub prefix: String,
+    /// A folder for the process's files.
+    pub files: PathBuf,
 }
+
+/// Of each ring: as many as our forwarder has.
+const RING_ENTRIES: u32 = 2048;
 
 /// Memory buffers: two rings of 2,048 in each direction of each port and queue,
 /// and what the threads hold back.
@@ -34,16 +37,17 @@ impl Call {
     pub fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.env("LIBXDP_SKIP_DISPATCHER", "1");
+        // Else in /run/dpdk, and never removed.
+        command.env("RUNTIME_DIRECTORY", &self.files);
         command.args(["--lcores", &self.lcores(), "--main-lcore=0"]);
         command.args(["--no-huge", "--no-pci", "--no-telemetry", "--no-shconf"]);
         command
             .arg("-m")
             .arg((128 + MEMORY_MIB_PER_QUEUE * self.queues).to_string());
-        command.arg(format!("--file-prefix={}", self.prefix));
         for (port, interface) in self.interfaces.iter().enumerate() {
             let queues = self.queues;
             command.arg("--vdev").arg(format!(
-                "net_af_xdp{port},iface={interface},start_queue=0,queue_count={queues}"
+                "net_af_xdp{port},iface={interface},start_queue=0,queue_count={queues},busy_budget=0"
             ));
         }
         command.args(["--", "--forward-mode=mac", "--auto-start"]);
@@ -55,6 +59,8 @@ impl Call {
             format!("--rxq={}", self.queues),
             format!("--txq={}", self.queues),
             format!("--burst={}", self.burst),
+            format!("--rxd={RING_ENTRIES}"),
+            format!("--txd={RING_ENTRIES}"),
             format!("--total-num-mbufs={}", BUFFERS_PER_QUEUE * self.queues),
         ]);
         command
@@ -85,7 +91,7 @@ mod tests {
             queues: 2,
             burst: 32,
             cpus: vec![3],
-            prefix: "lockgate-x".to_owned(),
+            files: "/run/lockgate/lockgate-x".into(),
         };
         let command = call.command(Path::new("dpdk-testpmd"));
         let text: Vec<_> = command
@@ -97,8 +103,10 @@ mod tests {
             text.starts_with("--lcores 0@3,1@3,2@3 --main-lcore=0 "),
             "{text}"
         );
-        assert!(text.contains("--vdev net_af_xdp1,iface=lgb,start_queue=0,queue_count=2"));
+        assert!(
+            text.contains("--vdev net_af_xdp1,iface=lgb,start_queue=0,queue_count=2,busy_budget=0")
+        );
         assert!(text.contains("--eth-peer=1,02:00:00:00:00:ab"));
-        assert!(text.contains("--burst=32 --total-num-mbufs=32768"));
+        assert!(text.contains("--burst=32 --rxd=2048 --txd=2048 --total-num-mbufs=32768"));
     }
 }

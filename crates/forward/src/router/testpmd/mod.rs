@@ -1,18 +1,27 @@
 //! The peer: DPDK's `testpmd` with its AF_XDP driver at the same ports.
 //!
-//! It gives frames new Ethernet addresses (`--forward-mode=mac`) and leaves
-//! their time to live as it is.
+//! So that it can be compared with [`af_xdp`](super::path::AfXdp), polled, with
+//! batches of 32, it has the same batch, queues and ring sizes, is called on
+//! need only (`XDP_USE_NEED_WAKEUP`), and neither busy-polls. On veths both copy.
+//!
+//! What differs: it gives frames new Ethernet addresses and leaves their time to
+//! live and checksum as they are (`--forward-mode=mac`), where ours changes
+//! both; its program at the ports gives it every frame, where ours looks at each
+//! and leaves what is local or odd to the kernel; and it never sleeps, where
+//! ours does when it shares its CPU with the driver's threads.
 
 mod command;
 
 use std::io::Read;
-use std::path::PathBuf;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
-use net::Netlink;
+use net::journal::{Entry, Record};
 use net::napi::thread_cpu_ns;
+use net::{Journal, Netlink};
 
 pub use command::Call;
 
@@ -44,20 +53,24 @@ pub struct Testpmd {
     said: Option<JoinHandle<String>>,
     ports: Ports,
     cpu_ns_before: u64,
+    /// Removed when dropped.
+    _files: Record,
 }
 
 impl Testpmd {
-    /// Starts it over a topology, and waits until it has both ports.
+    /// Starts it over a topology, and waits until it has both ports. Its files
+    /// are in a folder of their own, journalled.
     ///
     /// # Errors
     /// [`RouterError`]; [`RouterError::lacks`] without the program.
-    pub fn over(topology: &Topology) -> Result<Self, RouterError> {
+    pub fn over(journal: &Journal, topology: &Topology) -> Result<Self, RouterError> {
         let program = find().ok_or_else(|| Lack {
             what: "no dpdk-testpmd".to_owned(),
             remedy: "apt-get install dpdk".to_owned(),
         });
         let program = program.map_err(RouterError::from_cause("cannot start DPDK's testpmd"))?;
-        let mut command = call(topology).command(&program);
+        let (files, record) = make_folder(journal, topology)?;
+        let mut command = call(topology, files).command(&program);
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -76,6 +89,7 @@ impl Testpmd {
             said: Some(said),
             ports: Ports::of(topology)?,
             cpu_ns_before: 0,
+            _files: record,
         };
         testpmd.wait_for_ports(topology)?;
         testpmd.ports = Ports::of(topology)?;
@@ -146,7 +160,23 @@ impl Testpmd {
     }
 }
 
-fn call(topology: &Topology) -> Call {
+/// For what it keeps while it runs, and leaves when it is killed.
+fn make_folder(journal: &Journal, topology: &Topology) -> Result<(PathBuf, Record), RouterError> {
+    let context = "cannot make a folder for testpmd";
+    let name = topology.tag().name("testpmd");
+    let name = name.map_err(RouterError::from_cause(context))?;
+    let path = Path::new(net::journal::FOLDER).join(name);
+    let record = journal.record(Entry::Folder { path: path.clone() });
+    let record = record.map_err(RouterError::from_cause(context))?;
+    let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
+    made.map_err(RouterError::from_cause(format!(
+        "cannot make {}",
+        path.display()
+    )))?;
+    Ok((path, record))
+}
+
+fn call(topology: &Topology, files: PathBuf) -> Call {
     let sides = topology.sides();
     Call {
         interfaces: sides.each_ref().map(|side| side.names.router.clone()),
@@ -154,7 +184,7 @@ fn call(topology: &Topology) -> Call {
         queues: topology.spec().queues,
         burst: BURST,
         cpus: topology.spec().cpus.router.clone(),
-        prefix: sides[0].names.router.clone(),
+        files,
     }
 }
 
