@@ -2,9 +2,7 @@
 /*
  * Answers of the kernel's tables, kept. An entry is valid in one generation:
  * user space begins a new one after any change of routes, rules, neighbours,
- * links or addresses. And it must keep saying that it listens: without a
- * renewal in time the cache is not used, so that an answer is never older than
- * the lease when nobody listens any more.
+ * links or addresses, and only then renews the program's lease.
  *
  * CPUs share the table without a lock. What is stored of a key is mixed with the
  * rest of its entry, so that one that two CPUs wrote at once matches nobody's key.
@@ -39,19 +37,9 @@ struct {
 /* Written by user space. */
 struct generation {
 	u32 now;
-	u32 pad;
-	/* How long a renewal holds, in the kernel's ticks. */
-	u64 lease_ticks;
 };
 
 struct generation generation SEC(".data.generation");
-
-/* Written by `renew`. */
-struct lease {
-	u64 until_ticks;
-};
-
-struct lease lease SEC(".data.lease");
 
 #define MIX_META 0x9e3779b97f4a7c15ULL
 #define MIX_HOP 0xc2b2ae3d27d4eb4fULL
@@ -115,11 +103,6 @@ INLINE void keep(struct entry *entry, const struct flow *flow, u64 meta, const s
 	entry->hop = address;
 }
 
-INLINE int is_listening(void)
-{
-	return bpf_jiffies64() <= lease.until_ticks && !(ports.flags & FLAG_NO_CACHE);
-}
-
 static __attribute__((always_inline)) int find_hop(struct xdp_md *ctx, struct counters *c,
 						   const struct flow *flow, struct hop *hop)
 {
@@ -132,7 +115,7 @@ static __attribute__((always_inline)) int find_hop(struct xdp_md *ctx, struct co
 	u64 meta = meta_of(flow, now);
 	int reason;
 
-	if (UNLIKELY(!entry || !other || !is_listening()))
+	if (UNLIKELY(!entry || !other || ports.flags & FLAG_NO_CACHE))
 		return look_up(ctx, flow, hop);
 	if (LIKELY(is_cached(entry, flow, meta, hop)) || is_cached(other, flow, meta, hop)) {
 		c->hits++;
@@ -143,15 +126,6 @@ static __attribute__((always_inline)) int find_hop(struct xdp_md *ctx, struct co
 	if (reason == FORWARD)
 		keep((u32)entry->meta == now ? other : entry, flow, meta, hop);
 	return reason;
-}
-
-/* Run by user space: somebody listens. */
-SEC("syscall")
-int renew(void *ctx)
-{
-	(void)ctx;
-	lease.until_ticks = bpf_jiffies64() + generation.lease_ticks;
-	return 0;
 }
 
 #endif

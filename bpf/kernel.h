@@ -67,6 +67,7 @@ struct xdp_md {
 
 /* Helpers by their numbers in the kernel's interface. */
 static void *(*const bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
+static long (*const bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
 static u64 (*const bpf_ktime_get_ns)(void) = (void *)5;
 static long (*const bpf_xdp_adjust_head)(struct xdp_md *ctx, int delta) = (void *)44;
 static long (*const bpf_redirect_map)(void *map, u64 key, u64 flags) = (void *)51;

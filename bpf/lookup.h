@@ -4,6 +4,7 @@
 #define LOCKGATE_LOOKUP_H
 
 #include "route.h"
+#include "stale.h"
 
 INLINE int reason_of(long answer)
 {
@@ -77,6 +78,8 @@ static __attribute__((noinline)) int look_up(struct xdp_md *ctx, const struct fl
 	answer = bpf_fib_lookup(ctx, &ask, sizeof(ask), 0);
 	if (answer != BPF_FIB_LKUP_RET_SUCCESS)
 		return reason_of(answer);
+	if (is_first_to_stale(&ask))
+		return REASON_STALE;
 	/* The kernel would tell the sender of a shorter way. */
 	if (ask.ifindex == in->ifindex)
 		return REASON_SAME_PORT;

@@ -12,6 +12,7 @@
 
 #include "checksum.h"
 #include "counters.h"
+#include "lease.h"
 #include "ports.h"
 
 enum { FORWARD = -1 };
@@ -153,7 +154,11 @@ INLINE u32 port_of(struct xdp_md *ctx, const struct ethernet *ethernet, be16 *ty
 
 	*type = tag->type;
 	*offset = sizeof(*ethernet) + sizeof(*tag);
-	return place ? *place : NO_PORT;
+	/* A place may have become another port's, or nobody's. */
+	if (!place || *place >= PORTS_MAX || ports.port[*place].carrier != key.carrier ||
+	    ports.port[*place].vlan != key.vlan)
+		return NO_PORT;
+	return *place;
 }
 
 INLINE int is_for(const struct ethernet *ethernet, const struct port *port)
@@ -240,6 +245,9 @@ INLINE int route(struct xdp_md *ctx, struct counters *c, u32 *device)
 		return REASON_NOT_A_PORT;
 	const struct port *out = &ports.port[hop.place];
 
+	/* Of a carrier that was made anew. */
+	if (UNLIKELY(out->device >= PORTS_MAX))
+		return REASON_NOT_A_PORT;
 	/* From here on the frame is changed: what fails now is dropped. */
 	if (flow.is_v6)
 		((struct ipv6 *)network)->hop_limit--;
@@ -254,6 +262,14 @@ INLINE int route(struct xdp_md *ctx, struct counters *c, u32 *device)
 	return FORWARD;
 }
 
+/* The reason why every frame goes to the kernel now, or FORWARD. */
+INLINE int reason_for_all(void)
+{
+	if (UNLIKELY(!is_watched()))
+		return REASON_UNWATCHED;
+	return UNLIKELY(ports.flags & FLAG_ALL_TO_KERNEL) ? REASON_SWITCHED_OFF : FORWARD;
+}
+
 /* Forwards one frame; the program's verdict. */
 INLINE int forward(struct xdp_md *ctx)
 {
@@ -264,8 +280,9 @@ INLINE int forward(struct xdp_md *ctx)
 	if (!c)
 		return XDP_ABORTED;
 	c->received++;
-	reason = UNLIKELY(ports.flags & FLAG_ALL_TO_KERNEL) ? REASON_SWITCHED_OFF :
-							     route(ctx, c, &device);
+	reason = reason_for_all();
+	if (LIKELY(reason == FORWARD))
+		reason = route(ctx, c, &device);
 	if (UNLIKELY(reason != FORWARD)) {
 		if ((u32)reason < REASONS)
 			c->passed[reason]++;

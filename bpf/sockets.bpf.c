@@ -71,7 +71,8 @@ SEC("xdp")
 int to_socket(struct xdp_md *ctx)
 {
 	struct counters *c = counters_here();
-	u32 device = 0, reason;
+	u32 device = 0;
+	int reason;
 
 	if (!c)
 		return XDP_ABORTED;
@@ -79,7 +80,7 @@ int to_socket(struct xdp_md *ctx)
 	reason = UNLIKELY(ports.flags & FLAG_ALL_TO_KERNEL) ? REASON_SWITCHED_OFF :
 							     route(ctx, c, &device);
 	if (UNLIKELY(reason != TO_SOCKET)) {
-		if (reason < REASONS)
+		if ((u32)reason < REASONS)
 			c->passed[reason]++;
 		return XDP_PASS;
 	}

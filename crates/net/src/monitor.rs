@@ -1,15 +1,16 @@
-//! Changes of a namespace's links, addresses, neighbours, routes and rules, as
-//! they happen: rtnetlink(7), multicast groups of `linux/rtnetlink.h`.
+//! Changes of a namespace's links, addresses, neighbours, routes, rules and
+//! IPsec policies, as they happen: rtnetlink(7), multicast groups of
+//! `linux/rtnetlink.h` and `linux/xfrm.h`.
 
 use std::collections::VecDeque;
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use netlink_packet_route::RouteNetlinkMessage as Message;
 use netlink_sys::Socket;
-use netlink_sys::protocols::NETLINK_ROUTE;
+use netlink_sys::protocols::{NETLINK_ROUTE, NETLINK_XFRM};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
@@ -38,20 +39,30 @@ pub enum Topic {
     Rules,
     /// Whether links forward and check sources (`/proc/sys/net/ipv4/conf`, …).
     Settings,
+    /// IPsec policies.
+    Policies,
 }
 
 impl Topic {
     /// All of them: whatever can change where a packet goes.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Links,
         Self::Addresses,
         Self::Neighbours,
         Self::Routes,
         Self::Rules,
         Self::Settings,
+        Self::Policies,
     ];
 
-    /// `RTNLGRP_…`, of both families.
+    fn protocol(self) -> isize {
+        match self {
+            Self::Policies => NETLINK_XFRM,
+            _ => NETLINK_ROUTE,
+        }
+    }
+
+    /// `RTNLGRP_…`, of both families; `XFRMNLGRP_EXPIRE` and `…_POLICY`.
     fn groups(self) -> &'static [u32] {
         match self {
             Self::Links => &[1],
@@ -60,6 +71,7 @@ impl Topic {
             Self::Routes => &[7, 11, 32],
             Self::Rules => &[8, 19],
             Self::Settings => &[24, 25],
+            Self::Policies => &[2, 4],
         }
     }
 }
@@ -97,7 +109,7 @@ pub enum Event {
         /// Whether it is gone.
         removed: bool,
     },
-    /// A rule, a setting, or a next hop that several routes share.
+    /// A rule, a setting, a policy, or a next hop that several routes share.
     Other,
     /// More changed than was read: look at everything again.
     Lost,
@@ -129,12 +141,19 @@ pub enum MonitorError {
     },
 }
 
-/// A socket that tells of changes since it was opened, in their order.
+/// Tells of changes since it was opened, in their order; policies apart.
 pub struct Monitor {
     namespace: String,
-    socket: Socket,
+    sources: Vec<Source>,
     buffer: Vec<u8>,
     pending: VecDeque<Event>,
+    is_drained: bool,
+}
+
+/// The socket of one protocol.
+struct Source {
+    protocol: isize,
+    socket: Socket,
 }
 
 impl Monitor {
@@ -143,8 +162,8 @@ impl Monitor {
     /// # Errors
     /// [`MonitorError::Open`], [`MonitorError::Namespace`].
     pub fn open(namespace: &Namespace, topics: &[Topic]) -> Result<Self, MonitorError> {
-        let opened = namespace.run(|| open(topics));
-        let socket =
+        let opened = namespace.run(|| open_all(topics));
+        let sources =
             opened
                 .map_err(MonitorError::Namespace)?
                 .map_err(|source| MonitorError::Open {
@@ -153,9 +172,10 @@ impl Monitor {
                 })?;
         Ok(Self {
             namespace: namespace.name().to_owned(),
-            socket,
+            sources,
             buffer: vec![0; RECEIVE_BYTES],
             pending: VecDeque::new(),
+            is_drained: true,
         })
     }
 
@@ -172,8 +192,17 @@ impl Monitor {
             if !self.pending.is_empty() || left.is_zero() {
                 return Ok(self.pending.drain(..).collect());
             }
-            wire::is_readable(self.socket.as_fd(), left).map_err(|error| self.failed(error))?;
+            let sockets = self.sources.iter().map(|source| source.socket.as_fd());
+            let sockets: Vec<_> = sockets.collect();
+            wire::are_readable(&sockets, left).map_err(|error| self.failed(error))?;
         }
+    }
+
+    /// Whether the last [`wait`](Self::wait) told everything that had changed
+    /// when it was called: in a flood, it tells the first of it.
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        self.is_drained
     }
 
     fn failed(&self, error: Errno) -> MonitorError {
@@ -184,24 +213,37 @@ impl Monitor {
     }
 
     fn read_all(&mut self) -> Result<(), Errno> {
-        for _ in 0..READS_MAX {
-            let flags = RecvFlags::DONTWAIT | RecvFlags::TRUNC;
-            match rustix::net::recv(&self.socket, &mut self.buffer[..], flags) {
-                Ok((_, length)) => self.note(length),
-                Err(Errno::NOBUFS) => self.pending.push_back(Event::Lost),
-                Err(Errno::AGAIN) => return Ok(()),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error),
-            }
+        self.is_drained = true;
+        for index in 0..self.sources.len() {
+            self.is_drained &= self.read(index)?;
         }
         Ok(())
     }
 
-    fn note(&mut self, length: usize) {
+    /// Whether nothing is left to read.
+    fn read(&mut self, index: usize) -> Result<bool, Errno> {
+        for _ in 0..READS_MAX {
+            let flags = RecvFlags::DONTWAIT | RecvFlags::TRUNC;
+            match rustix::net::recv(&self.sources[index].socket, &mut self.buffer[..], flags) {
+                Ok((_, length)) => self.note(self.sources[index].protocol, length),
+                Err(Errno::NOBUFS) => self.pending.push_back(Event::Lost),
+                Err(Errno::AGAIN) => return Ok(true),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
+    }
+
+    fn note(&mut self, protocol: isize, length: usize) {
         let Some(read) = self.buffer.get(..length) else {
             self.pending.push_back(Event::Lost);
             return;
         };
+        if protocol != NETLINK_ROUTE {
+            self.pending.push_back(Event::Other);
+            return;
+        }
         for message in wire::messages(read) {
             // What is not understood changed something all the same.
             let event = wire::decode(message.kind, message.payload)
@@ -211,19 +253,34 @@ impl Monitor {
     }
 }
 
-impl AsFd for Monitor {
-    /// Readable when there is something to tell.
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+/// A socket for each protocol of these topics that the kernel has: what it has
+/// not cannot change.
+fn open_all(topics: &[Topic]) -> io::Result<Vec<Source>> {
+    let mut sources = Vec::new();
+    for protocol in [NETLINK_ROUTE, NETLINK_XFRM] {
+        let mut topics = topics.iter().filter(|topic| topic.protocol() == protocol);
+        if topics.clone().next().is_none() {
+            continue;
+        }
+        match open(protocol, &mut topics) {
+            Ok(socket) => sources.push(Source { protocol, socket }),
+            Err(error) if is_lacking(&error) => {}
+            Err(error) => return Err(error),
+        }
     }
+    Ok(sources)
 }
 
-fn open(topics: &[Topic]) -> io::Result<Socket> {
-    let mut socket = Socket::new(NETLINK_ROUTE)?;
+fn is_lacking(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(Errno::PROTONOSUPPORT.raw_os_error())
+}
+
+fn open(protocol: isize, topics: &mut dyn Iterator<Item = &Topic>) -> io::Result<Socket> {
+    let mut socket = Socket::new(protocol)?;
     // As much as root may have; less makes `Lost` more likely, no worse.
     let _ = rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, RECEIVE_BUFFER_BYTES);
     socket.bind_auto()?;
-    for group in topics.iter().flat_map(|topic| topic.groups()) {
+    for group in topics.flat_map(|topic| topic.groups()) {
         socket.add_membership(*group)?;
     }
     Ok(socket)

@@ -101,7 +101,7 @@ fn measure(path: &str, seconds: u32, destinations: u32, stride: u32) -> String {
             scope.spawn(move || {
                 sys::affinity::pin_to(1).unwrap();
                 while listening.load(Ordering::Relaxed) {
-                    control.renew().unwrap();
+                    bench::renew(&control);
                     thread::sleep(Duration::from_millis(20));
                 }
             });
@@ -138,7 +138,7 @@ fn measure(path: &str, seconds: u32, destinations: u32, stride: u32) -> String {
 }
 
 struct Router {
-    control: Option<lockgate_xdp::path::CacheControl>,
+    control: Option<lockgate_xdp::path::Control>,
     counters: Option<Box<dyn Fn() -> String + Send>>,
     _keep: Box<dyn Send>,
 }
@@ -163,7 +163,7 @@ fn start(path: &str, bench: &Bench) -> Router {
             "fib" | "fib-any" => {
                 let fib = Attached::new(Fib::load(&ports, options).unwrap()).unwrap();
                 Router {
-                    control: None,
+                    control: Some(fib.control()),
                     counters: None,
                     _keep: Box::new(fib),
                 }

@@ -35,13 +35,18 @@ pub enum Reason {
     NotAPort,
     /// The program is told to hand over everything.
     SwitchedOff,
+    /// Nobody watches for changes, or not often enough.
+    Unwatched,
+    /// The first frame to a neighbour that was not heard of for a while: the
+    /// kernel asks whether it is still there.
+    Stale,
     /// None of these.
     Other,
 }
 
 impl Reason {
     /// All, in the program's order.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::NotIp,
         Self::OtherHost,
         Self::Vlan,
@@ -57,6 +62,8 @@ impl Reason {
         Self::SamePort,
         Self::NotAPort,
         Self::SwitchedOff,
+        Self::Unwatched,
+        Self::Stale,
         Self::Other,
     ];
 }

@@ -121,11 +121,13 @@ impl Object {
             .expect("the object was built with this program")
     }
 
-    /// Runs a program that takes nothing and runs nowhere else, once.
-    pub fn run(&self, name: &'static str) -> Result<(), LoadError> {
-        let ended = self
-            .program(name)
-            .test_run(libbpf_rs::ProgramInput::default());
+    /// Runs a program that runs nowhere else, once, on a context that it may
+    /// change.
+    pub fn run(&self, name: &'static str, context: &mut [u8]) -> Result<(), LoadError> {
+        let ended = self.program(name).test_run(libbpf_rs::ProgramInput {
+            context_in: Some(context),
+            ..Default::default()
+        });
         ended.map(drop).map_err(|source| LoadError::Run {
             object: self.name,
             program: name,
@@ -181,6 +183,16 @@ impl Map {
         self.handle
             .update(key, value, libbpf_rs::MapFlags::ANY)
             .map_err(|source| self.error(format!("entry {key:02x?} written"), source))
+    }
+
+    /// Removes an entry, if it is there.
+    pub fn remove_key(&self, key: &[u8]) -> Result<(), LoadError> {
+        match self.handle.delete(key) {
+            Err(error) if error.kind() == libbpf_rs::ErrorKind::NotFound => Ok(()),
+            removed => {
+                removed.map_err(|source| self.error(format!("entry {key:02x?} removed"), source))
+            }
+        }
     }
 
     /// Reads the entry of an array, which is always there.

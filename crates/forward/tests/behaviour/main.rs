@@ -13,6 +13,7 @@ mod plan;
 mod probe;
 mod raw;
 mod rig;
+mod settings;
 mod subject;
 mod suite;
 
@@ -102,14 +103,35 @@ macro_rules! follows_settings {
             #[test]
             fn with_strict_sources() {
                 if let Some(mut pair) = pair($subject) {
-                    suite::strict_sources(&mut pair);
+                    settings::strict_sources(&mut pair);
                 }
             }
 
             #[test]
             fn with_ipv6_at_the_ports_only() {
                 if let Some(mut pair) = pair($subject) {
-                    suite::ipv6_at_the_ports_only(&mut pair);
+                    settings::ipv6_at_the_ports_only(&mut pair);
+                }
+            }
+
+            #[test]
+            fn with_neighbours_that_fall_silent() {
+                if let Some(mut pair) = pair($subject) {
+                    settings::stale_neighbours(&mut pair);
+                }
+            }
+
+            #[test]
+            fn with_ipsec_policies() {
+                if let Some(mut pair) = pair($subject) {
+                    settings::policies(&mut pair);
+                }
+            }
+
+            #[test]
+            fn with_several_next_hops() {
+                if let Some(mut pair) = pair($subject) {
+                    settings::several_hops(&mut pair);
                 }
             }
         }

@@ -1,12 +1,15 @@
 //! Paths that a DUT can forward on.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 use lockgate_forward::router::kernel::Kernel;
 use lockgate_forward::router::path::Path as BenchPath;
 use lockgate_forward::router::xdp::Xdp;
 use lockgate_forward::topology::Topology;
-use xdp::path::{CpuMap, Fib, FibCached, RouterOptions, RouterPort, Then, Wire};
+use xdp::path::{Control, CpuMap, Fib, FibCached, RouterOptions, RouterPort, Then, Wire};
 use xdp::{Attached, Path};
 
 use crate::plan;
@@ -49,12 +52,23 @@ pub fn of_bench(path: BenchPath) -> Result<Subject, &'static str> {
 
 /// A path that forwards as long as it lives.
 pub enum Running {
-    Kernel { _router: Kernel },
-    Wire { _router: Xdp<Wire> },
-    Fib(Xdp<Arc<Fib>>),
-    FibAnySource { _program: Attached<Fib> },
-    FibCached(Xdp<Arc<FibCached>>),
-    CpuMap(Attached<CpuMap>, Then),
+    Kernel {
+        _router: Kernel,
+    },
+    Wire {
+        _router: Xdp<Wire>,
+    },
+    Fib(Xdp<Fib>),
+    FibAnySource {
+        _watched: Watched,
+        _program: Attached<Fib>,
+    },
+    FibCached(Xdp<FibCached>),
+    CpuMap {
+        _watched: Watched,
+        path: Attached<CpuMap>,
+        then: Then,
+    },
 }
 
 impl Running {
@@ -74,8 +88,10 @@ impl Running {
                     ..RouterOptions::default()
                 };
                 let load = |ports: &[_]| Fib::load(ports, options).unwrap();
+                let program = attached(topology, load);
                 Self::FibAnySource {
-                    _program: attached(topology, load),
+                    _watched: Watched::start(program.control()),
+                    _program: program,
                 }
             }
             Subject::CpuMap => cpu_map(topology, Then::Kernel),
@@ -92,9 +108,50 @@ impl Running {
                 let counters = router.program().counters().unwrap();
                 (Some(counters.forwarded), Some(counters.hits))
             }
-            Self::CpuMap(path, Then::Kernel) => (Some(path.counters().unwrap().forwarded), None),
-            Self::CpuMap(path, Then::Fib(_)) => (Some(path.routed().unwrap().forwarded), None),
+            Self::CpuMap {
+                path,
+                then: Then::Kernel,
+                ..
+            } => (Some(path.counters().unwrap().forwarded), None),
+            Self::CpuMap {
+                path,
+                then: Then::Fib(_),
+                ..
+            } => (Some(path.routed().unwrap().forwarded), None),
             _ => (None, None),
+        }
+    }
+}
+
+/// Says that somebody watches, where nothing that is watched changes.
+pub struct Watched {
+    is_over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watched {
+    fn start(control: Control) -> Self {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let inside = Arc::clone(&is_over);
+        let thread = std::thread::spawn(move || {
+            while !inside.load(Ordering::Relaxed) {
+                let look = control.look().unwrap();
+                control.renew(look).unwrap();
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        });
+        Self {
+            is_over,
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
         }
     }
 }
@@ -119,5 +176,10 @@ fn attached<P: Path + Send>(
 fn cpu_map(topology: &Topology, then: Then) -> Running {
     let cpus = &topology.spec().cpus.router[..1];
     let load = |ports: &[_]| CpuMap::load(ports, cpus, then).unwrap();
-    Running::CpuMap(attached(topology, load), then)
+    let path = attached(topology, load);
+    Running::CpuMap {
+        _watched: Watched::start(path.control()),
+        path,
+        then,
+    }
 }

@@ -179,7 +179,7 @@ impl Channel {
             what: what.to_owned(),
             source: source.into(),
         };
-        if !is_readable(self.socket.as_fd(), ANSWER_WAIT).map_err(failed)? {
+        if !are_readable(&[self.socket.as_fd()], ANSWER_WAIT).map_err(failed)? {
             return Err(NetlinkError::NoAnswer {
                 what: what.to_owned(),
                 seconds: ANSWER_WAIT.as_secs(),
@@ -197,9 +197,15 @@ impl Channel {
     }
 }
 
-/// Whether something can be read within so long.
-pub(crate) fn is_readable(socket: BorrowedFd<'_>, within: Duration) -> rustix::io::Result<bool> {
-    let mut wanted = [PollFd::from_borrowed_fd(socket, PollFlags::IN)];
+/// Whether something can be read from one of them within so long.
+pub(crate) fn are_readable(
+    sockets: &[BorrowedFd<'_>],
+    within: Duration,
+) -> rustix::io::Result<bool> {
+    let wanted = sockets
+        .iter()
+        .map(|socket| PollFd::from_borrowed_fd(*socket, PollFlags::IN));
+    let mut wanted: Vec<_> = wanted.collect();
     let wait = Timespec {
         tv_sec: i64::try_from(within.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: i64::from(within.subsec_nanos()),

@@ -12,6 +12,7 @@ mod neighbour;
 mod route;
 mod rule;
 mod veth;
+mod xfrm;
 
 use netlink_packet_core::{NLM_F_DUMP, NetlinkDeserializable, NetlinkHeader, NetlinkSerializable};
 use netlink_packet_route::RouteNetlinkMessage;
@@ -24,6 +25,7 @@ pub use neighbour::Neighbour;
 pub use route::{Route, RouteKind};
 pub use rule::{Rule, Selector};
 pub use veth::{VethEnd, add_veth};
+pub use xfrm::Policies;
 
 /// How often a list is read again because it changed while it was read.
 const DUMPS_MAX: usize = 10;
@@ -114,7 +116,7 @@ pub(crate) fn decode(kind: u16, payload: &[u8]) -> Result<RouteNetlinkMessage, S
 /// Messages as they come, for whoever reads them without asking.
 pub(crate) mod wire {
     pub(crate) use super::address::described as address;
-    pub(crate) use super::channel::{is_readable, messages};
+    pub(crate) use super::channel::{are_readable, messages};
     pub(crate) use super::decode;
     pub(crate) use super::description::described as link;
     pub(crate) use super::neighbour::described as neighbour;

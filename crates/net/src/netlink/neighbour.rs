@@ -24,6 +24,9 @@ pub struct Neighbour {
     pub permanent: bool,
     /// Whether its Ethernet address may be used now.
     pub valid: bool,
+    /// Whether it was not heard of for a while: its address may be used, and
+    /// whoever does asks whether it is still there (RFC 4861, section 7.3.2).
+    pub stale: bool,
 }
 
 impl Netlink {
@@ -37,8 +40,32 @@ impl Netlink {
         address: IpAddr,
         link_address: [u8; 6],
     ) -> Result<(), NetlinkError> {
+        self.add_neighbour(link, address, link_address, NeighbourState::Permanent)
+    }
+
+    /// Writes down a neighbour that was not heard of for a while, in place of
+    /// what was known.
+    ///
+    /// # Errors
+    /// [`NetlinkError`], e.g. while the link is down.
+    pub fn set_stale_neighbour(
+        &mut self,
+        link: &str,
+        address: IpAddr,
+        link_address: [u8; 6],
+    ) -> Result<(), NetlinkError> {
+        self.add_neighbour(link, address, link_address, NeighbourState::Stale)
+    }
+
+    fn add_neighbour(
+        &mut self,
+        link: &str,
+        address: IpAddr,
+        link_address: [u8; 6],
+        state: NeighbourState,
+    ) -> Result<(), NetlinkError> {
         let mut message = self.neighbour_message(link, address)?;
-        message.header.state = NeighbourState::Permanent;
+        message.header.state = state;
         message
             .attributes
             .push(NeighbourAttribute::LinkLayerAddress(link_address.to_vec()));
@@ -124,5 +151,6 @@ pub(crate) fn described(message: &NeighbourMessage) -> Option<Neighbour> {
             state,
             NeighbourState::Incomplete | NeighbourState::Failed | NeighbourState::None
         ),
+        stale: state == NeighbourState::Stale,
     })
 }

@@ -59,6 +59,9 @@ pub struct Route {
     /// Whether it holds for some sources only, or for a time: then the route to
     /// a destination is no function of the destination. Only read.
     pub is_conditional: bool,
+    /// Whether it has several next hops, of which each packet takes one; then
+    /// neither gateway nor link is told. Only read.
+    pub has_several_hops: bool,
 }
 
 impl Route {
@@ -74,6 +77,7 @@ impl Route {
             table: MAIN_TABLE,
             kind: RouteKind::Unicast,
             is_conditional: false,
+            has_several_hops: false,
         }
     }
 
@@ -261,6 +265,7 @@ pub(crate) fn described(message: &RouteMessage) -> Option<Route> {
         table: u32::from(header.table),
         kind: header.kind.into(),
         is_conditional: header.source_prefix_length > 0,
+        has_several_hops: false,
     };
     for attribute in &message.attributes {
         match attribute {
@@ -269,6 +274,7 @@ pub(crate) fn described(message: &RouteMessage) -> Option<Route> {
             RouteAttribute::Oif(index) => route.interface = Some(*index),
             RouteAttribute::Priority(metric) => route.metric = Some(*metric),
             RouteAttribute::Table(table) => route.table = *table,
+            RouteAttribute::MultiPath(hops) => route.has_several_hops = hops.len() > 1,
             RouteAttribute::CacheInfo(info) => route.is_conditional |= info.expires != 0,
             _ => {}
         }

@@ -6,7 +6,8 @@ use crate::attached::{Entry, Path};
 use crate::counters::Counters;
 use crate::object::{LoadError, Map, Object, source};
 
-use super::ports::{Ports, RouterError, RouterOptions, RouterPort};
+use super::control::Control;
+use super::ports::{RouterError, RouterOptions, RouterPort};
 
 /// The most CPUs that frames are spread over.
 pub const CPUS_MAX: usize = 64;
@@ -47,11 +48,10 @@ pub enum CpuMapError {
 /// that their order stays. The kernel's thread `cpumap/<cpu>/map:<id>` takes
 /// them there.
 pub struct CpuMap {
-    object: Object,
     spread: Map,
     routed: Map,
     cpus: Map,
-    ports: Ports,
+    control: Control,
 }
 
 impl CpuMap {
@@ -78,11 +78,10 @@ impl CpuMap {
             Then::Fib(options) => options,
         };
         let this = Self {
-            ports: Ports::new(&object, ports, options)?,
             spread: object.map("spread_counters")?,
             routed: object.map("counters")?,
             cpus: object.map("cpus")?,
-            object,
+            control: Control::new(object, ports, options)?,
         };
         this.write(cpus, then)?;
         Ok(this)
@@ -90,7 +89,7 @@ impl CpuMap {
 
     /// `struct cpu_queue` of each CPU, and `struct spread`.
     fn write(&self, cpus: &[usize], then: Then) -> Result<(), LoadError> {
-        let program = self.object.program("on_cpu");
+        let program = self.control.object().program("on_cpu");
         let program = match then {
             Then::Kernel => 0,
             Then::Fib(_) => program.as_fd().as_raw_fd(),
@@ -103,7 +102,14 @@ impl CpuMap {
         }
         spread.resize(4 * CPUS_MAX, 0);
         spread.extend(number(cpus.len()).to_ne_bytes());
-        self.object.map(".data.spread")?.write(0, &spread)
+        let map = self.control.object().map(".data.spread")?;
+        map.write(0, &spread)
+    }
+
+    /// For whoever watches for changes, with [`Then::Fib`].
+    #[must_use]
+    pub fn control(&self) -> Control {
+        self.control.clone()
     }
 
     /// What the first program did: what it forwarded, it handed to a CPU, whose
@@ -139,10 +145,6 @@ fn number(value: usize) -> u32 {
 
 impl Path for CpuMap {
     fn entries(&self) -> Vec<Entry<'_>> {
-        let entry = |ifindex: &u32| Entry {
-            ifindex: *ifindex,
-            program: self.object.program("to_cpu"),
-        };
-        self.ports.carriers().iter().map(entry).collect()
+        self.control.entries("to_cpu")
     }
 }

@@ -1,13 +1,15 @@
 //! Paths that forward, one file each.
 
 mod cached;
+mod control;
 mod cpumap;
 mod fib;
 mod ports;
 mod sockets;
 mod wire;
 
-pub use cached::{CacheControl, FibCached, LEASE};
+pub use cached::FibCached;
+pub use control::{Control, LEASE, Look};
 pub use cpumap::{CPUS_MAX, CpuMap, CpuMapError, Then};
 pub use fib::Fib;
 pub use ports::{PORTS_MAX, RouterError, RouterOptions, RouterPort};

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use lockgate_xdp::path::{CacheControl, RouterPort};
+use lockgate_xdp::path::{Control, RouterPort};
 
 use crate::wires::{Elsewhere, ifindex, shell};
 
@@ -79,8 +79,14 @@ fn set_up_router(prefix: &str) -> [RouterPort; 2] {
     })
 }
 
-/// Runs the body while somebody says that they listen for changes.
-pub fn while_renewed<T>(control: &CacheControl, body: impl FnOnce() -> T) -> T {
+/// Says that somebody watches, now.
+pub fn renew(control: &Control) {
+    let look = control.look().unwrap();
+    control.renew(look).unwrap();
+}
+
+/// Runs the body while somebody says that they watch for changes.
+pub fn while_watched<T>(control: &Control, body: impl FnOnce() -> T) -> T {
     /// Also when the body panics.
     struct Stop<'s>(&'s AtomicBool);
     impl Drop for Stop<'_> {
@@ -92,7 +98,7 @@ pub fn while_renewed<T>(control: &CacheControl, body: impl FnOnce() -> T) -> T {
     thread::scope(|scope| {
         scope.spawn(|| {
             while !is_over.load(Ordering::Relaxed) {
-                control.renew().unwrap();
+                renew(control);
                 thread::sleep(Duration::from_millis(5));
             }
         });

@@ -1,9 +1,12 @@
 //! What a program must know of the router that it stands in for: its ports, and
 //! whether the kernel's tables depend on more than the program looks at.
 
+use std::collections::BTreeSet;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use net::netlink::{Route, RouteKind, Selector};
+use net::netlink::{NetlinkError, Policies, Route, RouteKind, Selector};
+use net::sysctl::SysctlError;
 use net::{Namespace, Netlink};
 use xdp::path::{RouterOptions, RouterPort};
 
@@ -22,7 +25,19 @@ struct Named {
 pub struct Describer {
     namespace: Namespace,
     netlink: Netlink,
+    policies: Policies,
     ports: Vec<Named>,
+}
+
+/// Routes that are no function of a packet's destination, type of service and
+/// port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Special {
+    /// They hold for some sources only, or for a time: each packet must ask.
+    pub conditional: bool,
+    /// They have several next hops. Which one an ICMP error takes the kernel
+    /// finds in the packet that it is about, so they are the kernel's.
+    pub several_hops: bool,
 }
 
 /// What it found.
@@ -43,60 +58,64 @@ impl Describer {
         Ok(Self {
             namespace: topology.router().clone(),
             netlink: topology.router().netlink()?,
+            policies: topology.router().run(Policies::open)??,
             ports: Side::BOTH.map(named).to_vec(),
         })
     }
 
-    /// What the router is now. `has_special_route` as found by
-    /// [`special_routes_in_tables`](Self::special_routes_in_tables) and since.
-    pub fn describe(&mut self, has_special_route: bool) -> Result<Description, NetworkError> {
+    /// What the router is now; its routes are as [`special`](Self::special) found
+    /// them and what was heard since.
+    pub fn describe(&mut self, special: Special) -> Result<Description, NetworkError> {
         let mut ports = Vec::new();
         for named in self.ports.clone() {
-            // A port that is gone is none; its frames are the kernel's.
-            match self.port(&named) {
-                Err(NetworkError::Netlink(error)) if error.is_absent() => {}
-                port => ports.push(port?),
-            }
+            ports.extend(self.port(&named)?);
         }
         Ok(Description {
-            options: self.options(has_special_route, ports.is_empty())?,
+            options: self.options(special, ports.is_empty())?,
             ports,
         })
     }
 
-    fn port(&mut self, named: &Named) -> Result<RouterPort, NetworkError> {
-        let link = self.netlink.link(&named.link)?;
-        let carrier = self.netlink.link(&named.carrier)?;
-        Ok(RouterPort {
+    /// `None` for a port that is gone, or goes just now: its frames are the
+    /// kernel's.
+    fn port(&mut self, named: &Named) -> Result<Option<RouterPort>, NetworkError> {
+        let link = present(self.netlink.link(&named.link))?;
+        let carrier = present(self.netlink.link(&named.carrier))?;
+        let strict = self.rp_filter(&named.link)?;
+        let (Some(link), Some(carrier), Some(strict)) = (link, carrier, strict) else {
+            return Ok(None);
+        };
+        Ok(Some(RouterPort {
             ifindex: link.index,
             address: link.address,
             vlan: named.tag.map(|tag| (carrier.index, tag)),
-            strict_source: self.rp_filter(&named.link)? == 1,
-        })
+            strict_source: strict == 1,
+        }))
     }
 
     /// The kernel takes the higher of the two (ip-sysctl.rst).
-    fn rp_filter(&self, link: &str) -> Result<u8, NetworkError> {
-        let mut highest = 0;
-        for group in ["all", link] {
-            let value = self.number(&format!("ipv4/conf/{group}/rp_filter"))?;
-            highest = highest.max(value);
-        }
-        Ok(highest)
+    fn rp_filter(&self, link: &str) -> Result<Option<u8>, NetworkError> {
+        let all = self.number("ipv4/conf/all/rp_filter")?;
+        let own = self.number(&format!("ipv4/conf/{link}/rp_filter"))?;
+        Ok(own.map(|own| own.max(all.unwrap_or(0))))
     }
 
-    fn number(&self, name: &str) -> Result<u8, NetworkError> {
-        Ok(self.namespace.sysctl(name)?.parse().unwrap_or(u8::MAX))
+    /// `None` for a setting that is not there, as of a link that is gone.
+    fn number(&self, name: &str) -> Result<Option<u8>, NetworkError> {
+        match self.namespace.sysctl(name) {
+            Err(SysctlError::System { source, .. }) if is_gone(&source) => Ok(None),
+            read => Ok(Some(read?.parse().unwrap_or(u8::MAX))),
+        }
     }
 
     fn options(
         &mut self,
-        has_special_route: bool,
+        special: Special,
         has_no_port: bool,
     ) -> Result<RouterOptions, NetworkError> {
         let mut options = RouterOptions {
-            no_cache: has_special_route,
-            all_to_kernel: has_no_port,
+            no_cache: special.conditional,
+            all_to_kernel: has_no_port || special.several_hops,
             ..RouterOptions::default()
         };
         for any in [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()] {
@@ -106,11 +125,7 @@ impl Describer {
             }
         }
         options.all_to_kernel |= self.has_confused_ipv6()?;
-        // Which of several next hops, by more than addresses.
-        for family in ["ipv4", "ipv6"] {
-            let policy = self.number(&format!("{family}/fib_multipath_hash_policy"));
-            options.all_to_kernel |= has_special_route && policy.unwrap_or(0) != 0;
-        }
+        options.all_to_kernel |= self.policies.are_there()?;
         Ok(options)
     }
 
@@ -118,11 +133,12 @@ impl Describer {
     /// link that a frame came from.
     fn has_confused_ipv6(&self) -> Result<bool, NetworkError> {
         // A kernel without IPv6 forwards none.
-        if self.number("ipv6/conf/all/forwarding").unwrap_or(1) != 0 {
+        if self.number("ipv6/conf/all/forwarding")? != Some(0) {
             return Ok(false);
         }
         for named in &self.ports {
-            if self.number(&format!("ipv6/conf/{}/forwarding", named.link))? != 0 {
+            let forwards = self.number(&format!("ipv6/conf/{}/forwarding", named.link))?;
+            if forwards.is_some_and(|value| value != 0) {
                 return Ok(true);
             }
         }
@@ -141,22 +157,55 @@ impl Describer {
         }
     }
 
-    /// Whether a route there is special, as [`is_special`] says.
-    pub fn special_routes_in_tables(&mut self) -> Result<bool, NetworkError> {
+    /// Which kinds of special routes are in the tables.
+    pub fn special(&mut self) -> Result<Special, NetworkError> {
+        let mut found = Special::default();
         for any in [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()] {
-            let routes = self.netlink.routes(any)?;
-            if routes.iter().any(is_special) {
-                return Ok(true);
+            for route in self.netlink.routes(any)? {
+                found.add(&route);
             }
         }
-        Ok(false)
+        Ok(found)
+    }
+
+    /// Stale neighbours, by the number of their link.
+    pub fn stale(&mut self) -> Result<BTreeSet<(u32, IpAddr)>, NetworkError> {
+        let all = self.netlink.neighbours()?;
+        let stale = all.iter().filter(|neighbour| neighbour.stale);
+        Ok(stale
+            .map(|neighbour| (neighbour.interface, neighbour.address))
+            .collect())
     }
 }
 
-/// Whether the route to a destination is no function of the destination: it
-/// holds for some sources only, or for a time, or leads to several next hops (a
-/// route to somewhere that names neither gateway nor link has a list of them).
-pub fn is_special(route: &Route) -> bool {
-    let has_list = route.gateway.is_none() && route.interface.is_none();
-    route.is_conditional || (route.kind == RouteKind::Unicast && has_list)
+impl Special {
+    /// Whether a route is of either kind.
+    pub fn is(route: &Route) -> bool {
+        let mut of_it = Self::default();
+        of_it.add(route);
+        of_it != Self::default()
+    }
+
+    pub fn add(&mut self, route: &Route) {
+        self.conditional |= route.is_conditional;
+        self.several_hops |= route.has_several_hops;
+        // By a next hop of its own (`ip nexthop`), where the kernel does not
+        // tell what that is (`nexthop_compat_mode` 0): it may be several.
+        let is_told = route.gateway.is_some() || route.interface.is_some();
+        self.several_hops |= route.kind == RouteKind::Unicast && !is_told;
+    }
+}
+
+fn present<T>(asked: Result<T, NetlinkError>) -> Result<Option<T>, NetworkError> {
+    match asked {
+        Err(error) if error.is_absent() => Ok(None),
+        asked => Ok(Some(asked?)),
+    }
+}
+
+/// It was not there, or went while it was read.
+fn is_gone(error: &io::Error) -> bool {
+    let gone = [rustix::io::Errno::NOENT, rustix::io::Errno::NODEV];
+    gone.iter()
+        .any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }

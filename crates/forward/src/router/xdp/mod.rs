@@ -5,13 +5,11 @@ mod describe;
 mod helpers;
 mod watch;
 
-use std::sync::Arc;
-
-use xdp::path::{CacheControl, CpuMap, Fib, FibCached, RouterError as ProgramError, Then, Wire};
-use xdp::{Attached, LoadError, Path};
+use xdp::path::{Control, CpuMap, Fib, FibCached, Then, Wire};
+use xdp::{Attached, Path};
 
 use self::describe::Description;
-use self::watch::{Follower, Listening, Watch, WatchError};
+use self::watch::{Listening, Watch, WatchError};
 use super::ports::Ports;
 use super::{Counters, Router, RouterError, Task};
 use crate::topology::{Topology, address};
@@ -39,7 +37,7 @@ impl Xdp<Wire> {
     }
 }
 
-impl Xdp<Arc<Fib>> {
+impl Xdp<Fib> {
     /// The kernel's table is asked for each frame.
     ///
     /// # Errors
@@ -48,15 +46,15 @@ impl Xdp<Arc<Fib>> {
         let name = "xdp-fib";
         let listening = listen(name, topology)?;
         let Description { ports, options } = listening.description().clone();
-        let load = || Fib::load(&ports, options).map(Arc::new);
+        let load = || Fib::load(&ports, options);
         let mut router = Self::start(name, topology, load)?;
-        let follower = FibFollower(Arc::clone(&router.attached));
-        router.follow(listening, follower)?;
+        let control = router.attached.control();
+        router.follow(listening, control)?;
         Ok(router)
     }
 }
 
-impl Xdp<Arc<FibCached>> {
+impl Xdp<FibCached> {
     /// The kernel's answers are kept, and forgotten within 100 ms after a route,
     /// a rule, a neighbour, a link, an address or a setting changed.
     ///
@@ -66,13 +64,10 @@ impl Xdp<Arc<FibCached>> {
         let name = "xdp-fib-cached";
         let listening = listen(name, topology)?;
         let Description { ports, options } = listening.description().clone();
-        let load = || FibCached::load(&ports, options).map(Arc::new);
+        let load = || FibCached::load(&ports, options);
         let mut router = Self::start(name, topology, load)?;
-        let follower = CacheFollower {
-            control: router.attached.control(),
-            program: Arc::clone(&router.attached),
-        };
-        router.follow(listening, follower)?;
+        let control = router.attached.control();
+        router.follow(listening, control)?;
         Ok(router)
     }
 }
@@ -134,11 +129,12 @@ impl<P: Path + Send> Xdp<P> {
         })
     }
 
-    fn follow(&mut self, listening: Listening, follower: impl Follower) -> Result<(), RouterError> {
-        let watch = listening.follow(follower);
-        let watch = watch.map_err(RouterError::from_cause(
-            "cannot start the thread that follows changes",
-        ))?;
+    fn follow(&mut self, listening: Listening, control: Control) -> Result<(), RouterError> {
+        let watch = listening.follow(control);
+        let watch = watch.map_err(RouterError::from_cause(format!(
+            "cannot follow what changes for the path {}",
+            self.name
+        )))?;
         self.watch = Some(watch);
         Ok(())
     }
@@ -158,8 +154,11 @@ impl<P: Path + Send> Router for Xdp<P> {
     }
 
     fn counters(&mut self) -> Result<Counters, RouterError> {
-        if let Some(error) = self.watch.as_ref().and_then(Watch::ended) {
-            let context = format!("{} no longer follows changes of its tables", self.name);
+        if let Some(error) = self.watch.as_ref().and_then(Watch::failed) {
+            let context = format!(
+                "{} does not follow changes of its tables, and leaves all frames to the kernel",
+                self.name
+            );
             return Err(RouterError::from_cause::<WatchError>(context)(error));
         }
         self.ports.counters()
@@ -172,40 +171,5 @@ impl<P: Path + Send> Router for Xdp<P> {
 
     fn tasks(&self) -> Vec<Task> {
         self.helpers.iter().copied().map(Task::Process).collect()
-    }
-}
-
-struct FibFollower(Arc<Fib>);
-
-impl Follower for FibFollower {
-    fn describe(&self, description: &Description) -> Result<(), ProgramError> {
-        self.0.update(&description.ports, description.options)
-    }
-
-    fn forget(&self) -> Result<(), LoadError> {
-        Ok(())
-    }
-
-    fn vouch(&self) -> Result<(), LoadError> {
-        Ok(())
-    }
-}
-
-struct CacheFollower {
-    program: Arc<FibCached>,
-    control: CacheControl,
-}
-
-impl Follower for CacheFollower {
-    fn describe(&self, description: &Description) -> Result<(), ProgramError> {
-        self.program.update(&description.ports, description.options)
-    }
-
-    fn forget(&self) -> Result<(), LoadError> {
-        self.control.invalidate()
-    }
-
-    fn vouch(&self) -> Result<(), LoadError> {
-        self.control.renew()
     }
 }

@@ -2,33 +2,31 @@
 //! forwards by what was true more than 100 ms ago.
 //!
 //! The kernel tells of a change before the call that made it returns. The thread
-//! here is woken, looks at what the router is now, and has the cache forgotten.
-//! Should it not run in time, or fail, the cache ends by itself: it is used for
-//! no longer than [`xdp::path::LEASE`] after the last sign that every change was
-//! seen.
+//! here is woken, looks at what the router is now, and tells the program. Should
+//! it not run in time, or fail, the program's lease ends: [`xdp::path::LEASE`]
+//! after the last look whose every change was told, all frames are the kernel's.
 
+use std::collections::BTreeSet;
+use std::io;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use net::monitor::{Event, Monitor, MonitorError, Topic};
 use sys::clock::CpuClock;
 use xdp::LoadError;
-use xdp::path::RouterError as ProgramError;
+use xdp::path::{Control, RouterError as ProgramError};
 
-use super::describe::{Describer, Description, is_special};
+use super::describe::{Describer, Description, Special};
 use crate::topology::{NetworkError, Topology};
 
-/// How often the cache is told that somebody listens: several times in a lease,
-/// so that one late wake-up does no harm.
-const RENEW_EVERY: Duration = Duration::from_millis(15);
+/// How often it looks: several times in a lease, so that one late wake-up does
+/// no harm.
+const LOOK_EVERY: Duration = Duration::from_millis(15);
 
-/// A look that is so old vouches for nothing: the thread was interrupted between
-/// looking and saying so. With the lease, of 80 ms, a change is seen within 85.
-const LOOK_AGE_MAX: Duration = Duration::from_millis(5);
-
-/// Why changes are no longer followed.
+/// Why changes are not followed.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
     /// They cannot be heard.
@@ -40,21 +38,12 @@ pub enum WatchError {
     /// The program cannot be told what the router is now.
     #[error(transparent)]
     Program(#[from] ProgramError),
-    /// The program's cache cannot be told.
+    /// The program cannot be told what changed.
     #[error(transparent)]
-    Cache(#[from] LoadError),
-}
-
-/// A program that follows changes.
-pub trait Follower: Send + 'static {
-    /// The router is now so.
-    fn describe(&self, description: &Description) -> Result<(), ProgramError>;
-
-    /// Something changed: nothing that is remembered may be used.
-    fn forget(&self) -> Result<(), LoadError>;
-
-    /// Every change until now was told.
-    fn vouch(&self) -> Result<(), LoadError>;
+    Load(#[from] LoadError),
+    /// No thread.
+    #[error("cannot start a thread; check the limit of processes (ulimit -u)")]
+    Thread(#[source] io::Error),
 }
 
 /// A thread that follows. It ends when this is dropped.
@@ -67,15 +56,20 @@ pub struct Watch {
 struct Shared {
     stop: AtomicBool,
     clock: Mutex<Option<CpuClock>>,
-    ended: Mutex<Option<WatchError>>,
+    /// How the last look failed.
+    failed: Mutex<Option<WatchError>>,
 }
 
 /// Listens from before the router is looked at first.
 pub struct Listening {
     monitor: Monitor,
     describer: Describer,
-    has_special_route: bool,
+    special: Special,
+    stale: BTreeSet<(u32, IpAddr)>,
     last: Description,
+    /// Something that was seen was not told: the program, or the router, could
+    /// not be reached. Until all is looked at anew, there is no lease.
+    is_behind: bool,
 }
 
 impl Listening {
@@ -83,28 +77,33 @@ impl Listening {
     pub fn begin(topology: &Topology) -> Result<Self, WatchError> {
         let monitor = Monitor::open(topology.router(), &Topic::ALL)?;
         let mut describer = Describer::of(topology)?;
-        let has_special_route = describer.special_routes_in_tables()?;
-        let last = describer.describe(has_special_route)?;
+        let special = Special::default();
+        let last = describer.describe(special)?;
         Ok(Self {
             monitor,
             describer,
-            has_special_route,
+            special,
+            stale: BTreeSet::new(),
             last,
+            is_behind: true,
         })
     }
 
-    /// What the router is.
+    /// What the router is, its routes aside.
     pub fn description(&self) -> &Description {
         &self.last
     }
 
-    /// Follows on a thread of its own.
-    pub fn follow(self, follower: impl Follower) -> std::io::Result<Watch> {
+    /// Tells the program what the router is, and goes on so on a thread of its
+    /// own.
+    pub fn follow(mut self, control: Control) -> Result<Watch, WatchError> {
+        self.step(&control, Duration::ZERO)?;
         let shared = Arc::new(Shared::default());
         let inside = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("lockgate-watch".to_owned())
-            .spawn(move || inside.run(self, &follower))?;
+            .spawn(move || inside.run(self, &control))
+            .map_err(WatchError::Thread)?;
         Ok(Watch {
             shared,
             thread: Some(thread),
@@ -112,64 +111,105 @@ impl Listening {
     }
 
     /// One look, and what follows from it.
-    fn step(&mut self, follower: &impl Follower) -> Result<(), WatchError> {
-        let mut events = self.monitor.wait(RENEW_EVERY)?;
-        let looked = Instant::now();
+    fn step(&mut self, control: &Control, wait: Duration) -> Result<(), WatchError> {
+        let mut events = self.monitor.wait(wait)?;
+        let look = control.look()?;
         events.extend(self.monitor.wait(Duration::ZERO)?);
+        let is_all = self.monitor.is_drained();
+        if self.is_behind {
+            events.push(Event::Lost);
+        }
         if !events.is_empty() {
-            self.note(&events)?;
-            if self.changed(&events)? {
-                follower.describe(&self.last)?;
-            }
-            follower.forget()?;
+            self.is_behind = true;
+            self.tell(&events, control)?;
+            self.is_behind = false;
         }
-        if looked.elapsed() < LOOK_AGE_MAX {
-            follower.vouch()?;
+        if is_all {
+            control.renew(look)?;
         }
         Ok(())
     }
 
-    /// A special route, once seen, is assumed to stay: a cache too few costs
-    /// time only.
-    fn note(&mut self, events: &[Event]) -> Result<(), WatchError> {
-        let lost = events.contains(&Event::Lost);
-        self.has_special_route |= events.iter().any(|event| match event {
-            Event::Route { route, removed } => !removed && is_special(route),
-            _ => false,
-        });
-        if lost && !self.has_special_route {
-            self.has_special_route = self.describer.special_routes_in_tables()?;
-        }
-        Ok(())
-    }
-
-    /// Looks again, unless only routes and neighbours changed, which come by
-    /// the thousand.
-    fn changed(&mut self, events: &[Event]) -> Result<bool, WatchError> {
+    /// Stale neighbours first: an answer that is kept from now on must know.
+    fn tell(&mut self, events: &[Event], control: &Control) -> Result<(), WatchError> {
+        self.tell_stale(events, control)?;
+        let special = self.special_after(events)?;
         let is_of_tables =
             |event: &Event| matches!(event, Event::Neighbour { .. } | Event::Route { .. });
-        let hops_known = self.last.options.no_cache || !self.has_special_route;
-        if events.iter().all(is_of_tables) && hops_known {
-            return Ok(false);
+        // Routes and neighbours come by the thousand.
+        if special != self.special || !events.iter().all(is_of_tables) {
+            let now = self.describer.describe(special)?;
+            // What could not be told may have been told in part.
+            if now != self.last || events.contains(&Event::Lost) {
+                control.describe(&now.ports, now.options)?;
+            }
+            self.last = now;
+            self.special = special;
         }
-        let now = self.describer.describe(self.has_special_route)?;
-        let changed = now != self.last;
-        self.last = now;
-        Ok(changed)
+        Ok(control.forget()?)
+    }
+
+    fn tell_stale(&mut self, events: &[Event], control: &Control) -> Result<(), WatchError> {
+        let (mut gone, mut come) = (BTreeSet::new(), BTreeSet::new());
+        if events.contains(&Event::Lost) {
+            come = self.describer.stale()?;
+            gone = &self.stale - &come;
+        } else {
+            for event in events {
+                let Event::Neighbour { neighbour, removed } = event else {
+                    continue;
+                };
+                let of = (neighbour.interface, neighbour.address);
+                let [to, from] = if neighbour.stale && !removed {
+                    [&mut come, &mut gone]
+                } else {
+                    [&mut gone, &mut come]
+                };
+                from.remove(&of);
+                to.insert(of);
+            }
+        }
+        for (interface, address) in gone.intersection(&self.stale) {
+            control.set_stale(*interface, *address, false)?;
+        }
+        // Also those that were: the program strikes out what it has used.
+        for (interface, address) in &come {
+            control.set_stale(*interface, *address, true)?;
+        }
+        self.stale = &(&self.stale - &gone) | &come;
+        Ok(())
+    }
+
+    /// One that goes may have been the last. One that is replaced is assumed to
+    /// stay until then: it costs time only.
+    fn special_after(&mut self, events: &[Event]) -> Result<Special, NetworkError> {
+        let goes = |event: &Event| matches!(event, Event::Route { route, removed: true } if Special::is(route));
+        if events.contains(&Event::Lost) || events.iter().any(goes) {
+            return self.describer.special();
+        }
+        let mut special = self.special;
+        for event in events {
+            if let Event::Route { route, .. } = event {
+                special.add(route);
+            }
+        }
+        Ok(special)
     }
 }
 
 impl Shared {
-    fn run(&self, mut listening: Listening, follower: &impl Follower) {
+    fn run(&self, mut listening: Listening, control: &Control) {
         *lock(&self.clock) = Some(CpuClock::of_this_thread());
         // Seldom and short, and others wait for it. Without the right to it, it
-        // is only slower.
+        // is only slower, and frames are the kernel's meanwhile.
         let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), -20);
         while !self.stop.load(Ordering::Relaxed) {
-            if let Err(error) = listening.step(follower) {
-                *lock(&self.ended) = Some(error);
-                return;
+            let failed = listening.step(control, LOOK_EVERY).err();
+            if failed.is_some() {
+                listening.is_behind = true;
+                std::thread::sleep(LOOK_EVERY);
             }
+            *lock(&self.failed) = failed;
         }
     }
 }
@@ -186,9 +226,9 @@ impl Watch {
         u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Why it ended, if it did; told once.
-    pub fn ended(&self) -> Option<WatchError> {
-        lock(&self.shared.ended).take()
+    /// Why changes are not followed now, if they are not; told once a look.
+    pub fn failed(&self) -> Option<WatchError> {
+        lock(&self.shared.failed).take()
     }
 }
 
@@ -196,7 +236,7 @@ impl Drop for Watch {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // Within one renewal.
+            // Within one look.
             let _ = thread.join();
         }
     }

@@ -1,0 +1,203 @@
+//! A router between two packet sockets, and where its frames go.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use lockgate_forward::home::{Home, Kind};
+use lockgate_forward::router::Router;
+use lockgate_forward::router::kernel::Kernel;
+use lockgate_forward::router::xdp::Xdp;
+use lockgate_forward::topology::plan::{self, Side};
+use lockgate_forward::topology::{Family, Topology};
+use net::{Journal, Netlink};
+use sys::packet::{Batch, PacketSocket};
+use wire::{Stamp, TestFrame, stamp_of};
+use xdp::Counters;
+use xdp::path::{Fib, FibCached};
+
+use crate::support::{built, spec};
+
+/// Frames of a look.
+pub const FRAMES: u64 = 8;
+/// A busy machine may take so long for them.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+/// What is not to come is waited for so long.
+const SILENCE: Duration = Duration::from_millis(100);
+
+/// A path that forwards as long as it lives.
+pub enum Running {
+    Kernel(Kernel),
+    Fib(Xdp<Fib>),
+    Cached(Xdp<FibCached>),
+}
+
+pub type Start = fn(&Topology) -> Running;
+
+pub fn kernel(topology: &Topology) -> Running {
+    Running::Kernel(Kernel::start(topology).unwrap())
+}
+
+pub fn fib(topology: &Topology) -> Running {
+    Running::Fib(Xdp::fib(topology).unwrap())
+}
+
+pub fn cached(topology: &Topology) -> Running {
+    Running::Cached(Xdp::fib_cached(topology).unwrap())
+}
+
+impl Running {
+    pub fn router(&mut self) -> &mut dyn Router {
+        match self {
+            Self::Kernel(router) => router,
+            Self::Fib(router) => router,
+            Self::Cached(router) => router,
+        }
+    }
+
+    /// What its program counted; nothing where it has none.
+    pub fn counters(&self) -> Counters {
+        match self {
+            Self::Kernel(_) => Counters::default(),
+            Self::Fib(router) => router.program().counters().unwrap(),
+            Self::Cached(router) => router.program().counters().unwrap(),
+        }
+    }
+}
+
+pub struct Bench {
+    pub running: Running,
+    pub family: Family,
+    /// Of the router's first port, as it is now.
+    pub entrance: [u8; 6],
+    pub topology: Topology,
+    inlet: PacketSocket,
+    outlet: PacketSocket,
+    trial: u8,
+    _home: Home,
+}
+
+/// Where a frame went: Ethernet destination and source.
+pub type Outcome = BTreeSet<(String, String)>;
+
+impl Bench {
+    pub fn start(journal: &Journal, start: Start, family: Family) -> Self {
+        let (home, topology) = built(journal, Kind::Namespace, &spec()).unwrap();
+        let open = |side: Side| {
+            let side = topology.side(side);
+            let mut netlink = side.tester.netlink().unwrap();
+            let index = netlink.link(&side.names.tester).unwrap().index;
+            side.tester
+                .run(|| PacketSocket::open(index).unwrap())
+                .unwrap()
+        };
+        Self {
+            running: start(&topology),
+            family,
+            inlet: open(Side::Zero),
+            outlet: open(Side::One),
+            entrance: topology.side(Side::Zero).router_mac,
+            trial: 0,
+            topology,
+            _home: home,
+        }
+    }
+
+    pub fn inside(&self) -> Netlink {
+        self.topology.router().netlink().unwrap()
+    }
+
+    pub fn exit(&self) -> &str {
+        self.topology.router_link(Side::One)
+    }
+
+    pub fn exit_index(&self) -> u32 {
+        self.inside().link(self.exit()).unwrap().index
+    }
+
+    /// Sends frames and says where they went: all, if some are to come.
+    pub fn look(&mut self, comes: bool) -> Outcome {
+        self.trial = self.trial.wrapping_add(1);
+        self.send();
+        let until = Instant::now() + if comes { PATIENCE } else { SILENCE };
+        let mut arrived = 0;
+        let mut outcome = Outcome::new();
+        let mut batch = Batch::new(64);
+        while arrived < FRAMES && Instant::now() < until {
+            self.outlet.receive(&mut batch).unwrap();
+            for frame in batch.frames() {
+                let stamp = stamp_of(frame);
+                if stamp.is_some_and(|stamp| stamp.trial == self.trial) {
+                    arrived += 1;
+                    outcome.insert((self.label(&frame[..6]), self.label(&frame[6..12])));
+                }
+            }
+            sleep(Duration::from_millis(1));
+        }
+        assert!(arrived == 0 || arrived == FRAMES, "{arrived} of {FRAMES}");
+        outcome
+    }
+
+    /// Looks until the program's counters say so: a busy machine may keep whoever
+    /// watches, and frames are the kernel's meanwhile.
+    pub fn look_until(&mut self, is_so: impl Fn(&Counters, &Counters) -> bool) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let before = self.running.counters();
+            self.look(true);
+            let after = self.running.counters();
+            if is_so(&before, &after) {
+                return;
+            }
+            assert!(Instant::now() < until, "{before:?} {after:?}");
+        }
+    }
+
+    /// Looks until the program has forwarded all of it.
+    pub fn look_until_forwarded(&mut self) {
+        self.look_until(|before, after| after.forwarded - before.forwarded == FRAMES);
+    }
+
+    fn send(&self) {
+        let behind = plan::network_behind(Side::One, self.family);
+        let frame = TestFrame {
+            source_ethernet: self.topology.side(Side::Zero).tester_mac,
+            destination_ethernet: self.entrance,
+            vlan: None,
+            source: plan::tester_address(Side::Zero, self.family),
+            destination: first_of(behind.address),
+            source_port: 5000,
+            frame_bytes: 128,
+        };
+        let mut batch = Batch::new(64);
+        for sequence in 0..FRAMES {
+            let stamp = Stamp {
+                trial: self.trial,
+                stream: 0,
+                sequence,
+                due_ns: 0,
+            };
+            assert!(batch.push(&frame.to_bytes(stamp).unwrap()));
+        }
+        assert_eq!(self.inlet.send(&mut batch).unwrap().taken as u64, FRAMES);
+    }
+
+    /// What is as it was in the beginning has a name that all benches share.
+    fn label(&self, mac: &[u8]) -> String {
+        let side = self.topology.side(Side::One);
+        match mac {
+            mac if mac == side.tester_mac => "tester".to_owned(),
+            mac if mac == side.router_mac => "router".to_owned(),
+            mac => format!("{mac:02x?}"),
+        }
+    }
+}
+
+/// The first host of a network.
+pub fn first_of(network: IpAddr) -> IpAddr {
+    match network {
+        IpAddr::V4(network) => std::net::Ipv4Addr::from_bits(network.to_bits() + 1).into(),
+        IpAddr::V6(network) => std::net::Ipv6Addr::from_bits(network.to_bits() + 1).into(),
+    }
+}

@@ -1,0 +1,204 @@
+//! What whoever watches a router tells its program: `bpf/lease.h`,
+//! `bpf/stale.h`, and the generation of `bpf/cache.h`.
+
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_getres};
+
+use crate::attached::Entry;
+use crate::object::{LoadError, Map, Object};
+
+use super::ports::{Ports, RouterError, RouterOptions, RouterPort};
+
+/// How long after a look what it told is used, at most. Less than the 100 ms
+/// within which a change must show, since a host that takes the CPU away may
+/// keep the kernel's ticks back for some of them.
+pub const LEASE: Duration = Duration::from_millis(80);
+
+/// `AF_INET` and `AF_INET6`.
+const FAMILIES: [u32; 2] = [2, 10];
+
+/// Tells a program what its router is. Clones are for the same program.
+///
+/// A program forwards only under a lease: without the first
+/// [`renew`](Self::renew), and [`LEASE`] after the last look that was renewed,
+/// every frame goes to the kernel. So a watcher that is late, stuck or dead
+/// makes a router slow, never wrong.
+///
+/// ```text
+/// loop { look; see what changed; describe, set_stale, forget; renew }
+/// ```
+#[derive(Clone)]
+pub struct Control(Arc<Inner>);
+
+struct Inner {
+    object: Object,
+    ports: Ports,
+    stale: Map,
+    /// Of a program that keeps answers.
+    generation: Option<Mutex<Generation>>,
+    lease_ticks: u64,
+}
+
+struct Generation {
+    map: Map,
+    now: u32,
+}
+
+/// That somebody looks for changes now, and when that is.
+#[derive(Debug)]
+#[must_use = "a lease is renewed by the look that it counts from"]
+pub struct Look {
+    ticks: u64,
+}
+
+impl Control {
+    /// Of a router's object, for these ports.
+    pub(super) fn new(
+        object: Object,
+        ports: &[RouterPort],
+        options: RouterOptions,
+    ) -> Result<Self, RouterError> {
+        Self::of(object, ports, options, None)
+    }
+
+    /// Of one that keeps answers.
+    pub(super) fn with_cache(
+        object: Object,
+        ports: &[RouterPort],
+        options: RouterOptions,
+    ) -> Result<Self, RouterError> {
+        let map = object.map(".data.generation")?;
+        let generation = Mutex::new(Generation { map, now: 0 });
+        let control = Self::of(object, ports, options, Some(generation))?;
+        control.forget()?;
+        Ok(control)
+    }
+
+    fn of(
+        object: Object,
+        ports: &[RouterPort],
+        options: RouterOptions,
+        generation: Option<Mutex<Generation>>,
+    ) -> Result<Self, RouterError> {
+        Ok(Self(Arc::new(Inner {
+            ports: Ports::new(&object, ports, options)?,
+            stale: object.map("stale")?,
+            generation,
+            object,
+            lease_ticks: ticks(LEASE),
+        })))
+    }
+
+    pub(super) fn object(&self) -> &Object {
+        &self.0.object
+    }
+
+    /// One of its programs on every interface that carries a port.
+    pub(super) fn entries(&self, program: &'static str) -> Vec<Entry<'_>> {
+        let entry = |ifindex: &u32| Entry {
+            ifindex: *ifindex,
+            program: self.0.object.program(program),
+        };
+        self.0.ports.carriers().iter().map(entry).collect()
+    }
+
+    /// To be called before the caller looks for changes.
+    ///
+    /// # Errors
+    /// [`LoadError`].
+    pub fn look(&self) -> Result<Look, LoadError> {
+        let mut moment = [0; 8];
+        self.0.object.run("look", &mut moment)?;
+        Ok(Look {
+            ticks: u64::from_ne_bytes(moment),
+        })
+    }
+
+    /// Every change before this look was told: [`LEASE`] counts from it.
+    ///
+    /// # Errors
+    /// [`LoadError`].
+    pub fn renew(&self, look: Look) -> Result<(), LoadError> {
+        let until = look.ticks.saturating_add(self.0.lease_ticks);
+        self.0.object.run("renew", &mut until.to_ne_bytes())
+    }
+
+    /// Says anew what the ports are, e.g. after an address changed; none, when
+    /// all are gone. The interfaces that carry them must stay the same. What was
+    /// kept is forgotten, and the lease ends: no frame is forwarded by half of it.
+    ///
+    /// # Errors
+    /// [`RouterError`]; then do not renew.
+    pub fn describe(
+        &self,
+        ports: &[RouterPort],
+        options: RouterOptions,
+    ) -> Result<(), RouterError> {
+        self.0.object.run("renew", &mut [0; 8])?;
+        self.0.ports.write(ports, options)?;
+        Ok(self.forget()?)
+    }
+
+    /// Something changed: no answer that was kept may be used.
+    ///
+    /// # Errors
+    /// [`LoadError`]; then do not renew.
+    pub fn forget(&self) -> Result<(), LoadError> {
+        let Some(generation) = &self.0.generation else {
+            return Ok(());
+        };
+        let mut generation = generation.lock().unwrap_or_else(PoisonError::into_inner);
+        generation.now = generation.now.checked_add(1).unwrap_or(1);
+        generation.map.write(0, &generation.now.to_ne_bytes())
+    }
+
+    /// Whether a neighbour is stale (RFC 4861, section 7.3.2): then the first
+    /// frame to it goes to the kernel, which asks whether it is still there. To
+    /// be followed by [`forget`](Self::forget).
+    ///
+    /// # Errors
+    /// [`LoadError`]; then do not renew.
+    pub fn set_stale(
+        &self,
+        interface: u32,
+        address: IpAddr,
+        is_stale: bool,
+    ) -> Result<(), LoadError> {
+        let key = neighbour(interface, address);
+        if is_stale {
+            self.0.stale.write_key(&key, &1_u32.to_ne_bytes())
+        } else {
+            self.0.stale.remove_key(&key)
+        }
+    }
+}
+
+/// `struct neighbour`.
+fn neighbour(interface: u32, address: IpAddr) -> [u8; 24] {
+    let mut key = [0; 24];
+    let family = match address {
+        IpAddr::V4(address) => {
+            key[..4].copy_from_slice(&address.octets());
+            FAMILIES[0]
+        }
+        IpAddr::V6(address) => {
+            key[..16].copy_from_slice(&address.octets());
+            FAMILIES[1]
+        }
+    };
+    key[16..20].copy_from_slice(&interface.to_ne_bytes());
+    key[20..].copy_from_slice(&family.to_ne_bytes());
+    key
+}
+
+/// A time in ticks of the kernel's clock, rounded down so that a lease is not
+/// longer than it says: it counts from within a tick, and one has passed when
+/// the count is equal.
+fn ticks(time: Duration) -> u64 {
+    let tick = clock_getres(ClockId::MonotonicCoarse);
+    let tick_ns = u64::try_from(tick.tv_nsec).unwrap_or(0).max(1);
+    (u64::try_from(time.as_nanos()).unwrap_or(0) / tick_ns).saturating_sub(1)
+}
