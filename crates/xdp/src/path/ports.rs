@@ -33,13 +33,15 @@ impl RouterPort {
 /// What a router leaves out, all `false` for behaviour as the kernel's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RouterOptions {
-    /// Every frame goes to the kernel: where its tables depend on more than a
-    /// frame's addresses and type of service, e.g. rules by port.
+    /// Every frame goes to the kernel: where it decides by more than a frame's
+    /// addresses and type of service, e.g. by rules with ports, IPsec policies,
+    /// or several next hops.
     pub all_to_kernel: bool,
     /// Sources are not checked, which saves a look-up and is not as the kernel
     /// does it.
     pub any_source: bool,
-    /// The cache is not asked: where there are rules or several next hops.
+    /// The cache is not asked: where there are rules, or routes that hold for
+    /// some sources or for a time.
     pub no_cache: bool,
 }
 
