@@ -61,7 +61,7 @@ impl Question {
                     "none of its {} may be believed ({}: {})",
                     results(doubts.len()),
                     kind(doubt),
-                    doubt.reason
+                    first_reason(doubt)
                 ),
                 doubt.remedy.as_str(),
             ),
@@ -86,6 +86,12 @@ fn results(count: usize) -> String {
 pub(crate) fn kind(verdict: &Verdict) -> String {
     let kind = serde_json::to_value(verdict.validity).unwrap_or_default();
     kind.as_str().unwrap_or("not valid").to_owned()
+}
+
+/// The first of a verdict's reasons: all of them are told with the warnings.
+pub(crate) fn first_reason(verdict: &Verdict) -> &str {
+    let reason = verdict.reason.as_str();
+    reason.split_once("; ").map_or(reason, |(first, _)| first)
 }
 
 /// As a sentence begins.
@@ -114,7 +120,7 @@ mod tests {
     }
 
     fn noisy() -> Tried {
-        let reason = "a pause of 20 ms";
+        let reason = "a pause of 20 ms; the hypervisor took 21% of the CPU time";
         tried(Verdict::new(Validity::Noisy, reason, "a quiet host"))
     }
 
@@ -138,7 +144,8 @@ mod tests {
     #[test]
     fn without_an_answer_it_says_why_and_what_to_do() {
         let open = QUESTION.headline(None, &[missing(), noisy()]);
-        assert!(open.text.contains("noisy: a pause"), "{}", open.text);
+        let first = "(noisy: a pause of 20 ms)";
+        assert!(open.text.contains(first), "{}", open.text);
         assert!(open.text.contains("table 2"), "{}", open.text);
         assert_eq!(open.remedy, "a quiet host");
         let nothing = QUESTION.headline(None, &[]);

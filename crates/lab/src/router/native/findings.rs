@@ -5,7 +5,7 @@ use forward::tester::stream::FrameSize;
 use trial::{Finding, Weight};
 
 use super::beside::sizes;
-use crate::router::headline::{Answer, sentence};
+use crate::router::headline::{Answer, first_reason, sentence};
 use crate::router::source::native;
 use crate::router::throughput::case::Case;
 use crate::router::throughput::config::{Place, Router};
@@ -62,13 +62,14 @@ fn of_case(context: &Context<'_>, case: &Case) -> Option<Answer> {
     let overload = case.overload.believed_rate();
     let (what, size) = (sentence(&case.router.way.what()), size_name(case.size));
     let Some(throughput) = case.throughput() else {
+        let doubt = case.no_drop.verdict();
         let text = format!(
             "{what} passes {:.0} frames/s of {size} when it is offered more than it can carry. What it carries without loss{} stays open: {}.",
             overload?,
             beside(case),
-            case.no_drop.verdict().reason
+            first_reason(&doubt)
         );
-        let remedy = case.no_drop.verdict().remedy;
+        let remedy = doubt.remedy;
         return Some(Answer { text, remedy });
     };
     let share = context.percent_of_line(throughput, case.size);

@@ -3,7 +3,7 @@
 use forward::topology::Routes;
 use trial::{Cell as Entry, Table};
 
-use super::claims::{Claim, Question, counted};
+use super::claims::{Claim, Question};
 use super::context::Context;
 use crate::router::ratio::{Standing, words};
 use crate::router::subject::Subject;
@@ -69,19 +69,22 @@ fn targets(context: &Context<'_>) -> Option<Table> {
     )
 }
 
+/// In the place of a number of routes.
+const LINKS_ONLY: &str = "links only";
+
 fn rates(context: &Context<'_>) -> Option<Table> {
     let row = |subject: &Subject| {
         let series = &subject.series;
         let routes = match subject.setups[0].topology.routes {
-            Routes::Networks => "the links'".to_owned(),
-            Routes::Table(count) => counted(count, "route"),
+            Routes::Networks => LINKS_ONLY.to_owned(),
+            Routes::Table(count) => count.to_string(),
         };
         let over = |question| {
             let claim = context.claims.iter().find(|claim| {
                 claim.question == question
                     && claim.way == subject.way()
                     && claim.destinations == subject.offer().destinations
-                    && claim.routes.is_some() == (routes != "the links'")
+                    && claim.routes.is_some() == (routes != LINKS_ONLY)
             });
             claim.map_or(Entry::Empty, |claim| text(words(&claim.ratio.comparison)))
         };
@@ -102,7 +105,7 @@ fn rates(context: &Context<'_>) -> Option<Table> {
         &[
             ("path", ""),
             ("destinations", ""),
-            ("table", ""),
+            ("routes", ""),
             ("received", "frames/s"),
             ("over kernel routing", ""),
             ("router's CPU", "ns/frame"),
