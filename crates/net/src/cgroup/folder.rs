@@ -2,10 +2,15 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use super::hierarchy::{Controller, Hierarchy, Version};
 use super::{CgroupError, failed, write};
-use crate::journal::{Entry, Journal, Record, process_of, threads_inside};
+use crate::journal::{Entry, Journal, Record, is_kernel_thread, process_of, threads_inside};
+
+/// A kernel thread cannot be moved before it ran for the first time: on a busy
+/// host that takes a while. Those bound to their CPU can never.
+const BIRTH_WAIT: Duration = Duration::from_secs(1);
 
 /// A process with all its threads, or one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +104,13 @@ impl Folder {
 
     pub(super) fn take(&self, task: Task) -> Result<(), CgroupError> {
         let door = self.path.join(task.door(self.hierarchy.version));
-        match (write(&door, &task.number().to_string()), task) {
+        let until = Instant::now() + BIRTH_WAIT;
+        let mut taken = write(&door, &task.number().to_string());
+        while is_refused(&taken) && is_kernel_thread(task.number()) && Instant::now() < until {
+            std::thread::sleep(BIRTH_WAIT / 100);
+            taken = write(&door, &task.number().to_string());
+        }
+        match (taken, task) {
             (Err(CgroupError::System { source, .. }), Task::Thread(thread))
                 if source.kind() == io::ErrorKind::Unsupported =>
             {
@@ -113,6 +124,14 @@ impl Folder {
             (taken, _) => taken,
         }
     }
+}
+
+/// `EINVAL`: the kernel keeps this thread where it is.
+fn is_refused(taken: &Result<(), CgroupError>) -> bool {
+    let Err(CgroupError::System { source, .. }) = taken else {
+        return false;
+    };
+    source.kind() == io::ErrorKind::InvalidInput
 }
 
 fn reserve(journal: &Journal, name: &str, path: &Path) -> Result<Record, CgroupError> {
