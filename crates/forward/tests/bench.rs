@@ -255,6 +255,34 @@ fn af_xdp_forwarders_carry() {
     }
 }
 
+/// One that spins also before and after the sending.
+#[test]
+fn a_router_is_charged_for_the_time_of_sending_alone() {
+    let poll = Poll::BusyPoll;
+    let path = Path::AfXdp(AfXdp {
+        poll,
+        ..AfXdp::default()
+    });
+    let Some(mut bench) = started(&setup(path)) else {
+        return;
+    };
+    let offer = Offer {
+        rate_pps: Some(1_000.0),
+        duration: Duration::from_millis(50),
+        ..Offer::default()
+    };
+    let cpus = u32::try_from(bench.setup().topology.cpus.router.len()).unwrap();
+    // What is read takes a moment, in which a busy machine may do something else.
+    let is_within = |result: TrialResult| {
+        let used = Duration::from_nanos(result.router_cpu_ns);
+        let elapsed = result.seen.host.elapsed;
+        println!("{used:?} of {elapsed:?}");
+        assert!(result.received_while_sending() <= result.received());
+        used <= elapsed * cpus + Duration::from_millis(5)
+    };
+    assert!((0..5).any(|_| is_within(bench.trial(&offer).unwrap())));
+}
+
 #[test]
 fn a_limited_router_carries_and_stays_below_its_limit() {
     for path in [Path::Kernel, Path::XdpCpumap, Path::AfXdp(AfXdp::default())] {

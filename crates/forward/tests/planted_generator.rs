@@ -168,7 +168,8 @@ fn throttled_by_the_device() {
         },
         generator_cpu: cpus.generator,
     }];
-    let ran = run(&mut ways, &placement, Duration::from_millis(100), &|| true).unwrap();
+    let residual = Duration::from_millis(100);
+    let ran = run(&mut ways, &placement, residual, &mut || (), &|| true).unwrap();
     let seen = Seen {
         host: ran.host,
         placement,

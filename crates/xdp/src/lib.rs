@@ -24,8 +24,8 @@ pub use attached::{AttachError, Attached, Entry, Path};
 pub use counters::{Counters, Reason};
 pub use dry_run::{DryRunError, Verdict, dry_run};
 pub use generator::{
-    GENERATORS_MAX, Generator, ORDER_MAX, Plan, PlanError, SIZES_MAX, SendError, Sent,
-    TemplateError, Turns,
+    GENERATORS_MAX, Generator, ORDER_MAX, Phase, Plan, PlanError, SIZES_MAX, SendError, Sent,
+    TemplateError, Turns, Watch,
 };
 pub use object::LoadError;
 pub use pass::Pass;

@@ -109,7 +109,10 @@ fn measure(journal: &Journal, setup: &Setup, offer: &Offer) -> Result<f64, Bench
     };
     let mut ways = ports::ways(&mut ports, streams, setup.topology.cpus.generator);
     let residual = Lengths::short(DURATION).residual;
-    let ran = run(&mut ways, &Placement::default(), residual, &|| true)?;
+    let nothing = &mut || ();
+    let ran = run(&mut ways, &Placement::default(), residual, nothing, &|| {
+        true
+    })?;
     Ok(ran.directions.iter().map(Direction::received_pps).sum())
 }
 

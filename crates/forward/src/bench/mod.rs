@@ -20,6 +20,8 @@ mod result;
 mod setup;
 mod start;
 pub mod tcp;
+mod together;
+mod usage;
 
 pub use error::BenchError;
 pub use offer::{Directions, Offer};

@@ -7,13 +7,13 @@ use trial::Verdict;
 use super::ports::{self, Place};
 use super::result::DirectionResult;
 use super::start::{Started, start};
-use super::{BenchError, Directions, Offer, PortKind, Setup, TcpResult, TrialResult, ceiling, tcp};
+use super::usage::{Usage, Watched};
+use super::{BenchError, Directions, Offer, Setup, TcpResult, TrialResult, ceiling, tcp, together};
+use crate::router::Counters;
 use crate::router::path::Path;
-use crate::router::{Counters, Task};
-use crate::tester::length::Lengths;
 use crate::tester::port::Port;
 use crate::tester::stream::{Link, Stream};
-use crate::tester::trial::{HostUse, Placement, Way, run, thread_waited_ns};
+use crate::tester::trial::{HostUse, Placement, Way};
 use crate::tester::validity::{Claim, OwnCpu, Seen};
 use crate::topology::address::{Layer, assign_tester};
 use crate::topology::plan::Side;
@@ -97,16 +97,8 @@ impl Bench {
         offer: &Offer,
         go_on: &dyn Fn() -> bool,
     ) -> Result<TrialResult, BenchError> {
-        self.ceiling_pps(offer)?;
-        let before = self.begin(offer)?;
-        let placement = self.placement();
-        let residual = Lengths::short(offer.duration).residual;
-        let ran = run(&mut self.ways(offer)?, &placement, residual, go_on)?;
-        let mut result = self.finish(offer, ran.directions, before)?;
-        let own_cpu = result.own_cpu();
-        let ceiling_pps = self.ceiling_for(offer, result.received_pps())?;
-        self.judge(&mut result, ran.host, ceiling_pps, own_cpu);
-        Ok(result)
+        let mut results = together::trial(&mut [self], &[*offer], go_on)?;
+        Ok(results.remove(0))
     }
 
     /// The most that generator and sink themselves can do at this offer's size,
@@ -181,15 +173,9 @@ impl Bench {
         };
         let deadline = Instant::now() + FIRST_FRAME_WAIT;
         loop {
-            let before = self.begin(&offer)?;
-            let ran = run(
-                &mut self.ways(&offer)?,
-                &Placement::default(),
-                FIRST_FRAME_WAIT / 100,
-                &|| true,
-            )?;
-            let result = self.finish(&offer, ran.directions, before)?;
-            if result.received() > 0 {
+            let (results, _) =
+                together::send(&mut [self], &[offer], FIRST_FRAME_WAIT / 100, &|| true)?;
+            if results.iter().any(|result| result.received() > 0) {
                 return Ok(());
             }
             if Instant::now() > deadline {
@@ -206,43 +192,13 @@ impl Bench {
 
     /// Checks the offer, counts the trial, and reads what the router has
     /// counted so far.
-    pub(super) fn begin(&mut self, offer: &Offer) -> Result<Before, BenchError> {
+    pub(super) fn begin(&mut self, offer: &Offer) -> Result<Counters, BenchError> {
         offer.check(&self.setup)?;
         self.trials = self.trials.wrapping_add(1);
         if self.ports.is_none() {
             self.ports = Some(self.open_ports()?);
         }
-        Ok(Before {
-            counters: self.started.router.counters()?,
-            cpu_ns: self.started.router.cpu_ns()?,
-            waited_ns: self.waited_ns(),
-        })
-    }
-
-    /// Time in which threads that forward or count waited for their CPU, ns;
-    /// `None` where it is not known of all.
-    fn waited_ns(&self) -> Option<u64> {
-        if self.setup.ports != PortKind::LiveFrame {
-            // A thread of the port's own counts.
-            return None;
-        }
-        let topology = &self.started.topology;
-        let kernel = topology.router_threads().chain(topology.sink_threads());
-        let own = self
-            .started
-            .router
-            .tasks()
-            .into_iter()
-            .map(|task| match task {
-                Task::Thread(thread) => Some(thread),
-                // Nobody knows which of its threads forward.
-                Task::Process(_) => None,
-            });
-        kernel
-            .map(|thread| Some(thread.pid))
-            .chain(own)
-            .map(|thread| thread_waited_ns(thread?))
-            .sum()
+        Ok(self.started.router.counters()?)
     }
 
     fn open_ports(&self) -> Result<[Port; 2], BenchError> {
@@ -259,17 +215,24 @@ impl Bench {
         Ok([open(zero)?, open(one)?])
     }
 
-    /// What is sent by whom and counted by whom.
-    pub(super) fn ways(&mut self, offer: &Offer) -> Result<Vec<Way<'_>>, BenchError> {
-        let both = match offer.directions {
+    /// What each port sends.
+    pub(super) fn streams(&self, offer: &Offer) -> Result<Vec<Stream>, BenchError> {
+        let from = match offer.directions {
             Directions::OneWay => &[Side::Zero][..],
             Directions::TwoWay => &Side::BOTH,
         };
-        let streams = both.iter().map(|&from| self.stream(offer, from));
-        let streams = streams.collect::<Result<Vec<_>, _>>()?;
+        from.iter().map(|&from| self.stream(offer, from)).collect()
+    }
+
+    /// Who sends and who counts; and the router, whose use is read meanwhile.
+    pub(super) fn parts(&mut self, streams: Vec<Stream>) -> (Vec<Way<'_>>, Watched<'_>) {
         let generator_cpu = self.setup.topology.cpus.generator;
         let ports = self.ports.as_mut().expect("opened when the trial began");
-        Ok(ports::ways(ports, streams, generator_cpu))
+        let watched = Watched {
+            started: &mut self.started,
+            ports: self.setup.ports,
+        };
+        (ports::ways(ports, streams, generator_cpu), watched)
     }
 
     fn stream(&self, offer: &Offer, from: Side) -> Result<Stream, BenchError> {
@@ -286,27 +249,25 @@ impl Bench {
         offer.stream(&self.setup.topology, from, link, self.trials)
     }
 
-    /// Puts together what the ports and the router say; not judged yet.
+    /// Puts together what the ports and the router say; not judged yet. `used`
+    /// is the router's use of CPUs while frames were sent.
     pub(super) fn finish(
         &mut self,
         offer: &Offer,
         directions: Vec<DirectionResult>,
-        before: Before,
+        before: Counters,
+        used: Usage,
     ) -> Result<TrialResult, BenchError> {
         let counters = self.started.router.counters()?;
-        let cpu_ns = self.started.router.cpu_ns()?;
-        let waited_ns = self.waited_ns();
         Ok(TrialResult {
             offer: *offer,
-            router: counters.since(before.counters),
-            router_cpu_ns: cpu_ns.saturating_sub(before.cpu_ns),
+            router: counters.since(before),
+            router_cpu_ns: used.cpu_ns,
             generator_cpu_ns: directions.iter().map(|way| way.sent.cpu_ns).sum(),
-            sink_cpu_ns: directions.iter().map(|way| way.received.cpu_ns).sum(),
+            sink_cpu_ns: directions.iter().map(|way| way.counting.cpu_ns).sum(),
             directions,
             seen: Seen {
-                waited_behind: waited_ns
-                    .zip(before.waited_ns)
-                    .map(|(now, then)| Duration::from_nanos(now.saturating_sub(then))),
+                waited_behind: used.waited_ns.map(Duration::from_nanos),
                 ..Seen::default()
             },
             verdict: Verdict::valid(),
@@ -352,11 +313,4 @@ impl Bench {
             sink: vec![cpus.sink],
         }
     }
-}
-
-/// What the router had counted when a trial began.
-pub(super) struct Before {
-    counters: Counters,
-    cpu_ns: u64,
-    waited_ns: Option<u64>,
 }

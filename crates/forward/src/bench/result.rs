@@ -18,11 +18,12 @@ pub struct TrialResult {
     pub directions: Vec<DirectionResult>,
     /// What the router itself counted in this trial.
     pub router: Counters,
-    /// CPU time of the router in this trial, ns.
+    /// CPU time of the router while frames were sent, ns: what it used before
+    /// the first and after the last, spinning or emptying queues, is no part.
     pub router_cpu_ns: u64,
     /// CPU time of the generators, ns.
     pub generator_cpu_ns: u64,
-    /// CPU time of the sinks, ns.
+    /// CPU time of the sinks while frames were sent, ns.
     pub sink_cpu_ns: u64,
     /// What was seen besides the frames.
     pub seen: Seen,
@@ -57,6 +58,13 @@ impl TrialResult {
             .iter()
             .map(|way| way.received.received)
             .sum()
+    }
+
+    /// Frames received while frames were sent, all directions: what the CPU time
+    /// of router and sinks was spent on.
+    #[must_use]
+    pub fn received_while_sending(&self) -> u64 {
+        self.directions.iter().map(|way| way.counting.frames).sum()
     }
 
     /// Frames lost, all directions.
@@ -103,16 +111,18 @@ impl TrialResult {
         }
     }
 
-    /// CPU time of the router for each frame received, ns; `None` if none was.
+    /// CPU time of the router for each frame received while it was sent to, ns;
+    /// `None` if none was.
     #[must_use]
     pub fn router_ns_per_frame(&self) -> Option<f64> {
-        per_frame(self.router_cpu_ns, self.received())
+        per_frame(self.router_cpu_ns, self.received_while_sending())
     }
 
-    /// CPU time of the sinks for each frame received, ns; `None` if none was.
+    /// CPU time of the sinks for each frame received meanwhile, ns; `None` if
+    /// none was.
     #[must_use]
     pub fn sink_ns_per_frame(&self) -> Option<f64> {
-        per_frame(self.sink_cpu_ns, self.received())
+        per_frame(self.sink_cpu_ns, self.received_while_sending())
     }
 
     /// CPU time of the generators for each frame offered, ns; `None` if none
@@ -122,11 +132,12 @@ impl TrialResult {
         per_frame(self.generator_cpu_ns, self.offered())
     }
 
-    /// Frames received for each second of the router's CPU time; `None` if it
-    /// used none.
+    /// Frames received for each second of the router's CPU time, both while
+    /// frames were sent; `None` if it used none.
     #[must_use]
     pub fn frames_per_cpu_second(&self) -> Option<f64> {
-        (self.router_cpu_ns > 0).then(|| per_second(self.received(), self.router_cpu_ns))
+        let received = self.received_while_sending();
+        (self.router_cpu_ns > 0).then(|| per_second(received, self.router_cpu_ns))
     }
 
     fn sum(&self, of: impl Fn(&DirectionResult) -> f64) -> f64 {

@@ -11,7 +11,7 @@ use wire::Stamp;
 use super::accounting::Account;
 use super::port::{PortError, Received, Receiver, Transmitted, Transmitter};
 use super::stream::{Addresses, FrameSize, Link, Stream};
-use super::trial::{Direction, Sender};
+use super::trial::{Counting, Direction, Sender};
 
 /// One second of 64-byte frames at `rate_pps`.
 pub(crate) fn stream(rate_pps: Option<f64>) -> Stream {
@@ -56,8 +56,11 @@ pub(crate) fn direction(offered: u64, received: u64) -> Direction {
             bytes: received.saturating_mul(64),
             elapsed_ns: 1_000_000_000,
             latency,
-            cpu_ns: 100_000_000,
             ..Received::default()
+        },
+        counting: Counting {
+            frames: received,
+            cpu_ns: 100_000_000,
         },
         sender: Sender {
             waited_ns: 1_000_000,
@@ -149,5 +152,10 @@ impl Receiver for LinkReceiver {
 
     fn counts(&mut self) -> Result<Received, PortError> {
         Ok(self.account.lock().unwrap().counts().clone())
+    }
+
+    /// A ns a frame.
+    fn cpu_ns(&mut self) -> Result<u64, PortError> {
+        Ok(self.counts()?.received)
     }
 }

@@ -12,7 +12,7 @@ use forward::router::Counters;
 use forward::router::path::{AfXdp, Path, Poll};
 use forward::tester::port::{Received, Transmitted};
 use forward::tester::stream::{Addresses, Link, Stream};
-use forward::tester::trial::Sender;
+use forward::tester::trial::{Counting, Sender};
 use forward::tester::validity::Seen;
 use trial::{Event, Finding, Validity, Verdict, Weight};
 
@@ -44,6 +44,10 @@ fn of(offer: &Offer, elapsed_s: f64, offered: u64, received: u64) -> TrialResult
             received,
             elapsed_ns,
             ..Received::default()
+        },
+        counting: Counting {
+            frames: received,
+            cpu_ns: elapsed_ns / 10,
         },
     };
     let ways = if offer.directions == Directions::TwoWay {

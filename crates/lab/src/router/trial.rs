@@ -42,7 +42,10 @@ impl Trial {
     /// The routers' CPU time for each frame that they forwarded; none where
     /// they forwarded none or it is not known.
     pub(crate) fn router_ns_per_frame(&self) -> Option<f64> {
-        self.per_frame(|result| result.router_cpu_ns, TrialResult::received)
+        self.per_frame(
+            |result| result.router_cpu_ns,
+            TrialResult::received_while_sending,
+        )
     }
 
     /// Frames forwarded in a second of the routers' CPU time.
@@ -57,7 +60,10 @@ impl Trial {
 
     /// The sinks' CPU time for each frame that they counted.
     pub(crate) fn sink_ns_per_frame(&self) -> Option<f64> {
-        self.per_frame(|result| result.sink_cpu_ns, TrialResult::received)
+        self.per_frame(
+            |result| result.sink_cpu_ns,
+            TrialResult::received_while_sending,
+        )
     }
 
     fn per_frame(

@@ -5,6 +5,7 @@ mod live;
 mod plan;
 mod template;
 mod turns;
+mod watch;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -18,10 +19,8 @@ use plan::Image;
 pub use plan::{ORDER_MAX, Plan, PlanError, SIZES_MAX};
 pub use template::TemplateError;
 pub use turns::{GENERATORS_MAX, Turns};
-
-/// How often it is looked whether the stream is over: the frames that the
-/// program drops until then are only time.
-const LOOK: Duration = Duration::from_millis(5);
+use watch::Lookout;
+pub use watch::{Phase, Watch};
 
 /// Why a stream could not be sent.
 #[derive(Debug, thiserror::Error)]
@@ -114,17 +113,23 @@ impl Generator {
         })
     }
 
-    /// Sends from the calling thread, on its CPU, until the time is over or
-    /// `stop` is set. Takes about 25 ms more than the stream.
+    /// Sends from the calling thread, on its CPU, until the time is over or who
+    /// watches says so. Takes about 25 ms more than the stream, partly before
+    /// its first frame: who measures the time of sending is told when it begins
+    /// and when it is over.
     ///
     /// # Errors
     /// [`SendError`].
-    pub fn send(&mut self, plan: &Plan, stop: &AtomicBool) -> Result<Sent, SendError> {
+    pub fn send<'a>(
+        &mut self,
+        plan: &Plan,
+        watch: impl Into<Watch<'a>>,
+    ) -> Result<Sent, SendError> {
         let image = plan.image()?;
         let cpu = sys::clock::thread_cpu();
         self.begin(&image)?;
         let what = (self.program.as_fd(), &image.page[..], image.batch);
-        run(what, stop, &|| self.is_done())?;
+        run(what, watch.into(), plan.duration, &|| self.phase())?;
         let mut sent = self.sent(&image, plan.duration)?;
         let cpu = sys::clock::thread_cpu().saturating_sub(cpu);
         sent.cpu_ns = u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX);
@@ -137,11 +142,15 @@ impl Generator {
         self.progress.write(0, &[0; PROGRESS_BYTES])
     }
 
-    /// A map that cannot be read ends the stream: the error comes with the counts.
-    fn is_done(&self) -> bool {
-        self.progress
-            .read(0)
-            .map_or(true, |value| number(&value, 7) >> 32 != 0)
+    /// How far the stream is; nothing before its first frame. A map that cannot
+    /// be read ends the stream: the error comes with the counts.
+    fn phase(&self) -> Option<Phase> {
+        match self.progress.read(0) {
+            Ok(value) if number(&value, 7) >> 32 == 0 => {
+                (number(&value, 1) != 0).then_some(Phase::Begun)
+            }
+            _ => Some(Phase::Over),
+        }
     }
 
     /// From `struct progress`.
@@ -175,43 +184,39 @@ impl Generator {
     }
 }
 
-/// Calls the kernel with a program, its frames and their batch until `is_done`,
-/// while another thread looks at that and at `stop`, and interrupts the call.
+/// Calls the kernel with a program, its frames and their batch until the stream
+/// is over, while another thread looks at that and at the wish to stop, and
+/// interrupts the call. `longest` is the stream's time.
 fn run(
     (program, frame, batch): (BorrowedFd<'_>, &[u8], u32),
-    stop: &AtomicBool,
-    is_done: &(dyn Fn() -> bool + Sync),
+    watch: Watch<'_>,
+    longest: Duration,
+    phase: &(dyn Fn() -> Option<Phase> + Sync),
 ) -> Result<(), SendError> {
-    let thread = live::Thread::this().map_err(SendError::Thread)?;
-    let is_out = AtomicBool::new(false);
+    let lookout = Lookout {
+        watch,
+        longest,
+        phase,
+        sender: live::Thread::this().map_err(SendError::Thread)?,
+        is_out: AtomicBool::new(false),
+    };
+    let cpus = watch::other_cpus();
     thread::scope(|scope| {
         let watcher = thread::Builder::new()
             .name("lockgate-watch".to_owned())
-            .spawn_scoped(scope, || watch(thread, stop, is_done, &is_out))
+            .spawn_scoped(scope, || {
+                watch::move_to(&cpus);
+                lookout.look();
+            })
             .map_err(SendError::Thread)?;
         let mut ended = Ok(());
-        while ended.is_ok() && !stop.load(Ordering::Relaxed) && !is_done() {
+        while ended.is_ok() && !lookout.is_over() {
             ended = live::run(program, frame, batch);
         }
-        is_out.store(true, Ordering::Relaxed);
+        lookout.is_out.store(true, Ordering::Relaxed);
         watcher.thread().unpark();
         ended.map_err(SendError::Refused)
     })
-}
-
-fn watch(
-    sender: live::Thread,
-    stop: &AtomicBool,
-    is_done: &(dyn Fn() -> bool + Sync),
-    is_out: &AtomicBool,
-) {
-    while !is_out.load(Ordering::Relaxed) {
-        thread::park_timeout(LOOK);
-        let is_over = stop.load(Ordering::Relaxed) || is_done();
-        if is_over && !is_out.load(Ordering::Relaxed) {
-            sender.interrupt();
-        }
-    }
 }
 
 /// `struct progress`.

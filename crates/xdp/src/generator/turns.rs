@@ -1,12 +1,11 @@
 //! Several generators on one thread. `bpf/turns.bpf.c` is the program.
 
 use std::os::fd::{AsFd, AsRawFd};
-use std::sync::atomic::AtomicBool;
 
 use crate::object::{Map, Object, source};
 
 use super::plan::Image;
-use super::{Generator, Plan, SendError, Sent, run};
+use super::{Generator, Phase, Plan, SendError, Sent, Watch, run};
 
 /// Generators that one thread serves. `GENERATORS_MAX` in `bpf/turns.bpf.c`.
 pub const GENERATORS_MAX: usize = 32;
@@ -36,18 +35,19 @@ impl Turns {
     }
 
     /// Sends one plan by each generator from the calling thread, all at the
-    /// same time, until all are over or `stop` is set. Each has an equal share
-    /// of the CPU time.
+    /// same time, until all are over or who watches says so: they are told when
+    /// the first begins and when the last is over. Each has an equal share of
+    /// the CPU time.
     ///
     /// # Errors
     /// [`SendError`]; [`SendError::Turns`] where there is not one plan for each
     /// of 1 to [`GENERATORS_MAX`] generators, and [`SendError::Frames`] where
     /// their frames differ in length or family.
-    pub fn send(
+    pub fn send<'a>(
         &mut self,
         generators: &mut [&mut Generator],
         plans: &[Plan],
-        stop: &AtomicBool,
+        watch: impl Into<Watch<'a>>,
     ) -> Result<Vec<Sent>, SendError> {
         let count = generators.len();
         if count != plans.len() || !(1..=GENERATORS_MAX).contains(&count) {
@@ -65,11 +65,14 @@ impl Turns {
         self.prepare(generators, &images)?;
         let cpu = sys::clock::thread_cpu();
         let program = self.object.program("take_turns");
-        let is_done = || generators.iter().all(|generator| generator.is_done());
+        let phase = || phase_of(generators);
+        let longest = plans.iter().map(|plan| plan.duration).max();
+        let longest = longest.unwrap_or_default();
         // The smallest batch: a paced stream must not wait for the others'.
         let batch = images.iter().map(|image| image.batch).min();
         let batch = batch.unwrap_or(first.batch);
-        run((program.as_fd(), &first.page, batch), stop, &is_done)?;
+        let what = (program.as_fd(), &first.page[..], batch);
+        run(what, watch.into(), longest, &phase)?;
         let cpu = sys::clock::thread_cpu().saturating_sub(cpu);
         let share_ns = u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX) / count as u64;
         let sent = generators.iter().zip(&images).zip(plans);
@@ -96,4 +99,12 @@ impl Turns {
         turn[4..].copy_from_slice(&u32::to_ne_bytes(generators.len() as u32));
         self.turn.write(0, &turn)
     }
+}
+
+/// How far all together are: begun with the first, over with the last.
+fn phase_of(generators: &[&mut Generator]) -> Option<Phase> {
+    let phases: Vec<_> = generators.iter().map(|one| one.phase()).collect();
+    let is_begun = phases.iter().any(Option::is_some);
+    let slowest = phases.into_iter().min().flatten();
+    slowest.max(is_begun.then_some(Phase::Begun))
 }

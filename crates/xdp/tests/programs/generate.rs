@@ -2,11 +2,12 @@
 
 use crate::wires;
 
+use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use lockgate_xdp::path::Wire;
-use lockgate_xdp::{Attached, Generator, Plan, Sink};
+use lockgate_xdp::{Attached, Generator, Phase, Plan, Sink, Watch};
 use wires::{frame_v4, frame_v6, ifindex, in_namespace, shell};
 
 /// Fewer than a veth's ring holds: none is lost however slow the machine is.
@@ -127,5 +128,46 @@ fn a_stream_keeps_its_rate_and_ends_when_told() {
             });
             generator.send(&endless, &stop).unwrap();
         });
+    });
+}
+
+/// Who looks at a stream is told of it in order, and takes nothing of the CPU
+/// that sends.
+#[test]
+fn who_watches_is_elsewhere_and_hears_of_each_phase_once() {
+    let all = sys::affinity::process_cpus().unwrap();
+    let cpu = all[0];
+    in_namespace(|| {
+        cables();
+        sys::affinity::pin_to(cpu).unwrap();
+        let sink = Sink::attach(ifindex("lgd0")).unwrap();
+        let mut generator = Generator::load(ifindex("lgt0")).unwrap();
+        let heard = Mutex::new(vec![]);
+        let tell = |phase| {
+            let cpus = sys::affinity::allowed_cpus().unwrap();
+            let mut heard = heard.lock().unwrap();
+            heard.push((phase, std::thread::current().id(), cpus));
+        };
+        let stop = AtomicBool::new(false);
+        let watch = Watch {
+            stop: &stop,
+            tell: &tell,
+        };
+        let brief = plan(vec![frame_v4(60, [2; 6])], &[0]);
+        let sent = generator.send(&brief, watch).unwrap();
+        assert_eq!(sent.offered, BURST);
+        drop(sink);
+        let heard = heard.into_inner().unwrap();
+        let phases: Vec<_> = heard.iter().map(|(phase, ..)| *phase).collect();
+        assert_eq!(phases, [Phase::Begun, Phase::Over]);
+        let others: Vec<_> = all.iter().copied().filter(|other| *other != cpu).collect();
+        for (_, thread, cpus) in heard {
+            assert_ne!(thread, std::thread::current().id());
+            if others.is_empty() {
+                println!("skipped: one CPU; allow this process another to have the watcher there");
+            } else {
+                assert_eq!(cpus, others);
+            }
+        }
     });
 }

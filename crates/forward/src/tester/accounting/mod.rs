@@ -85,7 +85,7 @@ impl Account {
             .record(now_ns.saturating_sub(stamp.due_ns));
     }
 
-    /// What was counted so far; `cpu_ns` is for the caller to fill in.
+    /// What was counted so far.
     #[must_use]
     pub fn counts(&self) -> &Received {
         &self.counts

@@ -42,7 +42,6 @@ impl Shared {
 pub(super) struct Collector {
     shared: Arc<Shared>,
     clock: CpuClock,
-    cpu_before: Duration,
     thread: Option<JoinHandle<Result<(), PortError>>>,
 }
 
@@ -79,13 +78,8 @@ impl Collector {
         Ok(Self {
             shared,
             clock,
-            cpu_before: Duration::ZERO,
             thread: Some(thread),
         })
-    }
-
-    fn cpu(&self) -> Duration {
-        self.clock.read().unwrap_or_default()
     }
 
     /// Why it ended, if it did.
@@ -123,17 +117,19 @@ fn count(mut inlet: impl Inlet, shared: &Shared) -> Result<(), PortError> {
 impl Receiver for Collector {
     fn begin(&mut self, trial: u8, stream: u8) -> Result<(), PortError> {
         self.check()?;
-        self.cpu_before = self.cpu();
         *self.shared.account() = Account::new(trial, stream);
         Ok(())
     }
 
     fn counts(&mut self) -> Result<Received, PortError> {
         self.check()?;
-        let used = self.cpu().saturating_sub(self.cpu_before);
-        let mut counts = self.shared.account().counts().clone();
-        counts.cpu_ns = u64::try_from(used.as_nanos()).unwrap_or(u64::MAX);
-        Ok(counts)
+        Ok(self.shared.account().counts().clone())
+    }
+
+    fn cpu_ns(&mut self) -> Result<u64, PortError> {
+        self.check()?;
+        let used = self.clock.read().unwrap_or_default();
+        Ok(u64::try_from(used.as_nanos()).unwrap_or(u64::MAX))
     }
 }
 

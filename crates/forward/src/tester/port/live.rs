@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use net::napi::NapiThread;
 use trial::Histogram;
 use wire::TestFrameError;
-use xdp::{Generator, Plan, Sent, Sink};
+use xdp::{Generator, Plan, Sent, Sink, Watch};
 
 use super::collect::failed;
 use super::frames::Frames;
@@ -36,7 +36,6 @@ pub fn open(
         receiver: Box::new(LiveReceiver {
             sink,
             receivers: receivers.to_vec(),
-            cpu_ns_before: 0,
         }),
     })
 }
@@ -59,6 +58,7 @@ impl Transmitter for LiveTransmitter {
 const CONTEXT: &str = "cannot send live frames";
 
 /// Sends a stream by each port from the calling thread, all at the same time.
+/// Who watches is told when the first begins and when the last is over.
 ///
 /// # Errors
 /// [`PortError`], e.g. where the streams differ in sizes, tag or IP version, or
@@ -66,13 +66,18 @@ const CONTEXT: &str = "cannot send live frames";
 pub fn transmit_in_turns(
     transmitters: &mut [&mut LiveTransmitter],
     streams: &[Stream],
-    stop: &AtomicBool,
+    watch: Watch<'_>,
 ) -> Result<Vec<Transmitted>, PortError> {
     let plans = streams.iter().map(plan).collect::<Result<Vec<_>, _>>();
     let plans = plans.map_err(failed(CONTEXT.to_owned()))?;
+    if let ([only], [plan]) = (&mut *transmitters, &plans[..]) {
+        let sent = only.0.send(plan, watch);
+        let sent = sent.map_err(failed(CONTEXT.to_owned()))?;
+        return Ok(vec![transmitted(sent)]);
+    }
     let mut turns = xdp::Turns::load().map_err(failed(CONTEXT.to_owned()))?;
     let mut generators: Vec<_> = transmitters.iter_mut().map(|one| &mut one.0).collect();
-    let sent = turns.send(&mut generators, &plans, stop);
+    let sent = turns.send(&mut generators, &plans, watch);
     let sent = sent.map_err(failed(CONTEXT.to_owned()))?;
     Ok(sent.into_iter().map(transmitted).collect())
 }
@@ -94,25 +99,10 @@ fn transmitted(sent: Sent) -> Transmitted {
 struct LiveReceiver {
     sink: Sink,
     receivers: Vec<NapiThread>,
-    cpu_ns_before: u64,
-}
-
-impl LiveReceiver {
-    fn cpu_ns(&self) -> Result<u64, PortError> {
-        let mut sum = 0;
-        for thread in &self.receivers {
-            let cpu_ns = thread.cpu_ns();
-            sum += cpu_ns.map_err(failed(
-                "cannot read the time that counting takes".to_owned(),
-            ))?;
-        }
-        Ok(sum)
-    }
 }
 
 impl Receiver for LiveReceiver {
     fn begin(&mut self, trial: u8, stream: u8) -> Result<(), PortError> {
-        self.cpu_ns_before = self.cpu_ns()?;
         let begun = self.sink.begin(trial, stream);
         begun.map_err(failed("cannot begin to count live frames".to_owned()))
     }
@@ -135,8 +125,18 @@ impl Receiver for LiveReceiver {
             bytes: counts.bytes,
             elapsed_ns: counts.elapsed_ns,
             latency,
-            cpu_ns: self.cpu_ns()?.saturating_sub(self.cpu_ns_before),
         })
+    }
+
+    fn cpu_ns(&mut self) -> Result<u64, PortError> {
+        let mut sum = 0;
+        for thread in &self.receivers {
+            let cpu_ns = thread.cpu_ns();
+            sum += cpu_ns.map_err(failed(
+                "cannot read the time that counting takes".to_owned(),
+            ))?;
+        }
+        Ok(sum)
     }
 }
 

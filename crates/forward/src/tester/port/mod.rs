@@ -35,7 +35,9 @@ pub struct Transmitted {
     pub behind_ns_max: u64,
     /// Longest pause between two looks at the clock, ns: a scheduler gap.
     pub gap_ns_max: u64,
-    /// CPU time of the thread that sent, ns.
+    /// CPU time of the thread that sent, ns. With a rate most of it is waiting:
+    /// a port that is to be in time looks at the clock until the next frame is
+    /// due.
     pub cpu_ns: u64,
 }
 
@@ -60,8 +62,6 @@ pub struct Received {
     pub elapsed_ns: u64,
     /// From due time to arrival.
     pub latency: Histogram,
-    /// CPU time of whoever counted, ns.
-    pub cpu_ns: u64,
 }
 
 /// Why a port failed.
@@ -106,6 +106,12 @@ pub trait Receiver: Send {
     /// # Errors
     /// [`PortError`].
     fn counts(&mut self) -> Result<Received, PortError>;
+
+    /// CPU time of whoever counts, so far, ns.
+    ///
+    /// # Errors
+    /// [`PortError`].
+    fn cpu_ns(&mut self) -> Result<u64, PortError>;
 }
 
 /// A port of the tester: either end of it may be used alone.

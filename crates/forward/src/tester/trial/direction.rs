@@ -16,6 +16,27 @@ pub struct Sender {
     pub receive_softirqs: u64,
 }
 
+/// What counting took, from the moment in which the trial's sending began until
+/// it was over: frames that came afterwards are no part of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counting {
+    /// Frames of the stream that were counted meanwhile, first copies.
+    pub frames: u64,
+    /// CPU time of whoever counted, ns.
+    pub cpu_ns: u64,
+}
+
+impl Counting {
+    /// What was added since `before`.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            frames: self.frames.saturating_sub(before.frames),
+            cpu_ns: self.cpu_ns.saturating_sub(before.cpu_ns),
+        }
+    }
+}
+
 /// What one direction of a trial gave.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Direction {
@@ -23,8 +44,10 @@ pub struct Direction {
     pub stream: Stream,
     /// What was.
     pub sent: Transmitted,
-    /// What came.
+    /// What came, the last frames included.
     pub received: Received,
+    /// What counting took while frames were sent.
+    pub counting: Counting,
     /// What was seen of the thread that sent.
     pub sender: Sender,
 }

@@ -1,16 +1,25 @@
 //! Ways that one thread sends.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Receiver as Inbox;
+use std::sync::mpsc::{Receiver as Inbox, Sender as Outbox};
 
-use crate::tester::port::{PortError, Transmitted};
+use crate::tester::port::{PortError, Transmitted, Transmitter};
 use crate::tester::stream::{Addresses, Stream};
 
 use super::host::Reading;
-use super::{Sender, TrialError, Way};
+use super::window::Phase;
+use super::{Sender, TrialError};
 
 /// What a way sent, and what was seen of the thread.
 pub(super) type Sent = (Transmitted, Sender);
+
+/// One way, as who sends needs it.
+pub(super) struct Sending<'w, 'a> {
+    pub transmitter: &'w mut (dyn Transmitter + 'a),
+    pub stream: Stream,
+    /// Where it is sent from.
+    pub cpu: usize,
+}
 
 /// Ways that share a CPU and can take turns there frame by frame, or one way.
 ///
@@ -18,15 +27,16 @@ pub(super) type Sent = (Transmitted, Sender);
 /// stream gaps, with bursts after them.
 pub(super) struct Group<'w, 'a> {
     /// Each with its number.
-    ways: Vec<(usize, &'w mut Way<'a>)>,
+    ways: Vec<(usize, Sending<'w, 'a>)>,
 }
 
 impl<'w, 'a> Group<'w, 'a> {
     /// Every way in a group.
-    pub(super) fn all(ways: &'w mut [Way<'a>]) -> Vec<Self> {
+    pub(super) fn all(ways: Vec<Sending<'w, 'a>>) -> Vec<Self> {
         let mut groups: Vec<Self> = Vec::new();
-        for (index, way) in ways.iter_mut().enumerate() {
-            match groups.iter_mut().position(|group| group.takes(way)) {
+        for (index, mut way) in ways.into_iter().enumerate() {
+            let place = groups.iter_mut().position(|group| group.takes(&mut way));
+            match place {
                 Some(group) => groups[group].ways.push((index, way)),
                 None => groups.push(Self {
                     ways: vec![(index, way)],
@@ -36,9 +46,9 @@ impl<'w, 'a> Group<'w, 'a> {
         groups
     }
 
-    fn takes(&mut self, way: &mut Way<'_>) -> bool {
+    fn takes(&mut self, way: &mut Sending<'_, '_>) -> bool {
         let (_, first) = &mut self.ways[0];
-        first.generator_cpu == way.generator_cpu
+        first.cpu == way.cpu
             && is_like(&first.stream, &way.stream)
             && can_take_turns(first)
             && can_take_turns(way)
@@ -46,22 +56,25 @@ impl<'w, 'a> Group<'w, 'a> {
     }
 
     /// Sends all ways from the calling thread, on their CPU, once `start` says
-    /// so. A failure sets `stop`: the trial is lost, the others need not go on.
+    /// so, and tells when it begins and when it is over. A failure sets `stop`:
+    /// the trial is lost, the others need not go on.
     pub(super) fn send(
         mut self,
         count: usize,
         start: &Inbox<()>,
+        phase: &Outbox<Phase>,
         stop: &AtomicBool,
     ) -> Result<Vec<(usize, Sent)>, TrialError> {
         let (way, first) = &self.ways[0];
-        let (way, cpu) = (*way, first.generator_cpu);
+        let (way, cpu) = (*way, first.cpu);
         sys::affinity::pin_to(cpu).map_err(TrialError::Pin)?;
         if start.recv().is_err() {
             // Another thread was not to be had.
             return Err(TrialError::Interrupted);
         }
         let before = Reading::now(cpu);
-        let sent = self.transmit(stop);
+        // Who listens hears of the end, too: the channel closes.
+        let sent = self.transmit(stop, &|now| phase.send(now).unwrap_or(()));
         let sender = Reading::now(cpu).since(before);
         let sent = sent.map_err(|source| {
             stop.store(true, Ordering::Relaxed);
@@ -73,36 +86,62 @@ impl<'w, 'a> Group<'w, 'a> {
             .collect())
     }
 
-    fn transmit(&mut self, stop: &AtomicBool) -> Result<Vec<Transmitted>, PortError> {
-        if let [(_, way)] = &mut self.ways[..] {
-            return Ok(vec![way.transmitter.transmit(&way.stream, stop)?]);
+    fn transmit(
+        &mut self,
+        stop: &AtomicBool,
+        tell: &(dyn Fn(Phase) + Sync),
+    ) -> Result<Vec<Transmitted>, PortError> {
+        let [(_, only), ..] = &mut self.ways[..] else {
+            return Ok(vec![]);
+        };
+        if can_take_turns(only) {
+            return self.transmit_in_turns(stop, tell);
         }
-        self.transmit_in_turns(stop)
+        tell(Phase::Begun);
+        let sent = only.transmitter.transmit(&only.stream, stop);
+        tell(Phase::Over);
+        Ok(vec![sent?])
     }
 
+    /// Live frames: the program knows when it has begun and ended, not the call.
     #[cfg(feature = "bpf")]
-    fn transmit_in_turns(&mut self, stop: &AtomicBool) -> Result<Vec<Transmitted>, PortError> {
+    fn transmit_in_turns(
+        &mut self,
+        stop: &AtomicBool,
+        tell: &(dyn Fn(Phase) + Sync),
+    ) -> Result<Vec<Transmitted>, PortError> {
         let streams: Vec<_> = self.ways.iter().map(|(_, way)| way.stream).collect();
         let transmitters = self.ways.iter_mut();
         let mut transmitters: Vec<_> = transmitters
             .filter_map(|(_, way)| way.transmitter.taking_turns())
             .collect();
-        crate::tester::port::live::transmit_in_turns(&mut transmitters, &streams, stop)
+        let tell = |phase| {
+            tell(match phase {
+                xdp::Phase::Begun => Phase::Begun,
+                xdp::Phase::Over => Phase::Over,
+            });
+        };
+        let watch = xdp::Watch { stop, tell: &tell };
+        crate::tester::port::live::transmit_in_turns(&mut transmitters, &streams, watch)
     }
 
     #[cfg(not(feature = "bpf"))]
-    fn transmit_in_turns(&mut self, _: &AtomicBool) -> Result<Vec<Transmitted>, PortError> {
+    fn transmit_in_turns(
+        &mut self,
+        _: &AtomicBool,
+        _: &(dyn Fn(Phase) + Sync),
+    ) -> Result<Vec<Transmitted>, PortError> {
         unreachable!("no port of this build takes turns")
     }
 }
 
 #[cfg(feature = "bpf")]
-fn can_take_turns(way: &mut Way<'_>) -> bool {
+fn can_take_turns(way: &mut Sending<'_, '_>) -> bool {
     way.transmitter.taking_turns().is_some()
 }
 
 #[cfg(not(feature = "bpf"))]
-fn can_take_turns(_: &mut Way<'_>) -> bool {
+fn can_take_turns(_: &mut Sending<'_, '_>) -> bool {
     false
 }
 

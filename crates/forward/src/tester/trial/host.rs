@@ -95,7 +95,8 @@ pub struct HostUse {
     pub resolution: Duration,
     /// Time that the hypervisor took from all of them.
     pub steal: Duration,
-    /// How long it sent, by the harness's clock.
+    /// How long it sent, by the harness's clock: from the first reading of the
+    /// above to the last.
     pub elapsed: Duration,
 }
 
@@ -129,26 +130,24 @@ impl Moment {
         }
     }
 
-    /// What was used from then till now.
-    pub(super) fn used(&self, placement: &Placement) -> HostUse {
-        let elapsed = self.at.elapsed();
-        let now = Self::now();
+    /// What was used since `before`.
+    pub(super) fn since(&self, before: &Self, placement: &Placement) -> HostUse {
         let cpus = placement.cpus();
         let behind: Vec<usize> = cpus
             .iter()
             .copied()
             .filter(|cpu| !placement.generator.contains(cpu))
             .collect();
-        let (busy_generator, _) = now.busy_since(self, &placement.generator);
-        let (busy_behind, resolution) = now.busy_since(self, &behind);
+        let (busy_generator, _) = self.busy_since(before, &placement.generator);
+        let (busy_behind, resolution) = self.busy_since(before, &behind);
         HostUse {
             busy_generator,
             busy_behind,
             resolution,
-            steal: cpu_time(&now.stat, &cpus)
-                .since(cpu_time(&self.stat, &cpus))
+            steal: cpu_time(&self.stat, &cpus)
+                .since(cpu_time(&before.stat, &cpus))
                 .steal,
-            elapsed,
+            elapsed: self.at.saturating_duration_since(before.at),
         }
     }
 
@@ -259,7 +258,7 @@ mod tests {
         while spun.elapsed() < Duration::from_millis(5) {
             std::hint::spin_loop();
         }
-        let used = moment.used(&placement);
+        let used = Moment::now().since(&moment, &placement);
         assert!(used.elapsed >= Duration::from_millis(5));
         assert_eq!(used.busy_behind, Duration::ZERO, "no such CPU was named");
     }

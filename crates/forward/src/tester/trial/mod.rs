@@ -4,8 +4,9 @@ mod direction;
 mod group;
 mod host;
 mod run;
+mod window;
 
-pub use direction::{Direction, Sender, latency_of, outcome};
+pub use direction::{Counting, Direction, Sender, latency_of, outcome};
 pub use host::{
     CpuTime, HostUse, Placement, cpu_time, receive_softirqs, thread_waited_ns, usage, waited_ns,
 };

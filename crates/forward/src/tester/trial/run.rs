@@ -1,8 +1,8 @@
 //! Runs one trial: begins to count, sends each way from a thread of its own,
 //! waits for what is still on its way (RFC 2544, section 23).
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver as Inbox, RecvTimeoutError};
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,15 +10,13 @@ use crate::tester::port::{PortError, Received, Receiver, Transmitter};
 use crate::tester::stream::Stream;
 
 use super::Direction;
-use super::group::{Group, Sent};
-use super::host::{HostUse, Moment, Placement};
+use super::group::{Group, Sending, Sent};
+use super::host::{HostUse, Placement};
+use super::window::{Limit, Mark, Reader, watch};
 
 /// A transmitter that goes on so long after its stream should have ended is
 /// told to stop: live frames end some 30 ms late, a starved one much later.
 const OVERTIME: Duration = Duration::from_secs(5);
-
-/// How often whoever waits is asked whether to go on.
-const ASK_EVERY: Duration = Duration::from_millis(100);
 
 /// How often counts are looked at while the last frames come.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
@@ -27,7 +25,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// a loss is to be told; a busy host keeps a device waiting for that long.
 const QUIET_LOOKS: u32 = 15;
 
-/// The same at overload, where what is still queued is no part of the rate.
+/// The same at overload, where what is still queued is no part of the rate; not
+/// for a burst, of which every frame counts.
 const QUIET_LOOKS_OVERLOAD: u32 = 4;
 
 /// One direction: who sends what, and who counts it.
@@ -42,13 +41,27 @@ pub struct Way<'a> {
     pub generator_cpu: usize,
 }
 
+impl<'a> Way<'a> {
+    /// What a thread of its own sends, and what the harness reads meanwhile.
+    fn split(&mut self) -> (Sending<'_, 'a>, &mut (dyn Receiver + 'a)) {
+        let sending = Sending {
+            transmitter: &mut *self.transmitter,
+            stream: self.stream,
+            cpu: self.generator_cpu,
+        };
+        (sending, &mut *self.receiver)
+    }
+}
+
 /// What a trial gave.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ran {
+pub struct Ran<R> {
     /// One a way, in the order of the ways.
     pub directions: Vec<Direction>,
     /// What the host did while it sent.
     pub host: HostUse,
+    /// What was read when the sending began, and when it was over.
+    pub readings: [R; 2],
 }
 
 /// Why there is no trial.
@@ -78,29 +91,29 @@ pub enum TrialError {
 
 /// Sends on all ways at the same time, waits until all frames have come, none
 /// does any more or `residual` is over, and says what each way sent and got.
-/// The calling thread sleeps meanwhile. The use of the CPUs of `placement`
-/// is noted; `go_on` is asked ten times a second.
+/// The calling thread sleeps meanwhile. The use of the CPUs of `placement` is
+/// noted, and `read` is called where the sending begins and where it is over (and
+/// before, in case nobody tells); `go_on` is asked ten times a second.
 ///
 /// # Errors
 /// [`TrialError`].
 ///
 /// # Panics
 /// If a transmitter does.
-pub fn run(
+pub fn run<R>(
     ways: &mut [Way<'_>],
     placement: &Placement,
     residual: Duration,
+    read: &mut dyn FnMut() -> R,
     go_on: &dyn Fn() -> bool,
-) -> Result<Ran, TrialError> {
+) -> Result<Ran<R>, TrialError> {
     let count = ways.len();
     let port = |way| move |source| TrialError::Port { way, count, source };
     for (index, way) in ways.iter_mut().enumerate() {
         let Stream { trial, id, .. } = way.stream;
         way.receiver.begin(trial, id).map_err(port(index))?;
     }
-    let before = Moment::now();
-    let sent = send_all(ways, go_on)?;
-    let host = before.used(placement);
+    let (sent, [first, last]) = send_all(ways, read, go_on)?;
     let deadline = Instant::now() + residual;
     let mut directions = Vec::with_capacity(count);
     for (index, (way, (sent, sender))) in ways.iter_mut().zip(sent).enumerate() {
@@ -110,68 +123,68 @@ pub fn run(
             stream: way.stream,
             sent,
             received,
+            counting: last.counting[index].since(first.counting[index]),
             sender,
         });
     }
-    Ok(Ran { directions, host })
+    Ok(Ran {
+        directions,
+        host: last.host.since(&first.host, placement),
+        readings: [first.read, last.read],
+    })
 }
 
-fn send_all(ways: &mut [Way<'_>], go_on: &dyn Fn() -> bool) -> Result<Vec<Sent>, TrialError> {
+/// What each way sent, in order, and what was read at both ends of it.
+type SentAll<R> = (Vec<Sent>, [Mark<R>; 2]);
+
+fn send_all<R>(
+    ways: &mut [Way<'_>],
+    read: &mut dyn FnMut() -> R,
+    go_on: &dyn Fn() -> bool,
+) -> Result<SentAll<R>, TrialError> {
     let count = ways.len();
     let longest = ways.iter().map(|way| way.stream.duration).max();
-    let deadline = Instant::now() + longest.unwrap_or_default() + OVERTIME;
     let stop = AtomicBool::new(false);
+    let (sendings, receivers) = ways.iter_mut().map(Way::split).unzip();
+    let mut reader = Reader { receivers, read };
+    let groups = Group::all(sendings);
+    let senders = groups.len();
     thread::scope(|scope| {
-        let (ended, endings) = mpsc::channel::<()>();
-        let mut senders = Vec::new();
-        for (index, group) in Group::all(ways).into_iter().enumerate() {
+        let (phase, phases) = mpsc::channel();
+        let mut threads = Vec::new();
+        for (index, group) in groups.into_iter().enumerate() {
             let (go, start) = mpsc::channel();
-            let (ended, stop) = (ended.clone(), &stop);
+            let (phase, stop) = (phase.clone(), &stop);
             let builder = thread::Builder::new().name(format!("lockgate-send-{index}"));
-            let thread = builder.spawn_scoped(scope, move || {
-                // Dropped at the end, whatever the end: that wakes who waits.
-                let _ended = ended;
-                group.send(count, &start, stop)
-            });
-            senders.push((go, thread.map_err(TrialError::Thread)?));
+            // Its end of the channel is dropped at the end, whatever the end:
+            // that wakes who waits.
+            let send = move || group.send(count, &start, &phase, stop);
+            let thread = builder.spawn_scoped(scope, send);
+            threads.push((go, thread.map_err(TrialError::Thread)?));
         }
-        drop(ended);
-        for (go, _) in &senders {
+        drop(phase);
+        let before = reader.mark()?;
+        for (go, _) in &threads {
             // A thread that could not be pinned has ended: its error says why.
             let _ = go.send(());
         }
-        let wanted = wait(&endings, &stop, deadline, go_on);
+        let limit = Limit {
+            stop: &stop,
+            deadline: Instant::now() + longest.unwrap_or_default() + OVERTIME,
+            go_on,
+        };
+        let marks = watch(&mut reader, before, (&phases, senders), &limit);
         let mut sent = Vec::new();
-        for (_, thread) in senders {
+        for (_, thread) in threads {
             match thread.join() {
                 Ok(group) => sent.extend(group?),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
         sent.sort_by_key(|(way, _)| *way);
-        if !wanted {
-            return Err(TrialError::Interrupted);
-        }
-        Ok(sent.into_iter().map(|(_, sent)| sent).collect())
+        let sent = sent.into_iter().map(|(_, sent)| sent).collect();
+        Ok((sent, marks?))
     })
-}
-
-/// Waits until all have ended, and sets `stop` when nobody wants to go on or
-/// time is over. Returns whether it went on to the end.
-fn wait(
-    endings: &Inbox<()>,
-    stop: &AtomicBool,
-    deadline: Instant,
-    go_on: &dyn Fn() -> bool,
-) -> bool {
-    let mut wanted = true;
-    while let Err(RecvTimeoutError::Timeout) = endings.recv_timeout(ASK_EVERY) {
-        wanted = wanted && go_on();
-        if !wanted || Instant::now() > deadline {
-            stop.store(true, Ordering::Relaxed);
-        }
-    }
-    wanted
 }
 
 /// The counts once all `offered` frames have come, nothing comes any more, or
@@ -182,9 +195,9 @@ fn last_counts(
     offered: u64,
     deadline: Instant,
 ) -> Result<Received, PortError> {
-    let looks = match stream.rate_pps {
-        Some(_) => QUIET_LOOKS,
-        None => QUIET_LOOKS_OVERLOAD,
+    let looks = match (stream.rate_pps, stream.frames_max) {
+        (None, None) => QUIET_LOOKS_OVERLOAD,
+        _ => QUIET_LOOKS,
     };
     let mut counts = receiver.counts()?;
     let mut quiet = 0;

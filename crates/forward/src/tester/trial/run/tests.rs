@@ -31,7 +31,14 @@ fn both_directions_are_sent_and_counted() {
         way(&mut back, Some(10_000.0), 1),
     ];
     let start = Instant::now();
-    let ran = run(&mut ways, &Placement::default(), RESIDUAL, &|| true).unwrap();
+    let ran = run(
+        &mut ways,
+        &Placement::default(),
+        RESIDUAL,
+        &mut || (),
+        &|| true,
+    )
+    .unwrap();
     let [one, other] = ran.directions.as_slice() else {
         panic!("two directions")
     };
@@ -49,7 +56,14 @@ fn a_cpu_that_is_not_there_is_named() {
     let mut link = link(Fault::None);
     let mut ways = [way(&mut link, Some(1_000.0), 0)];
     ways[0].generator_cpu = 100_000;
-    let error = run(&mut ways, &Placement::default(), RESIDUAL, &|| true).unwrap_err();
+    let error = run(
+        &mut ways,
+        &Placement::default(),
+        RESIDUAL,
+        &mut || (),
+        &|| true,
+    )
+    .unwrap_err();
     let TrialError::Pin(cause) = error else {
         panic!("{error}")
     };
@@ -60,7 +74,14 @@ fn a_cpu_that_is_not_there_is_named() {
 fn a_port_that_fails_is_named_and_stops_the_others() {
     let (mut one, mut other) = (link(Fault::Forever), link(Fault::Fail));
     let mut ways = [way(&mut one, None, 0), way(&mut other, Some(1_000.0), 1)];
-    let error = run(&mut ways, &Placement::default(), RESIDUAL, &|| true).unwrap_err();
+    let error = run(
+        &mut ways,
+        &Placement::default(),
+        RESIDUAL,
+        &mut || (),
+        &|| true,
+    )
+    .unwrap_err();
     assert_eq!(error.to_string(), "way 2 of 2 of a trial failed");
 }
 
@@ -69,13 +90,26 @@ fn a_port_that_fails_is_named_and_stops_the_others() {
 fn a_port_that_panics_takes_the_trial_with_it() {
     let (mut one, mut other) = (link(Fault::None), link(Fault::Panic));
     let mut ways = [way(&mut one, Some(1_000.0), 0), way(&mut other, None, 1)];
-    let _ = run(&mut ways, &Placement::default(), RESIDUAL, &|| true);
+    let _ = run(
+        &mut ways,
+        &Placement::default(),
+        RESIDUAL,
+        &mut || (),
+        &|| true,
+    );
 }
 
 #[test]
 fn who_is_told_to_stop_stops() {
     let mut link = link(Fault::Forever);
     let mut ways = [way(&mut link, None, 0)];
-    let error = run(&mut ways, &Placement::default(), RESIDUAL, &|| false).unwrap_err();
+    let error = run(
+        &mut ways,
+        &Placement::default(),
+        RESIDUAL,
+        &mut || (),
+        &|| false,
+    )
+    .unwrap_err();
     assert!(matches!(error, TrialError::Interrupted));
 }

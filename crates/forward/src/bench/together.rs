@@ -1,0 +1,96 @@
+//! One trial of one bench or of several at the same moment.
+
+use std::time::Duration;
+
+use super::usage::Usage;
+use super::{Bench, BenchError, Offer, TrialResult};
+use crate::tester::length::Lengths;
+use crate::tester::trial::{HostUse, Placement, run};
+use crate::tester::validity::OwnCpu;
+
+/// One trial of all, an offer for each, judged; results in the same order.
+///
+/// # Panics
+/// If there is not one offer for each.
+pub(super) fn trial(
+    benches: &mut [&mut Bench],
+    offers: &[Offer],
+    go_on: &dyn Fn() -> bool,
+) -> Result<Vec<TrialResult>, BenchError> {
+    for (bench, offer) in benches.iter_mut().zip(offers) {
+        bench.ceiling_pps(offer)?;
+    }
+    let longest = offers.iter().map(|offer| offer.duration).max();
+    let residual = Lengths::short(longest.unwrap_or_default()).residual;
+    let (mut results, host) = send(benches, offers, residual, go_on)?;
+    judge(benches, &mut results, host)?;
+    Ok(results)
+}
+
+/// The same, not judged.
+///
+/// # Panics
+/// As [`trial`].
+pub(super) fn send(
+    benches: &mut [&mut Bench],
+    offers: &[Offer],
+    residual: Duration,
+    go_on: &dyn Fn() -> bool,
+) -> Result<(Vec<TrialResult>, HostUse), BenchError> {
+    assert_eq!(offers.len(), benches.len(), "one offer a router");
+    let mut placement = Placement::default();
+    let (mut begun, mut streams) = (Vec::new(), Vec::new());
+    for (bench, offer) in benches.iter_mut().zip(offers) {
+        placement.add(bench.placement());
+        begun.push(bench.begin(offer)?);
+        streams.push(bench.streams(offer)?);
+    }
+    let counts: Vec<_> = streams.iter().map(Vec::len).collect();
+    let (mut ways, mut watched) = (Vec::new(), Vec::new());
+    for (bench, streams) in benches.iter_mut().zip(streams) {
+        let (own, router) = bench.parts(streams);
+        ways.extend(own);
+        watched.push(router);
+    }
+    let mut read = || -> Result<Vec<Usage>, BenchError> {
+        watched.iter_mut().map(|router| router.usage()).collect()
+    };
+    let ran = run(&mut ways, &placement, residual, &mut read, go_on)?;
+    drop(ways);
+    let [first, last] = ran.readings;
+    let used = last?.into_iter().zip(first?);
+    let mut directions = ran.directions.into_iter();
+    let mut results = Vec::new();
+    let parts = benches.iter_mut().zip(offers).zip(begun).zip(counts);
+    for ((((bench, offer), before), count), (last, first)) in parts.zip(used) {
+        let own = directions.by_ref().take(count).collect();
+        results.push(bench.finish(offer, own, before, last.since(first))?);
+    }
+    Ok((results, ran.host))
+}
+
+/// Each router's verdict; the others' CPU time is not a stranger's, and all
+/// together share the generator and its ceiling.
+fn judge(
+    benches: &[&mut Bench],
+    results: &mut [TrialResult],
+    host: HostUse,
+) -> Result<(), BenchError> {
+    let mut own_cpu = OwnCpu::default();
+    for result in results.iter() {
+        let one = result.own_cpu();
+        own_cpu.generators += one.generators;
+        own_cpu.behind += one.behind;
+    }
+    let all_pps: f64 = results.iter().map(TrialResult::received_pps).sum();
+    for (bench, result) in benches.iter().zip(results) {
+        let ceiling_pps = bench.ceiling_for(&result.offer, all_pps)?;
+        // A router that received nothing has no result that could be near.
+        let share = match result.received_pps() / all_pps {
+            share if share > 0.0 => share,
+            _ => 1.0,
+        };
+        bench.judge(result, host, ceiling_pps * share, own_cpu);
+    }
+    Ok(())
+}

@@ -1,0 +1,68 @@
+//! What a router uses of its CPUs, read while a trial runs.
+
+use super::start::Started;
+use super::{BenchError, PortKind};
+use crate::router::Task;
+use crate::tester::trial::thread_waited_ns;
+
+/// A router whose use is read.
+pub(super) struct Watched<'a> {
+    pub started: &'a mut Started,
+    /// Of the tester.
+    pub ports: PortKind,
+}
+
+/// What a router used, so far or between two readings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Usage {
+    /// CPU time of its threads, ns.
+    pub cpu_ns: u64,
+    /// Time in which threads that forward or count waited for their CPU, ns;
+    /// `None` where it is not known of all.
+    pub waited_ns: Option<u64>,
+}
+
+impl Usage {
+    /// What was added since `before`.
+    pub(super) fn since(self, before: Self) -> Self {
+        let waited = self.waited_ns.zip(before.waited_ns);
+        Self {
+            cpu_ns: self.cpu_ns.saturating_sub(before.cpu_ns),
+            waited_ns: waited.map(|(now, then)| now.saturating_sub(then)),
+        }
+    }
+}
+
+impl Watched<'_> {
+    /// So far.
+    pub(super) fn usage(&mut self) -> Result<Usage, BenchError> {
+        Ok(Usage {
+            cpu_ns: self.started.router.cpu_ns()?,
+            waited_ns: self.waited_ns(),
+        })
+    }
+
+    fn waited_ns(&self) -> Option<u64> {
+        if self.ports != PortKind::LiveFrame {
+            // A thread of the port's own counts.
+            return None;
+        }
+        let topology = &self.started.topology;
+        let kernel = topology.router_threads().chain(topology.sink_threads());
+        let own = self
+            .started
+            .router
+            .tasks()
+            .into_iter()
+            .map(|task| match task {
+                Task::Thread(thread) => Some(thread),
+                // Nobody knows which of its threads forward.
+                Task::Process(_) => None,
+            });
+        kernel
+            .map(|thread| Some(thread.pid))
+            .chain(own)
+            .map(|thread| thread_waited_ns(thread?))
+            .sum()
+    }
+}

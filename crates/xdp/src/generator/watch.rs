@@ -1,0 +1,130 @@
+//! Who looks at a stream from another thread while the sending one is in the
+//! kernel.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use sys::affinity::{allowed_cpus, keep_to, process_cpus};
+
+use super::live;
+
+/// How often it is looked whether a stream has begun, and from its planned end
+/// on whether it is over.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// How often in between, for the wish to stop and for streams of few frames.
+const LOOK_BETWEEN: Duration = Duration::from_millis(5);
+
+/// How far a stream is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Its first frame was sent.
+    Begun,
+    /// No more frames will be sent.
+    Over,
+}
+
+/// Who waits for a stream: what they are told, and how they end it.
+#[derive(Clone, Copy)]
+pub struct Watch<'a> {
+    /// Once it is set, the stream ends.
+    pub stop: &'a AtomicBool,
+    /// Told each phase once, in order, within 2 ms on a quiet machine, by
+    /// another thread than the one that sends.
+    pub tell: &'a (dyn Fn(Phase) + Sync),
+}
+
+/// Who only wants to be able to end it.
+impl<'a> From<&'a AtomicBool> for Watch<'a> {
+    fn from(stop: &'a AtomicBool) -> Self {
+        Self {
+            stop,
+            tell: &|_| (),
+        }
+    }
+}
+
+/// What the thread that looks needs.
+pub(super) struct Lookout<'a> {
+    pub watch: Watch<'a>,
+    /// How long the stream is to last.
+    pub longest: Duration,
+    pub phase: &'a (dyn Fn() -> Option<Phase> + Sync),
+    pub sender: live::Thread,
+    /// Whether the sender has left the kernel for good.
+    pub is_out: AtomicBool,
+}
+
+impl Lookout<'_> {
+    /// Whether the sender shall leave the kernel.
+    pub fn is_over(&self) -> bool {
+        self.watch.stop.load(Ordering::Relaxed) || (self.phase)() == Some(Phase::Over)
+    }
+
+    /// Looks until the sender is out, tells of each phase, and interrupts the
+    /// sender when it is over: the frames that the program drops until then are
+    /// only time.
+    pub fn look(&self) {
+        let (mut told, mut ends) = (None, None);
+        while !self.is_out.load(Ordering::Relaxed) {
+            self.tell((self.phase)(), &mut told);
+            if self.is_over() && !self.is_out.load(Ordering::Relaxed) {
+                self.sender.interrupt();
+            }
+            if told == Some(Phase::Begun) {
+                ends = ends.or_else(|| Instant::now().checked_add(self.longest));
+            }
+            thread::park_timeout(pause(ends));
+        }
+        self.tell(Some(Phase::Over), &mut told);
+    }
+
+    fn tell(&self, phase: Option<Phase>, told: &mut Option<Phase>) {
+        for next in [Phase::Begun, Phase::Over] {
+            if *told < Some(next) && Some(next) <= phase {
+                (self.watch.tell)(next);
+                *told = Some(next);
+            }
+        }
+    }
+}
+
+/// Until the next look at a stream that is planned to end then, or has not
+/// begun.
+fn pause(ends: Option<Instant>) -> Duration {
+    ends.map_or(LOOK, |ends| {
+        let rest = ends.saturating_duration_since(Instant::now());
+        rest.clamp(LOOK, LOOK_BETWEEN)
+    })
+}
+
+/// CPUs of this process that the calling thread, which sends, does not have:
+/// whoever wakes on its own makes gaps in the stream.
+pub(super) fn other_cpus() -> Vec<usize> {
+    let (Ok(all), Ok(own)) = (process_cpus(), allowed_cpus()) else {
+        return vec![];
+    };
+    all.into_iter().filter(|cpu| !own.contains(cpu)).collect()
+}
+
+/// Where there is no such CPU, or it was taken away meanwhile, the watcher
+/// stays where the sender is: the stream has gaps then, and its verdict says so.
+pub(super) fn move_to(cpus: &[usize]) {
+    if !cpus.is_empty() {
+        let _ = keep_to(cpus);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_are_close_where_something_is_to_be_seen() {
+        let now = Instant::now();
+        assert_eq!(pause(None), LOOK);
+        assert_eq!(pause(Some(now)), LOOK);
+        assert_eq!(pause(Some(now + Duration::from_secs(60))), LOOK_BETWEEN);
+    }
+}
