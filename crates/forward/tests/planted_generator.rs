@@ -176,7 +176,7 @@ fn throttled_by_the_device() {
         ..Seen::default()
     };
     let verdict = Evidence {
-        claim: Claim::Carried,
+        claim: Claim::WITHOUT_LOSS,
         directions: &ran.directions,
         counters: None,
         seen: &seen,

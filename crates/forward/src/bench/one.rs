@@ -292,7 +292,7 @@ impl Bench {
             waited_behind: result.seen.waited_behind,
         };
         result.verdict = result.verdict_for(match result.offer.rate_pps {
-            Some(_) => Claim::Carried,
+            Some(_) => Claim::WITHOUT_LOSS,
             None => Claim::Rate,
         });
     }

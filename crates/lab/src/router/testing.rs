@@ -185,6 +185,8 @@ impl Rig for FakeRig {
             let received = offered.min(most * seconds);
             let mut result = of(offer, seconds, offered as u64, received as u64);
             if self.host.noisy.contains(&setup.path.name()) {
+                let ways = result.directions.iter_mut();
+                ways.for_each(|way| way.sent.gap_ns_max = 20_000_000);
                 result.verdict = noisy();
             }
             result

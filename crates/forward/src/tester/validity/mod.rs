@@ -24,20 +24,31 @@ pub use generator::{CEILING_RATIO_MAX, SENT_RATIO_MIN, WAITED_RATIO_MAX};
 pub use noise::{ELSEWHERE_RATIO_MAX, GAP_RATIO_MAX, LOSS_ERROR_MAX};
 
 /// What the trial is to show.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Claim {
-    /// Whether a rate is carried: the generator must hold the rate, and a loss
-    /// must be the device's. Who else used the device's CPU makes no pass less.
-    Carried,
+    /// Whether a rate is carried: the generator must hold the rate, and where a
+    /// loss decides, it must be the device's. Who else used the device's CPU
+    /// makes no pass less.
+    Carried {
+        /// Share of the frames that may be lost: 0 for the NDR, a PDR's own loss.
+        loss_ratio_max: f64,
+    },
     /// How much is lost at a rate, to a tenth of it ([`LOSS_ERROR_MAX`]): as
     /// above, and the loss must be nearly all the device's.
     Loss,
     /// How long frames take at a rate, and what CPU time: as for
-    /// [`Self::Carried`], and nobody else may use the CPUs.
+    /// [`Self::WITHOUT_LOSS`], and nobody else may use the CPUs.
     Latency,
     /// How much comes through at overload: frames may be lost anywhere behind
     /// the generator.
     Rate,
+}
+
+impl Claim {
+    /// That a rate is carried with no frame lost.
+    pub const WITHOUT_LOSS: Self = Self::Carried {
+        loss_ratio_max: 0.0,
+    };
 }
 
 /// CPU time of the trial's own threads.
@@ -98,9 +109,10 @@ impl Evidence<'_> {
     }
 
     /// Frames whose loss something else than the device may have caused: those
-    /// that a generator which was behind sent in bursts, and those that came
-    /// while its threads waited for a CPU that others had. 0 where the pauses were too short for
-    /// that. An upper bound: the true share is smaller.
+    /// that a generator which was behind sent at once beyond what it always does,
+    /// and those that came while its threads waited for a CPU that others had. 0
+    /// where the pauses were too short for that. An upper bound: the true share
+    /// is smaller.
     #[must_use]
     pub fn excusable_frames(&self) -> u64 {
         (noise::excusable_frames(self).ceil() as u64).min(self.offered())

@@ -98,19 +98,22 @@ pub(super) fn excusable_frames(evidence: &Evidence<'_>) -> f64 {
         .sum()
 }
 
-/// Frames that the generator sent late, if it sent more at once than it always
-/// does.
+/// Frames that the generator sent late, beyond those that it always sends at
+/// once. Of its pauses it is known how long the longest was, and how long all
+/// were together: the most frames are late when all were as long as that.
 fn late_frames(direction: &Direction) -> f64 {
     let Some(rate_pps) = direction.stream.rate_pps else {
         return 0.0;
     };
     let sent = &direction.sent;
-    let per_ns = rate_pps / 1e9;
-    let burst = sent.behind_ns_max.max(sent.gap_ns_max) as f64 * per_ns;
-    if burst <= BATCH_FRAMES {
-        return 0.0;
+    let frames = |ns: u64| ns as f64 * rate_pps / 1e9;
+    let burst = frames(sent.behind_ns_max.max(sent.gap_ns_max));
+    let all = frames(sent.behind_ns_max.max(direction.sender.waited_ns));
+    if burst > BATCH_FRAMES {
+        all * (1.0 - BATCH_FRAMES / burst)
+    } else {
+        0.0
     }
-    sent.behind_ns_max.max(direction.sender.waited_ns) as f64 * per_ns
 }
 
 /// Frames that came while others had the device's CPU. A queue that overflowed
@@ -123,17 +126,22 @@ fn paused_frames(direction: &Direction, elsewhere_ns: f64) -> f64 {
 }
 
 fn excusable_loss(evidence: &Evidence<'_>) -> Option<Verdict> {
-    let (lost, excusable) = (evidence.lost(), excusable_frames(evidence));
-    let tolerated = match evidence.claim {
-        Claim::Rate => return None,
-        Claim::Carried | Claim::Latency => 1.0,
-        Claim::Loss => LOSS_ERROR_MAX,
+    let (lost, excusable) = (evidence.lost() as f64, excusable_frames(evidence));
+    // Whether it would be too much, and would not without what is excusable.
+    let decides = |loss_ratio_max: f64| {
+        let share = |lost| ratio(lost, evidence.offered() as f64);
+        share(lost) > loss_ratio_max && share(lost - excusable) <= loss_ratio_max
     };
-    let is_doubtful = lost > 0 && excusable > 0.0 && excusable >= lost as f64 * tolerated;
+    let is_doubtful = match evidence.claim {
+        Claim::Rate => false,
+        Claim::Carried { loss_ratio_max } => decides(loss_ratio_max),
+        Claim::Latency => decides(0.0),
+        Claim::Loss => lost > 0.0 && excusable > 0.0 && excusable >= lost * LOSS_ERROR_MAX,
+    };
     is_doubtful.then(|| {
         noisy(
             format!(
-                "{lost} frames were lost, and up to {excusable:.0} came in bursts after a pause of the generator or during one of the device: the loss may be the host's and not the device's"
+                "{lost:.0} frames were lost, and up to {excusable:.0} came in bursts after a pause of the generator or during one of the device: the loss may be the host's and not the device's"
             ),
             QUIET,
         )
@@ -169,7 +177,7 @@ fn elsewhere_behind(evidence: &Evidence<'_>) -> Duration {
 }
 
 fn elsewhere(evidence: &Evidence<'_>) -> Option<Verdict> {
-    if matches!(evidence.claim, Claim::Carried | Claim::Loss) {
+    if matches!(evidence.claim, Claim::Carried { .. } | Claim::Loss) {
         return None;
     }
     let own = evidence.seen.own_cpu?;

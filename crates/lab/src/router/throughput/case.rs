@@ -153,10 +153,6 @@ pub(crate) fn outcome(result: &TrialResult, claim: Claim) -> Outcome {
         offered: result.offered(),
         lost: result.lost(),
         latency,
-        verdict: match claim {
-            // What the trial itself was judged by.
-            Claim::Carried => result.verdict.clone(),
-            claim => result.verdict_for(claim),
-        },
+        verdict: result.verdict_for(claim),
     }
 }

@@ -198,7 +198,7 @@ impl Course<'_, '_> {
             loss_ratio_max,
             confirmations: CONFIRMATIONS,
         })?;
-        match self.drive(case, &mut search, Claim::Carried) {
+        match self.drive(case, &mut search, Claim::Carried { loss_ratio_max }) {
             Err(Stop::Spoilt(verdict)) => Ok(Found {
                 rate_pps: None,
                 failed_pps: None,
@@ -279,7 +279,7 @@ impl Course<'_, '_> {
                     repetitions: BURSTS,
                 };
                 let mut bursts = BackToBack::new(goal)?;
-                case.bursts = Some(self.drive(case, &mut bursts, Claim::Carried)?);
+                case.bursts = Some(self.drive(case, &mut bursts, Claim::WITHOUT_LOSS)?);
             }
         }
         Ok(())
