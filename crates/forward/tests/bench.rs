@@ -162,6 +162,26 @@ fn routers_side_by_side_carry_each_its_own() {
     }
 }
 
+/// Whatever the path: the streams' numbers tell how many were sent.
+#[test]
+fn no_router_is_measured_cold() {
+    let Some(mut bench) = started(&setup(Path::Kernel)) else {
+        return;
+    };
+    let number = |result: TrialResult| result.directions[0].stream.trial;
+    let many = Offer {
+        destinations: 256,
+        ..burst()
+    };
+    let first = number(bench.trial(&burst()).unwrap());
+    let again = number(bench.trial(&burst()).unwrap());
+    let other = number(bench.trial(&many).unwrap());
+    assert_eq!(again, first + 1, "it is warm");
+    assert_eq!(other, again + 2, "one was forgotten");
+    let fresh = number(started(&setup(Path::Kernel)).unwrap().trial(&many).unwrap());
+    assert!(fresh > 2, "the first frame's, and one to warm up");
+}
+
 #[test]
 fn an_interrupted_trial_ends_early() {
     let Some(mut bench) = started(&setup(Path::Kernel)) else {

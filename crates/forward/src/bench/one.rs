@@ -12,9 +12,10 @@ use super::{BenchError, Directions, Offer, Setup, TcpResult, TrialResult, ceilin
 use crate::router::Counters;
 use crate::router::path::Path;
 use crate::tester::port::Port;
-use crate::tester::stream::{Link, Stream};
+use crate::tester::stream::{FrameSize, Link, Stream};
 use crate::tester::trial::{HostUse, Placement, Way};
 use crate::tester::validity::{Claim, OwnCpu, Seen};
+use crate::topology::Family;
 use crate::topology::address::{Layer, assign_tester};
 use crate::topology::plan::Side;
 
@@ -33,6 +34,20 @@ pub struct Bench {
     started: Started,
     tester_has_addresses: bool,
     trials: u8,
+    /// The kind of frames that passed last, if any did.
+    warm_for: Option<Kind>,
+}
+
+/// What of an offer decides which of a router's caches it fills.
+type Kind = (FrameSize, Family, Directions, u32);
+
+fn kind(offer: &Offer) -> Kind {
+    (
+        offer.size,
+        offer.family,
+        offer.directions,
+        offer.destinations,
+    )
 }
 
 impl Bench {
@@ -51,6 +66,7 @@ impl Bench {
             ports: None,
             tester_has_addresses: false,
             trials: 0,
+            warm_for: None,
         };
         bench.started.limit(setup.cpu_limit)?;
         bench.wait_for_first_frame()?;
@@ -79,7 +95,9 @@ impl Bench {
 
     /// One trial, with its verdict. It takes `offer.duration` and some 100 ms
     /// more: frames under way are waited for, as RFC 2544, section 23, asks
-    /// (2 s there, for slower networks).
+    /// (2 s there, for slower networks). Before the first trial with frames of
+    /// another kind, a short one is sent and forgotten: no router is measured
+    /// cold.
     ///
     /// # Errors
     /// [`BenchError`]; a trial that is merely not to be believed is a result.
@@ -213,6 +231,15 @@ impl Bench {
             ports::open(self.setup.ports, &place)
         };
         Ok([open(zero)?, open(one)?])
+    }
+
+    /// Whether its last trial was with such frames.
+    pub(super) fn is_warm_for(&self, offer: &Offer) -> bool {
+        self.warm_for == Some(kind(offer))
+    }
+
+    pub(super) fn set_warm_for(&mut self, offer: &Offer) {
+        self.warm_for = Some(kind(offer));
     }
 
     /// What each port sends.

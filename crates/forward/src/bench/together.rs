@@ -8,7 +8,13 @@ use crate::tester::length::Lengths;
 use crate::tester::trial::{HostUse, Placement, run};
 use crate::tester::validity::OwnCpu;
 
+/// What is sent before the first trial with frames of one kind: caches, rings and
+/// clocks of every router are then as in the middle of a trial. One that was
+/// just started would else be measured cold, one that stays up not.
+const WARM_UP: Duration = Duration::from_millis(50);
+
 /// One trial of all, an offer for each, judged; results in the same order.
+/// Before the first with such frames, a shorter one is sent and forgotten.
 ///
 /// # Panics
 /// If there is not one offer for each.
@@ -22,9 +28,32 @@ pub(super) fn trial(
     }
     let longest = offers.iter().map(|offer| offer.duration).max();
     let residual = Lengths::short(longest.unwrap_or_default()).residual;
+    warm_up(benches, offers, residual, go_on)?;
     let (mut results, host) = send(benches, offers, residual, go_on)?;
     judge(benches, &mut results, host)?;
     Ok(results)
+}
+
+fn warm_up(
+    benches: &mut [&mut Bench],
+    offers: &[Offer],
+    residual: Duration,
+    go_on: &dyn Fn() -> bool,
+) -> Result<(), BenchError> {
+    let mut pairs = benches.iter().zip(offers);
+    if pairs.all(|(bench, offer)| bench.is_warm_for(offer)) {
+        return Ok(());
+    }
+    let short = |offer: &Offer| Offer {
+        duration: offer.duration.min(WARM_UP),
+        ..*offer
+    };
+    let short: Vec<_> = offers.iter().map(short).collect();
+    send(benches, &short, residual, go_on)?;
+    for (bench, offer) in benches.iter_mut().zip(offers) {
+        bench.set_warm_for(offer);
+    }
+    Ok(())
 }
 
 /// The same, not judged.
