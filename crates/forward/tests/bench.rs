@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use lockgate_forward::bench::{
@@ -13,6 +15,7 @@ use lockgate_forward::router::path::{AfXdp, Path, Poll};
 use lockgate_forward::tester::stream::FrameSize;
 use lockgate_forward::topology::{Attachment, Family, Routes};
 use support::{is_root, spec};
+use trial::Verdict;
 
 /// Fewer than a veth's ring holds, so that none is lost however busy the
 /// machine is.
@@ -217,6 +220,33 @@ fn tcp_and_trials_take_turns() {
 }
 
 #[test]
+fn tcp_beside_a_stranger_is_not_believed() {
+    let Some(mut bench) = started(&setup(Path::Kernel)) else {
+        return;
+    };
+    let cpu = bench.setup().topology.cpus.router[0];
+    let stop = AtomicBool::new(false);
+    let tcp = thread::scope(|scope| {
+        scope.spawn(|| {
+            sys::affinity::pin_to(cpu).unwrap();
+            while !stop.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
+        let tcp = bench.tcp(Directions::OneWay, Duration::from_millis(100));
+        stop.store(true, Ordering::Relaxed);
+        tcp
+    });
+    let tcp = match tcp {
+        Err(error @ BenchError::NotSupported { .. }) => return println!("skipped: {error}"),
+        tcp => tcp.unwrap(),
+    };
+    let Verdict { reason, remedy, .. } = &tcp.verdict;
+    println!("{reason}; remedy: {remedy}");
+    assert!(reason.contains("others kept the trial's CPUs busy"));
+}
+
+#[test]
 fn tcp_passes_every_path() {
     for path in [
         Path::Bridge,
@@ -234,7 +264,8 @@ fn tcp_passes_every_path() {
             tcp => tcp.unwrap(),
         };
         assert!(tcp.received_mbit_per_s[0] > 0.0, "{path:?}: {tcp:?}");
-        println!("{}: {:.0} Mbit/s", path.name(), tcp.received_mbit_per_s[0]);
+        let rate = tcp.received_mbit_per_s[0];
+        println!("{}: {rate:.0} Mbit/s {:?}", path.name(), tcp.verdict);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::router::Counters;
 use crate::router::path::Path;
 use crate::tester::port::Port;
 use crate::tester::stream::{FrameSize, Link, Stream};
-use crate::tester::trial::{HostUse, Placement, Way};
+use crate::tester::trial::{HostUse, Moment, Placement, Way};
 use crate::tester::validity::{Claim, OwnCpu, Seen};
 use crate::topology::Family;
 use crate::topology::address::{Layer, assign_tester};
@@ -156,11 +156,28 @@ impl Bench {
             assign_tester(&self.started.topology, layer)?;
             self.tester_has_addresses = true;
         }
-        let cpu_ns = self.started.router.cpu_ns()?;
         let two_way = directions == Directions::TwoWay;
+        let (host, used) = (Moment::now(), self.watched().tcp_usage()?);
         let report = tcp::run(&self.started.topology, two_way, duration)?;
-        let cpu_ns = self.started.router.cpu_ns()?.saturating_sub(cpu_ns);
-        Ok(TcpResult::new(report, cpu_ns, &self.placement()))
+        let host = Moment::now().since(&host, &self.placement());
+        let used = self.watched().tcp_usage()?.since(used);
+        let seen = Seen {
+            host,
+            placement: self.placement(),
+            own_cpu: report.cpu.map(|ends| OwnCpu {
+                generators: ends.client,
+                behind: ends.server + used.kernel(),
+            }),
+            ..Seen::default()
+        };
+        Ok(TcpResult::new(report, used.router_ns, &seen))
+    }
+
+    fn watched(&mut self) -> Watched<'_> {
+        Watched {
+            started: &mut self.started,
+            ports: self.setup.ports,
+        }
     }
 
     /// Limits the router to so many CPUs (0.01 and up; a cgroup's quota), or

@@ -1,9 +1,12 @@
 //! What a router uses of its CPUs, read while a trial runs.
 
+use std::time::Duration;
+
 use super::start::Started;
 use super::{BenchError, PortKind};
 use crate::router::Task;
 use crate::tester::trial::thread_waited_ns;
+use crate::topology::NetworkError;
 
 /// A router whose use is read.
 pub(super) struct Watched<'a> {
@@ -33,7 +36,43 @@ impl Usage {
     }
 }
 
+/// The same with TCP in the place of frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TcpUsage {
+    /// CPU time of the router's threads, ns.
+    pub router_ns: u64,
+    /// Of the kernel's threads that receive for TCP's ends, ns.
+    pub ends_ns: u64,
+}
+
+impl TcpUsage {
+    /// What was added since `before`.
+    pub(super) fn since(self, before: Self) -> Self {
+        Self {
+            router_ns: self.router_ns.saturating_sub(before.router_ns),
+            ends_ns: self.ends_ns.saturating_sub(before.ends_ns),
+        }
+    }
+
+    /// Both together.
+    pub(super) fn kernel(self) -> Duration {
+        Duration::from_nanos(self.router_ns + self.ends_ns)
+    }
+}
+
 impl Watched<'_> {
+    /// So far.
+    pub(super) fn tcp_usage(&mut self) -> Result<TcpUsage, BenchError> {
+        let mut ends_ns = 0;
+        for thread in self.started.topology.sink_threads() {
+            ends_ns += thread.cpu_ns().map_err(NetworkError::from)?;
+        }
+        Ok(TcpUsage {
+            router_ns: self.started.router.cpu_ns()?,
+            ends_ns,
+        })
+    }
+
     /// So far.
     pub(super) fn usage(&mut self) -> Result<Usage, BenchError> {
         Ok(Usage {

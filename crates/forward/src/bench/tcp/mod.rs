@@ -9,6 +9,7 @@ use report::Report;
 pub use run::{TcpError, run};
 
 use crate::tester::trial::Placement;
+use crate::tester::validity::{self, Seen, noise};
 
 /// What `iperf3` found.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,32 +27,96 @@ pub struct TcpResult {
 }
 
 impl TcpResult {
-    /// From what `iperf3` says. TCP fits its rate to what comes through, so
-    /// that sharing a CPU between its ends and the router is a part of what is
-    /// measured, except where all share one: then nothing else is.
+    /// From what `iperf3` says, and what was seen of the host meanwhile. TCP fits
+    /// its rate to what comes through, so that sharing a CPU between its ends and
+    /// the router is a part of what is measured, except where all share one: then
+    /// nothing else is.
     #[must_use]
-    pub fn new(report: Report, router_cpu_ns: u64, placement: &Placement) -> Self {
+    pub fn new(report: Report, router_cpu_ns: u64, seen: &Seen) -> Self {
         let flows = [Some(report.forth), report.back].into_iter().flatten();
         let (rates, again) = flows
             .map(|flow| (flow.received_mbit_per_s, flow.retransmits))
             .unzip();
+        let shared = shared(&seen.placement).into_iter();
+        let doubts: Vec<_> = shared.chain(noise::of_host(seen)).collect();
         Self {
             received_mbit_per_s: rates,
             retransmits: again,
             router_cpu_ns,
             congestion_control: report.congestion_control,
-            verdict: verdict(placement),
+            verdict: validity::combine(&doubts),
         }
     }
 }
 
-fn verdict(placement: &Placement) -> Verdict {
+fn shared(placement: &Placement) -> Option<Verdict> {
     match placement.cpus().as_slice() {
-        [only] => Verdict::new(
+        [only] => Some(Verdict::new(
             Validity::GeneratorBound,
             format!("both ends of TCP and the router share CPU {only}"),
             "allow two CPUs at least",
-        ),
-        _ => Verdict::valid(),
+        )),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tester::trial::HostUse;
+    use crate::tester::validity::OwnCpu;
+    use report::Flow;
+    use std::time::Duration;
+
+    fn verdict(change: impl FnOnce(&mut Seen)) -> Verdict {
+        let mut seen = Seen {
+            host: HostUse {
+                busy_generator: Duration::from_millis(600),
+                busy_behind: Duration::from_millis(900),
+                elapsed: Duration::from_secs(1),
+                ..HostUse::default()
+            },
+            placement: Placement {
+                generator: vec![0],
+                device: vec![1],
+                sink: vec![1],
+            },
+            own_cpu: Some(OwnCpu {
+                generators: Duration::from_millis(590),
+                behind: Duration::from_millis(880),
+            }),
+            ..Seen::default()
+        };
+        change(&mut seen);
+        let forth = Flow {
+            received_mbit_per_s: 1.0,
+            retransmits: 0,
+        };
+        let report = Report {
+            forth,
+            back: None,
+            congestion_control: String::new(),
+            cpu: None,
+        };
+        TcpResult::new(report, 0, &seen).verdict
+    }
+
+    #[test]
+    fn a_quiet_host_is_believed_and_a_disturbed_one_is_not() {
+        assert!(verdict(|_| ()).is_valid());
+        let stolen = verdict(|seen| seen.host.steal = Duration::from_millis(50));
+        assert_eq!(stolen.validity, Validity::Noisy);
+        assert!(stolen.reason.contains("2.5%"), "{stolen:?}");
+        let loaded = verdict(|seen| seen.host.busy_behind += Duration::from_millis(60));
+        assert_eq!(loaded.validity, Validity::Noisy);
+        assert!(loaded.reason.contains("8% of one CPU"), "{loaded:?}");
+        let alone = verdict(|seen| seen.placement.generator = vec![1]);
+        assert_eq!(alone.validity, Validity::GeneratorBound);
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_judged() {
+        let verdict = verdict(|seen| seen.own_cpu = None);
+        assert!(verdict.is_valid(), "{verdict:?}");
     }
 }

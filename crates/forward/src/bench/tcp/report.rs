@@ -1,5 +1,7 @@
 //! What `iperf3 --json` says (version 3.7 and later).
 
+use std::time::Duration;
+
 use serde::Deserialize;
 
 /// The most of a report that is read, bytes: one of 60 s has 50 KB.
@@ -23,6 +25,17 @@ pub struct Report {
     pub back: Option<Flow>,
     /// The sender's congestion control; empty when the report does not say.
     pub congestion_control: String,
+    /// CPU time of both ends, if the report says.
+    pub cpu: Option<EndsCpu>,
+}
+
+/// CPU time of the two ends of a test while it ran, of user and system together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndsCpu {
+    /// Of the client.
+    pub client: Duration,
+    /// Of the server.
+    pub server: Duration,
 }
 
 /// Why a report cannot be used.
@@ -54,10 +67,19 @@ struct End {
     sum_received_bidir_reverse: Option<Sum>,
     #[serde(default)]
     sender_tcp_congestion: String,
+    cpu_utilization_percent: Option<Utilization>,
+}
+
+/// Of one CPU, over the time of the test.
+#[derive(Deserialize)]
+struct Utilization {
+    host_total: f64,
+    remote_total: f64,
 }
 
 #[derive(Deserialize)]
 struct Sum {
+    seconds: Option<f64>,
     bits_per_second: f64,
     retransmits: Option<u64>,
 }
@@ -72,6 +94,7 @@ pub fn parse(text: &[u8], two_way: bool) -> Result<Report, ReportError> {
         return Err(ReportError::Failed(reason));
     }
     let end = document.end;
+    let cpu = ends_cpu(&end);
     let forth = flow(end.sum_sent, end.sum_received, "end.sum_received")?;
     let back = two_way
         .then(|| {
@@ -86,6 +109,17 @@ pub fn parse(text: &[u8], two_way: bool) -> Result<Report, ReportError> {
         forth,
         back,
         congestion_control: end.sender_tcp_congestion,
+        cpu,
+    })
+}
+
+fn ends_cpu(end: &End) -> Option<EndsCpu> {
+    let used = end.cpu_utilization_percent.as_ref()?;
+    let seconds = end.sum_sent.as_ref()?.seconds?;
+    let time = |percent: f64| Duration::try_from_secs_f64(percent / 100.0 * seconds).ok();
+    Some(EndsCpu {
+        client: time(used.host_total)?,
+        server: time(used.remote_total)?,
     })
 }
 
@@ -106,10 +140,11 @@ mod tests {
     use proptest::prelude::*;
 
     const TWO_WAY: &str = r#"{"start":{},"end":{
-        "sum_sent":{"bits_per_second":2e9,"retransmits":7},
+        "sum_sent":{"seconds":2.0,"bits_per_second":2e9,"retransmits":7},
         "sum_received":{"bits_per_second":1.9e9},
         "sum_sent_bidir_reverse":{"bits_per_second":1e9,"retransmits":0},
         "sum_received_bidir_reverse":{"bits_per_second":9e8},
+        "cpu_utilization_percent":{"host_total":40.5,"remote_total":80.0},
         "sender_tcp_congestion":"cubic"}}"#;
 
     #[test]
@@ -119,6 +154,9 @@ mod tests {
         assert_eq!(report.forth.retransmits, 7);
         assert!((report.back.unwrap().received_mbit_per_s - 900.0).abs() < 1e-9);
         assert_eq!(report.congestion_control, "cubic");
+        let cpu = report.cpu.unwrap();
+        assert_eq!(cpu.client, Duration::from_millis(810));
+        assert_eq!(cpu.server, Duration::from_millis(1600));
         assert_eq!(parse(TWO_WAY.as_bytes(), false).unwrap().back, None);
     }
 
@@ -137,9 +175,15 @@ mod tests {
         assert!(error.to_string().contains("bidir"), "{error}");
     }
 
+    #[test]
+    fn a_cpu_time_that_cannot_be_is_not_known() {
+        let text = TWO_WAY.replace("40.5", "-1e300");
+        assert_eq!(parse(text.as_bytes(), true).unwrap().cpu, None);
+    }
+
     proptest! {
         #[test]
-        fn damaged_reports_are_errors_or_numbers(at in 0..300_usize, byte: u8, cut in 0..400_usize) {
+        fn damaged_reports_are_errors_or_numbers(at in 0..400_usize, byte: u8, cut in 0..500_usize) {
             let mut text = TWO_WAY.as_bytes().to_vec();
             if let Some(slot) = text.get_mut(at) { *slot = byte; }
             text.truncate(cut);

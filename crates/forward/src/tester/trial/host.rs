@@ -113,7 +113,7 @@ const ACCOUNTS_RESOLUTION: Duration = Duration::from_millis(4);
 
 /// What [`HostUse`] is the difference of.
 #[derive(Clone, Debug)]
-pub(super) struct Moment {
+pub struct Moment {
     stat: String,
     /// Where the host has it.
     accounts: Option<String>,
@@ -121,7 +121,9 @@ pub(super) struct Moment {
 }
 
 impl Moment {
-    pub(super) fn now() -> Self {
+    /// What the host says now.
+    #[must_use]
+    pub fn now() -> Self {
         let read = |path: &&str| std::fs::read_to_string(path).ok();
         Self {
             accounts: ACCOUNTS.iter().find_map(read),
@@ -131,7 +133,8 @@ impl Moment {
     }
 
     /// What was used since `before`.
-    pub(super) fn since(&self, before: &Self, placement: &Placement) -> HostUse {
+    #[must_use]
+    pub fn since(&self, before: &Self, placement: &Placement) -> HostUse {
         let cpus = placement.cpus();
         let behind: Vec<usize> = cpus
             .iter()

@@ -8,6 +8,7 @@ mod window;
 
 pub use direction::{Counting, Direction, Sender, latency_of, outcome};
 pub use host::{
-    CpuTime, HostUse, Placement, cpu_time, receive_softirqs, thread_waited_ns, usage, waited_ns,
+    CpuTime, HostUse, Moment, Placement, cpu_time, receive_softirqs, thread_waited_ns, usage,
+    waited_ns,
 };
 pub use run::{Ran, TrialError, Way, run};

@@ -7,7 +7,7 @@
 
 mod counts;
 mod generator;
-mod noise;
+pub(crate) mod noise;
 
 #[cfg(test)]
 mod tests;
@@ -154,7 +154,7 @@ fn too_few(direction: &Direction) -> Option<Verdict> {
 }
 
 /// One verdict of many: the first kind, every reason, each remedy once.
-fn combine(found: &[Verdict]) -> Verdict {
+pub(crate) fn combine(found: &[Verdict]) -> Verdict {
     let Some(validity) = found.iter().map(|one| one.validity).min_by_key(gravity) else {
         return Verdict::valid();
     };

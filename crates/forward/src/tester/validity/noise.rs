@@ -6,7 +6,7 @@ use trial::validity::{GAP_NS_MAX, STEAL_RATIO_MAX};
 use trial::{Validity, Verdict};
 
 use super::generator::LESS;
-use super::{Claim, Evidence, ratio};
+use super::{Claim, Evidence, Seen, ratio};
 use crate::tester::trial::Direction;
 
 /// Longest pause of the generator, as a share of the trial; and never more
@@ -36,13 +36,21 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Vec<Verdict> {
         .directions
         .iter()
         .flat_map(|direction| [paused(direction), overrun(evidence, direction)]);
-    each.chain([
-        excusable_loss(evidence),
-        stolen(evidence),
-        elsewhere(evidence),
-    ])
-    .flatten()
-    .collect()
+    let others = match evidence.claim {
+        // Who else used the device's CPU makes no pass less.
+        Claim::Carried { .. } | Claim::Loss => None,
+        Claim::Latency | Claim::Rate => elsewhere(evidence.seen),
+    };
+    each.chain([excusable_loss(evidence), stolen(evidence.seen), others])
+        .flatten()
+        .collect()
+}
+
+/// Whether the host left something alone that was measured on these CPUs, be it
+/// a trial or something else.
+pub(crate) fn of_host(seen: &Seen) -> Vec<Verdict> {
+    let doubts = [stolen(seen), elsewhere(seen)];
+    doubts.into_iter().flatten().collect()
 }
 
 fn noisy(reason: String, remedy: &str) -> Verdict {
@@ -88,7 +96,7 @@ fn overrun(evidence: &Evidence<'_>, direction: &Direction) -> Option<Verdict> {
 pub(super) fn excusable_frames(evidence: &Evidence<'_>) -> f64 {
     // Others that used what the device left over took nothing from it; and
     // threads of the device that waited for each other belong to it.
-    let elsewhere = elsewhere_behind(evidence);
+    let elsewhere = elsewhere_behind(evidence.seen);
     let waited = evidence.seen.waited_behind.unwrap_or(Duration::MAX);
     let behind_ns = elsewhere.min(waited).as_nanos() as f64;
     evidence
@@ -148,10 +156,10 @@ fn excusable_loss(evidence: &Evidence<'_>) -> Option<Verdict> {
     })
 }
 
-fn stolen(evidence: &Evidence<'_>) -> Option<Verdict> {
-    let cpus = evidence.seen.placement.cpus().len();
-    let whole = evidence.seen.host.elapsed.as_secs_f64() * cpus as f64;
-    let share = ratio(evidence.seen.host.steal.as_secs_f64(), whole);
+fn stolen(seen: &Seen) -> Option<Verdict> {
+    let cpus = seen.placement.cpus().len();
+    let whole = seen.host.elapsed.as_secs_f64() * cpus as f64;
+    let share = ratio(seen.host.steal.as_secs_f64(), whole);
     (share > STEAL_RATIO_MAX).then(|| {
         noisy(
             format!(
@@ -166,27 +174,24 @@ fn stolen(evidence: &Evidence<'_>) -> Option<Verdict> {
 
 /// CPU time of the device's and the sink's CPUs that neither took; nothing
 /// where it is not known.
-fn elsewhere_behind(evidence: &Evidence<'_>) -> Duration {
-    let Some(own) = evidence.seen.own_cpu else {
+fn elsewhere_behind(seen: &Seen) -> Duration {
+    let Some(own) = seen.own_cpu else {
         return Duration::ZERO;
     };
-    let host = evidence.seen.host;
+    let host = seen.host;
     host.busy_behind
         .saturating_sub(own.behind)
         .saturating_sub(host.resolution)
 }
 
-fn elsewhere(evidence: &Evidence<'_>) -> Option<Verdict> {
-    if matches!(evidence.claim, Claim::Carried { .. } | Claim::Loss) {
-        return None;
-    }
-    let own = evidence.seen.own_cpu?;
-    let host = evidence.seen.host;
+fn elsewhere(seen: &Seen) -> Option<Verdict> {
+    let own = seen.own_cpu?;
+    let host = seen.host;
     let before = host
         .busy_generator
         .saturating_sub(own.generators)
         .saturating_sub(host.resolution);
-    let others = before.max(elsewhere_behind(evidence));
+    let others = before.max(elsewhere_behind(seen));
     let share = ratio(others.as_secs_f64(), host.elapsed.as_secs_f64());
     (share > ELSEWHERE_RATIO_MAX).then(|| {
         noisy(
