@@ -181,7 +181,7 @@ fn the_throughput_of_a_capped_device_is_its_cap() {
     };
     let mut search = Throughput::new(ThroughputGoal {
         floor_pps: 1_000.0,
-        ceiling_pps: line.max_pps(Offer::default().size),
+        ceiling_pps: line.max_pps(Offer::default().shape(bench.setup())),
         ceiling: Ceiling::Line,
         resolution: 0.01,
         loss_ratio_max: 0.0,

@@ -4,12 +4,19 @@ use std::time::Duration;
 
 use super::error::BenchError;
 use super::setup::Setup;
+use crate::tester::line::{self, IMIX, Shape};
 use crate::tester::stream::{FrameSize, Link, Stream};
 use crate::topology::plan::{self, Side};
 use crate::topology::{Family, Spec};
 
 /// Longest trial: an hour. RFC 2544, section 24, asks for 60 s.
 pub const DURATION_MAX: Duration = Duration::from_secs(3600);
+
+/// The longest IP packet that is sent (RFC 894).
+const PACKET_BYTES_MAX: u32 = 1500;
+
+/// What Ethernet adds: addresses and type 14, frame check sequence 4.
+const ETHERNET_BYTES: u32 = 18;
 
 /// One way or both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -105,17 +112,33 @@ impl Offer {
         })
     }
 
+    /// How long its frames are on such a bench.
+    #[must_use]
+    pub fn shape(&self, setup: &Setup) -> Shape {
+        Shape {
+            size: self.size,
+            family: self.family,
+            tagged: setup.topology.vlan.is_some(),
+        }
+    }
+
     fn check_size(&self, setup: &Setup) -> Result<(), BenchError> {
-        let FrameSize::Fixed(bytes) = self.size else {
-            return Ok(());
+        let (least, mtu) = (line::bytes_min(self.family), setup.topology.mtu);
+        let most = mtu.min(PACKET_BYTES_MAX) + ETHERNET_BYTES;
+        let [shortest, longest] = match self.size {
+            FrameSize::Fixed(bytes) => [bytes; 2],
+            // Its shortest grows as far as it must.
+            FrameSize::Imix => [
+                least,
+                IMIX.iter().fold(0, |most, (_, bytes)| most.max(*bytes)),
+            ],
         };
-        let least = if self.family == Family::V6 { 84 } else { 64 };
-        let most = setup.topology.mtu.min(1500) + 18;
-        if (least..=most).contains(&bytes) {
+        if shortest >= least && longest <= most {
             return Ok(());
         }
         Err(BenchError::Offer(format!(
-            "frames of {bytes} bytes: {least} to {most} are possible with this protocol and MTU"
+            "frames of {longest} bytes ({}): {least} to {most} are possible with this protocol and an MTU of {mtu} bytes; choose another size, or an MTU of {PACKET_BYTES_MAX}",
+            self.size
         )))
     }
 }
@@ -146,5 +169,24 @@ mod tests {
             })
             .contains("84")
         );
+    }
+
+    #[test]
+    fn imix_needs_the_mtu_of_its_longest_frame() {
+        let mut setup = Setup::new(Cpus::among(&[0, 1]));
+        for family in [Family::V4, Family::V6] {
+            let imix = Offer {
+                size: FrameSize::Imix,
+                family,
+                ..Offer::default()
+            };
+            setup.topology.mtu = 1500;
+            assert!(imix.check(&setup).is_ok());
+            setup.topology.mtu = 1499;
+            let error = imix.check(&setup).unwrap_err().to_string();
+            for part in ["1518", "imix", "1499"] {
+                assert!(error.contains(part), "{error}");
+            }
+        }
     }
 }

@@ -21,7 +21,8 @@ pub struct TrialResult {
     /// CPU time of the router while frames were sent, ns: what it used before
     /// the first and after the last, spinning or emptying queues, is no part.
     pub router_cpu_ns: u64,
-    /// CPU time of the generators, ns.
+    /// CPU time of the generators, ns. With a rate it says how long they ran, not
+    /// what frames cost them: until a frame is due they look at the clock.
     pub generator_cpu_ns: u64,
     /// CPU time of the sinks while frames were sent, ns.
     pub sink_cpu_ns: u64,
@@ -37,6 +38,13 @@ impl TrialResult {
     #[must_use]
     pub fn received_pps(&self) -> f64 {
         self.sum(DirectionResult::received_pps)
+    }
+
+    /// Mbit/s (10^6) received, all directions: what came was counted, so that
+    /// tags and IMIX over IPv6 are in it.
+    #[must_use]
+    pub fn received_mbit_per_s(&self) -> f64 {
+        self.sum(DirectionResult::received_mbit_per_s)
     }
 
     /// Frames/s offered, all directions.
@@ -126,10 +134,13 @@ impl TrialResult {
     }
 
     /// CPU time of the generators for each frame offered, ns; `None` if none
-    /// was.
+    /// was, or with a rate.
     #[must_use]
     pub fn generator_ns_per_frame(&self) -> Option<f64> {
-        per_frame(self.generator_cpu_ns, self.offered())
+        match self.offer.rate_pps {
+            Some(_) => None,
+            None => per_frame(self.generator_cpu_ns, self.offered()),
+        }
     }
 
     /// Frames received for each second of the router's CPU time, both while

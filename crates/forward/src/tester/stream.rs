@@ -10,6 +10,10 @@ pub const WIRE_OVERHEAD_BYTES: u32 = 20;
 /// does not carry.
 pub const FCS_BYTES: u32 = 4;
 
+/// What an 802.1Q tag adds to a frame: sizes count without it, so that 64 bytes
+/// are possible with one, too.
+pub const TAG_BYTES: u32 = 4;
+
 /// The most destinations of a stream.
 pub const DESTINATIONS_MAX: u32 = 65_536;
 

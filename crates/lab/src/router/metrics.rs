@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use forward::bench::{Directions, Offer, Setup};
 use forward::router::path::{AfXdp, Path};
-use forward::tester::line::mbit_per_s;
 use forward::tester::stream::FrameSize;
 use forward::topology::{Attachment, Family, Routes};
 use trial::{Dimension, Direction, Metric};
@@ -85,10 +84,10 @@ pub(crate) const fn direction(directions: Directions) -> &'static str {
 }
 
 /// Of trials: rates, loss, and what a frame costs whom.
-pub(crate) fn of_series(series: &Series, size: FrameSize) -> Vec<Metric> {
+pub(crate) fn of_series(series: &Series) -> Vec<Metric> {
     let values = |value: fn(&super::trial::Trial) -> Option<f64>| series.values(value);
     let received = values(|trial| Some(trial.received_pps()));
-    let mbit = (received.iter().map(|pps| mbit_per_s(*pps, size))).collect();
+    let mbit = values(|trial| Some(trial.received_mbit_per_s()));
     let ns = "ns/frame";
     let metrics = [
         metric("received_pps", "frames/s", Direction::Higher, received),

@@ -42,6 +42,7 @@ fn of(offer: &Offer, elapsed_s: f64, offered: u64, received: u64) -> TrialResult
         },
         received: Received {
             received,
+            bytes: (received as f64 * offer.size.mean_bytes()) as u64,
             elapsed_ns,
             ..Received::default()
         },

@@ -26,6 +26,11 @@ impl Trial {
         self.sum(TrialResult::received_pps)
     }
 
+    /// Mbit/s of them.
+    pub(crate) fn received_mbit_per_s(&self) -> f64 {
+        self.sum(TrialResult::received_mbit_per_s)
+    }
+
     pub(crate) fn offered_pps(&self) -> f64 {
         self.sum(TrialResult::offered_pps)
     }
@@ -53,8 +58,13 @@ impl Trial {
         self.router_ns_per_frame().map(|ns| 1e9 / ns)
     }
 
-    /// The generators' CPU time for each frame that they offered.
+    /// The generators' CPU time for each frame that they offered; none where one
+    /// had a rate to keep, since it waits in that time.
     pub(crate) fn generator_ns_per_frame(&self) -> Option<f64> {
+        let is_paced = |router: &TrialResult| router.offer.rate_pps.is_some();
+        if self.routers.iter().any(is_paced) {
+            return None;
+        }
         self.per_frame(|result| result.generator_cpu_ns, TrialResult::offered)
     }
 

@@ -6,14 +6,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::{Spread, Stamp, TestFrame, TestFrameError};
 
 use crate::tester::line::IMIX;
-use crate::tester::stream::{Addresses, DESTINATIONS_MAX, FrameSize, Stream};
+use crate::tester::stream::{Addresses, DESTINATIONS_MAX, FrameSize, Stream, TAG_BYTES};
 
 /// The UDP source port of the first flow.
 const SOURCE_PORT: u16 = 0xc020;
-
-/// What a tag adds to a frame: a stream's sizes count without it, so that 64
-/// bytes are possible with one, too.
-const TAG_BYTES: u32 = 4;
 
 /// Which of [`IMIX`]'s sizes is whose turn, in an order that mixes them: RFC
 /// 6985 leaves it open.

@@ -82,6 +82,14 @@ impl Direction {
         per_second(self.received.received, elapsed_ns)
     }
 
+    /// Megabits (10^6) a second that came, over the same time: frames with their
+    /// frame check sequences and tags, without what only the wire adds.
+    #[must_use]
+    pub fn received_mbit_per_s(&self) -> f64 {
+        let elapsed_ns = self.sending_ns().max(self.received.elapsed_ns);
+        per_second(self.received.bytes, elapsed_ns) * 8.0 / 1e6
+    }
+
     /// Time that sending took: the stream's, also where its last frame that was
     /// sent was due long before its end; or a burst's.
     fn sending_ns(&self) -> u64 {
@@ -136,6 +144,7 @@ mod tests {
         assert!((direction.loss_ratio() - 0.01).abs() < 1e-12);
         assert!((direction.offered_pps() - 1_000.0).abs() < 1e-9);
         assert!((direction.received_pps() - 990.0).abs() < 1e-9);
+        assert!((direction.received_mbit_per_s() - 990.0 * 64.0 * 8.0 / 1e6).abs() < 1e-9);
     }
 
     #[test]

@@ -10,7 +10,7 @@ pub(super) fn points(subjects: &[Subject], command: &str) -> Vec<Point> {
     let tried = |subject: &&Subject| subject.series.is_tried();
     let point = |subject: &Subject| Point {
         dimensions: dimensions(&subject.setups[0], subject.offer(), "overload"),
-        metrics: of_series(&subject.series, subject.offer().size),
+        metrics: of_series(&subject.series),
         verdict: subject.series.verdict(),
         command: command.to_owned(),
         histogram: String::new(),

@@ -72,7 +72,7 @@ impl<'a> Context<'a> {
                 series.values(|trial| others_delivered(trial).map(percent)),
             ),
         ];
-        let mut metrics = of_series(series, subject.offer().size);
+        let mut metrics = of_series(series);
         metrics.extend(own.into_iter().flatten());
         Point {
             dimensions,

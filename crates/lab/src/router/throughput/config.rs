@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use forward::bench::{Directions, Setup};
 use forward::home;
-use forward::tester::line::Line;
+use forward::tester::line::{Line, Shape};
 use forward::tester::stream::{DESTINATIONS_MAX, FrameSize};
 use forward::topology::{Attachment, Cpus, Family};
 use serde::{Deserialize, Serialize};
@@ -224,7 +224,12 @@ impl Config {
 
     /// What the links together carry at most, frames/s.
     pub(crate) fn line_pps(&self, size: FrameSize) -> f64 {
-        self.line.max_pps(size) * self.ways()
+        let shape = Shape {
+            size,
+            family: self.family,
+            tagged: false,
+        };
+        self.line.max_pps(shape) * self.ways()
     }
 }
 

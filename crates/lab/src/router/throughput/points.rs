@@ -17,7 +17,7 @@ pub(crate) fn points(context: &Context<'_>) -> Vec<Point> {
 fn of_case(context: &Context<'_>, case: &Case) -> Vec<Point> {
     let mut points = vec![point(
         (context, case, "overload"),
-        of_series(&case.overload, case.size),
+        of_series(&case.overload),
         case.overload.verdict(),
     )];
     let searches = [
