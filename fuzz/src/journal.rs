@@ -26,6 +26,9 @@ fn assert_is_ours(entry: &Entry) {
         Entry::Namespace { name } | Entry::Container { name, .. } => {
             assert!(name.starts_with("lockgate-") && !name.contains(['/', '.', '\0']));
         }
+        Entry::Device { namespace, .. } => {
+            assert!(namespace.starts_with("lockgate-") && !namespace.contains(['/', '.', '\0']));
+        }
         Entry::Link { name } => {
             assert!(name.starts_with("lg") && !name.contains(['/', '.', '\0']));
         }

@@ -25,6 +25,7 @@ const TAP: TapMode = TapMode {
     ethernet: true,
     virtio_header: false,
     multi_queue: false,
+    ring_bytes: None,
 };
 
 /// Two taps on a bridge in a namespace of its own.

@@ -47,6 +47,7 @@ fn named(entry: &Entry) -> String {
         Entry::Folder { path } => format!("the folder {}", path.display()),
         Entry::Mount { path } => format!("the mount {}", path.display()),
         Entry::Process { pid, .. } => format!("the process {pid}"),
+        Entry::Device { name, .. } => format!("the loan of the device {name}"),
         Entry::Container { name, .. } => format!("the container {name}"),
     }
 }

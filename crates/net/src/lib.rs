@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cgroup;
+pub mod device;
 pub mod journal;
 pub mod monitor;
 pub mod namespace;

@@ -16,6 +16,7 @@ const ETHERNET: TapMode = TapMode {
     ethernet: true,
     virtio_header: false,
     multi_queue: false,
+    ring_bytes: None,
 };
 
 struct Inside {

@@ -15,6 +15,10 @@ pub struct TapMode {
     pub virtio_header: bool,
     /// Further files may be opened for the same link, one a queue.
     pub multi_queue: bool,
+    /// What is written waits in a ring for a NAPI of the link's own, instead of
+    /// being received by whoever writes. The ring holds so many bytes of the
+    /// kernel's memory; a write that finds it full fails with `WouldBlock`.
+    pub ring_bytes: Option<i32>,
 }
 
 /// Makes a link in the calling thread's network namespace, or opens a further
@@ -31,7 +35,19 @@ pub fn open(name: &str, mode: TapMode) -> io::Result<OwnedFd> {
         .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
         .open("/dev/net/tun")?;
     attach(&file, name, mode)?;
+    if let Some(bytes) = mode.ring_bytes {
+        bound(&file, bytes)?;
+    }
     Ok(file.into())
+}
+
+/// Without a bound the ring grows for ever.
+fn bound(file: &File, bytes: libc::c_int) -> io::Result<()> {
+    // SAFETY: TUNSETSNDBUF reads one integer, which lives until the call returns.
+    if unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETSNDBUF, &raw const bytes) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
 }
 
 fn attach(file: &File, name: &str, mode: TapMode) -> io::Result<()> {
@@ -55,6 +71,9 @@ fn attach(file: &File, name: &str, mode: TapMode) -> io::Result<()> {
     if mode.multi_queue {
         flags |= libc::IFF_MULTI_QUEUE;
     }
+    if mode.ring_bytes.is_some() {
+        flags |= libc::IFF_NAPI;
+    }
     // The flags' top bit is a sign bit to nobody.
     request.ifr_ifru.ifru_flags = libc::c_short::try_from(flags).unwrap_or_default();
     // SAFETY: TUNSETIFF reads one ifreq, which lives until the call returns;
@@ -73,6 +92,7 @@ mod tests {
         ethernet: true,
         virtio_header: false,
         multi_queue: false,
+        ring_bytes: None,
     };
 
     #[test]

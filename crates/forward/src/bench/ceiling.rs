@@ -4,18 +4,19 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use net::Journal;
+use net::{Journal, Namespace, Tag};
 
 use super::BenchError;
 use super::offer::{Directions, Offer};
 use super::ports::{self, Place};
 use super::setup::{PortKind, Setup};
 use crate::tester::length::Lengths;
+use crate::tester::port::Port;
 use crate::tester::stream::{FrameSize, Link};
 use crate::tester::trial::{Direction, Placement, run};
 use crate::tester::validity::CEILING_RATIO_MAX;
 use crate::topology::plan::Side;
-use crate::topology::{Cable, Cpus, End, Family};
+use crate::topology::{Cable, Cpus, End, Family, NetworkError, Topology, Wires};
 
 /// Long enough for a hundred thousand frames of the slowest port.
 const DURATION: Duration = Duration::from_millis(100);
@@ -85,38 +86,84 @@ fn is_near(received_pps: f64, ceiling_pps: f64) -> bool {
 }
 
 fn measure(journal: &Journal, setup: &Setup, offer: &Offer) -> Result<f64, BenchError> {
-    let cable = Cable::lay(journal, &setup.topology)?;
-    let [zero, one] = &cable.ends;
-    let mut ports = [open(setup, zero)?, open(setup, one)?];
-    let offer = Offer {
+    let flood = Offer {
         rate_pps: None,
         duration: DURATION,
         frames_max: None,
         ..*offer
     };
+    match setup.topology.wires {
+        Wires::Tap => over_taps(journal, setup, &flood),
+        // What devices lack of a veth's speed is not the generator's.
+        Wires::Veth | Wires::Devices { .. } => over_cable(journal, setup, &flood),
+    }
+}
+
+fn over_cable(journal: &Journal, setup: &Setup, flood: &Offer) -> Result<f64, BenchError> {
+    let cable = Cable::lay(journal, &setup.topology)?;
+    let [zero, one] = &cable.ends;
+    let mut ports = [open(setup, zero)?, open(setup, one)?];
+    let directions = send(
+        setup,
+        flood,
+        &mut ports,
+        [[zero.mac, one.mac], [one.mac, zero.mac]],
+    )?;
+    Ok(directions.iter().map(Direction::received_pps).sum())
+}
+
+/// There is no cable of taps: what the links of a router take that forwards
+/// nothing. The sink's part is not in it.
+fn over_taps(journal: &Journal, setup: &Setup, flood: &Offer) -> Result<f64, BenchError> {
+    let tag = Tag::fresh();
+    let name = tag.name("dut").map_err(NetworkError::from)?;
+    let nobody = Namespace::create(journal, &name).map_err(NetworkError::from)?;
+    let topology = Topology::build(journal, tag, &setup.topology, nobody)?;
+    let [zero, one] = topology.sides();
+    let open = |side| ports::open(setup.ports, &Place::of(side, &setup.topology));
+    let mut ports = [open(zero)?, open(one)?];
+    let macs = [zero, one].map(|side| [side.tester_mac, side.router_mac]);
+    let directions = send(setup, flood, &mut ports, macs)?;
+    let mut netlink = topology.router().netlink().map_err(NetworkError::from)?;
+    let mut sum = 0.0;
+    for (direction, side) in directions.iter().zip([zero, one]) {
+        let counted = netlink.statistics(&side.names.router);
+        let taken = counted.map_err(NetworkError::from)?.rx_packets;
+        let share = taken as f64 / direction.sent.offered.max(1) as f64;
+        sum += direction.offered_pps() * share;
+    }
+    Ok(sum)
+}
+
+/// Sends between Ethernet addresses, those from port 0 first.
+fn send(
+    setup: &Setup,
+    flood: &Offer,
+    ports: &mut [Port; 2],
+    macs: [[[u8; 6]; 2]; 2],
+) -> Result<Vec<Direction>, BenchError> {
     let stream = |from: Side| {
-        let (here, there) = (&cable.ends[from.index()], &cable.ends[from.other().index()]);
+        let [source, destination] = macs[from.index()];
         let link = Link {
-            source: here.mac,
-            destination: there.mac,
+            source,
+            destination,
             vlan: setup.topology.vlan,
         };
-        offer.stream(&setup.topology, from, link, 1)
+        flood.stream(&setup.topology, from, link, 1)
     };
-    let streams = match offer.directions {
+    let streams = match flood.directions {
         Directions::OneWay => vec![stream(Side::Zero)?],
         Directions::TwoWay => vec![stream(Side::Zero)?, stream(Side::One)?],
     };
-    let mut ways = ports::ways(&mut ports, streams, setup.topology.cpus.generator);
+    let mut ways = ports::ways(ports, streams, setup.topology.cpus.generator);
     let residual = Lengths::short(DURATION).residual;
     let nothing = &mut || ();
-    let ran = run(&mut ways, &Placement::default(), residual, nothing, &|| {
-        true
-    })?;
-    Ok(ran.directions.iter().map(Direction::received_pps).sum())
+    let placement = Placement::default();
+    let ran = run(&mut ways, &placement, residual, nothing, &|| true)?;
+    Ok(ran.directions)
 }
 
-fn open(setup: &Setup, end: &End) -> Result<crate::tester::port::Port, BenchError> {
+fn open(setup: &Setup, end: &End) -> Result<Port, BenchError> {
     ports::open(
         setup.ports,
         &Place {
@@ -124,6 +171,7 @@ fn open(setup: &Setup, end: &End) -> Result<crate::tester::port::Port, BenchErro
             interface: &end.link,
             threads: &end.threads,
             sink_cpu: setup.topology.cpus.sink,
+            tap: None,
         },
     )
 }

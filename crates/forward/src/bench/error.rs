@@ -1,6 +1,7 @@
 //! What can go wrong with a bench.
 
 use net::cgroup::CgroupError;
+use net::device::DeviceError;
 use net::journal::JournalError;
 
 use super::tcp::TcpError;
@@ -81,6 +82,10 @@ impl From<NetworkError> for BenchError {
     fn from(error: NetworkError) -> Self {
         match &error {
             NetworkError::NoVlan(_) => not_supported("a router on a VLAN", error),
+            NetworkError::TapHasNoStack => not_supported("TCP through a router", error),
+            NetworkError::Device(DeviceError::Absent { .. }) => {
+                not_supported("a router on this device", error)
+            }
             _ => Self::Network(error),
         }
     }

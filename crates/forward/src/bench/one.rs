@@ -238,15 +238,7 @@ impl Bench {
 
     fn open_ports(&self) -> Result<[Port; 2], BenchError> {
         let [zero, one] = self.started.topology.sides();
-        let open = |side: &crate::topology::Built| {
-            let place = Place {
-                namespace: &side.tester,
-                interface: &side.names.tester,
-                threads: &side.sink_threads,
-                sink_cpu: self.setup.topology.cpus.sink,
-            };
-            ports::open(self.setup.ports, &place)
-        };
+        let open = |side| ports::open(self.setup.ports, &Place::of(side, &self.setup.topology));
         Ok([open(zero)?, open(one)?])
     }
 

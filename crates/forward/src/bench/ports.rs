@@ -1,15 +1,17 @@
 //! The tester's ports, of the kind that was asked for.
 
+use std::os::fd::OwnedFd;
+
 use net::Namespace;
 use net::napi::NapiThread;
 
 use super::{BenchError, PortKind};
-use crate::tester::port::{Port, af_packet};
+use crate::tester::port::{Port, PortError, af_packet, tap};
 #[cfg(feature = "bpf")]
 use crate::tester::port::{af_xdp, live};
 use crate::tester::stream::Stream;
 use crate::tester::trial::Way;
-use crate::topology::NetworkError;
+use crate::topology::{Built, NetworkError, Spec};
 
 /// Where a port of the tester is.
 pub struct Place<'a> {
@@ -23,17 +25,39 @@ pub struct Place<'a> {
     pub threads: &'a [NapiThread],
     /// Where whoever counts in user space runs.
     pub sink_cpu: usize,
+    /// Of a tap, which is no link here: its file, and the port's address.
+    pub tap: Option<(&'a OwnedFd, [u8; 6])>,
+}
+
+impl<'a> Place<'a> {
+    /// The tester's end of one side.
+    pub fn of(side: &'a Built, spec: &Spec) -> Self {
+        Self {
+            namespace: &side.tester,
+            interface: &side.names.tester,
+            threads: &side.sink_threads,
+            sink_cpu: spec.cpus.sink,
+            tap: side.tap.as_ref().map(|file| (file, side.tester_mac)),
+        }
+    }
 }
 
 /// Opens one.
 pub fn open(kind: PortKind, place: &Place<'_>) -> Result<Port, BenchError> {
     let interface = place.interface;
+    let sink_cpu = Some(place.sink_cpu);
+    if let Some((file, address)) = place.tap {
+        let file = file.try_clone().map_err(|source| PortError {
+            context: format!("cannot open the tap {interface} again; raise ulimit -n"),
+            source: Some(Box::new(source)),
+        })?;
+        return Ok(tap::open(interface, file, address, sink_cpu)?);
+    }
     let link = place
         .namespace
         .netlink()
         .and_then(|mut net| net.link(interface));
     let link = link.map_err(NetworkError::from)?;
-    let sink_cpu = Some(place.sink_cpu);
     let inside = || match kind {
         #[cfg(feature = "bpf")]
         PortKind::LiveFrame => live::open(interface, link.index, link.address, place.threads),
@@ -47,6 +71,7 @@ pub fn open(kind: PortKind, place: &Place<'_>) -> Result<Port, BenchError> {
             unreachable!("refused when the bench was started")
         }
         PortKind::AfPacket => af_packet::open(&link, sink_cpu),
+        PortKind::Tap => unreachable!("refused when the bench was started"),
     };
     let opened = place.namespace.run(inside).map_err(NetworkError::from)?;
     Ok(opened?)

@@ -4,7 +4,7 @@ use std::io;
 
 use crate::home;
 use crate::router::path::Path;
-use crate::topology::{Cpus, Spec};
+use crate::topology::{Cpus, Spec, Wires};
 
 /// What the tester's ports are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,6 +16,8 @@ pub enum PortKind {
     AfXdp,
     /// Packet sockets.
     AfPacket,
+    /// The files of taps: the wires are [`Wires::Tap`](crate::topology::Wires).
+    Tap,
 }
 
 impl PortKind {
@@ -26,6 +28,7 @@ impl PortKind {
             Self::LiveFrame => "live-frame",
             Self::AfXdp => "af-xdp",
             Self::AfPacket => "af-packet",
+            Self::Tap => "tap",
         }
     }
 }
@@ -68,7 +71,17 @@ impl Setup {
     /// Whether it needs this build's cargo feature `bpf`.
     #[must_use]
     pub fn needs_bpf(&self) -> bool {
-        self.path.needs_bpf() || self.ports != PortKind::AfPacket
+        self.path.needs_bpf() || matches!(self.ports, PortKind::LiveFrame | PortKind::AfXdp)
+    }
+
+    /// The same over other wires; with the ports that taps need, over taps.
+    #[must_use]
+    pub fn over(mut self, wires: Wires) -> Self {
+        if wires == Wires::Tap {
+            self.ports = PortKind::Tap;
+        }
+        self.topology.wires = wires;
+        self
     }
 
     /// [`new`](Self::new) on the CPUs that this process may use.

@@ -4,13 +4,13 @@ use net::cgroup::{Cgroup, Limits};
 use net::{Journal, Tag};
 
 use super::BenchError;
-use super::setup::Setup;
+use super::setup::{PortKind, Setup};
 use crate::home::Home;
 use crate::router::path::Path;
 use crate::router::{Router, Task, bridge::Bridge, kernel::Kernel, testpmd::Testpmd};
 #[cfg(feature = "bpf")]
 use crate::router::{af_xdp::Forwarder, planted::Device, xdp::Xdp};
-use crate::topology::{NetworkError, Topology};
+use crate::topology::{NetworkError, Topology, Wires};
 
 /// What is up, in the order in which it goes down.
 pub struct Started {
@@ -47,6 +47,7 @@ fn supported(setup: &Setup) -> Result<(), BenchError> {
             remedy: "run as root: network namespaces and XDP need it".to_owned(),
         });
     }
+    over_wires(setup)?;
     if cfg!(feature = "bpf") || !setup.needs_bpf() {
         return Ok(());
     }
@@ -54,6 +55,22 @@ fn supported(setup: &Setup) -> Result<(), BenchError> {
         what: format!("{} with {} ports", setup.path.name(), setup.ports.name()),
         remedy: "install libelf-dev and zlib1g-dev, and build with the cargo feature 'bpf'"
             .to_owned(),
+    })
+}
+
+/// Taps have ports of their own, and paths that do not need a link's driver.
+fn over_wires(setup: &Setup) -> Result<(), BenchError> {
+    let is_tap = setup.topology.wires == Wires::Tap;
+    let what = if is_tap != (setup.ports == PortKind::Tap) {
+        format!("{} ports over these wires", setup.ports.name())
+    } else if is_tap && !matches!(setup.path, Path::Kernel | Path::Bridge) {
+        format!("{} over taps", setup.path.name())
+    } else {
+        return Ok(());
+    };
+    Err(BenchError::NotSupported {
+        what,
+        remedy: "take tap ports with wires that are taps, for kernel routing and bridging: XDP programs of a tap run in the context of whoever writes to it".to_owned(),
     })
 }
 

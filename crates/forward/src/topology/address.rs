@@ -6,7 +6,7 @@ use net::netlink::Route;
 use super::build::{Built, Topology};
 use super::error::NetworkError;
 use super::plan::{self, Network, Side};
-use super::spec::{Family, Routes};
+use super::spec::{Family, Routes, Wires};
 
 /// How the two sides know of each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +46,11 @@ pub fn assign_router(topology: &Topology) -> Result<(), NetworkError> {
 /// port: for TCP and pings. Test frames need none of it.
 ///
 /// # Errors
-/// As [`assign_router`].
+/// As [`assign_router`]; [`NetworkError::TapHasNoStack`].
 pub fn assign_tester(topology: &Topology, layer: Layer) -> Result<(), NetworkError> {
+    if topology.spec().wires == Wires::Tap {
+        return Err(NetworkError::TapHasNoStack);
+    }
     for side in Side::BOTH {
         if let Some(id) = topology.spec().vlan {
             let Built { names, tester, .. } = topology.side(side);

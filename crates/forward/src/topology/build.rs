@@ -1,5 +1,8 @@
 //! A topology as it stands.
 
+use std::os::fd::OwnedFd;
+
+use net::device::Lent;
 use net::napi::NapiThread;
 use net::{Journal, Namespace, Tag};
 
@@ -9,11 +12,19 @@ use super::plan::Side;
 use super::spec::{Attachment, Spec};
 use super::wires::{self, Ends};
 
+/// Ethernet addresses of the tester's ports where a file, which has none, is the
+/// port.
+const TAP_MACS: [[u8; 6]; 2] = [[2, 0, 0, 0, 0x1c, 0], [2, 0, 0, 0, 0x1c, 1]];
+
 /// One side of a topology as it stands.
 #[derive(Debug)]
 pub struct Built {
     /// What is called how.
     pub names: SideNames,
+    /// The tester's end of the wire where that is a tap: it has no link then.
+    pub tap: Option<OwnedFd>,
+    // Before the namespaces: devices leave them first.
+    _lent: Vec<Lent>,
     /// Where the tester's port is.
     pub tester: Namespace,
     /// Ethernet address of the tester's port.
@@ -143,7 +154,7 @@ fn build_side(
     between: Option<&Namespace>,
     side: Side,
 ) -> Result<Built, NetworkError> {
-    let names = SideNames::new(tag, side)?;
+    let names = SideNames::over(tag, side, spec.wires.pair(side))?;
     let tester = Namespace::create(journal, &names.tester_namespace)?;
     silence(&tester, spec)?;
     let ends = Ends {
@@ -151,17 +162,22 @@ fn build_side(
         router,
         between,
     };
-    let threads = wires::make(spec, &names, &ends)?;
-    let tester_link = tester.netlink()?.link(&names.tester)?;
+    let made = wires::make(journal, spec, (side, &names), &ends)?;
+    let tester_mac = match made.tap {
+        Some(_) => TAP_MACS[side.index()],
+        None => tester.netlink()?.link(&names.tester)?.address,
+    };
     let router_link = router.netlink()?.link(&names.router)?;
     Ok(Built {
         names,
+        tap: made.tap,
+        _lent: made.lent,
         tester,
-        tester_mac: tester_link.address,
+        tester_mac,
         router_index: router_link.index,
         router_mac: router_link.address,
-        sink_threads: threads.sink,
-        router_threads: threads.router,
+        sink_threads: made.threads.sink,
+        router_threads: made.threads.router,
     })
 }
 

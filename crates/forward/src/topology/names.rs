@@ -3,6 +3,7 @@
 use net::{Tag, TagError};
 
 use super::plan::Side;
+use super::spec::Pair;
 
 /// Names of what lies on one side. Links not made have names all the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +27,20 @@ pub struct SideNames {
 }
 
 impl SideNames {
+    /// Those of one side whose wire is a cable between two devices, which keep
+    /// their names, if one is given.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn over(tag: &Tag, side: Side, devices: Option<&Pair>) -> Result<Self, TagError> {
+        let mut names = Self::new(tag, side)?;
+        if let Some(pair) = devices {
+            names.tester.clone_from(&pair.tester);
+            names.router.clone_from(&pair.router);
+        }
+        Ok(names)
+    }
+
     /// Those of one side of the topology with this tag.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::plan::Side;
 use crate::tester::stream::DESTINATIONS_MAX;
 
 /// The most queues of a port: more than a host of today has CPUs for.
@@ -34,6 +35,89 @@ pub enum Attachment {
     /// A veth pair, a bridge in a namespace of the host's own, another veth
     /// pair: how containers are usually attached, and source 004's set-up.
     Bridged,
+}
+
+/// Two devices of this host with a cable between them: ports of cards, or
+/// virtual functions that their card joins.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Pair {
+    /// What the tester gets.
+    pub tester: String,
+    /// What the router gets.
+    pub router: String,
+}
+
+/// What the wires between tester and router are made of.
+///
+/// In scenario files: `ports = "veth"`, `ports = "tap"`, or names of devices of
+/// this host for [`Wires::devices`], e.g. `ports = ["eth1", "eth2"]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Wires {
+    /// veth pairs.
+    #[default]
+    Veth,
+    /// Taps: each is a port of the router, and the tester reads and writes its
+    /// file. They need [`PortKind::Tap`](crate::bench::PortKind), and a path
+    /// that is the kernel's own: XDP programs of a tap run in whoever writes.
+    Tap,
+    /// Devices of the host, which are lent to tester and router
+    /// ([`net::device`]). Port 1 has a veth pair where there is one pair only.
+    Devices {
+        /// Of port 0.
+        zero: Pair,
+        /// Of port 1.
+        one: Option<Pair>,
+    },
+}
+
+impl Wires {
+    /// By the names of two devices, the tester's and the router's at the two ends
+    /// of one cable; or of four, those of port 0 and then those of port 1.
+    ///
+    /// # Errors
+    /// [`SpecError::Devices`] for another number, or a name that comes twice.
+    pub fn devices(names: &[String]) -> Result<Self, SpecError> {
+        let pair = |tester: &String, router: &String| Pair {
+            tester: tester.clone(),
+            router: router.clone(),
+        };
+        let wires = match names {
+            [tester, router] => Self::Devices {
+                zero: pair(tester, router),
+                one: None,
+            },
+            [a, b, c, d] => Self::Devices {
+                zero: pair(a, b),
+                one: Some(pair(c, d)),
+            },
+            _ => return Err(SpecError::Devices(names.to_vec())),
+        };
+        wires.check()?;
+        Ok(wires)
+    }
+
+    /// The devices of one side, where it has some.
+    #[must_use]
+    pub fn pair(&self, side: Side) -> Option<&Pair> {
+        match (self, side) {
+            (Self::Devices { zero, .. }, Side::Zero) => Some(zero),
+            (Self::Devices { one, .. }, Side::One) => one.as_ref(),
+            _ => None,
+        }
+    }
+
+    fn check(&self) -> Result<(), SpecError> {
+        let pairs = Side::BOTH.iter().filter_map(|&side| self.pair(side));
+        let names: Vec<_> = pairs
+            .flat_map(|pair| [pair.tester.clone(), pair.router.clone()])
+            .collect();
+        let all_differ = (1..names.len()).all(|index| !names[..index].contains(&names[index]));
+        if all_differ {
+            Ok(())
+        } else {
+            Err(SpecError::Devices(names))
+        }
+    }
 }
 
 /// What the router's table holds besides its own links.
@@ -102,6 +186,8 @@ impl Cpus {
 /// What a topology is to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
+    /// What the wires are made of.
+    pub wires: Wires,
     /// Between tester and router.
     pub attachment: Attachment,
     /// Queues of each port, each way: 1 to `QUEUES_MAX`.
@@ -123,6 +209,7 @@ impl Spec {
     #[must_use]
     pub fn new(cpus: Cpus) -> Self {
         Self {
+            wires: Wires::Veth,
             attachment: Attachment::Direct,
             queues: 1,
             ipv6: true,
@@ -140,6 +227,13 @@ impl Spec {
     pub fn check(&self) -> Result<(), SpecError> {
         if !(1..=QUEUES_MAX).contains(&self.queues) {
             return Err(SpecError::Queues(self.queues));
+        }
+        self.wires.check()?;
+        if self.wires != Wires::Veth && self.attachment == Attachment::Bridged {
+            return Err(SpecError::Bridged);
+        }
+        if self.wires == Wires::Tap && self.queues > 1 {
+            return Err(SpecError::TapQueues(self.queues));
         }
         if let Some(tag) = self.vlan
             && !(1..=4094).contains(&tag)
@@ -162,11 +256,22 @@ impl Spec {
 }
 
 /// A topology, or a stream over one, that cannot be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
     /// Out of range.
     #[error("{0} queues: from 1 to {QUEUES_MAX} are possible")]
     Queues(u32),
+    /// More than one.
+    #[error("{0} queues of a tap: only one is possible; take veth pairs for more")]
+    TapQueues(u32),
+    /// Not of two or four different devices.
+    #[error(
+        "ports over the devices {0:?}: name two different ones, the tester's and the router's at the ends of one cable, or four, those of the second cable last"
+    )]
+    Devices(Vec<String>),
+    /// Not with veth pairs.
+    #[error("bridges before a router need wires of veth pairs: take these, or attach it directly")]
+    Bridged,
     /// Out of range.
     #[error("VLAN {0}: tags go from 1 to 4094")]
     Vlan(u16),
@@ -220,7 +325,7 @@ mod tests {
     fn what_cannot_be_is_refused_with_its_value() {
         assert_eq!(spec().check(), Ok(()));
         type Change = fn(&mut Spec);
-        let cases: [(Change, SpecError); 6] = [
+        let cases: [(Change, SpecError); 8] = [
             (|spec| spec.queues = 0, SpecError::Queues(0)),
             (|spec| spec.vlan = Some(4095), SpecError::Vlan(4095)),
             (|spec| spec.mtu = 1279, SpecError::Mtu(1279)),
@@ -230,11 +335,33 @@ mod tests {
                 SpecError::Routes(200_000),
             ),
             (|spec| spec.cpus.router.clear(), SpecError::NoCpu),
+            (
+                |spec| (spec.wires, spec.queues) = (Wires::Tap, 2),
+                SpecError::TapQueues(2),
+            ),
+            (
+                |spec| (spec.wires, spec.attachment) = (Wires::Tap, Attachment::Bridged),
+                SpecError::Bridged,
+            ),
         ];
         for (change, error) in cases {
             let mut spec = spec();
             change(&mut spec);
             assert_eq!(spec.check(), Err(error));
+        }
+    }
+
+    #[test]
+    fn devices_are_one_cable_or_two() {
+        let names = |list: &str| list.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let one = Wires::devices(&names("eth1 eth2")).unwrap();
+        assert_eq!(one.pair(Side::Zero).unwrap().router, "eth2");
+        assert_eq!(one.pair(Side::One), None);
+        let two = Wires::devices(&names("a b c d")).unwrap();
+        assert_eq!(two.pair(Side::One).unwrap().tester, "c");
+        for list in ["a", "a b c", "a a", "a b c a"] {
+            let error = Wires::devices(&names(list)).unwrap_err();
+            assert_eq!(error, SpecError::Devices(names(list)));
         }
     }
 }

@@ -1,12 +1,25 @@
 //! The links of a topology: made, told who works for them, and set up.
 
+use std::os::fd::OwnedFd;
+
+use net::device::Lent;
 use net::napi::{self, NapiThread};
 use net::netlink::{VethEnd, add_veth};
-use net::{Namespace, Netlink};
+use net::tap::{TapMode, open_tap};
+use net::{Journal, Namespace, Netlink};
 
 use super::error::NetworkError;
 use super::names::SideNames;
-use super::spec::{Attachment, Spec};
+use super::plan::Side;
+use super::spec::{Spec, Wires};
+
+/// What waits in a tap for the router: some 256 short frames, as in a veth, in
+/// the kernel's memory, of which a long frame takes more.
+const TAP_RING_BYTES: i32 = 256 * 1024;
+
+/// Frames that wait in a tap for the tester: as many as a busy sink may be late
+/// with, since what finds no room there would be taken for the router's loss.
+const TAP_OUT_FRAMES: u32 = 8192;
 
 /// `rx-gro` gives a veth NAPI without an XDP program: without NAPI it forwards
 /// in the sender's softirq, and takes no frames from XDP at all. Where the
@@ -39,20 +52,48 @@ pub struct Threads {
     pub router: Vec<NapiThread>,
 }
 
+/// What one side's wires are made of besides links, and who receives on them.
+#[derive(Debug, Default)]
+pub struct Made {
+    pub threads: Threads,
+    /// The tester's end of a tap.
+    pub tap: Option<OwnedFd>,
+    /// Devices that go back when this is dropped.
+    pub lent: Vec<Lent>,
+}
+
 /// Makes one side's wires, with threaded NAPI on each link, pinned.
-pub fn make(spec: &Spec, names: &SideNames, ends: &Ends<'_>) -> Result<Threads, NetworkError> {
-    match (spec.attachment, ends.between) {
-        (Attachment::Bridged, Some(between)) => {
-            pair(spec, (ends.tester, &names.tester), (between, &names.outer))?;
-            pair(spec, (between, &names.inner), (ends.router, &names.router))?;
-            bridge(names, between)?;
+pub fn make(
+    journal: &Journal,
+    spec: &Spec,
+    (side, names): (Side, &SideNames),
+    ends: &Ends<'_>,
+) -> Result<Made, NetworkError> {
+    let mut made = Made::default();
+    match (&spec.wires, spec.wires.pair(side), ends.between) {
+        (Wires::Tap, ..) => {
+            made.tap = Some(tap(spec, names, ends)?);
+            made.threads.router = work_for(spec, ends.router, &names.router, &spec.cpus.router)?;
+            return Ok(made);
         }
+        (_, Some(pair), _) => {
+            for (name, to) in [(&pair.tester, ends.tester), (&pair.router, ends.router)] {
+                made.lent.push(lend(journal, spec, name, to)?);
+            }
+        }
+        (.., Some(between)) => bridged(spec, names, ends, between)?,
         _ => pair(
             spec,
             (ends.tester, &names.tester),
             (ends.router, &names.router),
         )?,
     }
+    made.threads = threads(spec, names, ends)?;
+    Ok(made)
+}
+
+/// Who receives on a side's links, all of which have two ends.
+fn threads(spec: &Spec, names: &SideNames, ends: &Ends<'_>) -> Result<Threads, NetworkError> {
     let mut threads = Threads {
         sink: work_for(spec, ends.tester, &names.tester, &[spec.cpus.sink])?,
         router: work_for(spec, ends.router, &names.router, &spec.cpus.router)?,
@@ -64,6 +105,52 @@ pub fn make(spec: &Spec, names: &SideNames, ends: &Ends<'_>) -> Result<Threads, 
         }
     }
     Ok(threads)
+}
+
+/// The router's port, a tap with a ring as a veth has, and the tester's file.
+fn tap(spec: &Spec, names: &SideNames, ends: &Ends<'_>) -> Result<OwnedFd, NetworkError> {
+    let mode = TapMode {
+        ethernet: true,
+        virtio_header: false,
+        multi_queue: false,
+        ring_bytes: Some(TAP_RING_BYTES),
+    };
+    let file = open_tap(ends.router, &names.router, 1, mode)?.remove(0);
+    let mut netlink = ends.router.netlink()?;
+    netlink.set_mtu(&names.router, spec.mtu)?;
+    netlink.set_queue_length(&names.router, TAP_OUT_FRAMES)?;
+    Ok(file)
+}
+
+/// A device of the host, as the topology wants it.
+fn lend(journal: &Journal, spec: &Spec, name: &str, to: &Namespace) -> Result<Lent, NetworkError> {
+    let lent = net::device::lend(journal, name, to)?;
+    let mut netlink = to.netlink()?;
+    let link = netlink.link(name)?;
+    let queues = link.rx_queues.min(link.tx_queues);
+    if queues < spec.queues {
+        return Err(NetworkError::Queues {
+            name: name.to_owned(),
+            queues,
+            wanted: spec.queues,
+        });
+    }
+    if link.mtu != spec.mtu {
+        netlink.set_mtu(name, spec.mtu)?;
+    }
+    Ok(lent)
+}
+
+/// Two veth pairs with a bridge between them.
+fn bridged(
+    spec: &Spec,
+    names: &SideNames,
+    ends: &Ends<'_>,
+    between: &Namespace,
+) -> Result<(), NetworkError> {
+    pair(spec, (ends.tester, &names.tester), (between, &names.outer))?;
+    pair(spec, (between, &names.inner), (ends.router, &names.router))?;
+    bridge(names, between)
 }
 
 /// A veth pair, as the topology wants it.

@@ -6,7 +6,9 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::undo::{cgroup, container, folder, process};
+use super::undo::device::ReturnError;
+use super::undo::{cgroup, container, device, folder, process};
+use crate::device::Settings;
 use crate::namespace;
 use crate::netlink::{Netlink, NetlinkError};
 use crate::tag::is_of_a_name;
@@ -41,6 +43,17 @@ pub enum Entry {
     Mount {
         /// Where; a part of the path begins with `lockgate-`.
         path: PathBuf,
+    },
+    /// A device of the host, lent to one of our namespaces.
+    Device {
+        /// Its name, here and there.
+        name: String,
+        /// `lockgate-…`: where it was moved to.
+        namespace: String,
+        /// The number of the namespace that it came from.
+        home: u64,
+        /// How it was.
+        settings: Settings,
     },
     /// A process that no parent's death ends.
     Process {
@@ -100,6 +113,19 @@ pub enum UndoError {
         #[source]
         source: Box<NetlinkError>,
     },
+    /// A device stays where it was lent to.
+    #[error(
+        "cannot bring back the device {name} from {namespace}; try 'ip -n {namespace} link set {name} netns 1'"
+    )]
+    Device {
+        /// Its name.
+        name: String,
+        /// Where it is.
+        namespace: String,
+        /// The cause.
+        #[source]
+        source: Box<ReturnError>,
+    },
     /// A program failed.
     #[error("'{program}' could not remove {what}: {reason}; remove it by hand")]
     Program {
@@ -138,6 +164,18 @@ impl Entry {
             Self::Cgroup { path } => cgroup::remove(path).map_err(system(&path.display())),
             Self::Folder { path } => folder::remove(path).map_err(system(&path.display())),
             Self::Mount { path } => namespace::unmount_all(path).map_err(system(&path.display())),
+            Self::Device {
+                name,
+                namespace,
+                home,
+                settings,
+            } => device::bring_back((name, namespace), *home, settings).map_err(|source| {
+                UndoError::Device {
+                    name: name.clone(),
+                    namespace: namespace.clone(),
+                    source: Box::new(source),
+                }
+            }),
             Self::Process { pid, started } => {
                 process::end(*pid, *started).map_err(system(&format!("process {pid}")))
             }
@@ -161,6 +199,8 @@ impl Entry {
             }
             Self::Folder { path } => is_plain(path) && has_our_end(path),
             Self::Mount { path } => is_plain(path) && path.iter().any(is_ours_part),
+            // Nothing but what is in a namespace of ours is moved.
+            Self::Device { namespace, .. } => is_our_name(namespace),
             Self::Process { pid, .. } => *pid > 1,
         }
     }

@@ -116,6 +116,11 @@ impl Namespace {
         Self::at(&path, &format!("the namespace of process {pid}"))
     }
 
+    /// One of ours that is still there, by its name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::at(&format!("{FOLDER}/{name}"), name).ok()
+    }
+
     fn at(path: &str, name: &str) -> Result<Self, NamespaceError> {
         let file = File::open(path).map_err(failed(format!("open {path}")))?;
         Ok(Self(Arc::new(Inner {

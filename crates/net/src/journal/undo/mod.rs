@@ -4,6 +4,7 @@ use std::time::Duration;
 
 pub(super) mod cgroup;
 pub(super) mod container;
+pub(super) mod device;
 pub(super) mod folder;
 pub(super) mod process;
 

@@ -1,0 +1,241 @@
+//! Devices of the host that are lent to one of our namespaces, and come back.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use serde::{Deserialize, Serialize};
+
+use crate::journal::{Entry, Journal, JournalError, Record};
+use crate::namespace::{Namespace, NamespaceError};
+use crate::netlink::{Link, Netlink, NetlinkError, RouteKind};
+
+/// Why a device cannot be lent.
+#[derive(Debug, thiserror::Error)]
+pub enum DeviceError {
+    /// There is none of that name.
+    #[error("there is no device '{name}' here; 'ip link' shows those there are")]
+    Absent {
+        /// What was asked.
+        name: String,
+    },
+    /// Somebody uses it.
+    #[error(
+        "the device {name} is in use: it {use_}; Lockgate takes only devices that carry no address and no route, and belong to nothing: name another, or free this one"
+    )]
+    InUse {
+        /// Its name.
+        name: String,
+        /// What for.
+        use_: String,
+    },
+    /// It cannot be written down.
+    #[error("cannot journal that the device {name} is lent")]
+    Journal {
+        /// Its name.
+        name: String,
+        /// The cause.
+        #[source]
+        source: JournalError,
+    },
+    /// The caller's namespace is not to be had.
+    #[error("cannot tell in which namespace the device {name} is")]
+    Namespace {
+        /// Its name.
+        name: String,
+        /// The cause.
+        #[source]
+        source: NamespaceError,
+    },
+    /// The kernel cannot be asked.
+    #[error("cannot look at the device {name}")]
+    Look {
+        /// Its name.
+        name: String,
+        /// The cause.
+        #[source]
+        source: NetlinkError,
+    },
+    /// The kernel refused.
+    #[error(
+        "cannot move the device {name} to {namespace}; a loopback, a bridge and other devices that belong to their namespace stay there: name another"
+    )]
+    Move {
+        /// Its name.
+        name: String,
+        /// Where to.
+        namespace: String,
+        /// The cause.
+        #[source]
+        source: NetlinkError,
+    },
+}
+
+/// How a device was before it was lent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Settings {
+    /// Whether it was set up.
+    pub up: bool,
+    /// Its largest packet, bytes, without the Ethernet header.
+    pub mtu: u32,
+    /// Its offloads that were on, by ethtool's names.
+    pub offloads: Vec<String>,
+}
+
+impl Settings {
+    /// As they are now.
+    ///
+    /// # Errors
+    /// [`NetlinkError`].
+    pub(crate) fn of(netlink: &mut Netlink, link: &Link) -> Result<Self, NetlinkError> {
+        Ok(Self {
+            up: link.up,
+            mtu: link.mtu,
+            offloads: netlink.offloads(&link.name)?.into_iter().collect(),
+        })
+    }
+
+    /// Sets them again, all but whether it is up.
+    ///
+    /// # Errors
+    /// [`NetlinkError`].
+    pub(crate) fn restore(&self, netlink: &mut Netlink, name: &str) -> Result<(), NetlinkError> {
+        if netlink.link(name)?.mtu != self.mtu {
+            netlink.set_mtu(name, self.mtu)?;
+        }
+        let now = netlink.offloads(name)?;
+        let before = |offload: &str| self.offloads.iter().any(|one| one == offload);
+        let gone = now.iter().filter(|offload| !before(offload));
+        let missing = self.offloads.iter().filter(|one| !now.contains(*one));
+        let changed: Vec<_> = gone
+            .map(|offload| (&offload[..], false))
+            .chain(missing.map(|offload| (&offload[..], true)))
+            .collect();
+        if changed.is_empty() {
+            return Ok(());
+        }
+        netlink.set_offloads(name, &changed)
+    }
+}
+
+/// A device of the host in a namespace of ours, under its own name. When this is
+/// dropped it goes back to where it came from, with its settings, and is up if
+/// it was; after a crash the next sweep brings it back.
+#[derive(Debug)]
+pub struct Lent {
+    _record: Record,
+}
+
+/// Moves a device of the calling thread's namespace to one that was made with
+/// [`Namespace::create`]. It is down there.
+///
+/// # Errors
+/// [`DeviceError::InUse`] for one that carries an address or a route, or belongs
+/// to another device: such a one is never touched.
+pub fn lend(journal: &Journal, name: &str, to: &Namespace) -> Result<Lent, DeviceError> {
+    let look = |source| DeviceError::Look {
+        name: name.to_owned(),
+        source,
+    };
+    let mut netlink = Netlink::open().map_err(look)?;
+    let links = netlink.links().map_err(look)?;
+    let link = links.iter().find(|link| link.name == name);
+    let link = link.ok_or_else(|| DeviceError::Absent {
+        name: name.to_owned(),
+    })?;
+    if let Some(use_) = use_of(&mut netlink, &links, link).map_err(look)? {
+        return Err(DeviceError::InUse {
+            name: name.to_owned(),
+            use_,
+        });
+    }
+    let entry = Entry::Device {
+        name: name.to_owned(),
+        namespace: to.name().to_owned(),
+        home: home().map_err(|source| DeviceError::Namespace {
+            name: name.to_owned(),
+            source: NamespaceError::System {
+                what: "look at this thread's namespace".to_owned(),
+                source,
+            },
+        })?,
+        settings: Settings::of(&mut netlink, link).map_err(look)?,
+    };
+    let record = journal
+        .record(entry)
+        .map_err(|source| DeviceError::Journal {
+            name: name.to_owned(),
+            source,
+        })?;
+    match netlink.move_link(name, to) {
+        Ok(()) => Ok(Lent { _record: record }),
+        Err(source) => {
+            // It stayed as it was.
+            record.forget();
+            Err(DeviceError::Move {
+                name: name.to_owned(),
+                namespace: to.name().to_owned(),
+                source,
+            })
+        }
+    }
+}
+
+/// What a device is used for, if it is.
+fn use_of(
+    netlink: &mut Netlink,
+    links: &[Link],
+    link: &Link,
+) -> Result<Option<String>, NetlinkError> {
+    let name_of = |index| {
+        let known = links.iter().find(|other| other.index == index);
+        known.map_or_else(|| format!("link {index}"), |other| other.name.clone())
+    };
+    if let Some(master) = link.master {
+        return Ok(Some(format!("is a port of {}", name_of(master))));
+    }
+    let above = |other: &&Link| other.peer == Some(link.index) && other.kind != "veth";
+    if let Some(above) = links.iter().find(above) {
+        return Ok(Some(format!("carries {}", above.name)));
+    }
+    if link.xdp {
+        return Ok(Some("runs an XDP program".to_owned()));
+    }
+    let addresses = netlink.addresses(&link.name)?;
+    if let Some((address, bits)) = addresses
+        .iter()
+        .find(|(address, _)| !is_automatic(*address))
+    {
+        return Ok(Some(format!("has the address {address}/{bits}")));
+    }
+    for family in [
+        IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    ] {
+        let routes = netlink.routes(family)?;
+        let meant = routes.iter().find(|route| {
+            route.interface == Some(link.index)
+                && route.kind == RouteKind::Unicast
+                && !is_automatic(route.destination)
+        });
+        if let Some(route) = meant {
+            let what = match route.prefix_length {
+                0 => "the default route".to_owned(),
+                bits => format!("the route to {}/{bits}", route.destination),
+            };
+            return Ok(Some(format!("carries {what}")));
+        }
+    }
+    Ok(None)
+}
+
+/// What a kernel gives every link that is up, by itself.
+fn is_automatic(address: IpAddr) -> bool {
+    matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local() || v6.is_multicast())
+}
+
+/// The number of the calling thread's network namespace.
+pub(crate) fn home() -> io::Result<u64> {
+    use std::os::unix::fs::MetadataExt;
+    Ok(std::fs::metadata("/proc/thread-self/ns/net")?.ino())
+}

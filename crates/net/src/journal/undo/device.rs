@@ -1,0 +1,55 @@
+//! Devices that were lent.
+
+use std::io;
+
+use crate::device::{Settings, home};
+use crate::namespace::Namespace;
+use crate::netlink::{Netlink, NetlinkError};
+
+/// Why a device does not come back.
+#[derive(Debug, thiserror::Error)]
+pub enum ReturnError {
+    /// Whoever asks is somewhere else.
+    #[error(
+        "the device came from another network namespace (its number was {home}); run this there, which is where Lockgate ran before"
+    )]
+    Elsewhere {
+        /// Where it came from.
+        home: u64,
+    },
+    /// The namespace cannot be looked at.
+    #[error("cannot tell which namespace this is")]
+    Here(#[source] io::Error),
+    /// The kernel refused.
+    #[error(transparent)]
+    Netlink(#[from] NetlinkError),
+}
+
+/// Brings a device back to the calling thread's namespace, if it is still where
+/// it was lent to, and sets it up if it was.
+pub(in super::super) fn bring_back(
+    (name, namespace): (&str, &str),
+    home_was: u64,
+    settings: &Settings,
+) -> Result<(), ReturnError> {
+    if home().map_err(ReturnError::Here)? != home_was {
+        return Err(ReturnError::Elsewhere { home: home_was });
+    }
+    if let Some(there) = Namespace::named(namespace) {
+        let here = Namespace::current().map_err(NetlinkError::from)?;
+        let mut inside = there.netlink()?;
+        if inside.link(name).is_ok() {
+            inside.set_down(name)?;
+            // It may come back changed rather than not at all.
+            let _ = settings.restore(&mut inside, name);
+            inside.move_link(name, &here)?;
+        }
+    }
+    let mut netlink = Netlink::open()?;
+    match netlink.link(name) {
+        Ok(link) if settings.up && !link.up => Ok(netlink.set_up(name)?),
+        Err(error) if !error.is_absent() => Err(error.into()),
+        // A device may be pulled out while it is lent.
+        _ => Ok(()),
+    }
+}

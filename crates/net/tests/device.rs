@@ -1,0 +1,143 @@
+//! Devices are lent to namespaces, come back as they were, and those in use are
+//! left alone. A namespace plays the host, veths its cards.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod common;
+
+use common::is_root;
+use lockgate_net::device::{DeviceError, lend};
+use lockgate_net::netlink::{Route, VethEnd, add_veth};
+use lockgate_net::{Entry, Journal, Namespace, Tag};
+
+struct Host {
+    namespace: Namespace,
+    guest: Namespace,
+    device: String,
+    peer: String,
+    journal: Journal,
+}
+
+fn host() -> Host {
+    let (journal, tag) = (Journal::open().unwrap(), Tag::fresh());
+    let make = |role| Namespace::create(&journal, &tag.name(role).unwrap()).unwrap();
+    let (namespace, guest) = (make("host"), make("guest"));
+    let [device, peer] = ["n", "m"].map(|role| tag.interface(role).unwrap());
+    let [one, other] = [&device, &peer].map(|name| VethEnd {
+        namespace: &namespace,
+        name,
+        address: None,
+        mtu: Some(1700),
+        queues: 1,
+    });
+    add_veth(&one, &other).unwrap();
+    namespace.netlink().unwrap().set_up(&device).unwrap();
+    Host {
+        namespace,
+        guest,
+        device,
+        peer,
+        journal,
+    }
+}
+
+impl Host {
+    fn lend(&self) -> Result<lockgate_net::device::Lent, DeviceError> {
+        let lend = || lend(&self.journal, &self.device, &self.guest);
+        self.namespace.run(lend).unwrap()
+    }
+
+    fn devices(&self) -> Vec<Entry> {
+        let mut entries = self.journal.entries();
+        entries.retain(|entry| matches!(entry, Entry::Device { .. }));
+        entries
+    }
+}
+
+#[test]
+fn a_device_comes_back_as_it_was() {
+    if !is_root() {
+        return;
+    }
+    let host = host();
+    let mut netlink = host.namespace.netlink().unwrap();
+    let mut inside = host.guest.netlink().unwrap();
+    let (before, offloads) = (
+        netlink.link(&host.device).unwrap(),
+        netlink.offloads(&host.device).unwrap(),
+    );
+    let lent = host.lend().unwrap();
+    assert!(netlink.link(&host.device).is_err());
+    inside.set_mtu(&host.device, 1500).unwrap();
+    inside.set_up(&host.device).unwrap();
+    let changed = [("rx-gro", !offloads.contains("rx-gro"))];
+    inside.set_offloads(&host.device, &changed).unwrap();
+    // From elsewhere it is not brought to the wrong place.
+    let entry = host.devices().remove(0);
+    let error = entry.undo().unwrap_err();
+    let cause = std::error::Error::source(&error).unwrap().to_string();
+    assert!(cause.contains("another network namespace"), "{cause}");
+    assert!(inside.link(&host.device).is_ok());
+    // As a sweep does it, twice.
+    for _ in 0..2 {
+        host.namespace.run(|| entry.undo().unwrap()).unwrap();
+        let now = netlink.link(&host.device).unwrap();
+        assert_eq!((now.mtu, now.up), (before.mtu, before.up));
+        assert_eq!(netlink.offloads(&host.device).unwrap(), offloads);
+    }
+    host.namespace.run(|| drop(lent)).unwrap();
+    assert_eq!(host.devices(), []);
+}
+
+#[test]
+fn a_device_in_use_is_left_alone() {
+    if !is_root() {
+        return;
+    }
+    type Use = fn(&Host);
+    let uses: [(Use, &str); 4] = [
+        (
+            |host| {
+                let mut netlink = host.namespace.netlink().unwrap();
+                let address = "192.0.2.1".parse().unwrap();
+                netlink.add_address(&host.device, address, 24).unwrap();
+            },
+            "has the address 192.0.2.1/24",
+        ),
+        (
+            |host| {
+                let mut netlink = host.namespace.netlink().unwrap();
+                let index = netlink.link(&host.device).unwrap().index;
+                let any = "0.0.0.0".parse().unwrap();
+                let mut route = Route::via(any, 0, any, index);
+                route.gateway = None;
+                netlink.set_up(&host.peer).unwrap();
+                netlink.add_route(&route).unwrap();
+            },
+            "carries the default route",
+        ),
+        (
+            |host| {
+                let mut netlink = host.namespace.netlink().unwrap();
+                let bridge = Tag::fresh().interface("br").unwrap();
+                netlink.add_bridge(&bridge).unwrap();
+                netlink.set_master(&host.device, Some(&bridge)).unwrap();
+            },
+            "is a port of lg",
+        ),
+        (
+            |host| {
+                let mut netlink = host.namespace.netlink().unwrap();
+                netlink.remove_link(&host.device).unwrap();
+            },
+            "there is no device",
+        ),
+    ];
+    for (take_into_use, says) in uses {
+        let host = host();
+        take_into_use(&host);
+        let error = host.lend().unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+        assert!(error.contains(&host.device), "{error}");
+        assert_eq!(host.devices(), [], "and nothing is to be undone");
+    }
+}
