@@ -59,7 +59,7 @@ fn warm_up(
 /// The same, not judged.
 ///
 /// # Panics
-/// As [`trial`].
+/// As [`trial()`].
 pub(super) fn send(
     benches: &mut [&mut Bench],
     offers: &[Offer],

@@ -22,6 +22,9 @@ pub struct Counters {
     pub forwarded: u64,
     /// Frames that it dropped for a reason it knows, e.g. a full queue.
     pub dropped: u64,
+    /// Frames that it left to kernel routing because it could not be sure that
+    /// what it knows of the kernel's tables still held.
+    pub unsure: u64,
 }
 
 impl Counters {
@@ -32,6 +35,7 @@ impl Counters {
             received: self.received.saturating_sub(before.received),
             forwarded: self.forwarded.saturating_sub(before.forwarded),
             dropped: self.dropped.saturating_sub(before.dropped),
+            unsure: self.unsure.saturating_sub(before.unsure),
         }
     }
 }

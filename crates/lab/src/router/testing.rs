@@ -63,6 +63,7 @@ fn of(offer: &Offer, elapsed_s: f64, offered: u64, received: u64) -> TrialResult
             received: ways * offered,
             forwarded: ways * received,
             dropped: ways * (offered - received),
+            unsure: 0,
         },
         router_cpu_ns: elapsed_ns,
         generator_cpu_ns: elapsed_ns,

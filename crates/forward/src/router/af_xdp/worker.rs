@@ -34,6 +34,7 @@ impl Told {
             received: self.received.load(Ordering::Relaxed),
             forwarded: self.forwarded.load(Ordering::Relaxed),
             dropped: self.dropped.load(Ordering::Relaxed),
+            unsure: 0,
         }
     }
 

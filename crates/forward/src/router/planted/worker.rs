@@ -200,6 +200,7 @@ impl Router for Device {
             received: truth.received + truth.mishaps,
             forwarded: truth.sent + truth.duplicated,
             dropped: truth.dropped + truth.mishaps,
+            unsure: 0,
         })
     }
 

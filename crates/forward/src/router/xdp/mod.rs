@@ -6,7 +6,7 @@ mod helpers;
 mod watch;
 
 use xdp::path::{Control, CpuMap, Fib, FibCached, Then, Wire};
-use xdp::{Attached, Path};
+use xdp::{Attached, LoadError, Path, Reason};
 
 use self::describe::Description;
 use self::watch::{Listening, Watch, WatchError};
@@ -23,7 +23,11 @@ pub struct Xdp<P> {
     ports: Ports,
     /// The kernel's threads that work for it besides its ports'.
     helpers: Vec<i32>,
+    count: Count<P>,
 }
+
+/// What a path's programs counted.
+type Count<P> = fn(&P) -> Result<xdp::Counters, LoadError>;
 
 impl Xdp<Wire> {
     /// Every frame leaves by the other port, as it came.
@@ -33,7 +37,8 @@ impl Xdp<Wire> {
     pub fn devmap(topology: &Topology) -> Result<Self, RouterError> {
         let sides = topology.sides().each_ref();
         let indices = sides.map(|side| side.router_index);
-        Self::start("xdp-devmap", topology, || Wire::load(indices))
+        let load = || Wire::load(indices);
+        Self::start("xdp-devmap", topology, load, Wire::counters)
     }
 }
 
@@ -47,7 +52,7 @@ impl Xdp<Fib> {
         let listening = listen(name, topology)?;
         let Description { ports, options } = listening.description().clone();
         let load = || Fib::load(&ports, options);
-        let mut router = Self::start(name, topology, load)?;
+        let mut router = Self::start(name, topology, load, Fib::counters)?;
         let control = router.attached.control();
         router.follow(listening, control)?;
         Ok(router)
@@ -65,7 +70,7 @@ impl Xdp<FibCached> {
         let listening = listen(name, topology)?;
         let Description { ports, options } = listening.description().clone();
         let load = || FibCached::load(&ports, options);
-        let mut router = Self::start(name, topology, load)?;
+        let mut router = Self::start(name, topology, load, FibCached::counters)?;
         let control = router.attached.control();
         router.follow(listening, control)?;
         Ok(router)
@@ -86,7 +91,7 @@ impl Xdp<CpuMap> {
         cpus.sort_unstable();
         cpus.dedup();
         let load = || CpuMap::load(ports, &cpus, Then::Kernel);
-        let mut router = Self::start(name, topology, load)?;
+        let mut router = Self::start(name, topology, load, CpuMap::counters)?;
         let context = "cannot find the threads that take frames on other CPUs";
         let threads = router.attached.threads();
         let ending = threads.map_err(RouterError::from_cause(context))?;
@@ -109,6 +114,7 @@ impl<P: Path + Send> Xdp<P> {
         name: &'static str,
         topology: &Topology,
         load: impl FnOnce() -> Result<P, E> + Send,
+        count: Count<P>,
     ) -> Result<Self, RouterError>
     where
         E: std::error::Error + Send + Sync + 'static,
@@ -126,6 +132,7 @@ impl<P: Path + Send> Xdp<P> {
             attached,
             ports: Ports::of(topology)?,
             helpers: Vec::new(),
+            count,
         })
     }
 
@@ -161,7 +168,14 @@ impl<P: Path + Send> Router for Xdp<P> {
             );
             return Err(RouterError::from_cause::<WatchError>(context)(error));
         }
-        self.ports.counters()
+        let counted = (self.count)(&self.attached).map_err(RouterError::from_cause(format!(
+            "cannot read what the programs of the path {} counted",
+            self.name
+        )))?;
+        Ok(Counters {
+            unsure: counted.passed(Reason::Unwatched),
+            ..self.ports.counters()?
+        })
     }
 
     fn cpu_ns(&mut self) -> Result<u64, RouterError> {

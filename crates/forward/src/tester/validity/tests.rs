@@ -29,6 +29,7 @@ fn counters(offered: u64, forwarded: u64) -> Option<Counters> {
         received: offered,
         forwarded,
         dropped: 0,
+        unsure: 0,
     })
 }
 
@@ -315,6 +316,18 @@ fn time_that_others_took() {
 }
 
 #[test]
+fn what_another_path_carried_is_no_result_of_this_one() {
+    let with = |unsure| {
+        judged(1_000_000, 1_000_000, |trial| {
+            trial.counters = trial.counters.map(|counted| Counters { unsure, ..counted });
+        })
+    };
+    assert!(with(10_000).is_valid());
+    assert_is(&with(10_001), Validity::Noisy, "1.0% of the frames");
+    assert_is(&with(1_000_000), Validity::Noisy, "100.0% of the frames");
+}
+
+#[test]
 fn counters_that_disagree() {
     let with = |received, forwarded| {
         judged(1_000_000, 990_000, |trial| {
@@ -322,6 +335,7 @@ fn counters_that_disagree() {
                 received,
                 forwarded,
                 dropped: 0,
+                unsure: 0,
             });
         })
     };
