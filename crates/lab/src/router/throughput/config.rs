@@ -214,6 +214,14 @@ impl<D: Defaults> TryFrom<&Table<D>> for Config {
 }
 
 impl Config {
+    /// The same, the throughput alone.
+    pub(crate) fn without_extras(&self) -> Self {
+        Self {
+            extras: Vec::new(),
+            ..self.clone()
+        }
+    }
+
     /// Ports that send: the theoretical maximum is that of so many links.
     pub(crate) fn ways(&self) -> f64 {
         match self.directions {

@@ -103,6 +103,19 @@ impl Schedule {
         })
     }
 
+    /// What there is time for: throughput comes before the rest.
+    ///
+    /// # Errors
+    /// [`PlanError::Budget`].
+    pub(crate) fn choose(config: &Config, budget: Duration) -> Result<(Config, Self), PlanError> {
+        let config = match Self::within(config, budget) {
+            Ok(schedule) => return Ok((config.clone(), schedule)),
+            Err(_) => config.without_extras(),
+        };
+        let schedule = Self::within(&config, budget)?;
+        Ok((config, schedule))
+    }
+
     /// In words.
     pub(crate) fn step(&self, config: &Config) -> String {
         let rounds = match self.pairs {

@@ -74,15 +74,18 @@ impl<K: Kind> Section for Throughput<K> {
     }
 
     fn appetite(&self) -> (Duration, Duration) {
-        Schedule::appetite(&self.config)
+        let (least, _) = Schedule::appetite(&self.config.without_extras());
+        (least, Schedule::appetite(&self.config).1)
     }
 
     fn plan(&self, probe: &Probe, budget: Duration) -> Result<Plan, PlanError> {
         ground::check(probe)?;
-        let schedule = Schedule::within(&self.config, budget)?;
+        let (config, schedule) = Schedule::choose(&self.config, budget)?;
+        let left_out = (config.extras != self.config.extras).then(|| self.left_out());
+        let steps = [schedule.step(&config), ground::ports_step()];
         Ok(Plan {
             seconds: schedule.seconds,
-            steps: vec![schedule.step(&self.config), ground::ports_step()],
+            steps: steps.into_iter().chain(left_out).collect(),
             privileges: vec![ground::PRIVILEGES.to_owned()],
             creates: vec![ground::CREATES.to_owned()],
             ..Plan::default()
@@ -93,14 +96,26 @@ impl<K: Kind> Section for Throughput<K> {
         let changed = |error| failed("the host changed since the plan was made", error);
         let cpus = ground::check(probe).map_err(changed)?;
         let budget = Duration::from_secs_f64(plan.seconds + 0.001);
-        let schedule = Schedule::within(&self.config, budget).map_err(changed)?;
+        let (config, schedule) = Schedule::choose(&self.config, budget).map_err(changed)?;
         let conditions = Conditions {
-            config: &self.config,
+            config: &config,
             schedule: &schedule,
             cpus: &cpus,
             command: &self.command(),
         };
         measure::<K>(conditions, &rig::build, sink).result()
+    }
+}
+
+impl<K: Kind> Throughput<K> {
+    fn left_out(&self) -> String {
+        let extras = self.config.extras.iter().map(ToString::to_string);
+        let (needed, _) = Schedule::appetite(&self.config);
+        format!(
+            "no time for {}: they want {:.0} s of the budget",
+            extras.collect::<Vec<_>>().join(", "),
+            needed.as_secs_f64().ceil()
+        )
     }
 }
 

@@ -243,3 +243,19 @@ fn schedules_keep_within_any_budget_and_their_own_seconds_give_them_again() {
     let rich = Schedule::within(&config, most * 2).expect("it fits");
     assert!(rich.seconds <= most.as_secs_f64());
 }
+
+#[test]
+fn short_of_time_the_throughput_is_found_and_the_rest_left_out() {
+    let config = config::<Native>("");
+    assert!(!config.extras.is_empty());
+    let (least, _) = Schedule::appetite(&config);
+    for (budget, extras) in [(least, config.extras.len()), (least * 9 / 10, 0)] {
+        let (chosen, schedule) = Schedule::choose(&config, budget).expect("it fits");
+        assert_eq!(chosen.extras.len(), extras);
+        let again = Duration::from_secs_f64(schedule.seconds + 0.001);
+        let (again, _) = Schedule::choose(&config, again).expect("it fits");
+        assert_eq!(again.extras, chosen.extras);
+    }
+    let (alone, _) = Schedule::appetite(&config.without_extras());
+    assert!(Schedule::choose(&config, alone / 2).is_err());
+}
