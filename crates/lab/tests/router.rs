@@ -88,6 +88,15 @@ fn native_yields_the_source_s_table() {
 }
 
 #[test]
+fn routers_over_taps_are_told_from_those_over_veth_pairs() {
+    let text = "ports = 'tap'\npairs = 1\nseconds = 0.1\nframes = [512]\nextras = []\nloss_percent = 0.0\nresolution_percent = 10.0";
+    let Some(events) = run("router-native", text) else {
+        return;
+    };
+    assert!(is_measured_or_told(&events, "wires", "tap"));
+}
+
+#[test]
 fn homes_are_measured_beside_a_native_router() {
     let text =
         "pairs = 1\nseconds = 0.1\nframes = [512]\nloss_percent = 0.0\nresolution_percent = 10.0";

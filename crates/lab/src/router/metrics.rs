@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use forward::bench::{Directions, Offer, Setup};
 use forward::router::path::{AfXdp, Path};
 use forward::tester::stream::FrameSize;
-use forward::topology::{Attachment, Family, Routes};
+use forward::topology::{Attachment, Family, Routes, Wires};
 use trial::{Dimension, Direction, Metric};
 
 use super::series::Series;
@@ -34,6 +34,11 @@ pub(crate) fn dimensions(
     ];
     if let Routes::Table(routes) = spec.routes {
         dimensions.push(("routes", number(routes)));
+    }
+    match spec.wires {
+        Wires::Veth => {}
+        Wires::Tap => dimensions.push(("wires", "tap".into())),
+        Wires::Devices { .. } => dimensions.push(("wires", "devices".into())),
     }
     if let Path::AfXdp(AfXdp {
         poll,

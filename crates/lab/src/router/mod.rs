@@ -28,3 +28,4 @@ mod throughput;
 mod told;
 mod trial;
 mod way;
+mod wires;

@@ -6,13 +6,14 @@ use forward::bench::{Directions, Setup};
 use forward::home;
 use forward::tester::line::{Line, Shape};
 use forward::tester::stream::{DESTINATIONS_MAX, FrameSize};
-use forward::topology::{Attachment, Cpus, Family};
+use forward::topology::{Attachment, Cpus, Family, Wires};
 use serde::{Deserialize, Serialize};
 
 use super::extra::Extra;
 use crate::ConfigError;
 use crate::router::sizes::{self, Size};
 use crate::router::way::{self, Way};
+use crate::router::wires::{self, Ports};
 use crate::speed::config::{names, pairs, positive, some};
 
 /// RFC 2544 asks for 60 s, and 120 s for latency.
@@ -44,6 +45,8 @@ pub(crate) struct Table<D> {
     ipv6: bool,
     /// A power of two.
     destinations: u32,
+    /// `veth`, `tap`, or two or four devices of this host.
+    ports: Ports,
     /// Speed of the links whose theoretical maximum the search starts at.
     link_mbit_per_s: f64,
     /// Frames that the partial drop rate may lose; 0: it is not searched.
@@ -71,6 +74,7 @@ impl<D: Defaults> Default for Table<D> {
             two_way: false,
             ipv6: false,
             destinations: 1,
+            ports: Ports::default(),
             link_mbit_per_s: crate::router::source::LINK_MBIT_PER_S,
             loss_percent: 0.1,
             resolution_percent: 1.0,
@@ -149,8 +153,7 @@ pub(crate) struct Router {
 }
 
 impl Router {
-    /// As a bench takes it.
-    pub(crate) fn setup(&self, cpus: &Cpus) -> Setup {
+    fn setup(&self, cpus: &Cpus) -> Setup {
         let mut setup = Setup::new(cpus.clone());
         setup.path = self.way.path;
         setup.home = self.place.home;
@@ -173,6 +176,7 @@ pub(crate) struct Config {
     pub(crate) directions: Directions,
     pub(crate) family: Family,
     pub(crate) destinations: u32,
+    pub(crate) wires: Wires,
     pub(crate) line: Line,
     /// None: the partial drop rate is not searched.
     pub(crate) loss_ratio_max: Option<f64>,
@@ -191,8 +195,14 @@ impl<D: Defaults> TryFrom<&Table<D>> for Config {
         let resolution = table.resolution_percent;
         let resolution = within("resolution_percent", resolution, RESOLUTION_PERCENT)?;
         let loss = within("loss_percent", table.loss_percent, 0.0..=LOSS_PERCENT_MAX)?;
+        let routers = routers(&table.homes, &table.paths)?;
+        let wires = table.ports.wires()?;
+        if let Some(error) = wires::too_many(&wires, routers.len()) {
+            return Err(error);
+        }
         Ok(Self {
-            routers: routers(&table.homes, &table.paths)?,
+            routers,
+            wires,
             sizes: sizes::parse("frames", &table.frames, table.ipv6)?,
             directions: match table.two_way {
                 true => Directions::TwoWay,
@@ -214,6 +224,11 @@ impl<D: Defaults> TryFrom<&Table<D>> for Config {
 }
 
 impl Config {
+    /// A router over these wires, as a bench takes it.
+    pub(crate) fn setup(&self, router: Router, cpus: &Cpus) -> Setup {
+        router.setup(cpus).over(self.wires.clone())
+    }
+
     /// The same, the throughput alone.
     pub(crate) fn without_extras(&self) -> Self {
         Self {
@@ -335,6 +350,13 @@ mod tests {
             ("paths = ['ovs']", "paths", "xdp-devmap"),
             ("frames = [63]", "frames", "64 to 1518"),
             ("frames = [64]\nipv6 = true", "frames", "84"),
+            ("ports = 'sriov'", "ports", "veth"),
+            ("ports = ['eth1']", "ports", "eth1"),
+            (
+                "ports = ['eth1', 'eth2']\npaths = ['kernel', 'xdp-fib']",
+                "ports",
+                "name one home and one path",
+            ),
             ("destinations = 3", "destinations", "power of two"),
             ("destinations = 131072", "destinations", "65536"),
             ("link_mbit_per_s = 0.0", "link_mbit_per_s", "1 to 1000000"),

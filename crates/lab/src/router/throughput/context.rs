@@ -8,6 +8,7 @@ use super::case::Case;
 use super::config::{Config, Place, Router};
 use super::schedule::Schedule;
 use crate::router::metrics::direction;
+use crate::router::wires;
 
 /// Where and how everything was measured.
 #[derive(Clone, Copy)]
@@ -31,7 +32,7 @@ impl<'a> Context<'a> {
     }
 
     pub(crate) fn setup(&self, router: Router) -> Setup {
-        router.setup(self.conditions.cpus)
+        self.config().setup(router, self.conditions.cpus)
     }
 
     /// That router under frames of that size, if it was measured.
@@ -69,11 +70,12 @@ impl<'a> Context<'a> {
             _ => "a link",
         };
         format!(
-            "100% is what {links} of {:.0} Mbit/s can carry; {}, {}; trials of {:.2} s (RFC 2544: 60 s). Frames cross veth pairs as pointers: no wire limits them, and large ones cost hardly more than small ones.",
+            "100% is what {links} of {:.0} Mbit/s can carry; {}, {}; trials of {:.2} s (RFC 2544: 60 s). {}",
             config.line.speed_bits_per_s / 1e6,
             direction(config.directions),
             destinations(config.destinations),
             self.conditions.schedule.slice.as_secs_f64(),
+            wires::note(&config.wires),
         )
     }
 }

@@ -159,7 +159,7 @@ impl Course<'_, '_> {
     /// Overload, the rate without loss, the rate with some.
     fn case(&mut self, case: &mut Case, round: usize) -> Result<(), Stop> {
         let offer = self.offer(case);
-        let setup = [case.router.setup(self.cpus)];
+        let setup = [self.config.setup(case.router, self.cpus)];
         let trial = self.trial(&setup, offer)?;
         case.overload.trials.insert(round, trial);
         let found = self.search(case, 0.0)?;
@@ -219,7 +219,7 @@ impl Course<'_, '_> {
         claim: Claim,
     ) -> Result<P::Found, Stop> {
         let (base, ways) = (self.offer(case), self.config.ways());
-        let setup = [case.router.setup(self.cpus)];
+        let setup = [self.config.setup(case.router, self.cpus)];
         let mut invalid = 0;
         drive(procedure, |request| {
             let trial = self.trial(&setup, asked(base, request, ways))?;
