@@ -89,6 +89,21 @@ fn a_device_comes_back_as_it_was() {
 }
 
 #[test]
+fn nothing_is_owed_to_a_home_that_is_gone() {
+    if !is_root() {
+        return;
+    }
+    let host = host();
+    let lent = host.lend().unwrap();
+    let entry = host.devices().remove(0);
+    assert!(entry.undo().is_err(), "its home is still there");
+    drop(host.namespace);
+    entry.undo().unwrap();
+    drop(lent);
+    assert!(host.guest.netlink().unwrap().link(&host.device).is_ok());
+}
+
+#[test]
 fn a_device_in_use_is_left_alone() {
     if !is_root() {
         return;

@@ -1,6 +1,8 @@
 //! Devices that were lent.
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 
 use crate::device::{Settings, home};
 use crate::namespace::Namespace;
@@ -25,6 +27,18 @@ pub enum ReturnError {
     Netlink(#[from] NetlinkError),
 }
 
+/// Whether a network namespace of that number exists: some thread is in it, or it
+/// has a name.
+fn is_there(number: u64) -> bool {
+    let is_it = |path: PathBuf| std::fs::metadata(path).is_ok_and(|it| it.ino() == number);
+    let below = |folder: PathBuf| {
+        let entries = std::fs::read_dir(folder).into_iter().flatten();
+        entries.flatten().map(|entry| entry.path())
+    };
+    let mut threads = below("/proc".into()).flat_map(|process| below(process.join("task")));
+    threads.any(|thread| is_it(thread.join("ns/net"))) || below("/run/netns".into()).any(is_it)
+}
+
 /// Brings a device back to the calling thread's namespace, if it is still where
 /// it was lent to, and sets it up if it was.
 pub(in super::super) fn bring_back(
@@ -33,7 +47,12 @@ pub(in super::super) fn bring_back(
     settings: &Settings,
 ) -> Result<(), ReturnError> {
     if home().map_err(ReturnError::Here)? != home_was {
-        return Err(ReturnError::Elsewhere { home: home_was });
+        // Of a home that is gone nothing is owed: the kernel gives hardware to the
+        // host when the namespace that it was lent to is removed.
+        return match is_there(home_was) {
+            true => Err(ReturnError::Elsewhere { home: home_was }),
+            false => Ok(()),
+        };
     }
     if let Some(there) = Namespace::named(namespace) {
         let here = Namespace::current().map_err(NetlinkError::from)?;
