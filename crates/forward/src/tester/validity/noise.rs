@@ -98,7 +98,8 @@ pub(super) fn excusable_frames(evidence: &Evidence<'_>) -> f64 {
     // threads of the device that waited for each other belong to it.
     let elsewhere = elsewhere_behind(evidence.seen);
     let waited = evidence.seen.waited_behind.unwrap_or(Duration::MAX);
-    let behind_ns = elsewhere.min(waited).as_nanos() as f64;
+    // Nor does a thread know of the time in which its CPU itself was taken away.
+    let behind_ns = (elsewhere.min(waited) + evidence.seen.host.steal).as_nanos() as f64;
     evidence
         .directions
         .iter()
