@@ -25,6 +25,9 @@ const LIMIT: Duration = Duration::from_secs(30);
 const LATE: f64 = 1.5;
 /// The first round warms up and takes latencies.
 const WARM_UP: usize = 0;
+/// How long a trial is, in slices, until a request completes in it: a host of
+/// which other guests take the CPUs away may not let ours run in one.
+const LONGER: [u32; 3] = [1, 8, 64];
 const REMEDY: &str = "see the guest's log: lockgate vm run SCRIPT runs the same commands";
 
 /// One guest at work.
@@ -174,20 +177,21 @@ impl Bench<'_> {
         let Some(series) = series(cells, place, method) else {
             return Ok(());
         };
-        let start = Start {
+        let depth = method.depth(self.config.depth);
+        let start = |duration| Start {
             driver: place.driver,
             mode,
             size_bytes: place.size_bytes,
-            depth: method.depth(self.config.depth),
+            depth,
             threads: place.threads,
-            duration: self.schedule.slice,
+            duration,
             latency: round == WARM_UP,
         };
-        let limit = self.schedule.slice + LIMIT;
-        let (output, mut trial) = self.observed(sink, &scripts::run_module(&start), limit)?;
-        match answer(&output, &start) {
+        let script = |duration| Ok(scripts::run_module(&start(duration)));
+        let read = |output: &Output, duration| answer(output, &start(duration));
+        match self.in_time(sink, script, read)? {
             Err(failure) => series.failure = Some(failure),
-            Ok(measured) => {
+            Ok((measured, mut trial)) => {
                 if let Some(cycles_per_ns) = measured.cycles_per_ns() {
                     self.clock.add(cycles_per_ns);
                 }
@@ -213,19 +217,13 @@ impl Bench<'_> {
         let Some(series) = series(cells, place, method) else {
             return Ok(());
         };
-        let (depth, slice) = (method.depth(self.config.depth), self.schedule.slice);
-        let script = match program::script(method, place, depth, slice) {
-            Ok(script) => script,
-            Err(failure) => {
-                series.failure = Some(failure);
-                return Ok(());
-            }
-        };
-        let (output, trial) = self.observed(sink, &script, slice + LIMIT)?;
-        match program::read(method, place, &output) {
+        let depth = method.depth(self.config.depth);
+        let script = |duration| program::script(method, place, depth, duration);
+        let read = |output: &Output, _| program::read(method, place, output);
+        match self.in_time(sink, script, read)? {
             Err(failure) => series.failure = Some(failure),
             Ok(_) if round == WARM_UP => {}
-            Ok(rate) => {
+            Ok((rate, trial)) => {
                 let trial = Trial {
                     requests_per_s: rate.requests_per_s,
                     completed: rate.completed,
@@ -235,6 +233,34 @@ impl Bench<'_> {
             }
         }
         Ok(())
+    }
+
+    /// What a script measures in a slice, or in the first longer time in which
+    /// any request completes: until then `read` gives nothing.
+    fn in_time<M>(
+        &mut self,
+        sink: &dyn Sink,
+        script: impl Fn(Duration) -> Result<String, Failure>,
+        read: impl Fn(&Output, Duration) -> Result<Option<M>, Failure>,
+    ) -> Result<Result<(M, Trial), Failure>, Unfinished> {
+        for factor in LONGER {
+            let duration = self.schedule.slice * factor;
+            let script = match script(duration) {
+                Ok(script) => script,
+                Err(failure) => return Ok(Err(failure)),
+            };
+            let (output, trial) = self.observed(sink, &script, duration + LIMIT)?;
+            match read(&output, duration) {
+                Ok(None) => {}
+                Ok(Some(measured)) => return Ok(Ok((measured, trial))),
+                Err(failure) => return Ok(Err(failure)),
+            }
+        }
+        let longest = self.schedule.slice * LONGER[LONGER.len() - 1];
+        Ok(Err(Failure {
+            reason: format!("no request completed in {} ms", longest.as_millis()),
+            remedy: "measure longer (key `seconds`)".to_owned(),
+        }))
     }
 
     fn tcrypt(
@@ -345,8 +371,9 @@ fn fail(cells: &mut [Cell], is_such: impl Fn(&Cell, Method) -> bool, failure: &F
     }
 }
 
-/// What the module measured, or why that is nothing.
-fn answer(output: &Output, start: &Start) -> Result<Measured, Failure> {
+/// What the module measured, nothing where no request completed, or why it did
+/// not measure.
+fn answer(output: &Output, start: &Start) -> Result<Option<Measured>, Failure> {
     let failure = |reason: String, remedy: &str| Failure {
         reason,
         remedy: remedy.to_owned(),
@@ -370,11 +397,7 @@ fn answer(output: &Output, start: &Start) -> Result<Measured, Failure> {
                 "see the guest's log for what the driver says",
             ))
         }
-        Ok(Answer::Measured(measured)) if measured.completed == 0 => {
-            let reason = "no request completed in the time given".to_owned();
-            Err(failure(reason, "measure longer (key `seconds`)"))
-        }
-        Ok(Answer::Measured(measured)) => Ok(measured),
+        Ok(Answer::Measured(measured)) => Ok((measured.completed > 0).then_some(measured)),
     }
 }
 

@@ -26,6 +26,9 @@ struct Fake {
     scripts: usize,
     /// It is gone after so many.
     dies_after: Option<usize>,
+    /// So many answers of the module, at most, come from a guest that was let
+    /// do nothing.
+    idle: usize,
 }
 
 /// The value behind `key=` in a script.
@@ -36,7 +39,7 @@ fn word<'a>(script: &'a str, key: &str) -> &'a str {
 }
 
 impl Fake {
-    fn answer(&self, script: &str) -> String {
+    fn answer(&mut self, script: &str) -> String {
         let (mode, bytes) = (word(script, "mode"), word(script, "size"));
         if bytes == "65536" {
             return r#"{"schema":1,"ok":false,"error":{"code":-22,"name":"EINVAL","what":"too long","limit":"4096","remedy":"a shorter one"}}"#.to_owned();
@@ -45,7 +48,12 @@ impl Fake {
         let sync = 2.6e9 / 5190.0 * 0.05;
         let jitter = (self.scripts % 7) as f64 * 0.001;
         let factor = if mode == "sync" { 1.0 } else { 4.0 };
-        let completed = (sync * factor * (1.0 + jitter)) as u64;
+        let is_idle = self.idle > 0;
+        self.idle -= usize::from(is_idle);
+        let completed = match is_idle {
+            true => 0,
+            false => (sync * factor * (1.0 + jitter)) as u64,
+        };
         let total = completed * bytes.parse::<u64>().expect("a number");
         let latency = match word(script, "latency") {
             "1" => format!(r#"{{"count":{completed},"buckets":[[2000,{completed}]]}}"#),
@@ -138,6 +146,7 @@ fn alive() -> Fake {
     Fake {
         scripts: 0,
         dies_after: None,
+        idle: 0,
     }
 }
 
@@ -231,9 +240,28 @@ fn a_guest_that_dies_leaves_what_was_measured() {
     let mut shell = Fake {
         scripts: 0,
         dies_after: Some(25),
+        ..alive()
     };
     let (cells, end) = measured(&config(FEW), &mut shell, &mut Collector::default());
     assert!(matches!(&end, End::Failed(lost) if lost.to_string().contains("a test")));
     assert!(cells.iter().any(|cell| cell.arm(Method::Sync).is_some()));
     assert!(end.result().is_err());
+}
+
+#[test]
+fn a_guest_that_was_let_do_nothing_is_asked_for_longer() {
+    let config = config(
+        "drivers = ['cbc(aes-generic)']\nsizes_bytes = [64]\nmethods = ['sync']\nseconds = 0.05\npairs = 5",
+    );
+    // Six slices count and one warms up; two more times each of a round.
+    for (idle, rounds, scripts) in [(0, 5, 12), (1, 5, 13), (2, 5, 14), (3, 0, 9)] {
+        let mut shell = Fake { idle, ..alive() };
+        let (cells, _) = measured(&config, &mut shell, &mut Collector::default());
+        let (_, series) = &cells[0].arms[0];
+        assert_eq!(series.trials.len(), rounds, "{idle} idle");
+        assert_eq!(shell.scripts, scripts, "{idle} idle");
+        let failure = series.failure.as_ref().map(|one| one.reason.as_str());
+        let expected = (rounds == 0).then_some("no request completed in 3200 ms");
+        assert_eq!(failure, expected);
+    }
 }
