@@ -22,7 +22,11 @@ impl End {
         let text = match self {
             Self::Complete => return None,
             Self::Late(rounds) => format!(
-                "The host was so slow that only {rounds} rounds were measured in the time planned."
+                "The host was so slow that only {} measured in the time planned.",
+                match rounds {
+                    1 => "one round was".to_owned(),
+                    rounds => format!("{rounds} rounds were"),
+                }
             ),
             Self::Interrupted => {
                 "Interrupted: what is here stands on the rounds that were measured.".to_owned()

@@ -21,7 +21,8 @@ use crate::speed::observe::CpuTimes;
 
 /// A script that takes so much longer than it should has hung.
 const LIMIT: Duration = Duration::from_secs(30);
-/// A run that takes so much longer than planned ends after the round in hand.
+/// A run that takes so much longer than planned ends after the round in hand,
+/// but not before one that counts.
 const LATE: f64 = 1.5;
 /// The first round warms up and takes latencies.
 const WARM_UP: usize = 0;
@@ -65,8 +66,9 @@ impl Bench<'_> {
     ) -> End {
         let (mut random, begin) = (Random::new(self.config.seed), Instant::now());
         for round in WARM_UP..=self.schedule.rounds {
-            if begin.elapsed().as_secs_f64() > self.schedule.seconds() * LATE {
-                return End::Late(round.saturating_sub(1));
+            let is_late = begin.elapsed().as_secs_f64() > self.schedule.seconds() * LATE;
+            if is_late && round > WARM_UP + 1 {
+                return End::Late(round - 1);
             }
             if let Err(end) = self.round(cells, round, &mut random, sink) {
                 return end;
