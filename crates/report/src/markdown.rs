@@ -84,6 +84,7 @@ fn unmeasured(run: &Run) -> String {
 }
 
 fn section(section: &SectionResult) -> String {
+    let section = &words::said_once(section);
     let charts: String = section.charts.iter().map(chart).collect();
     let tables: String = section.tables.iter().map(data_table).collect();
     let title = format!("## {}\n\n{}", text(&section.title), ending(section));

@@ -113,12 +113,10 @@ impl Page {
         let title = format!("{} ({} s)", section.title, number(section.seconds));
         let mut out = String::from("\n") + &self.text(Ink::Strong, &title);
         out.extend(section.charts.iter().take(1).map(|chart| self.chart(chart)));
-        out.extend(
-            tables
-                .iter()
-                .take(TABLES_MAX)
-                .map(|table| self.table(table)),
-        );
+        let mut said = words::Said::default();
+        for table in tables.iter().take(TABLES_MAX) {
+            out += &self.table(table, said.fresh(&table.note));
+        }
         if tables.len() > TABLES_MAX {
             out += &format!(
                 "\n  {} in the report\n",
@@ -138,7 +136,7 @@ impl Page {
         String::from("\n") + &self.text(Ink::Plain, &chart.title) + &lines.collect::<String>()
     }
 
-    fn table(self, table: &Table) -> String {
+    fn table(self, table: &Table, note: &str) -> String {
         let head = table.columns.iter().map(words::heading).collect();
         let row = |cells: &Vec<_>| {
             let columns = table
@@ -153,7 +151,7 @@ impl Page {
                 .collect()
         };
         let rows = table.rows.iter().map(row).collect();
-        let title = match table.note.trim() {
+        let title = match note.trim() {
             "" => table.title.clone(),
             note => format!("{} ({note})", table.title),
         };

@@ -2,8 +2,8 @@
 
 use trial::stats::PAIRS_MIN;
 use trial::{
-    Cell, Chart, Column, Comparison, Dimension, Finding, Outcome, Point, Run, SectionState, State,
-    Validity, Weight,
+    Cell, Chart, Column, Comparison, Dimension, Finding, Outcome, Point, Run, SectionResult,
+    SectionState, State, Validity, Weight,
 };
 
 use crate::number::{bytes, number};
@@ -17,6 +17,44 @@ pub(crate) fn findings(run: &Run) -> Vec<&Finding> {
         .collect();
     all.sort_by_key(|finding| finding.weight);
     all
+}
+
+/// What was said already, so that it need not be said again.
+#[derive(Default)]
+pub(crate) struct Said<'a>(Vec<&'a str>);
+
+impl<'a> Said<'a> {
+    /// The words, or none where an earlier text begins with them.
+    pub(crate) fn fresh(&mut self, words: &'a str) -> &'a str {
+        if self.0.iter().any(|earlier| earlier.starts_with(words)) {
+            return "";
+        }
+        self.0.push(words);
+        words
+    }
+}
+
+/// The same section, in which no figure has a note that one before it has, or
+/// the command that stands at the section's head.
+pub(crate) fn said_once(section: &SectionResult) -> SectionResult {
+    let mut said = Said::default();
+    let mut once = section.clone();
+    let charts = (section.charts.iter().zip(&mut once.charts))
+        .map(|(chart, once)| (&chart.note, &mut once.note, &mut once.command));
+    let tables = (section.tables.iter().zip(&mut once.tables))
+        .map(|(table, once)| (&table.note, &mut once.note, &mut once.command));
+    let mut commands = Vec::new();
+    for (note, once, command) in charts.chain(tables) {
+        said.fresh(note).clone_into(once);
+        commands.push(command);
+    }
+    commands.extend(once.comparisons.iter_mut().map(|it| &mut it.command));
+    for command in commands {
+        if *command == section.command {
+            command.clear();
+        }
+    }
+    once
 }
 
 /// The tier that a run was measured under, if not all of the CPU was used.

@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{sample_probe, sample_run};
-use lockgate_report::{Style, csv, json, markdown, probe_text, terminal};
+use common::{COMMAND, sample_probe, sample_run};
+use lockgate_report::{Style, csv, html, json, markdown, probe_text, terminal};
 use trial::{Probe, Run};
 
 fn narrow() -> Style {
@@ -197,4 +197,33 @@ fn csv_rows(text: &str) -> Vec<Vec<String>> {
         "the last line ends"
     );
     rows
+}
+
+#[test]
+fn what_figures_share_is_said_once() {
+    let mut run = sample_run();
+    let section = &mut run.sections[0];
+    section.charts[0].note = "In rounds. Whiskers: the interval.".to_owned();
+    let mut other = section.tables[0].clone();
+    section.tables[0].note = "In rounds.".to_owned();
+    other.note = "In rounds.".to_owned();
+    other.command = "lockgate speed --another".to_owned();
+    section.tables.push(other);
+    let style = Style {
+        width: 200,
+        color: false,
+    };
+    // A terminal shows no notes of charts.
+    for text in [
+        html::render(&run),
+        markdown::render(&run),
+        terminal::render(&run, style, ""),
+    ] {
+        assert_eq!(text.matches("In rounds").count(), 1, "{text}");
+    }
+    // At the section's head, and beside the points' own.
+    let report = html::render(&run);
+    let commands = |line: &str| report.matches(&format!(">{line}</code></p>")).count();
+    assert_eq!(commands(COMMAND), 1);
+    assert_eq!(commands("lockgate speed --another"), 1);
 }

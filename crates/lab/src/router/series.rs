@@ -47,6 +47,10 @@ impl<R: Measured> Series<R> {
         rounds.filter(|(_, trial)| trial.verdict().is_valid())
     }
 
+    pub(crate) fn is_ever_believed(&self) -> bool {
+        self.valid().next().is_some()
+    }
+
     /// One value a believable round; all rounds where none is, so that a point
     /// shows what its verdict is about.
     pub(crate) fn values(&self, value: impl Fn(&R) -> Option<f64>) -> Vec<f64> {

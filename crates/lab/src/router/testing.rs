@@ -14,6 +14,7 @@ use forward::tester::port::{Received, Transmitted};
 use forward::tester::stream::{Addresses, Link, Stream};
 use forward::tester::trial::{Counting, Sender};
 use forward::tester::validity::Seen;
+use forward::topology::Routes;
 use trial::{Event, Finding, Validity, Verdict, Weight};
 
 use super::rig::Rig;
@@ -107,6 +108,8 @@ pub(crate) struct Fake {
     pub(crate) missing_homes: Vec<&'static str>,
     /// Paths whose trials are never to be believed.
     pub(crate) noisy: Vec<&'static str>,
+    /// Trials, by number, that are not to be believed.
+    pub(crate) noisy_trials: Option<fn(usize) -> bool>,
     /// The trial that fails.
     pub(crate) breaks_at: Option<usize>,
 }
@@ -141,6 +144,7 @@ impl Fake {
 pub(crate) fn capacity_pps(setup: &Setup, offer: &Offer) -> f64 {
     let many = offer.destinations > 256;
     let factor = match setup.path {
+        Path::Kernel if setup.topology.routes == Routes::Table(100_000) => 0.5,
         Path::Kernel => 1.0,
         Path::Bridge => 1.1,
         Path::XdpCpumap | Path::Testpmd | Path::Planted(_) => 0.8,
@@ -186,7 +190,8 @@ impl Rig for FakeRig {
             let offered = offer.rate_pps.unwrap_or(GENERATOR_PPS) * seconds;
             let received = offered.min(most * seconds);
             let mut result = of(offer, seconds, offered as u64, received as u64);
-            if self.host.noisy.contains(&setup.path.name()) {
+            let is_noisy_trial = self.host.noisy_trials.is_some_and(|is| is(count));
+            if is_noisy_trial || self.host.noisy.contains(&setup.path.name()) {
                 let ways = result.directions.iter_mut();
                 ways.for_each(|way| way.sent.gap_ns_max = 20_000_000);
                 result.verdict = noisy();

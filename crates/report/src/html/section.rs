@@ -16,6 +16,7 @@ pub(super) fn anchor(index: usize) -> String {
 
 /// A section from its heading to its points.
 pub(super) fn render(index: usize, section: &SectionResult) -> Html {
+    let section = &words::said_once(section);
     let figures = section.charts.iter().map(charts::figure);
     let charts = match section.charts.is_empty() {
         true => Html::empty(),

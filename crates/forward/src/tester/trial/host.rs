@@ -214,6 +214,7 @@ pub fn thread_waited_ns(thread: i32) -> Option<u64> {
 /// not tell counts as 0 both times.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reading {
+    at: Instant,
     waited_ns: u64,
     receive_softirqs: u64,
 }
@@ -223,14 +224,21 @@ impl Reading {
     pub(super) fn now(cpu: usize) -> Self {
         let read = |path| std::fs::read_to_string(path).unwrap_or_default();
         Self {
+            at: Instant::now(),
             waited_ns: waited_ns(&read("/proc/thread-self/schedstat")).unwrap_or(0),
             receive_softirqs: receive_softirqs(&read("/proc/softirqs"), cpu).unwrap_or(0),
         }
     }
 
     pub(super) fn since(self, before: Self) -> super::Sender {
+        // A guest of which the CPUs were taken away was seen to count minutes for
+        // a trial of half a second: nobody waits longer than what passed.
+        let passed_ns = (self.at - before.at).as_nanos() as u64;
         super::Sender {
-            waited_ns: self.waited_ns.saturating_sub(before.waited_ns),
+            waited_ns: self
+                .waited_ns
+                .saturating_sub(before.waited_ns)
+                .min(passed_ns),
             receive_softirqs: self
                 .receive_softirqs
                 .saturating_sub(before.receive_softirqs),
@@ -299,7 +307,14 @@ mod tests {
         assert_eq!(waited_ns("123 456 7\n"), Some(456));
         assert_eq!(waited_ns(""), None);
         let before = Reading::now(0);
-        let after = Reading::now(0).since(before);
+        let now = Reading::now(0);
+        let jumped = Reading {
+            waited_ns: before.waited_ns + 160_000_000_000,
+            ..now
+        };
+        let passed = (now.at - before.at).as_nanos();
+        assert_eq!(u128::from(jumped.since(before).waited_ns), passed);
+        let after = now.since(before);
         assert!(after.waited_ns < 60_000_000_000, "{after:?}");
     }
 }

@@ -82,7 +82,8 @@ const KERNEL: Way = Way::KERNEL;
 const DEVMAP: Way = Way::of(Path::XdpDevmap);
 const TESTPMD: Way = Way::of(Path::Testpmd);
 
-fn routes(subject: &Subject) -> Option<u32> {
+/// Routes of a subject's table besides the links' networks.
+pub(super) fn routes(subject: &Subject) -> Option<u32> {
     match subject.setups[0].topology.routes {
         Routes::Networks => None,
         Routes::Table(count) => Some(count),

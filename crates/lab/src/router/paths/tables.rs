@@ -1,9 +1,8 @@
 //! Every path's figures, the targets, and what each setting gives.
 
-use forward::topology::Routes;
 use trial::{Cell as Entry, Table};
 
-use super::claims::{Claim, Question};
+use super::claims::{Claim, Question, routes};
 use super::context::Context;
 use crate::router::ratio::{Standing, words};
 use crate::router::subject::Subject;
@@ -69,29 +68,26 @@ fn targets(context: &Context<'_>) -> Option<Table> {
     )
 }
 
-/// In the place of a number of routes.
-const LINKS_ONLY: &str = "links only";
-
 fn rates(context: &Context<'_>) -> Option<Table> {
     let row = |subject: &Subject| {
         let series = &subject.series;
-        let routes = match subject.setups[0].topology.routes {
-            Routes::Networks => LINKS_ONLY.to_owned(),
-            Routes::Table(count) => count.to_string(),
-        };
+        let routes = routes(subject);
         let over = |question| {
             let claim = context.claims.iter().find(|claim| {
                 claim.question == question
                     && claim.way == subject.way()
                     && claim.destinations == subject.offer().destinations
-                    && claim.routes.is_some() == (routes != LINKS_ONLY)
+                    && claim.routes == routes
             });
             claim.map_or(Entry::Empty, |claim| text(words(&claim.ratio.comparison)))
         };
         vec![
             text(subject.way().what()),
             number(Some(f64::from(subject.offer().destinations))),
-            text(&*routes),
+            routes.map_or_else(
+                || text("links only"),
+                |count| number(Some(f64::from(count))),
+            ),
             number(series.rate()),
             over(Question::Path),
             number(series.median(Trial::router_ns_per_frame)),

@@ -2,7 +2,7 @@
 
 use forward::bench::Setup;
 use std::time::Duration;
-use trial::{Comparison, Event, Outcome, Weight};
+use trial::{Cell, Comparison, Event, Outcome, Weight};
 
 use super::config::{Config, Table};
 use super::section::measure;
@@ -109,6 +109,39 @@ fn targets_are_held_against_lower_bounds() {
     }
 }
 
+#[test]
+fn a_row_has_the_ratio_of_its_own_table_of_routes() {
+    let events = run(
+        "paths = ['kernel', 'xdp-fib-cached']\ndestinations = [256]",
+        &Fake::default(),
+        9,
+    );
+    let rates = events.iter().find_map(|event| match event {
+        Event::Table(table) if table.title == "What each path carries" => Some(table),
+        _ => None,
+    });
+    let rows = &rates.expect("it is drawn").rows;
+    let over = |routes: f64| {
+        let row = rows.iter().find(|row| {
+            row[0] == Cell::Text("XDP with a FIB cache".to_owned())
+                && row[2] == Cell::Number(routes)
+        });
+        match &row.expect("it was measured")[4] {
+            Cell::Text(words) => words.split('×').next().and_then(|one| one.parse().ok()),
+            _ => None,
+        }
+    };
+    // That router is as fast with any table, the kernel half as fast with a large one.
+    let near = |found: Option<f64>, expected: f64| {
+        let found = found.expect("both were measured");
+        assert!(
+            (found / expected - 1.0).abs() < 0.05,
+            "{found} instead of {expected}"
+        );
+    };
+    near(over(1000.0), 3.0);
+    near(over(100_000.0), 6.0);
+}
 #[test]
 fn five_pairs_meet_no_target() {
     let events = run(
