@@ -40,7 +40,7 @@ pub fn thread_cpu() -> Duration {
 }
 
 /// CPU time of a thread, readable from other threads.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuClock(libc::clockid_t);
 
 impl CpuClock {
