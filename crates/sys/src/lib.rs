@@ -2,7 +2,6 @@
 //! the ready set, the wake index, and children that die with us. Everything above is safe code over these.
 
 pub mod affinity;
-pub mod awake;
 pub mod clock;
 pub mod event;
 pub mod kernel;

@@ -20,14 +20,6 @@ pub fn as_usual(thread: i32) -> io::Result<()> {
     set(thread, libc::SCHED_OTHER, 0)
 }
 
-/// Schedules a thread only when no usual one wants its CPU.
-///
-/// # Errors
-/// `ESRCH` when it has ended.
-pub fn when_idle(thread: i32) -> io::Result<()> {
-    set(thread, libc::SCHED_IDLE, 0)
-}
-
 /// Whether a thread is scheduled in real time.
 ///
 /// # Errors

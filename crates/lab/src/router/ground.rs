@@ -1,10 +1,7 @@
 //! What every section of these needs of the host.
 
 use forward::topology::Cpus;
-use sys::awake::Awake;
-use trial::{Event, PlanError, Probe, Sink, Weight};
-
-use crate::speed::findings::finding;
+use trial::{PlanError, Probe};
 
 /// Capabilities that they need: interfaces, namespaces with mounts.
 const NEEDED: [(&str, &str); 3] = [
@@ -61,25 +58,6 @@ fn privileges(probe: &Probe, is_root: bool) -> Result<(), PlanError> {
         remedy: AS_ROOT.to_owned(),
     })
 }
-
-/// Keeps the CPUs from idling while it lives, where they are a guest's, and
-/// says so: a hypervisor may take long to give an idle one back.
-pub(crate) fn awake(probe: &Probe, cpus: &Cpus, sink: &mut dyn Sink) -> Option<Awake> {
-    probe.text("cpu.hypervisor")?;
-    let mut own = vec![cpus.generator, cpus.sink];
-    own.extend(&cpus.router);
-    own.sort_unstable();
-    own.dedup();
-    let (awake, text) = match Awake::keep(&own) {
-        Ok(awake) => (Some(awake), AWAKE.to_owned()),
-        Err(error) => (None, format!("{ASLEEP} ({error}).")),
-    };
-    sink.emit(Event::Finding(finding(Weight::Note, text, "")));
-    awake
-}
-
-const AWAKE: &str = "This host is a guest: its CPUs were kept from idling, as with the kernel parameter idle=poll, since a hypervisor may let one that idled wait for tens of milliseconds. Waking up is cheaper so.";
-const ASLEEP: &str = "This host is a guest, and its CPUs could not be kept from idling: more of their time may be stolen";
 
 /// What a plan says of the tester's ports.
 pub(crate) fn ports_step() -> String {

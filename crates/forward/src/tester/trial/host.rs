@@ -1,6 +1,5 @@
 //! What `/proc` says of the CPUs and threads of a trial. Parsers are pure.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// The kernel's clock ticks are always shown as hundredths of a second
@@ -118,8 +117,6 @@ pub struct Moment {
     stat: String,
     /// Where the host has it.
     accounts: Option<String>,
-    /// What kept the CPUs from idling is no load.
-    awake: BTreeMap<usize, Duration>,
     at: Instant,
 }
 
@@ -131,7 +128,6 @@ impl Moment {
         Self {
             accounts: ACCOUNTS.iter().find_map(read),
             stat: std::fs::read_to_string("/proc/stat").unwrap_or_default(),
-            awake: sys::awake::times(),
             at: Instant::now(),
         }
     }
@@ -160,22 +156,13 @@ impl Moment {
 
     /// Time in which these CPUs were busy, and by how much it may be wrong.
     fn busy_since(&self, before: &Self, cpus: &[usize]) -> (Duration, Duration) {
-        let awake = |moment: &Self| -> Duration {
-            let own = cpus.iter().filter_map(|cpu| moment.awake.get(cpu));
-            own.sum()
-        };
-        let awake = awake(self).saturating_sub(awake(before));
         let exact = |moment: &Self| usage(moment.accounts.as_deref()?, cpus);
         if let (Some(now), Some(then)) = (exact(self), exact(before)) {
-            let busy = now.saturating_sub(then);
-            return (busy.saturating_sub(awake), ACCOUNTS_RESOLUTION);
+            return (now.saturating_sub(then), ACCOUNTS_RESOLUTION);
         }
         let ticks = cpu_time(&self.stat, cpus).since(cpu_time(&before.stat, cpus));
         // Each kind of time of each CPU is cut to whole ticks.
-        (
-            ticks.busy.saturating_sub(awake),
-            TICK * 2 * cpus.len() as u32,
-        )
+        (ticks.busy, TICK * 2 * cpus.len() as u32)
     }
 }
 

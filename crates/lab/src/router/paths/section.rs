@@ -81,8 +81,7 @@ impl Section for RouterPaths {
 
     fn run(&self, probe: &Probe, plan: &Plan, sink: &mut dyn Sink) -> Result<(), RunError> {
         let changed = |error| failed("the host changed since the plan was made", error);
-        let used = ground::check(probe).map_err(changed)?;
-        let _awake = ground::awake(probe, &used, sink);
+        ground::check(probe).map_err(changed)?;
         let (config, schedule) = running::planned(choices(&self.0), plan)?;
         let cpus = usable_cpus().map_err(|error| failed("no CPU is known", error))?;
         measure(

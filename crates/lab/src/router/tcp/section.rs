@@ -76,7 +76,6 @@ impl Section for RouterTcp {
     fn run(&self, probe: &Probe, plan: &Plan, sink: &mut dyn Sink) -> Result<(), RunError> {
         let changed = |error| failed("the host changed since the plan was made", error);
         let cpus = ground::check(probe).map_err(changed)?;
-        let _awake = ground::awake(probe, &cpus, sink);
         let budget = Duration::from_secs_f64(plan.seconds + 0.001);
         let schedule = wishes(&self.0).schedule(budget).map_err(changed)?;
         let command = self.command();
