@@ -56,7 +56,7 @@ impl Ratio {
         value: impl Fn(&R) -> Option<f64>,
         seed: u64,
     ) -> Option<Self> {
-        let is_believed = arm.is_valid() && reference.is_valid();
+        let is_believed = arm.is_comparable() && reference.is_comparable();
         Self::of_pairs(arms, arm.pairs(reference, value), is_believed, seed)
     }
 

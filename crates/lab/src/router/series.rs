@@ -97,11 +97,7 @@ impl<R: Measured> Series<R> {
 
     /// Whether the whole may be believed.
     pub(crate) fn verdict(&self) -> Verdict {
-        if let Some(failure) = &self.failure {
-            return failure.clone();
-        }
-        let rounds: Vec<_> = self.trials.values().map(R::verdict).collect();
-        let verdict = over_rounds(&rounds);
+        let verdict = self.of_rounds();
         if verdict.is_valid() {
             let rates = self.values(|trial| Some(trial.rate()));
             spread(&rates).unwrap_or(verdict)
@@ -110,8 +106,21 @@ impl<R: Measured> Series<R> {
         }
     }
 
+    /// Whether what was measured may be believed, round by round.
+    fn of_rounds(&self) -> Verdict {
+        let rounds = self.trials.values().map(R::verdict).collect::<Vec<_>>();
+        (self.failure.clone()).unwrap_or_else(|| over_rounds(&rounds))
+    }
+
     pub(crate) fn is_valid(&self) -> bool {
         self.verdict().is_valid()
+    }
+
+    /// Whether it may be held against another, round by round. Rounds far apart
+    /// spoil no ratio: what both sides share cancels out in a pair, and what they
+    /// do not share makes its interval wide.
+    pub(crate) fn is_comparable(&self) -> bool {
+        self.of_rounds().is_valid()
     }
 }
 
@@ -177,8 +186,10 @@ mod tests {
     }
 
     #[test]
-    fn rounds_far_apart_are_noisy() {
-        let far = [100, 50, 150, 60, 140].map(|rate| trial(rate, Verdict::valid()));
-        assert_eq!(series(far).verdict().validity, Validity::Noisy);
+    fn rounds_far_apart_are_noisy_and_make_pairs() {
+        let far = series([100, 50, 150, 60, 140].map(|rate| trial(rate, Verdict::valid())));
+        assert_eq!(far.verdict().validity, Validity::Noisy);
+        assert!(far.is_comparable(), "a host that changes does so for both");
+        assert!(!series([trial(1, noisy())]).is_comparable());
     }
 }
