@@ -40,7 +40,9 @@ fn best(context: &Context<'_>) -> Option<Answer> {
         .find(routes)
         .filter(|claim| claim.ratio.comparison.outcome == Outcome::Faster)?;
     let way = best.way;
-    let rate = context.subject(way, count)?.series.rate()?;
+    let series = &context.subject(way, count)?.series;
+    let rate = series.rate()?;
+    let about = if series.is_valid() { "" } else { "about " };
     let near = context
         .claim(Question::Redirect, way, count)
         .filter(|claim| {
@@ -53,7 +55,7 @@ fn best(context: &Context<'_>) -> Option<Answer> {
             )
         });
     let text = format!(
-        "The fastest path that routes as the kernel does is {}: {rate:.0} frames/s of {}, {} of kernel routing{}.",
+        "The fastest path that routes as the kernel does is {}: {about}{rate:.0} frames/s of {}, {} of kernel routing{}.",
         way.what(),
         size_name(context.config.frame),
         words(&best.ratio.comparison),
