@@ -5,36 +5,26 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use rustix::io::Errno;
 use xdp::Attached;
 use xdp::path::{RouterPort, SocketPort, ToSockets};
-use xdp::socket::{Capture, Receive};
+use xdp::socket::Receive;
 
 use super::failed;
 use crate::router::RouterError;
 use crate::topology::plan::Side;
 use crate::topology::{NetworkError, Topology, address};
 
-/// Programs at both ports.
-pub(super) enum Feed {
-    /// Every packet.
-    All([Capture; 2]),
-    /// What is plain; the rest is the kernel's. With the ports' interfaces.
-    Plain(Box<Attached<ToSockets>>, [u32; 2]),
+/// The program at both ports: what is plain goes to the sockets, the rest is the
+/// kernel's.
+pub(super) struct Feed {
+    attached: Attached<ToSockets>,
+    /// The ports' interfaces.
+    interfaces: [u32; 2],
 }
 
 impl Feed {
-    /// Every packet, of these interfaces in the calling thread's namespace.
-    pub(super) fn all(interfaces: [u32; 2], queues: u32) -> Result<Self, RouterError> {
-        let capture = |interface| {
-            Capture::attach(interface, queues)
-                .map_err(failed("cannot take the packets of a port".to_owned()))
-        };
-        let [zero, one] = interfaces.map(capture);
-        Ok(Self::All([zero?, one?]))
-    }
-
     /// What is plain, of a topology's router, which gets addresses and routes:
     /// the kernel's part works as without us. Addresses that it gets later are
     /// not known here.
-    pub(super) fn plain(topology: &Topology) -> Result<Self, RouterError> {
+    pub(super) fn over(topology: &Topology) -> Result<Self, RouterError> {
         let context = || "cannot set up the kernel's part of the router".to_owned();
         match address::assign_router(topology) {
             Err(NetworkError::Netlink(error))
@@ -51,18 +41,17 @@ impl Feed {
         let inside = topology.router().run(attach);
         let attached =
             inside.map_err(failed("cannot enter the router's namespace".to_owned()))??;
-        Ok(Self::Plain(Box::new(attached), interfaces))
+        Ok(Self {
+            attached,
+            interfaces,
+        })
     }
 
     /// Gives packets of a port's queue to a socket.
     pub(super) fn feed(&self, port: usize, queue: u32, to: &Receive) -> Result<(), RouterError> {
-        let context = format!("cannot feed queue {queue} of port {port}");
-        match self {
-            Self::All(captures) => captures[port].feed(queue, to).map_err(failed(context)),
-            Self::Plain(attached, interfaces) => attached
-                .feed(interfaces[port], queue, to)
-                .map_err(failed(context)),
-        }
+        (self.attached)
+            .feed(self.interfaces[port], queue, to)
+            .map_err(failed(format!("cannot feed queue {queue} of port {port}")))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::sync_channel;
 use std::thread::JoinHandle;
 
@@ -9,7 +10,7 @@ use sys::affinity::pin_to;
 use sys::clock::CpuClock;
 
 use super::failed;
-use super::worker::{Told, Worker};
+use super::worker::Worker;
 use crate::router::RouterError;
 
 /// Of the threads that forward.
@@ -17,7 +18,8 @@ const NICE: i32 = -10;
 
 /// A thread that forwards.
 pub(super) struct Thread {
-    pub(super) told: Arc<Told>,
+    /// Frames that found no room to be sent.
+    pub(super) dropped: Arc<AtomicU64>,
     pub(super) number: i32,
     clock: CpuClock,
     cpu_ns_last: u64,
@@ -25,7 +27,7 @@ pub(super) struct Thread {
 }
 
 pub(super) fn start(mut worker: Worker, queue: u32, cpu: usize) -> Result<Thread, RouterError> {
-    let told = Arc::clone(&worker.told);
+    let dropped = Arc::clone(&worker.hands.dropped);
     let (ready, started) = sync_channel(1);
     let work = move || {
         let pinned = pin_to(cpu);
@@ -44,7 +46,7 @@ pub(super) fn start(mut worker: Worker, queue: u32, cpu: usize) -> Result<Thread
         .expect("a thread that started answers")
         .map_err(failed(format!("cannot bind queue {queue} to CPU {cpu}")))?;
     Ok(Thread {
-        told,
+        dropped,
         number,
         clock,
         cpu_ns_last: 0,

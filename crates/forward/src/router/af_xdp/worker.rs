@@ -3,13 +3,12 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use xdp::socket::wait_for_packets;
 
 use super::lane::{Hands, Lane};
-use crate::router::Counters;
 use crate::router::path::Poll;
 
 /// How long a sleeping worker may not see that it shall stop.
@@ -18,32 +17,6 @@ const SLEEP_MAX: Duration = Duration::from_millis(20);
 /// Empty rounds before a worker that shares its core with the driver gives it
 /// up: about the time of a switch there and back.
 const SPINS_MAX: u32 = 16;
-
-/// What a worker tells while it runs.
-#[derive(Debug, Default)]
-pub(super) struct Told {
-    received: AtomicU64,
-    forwarded: AtomicU64,
-    dropped: AtomicU64,
-}
-
-impl Told {
-    /// What it counted so far.
-    pub(super) fn counters(&self) -> Counters {
-        Counters {
-            received: self.received.load(Ordering::Relaxed),
-            forwarded: self.forwarded.load(Ordering::Relaxed),
-            dropped: self.dropped.load(Ordering::Relaxed),
-            unsure: 0,
-        }
-    }
-
-    fn tell(&self, counters: &Counters) {
-        self.received.store(counters.received, Ordering::Relaxed);
-        self.forwarded.store(counters.forwarded, Ordering::Relaxed);
-        self.dropped.store(counters.dropped, Ordering::Relaxed);
-    }
-}
 
 /// A thread's work.
 pub(super) struct Worker {
@@ -54,7 +27,6 @@ pub(super) struct Worker {
     pub(super) shares_core: bool,
     /// Rounds in a row that found nothing.
     pub(super) empty_rounds: u32,
-    pub(super) told: Arc<Told>,
     pub(super) stop: Arc<AtomicBool>,
 }
 
@@ -75,12 +47,10 @@ impl Worker {
         while !self.stop.load(Ordering::Relaxed) {
             if self.round()? > 0 {
                 self.empty_rounds = 0;
-                self.told.tell(&self.hands.counters);
             } else {
                 self.wait()?;
             }
         }
-        self.told.tell(&self.hands.counters);
         Ok(())
     }
 
