@@ -9,6 +9,7 @@
  * coming back takes 20 ms and more.
  */
 #include "checksum.h"
+#include "reached.h"
 #include "stamp.h"
 
 enum {
@@ -30,6 +31,10 @@ enum {
 	CLOCK_FRAMES = 32,
 	/* How long what was due in time may still leave after the end. */
 	GRACE_NS = 10 * 1000 * 1000,
+	/* Looks at how far the sink is before the program returns, which costs more. */
+	LOOKS = 64,
+	/* After so long without news what is under way is taken for lost. */
+	LOST_NS = 2 * 1000 * 1000,
 };
 
 /* `FACTOR` of `wire::Spread`. */
@@ -64,6 +69,9 @@ struct plan {
 	u64 interval;
 	u64 duration_ns;
 	u64 frames_max;
+	/* Under way at most; 0: no limit. */
+	u32 in_flight_max;
+	u32 pad;
 };
 
 struct plan plan SEC(".data.plan");
@@ -80,6 +88,12 @@ struct progress {
 	u64 gap_ns_max;
 	u32 position;
 	u32 done;
+	/* What the sink has counted or was given up: all before this sequence. */
+	u64 settled;
+	/* Since when nothing more has settled while room was waited for; 0: no wait. */
+	u64 waits_since_ns;
+	/* Taken for lost. */
+	u64 given_up;
 };
 
 struct progress progress SEC(".data.progress");
@@ -90,6 +104,15 @@ struct {
 	MAP_TYPE(key, u32);
 	MAP_TYPE(value, u32);
 } port SEC(".maps");
+
+/* Of the sink that counts these frames: its `reached`. User space puts it in. */
+struct {
+	MAP_NUMBER(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	MAP_NUMBER(max_entries, 1);
+	MAP_TYPE(key, u32);
+	MAP_TYPE(value, u32);
+	MAP_INNER(values, struct reached);
+} sinks SEC(".maps");
 
 INLINE void look_at_clock(struct progress *p)
 {
@@ -126,6 +149,48 @@ INLINE u64 next_due(struct progress *p)
 	if (p->now_ns - due > p->behind_ns_max)
 		p->behind_ns_max = p->now_ns - due;
 	return due;
+}
+
+/* Notes what the sink has counted; what it will not count is given up. */
+INLINE void look_at_sink(struct progress *p, u64 *reached)
+{
+	u64 next = *(volatile u64 *)reached;
+
+	if (next > p->settled) {
+		p->settled = next;
+		p->waits_since_ns = p->now_ns;
+	} else if (p->now_ns - p->waits_since_ns > LOST_NS) {
+		p->given_up += p->offered - p->settled;
+		p->settled = p->offered;
+	}
+}
+
+/*
+ * Whether a frame more may be under way. Who may not send waits until half of
+ * them came: the CPU that counts has the line of memory to itself meanwhile.
+ */
+INLINE int has_room(struct progress *p)
+{
+	u32 first = 0;
+
+	if (!plan.in_flight_max || p->offered - p->settled < plan.in_flight_max)
+		return 1;
+	void *sink = bpf_map_lookup_elem(&sinks, &first);
+	u64 *reached = sink ? bpf_map_lookup_elem(sink, &first) : 0;
+
+	if (!reached)
+		return 1;
+	if (!p->waits_since_ns)
+		p->waits_since_ns = p->now_ns;
+	for (int look = 0; look < LOOKS; look++) {
+		look_at_clock(p);
+		look_at_sink(p, reached);
+		if (p->offered - p->settled <= plan.in_flight_max / 2) {
+			p->waits_since_ns = 0;
+			return 1;
+		}
+	}
+	return 0;
 }
 
 /* Whose turn it is. */
@@ -307,7 +372,7 @@ int generate(struct xdp_md *ctx)
 	}
 	u64 due_ns = next_due(p);
 
-	if (!due_ns)
+	if (!due_ns || !has_room(p))
 		return XDP_DROP;
 	u32 index = next_size(p);
 

@@ -39,11 +39,13 @@ _Static_assert(sizeof(u64) == 8 && sizeof(u32) == 4 && sizeof(u16) == 2, "widths
 /* How libbpf reads the definition of a map from its type. */
 #define MAP_NUMBER(name, value) int(*name)[value]
 #define MAP_TYPE(name, value) typeof(value) *name
+#define MAP_INNER(name, value) typeof(value) *name[]
 
 enum {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
 	BPF_MAP_TYPE_DEVMAP = 14,
 	BPF_MAP_TYPE_CPUMAP = 16,
 	BPF_MAP_TYPE_XSKMAP = 17,

@@ -8,6 +8,7 @@
  * frame from before the window counts as received and reordered: nothing tells
  * whether it was seen.
  */
+#include "reached.h"
 #include "stamp.h"
 
 enum {
@@ -66,6 +67,8 @@ struct {
 	MAP_TYPE(key, u32);
 	MAP_TYPE(value, struct seen);
 } seen SEC(".maps");
+
+struct reached reached SEC(".maps");
 
 struct latency {
 	u64 frames[BUCKETS];
@@ -133,6 +136,15 @@ INLINE int seen_before(struct seen *s, u64 sequence)
 	return (__sync_fetch_and_or(word, bit) & bit) != 0;
 }
 
+INLINE void tell_reached(u64 next)
+{
+	u32 first = 0;
+	u64 *r = bpf_map_lookup_elem(&reached, &first);
+
+	if (r)
+		*(volatile u64 *)r = next;
+}
+
 INLINE void count(struct counts *c, struct stamp *stamp, u64 frame_bytes)
 {
 	u32 first = 0;
@@ -151,6 +163,8 @@ INLINE void count(struct counts *c, struct stamp *stamp, u64 frame_bytes)
 		c->reordered++;
 	else
 		s->next = sequence + 1;
+	if (sequence % REACHED_STEP == 0)
+		tell_reached(s->next);
 	if (!(sequence & watch.clock_mask))
 		look_at_clock(c, STAMP_DUE_NS(stamp));
 }

@@ -145,6 +145,7 @@ fn both_generators_make_the_same_frames() {
                     duration: Duration::from_secs(3600),
                     // Three rounds of 64, and fewer than a veth's ring holds.
                     frames_max: Some(192),
+                    in_flight_max: None,
                 };
                 let inside = || same_frames(&stream, from, to);
                 namespace.run(inside).unwrap();

@@ -40,6 +40,7 @@ fn stream(topology: &Topology, from: Side, family: Family, trial: u8) -> Stream 
         rate_pps: None,
         duration: Duration::from_secs(3600),
         frames_max: Some(BURST),
+        in_flight_max: None,
     }
 }
 
@@ -69,7 +70,7 @@ fn bursts(topology: &Topology, ports: &mut [Port; 2], from: Side, family: Family
     for trial in 0..count {
         let stream = stream(topology, from, family, trial);
         let receiver = from.other().index();
-        ports[receiver].receiver.begin(trial, stream.id).unwrap();
+        ports[receiver].receiver.begin(&stream).unwrap();
         let sender = &mut ports[from.index()].transmitter;
         let sent = sender.transmit(&stream, &AtomicBool::new(false)).unwrap();
         assert_eq!((sent.offered, sent.refused), (BURST, 0));

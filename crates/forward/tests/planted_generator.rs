@@ -165,6 +165,7 @@ fn throttled_by_the_device() {
             rate_pps: Some(30_000.0),
             duration: Duration::from_millis(500),
             frames_max: None,
+            in_flight_max: None,
         },
         generator_cpu: cpus.generator,
     }];

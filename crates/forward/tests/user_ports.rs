@@ -69,13 +69,14 @@ fn stream(from: usize, trial: u8, frames_max: u64) -> Stream {
         rate_pps: Some(20_000.0),
         duration: Duration::from_secs(3600),
         frames_max: Some(frames_max),
+        in_flight_max: None,
     }
 }
 
 /// A bridge forwards some time after its ports are up: frames until one comes.
 fn wait_until_open(ports: &mut [Port; 2]) {
     let until = Instant::now() + PATIENCE;
-    ports[1].receiver.begin(200, 0).unwrap();
+    ports[1].receiver.begin(&stream(0, 200, 1)).unwrap();
     while ports[1].receiver.counts().unwrap().received == 0 {
         assert!(Instant::now() < until, "the bridge stays closed");
         let sender = &mut ports[0].transmitter;
@@ -95,11 +96,10 @@ fn frames_pass_between_taps() {
     wait_until_open(&mut ports);
     for trial in 0..10 {
         for from in [0, 1] {
-            ports[1 - from].receiver.begin(trial, from as u8).unwrap();
+            let stream = stream(from, trial, BURST);
+            ports[1 - from].receiver.begin(&stream).unwrap();
             let sender = &mut ports[from].transmitter;
-            let sent = sender
-                .transmit(&stream(from, trial, BURST), &AtomicBool::new(false))
-                .unwrap();
+            let sent = sender.transmit(&stream, &AtomicBool::new(false)).unwrap();
             assert_eq!((sent.due, sent.offered, sent.refused), (BURST, BURST, 0));
             let until = Instant::now() + PATIENCE;
             let counts = loop {
@@ -150,7 +150,8 @@ fn a_port_that_is_down_or_gone_says_so() {
         assert!(Instant::now() < until, "nobody said that the port is down");
     };
     assert!(error.to_string().contains("receive"), "{error}");
-    assert!(packets.receiver.begin(1, 1).is_err(), "and it stays so");
+    let next = stream(1, 1, 1);
+    assert!(packets.receiver.begin(&next).is_err(), "and it stays so");
 }
 
 /// With these a veth has NAPI, for all frames.

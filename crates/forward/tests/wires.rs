@@ -30,6 +30,7 @@ fn carries(setup: &Setup) {
             rate_pps: Some(20_000.0),
             duration: Duration::from_secs(20),
             frames_max: Some(BURST),
+            in_flight_max: None,
             directions: Directions::TwoWay,
         };
         let result = bench.trial(&offer).unwrap();

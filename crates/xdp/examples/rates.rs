@@ -94,6 +94,7 @@ fn measure(path: &str, seconds: u32, destinations: u32, stride: u32) -> String {
         rate_pps: env::var("RATE").ok().map(|rate| rate.parse().unwrap()),
         duration: Duration::from_secs(u64::from(seconds)),
         frames_max: None,
+        in_flight_max: None,
     };
     thread::scope(|scope| {
         if let Some(control) = control {

@@ -29,4 +29,4 @@ pub use generator::{
 };
 pub use object::LoadError;
 pub use pass::Pass;
-pub use sink::{Counts, Latency, Sink, SinkError, WINDOW_FRAMES};
+pub use sink::{Counts, Latency, Reached, Sink, SinkError, WINDOW_FRAMES};

@@ -1,5 +1,6 @@
 //! The committed BPF objects: opening, loading, finding maps and programs.
 
+use std::os::fd::{AsFd, AsRawFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use libbpf_rs::{MapCore, MapHandle, MapImpl, ObjectBuilder, PrintLevel, ProgramImpl};
@@ -183,6 +184,12 @@ impl Map {
         self.handle
             .update(key, value, libbpf_rs::MapFlags::ANY)
             .map_err(|source| self.error(format!("entry {key:02x?} written"), source))
+    }
+
+    /// Makes another map an entry of this one, a map of maps.
+    pub fn write_map(&self, key: u32, inner: &Self) -> Result<(), LoadError> {
+        let descriptor = inner.handle.as_fd().as_raw_fd();
+        self.write(key, &descriptor.to_ne_bytes())
     }
 
     /// Removes an entry, if it is there.

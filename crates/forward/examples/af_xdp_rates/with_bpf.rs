@@ -134,6 +134,7 @@ impl Bench {
                 rate_pps: None,
                 duration: Duration::from_secs_f64(duration),
                 frames_max: None,
+                in_flight_max: None,
             };
             let (generator, zero) = (&mut self.generator, &self.topology.sides()[0].tester);
             let cpu = self.topology.spec().cpus.generator;

@@ -30,6 +30,7 @@ struct Key {
     size: FrameSize,
     family: Family,
     directions: Directions,
+    in_flight_max: Option<u32>,
     tagged: bool,
 }
 
@@ -42,6 +43,7 @@ impl Key {
             size: offer.size,
             family: offer.family,
             directions: offer.directions,
+            in_flight_max: offer.in_flight_max,
             tagged: setup.topology.vlan.is_some(),
         }
     }
@@ -102,7 +104,8 @@ fn measure(journal: &Journal, setup: &Setup, offer: &Offer) -> Result<f64, Bench
 fn over_cable(journal: &Journal, setup: &Setup, flood: &Offer) -> Result<f64, BenchError> {
     let cable = Cable::lay(journal, &setup.topology)?;
     let [zero, one] = &cable.ends;
-    let mut ports = [open(setup, zero)?, open(setup, one)?];
+    let places = [place(setup, zero), place(setup, one)];
+    let mut ports = ports::open_both(setup.ports, places)?;
     let directions = send(
         setup,
         flood,
@@ -120,8 +123,8 @@ fn over_taps(journal: &Journal, setup: &Setup, flood: &Offer) -> Result<f64, Ben
     let nobody = Namespace::create(journal, &name).map_err(NetworkError::from)?;
     let topology = Topology::build(journal, tag, &setup.topology, nobody)?;
     let [zero, one] = topology.sides();
-    let open = |side| ports::open(setup.ports, &Place::of(side, &setup.topology));
-    let mut ports = [open(zero)?, open(one)?];
+    let places = [zero, one].map(|side| Place::of(side, &setup.topology));
+    let mut ports = ports::open_both(setup.ports, places)?;
     let macs = [zero, one].map(|side| [side.tester_mac, side.router_mac]);
     let directions = send(setup, flood, &mut ports, macs)?;
     let mut netlink = topology.router().netlink().map_err(NetworkError::from)?;
@@ -163,15 +166,12 @@ fn send(
     Ok(ran.directions)
 }
 
-fn open(setup: &Setup, end: &End) -> Result<Port, BenchError> {
-    ports::open(
-        setup.ports,
-        &Place {
-            namespace: &end.namespace,
-            interface: &end.link,
-            threads: &end.threads,
-            sink_cpu: setup.topology.cpus.sink,
-            tap: None,
-        },
-    )
+fn place<'a>(setup: &Setup, end: &'a End) -> Place<'a> {
+    Place {
+        namespace: &end.namespace,
+        interface: &end.link,
+        threads: &end.threads,
+        sink_cpu: setup.topology.cpus.sink,
+        tap: None,
+    }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::error::BenchError;
-use super::setup::Setup;
+use super::setup::{PortKind, Setup};
 use crate::tester::line::{self, IMIX, Shape};
 use crate::tester::stream::{FrameSize, Link, Stream};
 use crate::topology::plan::{self, Side};
@@ -11,6 +11,10 @@ use crate::topology::{Family, Spec};
 
 /// Longest trial: an hour. RFC 2544, section 24, asks for 60 s.
 pub const DURATION_MAX: Duration = Duration::from_secs(3600);
+
+/// The fewest that may be allowed under way: what leaves the kernel's loop
+/// together, twice, so that some come while more are made.
+pub const IN_FLIGHT_MIN: u32 = 128;
 
 /// The longest IP packet that is sent (RFC 894).
 const PACKET_BYTES_MAX: u32 = 1500;
@@ -46,6 +50,12 @@ pub struct Offer {
     /// Exactly so many frames each way at most: a burst (RFC 2544, section
     /// 26.4).
     pub frames_max: Option<u64>,
+    /// At most so many frames under way each way: sent, and none as new counted.
+    /// Those of whom nothing was heard for 2 ms are taken for lost. Where the
+    /// queues hold as many, none is lost for want of room, and no CPU time is
+    /// spent on such: without a rate, what comes is the most that a router carries.
+    /// Of live frames only; `None`: no limit.
+    pub in_flight_max: Option<u32>,
 }
 
 impl Default for Offer {
@@ -60,6 +70,7 @@ impl Default for Offer {
             family: Family::V4,
             destinations: 1,
             frames_max: None,
+            in_flight_max: None,
         }
     }
 }
@@ -82,6 +93,15 @@ impl Offer {
         {
             return Err(BenchError::Offer(format!(
                 "{rate} frames/s: a positive rate is needed, or none for the most possible"
+            )));
+        }
+        if let Some(most) = self.in_flight_max
+            && (most < IN_FLIGHT_MIN || setup.ports != PortKind::LiveFrame)
+        {
+            return Err(BenchError::Offer(format!(
+                "at most {most} frames under way by {} ports: {IN_FLIGHT_MIN} or more, by {} ports, are possible",
+                setup.ports.name(),
+                PortKind::LiveFrame.name(),
             )));
         }
         self.check_size(setup)?;
@@ -109,6 +129,7 @@ impl Offer {
             rate_pps: self.rate_pps,
             duration: self.duration,
             frames_max: self.frames_max,
+            in_flight_max: self.in_flight_max,
         })
     }
 
@@ -160,6 +181,7 @@ mod tests {
         assert!(refused(|offer| offer.rate_pps = Some(f64::NAN)).contains("NaN"));
         assert!(refused(|offer| offer.rate_pps = Some(-1.0)).contains("-1"));
         assert!(refused(|offer| offer.duration = Duration::ZERO).contains("0ns"));
+        assert!(refused(|offer| offer.in_flight_max = Some(127)).contains("127"));
         assert!(refused(|offer| offer.size = FrameSize::Fixed(63)).contains("63"));
         assert!(refused(|offer| offer.size = FrameSize::Fixed(1519)).contains("1519"));
         assert!(

@@ -238,8 +238,8 @@ impl Bench {
 
     fn open_ports(&self) -> Result<[Port; 2], BenchError> {
         let [zero, one] = self.started.topology.sides();
-        let open = |side| ports::open(self.setup.ports, &Place::of(side, &self.setup.topology));
-        Ok([open(zero)?, open(one)?])
+        let place = |side| Place::of(side, &self.setup.topology);
+        ports::open_both(self.setup.ports, [place(zero), place(one)])
     }
 
     /// Whether its last trial was with such frames.

@@ -42,8 +42,16 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Opens one.
-pub fn open(kind: PortKind, place: &Place<'_>) -> Result<Port, BenchError> {
+/// Opens both ends of a bench; each follows what the other counts.
+pub fn open_both(kind: PortKind, places: [Place<'_>; 2]) -> Result<[Port; 2], BenchError> {
+    let [zero, one] = places;
+    let [mut zero, mut one] = [open(kind, &zero)?, open(kind, &one)?];
+    zero.transmitter.follow(&*one.receiver)?;
+    one.transmitter.follow(&*zero.receiver)?;
+    Ok([zero, one])
+}
+
+fn open(kind: PortKind, place: &Place<'_>) -> Result<Port, BenchError> {
     let interface = place.interface;
     let sink_cpu = Some(place.sink_cpu);
     if let Some((file, address)) = place.tap {

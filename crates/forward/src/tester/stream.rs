@@ -86,4 +86,8 @@ pub struct Stream {
     pub duration: Duration,
     /// Exactly so many frames at most (back-to-back bursts); `None`: no limit.
     pub frames_max: Option<u64>,
+    /// At most so many frames under way, by a port that knows
+    /// ([`Transmitter::follow`](super::port::Transmitter::follow)); `None`: no
+    /// limit.
+    pub in_flight_max: Option<u32>,
 }

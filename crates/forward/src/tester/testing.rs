@@ -33,6 +33,7 @@ pub(crate) fn stream(rate_pps: Option<f64>) -> Stream {
         rate_pps,
         duration: Duration::from_secs(1),
         frames_max: None,
+        in_flight_max: None,
     }
 }
 
@@ -145,8 +146,8 @@ pub(crate) struct LinkReceiver {
 }
 
 impl Receiver for LinkReceiver {
-    fn begin(&mut self, trial: u8, stream: u8) -> Result<(), PortError> {
-        *self.account.lock().unwrap() = Account::new(trial, stream);
+    fn begin(&mut self, stream: &Stream) -> Result<(), PortError> {
+        *self.account.lock().unwrap() = Account::new(stream.trial, stream.id);
         Ok(())
     }
 

@@ -94,6 +94,7 @@ fn stream(offer: &Offer) -> Stream {
         rate_pps: offer.rate_pps,
         duration: offer.duration,
         frames_max: offer.frames_max,
+        in_flight_max: offer.in_flight_max,
     }
 }
 

@@ -14,6 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::object::{LoadError, Map, Object, number, source};
+use crate::sink::Reached;
 
 use plan::Image;
 pub use plan::{ORDER_MAX, Plan, PlanError, SIZES_MAX};
@@ -73,6 +74,9 @@ pub struct Sent {
     pub behind_ns_max: u64,
     /// Longest time between two looks at the clock, ns.
     pub gap_ns_max: u64,
+    /// Frames taken for lost, where only so many may be under way: of some of
+    /// them nothing was heard in time.
+    pub given_up: u64,
     /// CPU time of the calling thread, ns. It never sleeps while it sends.
     pub cpu_ns: u64,
 }
@@ -82,6 +86,7 @@ pub struct Generator {
     program: OwnedFd,
     plan: Map,
     progress: Map,
+    sinks: Map,
     // Keeps the program's other map.
     _object: Object,
 }
@@ -109,8 +114,18 @@ impl Generator {
             program,
             plan: object.map(".data.plan")?,
             progress: object.map(".data.progress")?,
+            sinks: object.map("sinks")?,
             _object: object,
         })
+    }
+
+    /// From now on a limit to the frames under way is kept by what this sink
+    /// counts.
+    ///
+    /// # Errors
+    /// [`LoadError`].
+    pub fn follow(&mut self, sink: &Reached) -> Result<(), LoadError> {
+        self.sinks.write_map(0, &sink.0)
     }
 
     /// Sends from the calling thread, on its CPU, until the time is over or who
@@ -179,6 +194,7 @@ impl Generator {
             elapsed_ns: last_ns.saturating_sub(start_ns),
             behind_ns_max,
             gap_ns_max,
+            given_up: number(&value, 10),
             cpu_ns: 0,
         })
     }
@@ -220,4 +236,4 @@ fn run(
 }
 
 /// `struct progress`.
-const PROGRESS_BYTES: usize = 64;
+const PROGRESS_BYTES: usize = 88;

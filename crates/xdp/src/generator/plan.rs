@@ -76,6 +76,11 @@ pub struct Plan {
     pub duration: Duration,
     /// At most so many frames.
     pub frames_max: Option<u64>,
+    /// At most so many under way, where the generator follows a sink
+    /// ([`Generator::follow`](super::Generator::follow)): sent, and no frame as
+    /// new as they counted. After 2 ms without news they are taken for lost.
+    /// `None` or 0: no limit.
+    pub in_flight_max: Option<u32>,
 }
 
 /// A plan as the program reads it.
@@ -212,6 +217,8 @@ impl Plan {
         let duration = u64::try_from(self.duration.as_nanos()).unwrap_or(u64::MAX);
         out.extend(duration.to_ne_bytes());
         out.extend(self.frames_max.unwrap_or(u64::MAX).to_ne_bytes());
+        out.extend(self.in_flight_max.unwrap_or(0).to_ne_bytes());
+        out.extend([0; 4]);
         out
     }
 }

@@ -54,6 +54,9 @@ pub struct Counts {
 /// Numbers of `struct counts`.
 const COUNTS: usize = 8;
 
+/// How far a sink is, for a [`Generator`](crate::Generator) that follows it.
+pub struct Reached(pub(crate) Map);
+
 /// The loaded program of a sink.
 struct Program {
     object: Object,
@@ -74,6 +77,7 @@ pub struct Sink {
     watch: Map,
     counts: Map,
     seen: Map,
+    reached: Reached,
     latency: Map,
     clock_mask: u32,
     /// What had been counted when the trial began.
@@ -94,6 +98,7 @@ impl Sink {
             watch: object.map(".data.watch")?,
             counts: object.map("counts")?,
             seen: object.map("seen")?,
+            reached: Reached(object.map("reached")?),
             latency: object.map("latency")?,
             clock_mask: 0,
             base: [0; COUNTS],
@@ -111,6 +116,12 @@ impl Sink {
         self.clock_mask = frames.clamp(1, 1 << 16).next_power_of_two() - 1;
     }
 
+    /// How far it is.
+    #[must_use]
+    pub fn reached(&self) -> &Reached {
+        &self.reached
+    }
+
     /// Counts from now on, from nothing, the frames of this trial and stream.
     ///
     /// # Errors
@@ -119,6 +130,7 @@ impl Sink {
         // What comes meanwhile is of an earlier trial.
         self.watch.write(0, &[0; 8])?;
         self.seen.write(0, &[0; SEEN_BYTES])?;
+        self.reached.0.write(0, &[0; 8])?;
         self.latency.write(0, &[0; latency::BYTES])?;
         self.clear_times()?;
         self.base = self.totals()?;

@@ -32,6 +32,7 @@ fn plan(frames: Vec<Vec<u8>>, order: &[u8]) -> Plan {
         rate_pps: None,
         duration: Duration::from_secs(60),
         frames_max: Some(BURST),
+        in_flight_max: None,
     }
 }
 
@@ -169,5 +170,35 @@ fn who_watches_is_elsewhere_and_hears_of_each_phase_once() {
                 assert_eq!(cpus, others);
             }
         }
+    });
+}
+
+#[test]
+fn no_more_are_under_way_than_allowed() {
+    in_namespace(|| {
+        cables();
+        let mut sink = Sink::attach(ifindex("lgd0")).unwrap();
+        let mut generator = Generator::load(ifindex("lgt0")).unwrap();
+        generator.follow(sink.reached()).unwrap();
+        let flood = Plan {
+            duration: Duration::from_millis(200),
+            frames_max: None,
+            // As many as the ring of the veth holds.
+            in_flight_max: Some(256),
+            ..plan(vec![frame_v4(60, [2; 6])], &[0])
+        };
+        sink.begin(7, 3).unwrap();
+        let sent = generator.send(&flood, &AtomicBool::new(false)).unwrap();
+        let all = |counts: &lockgate_xdp::Counts| counts.received + sent.given_up >= sent.offered;
+        let counts = wires::settled(|| sink.counts().unwrap(), all);
+        assert!(sent.offered > 1000, "{sent:?}");
+        let lost = sent.offered - counts.received;
+        assert!(lost <= sent.given_up, "{sent:?} {counts:?}");
+        // Nobody counts these: so many, and as many again every 2 ms.
+        sink.begin(8, 3).unwrap();
+        let sent = generator.send(&flood, &AtomicBool::new(false)).unwrap();
+        assert!(sent.given_up > 0, "{sent:?}");
+        assert!(sent.offered - sent.given_up <= 256, "{sent:?}");
+        assert!(sent.offered <= 256 * (200 / 2 + 2), "{sent:?}");
     });
 }

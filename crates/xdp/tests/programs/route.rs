@@ -25,6 +25,7 @@ fn plan(frame: Vec<u8>, destinations: u32) -> Plan {
         rate_pps: None,
         duration: Duration::from_secs(60),
         frames_max: Some(BURST),
+        in_flight_max: None,
     }
 }
 

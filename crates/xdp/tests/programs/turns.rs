@@ -24,6 +24,7 @@ fn plan(stream: u8, frames: Vec<Vec<u8>>, order: &[u8]) -> Plan {
         rate_pps: None,
         duration: Duration::from_secs(60),
         frames_max: Some(BURST - u64::from(stream)),
+        in_flight_max: None,
     }
 }
 
@@ -97,6 +98,7 @@ fn each_keeps_its_own_rate() {
                 rate_pps: Some(rate),
                 duration: Duration::from_millis(500),
                 frames_max: None,
+                in_flight_max: None,
                 ..plan(0, vec![frame_v4(60, [2; 6])], &[0])
             })
             .collect();

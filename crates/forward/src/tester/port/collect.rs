@@ -11,6 +11,7 @@ use sys::clock::{CpuClock, now_ns};
 
 use super::{PortError, Received, Receiver};
 use crate::tester::accounting::Account;
+use crate::tester::stream::Stream;
 
 /// How long a sleeping collector may not see that it shall stop.
 const SLEEP_MAX: Duration = Duration::from_millis(20);
@@ -115,9 +116,9 @@ fn count(mut inlet: impl Inlet, shared: &Shared) -> Result<(), PortError> {
 }
 
 impl Receiver for Collector {
-    fn begin(&mut self, trial: u8, stream: u8) -> Result<(), PortError> {
+    fn begin(&mut self, stream: &Stream) -> Result<(), PortError> {
         self.check()?;
-        *self.shared.account() = Account::new(trial, stream);
+        *self.shared.account() = Account::new(stream.trial, stream.id);
         Ok(())
     }
 

@@ -13,6 +13,10 @@ use super::frames::Frames;
 use super::{Port, PortError, Received, Receiver, Transmitted, Transmitter};
 use crate::tester::stream::{Addresses, Stream};
 
+/// One frame in so many is timed when as many as possible are sent: latency is
+/// that of full queues then, and the clock a good part of what counting takes.
+const FLOOD_TIMED: u32 = 16;
+
 /// Opens both ends of a port at an interface of the calling thread's network
 /// namespace. `receivers` are the kernel's threads that run the counting
 /// program: their time is the sink's.
@@ -48,6 +52,14 @@ impl Transmitter for LiveTransmitter {
         let plan = plan(stream).map_err(failed(CONTEXT.to_owned()))?;
         let sent = self.0.send(&plan, stop);
         sent.map(transmitted).map_err(failed(CONTEXT.to_owned()))
+    }
+
+    fn follow(&mut self, receiver: &dyn Receiver) -> Result<(), PortError> {
+        let Some(reached) = receiver.reached() else {
+            return Ok(());
+        };
+        let followed = self.0.follow(reached);
+        followed.map_err(failed("cannot follow what is counted".to_owned()))
     }
 
     fn taking_turns(&mut self) -> Option<&mut LiveTransmitter> {
@@ -102,8 +114,10 @@ struct LiveReceiver {
 }
 
 impl Receiver for LiveReceiver {
-    fn begin(&mut self, trial: u8, stream: u8) -> Result<(), PortError> {
-        let begun = self.sink.begin(trial, stream);
+    fn begin(&mut self, stream: &Stream) -> Result<(), PortError> {
+        let is_flood = stream.rate_pps.is_none() && stream.frames_max.is_none();
+        self.sink.time_every(if is_flood { FLOOD_TIMED } else { 1 });
+        let begun = self.sink.begin(stream.trial, stream.id);
         begun.map_err(failed("cannot begin to count live frames".to_owned()))
     }
 
@@ -126,6 +140,10 @@ impl Receiver for LiveReceiver {
             elapsed_ns: counts.elapsed_ns,
             latency,
         })
+    }
+
+    fn reached(&self) -> Option<&xdp::Reached> {
+        Some(self.sink.reached())
     }
 
     fn cpu_ns(&mut self) -> Result<u64, PortError> {
@@ -158,6 +176,7 @@ fn plan(stream: &Stream) -> Result<Plan, TestFrameError> {
         rate_pps: stream.rate_pps,
         duration: stream.duration,
         frames_max: stream.frames_max,
+        in_flight_max: stream.in_flight_max,
     })
 }
 

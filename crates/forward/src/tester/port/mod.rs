@@ -85,6 +85,16 @@ pub trait Transmitter: Send {
     /// a full queue.
     fn transmit(&mut self, stream: &Stream, stop: &AtomicBool) -> Result<Transmitted, PortError>;
 
+    /// From now on a limit to the frames under way is kept by what this receiver
+    /// counts, where both can.
+    ///
+    /// # Errors
+    /// [`PortError`].
+    fn follow(&mut self, receiver: &dyn Receiver) -> Result<(), PortError> {
+        let _ = receiver;
+        Ok(())
+    }
+
     /// Itself, where several of its kind can send from one thread
     /// ([`live::transmit_in_turns`]).
     #[cfg(feature = "bpf")]
@@ -95,17 +105,23 @@ pub trait Transmitter: Send {
 
 /// Counts.
 pub trait Receiver: Send {
-    /// Counts from now on, from nothing, the frames of this trial and stream.
+    /// Counts from now on, from nothing, the frames of this stream of its trial.
     ///
     /// # Errors
     /// [`PortError`].
-    fn begin(&mut self, trial: u8, stream: u8) -> Result<(), PortError>;
+    fn begin(&mut self, stream: &Stream) -> Result<(), PortError>;
 
     /// What was counted so far; it goes on counting.
     ///
     /// # Errors
     /// [`PortError`].
     fn counts(&mut self) -> Result<Received, PortError>;
+
+    /// How far it is, where a transmitter of its kind can follow that.
+    #[cfg(feature = "bpf")]
+    fn reached(&self) -> Option<&xdp::Reached> {
+        None
+    }
 
     /// CPU time of whoever counts, so far, ns.
     ///

@@ -110,8 +110,7 @@ pub fn run<R>(
     let count = ways.len();
     let port = |way| move |source| TrialError::Port { way, count, source };
     for (index, way) in ways.iter_mut().enumerate() {
-        let Stream { trial, id, .. } = way.stream;
-        way.receiver.begin(trial, id).map_err(port(index))?;
+        way.receiver.begin(&way.stream).map_err(port(index))?;
     }
     let (sent, [first, last]) = send_all(ways, read, go_on)?;
     let deadline = Instant::now() + residual;

@@ -11,6 +11,10 @@ use crate::router::way::Way;
 /// Destinations that a route of a table has.
 const PER_ROUTE: u32 = 128;
 
+/// Frames under way: what a veth's ring holds. More would be lost before or behind
+/// the router, and what it did for those that nobody counts would be in its time.
+pub(super) const IN_FLIGHT_MAX: u32 = 256;
+
 /// Every subject, in the order of reports.
 pub(super) fn grid(config: &Config, cpus: &[usize]) -> Vec<Subject> {
     let first = config.destinations[0];
@@ -60,6 +64,7 @@ fn subject(
         directions: config.directions,
         family: config.family,
         destinations,
+        in_flight_max: Some(IN_FLIGHT_MAX),
         ..Offer::default()
     };
     Subject::one(setup, offer)

@@ -9,7 +9,7 @@ use crate::router::subject::Subject;
 pub(super) fn points(subjects: &[Subject], command: &str) -> Vec<Point> {
     let tried = |subject: &&Subject| subject.series.is_tried();
     let point = |subject: &Subject| Point {
-        dimensions: dimensions(&subject.setups[0], subject.offer(), "overload"),
+        dimensions: dimensions(&subject.setups[0], subject.offer(), "saturation"),
         metrics: of_series(&subject.series),
         verdict: subject.series.verdict(),
         command: command.to_owned(),
