@@ -156,7 +156,7 @@ INLINE void look_at_sink(struct progress *p, u64 *reached)
 {
 	u64 next = *(volatile u64 *)reached;
 
-	if (next > p->settled) {
+	if (next > p->settled && next <= p->offered) {
 		p->settled = next;
 		p->waits_since_ns = p->now_ns;
 	} else if (p->now_ns - p->waits_since_ns > LOST_NS) {

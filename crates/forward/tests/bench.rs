@@ -103,6 +103,33 @@ fn kernel_routing_carries_both_ways_to_many_destinations_of_a_table() {
     carries(&setup, &offer);
 }
 
+/// A veth's ring has room for what is under way: whatever is lost for want of it
+/// was given up before, by a generator that nobody let hear of it.
+#[test]
+fn what_queues_have_room_for_is_not_lost() {
+    let saturating = Offer {
+        in_flight_max: Some(256),
+        directions: Directions::TwoWay,
+        duration: Duration::from_millis(100),
+        ..Offer::default()
+    };
+    for path in [Path::Kernel, Path::XdpDevmap] {
+        let setup = setup(path);
+        if setup.ports != PortKind::LiveFrame {
+            println!("skipped: built without the feature `bpf`");
+            return;
+        }
+        let Some(mut bench) = started(&setup) else {
+            return;
+        };
+        let result = bench.trial(&saturating).unwrap();
+        for way in &result.directions {
+            assert!(way.received.received > 256, "{way:?}");
+            assert!(way.lost() <= way.sent.given_up, "{way:?}");
+        }
+    }
+}
+
 #[test]
 fn every_home_carries() {
     for home in [home::Kind::Namespace, home::Kind::Lxc, home::Kind::Runc] {

@@ -104,6 +104,7 @@ fn transmitted(sent: Sent) -> Transmitted {
         elapsed_ns: sent.elapsed_ns,
         behind_ns_max: sent.behind_ns_max,
         gap_ns_max: sent.gap_ns_max,
+        given_up: sent.given_up,
         cpu_ns: sent.cpu_ns,
     }
 }

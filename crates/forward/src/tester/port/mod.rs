@@ -35,6 +35,9 @@ pub struct Transmitted {
     pub behind_ns_max: u64,
     /// Longest pause between two looks at the clock, ns: a scheduler gap.
     pub gap_ns_max: u64,
+    /// Frames taken for lost, where only so many may be under way: no more than
+    /// these can have found no room.
+    pub given_up: u64,
     /// CPU time of the thread that sent, ns. With a rate most of it is waiting:
     /// a port that is to be in time looks at the clock until the next frame is
     /// due.

@@ -6,7 +6,6 @@ use forward::topology::Routes;
 
 use super::claims::{Claim, Question};
 use super::config::Config;
-use super::grid::IN_FLIGHT_MAX;
 use crate::router::subject::Subject;
 use crate::router::way::Way;
 
@@ -60,8 +59,14 @@ impl<'a> Context<'a> {
 
     /// Conditions in words: under tables and charts.
     pub(super) fn note(&self) -> String {
+        let in_flight_max =
+            (self.subjects.first()).and_then(|subject| subject.offer().in_flight_max);
+        let offered = match in_flight_max {
+            Some(most) => format!("as fast as frames come through, {most} under way at most"),
+            None => "as much as the generator can".to_owned(),
+        };
         format!(
-            "{}, offered as fast as frames come through, {IN_FLIGHT_MAX} under way at most: what arrives is the most that the path carries, not RFC 2544's throughput. Generator on one CPU; router and sink on others, or on one where there are two. Trials of {:.2} s over veth pairs.",
+            "{}, offered {offered}: what arrives is the most that the path carries, not RFC 2544's throughput. Generator on one CPU; router and sink on others, or on one where there are two. Trials of {:.2} s over veth pairs.",
             self.config.load(),
             self.slice.as_secs_f64()
         )

@@ -1,6 +1,6 @@
 //! What is measured: which routers, under which loads.
 
-use forward::bench::{Offer, Setup};
+use forward::bench::{Offer, PortKind, Setup};
 use forward::router::path::Path;
 use forward::topology::{Cpus, Routes};
 
@@ -64,7 +64,7 @@ fn subject(
         directions: config.directions,
         family: config.family,
         destinations,
-        in_flight_max: Some(IN_FLIGHT_MAX),
+        in_flight_max: (setup.ports == PortKind::LiveFrame).then_some(IN_FLIGHT_MAX),
         ..Offer::default()
     };
     Subject::one(setup, offer)
