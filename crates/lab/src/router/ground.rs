@@ -1,6 +1,5 @@
 //! What every section of these needs of the host.
 
-use forward::topology::Cpus;
 use trial::{PlanError, Probe};
 
 /// Capabilities that they need: interfaces, namespaces with mounts.
@@ -21,7 +20,7 @@ pub(crate) const CREATES: &str = "network namespaces lockgate-… with interface
 ///
 /// # Errors
 /// [`PlanError::NotSupported`] without the privileges, or with one CPU alone.
-pub(crate) fn check(probe: &Probe) -> Result<Cpus, PlanError> {
+pub(crate) fn check(probe: &Probe) -> Result<Vec<usize>, PlanError> {
     privileges(probe, rustix::process::geteuid().is_root())?;
     let cpus = crate::speed::place::usable_cpus().map_err(|error| PlanError::NotSupported {
         reason: format!("the CPUs that this process may use are not known: {error}"),
@@ -33,7 +32,7 @@ pub(crate) fn check(probe: &Probe) -> Result<Cpus, PlanError> {
             remedy: "allow this process two CPUs or more (taskset, cpuset)".to_owned(),
         });
     }
-    Ok(Cpus::among(&cpus))
+    Ok(cpus)
 }
 
 /// What a probe does not say, being root answers.

@@ -3,7 +3,7 @@
 //!
 //! [`native`] and [`os_level`] find RFC 2544 throughput (`throughput` is what
 //! they share). `rig` is what all of these ask of `forward`'s benches; `rounds`
-//! measures any number of subjects interleaved; `way` names the paths.
+//! measures any number of subjects interleaved, `section` is what the sections that do so share; `way` names the paths.
 
 mod end;
 mod ground;
@@ -17,6 +17,7 @@ mod ratio;
 mod rig;
 mod rounds;
 pub mod scaling;
+mod section;
 mod series;
 mod sizes;
 mod source;

@@ -17,9 +17,12 @@ use forward::tester::validity::Seen;
 use forward::topology::Routes;
 use trial::{Event, Finding, Validity, Verdict, Weight};
 
+use super::end::End;
 use super::rig::Rig;
+use super::section::{InRounds, On};
 use super::trial::Trial;
 pub(crate) use crate::testing::Collector;
+use crate::vcm::schedule::Wishes;
 
 /// A generator's best, frames/s.
 const GENERATOR_PPS: f64 = 10e6;
@@ -96,6 +99,30 @@ fn stream(offer: &Offer) -> Stream {
         frames_max: offer.frames_max,
         in_flight_max: offer.in_flight_max,
     }
+}
+
+/// Measures on a host, in so many rounds of trials of so many seconds.
+pub(crate) fn in_rounds(
+    config: &impl InRounds,
+    host: &Fake,
+    (seconds, pairs): (f64, usize),
+    sink: &mut Collector,
+) -> End {
+    let wishes = Wishes {
+        trials: 1,
+        slice_s: (seconds, seconds),
+        pairs: Some(pairs),
+        seconds: None,
+        start_s: 0.0,
+        overhead_s: 0.0,
+    };
+    let schedule = wishes.schedule(Duration::from_secs(3600)).expect("it fits");
+    let on = On {
+        schedule: &schedule,
+        cpus: &[0, 1],
+        command: "lockgate run",
+    };
+    config.measure(on, &|setups: &[Setup]| host.build(setups), sink)
 }
 
 /// A host with routers of known speed.

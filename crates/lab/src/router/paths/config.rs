@@ -140,7 +140,7 @@ impl TryFrom<Table> for Config {
 impl Config {
     /// The same with the paths that say most, to one destination; none where
     /// the user chose paths, destinations or routes.
-    pub(super) fn narrower(&self) -> Option<Self> {
+    pub(super) fn few(&self) -> Option<Self> {
         let usual = Table::default();
         let table = &self.table;
         let is_usual = (&table.paths, &table.destinations, &table.routes)
@@ -219,10 +219,10 @@ mod tests {
     fn an_empty_table_is_everything_and_has_a_narrower_form() {
         let config = parse("").unwrap();
         assert_eq!(config.ways.len(), PATHS.len());
-        let few = config.narrower().unwrap();
+        let few = config.few().unwrap();
         assert_eq!(few.ways.len(), FEW.len());
         assert_eq!(few.table, config.table);
-        assert!(parse("paths = ['kernel']").unwrap().narrower().is_none());
+        assert!(parse("paths = ['kernel']").unwrap().few().is_none());
     }
 
     #[test]

@@ -1,14 +1,10 @@
 //! The section without a host: paths of known speed.
 
-use forward::bench::Setup;
-use std::time::Duration;
 use trial::{Cell, Comparison, Event, Outcome, Weight};
 
 use super::config::{Config, Table};
-use super::section::measure;
 use crate::router::end::End;
-use crate::router::testing::{Collector, Fake, headline};
-use crate::vcm::schedule::Wishes;
+use crate::router::testing::{Collector, Fake, headline, in_rounds};
 
 fn config(text: &str) -> Config {
     let table = crate::config::from_table::<Table>(text.parse().expect("toml"));
@@ -17,25 +13,8 @@ fn config(text: &str) -> Config {
 
 fn run(text: &str, host: &Fake, pairs: usize) -> Vec<Event> {
     let config = config(text);
-    let wishes = Wishes {
-        trials: 1,
-        slice_s: (0.2, 0.2),
-        pairs: Some(pairs),
-        seconds: None,
-        start_s: 0.0,
-        overhead_s: 0.0,
-    };
-    let schedule = wishes.schedule(Duration::from_secs(3600)).expect("it fits");
     let mut sink = Collector::default();
-    let build = |setups: &[Setup]| host.build(setups);
-    let end = measure(
-        &config,
-        &schedule,
-        &[0, 1],
-        "lockgate run router-paths",
-        &build,
-        &mut sink,
-    );
+    let end = in_rounds(&config, host, (0.2, pairs), &mut sink);
     assert!(matches!(end, End::Complete), "{end:?}");
     sink.events
 }

@@ -1,31 +1,15 @@
 //! The section without a host: routers of known speed that share a CPU.
 
-use forward::bench::Setup;
-use forward::topology::Cpus;
-use std::time::Duration;
 use trial::Event;
 
 use super::config::{Config, Table};
-use super::section::measure;
 use crate::router::end::End;
-use crate::router::testing::{Collector, Fake, headline};
-use crate::vcm::schedule::Wishes;
+use crate::router::testing::{Collector, Fake, headline, in_rounds};
 
 fn run(text: &str, host: &Fake, sink: &mut Collector) -> End {
     let table = crate::config::from_table::<Table>(text.parse().expect("toml"));
     let config = Config::try_from(table.expect("a table")).expect("a configuration");
-    let wishes = Wishes {
-        trials: 1,
-        slice_s: (0.2, 0.2),
-        pairs: Some(9),
-        seconds: None,
-        start_s: 0.0,
-        overhead_s: 0.0,
-    };
-    let schedule = wishes.schedule(Duration::from_secs(3600)).expect("it fits");
-    let cpus = Cpus::among(&[0, 1]);
-    let build = |setups: &[Setup]| host.build(setups);
-    measure((&config, &schedule, &cpus, "lockgate run"), &build, sink)
+    in_rounds(&config, host, (0.2, 9), sink)
 }
 
 #[test]

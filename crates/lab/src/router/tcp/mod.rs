@@ -6,7 +6,17 @@ mod results;
 mod section;
 mod subject;
 
-pub use section::parse;
+use trial::Section;
+
+use crate::ConfigError;
+
+/// Turns the scenario's table into the section.
+///
+/// # Errors
+/// [`ConfigError`] names the key, the value and what is allowed.
+pub fn parse(table: toml::Table) -> Result<Box<dyn Section>, ConfigError> {
+    super::section::parse::<config::Config>(table)
+}
 
 #[cfg(test)]
 mod tests;

@@ -1,16 +1,11 @@
 //! The section without a host.
 
-use forward::bench::Setup;
-use forward::topology::Cpus;
-use std::time::Duration;
 use trial::{Event, Weight};
 
 use super::config::{Config, Table};
-use super::section::measure;
 use crate::ConfigError;
 use crate::router::end::End;
-use crate::router::testing::{Collector, Fake, headline};
-use crate::vcm::schedule::Wishes;
+use crate::router::testing::{Collector, Fake, headline, in_rounds};
 
 fn config(text: &str) -> Result<Config, ConfigError> {
     Config::try_from(crate::config::from_table::<Table>(
@@ -33,20 +28,8 @@ fn wrong_values_are_named() {
 
 fn run(text: &str, host: &Fake) -> Vec<Event> {
     let config = config(text).expect("a configuration");
-    let wishes = Wishes {
-        trials: 1,
-        slice_s: (1.0, 1.0),
-        pairs: Some(5),
-        seconds: None,
-        start_s: 0.0,
-        overhead_s: 0.0,
-    };
-    let schedule = wishes.schedule(Duration::from_secs(60)).expect("it fits");
-    let build = |setups: &[Setup]| host.build(setups);
     let mut sink = Collector::default();
-    let cpus = Cpus::among(&[0, 1]);
-    let conditions = (&config, &schedule, &cpus, "lockgate run");
-    let end = measure(conditions, &build, &mut sink);
+    let end = in_rounds(&config, host, (1.0, 5), &mut sink);
     assert!(matches!(end, End::Complete), "{end:?}");
     sink.events
 }

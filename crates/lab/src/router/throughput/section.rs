@@ -94,7 +94,7 @@ impl<K: Kind> Section for Throughput<K> {
 
     fn run(&self, probe: &Probe, plan: &Plan, sink: &mut dyn Sink) -> Result<(), RunError> {
         let changed = |error| failed("the host changed since the plan was made", error);
-        let cpus = ground::check(probe).map_err(changed)?;
+        let cpus = Cpus::among(&ground::check(probe).map_err(changed)?);
         let budget = Duration::from_secs_f64(plan.seconds + 0.001);
         let (config, schedule) = Schedule::choose(&self.config, budget).map_err(changed)?;
         let conditions = Conditions {
