@@ -4,8 +4,15 @@
 
 mod common;
 
+use std::error::Error;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
 use common::is_root;
 use lockgate_net::device::{DeviceError, lend};
+use lockgate_net::journal::sweep_folder;
 use lockgate_net::netlink::{Route, VethEnd, add_veth};
 use lockgate_net::{Entry, Journal, Namespace, Tag};
 
@@ -74,7 +81,7 @@ fn a_device_comes_back_as_it_was() {
     // From elsewhere it is not brought to the wrong place.
     let entry = host.devices().remove(0);
     let error = entry.undo().unwrap_err();
-    let cause = std::error::Error::source(&error).unwrap().to_string();
+    let cause = error.source().unwrap().to_string();
     assert!(cause.contains("another network namespace"), "{cause}");
     assert!(inside.link(&host.device).is_ok());
     // As a sweep does it, twice.
@@ -101,6 +108,97 @@ fn nothing_is_owed_to_a_home_that_is_gone() {
     entry.undo().unwrap();
     drop(lent);
     assert!(host.guest.netlink().unwrap().link(&host.device).is_ok());
+}
+
+#[test]
+fn the_namespace_that_it_is_in_stays_until_it_is_back() {
+    if !is_root() {
+        return;
+    }
+    let host = host();
+    let lent = host.lend().unwrap();
+    let name = host.guest.name().to_owned();
+    // The wrong order: the device would be destroyed with it.
+    drop(host.guest);
+    assert!(Namespace::named(&name).is_some());
+    host.namespace.run(|| drop(lent)).unwrap();
+    let mut netlink = host.namespace.netlink().unwrap();
+    assert!(netlink.link(&host.device).unwrap().up);
+    let entry = Entry::Namespace { name: name.clone() };
+    assert!(host.journal.entries().contains(&entry));
+    drop((host.namespace, host.journal));
+    assert!(Namespace::named(&name).is_none());
+}
+
+const LENDER: &str = "LOCKGATE_TEST_LENDER";
+
+/// Not a test: borrows a device, changes it, and is killed.
+#[test]
+fn lender() {
+    let Ok(arguments) = std::env::var(LENDER) else {
+        return;
+    };
+    let (folder, device) = arguments.split_once(' ').unwrap();
+    let (journal, tag) = (Journal::open_in(Path::new(folder)).unwrap(), Tag::fresh());
+    let router = Namespace::create(&journal, &tag.name("router").unwrap()).unwrap();
+    let lent = lend(&journal, device, &router).unwrap();
+    let mut inside = router.netlink().unwrap();
+    inside.set_mtu(device, 1500).unwrap();
+    inside.set_up(device).unwrap();
+    println!("\nlent {}", router.name());
+    std::thread::sleep(Duration::from_secs(60));
+    drop(lent);
+}
+
+#[test]
+fn a_killed_borrower_s_device_is_not_lost_and_comes_back() {
+    if !is_root() {
+        return;
+    }
+    let host = host();
+    let folder = tempfile::tempdir().unwrap();
+    let start = || {
+        Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "lender", "--nocapture"])
+            .env(
+                LENDER,
+                format!("{} {}", folder.path().display(), host.device),
+            )
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap()
+    };
+    let mut child = host.namespace.run(start).unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let router = lines
+        .find_map(|line| Some(line.unwrap().strip_prefix("lent ")?.to_owned()))
+        .unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let at = |namespace: &Namespace| namespace.netlink().unwrap().link(&host.device).ok();
+
+    // A sweep from elsewhere can only complain: of the device, and of the
+    // namespace with which it would be gone.
+    let swept = sweep_folder(folder.path()).unwrap();
+    let failed: Vec<_> = swept.failed.iter().map(|error| error.source()).collect();
+    let failed: Vec<_> = failed
+        .iter()
+        .map(|error| error.unwrap().to_string())
+        .collect();
+    assert_eq!(failed.len(), 2, "{failed:?}");
+    assert!(failed[0].starts_with("cannot bring back"), "{failed:?}");
+    assert!(failed[1].contains(&format!("{router} stays")), "{failed:?}");
+    let borrower = Namespace::named(&router).unwrap();
+    assert_eq!(at(&borrower).unwrap().mtu, 1500);
+    assert!(at(&host.namespace).is_none());
+
+    let sweep = || sweep_folder(folder.path()).unwrap();
+    let swept = host.namespace.run(sweep).unwrap();
+    assert!(swept.failed.is_empty(), "{:?}", swept.failed);
+    let back = at(&host.namespace).unwrap();
+    assert_eq!((back.mtu, back.up), (1700, true));
+    assert!(Namespace::named(&router).is_none());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
 #[test]

@@ -126,6 +126,16 @@ pub enum UndoError {
         #[source]
         source: Box<ReturnError>,
     },
+    /// A namespace holds what would be gone with it.
+    #[error(
+        "the namespace {namespace} stays: the device {device} was lent to it and did not come back; bring that back first, 'ip netns delete {namespace}' would destroy it"
+    )]
+    Holds {
+        /// Its name.
+        namespace: String,
+        /// What is inside.
+        device: String,
+    },
     /// A program failed.
     #[error("'{program}' could not remove {what}: {reason}; remove it by hand")]
     Program {
@@ -146,6 +156,34 @@ impl Entry {
     pub fn process(pid: i32) -> io::Result<Self> {
         let started = process::started_at(pid)?;
         Ok(Self::Process { pid, started })
+    }
+
+    /// Whether nothing of what is `left` in its journal would be lost with it: a
+    /// virtual device does not outlive the namespace that it is in.
+    ///
+    /// # Errors
+    /// [`UndoError::Holds`].
+    pub(super) fn may_go<'a>(
+        &self,
+        left: impl IntoIterator<Item = &'a Self>,
+    ) -> Result<(), UndoError> {
+        let Self::Namespace { name } = self else {
+            return Ok(());
+        };
+        let lent = left.into_iter().find_map(|other| match other {
+            Self::Device {
+                name: device,
+                namespace,
+                ..
+            } if namespace == name => Some(device),
+            _ => None,
+        });
+        lent.map_or(Ok(()), |device| {
+            Err(UndoError::Holds {
+                namespace: name.clone(),
+                device: device.clone(),
+            })
+        })
     }
 
     /// Removes the thing. What is not there is no error.

@@ -197,13 +197,15 @@ impl Inner {
     fn undo(&self, number: u64) -> Result<(), UndoError> {
         let entry = {
             let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            state.entries.get(&number).cloned()
+            let Some(entry) = state.entries.get(&number) else {
+                return Ok(());
+            };
+            entry.may_go(state.entries.values())?;
+            entry.clone()
         };
-        if let Some(entry) = entry {
-            // Without the lock: it may take seconds.
-            entry.undo()?;
-            self.strike(number);
-        }
+        // Without the lock: it may take seconds.
+        entry.undo()?;
+        self.strike(number);
         Ok(())
     }
 

@@ -120,13 +120,17 @@ fn sweep_journal(path: &Path, swept: &mut Swept) -> io::Result<()> {
             line,
             source,
         }));
+    let mut stays = vec![];
     for entry in left.entries.into_iter().rev() {
-        match entry.undo() {
+        match entry.may_go(&stays).and_then(|()| entry.undo()) {
             Ok(()) => swept.undone.push(entry),
-            Err(source) => swept.failed.push(SweepError::Undo {
-                path: path.to_owned(),
-                source,
-            }),
+            Err(source) => {
+                stays.push(entry);
+                swept.failed.push(SweepError::Undo {
+                    path: path.to_owned(),
+                    source,
+                });
+            }
         }
     }
     if swept.failed.len() == failures {

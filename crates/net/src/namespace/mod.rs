@@ -117,7 +117,7 @@ impl Namespace {
     }
 
     /// One of ours that is still there, by its name.
-    pub(crate) fn named(name: &str) -> Option<Self> {
+    pub fn named(name: &str) -> Option<Self> {
         Self::at(&format!("{FOLDER}/{name}"), name).ok()
     }
 
