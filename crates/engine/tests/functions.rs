@@ -173,8 +173,9 @@ fn a_quota_is_kept_over_all_lanes_and_nothing_is_lost() {
             clients.iter_mut().for_each(Client::turn);
             std::thread::yield_now();
         }
-        let most = begin.elapsed().as_secs_f64() * 5_000.0 + 5.0 + 1.0;
         let done = limited.counters();
+        // Afterwards: this thread may have been kept in between.
+        let most = begin.elapsed().as_secs_f64() * 5_000.0 + 5.0 + 1.0;
         assert!(done.requests as f64 <= most, "{done:?} of {most}");
         assert!(done.requests > 0 && done.throttled > 0, "{done:?}");
         limited.set_quota(Quota::UNLIMITED);
@@ -222,9 +223,10 @@ fn a_cap_holds_for_all_lanes_together() {
         clients.iter_mut().for_each(Client::turn);
         std::thread::yield_now();
     }
-    let most = begin.elapsed().as_secs_f64() * f64::from(CAP) + 2.0;
     let watch = function.watch();
     let counters = watch.counters();
+    // Afterwards: this thread may have been kept in between.
+    let most = begin.elapsed().as_secs_f64() * f64::from(CAP) + 2.0;
     assert!(
         counters.notifications as f64 <= most,
         "{counters:?} of {most}"
