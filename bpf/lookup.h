@@ -87,6 +87,11 @@ static __attribute__((noinline)) int look_up(struct xdp_md *ctx, const struct fl
 	if (hop->place >= PORTS_MAX)
 		return REASON_NOT_A_PORT;
 	hop->mtu = ask.mtu_result;
+	if (flow->is_v6)
+		hop->is_by_gateway = ask.ipv6_dst[0] != flow->key[0] ||
+				     ask.ipv6_dst[1] != flow->key[1];
+	else
+		hop->is_by_gateway = ask.family != AF_INET || ask.ipv4_dst != v4_destination(flow);
 	/* By halves: a load from the stack must have its alignment. */
 	hop->address_low = AT(const u16, ask.dmac, 0) | (u32)AT(const u16, ask.dmac, 2) << 16;
 	hop->address_high = AT(const u16, ask.dmac, 4);

@@ -37,6 +37,8 @@ struct hop {
 	u16 address_high;
 	u16 mtu;
 	u32 place;
+	/* Not the destination itself. Of an answer of the tables only. */
+	u32 is_by_gateway;
 };
 
 static int find_hop(struct xdp_md *ctx, struct counters *c, const struct flow *flow,

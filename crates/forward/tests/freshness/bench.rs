@@ -21,6 +21,8 @@ use crate::support::{built, spec};
 
 /// Frames of a look.
 pub const FRAMES: u64 = 8;
+/// The most frames of one go.
+pub const BURST: usize = 64;
 /// A busy machine may take so long for them.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 /// What is not to come is waited for so long.
@@ -118,25 +120,39 @@ impl Bench {
 
     /// Sends frames and says where they went: all, if some are to come.
     pub fn look(&mut self, comes: bool) -> Outcome {
+        let behind = plan::network_behind(Side::One, self.family);
+        let same = [first_of(behind.address); FRAMES as usize];
+        let ways = self.ways(&same, if comes { same.len() } else { 0 });
+        let arrived = ways.iter().filter(|way| !way.is_empty()).count();
+        assert!(
+            arrived == 0 || arrived == same.len(),
+            "{arrived} of {FRAMES}"
+        );
+        ways.into_iter().flatten().collect()
+    }
+
+    /// Sends a frame to each and says where it went, if it came; so many are to
+    /// come.
+    pub fn ways(&mut self, destinations: &[IpAddr], comes: usize) -> Vec<Outcome> {
         self.trial = self.trial.wrapping_add(1);
-        self.send();
-        let until = Instant::now() + if comes { PATIENCE } else { SILENCE };
+        self.send(destinations);
+        let until = Instant::now() + if comes > 0 { PATIENCE } else { SILENCE };
         let mut arrived = 0;
-        let mut outcome = Outcome::new();
-        let mut batch = Batch::new(64);
-        while arrived < FRAMES && Instant::now() < until {
+        let mut ways = vec![Outcome::new(); destinations.len()];
+        let mut batch = Batch::new(BURST);
+        while (comes == 0 || arrived < comes) && Instant::now() < until {
             self.outlet.receive(&mut batch).unwrap();
             for frame in batch.frames() {
-                let stamp = stamp_of(frame);
-                if stamp.is_some_and(|stamp| stamp.trial == self.trial) {
+                let stamp = stamp_of(frame).filter(|stamp| stamp.trial == self.trial);
+                if let Some(stamp) = stamp {
                     arrived += 1;
-                    outcome.insert((self.label(&frame[..6]), self.label(&frame[6..12])));
+                    let way = (self.label(&frame[..6]), self.label(&frame[6..12]));
+                    ways[stamp.sequence as usize].insert(way);
                 }
             }
             sleep(Duration::from_millis(1));
         }
-        assert!(arrived == 0 || arrived == FRAMES, "{arrived} of {FRAMES}");
-        outcome
+        ways
     }
 
     /// Looks until the program's counters say so: a busy machine may keep whoever
@@ -159,19 +175,18 @@ impl Bench {
         self.look_until(|before, after| after.forwarded - before.forwarded == FRAMES);
     }
 
-    fn send(&self) {
-        let behind = plan::network_behind(Side::One, self.family);
-        let frame = TestFrame {
-            source_ethernet: self.topology.side(Side::Zero).tester_mac,
-            destination_ethernet: self.entrance,
-            vlan: None,
-            source: plan::tester_address(Side::Zero, self.family),
-            destination: first_of(behind.address),
-            source_port: 5000,
-            frame_bytes: 128,
-        };
-        let mut batch = Batch::new(64);
-        for sequence in 0..FRAMES {
+    fn send(&self, destinations: &[IpAddr]) {
+        let mut batch = Batch::new(BURST);
+        for (sequence, &destination) in (0..).zip(destinations) {
+            let frame = TestFrame {
+                source_ethernet: self.topology.side(Side::Zero).tester_mac,
+                destination_ethernet: self.entrance,
+                vlan: None,
+                source: plan::tester_address(Side::Zero, self.family),
+                destination,
+                source_port: 5000,
+                frame_bytes: 128,
+            };
             let stamp = Stamp {
                 trial: self.trial,
                 stream: 0,
@@ -180,7 +195,8 @@ impl Bench {
             };
             assert!(batch.push(&frame.to_bytes(stamp).unwrap()));
         }
-        assert_eq!(self.inlet.send(&mut batch).unwrap().taken as u64, FRAMES);
+        let taken = self.inlet.send(&mut batch).unwrap().taken;
+        assert_eq!(taken, destinations.len());
     }
 
     /// What is as it was in the beginning has a name that all benches share.

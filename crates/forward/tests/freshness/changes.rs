@@ -129,12 +129,12 @@ pub fn entrance(bench: &Bench, mac: [u8; 6]) {
     bench.inside().set_address(&entrance, mac).unwrap();
 }
 
-fn gateway(bench: &Bench) -> IpAddr {
+pub fn gateway(bench: &Bench) -> IpAddr {
     plan::tester_address(Side::One, bench.family)
 }
 
 /// The router's and a second gateway's address on a network of their own.
-fn others(bench: &Bench) -> [IpAddr; 2] {
+pub fn others(bench: &Bench) -> [IpAddr; 2] {
     let [own, other] = match bench.family {
         Family::V4 => ["203.0.113.1", "203.0.113.2"],
         Family::V6 => ["2001:2:0:ff02::1", "2001:2:0:ff02::2"],
@@ -142,7 +142,7 @@ fn others(bench: &Bench) -> [IpAddr; 2] {
     [own.parse().unwrap(), other.parse().unwrap()]
 }
 
-fn second_gateway(bench: &Bench) {
+pub fn second_gateway(bench: &Bench) {
     let exit = bench.exit().to_owned();
     let [own, other] = others(bench);
     let mut inside = bench.inside();
@@ -152,7 +152,7 @@ fn second_gateway(bench: &Bench) {
 }
 
 /// All addresses behind, by this gateway.
-fn behind(bench: &Bench, gateway: IpAddr) -> Route {
+pub fn behind(bench: &Bench, gateway: IpAddr) -> Route {
     let net = plan::network_behind(Side::One, bench.family);
     Route::via(net.address, net.bits, gateway, bench.exit_index())
 }

@@ -10,6 +10,7 @@ mod changes;
 mod held;
 #[path = "../support/mod.rs"]
 mod support;
+mod tables;
 
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,6 +20,7 @@ use std::time::Duration;
 use lockgate_forward::topology::Family;
 use lockgate_forward::topology::plan::Side;
 use net::Journal;
+use proptest::prelude::*;
 use xdp::{Counters, Reason};
 
 use crate::bench::{Bench, FRAMES, Outcome, Start, cached, fib, kernel};
@@ -179,4 +181,37 @@ fn answers_are_kept() {
         bench.look_until(|before, after| after.hits - before.hits == FRAMES);
         assert!(bench.running.router().cpu_ns().unwrap() > 0);
     }
+}
+
+#[test]
+fn destinations_share_what_is_kept() {
+    if !is_root() {
+        return;
+    }
+    let _turn = turn();
+    let journal = Journal::open().unwrap();
+    for family in FAMILIES {
+        tables::shares(Bench::start(&journal, cached, family));
+    }
+}
+
+#[test]
+fn any_table_is_followed_as_the_kernel_does() {
+    if !is_root() {
+        return;
+    }
+    let _turn = turn();
+    let thorough = std::env::var_os("LOCKGATE_THOROUGH").is_some();
+    let config = ProptestConfig {
+        cases: if thorough { 100 } else { 3 },
+        max_shrink_iters: 30,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    let journal = Journal::open().unwrap();
+    proptest!(config, |(steps in tables::steps())| {
+        for family in FAMILIES {
+            tables::follows(Bench::start(&journal, cached, family), &steps);
+        }
+    });
 }

@@ -9,7 +9,8 @@ use super::control::Control;
 use super::ports::{RouterError, RouterOptions, RouterPort};
 
 /// As [`super::Fib`], with a cache of 262,144 answers, by addresses, type of
-/// service and port. They are used until [`Control::forget`].
+/// service and port, and one for all addresses that [`Control::set_alike`] says
+/// go the same way. They are used until [`Control::forget`].
 pub struct FibCached {
     counters: Map,
     control: Control,

@@ -1,5 +1,6 @@
 //! What whoever watches a router tells its program: `bpf/lease.h`,
-//! `bpf/stale.h`, and the generation of `bpf/cache.h`.
+//! `bpf/stale.h`, and of one that keeps answers `bpf/alike.h` and the generation
+//! of `bpf/cache.h`.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,6 +11,7 @@ use rustix::time::{ClockId, clock_getres};
 use crate::attached::Entry;
 use crate::object::{LoadError, Map, Object};
 
+use super::alike::Alike;
 use super::ports::{Ports, RouterError, RouterOptions, RouterPort};
 
 /// How long after a look what it told is used, at most. Less than the 100 ms
@@ -28,7 +30,7 @@ const FAMILIES: [u32; 2] = [2, 10];
 /// makes a router slow, never wrong.
 ///
 /// ```text
-/// loop { look; see what changed; describe, set_stale, forget; renew }
+/// loop { look; see what changed; describe, set_stale, set_alike, forget; renew }
 /// ```
 #[derive(Clone)]
 pub struct Control(Arc<Inner>);
@@ -38,13 +40,14 @@ struct Inner {
     ports: Ports,
     stale: Map,
     /// Of a program that keeps answers.
-    generation: Option<Mutex<Generation>>,
+    kept: Option<Kept>,
     lease_ticks: u64,
 }
 
-struct Generation {
-    map: Map,
-    now: u32,
+struct Kept {
+    alike: Map,
+    generation: Map,
+    now: Mutex<u32>,
 }
 
 /// That somebody looks for changes now, and when that is.
@@ -70,9 +73,12 @@ impl Control {
         ports: &[RouterPort],
         options: RouterOptions,
     ) -> Result<Self, RouterError> {
-        let map = object.map(".data.generation")?;
-        let generation = Mutex::new(Generation { map, now: 0 });
-        let control = Self::of(object, ports, options, Some(generation))?;
+        let kept = Kept {
+            alike: object.map(".bss.alike")?,
+            generation: object.map(".data.generation")?,
+            now: Mutex::new(0),
+        };
+        let control = Self::of(object, ports, options, Some(kept))?;
         control.forget()?;
         Ok(control)
     }
@@ -81,12 +87,12 @@ impl Control {
         object: Object,
         ports: &[RouterPort],
         options: RouterOptions,
-        generation: Option<Mutex<Generation>>,
+        kept: Option<Kept>,
     ) -> Result<Self, RouterError> {
         Ok(Self(Arc::new(Inner {
             ports: Ports::new(&object, ports, options)?,
             stale: object.map("stale")?,
-            generation,
+            kept,
             object,
             lease_ticks: ticks(LEASE),
         })))
@@ -142,17 +148,30 @@ impl Control {
         Ok(self.forget()?)
     }
 
+    /// Which addresses go the same way, by the tables that the look found; until
+    /// then none do. Nothing to a program that keeps no answers. To be followed by
+    /// [`forget`](Self::forget).
+    ///
+    /// # Errors
+    /// [`LoadError`]; then do not renew.
+    pub fn set_alike(&self, alike: &Alike) -> Result<(), LoadError> {
+        match &self.0.kept {
+            Some(kept) => kept.alike.write(0, alike.as_bytes()),
+            None => Ok(()),
+        }
+    }
+
     /// Something changed: no answer that was kept may be used.
     ///
     /// # Errors
     /// [`LoadError`]; then do not renew.
     pub fn forget(&self) -> Result<(), LoadError> {
-        let Some(generation) = &self.0.generation else {
+        let Some(kept) = &self.0.kept else {
             return Ok(());
         };
-        let mut generation = generation.lock().unwrap_or_else(PoisonError::into_inner);
-        generation.now = generation.now.checked_add(1).unwrap_or(1);
-        generation.map.write(0, &generation.now.to_ne_bytes())
+        let mut now = kept.now.lock().unwrap_or_else(PoisonError::into_inner);
+        *now = now.checked_add(1).unwrap_or(1);
+        kept.generation.write(0, &now.to_ne_bytes())
     }
 
     /// Whether a neighbour is stale (RFC 4861, section 7.3.2): then the first

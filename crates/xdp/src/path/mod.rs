@@ -1,5 +1,6 @@
 //! Paths that forward, one file each.
 
+mod alike;
 mod cached;
 mod control;
 mod cpumap;
@@ -8,6 +9,7 @@ mod ports;
 mod sockets;
 mod wire;
 
+pub use alike::Alike;
 pub use cached::FibCached;
 pub use control::{Control, LEASE, Look};
 pub use cpumap::{CPUS_MAX, CpuMap, CpuMapError, Then};

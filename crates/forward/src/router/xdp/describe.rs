@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use net::netlink::{NetlinkError, Policies, Route, RouteKind, Selector};
 use net::sysctl::SysctlError;
 use net::{Namespace, Netlink};
-use xdp::path::{RouterOptions, RouterPort};
+use xdp::path::{Alike, RouterOptions, RouterPort};
 
 use crate::topology::plan::Side;
 use crate::topology::{NetworkError, Topology};
@@ -27,6 +27,12 @@ pub struct Describer {
     netlink: Netlink,
     policies: Policies,
     ports: Vec<Named>,
+}
+
+/// What matters of all routes together.
+pub struct Tables {
+    pub special: Special,
+    pub alike: Alike,
 }
 
 /// Routes that are no function of a packet's destination, type of service and
@@ -63,7 +69,7 @@ impl Describer {
         })
     }
 
-    /// What the router is now; its routes are as [`special`](Self::special) found
+    /// What the router is now; its routes are as [`tables`](Self::tables) found
     /// them and what was heard since.
     pub fn describe(&mut self, special: Special) -> Result<Description, NetworkError> {
         let mut ports = Vec::new();
@@ -157,15 +163,15 @@ impl Describer {
         }
     }
 
-    /// Which kinds of special routes are in the tables.
-    pub fn special(&mut self) -> Result<Special, NetworkError> {
-        let mut found = Special::default();
+    /// Reads all routes.
+    pub fn tables(&mut self) -> Result<Tables, NetworkError> {
+        let mut tables = Tables::without_routes();
         for any in [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()] {
             for route in self.netlink.routes(any)? {
-                found.add(&route);
+                tables.add(&route);
             }
         }
-        Ok(found)
+        Ok(tables)
     }
 
     /// Stale neighbours, by the number of their link.
@@ -178,6 +184,23 @@ impl Describer {
     }
 }
 
+impl Tables {
+    pub fn without_routes() -> Self {
+        Self {
+            special: Special::default(),
+            alike: Alike::without_routes(),
+        }
+    }
+
+    /// Whether addresses are told apart that were alike before.
+    pub fn add(&mut self, route: &Route) -> bool {
+        self.special.add(route);
+        let is_one_way = route.kind != RouteKind::Unicast || route.gateway.is_some();
+        self.alike
+            .add(route.destination, route.prefix_length, is_one_way)
+    }
+}
+
 impl Special {
     /// Whether a route is of either kind.
     pub fn is(route: &Route) -> bool {
@@ -186,7 +209,7 @@ impl Special {
         of_it != Self::default()
     }
 
-    pub fn add(&mut self, route: &Route) {
+    fn add(&mut self, route: &Route) {
         self.conditional |= route.is_conditional;
         self.several_hops |= route.has_several_hops;
         // By a next hop of its own (`ip nexthop`), where the kernel does not

@@ -19,7 +19,7 @@ use sys::clock::CpuClock;
 use xdp::LoadError;
 use xdp::path::{Control, RouterError as ProgramError};
 
-use super::describe::{Describer, Description, Special};
+use super::describe::{Describer, Description, Special, Tables};
 use crate::topology::{NetworkError, Topology};
 
 /// How often it looks: several times in a lease, so that one late wake-up does
@@ -64,7 +64,7 @@ struct Shared {
 pub struct Listening {
     monitor: Monitor,
     describer: Describer,
-    special: Special,
+    tables: Tables,
     stale: BTreeSet<(u32, IpAddr)>,
     last: Description,
     /// Something that was seen was not told: the program, or the router, could
@@ -77,12 +77,12 @@ impl Listening {
     pub fn begin(topology: &Topology) -> Result<Self, WatchError> {
         let monitor = Monitor::open(topology.router(), &Topic::ALL)?;
         let mut describer = Describer::of(topology)?;
-        let special = Special::default();
-        let last = describer.describe(special)?;
+        let tables = Tables::without_routes();
+        let last = describer.describe(tables.special)?;
         Ok(Self {
             monitor,
             describer,
-            special,
+            tables,
             stale: BTreeSet::new(),
             last,
             is_behind: true,
@@ -133,18 +133,18 @@ impl Listening {
     /// Stale neighbours first: an answer that is kept from now on must know.
     fn tell(&mut self, events: &[Event], control: &Control) -> Result<(), WatchError> {
         self.tell_stale(events, control)?;
-        let special = self.special_after(events)?;
+        let special = self.tables.special;
+        self.tell_alike(events, control)?;
         let is_of_tables =
             |event: &Event| matches!(event, Event::Neighbour { .. } | Event::Route { .. });
         // Routes and neighbours come by the thousand.
-        if special != self.special || !events.iter().all(is_of_tables) {
-            let now = self.describer.describe(special)?;
+        if special != self.tables.special || !events.iter().all(is_of_tables) {
+            let now = self.describer.describe(self.tables.special)?;
             // What could not be told may have been told in part.
             if now != self.last || events.contains(&Event::Lost) {
                 control.describe(&now.ports, now.options)?;
             }
             self.last = now;
-            self.special = special;
         }
         Ok(control.forget()?)
     }
@@ -180,20 +180,31 @@ impl Listening {
         Ok(())
     }
 
-    /// One that goes may have been the last. One that is replaced is assumed to
-    /// stay until then: it costs time only.
-    fn special_after(&mut self, events: &[Event]) -> Result<Special, NetworkError> {
+    /// Reads all routes where a special one goes, since it may have been the last.
+    /// Of the others, and where one is replaced, it is assumed that they stay until
+    /// then: it costs time only.
+    fn tell_alike(&mut self, events: &[Event], control: &Control) -> Result<(), WatchError> {
         let goes = |event: &Event| matches!(event, Event::Route { route, removed: true } if Special::is(route));
-        if events.contains(&Event::Lost) || events.iter().any(goes) {
-            return self.describer.special();
-        }
-        let mut special = self.special;
-        for event in events {
-            if let Event::Route { route, .. } = event {
-                special.add(route);
+        let is_new = if events.contains(&Event::Lost) || events.iter().any(goes) {
+            self.tables = self.describer.tables()?;
+            true
+        } else {
+            let mut is_new = false;
+            for event in events {
+                if let Event::Route {
+                    route,
+                    removed: false,
+                } = event
+                {
+                    is_new |= self.tables.add(route);
+                }
             }
+            is_new
+        };
+        if is_new {
+            control.set_alike(&self.tables.alike)?;
         }
-        Ok(special)
+        Ok(())
     }
 }
 
