@@ -195,7 +195,7 @@ fn hole(bench: &Bench, is_there: bool) {
 }
 
 /// Linux forwards IPv6 on all links or on none.
-fn forwarding(bench: &Bench, value: &str) {
+pub fn forwarding(bench: &Bench, value: &str) {
     let entrance = bench.topology.router_link(Side::Zero);
     let name = match bench.family {
         Family::V4 => format!("ipv4/conf/{entrance}/forwarding"),

@@ -24,7 +24,9 @@ use proptest::prelude::*;
 use xdp::{Counters, Reason};
 
 use crate::bench::{Bench, FRAMES, Outcome, Start, cached, fib, kernel};
-use crate::changes::{CHANGES, Change, OTHER_NEIGHBOUR, OTHER_ROUTER, entrance, neighbour, rename};
+use crate::changes::{
+    CHANGES, Change, OTHER_NEIGHBOUR, OTHER_ROUTER, entrance, forwarding, neighbour, rename,
+};
 use crate::held::{Held, Late};
 use crate::support::is_root;
 
@@ -181,6 +183,25 @@ fn answers_are_kept() {
         bench.look_until(|before, after| after.hits - before.hits == FRAMES);
         assert!(bench.running.router().cpu_ns().unwrap() > 0);
     }
+}
+
+#[test]
+fn no_answer_is_kept_where_destinations_have_an_mtu_of_their_own() {
+    if !is_root() {
+        return;
+    }
+    let _turn = turn();
+    let journal = Journal::open().unwrap();
+    let mut bench = Bench::start(&journal, cached, Family::V4);
+    bench.look_until(|before, after| after.hits - before.hits == FRAMES);
+    let router = bench.topology.router();
+    router.set_sysctl("ipv4/ip_forward_use_pmtu", "1").unwrap();
+    // It is told of no change of this one: it looks at the next other.
+    forwarding(&bench, "0");
+    forwarding(&bench, "1");
+    bench.look_until(|before, after| {
+        after.forwarded - before.forwarded == FRAMES && after.hits == before.hits
+    });
 }
 
 #[test]

@@ -130,6 +130,8 @@ impl Describer {
                 options.all_to_kernel |= rule.selector == Selector::More;
             }
         }
+        // Then each destination may have an MTU of its own (ip-sysctl.rst).
+        options.no_cache |= self.number("ipv4/ip_forward_use_pmtu")? == Some(1);
         options.all_to_kernel |= self.has_confused_ipv6()?;
         options.all_to_kernel |= self.policies.are_there()?;
         Ok(options)
