@@ -131,17 +131,12 @@ INLINE void keep(struct entry *entry, const struct name *name, u64 meta, const s
 }
 
 /*
- * Whether the answer holds for all flows of that name: of one alone, or by a gateway
- * (whose neighbour all of them share), and no fewer bits decide than when the name was
- * made. Which bits do is looked at again, since it may have been read before the
- * generation was: `misses` orders the two on every kind of processor.
+ * Whether the answer is that of all flows of this name: there is but one, or they go by
+ * a gateway, whose neighbour they share; and no more bits decide by now than when the
+ * name was made.
  */
-INLINE int holds_for_all(const struct flow *flow, const struct name *name, const struct hop *hop,
-			 struct counters *c)
+INLINE int is_for_all(const struct flow *flow, const struct name *name, const struct hop *hop)
 {
-	u64 before = __sync_fetch_and_add(&c->misses, 1);
-
-	OPAQUE(before);
 	struct name now = name_of(flow);
 
 	/* A flow has the addresses in the same places. */
@@ -160,6 +155,7 @@ static __attribute__((always_inline)) int find_hop(struct xdp_md *ctx, struct co
 	struct entry *entry = bpf_map_lookup_elem(&cache, &index);
 	struct entry *other = bpf_map_lookup_elem(&cache, &beside);
 	u64 meta = meta_of(flow, now);
+	u64 misses;
 	int reason;
 
 	if (UNLIKELY(!entry || !other || ports.flags & FLAG_NO_CACHE))
@@ -168,8 +164,14 @@ static __attribute__((always_inline)) int find_hop(struct xdp_md *ctx, struct co
 		c->hits++;
 		return FORWARD;
 	}
+	/*
+	 * A barrier: which bits decide is looked at again below, since it may have been
+	 * read before the generation was.
+	 */
+	misses = __sync_fetch_and_add(&c->misses, 1);
+	OPAQUE(misses);
 	reason = look_up(ctx, flow, hop);
-	if (holds_for_all(flow, &name, hop, c) && reason == FORWARD)
+	if (reason == FORWARD && is_for_all(flow, &name, hop))
 		keep((u32)entry->meta == now ? other : entry, &name, meta, hop);
 	return reason;
 }

@@ -33,10 +33,9 @@ impl Alike {
     }
 
     /// A route to the addresses whose first `prefix_length` bits are those of
-    /// `destination`. `is_one_way` tells whether all of them go to the same place,
-    /// as they do by a gateway, and to none: each of a network of neighbours goes
-    /// to a neighbour of its own. Returns whether addresses are told apart now that
-    /// were alike before.
+    /// `destination`. `is_one_way`: all of them go to the same place, by a gateway
+    /// or nowhere; each of a network of neighbours goes to one of its own. Returns
+    /// whether addresses are told apart now that were alike before.
     pub fn add(&mut self, destination: IpAddr, prefix_length: u8, is_one_way: bool) -> bool {
         if !travels(destination) {
             return false;
