@@ -70,9 +70,30 @@ fn blame<T: DeserializeOwned>(table: &toml::Table, whole: &toml::de::Error) -> C
             let alone = toml::Table::from_iter([(key.clone(), value.clone())]);
             T::deserialize(alone)
                 .err()
-                .map(|error| ConfigError::value(key, error.message()))
+                .map(|error| ConfigError::value(key, reason(value, error.message())))
         })
         .unwrap_or_else(|| ConfigError::value("", whole.message()))
+}
+
+/// What the library says in the terms of whoever wrote the value, which it does
+/// not always name.
+fn reason(value: &toml::Value, said: &str) -> String {
+    const RANGES: [(&str, &str); 5] = [
+        ("u8", "a whole number from 0 to 255"),
+        ("u16", "a whole number from 0 to 65535"),
+        ("u32", "a whole number from 0 to 4294967295"),
+        ("u64", "a whole number, 0 or more"),
+        ("usize", "a whole number, 0 or more"),
+    ];
+    let range = RANGES.iter().find_map(|(name, range)| {
+        let said = said.strip_suffix(name)?.strip_suffix("expected ")?;
+        Some(format!("{said}expected {range}"))
+    });
+    match range {
+        Some(range) => range,
+        None if said.starts_with("invalid") => said.to_owned(),
+        None => format!("{value} is refused: {said}"),
+    }
 }
 
 #[cfg(test)]
@@ -118,5 +139,18 @@ mod tests {
         assert_eq!(error.key(), "width_m");
         assert!(error.to_string().contains("wide"), "{error}");
         assert_eq!(parse("gates = 7").unwrap_err().key(), "gates");
+    }
+
+    #[test]
+    fn a_number_out_of_range_is_told_the_range() {
+        let error = parse("gates = [-7]").unwrap_err().to_string();
+        assert!(error.contains("-7"), "{error}");
+        assert!(
+            error.ends_with("a whole number from 0 to 4294967295"),
+            "{error}"
+        );
+        let said = |said: &str| reason(&toml::Value::Integer(-7), said);
+        assert_eq!(said("write a kind"), "-7 is refused: write a kind");
+        assert!(said("invalid value: -7, expected usize").ends_with("0 or more"));
     }
 }

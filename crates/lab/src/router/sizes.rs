@@ -13,7 +13,10 @@ const IMIX: &str = "imix";
 
 /// As it is written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "write bytes with the frame check sequence, e.g. 64, or \"imix\""
+)]
 pub(crate) enum Size {
     Bytes(u32),
     Name(String),

@@ -10,7 +10,10 @@ const KEY: &str = "ports";
 
 /// As it is written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "write \"veth\", \"tap\", or the names of devices, e.g. [\"eth1\", \"eth2\"]"
+)]
 pub(crate) enum Ports {
     Kind(String),
     Devices(Vec<String>),
