@@ -109,10 +109,10 @@ fn kernel_routing_carries_both_ways_to_many_destinations_of_a_table() {
 #[test]
 fn what_queues_have_room_for_is_not_lost() {
     const UNDER_WAY: u32 = 256;
-    let saturating = Offer {
+    let saturating = |millis| Offer {
         in_flight_max: Some(UNDER_WAY),
         directions: Directions::TwoWay,
-        duration: Duration::from_millis(100),
+        duration: Duration::from_millis(millis),
         ..Offer::default()
     };
     for path in [Path::Kernel, Path::XdpDevmap] {
@@ -124,13 +124,17 @@ fn what_queues_have_room_for_is_not_lost() {
         let Some(mut bench) = started(&setup) else {
             return;
         };
-        let result = bench.trial(&saturating).unwrap();
-        for way in &result.directions {
-            let (sent, came) = (&way.sent, way.received.received);
-            assert!(came > u64::from(UNDER_WAY), "{sent:?}: {came}");
-            let without_room = way.lost().saturating_sub(u64::from(UNDER_WAY));
-            assert!(without_room <= sent.given_up, "{sent:?}: {came}");
-        }
+        // A busy machine may leave a short trial no time for more than one queue.
+        let has_carried = [100, 800, 6400].into_iter().any(|millis| {
+            let result = bench.trial(&saturating(millis)).unwrap();
+            for way in &result.directions {
+                let without_room = way.lost().saturating_sub(u64::from(UNDER_WAY));
+                assert!(without_room <= way.sent.given_up, "{way:?}");
+            }
+            let mut came = result.directions.iter().map(|way| way.received.received);
+            came.all(|came| came > u64::from(UNDER_WAY))
+        });
+        assert!(has_carried, "{path:?}");
     }
 }
 

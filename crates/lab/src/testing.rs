@@ -9,7 +9,7 @@ use trial::{
 
 #[path = "../tests/support/mod.rs"]
 mod support;
-pub(crate) use support::Collector;
+pub(crate) use support::{Collector, given_time};
 
 /// 64 cases, or 4096 when `LOCKGATE_THOROUGH=1`; no files of past failures.
 pub(crate) fn config() -> Config {
@@ -19,27 +19,6 @@ pub(crate) fn config() -> Config {
         failure_persistence: None,
         ..Config::default()
     }
-}
-
-/// What `measure` gives in a time in which the machine let it work: a host of
-/// which other guests take the CPUs away may do nothing for long. It is asked
-/// with `time`, with eight times, and with 64 times that.
-///
-/// # Panics
-/// With the last complaint, when none of them was enough.
-pub(crate) fn given_time<T>(
-    time: Duration,
-    mut measure: impl FnMut(Duration) -> Result<T, String>,
-) -> T {
-    let mut complaint = String::new();
-    for factor in [1, 8, 64] {
-        match measure(time * factor) {
-            Ok(measured) => return measured,
-            Err(what) => complaint = what,
-        }
-        println!("in {:?}: {complaint}", time * factor);
-    }
-    panic!("nor in {:?}: {complaint}", time * 64);
 }
 
 /// A section that does what a test asks of it.

@@ -165,8 +165,7 @@ fn ctrl_c_ends_the_guest() {
     command
         .args(["vm", "run", "--memory", "512", "long.sh"])
         .env("LOCKGATE_GUESTS", guests)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+        .stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut first = String::new();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());

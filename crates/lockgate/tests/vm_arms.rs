@@ -17,18 +17,26 @@ const CBC: [&str; 7] = [
 
 #[test]
 fn user_space_is_measured_as_one_line() {
+    // A host that lends its CPUs elsewhere may let nothing complete for long.
+    let lines = ["--ms=20", "--ms=160", "--ms=1280"].map(user_space);
+    assert!(lines.iter().any(|line| line.completed > 0), "{lines:?}");
+    for line in lines {
+        assert_eq!(line.completed > 0, line.requests_per_s() > 0.0);
+        assert_eq!((line.depth, line.size_bytes), (4, 512));
+    }
+}
+
+fn user_space(time: &str) -> TrialLine {
     let arguments = [
         "user-space",
         "--algorithm=aes-128-cbc",
         "--mode=async",
         "--depth=4",
-        "--ms=20",
+        time,
     ];
     let ended = Desk::new().lockgate(&arguments).ok();
     assert_eq!(ended.stdout.lines().count(), 1, "{}", ended.stdout);
-    let line: TrialLine = serde_json::from_str(&ended.stdout).unwrap();
-    assert!(line.completed > 0 && line.requests_per_s() > 0.0);
-    assert_eq!((line.depth, line.size_bytes), (4, 512));
+    serde_json::from_str(&ended.stdout).unwrap()
 }
 
 #[test]

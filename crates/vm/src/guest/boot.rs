@@ -20,7 +20,7 @@ use crate::protocol::Channel;
 use crate::{Accelerator, Kernel, Qemu, Shape};
 
 /// A QEMU whose channel closed is reaped within this time.
-const REAP_LIMIT: Duration = Duration::from_secs(2);
+const REAP_LIMIT: Duration = Duration::from_secs(10);
 
 /// What an attempt to boot is made of.
 pub(super) struct Boot<'a> {
@@ -199,7 +199,7 @@ impl Boot<'_> {
 }
 
 /// A hello that has begun is whole within this time.
-const HELLO_LIMIT: Duration = Duration::from_secs(15);
+const HELLO_LIMIT: Duration = Duration::from_secs(60);
 
 fn after(started: Instant, limit: Duration) -> Instant {
     started + limit.min(LIMIT_MAX)

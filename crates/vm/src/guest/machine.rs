@@ -17,10 +17,11 @@ const PANIC_LIMIT: Duration = Duration::from_secs(2);
 
 /// The kernel ends a killed process within this time, unless it is stuck in
 /// a driver.
-const DEATH_LIMIT: Duration = Duration::from_secs(10);
+const DEATH_LIMIT: Duration = Duration::from_secs(30);
 
-/// The readers come to the end of a dead QEMU's output within this time.
-const READERS_LIMIT: Duration = Duration::from_secs(1);
+/// The readers come to the end of a dead QEMU's output within this time, on a
+/// host that is busy; what they have not read yet may be why it died.
+const READERS_LIMIT: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub(super) struct Machine {

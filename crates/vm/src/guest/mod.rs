@@ -48,13 +48,13 @@ pub const READY_LIMIT: Duration = Duration::from_secs(60);
 const LIMIT_MAX: Duration = Duration::from_secs(30 * 86_400);
 
 /// A guest that was asked to end does so within this time.
-const END_LIMIT: Duration = Duration::from_secs(5);
+const END_LIMIT: Duration = Duration::from_secs(20);
 
 /// A file of up to some hundred MiB is written or read within this time.
 const FILE_LIMIT: Duration = Duration::from_secs(60);
 
 /// A channel that failed because QEMU died is explained within this time.
-const REAP_LIMIT: Duration = Duration::from_secs(2);
+const REAP_LIMIT: Duration = Duration::from_secs(10);
 
 /// What an error shows of a script's output, bytes.
 const SHOWN_BYTES: usize = 2048;
@@ -298,8 +298,8 @@ impl Guest {
         Killer(Arc::clone(&self.machine.process))
     }
 
-    /// Asks the guest to power off, then QEMU to end, then kills it: some ten
-    /// seconds at the worst.
+    /// Asks the guest to power off, then QEMU to end, then kills it: about a
+    /// minute at the worst, with a guest that hangs.
     ///
     /// # Errors
     /// [`GuestError`] if it had died before, or had to be killed.

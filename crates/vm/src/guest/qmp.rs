@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// QEMU answers a command within this time, or something is wrong with it.
-pub const QMP_LIMIT: Duration = Duration::from_secs(15);
+pub const QMP_LIMIT: Duration = Duration::from_secs(60);
 
 /// The longest answer taken, bytes: `query-cpu-definitions` has some 200 kB.
 pub const QMP_BYTES_MAX: usize = 8 * 1024 * 1024;

@@ -27,11 +27,22 @@ find_port() {
     return 1
 }
 
+# The device tells the names of its ports when it is set up; on a busy host that
+# may be after the first process has begun.
+await_port() {
+    tries=0
+    until find_port; do
+        tries=$((tries + 1))
+        if [ "$tries" -gt 300 ]; then
+            echo "lockgate: no virtio port was called lockgate.control for 30 s" >&2
+            return 1
+        fi
+        sleep 0.1
+    done
+}
+
 port=${LOCKGATE_PORT:-}
-if [ -z "$port" ] && ! find_port; then
-    echo "lockgate: no virtio port is called lockgate.control" >&2
-    exit 1
-fi
+[ -n "$port" ] || await_port || exit 1
 # One opening for both directions: a virtio port can be opened only once.
 case $port in
     [0-9]) exec 9<&"$port" ;;

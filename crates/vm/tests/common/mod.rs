@@ -50,11 +50,11 @@ fn skipped(reason: &str) -> Option<Lab> {
     None
 }
 
-/// Small, and gone after two minutes whatever a test does.
+/// Small, and gone after five minutes whatever a test does.
 pub fn small() -> Shape {
     Shape {
         memory_mib: 512,
-        time_limit: Duration::from_secs(120),
+        time_limit: Duration::from_secs(300),
         ..Shape::default()
     }
 }

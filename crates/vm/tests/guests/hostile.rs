@@ -12,13 +12,11 @@ const INIT: &str = "#!/bin/busybox sh
 exec /bin/busybox sh /init-hostile
 ";
 
-/// Finds the port as the agent does.
+/// Waits for the port as the agent does.
 const PORT: &str = "#!/bin/busybox sh
-for name in /sys/class/virtio-ports/*/name; do
-    grep -q lockgate.control $name || continue
-    folder=${name%/name}
-    exec 9<>/dev/${folder##*/}
-done
+until name=$(grep -lx lockgate.control /sys/class/virtio-ports/*/name); do sleep 0.1; done
+folder=${name%/name}
+exec 9<>/dev/${folder##*/}
 ";
 
 /// An honest hello.

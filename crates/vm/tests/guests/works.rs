@@ -39,7 +39,18 @@ fn a_guest_does_what_it_is_asked() {
     moves_files(&mut guest);
     has_modules(&mut guest);
     speaks_qmp(&mut guest);
+    waits_for_its_port(&mut guest);
     assert!(guest.shutdown().unwrap().success());
+}
+
+/// The device may be slower than the first process.
+fn waits_for_its_port(guest: &mut Guest) {
+    let script =
+        "mkdir /tmp/ports && mount --bind /tmp/ports /sys/class/virtio-ports && : >/dev/late
+        (sleep 1; mkdir /tmp/ports/late; echo lockgate.control >/tmp/ports/late/name) &
+        LOCKGATE_STATE=/tmp/late sh /etc/lockgate/agent.sh
+        umount /sys/class/virtio-ports; head -c 12 /dev/late";
+    assert_eq!(printed(guest, script), "LG1 0 hello");
 }
 
 fn has_its_shape(lab: &Lab, guest: &mut Guest, host_cpus: &[usize]) {

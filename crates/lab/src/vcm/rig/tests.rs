@@ -133,36 +133,40 @@ fn shares_of_four_phases(bench: &mut Bench, window: Duration) -> [Share; 4] {
     })
 }
 
-#[test]
-fn loads_change_while_it_runs() {
-    let mut bench = bench(Placement::Shared, 32, 3).unwrap();
-    bench.apply(0, each(Settings::UNLIMITED)).unwrap();
-    let shares = given_time(Duration::from_millis(20), |window| {
-        let shares = shares_of_four_phases(&mut bench, window);
-        let is_at_work = |share: &Share| share.counters.requests > 0;
-        let are_all = shares[..3].iter().all(is_at_work)
-            && shares[2].task_requests.iter().all(|&count| count > 0);
-        if are_all {
-            Ok(shares)
-        } else {
-            Err(format!("{shares:?}"))
-        }
-    });
-    for (share, block_bytes) in shares.iter().zip([1024, 4096, 1024]) {
+fn are_of_their_loads(shares: &[Share; 4]) -> bool {
+    let [deep, large, three, idle] = shares;
+    let is_of_blocks = |share: &Share, block_bytes: u64| {
         let Counters {
             requests, bytes, ..
         } = share.counters;
         // Bytes count when requests are taken, requests when they are done.
         let breath = engine::BATCH_MAX as u64 * block_bytes;
-        assert!(
-            bytes.abs_diff(requests * block_bytes) <= breath,
-            "{share:?}"
-        );
-    }
-    assert!(shares[0].counters.depth() > 4.0);
-    assert!(shares[1].counters.depth() <= 2.0);
-    assert_eq!(shares[1].task_requests[1..], [0, 0]);
-    assert_eq!(shares[3].counters.requests, 0);
+        requests > 0 && bytes.abs_diff(requests * block_bytes) <= breath
+    };
+    is_of_blocks(deep, 1024)
+        && is_of_blocks(large, 4096)
+        && is_of_blocks(three, 1024)
+        && deep.counters.depth() > 4.0
+        && large.counters.depth() <= 2.0
+        && large.task_requests[1..] == [0, 0]
+        && three.task_requests.iter().all(|&count| count > 0)
+        && idle.counters.requests == 0
+}
+
+#[test]
+fn loads_change_while_it_runs() {
+    let mut bench = bench(Placement::Shared, 32, 3).unwrap();
+    bench.apply(0, each(Settings::UNLIMITED)).unwrap();
+    given_time(Duration::from_millis(20), |window| {
+        let shares = shares_of_four_phases(&mut bench, window);
+        // A phase that a starved client was late to begin has some of the one
+        // before: that, too, must pass when there is time.
+        if are_of_their_loads(&shares) {
+            Ok(())
+        } else {
+            Err(format!("{shares:?}"))
+        }
+    });
     let totals = &bench.totals()[0];
     assert_eq!(totals.submitted, totals.reaped);
 }
