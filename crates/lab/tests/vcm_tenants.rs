@@ -8,16 +8,16 @@ use std::time::Duration;
 use lockgate_lab::registry;
 use trial::{Event, Plan, PlanError, Probe, RunError, Section};
 
-use support::Collector;
+use support::{Collector, given_time};
 
 fn section(text: &str) -> Box<dyn Section> {
     let kind = registry::section("vcm-tenants").expect("it is registered");
     (kind.parse)(text.parse().expect("toml")).expect("a valid table")
 }
 
-/// The plan within a minute; `None`, said aloud, on a machine with one CPU.
+/// The plan within ten minutes; `None`, said aloud, on a machine with one CPU.
 fn plan(section: &dyn Section) -> Option<Plan> {
-    match section.plan(&Probe::default(), Duration::from_secs(60)) {
+    match section.plan(&Probe::default(), Duration::from_secs(600)) {
         Ok(plan) => Some(plan),
         Err(PlanError::NotSupported { reason, .. }) => {
             println!("skipped: {reason}");
@@ -44,11 +44,23 @@ fn count(events: &[Event], is_such: impl Fn(&Event) -> bool) -> usize {
 
 #[test]
 fn every_case_is_measured_and_limits_are_kept() {
-    let text = "tenants = [1, 3]\nweights = [1, 2]\nseconds = 0.05\npairs = 2\nbackend = 'aws-lc'";
-    let Some((events, result)) = run(text, None) else {
-        return;
-    };
-    result.expect("it runs");
+    let text = "tenants = [1, 3]\nweights = [1, 2]\npairs = 2\nbackend = 'aws-lc'";
+    // Two tenants beside three hostile ones; on a crowded host a short trial
+    // may pass without a request, and gives no ratio and no chart.
+    let events = given_time(Duration::from_millis(50), |trial| {
+        let text = format!("{text}\nseconds = {}", trial.as_secs_f64());
+        let Some((events, result)) = run(&text, None) else {
+            return Ok(None);
+        };
+        result.map_err(|error| format!("{error:?}"))?;
+        let ratios = count(&events, |event| matches!(event, Event::Comparison(_)));
+        let charts = count(&events, |event| matches!(event, Event::Chart(_)));
+        match (ratios, charts) {
+            (1..=6, 2) => Ok(Some(events)),
+            few => Err(format!("ratios and charts: {few:?}")),
+        }
+    });
+    let Some(events) = events else { return };
     let mut cases = std::collections::BTreeSet::new();
     for event in &events {
         match event {
@@ -71,11 +83,6 @@ fn every_case_is_measured_and_limits_are_kept() {
         "cap", "equal-1", "equal-3", "flood", "mute", "polite", "quota", "signer", "weighted",
     ];
     assert_eq!(cases.into_iter().collect::<Vec<_>>(), all);
-    // Two tenants beside three hostile ones; on a crowded host a short trial
-    // may pass without a request, and gives no ratio.
-    let ratios = count(&events, |event| matches!(event, Event::Comparison(_)));
-    assert!((1..=6).contains(&ratios), "{ratios}");
-    assert_eq!(count(&events, |event| matches!(event, Event::Chart(_))), 2);
     assert_eq!(count(&events, |event| matches!(event, Event::Table(_))), 3);
 }
 
