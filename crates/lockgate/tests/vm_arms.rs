@@ -36,7 +36,7 @@ fn user_space(time: &str) -> TrialLine {
     ];
     let ended = Desk::new().lockgate(&arguments).ok();
     assert_eq!(ended.stdout.lines().count(), 1, "{}", ended.stdout);
-    serde_json::from_str(&ended.stdout).unwrap()
+    serde_json::from_str(&ended.stdout).expect("a line of JSON")
 }
 
 #[test]
