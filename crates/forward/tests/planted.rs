@@ -168,13 +168,32 @@ fn a_cap_is_found_to_two_hundredths() {
     println!("skipped: no valid trial; run it on a quiet host");
 }
 
-/// The whole search, on a link whose speed is the ceiling.
+/// The whole search, on a link whose speed is the ceiling. It tolerates no loss:
+/// one frame that a pause of the host costs in a trial that may be believed lowers
+/// what is found, so that it is asked again; it never finds more than there is.
 #[test]
 fn the_throughput_of_a_capped_device_is_its_cap() {
     if !is_root() {
         return;
     }
     let mut bench = bench(Plant::CapPps(CAP_PPS));
+    let mut found = Vec::new();
+    for _ in 0..ATTEMPTS {
+        let Some(rate_pps) = throughput(&mut bench) else {
+            continue;
+        };
+        assert!(rate_pps < 1.02 * f64::from(CAP_PPS), "{rate_pps}");
+        if is_within(rate_pps, CAP_PPS.into(), 0.02) {
+            return;
+        }
+        found.push(rate_pps);
+    }
+    assert!(found.is_empty(), "planted {CAP_PPS}, found {found:?}");
+    println!("skipped: no search may be believed; run it on a quiet host");
+}
+
+/// By RFC 2544's search; none, said aloud, where it may not be believed.
+fn throughput(bench: &mut Bench) -> Option<f64> {
     // 60,000 frames of 64 bytes a second.
     let line = Line {
         speed_bits_per_s: 84.0 * 8.0 * 60_000.0,
@@ -187,20 +206,18 @@ fn the_throughput_of_a_capped_device_is_its_cap() {
         loss_ratio_max: 0.0,
         confirmations: 1,
     })
-    .unwrap();
+    .expect("a goal within its limits");
     let found: Found = drive(&mut search, |request| {
         let result = bench.trial(&offer(request.rate_pps, 500))?;
         Ok::<_, lockgate_forward::bench::BenchError>(outcome(&result.directions, result.verdict))
     })
-    .unwrap();
-    let Some(rate_pps) = found.rate_pps.filter(|_| found.verdict.is_valid()) else {
-        return println!("skipped: {}; run it on a quiet host", found.verdict.reason);
-    };
+    .expect("every trial runs");
+    let (rate_pps, reason) = (found.rate_pps, &found.verdict.reason);
     println!(
-        "planted a cap of {CAP_PPS}: throughput {rate_pps:.0} after {} trials",
+        "planted a cap of {CAP_PPS}: throughput {rate_pps:?} after {} trials; {reason}",
         found.trials
     );
-    assert!(is_within(rate_pps, CAP_PPS.into(), 0.02), "{found:?}");
+    rate_pps.filter(|_| found.verdict.is_valid())
 }
 
 #[test]
