@@ -19,9 +19,6 @@ use super::{Guest, LIMIT_MAX, node, pin};
 use crate::protocol::Channel;
 use crate::{Accelerator, Kernel, Qemu, Shape};
 
-/// A QEMU whose channel closed is reaped within this time.
-const REAP_LIMIT: Duration = Duration::from_secs(10);
-
 /// What an attempt to boot is made of.
 pub(super) struct Boot<'a> {
     pub(super) qemu: &'a Qemu,
@@ -103,8 +100,8 @@ impl Boot<'_> {
         let kernel = self.kernel(start.pvh)?;
         let launched = self.launch(start, kernel, after(started, self.shape.time_limit))?;
         let mut machine = launched.machine;
-        let (qmp, vcpu_threads) = talk(launched.qmp)
-            .map_err(|error| self.explain(&mut machine, GuestError::from(error).into()))?;
+        let (qmp, vcpu_threads) =
+            talk(launched.qmp).map_err(|error| self.explain(&mut machine, error.into()))?;
         pin::pin(&vcpu_threads, &self.shape.host_cpus)?;
         if !is_readable(&launched.control, after(started, ready_limit)) {
             return Err(BootError::NotReady {
@@ -115,7 +112,7 @@ impl Boot<'_> {
         let mut channel = Channel::new(launched.control);
         let hello = channel
             .hello(HELLO_LIMIT)
-            .map_err(|error| self.explain(&mut machine, GuestError::from(error).into()))?;
+            .map_err(|error| self.explain(&mut machine, error.into()))?;
         Ok(Guest {
             machine,
             channel,
@@ -166,11 +163,10 @@ impl Boot<'_> {
         }
     }
 
-    /// A closed channel means that QEMU is ending: then how it ended is the
-    /// error.
-    fn explain(&self, machine: &mut Machine, error: BootError) -> BootError {
-        let Some(ending) = machine.ended_within(REAP_LIMIT) else {
-            return error;
+    /// How QEMU ended, if it has, is the better error.
+    fn explain(&self, machine: &mut Machine, error: GuestError) -> BootError {
+        let Some(ending) = machine.ended_behind(&error) else {
+            return error.into();
         };
         let stderr = machine.errors.tail();
         if ending.status.code().is_some_and(|code| code != 0) && !stderr.is_empty() {

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use super::console::{Console, follow};
 use super::error::GuestError;
 use super::process::{Ending, Kill, Process};
+use super::qmp::QmpError;
+use crate::protocol::ChannelError;
 
 /// A kernel that has panicked reboots at once, which ends QEMU; one that hangs
 /// over it does not.
@@ -18,6 +20,9 @@ const PANIC_LIMIT: Duration = Duration::from_secs(2);
 /// The kernel ends a killed process within this time, unless it is stuck in
 /// a driver.
 const DEATH_LIMIT: Duration = Duration::from_secs(30);
+
+/// A QEMU whose channel closed is reaped within this time.
+const REAP_LIMIT: Duration = Duration::from_secs(10);
 
 /// The readers come to the end of a dead QEMU's output within this time, on a
 /// host that is busy; what they have not read yet may be why it died.
@@ -64,6 +69,22 @@ impl Machine {
         let ending = self.process.ended_within(limit)?;
         self.join();
         Some(ending)
+    }
+
+    /// How QEMU ended, where that may be why `error` came: a closed channel says
+    /// that it is ending, and anything else can be the doing of a guest that
+    /// goes on.
+    pub(super) fn ended_behind(&mut self, error: &GuestError) -> Option<Ending> {
+        let is_closed = matches!(
+            error,
+            GuestError::Channel(ChannelError::Closed | ChannelError::Stream(_))
+                | GuestError::Qmp(QmpError::Closed { .. } | QmpError::Io { .. })
+        );
+        self.ended_within(if is_closed {
+            REAP_LIMIT
+        } else {
+            Duration::ZERO
+        })
     }
 
     /// The end of QEMU in the caller's terms.

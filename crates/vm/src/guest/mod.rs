@@ -53,9 +53,6 @@ const END_LIMIT: Duration = Duration::from_secs(20);
 /// A file of up to some hundred MiB is written or read within this time.
 const FILE_LIMIT: Duration = Duration::from_secs(60);
 
-/// A channel that failed because QEMU died is explained within this time.
-const REAP_LIMIT: Duration = Duration::from_secs(10);
-
 /// What an error shows of a script's output, bytes.
 const SHOWN_BYTES: usize = 2048;
 
@@ -330,7 +327,7 @@ impl Guest {
 
     /// How QEMU ended, if it has, is the better error.
     fn explain(&mut self, error: GuestError) -> GuestError {
-        match self.machine.ended_within(REAP_LIMIT) {
+        match self.machine.ended_behind(&error) {
             Some(ending) => self.machine.death(&ending, self.time_limit),
             None => error,
         }
