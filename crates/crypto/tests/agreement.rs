@@ -2,23 +2,17 @@
 //! of jobs with keys of their own, of every length up to 128 KiB, scattered,
 //! misaligned, in place or not.
 
-mod support;
-
-#[path = "agreement/batch.rs"]
 mod batch;
-#[path = "agreement/hidden.rs"]
 mod hidden;
-#[path = "agreement/judge.rs"]
 mod judge;
-#[path = "agreement/keys.rs"]
 mod keys;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
+use crate::support::layout::{self, many_specs, specs};
+use crate::support::{fast_backends, offered};
 use lockgate_crypto::{Algorithm, RsaBits};
-use support::layout::{self, many_specs, specs};
-use support::{fast_backends, offered};
 
 fn is_thorough() -> bool {
     std::env::var("LOCKGATE_THOROUGH").is_ok_and(|value| value == "1")

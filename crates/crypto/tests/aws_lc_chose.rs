@@ -23,7 +23,7 @@ fn says_what_it_chose() {
 /// What a process says in whose environment the mask is `mask`.
 fn said_under(mask: Option<&str>) -> String {
     let mut child = Command::new(std::env::current_exe().expect("it runs"));
-    child.args(["--exact", "says_what_it_chose", "--nocapture"]);
+    child.args(["--exact", "aws_lc_chose::says_what_it_chose", "--nocapture"]);
     match mask {
         Some(mask) => child.env(MASK, mask),
         None => child.env_remove(MASK),

@@ -2,12 +2,10 @@
 //! out may be anything, but the job ends, and only its destination and tag
 //! are written.
 
-mod support;
-
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
+use crate::support::{Shape, is_sound, material, noise, offered, plain};
 use lockgate_crypto::{Backend, Job, Kind, Segment, Segments, Status, backends};
-use support::{Shape, is_sound, material, noise, offered, plain};
 
 const GUARD_BYTES: usize = 4096;
 const TEXT_BYTES: usize = 4096;

@@ -1,9 +1,7 @@
 //! What a back-end says it supports is what its keys and its jobs say.
 
-mod support;
-
+use crate::support::{Shape, is_sound, material, plain, process};
 use lockgate_crypto::{Algorithm, Backend, Key, KeyError, Kind, Operation, Status, backends};
-use support::{Shape, is_sound, material, plain, process};
 
 /// Every operation with every algorithm, whether that has it or not.
 fn pairs() -> impl Iterator<Item = Kind> {

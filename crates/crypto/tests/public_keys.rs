@@ -4,8 +4,8 @@
 #[path = "published/rsa_key.rs"]
 #[allow(dead_code, reason = "other tests use more of it")]
 mod rsa_key;
-mod support;
 
+use crate::support::keys::pkcs8;
 use lockgate_crypto::{
     Algorithm, Backend, Data, Key, KeyError, KeyForm, KeyMaterial, Kind, Operation, RsaScheme,
     Slices, Status, backends, process_slices,
@@ -13,7 +13,6 @@ use lockgate_crypto::{
 use rsa::RsaPrivateKey;
 use rsa::pkcs8::DecodePrivateKey;
 use rsa::traits::PublicKeyParts;
-use support::keys::pkcs8;
 
 /// Of a point that is not compressed, with the header of RFC 5480 §2.
 const P256_HEADER: [u8; 26] = [

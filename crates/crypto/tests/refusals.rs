@@ -1,16 +1,14 @@
 //! What must be refused is, before a byte is touched.
 
-mod support;
-
 use std::ptr;
 
+use crate::support::keys::pkcs8;
+use crate::support::shape::{is_xts, message_bytes_max, takes_blocks};
+use crate::support::{Prepared, Shape, material, noise, offered, plain, process};
 use lockgate_crypto::{
     Algorithm, Backend, Job, KeyError, KeyForm, KeyMaterial, Kind, Operation, RsaBits, Segment,
     Segments, Status, backends, generate_key,
 };
-use support::keys::pkcs8;
-use support::shape::{is_xts, message_bytes_max, takes_blocks};
-use support::{Prepared, Shape, material, noise, offered, plain, process};
 
 /// Runs one job and asserts that it ends as `expected` and writes nothing.
 fn refuses(backend: &dyn Backend, kind: Kind, job: Prepared, expected: Status, why: &str) {
@@ -116,7 +114,7 @@ fn partial_overlaps() {
         }
         let mut job = plain(good, 5, false);
         job.tag.0 = job.source[0].0 + good.source - 1;
-        if support::writes_tag(kind) {
+        if crate::support::writes_tag(kind) {
             refuses(backend, kind, job, bad, "tag over the source");
         }
         if kind.algorithm.is_aead() {

@@ -2,12 +2,10 @@
 
 #![cfg(target_arch = "x86_64")]
 
-mod support;
-
 use std::collections::HashSet;
 
+use crate::support::{Prepared, Shape, fast_backends, material, noise, offered, plain, process};
 use lockgate_crypto::{Backend, Key, Kind, Operation, Status};
-use support::{Prepared, Shape, fast_backends, material, noise, offered, plain, process};
 
 /// Bytes below the caller's frame that are painted.
 const DEPTH: usize = 128 << 10;

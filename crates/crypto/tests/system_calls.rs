@@ -112,7 +112,7 @@ fn processing_makes_no_system_call() {
     for backend in fast_backends() {
         let name = backend.name();
         match confined_kinds(backend) {
-            NO_SECCOMP => println!("skipped: this host refuses seccomp's strict mode"),
+            NO_SECCOMP => testing::skipped("this host refuses seccomp's strict mode"),
             state => assert_eq!(
                 state, DONE,
                 "{name}: killed by a system call, or a job failed"

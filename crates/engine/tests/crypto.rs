@@ -1,11 +1,9 @@
 //! Crypto through lanes: the right bytes, checked against a second library.
 #![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 
-mod common;
-
 use std::sync::Arc;
 
-use common::{LONG, block_on, cases};
+use crate::common::{LONG, block_on, cases};
 use crypto::{
     Algorithm, Data, KeyForm, KeyMaterial, Kind, Operation, RsaBits, RsaScheme, Slices, Status,
 };

@@ -2,17 +2,14 @@
 //! counted and not timed.
 #![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 
-#[path = "common/works.rs"]
-mod works;
-
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use crate::common::works::{Client, LONG, Work, Works, engine};
 use lockgate_engine::{
     FUNCTIONS_MAX, FunctionConfig, FunctionError, LaneConfig, LaneError, VirtualFunction,
 };
 use policy::{Moderation, Quota, Settings};
-use works::{Client, LONG, Work, Works, engine};
 
 fn function(engine: &lockgate_engine::Engine<Works>, weight: u32) -> VirtualFunction<Work> {
     let config = FunctionConfig {
@@ -34,7 +31,7 @@ fn lane_config(depth: usize) -> LaneConfig {
 /// Keeps all clients' lanes full, in turns, until the worker has processed so
 /// much work; the last two thirds count. The worker processes one batch after
 /// each round, so that what is fair does not depend on this host's scheduler.
-fn contend(engine: &works::Rig, clients: &mut [Client], work_ns: u64) -> Vec<u64> {
+fn contend(engine: &crate::common::works::Rig, clients: &mut [Client], work_ns: u64) -> Vec<u64> {
     let mut begin = Vec::new();
     let deadline = Instant::now() + LONG;
     loop {
@@ -58,96 +55,104 @@ fn contend(engine: &works::Rig, clients: &mut [Client], work_ns: u64) -> Vec<u64
 
 #[test]
 fn work_is_shared_by_weight() {
-    let rig = engine(3);
-    let weights = [1, 2, 5];
-    let functions: Vec<_> = weights.iter().map(|w| function(&rig.engine, *w)).collect();
-    let mut clients: Vec<Client> = functions
-        .iter()
-        .zip([100, 700, 3000])
-        .enumerate()
-        .map(|(who, (function, ns))| {
-            Client::new(function.lane(0, lane_config(256)).unwrap(), who, ns)
-        })
-        .collect();
-    let shares = contend(&rig, &mut clients, 20_000_000);
-    let sum: u64 = shares.iter().sum();
-    for (share, weight) in shares.iter().zip(weights) {
-        let part = *share as f64 / sum as f64 / (f64::from(weight) / 8.0);
-        assert!((0.95..1.05).contains(&part), "{shares:?}");
-    }
-    for (function, who) in functions.iter().zip(0..) {
-        let counters = function.counters();
-        assert!(counters.work_ns >= shares[who], "{counters:?}");
-    }
+    testing::timed(|| {
+        let rig = engine(3);
+        let weights = [1, 2, 5];
+        let functions: Vec<_> = weights.iter().map(|w| function(&rig.engine, *w)).collect();
+        let mut clients: Vec<Client> = functions
+            .iter()
+            .zip([100, 700, 3000])
+            .enumerate()
+            .map(|(who, (function, ns))| {
+                Client::new(function.lane(0, lane_config(256)).unwrap(), who, ns)
+            })
+            .collect();
+        let shares = contend(&rig, &mut clients, 20_000_000);
+        let sum: u64 = shares.iter().sum();
+        for (share, weight) in shares.iter().zip(weights) {
+            let part = *share as f64 / sum as f64 / (f64::from(weight) / 8.0);
+            assert!((0.95..1.05).contains(&part), "{shares:?}");
+        }
+        for (function, who) in functions.iter().zip(0..) {
+            let counters = function.counters();
+            assert!(counters.work_ns >= shares[who], "{counters:?}");
+        }
+    });
 }
 
 /// A flooder with many lanes, one with huge requests, one that never reaps,
 /// and one that asks for the dearest requests there are; two polite tenants.
 #[test]
 fn hostile_tenants_take_no_more_than_their_share() {
-    let rig = engine(6);
-    let weights = [1, 1, 1, 1, 1, 3];
-    let functions: Vec<_> = weights.iter().map(|w| function(&rig.engine, *w)).collect();
-    let mut clients = Vec::new();
-    let mut add = |who: usize, depth: usize, ns: u64| {
-        let lane = functions[who].lane(0, lane_config(depth)).unwrap();
-        clients.push(Client::new(lane, who, ns));
-    };
-    (0..8).for_each(|_| add(0, 1024, 100));
-    add(1, 64, 60_000);
-    add(2, 512, 500);
-    add(3, 32, 1_000_000);
-    add(4, 64, 200);
-    add(5, 128, 1_000);
-    clients[9].never_reaps = true;
-    let shares = contend(&rig, &mut clients, 400_000_000);
-    // The one that never reaps is soon stuck, alone.
-    let sum: u64 = shares.iter().sum();
-    let busy = 7.0;
-    for (who, weight) in [(4, 1.0), (5, 3.0)] {
-        let part = shares[who] as f64 / sum as f64 / (weight / busy);
-        assert!(part >= 0.95, "{who} gets {part} of its share: {shares:?}");
-    }
-    assert_eq!(rig.cells[2].load(Ordering::Relaxed), 512 * 500);
+    testing::timed(|| {
+        let rig = engine(6);
+        let weights = [1, 1, 1, 1, 1, 3];
+        let functions: Vec<_> = weights.iter().map(|w| function(&rig.engine, *w)).collect();
+        let mut clients = Vec::new();
+        let mut add = |who: usize, depth: usize, ns: u64| {
+            let lane = functions[who].lane(0, lane_config(depth)).unwrap();
+            clients.push(Client::new(lane, who, ns));
+        };
+        (0..8).for_each(|_| add(0, 1024, 100));
+        add(1, 64, 60_000);
+        add(2, 512, 500);
+        add(3, 32, 1_000_000);
+        add(4, 64, 200);
+        add(5, 128, 1_000);
+        clients[9].never_reaps = true;
+        let shares = contend(&rig, &mut clients, 400_000_000);
+        // The one that never reaps is soon stuck, alone.
+        let sum: u64 = shares.iter().sum();
+        let busy = 7.0;
+        for (who, weight) in [(4, 1.0), (5, 3.0)] {
+            let part = shares[who] as f64 / sum as f64 / (weight / busy);
+            assert!(part >= 0.95, "{who} gets {part} of its share: {shares:?}");
+        }
+        assert_eq!(rig.cells[2].load(Ordering::Relaxed), 512 * 500);
+    });
 }
 
 #[test]
 fn a_lane_of_no_function_weighs_one() {
-    let rig = engine(3);
-    let heavy = function(&rig.engine, 2);
-    let plain = |who| Client::new(rig.engine.lane(0, lane_config(256)).unwrap(), who, 300);
-    let mut clients = vec![
-        plain(0),
-        plain(1),
-        Client::new(heavy.lane(0, lane_config(256)).unwrap(), 2, 300),
-    ];
-    let shares = contend(&rig, &mut clients, 10_000_000);
-    let unit = shares.iter().sum::<u64>() as f64 / 4.0;
-    for (share, weight) in shares.iter().zip([1.0, 1.0, 2.0]) {
-        assert!(
-            (0.95..1.05).contains(&(*share as f64 / unit / weight)),
-            "{shares:?}"
-        );
-    }
+    testing::timed(|| {
+        let rig = engine(3);
+        let heavy = function(&rig.engine, 2);
+        let plain = |who| Client::new(rig.engine.lane(0, lane_config(256)).unwrap(), who, 300);
+        let mut clients = vec![
+            plain(0),
+            plain(1),
+            Client::new(heavy.lane(0, lane_config(256)).unwrap(), 2, 300),
+        ];
+        let shares = contend(&rig, &mut clients, 10_000_000);
+        let unit = shares.iter().sum::<u64>() as f64 / 4.0;
+        for (share, weight) in shares.iter().zip([1.0, 1.0, 2.0]) {
+            assert!(
+                (0.95..1.05).contains(&(*share as f64 / unit / weight)),
+                "{shares:?}"
+            );
+        }
+    });
 }
 
 #[test]
 fn another_weight_counts_from_now_on() {
-    let rig = engine(2);
-    let functions = [function(&rig.engine, 1), function(&rig.engine, 1)];
-    let client =
-        |who: usize| Client::new(functions[who].lane(0, lane_config(256)).unwrap(), who, 300);
-    let mut clients = vec![client(0), client(1)];
-    let ratio = |shares: &[u64]| shares[1] as f64 / shares[0] as f64;
-    let before = ratio(&contend(&rig, &mut clients, 6_000_000));
-    functions[1].set_weight(10).unwrap();
-    let after = ratio(&contend(&rig, &mut clients, 40_000_000));
-    assert!((0.9..1.1).contains(&before), "{before}");
-    assert!((9.0..11.0).contains(&after), "{after}");
-    assert_eq!(
-        functions[1].set_weight(0),
-        Err(FunctionError::Weight { weight: 0 })
-    );
+    testing::timed(|| {
+        let rig = engine(2);
+        let functions = [function(&rig.engine, 1), function(&rig.engine, 1)];
+        let client =
+            |who: usize| Client::new(functions[who].lane(0, lane_config(256)).unwrap(), who, 300);
+        let mut clients = vec![client(0), client(1)];
+        let ratio = |shares: &[u64]| shares[1] as f64 / shares[0] as f64;
+        let before = ratio(&contend(&rig, &mut clients, 6_000_000));
+        functions[1].set_weight(10).unwrap();
+        let after = ratio(&contend(&rig, &mut clients, 40_000_000));
+        assert!((0.9..1.1).contains(&before), "{before}");
+        assert!((9.0..11.0).contains(&after), "{after}");
+        assert_eq!(
+            functions[1].set_weight(0),
+            Err(FunctionError::Weight { weight: 0 })
+        );
+    });
 }
 
 #[test]
@@ -157,7 +162,7 @@ fn a_quota_is_kept_over_all_lanes_and_nothing_is_lost() {
         Quota::UNLIMITED.and_bytes(500_000).unwrap(),
     ] {
         let quota = quota.with_burst(1_000_000).unwrap();
-        let rig = works::free_running(1);
+        let rig = crate::common::works::free_running(1);
         let limited = rig
             .engine
             .function(FunctionConfig {
@@ -187,7 +192,7 @@ fn a_quota_is_kept_over_all_lanes_and_nothing_is_lost() {
 
 #[test]
 fn a_quota_does_not_outlive_the_engine() {
-    let rig = works::free_running(1);
+    let rig = crate::common::works::free_running(1);
     let quota = Quota::UNLIMITED.and_requests(1).unwrap();
     let config = FunctionConfig {
         quota,
@@ -204,7 +209,7 @@ fn a_quota_does_not_outlive_the_engine() {
 #[test]
 fn a_cap_holds_for_all_lanes_together() {
     const CAP: u32 = 500;
-    let rig = works::free_running(1);
+    let rig = crate::common::works::free_running(1);
     let config = FunctionConfig {
         settings: Settings::cap(CAP).unwrap(),
         ..FunctionConfig::default()
@@ -247,7 +252,7 @@ fn a_cap_holds_for_all_lanes_together() {
 
 #[test]
 fn what_cannot_be_is_refused_with_the_limit() {
-    let rig = works::free_running(1);
+    let rig = crate::common::works::free_running(1);
     let with = |config| rig.engine.function(config).unwrap_err().to_string();
     let usual = FunctionConfig::default();
     for weight in [0, 1001] {
@@ -286,7 +291,7 @@ fn what_cannot_be_is_refused_with_the_limit() {
 fn idle_functions_cost_nothing() {
     const FUNCTIONS: usize = 500;
     const ROUNDS: u64 = 2_000;
-    let rig = works::free_running(1);
+    let rig = crate::common::works::free_running(1);
     let functions: Vec<_> = (0..FUNCTIONS).map(|_| function(&rig.engine, 1)).collect();
     let mut lanes: Vec<Client> = functions
         .iter()

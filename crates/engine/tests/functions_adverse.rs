@@ -2,19 +2,16 @@
 //! worst moment is not to be felt by another.
 #![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 
-#[path = "common/works.rs"]
-mod works;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::common::works::{Client, LONG, Rig, Work, engine, free_running};
 use crypto::Status;
 use lockgate_engine::{
     Batch, Closed, Engine, FunctionConfig, FunctionCounters, FunctionError, LaneConfig, LaneError,
     Outcomes, Service, WorkerConfig,
 };
 use policy::{Moderation, Quota, Settings};
-use works::{Client, LONG, Rig, Work, engine, free_running};
 
 fn lane_config(depth: usize, moderation: Moderation) -> LaneConfig {
     LaneConfig {
@@ -38,34 +35,36 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 /// cap allows one.
 #[test]
 fn a_busy_lane_does_not_shut_another_of_its_function_out() {
-    for moderation in [Moderation::Each, Moderation::Armed] {
-        let rig = free_running(2);
-        let config = FunctionConfig {
-            settings: Settings::cap(1000).unwrap(),
-            ..FunctionConfig::default()
-        };
-        let function = rig.engine.function(config).unwrap();
-        let lane = |depth| function.lane(0, lane_config(depth, moderation)).unwrap();
-        let mut busy = Client::new(lane(64), 0, 100);
-        let mut quiet = Client::new(lane(2), 1, 100);
-        let is_over = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                while !is_over.load(Ordering::Relaxed) {
-                    busy.turn();
-                    let _ = busy.lane.wait(1, LONG);
+    testing::timed(|| {
+        for moderation in [Moderation::Each, Moderation::Armed] {
+            let rig = free_running(2);
+            let config = FunctionConfig {
+                settings: Settings::cap(1000).unwrap(),
+                ..FunctionConfig::default()
+            };
+            let function = rig.engine.function(config).unwrap();
+            let lane = |depth| function.lane(0, lane_config(depth, moderation)).unwrap();
+            let mut busy = Client::new(lane(64), 0, 100);
+            let mut quiet = Client::new(lane(2), 1, 100);
+            let is_over = AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    while !is_over.load(Ordering::Relaxed) {
+                        busy.turn();
+                        let _ = busy.lane.wait(1, LONG);
+                    }
+                });
+                let begin = Instant::now();
+                for _ in 0..30 {
+                    quiet.fill();
+                    quiet.drain();
                 }
+                is_over.store(true, Ordering::Relaxed);
+                assert!(begin.elapsed() < LONG, "{:?}", quiet.lane.counters());
             });
-            let begin = Instant::now();
-            for _ in 0..30 {
-                quiet.fill();
-                quiet.drain();
-            }
-            is_over.store(true, Ordering::Relaxed);
-            assert!(begin.elapsed() < LONG, "{:?}", quiet.lane.counters());
-        });
-        assert_eq!(quiet.completed, 60);
-    }
+            assert_eq!(quiet.completed, 60);
+        }
+    });
 }
 
 /// Functions come and go on two threads, so that numbers are used again.

@@ -2,16 +2,12 @@
 //! completes exactly once.
 #![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 
-#[path = "common/mod.rs"]
-mod common;
-#[path = "common/works.rs"]
-mod works;
-
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use common::cases;
+use crate::common::cases;
+use crate::common::works::{Client, LONG, Work, free_running};
 use crypto::Status;
 use lockgate_engine::{
     Closed, Completion, DrainError, FunctionConfig, Hint, Lane, LaneConfig, LaneError, Life, Order,
@@ -19,7 +15,6 @@ use lockgate_engine::{
 };
 use policy::{Moderation, Quota, Settings};
 use proptest::prelude::*;
-use works::{Client, LONG, Work, free_running};
 
 fn lane_config(depth: usize, moderation: Moderation) -> LaneConfig {
     LaneConfig {
@@ -264,7 +259,7 @@ fn pick<T>(all: &mut [T], which: usize) -> Option<&mut T> {
 }
 
 struct World {
-    rig: works::Rig,
+    rig: crate::common::works::Rig,
     functions: Vec<VirtualFunction<Work>>,
     clients: Vec<Client>,
 }

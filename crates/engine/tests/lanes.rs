@@ -1,12 +1,10 @@
 //! Lanes with a toy service: exactly once, refusals, waits, order, futures.
 #![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 
-mod common;
-
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use common::{Job, LONG, Tally, block_on, cases, cells};
+use crate::common::{Job, LONG, Tally, block_on, cases, cells};
 use crypto::Status;
 use lockgate_engine::{
     Closed, Engine, Hint, Lane, LaneConfig, LaneError, LocalLane, Order, StartError, SubmitError,

@@ -1,13 +1,11 @@
 //! Caps, gathering and hints, on real workers and real notifications.
 #![allow(clippy::unwrap_used, reason = "a test may fail by panic")]
 
-mod common;
-
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use common::{JOB_BYTES, Job, LONG, Tally, cells};
+use crate::common::{JOB_BYTES, Job, LONG, Tally, cells};
 use lockgate_engine::{
     Engine, Governed, Governor, Hint, Lane, LaneConfig, SubmitError, WorkerConfig,
 };
@@ -101,39 +99,43 @@ fn a_cap_is_kept_and_nothing_is_lost() {
 
 #[test]
 fn at_depth_one_nothing_waits() {
-    let rare = Settings::coalesce(64, 1_000_000).unwrap();
-    let rare = rare.and_cap(HARDLY_EVER).unwrap();
-    for moderation in [Moderation::Each, Moderation::Armed] {
-        let engine = engine(Duration::ZERO);
-        let mut lane = lane(&engine, moderation, rare);
-        for _ in 0..200 {
-            submit(&mut lane, 1, Hint::None);
-            lane.wait(1, LONG).unwrap();
-            lane.reap(usize::MAX, |_| ());
+    testing::timed(|| {
+        let rare = Settings::coalesce(64, 1_000_000).unwrap();
+        let rare = rare.and_cap(HARDLY_EVER).unwrap();
+        for moderation in [Moderation::Each, Moderation::Armed] {
+            let engine = engine(Duration::ZERO);
+            let mut lane = lane(&engine, moderation, rare);
+            for _ in 0..200 {
+                submit(&mut lane, 1, Hint::None);
+                lane.wait(1, LONG).unwrap();
+                lane.reap(usize::MAX, |_| ());
+            }
+            let counters = lane.counters();
+            assert_eq!(
+                (counters.reaped, counters.held, counters.held_alone),
+                (200, 0, 0)
+            );
         }
-        let counters = lane.counters();
-        assert_eq!(
-            (counters.reaped, counters.held, counters.held_alone),
-            (200, 0, 0)
-        );
-    }
+    });
 }
 
 #[test]
 fn fewer_than_gathered_come_after_the_timeout() {
-    let engine = engine(Duration::ZERO);
-    let settings = Settings::coalesce(64, 2000).unwrap();
-    let mut lane = lane(&engine, Moderation::Each, settings);
-    submit(&mut lane, 4, Hint::None);
-    // Not reaped, so that a notification stays due.
-    let begin = Instant::now();
-    while lane.counters().held == 0 && begin.elapsed() < LONG {
-        std::thread::sleep(Duration::from_micros(100));
-    }
-    let counters = lane.counters();
-    assert_eq!((counters.notifications, counters.held), (1, 1));
-    assert!(counters.held_ns >= 2_000_000, "{counters:?}");
-    drain(&mut lane);
+    testing::timed(|| {
+        let engine = engine(Duration::ZERO);
+        let settings = Settings::coalesce(64, 2000).unwrap();
+        let mut lane = lane(&engine, Moderation::Each, settings);
+        submit(&mut lane, 4, Hint::None);
+        // Not reaped, so that a notification stays due.
+        let begin = Instant::now();
+        while lane.counters().held == 0 && begin.elapsed() < LONG {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        let counters = lane.counters();
+        assert_eq!((counters.notifications, counters.held), (1, 1));
+        assert!(counters.held_ns >= 2_000_000, "{counters:?}");
+        drain(&mut lane);
+    });
 }
 
 #[test]

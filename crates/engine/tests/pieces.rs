@@ -2,11 +2,9 @@
 //! request, with the turns of others in between, and one completion.
 #![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 
-mod common;
-
 use std::sync::{Arc, Mutex};
 
-use common::{LONG, cases};
+use crate::common::{LONG, cases};
 use crypto::Status;
 use lockgate_engine::{
     Batch, Engine, Lane, LaneConfig, LaneError, Order, Outcomes, PIECE_BYTES_MIN, Service,

@@ -98,59 +98,63 @@ fn any_frame(dice: &mut Dice, next: &mut u64) -> Vec<u8> {
 
 #[test]
 fn both_count_the_same() {
-    with_pair(|namespace, [from, to]| {
-        namespace.run(|| compare(from.index, to.index)).unwrap();
+    testing::timed(|| {
+        with_pair(|namespace, [from, to]| {
+            namespace.run(|| compare(from.index, to.index)).unwrap();
+        });
     });
 }
 
 /// Byte for byte, so destinations, flows and sizes in the same order.
 #[test]
 fn both_generators_make_the_same_frames() {
-    with_pair(|namespace, [from, to]| {
-        for (count, size, vlan) in [
-            (1, FrameSize::Fixed(64), None),
-            (64, FrameSize::Fixed(65), Some(7)),
-            (16, FrameSize::Imix, None),
-            (65_536, FrameSize::Imix, Some(4094)),
-        ] {
-            let four = Addresses::V4 {
-                source: "192.0.2.2".parse().unwrap(),
-                first: "198.19.0.0".parse().unwrap(),
-                count,
-                stride: 1,
-            };
-            let six = Addresses::V6 {
-                source: "2001:2:0:ff00::2".parse().unwrap(),
-                first: "2001:2:0:1::".parse().unwrap(),
-                count,
-                stride: 3,
-            };
-            let least = |bytes| match size {
-                FrameSize::Fixed(_) => FrameSize::Fixed(bytes),
-                imix @ FrameSize::Imix => imix,
-            };
-            let sizes = [(four, size), (six, least(85))];
-            for (addresses, size) in sizes {
-                let stream = Stream {
-                    trial: TRIAL,
-                    id: STREAM,
-                    link: Link {
-                        source: from.address,
-                        destination: to.address,
-                        vlan,
-                    },
-                    addresses,
-                    size,
-                    rate_pps: None,
-                    duration: Duration::from_secs(3600),
-                    // Three rounds of 64, and fewer than a veth's ring holds.
-                    frames_max: Some(192),
-                    in_flight_max: None,
+    testing::timed(|| {
+        with_pair(|namespace, [from, to]| {
+            for (count, size, vlan) in [
+                (1, FrameSize::Fixed(64), None),
+                (64, FrameSize::Fixed(65), Some(7)),
+                (16, FrameSize::Imix, None),
+                (65_536, FrameSize::Imix, Some(4094)),
+            ] {
+                let four = Addresses::V4 {
+                    source: "192.0.2.2".parse().unwrap(),
+                    first: "198.19.0.0".parse().unwrap(),
+                    count,
+                    stride: 1,
                 };
-                let inside = || same_frames(&stream, from, to);
-                namespace.run(inside).unwrap();
+                let six = Addresses::V6 {
+                    source: "2001:2:0:ff00::2".parse().unwrap(),
+                    first: "2001:2:0:1::".parse().unwrap(),
+                    count,
+                    stride: 3,
+                };
+                let least = |bytes| match size {
+                    FrameSize::Fixed(_) => FrameSize::Fixed(bytes),
+                    imix @ FrameSize::Imix => imix,
+                };
+                let sizes = [(four, size), (six, least(85))];
+                for (addresses, size) in sizes {
+                    let stream = Stream {
+                        trial: TRIAL,
+                        id: STREAM,
+                        link: Link {
+                            source: from.address,
+                            destination: to.address,
+                            vlan,
+                        },
+                        addresses,
+                        size,
+                        rate_pps: None,
+                        duration: Duration::from_secs(3600),
+                        // Three rounds of 64, and fewer than a veth's ring holds.
+                        frames_max: Some(192),
+                        in_flight_max: None,
+                    };
+                    let inside = || same_frames(&stream, from, to);
+                    namespace.run(inside).unwrap();
+                }
             }
-        }
+        });
     });
 }
 
@@ -197,8 +201,7 @@ fn same_frames(stream: &Stream, from: &net::netlink::Link, to: &net::netlink::Li
 /// Both ends of a veth pair in a namespace of their own, in which nothing but
 /// the test's frames is on the way.
 fn with_pair(test: impl FnOnce(&Namespace, [&net::netlink::Link; 2])) {
-    if !rustix::process::geteuid().is_root() {
-        println!("skipped: no root; run the tests as root to make network namespaces");
+    if !testing::is_root() {
         return;
     }
     let (journal, tag) = (Journal::open().unwrap(), Tag::fresh());

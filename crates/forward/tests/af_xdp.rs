@@ -3,11 +3,10 @@
 #![cfg(feature = "bpf")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod support;
-
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use crate::support::{built, spec};
 use lockgate_forward::home::Kind;
 use lockgate_forward::router::af_xdp::Forwarder;
 use lockgate_forward::router::path::{AfXdp, Poll};
@@ -18,8 +17,8 @@ use lockgate_forward::tester::stream::{FrameSize, Link, Stream};
 use lockgate_forward::topology::plan::{Side, addresses};
 use lockgate_forward::topology::{Family, Spec, Topology};
 use net::Journal;
-use support::{built, is_root, spec};
 use sys::packet::{Batch, PacketSocket};
+use testing::is_root;
 use wire::{Stamp, TestFrame};
 
 /// As many as no queue on the way refuses.
@@ -117,7 +116,7 @@ fn forwards(spec: &Spec, config: AfXdp, is_xdp: bool) {
     };
     let mut router = match Forwarder::over(&topology, config) {
         Err(error) if error.lacks().is_some() => {
-            return println!("skipped: {}", error.lacks().unwrap());
+            return testing::skipped(error.lacks().unwrap());
         }
         started => started.unwrap(),
     };
@@ -135,63 +134,69 @@ fn forwards(spec: &Spec, config: AfXdp, is_xdp: bool) {
 
 #[test]
 fn every_way_of_waiting_and_batch_forwards() {
-    if !is_root() {
-        return;
-    }
-    for poll in [Poll::Polled, Poll::Interrupt, Poll::BusyPoll] {
-        for batch in [1, 32, 64] {
-            let config = AfXdp {
-                poll,
-                batch,
-                queues_bound: true,
-            };
-            forwards(&spec(), config, true);
+    testing::timed(|| {
+        if !is_root() {
+            return;
         }
-    }
+        for poll in [Poll::Polled, Poll::Interrupt, Poll::BusyPoll] {
+            for batch in [1, 32, 64] {
+                let config = AfXdp {
+                    poll,
+                    batch,
+                    queues_bound: true,
+                };
+                forwards(&spec(), config, true);
+            }
+        }
+    });
 }
 
 #[test]
 fn several_queues_bound_or_not_forward() {
-    if !is_root() {
-        return;
-    }
-    for queues_bound in [true, false] {
-        let spec = Spec {
-            queues: 2,
-            ..spec()
-        };
-        let config = AfXdp {
-            queues_bound,
-            ..AfXdp::default()
-        };
-        forwards(&spec, config, false);
-    }
+    testing::timed(|| {
+        if !is_root() {
+            return;
+        }
+        for queues_bound in [true, false] {
+            let spec = Spec {
+                queues: 2,
+                ..spec()
+            };
+            let config = AfXdp {
+                queues_bound,
+                ..AfXdp::default()
+            };
+            forwards(&spec, config, false);
+        }
+    });
 }
 
 #[test]
 fn the_peer_forwards_and_ends() {
-    if !is_root() {
-        return;
-    }
-    let journal = Journal::open().unwrap();
-    let Some((_home, topology)) = built(&journal, Kind::Namespace, &spec()) else {
-        return;
-    };
-    // Twice: the first leaves the ports as they were.
-    for _ in 0..2 {
-        let mut peer = match Testpmd::over(&journal, &topology) {
-            Err(error) if error.lacks().is_some() => {
-                return println!("skipped: {}", error.lacks().unwrap());
-            }
-            started => started.unwrap(),
-        };
-        let mut ports = ports(&topology, false);
-        for from in Side::BOTH {
-            bursts(&topology, &mut ports, from, Family::V4, 3);
+    testing::timed(|| {
+        if !is_root() {
+            return;
         }
-        assert!(peer.counters().unwrap().forwarded >= 2 * 3 * BURST);
-        assert!(peer.cpu_ns().unwrap() > 0);
-    }
+        let journal = Journal::open().unwrap();
+        let Some((_home, topology)) = built(&journal, Kind::Namespace, &spec()) else {
+            return;
+        };
+        // Twice: the first leaves the ports as they were.
+        for _ in 0..2 {
+            let mut peer = match Testpmd::over(&journal, &topology) {
+                Err(error) if error.lacks().is_some() => {
+                    return testing::skipped(error.lacks().unwrap());
+                }
+                started => started.unwrap(),
+            };
+            let mut ports = ports(&topology, false);
+            for from in Side::BOTH {
+                bursts(&topology, &mut ports, from, Family::V4, 3);
+            }
+            assert!(peer.counters().unwrap().forwarded >= 2 * 3 * BURST);
+            assert!(peer.cpu_ns().unwrap() > 0);
+        }
+    });
 }
 
 #[test]
@@ -272,15 +277,17 @@ fn sum(header: &[u8]) -> u32 {
 
 #[test]
 fn a_frame_is_sent_on_as_by_a_router() {
-    with_sockets(|topology, _router, zero, one| {
-        let bytes = frame(topology, "198.19.0.1");
-        put(zero, &bytes);
-        let got = first(one, |frame| frame.len() == 60 && frame[12..14] == [8, 0]);
-        let to = topology.side(Side::One);
-        assert_eq!(&got[..12], [to.tester_mac, to.router_mac].as_flattened());
-        assert_eq!(got[22], bytes[22] - 1, "one off the time to live");
-        assert_eq!(&got[26..], &bytes[26..]);
-        assert_eq!(sum(&got[14..34]), 0xffff);
+    testing::timed(|| {
+        with_sockets(|topology, _router, zero, one| {
+            let bytes = frame(topology, "198.19.0.1");
+            put(zero, &bytes);
+            let got = first(one, |frame| frame.len() == 60 && frame[12..14] == [8, 0]);
+            let to = topology.side(Side::One);
+            assert_eq!(&got[..12], [to.tester_mac, to.router_mac].as_flattened());
+            assert_eq!(got[22], bytes[22] - 1, "one off the time to live");
+            assert_eq!(&got[26..], &bytes[26..]);
+            assert_eq!(sum(&got[14..34]), 0xffff);
+        });
     });
 }
 
@@ -292,22 +299,24 @@ fn icmp(frame: &[u8]) -> Option<[u8; 2]> {
 
 #[test]
 fn what_is_local_or_odd_is_the_kernels() {
-    with_sockets(|topology, _router, zero, _one| {
-        // At the end of its time (RFC 792: time exceeded).
-        let mut late = frame(topology, "198.19.0.1");
-        late[22] = 1;
-        late[24..26].fill(0);
-        let checksum = !(sum(&late[14..34]) as u16);
-        late[24..26].copy_from_slice(&checksum.to_be_bytes());
-        put(zero, &late);
-        let got = first(zero, |frame| icmp(frame).is_some());
-        assert_eq!(icmp(&got), Some([11, 0]));
-        // To the router itself, at both of its addresses: port unreachable.
-        for own in ["192.0.2.1", "192.0.2.5"] {
-            put(zero, &frame(topology, own));
+    testing::timed(|| {
+        with_sockets(|topology, _router, zero, _one| {
+            // At the end of its time (RFC 792: time exceeded).
+            let mut late = frame(topology, "198.19.0.1");
+            late[22] = 1;
+            late[24..26].fill(0);
+            let checksum = !(sum(&late[14..34]) as u16);
+            late[24..26].copy_from_slice(&checksum.to_be_bytes());
+            put(zero, &late);
             let got = first(zero, |frame| icmp(frame).is_some());
-            assert_eq!(icmp(&got), Some([3, 3]), "{own}");
-        }
+            assert_eq!(icmp(&got), Some([11, 0]));
+            // To the router itself, at both of its addresses: port unreachable.
+            for own in ["192.0.2.1", "192.0.2.5"] {
+                put(zero, &frame(topology, own));
+                let got = first(zero, |frame| icmp(frame).is_some());
+                assert_eq!(icmp(&got), Some([3, 3]), "{own}");
+            }
+        });
     });
 }
 
@@ -328,16 +337,18 @@ fn first(socket: &PacketSocket, is_meant: impl Fn(&[u8]) -> bool) -> Vec<u8> {
 /// A frame counts as sent on when the link took it, not when it was queued.
 #[test]
 fn what_the_link_refuses_is_a_loss() {
-    with_sockets(|topology, router, zero, _one| {
-        let far = topology.side(Side::One);
-        let mut outside = far.tester.netlink().unwrap();
-        outside.set_down(&far.names.tester).unwrap();
-        let before = router.counters().unwrap();
-        for _ in 0..BURST {
-            put(zero, &frame(topology, "198.19.0.1"));
-        }
-        let lost = counted(router, |now| now.dropped >= before.dropped + BURST);
-        let sent = lost.forwarded - before.forwarded;
-        assert!(sent < BURST, "no more than the kernel's own: {lost:?}");
+    testing::timed(|| {
+        with_sockets(|topology, router, zero, _one| {
+            let far = topology.side(Side::One);
+            let mut outside = far.tester.netlink().unwrap();
+            outside.set_down(&far.names.tester).unwrap();
+            let before = router.counters().unwrap();
+            for _ in 0..BURST {
+                put(zero, &frame(topology, "198.19.0.1"));
+            }
+            let lost = counted(router, |now| now.dropped >= before.dropped + BURST);
+            let sent = lost.forwarded - before.forwarded;
+            assert!(sent < BURST, "no more than the kernel's own: {lost:?}");
+        });
     });
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use lockgate_forward::bench::{Bench, BenchError, Setup};
 use lockgate_forward::home::Kind;
 use lockgate_forward::router::path;
-use support::is_root;
+use testing::is_root;
 
 const CHILD: &str = "LOCKGATE_TEST_CHILD";
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -40,7 +40,7 @@ fn child() {
         ..Setup::of_host().unwrap()
     };
     match Bench::start(&setup) {
-        Err(error @ BenchError::NotSupported { .. }) => println!("skipped: {error}"),
+        Err(error @ BenchError::NotSupported { .. }) => testing::skipped(error),
         bench => {
             // Of the container, or of nobody.
             println!("ready {}", bench.unwrap().container().unwrap_or(0));
@@ -51,40 +51,42 @@ fn child() {
 
 #[test]
 fn a_killed_process_leaves_nothing() {
-    if !is_root() {
-        return;
-    }
-    for (name, ..) in CASES {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["child", "--exact", "--ignored", "--nocapture"])
-            .env(CHILD, name)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let said = BufReader::new(child.stdout.take().unwrap());
-        let container = said.lines().map_while(Result::ok).find_map(|line| {
-            if line.contains("skipped") {
-                println!("{line}");
-            }
-            let (_, number) = line.split_once("ready ")?;
-            number.trim().parse::<u32>().ok()
-        });
-        // Looked at while it lives: afterwards another test's sweep may have
-        // been here.
-        let is_there = !leftovers(child.id()).is_empty();
-        child.kill().unwrap();
-        child.wait().unwrap();
-        if let Some(container) = container {
-            assert!(is_there, "{name}: nothing was there to be left");
-            let is_gone = || container == 0 || has_ended(container);
-            assert!(within(PATIENCE, is_gone), "{name} {container} still runs");
+    testing::timed(|| {
+        if !is_root() {
+            return;
         }
-        // Another test's sweep may be under way: then it is its work.
-        net::journal::sweep().unwrap();
-        let is_clean = || leftovers(child.id()).is_empty();
-        let left = || leftovers(child.id());
-        assert!(within(PATIENCE, is_clean), "{name}: {:?}", left());
-    }
+        for (name, ..) in CASES {
+            let mut child = Command::new(std::env::current_exe().unwrap())
+                .args(["child", "--exact", "--ignored", "--nocapture"])
+                .env(CHILD, name)
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let said = BufReader::new(child.stdout.take().unwrap());
+            let container = said.lines().map_while(Result::ok).find_map(|line| {
+                if line.contains("skipped") {
+                    println!("{line}");
+                }
+                let (_, number) = line.split_once("ready ")?;
+                number.trim().parse::<u32>().ok()
+            });
+            // Looked at while it lives: afterwards another test's sweep may have
+            // been here.
+            let is_there = !leftovers(child.id()).is_empty();
+            child.kill().unwrap();
+            child.wait().unwrap();
+            if let Some(container) = container {
+                assert!(is_there, "{name}: nothing was there to be left");
+                let is_gone = || container == 0 || has_ended(container);
+                assert!(within(PATIENCE, is_gone), "{name} {container} still runs");
+            }
+            // Another test's sweep may be under way: then it is its work.
+            net::journal::sweep().unwrap();
+            let is_clean = || leftovers(child.id()).is_empty();
+            let left = || leftovers(child.id());
+            assert!(within(PATIENCE, is_clean), "{name}: {:?}", left());
+        }
+    });
 }
 
 fn within(limit: Duration, is_so: impl Fn() -> bool) -> bool {

@@ -4,8 +4,6 @@
 #![cfg(feature = "bpf")]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod support;
-
 use std::time::Duration;
 
 use lockgate_forward::bench::{Bench, Directions, Offer, PortKind, Setup, TrialResult};
@@ -15,7 +13,7 @@ use lockgate_forward::tester::line::Line;
 use lockgate_forward::tester::procedure::{Ceiling, Found, Throughput, ThroughputGoal, drive};
 use lockgate_forward::tester::trial::outcome;
 use lockgate_forward::tester::validity::Claim;
-use support::is_root;
+use testing::is_root;
 
 /// Trials until one is valid.
 const ATTEMPTS: usize = 6;
@@ -45,7 +43,9 @@ fn believed(bench: &mut Bench, offer: &Offer, claim: Claim) -> Option<TrialResul
         }
         reason = verdict.reason;
     }
-    println!("skipped: no valid trial of {ATTEMPTS} ({reason}); run it on a quiet host");
+    testing::skipped(format!(
+        "no valid trial of {ATTEMPTS} ({reason}); run it on a quiet host"
+    ));
     None
 }
 
@@ -56,116 +56,126 @@ fn is_within(value: f64, truth: f64, share: f64) -> bool {
 /// However busy the host is: what was counted is what the device did.
 #[test]
 fn counts_are_the_devices_but_for_what_is_excused() {
-    if !is_root() {
-        return;
-    }
-    for plant in [
-        Plant::Nothing,
-        Plant::DropEvery(20),
-        Plant::ReorderEvery(20),
-        Plant::DuplicateEvery(20),
-    ] {
-        let mut bench = bench(plant);
-        // So slow that no queue overflows in a pause of a tenth of a second.
-        let result = bench.trial(&offer(2_000.0, 1_000)).unwrap();
-        let counted = &result.directions[0].received;
-        let device = result.router;
-        let copies = device.forwarded - (device.received - device.dropped);
-        println!(
-            "{plant:?}: {} offered, {} came, {} copies, {} out of order; {device:?}",
-            result.offered(),
-            counted.received,
-            counted.duplicates,
-            counted.reordered
-        );
-        assert_eq!(counted.late, 0);
-        let excused = result.excusable_frames();
-        println!("{excused} excused, {:?}", result.verdict);
-        assert!(result.lost().abs_diff(device.dropped) <= excused);
-        assert!(counted.duplicates.abs_diff(copies) <= excused);
-        let reordered = match plant {
-            Plant::ReorderEvery(every) => device.received / u64::from(every),
-            _ => 0,
-        };
-        // Where in its period the device is when the trial begins is not known.
-        assert!(counted.reordered.abs_diff(reordered) <= 1 + excused);
-        assert!(excused == 0 || !result.verdict_for(Claim::Loss).is_valid() || result.lost() > 0);
-    }
+    testing::alone(|| {
+        if !is_root() {
+            return;
+        }
+        for plant in [
+            Plant::Nothing,
+            Plant::DropEvery(20),
+            Plant::ReorderEvery(20),
+            Plant::DuplicateEvery(20),
+        ] {
+            let mut bench = bench(plant);
+            // So slow that no queue overflows in a pause of a tenth of a second.
+            let result = bench.trial(&offer(2_000.0, 1_000)).unwrap();
+            let counted = &result.directions[0].received;
+            let device = result.router;
+            let copies = device.forwarded - (device.received - device.dropped);
+            println!(
+                "{plant:?}: {} offered, {} came, {} copies, {} out of order; {device:?}",
+                result.offered(),
+                counted.received,
+                counted.duplicates,
+                counted.reordered
+            );
+            assert_eq!(counted.late, 0);
+            let excused = result.excusable_frames();
+            println!("{excused} excused, {:?}", result.verdict);
+            assert!(result.lost().abs_diff(device.dropped) <= excused);
+            assert!(counted.duplicates.abs_diff(copies) <= excused);
+            let reordered = match plant {
+                Plant::ReorderEvery(every) => device.received / u64::from(every),
+                _ => 0,
+            };
+            // Where in its period the device is when the trial begins is not known.
+            assert!(counted.reordered.abs_diff(reordered) <= 1 + excused);
+            assert!(
+                excused == 0 || !result.verdict_for(Claim::Loss).is_valid() || result.lost() > 0
+            );
+        }
+    });
 }
 
 /// Whatever the tester's ports are made of.
 #[test]
 fn every_kind_of_port_finds_the_same_faults() {
-    if !is_root() {
-        return;
-    }
-    for ports in [PortKind::LiveFrame, PortKind::AfXdp, PortKind::AfPacket] {
-        for plant in [Plant::DropEvery(20), Plant::DuplicateEvery(20)] {
-            let mut setup = Setup::of_host().unwrap();
-            (setup.path, setup.ports) = (Path::Planted(plant), ports);
-            let mut bench = Bench::start(&setup).unwrap();
-            let result = bench.trial(&offer(1_000.0, 1_000)).unwrap();
-            let counted = &result.directions[0].received;
-            let excused = result.excusable_frames();
-            println!(
-                "{ports:?}, {plant:?}: {} offered, {} lost, {} copies, {} out of order, {excused} excused",
-                result.offered(),
-                result.lost(),
-                counted.duplicates,
-                counted.reordered
-            );
-            let device = result.router;
-            let copies = device.forwarded - (device.received - device.dropped);
-            assert!(result.lost().abs_diff(device.dropped) <= excused);
-            assert!(counted.duplicates.abs_diff(copies) <= excused);
-            // A frame more or less: where in its period the device began.
-            let faults = device.dropped + copies;
-            assert!(faults.abs_diff(device.received / 20) <= 1, "{device:?}");
-            assert_eq!((counted.reordered, counted.late), (0, 0));
+    testing::alone(|| {
+        if !is_root() {
+            return;
         }
-    }
+        for ports in [PortKind::LiveFrame, PortKind::AfXdp, PortKind::AfPacket] {
+            for plant in [Plant::DropEvery(20), Plant::DuplicateEvery(20)] {
+                let mut setup = Setup::of_host().unwrap();
+                (setup.path, setup.ports) = (Path::Planted(plant), ports);
+                let mut bench = Bench::start(&setup).unwrap();
+                let result = bench.trial(&offer(1_000.0, 1_000)).unwrap();
+                let counted = &result.directions[0].received;
+                let excused = result.excusable_frames();
+                println!(
+                    "{ports:?}, {plant:?}: {} offered, {} lost, {} copies, {} out of order, {excused} excused",
+                    result.offered(),
+                    result.lost(),
+                    counted.duplicates,
+                    counted.reordered
+                );
+                let device = result.router;
+                let copies = device.forwarded - (device.received - device.dropped);
+                assert!(result.lost().abs_diff(device.dropped) <= excused);
+                assert!(counted.duplicates.abs_diff(copies) <= excused);
+                // A frame more or less: where in its period the device began.
+                let faults = device.dropped + copies;
+                assert!(faults.abs_diff(device.received / 20) <= 1, "{device:?}");
+                assert_eq!((counted.reordered, counted.late), (0, 0));
+            }
+        }
+    });
 }
 
 #[test]
 fn losses_are_found_to_a_tenth() {
-    if !is_root() {
-        return;
-    }
-    for (every, duration_ms) in [(100, 500), (1_000, 2_000)] {
-        let mut bench = bench(Plant::DropEvery(every));
-        let offer = offer(20_000.0, duration_ms);
-        let Some(result) = believed(&mut bench, &offer, Claim::Loss) else {
-            continue;
-        };
-        let (truth, found) = (1.0 / f64::from(every), result.loss_ratio());
-        println!(
-            "planted a loss of {truth}: found {found:.6}, {:+.2}%",
-            (found / truth - 1.0) * 100.0
-        );
-        assert!(is_within(found, truth, 0.1), "{result:?}");
-    }
+    testing::alone(|| {
+        if !is_root() {
+            return;
+        }
+        for (every, duration_ms) in [(100, 500), (1_000, 2_000)] {
+            let mut bench = bench(Plant::DropEvery(every));
+            let offer = offer(20_000.0, duration_ms);
+            let Some(result) = believed(&mut bench, &offer, Claim::Loss) else {
+                continue;
+            };
+            let (truth, found) = (1.0 / f64::from(every), result.loss_ratio());
+            println!(
+                "planted a loss of {truth}: found {found:.6}, {:+.2}%",
+                (found / truth - 1.0) * 100.0
+            );
+            assert!(is_within(found, truth, 0.1), "{result:?}");
+        }
+    });
 }
 
 const CAP_PPS: u32 = 20_000;
 
 #[test]
 fn a_cap_is_found_to_two_hundredths() {
-    if !is_root() {
-        return;
-    }
-    let mut bench = bench(Plant::CapPps(CAP_PPS));
-    for _ in 0..2 * ATTEMPTS {
-        let result = bench.trial(&offer(30_000.0, 500)).unwrap();
-        let found = result.received_pps();
-        // What may be the host's must be less than what is promised.
-        let excused = result.excusable_frames() as f64 / result.received() as f64;
-        println!("planted a cap of {CAP_PPS}: found {found:.0}, {excused:.3} excused");
-        if result.verdict.is_valid() && excused <= 0.02 {
-            assert!(is_within(found, CAP_PPS.into(), 0.02), "{result:?}");
+    testing::alone(|| {
+        if !is_root() {
             return;
         }
-    }
-    println!("skipped: no valid trial; run it on a quiet host");
+        let mut bench = bench(Plant::CapPps(CAP_PPS));
+        for _ in 0..2 * ATTEMPTS {
+            let result = bench.trial(&offer(30_000.0, 500)).unwrap();
+            let found = result.received_pps();
+            // What may be the host's must be less than what is promised.
+            let excused = result.excusable_frames() as f64 / result.received() as f64;
+            println!("planted a cap of {CAP_PPS}: found {found:.0}, {excused:.3} excused");
+            if result.verdict.is_valid() && excused <= 0.02 {
+                assert!(is_within(found, CAP_PPS.into(), 0.02), "{result:?}");
+                return;
+            }
+        }
+        testing::skipped("no valid trial; run it on a quiet host");
+    });
 }
 
 /// The whole search, on a link whose speed is the ceiling. It tolerates no loss:
@@ -173,23 +183,25 @@ fn a_cap_is_found_to_two_hundredths() {
 /// what is found, so that it is asked again; it never finds more than there is.
 #[test]
 fn the_throughput_of_a_capped_device_is_its_cap() {
-    if !is_root() {
-        return;
-    }
-    let mut bench = bench(Plant::CapPps(CAP_PPS));
-    let mut found = Vec::new();
-    for _ in 0..ATTEMPTS {
-        let Some(rate_pps) = throughput(&mut bench) else {
-            continue;
-        };
-        assert!(rate_pps < 1.02 * f64::from(CAP_PPS), "{rate_pps}");
-        if is_within(rate_pps, CAP_PPS.into(), 0.02) {
+    testing::alone(|| {
+        if !is_root() {
             return;
         }
-        found.push(rate_pps);
-    }
-    assert!(found.is_empty(), "planted {CAP_PPS}, found {found:?}");
-    println!("skipped: no search may be believed; run it on a quiet host");
+        let mut bench = bench(Plant::CapPps(CAP_PPS));
+        let mut found = Vec::new();
+        for _ in 0..ATTEMPTS {
+            let Some(rate_pps) = throughput(&mut bench) else {
+                continue;
+            };
+            assert!(rate_pps < 1.02 * f64::from(CAP_PPS), "{rate_pps}");
+            if is_within(rate_pps, CAP_PPS.into(), 0.02) {
+                return;
+            }
+            found.push(rate_pps);
+        }
+        assert!(found.is_empty(), "planted {CAP_PPS}, found {found:?}");
+        testing::skipped("no search may be believed; run it on a quiet host");
+    });
 }
 
 /// By RFC 2544's search; none, said aloud, where it may not be believed.
@@ -222,20 +234,22 @@ fn throughput(bench: &mut Bench) -> Option<f64> {
 
 #[test]
 fn both_directions_at_once() {
-    if !is_root() {
-        return;
-    }
-    let mut bench = bench(Plant::DropEvery(20));
-    let offer = Offer {
-        directions: Directions::TwoWay,
-        ..offer(1_000.0, 1_000)
-    };
-    let result = bench.trial(&offer).unwrap();
-    assert_eq!(result.directions.len(), 2);
-    println!("{} of {} lost", result.lost(), result.offered());
-    for one in &result.directions {
-        assert_eq!(one.received.late, 0);
-        assert!(one.lost() + 1 >= one.sent.offered / 20, "{one:?}");
-    }
-    assert!(result.lost().abs_diff(result.router.dropped) <= result.excusable_frames());
+    testing::alone(|| {
+        if !is_root() {
+            return;
+        }
+        let mut bench = bench(Plant::DropEvery(20));
+        let offer = Offer {
+            directions: Directions::TwoWay,
+            ..offer(1_000.0, 1_000)
+        };
+        let result = bench.trial(&offer).unwrap();
+        assert_eq!(result.directions.len(), 2);
+        println!("{} of {} lost", result.lost(), result.offered());
+        for one in &result.directions {
+            assert_eq!(one.received.late, 0);
+            assert!(one.lost() + 1 >= one.sent.offered / 20, "{one:?}");
+        }
+        assert!(result.lost().abs_diff(result.router.dropped) <= result.excusable_frames());
+    });
 }

@@ -3,12 +3,11 @@
 #![cfg(feature = "bpf")]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod support;
-
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use crate::support::{built, spec};
 use lockgate_forward::bench::{Bench, Offer, PortKind, Setup};
 use lockgate_forward::home::Kind;
 use lockgate_forward::router::kernel::Kernel;
@@ -21,7 +20,7 @@ use lockgate_forward::tester::validity::{Claim, Evidence, Seen};
 use lockgate_forward::topology::plan::{self, Side};
 use lockgate_forward::topology::{Cpus, Family};
 use net::Journal;
-use support::{built, is_root, spec};
+use testing::is_root;
 use trial::{Validity, Verdict};
 
 fn setup() -> Setup {
@@ -45,158 +44,168 @@ fn assert_bound(verdict: &Verdict, says: &str) {
 
 #[test]
 fn too_slow() {
-    if !is_root() {
-        return;
-    }
-    for (ports, rate_pps) in [(PortKind::LiveFrame, 200e6), (PortKind::AfPacket, 20e6)] {
-        let mut setup = setup();
-        setup.ports = ports;
-        let mut bench = Bench::start(&setup).unwrap();
-        let result = bench.trial(&offer(Some(rate_pps))).unwrap();
-        assert_bound(&result.verdict, "the generator sent");
-    }
+    testing::alone(|| {
+        if !is_root() {
+            return;
+        }
+        for (ports, rate_pps) in [(PortKind::LiveFrame, 200e6), (PortKind::AfPacket, 20e6)] {
+            let mut setup = setup();
+            setup.ports = ports;
+            let mut bench = Bench::start(&setup).unwrap();
+            let result = bench.trial(&offer(Some(rate_pps))).unwrap();
+            assert_bound(&result.verdict, "the generator sent");
+        }
+    });
 }
 
 #[test]
 fn starved_core() {
-    if !is_root() {
-        return;
-    }
-    let setup = setup();
-    let mut bench = Bench::start(&setup).unwrap();
-    let stop = AtomicBool::new(false);
-    let hog = || {
-        sys::affinity::pin_to(setup.topology.cpus.generator).unwrap();
-        while !stop.load(Ordering::Relaxed) {
-            std::hint::spin_loop();
+    testing::alone(|| {
+        if !is_root() {
+            return;
         }
-    };
-    for rate_pps in [Some(2_000.0), Some(50_000.0), None] {
-        stop.store(false, Ordering::Relaxed);
-        let result = thread::scope(|scope| {
-            scope.spawn(hog);
-            scope.spawn(hog);
-            let result = bench.trial(&offer(rate_pps));
-            stop.store(true, Ordering::Relaxed);
-            result.unwrap()
-        });
-        assert_bound(&result.verdict, "another thread had the generator's CPU");
-    }
+        let setup = setup();
+        let mut bench = Bench::start(&setup).unwrap();
+        let stop = AtomicBool::new(false);
+        let hog = || {
+            sys::affinity::pin_to(setup.topology.cpus.generator).unwrap();
+            while !stop.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        };
+        for rate_pps in [Some(2_000.0), Some(50_000.0), None] {
+            stop.store(false, Ordering::Relaxed);
+            let result = thread::scope(|scope| {
+                scope.spawn(hog);
+                scope.spawn(hog);
+                let result = bench.trial(&offer(rate_pps));
+                stop.store(true, Ordering::Relaxed);
+                result.unwrap()
+            });
+            assert_bound(&result.verdict, "another thread had the generator's CPU");
+        }
+    });
 }
 
 #[test]
 fn shared_core() {
-    if !is_root() {
-        return;
-    }
-    let cpu = sys::affinity::allowed_cpus().unwrap()[0];
-    let mut setup = Setup::new(Cpus::among(&[cpu]));
-    for path in [Path::Kernel, Path::Planted(Plant::Nothing)] {
-        setup.path = path;
-        let mut bench = Bench::start(&setup).unwrap();
-        for rate_pps in [Some(1_000.0), Some(100_000.0), None] {
-            let result = bench.trial(&offer(rate_pps)).unwrap();
-            assert_bound(&result.verdict, "generator and device share CPU");
+    testing::alone(|| {
+        if !is_root() {
+            return;
         }
-    }
+        let cpu = sys::affinity::allowed_cpus().unwrap()[0];
+        let mut setup = Setup::new(Cpus::among(&[cpu]));
+        for path in [Path::Kernel, Path::Planted(Plant::Nothing)] {
+            setup.path = path;
+            let mut bench = Bench::start(&setup).unwrap();
+            for rate_pps in [Some(1_000.0), Some(100_000.0), None] {
+                let result = bench.trial(&offer(rate_pps)).unwrap();
+                assert_bound(&result.verdict, "generator and device share CPU");
+            }
+        }
+    });
 }
 
 /// A device quicker than the generator: what comes through is the generator's.
 #[test]
 fn near_its_ceiling() {
-    if !is_root() {
-        return;
-    }
-    let mut setup = setup();
-    setup.ports = PortKind::AfPacket;
-    setup.path = Path::XdpDevmap;
-    let mut bench = Bench::start(&setup).unwrap();
-    let result = bench.trial(&offer(None)).unwrap();
-    println!(
-        "{:.0} of {:?}",
-        result.received_pps(),
-        result.seen.ceiling_pps
-    );
-    let ceiling_pps = result.seen.ceiling_pps.unwrap();
-    if result.received_pps() >= ceiling_pps * 0.8 {
-        assert_bound(&result.verdict, "that the generator reaches");
-    } else {
+    testing::alone(|| {
+        if !is_root() {
+            return;
+        }
+        let mut setup = setup();
+        setup.ports = PortKind::AfPacket;
+        setup.path = Path::XdpDevmap;
+        let mut bench = Bench::start(&setup).unwrap();
+        let result = bench.trial(&offer(None)).unwrap();
         println!(
-            "skipped: this host's device stays below 80% of the ceiling; try again when it is quiet"
+            "{:.0} of {:?}",
+            result.received_pps(),
+            result.seen.ceiling_pps
         );
-    }
+        let ceiling_pps = result.seen.ceiling_pps.unwrap();
+        if result.received_pps() >= ceiling_pps * 0.8 {
+            assert_bound(&result.verdict, "that the generator reaches");
+        } else {
+            testing::skipped(
+                "this host's device stays below 80% of the ceiling; try again when it is quiet",
+            );
+        }
+    });
 }
 
 /// Without threads of its own the device forwards in the sender's softirq: its
 /// rate is the generator's, and nothing is ever lost.
 #[test]
 fn throttled_by_the_device() {
-    if !is_root() {
-        return;
-    }
-    let journal = Journal::open().unwrap();
-    let Some((_home, topology)) = built(&journal, Kind::Namespace, &spec()) else {
-        return;
-    };
-    let _router = Kernel::start(&topology).unwrap();
-    for side in topology.sides() {
-        net::napi::set_threaded(topology.router(), &side.names.router, false).unwrap();
-    }
-    let [mut from, mut to] = [Side::Zero, Side::One].map(|side| port(&topology, side));
-    let cpus = &topology.spec().cpus;
-    let placement = Placement {
-        generator: vec![cpus.generator],
-        device: cpus.router.clone(),
-        sink: vec![cpus.sink],
-    };
-    let mut ways = [Way {
-        transmitter: from.transmitter.as_mut(),
-        receiver: to.receiver.as_mut(),
-        stream: Stream {
-            trial: 1,
-            id: 0,
-            link: Link {
-                source: topology.side(Side::Zero).tester_mac,
-                destination: topology.side(Side::Zero).router_mac,
-                vlan: None,
-            },
-            addresses: plan::addresses(topology.spec(), Side::Zero, Family::V4, 1).unwrap(),
-            size: FrameSize::Fixed(64),
-            rate_pps: Some(30_000.0),
-            duration: Duration::from_millis(500),
-            frames_max: None,
-            in_flight_max: None,
-        },
-        generator_cpu: cpus.generator,
-    }];
-    let residual = Duration::from_millis(100);
-    let mut verdict = Verdict::valid();
-    for trial in 1..=ATTEMPTS {
-        ways[0].stream.trial = trial;
-        let ran = run(&mut ways, &placement, residual, &mut || (), &|| true).unwrap();
-        let seen = Seen {
-            host: ran.host,
-            placement: placement.clone(),
-            ..Seen::default()
-        };
-        let evidence = Evidence {
-            claim: Claim::WITHOUT_LOSS,
-            directions: &ran.directions,
-            counters: None,
-            seen: &seen,
-        };
-        verdict = evidence.verdict();
-        println!("{:?}", ran.directions[0].sender);
-        // A generator that was not let run at all had no time for softirqs.
-        if verdict.reason.contains(SOFTIRQS) || !is_stolen(&verdict) {
-            break;
+    testing::alone(|| {
+        if !is_root() {
+            return;
         }
-    }
-    if is_stolen(&verdict) && !verdict.reason.contains(SOFTIRQS) {
-        println!("skipped: {}; run it on a quiet host", verdict.reason);
-        return;
-    }
-    assert_bound(&verdict, SOFTIRQS);
+        let journal = Journal::open().unwrap();
+        let Some((_home, topology)) = built(&journal, Kind::Namespace, &spec()) else {
+            return;
+        };
+        let _router = Kernel::start(&topology).unwrap();
+        for side in topology.sides() {
+            net::napi::set_threaded(topology.router(), &side.names.router, false).unwrap();
+        }
+        let [mut from, mut to] = [Side::Zero, Side::One].map(|side| port(&topology, side));
+        let cpus = &topology.spec().cpus;
+        let placement = Placement {
+            generator: vec![cpus.generator],
+            device: cpus.router.clone(),
+            sink: vec![cpus.sink],
+        };
+        let mut ways = [Way {
+            transmitter: from.transmitter.as_mut(),
+            receiver: to.receiver.as_mut(),
+            stream: Stream {
+                trial: 1,
+                id: 0,
+                link: Link {
+                    source: topology.side(Side::Zero).tester_mac,
+                    destination: topology.side(Side::Zero).router_mac,
+                    vlan: None,
+                },
+                addresses: plan::addresses(topology.spec(), Side::Zero, Family::V4, 1).unwrap(),
+                size: FrameSize::Fixed(64),
+                rate_pps: Some(30_000.0),
+                duration: Duration::from_millis(500),
+                frames_max: None,
+                in_flight_max: None,
+            },
+            generator_cpu: cpus.generator,
+        }];
+        let residual = Duration::from_millis(100);
+        let mut verdict = Verdict::valid();
+        for trial in 1..=ATTEMPTS {
+            ways[0].stream.trial = trial;
+            let ran = run(&mut ways, &placement, residual, &mut || (), &|| true).unwrap();
+            let seen = Seen {
+                host: ran.host,
+                placement: placement.clone(),
+                ..Seen::default()
+            };
+            let evidence = Evidence {
+                claim: Claim::WITHOUT_LOSS,
+                directions: &ran.directions,
+                counters: None,
+                seen: &seen,
+            };
+            verdict = evidence.verdict();
+            println!("{:?}", ran.directions[0].sender);
+            // A generator that was not let run at all had no time for softirqs.
+            if verdict.reason.contains(SOFTIRQS) || !is_stolen(&verdict) {
+                break;
+            }
+        }
+        if is_stolen(&verdict) && !verdict.reason.contains(SOFTIRQS) {
+            testing::skipped(format!("{}; run it on a quiet host", verdict.reason));
+            return;
+        }
+        assert_bound(&verdict, SOFTIRQS);
+    });
 }
 
 /// Trials until the host let one be.

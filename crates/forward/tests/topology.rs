@@ -2,10 +2,9 @@
 //! leave nothing.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod support;
-
 use std::time::Duration;
 
+use crate::support::{built, passes, spec};
 use lockgate_forward::bench::tcp::{self, TcpError};
 use lockgate_forward::home::Kind;
 use lockgate_forward::router::Router;
@@ -15,14 +14,14 @@ use lockgate_forward::topology::address::{self, Layer};
 use lockgate_forward::topology::plan::Side;
 use lockgate_forward::topology::{Attachment, Family, NetworkError, Routes, Spec, Topology};
 use net::Journal;
-use support::{built, is_root, passes, spec};
+use testing::is_root;
 
 type Start = fn(&Topology) -> Option<Box<dyn Router>>;
 
 fn kernel(topology: &Topology) -> Option<Box<dyn Router>> {
     match Kernel::start(topology) {
         Err(error) if error.lacks().is_some() => {
-            println!("skipped: {}", error.lacks()?);
+            testing::skipped(error.lacks()?);
             None
         }
         started => Some(Box::new(started.unwrap())),
@@ -46,7 +45,7 @@ fn carries(kind: Kind, spec: &Spec, start: Start) {
         _ => Layer::Three,
     };
     match address::assign_tester(&topology, layer) {
-        Err(error @ NetworkError::NoVlan(_)) => return println!("skipped: {error}"),
+        Err(error @ NetworkError::NoVlan(_)) => return testing::skipped(error),
         assigned => assigned.unwrap(),
     }
     let families = [Family::V4, Family::V6];
@@ -65,105 +64,125 @@ fn carries(kind: Kind, spec: &Spec, start: Start) {
 
 #[test]
 fn kernel_routing() {
-    if is_root() {
-        carries(Kind::Namespace, &spec(), kernel);
-    }
+    testing::timed(|| {
+        if is_root() {
+            carries(Kind::Namespace, &spec(), kernel);
+        }
+    });
 }
 
 #[test]
 fn kernel_routing_without_ipv6() {
-    if is_root() {
-        let spec = Spec {
-            ipv6: false,
-            ..spec()
-        };
-        carries(Kind::Namespace, &spec, kernel);
-    }
+    testing::timed(|| {
+        if is_root() {
+            let spec = Spec {
+                ipv6: false,
+                ..spec()
+            };
+            carries(Kind::Namespace, &spec, kernel);
+        }
+    });
 }
 
 #[test]
 fn kernel_routing_over_a_vlan() {
-    if is_root() {
-        let spec = Spec {
-            vlan: Some(7),
-            ..spec()
-        };
-        carries(Kind::Namespace, &spec, kernel);
-    }
+    testing::timed(|| {
+        if is_root() {
+            let spec = Spec {
+                vlan: Some(7),
+                ..spec()
+            };
+            carries(Kind::Namespace, &spec, kernel);
+        }
+    });
 }
 
 #[test]
 fn kernel_routing_with_several_queues_and_a_table() {
-    if is_root() {
-        let spec = Spec {
-            queues: 3,
-            routes: Routes::Table(1000),
-            ..spec()
-        };
-        carries(Kind::Namespace, &spec, kernel);
-    }
+    testing::timed(|| {
+        if is_root() {
+            let spec = Spec {
+                queues: 3,
+                routes: Routes::Table(1000),
+                ..spec()
+            };
+            carries(Kind::Namespace, &spec, kernel);
+        }
+    });
 }
 
 #[test]
 fn bridging() {
-    if is_root() {
-        carries(Kind::Namespace, &spec(), bridge);
-    }
+    testing::timed(|| {
+        if is_root() {
+            carries(Kind::Namespace, &spec(), bridge);
+        }
+    });
 }
 
 #[test]
 fn bridging_a_vlan() {
-    if is_root() {
-        let spec = Spec {
-            vlan: Some(7),
-            ..spec()
-        };
-        carries(Kind::Namespace, &spec, bridge);
-    }
+    testing::timed(|| {
+        if is_root() {
+            let spec = Spec {
+                vlan: Some(7),
+                ..spec()
+            };
+            carries(Kind::Namespace, &spec, bridge);
+        }
+    });
 }
 
 #[test]
 fn a_namespace_behind_bridges() {
-    if is_root() {
-        let spec = Spec {
-            attachment: Attachment::Bridged,
-            ..spec()
-        };
-        carries(Kind::Namespace, &spec, kernel);
-    }
+    testing::timed(|| {
+        if is_root() {
+            let spec = Spec {
+                attachment: Attachment::Bridged,
+                ..spec()
+            };
+            carries(Kind::Namespace, &spec, kernel);
+        }
+    });
 }
 
 #[test]
 fn a_container_of_lxc() {
-    if is_root() {
-        carries(Kind::Lxc, &spec(), kernel);
-    }
+    testing::timed(|| {
+        if is_root() {
+            carries(Kind::Lxc, &spec(), kernel);
+        }
+    });
 }
 
 #[test]
 fn a_container_of_runc() {
-    if is_root() {
-        carries(Kind::Runc, &spec(), kernel);
-    }
+    testing::timed(|| {
+        if is_root() {
+            carries(Kind::Runc, &spec(), kernel);
+        }
+    });
 }
 
 #[test]
 fn tcp_through_a_router_and_a_bridge() {
-    for (start, layer) in [(kernel as Start, Layer::Three), (bridge, Layer::Two)] {
-        if !is_root() {
-            return;
+    testing::timed(|| {
+        for (start, layer) in [(kernel as Start, Layer::Three), (bridge, Layer::Two)] {
+            if !is_root() {
+                return;
+            }
+            let journal = Journal::open().unwrap();
+            let (home, topology) = built(&journal, Kind::Namespace, &spec()).unwrap();
+            let router = start(&topology).unwrap();
+            address::assign_tester(&topology, layer).unwrap();
+            let report = match tcp::run(&topology, true, Duration::from_millis(200)) {
+                Err(error @ TcpError::Absent) => return testing::skipped(error),
+                report => report.unwrap(),
+            };
+            assert!(report.forth.received_mbit_per_s > 0.0, "{report:?}");
+            assert!(report.back.unwrap().received_mbit_per_s > 0.0, "{report:?}");
+            println!("{report:?}");
+            drop((router, topology, home));
         }
-        let journal = Journal::open().unwrap();
-        let (home, topology) = built(&journal, Kind::Namespace, &spec()).unwrap();
-        let router = start(&topology).unwrap();
-        address::assign_tester(&topology, layer).unwrap();
-        let report = match tcp::run(&topology, true, Duration::from_millis(200)) {
-            Err(error @ TcpError::Absent) => return println!("skipped: {error}"),
-            report => report.unwrap(),
-        };
-        assert!(report.forth.received_mbit_per_s > 0.0, "{report:?}");
-        assert!(report.back.unwrap().received_mbit_per_s > 0.0, "{report:?}");
-        println!("{report:?}");
-        drop((router, topology, home));
-    }
+    });
 }

@@ -3,8 +3,6 @@
 //! just what it has no room for.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod support;
-
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -15,7 +13,7 @@ use net::napi;
 use net::netlink::{Link, VethEnd, add_veth};
 use net::tap::{TapMode, open_tap};
 use net::{Journal, Namespace, Tag};
-use support::is_root;
+use testing::is_root;
 
 const BURST: u64 = 32;
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -89,69 +87,73 @@ fn wait_until_open(ports: &mut [Port; 2]) {
 
 #[test]
 fn frames_pass_between_taps() {
-    if !is_root() {
-        return;
-    }
-    let (_home, mut ports, _, _journal) = bridged();
-    wait_until_open(&mut ports);
-    for trial in 0..10 {
-        for from in [0, 1] {
-            let stream = stream(from, trial, BURST);
-            ports[1 - from].receiver.begin(&stream).unwrap();
-            let sender = &mut ports[from].transmitter;
-            let sent = sender.transmit(&stream, &AtomicBool::new(false)).unwrap();
-            assert_eq!((sent.due, sent.offered, sent.refused), (BURST, BURST, 0));
-            let until = Instant::now() + PATIENCE;
-            let counts = loop {
-                let counts = ports[1 - from].receiver.counts().unwrap();
-                if counts.received == BURST {
-                    break counts;
-                }
-                assert!(
-                    Instant::now() < until,
-                    "{} of {BURST} came",
-                    counts.received
-                );
-                std::thread::sleep(Duration::from_millis(1));
-            };
-            assert_eq!((counts.duplicates, counts.reordered), (0, 0));
-            let sizes = [64, 570, 64, 64, 570, 64, 1518, 64, 570, 64, 64, 570];
-            let bytes: u64 = (0..BURST as usize).map(|k| sizes[k % 12]).sum();
-            assert_eq!(counts.bytes, bytes);
+    testing::timed(|| {
+        if !is_root() {
+            return;
         }
-    }
+        let (_home, mut ports, _, _journal) = bridged();
+        wait_until_open(&mut ports);
+        for trial in 0..10 {
+            for from in [0, 1] {
+                let stream = stream(from, trial, BURST);
+                ports[1 - from].receiver.begin(&stream).unwrap();
+                let sender = &mut ports[from].transmitter;
+                let sent = sender.transmit(&stream, &AtomicBool::new(false)).unwrap();
+                assert_eq!((sent.due, sent.offered, sent.refused), (BURST, BURST, 0));
+                let until = Instant::now() + PATIENCE;
+                let counts = loop {
+                    let counts = ports[1 - from].receiver.counts().unwrap();
+                    if counts.received == BURST {
+                        break counts;
+                    }
+                    assert!(
+                        Instant::now() < until,
+                        "{} of {BURST} came",
+                        counts.received
+                    );
+                    std::thread::sleep(Duration::from_millis(1));
+                };
+                assert_eq!((counts.duplicates, counts.reordered), (0, 0));
+                let sizes = [64, 570, 64, 64, 570, 64, 1518, 64, 570, 64, 64, 570];
+                let bytes: u64 = (0..BURST as usize).map(|k| sizes[k % 12]).sum();
+                assert_eq!(counts.bytes, bytes);
+            }
+        }
+    });
 }
 
 #[test]
 fn a_port_that_is_down_or_gone_says_so() {
-    if !is_root() {
-        return;
-    }
-    let (home, mut ports, names, _journal) = bridged();
-    let mut netlink = home.netlink().unwrap();
-    let link = netlink.link(&names[0]).unwrap();
-    let open = || af_packet::open(&link, None).unwrap();
-    let mut packets = home.run(open).unwrap();
-    netlink.set_down(&names[0]).unwrap();
-    for transmitter in [&mut ports[0].transmitter, &mut packets.transmitter] {
-        let error = transmitter
-            .transmit(&stream(0, 1, 1), &AtomicBool::new(false))
-            .unwrap_err();
-        assert!(error.to_string().contains("must be up"), "{error}");
-        assert!(error.to_string().contains(&names[0]), "{error}");
-    }
-    // The counting thread ends with an error, and the receiver passes it on.
-    let until = Instant::now() + PATIENCE;
-    let error = loop {
-        match packets.receiver.counts() {
-            Err(error) => break error,
-            Ok(_) => std::thread::sleep(Duration::from_millis(1)),
+    testing::timed(|| {
+        if !is_root() {
+            return;
         }
-        assert!(Instant::now() < until, "nobody said that the port is down");
-    };
-    assert!(error.to_string().contains("receive"), "{error}");
-    let next = stream(1, 1, 1);
-    assert!(packets.receiver.begin(&next).is_err(), "and it stays so");
+        let (home, mut ports, names, _journal) = bridged();
+        let mut netlink = home.netlink().unwrap();
+        let link = netlink.link(&names[0]).unwrap();
+        let open = || af_packet::open(&link, None).unwrap();
+        let mut packets = home.run(open).unwrap();
+        netlink.set_down(&names[0]).unwrap();
+        for transmitter in [&mut ports[0].transmitter, &mut packets.transmitter] {
+            let error = transmitter
+                .transmit(&stream(0, 1, 1), &AtomicBool::new(false))
+                .unwrap_err();
+            assert!(error.to_string().contains("must be up"), "{error}");
+            assert!(error.to_string().contains(&names[0]), "{error}");
+        }
+        // The counting thread ends with an error, and the receiver passes it on.
+        let until = Instant::now() + PATIENCE;
+        let error = loop {
+            match packets.receiver.counts() {
+                Err(error) => break error,
+                Ok(_) => std::thread::sleep(Duration::from_millis(1)),
+            }
+            assert!(Instant::now() < until, "nobody said that the port is down");
+        };
+        assert!(error.to_string().contains("receive"), "{error}");
+        let next = stream(1, 1, 1);
+        assert!(packets.receiver.begin(&next).is_err(), "and it stays so");
+    });
 }
 
 /// With these a veth has NAPI, for all frames.
@@ -203,7 +205,7 @@ impl Slow {
                 .args(["-i", "-p", "0", &number])
                 .status();
             if !idle.is_ok_and(|status| status.success()) {
-                println!("skipped: no chrt that sets a policy; apt-get install util-linux");
+                testing::skipped("no chrt that sets a policy; apt-get install util-linux");
                 return None;
             }
         }
@@ -261,17 +263,19 @@ impl Slow {
 /// calls none of them its own.
 #[test]
 fn a_full_ring_loses_just_what_finds_it_full() {
-    if !is_root() {
-        return;
-    }
-    let Some(slow) = Slow::new() else { return };
-    let open = || af_packet::open(&slow.ends[0], None).unwrap();
-    let mut port = slow.home.run(open).unwrap();
-    let (sent, came, dropped) = slow.overrun(&mut port);
-    println!("{came} came, {dropped} were dropped");
-    assert_eq!((sent.offered, sent.refused), (8192, 0));
-    assert!(dropped > 0, "the ring never ran full");
-    assert_eq!(came + dropped, sent.offered);
+    testing::timed(|| {
+        if !is_root() {
+            return;
+        }
+        let Some(slow) = Slow::new() else { return };
+        let open = || af_packet::open(&slow.ends[0], None).unwrap();
+        let mut port = slow.home.run(open).unwrap();
+        let (sent, came, dropped) = slow.overrun(&mut port);
+        println!("{came} came, {dropped} were dropped");
+        assert_eq!((sent.offered, sent.refused), (8192, 0));
+        assert!(dropped > 0, "the ring never ran full");
+        assert_eq!(came + dropped, sent.offered);
+    });
 }
 
 /// Frames that wait in the port's own ring when the time is over count only once
@@ -279,16 +283,18 @@ fn a_full_ring_loses_just_what_finds_it_full() {
 #[cfg(feature = "bpf")]
 #[test]
 fn a_port_of_sockets_offers_what_its_link_took() {
-    use lockgate_forward::tester::port::af_xdp;
-    if !is_root() {
-        return;
-    }
-    let Some(slow) = Slow::new() else { return };
-    let near = &slow.ends[0];
-    let open = || af_xdp::open(&near.name, near.index, near.address, 1, None).unwrap();
-    let mut port = slow.home.run(open).unwrap();
-    let (sent, came, dropped) = slow.overrun(&mut port);
-    println!("{came} came, {dropped} were dropped");
-    assert_eq!((sent.offered, sent.refused), (8192, 0));
-    assert_eq!(came + dropped, sent.offered);
+    testing::timed(|| {
+        use lockgate_forward::tester::port::af_xdp;
+        if !is_root() {
+            return;
+        }
+        let Some(slow) = Slow::new() else { return };
+        let near = &slow.ends[0];
+        let open = || af_xdp::open(&near.name, near.index, near.address, 1, None).unwrap();
+        let mut port = slow.home.run(open).unwrap();
+        let (sent, came, dropped) = slow.overrun(&mut port);
+        println!("{came} came, {dropped} were dropped");
+        assert_eq!((sent.offered, sent.refused), (8192, 0));
+        assert_eq!(came + dropped, sent.offered);
+    });
 }

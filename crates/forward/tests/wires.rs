@@ -2,8 +2,6 @@
 //! router: every frame comes, and the devices are then as they were.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod support;
-
 use std::time::Duration;
 
 use lockgate_forward::bench::{Bench, BenchError, Directions, Offer, PortKind, Setup};
@@ -11,7 +9,7 @@ use lockgate_forward::router::path::Path;
 use lockgate_forward::topology::{Family, Wires};
 use net::netlink::{Link, VethEnd, add_veth};
 use net::{Journal, Namespace, Tag};
-use support::is_root;
+use testing::is_root;
 
 /// Fewer than a veth's ring, or a tap's, holds: none is lost however busy the
 /// machine is.
@@ -19,7 +17,7 @@ const BURST: u64 = 200;
 
 fn carries(setup: &Setup) {
     let mut bench = match Bench::start(setup) {
-        Err(error @ BenchError::NotSupported { .. }) => return println!("skipped: {error}"),
+        Err(error @ BenchError::NotSupported { .. }) => return testing::skipped(error),
         started => started.unwrap(),
     };
     for family in [Family::V4, Family::V6] {
@@ -47,14 +45,16 @@ fn carries(setup: &Setup) {
 
 #[test]
 fn taps() {
-    if !is_root() {
-        return;
-    }
-    for path in [Path::Kernel, Path::Bridge] {
-        let mut setup = Setup::of_host().unwrap().over(Wires::Tap);
-        setup.path = path;
-        carries(&setup);
-    }
+    testing::timed(|| {
+        if !is_root() {
+            return;
+        }
+        for path in [Path::Kernel, Path::Bridge] {
+            let mut setup = Setup::of_host().unwrap().over(Wires::Tap);
+            setup.path = path;
+            carries(&setup);
+        }
+    });
 }
 
 #[test]
@@ -140,20 +140,22 @@ impl Host {
 
 #[test]
 fn devices_are_lent_and_come_back() {
-    if !is_root() {
-        return;
-    }
-    let host = Host::new();
-    let before = host.links();
-    for names in [&host.names[..], &host.names[..2]] {
-        for ports in [PortKind::AfPacket, Setup::of_host().unwrap().ports] {
-            let wires = Wires::devices(names).unwrap();
-            let mut setup = Setup::of_host().unwrap().over(wires);
-            setup.ports = ports;
-            host.namespace.run(|| carries(&setup)).unwrap();
-            assert_eq!(host.links(), before, "as they were");
+    testing::timed(|| {
+        if !is_root() {
+            return;
         }
-    }
+        let host = Host::new();
+        let before = host.links();
+        for names in [&host.names[..], &host.names[..2]] {
+            for ports in [PortKind::AfPacket, Setup::of_host().unwrap().ports] {
+                let wires = Wires::devices(names).unwrap();
+                let mut setup = Setup::of_host().unwrap().over(wires);
+                setup.ports = ports;
+                host.namespace.run(|| carries(&setup)).unwrap();
+                assert_eq!(host.links(), before, "as they were");
+            }
+        }
+    });
 }
 
 #[test]

@@ -9,7 +9,7 @@ use trial::{
 
 #[path = "../tests/support/mod.rs"]
 mod support;
-pub(crate) use support::{Collector, given_time};
+pub(crate) use support::Collector;
 
 /// 64 cases, or 4096 when `LOCKGATE_THOROUGH=1`; no files of past failures.
 pub(crate) fn config() -> Config {

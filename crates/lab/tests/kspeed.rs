@@ -49,7 +49,7 @@ fn run(text: &str, mut sink: Collector) -> Option<(Collector, Result<(), RunErro
     let plan = match section.plan(&probe, Duration::from_secs(600)) {
         Ok(plan) => plan,
         Err(PlanError::NotSupported { reason, remedy }) => {
-            println!("skipped: {reason}; remedy: {remedy}");
+            testing::skipped(format!("{reason}; remedy: {remedy}"));
             return None;
         }
         Err(error) => panic!("{error}"),
@@ -72,48 +72,52 @@ const TINY: &str = "drivers = ['virtio_crypto_aes_cbc', 'cbc(aes-generic)', 'cry
 
 #[test]
 fn every_driver_is_measured_by_every_method() {
-    let Some((sink, result)) = run(TINY, Collector::default()) else {
-        return;
-    };
-    result.expect("it runs");
-    let events = &sink.events;
-    for point in points(events) {
-        let (dimensions, verdict) = (&point.dimensions, &point.verdict);
-        assert_ne!(
-            verdict.validity,
-            Validity::NotSupported,
-            "{dimensions:?}: {verdict:?}"
-        );
-        let rate = point.metric("requests_per_s").expect("it was measured");
-        assert!(rate.value > 0.0 && rate.samples.len() <= 2);
-    }
-    assert_eq!(values(events, "driver").len(), 4);
-    assert_eq!(values(events, "method").len(), 6);
-    for dimension in ["guest_kernel", "qemu", "accelerator", "vcpus"] {
-        assert_eq!(values(events, dimension).len(), 1, "{dimension}");
-    }
-    assert_eq!(count(events, |event| matches!(event, Event::Chart(_))), 4);
-    assert!(count(events, |event| matches!(event, Event::Table(_))) >= 3);
-    assert!(count(events, |event| matches!(event, Event::Comparison(_))) > 20);
-    let latencies = points(events).filter(|point| !point.histogram.is_empty());
-    assert!(latencies.count() > 0, "the first round takes latencies");
+    testing::alone(|| {
+        let Some((sink, result)) = run(TINY, Collector::default()) else {
+            return;
+        };
+        result.expect("it runs");
+        let events = &sink.events;
+        for point in points(events) {
+            let (dimensions, verdict) = (&point.dimensions, &point.verdict);
+            assert_ne!(
+                verdict.validity,
+                Validity::NotSupported,
+                "{dimensions:?}: {verdict:?}"
+            );
+            let rate = point.metric("requests_per_s").expect("it was measured");
+            assert!(rate.value > 0.0 && rate.samples.len() <= 2);
+        }
+        assert_eq!(values(events, "driver").len(), 4);
+        assert_eq!(values(events, "method").len(), 6);
+        for dimension in ["guest_kernel", "qemu", "accelerator", "vcpus"] {
+            assert_eq!(values(events, dimension).len(), 1, "{dimension}");
+        }
+        assert_eq!(count(events, |event| matches!(event, Event::Chart(_))), 4);
+        assert!(count(events, |event| matches!(event, Event::Table(_))) >= 3);
+        assert!(count(events, |event| matches!(event, Event::Comparison(_))) > 20);
+        let latencies = points(events).filter(|point| !point.histogram.is_empty());
+        assert!(latencies.count() > 0, "the first round takes latencies");
+    });
 }
 
 #[test]
 fn an_interrupt_ends_the_guest_at_once_and_keeps_what_was_measured() {
-    let sink = Collector {
-        interrupt_after: Some(1),
-        ..Collector::default()
-    };
-    let text = "drivers = ['cbc(aes-generic)']\nsizes_bytes = [64]\nmethods = ['sync', 'async']\nseconds = 0.02\npairs = 50";
-    let Some((sink, result)) = run(text, sink) else {
-        return;
-    };
-    assert!(matches!(result, Err(RunError::Interrupted)), "{result:?}");
-    let since = sink.interrupted.get().expect("it was").elapsed();
-    assert!(since < Duration::from_secs(20), "a hang: {since:?}");
-    assert!(points(&sink.events).count() > 0);
-    assert!(count(&sink.events, |event| matches!(event, Event::Finding(_))) > 0);
+    testing::alone(|| {
+        let sink = Collector {
+            interrupt_after: Some(1),
+            ..Collector::default()
+        };
+        let text = "drivers = ['cbc(aes-generic)']\nsizes_bytes = [64]\nmethods = ['sync', 'async']\nseconds = 0.02\npairs = 50";
+        let Some((sink, result)) = run(text, sink) else {
+            return;
+        };
+        assert!(matches!(result, Err(RunError::Interrupted)), "{result:?}");
+        let since = sink.interrupted.get().expect("it was").elapsed();
+        assert!(since < Duration::from_secs(20), "a hang: {since:?}");
+        assert!(points(&sink.events).count() > 0);
+        assert!(count(&sink.events, |event| matches!(event, Event::Finding(_))) > 0);
+    });
 }
 
 #[test]

@@ -1,8 +1,6 @@
 //! The section `crypto-peers`, run once and tiny, so that it does not rot.
 //! No time is asserted: only what must be there and what must hold.
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::Duration;
@@ -10,7 +8,7 @@ use std::time::Duration;
 use lockgate_lab::speed::peers::parse;
 use trial::{Chart, Event, Plan, PlanError, Probe, RunError, Section, Table};
 
-use support::{Collector, given_time};
+use crate::support::Collector;
 
 fn section(text: &str) -> Box<dyn Section> {
     parse(text.parse().expect("toml")).expect("a valid table")
@@ -21,7 +19,7 @@ fn plan(section: &dyn Section) -> Option<Plan> {
     match section.plan(&Probe::default(), Duration::from_secs(600)) {
         Ok(plan) => Some(plan),
         Err(PlanError::NotSupported { reason, .. }) => {
-            println!("skipped: {reason}");
+            testing::skipped(reason);
             None
         }
         Err(error) => panic!("{error}"),
@@ -67,116 +65,118 @@ fn tables(events: &[Event]) -> Vec<Table> {
 fn is_installed(program: &str) -> bool {
     let starts = Command::new(program).arg("version").output().is_ok();
     if !starts {
-        println!("skipped: {program} is not installed, its arm is not measured");
+        testing::left_out(format!(
+            "{program} is not installed, its arm is not measured"
+        ));
     }
     starts
 }
 
 #[test]
 fn every_algorithm_has_its_row_in_the_first_chart() {
-    let text = "sizes_bytes = [1024]\npairs = 1\npeers = ['ring', 'ceiling']\nbackend = 'aws-lc'";
-    // On a busy machine a trial this short may end before one slow signature.
-    let events = given_time(Duration::from_millis(10), |trial| {
-        let text = format!("{text}\nseconds = {}", trial.as_secs_f64());
-        let Some((events, result)) = run(&text, None) else {
-            return Ok(None);
+    testing::timed(|| {
+        let text = "sizes_bytes = [1024]\npairs = 1\nseconds = 0.01\npeers = ['ring', 'ceiling']\nbackend = 'aws-lc'";
+        let Some((events, result)) = run(text, None) else {
+            return;
         };
-        result.map_err(|error| format!("{error:?}"))?;
+        result.expect("it runs");
         let first = &charts(&events)[0];
-        match (first.series[0].dots.len(), first.places.len()) {
-            (dots, places) if dots > places / 2 => Ok(Some(events)),
-            few => Err(format!("dots and places: {few:?}")),
+        let (dots, places) = (first.series[0].dots.len(), first.places.len());
+        assert!(dots > places / 2, "{dots} of {places}");
+        let backend = crypto::by_name("aws-lc").expect("it is built in");
+        for algorithm in crypto::Algorithm::ALL {
+            let operation = algorithm.operations()[0];
+            if !backend.supports(crypto::Kind {
+                algorithm,
+                operation,
+            }) {
+                continue;
+            }
+            let is_there = |place: &String| place.starts_with(algorithm.name());
+            assert!(first.places.iter().any(is_there), "{algorithm}");
+        }
+        let engine = &first.series[0];
+        assert_eq!(engine.name, "engine");
+        assert!(engine.dots.iter().all(|dot| dot.y.is_finite()));
+        assert!(arms(&events).is_superset(&BTreeSet::from(
+            ["engine", "own-loop", "ring"].map(str::to_owned)
+        )));
+        for table in tables(&events) {
+            let columns = table.columns.len();
+            assert!(table.rows.iter().all(|row| row.len() == columns));
+        }
+        for event in &events {
+            if let Event::Point(point) = event {
+                let rate = point.metric("requests_per_s").expect("a rate").value;
+                assert!(rate.is_finite() && rate >= 0.0, "{point:?}");
+                assert!(point.command.starts_with("lockgate speed --"), "{point:?}");
+            }
         }
     });
-    let Some(events) = events else { return };
-    let first = &charts(&events)[0];
-    let backend = crypto::by_name("aws-lc").expect("it is built in");
-    for algorithm in crypto::Algorithm::ALL {
-        let operation = algorithm.operations()[0];
-        if !backend.supports(crypto::Kind {
-            algorithm,
-            operation,
-        }) {
-            continue;
-        }
-        let is_there = |place: &String| place.starts_with(algorithm.name());
-        assert!(first.places.iter().any(is_there), "{algorithm}");
-    }
-    let engine = &first.series[0];
-    assert_eq!(engine.name, "engine");
-    assert!(engine.dots.iter().all(|dot| dot.y.is_finite()));
-    assert!(arms(&events).is_superset(&BTreeSet::from(
-        ["engine", "own-loop", "ring"].map(str::to_owned)
-    )));
-    for table in tables(&events) {
-        let columns = table.columns.len();
-        assert!(table.rows.iter().all(|row| row.len() == columns));
-    }
-    for event in &events {
-        if let Event::Point(point) = event {
-            let rate = point.metric("requests_per_s").expect("a rate").value;
-            assert!(rate.is_finite() && rate >= 0.0, "{point:?}");
-            assert!(point.command.starts_with("lockgate speed --"), "{point:?}");
-        }
-    }
 }
 
 #[test]
 fn peers_that_are_installed_are_measured_beside_us() {
-    let text = "algorithms = ['aes-128-cbc', 'ecdsa-p256']\nsizes_bytes = [64, 16384]\nseconds = 0.01\npairs = 1\nbackend = 'aws-lc'";
-    let Some((events, result)) = run(text, None) else {
-        return;
-    };
-    result.expect("it runs");
-    let arms = arms(&events);
-    for (program, arm) in [
-        ("openssl", "openssl"),
-        ("dpdk-test-crypto-perf", "dpdk-32"),
-        ("dpdk-test-crypto-perf", "dpdk-1"),
-    ] {
-        if is_installed(program) {
-            assert!(arms.contains(arm), "{arm}: {arms:?}");
+    testing::timed(|| {
+        let text = "algorithms = ['aes-128-cbc', 'ecdsa-p256']\nsizes_bytes = [64, 16384]\nseconds = 0.01\npairs = 1\nbackend = 'aws-lc'";
+        let Some((events, result)) = run(text, None) else {
+            return;
+        };
+        result.expect("it runs");
+        let arms = arms(&events);
+        for (program, arm) in [
+            ("openssl", "openssl"),
+            ("dpdk-test-crypto-perf", "dpdk-32"),
+            ("dpdk-test-crypto-perf", "dpdk-1"),
+        ] {
+            if is_installed(program) {
+                assert!(arms.contains(arm), "{arm}: {arms:?}");
+            }
         }
-    }
-    let is_ratio = |event: &&Event| matches!(event, Event::Comparison(_));
-    assert!(events.iter().filter(is_ratio).count() >= 3);
-    let no_claim = |event: &Event| match event {
-        Event::Comparison(comparison) => comparison.target.is_none(),
-        _ => true,
-    };
-    assert!(events.iter().all(no_claim), "one pair is no claim");
+        let is_ratio = |event: &&Event| matches!(event, Event::Comparison(_));
+        assert!(events.iter().filter(is_ratio).count() >= 3);
+        let no_claim = |event: &Event| match event {
+            Event::Comparison(comparison) => comparison.target.is_none(),
+            _ => true,
+        };
+        assert!(events.iter().all(no_claim), "one pair is no claim");
+    });
 }
 
 #[test]
 fn an_interrupt_keeps_what_was_measured() {
-    let text = "algorithms = ['sha256', 'aes-128-gcm']\nseconds = 0.01\npairs = 2\npeers = []\nbackend = 'aws-lc'";
-    let Some((events, result)) = run(text, Some(2)) else {
-        return;
-    };
-    assert!(matches!(result, Err(RunError::Interrupted)));
-    assert!(!arms(&events).is_empty());
-    assert!(events.iter().any(
-        |event| matches!(event, Event::Finding(finding) if finding.text.contains("Interrupted"))
-    ));
+    testing::timed(|| {
+        let text = "algorithms = ['sha256', 'aes-128-gcm']\nseconds = 0.01\npairs = 2\npeers = []\nbackend = 'aws-lc'";
+        let Some((events, result)) = run(text, Some(2)) else {
+            return;
+        };
+        assert!(matches!(result, Err(RunError::Interrupted)));
+        assert!(!arms(&events).is_empty());
+        assert!(events.iter().any(
+            |event| matches!(event, Event::Finding(finding) if finding.text.contains("Interrupted"))
+        ));
+    });
 }
 
 /// A wrong word makes DPDK's program end without a figure.
 #[test]
 fn dpdk_gives_a_figure_for_each_hash_and_cipher_it_is_asked_for() {
-    if !is_installed("dpdk-test-crypto-perf") {
-        return;
-    }
-    let text = "algorithms = ['sha1', 'sha256', 'sha384', 'sha512', 'hmac-sha256', 'aes-128-ecb', 'chacha20-poly1305']\nsizes_bytes = [64]\nseconds = 0.01\npairs = 1\npeers = ['dpdk-32']\nbackend = 'aws-lc'";
-    let Some((events, result)) = run(text, None) else {
-        return;
-    };
-    result.expect("it runs");
-    for event in &events {
-        if let Event::Finding(finding) = event {
-            assert!(!finding.text.contains("No figure came"), "{}", finding.text);
+    testing::timed(|| {
+        if !is_installed("dpdk-test-crypto-perf") {
+            return;
         }
-    }
-    assert!(arms(&events).contains("dpdk-32"));
+        let text = "algorithms = ['sha1', 'sha256', 'sha384', 'sha512', 'hmac-sha256', 'aes-128-ecb', 'chacha20-poly1305']\nsizes_bytes = [64]\nseconds = 0.01\npairs = 1\npeers = ['dpdk-32']\nbackend = 'aws-lc'";
+        let Some((events, result)) = run(text, None) else {
+            return;
+        };
+        result.expect("it runs");
+        for event in &events {
+            if let Event::Finding(finding) = event {
+                assert!(!finding.text.contains("No figure came"), "{}", finding.text);
+            }
+        }
+        assert!(arms(&events).contains("dpdk-32"));
+    });
 }
 
 #[test]

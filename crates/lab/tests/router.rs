@@ -1,14 +1,12 @@
 //! The sections `router-*`, run once and tiny, so that they do not rot. No rate
 //! is asserted, nor that a trial may be believed: only what must be there.
 
-mod support;
-
 use std::time::Duration;
 
 use lockgate_lab::registry;
 use trial::{Event, PlanError, Probe, RunError, Section, Validity, Weight};
 
-use support::Collector;
+use crate::support::Collector;
 
 fn section(name: &str, text: &str) -> Box<dyn Section> {
     let kind = registry::section(name).expect("it is registered");
@@ -21,7 +19,7 @@ fn run(name: &str, text: &str) -> Option<Vec<Event>> {
     let plan = match section.plan(&probe, Duration::from_secs(3600)) {
         Ok(plan) => plan,
         Err(PlanError::NotSupported { reason, remedy }) => {
-            println!("skipped: {reason}; {remedy}");
+            testing::skipped(format!("{reason}; {remedy}"));
             return None;
         }
         Err(error) => panic!("{name}: {error}"),
@@ -71,7 +69,7 @@ fn is_measured_or_told(events: &[Event], dimension: &str, value: &str) -> bool {
         let lacks = point.verdict.validity == Validity::NotSupported;
         if lacks {
             let verdict = &point.verdict;
-            println!("skipped: {value}: {}; {}", verdict.reason, verdict.remedy);
+            testing::left_out(format!("{value}: {}; {}", verdict.reason, verdict.remedy));
         }
         lacks || !point.metrics.is_empty()
     })
@@ -79,71 +77,84 @@ fn is_measured_or_told(events: &[Event], dimension: &str, value: &str) -> bool {
 
 #[test]
 fn native_yields_the_source_s_table() {
-    let text = "pairs = 1\nseconds = 0.1\nframes = [512]\nextras = []\nloss_percent = 0.0\nresolution_percent = 10.0";
-    let Some(events) = run("router-native", text) else {
-        return;
-    };
-    assert!(points(&events) >= 2);
-    assert!(has_table(&events, "table 2"));
+    testing::timed(|| {
+        let text = "pairs = 1\nseconds = 0.1\nframes = [512]\nextras = []\nloss_percent = 0.0\nresolution_percent = 10.0";
+        let Some(events) = run("router-native", text) else {
+            return;
+        };
+        assert!(points(&events) >= 2);
+        assert!(has_table(&events, "table 2"));
+    });
 }
 
 #[test]
 fn routers_over_taps_are_told_from_those_over_veth_pairs() {
-    let text = "ports = 'tap'\npairs = 1\nseconds = 0.1\nframes = [512]\nextras = []\nloss_percent = 0.0\nresolution_percent = 10.0";
-    let Some(events) = run("router-native", text) else {
-        return;
-    };
-    assert!(is_measured_or_told(&events, "wires", "tap"));
+    testing::timed(|| {
+        let text = "ports = 'tap'\npairs = 1\nseconds = 0.1\nframes = [512]\nextras = []\nloss_percent = 0.0\nresolution_percent = 10.0";
+        let Some(events) = run("router-native", text) else {
+            return;
+        };
+        assert!(is_measured_or_told(&events, "wires", "tap"));
+    });
 }
 
 #[test]
 fn homes_are_measured_beside_a_native_router() {
-    let text =
-        "pairs = 1\nseconds = 0.1\nframes = [512]\nloss_percent = 0.0\nresolution_percent = 10.0";
-    let Some(events) = run("router-os-level", text) else {
-        return;
-    };
-    assert!(has_table(&events, "figure 3"));
-    for home in ["namespace", "lxc", "runc"] {
-        assert!(is_measured_or_told(&events, "home", home), "{home}");
-    }
+    testing::timed(|| {
+        let text = "pairs = 1\nseconds = 0.1\nframes = [512]\nloss_percent = 0.0\nresolution_percent = 10.0";
+        let Some(events) = run("router-os-level", text) else {
+            return;
+        };
+        assert!(has_table(&events, "figure 3"));
+        for home in ["namespace", "lxc", "runc"] {
+            assert!(is_measured_or_told(&events, "home", home), "{home}");
+        }
+    });
 }
 
 #[test]
 fn tcp_is_measured_one_way_and_both() {
-    let text = "pairs = 1\nseconds = 0.2\npaths = ['kernel', 'xdp-fib']";
-    let Some(events) = run("router-tcp", text) else {
-        return;
-    };
-    for way in ["one-way", "two-way"] {
-        assert!(is_measured_or_told(&events, "direction", way), "{way}");
-    }
+    testing::timed(|| {
+        let text = "pairs = 1\nseconds = 0.2\npaths = ['kernel', 'xdp-fib']";
+        let Some(events) = run("router-tcp", text) else {
+            return;
+        };
+        for way in ["one-way", "two-way"] {
+            assert!(is_measured_or_told(&events, "direction", way), "{way}");
+        }
+    });
 }
 
 #[test]
 fn paths_carry_ipv6_both_ways() {
-    let text = "pairs = 1\nseconds = 0.1\npaths = ['kernel', 'xdp-fib', 'af-xdp:interrupt:32']\nframe = 128\nipv6 = true\ntwo_way = true\ndestinations = [1]\nroutes = []";
-    let Some(events) = run("router-paths", text) else {
-        return;
-    };
-    assert!(is_measured_or_told(&events, "protocol", "ipv6"));
-    assert!(is_measured_or_told(&events, "direction", "two-way"));
+    testing::timed(|| {
+        let text = "pairs = 1\nseconds = 0.1\npaths = ['kernel', 'xdp-fib', 'af-xdp:interrupt:32']\nframe = 128\nipv6 = true\ntwo_way = true\ndestinations = [1]\nroutes = []";
+        let Some(events) = run("router-paths", text) else {
+            return;
+        };
+        assert!(is_measured_or_told(&events, "protocol", "ipv6"));
+        assert!(is_measured_or_told(&events, "direction", "two-way"));
+    });
 }
 
 #[test]
 fn paths_are_measured_beside_each_other() {
-    let text = "pairs = 1\nseconds = 0.1\npaths = ['kernel', 'xdp-devmap', 'xdp-fib-cached']\ndestinations = [1]\nroutes = []";
-    let Some(events) = run("router-paths", text) else {
-        return;
-    };
-    assert!(points(&events) >= 3);
+    testing::timed(|| {
+        let text = "pairs = 1\nseconds = 0.1\npaths = ['kernel', 'xdp-devmap', 'xdp-fib-cached']\ndestinations = [1]\nroutes = []";
+        let Some(events) = run("router-paths", text) else {
+            return;
+        };
+        assert!(points(&events) >= 3);
+    });
 }
 
 #[test]
 fn routers_stand_side_by_side() {
-    let text = "pairs = 1\nseconds = 0.1\nrouters = [1, 2]\nbeside = 2";
-    let Some(events) = run("router-scaling", text) else {
-        return;
-    };
-    assert!(points(&events) >= 5);
+    testing::timed(|| {
+        let text = "pairs = 1\nseconds = 0.1\nrouters = [1, 2]\nbeside = 2";
+        let Some(events) = run("router-scaling", text) else {
+            return;
+        };
+        assert!(points(&events) >= 5);
+    });
 }

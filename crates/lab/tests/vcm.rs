@@ -1,15 +1,13 @@
 //! The sections `vcm-*`, run once and tiny, so that they do not rot. No time
 //! is asserted: only what must be there and what must hold.
 
-mod support;
-
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lockgate_lab::registry;
 use trial::{Event, Probe, RunError, Section};
 
-use support::{Collector, given_time};
+use crate::support::Collector;
 
 fn section(name: &str, text: &str) -> Box<dyn Section> {
     let kind = registry::section(name).expect("it is registered");
@@ -33,27 +31,12 @@ fn run(
     (sink.events, result)
 }
 
-/// A whole run with trials so long that each did something, by what `counted`
-/// finds in it: a trial in which a busy machine let nothing complete is in no
-/// ratio and has no price.
-fn ran<const N: usize>(
-    (name, text): (&str, &str),
-    trial: Duration,
-    counted: impl Fn(&[Event]) -> [usize; N],
-    expected: [usize; N],
-) -> Vec<Event> {
-    given_time(trial, |trial| {
-        let text = format!("{text}\nseconds = {}", trial.as_secs_f64());
-        let (events, result) = run(name, &text, None);
-        result.map_err(|error| format!("{error:?}"))?;
-        check(&events);
-        let counts = counted(&events);
-        if counts == expected {
-            Ok(events)
-        } else {
-            Err(format!("{counts:?}, not {expected:?}"))
-        }
-    })
+/// What a whole run yields.
+fn ran(name: &str, text: &str) -> Vec<Event> {
+    let (events, result) = run(name, text, None);
+    result.expect("it runs");
+    check(&events);
+    events
 }
 
 fn values(events: &[Event], dimension: &str) -> BTreeSet<String> {
@@ -90,7 +73,7 @@ fn check(events: &[Event]) {
     }
 }
 
-const BLOCKS: &str = "sizes_bytes = [512, 4096]\nalgorithms = ['aes-128-cbc']\nplacements = ['shared']\ndepth = 16\npairs = 5\nbackend = 'aws-lc'";
+const BLOCKS: &str = "sizes_bytes = [512, 4096]\nalgorithms = ['aes-128-cbc']\nplacements = ['shared']\ndepth = 16\npairs = 5\nseconds = 0.03\nbackend = 'aws-lc'";
 
 fn ratios(events: &[Event]) -> usize {
     count(events, |event| matches!(event, Event::Comparison(_)))
@@ -111,47 +94,40 @@ fn prices(events: &[Event]) -> usize {
 
 #[test]
 fn every_block_size_is_measured_under_every_policy() {
-    let events = ran(
-        ("vcm-block-size", BLOCKS),
-        Duration::from_millis(12),
-        |events| [ratios(events), charts(events), prices(events)],
-        [2, 2, 5],
-    );
-    assert_eq!(values(&events, "block_bytes"), set(&["512", "4096"]));
-    assert_eq!(values(&events, "policy"), set(&["armed", "each", "polled"]));
-    assert_eq!(count(&events, |event| matches!(event, Event::Table(_))), 2);
+    testing::alone(|| {
+        let events = ran("vcm-block-size", BLOCKS);
+        let found = [ratios(&events), charts(&events), prices(&events)];
+        assert_eq!(found, [2, 2, 5]);
+        assert_eq!(values(&events, "block_bytes"), set(&["512", "4096"]));
+        assert_eq!(values(&events, "policy"), set(&["armed", "each", "polled"]));
+        assert_eq!(count(&events, |event| matches!(event, Event::Table(_))), 2);
+    });
 }
 
 #[test]
 fn an_interrupt_keeps_what_was_measured() {
-    // A starved run may be late and end before.
-    let events = given_time(Duration::from_millis(12), |trial| {
-        let text = format!("{BLOCKS}\nseconds = {}", trial.as_secs_f64());
-        match run("vcm-block-size", &text, Some(12)) {
-            (events, Err(RunError::Interrupted)) => Ok(events),
-            (_, other) => Err(format!("{other:?}")),
-        }
+    testing::alone(|| {
+        let (events, result) = run("vcm-block-size", BLOCKS, Some(12));
+        assert!(matches!(result, Err(RunError::Interrupted)), "{result:?}");
+        check(&events);
+        assert!(count(&events, |event| matches!(event, Event::Point(_))) > 0);
     });
-    check(&events);
-    assert!(count(&events, |event| matches!(event, Event::Point(_))) > 0);
 }
 
-const TASKS: &str = "tasks = [1, 3]\ndepth = 8\nblock_bytes = 1024\npairs = 5\nplacements = ['shared']\nbackend = 'aws-lc'";
+const TASKS: &str = "tasks = [1, 3]\ndepth = 8\nblock_bytes = 1024\npairs = 5\nplacements = ['shared']\nseconds = 0.03\nbackend = 'aws-lc'";
 
 #[test]
 fn every_number_of_tasks_is_measured() {
-    // The sum under either policy, and the gain at either number of tasks.
-    let events = ran(
-        ("vcm-tasks", TASKS),
-        Duration::from_millis(20),
-        |events| [ratios(events), charts(events)],
-        [4, 2],
-    );
-    assert_eq!(values(&events, "tasks"), set(&["1", "3"]));
-    assert_eq!(values(&events, "policy"), set(&["armed", "each"]));
-    assert_eq!(count(&events, |event| matches!(event, Event::Table(_))), 2);
-    let findings = count(&events, |event| matches!(event, Event::Finding(_)));
-    assert!(findings >= 1, "the paper's figure beside ours");
+    testing::alone(|| {
+        // The sum under either policy, and the gain at either number of tasks.
+        let events = ran("vcm-tasks", TASKS);
+        assert_eq!([ratios(&events), charts(&events)], [4, 2]);
+        assert_eq!(values(&events, "tasks"), set(&["1", "3"]));
+        assert_eq!(values(&events, "policy"), set(&["armed", "each"]));
+        assert_eq!(count(&events, |event| matches!(event, Event::Table(_))), 2);
+        let findings = count(&events, |event| matches!(event, Event::Finding(_)));
+        assert!(findings >= 1, "the paper's figure beside ours");
+    });
 }
 
 #[test]

@@ -1,14 +1,12 @@
 //! The section `vcm-tenants`, run once and tiny, so that it does not rot. No
 //! speed is asserted: only what must be there and what is counted.
 
-mod support;
-
 use std::time::Duration;
 
 use lockgate_lab::registry;
 use trial::{Event, Plan, PlanError, Probe, RunError, Section};
 
-use support::{Collector, given_time};
+use crate::support::Collector;
 
 fn section(text: &str) -> Box<dyn Section> {
     let kind = registry::section("vcm-tenants").expect("it is registered");
@@ -20,7 +18,7 @@ fn plan(section: &dyn Section) -> Option<Plan> {
     match section.plan(&Probe::default(), Duration::from_secs(600)) {
         Ok(plan) => Some(plan),
         Err(PlanError::NotSupported { reason, .. }) => {
-            println!("skipped: {reason}");
+            testing::skipped(reason);
             None
         }
         Err(error) => panic!("{error}"),
@@ -44,56 +42,52 @@ fn count(events: &[Event], is_such: impl Fn(&Event) -> bool) -> usize {
 
 #[test]
 fn every_case_is_measured_and_limits_are_kept() {
-    let text = "tenants = [1, 3]\nweights = [1, 2]\npairs = 2\nbackend = 'aws-lc'";
-    // Two tenants beside three hostile ones; on a crowded host a short trial
-    // may pass without a request, and gives no ratio and no chart.
-    let events = given_time(Duration::from_millis(50), |trial| {
-        let text = format!("{text}\nseconds = {}", trial.as_secs_f64());
-        let Some((events, result)) = run(&text, None) else {
-            return Ok(None);
+    testing::alone(|| {
+        let text =
+            "tenants = [1, 3]\nweights = [1, 2]\npairs = 2\nseconds = 0.05\nbackend = 'aws-lc'";
+        let Some((events, result)) = run(text, None) else {
+            return;
         };
-        result.map_err(|error| format!("{error:?}"))?;
+        result.expect("it runs");
         let ratios = count(&events, |event| matches!(event, Event::Comparison(_)));
-        let charts = count(&events, |event| matches!(event, Event::Chart(_)));
-        match (ratios, charts) {
-            (1..=6, 2) => Ok(Some(events)),
-            few => Err(format!("ratios and charts: {few:?}")),
+        assert!((1..=6).contains(&ratios), "{ratios}");
+        assert_eq!(count(&events, |event| matches!(event, Event::Chart(_))), 2);
+        let mut cases = std::collections::BTreeSet::new();
+        for event in &events {
+            match event {
+                Event::Table(table) => {
+                    let columns = table.columns.len();
+                    assert!(table.rows.iter().all(|row| row.len() == columns));
+                }
+                Event::Point(point) => {
+                    assert!(!point.metrics.is_empty() && !point.command.is_empty());
+                    assert!(point.metrics.iter().all(|metric| metric.value.is_finite()));
+                    cases.insert(point.dimensions["case"].to_string());
+                }
+                Event::Finding(finding) => {
+                    assert!(!finding.text.contains("was broken"), "{}", finding.text);
+                }
+                _ => {}
+            }
         }
+        let all = [
+            "cap", "equal-1", "equal-3", "flood", "mute", "polite", "quota", "signer", "weighted",
+        ];
+        assert_eq!(cases.into_iter().collect::<Vec<_>>(), all);
+        assert_eq!(count(&events, |event| matches!(event, Event::Table(_))), 3);
     });
-    let Some(events) = events else { return };
-    let mut cases = std::collections::BTreeSet::new();
-    for event in &events {
-        match event {
-            Event::Table(table) => {
-                let columns = table.columns.len();
-                assert!(table.rows.iter().all(|row| row.len() == columns));
-            }
-            Event::Point(point) => {
-                assert!(!point.metrics.is_empty() && !point.command.is_empty());
-                assert!(point.metrics.iter().all(|metric| metric.value.is_finite()));
-                cases.insert(point.dimensions["case"].to_string());
-            }
-            Event::Finding(finding) => {
-                assert!(!finding.text.contains("was broken"), "{}", finding.text);
-            }
-            _ => {}
-        }
-    }
-    let all = [
-        "cap", "equal-1", "equal-3", "flood", "mute", "polite", "quota", "signer", "weighted",
-    ];
-    assert_eq!(cases.into_iter().collect::<Vec<_>>(), all);
-    assert_eq!(count(&events, |event| matches!(event, Event::Table(_))), 3);
 }
 
 #[test]
 fn an_interrupt_keeps_what_was_measured() {
-    let text = "tenants = [2]\nhostile = []\nseconds = 0.02\npairs = 3\nbackend = 'aws-lc'";
-    let Some((events, result)) = run(text, Some(3)) else {
-        return;
-    };
-    assert!(matches!(result, Err(RunError::Interrupted)), "{result:?}");
-    assert!(count(&events, |event| matches!(event, Event::Point(_))) > 0);
+    testing::alone(|| {
+        let text = "tenants = [2]\nhostile = []\nseconds = 0.02\npairs = 3\nbackend = 'aws-lc'";
+        let Some((events, result)) = run(text, Some(3)) else {
+            return;
+        };
+        assert!(matches!(result, Err(RunError::Interrupted)), "{result:?}");
+        assert!(count(&events, |event| matches!(event, Event::Point(_))) > 0);
+    });
 }
 
 #[test]

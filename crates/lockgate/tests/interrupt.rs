@@ -2,14 +2,12 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test ends where its helper does")]
 
-mod common;
-
 use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::{Desk, PATIENCE};
+use crate::common::{Desk, PATIENCE};
 use trial::{Run, SectionState};
 
 /// A measurement of many short rounds that nobody waits for.
@@ -130,22 +128,28 @@ fn ends_with_what_was_measured(signal: &str) {
 
 #[test]
 fn ctrl_c_keeps_what_was_measured() {
-    ends_with_what_was_measured("-INT");
+    testing::timed(|| {
+        ends_with_what_was_measured("-INT");
+    });
 }
 
 #[test]
 fn sigterm_keeps_what_was_measured() {
-    ends_with_what_was_measured("-TERM");
+    testing::timed(|| {
+        ends_with_what_was_measured("-TERM");
+    });
 }
 
 /// The second signal does not wait for the section to end.
 #[test]
 fn a_second_ctrl_c_ends_at_once() {
-    let desk = Desk::new();
-    let mut measuring = Measuring::start(&desk);
-    measuring.wait_until_begun(&desk);
-    measuring.signal("-INT");
-    measuring.signal("-INT");
-    assert_eq!(measuring.code(), Some(130));
-    assert!(stored(&desk).is_some());
+    testing::timed(|| {
+        let desk = Desk::new();
+        let mut measuring = Measuring::start(&desk);
+        measuring.wait_until_begun(&desk);
+        measuring.signal("-INT");
+        measuring.signal("-INT");
+        assert_eq!(measuring.code(), Some(130));
+        assert!(stored(&desk).is_some());
+    });
 }

@@ -1,12 +1,10 @@
 //! What the program gives: on stdout, in files, and what it leaves behind.
 
-mod common;
-
 use std::fs;
 use std::io::Read;
 use std::process::Stdio;
 
-use common::Desk;
+use crate::common::Desk;
 use trial::Run;
 
 #[test]
@@ -223,7 +221,7 @@ fn what_cannot_be_stored_goes_to_stdout() {
     let mut shell = std::process::Command::new("sh");
     let output = shell
         .args(["-c", script])
-        .arg(common::program())
+        .arg(crate::common::program())
         .current_dir(desk.path())
         .output()
         .unwrap();

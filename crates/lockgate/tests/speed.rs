@@ -1,10 +1,8 @@
 //! `lockgate speed`: flags to trials to results, once and tiny.
 
-mod common;
-
 use std::fs;
 
-use common::Desk;
+use crate::common::Desk;
 use trial::{Run, SectionState};
 
 /// The least that is still a measurement.
@@ -27,87 +25,94 @@ fn tiny<'a>(more: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn a_tiny_measurement_is_stored_and_shown() {
-    let desk = Desk::new();
-    let ended = desk.lockgate(&tiny(&["--pairs", "2", "--seed", "7"])).ok();
-    assert!(ended.stdout.contains("report.html"), "{}", ended.stdout);
-    let run = Run::read(&fs::read_to_string(desk.runs()[0].join("result.json")).unwrap()).unwrap();
-    let [section] = &run.sections[..] else {
-        panic!("one section")
-    };
-    assert_eq!(
-        (section.name.as_str(), &section.state),
-        ("crypto-speed", &SectionState::Complete)
-    );
-    let modes: Vec<_> = section
-        .points
-        .iter()
-        .filter_map(|point| point.dimensions.get("mode"))
-        .collect();
-    assert!(
-        modes.contains(&&"sync".into()) && modes.contains(&&"async".into()),
-        "{modes:?}"
-    );
-    assert!(!section.findings.is_empty() && !section.charts.is_empty());
-    let resolved = &run.scenario["sections"]["crypto-speed"];
-    assert_eq!(
-        (&resolved["algorithms"][0], &resolved["seed"]),
-        (&"sha256".into(), &7.into())
-    );
+    testing::timed(|| {
+        let desk = Desk::new();
+        let ended = desk.lockgate(&tiny(&["--pairs", "2", "--seed", "7"])).ok();
+        assert!(ended.stdout.contains("report.html"), "{}", ended.stdout);
+        let run =
+            Run::read(&fs::read_to_string(desk.runs()[0].join("result.json")).unwrap()).unwrap();
+        let [section] = &run.sections[..] else {
+            panic!("one section")
+        };
+        assert_eq!(
+            (section.name.as_str(), &section.state),
+            ("crypto-speed", &SectionState::Complete)
+        );
+        let modes: Vec<_> = section
+            .points
+            .iter()
+            .filter_map(|point| point.dimensions.get("mode"))
+            .collect();
+        assert!(
+            modes.contains(&&"sync".into()) && modes.contains(&&"async".into()),
+            "{modes:?}"
+        );
+        assert!(!section.findings.is_empty() && !section.charts.is_empty());
+        let resolved = &run.scenario["sections"]["crypto-speed"];
+        assert_eq!(
+            (&resolved["algorithms"][0], &resolved["seed"]),
+            (&"sha256".into(), &7.into())
+        );
+    });
 }
 
 #[test]
 fn two_stored_runs_are_compared() {
-    let desk = Desk::new();
-    for _ in 0..2 {
-        desk.lockgate(&tiny(&["--pairs", "2"])).ok();
-    }
-    let runs: Vec<_> = desk
-        .runs()
-        .iter()
-        .map(|path| path.display().to_string())
-        .collect();
-    let arguments = ["compare", runs[0].as_str(), "latest"];
-    assert!(!desk.lockgate(&arguments).ok().stdout.is_empty());
-    let json = desk
-        .lockgate(&[&arguments[..], &["--export", "json=-"]].concat())
-        .ok()
-        .stdout;
-    assert!(serde_json::from_str::<serde_json::Value>(&json).unwrap()["rows"].is_array());
-    desk.lockgate(&[&arguments[..], &["--export", "html=-"]].concat())
-        .refused(&["json or md"]);
+    testing::timed(|| {
+        let desk = Desk::new();
+        for _ in 0..2 {
+            desk.lockgate(&tiny(&["--pairs", "2"])).ok();
+        }
+        let runs: Vec<_> = desk
+            .runs()
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        let arguments = ["compare", runs[0].as_str(), "latest"];
+        assert!(!desk.lockgate(&arguments).ok().stdout.is_empty());
+        let json = desk
+            .lockgate(&[&arguments[..], &["--export", "json=-"]].concat())
+            .ok()
+            .stdout;
+        assert!(serde_json::from_str::<serde_json::Value>(&json).unwrap()["rows"].is_array());
+        desk.lockgate(&[&arguments[..], &["--export", "html=-"]].concat())
+            .refused(&["json or md"]);
+    });
 }
 
 /// B is A with every rate divided by ten.
 #[test]
 fn a_regression_exits_with_1() {
-    let desk = Desk::new();
-    desk.lockgate(&tiny(&["--pairs", "6"])).ok();
-    let text = fs::read_to_string(desk.runs()[0].join("result.json")).unwrap();
-    let mut run = Run::read(&text).unwrap();
-    for point in &mut run.sections[0].points {
-        point.verdict = trial::Verdict::valid();
-        for metric in &mut point.metrics {
-            let steady = vec![1000.0; 9];
-            (metric.value, metric.samples) = (1000.0, steady);
+    testing::timed(|| {
+        let desk = Desk::new();
+        desk.lockgate(&tiny(&["--pairs", "6"])).ok();
+        let text = fs::read_to_string(desk.runs()[0].join("result.json")).unwrap();
+        let mut run = Run::read(&text).unwrap();
+        for point in &mut run.sections[0].points {
+            point.verdict = trial::Verdict::valid();
+            for metric in &mut point.metrics {
+                let steady = vec![1000.0; 9];
+                (metric.value, metric.samples) = (1000.0, steady);
+            }
         }
-    }
-    desk.write("a.json", &serde_json::to_string(&run).unwrap());
-    for metric in run.sections[0]
-        .points
-        .iter_mut()
-        .flat_map(|point| &mut point.metrics)
-    {
-        let steady = vec![100.0; 9];
-        (metric.value, metric.samples) = (100.0, steady);
-    }
-    desk.write("b.json", &serde_json::to_string(&run).unwrap());
-    let ended = desk.lockgate(&["compare", "a.json", "b.json", "--fail-below", "0.95"]);
-    assert_eq!(ended.code, Some(1), "{}{}", ended.stdout, ended.stderr);
-    desk.lockgate(&["compare", "a.json", "a.json", "--fail-below", "0.95"])
-        .ok();
-    desk.lockgate(&["compare", "a.json", "b.json"]).ok();
-    desk.lockgate(&["compare", "a.json", "b.json", "--fail-below", "0"])
-        .refused(&["'0'", "0.95"]);
+        desk.write("a.json", &serde_json::to_string(&run).unwrap());
+        for metric in run.sections[0]
+            .points
+            .iter_mut()
+            .flat_map(|point| &mut point.metrics)
+        {
+            let steady = vec![100.0; 9];
+            (metric.value, metric.samples) = (100.0, steady);
+        }
+        desk.write("b.json", &serde_json::to_string(&run).unwrap());
+        let ended = desk.lockgate(&["compare", "a.json", "b.json", "--fail-below", "0.95"]);
+        assert_eq!(ended.code, Some(1), "{}{}", ended.stdout, ended.stderr);
+        desk.lockgate(&["compare", "a.json", "a.json", "--fail-below", "0.95"])
+            .ok();
+        desk.lockgate(&["compare", "a.json", "b.json"]).ok();
+        desk.lockgate(&["compare", "a.json", "b.json", "--fail-below", "0"])
+            .refused(&["'0'", "0.95"]);
+    });
 }
 
 #[test]

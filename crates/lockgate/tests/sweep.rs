@@ -2,13 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
-mod common;
-
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-use common::Desk;
+use crate::common::Desk;
 
 /// Where runs write down what outlives them.
 const JOURNALS: &str = "/run/lockgate";
@@ -28,7 +26,9 @@ fn what_a_killed_run_left_is_gone_when_the_next_has_begun() {
     );
     fs::create_dir(&left).unwrap();
     if let Err(error) = made.and_then(|()| fs::write(&journal, line + "\n")) {
-        eprintln!("skipped: {JOURNALS} cannot be written ({error}); run the tests as root");
+        testing::skipped(format!(
+            "{JOURNALS} cannot be written ({error}); run the tests as root"
+        ));
         return;
     }
     // Nobody holds its lock: another run that begins now may be quicker, so

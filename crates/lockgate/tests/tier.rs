@@ -1,11 +1,9 @@
 //! `lockgate --tier`: what a guest with fewer CPU features would see, and a
 //! refusal where a library sees more.
 
-mod common;
-
 use std::fs;
 
-use common::{Desk, Ended};
+use crate::common::{Desk, Ended};
 use trial::{Fact, Probe, Run};
 
 const TIERS: [&str; 6] = ["none", "aesni", "avx", "avx2", "vaes", "avx512"];
@@ -112,62 +110,66 @@ fn a_mask_of_the_users_own_does_not_stay() {
 
 #[test]
 fn a_measurement_says_its_tier_everywhere() {
-    let desk = Desk::new();
-    if !host_tiers(&desk).contains(&"aesni") {
-        return;
-    }
-    let ended = desk
-        .lockgate(&[&["--tier", "aesni"], &TINY[..]].concat())
-        .ok();
-    assert!(ended.stdout.contains("tier aesni"), "{}", ended.stdout);
-    let folder = &desk.runs()[0];
-    let run = Run::read(&fs::read_to_string(folder.join("result.json")).unwrap()).unwrap();
-    assert_eq!(run.probe.text("tier"), Some("aesni"));
-    assert!(run.command.contains("--tier aesni"), "{}", run.command);
-    let section = &run.sections[0];
-    let commands = section.points.iter().map(|point| &point.command);
-    for command in commands.chain([&section.command]) {
-        assert!(
-            command.starts_with("lockgate --tier aesni speed"),
-            "{command}"
-        );
-    }
-    let html = fs::read_to_string(folder.join("report.html")).unwrap();
-    assert!(html.contains("measured as tier aesni"));
+    testing::timed(|| {
+        let desk = Desk::new();
+        if !host_tiers(&desk).contains(&"aesni") {
+            return;
+        }
+        let ended = desk
+            .lockgate(&[&["--tier", "aesni"], &TINY[..]].concat())
+            .ok();
+        assert!(ended.stdout.contains("tier aesni"), "{}", ended.stdout);
+        let folder = &desk.runs()[0];
+        let run = Run::read(&fs::read_to_string(folder.join("result.json")).unwrap()).unwrap();
+        assert_eq!(run.probe.text("tier"), Some("aesni"));
+        assert!(run.command.contains("--tier aesni"), "{}", run.command);
+        let section = &run.sections[0];
+        let commands = section.points.iter().map(|point| &point.command);
+        for command in commands.chain([&section.command]) {
+            assert!(
+                command.starts_with("lockgate --tier aesni speed"),
+                "{command}"
+            );
+        }
+        let html = fs::read_to_string(folder.join("report.html")).unwrap();
+        assert!(html.contains("measured as tier aesni"));
+    });
 }
 
 #[test]
 fn peers_are_masked_or_left_out_with_the_reason() {
-    let desk = Desk::new();
-    // Where there is nothing above, there is nothing to hide.
-    if !host_tiers(&desk).contains(&"avx") {
-        return;
-    }
-    let words = "--tier aesni speed --backend aws-lc --algorithm sha256 --size 64 --peers all --seconds 0.02 --pairs 1";
-    let words: Vec<_> = words.split(' ').collect();
-    let ended = desk.lockgate(&words);
-    if ended.code == Some(4) && ended.stderr.contains("need a CPU each") {
-        println!("skipped: {}", ended.stderr);
-        return;
-    }
-    ended.ok();
-    let folder = &desk.runs()[0];
-    let run = Run::read(&fs::read_to_string(folder.join("result.json")).unwrap()).unwrap();
-    let section = &run.sections[0];
-    for point in &section.points {
-        let arm = point.dimensions["arm"].to_string();
-        assert!(!["ring", "dpdk-1", "dpdk-32"].contains(&&*arm), "{arm}");
-        let begins = if arm == "openssl" {
-            "OPENSSL_ia32cap="
-        } else {
-            "lockgate --tier aesni speed"
-        };
-        assert!(point.command.starts_with(begins), "{}", point.command);
-    }
-    let texts: Vec<_> = section.findings.iter().map(|it| it.text.as_str()).collect();
-    for part in ["ring asks the CPU itself", "DPDK's library asks the CPU"] {
-        assert!(texts.iter().any(|text| text.contains(part)), "{texts:?}");
-    }
+    testing::timed(|| {
+        let desk = Desk::new();
+        // Where there is nothing above, there is nothing to hide.
+        if !host_tiers(&desk).contains(&"avx") {
+            return;
+        }
+        let words = "--tier aesni speed --backend aws-lc --algorithm sha256 --size 64 --peers all --seconds 0.02 --pairs 1";
+        let words: Vec<_> = words.split(' ').collect();
+        let ended = desk.lockgate(&words);
+        if ended.code == Some(4) && ended.stderr.contains("need a CPU each") {
+            testing::skipped(ended.stderr);
+            return;
+        }
+        ended.ok();
+        let folder = &desk.runs()[0];
+        let run = Run::read(&fs::read_to_string(folder.join("result.json")).unwrap()).unwrap();
+        let section = &run.sections[0];
+        for point in &section.points {
+            let arm = point.dimensions["arm"].to_string();
+            assert!(!["ring", "dpdk-1", "dpdk-32"].contains(&&*arm), "{arm}");
+            let begins = if arm == "openssl" {
+                "OPENSSL_ia32cap="
+            } else {
+                "lockgate --tier aesni speed"
+            };
+            assert!(point.command.starts_with(begins), "{}", point.command);
+        }
+        let texts: Vec<_> = section.findings.iter().map(|it| it.text.as_str()).collect();
+        for part in ["ring asks the CPU itself", "DPDK's library asks the CPU"] {
+            assert!(texts.iter().any(|text| text.contains(part)), "{texts:?}");
+        }
+    });
 }
 
 #[test]

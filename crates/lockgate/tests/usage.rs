@@ -1,9 +1,7 @@
 //! Wrong input: each error names the value, what is allowed and the remedy,
 //! ends with 2, and leaves nothing behind.
 
-mod common;
-
-use common::Desk;
+use crate::common::Desk;
 
 #[test]
 fn an_unknown_scenario_lists_the_known_ones() {

@@ -1,14 +1,12 @@
 //! `lockgate vm`: a guest for people who want just that.
 
-mod common;
-
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use common::Desk;
+use crate::common::Desk;
 use vm::{Cache, Qemu};
 
 /// Where guests are; the tests' desk has an empty environment of its own.
@@ -24,7 +22,7 @@ fn guests() -> Option<String> {
 }
 
 fn skipped(reason: &str) -> Option<String> {
-    println!("skipped: {reason}");
+    testing::skipped(reason);
     None
 }
 
@@ -105,39 +103,41 @@ fn kernels_and_qemus_are_listed() {
 /// One guest shows it all: output, status, files in and out, modules.
 #[test]
 fn a_script_runs_and_its_status_and_files_come_back() {
-    let Some(guests) = guests() else { return };
-    let desk = Desk::new();
-    desk.write("in.txt", "from the host\n");
-    desk.write(
-        "script.sh",
-        "uname -r\ncat in.txt\necho done >/tmp/out.txt\ngrep -c ^algif_hash /proc/modules\nexit 3\n",
-    );
-    let arguments = [
-        "vm",
-        "run",
-        "--memory",
-        "512",
-        "--module",
-        "algif-hash",
-        "--file",
-        "in.txt",
-        "--get",
-        "/tmp/out.txt:out.txt",
-        "--limit",
-        "60",
-        "script.sh",
-    ];
-    let ended = desk.lockgate_with(&arguments, &[("LOCKGATE_GUESTS", &guests)]);
-    let kernel = Cache::open_default().unwrap().kernel(None).unwrap().clone();
-    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    assert_eq!(
-        ended.stdout,
-        format!("{}\nfrom the host\n1\n", kernel.release)
-    );
-    for part in ["status 3", &kernel.version, "QEMU", "ready in"] {
-        assert!(ended.stderr.contains(part), "{part}: {}", ended.stderr);
-    }
-    assert_eq!(fs::read(desk.path().join("out.txt")).unwrap(), b"done\n");
+    testing::timed(|| {
+        let Some(guests) = guests() else { return };
+        let desk = Desk::new();
+        desk.write("in.txt", "from the host\n");
+        desk.write(
+            "script.sh",
+            "uname -r\ncat in.txt\necho done >/tmp/out.txt\ngrep -c ^algif_hash /proc/modules\nexit 3\n",
+        );
+        let arguments = [
+            "vm",
+            "run",
+            "--memory",
+            "512",
+            "--module",
+            "algif-hash",
+            "--file",
+            "in.txt",
+            "--get",
+            "/tmp/out.txt:out.txt",
+            "--limit",
+            "60",
+            "script.sh",
+        ];
+        let ended = desk.lockgate_with(&arguments, &[("LOCKGATE_GUESTS", &guests)]);
+        let kernel = Cache::open_default().unwrap().kernel(None).unwrap().clone();
+        assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+        assert_eq!(
+            ended.stdout,
+            format!("{}\nfrom the host\n1\n", kernel.release)
+        );
+        for part in ["status 3", &kernel.version, "QEMU", "ready in"] {
+            assert!(ended.stderr.contains(part), "{part}: {}", ended.stderr);
+        }
+        assert_eq!(fs::read(desk.path().join("out.txt")).unwrap(), b"done\n");
+    });
 }
 
 #[test]
@@ -158,22 +158,24 @@ fn what_the_cache_or_qemu_does_not_have_is_the_callers_mistake() {
 
 #[test]
 fn ctrl_c_ends_the_guest() {
-    let Some(guests) = guests() else { return };
-    let desk = Desk::new();
-    desk.write("long.sh", "echo started\nsleep 100\n");
-    let mut command = desk.command();
-    command
-        .args(["vm", "run", "--memory", "512", "long.sh"])
-        .env("LOCKGATE_GUESTS", guests)
-        .stdout(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let mut first = String::new();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    stdout.read_line(&mut first).unwrap();
-    assert_eq!(first, "started\n", "output comes while the script runs");
-    kill_softly(&child);
-    let waited = wait_for(&mut child);
-    assert_eq!(waited, Some(130));
+    testing::timed(|| {
+        let Some(guests) = guests() else { return };
+        let desk = Desk::new();
+        desk.write("long.sh", "echo started\nsleep 100\n");
+        let mut command = desk.command();
+        command
+            .args(["vm", "run", "--memory", "512", "long.sh"])
+            .env("LOCKGATE_GUESTS", guests)
+            .stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut first = String::new();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        stdout.read_line(&mut first).unwrap();
+        assert_eq!(first, "started\n", "output comes while the script runs");
+        kill_softly(&child);
+        let waited = wait_for(&mut child);
+        assert_eq!(waited, Some(130));
+    });
 }
 
 /// Starts a script in a guest of 512 MiB, its output going to us.
@@ -194,46 +196,52 @@ const ENDLESS: &str = "while :; do echo started; sleep 0.1; done\n";
 /// `| head -n 1`: nobody waits for the rest.
 #[test]
 fn a_script_that_nobody_reads_ends() {
-    let Some(guests) = guests() else { return };
-    let desk = Desk::new();
-    let mut child = started(&desk, &guests, ENDLESS, &["--limit", "300"]);
-    let mut first = String::new();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    stdout.read_line(&mut first).unwrap();
-    drop(stdout);
-    assert_eq!(wait_for(&mut child), Some(0));
+    testing::timed(|| {
+        let Some(guests) = guests() else { return };
+        let desk = Desk::new();
+        let mut child = started(&desk, &guests, ENDLESS, &["--limit", "300"]);
+        let mut first = String::new();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        stdout.read_line(&mut first).unwrap();
+        drop(stdout);
+        assert_eq!(wait_for(&mut child), Some(0));
+    });
 }
 
 /// A reader who only holds the pipe open does not keep the program from ending.
 #[test]
 fn ctrl_c_ends_a_program_that_cannot_write() {
-    let Some(guests) = guests() else { return };
-    let desk = Desk::new();
-    let mut child = started(&desk, &guests, "yes started\n", &["--limit", "300"]);
-    let mut stdout = child.stdout.take().unwrap();
-    stdout.read_exact(&mut [0; 8]).unwrap();
-    // The pipe is full then: the guest writes faster than that.
-    std::thread::sleep(Duration::from_secs(2));
-    kill_softly(&child);
-    assert_eq!(wait_for(&mut child), Some(130));
+    testing::timed(|| {
+        let Some(guests) = guests() else { return };
+        let desk = Desk::new();
+        let mut child = started(&desk, &guests, "yes started\n", &["--limit", "300"]);
+        let mut stdout = child.stdout.take().unwrap();
+        stdout.read_exact(&mut [0; 8]).unwrap();
+        // The pipe is full then: the guest writes faster than that.
+        std::thread::sleep(Duration::from_secs(2));
+        kill_softly(&child);
+        assert_eq!(wait_for(&mut child), Some(130));
+    });
 }
 
 #[test]
 fn files_come_back_from_a_script_that_was_ended() {
-    let Some(guests) = guests() else { return };
-    let desk = Desk::new();
-    let script = "echo so far >/tmp/r\nsleep 300\n";
-    let gets = [
-        "--get",
-        "/tmp/none:none",
-        "--get",
-        "/tmp/r:r",
-        "--limit",
-        "5",
-    ];
-    let mut child = started(&desk, &guests, script, &gets);
-    assert_eq!(wait_for(&mut child), Some(3));
-    assert_eq!(fs::read(desk.path().join("r")).unwrap(), b"so far\n");
+    testing::timed(|| {
+        let Some(guests) = guests() else { return };
+        let desk = Desk::new();
+        let script = "echo so far >/tmp/r\nsleep 300\n";
+        let gets = [
+            "--get",
+            "/tmp/none:none",
+            "--get",
+            "/tmp/r:r",
+            "--limit",
+            "5",
+        ];
+        let mut child = started(&desk, &guests, script, &gets);
+        assert_eq!(wait_for(&mut child), Some(3));
+        assert_eq!(fs::read(desk.path().join("r")).unwrap(), b"so far\n");
+    });
 }
 
 /// What `vm list` calls the default is what `vm run` takes.
@@ -250,17 +258,19 @@ fn a_named_program_that_is_none_leaves_no_default() {
 /// Some parents start their children with SIGCHLD ignored.
 #[test]
 fn programs_are_waited_for_whatever_the_parent_ignores() {
-    let desk = Desk::new();
-    let qemu = desk.write("qemu", "#!/bin/sh\necho QEMU emulator version 7.2.99\n");
-    fs::set_permissions(&qemu, fs::Permissions::from_mode(0o755)).unwrap();
-    let listed = std::process::Command::new("sh")
-        .args(["-c", "trap '' CHLD; exec \"$0\" vm list"])
-        .arg(common::program())
-        .env("LOCKGATE_QEMU", &qemu)
-        .output()
-        .unwrap();
-    let text = String::from_utf8(listed.stdout).unwrap();
-    assert!(text.contains("7.2.99"), "{text}");
+    testing::timed(|| {
+        let desk = Desk::new();
+        let qemu = desk.write("qemu", "#!/bin/sh\necho QEMU emulator version 7.2.99\n");
+        fs::set_permissions(&qemu, fs::Permissions::from_mode(0o755)).unwrap();
+        let listed = std::process::Command::new("sh")
+            .args(["-c", "trap '' CHLD; exec \"$0\" vm list"])
+            .arg(crate::common::program())
+            .env("LOCKGATE_QEMU", &qemu)
+            .output()
+            .unwrap();
+        let text = String::from_utf8(listed.stdout).unwrap();
+        assert!(text.contains("7.2.99"), "{text}");
+    });
 }
 
 fn kill_softly(child: &Child) {

@@ -1,8 +1,6 @@
 //! The hidden commands that measure one arm: a line of JSON or a reason.
 
-mod common;
-
-use common::Desk;
+use crate::common::Desk;
 use lab::kspeed::trial_line::TrialLine;
 
 const CBC: [&str; 7] = [
@@ -17,13 +15,15 @@ const CBC: [&str; 7] = [
 
 #[test]
 fn user_space_is_measured_as_one_line() {
-    // A host that lends its CPUs elsewhere may let nothing complete for long.
-    let lines = ["--ms=20", "--ms=160", "--ms=1280"].map(user_space);
-    assert!(lines.iter().any(|line| line.completed > 0), "{lines:?}");
-    for line in lines {
-        assert_eq!(line.completed > 0, line.requests_per_s() > 0.0);
-        assert_eq!((line.depth, line.size_bytes), (4, 512));
-    }
+    testing::timed(|| {
+        // A host that lends its CPUs elsewhere may let nothing complete for long.
+        let lines = ["--ms=20", "--ms=160", "--ms=1280"].map(user_space);
+        assert!(lines.iter().any(|line| line.completed > 0), "{lines:?}");
+        for line in lines {
+            assert_eq!(line.completed > 0, line.requests_per_s() > 0.0);
+            assert_eq!((line.depth, line.size_bytes), (4, 512));
+        }
+    });
 }
 
 fn user_space(time: &str) -> TrialLine {

@@ -1,9 +1,7 @@
 //! The diagnosis of simulated devices: right where the evidence allows it, and
 //! never wrong with confidence.
 
-mod device;
-
-use device::{Device, Lab, host, plant};
+use crate::device::{Device, Lab, host, plant};
 use lockgate_model as model;
 use model::cause::{
     Case, Cause, Confidence, Diagnosis, Effect, Experiments, Point, Source, Speaks, Test, diagnose,

@@ -2,17 +2,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use common::{OTHER_ADDRESS, Pair, is_root};
+use crate::common::{OTHER_ADDRESS, Pair};
 use lockgate_net::{Cgroup, CgroupError, Entry, Journal, Limits, Tag, napi};
 use sys::packet::{Batch, PacketSocket};
+use testing::is_root;
 
 fn shell(script: &str) -> Child {
     let mut command = Command::new("timeout");
@@ -42,7 +41,7 @@ fn create(journal: &Journal, limits: &Limits) -> Option<Cgroup> {
     let name = Tag::fresh().name("limits").unwrap();
     match Cgroup::create(journal, &name, limits) {
         Err(error @ CgroupError::Missing { .. }) => {
-            eprintln!("skipped: {error}");
+            testing::skipped(error);
             None
         }
         made => Some(made.unwrap()),
@@ -51,68 +50,72 @@ fn create(journal: &Journal, limits: &Limits) -> Option<Cgroup> {
 
 #[test]
 fn a_busy_process_is_throttled_and_free_without_its_group() {
-    if !is_root() {
-        return;
-    }
-    let journal = Journal::open().unwrap();
-    let limits = Limits {
-        cpus: Some(0.1),
-        ..Limits::default()
-    };
-    let Some(mut group) = create(&journal, &limits) else {
-        return;
-    };
-    let mut busy = shell("while :; do :; done");
-    group.add(busy.id().cast_signed()).unwrap();
-    assert_eq!(group.members().unwrap(), [busy.id().cast_signed()]);
-    let deadline = Instant::now() + Duration::from_secs(30);
-    // The shell was started before the group had it: its child is not inside.
-    for pid in child(&busy) {
-        group.add(pid).unwrap();
-    }
-    while group.throttling().unwrap().throttled == 0 {
-        assert!(
-            Instant::now() < deadline,
-            "never throttled: {:?}",
-            group.throttling()
-        );
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    drop(group);
-    assert_eq!(journal.entries(), []);
-    assert!(busy.try_wait().unwrap().is_none(), "it goes on");
-    let processes = child(&busy).into_iter().chain([busy.id().cast_signed()]);
-    for pid in processes {
-        let pid = rustix::process::Pid::from_raw(pid).unwrap();
-        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-    }
-    busy.wait().unwrap();
+    testing::timed(|| {
+        if !is_root() {
+            return;
+        }
+        let journal = Journal::open().unwrap();
+        let limits = Limits {
+            cpus: Some(0.1),
+            ..Limits::default()
+        };
+        let Some(mut group) = create(&journal, &limits) else {
+            return;
+        };
+        let mut busy = shell("while :; do :; done");
+        group.add(busy.id().cast_signed()).unwrap();
+        assert_eq!(group.members().unwrap(), [busy.id().cast_signed()]);
+        let deadline = Instant::now() + Duration::from_secs(30);
+        // The shell was started before the group had it: its child is not inside.
+        for pid in child(&busy) {
+            group.add(pid).unwrap();
+        }
+        while group.throttling().unwrap().throttled == 0 {
+            assert!(
+                Instant::now() < deadline,
+                "never throttled: {:?}",
+                group.throttling()
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        drop(group);
+        assert_eq!(journal.entries(), []);
+        assert!(busy.try_wait().unwrap().is_none(), "it goes on");
+        let processes = child(&busy).into_iter().chain([busy.id().cast_signed()]);
+        for pid in processes {
+            let pid = rustix::process::Pid::from_raw(pid).unwrap();
+            rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        }
+        busy.wait().unwrap();
+    });
 }
 
 #[test]
 fn only_the_cpus_of_the_set_are_used() {
-    if !is_root() {
-        return;
-    }
-    let cpu = *sys::affinity::allowed_cpus().unwrap().last().unwrap();
-    let journal = Journal::open().unwrap();
-    let limits = Limits {
-        cpu_set: Some(vec![cpu]),
-        ..Limits::default()
-    };
-    let Some(mut group) = create(&journal, &limits) else {
-        return;
-    };
-    let process = shell("exec sleep 50");
-    group.add(process.id().cast_signed()).unwrap();
-    let status = std::fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
-    let allowed = status
-        .lines()
-        .find(|line| line.starts_with("Cpus_allowed_list"))
-        .unwrap();
-    assert_eq!(allowed.split_whitespace().last().unwrap(), cpu.to_string());
-    drop(group);
-    end(process);
+    testing::timed(|| {
+        if !is_root() {
+            return;
+        }
+        let cpu = *sys::affinity::allowed_cpus().unwrap().last().unwrap();
+        let journal = Journal::open().unwrap();
+        let limits = Limits {
+            cpu_set: Some(vec![cpu]),
+            ..Limits::default()
+        };
+        let Some(mut group) = create(&journal, &limits) else {
+            return;
+        };
+        let process = shell("exec sleep 50");
+        group.add(process.id().cast_signed()).unwrap();
+        let status = std::fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
+        let allowed = status
+            .lines()
+            .find(|line| line.starts_with("Cpus_allowed_list"))
+            .unwrap();
+        assert_eq!(allowed.split_whitespace().last().unwrap(), cpu.to_string());
+        drop(group);
+        end(process);
+    });
 }
 
 #[test]
@@ -144,27 +147,29 @@ fn memory_and_processes_are_limited() {
 
 #[test]
 fn a_napi_thread_moves_in_and_survives_its_group() {
-    if !is_root() {
-        return;
-    }
-    let pair = Pair::up(1);
-    let mut netlink = pair.other.netlink().unwrap();
-    netlink
-        .set_offloads(&pair.other_link, &[("rx-gro", true)])
-        .unwrap();
-    napi::set_threaded(&pair.other, &pair.other_link, true).unwrap();
-    let thread = napi::threads(&pair.other_link, 1).unwrap().remove(0);
-    let limits = Limits {
-        cpus: Some(0.5),
-        ..Limits::default()
-    };
-    let Some(mut group) = create(&pair.journal, &limits) else {
-        return;
-    };
-    group.add(thread.pid).unwrap();
-    assert_eq!(group.members().unwrap(), [thread.pid]);
-    drop(group);
-    assert_eq!(napi::threads_now(&pair.other_link), [thread]);
+    testing::timed(|| {
+        if !is_root() {
+            return;
+        }
+        let pair = Pair::up(1);
+        let mut netlink = pair.other.netlink().unwrap();
+        netlink
+            .set_offloads(&pair.other_link, &[("rx-gro", true)])
+            .unwrap();
+        napi::set_threaded(&pair.other, &pair.other_link, true).unwrap();
+        let thread = napi::threads(&pair.other_link, 1).unwrap().remove(0);
+        let limits = Limits {
+            cpus: Some(0.5),
+            ..Limits::default()
+        };
+        let Some(mut group) = create(&pair.journal, &limits) else {
+            return;
+        };
+        group.add(thread.pid).unwrap();
+        assert_eq!(group.members().unwrap(), [thread.pid]);
+        drop(group);
+        assert_eq!(napi::threads_now(&pair.other_link), [thread]);
+    });
 }
 
 /// The tree of limits of CPU time, where it is a tree of version 1.
@@ -175,7 +180,7 @@ fn cpu_tree() -> Option<PathBuf> {
         .into_iter()
         .find(|tree| tree.join("tasks").exists());
     if tree.is_none() {
-        println!("skipped: no cpu controller of version 1");
+        testing::skipped("no cpu controller of version 1");
     }
     tree
 }
@@ -308,56 +313,58 @@ fn used(thread: &napi::NapiThread) -> f64 {
 
 #[test]
 fn a_limit_binds_the_kernels_threads() {
-    if !is_root() {
-        return;
-    }
-    let pair = Pair::up(1);
-    let mut netlink = pair.other.netlink().unwrap();
-    let gro = [("rx-gro", true)];
-    netlink.set_offloads(&pair.other_link, &gro).unwrap();
-    // Else only TCP comes by NAPI.
-    let off = [
-        ("tx-tcp-segmentation", false),
-        ("tx-tcp-ecn-segmentation", false),
-        ("tx-tcp-mangleid-segmentation", false),
-        ("tx-tcp6-segmentation", false),
-    ];
-    let mut netlink = pair.one.netlink().unwrap();
-    netlink.set_offloads(&pair.one_link, &off).unwrap();
-    napi::set_threaded(&pair.other, &pair.other_link, true).unwrap();
-    let thread = napi::threads(&pair.other_link, 1).unwrap().remove(0);
-    let cpu = *sys::affinity::allowed_cpus().unwrap().last().unwrap();
-    thread.pin(&[cpu]).unwrap();
-    // It has much to do, also where others are busy.
-    let urgent = rustix::process::Pid::from_raw(thread.pid);
-    rustix::process::setpriority_process(urgent, -20).unwrap();
-    let limits = Limits {
-        cpus: Some(0.1),
-        ..Limits::default()
-    };
-    let Some(mut group) = create(&pair.journal, &limits) else {
-        return;
-    };
-    let stop = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| flood(&pair, &stop));
-        let free = used(&thread);
-        let added = group.add(thread.pid);
-        let bound = added.is_ok().then(|| used(&thread));
-        drop(group);
-        let after = used(&thread);
-        stop.store(true, Ordering::Relaxed);
-        match added {
-            Err(error @ (CgroupError::KernelThreads | CgroupError::RealTimeShare { .. })) => {
-                println!("skipped: {error}");
-            }
-            added => added.unwrap(),
+    testing::timed(|| {
+        if !is_root() {
+            return;
         }
-        println!("CPUs used: {free:.3}, limited {bound:?}, after it {after:.3}");
-        // A tick of the kernel's (10 ms at most) may be more than its share.
-        assert!(bound.is_none_or(|bound| bound < 0.1 + 0.02), "{bound:?}");
+        let pair = Pair::up(1);
+        let mut netlink = pair.other.netlink().unwrap();
+        let gro = [("rx-gro", true)];
+        netlink.set_offloads(&pair.other_link, &gro).unwrap();
+        // Else only TCP comes by NAPI.
+        let off = [
+            ("tx-tcp-segmentation", false),
+            ("tx-tcp-ecn-segmentation", false),
+            ("tx-tcp-mangleid-segmentation", false),
+            ("tx-tcp6-segmentation", false),
+        ];
+        let mut netlink = pair.one.netlink().unwrap();
+        netlink.set_offloads(&pair.one_link, &off).unwrap();
+        napi::set_threaded(&pair.other, &pair.other_link, true).unwrap();
+        let thread = napi::threads(&pair.other_link, 1).unwrap().remove(0);
+        let cpu = *sys::affinity::allowed_cpus().unwrap().last().unwrap();
+        thread.pin(&[cpu]).unwrap();
+        // It has much to do, also where others are busy.
+        let urgent = rustix::process::Pid::from_raw(thread.pid);
+        rustix::process::setpriority_process(urgent, -20).unwrap();
+        let limits = Limits {
+            cpus: Some(0.1),
+            ..Limits::default()
+        };
+        let Some(mut group) = create(&pair.journal, &limits) else {
+            return;
+        };
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| flood(&pair, &stop));
+            let free = used(&thread);
+            let added = group.add(thread.pid);
+            let bound = added.is_ok().then(|| used(&thread));
+            drop(group);
+            let after = used(&thread);
+            stop.store(true, Ordering::Relaxed);
+            match added {
+                Err(error @ (CgroupError::KernelThreads | CgroupError::RealTimeShare { .. })) => {
+                    testing::skipped(error);
+                }
+                added => added.unwrap(),
+            }
+            println!("CPUs used: {free:.3}, limited {bound:?}, after it {after:.3}");
+            // A tick of the kernel's (10 ms at most) may be more than its share.
+            assert!(bound.is_none_or(|bound| bound < 0.1 + 0.02), "{bound:?}");
+        });
+        assert!(!sys::schedule::is_in_real_time(thread.pid).unwrap());
     });
-    assert!(!sys::schedule::is_in_real_time(thread.pid).unwrap());
 }
 
 #[test]

@@ -2,19 +2,17 @@
 //! left alone. A namespace plays the host, veths its cards.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod common;
-
 use std::error::Error;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use common::is_root;
 use lockgate_net::device::{DeviceError, lend};
 use lockgate_net::journal::sweep_folder;
 use lockgate_net::netlink::{Route, VethEnd, add_veth};
 use lockgate_net::{Entry, Journal, Namespace, Tag};
+use testing::is_root;
 
 struct Host {
     namespace: Namespace,
@@ -159,7 +157,7 @@ fn a_killed_borrower_s_device_is_not_lost_and_comes_back() {
     let folder = tempfile::tempdir().unwrap();
     let start = || {
         Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "lender", "--nocapture"])
+            .args(["--exact", "device::lender", "--nocapture"])
             .env(
                 LENDER,
                 format!("{} {}", folder.path().display(), host.device),

@@ -2,14 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
-mod common;
-
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use common::{OTHER_ADDRESS, Pair, is_root};
+use crate::common::{OTHER_ADDRESS, Pair};
 use lockgate_net::netlink::Route;
 use lockgate_net::{Event, Monitor, Topic};
+use testing::is_root;
 
 fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
@@ -32,151 +31,159 @@ fn find(monitor: &mut Monitor, wanted: impl Fn(&Event) -> bool) -> Event {
 
 #[test]
 fn every_kind_of_change_is_told() {
-    if !is_root() {
-        return;
-    }
-    let pair = Pair::up(1);
-    let mut monitor = Monitor::open(&pair.one, &Topic::ALL).unwrap();
-    let mut netlink = pair.one.netlink().unwrap();
-    netlink
-        .add_address(&pair.one_link, ip("192.0.2.1"), 30)
-        .unwrap();
-    find(
-        &mut monitor,
-        |event| matches!(event, Event::Address { address, removed: false, .. } if *address == ip("192.0.2.1")),
-    );
-    netlink
-        .set_neighbour(&pair.one_link, ip("192.0.2.2"), OTHER_ADDRESS)
-        .unwrap();
-    let event = find(
-        &mut monitor,
-        |event| matches!(event, Event::Neighbour { neighbour, .. } if neighbour.address == ip("192.0.2.2")),
-    );
-    assert!(
-        matches!(event, Event::Neighbour { neighbour, removed: false } if neighbour.link_address == Some(OTHER_ADDRESS) && neighbour.permanent)
-    );
-    let index = netlink.link(&pair.one_link).unwrap().index;
-    let ours = Route::via(ip("198.19.0.0"), 16, ip("192.0.2.2"), index);
-    netlink.add_route(&ours).unwrap();
-    find(&mut monitor, |event| {
-        *event
-            == Event::Route {
-                route: ours,
-                removed: false,
-            }
+    testing::timed(|| {
+        if !is_root() {
+            return;
+        }
+        let pair = Pair::up(1);
+        let mut monitor = Monitor::open(&pair.one, &Topic::ALL).unwrap();
+        let mut netlink = pair.one.netlink().unwrap();
+        netlink
+            .add_address(&pair.one_link, ip("192.0.2.1"), 30)
+            .unwrap();
+        find(
+            &mut monitor,
+            |event| matches!(event, Event::Address { address, removed: false, .. } if *address == ip("192.0.2.1")),
+        );
+        netlink
+            .set_neighbour(&pair.one_link, ip("192.0.2.2"), OTHER_ADDRESS)
+            .unwrap();
+        let event = find(
+            &mut monitor,
+            |event| matches!(event, Event::Neighbour { neighbour, .. } if neighbour.address == ip("192.0.2.2")),
+        );
+        assert!(
+            matches!(event, Event::Neighbour { neighbour, removed: false } if neighbour.link_address == Some(OTHER_ADDRESS) && neighbour.permanent)
+        );
+        let index = netlink.link(&pair.one_link).unwrap().index;
+        let ours = Route::via(ip("198.19.0.0"), 16, ip("192.0.2.2"), index);
+        netlink.add_route(&ours).unwrap();
+        find(&mut monitor, |event| {
+            *event
+                == Event::Route {
+                    route: ours,
+                    removed: false,
+                }
+        });
+        netlink.remove_route(&ours).unwrap();
+        find(&mut monitor, |event| {
+            *event
+                == Event::Route {
+                    route: ours,
+                    removed: true,
+                }
+        });
+        netlink
+            .remove_neighbour(&pair.one_link, ip("192.0.2.2"))
+            .unwrap();
+        // The entry has ended, or is gone.
+        find(&mut monitor, |event| {
+            matches!(event, Event::Neighbour { neighbour, removed }
+                if neighbour.address == ip("192.0.2.2") && (*removed || !neighbour.valid))
+        });
+        pair.other
+            .netlink()
+            .unwrap()
+            .set_down(&pair.other_link)
+            .unwrap();
+        find(
+            &mut monitor,
+            |event| matches!(event, Event::Link { link, .. } if link.name == pair.one_link && !link.running),
+        );
+        netlink.remove_link(&pair.one_link).unwrap();
+        find(
+            &mut monitor,
+            |event| matches!(event, Event::Link { link, removed: true } if link.name == pair.one_link),
+        );
     });
-    netlink.remove_route(&ours).unwrap();
-    find(&mut monitor, |event| {
-        *event
-            == Event::Route {
-                route: ours,
-                removed: true,
-            }
-    });
-    netlink
-        .remove_neighbour(&pair.one_link, ip("192.0.2.2"))
-        .unwrap();
-    // The entry has ended, or is gone.
-    find(&mut monitor, |event| {
-        matches!(event, Event::Neighbour { neighbour, removed }
-            if neighbour.address == ip("192.0.2.2") && (*removed || !neighbour.valid))
-    });
-    pair.other
-        .netlink()
-        .unwrap()
-        .set_down(&pair.other_link)
-        .unwrap();
-    find(
-        &mut monitor,
-        |event| matches!(event, Event::Link { link, .. } if link.name == pair.one_link && !link.running),
-    );
-    netlink.remove_link(&pair.one_link).unwrap();
-    find(
-        &mut monitor,
-        |event| matches!(event, Event::Link { link, removed: true } if link.name == pair.one_link),
-    );
 }
 
 #[test]
 fn rules_and_settings_are_told() {
-    if !is_root() {
-        return;
-    }
-    let pair = Pair::up(1);
-    let mut settings = Monitor::open(&pair.one, &[Topic::Settings]).unwrap();
-    pair.one.set_forwarding(true).unwrap();
-    find(&mut settings, |event| *event == Event::Other);
-    let mut rules = Monitor::open(&pair.one, &[Topic::Rules]).unwrap();
-    let mut command = std::process::Command::new("ip");
-    command.args("rule add pref 77 from 198.18.0.0/16 table 77".split(' '));
-    match pair
-        .one
-        .spawn_process(command)
-        .map(|mut child| child.wait())
-    {
-        Ok(Ok(status)) if status.success() => {}
-        ended => {
-            eprintln!(
-                "skipped: no rules ({ended:?}); install iproute2, and a kernel with CONFIG_IP_MULTIPLE_TABLES"
-            );
+    testing::timed(|| {
+        if !is_root() {
             return;
         }
-    }
-    find(&mut rules, |event| *event == Event::Other);
+        let pair = Pair::up(1);
+        let mut settings = Monitor::open(&pair.one, &[Topic::Settings]).unwrap();
+        pair.one.set_forwarding(true).unwrap();
+        find(&mut settings, |event| *event == Event::Other);
+        let mut rules = Monitor::open(&pair.one, &[Topic::Rules]).unwrap();
+        let mut command = std::process::Command::new("ip");
+        command.args("rule add pref 77 from 198.18.0.0/16 table 77".split(' '));
+        match pair
+            .one
+            .spawn_process(command)
+            .map(|mut child| child.wait())
+        {
+            Ok(Ok(status)) if status.success() => {}
+            ended => {
+                testing::skipped(format!(
+                    "no rules ({ended:?}); install iproute2, and a kernel with CONFIG_IP_MULTIPLE_TABLES"
+                ));
+                return;
+            }
+        }
+        find(&mut rules, |event| *event == Event::Other);
+    });
 }
 
 #[test]
 fn a_flood_of_routes_is_told_whole_or_as_lost() {
-    if !is_root() {
-        return;
-    }
-    let pair = Pair::up(1);
-    let mut netlink = pair.one.netlink().unwrap();
-    netlink
-        .add_address(&pair.one_link, ip("192.0.2.1"), 30)
-        .unwrap();
-    let index = netlink.link(&pair.one_link).unwrap().index;
-    let mut monitor = Monitor::open(&pair.one, &[Topic::Routes]).unwrap();
-    let route = |number: u32| {
-        let first = std::net::Ipv4Addr::from_bits((10 << 24) + number * 128);
-        Route::via(first.into(), 25, ip("192.0.2.2"), index)
-    };
-    netlink.add_routes((0..20_000).map(route)).unwrap();
-    let (mut told, mut lost) = (0, false);
-    loop {
-        let events = monitor.wait(Duration::from_millis(100)).unwrap();
-        if events.is_empty() {
-            break;
+    testing::timed(|| {
+        if !is_root() {
+            return;
         }
-        for event in events {
-            match event {
-                Event::Lost => lost = true,
-                Event::Route {
-                    removed: false,
-                    route,
-                } if route.gateway.is_some() => told += 1,
-                // IPv6 finds its own routes meanwhile.
-                Event::Route { route, .. } if route.destination.is_ipv6() => {}
-                other => panic!("{other:?}"),
+        let pair = Pair::up(1);
+        let mut netlink = pair.one.netlink().unwrap();
+        netlink
+            .add_address(&pair.one_link, ip("192.0.2.1"), 30)
+            .unwrap();
+        let index = netlink.link(&pair.one_link).unwrap().index;
+        let mut monitor = Monitor::open(&pair.one, &[Topic::Routes]).unwrap();
+        let route = |number: u32| {
+            let first = std::net::Ipv4Addr::from_bits((10 << 24) + number * 128);
+            Route::via(first.into(), 25, ip("192.0.2.2"), index)
+        };
+        netlink.add_routes((0..20_000).map(route)).unwrap();
+        let (mut told, mut lost) = (0, false);
+        loop {
+            let events = monitor.wait(Duration::from_millis(100)).unwrap();
+            if events.is_empty() {
+                break;
+            }
+            for event in events {
+                match event {
+                    Event::Lost => lost = true,
+                    Event::Route {
+                        removed: false,
+                        route,
+                    } if route.gateway.is_some() => told += 1,
+                    // IPv6 finds its own routes meanwhile.
+                    Event::Route { route, .. } if route.destination.is_ipv6() => {}
+                    other => panic!("{other:?}"),
+                }
             }
         }
-    }
-    assert!(told == 20_000 || lost, "{told}");
+        assert!(told == 20_000 || lost, "{told}");
+    });
 }
 
 #[test]
 fn nothing_is_told_when_nothing_changed() {
-    if !is_root() {
-        return;
-    }
-    let pair = Pair::up(1);
-    let mut monitor = Monitor::open(&pair.one, &[Topic::Rules]).unwrap();
-    assert_eq!(monitor.wait(Duration::from_millis(1)).unwrap(), []);
-    // Another namespace's changes are not ours.
-    let mut routes = Monitor::open(&pair.one, &[Topic::Routes]).unwrap();
-    let mut other = pair.other.netlink().unwrap();
-    other
-        .add_address(&pair.other_link, ip("192.0.2.2"), 30)
-        .unwrap();
-    assert_eq!(routes.wait(Duration::from_millis(1)).unwrap(), []);
+    testing::timed(|| {
+        if !is_root() {
+            return;
+        }
+        let pair = Pair::up(1);
+        let mut monitor = Monitor::open(&pair.one, &[Topic::Rules]).unwrap();
+        assert_eq!(monitor.wait(Duration::from_millis(1)).unwrap(), []);
+        // Another namespace's changes are not ours.
+        let mut routes = Monitor::open(&pair.one, &[Topic::Routes]).unwrap();
+        let mut other = pair.other.netlink().unwrap();
+        other
+            .add_address(&pair.other_link, ip("192.0.2.2"), 30)
+            .unwrap();
+        assert_eq!(routes.wait(Duration::from_millis(1)).unwrap(), []);
+    });
 }

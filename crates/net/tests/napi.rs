@@ -2,35 +2,36 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
-mod common;
-
-use common::{Pair, is_root};
+use crate::common::Pair;
 use lockgate_net::napi;
 use lockgate_net::sysfs::Sysfs;
+use testing::is_root;
 
 #[test]
 fn threads_are_found_pinned_and_timed() {
-    if !is_root() {
-        return;
-    }
-    let pair = Pair::up(2);
-    let error = napi::set_threaded(&pair.other, &pair.other_link, true).unwrap_err();
-    assert!(error.to_string().contains("rx-gro"), "{error}");
-    let mut netlink = pair.other.netlink().unwrap();
-    netlink
-        .set_offloads(&pair.other_link, &[("rx-gro", true)])
-        .unwrap();
-    napi::set_threaded(&pair.other, &pair.other_link, true).unwrap();
-    let threads = napi::threads(&pair.other_link, 2).unwrap();
-    assert_eq!(threads.len(), 2);
-    let cpu = *sys::affinity::allowed_cpus().unwrap().last().unwrap();
-    for thread in &threads {
-        thread.pin(&[cpu]).unwrap();
-        thread.cpu_ns().unwrap();
-        assert!(thread.pin(&[1 << 20]).is_err());
-    }
-    assert_eq!(napi::threads_now(&pair.one_link), []);
-    napi::set_threaded(&pair.other, &pair.other_link, false).unwrap();
+    testing::timed(|| {
+        if !is_root() {
+            return;
+        }
+        let pair = Pair::up(2);
+        let error = napi::set_threaded(&pair.other, &pair.other_link, true).unwrap_err();
+        assert!(error.to_string().contains("rx-gro"), "{error}");
+        let mut netlink = pair.other.netlink().unwrap();
+        netlink
+            .set_offloads(&pair.other_link, &[("rx-gro", true)])
+            .unwrap();
+        napi::set_threaded(&pair.other, &pair.other_link, true).unwrap();
+        let threads = napi::threads(&pair.other_link, 2).unwrap();
+        assert_eq!(threads.len(), 2);
+        let cpu = *sys::affinity::allowed_cpus().unwrap().last().unwrap();
+        for thread in &threads {
+            thread.pin(&[cpu]).unwrap();
+            thread.cpu_ns().unwrap();
+            assert!(thread.pin(&[1 << 20]).is_err());
+        }
+        assert_eq!(napi::threads_now(&pair.one_link), []);
+        napi::set_threaded(&pair.other, &pair.other_link, false).unwrap();
+    });
 }
 
 #[test]

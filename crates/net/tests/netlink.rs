@@ -2,13 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
-mod common;
-
 use std::net::{IpAddr, Ipv4Addr};
 
-use common::{ONE_ADDRESS, OTHER_ADDRESS, Pair, is_root};
+use crate::common::{ONE_ADDRESS, OTHER_ADDRESS, Pair};
 use lockgate_net::netlink::{Route, RouteKind, Rule, Selector, VethEnd, add_veth};
 use lockgate_net::{Journal, Namespace, NetlinkError, Tag};
+use testing::is_root;
 
 fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
@@ -245,7 +244,7 @@ fn a_vlan_is_a_link_of_a_link() {
     assert!(error.to_string().contains("1 to 4094"), "{error}");
     match netlink.add_vlan(&vlan, &pair.one_link, 7) {
         Err(error) if error.is_unsupported() => {
-            eprintln!("skipped: no VLAN links; a kernel with CONFIG_VLAN_8021Q has them");
+            testing::skipped("no VLAN links; a kernel with CONFIG_VLAN_8021Q has them");
             return;
         }
         made => made.unwrap(),
@@ -386,7 +385,7 @@ fn rules_are_the_usual_ones_until_one_is_added() {
         let mut command = std::process::Command::new("ip");
         command.args(["rule", "add", "priority", "5"]).args(words);
         let Ok(mut child) = namespace.spawn_process(command) else {
-            return println!("skipped: no 'ip' to set rules with; apt-get install iproute2");
+            return testing::skipped("no 'ip' to set rules with; apt-get install iproute2");
         };
         assert!(child.wait().unwrap().success());
         let rules = netlink.rules(ip("0.0.0.0")).unwrap();
@@ -423,11 +422,11 @@ fn routes_that_hold_for_a_time_or_for_some_sources_are_told_apart() {
             .args(words.split(' '))
             .args(["via", "2001:2:0:ff00::2", "dev", link]);
         let Ok(mut child) = pair.one.spawn_process(ip_route) else {
-            println!("skipped: no program ip; apt-get install iproute2");
+            testing::skipped("no program ip; apt-get install iproute2");
             return;
         };
         if !child.wait().unwrap().success() {
-            println!("skipped: this kernel or ip takes no route \"{words}\"");
+            testing::left_out(format!("this kernel or ip takes no route \"{words}\""));
             continue;
         }
         let destination = ip(words.split('/').next().unwrap());

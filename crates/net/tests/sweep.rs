@@ -9,11 +9,11 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::is_root;
 use lockgate_net::journal::{SweepError, sweep_folder};
 use lockgate_net::netlink::{VethEnd, add_veth};
 use lockgate_net::{Cgroup, Entry, Journal, JournalError, Limits, Namespace, Tag};
 use proptest::prelude::*;
+use testing::is_root;
 
 const FOLDER: &str = "LOCKGATE_TEST_JOURNALS";
 const RESTLESS_FOLDER: &str = "LOCKGATE_TEST_RESTLESS_JOURNALS";
@@ -325,7 +325,7 @@ fn a_group_goes_with_the_groups_inside() {
         .into_iter()
         .find(|tree| tree.join("cgroup.procs").exists())
     else {
-        eprintln!("skipped: no control groups; mount -t cgroup2 none /sys/fs/cgroup");
+        testing::skipped("no control groups; mount -t cgroup2 none /sys/fs/cgroup");
         return;
     };
     let path = tree.join(Tag::fresh().name("outer").unwrap());

@@ -2,15 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]
 
-mod common;
-
 use std::fs::File;
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
-use common::is_root;
 use lockgate_net::tap::{TapMode, open_tap};
 use lockgate_net::{Journal, Namespace, Netlink, Tag};
+use testing::is_root;
 
 const ETHERNET: TapMode = TapMode {
     ethernet: true,

@@ -1,8 +1,6 @@
 //! Two runs held against each other.
 
-mod common;
-
-use common::sample_run;
+use crate::common::sample_run;
 use lockgate_report::Style;
 use lockgate_report::compare::{self, CompareError, Options, RunComparison, Side};
 use trial::{Direction, Fact, Outcome, Run, SectionState, State, Validity, Verdict};

@@ -1,8 +1,6 @@
 //! Every exporter over the made-up run, as it was reviewed.
 
-mod common;
-
-use common::{COMMAND, sample_probe, sample_run};
+use crate::common::{COMMAND, sample_probe, sample_run};
 use lockgate_report::{Style, csv, html, json, markdown, probe_text, terminal};
 use trial::{Probe, Run};
 

@@ -1,12 +1,10 @@
 //! The fixture holds what its readers rely on.
 
-mod common;
-
 use trial::{Run, Weight};
 
 #[test]
 fn the_sample_run_holds_every_case_and_survives_storing() {
-    let run = common::sample_run();
+    let run = crate::common::sample_run();
     let speed = &run.sections[0];
     for weight in [
         Weight::Headline,

@@ -1,8 +1,6 @@
 //! The HTML report: complete, escaped, well-formed, and unharmed by whatever a
 //! run may hold.
 
-mod common;
-
 use std::collections::BTreeMap;
 
 use lockgate_report::html::render;
@@ -175,7 +173,7 @@ fn dot(x: f64, y: f64) -> Dot {
 
 /// A run with that chart and nothing else in its way.
 fn run_with(chart: Chart) -> Run {
-    let mut run = common::sample_run();
+    let mut run = crate::common::sample_run();
     run.sections.truncate(1);
     let section = &mut run.sections[0];
     section.points.clear();
@@ -212,7 +210,7 @@ fn the_checker_sees_what_is_wrong() {
 
 #[test]
 fn the_sample_is_well_formed_and_needs_nothing_else() {
-    let html = render(&common::sample_run());
+    let html = render(&crate::common::sample_run());
     sound(&html);
     for foreign in [
         "<script",
@@ -230,7 +228,7 @@ fn the_sample_is_well_formed_and_needs_nothing_else() {
 
 #[test]
 fn every_link_leads_somewhere_on_the_page() {
-    let html = render(&common::sample_run());
+    let html = render(&crate::common::sample_run());
     let targets: Vec<&str> = html
         .split("href=\"#")
         .skip(1)
@@ -248,7 +246,7 @@ fn every_link_leads_somewhere_on_the_page() {
 
 #[test]
 fn the_verdict_comes_first_the_environment_last_and_weights_in_order() {
-    let run = common::sample_run();
+    let run = crate::common::sample_run();
     let html = render(&run);
     let at = |text: &str| {
         html.find(text)
@@ -272,7 +270,7 @@ fn the_verdict_comes_first_the_environment_last_and_weights_in_order() {
 
 #[test]
 fn the_verdict_in_words() {
-    let html = render(&common::sample_run());
+    let html = render(&crate::common::sample_run());
     insta::assert_snapshot!(words(between(
         &html,
         "<section class=\"verdict\"",
@@ -282,13 +280,13 @@ fn the_verdict_in_words() {
 
 #[test]
 fn ratios_in_words() {
-    let html = render(&common::sample_run());
+    let html = render(&crate::common::sample_run());
     insta::assert_snapshot!(words(between(&html, "<h3>Ratios", "</table>")));
 }
 
 #[test]
 fn a_target_inside_the_interval_is_neither_met_nor_missed() {
-    let mut run = common::sample_run();
+    let mut run = crate::common::sample_run();
     run.sections[0].comparisons.truncate(1);
     let comparison = &mut run.sections[0].comparisons[0];
     (comparison.low, comparison.high) = (0.85, 0.95);
@@ -307,14 +305,14 @@ fn a_target_inside_the_interval_is_neither_met_nor_missed() {
 
 #[test]
 fn pointing_at_a_figure_shows_its_spread() {
-    let mut run = common::sample_run();
+    let mut run = crate::common::sample_run();
     run.sections[0].points[0].metrics[0].samples = vec![12.0, f64::NAN, 9.5, 11.0];
     assert!(render(&run).contains("title=\"4 repetitions, 9.50 to 12\""));
 }
 
 #[test]
 fn a_ratio_drawn() {
-    let html = render(&common::sample_run());
+    let html = render(&crate::common::sample_run());
     insta::assert_snapshot!(between(
         between(&html, "<h3>Ratios", "</table>"),
         "<tbody>",
@@ -324,13 +322,13 @@ fn a_ratio_drawn() {
 
 #[test]
 fn invalid_points_with_their_reasons_and_every_point_in_a_table() {
-    let html = render(&common::sample_run());
+    let html = render(&crate::common::sample_run());
     insta::assert_snapshot!(words(between(&html, ">Validity: ", "</details>")));
 }
 
 #[test]
 fn every_command_and_every_remedy_is_on_the_page() {
-    let mut run = common::sample_run();
+    let mut run = crate::common::sample_run();
     let section = &mut run.sections[0];
     section.command = "again section".to_owned();
     section.charts[0].command = "again chart".to_owned();
@@ -360,7 +358,7 @@ fn every_command_and_every_remedy_is_on_the_page() {
 
 #[test]
 fn an_interrupted_run_says_so() {
-    let mut run = common::sample_run();
+    let mut run = crate::common::sample_run();
     assert!(!render(&run).contains("class=\"badge\""));
     run.interrupted = true;
     assert!(render(&run).contains("<span class=\"badge\">interrupted</span>"));
@@ -368,7 +366,7 @@ fn an_interrupted_run_says_so() {
 
 #[test]
 fn names_of_sections_change_nothing_but_themselves() {
-    let mut run = common::sample_run();
+    let mut run = crate::common::sample_run();
     let before = render(&run);
     run.sections[0].name = "zz-renamed".to_owned();
     let section = |html: &str| html.replace("crypto-speed", "*").replace("zz-renamed", "*");
@@ -378,7 +376,7 @@ fn names_of_sections_change_nothing_but_themselves() {
 
 #[test]
 fn each_chart_has_a_name_and_its_data_for_those_who_cannot_see_it() {
-    let html = render(&common::sample_run());
+    let html = render(&crate::common::sample_run());
     let title = "Waiting for each request costs more than the crypto below 64 KiB";
     assert_eq!(
         html.matches(&format!("role=\"img\" aria-label=\"{title}\""))
@@ -404,7 +402,7 @@ fn each_chart_has_a_name_and_its_data_for_those_who_cannot_see_it() {
 
 #[test]
 fn block_sizes_are_written_as_people_say_them() {
-    let html = render(&common::sample_run());
+    let html = render(&crate::common::sample_run());
     let svg = between(&html, "<svg class=\"wide\"", "</svg>");
     for label in [
         "64",
@@ -518,7 +516,7 @@ fn poison(run: &mut Run, text: &str) {
 
 #[test]
 fn no_text_becomes_markup() {
-    let mut run = common::sample_run();
+    let mut run = crate::common::sample_run();
     poison(&mut run, POISON);
     let html = render(&run);
     sound(&html);
@@ -651,7 +649,7 @@ fn hollow_marks_and_dashes_are_explained_where_they_occur() {
 
 #[test]
 fn an_empty_run_is_still_a_page() {
-    let mut run = common::sample_run();
+    let mut run = crate::common::sample_run();
     run.sections.clear();
     run.probe.groups.clear();
     run.scenario = serde_json::Value::Null;
@@ -729,7 +727,7 @@ proptest! {
 
     #[test]
     fn any_text_stays_text(text in any::<String>()) {
-        let mut run = common::sample_run();
+        let mut run = crate::common::sample_run();
         poison(&mut run, &text);
         prop_assert_eq!(check_markup(&render(&run)), Ok(()));
     }

@@ -1,8 +1,6 @@
 //! No run makes an exporter panic, whatever its text and numbers are.
 
-mod common;
-
-use common::sample_run;
+use crate::common::sample_run;
 use lockgate_report::compare::{self, Options};
 use lockgate_report::{Style, csv, json, markdown, number, probe_text, terminal};
 use proptest::prelude::{

@@ -283,7 +283,7 @@ fn an_unreadable_cache_says_so() {
     let manifest = cache.path().join("manifest.json");
     fs::set_permissions(&manifest, fs::Permissions::from_mode(0o0)).unwrap();
     if fs::read(&manifest).is_ok() {
-        println!("skipped: this user reads every file (root); run as another user");
+        testing::skipped("this user reads every file (root); run as another user");
         return;
     }
     let error = Cache::open(cache.path()).unwrap_err();
@@ -296,8 +296,8 @@ fn an_unreadable_cache_says_so() {
 fn the_cache_of_this_host_opens() {
     match Cache::open(&Cache::locate()) {
         Ok(cache) => assert!(cache.kernels().iter().all(|k| is_bzimage(&k.image))),
-        Err(error @ CacheError::Absent { .. }) => println!("skipped: {error}"),
-        Err(error @ CacheError::Unreadable { .. }) => println!("skipped: {error}"),
+        Err(error @ CacheError::Absent { .. }) => testing::skipped(error),
+        Err(error @ CacheError::Unreadable { .. }) => testing::skipped(error),
         Err(error) => panic!("{error}"),
     }
 }

@@ -70,33 +70,37 @@ fn a_hello_that_is_none_is_told() {
 
 #[test]
 fn a_guest_that_is_silent_is_given_up() {
-    for start in [&b""[..], b"LG1 0 hello", b"LG1 0 hello 0 0 10\n{"] {
-        let (ours, mut theirs) = UnixStream::pair().expect("a pair of sockets");
-        theirs.write_all(start).expect("room for it");
-        let mut channel = Channel::new(ours);
-        let limit = Duration::from_millis(50);
-        let error = channel.hello(limit).expect_err("silence");
-        let ChannelError::Silent { limit: told } = error else {
-            panic!("{error:?}");
-        };
-        assert_eq!(told, limit);
-        assert!(!channel.is_usable());
-    }
+    testing::timed(|| {
+        for start in [&b""[..], b"LG1 0 hello", b"LG1 0 hello 0 0 10\n{"] {
+            let (ours, mut theirs) = UnixStream::pair().expect("a pair of sockets");
+            theirs.write_all(start).expect("room for it");
+            let mut channel = Channel::new(ours);
+            let limit = Duration::from_millis(50);
+            let error = channel.hello(limit).expect_err("silence");
+            let ChannelError::Silent { limit: told } = error else {
+                panic!("{error:?}");
+            };
+            assert_eq!(told, limit);
+            assert!(!channel.is_usable());
+        }
+    });
 }
 
 #[test]
 fn a_guest_that_does_not_read_is_given_up() {
-    let mut channel = {
-        let (ours, mut theirs) = UnixStream::pair().expect("a pair of sockets");
-        theirs.write_all(&hello()).expect("room for a hello");
-        // Kept open, and never read.
-        std::mem::forget(theirs);
-        Channel::new(ours)
-    };
-    channel.hello(LONG).expect("a hello");
-    let limit = Duration::from_millis(50);
-    let error = channel.bye(limit).expect_err("silence");
-    assert!(matches!(error, ChannelError::Silent { .. }), "{error:?}");
+    testing::timed(|| {
+        let mut channel = {
+            let (ours, mut theirs) = UnixStream::pair().expect("a pair of sockets");
+            theirs.write_all(&hello()).expect("room for a hello");
+            // Kept open, and never read.
+            std::mem::forget(theirs);
+            Channel::new(ours)
+        };
+        channel.hello(LONG).expect("a hello");
+        let limit = Duration::from_millis(50);
+        let error = channel.bye(limit).expect_err("silence");
+        assert!(matches!(error, ChannelError::Silent { .. }), "{error:?}");
+    });
 }
 
 #[test]

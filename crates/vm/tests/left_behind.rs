@@ -10,7 +10,6 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,11 +23,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Set in the process that owns a guest and is killed.
 const OWNER: &str = "LOCKGATE_TEST_OWNS_A_GUEST";
-
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// What this process has, and what lies where a guest could leave something.
 #[derive(Debug, PartialEq, Eq)]
@@ -160,51 +154,53 @@ fn live(lab: &Lab, image: &[u8]) -> GuestError {
 
 #[test]
 fn random_kills_of_qemu_leave_nothing() {
-    let Some(lab) = Lab::find() else { return };
-    let _alone = alone();
-    let is_thorough = std::env::var_os("LOCKGATE_THOROUGH").is_some();
-    let times = if is_thorough { 100 } else { 5 };
-    let image = lab.image();
-    let before = warmed_up(&lab);
-    for time in 0..times {
-        let delay = Duration::from_millis(random(time) % 6000);
-        let killer = thread::spawn(move || kill_child(delay));
-        let started = Instant::now();
-        let error = live(&lab, &image);
-        killer.join().unwrap();
-        assert!(
-            matches!(&error, GuestError::Died { status, .. } if status.to_string().contains("SIGKILL")),
-            "kill {time} after {delay:?}: {error:?}"
-        );
-        println!(
-            "kill {time} after {delay:?}: all over in {:?}",
-            started.elapsed()
-        );
-        before.assert_still(&lab);
-    }
+    testing::alone(|| {
+        let Some(lab) = Lab::find() else { return };
+        let is_thorough = std::env::var_os("LOCKGATE_THOROUGH").is_some();
+        let times = if is_thorough { 100 } else { 5 };
+        let image = lab.image();
+        let before = warmed_up(&lab);
+        for time in 0..times {
+            let delay = Duration::from_millis(random(time) % 6000);
+            let killer = thread::spawn(move || kill_child(delay));
+            let started = Instant::now();
+            let error = live(&lab, &image);
+            killer.join().unwrap();
+            assert!(
+                matches!(&error, GuestError::Died { status, .. } if status.to_string().contains("SIGKILL")),
+                "kill {time} after {delay:?}: {error:?}"
+            );
+            println!(
+                "kill {time} after {delay:?}: all over in {:?}",
+                started.elapsed()
+            );
+            before.assert_still(&lab);
+        }
+    });
 }
 
 #[test]
 fn ends_of_every_kind_leave_nothing() {
-    let Some(lab) = Lab::find() else { return };
-    let _alone = alone();
-    let before = warmed_up(&lab);
-    let mut guest = lab.boot(&small());
-    has_no_names(&lab, guest.process_id());
-    let panic = Run::new("echo c >/proc/sysrq-trigger; sleep 1000");
-    assert!(matches!(
-        guest.run(&panic),
-        Err(GuestError::Panicked { .. })
-    ));
-    drop(guest);
-    before.assert_still(&lab);
-    let mut guest = lab.boot(&small());
-    assert_eq!(printed(&mut guest, "echo up"), "up");
-    drop(guest);
-    before.assert_still(&lab);
-    let early = Duration::from_millis(100);
-    Guest::boot_within(early, lab.qemu(), lab.kernel(), &lab.image(), &small()).unwrap_err();
-    before.assert_still(&lab);
+    testing::alone(|| {
+        let Some(lab) = Lab::find() else { return };
+        let before = warmed_up(&lab);
+        let mut guest = lab.boot(&small());
+        has_no_names(&lab, guest.process_id());
+        let panic = Run::new("echo c >/proc/sysrq-trigger; sleep 1000");
+        assert!(matches!(
+            guest.run(&panic),
+            Err(GuestError::Panicked { .. })
+        ));
+        drop(guest);
+        before.assert_still(&lab);
+        let mut guest = lab.boot(&small());
+        assert_eq!(printed(&mut guest, "echo up"), "up");
+        drop(guest);
+        before.assert_still(&lab);
+        let early = Duration::from_millis(100);
+        Guest::boot_within(early, lab.qemu(), lab.kernel(), &lab.image(), &small()).unwrap_err();
+        before.assert_still(&lab);
+    });
 }
 
 /// All that QEMU can write to has no name on any disk; nor will a core file.
@@ -238,29 +234,30 @@ fn owner() {
 
 #[test]
 fn the_death_of_the_owner_ends_qemu() {
-    let Some(_) = Lab::find() else { return };
-    let _alone = alone();
-    let mut owner = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "owner", "--nocapture"])
-        .env(OWNER, "1")
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines = BufReader::new(owner.stdout.take().unwrap()).lines();
-    let qemu: i32 = lines
-        .map_while(Result::ok)
-        .find_map(|line| line.strip_prefix("qemu=")?.parse().ok())
-        .expect("the owner says its QEMU");
-    let handle = pidfd_open(Pid::from_raw(qemu).unwrap(), PidfdFlags::empty()).unwrap();
-    owner.kill().unwrap();
-    owner.wait().unwrap();
-    let mut ended = [rustix::event::PollFd::new(
-        &handle,
-        rustix::event::PollFlags::IN,
-    )];
-    let limit = rustix::event::Timespec {
-        tv_sec: PATIENCE.as_secs().cast_signed(),
-        tv_nsec: 0,
-    };
-    assert_eq!(rustix::event::poll(&mut ended, Some(&limit)), Ok(1));
+    testing::alone(|| {
+        let Some(_) = Lab::find() else { return };
+        let mut owner = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "owner", "--nocapture"])
+            .env(OWNER, "1")
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(owner.stdout.take().unwrap()).lines();
+        let qemu: i32 = lines
+            .map_while(Result::ok)
+            .find_map(|line| line.strip_prefix("qemu=")?.parse().ok())
+            .expect("the owner says its QEMU");
+        let handle = pidfd_open(Pid::from_raw(qemu).unwrap(), PidfdFlags::empty()).unwrap();
+        owner.kill().unwrap();
+        owner.wait().unwrap();
+        let mut ended = [rustix::event::PollFd::new(
+            &handle,
+            rustix::event::PollFlags::IN,
+        )];
+        let limit = rustix::event::Timespec {
+            tv_sec: PATIENCE.as_secs().cast_signed(),
+            tv_nsec: 0,
+        };
+        assert_eq!(rustix::event::poll(&mut ended, Some(&limit)), Ok(1));
+    });
 }

@@ -90,7 +90,7 @@ fn those_of_this_host_start() {
     let found = Qemu::find_all(cache.as_ref());
     match Qemu::find(cache.as_ref()) {
         Ok(qemu) => assert_eq!(Some(&qemu), found.first()),
-        Err(error @ QemuError::Absent) => println!("skipped: {error}"),
+        Err(error @ QemuError::Absent) => testing::skipped(error),
         Err(error) => panic!("{error}"),
     }
     assert!(found.iter().all(|qemu| qemu.program.is_absolute()));

@@ -108,7 +108,7 @@ fn is_on_path(tool: &str) -> bool {
 /// The place, or nothing after saying why.
 fn place() -> Option<Place> {
     Place::new()
-        .inspect_err(|reason| println!("skipped: {reason}"))
+        .inspect_err(|reason| testing::skipped(format!("{reason}")))
         .ok()
 }
 
@@ -172,10 +172,10 @@ fn without_a_mirror_it_says_how_to_go_on_and_leaves_nothing_half() {
     {
         let ended = place.run(&[]);
         assert_eq!(ended.status.code(), Some(1));
-        println!(
-            "skipped: this host has no apt, or not Debian's keys; the script says: {}",
+        testing::skipped(format!(
+            "this host has no apt, or not Debian's keys; the script says: {}",
             said(&ended)
-        );
+        ));
         return;
     }
     let ended = place.run(&[]);
@@ -244,7 +244,7 @@ fn settings_it_cannot_take_are_named() {
         ),
     ] {
         if name == "LOCKGATE_DEBIAN_MIRROR" && !is_on_path("apt-get") {
-            println!("skipped: {name}={value}: no apt-get here");
+            testing::skipped(format!("{name}={value}: no apt-get here"));
             continue;
         }
         let ended = place.run(&[(name, value)]);

@@ -22,14 +22,16 @@ fn between_two_ends(body: impl FnOnce(u32, u32) + Send + 'static) {
     let thread = std::thread::spawn(move || {
         // SAFETY: a network namespace shares no memory or files.
         if let Err(error) = unsafe { unshare_unsafe(UnshareFlags::NEWNET) } {
-            println!("skipped: no network namespace of its own ({error}); run as root");
+            testing::skipped(format!(
+                "no network namespace of its own ({error}); run as root"
+            ));
             return;
         }
         let queues = ["numtxqueues", "2", "numrxqueues", "2"];
         let pair = ["link", "add", "lgx0"].into_iter().chain(queues);
         let peer = ["type", "veth", "peer", "name", "lgx1"];
         if !ip(&pair.chain(peer).chain(queues).collect::<Vec<_>>()) {
-            println!("skipped: no veth pair; apt-get install iproute2, and run as root");
+            testing::skipped("no veth pair; apt-get install iproute2, and run as root");
             return;
         }
         for end in ["lgx0", "lgx1"] {
@@ -123,31 +125,33 @@ fn small_rings() -> SocketOptions {
 
 #[test]
 fn packets_come_once_in_order_and_whole() {
-    between_two_ends(|left, right| {
-        let mut sender = End::new(left, 0, &small_rings());
-        let capture = Capture::attach(right, 2).unwrap();
-        let mut receiver = End::new(right, 0, &small_rings());
-        capture.feed(0, &receiver.socket.receive).unwrap();
-        // Several laps of all rings.
-        for round in 0..100 {
-            let sizes = [60, 61, 124, 777, 1514];
-            let sent: Vec<_> = (0..BURST as u32)
-                .map(|index| packet(round * 100 + index, sizes[index as usize % sizes.len()]))
-                .collect();
-            sender.send(&sent);
-            assert_eq!(receiver.receive(BURST), sent, "round {round}");
-        }
-        let statistics = receiver.socket.receive.statistics().unwrap();
-        assert_eq!(statistics.rx_dropped + statistics.rx_invalid_descs, 0);
-        assert_eq!(receiver.socket.receive.invalid(), 0);
-        assert_eq!(sender.socket.transmit.invalid(), 0);
-        // All frames are accounted for: in the pool, or with the kernel.
-        assert_eq!(receiver.pool.len(), 512);
-        let until = Instant::now() + PATIENCE;
-        while sender.pool.len() < 512 {
-            assert!(Instant::now() < until, "frames were lost");
-            sender.socket.transmit.reclaim(&mut sender.pool);
-        }
+    testing::timed(|| {
+        between_two_ends(|left, right| {
+            let mut sender = End::new(left, 0, &small_rings());
+            let capture = Capture::attach(right, 2).unwrap();
+            let mut receiver = End::new(right, 0, &small_rings());
+            capture.feed(0, &receiver.socket.receive).unwrap();
+            // Several laps of all rings.
+            for round in 0..100 {
+                let sizes = [60, 61, 124, 777, 1514];
+                let sent: Vec<_> = (0..BURST as u32)
+                    .map(|index| packet(round * 100 + index, sizes[index as usize % sizes.len()]))
+                    .collect();
+                sender.send(&sent);
+                assert_eq!(receiver.receive(BURST), sent, "round {round}");
+            }
+            let statistics = receiver.socket.receive.statistics().unwrap();
+            assert_eq!(statistics.rx_dropped + statistics.rx_invalid_descs, 0);
+            assert_eq!(receiver.socket.receive.invalid(), 0);
+            assert_eq!(sender.socket.transmit.invalid(), 0);
+            // All frames are accounted for: in the pool, or with the kernel.
+            assert_eq!(receiver.pool.len(), 512);
+            let until = Instant::now() + PATIENCE;
+            while sender.pool.len() < 512 {
+                assert!(Instant::now() < until, "frames were lost");
+                sender.socket.transmit.reclaim(&mut sender.pool);
+            }
+        });
     });
 }
 
@@ -238,44 +242,50 @@ fn only(socket: &mut Socket, pool: &mut Pool, umem: &Umem) -> Frame {
 
 #[test]
 fn busy_polling_takes_packets_too() {
-    between_two_ends(|left, right| {
-        let options = SocketOptions {
-            busy_poll: Some(BusyPoll::default()),
-            ..small_rings()
-        };
-        let mut sender = End::new(left, 0, &small_rings());
-        let capture = Capture::attach(right, 2).unwrap();
-        let mut receiver = End::new(right, 0, &options);
-        capture.feed(0, &receiver.socket.receive).unwrap();
-        for round in 0..20 {
-            let sent: Vec<_> = (0..BURST as u32)
-                .map(|at| packet(round * 64 + at, 60))
-                .collect();
-            sender.send(&sent);
-            receiver.socket.receive.call();
-            assert_eq!(receiver.receive(BURST), sent);
-        }
-        if !receiver.socket.receive.can_busy_poll().unwrap() {
-            println!("skipped: that busy polling does it: this kernel's veth has no NAPI to poll");
-        }
+    testing::timed(|| {
+        between_two_ends(|left, right| {
+            let options = SocketOptions {
+                busy_poll: Some(BusyPoll::default()),
+                ..small_rings()
+            };
+            let mut sender = End::new(left, 0, &small_rings());
+            let capture = Capture::attach(right, 2).unwrap();
+            let mut receiver = End::new(right, 0, &options);
+            capture.feed(0, &receiver.socket.receive).unwrap();
+            for round in 0..20 {
+                let sent: Vec<_> = (0..BURST as u32)
+                    .map(|at| packet(round * 64 + at, 60))
+                    .collect();
+                sender.send(&sent);
+                receiver.socket.receive.call();
+                assert_eq!(receiver.receive(BURST), sent);
+            }
+            if !receiver.socket.receive.can_busy_poll().unwrap() {
+                testing::left_out(
+                    "that busy polling does it: this kernel's veth has no NAPI to poll",
+                );
+            }
+        });
     });
 }
 
 #[test]
 fn a_queue_can_be_bound_again_at_once_and_not_twice() {
-    between_two_ends(|left, _| {
-        for _ in 0..5 {
-            let end = End::new(left, 0, &small_rings());
-            drop(end);
-        }
-        let _end = End::new(left, 0, &small_rings());
-        let (umem, _) = Umem::new(16, 2048).unwrap();
-        let options = SocketOptions {
-            patience: Duration::from_millis(50),
-            ..small_rings()
-        };
-        let error = Socket::open(&umem, left, 0, &options).unwrap_err();
-        assert!(matches!(error, OpenError::Busy { queue: 0, .. }), "{error}");
+    testing::timed(|| {
+        between_two_ends(|left, _| {
+            for _ in 0..5 {
+                let end = End::new(left, 0, &small_rings());
+                drop(end);
+            }
+            let _end = End::new(left, 0, &small_rings());
+            let (umem, _) = Umem::new(16, 2048).unwrap();
+            let options = SocketOptions {
+                patience: Duration::from_millis(50),
+                ..small_rings()
+            };
+            let error = Socket::open(&umem, left, 0, &options).unwrap_err();
+            assert!(matches!(error, OpenError::Busy { queue: 0, .. }), "{error}");
+        });
     });
 }
 

@@ -3,8 +3,8 @@
 use lockgate_crypto::{Algorithm, Backend, Key, Kind, Operation, Status};
 
 use super::keys::key;
-use super::support::layout::Spec;
-use super::support::{Prepared, Shape, noise, plain, process};
+use crate::support::layout::Spec;
+use crate::support::{Prepared, Shape, noise, plain, process};
 
 /// Keys that take turns, so that batches mix them and use some twice.
 const KEYS: u64 = 5;

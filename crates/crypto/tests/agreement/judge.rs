@@ -8,8 +8,8 @@ use proptest::test_runner::{TestCaseError, TestCaseResult};
 use lockgate_crypto::{Algorithm, Backend, Kind, Operation, RsaScheme, Status, by_name};
 
 use super::batch::{Outcome, outcome, prepared};
-use super::support::layout::Spec;
-use super::support::{Prepared, process, writes_tag};
+use crate::support::layout::Spec;
+use crate::support::{Prepared, process, writes_tag};
 
 /// The second library.
 fn reference() -> Arc<dyn Backend> {

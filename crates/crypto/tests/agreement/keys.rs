@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use lockgate_crypto::{Algorithm, Backend, Key};
 
-use super::support::material;
+use crate::support::material;
 
 /// By back-end, algorithm and seed.
 type Known = HashMap<(&'static str, Algorithm, u64), &'static dyn Key>;

@@ -167,7 +167,7 @@ fn batch(backend: &dyn Backend, keys: &Keys, cases: &[&Case]) -> Vec<Outcome> {
         .iter()
         .map(|prepared| prepared.arena.clone())
         .collect();
-    let statuses = support::process(backend, kind, &keys, &mut batch);
+    let statuses = crate::support::process(backend, kind, &keys, &mut batch);
     for ((case, prepared), before) in cases.iter().zip(&batch).zip(before) {
         let is_alone = is_all_it_wrote(prepared, &before);
         assert!(
@@ -203,7 +203,7 @@ fn prepare(case: &Case, index: usize) -> Prepared {
         aad: case.aad.len(),
         tag: case.tag.len(),
     };
-    let mut prepared = support::plain(shape, index as u64, index.is_multiple_of(2));
+    let mut prepared = crate::support::plain(shape, index as u64, index.is_multiple_of(2));
     shift(&mut prepared, index % 16);
     prepared.write_source(&case.source);
     let write = |arena: &mut [u8], at: usize, bytes: &[u8]| {

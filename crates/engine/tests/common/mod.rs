@@ -1,6 +1,8 @@
 //! A service simple enough to know what must come out.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub mod works;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Wake, Waker};

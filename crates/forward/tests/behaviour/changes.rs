@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use net::netlink::{Netlink, Route, RouteKind};
 
-use crate::plan::{self, network};
-use crate::rig::Rig;
+use crate::behaviour::plan::{self, network};
+use crate::behaviour::rig::Rig;
 
 type Change = (&'static str, fn(&mut Rig));
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-use crate::catalogue::{Case, mirrored};
+use crate::behaviour::catalogue::{Case, mirrored};
 
 /// One change of a frame.
 #[derive(Clone, Debug)]

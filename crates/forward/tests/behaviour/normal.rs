@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use wire::{EtherType, checksum, ethernet, icmpv4, icmpv6, ipv4, ipv6, protocol};
 
-use crate::{changes, plan};
+use super::{changes, plan};
 
 /// The same frame for every right router, or `None` for one that a DUT sends
 /// when it pleases: reports of groups, probes of a neighbour that it knows.

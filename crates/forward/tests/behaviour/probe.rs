@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use wire::checksum::Pseudo;
 use wire::{EtherType, Summary, ethernet, icmpv4, ipv4, protocol, udp};
 
-use crate::normal::normalised;
-use crate::plan;
-use crate::rig::Rig;
+use crate::behaviour::normal::normalised;
+use crate::behaviour::plan;
+use crate::behaviour::rig::Rig;
 
 /// Against hangs only: nothing is answered later than that.
 const LONG: Duration = Duration::from_secs(10);

@@ -5,9 +5,9 @@ use lockgate_forward::topology::{Cpus, Spec, Topology};
 use net::netlink::{Route, RouteKind};
 use net::{Journal, Namespace, Netlink, Tag, napi};
 
-use crate::plan::{self, network};
-use crate::raw::Raw;
-use crate::subject::{Running, Subject};
+use crate::behaviour::plan::{self, network};
+use crate::behaviour::raw::Raw;
+use crate::behaviour::subject::{Running, Subject};
 
 /// Room for frames that are too long for the DUT.
 const TESTER_MTU: u32 = 2000;

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use wire::{icmpv4, icmpv6, protocol};
 
-use crate::catalogue::{self, neighbour};
-use crate::plan;
-use crate::probe::Pair;
-use crate::rig::Rig;
+use crate::behaviour::catalogue::{self, neighbour};
+use crate::behaviour::plan;
+use crate::behaviour::probe::Pair;
+use crate::behaviour::rig::Rig;
 
 /// How long after a change a path may be old, and time for it on a busy machine.
 const SETTLED: Duration = Duration::from_millis(500);
@@ -81,7 +81,7 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-fn same(pair: &mut Pair, port: usize, frame: &[u8]) -> crate::probe::Output {
+fn same(pair: &mut Pair, port: usize, frame: &[u8]) -> crate::behaviour::probe::Output {
     let compared = pair.compare(port, frame);
     compared.unwrap_or_else(|difference| panic!("{}", difference.0))
 }
@@ -171,9 +171,9 @@ fn ip(pair: &Pair, command: &str) -> bool {
         |ran: &Result<std::process::ExitStatus, _>| matches!(ran, Ok(status) if status.success());
     let done = ran.iter().all(is_done);
     if !done {
-        println!(
-            "skipped: 'ip {command}' does not work here: {ran:?}; install iproute2, and take a kernel with CONFIG_XFRM_USER and CONFIG_IP_ROUTE_MULTIPATH"
-        );
+        testing::skipped(format!(
+            "'ip {command}' does not work here: {ran:?}; install iproute2, and take a kernel with CONFIG_XFRM_USER and CONFIG_IP_ROUTE_MULTIPATH"
+        ));
     }
     done
 }

@@ -12,7 +12,7 @@ use lockgate_forward::topology::Topology;
 use xdp::path::{Control, CpuMap, Fib, FibCached, RouterOptions, RouterPort, Then, Wire};
 use xdp::{Attached, Path};
 
-use crate::plan;
+use crate::behaviour::plan;
 
 /// Which path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

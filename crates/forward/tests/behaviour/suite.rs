@@ -7,12 +7,12 @@ use proptest::prelude::any;
 use proptest::sample::Index;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
 
-use crate::catalogue::{self, Expect, neighbour};
-use crate::changes::CHANGES;
-use crate::mutation::mutations as damaged;
-use crate::normal;
-use crate::plan;
-use crate::probe::{Difference, Output, Pair};
+use crate::behaviour::catalogue::{self, Expect, neighbour};
+use crate::behaviour::changes::CHANGES;
+use crate::behaviour::mutation::mutations as damaged;
+use crate::behaviour::normal;
+use crate::behaviour::plan;
+use crate::behaviour::probe::{Difference, Output, Pair};
 
 /// Damaged frames a path: 2,500, or a million with `LOCKGATE_THOROUGH=1`.
 fn cases() -> u32 {

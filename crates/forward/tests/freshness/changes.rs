@@ -7,7 +7,7 @@ use lockgate_forward::topology::Family;
 use lockgate_forward::topology::plan::{self, Side};
 use net::netlink::{Route, RouteKind};
 
-use crate::bench::{Bench, first_of};
+use crate::freshness::bench::{Bench, first_of};
 
 pub const OTHER_NEIGHBOUR: [u8; 6] = [2, 0, 0, 0, 0, 0x22];
 pub const OTHER_ROUTER: [u8; 6] = [2, 0, 0, 0, 0, 0x33];

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
-use crate::bench::PATIENCE;
+use crate::freshness::bench::PATIENCE;
 
 /// Threads of this process that watch for changes.
 fn watchers() -> Vec<i32> {

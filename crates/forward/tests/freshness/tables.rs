@@ -11,9 +11,9 @@ use lockgate_forward::topology::plan::{self, Side};
 use net::netlink::{Route, RouteKind};
 use proptest::prelude::*;
 
-use crate::bench::{Bench, FRAMES, Outcome};
-use crate::changes::{OTHER_NEIGHBOUR, behind, gateway, others, second_gateway};
-use crate::{STALE_MAX, bench};
+use super::{STALE_MAX, bench};
+use crate::freshness::bench::{Bench, FRAMES, Outcome};
+use crate::freshness::changes::{OTHER_NEIGHBOUR, behind, gateway, others, second_gateway};
 
 /// Where the addresses of a route go.
 #[derive(Clone, Copy, Debug)]

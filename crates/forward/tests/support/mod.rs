@@ -9,15 +9,6 @@ use lockgate_forward::topology::plan::{self, Side};
 use lockgate_forward::topology::{Cpus, Family, Spec, Topology};
 use net::{Journal, Tag};
 
-/// Whether this may make networks; else it says why not.
-pub fn is_root() -> bool {
-    let root = rustix::process::geteuid().is_root();
-    if !root {
-        println!("skipped: no root; run the tests as root to make network namespaces");
-    }
-    root
-}
-
 /// A plain topology on this host's CPUs.
 pub fn spec() -> Spec {
     Spec::new(Cpus::of_host().unwrap())
@@ -28,7 +19,7 @@ pub fn built(journal: &Journal, kind: Kind, spec: &Spec) -> Option<(Home, Topolo
     let tag = Tag::fresh();
     let home = match Home::start(journal, &tag, kind) {
         Err(error @ HomeError::NotSupported { .. }) => {
-            println!("skipped: {error}");
+            testing::skipped(error);
             return None;
         }
         started => started.unwrap(),

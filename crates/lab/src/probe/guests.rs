@@ -116,7 +116,7 @@ mod tests {
     fn a_wrong_name_is_said_beside_what_is_there() {
         let qemus = Qemu::find_all(None);
         if qemus.is_empty() {
-            println!("skipped: no QEMU here; apt-get install qemu-system-x86");
+            testing::skipped("no QEMU here; apt-get install qemu-system-x86");
             return;
         }
         let wrong = of_qemus(&qemus, named_wrongly());

@@ -115,38 +115,34 @@ pub(super) fn line_ns(cpus: &Cpus, slice: Duration) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::given_time;
 
     #[test]
     fn a_wake_up_takes_time_and_ends() {
-        let cpu = sys::affinity::allowed_cpus().unwrap()[0];
-        let cpus = Cpus {
-            workers: vec![cpu],
-            clients: vec![cpu],
-        };
-        let wake_up = given_time(Duration::from_millis(20), |time| {
-            wake_up_ns(&cpus, time).ok_or("no round".to_owned())
+        testing::alone(|| {
+            let cpu = sys::affinity::allowed_cpus().unwrap()[0];
+            let cpus = Cpus {
+                workers: vec![cpu],
+                clients: vec![cpu],
+            };
+            let wake_up = wake_up_ns(&cpus, Duration::from_millis(50));
+            assert!(wake_up.expect("a round within 50 ms") > 100.0);
         });
-        assert!(wake_up > 100.0);
     }
 
     #[test]
     fn a_line_reaches_another_core() {
-        let cpus = sys::affinity::allowed_cpus().unwrap();
-        let [here, there, ..] = cpus[..] else {
-            println!("skipped: one CPU is allowed, a line has no other core to go to");
-            return;
-        };
-        let cpus = Cpus {
-            workers: vec![there],
-            clients: vec![here],
-        };
-        // Beside other work one of the two may not run for a whole slice, so
-        // that no block of rounds ends: then again, with twice the slice.
-        let mut slices = (0..8).map(|doubled| Duration::from_millis(50 << doubled));
-        let ns = slices
-            .find_map(|slice| line_ns(&cpus, slice))
-            .expect("64 rounds within a slice of up to six seconds");
-        assert!(ns > 1.0, "{ns}");
+        testing::alone(|| {
+            let cpus = sys::affinity::allowed_cpus().unwrap();
+            let [here, there, ..] = cpus[..] else {
+                testing::skipped("one CPU is allowed, a line has no other core to go to");
+                return;
+            };
+            let cpus = Cpus {
+                workers: vec![there],
+                clients: vec![here],
+            };
+            let ns = line_ns(&cpus, Duration::from_millis(200)).expect("64 rounds within 200 ms");
+            assert!(ns > 1.0, "{ns}");
+        });
     }
 }

@@ -77,7 +77,7 @@ fn version_two() -> Option<Hierarchy> {
         after.starts_with("cgroup2 ").then(|| mount.to_owned())
     });
     if mount.is_none() || !rustix::process::geteuid().is_root() {
-        println!("skipped: takes root and 'mount -t cgroup2 none /sys/fs/cgroup/unified'");
+        testing::skipped("takes root and 'mount -t cgroup2 none /sys/fs/cgroup/unified'");
         return None;
     }
     Some(Hierarchy {
@@ -99,7 +99,7 @@ fn version_two_takes_single_threads_and_gives_them_back() {
     let Some(tree) = version_two() else { return };
     let home = tree.home_of(Controller::Cpu, own()).unwrap();
     if home != tree.mount {
-        return println!("skipped: not in the root group; start the tests there");
+        return testing::skipped("not in the root group; start the tests there");
     }
     let journal = Journal::open().unwrap();
     let (stop, wait) = mpsc::channel::<()>();

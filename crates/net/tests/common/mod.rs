@@ -4,15 +4,6 @@
 
 use lockgate_net::{Journal, Namespace, Tag};
 
-/// Whether to go on; says why not.
-pub fn is_root() -> bool {
-    let root = rustix::process::geteuid().is_root();
-    if !root {
-        eprintln!("skipped: not root; run the tests as root (CAP_SYS_ADMIN, CAP_NET_ADMIN)");
-    }
-    root
-}
-
 /// Two namespaces joined by a pair of veths, which are up.
 pub struct Pair {
     pub tag: Tag,

@@ -5,7 +5,7 @@ use lockgate_policy::{Controller, Moderation, Settings};
 use proptest::prelude::*;
 
 use crate::common::{Core, Fixed, Load, Measured, Sim};
-use crate::properties::{Scene, cases, scene};
+use crate::controllers::properties::{Scene, cases, scene};
 
 const RUN_NS: u64 = 1_500_000_000;
 

@@ -253,11 +253,11 @@ mod tests {
     fn where_kvm_fails_emulation_does_and_that_is_remembered() {
         let cache = match Cache::open_default() {
             Ok(cache) => cache,
-            Err(error) => return println!("skipped: {error}"),
+            Err(error) => return testing::skipped(error),
         };
         let qemu = match Qemu::find(Some(&cache)) {
             Ok(qemu) => qemu,
-            Err(error) => return println!("skipped: {error}"),
+            Err(error) => return testing::skipped(error),
         };
         let folder = tempfile::tempdir().unwrap();
         let kernel = cache.kernel(None).unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lockgate_vm::protocol::ChannelError;
 
-use crate::support::{LONG, agent};
+use crate::agent::support::{LONG, agent};
 
 #[test]
 fn any_bytes_survive() {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use lockgate_vm::protocol::ChannelError;
 
-use crate::support::{Agent, LONG, agent};
+use crate::agent::support::{Agent, LONG, agent};
 
 /// What comes next works as ever.
 fn goes_on(agent: &mut Agent) {

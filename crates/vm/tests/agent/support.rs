@@ -97,7 +97,7 @@ fn busybox() -> Option<PathBuf> {
 /// An agent that has not yet said hello.
 pub fn silent_agent() -> Option<Agent> {
     let Some(busybox) = busybox() else {
-        println!("skipped: no busybox: `make setup-guests` unpacks one, or install busybox-static");
+        testing::skipped("no busybox: `make setup-guests` unpacks one, or install busybox-static");
         return None;
     };
     let folder = tempfile::tempdir().unwrap();

@@ -46,7 +46,7 @@ impl Lab {
 }
 
 fn skipped(reason: &str) -> Option<Lab> {
-    println!("skipped: {reason}");
+    testing::skipped(reason);
     None
 }
 

@@ -16,68 +16,76 @@ fn pid(guest: &Guest) -> Pid {
 
 #[test]
 fn the_death_of_qemu_is_not_a_timeout() {
-    let Some(lab) = Lab::find() else { return };
-    let _place = Place::take();
-    let mut guest = lab.boot(&small());
-    let killer = guest.killer();
-    let started = Instant::now();
-    let output = |_: &[u8]| killer.kill();
-    let run = Run::new("echo up; sleep 1000").within(LONG);
-    let error = guest.run_live(&run, &mut { output }).unwrap_err();
-    assert!(matches!(error, GuestError::Died { .. }), "{error:?}");
-    assert!(error.to_string().contains("SIGKILL"), "{error}");
-    assert!(started.elapsed() < LONG, "the limits were waited for");
-    let error = guest.qmp("query-status", serde_json::Value::Null);
-    assert!(matches!(error, Err(GuestError::Died { .. })));
+    testing::timed(|| {
+        let Some(lab) = Lab::find() else { return };
+        let _place = Place::take();
+        let mut guest = lab.boot(&small());
+        let killer = guest.killer();
+        let started = Instant::now();
+        let output = |_: &[u8]| killer.kill();
+        let run = Run::new("echo up; sleep 1000").within(LONG);
+        let error = guest.run_live(&run, &mut { output }).unwrap_err();
+        assert!(matches!(error, GuestError::Died { .. }), "{error:?}");
+        assert!(error.to_string().contains("SIGKILL"), "{error}");
+        assert!(started.elapsed() < LONG, "the limits were waited for");
+        let error = guest.qmp("query-status", serde_json::Value::Null);
+        assert!(matches!(error, Err(GuestError::Died { .. })));
+    });
 }
 
 #[test]
 fn a_guest_that_hangs_ends_at_its_time_limit() {
-    let Some(lab) = Lab::find() else { return };
-    let _place = Place::take();
-    let shape = Shape {
-        time_limit: Duration::from_secs(20),
-        ..small()
-    };
-    // On a very slow machine the limit comes while it boots, which is as good.
-    let error = match Guest::boot(lab.qemu(), lab.kernel(), &lab.image(), &shape) {
-        Err(BootError::Guest(error)) => error,
-        Err(error) => panic!("{error}"),
-        Ok(mut guest) => {
-            kill_process(pid(&guest), Signal::STOP).unwrap();
-            let run = Run::new("echo never").within(LONG);
-            guest.run(&run).unwrap_err()
-        }
-    };
-    assert!(matches!(error, GuestError::TimeLimit { .. }), "{error:?}");
-    assert!(error.to_string().contains("20 s"), "{error}");
+    testing::timed(|| {
+        let Some(lab) = Lab::find() else { return };
+        let _place = Place::take();
+        let shape = Shape {
+            time_limit: Duration::from_secs(20),
+            ..small()
+        };
+        // On a very slow machine the limit comes while it boots, which is as good.
+        let error = match Guest::boot(lab.qemu(), lab.kernel(), &lab.image(), &shape) {
+            Err(BootError::Guest(error)) => error,
+            Err(error) => panic!("{error}"),
+            Ok(mut guest) => {
+                kill_process(pid(&guest), Signal::STOP).unwrap();
+                let run = Run::new("echo never").within(LONG);
+                guest.run(&run).unwrap_err()
+            }
+        };
+        assert!(matches!(error, GuestError::TimeLimit { .. }), "{error:?}");
+        assert!(error.to_string().contains("20 s"), "{error}");
+    });
 }
 
 #[test]
 fn a_panic_is_named() {
-    let Some(lab) = Lab::find() else { return };
-    let _place = Place::take();
-    let mut guest = lab.boot(&small());
-    let run = Run::new("echo c >/proc/sysrq-trigger; sleep 1000").within(LONG);
-    let error = guest.run(&run).unwrap_err();
-    let GuestError::Panicked { line, console } = &error else {
-        panic!("{error:?}");
-    };
-    assert!(line.contains("sysrq triggered crash"), "{line}");
-    assert!(console.contains("Call Trace"), "{console}");
-    assert!(guest.console().contains("Kernel panic"));
-    assert!(matches!(guest.shutdown(), Err(GuestError::Panicked { .. })));
+    testing::timed(|| {
+        let Some(lab) = Lab::find() else { return };
+        let _place = Place::take();
+        let mut guest = lab.boot(&small());
+        let run = Run::new("echo c >/proc/sysrq-trigger; sleep 1000").within(LONG);
+        let error = guest.run(&run).unwrap_err();
+        let GuestError::Panicked { line, console } = &error else {
+            panic!("{error:?}");
+        };
+        assert!(line.contains("sysrq triggered crash"), "{line}");
+        assert!(console.contains("Call Trace"), "{console}");
+        assert!(guest.console().contains("Kernel panic"));
+        assert!(matches!(guest.shutdown(), Err(GuestError::Panicked { .. })));
+    });
 }
 
 #[test]
 fn a_guest_that_powers_off_has_died() {
-    let Some(lab) = Lab::find() else { return };
-    let _place = Place::take();
-    let mut guest = lab.boot(&small());
-    let run = Run::new("poweroff -f; sleep 1000").within(LONG);
-    let error = guest.run(&run).unwrap_err();
-    let GuestError::Died { status, .. } = error else {
-        panic!("{error:?}");
-    };
-    assert!(status.success(), "{status}");
+    testing::timed(|| {
+        let Some(lab) = Lab::find() else { return };
+        let _place = Place::take();
+        let mut guest = lab.boot(&small());
+        let run = Run::new("poweroff -f; sleep 1000").within(LONG);
+        let error = guest.run(&run).unwrap_err();
+        let GuestError::Died { status, .. } = error else {
+            panic!("{error:?}");
+        };
+        assert!(status.success(), "{status}");
+    });
 }

@@ -45,32 +45,37 @@ fn boot(lab: &Lab, agent: &str) -> Result<Guest, BootError> {
 
 #[test]
 fn garbage_for_a_hello_is_refused() {
-    let Some(lab) = Lab::find() else { return };
-    let _place = Place::take();
-    let error = boot(&lab, "cat /dev/urandom >&9").unwrap_err();
-    assert!(
-        matches!(
-            error,
-            BootError::Guest(GuestError::Channel(ChannelError::Protocol(_)))
-        ),
-        "{error:?}"
-    );
+    testing::timed(|| {
+        let Some(lab) = Lab::find() else { return };
+        let _place = Place::take();
+        let error = boot(&lab, "cat /dev/urandom >&9").unwrap_err();
+        assert!(
+            matches!(
+                error,
+                BootError::Guest(GuestError::Channel(ChannelError::Protocol(_)))
+            ),
+            "{error:?}"
+        );
+    });
 }
 
 #[test]
 fn a_promise_of_too_much_is_refused() {
-    let Some(lab) = Lab::find() else { return };
-    let _place = Place::take();
-    let agent = format!("{HELLO}printf 'LG1 1 output 0 0 99999999999\\n' >&9; cat /dev/zero >&9");
-    let mut guest = boot(&lab, &agent).unwrap();
-    let error = guest.run(&Run::new("true")).unwrap_err();
-    assert!(
-        matches!(error, GuestError::Channel(ChannelError::Protocol(_))),
-        "{error:?}"
-    );
-    let error = guest.run(&Run::new("true")).unwrap_err();
-    assert!(
-        matches!(error, GuestError::Channel(ChannelError::Broken)),
-        "{error:?}"
-    );
+    testing::timed(|| {
+        let Some(lab) = Lab::find() else { return };
+        let _place = Place::take();
+        let agent =
+            format!("{HELLO}printf 'LG1 1 output 0 0 99999999999\\n' >&9; cat /dev/zero >&9");
+        let mut guest = boot(&lab, &agent).unwrap();
+        let error = guest.run(&Run::new("true")).unwrap_err();
+        assert!(
+            matches!(error, GuestError::Channel(ChannelError::Protocol(_))),
+            "{error:?}"
+        );
+        let error = guest.run(&Run::new("true")).unwrap_err();
+        assert!(
+            matches!(error, GuestError::Channel(ChannelError::Broken)),
+            "{error:?}"
+        );
+    });
 }

@@ -12,21 +12,23 @@ fn refused(lab: &Lab, shape: &Shape) -> BootError {
 
 #[test]
 fn qemu_s_words_come_back() {
-    let Some(lab) = Lab::find() else { return };
-    let unknown_flag = Shape {
-        cpu: "max,+nosuchflag".to_owned(),
-        time_limit: Duration::MAX,
-        ..small()
-    };
-    let error = refused(&lab, &unknown_flag);
-    assert!(matches!(error, BootError::Refused { .. }), "{error:?}");
-    assert!(error.to_string().contains("nosuchflag"), "{error}");
-    let unknown_device = Shape {
-        qemu_arguments: vec!["-device".to_owned(), "nosuchdevice".to_owned()],
-        ..small()
-    };
-    let error = refused(&lab, &unknown_device);
-    assert!(error.to_string().contains("nosuchdevice"), "{error}");
+    testing::timed(|| {
+        let Some(lab) = Lab::find() else { return };
+        let unknown_flag = Shape {
+            cpu: "max,+nosuchflag".to_owned(),
+            time_limit: Duration::MAX,
+            ..small()
+        };
+        let error = refused(&lab, &unknown_flag);
+        assert!(matches!(error, BootError::Refused { .. }), "{error:?}");
+        assert!(error.to_string().contains("nosuchflag"), "{error}");
+        let unknown_device = Shape {
+            qemu_arguments: vec!["-device".to_owned(), "nosuchdevice".to_owned()],
+            ..small()
+        };
+        let error = refused(&lab, &unknown_device);
+        assert!(error.to_string().contains("nosuchdevice"), "{error}");
+    });
 }
 
 #[test]
@@ -65,23 +67,27 @@ fn a_missing_kernel_or_qemu_is_named() {
 
 #[test]
 fn a_guest_that_is_not_ready_in_time_is_given_up() {
-    let Some(lab) = Lab::find() else { return };
-    let _place = Place::take();
-    let limit = Duration::from_millis(300);
-    let error =
-        Guest::boot_within(limit, lab.qemu(), lab.kernel(), &lab.image(), &small()).unwrap_err();
-    assert!(matches!(error, BootError::NotReady { .. }), "{error:?}");
+    testing::timed(|| {
+        let Some(lab) = Lab::find() else { return };
+        let _place = Place::take();
+        let limit = Duration::from_millis(300);
+        let error = Guest::boot_within(limit, lab.qemu(), lab.kernel(), &lab.image(), &small())
+            .unwrap_err();
+        assert!(matches!(error, BootError::NotReady { .. }), "{error:?}");
+    });
 }
 
 #[test]
 fn an_image_without_init_is_a_panic() {
-    let Some(lab) = Lab::find() else { return };
-    let _place = Place::take();
-    let error = refused(&lab, &small());
-    assert!(
-        error
-            .to_string()
-            .contains("Kernel panic - not syncing: VFS"),
-        "{error}"
-    );
+    testing::timed(|| {
+        let Some(lab) = Lab::find() else { return };
+        let _place = Place::take();
+        let error = refused(&lab, &small());
+        assert!(
+            error
+                .to_string()
+                .contains("Kernel panic - not syncing: VFS"),
+            "{error}"
+        );
+    });
 }

@@ -11,36 +11,38 @@ use crate::common::{Lab, Place, printed, small};
 
 #[test]
 fn a_guest_does_what_it_is_asked() {
-    let Some(lab) = Lab::find() else { return };
-    let _place = Place::take();
-    let host_cpus = sys::affinity::allowed_cpus().unwrap();
-    let shape = Shape {
-        vcpus: 2,
-        crypto_devices: 1,
-        host_cpus: host_cpus.clone(),
-        host_node: Some(0),
-        kernel_arguments: vec!["lockgate.word=seven".to_owned()],
-        ..small()
-    };
-    let image = Image::new(&lab.cache, lab.kernel())
-        .module("virtio_crypto")
-        .on_demand("xts")
-        .build()
-        .unwrap();
-    let mut guest = Guest::boot(lab.qemu(), lab.kernel(), &image, &shape).unwrap();
-    println!(
-        "ready in {:?} on {:?}",
-        guest.ready_in(),
-        guest.accelerator()
-    );
-    has_its_shape(&lab, &mut guest, &host_cpus);
-    runs_scripts(&mut guest);
-    keeps_limits(&mut guest);
-    moves_files(&mut guest);
-    has_modules(&mut guest);
-    speaks_qmp(&mut guest);
-    waits_for_its_port(&mut guest);
-    assert!(guest.shutdown().unwrap().success());
+    testing::timed(|| {
+        let Some(lab) = Lab::find() else { return };
+        let _place = Place::take();
+        let host_cpus = sys::affinity::allowed_cpus().unwrap();
+        let shape = Shape {
+            vcpus: 2,
+            crypto_devices: 1,
+            host_cpus: host_cpus.clone(),
+            host_node: Some(0),
+            kernel_arguments: vec!["lockgate.word=seven".to_owned()],
+            ..small()
+        };
+        let image = Image::new(&lab.cache, lab.kernel())
+            .module("virtio_crypto")
+            .on_demand("xts")
+            .build()
+            .unwrap();
+        let mut guest = Guest::boot(lab.qemu(), lab.kernel(), &image, &shape).unwrap();
+        println!(
+            "ready in {:?} on {:?}",
+            guest.ready_in(),
+            guest.accelerator()
+        );
+        has_its_shape(&lab, &mut guest, &host_cpus);
+        runs_scripts(&mut guest);
+        keeps_limits(&mut guest);
+        moves_files(&mut guest);
+        has_modules(&mut guest);
+        speaks_qmp(&mut guest);
+        waits_for_its_port(&mut guest);
+        assert!(guest.shutdown().unwrap().success());
+    });
 }
 
 /// The device may be slower than the first process.

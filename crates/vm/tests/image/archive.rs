@@ -3,7 +3,7 @@
 use lockgate_vm::image::{ArchiveError, GuestFile, IMAGE_BYTES_MAX, Image, ImageError};
 use proptest::prelude::*;
 
-use crate::support::{Kernel, entries, files, text};
+use crate::image::support::{Kernel, entries, files, text};
 
 fn refusal(image: Image) -> ArchiveError {
     match image.build() {

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use lockgate_vm::image::{Image, ImageError, ModuleFileError, ModuleTreeError, ModulesError};
 
-use crate::support::{Kernel, RELEASE, at_boot, files, module, text};
+use crate::image::support::{Kernel, RELEASE, at_boot, files, module, text};
 
 fn refusal(image: Image) -> ModulesError {
     match image.build() {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use lockgate_vm::image::{GuestFile, HostProgram, ProgramError};
 
-use crate::support::{Kernel, files};
+use crate::image::support::{Kernel, files};
 
 fn paths(files: &[GuestFile]) -> Vec<&str> {
     files.iter().map(GuestFile::path).collect()
@@ -73,7 +73,7 @@ fn it_runs_with_its_own_libraries_alone() {
         .unwrap();
     let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
     if complaint.contains("Operation not permitted") {
-        println!("skipped: chroot needs root");
+        testing::skipped("chroot needs root");
         return;
     }
     let text = String::from_utf8(output.stdout).unwrap();

@@ -3,7 +3,7 @@
 use lockgate_vm::Cache;
 use lockgate_vm::image::Image;
 
-use crate::support::{at_boot, entries};
+use crate::image::support::{at_boot, entries};
 
 /// What measurements of the kernel's crypto load.
 const NAMES: [&str; 8] = [
@@ -22,7 +22,7 @@ fn every_kernel_of_the_cache_has_what_is_needed() {
     let cache = match Cache::open_default() {
         Ok(cache) => cache,
         Err(error) => {
-            println!("skipped: {error}");
+            testing::skipped(error);
             return;
         }
     };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lockgate_xdp::path::{Control, RouterPort};
 
-use crate::wires::{Elsewhere, ifindex, shell};
+use super::wires::{Elsewhere, ifindex, shell};
 
 /// Ethernet addresses of the router's ports; the tester's end in 10 and 11.
 pub const ROUTER: [[u8; 6]; 2] = [[2, 0, 0, 0, 0, 0x20], [2, 0, 0, 0, 0, 0x21]];

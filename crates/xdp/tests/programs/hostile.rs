@@ -6,8 +6,8 @@ use lockgate_xdp::{Attached, Pass, Path, Verdict, dry_run};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use crate::bench::{Bench, ROUTER, renew};
-use crate::wires::{frame_v4, frame_v6, in_namespace};
+use crate::programs::bench::{Bench, ROUTER, renew};
+use crate::programs::wires::{frame_v4, frame_v6, in_namespace};
 
 /// Frames tried on each path.
 fn cases() -> u32 {

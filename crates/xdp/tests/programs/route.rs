@@ -8,8 +8,8 @@ use lockgate_xdp::path::{
 };
 use lockgate_xdp::{Attached, Counters, Generator, Plan, Reason, Sink};
 
-use crate::bench::{Bench, ROUTER, renew, while_watched};
-use crate::wires::{frame_v4, frame_v6, in_namespace, settled};
+use crate::programs::bench::{Bench, ROUTER, renew, while_watched};
+use crate::programs::wires::{frame_v4, frame_v6, in_namespace, settled};
 
 /// Fewer than a veth's ring holds.
 const BURST: u64 = 200;
@@ -100,68 +100,74 @@ fn load_cached(bench: &Bench) -> Attached<FibCached> {
 
 #[test]
 fn plain_frames_are_forwarded() {
-    in_namespace(|| {
-        let bench = Bench::new();
-        let mut tester = Tester::new(&bench);
-        let fib = load_fib(&bench);
-        for (frame, destinations) in [
-            (frame_v4(60, ROUTER[0]), 1),
-            (frame_v4(1514, ROUTER[0]), 128),
-            (frame_v6(80, ROUTER[0]), 1),
-            (frame_v6(1514, ROUTER[0]), 128),
-        ] {
-            let counters = || fib.counters().unwrap();
-            let forwarded = while_watched_throughout(&fib.control(), counters, || {
-                let before = counters();
-                let received = tester.burst(frame.clone(), destinations);
-                assert_eq!(received, BURST, "{:?}", counters());
-                counters().forwarded - before.forwarded
-            });
-            assert_eq!(forwarded, BURST);
-        }
+    testing::timed(|| {
+        in_namespace(|| {
+            let bench = Bench::new();
+            let mut tester = Tester::new(&bench);
+            let fib = load_fib(&bench);
+            for (frame, destinations) in [
+                (frame_v4(60, ROUTER[0]), 1),
+                (frame_v4(1514, ROUTER[0]), 128),
+                (frame_v6(80, ROUTER[0]), 1),
+                (frame_v6(1514, ROUTER[0]), 128),
+            ] {
+                let counters = || fib.counters().unwrap();
+                let forwarded = while_watched_throughout(&fib.control(), counters, || {
+                    let before = counters();
+                    let received = tester.burst(frame.clone(), destinations);
+                    assert_eq!(received, BURST, "{:?}", counters());
+                    counters().forwarded - before.forwarded
+                });
+                assert_eq!(forwarded, BURST);
+            }
+        });
     });
 }
 
 #[test]
 fn answers_are_kept() {
-    in_namespace(|| {
-        let bench = Bench::new();
-        let mut tester = Tester::new(&bench);
-        let cached = load_cached(&bench);
-        let control = cached.control();
-        let counters = || cached.counters().unwrap();
-        for frame in [frame_v4(60, ROUTER[0]), frame_v6(80, ROUTER[0])] {
-            let hits = while_watched_throughout(&control, counters, || {
-                let before = counters();
-                assert_eq!(tester.burst(frame.clone(), 4), BURST);
-                counters().hits - before.hits
-            });
-            assert!((BURST - 4..=BURST).contains(&hits), "{:?}", counters());
-        }
+    testing::timed(|| {
+        in_namespace(|| {
+            let bench = Bench::new();
+            let mut tester = Tester::new(&bench);
+            let cached = load_cached(&bench);
+            let control = cached.control();
+            let counters = || cached.counters().unwrap();
+            for frame in [frame_v4(60, ROUTER[0]), frame_v6(80, ROUTER[0])] {
+                let hits = while_watched_throughout(&control, counters, || {
+                    let before = counters();
+                    assert_eq!(tester.burst(frame.clone(), 4), BURST);
+                    counters().hits - before.hits
+                });
+                assert!((BURST - 4..=BURST).contains(&hits), "{:?}", counters());
+            }
+        });
     });
 }
 
 /// Programs alone: nobody watches, and then somebody did once.
 #[test]
 fn what_nobody_watches_is_the_kernels() {
-    in_namespace(|| {
-        let bench = Bench::new();
-        let mut tester = Tester::new(&bench);
-        let fib = load_fib(&bench);
-        let unwatched = |tester: &mut Tester| {
-            let before = fib.counters().unwrap();
-            assert_eq!(tester.burst(frame_v4(60, ROUTER[0]), 1), BURST);
-            let after = fib.counters().unwrap();
-            assert_eq!(after.received - before.received, BURST);
-            after.passed(Reason::Unwatched) - before.passed(Reason::Unwatched)
-        };
-        assert_eq!(unwatched(&mut tester), BURST);
-        renew(&fib.control());
-        // The lease counts from the look, however late it is renewed.
-        let look = fib.control().look().unwrap();
-        std::thread::sleep(LEASE);
-        fib.control().renew(look).unwrap();
-        assert_eq!(unwatched(&mut tester), BURST);
+    testing::timed(|| {
+        in_namespace(|| {
+            let bench = Bench::new();
+            let mut tester = Tester::new(&bench);
+            let fib = load_fib(&bench);
+            let unwatched = |tester: &mut Tester| {
+                let before = fib.counters().unwrap();
+                assert_eq!(tester.burst(frame_v4(60, ROUTER[0]), 1), BURST);
+                let after = fib.counters().unwrap();
+                assert_eq!(after.received - before.received, BURST);
+                after.passed(Reason::Unwatched) - before.passed(Reason::Unwatched)
+            };
+            assert_eq!(unwatched(&mut tester), BURST);
+            renew(&fib.control());
+            // The lease counts from the look, however late it is renewed.
+            let look = fib.control().look().unwrap();
+            std::thread::sleep(LEASE);
+            fib.control().renew(look).unwrap();
+            assert_eq!(unwatched(&mut tester), BURST);
+        });
     });
 }
 
@@ -204,67 +210,72 @@ fn odd_frames_go_to_the_kernel() {
 
 #[test]
 fn nothing_is_lost_while_programs_are_replaced() {
-    in_namespace(|| {
-        let bench = Bench::new();
-        let mut tester = Tester::new(&bench);
-        let ports = bench.ports;
-        let mut fib = load_fib(&bench);
-        let router = bench.router;
-        let replacer = std::thread::spawn(move || {
-            for _ in 0..10 {
-                // The programs are loaded by a thread of the router's namespace.
-                fib = router.run(move || {
-                    let wire = Wire::load(ports.map(|port| port.ifindex)).unwrap();
-                    let wire = fib.switch(wire).unwrap();
-                    let fib = Fib::load(&ports, RouterOptions::default()).unwrap();
-                    renew(&fib.control());
-                    wire.switch(fib).unwrap()
-                });
+    testing::timed(|| {
+        in_namespace(|| {
+            let bench = Bench::new();
+            let mut tester = Tester::new(&bench);
+            let ports = bench.ports;
+            let mut fib = load_fib(&bench);
+            let router = bench.router;
+            let replacer = std::thread::spawn(move || {
+                for _ in 0..10 {
+                    // The programs are loaded by a thread of the router's namespace.
+                    fib = router.run(move || {
+                        let wire = Wire::load(ports.map(|port| port.ifindex)).unwrap();
+                        let wire = fib.switch(wire).unwrap();
+                        let fib = Fib::load(&ports, RouterOptions::default()).unwrap();
+                        renew(&fib.control());
+                        wire.switch(fib).unwrap()
+                    });
+                }
+                // Both stay until the last burst has passed.
+                (fib, router)
+            });
+            while !replacer.is_finished() {
+                assert_eq!(tester.burst(frame_v4(60, ROUTER[0]), 1), BURST);
             }
-            // Both stay until the last burst has passed.
-            (fib, router)
-        });
-        while !replacer.is_finished() {
             assert_eq!(tester.burst(frame_v4(60, ROUTER[0]), 1), BURST);
-        }
-        assert_eq!(tester.burst(frame_v4(60, ROUTER[0]), 1), BURST);
-        replacer.join().unwrap();
+            replacer.join().unwrap();
+        });
     });
 }
 
 #[test]
 fn frames_are_handed_to_another_cpu() {
-    in_namespace(|| {
-        let bench = Bench::new();
-        let mut tester = Tester::new(&bench);
-        let ports = bench.ports;
-        for then in [Then::Kernel, Then::Fib(RouterOptions::default())] {
-            let path = bench.router.run(move || {
-                let last = sys::affinity::allowed_cpus().unwrap().pop().unwrap();
-                Attached::new(CpuMap::load(&ports, &[last], then).unwrap()).unwrap()
-            });
-            let routed = || path.routed().unwrap();
-            for frame in [frame_v4(60, ROUTER[0]), frame_v6(80, ROUTER[0])] {
-                let [spread, forwarded] = while_watched_throughout(&path.control(), routed, || {
-                    let before = [path.counters().unwrap(), routed()];
-                    assert_eq!(tester.burst(frame.clone(), 16), BURST, "{then:?}");
-                    let after = [path.counters().unwrap(), routed()];
-                    [0, 1].map(|at: usize| after[at].forwarded - before[at].forwarded)
+    testing::timed(|| {
+        in_namespace(|| {
+            let bench = Bench::new();
+            let mut tester = Tester::new(&bench);
+            let ports = bench.ports;
+            for then in [Then::Kernel, Then::Fib(RouterOptions::default())] {
+                let path = bench.router.run(move || {
+                    let last = sys::affinity::allowed_cpus().unwrap().pop().unwrap();
+                    Attached::new(CpuMap::load(&ports, &[last], then).unwrap()).unwrap()
                 });
-                assert_eq!(spread, BURST);
-                let expected = if then == Then::Kernel { 0 } else { BURST };
-                assert_eq!(forwarded, expected, "{:?}", routed());
+                let routed = || path.routed().unwrap();
+                for frame in [frame_v4(60, ROUTER[0]), frame_v6(80, ROUTER[0])] {
+                    let [spread, forwarded] =
+                        while_watched_throughout(&path.control(), routed, || {
+                            let before = [path.counters().unwrap(), routed()];
+                            assert_eq!(tester.burst(frame.clone(), 16), BURST, "{then:?}");
+                            let after = [path.counters().unwrap(), routed()];
+                            [0, 1].map(|at: usize| after[at].forwarded - before[at].forwarded)
+                        });
+                    assert_eq!(spread, BURST);
+                    let expected = if then == Then::Kernel { 0 } else { BURST };
+                    assert_eq!(forwarded, expected, "{:?}", routed());
+                }
+                let threads = path.threads().unwrap();
+                let is_there = std::fs::read_dir("/proc")
+                    .unwrap()
+                    .flatten()
+                    .any(|process| {
+                        std::fs::read_to_string(process.path().join("comm"))
+                            .is_ok_and(|name| name.trim().ends_with(&threads))
+                    });
+                assert!(is_there, "a thread called cpumap/…/{threads}");
             }
-            let threads = path.threads().unwrap();
-            let is_there = std::fs::read_dir("/proc")
-                .unwrap()
-                .flatten()
-                .any(|process| {
-                    std::fs::read_to_string(process.path().join("comm"))
-                        .is_ok_and(|name| name.trim().ends_with(&threads))
-                });
-            assert!(is_there, "a thread called cpumap/…/{threads}");
-        }
+        });
     });
 }
 

@@ -15,14 +15,14 @@ pub fn in_namespace<T: Send>(body: impl FnOnce() -> T + Send) -> Option<T> {
         .output()
         .is_ok_and(|found| found.status.success())
     {
-        println!("skipped: no ip or no mount here; apt-get install iproute2 mount");
+        testing::skipped("no ip or no mount here; apt-get install iproute2 mount");
         return None;
     }
     thread::scope(|scope| {
         scope
             .spawn(|| {
                 if let Err(error) = enter() {
-                    println!("skipped: no network namespace ({error}); run as root");
+                    testing::skipped(format!("no network namespace ({error}); run as root"));
                     return None;
                 }
                 Some(body())

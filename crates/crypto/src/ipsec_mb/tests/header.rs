@@ -172,7 +172,7 @@ fn header() -> Option<Version> {
 #[test]
 fn the_header_says_the_same() {
     let Some(version) = header() else {
-        eprintln!("skipped: no C compiler, or no intel-ipsec-mb.h of a known version");
+        testing::skipped("no C compiler, or no intel-ipsec-mb.h of a known version");
         return;
     };
     let said = compiled(&program(version)).expect("the compiler answered before");

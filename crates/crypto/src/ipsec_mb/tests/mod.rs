@@ -15,7 +15,7 @@ use super::{IpsecMb, Unavailable, opened};
 /// The back-end; says so when there is none.
 fn backend() -> Option<Arc<IpsecMb>> {
     opened()
-        .inspect_err(|error| eprintln!("skipped: {error}"))
+        .inspect_err(|error| testing::skipped(format!("{error}")))
         .ok()
 }
 

@@ -7,7 +7,7 @@ use wire::{icmpv4, protocol};
 
 use super::Expect::{self, Answered, Any, Dropped, Forwarded};
 use super::{Case, across4, case, echo4, edited4, four, fresh4, plain4, udp4_with};
-use crate::plan;
+use crate::behaviour::plan;
 
 pub fn cases() -> Vec<Case> {
     let mut cases = headers();

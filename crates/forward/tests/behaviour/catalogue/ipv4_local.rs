@@ -5,7 +5,7 @@ use wire::{EtherType, arp, icmpv4, protocol};
 
 use super::Expect::{Answered, Any, Dropped};
 use super::{Case, case, echo4, ethernet, four, tcp_syn, udp4_with};
-use crate::plan;
+use crate::behaviour::plan;
 
 pub fn cases() -> Vec<Case> {
     let mut cases = services();

@@ -8,7 +8,7 @@ use wire::{icmpv6, protocol};
 
 use super::Expect::{Answered, Any, Dropped, Forwarded};
 use super::{Case, across6, case, echo6, plain6, six, tcp_syn, udp6, udp6_with};
-use crate::plan;
+use crate::behaviour::plan;
 
 pub fn cases() -> Vec<Case> {
     let mut cases = headers();

@@ -8,7 +8,7 @@ use wire::{icmpv6, protocol};
 
 use super::Expect::{Answered, Any, Dropped};
 use super::{Case, case, echo6, six, tcp_syn, udp6_with};
-use crate::plan;
+use crate::behaviour::plan;
 
 pub fn cases() -> Vec<Case> {
     let mut cases = services();

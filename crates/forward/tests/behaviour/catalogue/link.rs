@@ -4,7 +4,7 @@ use wire::{EtherType, vlan};
 
 use super::Expect::{Any, Dropped, Forwarded};
 use super::{Case, case, ethernet, plain4, plain6};
-use crate::plan;
+use crate::behaviour::plan;
 
 pub fn cases() -> Vec<Case> {
     let mut cases = addresses();

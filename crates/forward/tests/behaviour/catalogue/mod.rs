@@ -15,9 +15,9 @@ use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 use wire::checksum::Pseudo;
 use wire::{EtherType, ethernet, icmpv4, icmpv6, protocol, udp};
 
-use crate::changes::{LOCAL_V4, LOCAL_V6};
-use crate::plan;
-use crate::probe::Output;
+use crate::behaviour::changes::{LOCAL_V4, LOCAL_V6};
+use crate::behaviour::plan;
+use crate::behaviour::probe::Output;
 
 /// What the kernel makes of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use trial::{Event, Plan, Probe, RunError};
 
 use super::parse;
-use crate::testing::{Collector, given_time};
+use crate::testing::Collector;
 
 fn run(text: &str, interrupt_after: Option<usize>) -> (Plan, Vec<Event>, Result<(), RunError>) {
     let section = parse(text.parse().expect("toml")).expect("a valid table");
@@ -23,16 +23,7 @@ fn run(text: &str, interrupt_after: Option<usize>) -> (Plan, Vec<Event>, Result<
     (plan, sink.events, result)
 }
 
-const TINY: &str = "algorithms = ['aes-128-cbc', 'rsa-2048']\noperations = ['encrypt']\nsizes_bytes = [512, 1024]\ndepth = 8\ncontrollers = ['speed-monitor-prose', 'dim']\nbackend = 'aws-lc'\ninterval_ms = 5.0\npairs = 2";
-
-/// The tiny run with trials of that length.
-fn tiny(trial: Duration) -> String {
-    let seconds = trial.as_secs_f64();
-    format!(
-        "{TINY}\nseconds = {seconds}\nsettle_seconds = {}",
-        2.0 * seconds
-    )
-}
+const TINY: &str = "algorithms = ['aes-128-cbc', 'rsa-2048']\noperations = ['encrypt']\nsizes_bytes = [512, 1024]\ndepth = 8\ncontrollers = ['speed-monitor-prose', 'dim']\nbackend = 'aws-lc'\ninterval_ms = 5.0\npairs = 2\nseconds = 0.04\nsettle_seconds = 0.08";
 
 /// Every point's value of a dimension.
 pub(crate) fn values(events: &[Event], dimension: &str) -> BTreeSet<String> {
@@ -79,44 +70,35 @@ pub(crate) fn checked(events: &[Event]) -> [usize; 5] {
 
 #[test]
 fn every_contender_is_measured_at_every_place() {
-    // Of three places: oracle and armed, and each controller twice.
-    let comparisons = 3 * (2 + 2 * 2);
-    let (plan, events, counts) = given_time(Duration::from_millis(10), |trial| {
-        let (plan, events, result) = run(&tiny(trial), None);
-        result.map_err(|error| format!("{error:?}"))?;
+    testing::alone(|| {
+        // Of three places: oracle and armed, and each controller twice.
+        let comparisons = 3 * (2 + 2 * 2);
+        let (plan, events, result) = run(TINY, None);
+        result.expect("it runs");
         let counts = checked(&events);
-        // A trial in which nothing was completed gives no pair.
-        if counts[1] < comparisons {
-            Err(format!("{counts:?}"))
-        } else {
-            Ok((plan, events, counts))
+        assert!(
+            plan.steps
+                .iter()
+                .any(|step| step.contains("2 rounds of 5 trials"))
+        );
+        let arms = values(&events, "arm");
+        for arm in ["uncapped", "armed", "oracle", "dim", "speed-monitor-prose"] {
+            assert!(arms.contains(arm), "{arms:?}");
         }
+        assert_eq!(values(&events, "algorithm").len(), 2);
+        assert!(counts.iter().all(|&count| count > 0), "{counts:?}");
+        assert_eq!(counts[1], comparisons);
     });
-    assert!(
-        plan.steps
-            .iter()
-            .any(|step| step.contains("2 rounds of 5 trials"))
-    );
-    let arms = values(&events, "arm");
-    for arm in ["uncapped", "armed", "oracle", "dim", "speed-monitor-prose"] {
-        assert!(arms.contains(arm), "{arms:?}");
-    }
-    assert_eq!(values(&events, "algorithm").len(), 2);
-    assert!(counts.iter().all(|&count| count > 0), "{counts:?}");
-    assert_eq!(counts[1], comparisons);
 }
 
 #[test]
 fn an_interrupt_keeps_what_was_measured() {
-    let events = given_time(Duration::from_millis(10), |trial| {
-        let (_, events, result) = run(&tiny(trial), Some(20));
-        match result {
-            Err(RunError::Interrupted) => Ok(events),
-            other => Err(format!("{other:?}")),
-        }
+    testing::alone(|| {
+        let (_, events, result) = run(TINY, Some(20));
+        assert!(matches!(result, Err(RunError::Interrupted)), "{result:?}");
+        let told = |event: &Event| matches!(event, Event::Finding(finding) if finding.text.contains("Interrupted"));
+        assert!(events.iter().any(told));
     });
-    let told = |event: &Event| matches!(event, Event::Finding(finding) if finding.text.contains("Interrupted"));
-    assert!(events.iter().any(told));
 }
 
 #[test]

@@ -9,7 +9,6 @@ use policy::{Controller, Counters, Moderation, Settings};
 
 use super::*;
 use crate::speed::place::{Placement, usable_cpus};
-use crate::testing::given_time;
 
 const KIND: Kind = Kind {
     algorithm: Algorithm::Aes128Cbc,
@@ -24,7 +23,7 @@ fn backend() -> Arc<dyn Backend> {
 fn bench(placement: Placement, depth_max: usize, tasks_max: usize) -> Option<Bench> {
     let cpus = usable_cpus().expect("the kernel says");
     let Some(cores) = Cores::of(&cpus, placement) else {
-        println!("skipped: one CPU has no placement {}", placement.name());
+        testing::skipped(format!("one CPU has no placement {}", placement.name()));
         return None;
     };
     let backend = backend();
@@ -54,21 +53,15 @@ fn run(bench: &mut Bench, course: &Course) -> Record {
     bench.run(course, &|| false).expect("it runs")
 }
 
-/// The window of a run of that load that did `enough`: longer runs are tried
-/// where a busy machine gave no time for it.
+/// The window of a run of that load, which did `enough`.
 fn worked(bench: &mut Bench, load: Load, enough: impl Fn(&Share) -> bool) -> Window {
-    given_time(Duration::from_millis(60), |length| {
-        let course = Course::steady(Duration::from_millis(2), length, vec![load]);
-        let record = bench.run(&course, &|| false);
-        let whole = record.map_err(|error| format!("{error:?}"))?.whole();
-        let whole = whole.expect("one window");
-        assert!(whole.seconds >= length.as_secs_f64());
-        if enough(&whole.tenants[0]) {
-            Ok(whole)
-        } else {
-            Err(format!("{load:?}: {:?}", whole.tenants[0].counters))
-        }
-    })
+    let length = Duration::from_millis(60);
+    let course = Course::steady(Duration::from_millis(2), length, vec![load]);
+    let whole = run(bench, &course).whole().expect("one window");
+    assert!(whole.seconds >= length.as_secs_f64());
+    let counters = &whole.tenants[0].counters;
+    assert!(enough(&whole.tenants[0]), "{load:?}: {counters:?}");
+    whole
 }
 
 fn each(settings: Settings) -> Regime {
@@ -77,33 +70,37 @@ fn each(settings: Settings) -> Regime {
 
 #[test]
 fn what_is_sent_is_completed_and_taken() {
-    for placement in [Placement::Shared, Placement::Split] {
-        let Some(mut bench) = bench(placement, 16, 1) else {
-            continue;
-        };
-        for moderation in Moderation::ALL {
-            let regime = Regime::fixed(moderation, Settings::UNLIMITED);
-            bench.apply(0, regime).unwrap();
-            let load = Load::closed(0, 16);
-            let whole = worked(&mut bench, load, |share| share.counters.requests > 0);
-            let totals = &bench.totals()[0];
-            assert_eq!(totals.submitted, totals.reaped, "{moderation}");
-            assert_eq!(totals.submitted, totals.counters.requests);
-            assert_eq!(totals.counters.bytes, totals.counters.requests * 1024);
-            assert!(totals.submitted >= whole.tenants[0].counters.requests);
+    testing::alone(|| {
+        for placement in [Placement::Shared, Placement::Split] {
+            let Some(mut bench) = bench(placement, 16, 1) else {
+                continue;
+            };
+            for moderation in Moderation::ALL {
+                let regime = Regime::fixed(moderation, Settings::UNLIMITED);
+                bench.apply(0, regime).unwrap();
+                let load = Load::closed(0, 16);
+                let whole = worked(&mut bench, load, |share| share.counters.requests > 0);
+                let totals = &bench.totals()[0];
+                assert_eq!(totals.submitted, totals.reaped, "{moderation}");
+                assert_eq!(totals.submitted, totals.counters.requests);
+                assert_eq!(totals.counters.bytes, totals.counters.requests * 1024);
+                assert!(totals.submitted >= whole.tenants[0].counters.requests);
+            }
         }
-    }
+    });
 }
 
 #[test]
 fn a_bench_is_used_again_and_again() {
-    let mut bench = bench(Placement::Shared, 8, 1).unwrap();
-    bench.apply(0, each(Settings::UNLIMITED)).unwrap();
-    for load in [Load::closed(0, 8), Load::closed(1, 2)] {
-        worked(&mut bench, load, |share| share.counters.requests > 0);
-    }
-    let totals = &bench.totals()[0];
-    assert_eq!(totals.submitted, totals.counters.requests);
+    testing::alone(|| {
+        let mut bench = bench(Placement::Shared, 8, 1).unwrap();
+        bench.apply(0, each(Settings::UNLIMITED)).unwrap();
+        for load in [Load::closed(0, 8), Load::closed(1, 2)] {
+            worked(&mut bench, load, |share| share.counters.requests > 0);
+        }
+        let totals = &bench.totals()[0];
+        assert_eq!(totals.submitted, totals.counters.requests);
+    });
 }
 
 /// What one tenant did in each of four phases: deep, of the larger blocks, by
@@ -155,57 +152,55 @@ fn are_of_their_loads(shares: &[Share; 4]) -> bool {
 
 #[test]
 fn loads_change_while_it_runs() {
-    let mut bench = bench(Placement::Shared, 32, 3).unwrap();
-    bench.apply(0, each(Settings::UNLIMITED)).unwrap();
-    given_time(Duration::from_millis(20), |window| {
-        let shares = shares_of_four_phases(&mut bench, window);
-        // A phase that a starved client was late to begin has some of the one
-        // before: that, too, must pass when there is time.
-        if are_of_their_loads(&shares) {
-            Ok(())
-        } else {
-            Err(format!("{shares:?}"))
-        }
+    testing::alone(|| {
+        let mut bench = bench(Placement::Shared, 32, 3).unwrap();
+        bench.apply(0, each(Settings::UNLIMITED)).unwrap();
+        let shares = shares_of_four_phases(&mut bench, Duration::from_millis(20));
+        assert!(are_of_their_loads(&shares), "{shares:?}");
+        let totals = &bench.totals()[0];
+        assert_eq!(totals.submitted, totals.reaped);
     });
-    let totals = &bench.totals()[0];
-    assert_eq!(totals.submitted, totals.reaped);
 }
 
 #[test]
 fn nothing_is_held_back_at_depth_one() {
-    for placement in [Placement::Shared, Placement::Split] {
-        let Some(mut bench) = bench(placement, 16, 1) else {
-            continue;
-        };
-        for moderation in [Moderation::Each, Moderation::Armed] {
-            let settings = Settings::coalesce(64, 10_000).unwrap().and_cap(50).unwrap();
-            bench.apply(0, Regime::fixed(moderation, settings)).unwrap();
-            // A cap of 50/s that held something back would let 3 through.
-            let beyond = |share: &Share| share.counters.requests > 4;
-            let whole = worked(&mut bench, Load::closed(0, 1), beyond);
-            assert_eq!(whole.tenants[0].held_alone, 0);
-            assert_eq!(whole.tenants[0].counters.held, 0);
+    testing::alone(|| {
+        for placement in [Placement::Shared, Placement::Split] {
+            let Some(mut bench) = bench(placement, 16, 1) else {
+                continue;
+            };
+            for moderation in [Moderation::Each, Moderation::Armed] {
+                let settings = Settings::coalesce(64, 10_000).unwrap().and_cap(50).unwrap();
+                bench.apply(0, Regime::fixed(moderation, settings)).unwrap();
+                // A cap of 50/s that held something back would let 3 through.
+                let beyond = |share: &Share| share.counters.requests > 4;
+                let whole = worked(&mut bench, Load::closed(0, 1), beyond);
+                assert_eq!(whole.tenants[0].held_alone, 0);
+                assert_eq!(whole.tenants[0].counters.held, 0);
+            }
         }
-    }
+    });
 }
 
 #[test]
 fn caps_are_kept_by_all_tasks_together() {
-    for placement in [Placement::Shared, Placement::Split] {
-        let Some(mut bench) = bench(placement, 16, 4) else {
-            continue;
-        };
-        for tasks in [1, 4] {
-            bench.apply(0, each(Settings::cap(1000).unwrap())).unwrap();
-            let load = Load::closed(0, 16).with_tasks(tasks);
-            let whole = worked(&mut bench, load, |share| share.counters.held > 0);
-            // One for the window's edge; and a lane with a single request in
-            // flight for a moment is not held back.
-            let most = 1000.0 * whole.seconds + 1.0 + tasks as f64;
-            let sent = whole.tenants[0].counters.notifications as f64;
-            assert!(sent <= most, "{sent} of {most}");
+    testing::alone(|| {
+        for placement in [Placement::Shared, Placement::Split] {
+            let Some(mut bench) = bench(placement, 16, 4) else {
+                continue;
+            };
+            for tasks in [1, 4] {
+                bench.apply(0, each(Settings::cap(1000).unwrap())).unwrap();
+                let load = Load::closed(0, 16).with_tasks(tasks);
+                let whole = worked(&mut bench, load, |share| share.counters.held > 0);
+                // One for the window's edge; and a lane with a single request in
+                // flight for a moment is not held back.
+                let most = 1000.0 * whole.seconds + 1.0 + tasks as f64;
+                let sent = whole.tenants[0].counters.notifications as f64;
+                assert!(sent <= most, "{sent} of {most}");
+            }
         }
-    }
+    });
 }
 
 /// Asks for a cap from its third look on.
@@ -236,87 +231,95 @@ impl Controller for Late {
 
 #[test]
 fn controllers_are_asked_and_obeyed() {
-    let mut bench = bench(Placement::Shared, 16, 2).unwrap();
-    let looks = Arc::new(AtomicU64::new(0));
-    let late = Regime::controlled(Box::new(Late(Arc::clone(&looks))));
-    bench.apply(0, late).unwrap();
-    let course = steady(Load::closed(0, 16).with_tasks(2));
-    // A busy machine may let it look once a run.
-    let runs: Vec<_> = (0..4).map(|_| run(&mut bench, &course)).collect();
-    let record = runs.last().expect("four");
-    assert!(looks.load(Ordering::Relaxed) >= 3);
-    let whole = record.whole().unwrap();
-    assert_eq!(whole.tenants[0].settings, Settings::cap(2000).unwrap());
+    testing::alone(|| {
+        let mut bench = bench(Placement::Shared, 16, 2).unwrap();
+        let looks = Arc::new(AtomicU64::new(0));
+        let late = Regime::controlled(Box::new(Late(Arc::clone(&looks))));
+        bench.apply(0, late).unwrap();
+        let course = steady(Load::closed(0, 16).with_tasks(2));
+        let record = run(&mut bench, &course);
+        assert!(looks.load(Ordering::Relaxed) >= 3);
+        let whole = record.whole().unwrap();
+        assert_eq!(whole.tenants[0].settings, Settings::cap(2000).unwrap());
+    });
 }
 
 #[test]
 fn an_open_loop_sends_no_more_than_its_rate() {
-    let mut bench = bench(Placement::Shared, 16, 2).unwrap();
-    for moderation in [Moderation::Armed, Moderation::Polled] {
-        let regime = Regime::fixed(moderation, Settings::UNLIMITED);
-        bench.apply(0, regime).unwrap();
-        let load = Load {
-            rate_per_s: Some(4000.0),
-            ..Load::closed(0, 16).with_tasks(2)
-        };
-        let has_sent = |share: &Share| share.submitted > 0 && share.latency.len() > 0;
-        let whole = worked(&mut bench, load, has_sent);
-        let share = &whole.tenants[0];
-        // What fell due before the window may be sent in it.
-        let most = 4000.0 * (whole.seconds + 0.01) + 2.0;
-        assert!(share.submitted as f64 <= most, "{}", share.submitted);
-    }
+    testing::alone(|| {
+        let mut bench = bench(Placement::Shared, 16, 2).unwrap();
+        for moderation in [Moderation::Armed, Moderation::Polled] {
+            let regime = Regime::fixed(moderation, Settings::UNLIMITED);
+            bench.apply(0, regime).unwrap();
+            let load = Load {
+                rate_per_s: Some(4000.0),
+                ..Load::closed(0, 16).with_tasks(2)
+            };
+            let has_sent = |share: &Share| share.submitted > 0 && share.latency.len() > 0;
+            let whole = worked(&mut bench, load, has_sent);
+            let share = &whole.tenants[0];
+            // What fell due before the window may be sent in it.
+            let most = 4000.0 * (whole.seconds + 0.01) + 2.0;
+            assert!(share.submitted as f64 <= most, "{}", share.submitted);
+        }
+    });
 }
 
 #[test]
 fn an_interrupt_ends_a_run_early() {
-    let mut bench = bench(Placement::Shared, 4, 1).unwrap();
-    bench.apply(0, each(Settings::UNLIMITED)).unwrap();
-    let course = Course {
-        window: Duration::from_millis(5),
-        ..steady(Load::closed(0, 4))
-    };
-    let record = bench.run(&course, &|| true).unwrap();
-    assert_eq!(record.windows.len(), 1);
+    testing::alone(|| {
+        let mut bench = bench(Placement::Shared, 4, 1).unwrap();
+        bench.apply(0, each(Settings::UNLIMITED)).unwrap();
+        let course = Course {
+            window: Duration::from_millis(5),
+            ..steady(Load::closed(0, 4))
+        };
+        let record = bench.run(&course, &|| true).unwrap();
+        assert_eq!(record.windows.len(), 1);
+    });
 }
 
 #[test]
 fn tasks_without_a_lane_stay_out() {
-    let mut bench = bench(Placement::Shared, 4, 3).unwrap();
-    for lanes in [3, 1, 2] {
-        let regime = each(Settings::UNLIMITED).for_tasks(lanes);
-        bench.apply(0, regime).unwrap();
-        let load = Load::closed(0, 4).with_tasks(lanes);
-        let at_work = |share: &Share| share.task_requests.iter().filter(|&&n| n > 0).count();
-        let whole = worked(&mut bench, load, |share| at_work(share) == lanes);
-        assert_eq!(whole.tenants[0].task_requests[lanes..], vec![0; 3 - lanes]);
-        let more = steady(load.with_tasks(lanes + 1));
-        assert!(matches!(
-            bench.run(&more, &|| false),
-            Err(RigError::Load { what: "tasks", .. })
-        ));
-    }
+    testing::alone(|| {
+        let mut bench = bench(Placement::Shared, 4, 3).unwrap();
+        for lanes in [3, 1, 2] {
+            let regime = each(Settings::UNLIMITED).for_tasks(lanes);
+            bench.apply(0, regime).unwrap();
+            let load = Load::closed(0, 4).with_tasks(lanes);
+            let at_work = |share: &Share| share.task_requests.iter().filter(|&&n| n > 0).count();
+            let whole = worked(&mut bench, load, |share| at_work(share) == lanes);
+            assert_eq!(whole.tenants[0].task_requests[lanes..], vec![0; 3 - lanes]);
+            let more = steady(load.with_tasks(lanes + 1));
+            assert!(matches!(
+                bench.run(&more, &|| false),
+                Err(RigError::Load { what: "tasks", .. })
+            ));
+        }
+    });
 }
 
 #[test]
 fn a_load_beyond_the_bench_is_refused() {
-    let mut bench = bench(Placement::Shared, 4, 2).unwrap();
-    bench.apply(0, each(Settings::UNLIMITED)).unwrap();
-    for load in [
-        Load::closed(2, 4),
-        Load::closed(0, 5),
-        Load::closed(0, 0),
-        Load::closed(0, 4).with_tasks(3),
-    ] {
-        let error = bench.run(&steady(load), &|| false).unwrap_err();
-        assert!(matches!(error, RigError::Load { .. }), "{error}");
-    }
-    let two = Course::steady(Duration::ZERO, Duration::ZERO, vec![Load::closed(0, 1); 2]);
-    assert!(matches!(
-        bench.run(&two, &|| false),
-        Err(RigError::Tenants {
-            loads: 2,
-            tenants: 1
-        })
-    ));
+    testing::alone(|| {
+        let mut bench = bench(Placement::Shared, 4, 2).unwrap();
+        bench.apply(0, each(Settings::UNLIMITED)).unwrap();
+        for load in [
+            Load::closed(2, 4),
+            Load::closed(0, 5),
+            Load::closed(0, 0),
+            Load::closed(0, 4).with_tasks(3),
+        ] {
+            let error = bench.run(&steady(load), &|| false).unwrap_err();
+            assert!(matches!(error, RigError::Load { .. }), "{error}");
+        }
+        let two = Course::steady(Duration::ZERO, Duration::ZERO, vec![Load::closed(0, 1); 2]);
+        assert!(matches!(
+            bench.run(&two, &|| false),
+            Err(RigError::Tenants {
+                loads: 2,
+                tenants: 1
+            })
+        ));
+    });
 }

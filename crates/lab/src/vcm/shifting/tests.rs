@@ -6,20 +6,10 @@ use std::time::Duration;
 use trial::{Event, Probe, RunError};
 
 use super::parse;
-use crate::testing::{Collector, given_time};
+use crate::testing::Collector;
 use crate::vcm::controllers::tests::{checked, values};
 
-const TINY: &str = "phases = [{ block_bytes = 1024, depth = 8, tenants = 1 }, { block_bytes = 64, depth = 1, tenants = 2 }, { block_bytes = 4096, depth = 4, tenants = 3 }]\ncontrollers = ['speed-monitor-prose', 'adaptive']\nbackend = 'aws-lc'\ninterval_ms = 10.0\npairs = 2";
-
-/// The tiny run with windows of that length, six a phase.
-fn tiny(window: Duration) -> String {
-    let seconds = window.as_secs_f64();
-    format!(
-        "{TINY}\nphase_seconds = {}\nwindow_ms = {}",
-        6.0 * seconds,
-        1e3 * seconds
-    )
-}
+const TINY: &str = "phases = [{ block_bytes = 1024, depth = 8, tenants = 1 }, { block_bytes = 64, depth = 1, tenants = 2 }, { block_bytes = 4096, depth = 4, tenants = 3 }]\ncontrollers = ['speed-monitor-prose', 'adaptive']\nbackend = 'aws-lc'\ninterval_ms = 10.0\npairs = 2\nphase_seconds = 0.12\nwindow_ms = 20.0";
 
 fn run(text: &str, interrupt_after: Option<usize>) -> (Vec<Event>, Result<(), RunError>) {
     let section = parse(text.parse().expect("toml")).expect("a valid table");
@@ -37,54 +27,45 @@ fn run(text: &str, interrupt_after: Option<usize>) -> (Vec<Event>, Result<(), Ru
 
 #[test]
 fn every_phase_is_measured_for_everyone() {
-    // Over all and in three phases: oracle, armed, each controller twice, and
-    // ours over the paper's.
-    let comparisons = 4 * (2 + 2 * 2 + 1);
-    let (events, counts) = given_time(Duration::from_millis(10), |window| {
-        let (events, result) = run(&tiny(window), None);
-        result.map_err(|error| format!("{error:?}"))?;
+    testing::alone(|| {
+        // Over all and in three phases: oracle, armed, each controller twice, and
+        // ours over the paper's.
+        let comparisons = 4 * (2 + 2 * 2 + 1);
+        let (events, result) = run(TINY, None);
+        result.expect("it runs");
         let counts = checked(&events);
-        let over_all = events.iter().filter_map(|event| match event {
-            Event::Comparison(own) if own.subject.starts_with("all phases") => {
-                Some(own.pairs.len())
+        for event in &events {
+            match event {
+                Event::Comparison(own) if own.subject.starts_with("all phases") => {
+                    assert_eq!(own.pairs.len(), 2, "a pair a round");
+                }
+                _ => {}
             }
-            _ => None,
-        });
-        let pairs: Vec<_> = over_all.collect();
-        // A phase in which nothing was completed gives no pair, nor does the
-        // second round of a run that is late.
-        if counts[1] < comparisons || pairs.iter().any(|&pairs| pairs < 2) {
-            return Err(format!("{counts:?}, pairs {pairs:?}"));
         }
-        assert!(pairs.iter().all(|&pairs| pairs == 2), "a pair a round");
-        Ok((events, counts))
+        let arms = values(&events, "arm");
+        for arm in [
+            "uncapped",
+            "armed",
+            "oracle",
+            "adaptive",
+            "speed-monitor-prose",
+        ] {
+            assert!(arms.contains(arm), "{arms:?}");
+        }
+        assert_eq!(values(&events, "phase").len(), 3);
+        assert!(counts.iter().all(|&count| count > 0), "{counts:?}");
+        assert_eq!(counts[1], comparisons);
     });
-    let arms = values(&events, "arm");
-    for arm in [
-        "uncapped",
-        "armed",
-        "oracle",
-        "adaptive",
-        "speed-monitor-prose",
-    ] {
-        assert!(arms.contains(arm), "{arms:?}");
-    }
-    assert_eq!(values(&events, "phase").len(), 3);
-    assert!(counts.iter().all(|&count| count > 0), "{counts:?}");
-    assert_eq!(counts[1], comparisons);
 }
 
 #[test]
 fn an_interrupt_keeps_what_was_measured() {
-    let events = given_time(Duration::from_millis(10), |window| {
-        let (events, result) = run(&tiny(window), Some(12));
-        match result {
-            Err(RunError::Interrupted) => Ok(events),
-            other => Err(format!("{other:?}")),
-        }
+    testing::alone(|| {
+        let (events, result) = run(TINY, Some(12));
+        assert!(matches!(result, Err(RunError::Interrupted)), "{result:?}");
+        let told = |event: &Event| matches!(event, Event::Finding(finding) if finding.text.contains("Interrupted"));
+        assert!(events.iter().any(told));
     });
-    let told = |event: &Event| matches!(event, Event::Finding(finding) if finding.text.contains("Interrupted"));
-    assert!(events.iter().any(told));
 }
 
 #[test]

@@ -77,17 +77,20 @@ fn a_script_may_name_its_interpreter() {
 
 #[test]
 fn output_comes_while_the_script_runs() {
-    let Some(mut agent) = agent() else { return };
-    let answer = agent.path("answer");
-    let script = format!("echo question; while [ ! -e {answer} ]; do sleep 0.02; done; echo ok");
-    let mut pieces = Vec::new();
-    let mut live = |piece: &[u8]| {
-        std::fs::write(Path::new(&answer), "").unwrap();
-        pieces.push(piece.to_vec());
-    };
-    let status = agent.channel.run(script.as_bytes(), LONG, 100, &mut live);
-    assert_eq!(status.unwrap(), 0);
-    assert_eq!(pieces, [b"question\n".to_vec(), b"ok\n".to_vec()]);
+    testing::timed(|| {
+        let Some(mut agent) = agent() else { return };
+        let answer = agent.path("answer");
+        let script =
+            format!("echo question; while [ ! -e {answer} ]; do sleep 0.02; done; echo ok");
+        let mut pieces = Vec::new();
+        let mut live = |piece: &[u8]| {
+            std::fs::write(Path::new(&answer), "").unwrap();
+            pieces.push(piece.to_vec());
+        };
+        let status = agent.channel.run(script.as_bytes(), LONG, 100, &mut live);
+        assert_eq!(status.unwrap(), 0);
+        assert_eq!(pieces, [b"question\n".to_vec(), b"ok\n".to_vec()]);
+    });
 }
 
 #[test]
@@ -127,43 +130,47 @@ fn the_room_for_output_is_kept_to_the_byte() {
 
 #[test]
 fn endless_output_is_ended() {
-    let Some(mut agent) = agent() else { return };
-    let error = agent.run_within("yes & yes", LONG, 1_000_000).unwrap_err();
-    assert!(error.is_recoverable(), "{error:?}");
-    assert!(matches!(error, ChannelError::TooLarge { .. }), "{error:?}");
-    assert_eq!(agent.run("echo on").unwrap(), (0, b"on\n".to_vec()));
+    testing::timed(|| {
+        let Some(mut agent) = agent() else { return };
+        let error = agent.run_within("yes & yes", LONG, 1_000_000).unwrap_err();
+        assert!(error.is_recoverable(), "{error:?}");
+        assert!(matches!(error, ChannelError::TooLarge { .. }), "{error:?}");
+        assert_eq!(agent.run("echo on").unwrap(), (0, b"on\n".to_vec()));
+    });
 }
 
 #[test]
 fn a_script_that_takes_too_long_is_ended_with_its_session() {
-    let Some(mut agent) = agent() else { return };
-    let alive = agent.path("alive");
-    // Its child is in a group of its own (coreutils' timeout makes one), and
-    // nobody listens to SIGTERM.
-    let script = format!(
-        "trap '' TERM; echo begun; /usr/bin/timeout 100 sh -c 'trap \"\" TERM; \
-         while :; do echo >>{alive}; sleep 0.05; done' & sleep 100; wait"
-    );
-    let limit = Duration::from_secs(2);
-    let began = Instant::now();
-    let mut output = Vec::new();
-    let error = agent
-        .channel
-        .run(script.as_bytes(), limit, 100, &mut |piece| {
-            output.extend_from_slice(piece);
-        })
-        .unwrap_err();
-    assert!(matches!(error, ChannelError::Timeout { limit: l } if l == limit));
-    assert!(began.elapsed() >= limit);
-    // A shell of the session may live long enough to say that its child was
-    // killed.
-    assert!(output.starts_with(b"begun\n"), "{output:?}");
-    let lines = || std::fs::read(&alive).unwrap().len();
-    let before = lines();
-    assert!(before > 0, "the child was there");
-    std::thread::sleep(Duration::from_millis(300));
-    assert_eq!(lines(), before, "and is no more");
-    assert_eq!(agent.run("echo on").unwrap(), (0, b"on\n".to_vec()));
+    testing::timed(|| {
+        let Some(mut agent) = agent() else { return };
+        let alive = agent.path("alive");
+        // Its child is in a group of its own (coreutils' timeout makes one), and
+        // nobody listens to SIGTERM.
+        let script = format!(
+            "trap '' TERM; echo begun; /usr/bin/timeout 100 sh -c 'trap \"\" TERM; \
+             while :; do echo >>{alive}; sleep 0.05; done' & sleep 100; wait"
+        );
+        let limit = Duration::from_secs(2);
+        let began = Instant::now();
+        let mut output = Vec::new();
+        let error = agent
+            .channel
+            .run(script.as_bytes(), limit, 100, &mut |piece| {
+                output.extend_from_slice(piece);
+            })
+            .unwrap_err();
+        assert!(matches!(error, ChannelError::Timeout { limit: l } if l == limit));
+        assert!(began.elapsed() >= limit);
+        // A shell of the session may live long enough to say that its child was
+        // killed.
+        assert!(output.starts_with(b"begun\n"), "{output:?}");
+        let lines = || std::fs::read(&alive).unwrap().len();
+        let before = lines();
+        assert!(before > 0, "the child was there");
+        std::thread::sleep(Duration::from_millis(300));
+        assert_eq!(lines(), before, "and is no more");
+        assert_eq!(agent.run("echo on").unwrap(), (0, b"on\n".to_vec()));
+    });
 }
 
 #[test]

@@ -3,11 +3,6 @@
 //! What does not fit is counted and printed with its reason:
 //! `cargo test --test cavp -- --nocapture`.
 
-#[path = "../published/mod.rs"]
-mod published;
-#[path = "../support/mod.rs"]
-mod support;
-
 mod aes;
 mod ecdsa;
 mod gcm;

@@ -2,9 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod ends;
 mod hostile;
 mod refusals;

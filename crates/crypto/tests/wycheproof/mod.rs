@@ -3,11 +3,6 @@
 //! one batch. What does not fit is counted and printed with its reason:
 //! `cargo test --test wycheproof -- --nocapture`.
 
-#[path = "../published/mod.rs"]
-mod published;
-#[path = "../support/mod.rs"]
-mod support;
-
 mod aead;
 mod cipher;
 mod ecdsa;

@@ -1,0 +1,15 @@
+//! The integration tests of `engine` in one program; those that need a process of
+//! their own are beside it and say why.
+
+mod common;
+mod crypto;
+mod functions;
+mod functions_adverse;
+mod functions_crypto;
+mod functions_keys;
+mod functions_life;
+mod functions_pieces;
+mod functions_prices;
+mod lanes;
+mod moderation;
+mod pieces;

@@ -1,0 +1,237 @@
+//! 100 ms after a route, neighbour, link, address, rule or setting changed, no
+//! frame is forwarded by what was true before: XDP paths, one with a cache, do
+//! what kernel routing does, also while whoever watches for changes is late or
+//! stuck.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+#![cfg(feature = "bpf")]
+
+mod bench;
+mod changes;
+mod held;
+mod tables;
+
+use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
+
+use lockgate_forward::topology::Family;
+use lockgate_forward::topology::plan::Side;
+use net::Journal;
+use proptest::prelude::*;
+use xdp::{Counters, Reason};
+
+use crate::freshness::bench::{Bench, FRAMES, Outcome, Start, cached, fib, kernel};
+use crate::freshness::changes::{
+    CHANGES, Change, OTHER_NEIGHBOUR, OTHER_ROUTER, entrance, forwarding, neighbour, rename,
+};
+use crate::freshness::held::{Held, Late};
+use testing::is_root;
+
+/// Within which a change must show.
+const STALE_MAX: Duration = Duration::from_millis(100);
+
+const FAMILIES: [Family; 2] = [Family::V4, Family::V6];
+
+fn is_able() -> bool {
+    let found = Command::new("ip").arg("-Version").output().is_ok();
+    if !found {
+        testing::skipped("no 'ip' to set rules with; apt-get install iproute2");
+    }
+    found && is_root()
+}
+
+/// The outcomes of all changes.
+fn outcomes(mut bench: Bench, each: impl Fn(&mut Bench)) -> Vec<(&'static str, Outcome)> {
+    let look = |(name, change, comes): Change| {
+        change(&mut bench);
+        sleep(STALE_MAX);
+        let outcome = bench.look(comes);
+        assert_eq!(!outcome.is_empty(), comes, "{name}: {outcome:?}");
+        each(&mut bench);
+        // It is told if it does not follow.
+        bench.running.router().counters().unwrap();
+        (name, outcome)
+    };
+    CHANGES.into_iter().map(look).collect()
+}
+
+/// A path does after each change what kernel routing does. What `burden` gives
+/// lasts as long as the changes.
+fn follows<T>(start: Start, burden: impl Fn() -> T, each: impl Fn(&mut Bench)) {
+    let journal = Journal::open().unwrap();
+    for family in FAMILIES {
+        let as_the_kernel = outcomes(Bench::start(&journal, kernel, family), |_| ());
+        let bench = Bench::start(&journal, start, family);
+        let _burden = burden();
+        assert_eq!(outcomes(bench, &each), as_the_kernel, "{family:?}");
+    }
+}
+
+/// The answer is in the cache when the next change comes.
+fn use_it(bench: &mut Bench) {
+    let comes = !bench.look(false).is_empty();
+    assert!(!comes || !bench.look(comes).is_empty());
+}
+
+#[test]
+fn every_change_is_followed_as_the_kernel_does() {
+    testing::alone(|| {
+        if !is_able() {
+            return;
+        }
+        follows(fib, || (), |_| ());
+        follows(cached, || (), use_it);
+    });
+}
+
+#[test]
+fn every_change_is_followed_when_the_watcher_is_late() {
+    testing::alone(|| {
+        if !is_able() {
+            return;
+        }
+        for start in [fib, cached] {
+            follows(start, Late::watchers, use_it);
+        }
+    });
+}
+
+#[test]
+fn nothing_is_stale_when_the_watcher_is_stuck() {
+    testing::alone(|| {
+        if !is_root() {
+            return;
+        }
+        let journal = Journal::open().unwrap();
+        for family in FAMILIES {
+            for start in [fib, cached] {
+                stuck(Bench::start(&journal, start, family));
+            }
+        }
+    });
+}
+
+/// Of its neighbour the program would ask the kernel's tables; of its own port it
+/// knows what it was told.
+fn stuck(mut bench: Bench) {
+    bench.look_until_forwarded();
+    let held = Held::watchers();
+    neighbour(&bench, OTHER_NEIGHBOUR);
+    sleep(STALE_MAX);
+    let before = bench.running.counters();
+    let outcome = bench.look(true);
+    let other = (format!("{OTHER_NEIGHBOUR:02x?}"), "router".to_owned());
+    assert_eq!(outcome, Outcome::from([other]));
+    let after = bench.running.counters();
+    assert_eq!(after.forwarded, before.forwarded);
+    let unwatched = |counters: &Counters| counters.passed(Reason::Unwatched);
+    assert!(unwatched(&after) - unwatched(&before) >= FRAMES);
+    entrance(&bench, OTHER_ROUTER);
+    sleep(STALE_MAX);
+    assert_eq!(bench.look(false), Outcome::new());
+    drop(held);
+    bench.entrance = OTHER_ROUTER;
+    bench.look_until_forwarded();
+}
+
+#[test]
+fn ports_may_go_and_come() {
+    testing::alone(|| {
+        if !is_able() {
+            return;
+        }
+        let journal = Journal::open().unwrap();
+        for start in [fib, cached] {
+            let mut bench = Bench::start(&journal, start, Family::V4);
+            for _ in 0..30 {
+                for side in Side::BOTH {
+                    let name = bench.topology.router_link(side).to_owned();
+                    if !(rename(&bench, &name, "lg-gone") && rename(&bench, "lg-gone", &name)) {
+                        testing::skipped("no link can be renamed while it is up; Linux 6.2 can");
+                        return;
+                    }
+                }
+                bench.running.router().counters().unwrap();
+            }
+            bench.look_until_forwarded();
+            for side in Side::BOTH {
+                let name = bench.topology.router_link(side).to_owned();
+                bench.inside().remove_link(&name).unwrap();
+            }
+            sleep(STALE_MAX);
+            // They cannot be counted; that is all.
+            let error = bench.running.router().counters().unwrap_err();
+            assert!(error.context.contains("counters"), "{error}");
+        }
+    });
+}
+
+#[test]
+fn answers_are_kept() {
+    testing::alone(|| {
+        if !is_root() {
+            return;
+        }
+        let journal = Journal::open().unwrap();
+        for family in FAMILIES {
+            let mut bench = Bench::start(&journal, cached, family);
+            bench.look_until(|before, after| after.hits - before.hits == FRAMES);
+            assert!(bench.running.router().cpu_ns().unwrap() > 0);
+        }
+    });
+}
+
+#[test]
+fn no_answer_is_kept_where_destinations_have_an_mtu_of_their_own() {
+    testing::alone(|| {
+        if !is_root() {
+            return;
+        }
+        let journal = Journal::open().unwrap();
+        let mut bench = Bench::start(&journal, cached, Family::V4);
+        bench.look_until(|before, after| after.hits - before.hits == FRAMES);
+        let router = bench.topology.router();
+        router.set_sysctl("ipv4/ip_forward_use_pmtu", "1").unwrap();
+        // It is told of no change of this one: it looks at the next other.
+        forwarding(&bench, "0");
+        forwarding(&bench, "1");
+        bench.look_until(|before, after| {
+            after.forwarded - before.forwarded == FRAMES && after.hits == before.hits
+        });
+    });
+}
+
+#[test]
+fn destinations_share_what_is_kept() {
+    testing::alone(|| {
+        if !is_root() {
+            return;
+        }
+        let journal = Journal::open().unwrap();
+        for family in FAMILIES {
+            tables::shares(Bench::start(&journal, cached, family));
+        }
+    });
+}
+
+#[test]
+fn any_table_is_followed_as_the_kernel_does() {
+    testing::alone(|| {
+        if !is_root() {
+            return;
+        }
+        let thorough = std::env::var_os("LOCKGATE_THOROUGH").is_some();
+        let config = ProptestConfig {
+            cases: if thorough { 100 } else { 3 },
+            max_shrink_iters: 30,
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        };
+        let journal = Journal::open().unwrap();
+        proptest!(config, |(steps in tables::steps())| {
+            for family in FAMILIES {
+                tables::follows(Bench::start(&journal, cached, family), &steps);
+            }
+        });
+    });
+}

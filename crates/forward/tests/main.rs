@@ -1,0 +1,14 @@
+//! The integration tests of `forward` in one program; those that need a process of
+//! their own are beside it and say why.
+
+mod accounts;
+mod af_xdp;
+mod behaviour;
+mod bench;
+mod freshness;
+mod planted;
+mod planted_generator;
+mod support;
+mod topology;
+mod user_ports;
+mod wires;

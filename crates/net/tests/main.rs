@@ -1,0 +1,10 @@
+//! The integration tests of `net` in one program; those that need a process of
+//! their own are beside it and say why.
+
+mod cgroup;
+mod common;
+mod device;
+mod monitor;
+mod napi;
+mod netlink;
+mod tap;

@@ -1,0 +1,40 @@
+//! What the tests of all crates share: skips that are seen and counted, and
+//! tests that need the host's time.
+//!
+//! A test that needs time runs its body in [`timed`] or [`alone`]. Where the body
+//! fails while the host was busy (its hypervisor gave the CPUs to others, or
+//! other programs ran), it is tried once more, and ends as *inconclusive* when the
+//! host was busy again: seen, listed, counted as skipped. On a quiet host it fails.
+//! What holds however busy the host is says [`certainly!`]: that is never excused.
+#![forbid(unsafe_code)]
+
+mod host;
+mod note;
+mod time;
+
+pub use host::{Snapshot, Use};
+pub use note::{left_out, skipped, warn};
+pub use time::{Certain, alone, timed};
+
+/// Whether this may do what root may; else it says that the test is skipped.
+#[must_use]
+pub fn is_root() -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        skipped("not root; run the tests as root");
+    }
+    root
+}
+
+/// Whether `LOCKGATE_THOROUGH=1` asks for longer searches.
+#[must_use]
+pub fn is_thorough() -> bool {
+    std::env::var("LOCKGATE_THOROUGH").is_ok_and(|value| value == "1")
+}
+
+/// Cases of a property: the usual number, or, when a thorough search is asked
+/// for, that many.
+#[must_use]
+pub fn cases(usual: u32, thorough: u32) -> u32 {
+    if is_thorough() { thorough } else { usual }
+}

@@ -1,0 +1,96 @@
+//! What a test says past the harness, which hides the output of tests that pass.
+
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::panic::Location;
+
+/// The file to which notes are added, a line each: kind, program, test, text,
+/// with tabs between. Without it they go to stderr.
+const FILE: &str = "LOCKGATE_TEST_NOTES";
+
+/// The test that calls did nothing for lack of something: what, and its remedy.
+/// It counts as skipped.
+#[track_caller]
+pub fn skipped(reason: impl Display) {
+    note("skipped", reason);
+}
+
+/// The test that calls left a part out for lack of something: what, and its
+/// remedy. It counts as what it ends as.
+#[track_caller]
+pub fn left_out(reason: impl Display) {
+    note("left out", reason);
+}
+
+/// What is no failure and should be seen.
+#[track_caller]
+pub fn warn(what: impl Display) {
+    note("warning", what);
+}
+
+#[track_caller]
+pub(crate) fn note(kind: &str, text: impl Display) {
+    let text = one_line(&text.to_string());
+    // Also to the harness, which shows it with a failure.
+    println!("{kind}: {text}");
+    let test = test_name(Location::caller());
+    let file = std::env::var_os(FILE);
+    let line = match &file {
+        Some(_) => format!("{kind}\t{}\t{test}\t{text}\n", program()),
+        None => format!("{kind}: {test}: {text}\n"),
+    };
+    // A closed stderr, or a file that others may not write, is no reason to fail.
+    let _ = write(file, line.as_bytes());
+}
+
+/// One write, so that the lines of several tests do not mix.
+fn write(file: Option<OsString>, line: &[u8]) -> std::io::Result<()> {
+    match file {
+        Some(path) => OpenOptions::new().append(true).open(path)?.write_all(line),
+        None => std::io::stderr().write_all(line),
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The harness names a test's thread after it, but where it runs one test at a
+/// time, and a thread that a test starts has no name: then it is a place.
+fn test_name(place: &Location<'_>) -> String {
+    let thread = std::thread::current();
+    match thread.name() {
+        Some(name) if name != "main" => name.to_owned(),
+        _ => format!("{}:{}", place.file(), place.line()),
+    }
+}
+
+/// The test program's name, without what cargo appends.
+fn program() -> String {
+    let path = std::env::current_exe().unwrap_or_default();
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    match stem.rsplit_once('-') {
+        Some((name, _)) => name.to_owned(),
+        None => stem.into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_is_one_line_that_names_program_and_test() {
+        assert_eq!(one_line(" a\n\tb  c\r\n"), "a b c");
+        assert_eq!(program(), "lockgate_testing");
+        let name = test_name(Location::caller());
+        let own = "note::tests::a_note_is_one_line_that_names_program_and_test";
+        assert!(name == own || name.starts_with("crates/testing/src/note.rs:"));
+        std::thread::scope(|scope| {
+            let nameless = scope.spawn(|| test_name(Location::caller()));
+            assert!(nameless.join().unwrap_or_default().contains("note.rs:"));
+        });
+    }
+}

@@ -1,0 +1,253 @@
+//! Tests that need the host's time.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
+use std::sync::{PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use crate::host::{Snapshot, Use};
+use crate::note::note;
+
+/// What took longer is not tried again.
+const REPEATED_MAX: Duration = Duration::from_secs(60);
+
+/// Held for reading by tests that share the host, for writing by those that have
+/// it alone.
+static HOST: RwLock<()> = RwLock::new(());
+
+/// Runs the body of a test that needs the host's time, beside others. A body that
+/// panics while the host was busy is run once more, unless it took longer than a
+/// minute, and then ends the test as inconclusive.
+///
+/// # Panics
+/// As the body does, where the host was quiet, or of what is [`Certain`].
+#[track_caller]
+pub fn timed(body: impl FnMut()) {
+    let _shared = HOST.read().unwrap_or_else(PoisonError::into_inner);
+    tell(conclude(body, Snapshot::until_now, REPEATED_MAX));
+}
+
+/// As [`timed`], with no other test of this program beside it that needs time.
+///
+/// # Panics
+/// As [`timed`].
+#[track_caller]
+pub fn alone(body: impl FnMut()) {
+    let _alone = HOST.write().unwrap_or_else(PoisonError::into_inner);
+    tell(conclude(body, Snapshot::until_now, REPEATED_MAX));
+}
+
+#[track_caller]
+fn tell(end: End) {
+    match end {
+        End::Held => {}
+        End::Repeated(text) => note("repeated", text),
+        End::Inconclusive(text) => note("inconclusive", text),
+    }
+}
+
+/// What [`certainly!`](crate::certainly) panics with: no busy host excuses it.
+#[derive(Debug)]
+pub struct Certain(pub String);
+
+impl Certain {
+    /// Fails the test with that text, whatever the host did.
+    ///
+    /// # Panics
+    /// Always.
+    #[track_caller]
+    pub fn fail(text: String) -> ! {
+        println!("{}: {text}", std::panic::Location::caller());
+        panic_any(Self(text))
+    }
+}
+
+/// Asserts what holds however busy the host is: [`timed`] and [`alone`] excuse
+/// other failures where the host was busy, never this one.
+#[macro_export]
+macro_rules! certainly {
+    ($holds:expr) => { $crate::certainly!($holds, "{}", stringify!($holds)) };
+    ($holds:expr, $($text:tt)+) => {
+        if !$holds {
+            $crate::Certain::fail(format!($($text)+));
+        }
+    };
+}
+
+/// How a test ends that does not fail; why, where that is to be told.
+#[derive(Debug, PartialEq, Eq)]
+enum End {
+    Held,
+    /// The body held at the second try.
+    Repeated(String),
+    Inconclusive(String),
+}
+
+/// How a body failed, and what the host did meanwhile.
+struct Failure {
+    payload: Box<dyn Any + Send>,
+    used: Use,
+    took: Duration,
+}
+
+impl Failure {
+    fn is_excused(&self) -> bool {
+        self.used.is_busy() && !self.payload.is::<Certain>()
+    }
+
+    fn text(&self) -> &str {
+        let payload = &self.payload;
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        text.or_else(|| payload.downcast_ref::<&str>().copied())
+            .unwrap_or("it panicked")
+    }
+}
+
+fn conclude(
+    mut body: impl FnMut(),
+    used: impl Fn(&Snapshot) -> Use,
+    repeated_max: Duration,
+) -> End {
+    let Err(mut failure) = attempt(&mut body, &used) else {
+        return End::Held;
+    };
+    if failure.took <= repeated_max && !failure.payload.is::<Certain>() {
+        let first = format!("{}: {}", failure.text(), failure.used);
+        let was_excused = failure.is_excused();
+        failure = match attempt(&mut body, &used) {
+            Ok(()) => return End::Repeated(first),
+            // What a quiet host showed once is not excused by a busy one.
+            Err(second) if !was_excused => resume_unwind(second.payload),
+            Err(second) => second,
+        };
+    }
+    if !failure.is_excused() {
+        resume_unwind(failure.payload);
+    }
+    End::Inconclusive(format!("{}; {}", failure.text(), failure.used))
+}
+
+fn attempt(body: &mut impl FnMut(), used: impl Fn(&Snapshot) -> Use) -> Result<(), Failure> {
+    let (before, began) = (Snapshot::now(), Instant::now());
+    let ended = catch_unwind(AssertUnwindSafe(body));
+    let took = began.elapsed();
+    ended.map_err(|payload| {
+        let used = used(&before);
+        // Beside the panic's own message, where the test fails in the end.
+        println!("{used}");
+        Failure {
+            payload,
+            used,
+            took,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    const QUIET: Use = Use {
+        stolen: 0.0,
+        others_cpus: 0.05,
+        cpus: 2,
+    };
+    const BUSY: Use = Use {
+        stolen: 0.8,
+        ..QUIET
+    };
+
+    #[derive(Debug, PartialEq)]
+    enum Ended {
+        Failed,
+        Held,
+        Repeated,
+        Inconclusive,
+    }
+    use Ended::{Failed, Held, Inconclusive, Repeated};
+
+    /// How a test ends whose body fails so often, on a host that was so each time;
+    /// and how often the body ran.
+    fn ends(failures: usize, host: [Use; 2], repeated_max: Duration) -> (Ended, usize) {
+        let runs = Cell::new(0);
+        let body = || {
+            runs.set(runs.get() + 1);
+            assert!(runs.get() > failures, "run {}", runs.get());
+        };
+        let used = |_: &Snapshot| host[runs.get() - 1];
+        let ended = catch_unwind(AssertUnwindSafe(|| conclude(body, used, repeated_max)));
+        let ended = match ended {
+            Err(_) => Failed,
+            Ok(End::Held) => Held,
+            Ok(End::Repeated(why)) => {
+                assert!(why.starts_with("run 1: "), "{why}");
+                Repeated
+            }
+            Ok(End::Inconclusive(why)) => {
+                assert!(why.contains("80% of the CPUs' time stolen"), "{why}");
+                Inconclusive
+            }
+        };
+        (ended, runs.get())
+    }
+
+    #[test]
+    fn a_body_that_holds_runs_once() {
+        for host in [QUIET, BUSY] {
+            assert_eq!(ends(0, [host; 2], REPEATED_MAX), (Held, 1));
+        }
+    }
+
+    #[test]
+    fn a_failure_is_tried_once_more() {
+        for host in [QUIET, BUSY] {
+            assert_eq!(ends(1, [host; 2], REPEATED_MAX), (Repeated, 2));
+        }
+        assert_eq!(ends(1, [QUIET; 2], Duration::ZERO), (Failed, 1));
+        assert_eq!(ends(1, [BUSY; 2], Duration::ZERO), (Inconclusive, 1));
+    }
+
+    #[test]
+    fn a_second_failure_is_excused_by_a_host_that_was_busy_both_times() {
+        assert_eq!(ends(9, [BUSY, BUSY], REPEATED_MAX), (Inconclusive, 2));
+        for host in [[QUIET, QUIET], [BUSY, QUIET], [QUIET, BUSY]] {
+            assert_eq!(ends(9, host, REPEATED_MAX), (Failed, 2), "{host:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_certain_fails_at_once_on_any_host() {
+        for host in [QUIET, BUSY] {
+            let runs = Cell::new(0);
+            let body = || {
+                runs.set(runs.get() + 1);
+                crate::certainly!(runs.get() > 9, "{} is not more than 9", runs.get());
+            };
+            let conclude = || conclude(body, |_| host, REPEATED_MAX);
+            let payload = catch_unwind(AssertUnwindSafe(conclude)).expect_err("it fails");
+            let certain = payload.downcast_ref::<Certain>().expect("it is certain");
+            assert_eq!(certain.0, "1 is not more than 9");
+            assert_eq!(runs.get(), 1);
+        }
+    }
+
+    #[test]
+    fn who_has_the_host_alone_waits_for_the_others() {
+        let at_work = std::sync::atomic::AtomicUsize::new(0);
+        let work = |most: usize| {
+            use std::sync::atomic::Ordering::SeqCst;
+            let others = at_work.fetch_add(1, SeqCst);
+            assert!(others < most, "{others} others");
+            std::thread::sleep(Duration::from_millis(2));
+            at_work.fetch_sub(1, SeqCst);
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| (0..5).for_each(|_| alone(|| work(1))));
+                scope.spawn(|| (0..5).for_each(|_| timed(|| work(3))));
+            }
+        });
+    }
+}

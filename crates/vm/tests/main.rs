@@ -1,0 +1,11 @@
+//! The integration tests of `vm` in one program; those that need a process of
+//! their own are beside it and say why.
+
+mod agent;
+mod cache;
+mod channel;
+mod common;
+mod frame;
+mod guests;
+mod image;
+mod setup_guests;

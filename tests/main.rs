@@ -1,0 +1,7 @@
+//! The tests of the repository itself.
+
+mod docs;
+mod edges;
+mod fuzz_corpus;
+mod licences;
+mod style;
