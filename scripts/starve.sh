@@ -1,20 +1,19 @@
 #!/usr/bin/env bash
 # Runs a command on a host that takes its CPUs away, as a crowded hypervisor does:
-# on each CPU a real-time thread spins for random spells, of TAKEN_MS on average,
-# and leaves LEFT_MS between them. Tests must pass then as well, only later.
+# on each CPU a real-time thread spins for random spells, of SPELL_MS on average, so
+# that PERCENT of its time are gone. No test may fail then.
 #
-#   sudo scripts/starve.sh [TAKEN_MS [LEFT_MS]] -- COMMAND…
-#   sudo scripts/starve.sh -- make test
+#   sudo scripts/starve.sh [PERCENT [SPELL_MS]] -- COMMAND…      80 and 150
+#   sudo scripts/starve.sh 80 -- make test
 set -euo pipefail
 
-taken_ms=150 left_ms=60
-[ "${1:---}" = -- ] || { taken_ms=$1; shift; }
-[ "${1:---}" = -- ] || { left_ms=$1; shift; }
-for ms in "$taken_ms" "$left_ms"; do
-    [[ $ms =~ ^[1-9][0-9]{0,3}$ ]] || { echo "'$ms' is no time: 1 to 9999 ms" >&2; exit 2; }
-done
+percent=80 spell_ms=150
+[ "${1:---}" = -- ] || { percent=$1; shift; }
+[ "${1:---}" = -- ] || { spell_ms=$1; shift; }
+[[ $percent =~ ^[1-9][0-9]?$ ]] || { echo "'$percent' is no share: 1 to 99 percent" >&2; exit 2; }
+[[ $spell_ms =~ ^[1-9][0-9]{0,3}$ ]] || { echo "'$spell_ms' is no time: 1 to 9999 ms" >&2; exit 2; }
 if [ "${1:-}" != -- ] || [ "$#" -lt 2 ]; then
-    echo "no command; scripts/starve.sh [TAKEN_MS [LEFT_MS]] -- COMMAND…" >&2
+    echo "no command; scripts/starve.sh [PERCENT [SPELL_MS]] -- COMMAND…" >&2
     exit 2
 fi
 shift
@@ -25,14 +24,14 @@ chrt -f 1 true || { echo "real-time threads need root, and chrt of util-linux" >
 spin() {
     local end pause
     while :; do
-        end=$((${EPOCHREALTIME/[.,]/} + RANDOM * taken_ms * 1000 / 16384))
+        end=$((${EPOCHREALTIME/[.,]/} + RANDOM * spell_ms * 1000 / 16384))
         while ((${EPOCHREALTIME/[.,]/} < end)); do :; done
-        pause=$((RANDOM * left_ms * 1000 / 16384))
+        pause=$((RANDOM * left_us / 16384))
         sleep "$((pause / 1000000)).$(printf %06d $((pause % 1000000)))"
     done
 }
 export -f spin
-export taken_ms left_ms
+export spell_ms left_us=$((spell_ms * 1000 * (100 - percent) / percent))
 
 spinners=()
 trap 'kill "${spinners[@]}" 2>/dev/null || true' EXIT

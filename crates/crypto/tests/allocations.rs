@@ -1,3 +1,5 @@
+//! In a process of its own: it stands before the C library's `malloc`.
+//!
 //! Counts C's and Rust's allocations alike, and looks into what is freed, by
 //! standing in front of the C library's `malloc` and its kin.
 //!

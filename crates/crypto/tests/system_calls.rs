@@ -1,3 +1,5 @@
+//! In a process of its own: a thread that breaks seccomp's rule may end all.
+//!
 //! A thread under seccomp's strict mode may only read, write and exit; the
 //! kernel kills it at any other system call. The back-ends survive there.
 

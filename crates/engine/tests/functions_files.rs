@@ -1,5 +1,6 @@
-//! Each lane needs an open file. Alone in its process, since limits are the
-//! whole process's.
+//! In a process of its own: limits are the whole process's.
+//!
+//! Each lane needs an open file.
 #![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 
 #[path = "common/works.rs"]

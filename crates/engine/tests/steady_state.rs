@@ -1,3 +1,5 @@
+//! In a process of its own: it stands before `malloc`, locks and system calls.
+//!
 //! In steady state no request allocates, locks, or calls the system except
 //! to notify. Proved by counting: this binary's own `malloc`, `free`, mutex
 //! and system-call wrappers stand before the C library's, so that Rust's,

@@ -113,10 +113,10 @@ fn kernel_routing_carries_both_ways_to_many_destinations_of_a_table() {
 fn what_queues_have_room_for_is_not_lost() {
     testing::alone(|| {
         const UNDER_WAY: u32 = 256;
-        let saturating = |millis| Offer {
+        let saturating = Offer {
             in_flight_max: Some(UNDER_WAY),
             directions: Directions::TwoWay,
-            duration: Duration::from_millis(millis),
+            duration: Duration::from_millis(200),
             ..Offer::default()
         };
         for path in [Path::Kernel, Path::XdpDevmap] {
@@ -128,17 +128,12 @@ fn what_queues_have_room_for_is_not_lost() {
             let Some(mut bench) = started(&setup) else {
                 return;
             };
-            // A busy machine may leave a short trial no time for more than one queue.
-            let has_carried = [100, 800, 6400].into_iter().any(|millis| {
-                let result = bench.trial(&saturating(millis)).unwrap();
-                for way in &result.directions {
-                    let without_room = way.lost().saturating_sub(u64::from(UNDER_WAY));
-                    assert!(without_room <= way.sent.given_up, "{way:?}");
-                }
-                let mut came = result.directions.iter().map(|way| way.received.received);
-                came.all(|came| came > u64::from(UNDER_WAY))
-            });
-            assert!(has_carried, "{path:?}");
+            let result = bench.trial(&saturating).unwrap();
+            for way in &result.directions {
+                let without_room = way.lost().saturating_sub(u64::from(UNDER_WAY));
+                testing::certainly!(without_room <= way.sent.given_up, "{path:?}: {way:?}");
+                assert!(way.received.received > u64::from(UNDER_WAY), "{path:?}");
+            }
         }
     });
 }
@@ -386,15 +381,13 @@ fn a_router_is_charged_for_the_time_of_sending_alone() {
             ..Offer::default()
         };
         let cpus = u32::try_from(bench.setup().topology.cpus.router.len()).unwrap();
+        let result = bench.trial(&offer).unwrap();
+        let used = Duration::from_nanos(result.router_cpu_ns);
+        let elapsed = result.seen.host.elapsed;
+        testing::certainly!(result.received_while_sending() <= result.received());
         // What is read takes a moment, in which a busy machine may do something else.
-        let is_within = |result: TrialResult| {
-            let used = Duration::from_nanos(result.router_cpu_ns);
-            let elapsed = result.seen.host.elapsed;
-            println!("{used:?} of {elapsed:?}");
-            assert!(result.received_while_sending() <= result.received());
-            used <= elapsed * cpus + Duration::from_millis(5)
-        };
-        assert!((0..5).any(|_| is_within(bench.trial(&offer).unwrap())));
+        let most = elapsed * cpus + Duration::from_millis(5);
+        assert!(used <= most, "{used:?} of {elapsed:?}");
     });
 }
 

@@ -14,9 +14,7 @@ use lockgate_forward::tester::procedure::{Ceiling, Found, Throughput, Throughput
 use lockgate_forward::tester::trial::outcome;
 use lockgate_forward::tester::validity::Claim;
 use testing::is_root;
-
-/// Trials until one is valid.
-const ATTEMPTS: usize = 6;
+use trial::{Validity, Verdict};
 
 fn bench(plant: Plant) -> Bench {
     let mut setup = Setup::of_host().unwrap();
@@ -32,21 +30,19 @@ fn offer(rate_pps: f64, duration_ms: u64) -> Offer {
     }
 }
 
-/// The first trial in which the tester believes; else it says why in none.
-fn believed(bench: &mut Bench, offer: &Offer, claim: Claim) -> Option<TrialResult> {
-    let mut reason = String::new();
-    for _ in 0..ATTEMPTS {
-        let result = bench.trial(offer).unwrap();
-        let verdict = result.verdict_for(claim);
-        if verdict.is_valid() {
-            return Some(result);
-        }
-        reason = verdict.reason;
+/// A trial in which the tester believes.
+fn believed(bench: &mut Bench, offer: &Offer, claim: Claim) -> TrialResult {
+    let result = bench.trial(offer).unwrap();
+    believe(&result.verdict_for(claim));
+    result
+}
+
+/// What the tester itself calls noisy says nothing of the device.
+fn believe(verdict: &Verdict) {
+    if verdict.validity == Validity::Noisy {
+        testing::noisy(&verdict.reason);
     }
-    testing::skipped(format!(
-        "no valid trial of {ATTEMPTS} ({reason}); run it on a quiet host"
-    ));
-    None
+    assert!(verdict.is_valid(), "{verdict:?}");
 }
 
 fn is_within(value: f64, truth: f64, share: f64) -> bool {
@@ -141,9 +137,7 @@ fn losses_are_found_to_a_tenth() {
         for (every, duration_ms) in [(100, 500), (1_000, 2_000)] {
             let mut bench = bench(Plant::DropEvery(every));
             let offer = offer(20_000.0, duration_ms);
-            let Some(result) = believed(&mut bench, &offer, Claim::Loss) else {
-                continue;
-            };
+            let result = believed(&mut bench, &offer, Claim::Loss);
             let (truth, found) = (1.0 / f64::from(every), result.loss_ratio());
             println!(
                 "planted a loss of {truth}: found {found:.6}, {:+.2}%",
@@ -163,24 +157,22 @@ fn a_cap_is_found_to_two_hundredths() {
             return;
         }
         let mut bench = bench(Plant::CapPps(CAP_PPS));
-        for _ in 0..2 * ATTEMPTS {
-            let result = bench.trial(&offer(30_000.0, 500)).unwrap();
-            let found = result.received_pps();
-            // What may be the host's must be less than what is promised.
-            let excused = result.excusable_frames() as f64 / result.received() as f64;
-            println!("planted a cap of {CAP_PPS}: found {found:.0}, {excused:.3} excused");
-            if result.verdict.is_valid() && excused <= 0.02 {
-                assert!(is_within(found, CAP_PPS.into(), 0.02), "{result:?}");
-                return;
-            }
+        let result = bench.trial(&offer(30_000.0, 500)).unwrap();
+        let found = result.received_pps();
+        // What may be the host's must be less than what is promised.
+        let excused = result.excusable_frames() as f64 / result.received() as f64;
+        println!("planted a cap of {CAP_PPS}: found {found:.0}, {excused:.3} excused");
+        believe(&result.verdict);
+        if excused > 0.02 {
+            testing::noisy(format!("pauses excuse a loss of {excused:.3}"));
         }
-        testing::skipped("no valid trial; run it on a quiet host");
+        assert!(is_within(found, CAP_PPS.into(), 0.02), "{result:?}");
     });
 }
 
-/// The whole search, on a link whose speed is the ceiling. It tolerates no loss:
-/// one frame that a pause of the host costs in a trial that may be believed lowers
-/// what is found, so that it is asked again; it never finds more than there is.
+/// The whole search, on a link whose speed is the ceiling. It tolerates a loss of ten
+/// frames, which a pause too short for a verdict may cost. It never finds more than
+/// there is.
 #[test]
 fn the_throughput_of_a_capped_device_is_its_cap() {
     testing::alone(|| {
@@ -188,24 +180,14 @@ fn the_throughput_of_a_capped_device_is_its_cap() {
             return;
         }
         let mut bench = bench(Plant::CapPps(CAP_PPS));
-        let mut found = Vec::new();
-        for _ in 0..ATTEMPTS {
-            let Some(rate_pps) = throughput(&mut bench) else {
-                continue;
-            };
-            assert!(rate_pps < 1.02 * f64::from(CAP_PPS), "{rate_pps}");
-            if is_within(rate_pps, CAP_PPS.into(), 0.02) {
-                return;
-            }
-            found.push(rate_pps);
-        }
-        assert!(found.is_empty(), "planted {CAP_PPS}, found {found:?}");
-        testing::skipped("no search may be believed; run it on a quiet host");
+        let rate_pps = throughput(&mut bench);
+        testing::certainly!(rate_pps < 1.02 * f64::from(CAP_PPS), "{rate_pps}");
+        assert!(is_within(rate_pps, CAP_PPS.into(), 0.02), "{rate_pps}");
     });
 }
 
-/// By RFC 2544's search; none, said aloud, where it may not be believed.
-fn throughput(bench: &mut Bench) -> Option<f64> {
+/// By RFC 2544's search.
+fn throughput(bench: &mut Bench) -> f64 {
     // 60,000 frames of 64 bytes a second.
     let line = Line {
         speed_bits_per_s: 84.0 * 8.0 * 60_000.0,
@@ -215,7 +197,7 @@ fn throughput(bench: &mut Bench) -> Option<f64> {
         ceiling_pps: line.max_pps(Offer::default().shape(bench.setup())),
         ceiling: Ceiling::Line,
         resolution: 0.01,
-        loss_ratio_max: 0.0,
+        loss_ratio_max: 0.001,
         confirmations: 1,
     })
     .expect("a goal within its limits");
@@ -229,7 +211,8 @@ fn throughput(bench: &mut Bench) -> Option<f64> {
         "planted a cap of {CAP_PPS}: throughput {rate_pps:?} after {} trials; {reason}",
         found.trials
     );
-    rate_pps.filter(|_| found.verdict.is_valid())
+    believe(&found.verdict);
+    rate_pps.expect("a search that is believed finds a rate")
 }
 
 #[test]

@@ -124,13 +124,13 @@ fn near_its_ceiling() {
             result.seen.ceiling_pps
         );
         let ceiling_pps = result.seen.ceiling_pps.unwrap();
-        if result.received_pps() >= ceiling_pps * 0.8 {
-            assert_bound(&result.verdict, "that the generator reaches");
-        } else {
-            testing::skipped(
-                "this host's device stays below 80% of the ceiling; try again when it is quiet",
-            );
+        let share = result.received_pps() / ceiling_pps;
+        if share < 0.8 {
+            return testing::skipped(format!(
+                "the device forwards {share:.2} of what the generator can send on this host: the generator is not what limits"
+            ));
         }
+        assert_bound(&result.verdict, "that the generator reaches");
     });
 }
 
@@ -178,38 +178,28 @@ fn throttled_by_the_device() {
             generator_cpu: cpus.generator,
         }];
         let residual = Duration::from_millis(100);
-        let mut verdict = Verdict::valid();
-        for trial in 1..=ATTEMPTS {
-            ways[0].stream.trial = trial;
-            let ran = run(&mut ways, &placement, residual, &mut || (), &|| true).unwrap();
-            let seen = Seen {
-                host: ran.host,
-                placement: placement.clone(),
-                ..Seen::default()
-            };
-            let evidence = Evidence {
-                claim: Claim::WITHOUT_LOSS,
-                directions: &ran.directions,
-                counters: None,
-                seen: &seen,
-            };
-            verdict = evidence.verdict();
-            println!("{:?}", ran.directions[0].sender);
-            // A generator that was not let run at all had no time for softirqs.
-            if verdict.reason.contains(SOFTIRQS) || !is_stolen(&verdict) {
-                break;
-            }
-        }
+        let ran = run(&mut ways, &placement, residual, &mut || (), &|| true).unwrap();
+        let seen = Seen {
+            host: ran.host,
+            placement: placement.clone(),
+            ..Seen::default()
+        };
+        let evidence = Evidence {
+            claim: Claim::WITHOUT_LOSS,
+            directions: &ran.directions,
+            counters: None,
+            seen: &seen,
+        };
+        let verdict = evidence.verdict();
+        println!("{:?}", ran.directions[0].sender);
+        // A generator that was not let run at all had no time for softirqs.
         if is_stolen(&verdict) && !verdict.reason.contains(SOFTIRQS) {
-            testing::skipped(format!("{}; run it on a quiet host", verdict.reason));
-            return;
+            testing::noisy(&verdict.reason);
         }
         assert_bound(&verdict, SOFTIRQS);
     });
 }
 
-/// Trials until the host let one be.
-const ATTEMPTS: u8 = 6;
 const SOFTIRQS: &str = "receive softirqs";
 
 /// Whether the verdict says that the host took the CPUs away.

@@ -68,11 +68,11 @@ fn count(events: &[Event], is_such: impl Fn(&Event) -> bool) -> usize {
     events.iter().filter(|event| is_such(event)).count()
 }
 
-const TINY: &str = "drivers = ['virtio_crypto_aes_cbc', 'cbc(aes-generic)', 'cryptd(sha256-generic)', 'generic-gcm-aesni']\nsizes_bytes = [64, 1024]\ndepth = 8\nmethods = ['sync', 'batch', 'async', 'resubmit', 'tcrypt', 'tcrypt-mb']\nseconds = 0.02\npairs = 2";
+const TINY: &str = "drivers = ['virtio_crypto_aes_cbc', 'cbc(aes-generic)', 'cryptd(sha256-generic)', 'generic-gcm-aesni']\nsizes_bytes = [512]\ndepth = 8\nmethods = ['sync', 'batch', 'async', 'resubmit', 'tcrypt', 'tcrypt-mb']\nseconds = 0.02\npairs = 2";
 
 #[test]
 fn every_driver_is_measured_by_every_method() {
-    testing::alone(|| {
+    testing::timed(|| {
         let Some((sink, result)) = run(TINY, Collector::default()) else {
             return;
         };
@@ -95,7 +95,7 @@ fn every_driver_is_measured_by_every_method() {
         }
         assert_eq!(count(events, |event| matches!(event, Event::Chart(_))), 4);
         assert!(count(events, |event| matches!(event, Event::Table(_))) >= 3);
-        assert!(count(events, |event| matches!(event, Event::Comparison(_))) > 20);
+        assert!(count(events, |event| matches!(event, Event::Comparison(_))) > 10);
         let latencies = points(events).filter(|point| !point.histogram.is_empty());
         assert!(latencies.count() > 0, "the first round takes latencies");
     });
@@ -103,7 +103,7 @@ fn every_driver_is_measured_by_every_method() {
 
 #[test]
 fn an_interrupt_ends_the_guest_at_once_and_keeps_what_was_measured() {
-    testing::alone(|| {
+    testing::timed(|| {
         let sink = Collector {
             interrupt_after: Some(1),
             ..Collector::default()

@@ -1,3 +1,5 @@
+//! In a process of its own: any journal that is opened sweeps what these tests plant.
+//!
 //! What a killed owner left is found and undone; what lives is left alone.
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]

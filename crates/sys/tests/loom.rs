@@ -1,3 +1,5 @@
+//! In a process of its own: `--cfg loom` builds it alone.
+//!
 //! Loom models of the ring and the wake index: every interleaving of up to
 //! three items, preemption bound 3.
 //! Run: `RUSTFLAGS="--cfg loom" cargo test -p lockgate-sys --test loom --release`

@@ -14,7 +14,7 @@ mod time;
 
 pub use host::{Snapshot, Use};
 pub use note::{left_out, skipped, warn};
-pub use time::{Certain, alone, timed};
+pub use time::{Certain, alone, noisy, timed};
 
 /// Whether this may do what root may; else it says that the test is skipped.
 #[must_use]

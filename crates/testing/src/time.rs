@@ -1,6 +1,7 @@
 //! Tests that need the host's time.
 
 use std::any::Any;
+use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -74,6 +75,21 @@ macro_rules! certainly {
     };
 }
 
+/// What [`noisy`] panics with.
+struct Noisy(String);
+
+/// Fails as what measures said of itself that the host kept it from measuring:
+/// [`timed`] and [`alone`] excuse it whatever they saw of the host themselves, who
+/// do not see a pause of some milliseconds.
+///
+/// # Panics
+/// Always.
+pub fn noisy(reason: impl Display) -> ! {
+    let reason = reason.to_string();
+    println!("noisy: {reason}");
+    panic_any(Noisy(reason))
+}
+
 /// How a test ends that does not fail; why, where that is to be told.
 #[derive(Debug, PartialEq, Eq)]
 enum End {
@@ -92,13 +108,16 @@ struct Failure {
 
 impl Failure {
     fn is_excused(&self) -> bool {
-        self.used.is_busy() && !self.payload.is::<Certain>()
+        let is_busy = self.used.is_busy() && !self.payload.is::<Certain>();
+        is_busy || self.payload.is::<Noisy>()
     }
 
     fn text(&self) -> &str {
         let payload = &self.payload;
-        let text = payload.downcast_ref::<String>().map(String::as_str);
-        text.or_else(|| payload.downcast_ref::<&str>().copied())
+        let noisy = payload.downcast_ref::<Noisy>().map(|noisy| &noisy.0);
+        let text = payload.downcast_ref::<String>().or(noisy);
+        text.map(String::as_str)
+            .or_else(|| payload.downcast_ref::<&str>().copied())
             .unwrap_or("it panicked")
     }
 }
@@ -231,6 +250,13 @@ mod tests {
             assert_eq!(certain.0, "1 is not more than 9");
             assert_eq!(runs.get(), 1);
         }
+    }
+
+    #[test]
+    fn what_measures_may_say_that_the_host_was_busy() {
+        let conclude = || conclude(|| noisy("a pause of 12 ms"), |_| QUIET, REPEATED_MAX);
+        let end = catch_unwind(AssertUnwindSafe(conclude)).expect("it does not fail");
+        assert!(matches!(end, End::Inconclusive(why) if why.starts_with("a pause of 12 ms; ")));
     }
 
     #[test]

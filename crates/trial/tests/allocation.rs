@@ -1,3 +1,5 @@
+//! In a process of its own: it has an allocator that counts.
+//!
 //! Recording a latency allocates nothing: it happens inside measured loops.
 
 use std::alloc::{GlobalAlloc, Layout, System};

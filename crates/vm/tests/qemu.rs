@@ -1,3 +1,6 @@
+//! In a process of its own: a fork by another test keeps a program open that is written
+//! here, and then it does not start (ETXTBSY).
+//!
 //! Finding QEMU, with programs that only say they are.
 
 #![allow(clippy::unwrap_used, reason = "a test may end so")]

@@ -1,3 +1,5 @@
+//! In a process of its own: `--cfg loom` builds it alone.
+//!
 //! Loom models of a socket's rings, with the kernel's part played by a thread:
 //! every interleaving of up to three packets, preemption bound 3.
 //! Run: `RUSTFLAGS="--cfg loom" cargo test -p lockgate-xdp --test loom --release`

@@ -10,8 +10,10 @@ mod changes;
 mod held;
 mod tables;
 
+use std::panic::resume_unwind;
 use std::process::Command;
-use std::thread::sleep;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{self, ScopedJoinHandle, sleep};
 use std::time::Duration;
 
 use lockgate_forward::topology::Family;
@@ -40,8 +42,10 @@ fn is_able() -> bool {
     found && is_root()
 }
 
-/// The outcomes of all changes.
-fn outcomes(mut bench: Bench, each: impl Fn(&mut Bench)) -> Vec<(&'static str, Outcome)> {
+/// Where frames go after each change.
+type Outcomes = Vec<(&'static str, Outcome)>;
+
+fn outcomes(mut bench: Bench, each: impl Fn(&mut Bench)) -> Outcomes {
     let look = |(name, change, comes): Change| {
         change(&mut bench);
         sleep(STALE_MAX);
@@ -55,16 +59,51 @@ fn outcomes(mut bench: Bench, each: impl Fn(&mut Bench)) -> Vec<(&'static str, O
     CHANGES.into_iter().map(look).collect()
 }
 
-/// A path does after each change what kernel routing does. What `burden` gives
-/// lasts as long as the changes.
-fn follows<T>(start: Start, burden: impl Fn() -> T, each: impl Fn(&mut Bench)) {
-    let journal = Journal::open().unwrap();
-    for family in FAMILIES {
-        let as_the_kernel = outcomes(Bench::start(&journal, kernel, family), |_| ());
-        let bench = Bench::start(&journal, start, family);
-        let _burden = burden();
-        assert_eq!(outcomes(bench, &each), as_the_kernel, "{family:?}");
+/// Paths do after each change what kernel routing does, side by side. What `burden`
+/// gives lasts as long as the changes.
+fn follow<T>(burden: impl Fn() -> T) {
+    let kernels = side_by_side(&[kernel], || (), |_| ());
+    let paths = side_by_side(&[fib, cached], burden, use_it);
+    for ((family, changes), (_, as_the_kernel)) in paths.iter().zip(kernels.iter().cycle()) {
+        assert_eq!(changes, as_the_kernel, "{family:?}");
     }
+}
+
+/// The outcomes of each path in each family. The burden comes when all are there.
+fn side_by_side<T>(
+    starts: &[Start],
+    burden: impl Fn() -> T,
+    each: fn(&mut Bench),
+) -> Vec<(Family, Outcomes)> {
+    let (ready, may_begin) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let run = |start: Start, family: Family| {
+        let bench = Bench::start(&Journal::open().unwrap(), start, family);
+        ready.fetch_add(1, Ordering::SeqCst);
+        while !may_begin.load(Ordering::SeqCst) {
+            sleep(Duration::from_millis(1));
+        }
+        outcomes(bench, each)
+    };
+    thread::scope(|scope| {
+        let run = &run;
+        let cases = starts
+            .iter()
+            .flat_map(|&start| FAMILIES.map(|family| (start, family)));
+        let threads: Vec<_> = cases
+            .map(|(start, family)| (family, scope.spawn(move || run(start, family))))
+            .collect();
+        let has_failed = || threads.iter().any(|(_, thread)| thread.is_finished());
+        while ready.load(Ordering::SeqCst) < threads.len() && !has_failed() {
+            sleep(Duration::from_millis(1));
+        }
+        let _burden = burden();
+        may_begin.store(true, Ordering::SeqCst);
+        let join = |(family, thread): (Family, ScopedJoinHandle<'_, Outcomes>)| {
+            let outcomes = thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+            (family, outcomes)
+        };
+        threads.into_iter().map(join).collect()
+    })
 }
 
 /// The answer is in the cache when the next change comes.
@@ -75,23 +114,18 @@ fn use_it(bench: &mut Bench) {
 
 #[test]
 fn every_change_is_followed_as_the_kernel_does() {
-    testing::alone(|| {
-        if !is_able() {
-            return;
+    testing::timed(|| {
+        if is_able() {
+            follow(|| ());
         }
-        follows(fib, || (), |_| ());
-        follows(cached, || (), use_it);
     });
 }
 
 #[test]
 fn every_change_is_followed_when_the_watcher_is_late() {
     testing::alone(|| {
-        if !is_able() {
-            return;
-        }
-        for start in [fib, cached] {
-            follows(start, Late::watchers, use_it);
+        if is_able() {
+            follow(Late::watchers);
         }
     });
 }
@@ -136,7 +170,7 @@ fn stuck(mut bench: Bench) {
 
 #[test]
 fn ports_may_go_and_come() {
-    testing::alone(|| {
+    testing::timed(|| {
         if !is_able() {
             return;
         }
@@ -168,7 +202,7 @@ fn ports_may_go_and_come() {
 
 #[test]
 fn answers_are_kept() {
-    testing::alone(|| {
+    testing::timed(|| {
         if !is_root() {
             return;
         }
@@ -183,7 +217,7 @@ fn answers_are_kept() {
 
 #[test]
 fn no_answer_is_kept_where_destinations_have_an_mtu_of_their_own() {
-    testing::alone(|| {
+    testing::timed(|| {
         if !is_root() {
             return;
         }
@@ -203,7 +237,7 @@ fn no_answer_is_kept_where_destinations_have_an_mtu_of_their_own() {
 
 #[test]
 fn destinations_share_what_is_kept() {
-    testing::alone(|| {
+    testing::timed(|| {
         if !is_root() {
             return;
         }
@@ -216,7 +250,7 @@ fn destinations_share_what_is_kept() {
 
 #[test]
 fn any_table_is_followed_as_the_kernel_does() {
-    testing::alone(|| {
+    testing::timed(|| {
         if !is_root() {
             return;
         }
