@@ -9,5 +9,5 @@ set -eu
 
 cd "$(dirname "$0")/.."
 export LOCKGATE_THOROUGH=1
-cargo test --package lockgate-vm --test left_behind -- --nocapture --exact \
+cargo test --package lockgate-vm --test vm_left_behind -- --nocapture --exact \
     random_kills_of_qemu_leave_nothing

@@ -14,10 +14,6 @@ use crate::support::layout::{self, many_specs, specs};
 use crate::support::{fast_backends, offered};
 use lockgate_crypto::{Algorithm, RsaBits};
 
-fn is_thorough() -> bool {
-    std::env::var("LOCKGATE_THOROUGH").is_ok_and(|value| value == "1")
-}
-
 /// Batches of each kind, and most jobs of a batch: private operations of RSA
 /// take milliseconds each.
 fn effort(algorithm: Algorithm) -> (u32, usize) {
@@ -50,7 +46,11 @@ fn check(chosen: impl Fn(Algorithm) -> bool) {
         for kind in kinds.filter(|kind| chosen(kind.algorithm)) {
             let (cases, jobs_max) = effort(kind.algorithm);
             let config = Config {
-                cases: if is_thorough() { cases * 32 } else { cases },
+                cases: if testing::is_thorough() {
+                    cases * 32
+                } else {
+                    cases
+                },
                 failure_persistence: None,
                 ..Config::default()
             };
@@ -70,7 +70,7 @@ fn hundreds_at_once() {
         kinds.retain(|kind| !kind.algorithm.is_public_key());
         for kind in kinds {
             let config = Config {
-                cases: if is_thorough() { 32 } else { 1 },
+                cases: if testing::is_thorough() { 32 } else { 1 },
                 failure_persistence: None,
                 max_shrink_iters: 200,
                 ..Config::default()

@@ -1,10 +1,7 @@
 //! A public key alone: it verifies and encrypts what the whole key signed and
 //! can decrypt, and it does neither of the other two.
 
-#[path = "published/rsa_key.rs"]
-#[allow(dead_code, reason = "other tests use more of it")]
-mod rsa_key;
-
+use crate::published::rsa_key;
 use crate::support::keys::pkcs8;
 use lockgate_crypto::{
     Algorithm, Backend, Data, Key, KeyError, KeyForm, KeyMaterial, Kind, Operation, RsaScheme,

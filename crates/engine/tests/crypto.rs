@@ -1,5 +1,4 @@
 //! Crypto through lanes: the right bytes, checked against a second library.
-#![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 
 use std::sync::Arc;
 

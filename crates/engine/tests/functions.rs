@@ -1,6 +1,5 @@
 //! Virtual functions: shares, quotas and caps, with a service whose work is
 //! counted and not timed.
-#![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};

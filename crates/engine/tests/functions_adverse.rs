@@ -1,6 +1,5 @@
 //! Virtual functions, used as badly as can be: what one tenant does at the
 //! worst moment is not to be felt by another.
-#![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

@@ -1,5 +1,4 @@
 //! What crypto requests of virtual functions are charged.
-#![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 
 use std::time::Duration;
 

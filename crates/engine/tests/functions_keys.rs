@@ -1,6 +1,5 @@
 //! Keys of virtual functions are gone when they should be, whoever still
 //! holds sessions and lanes.
-#![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 
 use std::any::{Any, TypeId};
 use std::os::unix::fs::FileExt;

@@ -1,6 +1,5 @@
 //! The lives of virtual functions, under load: every accepted request
 //! completes exactly once.
-#![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};

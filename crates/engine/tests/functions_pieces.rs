@@ -1,5 +1,4 @@
 //! Requests that are done in pieces, of functions that are reset meanwhile.
-#![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

@@ -1,6 +1,5 @@
 //! What a tenant is charged follows what its requests take, whatever it mixes
 //! in between.
-#![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,4 @@
 //! Lanes with a toy service: exactly once, refusals, waits, order, futures.
-#![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -1,5 +1,4 @@
 //! Caps, gathering and hints, on real workers and real notifications.
-#![allow(clippy::unwrap_used, reason = "a test may fail by panic")]
 
 use std::sync::Arc;
 use std::sync::Mutex;

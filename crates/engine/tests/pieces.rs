@@ -1,6 +1,5 @@
 //! Long requests in pieces: as many as there should be, in order within a
 //! request, with the turns of others in between, and one completion.
-#![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 
 use std::sync::{Arc, Mutex};
 

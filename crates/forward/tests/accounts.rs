@@ -2,7 +2,6 @@
 //! frames both accounts count the same, and of one stream both generators make
 //! the same frames.
 #![cfg(feature = "bpf")]
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -98,7 +97,7 @@ fn any_frame(dice: &mut Dice, next: &mut u64) -> Vec<u8> {
 
 #[test]
 fn both_count_the_same() {
-    testing::timed(|| {
+    testing::alone(|| {
         with_pair(|namespace, [from, to]| {
             namespace.run(|| compare(from.index, to.index)).unwrap();
         });
@@ -108,7 +107,7 @@ fn both_count_the_same() {
 /// Byte for byte, so destinations, flows and sizes in the same order.
 #[test]
 fn both_generators_make_the_same_frames() {
-    testing::timed(|| {
+    testing::alone(|| {
         with_pair(|namespace, [from, to]| {
             for (count, size, vlan) in [
                 (1, FrameSize::Fixed(64), None),
@@ -230,8 +229,7 @@ fn compare(from: u32, to: u32) {
     sys::affinity::pin_to(sys::affinity::allowed_cpus().unwrap()[0]).unwrap();
     let mut sink = Sink::attach(to).unwrap();
     let mut sender = Sender::open(from);
-    let thorough = std::env::var_os("LOCKGATE_THOROUGH").is_some_and(|value| value == "1");
-    for seed in 1..if thorough { 200 } else { 5 } {
+    for seed in 1..u64::from(testing::cases(5, 200)) {
         let mut dice = Dice(seed);
         let mut account = Account::new(TRIAL, STREAM);
         let mut next = [0, WINDOW_FRAMES - 20, SEQUENCE_MAX - 500][(seed % 3) as usize];

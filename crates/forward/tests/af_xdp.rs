@@ -1,7 +1,6 @@
 //! The AF_XDP forwarder, and ports that user space drives: every frame passes,
 //! once, in order, as a router sends it on.
 #![cfg(feature = "bpf")]
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -134,7 +133,7 @@ fn forwards(spec: &Spec, config: AfXdp, is_xdp: bool) {
 
 #[test]
 fn every_way_of_waiting_and_batch_forwards() {
-    testing::timed(|| {
+    testing::alone(|| {
         if !is_root() {
             return;
         }
@@ -153,7 +152,7 @@ fn every_way_of_waiting_and_batch_forwards() {
 
 #[test]
 fn several_queues_bound_or_not_forward() {
-    testing::timed(|| {
+    testing::alone(|| {
         if !is_root() {
             return;
         }
@@ -173,7 +172,7 @@ fn several_queues_bound_or_not_forward() {
 
 #[test]
 fn the_peer_forwards_and_ends() {
-    testing::timed(|| {
+    testing::alone(|| {
         if !is_root() {
             return;
         }
@@ -277,7 +276,7 @@ fn sum(header: &[u8]) -> u32 {
 
 #[test]
 fn a_frame_is_sent_on_as_by_a_router() {
-    testing::timed(|| {
+    testing::alone(|| {
         with_sockets(|topology, _router, zero, one| {
             let bytes = frame(topology, "198.19.0.1");
             put(zero, &bytes);
@@ -299,7 +298,7 @@ fn icmp(frame: &[u8]) -> Option<[u8; 2]> {
 
 #[test]
 fn what_is_local_or_odd_is_the_kernels() {
-    testing::timed(|| {
+    testing::alone(|| {
         with_sockets(|topology, _router, zero, _one| {
             // At the end of its time (RFC 792: time exceeded).
             let mut late = frame(topology, "198.19.0.1");
@@ -337,7 +336,7 @@ fn first(socket: &PacketSocket, is_meant: impl Fn(&[u8]) -> bool) -> Vec<u8> {
 /// A frame counts as sent on when the link took it, not when it was queued.
 #[test]
 fn what_the_link_refuses_is_a_loss() {
-    testing::timed(|| {
+    testing::alone(|| {
         with_sockets(|topology, router, zero, _one| {
             let far = topology.side(Side::One);
             let mut outside = far.tester.netlink().unwrap();

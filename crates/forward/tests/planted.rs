@@ -2,7 +2,6 @@
 //! but for what it excuses, always; whatever it calls valid is right to what was
 //! promised (loss within 10% of the truth, a rate within 2%, the rest exact).
 #![cfg(feature = "bpf")]
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::time::Duration;
 
@@ -105,7 +104,7 @@ fn every_kind_of_port_finds_the_same_faults() {
                 let mut setup = Setup::of_host().unwrap();
                 (setup.path, setup.ports) = (Path::Planted(plant), ports);
                 let mut bench = Bench::start(&setup).unwrap();
-                let result = bench.trial(&offer(1_000.0, 1_000)).unwrap();
+                let result = bench.trial(&offer(2_000.0, 500)).unwrap();
                 let counted = &result.directions[0].received;
                 let excused = result.excusable_frames();
                 println!(

@@ -1,7 +1,6 @@
 //! Generators with known faults: every trial of theirs is called invalid, with
 //! the reason, however it ends.
 #![cfg(feature = "bpf")]
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

@@ -1,6 +1,5 @@
 //! Topologies, homes and the kernel's own paths carry packets both ways, and
 //! leave nothing.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::time::Duration;
 
@@ -64,7 +63,7 @@ fn carries(kind: Kind, spec: &Spec, start: Start) {
 
 #[test]
 fn kernel_routing() {
-    testing::timed(|| {
+    testing::alone(|| {
         if is_root() {
             carries(Kind::Namespace, &spec(), kernel);
         }
@@ -73,7 +72,7 @@ fn kernel_routing() {
 
 #[test]
 fn kernel_routing_without_ipv6() {
-    testing::timed(|| {
+    testing::alone(|| {
         if is_root() {
             let spec = Spec {
                 ipv6: false,
@@ -86,7 +85,7 @@ fn kernel_routing_without_ipv6() {
 
 #[test]
 fn kernel_routing_over_a_vlan() {
-    testing::timed(|| {
+    testing::alone(|| {
         if is_root() {
             let spec = Spec {
                 vlan: Some(7),
@@ -99,7 +98,7 @@ fn kernel_routing_over_a_vlan() {
 
 #[test]
 fn kernel_routing_with_several_queues_and_a_table() {
-    testing::timed(|| {
+    testing::alone(|| {
         if is_root() {
             let spec = Spec {
                 queues: 3,
@@ -113,7 +112,7 @@ fn kernel_routing_with_several_queues_and_a_table() {
 
 #[test]
 fn bridging() {
-    testing::timed(|| {
+    testing::alone(|| {
         if is_root() {
             carries(Kind::Namespace, &spec(), bridge);
         }
@@ -122,7 +121,7 @@ fn bridging() {
 
 #[test]
 fn bridging_a_vlan() {
-    testing::timed(|| {
+    testing::alone(|| {
         if is_root() {
             let spec = Spec {
                 vlan: Some(7),
@@ -135,7 +134,7 @@ fn bridging_a_vlan() {
 
 #[test]
 fn a_namespace_behind_bridges() {
-    testing::timed(|| {
+    testing::alone(|| {
         if is_root() {
             let spec = Spec {
                 attachment: Attachment::Bridged,
@@ -148,7 +147,7 @@ fn a_namespace_behind_bridges() {
 
 #[test]
 fn a_container_of_lxc() {
-    testing::timed(|| {
+    testing::alone(|| {
         if is_root() {
             carries(Kind::Lxc, &spec(), kernel);
         }
@@ -157,7 +156,7 @@ fn a_container_of_lxc() {
 
 #[test]
 fn a_container_of_runc() {
-    testing::timed(|| {
+    testing::alone(|| {
         if is_root() {
             carries(Kind::Runc, &spec(), kernel);
         }
@@ -166,7 +165,7 @@ fn a_container_of_runc() {
 
 #[test]
 fn tcp_through_a_router_and_a_bridge() {
-    testing::timed(|| {
+    testing::alone(|| {
         for (start, layer) in [(kernel as Start, Layer::Three), (bridge, Layer::Two)] {
             if !is_root() {
                 return;

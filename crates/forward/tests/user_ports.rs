@@ -1,7 +1,6 @@
 //! Ports that user space drives: frames go through a bridge between two taps,
 //! once and in order; a port that is gone says so; a device that is full loses
 //! just what it has no room for.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::process::Command;
 use std::sync::atomic::AtomicBool;

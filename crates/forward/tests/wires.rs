@@ -1,6 +1,5 @@
 //! Trials over taps and over devices of the host that are lent to tester and
 //! router: every frame comes, and the devices are then as they were.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::time::Duration;
 

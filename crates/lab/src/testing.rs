@@ -13,9 +13,8 @@ pub(crate) use support::Collector;
 
 /// 64 cases, or 4096 when `LOCKGATE_THOROUGH=1`; no files of past failures.
 pub(crate) fn config() -> Config {
-    let thorough = std::env::var("LOCKGATE_THOROUGH").is_ok_and(|value| value == "1");
     Config {
-        cases: if thorough { 4096 } else { 64 },
+        cases: testing::cases(64, 4096),
         failure_persistence: None,
         ..Config::default()
     }

@@ -474,11 +474,7 @@ fn inflict(path: &Path, damage: &Damage) {
 }
 
 fn cases() -> u32 {
-    if std::env::var_os("LOCKGATE_THOROUGH").is_some() {
-        2000
-    } else {
-        64
-    }
+    testing::cases(64, 2000)
 }
 
 proptest! {

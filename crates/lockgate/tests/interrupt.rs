@@ -1,6 +1,5 @@
 //! Ctrl-C and SIGTERM on a real process that measures.
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, reason = "a test ends where its helper does")]
 
 use std::fs;
 use std::process::{Child, Command, Stdio};

@@ -1,7 +1,5 @@
 //! A run begins with removing what a killed one left.
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;

@@ -11,8 +11,7 @@ use trial::stats::{Interval, Random};
 
 /// Devices a cause: 300, or 5,000 with `LOCKGATE_THOROUGH=1`.
 fn devices() -> usize {
-    let thorough = std::env::var_os("LOCKGATE_THOROUGH").is_some_and(|value| value == "1");
-    if thorough { 5_000 } else { 300 }
+    testing::cases(300, 5_000) as usize
 }
 
 /// Devices that `causes` slow down at large sizes, and the sizes.

@@ -12,9 +12,8 @@ use trial::stats::Random;
 
 /// Cases a property: 64, or 2,000 with `LOCKGATE_THOROUGH=1`.
 fn cases() -> ProptestConfig {
-    let thorough = std::env::var_os("LOCKGATE_THOROUGH").is_some_and(|value| value == "1");
     ProptestConfig {
-        cases: if thorough { 2_000 } else { 64 },
+        cases: testing::cases(64, 2_000),
         failure_persistence: None,
         ..ProptestConfig::default()
     }

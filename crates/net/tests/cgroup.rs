@@ -1,7 +1,5 @@
 //! Limits hold, for processes and for the kernel's threads.
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,6 +1,5 @@
 //! Devices are lent to namespaces, come back as they were, and those in use are
 //! left alone. A namespace plays the host, veths its cards.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::error::Error;
 use std::io::{BufRead, BufReader};

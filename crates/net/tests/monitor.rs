@@ -1,7 +1,5 @@
 //! Changes are told, each once, in their order.
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 

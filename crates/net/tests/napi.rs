@@ -1,7 +1,5 @@
 //! The kernel's receiving threads.
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use crate::common::Pair;
 use lockgate_net::napi;
 use lockgate_net::sysfs::Sysfs;

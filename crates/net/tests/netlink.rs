@@ -1,7 +1,5 @@
 //! Links, addresses, neighbours and routes, made in namespaces of their own.
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use std::net::{IpAddr, Ipv4Addr};
 
 use crate::common::{ONE_ADDRESS, OTHER_ADDRESS, Pair};

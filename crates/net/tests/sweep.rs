@@ -130,8 +130,7 @@ fn at_whatever_moment_it_is_killed() {
     if !is_root() {
         return;
     }
-    let thorough = std::env::var_os("LOCKGATE_THOROUGH").is_some();
-    let rounds = if thorough { 200 } else { 12 };
+    let rounds = u64::from(testing::cases(12, 200));
     let folder = tempfile::tempdir().unwrap();
     let mut left = 0;
     for round in 0..rounds {

@@ -1,7 +1,5 @@
 //! Frames through taps that were opened inside a namespace.
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use std::fs::File;
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};

@@ -659,11 +659,7 @@ fn an_empty_run_is_still_a_page() {
 }
 
 fn cases() -> u32 {
-    if std::env::var_os("LOCKGATE_THOROUGH").is_some() {
-        2000
-    } else {
-        64
-    }
+    testing::cases(64, 2000)
 }
 
 fn any_dot() -> impl Strategy<Value = Dot> {

@@ -9,9 +9,8 @@ use trial::{Direction, Histogram, Outcome, Run};
 
 /// Cases a property: 64, or 2,000 with `LOCKGATE_THOROUGH=1`.
 fn cases() -> ProptestConfig {
-    let thorough = std::env::var_os("LOCKGATE_THOROUGH").is_some_and(|value| value == "1");
     ProptestConfig {
-        cases: if thorough { 2_000 } else { 64 },
+        cases: testing::cases(64, 2_000),
         ..ProptestConfig::default()
     }
 }

@@ -1,7 +1,5 @@
 //! Opening a guest cache: whole ones, damaged ones, hostile ones.
 
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
-
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;

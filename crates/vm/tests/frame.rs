@@ -6,10 +6,7 @@ use proptest::prelude::*;
 const LIMIT: usize = 1000;
 
 fn cases() -> u32 {
-    match std::env::var_os("LOCKGATE_THOROUGH") {
-        Some(value) if value == "1" => 4096,
-        _ => 64,
-    }
+    testing::cases(64, 4096)
 }
 
 /// Decodes `bytes` in pieces of these lengths, then the rest at once.

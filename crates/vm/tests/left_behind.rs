@@ -158,12 +158,14 @@ fn live(lab: &Lab, image: &[u8]) -> GuestError {
 fn random_kills_of_qemu_leave_nothing() {
     testing::alone(|| {
         let Some(lab) = Lab::find() else { return };
-        let is_thorough = std::env::var_os("LOCKGATE_THOROUGH").is_some();
-        let times = if is_thorough { 100 } else { 4 };
+        let (times, delay_ms_max) = match testing::is_thorough() {
+            true => (100, 6000),
+            false => (3, 4000),
+        };
         let image = lab.image();
         let before = warmed_up(&lab);
         for time in 0..times {
-            let delay = Duration::from_millis(random(time) % 4000);
+            let delay = Duration::from_millis(random(time) % delay_ms_max);
             let killer = thread::spawn(move || kill_child(delay));
             let started = Instant::now();
             let error = live(&lab, &image);

@@ -1,8 +1,6 @@
 //! `scripts/setup-guests.sh` where it needs no network: what it refuses, what it
 //! does without a mirror, and that this crate reads the manifest it writes.
 
-#![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -108,7 +106,7 @@ fn is_on_path(tool: &str) -> bool {
 /// The place, or nothing after saying why.
 fn place() -> Option<Place> {
     Place::new()
-        .inspect_err(|reason| testing::skipped(format!("{reason}")))
+        .inspect_err(|reason| testing::skipped(reason))
         .ok()
 }
 

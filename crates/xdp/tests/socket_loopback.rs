@@ -1,6 +1,5 @@
 //! Sockets at both ends of a veth pair: what is sent comes, once, in order, byte
 //! for byte; through several queues, and back through shared memory.
-#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::os::fd::AsFd;
 use std::process::Command;

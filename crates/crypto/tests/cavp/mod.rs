@@ -1,7 +1,7 @@
 //! NIST's CAVP vectors, the subset in `tests/vectors/cavp`, against every
 //! back-end: each vector apart, in place, and all of a kind in one batch.
 //! What does not fit is counted and printed with its reason:
-//! `cargo test --test cavp -- --nocapture`.
+//! `cargo test --test crypto_tests cavp:: -- --nocapture`.
 
 mod aes;
 mod ecdsa;

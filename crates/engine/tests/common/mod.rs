@@ -81,7 +81,7 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 
 /// Bounded by default; more cases on demand.
 pub fn cases(usual: u32) -> u32 {
-    if std::env::var_os("LOCKGATE_THOROUGH").is_some() {
+    if testing::is_thorough() {
         usual * 50
     } else {
         usual

@@ -3,7 +3,6 @@
 //! that comes out of every port is compared byte for byte.
 
 #![cfg(feature = "bpf")]
-#![allow(clippy::unwrap_used, reason = "a test may end so")]
 
 mod catalogue;
 mod changes;

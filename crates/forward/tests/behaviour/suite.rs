@@ -16,8 +16,7 @@ use crate::behaviour::probe::{Difference, Output, Pair};
 
 /// Damaged frames a path: 2,500, or a million with `LOCKGATE_THOROUGH=1`.
 fn cases() -> u32 {
-    let thorough = std::env::var_os("LOCKGATE_THOROUGH").is_some_and(|value| value == "1");
-    if thorough { 1_000_000 } else { 2_500 }
+    testing::cases(2_500, 1_000_000)
 }
 
 /// Every frame of the catalogue, twice: a path may remember the first; and then

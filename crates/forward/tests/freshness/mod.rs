@@ -2,7 +2,6 @@
 //! frame is forwarded by what was true before: XDP paths, one with a cache, do
 //! what kernel routing does, also while whoever watches for changes is late or
 //! stuck.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 #![cfg(feature = "bpf")]
 
 mod bench;
@@ -254,9 +253,8 @@ fn any_table_is_followed_as_the_kernel_does() {
         if !is_root() {
             return;
         }
-        let thorough = std::env::var_os("LOCKGATE_THOROUGH").is_some();
         let config = ProptestConfig {
-            cases: if thorough { 100 } else { 3 },
+            cases: testing::cases(3, 100),
             max_shrink_iters: 30,
             failure_persistence: None,
             ..ProptestConfig::default()

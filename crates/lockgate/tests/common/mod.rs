@@ -1,6 +1,5 @@
 //! What the tests of the command line share.
 #![allow(dead_code, reason = "each test file uses its own part")]
-#![allow(clippy::unwrap_used, reason = "a test ends where its helper does")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -14,7 +14,7 @@ const SETTLED_NS: u64 = 500_000_000;
 const WINDOW_NS: u64 = 100_000_000;
 
 pub fn cases(usual: u32) -> u32 {
-    let is_thorough = std::env::var("LOCKGATE_THOROUGH").is_ok_and(|value| value == "1");
+    let is_thorough = testing::is_thorough();
     if is_thorough { usual * 16 } else { usual }
 }
 

@@ -1,8 +1,6 @@
 //! The agent's script and the host's end of the channel, without a guest: the
 //! script runs here, under busybox's shell, over a socket.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 mod files;
 mod hostile;
 mod support;

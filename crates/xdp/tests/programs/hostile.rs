@@ -11,11 +11,7 @@ use crate::programs::wires::{frame_v4, frame_v6, in_namespace};
 
 /// Frames tried on each path.
 fn cases() -> u32 {
-    if std::env::var_os("LOCKGATE_THOROUGH").is_some_and(|value| value == "1") {
-        200_000
-    } else {
-        3_000
-    }
+    testing::cases(3_000, 200_000)
 }
 
 /// A plain frame of either family, tagged or not, whose checksum is right.

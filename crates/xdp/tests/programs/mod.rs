@@ -1,5 +1,4 @@
 //! The BPF programs on veth pairs.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
 #[allow(dead_code, reason = "shared with the example that measures")]
 mod bench;

@@ -25,7 +25,7 @@ use crate::{Algorithm, Instructions, Kind, Operation};
 
 /// What [`xts`](fn@xts) and its like use of the stack, at most: more where the
 /// compiler optimises less.
-pub(super) const XTS_STACK_KIB: usize = if cfg!(debug_assertions) { 4 } else { 2 };
+pub(super) const XTS_STACK_KIB: usize = if cfg!(debug_assertions) { 8 } else { 2 };
 
 /// What [`parallel`](fn@parallel) uses of it. CBC encryption clears its own.
 const PARALLEL_STACK_KIB: usize = if cfg!(debug_assertions) { 2 } else { 1 };

@@ -10,7 +10,7 @@ use super::planted::{Plant, Planted};
 use crate::speed::place::usable_cpus;
 
 const PACE: Pace = Pace {
-    slice: Duration::from_millis(30),
+    slice: Duration::from_millis(20),
     scans: 2,
     rounds: 5,
     rounds_max: 9,

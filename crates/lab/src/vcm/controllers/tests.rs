@@ -23,7 +23,7 @@ fn run(text: &str, interrupt_after: Option<usize>) -> (Plan, Vec<Event>, Result<
     (plan, sink.events, result)
 }
 
-const TINY: &str = "algorithms = ['aes-128-cbc', 'rsa-2048']\noperations = ['encrypt']\nsizes_bytes = [512, 1024]\ndepth = 8\ncontrollers = ['speed-monitor-prose', 'dim']\nbackend = 'aws-lc'\ninterval_ms = 5.0\npairs = 2\nseconds = 0.04\nsettle_seconds = 0.08";
+const TINY: &str = "algorithms = ['aes-128-cbc', 'rsa-2048']\noperations = ['encrypt']\nsizes_bytes = [512, 1024]\ndepth = 8\ncontrollers = ['speed-monitor-prose', 'dim']\nbackend = 'aws-lc'\ninterval_ms = 5.0\npairs = 2\nseconds = 0.02\nsettle_seconds = 0.04";
 
 /// Every point's value of a dimension.
 pub(crate) fn values(events: &[Event], dimension: &str) -> BTreeSet<String> {
