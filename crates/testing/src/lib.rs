@@ -1,11 +1,11 @@
 //! What the tests of all crates share: skips that are seen and counted, and
 //! tests that need the host's time.
 //!
-//! A test that needs time runs its body in [`timed`] or [`alone`]. Where the body
-//! fails while the host was busy (its hypervisor gave the CPUs to others, or
-//! other programs ran), it is tried once more, and ends as *inconclusive* when the
-//! host was busy again: seen, listed, counted as skipped. On a quiet host it fails.
-//! What holds however busy the host is says [`certainly!`]: that is never excused.
+//! A test that needs time runs its body in [`timed`] or [`alone`]. A body that fails
+//! runs once more. Where it fails again, and the host was busy each time (its
+//! hypervisor gave the CPUs to others, or other programs ran), the test is
+//! *inconclusive*: listed, counted as skipped. On a quiet host it fails. What holds
+//! however busy the host is says [`certainly!`]: that is never excused.
 #![forbid(unsafe_code)]
 
 mod host;

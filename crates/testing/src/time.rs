@@ -17,8 +17,8 @@ const REPEATED_MAX: Duration = Duration::from_secs(60);
 static HOST: RwLock<()> = RwLock::new(());
 
 /// Runs the body of a test that needs the host's time, beside others. A body that
-/// panics while the host was busy is run once more, unless it took longer than a
-/// minute, and then ends the test as inconclusive.
+/// panics is run once more, unless it took longer than a minute. Where it panics
+/// again, and the host was busy each time, the test is inconclusive.
 ///
 /// # Panics
 /// As the body does, where the host was quiet, or of what is [`Certain`].
