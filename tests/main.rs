@@ -1,5 +1,6 @@
 //! The tests of the repository itself.
 
+mod counts;
 mod docs;
 mod edges;
 mod fuzz_corpus;

@@ -66,7 +66,7 @@ fn carries(setup: &Setup, offer: &Offer) {
         let (sent, came) = (&way.sent, &way.received);
         assert_eq!(sent.offered, BURST, "{sent:?}");
         assert_eq!(came.received + sent.refused, BURST, "{sent:?}");
-        assert_eq!((came.duplicates, came.reordered), (0, 0));
+        testing::certainly!((came.duplicates, came.reordered) == (0, 0));
     }
     let arrived = result.received();
     assert!(result.router.received >= arrived, "{:?}", result.router);

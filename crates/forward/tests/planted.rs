@@ -63,7 +63,7 @@ fn counts_are_the_devices_but_for_what_is_excused() {
         ] {
             let mut bench = bench(plant);
             // So slow that no queue overflows in a pause of a tenth of a second.
-            let result = bench.trial(&offer(2_000.0, 1_000)).unwrap();
+            let result = bench.trial(&offer(2_000.0, 500)).unwrap();
             let counted = &result.directions[0].received;
             let device = result.router;
             let copies = device.forwarded - (device.received - device.dropped);
@@ -74,18 +74,18 @@ fn counts_are_the_devices_but_for_what_is_excused() {
                 counted.duplicates,
                 counted.reordered
             );
-            assert_eq!(counted.late, 0);
+            testing::certainly!(counted.late == 0);
             let excused = result.excusable_frames();
             println!("{excused} excused, {:?}", result.verdict);
-            assert!(result.lost().abs_diff(device.dropped) <= excused);
-            assert!(counted.duplicates.abs_diff(copies) <= excused);
+            testing::certainly!(result.lost().abs_diff(device.dropped) <= excused);
+            testing::certainly!(counted.duplicates.abs_diff(copies) <= excused);
             let reordered = match plant {
                 Plant::ReorderEvery(every) => device.received / u64::from(every),
                 _ => 0,
             };
             // Where in its period the device is when the trial begins is not known.
-            assert!(counted.reordered.abs_diff(reordered) <= 1 + excused);
-            assert!(
+            testing::certainly!(counted.reordered.abs_diff(reordered) <= 1 + excused);
+            testing::certainly!(
                 excused == 0 || !result.verdict_for(Claim::Loss).is_valid() || result.lost() > 0
             );
         }
@@ -116,12 +116,12 @@ fn every_kind_of_port_finds_the_same_faults() {
                 );
                 let device = result.router;
                 let copies = device.forwarded - (device.received - device.dropped);
-                assert!(result.lost().abs_diff(device.dropped) <= excused);
-                assert!(counted.duplicates.abs_diff(copies) <= excused);
+                testing::certainly!(result.lost().abs_diff(device.dropped) <= excused);
+                testing::certainly!(counted.duplicates.abs_diff(copies) <= excused);
                 // A frame more or less: where in its period the device began.
                 let faults = device.dropped + copies;
-                assert!(faults.abs_diff(device.received / 20) <= 1, "{device:?}");
-                assert_eq!((counted.reordered, counted.late), (0, 0));
+                testing::certainly!(faults.abs_diff(device.received / 20) <= 1, "{device:?}");
+                testing::certainly!((counted.reordered, counted.late) == (0, 0));
             }
         }
     });
@@ -229,9 +229,11 @@ fn both_directions_at_once() {
         assert_eq!(result.directions.len(), 2);
         println!("{} of {} lost", result.lost(), result.offered());
         for one in &result.directions {
-            assert_eq!(one.received.late, 0);
-            assert!(one.lost() + 1 >= one.sent.offered / 20, "{one:?}");
+            testing::certainly!(one.received.late == 0);
+            testing::certainly!(one.lost() + 1 >= one.sent.offered / 20, "{one:?}");
         }
-        assert!(result.lost().abs_diff(result.router.dropped) <= result.excusable_frames());
+        testing::certainly!(
+            result.lost().abs_diff(result.router.dropped) <= result.excusable_frames()
+        );
     });
 }

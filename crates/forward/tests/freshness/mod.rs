@@ -11,6 +11,7 @@ mod tables;
 
 use std::panic::resume_unwind;
 use std::process::Command;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, ScopedJoinHandle, sleep};
 use std::time::Duration;
@@ -61,7 +62,8 @@ fn outcomes(mut bench: Bench, each: impl Fn(&mut Bench)) -> Outcomes {
 /// Paths do after each change what kernel routing does, side by side. What `burden`
 /// gives lasts as long as the changes.
 fn follow<T>(burden: impl Fn() -> T) {
-    let kernels = side_by_side(&[kernel], || (), |_| ());
+    static KERNELS: OnceLock<Vec<(Family, Outcomes)>> = OnceLock::new();
+    let kernels = KERNELS.get_or_init(|| side_by_side(&[kernel], || (), |_| ()));
     let paths = side_by_side(&[fib, cached], burden, use_it);
     for ((family, changes), (_, as_the_kernel)) in paths.iter().zip(kernels.iter().cycle()) {
         assert_eq!(changes, as_the_kernel, "{family:?}");
