@@ -36,7 +36,7 @@ pub(crate) fn note(kind: &str, text: impl Display) {
     // Also to the harness, which shows it with a failure.
     println!("{kind}: {text}");
     let test = test_name(Location::caller());
-    let file = std::env::var_os(FILE);
+    let file = std::env::var_os(FILE).filter(|file| !file.is_empty());
     let line = match &file {
         Some(_) => format!("{kind}\t{}\t{test}\t{text}\n", program()),
         None => format!("{kind}: {test}: {text}\n"),
