@@ -260,6 +260,27 @@ fn a_damaged_journal_harms_nothing_that_is_not_ours() {
     assert_eq!(sweep_folder(folder.path()).unwrap().failed.len(), 3);
 }
 
+/// A child holds copies of all our files until it executes its program.
+#[test]
+fn a_sweep_s_lock_does_not_stay_with_a_child_just_forked() {
+    let folder = tempfile::tempdir().unwrap();
+    let ended = std::sync::atomic::AtomicBool::new(false);
+    let load = std::sync::atomic::Ordering::Relaxed;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ended.load(load) {
+                let _ = Command::new("true").status();
+            }
+        });
+        dead_journal(folder.path(), "nonsense\n");
+        let missed = (0..2_000)
+            .filter(|_| !sweep_folder(folder.path()).is_ok_and(|swept| swept.failed.len() == 1))
+            .count();
+        ended.store(true, load);
+        assert_eq!(missed, 0, "sweeps took their own lock for an owner's");
+    });
+}
+
 #[test]
 fn what_is_not_there_any_more_is_no_failure() {
     if !is_root() {

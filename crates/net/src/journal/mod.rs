@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::FlockOperation;
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 pub use entry::{Entry, Runtime, UndoError};
@@ -88,7 +89,7 @@ struct Inner {
 
 #[derive(Debug)]
 struct State {
-    file: File,
+    file: Locked,
     next: u64,
     entries: BTreeMap<u64, Entry>,
 }
@@ -142,7 +143,7 @@ impl Journal {
             number,
             entry: entry.clone(),
         };
-        write_line(&mut state.file, &line).map_err(|source| JournalError::Write {
+        write_line(&mut state.file.0, &line).map_err(|source| JournalError::Write {
             path: self.0.path.clone(),
             source,
         })?;
@@ -213,7 +214,7 @@ impl Inner {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.entries.remove(&number).is_some() {
             // A line too many in the file is no harm: undoing twice is none.
-            let _ = write_line(&mut state.file, &Line::Gone { number });
+            let _ = write_line(&mut state.file.0, &Line::Gone { number });
         }
     }
 }
@@ -240,9 +241,28 @@ fn write_line(file: &mut File, line: &Line) -> io::Result<()> {
     file.write_all(&text)
 }
 
+/// A journal's file while it is locked. It is unlocked by word: a child that
+/// another thread has just forked holds the file too, and with it the lock,
+/// until it executes its program.
+#[derive(Debug)]
+struct Locked(File);
+
+impl Locked {
+    fn lock(file: File, operation: FlockOperation) -> Result<Self, Errno> {
+        rustix::fs::flock(&file, operation)?;
+        Ok(Self(file))
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        let _ = rustix::fs::flock(&self.0, FlockOperation::Unlock);
+    }
+}
+
 /// `None`: the name is taken, or a sweep took the file for a dead owner's
 /// before it was locked.
-fn create_locked(path: &Path) -> io::Result<Option<File>> {
+fn create_locked(path: &Path) -> io::Result<Option<Locked>> {
     let opened = OpenOptions::new()
         .append(true)
         .create_new(true)
@@ -252,8 +272,8 @@ fn create_locked(path: &Path) -> io::Result<Option<File>> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
         other => other?,
     };
-    rustix::fs::flock(&file, FlockOperation::LockExclusive)?;
-    let ours = file.metadata()?;
+    let file = Locked::lock(file, FlockOperation::LockExclusive)?;
+    let ours = file.0.metadata()?;
     match std::fs::metadata(path) {
         Ok(named) if named.ino() == ours.ino() => Ok(Some(file)),
         Ok(_) => Ok(None),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
-use super::{Entry, FOLDER, JournalError, Line, UndoError, check_folder};
+use super::{Entry, FOLDER, JournalError, Line, Locked, UndoError, check_folder};
 
 /// The largest journal that is read, bytes: some 100,000 lines.
 const JOURNAL_BYTES_MAX: u64 = 16 << 20;
@@ -94,22 +94,22 @@ pub fn sweep_folder(folder: &Path) -> Result<Swept, JournalError> {
 }
 
 fn sweep_journal(path: &Path, swept: &mut Swept) -> io::Result<()> {
-    let mut file = match File::open(path) {
+    let file = match File::open(path) {
         // Its owner, or another sweep, was quicker.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         other => other?,
     };
-    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+    let mut file = match Locked::lock(file, FlockOperation::NonBlockingLockExclusive) {
         Err(Errno::WOULDBLOCK) => return Ok(()),
         other => other?,
-    }
-    let length = file.metadata()?.len();
+    };
+    let length = file.0.metadata()?.len();
     if length > JOURNAL_BYTES_MAX {
         let reason = format!("it has {length} bytes, at most {JOURNAL_BYTES_MAX} are read");
         return Err(io::Error::other(reason));
     }
     let mut text = Vec::new();
-    file.read_to_end(&mut text)?;
+    file.0.read_to_end(&mut text)?;
     let failures = swept.failed.len();
     let left = left_in(&text);
     let damaged = left.damaged.into_iter();
