@@ -8,8 +8,9 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 ifneq ($(LOCKGATE_THOROUGH),1)
 export PROPTEST_RNG_SEED ?= 20260518
 endif
-# Many tests wait for guests and for times to pass: more of them than CPUs.
-export RUST_TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
+# Many tests wait for guests, for each other and for times to pass: more of them
+# than CPUs.
+export RUST_TEST_THREADS ?= $(shell echo $$((8 * $$(nproc))))
 target := $(or $(CARGO_TARGET_DIR),target)
 
 .PHONY: help run test build setup setup-guests

@@ -16,16 +16,21 @@ function ranks(test, rank) {
     if (rank > best[test]) best[test] = rank
 }
 
-function list(title, kind,    line, begun, i) {
+function list(title, kind,    what, begun, i) {
     for (i = 1; i <= notes; i++) {
         if (note_kind[i] != kind) continue
-        # Elsewhere it did what it could not do here.
-        if (kind ~ /skipped|inconclusive/ && best[note_test[i]] != SKIPPED) continue
-        line = "  " note_test[i] ": " note_text[i]
-        if (line in listed) continue
-        listed[line]
+        what = note_test[i] ": " note_text[i]
+        if (kind ~ /skipped|inconclusive/) {
+            # Elsewhere it did what it could not do here.
+            if (best[note_test[i]] != SKIPPED) continue
+            # Of its reasons the first.
+            if ((kind, note_test[i]) in listed) continue
+            listed[kind, note_test[i]]
+        }
+        if (what in listed) continue
+        listed[what]
         if (!begun++) print title ":"
-        print line
+        print "  " what
     }
 }
 

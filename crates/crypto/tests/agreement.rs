@@ -30,10 +30,7 @@ fn effort(algorithm: Algorithm) -> (u32, usize) {
 /// Whether a back-end is to be checked: where features are hidden from one,
 /// the others do what they always do.
 fn is_checked(name: &str) -> bool {
-    match std::env::var(hidden::ONLY) {
-        Ok(only) => only == name,
-        Err(_) => true,
-    }
+    hidden::only().is_none_or(|only| only == name)
 }
 
 /// Every kind that `chosen` chooses, by every back-end.
@@ -45,6 +42,12 @@ fn check(chosen: impl Fn(Algorithm) -> bool) {
         let kinds = offered(&*backend).into_iter();
         for kind in kinds.filter(|kind| chosen(kind.algorithm)) {
             let (cases, jobs_max) = effort(kind.algorithm);
+            // Four processes try the same with features hidden.
+            let cases = if hidden::only().is_some() {
+                cases / 4
+            } else {
+                cases
+            };
             let config = Config {
                 cases: if testing::is_thorough() {
                     cases * 32
@@ -83,7 +86,7 @@ fn hundreds_at_once() {
     }
 }
 
-/// A mebibyte, and a byte less and more, in place and scattered.
+/// A mebibyte in place, and a byte more, scattered.
 #[test]
 fn a_mebibyte() {
     for backend in fast_backends() {
@@ -91,7 +94,7 @@ fn a_mebibyte() {
             if kind.algorithm.is_public_key() {
                 continue;
             }
-            let specs = [(1 << 20) - 1, 1 << 20, (1 << 20) + 1].map(layout::mebibyte);
+            let specs = [1 << 20, (1 << 20) + 1].map(layout::mebibyte);
             judge::agrees(&*backend, kind, &specs)
                 .unwrap_or_else(|failure| panic!("{} {kind:?}: {failure}", backend.name()));
         }

@@ -84,9 +84,9 @@ fn survives(backend: &dyn Backend, kind: Kind, in_place: bool) {
         tag: at(layout.tag),
     };
     let rounds = if kind.algorithm.is_public_key() {
-        3
+        testing::cases(1, 3)
     } else {
-        25
+        testing::cases(8, 25)
     };
     std::thread::scope(|scope| {
         scope.spawn(|| shared.scribble());

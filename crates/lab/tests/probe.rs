@@ -474,7 +474,7 @@ fn inflict(path: &Path, damage: &Damage) {
 }
 
 fn cases() -> u32 {
-    testing::cases(64, 2000)
+    testing::cases(24, 2000)
 }
 
 proptest! {

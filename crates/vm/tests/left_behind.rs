@@ -160,7 +160,7 @@ fn random_kills_of_qemu_leave_nothing() {
         let Some(lab) = Lab::find() else { return };
         let (times, delay_ms_max) = match testing::is_thorough() {
             true => (100, 6000),
-            false => (3, 4000),
+            false => (2, 4000),
         };
         let image = lab.image();
         let before = warmed_up(&lab);

@@ -149,10 +149,12 @@ fn step(kind: Kind) -> usize {
 }
 
 #[test]
-fn every_length_to_1100_of_one_key_and_of_several() {
+fn every_length_of_one_key_and_of_several() {
     for kind in kinds() {
         for (keys, in_place) in [(1, true), (5, false)] {
-            let lens = (16..=1100).step_by(step(kind));
+            // What is left over beyond whole rounds of any width repeats.
+            let longest = if testing::is_thorough() { 1100 } else { 600 };
+            let lens = (16..=longest).step_by(step(kind));
             Batch::of(lens, keys, in_place).agrees(kind, "every length");
         }
     }
@@ -163,7 +165,11 @@ fn long_texts() {
     for kind in kinds() {
         let long = [4096, 16_384, 70_000, 123_457].map(|len| len / step(kind) * step(kind));
         Batch::of(long, 1, false).agrees(kind, "long texts");
-        Batch::of([1 << 24], 1, true).agrees(kind, "the longest data unit");
+        // Others have no data units.
+        let is_xts = matches!(kind.algorithm, Algorithm::Aes128Xts | Algorithm::Aes256Xts);
+        if is_xts || testing::is_thorough() {
+            Batch::of([1 << 24], 1, true).agrees(kind, "the longest data unit");
+        }
     }
 }
 
@@ -340,7 +346,12 @@ fn it_says_which_instructions_it_uses() {
 fn mixed_sizes_and_keys_in_batches_of_1_to_70() {
     for kind in kinds() {
         let least = if step(kind) == 1 { 16 } else { 0 };
-        for jobs in 1..=70 {
+        let all: Vec<usize> = if testing::is_thorough() {
+            (1..=70).collect()
+        } else {
+            (1..=20).chain([31, 32, 33, 63, 64, 65, 70]).collect()
+        };
+        for jobs in all {
             let lens = noise(jobs as u64, 2 * jobs);
             let lens = lens.chunks(2).map(|two| {
                 let len = usize::from(u16::from_le_bytes([two[0], two[1] % 5]));

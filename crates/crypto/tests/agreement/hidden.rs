@@ -2,7 +2,12 @@
 //! other code paths, same results.
 
 /// Names the one back-end that a process checks, to that process.
-pub const ONLY: &str = "LOCKGATE_TEST_BACKEND";
+const ONLY: &str = "LOCKGATE_TEST_BACKEND";
+
+/// That back-end, where this is such a process.
+pub fn only() -> Option<String> {
+    std::env::var(ONLY).ok()
+}
 
 /// Masks that clear CPUID bits as `OPENSSL_ia32cap` defines them (leaf 1
 /// ECX:EDX, then leaf 7).

@@ -33,7 +33,7 @@ fn ratio(found: &[Measured], base: &[Measured]) -> f64 {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: cases(64),
+        cases: cases(24),
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

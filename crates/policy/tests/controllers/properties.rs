@@ -15,7 +15,7 @@ const WINDOW_NS: u64 = 100_000_000;
 
 pub fn cases(usual: u32) -> u32 {
     let is_thorough = testing::is_thorough();
-    if is_thorough { usual * 16 } else { usual }
+    if is_thorough { usual * 32 } else { usual }
 }
 
 fn parameters() -> Parameters {
@@ -286,7 +286,7 @@ fn disturbance() -> impl Strategy<Value = Disturbance> {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: cases(64),
+        cases: cases(32),
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
