@@ -33,8 +33,10 @@ setup-guests:
 build: setup
 	$(CARGO) build --release --locked --package lockgate $$(./scripts/features.sh)
 
-run: build
-	@$(target)/release/lockgate run $(ARGS)
+# PROGRAM=path: that one, and nothing is built.
+PROGRAM ?= $(target)/release/lockgate
+run: $(if $(filter file,$(origin PROGRAM)),build)
+	@$(PROGRAM) run $(ARGS)
 
 test: setup
 	@./scripts/count-tests.sh $(CARGO) test --workspace --locked --no-fail-fast $$(./scripts/features.sh workspace)

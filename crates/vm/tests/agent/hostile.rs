@@ -50,7 +50,7 @@ fn what_stays_in_the_background_is_not_waited_for() {
     let began = Instant::now();
     let pids = agent.path("pids");
     let script = format!(
-        "sleep 50 & echo $! >{pids}; setsid sh -c 'echo $$ >>{pids}; sleep 50' & sleep 0.2; echo done"
+        "sleep 50 & echo $! >{pids}; setsid sh -c 'echo $$ >>{pids}; exec sleep 50' & sleep 0.2; echo done"
     );
     assert_eq!(agent.run(&script).unwrap(), (0, b"done\n".to_vec()));
     assert!(began.elapsed() < Duration::from_secs(40));
