@@ -34,7 +34,7 @@ build: setup
 	$(CARGO) build --release --locked --package lockgate $$(./scripts/features.sh)
 
 # PROGRAM=path: that one, and nothing is built.
-PROGRAM ?= $(target)/release/lockgate
+PROGRAM := $(target)/release/lockgate
 run: $(if $(filter file,$(origin PROGRAM)),build)
 	@$(PROGRAM) run $(ARGS)
 
