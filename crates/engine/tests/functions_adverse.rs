@@ -243,29 +243,33 @@ fn busy_on_two_workers(config: FunctionConfig, moderation: Moderation) -> (Funct
 
 #[test]
 fn a_cap_holds_over_all_workers() {
-    const CAP: u32 = 2000;
-    for moderation in [Moderation::Each, Moderation::Armed] {
-        let config = FunctionConfig {
-            settings: Settings::cap(CAP).unwrap(),
-            ..FunctionConfig::default()
-        };
-        let (counters, elapsed_s) = busy_on_two_workers(config, moderation);
-        // Each lane may be early once.
-        let most = f64::from(CAP) * elapsed_s * 1.05 + 8.0;
-        assert!(counters.notifications as f64 <= most, "{counters:?} {most}");
-    }
+    testing::timed(|| {
+        const CAP: u32 = 2000;
+        for moderation in [Moderation::Each, Moderation::Armed] {
+            let config = FunctionConfig {
+                settings: Settings::cap(CAP).unwrap(),
+                ..FunctionConfig::default()
+            };
+            let (counters, elapsed_s) = busy_on_two_workers(config, moderation);
+            // Each lane may be early once.
+            let most = f64::from(CAP) * elapsed_s * 1.05 + 8.0;
+            assert!(counters.notifications as f64 <= most, "{counters:?} {most}");
+        }
+    });
 }
 
 #[test]
 fn a_quota_holds_over_all_workers() {
-    const PER_S: u64 = 20_000;
-    let quota = Quota::UNLIMITED.and_requests(PER_S).unwrap();
-    let config = FunctionConfig {
-        quota,
-        ..FunctionConfig::default()
-    };
-    let (counters, elapsed_s) = busy_on_two_workers(config, Moderation::Armed);
-    // And a burst on each worker, and what was in flight at the end.
-    let most = PER_S as f64 * elapsed_s * 1.02 + 3.0 * PER_S as f64 / 100.0 + 256.0;
-    assert!(counters.requests as f64 <= most, "{counters:?} {most}");
+    testing::timed(|| {
+        const PER_S: u64 = 20_000;
+        let quota = Quota::UNLIMITED.and_requests(PER_S).unwrap();
+        let config = FunctionConfig {
+            quota,
+            ..FunctionConfig::default()
+        };
+        let (counters, elapsed_s) = busy_on_two_workers(config, Moderation::Armed);
+        // And a burst on each worker, and what was in flight at the end.
+        let most = PER_S as f64 * elapsed_s * 1.02 + 3.0 * PER_S as f64 / 100.0 + 256.0;
+        assert!(counters.requests as f64 <= most, "{counters:?} {most}");
+    });
 }

@@ -28,8 +28,13 @@ fn child(of: &Child) -> Vec<i32> {
         .collect()
 }
 
-/// Ends what a test started.
+/// Ends what a test started, and its children: left alone they would hold the
+/// output of the tests open.
 fn end(mut process: Child) {
+    for pid in child(&process) {
+        let pid = rustix::process::Pid::from_raw(pid).unwrap();
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    }
     let _ = process.kill();
     process.wait().unwrap();
 }
@@ -79,12 +84,7 @@ fn a_busy_process_is_throttled_and_free_without_its_group() {
         drop(group);
         assert_eq!(journal.entries(), []);
         assert!(busy.try_wait().unwrap().is_none(), "it goes on");
-        let processes = child(&busy).into_iter().chain([busy.id().cast_signed()]);
-        for pid in processes {
-            let pid = rustix::process::Pid::from_raw(pid).unwrap();
-            rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-        }
-        busy.wait().unwrap();
+        end(busy);
     });
 }
 

@@ -101,7 +101,11 @@ fn nothing_is_owed_to_a_home_that_is_gone() {
     let lent = host.lend().unwrap();
     let entry = host.devices().remove(0);
     assert!(entry.undo().is_err(), "its home is still there");
-    drop(host.namespace);
+    // The other end would take the device with it once its namespace is destroyed,
+    // which is some time after its name is gone.
+    let mut home = host.namespace.netlink().unwrap();
+    home.move_link(&host.peer, &host.guest).unwrap();
+    drop((home, host.namespace));
     entry.undo().unwrap();
     drop(lent);
     assert!(host.guest.netlink().unwrap().link(&host.device).is_ok());
@@ -169,7 +173,7 @@ fn a_killed_borrower_s_device_is_not_lost_and_comes_back() {
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let router = lines
         .find_map(|line| Some(line.unwrap().strip_prefix("lent ")?.to_owned()))
-        .unwrap();
+        .unwrap_or_else(|| panic!("it lent nothing: {:?}", child.wait()));
     child.kill().unwrap();
     child.wait().unwrap();
     let at = |namespace: &Namespace| namespace.netlink().unwrap().link(&host.device).ok();

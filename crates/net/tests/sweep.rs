@@ -87,7 +87,7 @@ fn start(victim: &str, variable: &str, folder: &Path) -> (Child, Vec<String>) {
     let mut lines = output.lines().map(Result::unwrap);
     let made = lines
         .find_map(|line| Some(line.strip_prefix("made")?.trim().to_owned()))
-        .unwrap();
+        .unwrap_or_else(|| panic!("it made nothing: {:?}", child.wait()));
     (child, made.split(' ').map(str::to_owned).collect())
 }
 

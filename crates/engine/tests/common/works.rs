@@ -150,9 +150,15 @@ impl Client {
     }
 
     pub fn reap(&mut self) {
+        self.reap_but(0);
+    }
+
+    /// Reaps, but leaves so many in flight.
+    pub fn reap_but(&mut self, left: usize) {
         let (mut completed, mut cancelled) = (0, 0);
+        let most = self.lane.in_flight().saturating_sub(left);
         self.lane
-            .reap(usize::MAX, |Completion { status, .. }| match status {
+            .reap(most, |Completion { status, .. }| match status {
                 Status::Ok => completed += 1,
                 Status::Cancelled => cancelled += 1,
                 other => panic!("{other:?}"),

@@ -25,30 +25,32 @@ fn way<'a>(
 
 #[test]
 fn both_directions_are_sent_and_counted() {
-    let (mut forth, mut back) = (link(Fault::None), link(Fault::DropEvery(100)));
-    let mut ways = [
-        way(&mut forth, Some(5_000.0), 0),
-        way(&mut back, Some(10_000.0), 1),
-    ];
-    let start = Instant::now();
-    let ran = run(
-        &mut ways,
-        &Placement::default(),
-        RESIDUAL,
-        &mut || (),
-        &|| true,
-    )
-    .unwrap();
-    let [one, other] = ran.directions.as_slice() else {
-        panic!("two directions")
-    };
-    assert_eq!((one.sent.offered, one.lost()), (5_000, 0));
-    assert_eq!((other.sent.offered, other.lost()), (10_000, 100));
-    assert_eq!(one.received.foreign + other.received.foreign, 0);
-    assert!(
-        start.elapsed() < Duration::from_secs(30),
-        "it waits for no lost frame long"
-    );
+    testing::timed(|| {
+        let (mut forth, mut back) = (link(Fault::None), link(Fault::DropEvery(100)));
+        let mut ways = [
+            way(&mut forth, Some(5_000.0), 0),
+            way(&mut back, Some(10_000.0), 1),
+        ];
+        let start = Instant::now();
+        let ran = run(
+            &mut ways,
+            &Placement::default(),
+            RESIDUAL,
+            &mut || (),
+            &|| true,
+        )
+        .unwrap();
+        let [one, other] = ran.directions.as_slice() else {
+            panic!("two directions")
+        };
+        assert_eq!((one.sent.offered, one.lost()), (5_000, 0));
+        assert_eq!((other.sent.offered, other.lost()), (10_000, 100));
+        assert_eq!(one.received.foreign + other.received.foreign, 0);
+        assert!(
+            start.elapsed() < Duration::from_secs(30),
+            "it waits for no lost frame long"
+        );
+    });
 }
 
 #[test]
