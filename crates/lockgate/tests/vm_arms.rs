@@ -16,23 +16,20 @@ const CBC: [&str; 7] = [
 #[test]
 fn user_space_is_measured_as_one_line() {
     testing::timed(|| {
-        // A host that lends its CPUs elsewhere may let nothing complete for long.
-        let lines = ["--ms=20", "--ms=160", "--ms=1280"].map(user_space);
-        assert!(lines.iter().any(|line| line.completed > 0), "{lines:?}");
-        for line in lines {
-            assert_eq!(line.completed > 0, line.requests_per_s() > 0.0);
-            assert_eq!((line.depth, line.size_bytes), (4, 512));
-        }
+        let line = user_space();
+        testing::certainly!(line.completed > 0 || line.requests_per_s() == 0.0);
+        testing::certainly!((line.depth, line.size_bytes) == (4, 512));
+        assert!(line.completed > 0, "{line:?}");
     });
 }
 
-fn user_space(time: &str) -> TrialLine {
+fn user_space() -> TrialLine {
     let arguments = [
         "user-space",
         "--algorithm=aes-128-cbc",
         "--mode=async",
         "--depth=4",
-        time,
+        "--ms=50",
     ];
     let ended = Desk::new().lockgate(&arguments).ok();
     assert_eq!(ended.stdout.lines().count(), 1, "{}", ended.stdout);
