@@ -115,7 +115,7 @@ fn forwards(spec: &Spec, config: AfXdp, is_xdp: bool) {
     };
     let mut router = match Forwarder::over(&topology, config) {
         Err(error) if error.lacks().is_some() => {
-            return testing::skipped(error.lacks().unwrap());
+            return testing::left_out(error.lacks().unwrap());
         }
         started => started.unwrap(),
     };

@@ -27,14 +27,23 @@ fn setup(path: Path) -> Setup {
     }
 }
 
-/// `None` where the host or the build lacks something.
+/// `None` where the host or the build lacks something: then there is nothing to test.
 fn started(setup: &Setup) -> Option<Bench> {
+    started_or(setup, |error| testing::skipped(error))
+}
+
+/// As [`started`], of a test of several: others are tested.
+fn one_started(setup: &Setup) -> Option<Bench> {
+    started_or(setup, |error| testing::left_out(error))
+}
+
+fn started_or(setup: &Setup, tell: impl Fn(BenchError)) -> Option<Bench> {
     if !is_root() {
         return None;
     }
     match Bench::start(setup) {
         Err(error @ BenchError::NotSupported { .. }) => {
-            testing::skipped(error);
+            tell(error);
             None
         }
         bench => Some(bench.unwrap()),
@@ -58,7 +67,7 @@ fn accounted(result: &TrialResult) -> u64 {
 
 /// Every frame of a burst arrives, once and in order, and the router says so.
 fn carries(setup: &Setup, offer: &Offer) {
-    let Some(mut bench) = started(setup) else {
+    let Some(mut bench) = one_started(setup) else {
         return;
     };
     let result = bench.trial(offer).unwrap();
@@ -404,7 +413,7 @@ fn limited(path: Path) {
         cpu_limit: Some(0.2),
         ..setup(path)
     };
-    let Some(mut bench) = started(&setup) else {
+    let Some(mut bench) = one_started(&setup) else {
         return;
     };
     assert_eq!(accounted(&bench.trial(&burst()).unwrap()), BURST);

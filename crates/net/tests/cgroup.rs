@@ -247,12 +247,29 @@ fn a_process_goes_back_to_where_it_was_and_goes_on() {
     end(process);
 }
 
+const MOVED: &str = "LOCKGATE_TEST_MOVED";
+
+/// In a process of its own: what is started from a group, by any thread, is
+/// inside, and killed with the group.
 #[test]
 fn a_thread_of_ours_goes_back_alone() {
-    if !is_root() {
+    if !is_root() || cpu_tree().is_none() {
         return;
     }
-    let Some(tree) = cpu_tree() else { return };
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "cgroup::moved", "--nocapture"])
+        .env(MOVED, "1")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
+/// Not a test of its own: what the one above starts.
+#[test]
+fn moved() {
+    let Some(tree) = std::env::var_os(MOVED).and_then(|_| cpu_tree()) else {
+        return;
+    };
     let journal = Journal::open().unwrap();
     let (stop, wait) = mpsc::channel::<()>();
     let (tell, told) = mpsc::channel();
