@@ -1,5 +1,6 @@
 //! Lanes with a toy service: exactly once, refusals, waits, order, futures.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -20,10 +21,7 @@ fn engine(
 ) {
     let cells = cells(count);
     let shared = cells.clone();
-    let service = move |_| Tally {
-        cells: shared.clone(),
-        delay: Duration::ZERO,
-    };
+    let service = move |_| Tally::new(&shared);
     (
         Engine::start(&[WorkerConfig::default()], service).unwrap(),
         cells,
@@ -103,23 +101,14 @@ fn bad_lanes_are_refused_with_the_limit() {
             workers: 1
         })
     ));
-    assert!(
-        Engine::start(&[], |_| Tally {
-            cells: cells(0),
-            delay: Duration::ZERO
-        })
-        .is_err()
-    );
+    assert!(Engine::start(&[], |_| Tally::new(&cells(0))).is_err());
 }
 
 #[test]
 fn waits_end_in_time() {
-    let cells = cells(1);
-    let shared = cells.clone();
-    let service = move |_| Tally {
-        cells: shared.clone(),
-        delay: Duration::from_millis(300),
-    };
+    let (cells, gate) = (cells(1), Arc::default());
+    let behind = Arc::clone(&gate);
+    let service = move |_| Tally::new(&cells).behind(&behind);
     let engine = Engine::start(&[WorkerConfig::default()], service).unwrap();
     for moderation in Moderation::ALL {
         let mut lane = engine.lane(0, config(4, moderation)).unwrap();
@@ -128,11 +117,13 @@ fn waits_end_in_time() {
             Err(WaitError::Idle),
             "nothing would ever come"
         );
+        let closed = gate.lock().unwrap();
         lane.submit(job(0), 0).unwrap();
         assert_eq!(
             lane.wait(1, Duration::from_millis(5)),
             Err(WaitError::TimedOut)
         );
+        drop(closed);
         assert_eq!(
             wait_all(&mut lane),
             [(0, Status::Ok)],
@@ -211,10 +202,7 @@ fn notifications_follow_the_policy() {
 fn a_panic_ends_one_worker_and_its_clients_are_told() {
     let cells = cells(64);
     let shared = cells.clone();
-    let service = move |_| Tally {
-        cells: shared.clone(),
-        delay: Duration::from_millis(20),
-    };
+    let service = move |_| Tally::new(&shared).delayed(Duration::from_millis(20));
     let engine = Engine::start(&[WorkerConfig::default(); 2], service).unwrap();
     let mut lane = engine.lane(0, config(8, Moderation::Armed)).unwrap();
     let mut other = engine.lane(1, config(8, Moderation::Armed)).unwrap();
@@ -332,18 +320,17 @@ fn a_panic_while_reaping_harms_nobody_else() {
 #[test]
 fn the_descriptor_tells_of_what_a_wait_without_time_did_not_see() {
     use std::os::fd::{AsFd, AsRawFd};
-    let cells = cells(1);
-    let shared = cells.clone();
-    let service = move |_| Tally {
-        cells: shared.clone(),
-        delay: Duration::from_millis(50),
-    };
+    let (cells, gate) = (cells(1), Arc::default());
+    let behind = Arc::clone(&gate);
+    let service = move |_| Tally::new(&cells).behind(&behind);
     let engine = Engine::start(&[WorkerConfig::default()], service).unwrap();
     let mut lane = engine.lane(0, config(4, Moderation::Armed)).unwrap();
     for _ in 0..3 {
+        let closed = gate.lock().unwrap();
         lane.submit(job(0), 0).unwrap();
         lane.clear_notification();
         assert_eq!(lane.wait(1, Duration::ZERO), Err(WaitError::TimedOut));
+        drop(closed);
         let mut poll = libc::pollfd {
             fd: lane.as_fd().as_raw_fd(),
             events: libc::POLLIN,
@@ -472,7 +459,7 @@ proptest! {
     ) {
         let cells = cells(60 * 40);
         let shared = cells.clone();
-        let service = move |_| Tally { cells: shared.clone(), delay: Duration::ZERO };
+        let service = move |_| Tally::new(&shared);
         let engine = Engine::start(&vec![WorkerConfig { is_core_shared: true, ..WorkerConfig::default() }; workers], service).unwrap();
         let mut clients: Vec<_> = configs.iter().enumerate().map(|(index, &config)| Client {
             lane: Some(engine.lane(index % workers, config).unwrap()),

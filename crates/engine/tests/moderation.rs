@@ -15,10 +15,7 @@ const HARDLY_EVER: u32 = 1;
 
 fn engine(delay: Duration) -> Engine<Tally> {
     let cells = cells(1);
-    let service = move |_| Tally {
-        cells: Arc::clone(&cells),
-        delay,
-    };
+    let service = move |_| Tally::new(&cells).delayed(delay);
     let worker = WorkerConfig {
         is_core_shared: true,
         ..WorkerConfig::default()
@@ -144,37 +141,41 @@ fn fewer_than_gathered_come_after_the_timeout() {
 
 #[test]
 fn hints_are_not_held_back() {
-    for moderation in [Moderation::Each, Moderation::Armed] {
-        for hint in [Hint::Urgent, Hint::Barrier] {
-            let engine = engine(Duration::ZERO);
-            let settings = Settings::cap(HARDLY_EVER).unwrap();
-            let mut lane = lane(&engine, moderation, settings);
-            // The cap's first notification is free.
-            submit(&mut lane, 8, Hint::None);
-            drain(&mut lane);
-            for _ in 0..5 {
-                submit(&mut lane, 8, hint);
-                let is_prompt = is_prompt(&mut lane, hint == Hint::Barrier);
-                assert!(is_prompt, "{moderation} {hint:?}");
-                lane.watch().set(Settings::UNLIMITED);
+    testing::timed(|| {
+        for moderation in [Moderation::Each, Moderation::Armed] {
+            for hint in [Hint::Urgent, Hint::Barrier] {
+                let engine = engine(Duration::ZERO);
+                let settings = Settings::cap(HARDLY_EVER).unwrap();
+                let mut lane = lane(&engine, moderation, settings);
+                // The cap's first notification is free.
+                submit(&mut lane, 8, Hint::None);
                 drain(&mut lane);
-                lane.watch().set(settings);
+                for _ in 0..5 {
+                    submit(&mut lane, 8, hint);
+                    let is_prompt = is_prompt(&mut lane, hint == Hint::Barrier);
+                    assert!(is_prompt, "{moderation} {hint:?}");
+                    lane.watch().set(Settings::UNLIMITED);
+                    drain(&mut lane);
+                    lane.watch().set(settings);
+                }
             }
         }
-    }
+    });
 }
 
 #[test]
 fn new_settings_apply_to_what_is_held_back() {
-    let engine = engine(Duration::ZERO);
-    let settings = Settings::cap(HARDLY_EVER).unwrap();
-    let mut lane = lane(&engine, Moderation::Each, settings);
-    for _ in 0..2 {
-        submit(&mut lane, 8, Hint::None);
-        lane.watch().set(Settings::UNLIMITED);
-        assert!(is_prompt(&mut lane, true));
-        lane.watch().set(settings);
-    }
+    testing::timed(|| {
+        let engine = engine(Duration::ZERO);
+        let settings = Settings::cap(HARDLY_EVER).unwrap();
+        let mut lane = lane(&engine, Moderation::Each, settings);
+        for _ in 0..2 {
+            submit(&mut lane, 8, Hint::None);
+            lane.watch().set(Settings::UNLIMITED);
+            assert!(is_prompt(&mut lane, true));
+            lane.watch().set(settings);
+        }
+    });
 }
 
 #[test]

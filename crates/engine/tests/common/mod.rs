@@ -3,8 +3,8 @@
 
 pub mod works;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
@@ -28,8 +28,30 @@ pub struct Job {
 /// Counts each request in its cell; completes a batch backwards, so that
 /// order is never right by accident.
 pub struct Tally {
-    pub cells: Arc<[AtomicU64]>,
-    pub delay: Duration,
+    cells: Arc<[AtomicU64]>,
+    delay: Duration,
+    gate: Arc<Mutex<()>>,
+}
+
+impl Tally {
+    pub fn new(cells: &Arc<[AtomicU64]>) -> Self {
+        Self {
+            cells: Arc::clone(cells),
+            delay: Duration::ZERO,
+            gate: Arc::default(),
+        }
+    }
+
+    /// Each batch takes so long.
+    pub fn delayed(self, delay: Duration) -> Self {
+        Self { delay, ..self }
+    }
+
+    /// No batch is done while somebody holds the lock.
+    pub fn behind(self, gate: &Arc<Mutex<()>>) -> Self {
+        let gate = Arc::clone(gate);
+        Self { gate, ..self }
+    }
 }
 
 pub fn cells(count: usize) -> Arc<[AtomicU64]> {
@@ -45,6 +67,7 @@ impl Service for Tally {
 
     fn process(&mut self, requests: Batch<'_, Job>, outcomes: &mut Outcomes<'_, Job>) {
         std::thread::sleep(self.delay);
+        drop(self.gate.lock());
         for (index, job) in requests.iter().enumerate().rev() {
             assert!(!job.panics, "told to");
             self.cells[job.cell].fetch_add(1, Ordering::Relaxed);
