@@ -3,7 +3,7 @@
 mod keys;
 mod layout;
 
-use crypto::{Algorithm, Backend, Data, Key, Kind, Operation, RsaScheme, Slices, Status};
+use crypto::{Algorithm, Backend, Data, Key, Kind, Operation, RsaBits, RsaScheme, Slices, Status};
 
 use super::bytes::{Bytes, noise};
 pub(crate) use keys::material;
@@ -16,10 +16,17 @@ const PART_BYTES_MAX: usize = 1200;
 /// must end it alike and leave the same bytes. What one sealed, both open.
 pub fn crypto_job(data: &[u8]) {
     let mut input = Bytes::new(data);
-    let algorithm = input.pick(&Algorithm::ALL);
-    let operation = match input.below(8) {
-        0 => input.pick(&Operation::ALL),
-        choice => algorithm.operations()[choice % algorithm.operations().len()],
+    let algorithm = match input.pick(&Algorithm::ALL) {
+        // Also what can be written down and does not exist.
+        Algorithm::Rsa(RsaBits::B512, _) => {
+            let schemes = [RsaScheme::Pkcs1, RsaScheme::Oaep, RsaScheme::Pss];
+            Algorithm::Rsa(RsaBits::B512, input.pick(&schemes))
+        }
+        other => other,
+    };
+    let operation = match (input.below(8), algorithm.operations()) {
+        (0, _) | (_, []) => input.pick(&Operation::ALL),
+        (choice, own) => own[choice % own.len()],
     };
     // Now and then the key is of another algorithm.
     let of_key = match input.below(32) {

@@ -234,10 +234,22 @@ impl Algorithm {
         }
     }
 
-    /// The operations this algorithm has.
+    /// Whether there is such an algorithm: a modulus of 512 bits has no room for
+    /// OAEP or PSS with SHA-256 (RFC 8017 §7.1.1, §9.1.1).
+    #[must_use]
+    pub const fn exists(self) -> bool {
+        !matches!(
+            self,
+            Self::Rsa(RsaBits::B512, RsaScheme::Oaep | RsaScheme::Pss)
+        )
+    }
+
+    /// The operations this algorithm has; none of one that does not
+    /// [exist](Self::exists).
     #[must_use]
     pub const fn operations(self) -> &'static [Operation] {
         match self {
+            _ if !self.exists() => &[],
             Self::Sha1 | Self::Sha256 | Self::Sha384 | Self::Sha512 | Self::HmacSha256 => {
                 &[Operation::Hash]
             }

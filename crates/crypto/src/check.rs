@@ -93,7 +93,10 @@ fn fit_public_key(kind: Kind, lengths: Lengths) -> bool {
         (Operation::Encrypt, Some(most)) => source <= most && destination == modulus,
         (Operation::Decrypt, Some(most)) => source == modulus && destination <= most,
         (Operation::Derive, _) => source == modulus && destination == modulus,
-        _ => source == SIGNED_DIGEST_BYTES && destination == 0,
+        (Operation::Encrypt | Operation::Decrypt | Operation::Hash, _) => false,
+        (Operation::Sign | Operation::Verify, _) => {
+            source == SIGNED_DIGEST_BYTES && destination == 0
+        }
     };
     is_right && aad == 0 && tag == algorithm.tag_bytes(operation)
 }

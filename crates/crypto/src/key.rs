@@ -31,6 +31,7 @@ impl KeyMaterial {
     pub(crate) fn expose_for(&self, algorithm: Algorithm) -> Result<&[u8], KeyError> {
         let (bytes, got) = (self.expose(), self.0.len());
         match algorithm.key_form() {
+            _ if !algorithm.exists() => Err(KeyError::NoSuchAlgorithm),
             KeyForm::Bytes(expected) if expected != got => Err(KeyError::Length {
                 algorithm,
                 expected,
@@ -84,6 +85,19 @@ pub enum KeyError {
         expected: usize,
         /// What was given.
         got: usize,
+    },
+    /// OAEP or PSS with 512 bits.
+    #[error(
+        "a modulus of 512 bits has no room for OAEP or PSS with SHA-256; take 1024 bits or more"
+    )]
+    NoSuchAlgorithm,
+    /// Its keys are too short to protect anything.
+    #[error(
+        "{algorithm} protects nothing: only an engine for measuring takes it; take 2048 bits or more"
+    )]
+    ForMeasuringOnly {
+        /// What was asked.
+        algorithm: Algorithm,
     },
     /// XTS with two equal halves (SP 800-38E requires them to differ).
     #[error("the two halves of an XTS key must differ; generate random bytes")]

@@ -6,8 +6,8 @@ use crate::support::keys::pkcs8;
 use crate::support::shape::{is_xts, message_bytes_max, takes_blocks};
 use crate::support::{Prepared, Shape, material, noise, offered, plain, process};
 use lockgate_crypto::{
-    Algorithm, Backend, Job, KeyError, KeyForm, KeyMaterial, Kind, Operation, RsaBits, Segment,
-    Segments, Status, backends, generate_key,
+    Algorithm, Backend, Job, KeyError, KeyForm, KeyMaterial, Kind, Operation, RsaBits, RsaScheme,
+    Segment, Segments, Status, backends, generate_key,
 };
 
 /// Runs one job and asserts that it ends as `expected` and writes nothing.
@@ -415,6 +415,41 @@ fn keys_of_algorithms_that_a_back_end_lacks() {
             };
             let key = backend.key(algorithm, &material(algorithm, 1));
             assert_eq!(key.err(), Some(lacks));
+        }
+    }
+}
+
+/// OAEP and PSS with 512 bits: a key of theirs once was one, and a job of 32 bytes
+/// ended the worker.
+#[test]
+fn what_does_not_exist_has_no_key_and_runs_nowhere() {
+    for backend in backends() {
+        let real = Algorithm::Rsa(RsaBits::B512, RsaScheme::Pkcs1);
+        for scheme in [RsaScheme::Oaep, RsaScheme::Pss] {
+            let algorithm = Algorithm::Rsa(RsaBits::B512, scheme);
+            let material = material(real, 1);
+            assert!(backend.key(algorithm, &material).is_err(), "{algorithm:?}");
+            let Ok(key) = backend.key(real, &material) else {
+                continue;
+            };
+            for operation in Operation::ALL {
+                let kind = Kind {
+                    algorithm,
+                    operation,
+                };
+                assert!(!backend.supports(kind), "{kind:?}");
+                for (source, destination) in [(32, 0), (64, 0), (64, 32), (20, 64)] {
+                    let shape = Shape {
+                        source,
+                        destination,
+                        aad: 0,
+                        tag: 0,
+                    };
+                    let mut batch = [plain(shape, 5, false)];
+                    let statuses = process(&*backend, kind, &[&*key], &mut batch);
+                    assert_eq!(statuses, [Status::Unsupported], "{kind:?}");
+                }
+            }
         }
     }
 }

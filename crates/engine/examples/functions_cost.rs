@@ -122,7 +122,9 @@ impl Arm {
             idle_spin: Duration::from_micros(spin_us),
             is_core_shared: false,
         };
-        let engine = CryptoEngine::start(Arc::clone(backend), &[worker]).expect("two CPUs");
+        let engine = CryptoEngine::start(Arc::clone(backend), &[worker])
+            .expect("two CPUs")
+            .for_measuring();
         let make = |_| {
             engine
                 .function(FunctionConfig::default())

@@ -101,7 +101,9 @@ fn main() {
         idle_spin: Duration::from_micros(20),
         is_core_shared: false,
     };
-    let engine = CryptoEngine::start(Arc::clone(&backend), &[worker]).expect("two CPUs");
+    let engine = CryptoEngine::start(Arc::clone(&backend), &[worker])
+        .expect("two CPUs")
+        .for_measuring();
     let session = engine
         .session(algorithm, &workload.material)
         .expect("the key was taken before");

@@ -82,4 +82,6 @@ pub struct WorkerCounters {
     pub sleeps: u64,
     /// Lanes looked at for work, where there is more than one.
     pub looks: u64,
+    /// Chunks of requests that ended as `BackendFailed` since the back-end panicked.
+    pub panics: u64,
 }

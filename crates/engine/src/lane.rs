@@ -296,6 +296,10 @@ impl<R> Shared<R> {
 
     fn close(&self, requests: Consumer<Entry<R>>, how: Closed) {
         *self.returned.lock().unwrap_or_else(PoisonError::into_inner) = Some(requests);
+        self.end(how);
+    }
+
+    fn end(&self, how: Closed) {
         self.closed.store(how as u8, Ordering::Release);
         // Both, since a sleeper may be either; a spurious signal is harmless.
         self.signal();
@@ -328,10 +332,23 @@ pub(crate) struct WorkerLane<R> {
     pub(crate) place: Place,
     /// The virtual function it is of.
     pub(crate) function: Option<Arc<Function<R>>>,
+    _unclosed: Unclosed<R>,
     /// When the worker looks again at what is held back.
     pub(crate) listed_ns: u64,
     /// Since when and until when a notification is held back.
     pub(crate) held: Option<Held>,
+}
+
+/// Closes a lane that a worker lets go without a word: one that panics over it.
+#[derive(Debug)]
+struct Unclosed<R>(Arc<Shared<R>>);
+
+impl<R> Drop for Unclosed<R> {
+    fn drop(&mut self) {
+        if self.0.closed().is_none() {
+            self.0.end(Closed::WorkerFailed);
+        }
+    }
 }
 
 /// What a worker knows about a lane's requests.
@@ -525,6 +542,7 @@ pub(crate) fn lane<R: Copy + Send>(
         gate: Gate::default(),
         place: Place::Away,
         function,
+        _unclosed: Unclosed(Arc::clone(&shared)),
         listed_ns: u64::MAX,
         held: None,
     };

@@ -40,7 +40,7 @@ pub use crypto_lane::{
 };
 pub use function::{
     DrainError, EndError, FUNCTION_LANES_MAX, FUNCTIONS_MAX, FunctionConfig, FunctionCounters,
-    FunctionError, LANES_MAX, Life, VirtualFunction,
+    FunctionError, LANES_MAX, Life, RequestLimit, VirtualFunction,
 };
 pub use governor::{Governed, Governor};
 pub use lane::{Closed, DEPTH_MAX, Hint, LaneConfig, LaneError, Order, PIECE_BYTES_MIN};

@@ -8,6 +8,7 @@
 
 use std::cell::RefCell;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -75,7 +76,20 @@ impl Wake for Bell {
             let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             slots.iter_mut().filter_map(Option::take).collect()
         };
-        wakers.into_iter().for_each(Waker::wake);
+        wake_each(wakers);
+    }
+}
+
+/// Wakes every one, also where one before it panics; the first panic goes on then.
+fn wake_each(wakers: Vec<Waker>) {
+    let mut panic = None;
+    for waker in wakers {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
+            panic.get_or_insert(payload);
+        }
+    }
+    if let Some(payload) = panic {
+        resume_unwind(payload);
     }
 }
 
@@ -144,7 +158,7 @@ impl<L: Port> LocalLane<L> {
         submit: impl FnOnce(&mut L, u64) -> Result<(), E>,
     ) -> Result<Outcome<L>, E> {
         let woken = self.0.borrow_mut().reap();
-        woken.into_iter().for_each(Waker::wake);
+        wake_each(woken);
         let mut inner = self.0.borrow_mut();
         let slot = inner.free.pop().ok_or(SubmitError::Full)?;
         let before = inner.lane.in_flight();
@@ -240,12 +254,12 @@ impl<L: Port> Future for Outcome<L> {
             (inner.pump(), inner.take(slot))
         };
         let Some(status) = status else {
-            woken.into_iter().for_each(Waker::wake);
+            wake_each(woken);
             return Poll::Pending;
         };
         self.slot = None;
         drop(bell.set(slot, None));
-        woken.into_iter().for_each(Waker::wake);
+        wake_each(woken);
         Poll::Ready(status)
     }
 }
@@ -264,6 +278,6 @@ impl<L: Port> Drop for Outcome<L> {
             inner.pump()
         };
         drop(own);
-        woken.into_iter().for_each(Waker::wake);
+        wake_each(woken);
     }
 }

@@ -209,7 +209,7 @@ impl<R> Control<R> {
         let mut commands = self.commands();
         match commands.as_mut() {
             Ok(commands) => commands.push(Command::End(ending)),
-            Err(_) => return ending.end_owned(),
+            Err(_) => return,
         }
         drop(commands);
         self.call();
@@ -375,6 +375,7 @@ impl<S: Service> Engine<S> {
             requests: tally.requests.value(),
             sleeps: tally.sleeps.value(),
             looks: tally.looks.value(),
+            panics: 0,
         }
     }
 

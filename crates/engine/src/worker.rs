@@ -1,7 +1,7 @@
 //! The worker: inhale, process, exhale.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
@@ -55,6 +55,8 @@ pub(crate) struct Worker<S: Service> {
     gather: Gather,
     breath: Breath<S::Request>,
     touched: Vec<u32>,
+    /// What it was told and has not done yet.
+    commands: VecDeque<Command<S::Request>>,
     /// Virtual functions whose last requests somebody waits for.
     drains: Vec<Drain>,
     /// Lanes whose clients are gone, with requests left.
@@ -77,6 +79,7 @@ impl<S: Service> Worker<S> {
             gather: Gather::default(),
             breath: Breath::new(),
             touched: Vec::with_capacity(BATCH_MAX),
+            commands: VecDeque::new(),
             drains: Vec::new(),
             abandoned: Vec::new(),
             held: BinaryHeap::new(),
@@ -100,16 +103,14 @@ impl<S: Service> Worker<S> {
     /// Hands every lane back, also after a panic.
     pub(crate) fn close(&mut self, how: Closed) {
         // First, so that whoever learns of the end finds that none can be made.
-        let commands = self.control.end(how);
+        self.commands.extend(self.control.end(how));
         let slots: Vec<u32> = self.roster.slots().collect();
         for slot in slots {
             self.close_lane(slot, how);
         }
-        for command in commands {
-            match command {
-                Command::Lane(lane) => lane.close(how),
-                Command::End(ending) => ending.end_owned(),
-                Command::Reconsider(_) | Command::Drain(..) => {}
+        for command in self.commands.drain(..) {
+            if let Command::Lane(lane) = command {
+                lane.close(how);
             }
         }
         self.drains.clear();
@@ -329,9 +330,7 @@ impl<S: Service> Worker<S> {
         if is_calm && !self.control.is_called() {
             return false;
         }
-        for command in self.control.take_commands() {
-            self.obey(command);
-        }
+        self.obey_commands();
         let attention = &self.control.attention;
         let mut slots = std::mem::take(&mut self.due);
         slots.clear();
@@ -350,11 +349,17 @@ impl<S: Service> Worker<S> {
         let is_stopping = self.control.is_stopping();
         if is_stopping {
             // Lanes made after the look and before the stop are finished, too.
-            for command in self.control.take_commands() {
-                self.obey(command);
-            }
+            self.obey_commands();
         }
         is_stopping
+    }
+
+    /// One by one, so that a panic over one leaves the others to be closed.
+    fn obey_commands(&mut self) {
+        self.commands.extend(self.control.take_commands());
+        while let Some(command) = self.commands.pop_front() {
+            self.obey(command);
+        }
     }
 
     fn obey(&mut self, command: Command<S::Request>) {
@@ -401,7 +406,7 @@ impl<S: Service> Worker<S> {
         } else {
             self.cancel(&slots);
         }
-        ending.end_owned();
+        drop(ending);
     }
 
     /// Ends what is in the hands of the worker or could be.

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crypto::{Algorithm, Backend, Job, Key, KeyError, KeyMaterial, Kind, Operation, Status};
 use lockgate_engine::{
-    Call, CryptoEngine, CryptoFunction, CryptoLane, FunctionConfig, LaneConfig, SessionId, Span,
-    WorkerConfig,
+    Call, CryptoEngine, CryptoFunction, CryptoLane, FunctionConfig, LaneConfig, RequestLimit,
+    SessionId, Span, WorkerConfig,
 };
 
 const LONG: Duration = Duration::from_secs(20);
@@ -62,7 +62,11 @@ fn rig(backend: Arc<dyn Backend>) -> (CryptoEngine, CryptoFunction, CryptoLane, 
         ..WorkerConfig::default()
     };
     let engine = CryptoEngine::start(backend, &[worker]).unwrap();
-    let function = engine.function(FunctionConfig::default()).unwrap();
+    let config = FunctionConfig {
+        request_max: RequestLimit::NONE,
+        ..FunctionConfig::default()
+    };
+    let function = engine.function(config).unwrap();
     let mut lane = function
         .lane(0, LaneConfig::default(), SLAB_BYTES, 1024)
         .unwrap();

@@ -14,3 +14,4 @@ mod functions_prices;
 mod lanes;
 mod moderation;
 mod pieces;
+mod tenants;

@@ -139,6 +139,7 @@ impl Model {
             quota: quota(input),
             settings: settings(input),
             lanes_max: LANES_EACH,
+            ..FunctionConfig::default()
         };
         let function = engine.function(config).expect("few, and all in range");
         self.count += 1;

@@ -265,6 +265,7 @@ impl Client {
             Err(CallError::Segments { count, .. }) => assert!(count > SEGMENTS),
             Err(
                 CallError::Submit(SubmitError::Draining)
+                | CallError::TooLong { .. }
                 | CallError::ForeignSession
                 | CallError::SessionEnded
                 | CallError::InFlight,

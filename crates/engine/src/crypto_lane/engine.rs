@@ -11,7 +11,7 @@ use super::lane::CryptoLane;
 use super::service::CryptoService;
 use super::session::Session;
 use crate::counters::WorkerCounters;
-use crate::function::{FunctionConfig, FunctionError};
+use crate::function::{FunctionConfig, FunctionError, RequestLimit};
 use crate::lane::{LaneConfig, LaneError};
 use crate::pool::{Engine, StartError, WorkerConfig};
 
@@ -24,6 +24,9 @@ pub struct CryptoEngine {
     engine: Engine<CryptoService>,
     backend: Arc<dyn Backend>,
     number: u64,
+    is_for_measuring: bool,
+    /// Of each worker: chunks in which the back-end panicked.
+    panics: Arc<[AtomicU64]>,
 }
 
 impl std::fmt::Debug for CryptoEngine {
@@ -44,27 +47,51 @@ impl CryptoEngine {
     /// [`StartError`].
     pub fn start(backend: Arc<dyn Backend>, workers: &[WorkerConfig]) -> Result<Self, StartError> {
         let number = OWNERS.fetch_add(1, Ordering::Relaxed);
-        let shared = Arc::clone(&backend);
-        let service = move |worker| CryptoService::new(Arc::clone(&shared), worker);
+        let panics: Arc<[AtomicU64]> = workers.iter().map(|_| AtomicU64::new(0)).collect();
+        let shared = (Arc::clone(&backend), Arc::clone(&panics));
+        let service = move |worker| {
+            let (backend, panics) = (Arc::clone(&shared.0), Arc::clone(&shared.1));
+            CryptoService::new(backend, worker, panics)
+        };
         let engine = Engine::start(workers, service)?;
         Ok(Self {
             engine,
             backend,
             number,
+            is_for_measuring: false,
+            panics,
         })
+    }
+
+    /// From now on its sessions, and those of virtual functions made hereafter, may
+    /// have keys that protect nothing: see [`Algorithm::is_for_measuring_only`].
+    #[must_use]
+    pub fn for_measuring(self) -> Self {
+        Self {
+            is_for_measuring: true,
+            ..self
+        }
     }
 
     /// Sets a key up for every worker.
     ///
     /// # Errors
-    /// [`KeyError`] from the back-end.
+    /// [`KeyError`] from the back-end; [`KeyError::ForMeasuringOnly`].
     pub fn session(
         &self,
         algorithm: Algorithm,
         material: &KeyMaterial,
     ) -> Result<Arc<Session>, KeyError> {
         let workers = self.engine.workers();
-        Session::new(&*self.backend, algorithm, material, self.number, workers).map(Arc::new)
+        let session = Session::new(
+            &*self.backend,
+            algorithm,
+            material,
+            self.number,
+            workers,
+            self.is_for_measuring,
+        );
+        session.map(Arc::new)
     }
 
     /// Makes a lane to that worker, with a slab of `slab_bytes` as its first
@@ -80,7 +107,8 @@ impl CryptoEngine {
         segments: usize,
     ) -> Result<CryptoLane, LaneError> {
         let lane = self.engine.lane(worker, config)?;
-        CryptoLane::new(lane, self.number, slab_bytes, segments)
+        let limit = RequestLimit::NONE;
+        CryptoLane::new(lane, self.number, slab_bytes, segments, limit)
     }
 
     /// Makes a virtual function of this engine, which is its physical
@@ -92,7 +120,13 @@ impl CryptoEngine {
         let number = OWNERS.fetch_add(1, Ordering::Relaxed);
         let function = self.engine.function(config)?;
         let backend = Arc::clone(&self.backend);
-        Ok(CryptoFunction::new(function, backend, number))
+        Ok(CryptoFunction {
+            function,
+            backend,
+            number,
+            request_max: config.request_max,
+            is_for_measuring: self.is_for_measuring,
+        })
     }
 
     /// The back-end.
@@ -113,7 +147,10 @@ impl CryptoEngine {
     /// When there is no such worker.
     #[must_use]
     pub fn counters(&self, worker: usize) -> WorkerCounters {
-        self.engine.counters(worker)
+        WorkerCounters {
+            panics: self.panics[worker].load(Ordering::Relaxed),
+            ..self.engine.counters(worker)
+        }
     }
 
     /// CPU time that worker has used, or `None` if it has ended.

@@ -10,7 +10,7 @@ use super::lane::CryptoLane;
 use super::request::CryptoRequest;
 use super::session::{OwnSession, Session};
 use crate::function::{
-    DrainError, EndError, FunctionCounters, FunctionError, Life, VirtualFunction,
+    DrainError, EndError, FunctionCounters, FunctionError, Life, RequestLimit, VirtualFunction,
 };
 use crate::lane::{LaneConfig, LaneError};
 use crate::watch::Watch;
@@ -18,10 +18,12 @@ use crate::watch::Watch;
 /// One tenant's share of a [`CryptoEngine`](super::CryptoEngine): its lanes,
 /// weight, quota, cap, and its keys, which no other's lanes can use.
 pub struct CryptoFunction {
-    function: VirtualFunction<CryptoRequest>,
-    backend: Arc<dyn Backend>,
+    pub(super) function: VirtualFunction<CryptoRequest>,
+    pub(super) backend: Arc<dyn Backend>,
     /// Of the owner of sessions and lanes: other than the engine's own.
-    number: u64,
+    pub(super) number: u64,
+    pub(super) request_max: RequestLimit,
+    pub(super) is_for_measuring: bool,
 }
 
 impl std::fmt::Debug for CryptoFunction {
@@ -31,30 +33,25 @@ impl std::fmt::Debug for CryptoFunction {
 }
 
 impl CryptoFunction {
-    pub(super) fn new(
-        function: VirtualFunction<CryptoRequest>,
-        backend: Arc<dyn Backend>,
-        number: u64,
-    ) -> Self {
-        Self {
-            function,
-            backend,
-            number,
-        }
-    }
-
     /// Sets a key up for every worker; only this function's lanes take it,
     /// and it ends when the function is reset or removed.
     ///
     /// # Errors
-    /// [`KeyError`] from the back-end.
+    /// [`KeyError`] from the back-end; [`KeyError::ForMeasuringOnly`].
     pub fn session(
         &self,
         algorithm: Algorithm,
         material: &KeyMaterial,
     ) -> Result<Arc<Session>, KeyError> {
         let workers = self.function.workers();
-        let session = Session::new(&*self.backend, algorithm, material, self.number, workers)?;
+        let session = Session::new(
+            &*self.backend,
+            algorithm,
+            material,
+            self.number,
+            workers,
+            self.is_for_measuring,
+        )?;
         let session = Arc::new(session);
         let own = OwnSession(Arc::downgrade(&session));
         self.function.own(Arc::new(own));
@@ -62,8 +59,8 @@ impl CryptoFunction {
     }
 
     /// Makes a lane to that worker, with a slab of `slab_bytes` as its first
-    /// region and up to `segments` segments a source or destination. Its
-    /// settings are the function's.
+    /// region and up to `segments` segments a source or destination, or as many
+    /// as the function may have. Its settings are the function's.
     ///
     /// # Errors
     /// [`LaneError`].
@@ -75,7 +72,7 @@ impl CryptoFunction {
         segments: usize,
     ) -> Result<CryptoLane, LaneError> {
         let lane = self.function.lane(worker, config)?;
-        CryptoLane::new(lane, self.number, slab_bytes, segments)
+        CryptoLane::new(lane, self.number, slab_bytes, segments, self.request_max)
     }
 
     /// See [`VirtualFunction::set_weight`].

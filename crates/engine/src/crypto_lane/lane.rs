@@ -18,6 +18,7 @@ use super::request::{CryptoRequest, Parts, SegmentTable};
 use super::session::Session;
 use crate::client::{Completion, Lane, SubmitError};
 use crate::counters::LaneCounters;
+use crate::function::RequestLimit;
 use crate::lane::{Closed, Hint, LaneConfig, LaneError, Owner};
 use crate::waiting::{Ready, WaitError};
 use crate::watch::Watch;
@@ -118,6 +119,16 @@ pub enum CallError {
         /// The lane's limit.
         limit: usize,
     },
+    /// More bytes than the virtual function may submit at once.
+    #[error(
+        "a request on {bytes} bytes, additional data included, is more than the {limit} that this virtual function may submit at once; cut it, or let the owner of the function raise its largest request"
+    )]
+    TooLong {
+        /// How many.
+        bytes: usize,
+        /// The function's limit.
+        limit: usize,
+    },
     /// The session is of another engine or virtual function.
     #[error("the session belongs to another engine or virtual function; make one with this lane's")]
     ForeignSession,
@@ -140,6 +151,8 @@ pub struct CryptoLane {
     sessions: Vec<Option<Arc<Session>>>,
     table: Arc<SegmentTable>,
     segments_max: usize,
+    /// Of source and additional data of a request.
+    bytes_max: usize,
 }
 
 impl CryptoLane {
@@ -148,8 +161,9 @@ impl CryptoLane {
         owner: u64,
         slab_bytes: usize,
         segments: usize,
+        limit: RequestLimit,
     ) -> Result<Self, LaneError> {
-        let segments_max = segments.clamp(1, SEGMENTS_MAX);
+        let segments_max = segments.clamp(1, SEGMENTS_MAX.min(limit.segments));
         let table = SegmentTable::new(lane.config().depth, segments_max);
         lane.retain(Arc::clone(&table) as Owner);
         let mut own = Self {
@@ -160,6 +174,7 @@ impl CryptoLane {
             sessions: Vec::new(),
             table,
             segments_max,
+            bytes_max: limit.bytes,
         };
         own.register(Arc::new(Mapping::new(slab_bytes.max(1))?));
         Ok(own)
@@ -239,6 +254,12 @@ impl CryptoLane {
         let session = self.session(call.session)?;
         if session.is_ended() {
             return Err(CallError::SessionEnded);
+        }
+        let lens = call.source.iter().map(|span| span.len);
+        let bytes = lens.fold(call.aad.len, usize::saturating_add);
+        if bytes > self.bytes_max {
+            let limit = self.bytes_max;
+            return Err(CallError::TooLong { bytes, limit });
         }
         let parts = Parts {
             source: self.first(call.source)?,

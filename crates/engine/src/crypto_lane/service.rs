@@ -4,7 +4,9 @@
     reason = "calls the batch trait over memory that lanes keep alive"
 )]
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crypto::{Algorithm, Backend, Job, Kind, Operation, Status};
 use policy::Price;
@@ -44,6 +46,8 @@ pub struct CryptoService {
     statuses: Vec<Status>,
     /// By [`CryptoRequest::kind_number`].
     prices: Box<[Price]>,
+    /// Of each worker: chunks in which the back-end panicked.
+    panics: Arc<[AtomicU64]>,
 }
 
 /// What requests cost before any was seen, ns and ns per byte: near enough
@@ -70,7 +74,7 @@ impl std::fmt::Debug for CryptoService {
 }
 
 impl CryptoService {
-    pub(super) fn new(backend: Arc<dyn Backend>, worker: usize) -> Self {
+    pub(super) fn new(backend: Arc<dyn Backend>, worker: usize, panics: Arc<[AtomicU64]>) -> Self {
         Self {
             backend,
             worker,
@@ -79,6 +83,7 @@ impl CryptoService {
             jobs: Scratch(Vec::with_capacity(BATCH_MAX)),
             statuses: Vec::with_capacity(BATCH_MAX),
             prices: prices(),
+            panics,
         }
     }
 
@@ -113,11 +118,7 @@ impl CryptoService {
         if !self.prices[price].wants_time() {
             return self.process_chunk(kind, requests, chunk);
         }
-        let work_bytes = |index: &u8| {
-            let request = &requests[usize::from(*index)];
-            // SAFETY: as above.
-            unsafe { request.bytes().saturating_add(request.aad_bytes()) as u64 }
-        };
+        let work_bytes = |index: &u8| Self::bytes(&requests[usize::from(*index)]) as u64;
         let begin_ns = now_ns();
         self.process_chunk(kind, requests, chunk);
         let elapsed_ns = now_ns().saturating_sub(begin_ns);
@@ -147,9 +148,19 @@ impl CryptoService {
         self.statuses.clear();
         self.statuses
             .resize(self.jobs.0.len(), Status::BackendFailed);
-        // SAFETY: the lane checked every segment against regions that it
-        // keeps alive until the requests are completed.
-        unsafe { self.backend.process(kind, &self.jobs.0, &mut self.statuses) };
+        let (jobs, statuses) = (&self.jobs.0, &mut self.statuses);
+        // One tenant's request is not to end the others' worker. A panic is a defect
+        // of the back-end; what it had of the chunk it has given up, since a library
+        // is given each call's jobs in that call.
+        let ended = catch_unwind(AssertUnwindSafe(|| {
+            // SAFETY: the lane checked every segment against regions that it
+            // keeps alive until the requests are completed.
+            unsafe { self.backend.process(kind, jobs, statuses) }
+        }));
+        if ended.is_err() {
+            self.statuses.fill(Status::BackendFailed);
+            self.panics[self.worker].fetch_add(1, Ordering::Relaxed);
+        }
         self.jobs.0.clear();
     }
 }
@@ -204,18 +215,18 @@ impl Service for CryptoService {
         self.width
     }
 
+    /// With those that are only authenticated: they are work, and count for quotas.
     fn bytes(request: &CryptoRequest) -> usize {
         // SAFETY: the worker asks for requests it has taken and not completed.
-        unsafe { request.bytes() }
+        unsafe { request.bytes().saturating_add(request.aad_bytes()) }
     }
 
     fn work_ns(&self, request: &CryptoRequest) -> u64 {
         // SAFETY: as above.
-        let (kind, bytes, aad_bytes) =
-            unsafe { (request.kind_number(), request.bytes(), request.aad_bytes()) };
+        let kind = unsafe { request.kind_number() };
         let lists_ns = request.rest_segments() * SEGMENT_NS;
         self.prices[kind]
-            .work_ns(bytes.saturating_add(aad_bytes) as u64)
+            .work_ns(Self::bytes(request) as u64)
             .saturating_add(lists_ns)
     }
 

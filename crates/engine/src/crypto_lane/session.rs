@@ -53,7 +53,11 @@ impl Session {
         material: &KeyMaterial,
         owner: u64,
         workers: usize,
+        is_for_measuring: bool,
     ) -> Result<Self, KeyError> {
+        if algorithm.is_for_measuring_only() && !is_for_measuring {
+            return Err(KeyError::ForMeasuringOnly { algorithm });
+        }
         let key = || backend.key(algorithm, material);
         let keys = (0..workers)
             .map(|_| Ok(UnsafeCell::new(Some(key()?))))

@@ -10,6 +10,34 @@ pub const FUNCTIONS_MAX: usize = 1024;
 /// Most lanes of one virtual function.
 pub const FUNCTION_LANES_MAX: usize = 256;
 
+/// The largest request of a virtual function: what a worker may have to do in one
+/// go for it, while others wait. More is refused when it is submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestLimit {
+    /// Bytes of the source and additional data together, those that are named twice
+    /// counted twice: 1 at least.
+    pub bytes: usize,
+    /// Segments of a source or destination: 1 at least.
+    pub segments: usize,
+}
+
+impl RequestLimit {
+    /// As large as lanes take them: for an owner's own.
+    pub const NONE: Self = Self {
+        bytes: usize::MAX,
+        segments: usize::MAX,
+    };
+}
+
+impl Default for RequestLimit {
+    fn default() -> Self {
+        Self {
+            bytes: 64 << 10,
+            segments: 64,
+        }
+    }
+}
+
 /// What a virtual function may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FunctionConfig {
@@ -24,6 +52,8 @@ pub struct FunctionConfig {
     pub settings: Settings,
     /// Most lanes: 1 to [`FUNCTION_LANES_MAX`].
     pub lanes_max: usize,
+    /// Its largest request.
+    pub request_max: RequestLimit,
 }
 
 impl Default for FunctionConfig {
@@ -33,6 +63,7 @@ impl Default for FunctionConfig {
             quota: Quota::UNLIMITED,
             settings: Settings::UNLIMITED,
             lanes_max: 8,
+            request_max: RequestLimit::default(),
         }
     }
 }
@@ -52,6 +83,14 @@ pub enum FunctionError {
         /// What was asked.
         lanes: usize,
     },
+    /// No request would fit.
+    #[error(
+        "a largest request of {} bytes and {} segments: give 1 at least of each", .limit.bytes, .limit.segments
+    )]
+    RequestMax {
+        /// What was asked.
+        limit: RequestLimit,
+    },
     /// As many as there may be.
     #[error("{FUNCTIONS_MAX} virtual functions are the most; remove one or start another engine")]
     TooMany,
@@ -63,6 +102,10 @@ impl FunctionConfig {
         if !(1..=FUNCTION_LANES_MAX).contains(&self.lanes_max) {
             let lanes = self.lanes_max;
             return Err(FunctionError::Lanes { lanes });
+        }
+        let limit = self.request_max;
+        if limit.bytes == 0 || limit.segments == 0 {
+            return Err(FunctionError::RequestMax { limit });
         }
         Ok(())
     }

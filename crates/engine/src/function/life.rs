@@ -90,9 +90,10 @@ pub(crate) struct Ending {
     _done: Sender<()>,
 }
 
-impl Ending {
-    /// On the worker, between two breaths, or after its end.
-    pub(crate) fn end_owned(&self) {
+/// What the function owned ends with this, on the worker between two breaths or
+/// after its end, and before anybody is told; also where the worker panics over it.
+impl Drop for Ending {
+    fn drop(&mut self) {
         for one in &*self.owned {
             one.end_for(self.worker);
         }
@@ -220,7 +221,13 @@ impl<R: Copy + Send + 'static> Drop for VirtualFunction<R> {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use crypto::Status;
+
     use super::*;
+    use crate::function::FunctionConfig;
+    use crate::lane::{Closed, LaneConfig};
+    use crate::pool::{Engine, WorkerConfig};
+    use crate::service::{Batch, Outcomes, Service};
 
     #[derive(Debug)]
     struct Key {
@@ -252,5 +259,69 @@ mod tests {
         let looks = looks.load(Ordering::Relaxed);
         assert!(looks < 40 * MANY, "{looks}");
         assert!(own.take().len() < 4 * MANY);
+    }
+
+    /// Does nothing while somebody holds the lock.
+    struct Behind(Arc<Mutex<()>>);
+
+    impl Service for Behind {
+        type Request = u8;
+
+        fn bytes(_: &u8) -> usize {
+            1
+        }
+
+        fn process(&mut self, requests: Batch<'_, u8>, outcomes: &mut Outcomes<'_, u8>) {
+            drop(self.0.lock());
+            (0..requests.len()).for_each(|index| outcomes.complete(index, Status::Ok));
+        }
+    }
+
+    #[derive(Debug)]
+    struct Broken;
+
+    impl Owned for Broken {
+        fn is_gone(&self) -> bool {
+            false
+        }
+
+        fn end(&self) {}
+
+        fn end_for(&self, _: usize) {
+            panic!("told to");
+        }
+    }
+
+    /// The worker panics over a command; a lane that was made after it is told, too.
+    #[test]
+    fn a_panic_over_a_command_leaves_no_client_waiting() {
+        const LONG: Duration = Duration::from_secs(20);
+        let gate = Arc::new(Mutex::new(()));
+        let behind = Arc::clone(&gate);
+        let engine = Engine::start(&[WorkerConfig::default()], move |_| {
+            Behind(Arc::clone(&behind))
+        });
+        let engine = engine.unwrap();
+        let function = engine.function(FunctionConfig::default()).unwrap();
+        function.own(Arc::new(Broken));
+        let mut busy = engine.lane(0, LaneConfig::default()).unwrap();
+        let closed = gate.lock().unwrap();
+        busy.submit(0, 0).unwrap();
+        // So that the worker finds both commands together.
+        let _ = function.reset(Duration::ZERO);
+        let mut late = engine.lane(0, LaneConfig::default()).unwrap();
+        late.submit(0, 0).unwrap();
+        drop(closed);
+        for lane in [&mut busy, &mut late] {
+            assert_eq!(lane.wait(1, LONG), Ok(1));
+        }
+        let mut ended = None;
+        late.reap(1, |done| ended = Some(done.status));
+        let ends = [Status::WorkerFailed, Status::Cancelled];
+        assert!(
+            ended.is_some_and(|status| ends.contains(&status)),
+            "{ended:?}"
+        );
+        assert_eq!(late.closed(), Some(Closed::WorkerFailed));
     }
 }

@@ -163,6 +163,10 @@ impl<R: Copy + Send> Roster<R> {
         flow.lanes -= 1;
         if flow.lanes == 0 {
             self.flows[number as usize] = None;
+            // Else a worker of one plain lane would never come to look at them, and
+            // never sleep for them.
+            self.throttled
+                .retain(|Reverse((_, other))| *other != number);
             let debt_ns = self.schedule.remove(number);
             if let Some(function) = &lane.function {
                 function.leave_debt(debt_ns);

@@ -178,7 +178,7 @@ impl Rig<'_> {
             is_core_shared,
         };
         let workers: Vec<_> = self.cpus.workers.iter().map(worker).collect();
-        Ok(CryptoEngine::start(Arc::clone(self.backend), &workers)?)
+        Ok(CryptoEngine::start(Arc::clone(self.backend), &workers)?.for_measuring())
     }
 
     fn pumps(&self, engine: &CryptoEngine, policy: Policy) -> Result<Vec<Pump<'_>>, TrialError> {

@@ -80,7 +80,7 @@ impl Bench {
             },
             is_core_shared,
         };
-        let engine = CryptoEngine::start(Arc::clone(backend), &[worker])?;
+        let engine = CryptoEngine::start(Arc::clone(backend), &[worker])?.for_measuring();
         let seats = tenants
             .iter()
             .map(|tenant| Seat::new(tenant, &engine, *cores))

@@ -7,7 +7,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crypto::KeyError;
-use engine::{CryptoEngine, CryptoFunction, FunctionConfig, LaneConfig, Session, Watch};
+use engine::{
+    CryptoEngine, CryptoFunction, FunctionConfig, LaneConfig, RequestLimit, Session, Watch,
+};
 use policy::{Moderation, Settings, Turn};
 use sys::memory::Mapping;
 
@@ -55,6 +57,7 @@ impl Seat {
     ) -> Result<Self, RigError> {
         let function = engine.function(FunctionConfig {
             lanes_max: tenant.tasks_max * LANES_A_TASK,
+            request_max: RequestLimit::NONE,
             ..FunctionConfig::default()
         })?;
         let session = |workload: &Arc<crypto::Workload>| {

@@ -71,7 +71,7 @@ fn alone(
         idle_spin: Duration::ZERO,
         is_core_shared: cores.is_shared(),
     };
-    let engine = CryptoEngine::start(Arc::clone(backend), &[worker])?;
+    let engine = CryptoEngine::start(Arc::clone(backend), &[worker])?.for_measuring();
     // A worker started later could run nowhere else.
     pin_to(cores.client)?;
     let session = engine.session(workload.kind.algorithm, &workload.material)?;
