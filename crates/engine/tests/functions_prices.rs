@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crypto::{Algorithm, Backend, Job, Key, KeyError, KeyMaterial, Kind, Operation, Status};
+use crate::common::instead::Instead;
+use crypto::{Algorithm, Backend, KeyMaterial, Operation, Status};
 use lockgate_engine::{
     Call, CryptoEngine, CryptoFunction, CryptoLane, FunctionConfig, LaneConfig, RequestLimit,
     SessionId, Span, WorkerConfig,
@@ -17,34 +18,8 @@ const SLAB_BYTES: usize = 1 << 20;
 const TAKES: Duration = Duration::from_micros(200);
 
 /// Takes its time for what it does not refuse.
-struct Slow(Arc<dyn Backend>);
-
-impl Backend for Slow {
-    fn name(&self) -> &'static str {
-        "slow"
-    }
-
-    fn version(&self) -> String {
-        self.0.version()
-    }
-
-    fn instructions(&self) -> String {
-        self.0.instructions()
-    }
-
-    fn supports(&self, kind: Kind) -> bool {
-        self.0.supports(kind)
-    }
-
-    fn width(&self, _: Kind) -> usize {
-        1
-    }
-
-    fn key(&self, algorithm: Algorithm, material: &KeyMaterial) -> Result<Box<dyn Key>, KeyError> {
-        self.0.key(algorithm, material)
-    }
-
-    unsafe fn process(&self, _: Kind, jobs: &[Job<'_>], statuses: &mut [Status]) {
+fn slow() -> Arc<dyn Backend> {
+    Instead::of_aws_lc(|_, _, jobs, statuses| {
         for (job, status) in jobs.iter().zip(statuses) {
             *status = if job.source.first.len.is_multiple_of(16) {
                 std::thread::sleep(TAKES);
@@ -53,7 +28,7 @@ impl Backend for Slow {
                 Status::BadLength
             };
         }
-    }
+    })
 }
 
 fn rig(backend: Arc<dyn Backend>) -> (CryptoEngine, CryptoFunction, CryptoLane, SessionId) {
@@ -103,8 +78,7 @@ fn drain(lane: &mut CryptoLane) -> usize {
 
 #[test]
 fn refused_requests_do_not_hide_what_others_take() {
-    let (_engine, function, mut lane, session) =
-        rig(Arc::new(Slow(crypto::by_name("aws-lc").unwrap())));
+    let (_engine, function, mut lane, session) = rig(slow());
     let mut refused = 0;
     for _ in 0..10 {
         for index in 0..64 {

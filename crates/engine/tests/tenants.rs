@@ -6,12 +6,10 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Wake, Waker};
 use std::time::{Duration, Instant};
 
+use crate::common::instead::Instead;
 use crate::common::works::{Client, free_running};
 use crate::common::{LONG, Tally, cells};
-use crypto::{
-    Algorithm, Backend, Job, Key, KeyError, KeyMaterial, Kind, Operation, RsaBits, RsaScheme,
-    Status, generate_key,
-};
+use crypto::{Algorithm, Backend, KeyError, Operation, RsaBits, RsaScheme, Status, generate_key};
 use lockgate_engine::{
     Call, CallError, CryptoEngine, CryptoFunction, CryptoLane, Engine, FunctionConfig,
     FunctionError, LaneConfig, LocalLane, RegionId, RequestLimit, SessionId, Span, WorkerConfig,
@@ -198,47 +196,21 @@ fn keys_that_protect_nothing_are_for_measuring() {
     assert!(function.session(algorithm, &material).is_ok());
 }
 
-/// Panics over texts of one length.
-struct Fragile(Arc<dyn Backend>);
-
+/// Panics over texts of this length.
 const BREAKS: usize = 48;
 
-impl Backend for Fragile {
-    fn name(&self) -> &'static str {
-        "fragile"
-    }
-
-    fn version(&self) -> String {
-        self.0.version()
-    }
-
-    fn instructions(&self) -> String {
-        self.0.instructions()
-    }
-
-    fn supports(&self, kind: Kind) -> bool {
-        self.0.supports(kind)
-    }
-
-    fn width(&self, kind: Kind) -> usize {
-        self.0.width(kind)
-    }
-
-    fn key(&self, algorithm: Algorithm, material: &KeyMaterial) -> Result<Box<dyn Key>, KeyError> {
-        self.0.key(algorithm, material)
-    }
-
-    unsafe fn process(&self, kind: Kind, jobs: &[Job<'_>], statuses: &mut [Status]) {
+fn fragile() -> Arc<dyn Backend> {
+    Instead::of_aws_lc(|aws_lc, kind, jobs, statuses| {
         let breaks = jobs.iter().any(|job| job.source.first.len == BREAKS);
         assert!(!breaks, "told to");
-        // SAFETY: forwarded from the caller.
-        unsafe { self.0.process(kind, jobs, statuses) }
-    }
+        // SAFETY: as of the caller, who calls it in the place of this one.
+        unsafe { aws_lc.process(kind, jobs, statuses) }
+    })
 }
 
 #[test]
 fn a_back_end_that_panics_fails_its_chunk_and_no_more() {
-    let engine = engine(Arc::new(Fragile(aws_lc())));
+    let engine = engine(fragile());
     let of = || Tenant::of(&engine, Algorithm::Sha256, FunctionConfig::default());
     let (mut one, mut other) = (of(), of());
     for round in 1..=3 {

@@ -9,7 +9,7 @@ use crypto::{Algorithm, Backend, KeyError, KeyMaterial};
 use super::function::CryptoFunction;
 use super::lane::CryptoLane;
 use super::service::CryptoService;
-use super::session::Session;
+use super::session::{Issuer, Session};
 use crate::counters::WorkerCounters;
 use crate::function::{FunctionConfig, FunctionError, RequestLimit};
 use crate::lane::{LaneConfig, LaneError};
@@ -22,9 +22,7 @@ static OWNERS: AtomicU64 = AtomicU64::new(0);
 /// A pool of crypto workers over one back-end.
 pub struct CryptoEngine {
     engine: Engine<CryptoService>,
-    backend: Arc<dyn Backend>,
-    number: u64,
-    is_for_measuring: bool,
+    issuer: Issuer,
     /// Of each worker: chunks in which the back-end panicked.
     panics: Arc<[AtomicU64]>,
 }
@@ -34,7 +32,7 @@ impl std::fmt::Debug for CryptoEngine {
         write!(
             f,
             "CryptoEngine({}, {} workers)",
-            self.backend.name(),
+            self.issuer.backend.name(),
             self.engine.workers()
         )
     }
@@ -56,9 +54,11 @@ impl CryptoEngine {
         let engine = Engine::start(workers, service)?;
         Ok(Self {
             engine,
-            backend,
-            number,
-            is_for_measuring: false,
+            issuer: Issuer {
+                backend,
+                number,
+                is_for_measuring: false,
+            },
             panics,
         })
     }
@@ -66,11 +66,9 @@ impl CryptoEngine {
     /// From now on its sessions, and those of virtual functions made hereafter, may
     /// have keys that protect nothing: see [`Algorithm::is_for_measuring_only`].
     #[must_use]
-    pub fn for_measuring(self) -> Self {
-        Self {
-            is_for_measuring: true,
-            ..self
-        }
+    pub fn for_measuring(mut self) -> Self {
+        self.issuer.is_for_measuring = true;
+        self
     }
 
     /// Sets a key up for every worker.
@@ -82,16 +80,8 @@ impl CryptoEngine {
         algorithm: Algorithm,
         material: &KeyMaterial,
     ) -> Result<Arc<Session>, KeyError> {
-        let workers = self.engine.workers();
-        let session = Session::new(
-            &*self.backend,
-            algorithm,
-            material,
-            self.number,
-            workers,
-            self.is_for_measuring,
-        );
-        session.map(Arc::new)
+        self.issuer
+            .session(algorithm, material, self.engine.workers())
     }
 
     /// Makes a lane to that worker, with a slab of `slab_bytes` as its first
@@ -108,7 +98,7 @@ impl CryptoEngine {
     ) -> Result<CryptoLane, LaneError> {
         let lane = self.engine.lane(worker, config)?;
         let limit = RequestLimit::NONE;
-        CryptoLane::new(lane, self.number, slab_bytes, segments, limit)
+        CryptoLane::new(lane, self.issuer.number, slab_bytes, segments, limit)
     }
 
     /// Makes a virtual function of this engine, which is its physical
@@ -119,20 +109,21 @@ impl CryptoEngine {
     pub fn function(&self, config: FunctionConfig) -> Result<CryptoFunction, FunctionError> {
         let number = OWNERS.fetch_add(1, Ordering::Relaxed);
         let function = self.engine.function(config)?;
-        let backend = Arc::clone(&self.backend);
         Ok(CryptoFunction {
             function,
-            backend,
-            number,
+            issuer: Issuer {
+                backend: Arc::clone(&self.issuer.backend),
+                number,
+                ..self.issuer
+            },
             request_max: config.request_max,
-            is_for_measuring: self.is_for_measuring,
         })
     }
 
     /// The back-end.
     #[must_use]
     pub fn backend(&self) -> &dyn Backend {
-        &*self.backend
+        &*self.issuer.backend
     }
 
     /// How many workers there are.

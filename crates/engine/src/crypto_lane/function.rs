@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crypto::{Algorithm, Backend, KeyError, KeyMaterial};
+use crypto::{Algorithm, KeyError, KeyMaterial};
 use policy::{Quota, Settings};
 
 use super::lane::CryptoLane;
 use super::request::CryptoRequest;
-use super::session::{OwnSession, Session};
+use super::session::{Issuer, OwnSession, Session};
 use crate::function::{
     DrainError, EndError, FunctionCounters, FunctionError, Life, RequestLimit, VirtualFunction,
 };
@@ -19,11 +19,9 @@ use crate::watch::Watch;
 /// weight, quota, cap, and its keys, which no other's lanes can use.
 pub struct CryptoFunction {
     pub(super) function: VirtualFunction<CryptoRequest>,
-    pub(super) backend: Arc<dyn Backend>,
-    /// Of the owner of sessions and lanes: other than the engine's own.
-    pub(super) number: u64,
+    /// Of its sessions and lanes: other than the engine's own.
+    pub(super) issuer: Issuer,
     pub(super) request_max: RequestLimit,
-    pub(super) is_for_measuring: bool,
 }
 
 impl std::fmt::Debug for CryptoFunction {
@@ -44,15 +42,7 @@ impl CryptoFunction {
         material: &KeyMaterial,
     ) -> Result<Arc<Session>, KeyError> {
         let workers = self.function.workers();
-        let session = Session::new(
-            &*self.backend,
-            algorithm,
-            material,
-            self.number,
-            workers,
-            self.is_for_measuring,
-        )?;
-        let session = Arc::new(session);
+        let session = self.issuer.session(algorithm, material, workers)?;
         let own = OwnSession(Arc::downgrade(&session));
         self.function.own(Arc::new(own));
         Ok(session)
@@ -72,7 +62,13 @@ impl CryptoFunction {
         segments: usize,
     ) -> Result<CryptoLane, LaneError> {
         let lane = self.function.lane(worker, config)?;
-        CryptoLane::new(lane, self.number, slab_bytes, segments, self.request_max)
+        CryptoLane::new(
+            lane,
+            self.issuer.number,
+            slab_bytes,
+            segments,
+            self.request_max,
+        )
     }
 
     /// See [`VirtualFunction::set_weight`].

@@ -5,8 +5,8 @@
 )]
 
 use std::cell::UnsafeCell;
-use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 
 use crypto::{Algorithm, Backend, Key, KeyError, KeyMaterial};
 
@@ -47,17 +47,13 @@ impl std::fmt::Debug for Session {
 }
 
 impl Session {
-    pub(crate) fn new(
+    fn new(
         backend: &dyn Backend,
         algorithm: Algorithm,
         material: &KeyMaterial,
         owner: u64,
         workers: usize,
-        is_for_measuring: bool,
     ) -> Result<Self, KeyError> {
-        if algorithm.is_for_measuring_only() && !is_for_measuring {
-            return Err(KeyError::ForMeasuringOnly { algorithm });
-        }
         let key = || backend.key(algorithm, material);
         let keys = (0..workers)
             .map(|_| Ok(UnsafeCell::new(Some(key()?))))
@@ -117,6 +113,29 @@ impl Session {
         self.is_ended.store(true, Ordering::Relaxed);
         // SAFETY: forwarded from the caller: nobody else touches this cell.
         unsafe { *self.keys[worker].get() = None };
+    }
+}
+
+/// Who makes sessions, and whose they are: an engine's or a virtual function's.
+pub(super) struct Issuer {
+    pub(super) backend: Arc<dyn Backend>,
+    /// No other's.
+    pub(super) number: u64,
+    /// Also with keys that protect nothing.
+    pub(super) is_for_measuring: bool,
+}
+
+impl Issuer {
+    pub(super) fn session(
+        &self,
+        algorithm: Algorithm,
+        material: &KeyMaterial,
+        workers: usize,
+    ) -> Result<Arc<Session>, KeyError> {
+        if algorithm.is_for_measuring_only() && !self.is_for_measuring {
+            return Err(KeyError::ForMeasuringOnly { algorithm });
+        }
+        Session::new(&*self.backend, algorithm, material, self.number, workers).map(Arc::new)
     }
 }
 

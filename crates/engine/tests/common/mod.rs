@@ -1,6 +1,7 @@
 //! A service simple enough to know what must come out.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub mod instead;
 pub mod works;
 
 use std::sync::atomic::{AtomicU64, Ordering};
