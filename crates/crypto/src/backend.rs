@@ -1,6 +1,6 @@
 //! The batch trait.
 
-use crate::{Algorithm, Job, Key, KeyError, KeyMaterial, Kind, Status};
+use crate::{Algorithm, Between, Job, Key, KeyError, KeyMaterial, Kind, Status};
 
 /// A library of algorithms. One value serves all workers; what is not shared
 /// lives in [`Key`]s, of which each worker has its own.
@@ -52,4 +52,29 @@ pub trait Backend: Send + Sync {
     /// result is then undefined, never the behaviour.
     #[allow(unsafe_code, reason = "jobs are raw memory: see job.rs")]
     unsafe fn process(&self, kind: Kind, jobs: &[Job<'_>], statuses: &mut [Status]);
+
+    /// Whether it does messages of that kind, one of
+    /// [`Chaining::Kept`](crate::Chaining::Kept), piece by piece.
+    fn continues(&self, _kind: Kind) -> bool {
+        false
+    }
+
+    /// Does the next piece of a message of a kind that it [`continues`](Self::continues);
+    /// the job's source, and in XTS its destination, are the piece. Pieces but the last
+    /// are whole blocks, and in XTS the last has a block at least. A hash is written with
+    /// the last. Nothing is kept after that, or after a status that is not
+    /// [`Status::Ok`]. Checks and promises as for [`process`](Self::process).
+    ///
+    /// # Safety
+    /// As for [`process`](Self::process).
+    #[allow(unsafe_code, reason = "jobs are raw memory: see job.rs")]
+    unsafe fn process_piece(
+        &self,
+        _kind: Kind,
+        _job: &Job<'_>,
+        _between: &mut Between,
+        _is_last: bool,
+    ) -> Status {
+        Status::Unsupported
+    }
 }

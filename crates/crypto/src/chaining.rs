@@ -17,11 +17,14 @@ pub enum Chaining {
     Read,
     /// Counter mode: see [`counter_after`].
     Counted,
+    /// XTS, hashes, HMAC: more than a block, in a [`Between`](crate::Between).
+    Kept,
 }
 
 impl Kind {
-    /// How pieces of such a message follow one another; `None` where there is
-    /// more between them than a block: tweaks, hashes, authenticators.
+    /// How pieces of such a message follow one another; `None` where a message is done
+    /// in one go: no piece of an AEAD's text may be seen before its tag is checked, and
+    /// public keys have no pieces.
     #[must_use]
     pub const fn chaining(self) -> Option<Chaining> {
         use Algorithm as A;
@@ -32,6 +35,10 @@ impl Kind {
                 Some(Chaining::Written)
             }
             (A::Aes128Cbc | A::Aes192Cbc | A::Aes256Cbc, _) => Some(Chaining::Read),
+            (A::Aes128Xts | A::Aes256Xts, _) => Some(Chaining::Kept),
+            (A::Sha1 | A::Sha256 | A::Sha384 | A::Sha512 | A::HmacSha256, _) => {
+                Some(Chaining::Kept)
+            }
             _ => None,
         }
     }
@@ -56,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn only_plain_modes_chain() {
+    fn authenticated_text_and_public_keys_have_no_pieces() {
         let chains = |algorithm: &Algorithm| {
             let kind = Kind {
                 algorithm: *algorithm,
@@ -64,6 +71,6 @@ mod tests {
             };
             kind.chaining().is_some()
         };
-        assert_eq!(Algorithm::ALL.iter().filter(|a| chains(a)).count(), 9);
+        assert_eq!(Algorithm::ALL.iter().filter(|a| chains(a)).count(), 16);
     }
 }

@@ -1,11 +1,12 @@
 //! A job whose memory has been checked: lists copied once, validated once.
 
 use std::any::TypeId;
+use std::cell::RefCell;
 use std::mem::MaybeUninit;
 
 use crate::check::{self, Lengths};
 use crate::overlap;
-use crate::{Algorithm, Job, Key, Kind, Segment, Segments, Status};
+use crate::{Algorithm, Between, Job, Key, Kind, Segment, Segments, Status};
 
 /// Most segments in a `rest` array: a descriptor chain of a virtio ring.
 const REST_MAX: u32 = 1024;
@@ -106,6 +107,50 @@ pub(crate) unsafe fn each_apart<K: OwnKey>(
             // SAFETY: forwarded from the caller.
             unsafe { checked_lists(kind, job, |work| scattered(key, work)) }
         };
+    }
+}
+
+/// Runs one piece of a message, as [`each`] runs whole ones; `between` has ended after
+/// the last, or after one that failed.
+///
+/// # Safety
+/// As for [`crate::Backend::process_piece`].
+#[allow(unsafe_code, reason = "reads the caller's segment arrays")]
+pub(crate) unsafe fn piece<K: OwnKey>(
+    kind: Kind,
+    job: &Job<'_>,
+    between: &mut Between,
+    is_last: bool,
+    run: impl Fn(&K, &Work<'_>, &mut Between) -> Status,
+) -> Status {
+    let mut status = [Status::Unsupported];
+    let shared = RefCell::new(between);
+    let run = |key: &K, work: &Work<'_>| run(key, work, &mut shared.borrow_mut());
+    // SAFETY: forwarded from the caller.
+    unsafe { each(kind, std::slice::from_ref(job), &mut status, run) };
+    if is_last || status[0] != Status::Ok {
+        shared.into_inner().end();
+    }
+    status[0]
+}
+
+/// Whether a back-end would begin with the job, or refuse it for its lengths or for what
+/// overlaps.
+///
+/// # Errors
+/// [`Status::BadLength`] or [`Status::BadSegment`], as [`crate::Backend::process`].
+///
+/// # Safety
+/// The `rest` arrays are readable.
+#[allow(unsafe_code, reason = "reads the caller's segment arrays")]
+pub unsafe fn fits(kind: Kind, job: &Job<'_>) -> Result<(), Status> {
+    if job.source.rest_count | job.destination.rest_count == 0 {
+        return contiguous(kind, job).map(drop);
+    }
+    // SAFETY: forwarded from the caller.
+    match unsafe { checked_lists(kind, job, |_| Status::Ok) } {
+        Status::Ok => Ok(()),
+        refused => Err(refused),
     }
 }
 

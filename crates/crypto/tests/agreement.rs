@@ -6,6 +6,7 @@ mod batch;
 mod hidden;
 mod judge;
 mod keys;
+mod pieces;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};

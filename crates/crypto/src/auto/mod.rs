@@ -22,7 +22,7 @@ use key::AutoKey;
 use plan::Plan;
 use stand_in::stand_in;
 
-use crate::{Algorithm, Backend, Job, Key, KeyError, KeyMaterial, Kind, Status};
+use crate::{Algorithm, Backend, Between, Job, Key, KeyError, KeyMaterial, Kind, Status};
 
 /// The name in flags and reports.
 pub(crate) const NAME: &str = "auto";
@@ -115,7 +115,7 @@ impl Backend for Auto {
                 operation,
             })
             .filter_map(|kind| self.plan().row(kind))
-            .flat_map(plan::Row::chosen)
+            .flat_map(|row| row.chosen().chain(row.of_pieces))
             .collect();
         needed.sort_unstable();
         needed.dedup();
@@ -149,6 +149,27 @@ impl Backend for Auto {
             // SAFETY: forwarded from the caller. The key holds the candidate's
             // own among its parts, else it says so.
             unsafe { self.candidates[choice(&run[0])].process(kind, run, statuses) };
+        }
+    }
+
+    fn continues(&self, kind: Kind) -> bool {
+        let row = self.plan().row(kind);
+        row.is_some_and(|row| row.of_pieces.is_some())
+    }
+
+    #[allow(unsafe_code, reason = "the trait's")]
+    unsafe fn process_piece(
+        &self,
+        kind: Kind,
+        job: &Job<'_>,
+        between: &mut Between,
+        is_last: bool,
+    ) -> Status {
+        let row = self.plan().row(kind);
+        match row.and_then(|row| row.of_pieces) {
+            // SAFETY: as in `process`.
+            Some(one) => unsafe { self.candidates[one].process_piece(kind, job, between, is_last) },
+            None => Status::Unsupported,
         }
     }
 }

@@ -13,6 +13,8 @@ pub(super) struct Row {
     cells: [u8; CELLS],
     /// Of the widest of them.
     pub(super) width: usize,
+    /// Who does messages piece by piece, one and the same for all of a message.
+    pub(super) of_pieces: Option<usize>,
 }
 
 impl Row {
@@ -51,6 +53,7 @@ fn row(kind: Kind, calibration: &Calibration, candidates: &[Arc<dyn Backend>]) -
     let mut row = Row {
         cells: [0; CELLS],
         width: 1,
+        of_pieces: None,
     };
     for (index, own) in row.cells.iter_mut().enumerate() {
         let (bytes, jobs) = place(index);
@@ -58,8 +61,15 @@ fn row(kind: Kind, calibration: &Calibration, candidates: &[Arc<dyn Backend>]) -
         *own = u8::try_from(chosen).expect("a handful of candidates");
         row.width = row.width.max(candidates[chosen].width(kind));
     }
+    // The one for a long message that is alone, if it can.
+    let best = row.choice(PIECE_BYTES, 1);
+    let mut all = std::iter::once(best).chain(0..candidates.len());
+    row.of_pieces = all.find(|&one| candidates[one].continues(kind));
     Some(row)
 }
+
+/// About what a piece has.
+const PIECE_BYTES: usize = 16 << 10;
 
 const OPERATIONS: usize = Operation::ALL.len();
 const ALGORITHMS: usize = RSA + 15 + 3;

@@ -7,7 +7,7 @@ use aws_lc_sys as lc;
 
 use crate::scatter::Cursor;
 use crate::work::Work;
-use crate::{Segment, Status};
+use crate::{Between, Segment, Status};
 
 /// Bytes of the longest digest.
 const DIGEST_BYTES_MAX: usize = 64;
@@ -71,6 +71,34 @@ pub(super) unsafe fn run<S>(function: &Function<S>, work: &Work<'_>) -> Status {
     }
     // SAFETY: the checks gave the destination a digest's bytes.
     unsafe { Cursor::new(work.destination).scatter(digest.as_ptr(), function.digest_bytes) };
+    Status::Ok
+}
+
+/// Hashes a piece of a message; with the last, writes the digest into the destination.
+///
+/// # Safety
+/// As for [`run`]; `between` is of this message.
+pub(super) unsafe fn piece<S: Copy>(
+    function: &Function<S>,
+    work: &Work<'_>,
+    between: &mut Between,
+    is_last: bool,
+) -> Status {
+    let (state, is_first) = between.state::<S>();
+    let mut digest = [0; DIGEST_BYTES_MAX];
+    // SAFETY: as in `run`; the state stays begun between the pieces.
+    let good = unsafe {
+        (!is_first || (function.begin)(state) == 1)
+            && absorb(function, state, work.source)
+            && (!is_last || (function.finish)(digest.as_mut_ptr(), state) == 1)
+    };
+    if !good {
+        return Status::BackendFailed;
+    }
+    if is_last {
+        // SAFETY: the checks gave the destination a digest's bytes.
+        unsafe { Cursor::new(work.destination).scatter(digest.as_ptr(), function.digest_bytes) };
+    }
     Status::Ok
 }
 

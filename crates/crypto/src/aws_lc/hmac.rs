@@ -9,9 +9,9 @@ use aws_lc_sys as lc;
 use zeroize::Zeroizing;
 
 use super::hash;
-use crate::Status;
 use crate::scatter::Cursor;
 use crate::work::Work;
+use crate::{Between, Status};
 
 /// Bytes of a block of SHA-256.
 const KEY_BLOCK_BYTES: usize = 64;
@@ -75,17 +75,58 @@ impl Drop for HmacKey {
 pub(super) unsafe fn run(key: &HmacKey, work: &Work<'_>) -> Status {
     let mut scratch = key.0.inner;
     let state = scratch.as_mut_ptr();
-    let mut digest = [0; DIGEST_BYTES];
-    // SAFETY: both states of the key are initialised, and copies of them are
-    // ours; segments are valid by the caller's word.
-    let good = unsafe {
-        let inner = hash::absorb(&hash::SHA256, state, work.source)
-            && lc::SHA256_Final(digest.as_mut_ptr(), state) == 1;
-        state.copy_from_nonoverlapping(key.0.outer.as_ptr(), 1);
-        let outer = lc::SHA256_Update(state, digest.as_ptr().cast(), DIGEST_BYTES) == 1
-            && lc::SHA256_Final(digest.as_mut_ptr(), state) == 1;
+    // SAFETY: the state of the key is initialised, and a copy of it is ours; segments
+    // are valid by the caller's word.
+    unsafe {
+        let absorbed = hash::absorb(&hash::SHA256, state, work.source);
+        let status = finish(key, state, absorbed, work);
         lc::OPENSSL_cleanse(state.cast(), size_of::<State>());
-        inner && outer
+        status
+    }
+}
+
+/// Absorbs a piece of a message; with the last, writes its code into the destination.
+///
+/// # Safety
+/// As for [`super::run`]; `between` is of this message.
+pub(super) unsafe fn piece(
+    key: &HmacKey,
+    work: &Work<'_>,
+    between: &mut Between,
+    is_last: bool,
+) -> Status {
+    let (state, is_first) = between.state::<lc::SHA256_CTX>();
+    // SAFETY: as in `run`; the state stays begun between the pieces.
+    unsafe {
+        if is_first {
+            state.copy_from_nonoverlapping(key.0.inner.as_ptr(), 1);
+        }
+        let absorbed = hash::absorb(&hash::SHA256, state, work.source);
+        match (absorbed, is_last) {
+            (true, false) => Status::Ok,
+            _ => finish(key, state, absorbed, work),
+        }
+    }
+}
+
+/// The outer hash: turns `state`, which has absorbed all, into the code.
+///
+/// # Safety
+/// `state` is ours and initialised; the destination is writable for 32 bytes.
+unsafe fn finish(
+    key: &HmacKey,
+    state: *mut lc::SHA256_CTX,
+    absorbed: bool,
+    work: &Work<'_>,
+) -> Status {
+    let mut digest = [0; DIGEST_BYTES];
+    // SAFETY: both states of the key are initialised; the rest is the caller's word.
+    let good = unsafe {
+        let inner = absorbed && lc::SHA256_Final(digest.as_mut_ptr(), state) == 1;
+        state.copy_from_nonoverlapping(key.0.outer.as_ptr(), 1);
+        inner
+            && lc::SHA256_Update(state, digest.as_ptr().cast(), DIGEST_BYTES) == 1
+            && lc::SHA256_Final(digest.as_mut_ptr(), state) == 1
     };
     if !good {
         return Status::BackendFailed;

@@ -57,7 +57,9 @@ use key::{AwsKey, Context};
 
 use crate::check;
 use crate::work::{self, Work};
-use crate::{Algorithm, Backend, Job, Key, KeyError, KeyMaterial, Kind, Operation, Status};
+use crate::{
+    Algorithm, Backend, Between, Chaining, Job, Key, KeyError, KeyMaterial, Kind, Operation, Status,
+};
 
 /// The name in flags and reports.
 pub(crate) const NAME: &str = "aws-lc";
@@ -101,6 +103,31 @@ impl Backend for AwsLc {
             });
         }
     }
+
+    fn continues(&self, kind: Kind) -> bool {
+        self.supports(kind) && kind.chaining() == Some(Chaining::Kept)
+    }
+
+    unsafe fn process_piece(
+        &self,
+        kind: Kind,
+        job: &Job<'_>,
+        between: &mut Between,
+        is_last: bool,
+    ) -> Status {
+        // SAFETY: as in `process`.
+        unsafe {
+            work::piece(
+                kind,
+                job,
+                between,
+                is_last,
+                |key: &AwsKey, work, between| {
+                    run_piece(key, kind.operation, work, between, is_last)
+                },
+            )
+        }
+    }
 }
 
 /// Whether the library has the algorithm.
@@ -139,6 +166,32 @@ unsafe fn run(key: &AwsKey, operation: Operation, work: &Work<'_>) -> Status {
             (Context::Sha512, _) => hash::run(&hash::SHA512, work),
             (Context::Hmac(key), _) => hmac::run(key, work),
             _ => run_public_key(key, operation, work),
+        }
+    }
+}
+
+/// Runs one piece of a message.
+///
+/// # Safety
+/// As for [`run`]; `between` is of this message.
+unsafe fn run_piece(
+    key: &AwsKey,
+    operation: Operation,
+    work: &Work<'_>,
+    between: &mut Between,
+    is_last: bool,
+) -> Status {
+    let encrypt = operation == Operation::Encrypt;
+    // SAFETY: as in `run`.
+    unsafe {
+        match &key.context {
+            Context::Xts(key) => xts::piece(key, encrypt, work, between),
+            Context::Sha1 => hash::piece(&hash::SHA1, work, between, is_last),
+            Context::Sha256 => hash::piece(&hash::SHA256, work, between, is_last),
+            Context::Sha384 => hash::piece(&hash::SHA384, work, between, is_last),
+            Context::Sha512 => hash::piece(&hash::SHA512, work, between, is_last),
+            Context::Hmac(key) => hmac::piece(key, work, between, is_last),
+            _ => Status::Unsupported,
         }
     }
 }

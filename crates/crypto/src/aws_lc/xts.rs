@@ -11,11 +11,11 @@ use aws_lc_sys as lc;
 
 use super::aes_key::AesKey;
 use super::cipher::Cipher;
-use crate::Status;
 use crate::check::BLOCK_BYTES;
 use crate::scatter::Cursor;
 use crate::tweak::{chunk_bytes, times_x};
 use crate::work::Work;
+use crate::{Between, Status};
 
 /// Bytes of a chunk of a scattered data unit; on the stack.
 const CHUNK_BYTES: usize = 4096;
@@ -40,6 +40,14 @@ impl XtsKey {
             tweak_encrypting: AesKey::encrypting(tweak_key)?,
             tweak_decrypting: AesKey::decrypting(tweak_key)?,
         })
+    }
+
+    fn cipher(&self, encrypt: bool) -> &Cipher {
+        if encrypt {
+            &self.encrypting
+        } else {
+            &self.decrypting
+        }
     }
 
     fn encrypted_tweak(&self, iv: &[u8; BLOCK_BYTES]) -> u128 {
@@ -74,11 +82,7 @@ impl XtsKey {
 /// # Safety
 /// As for [`super::run`].
 pub(super) unsafe fn run(key: &XtsKey, encrypt: bool, work: &Work<'_>) -> Status {
-    let cipher = if encrypt {
-        &key.encrypting
-    } else {
-        &key.decrypting
-    };
+    let cipher = key.cipher(encrypt);
     // SAFETY: forwarded from the caller.
     let good = unsafe {
         match work.contiguous() {
@@ -86,9 +90,44 @@ pub(super) unsafe fn run(key: &XtsKey, encrypt: bool, work: &Work<'_>) -> Status
                 cipher.start(work.iv, encrypt)
                     && cipher.step(destination.address, source.address, source.len) == 1
             }
-            None => scattered(key, cipher, encrypt, work),
+            None => scattered(key, encrypt, work, &mut key.encrypted_tweak(work.iv)),
         }
     };
+    ended(good)
+}
+
+/// Encrypts or decrypts a piece of a data unit; the encrypted tweak of the next piece is
+/// kept.
+///
+/// # Safety
+/// As for [`super::run`]; `between` is of this data unit.
+pub(super) unsafe fn piece(
+    key: &XtsKey,
+    encrypt: bool,
+    work: &Work<'_>,
+    between: &mut Between,
+) -> Status {
+    let (tweak, is_first) = between.state::<u128>();
+    // SAFETY: our own, zeroed or what was left here; the rest is the caller's word.
+    let good = unsafe {
+        if is_first {
+            *tweak = key.encrypted_tweak(work.iv);
+        }
+        match work.contiguous() {
+            Some((source, destination)) => {
+                let cipher = key.cipher(encrypt);
+                let begin = key.decrypted_tweak(*tweak);
+                *tweak = times_x(*tweak, source.len / BLOCK_BYTES);
+                cipher.start(&begin, encrypt)
+                    && cipher.step(destination.address, source.address, source.len) == 1
+            }
+            None => scattered(key, encrypt, work, &mut *tweak),
+        }
+    };
+    ended(good)
+}
+
+fn ended(good: bool) -> Status {
     if good {
         Status::Ok
     } else {
@@ -99,25 +138,25 @@ pub(super) unsafe fn run(key: &XtsKey, encrypt: bool, work: &Work<'_>) -> Status
 /// # Safety
 /// As for [`super::run`].
 #[inline(never)]
-unsafe fn scattered(key: &XtsKey, cipher: &Cipher, encrypt: bool, work: &Work<'_>) -> bool {
+unsafe fn scattered(key: &XtsKey, encrypt: bool, work: &Work<'_>, tweak: &mut u128) -> bool {
+    let cipher = key.cipher(encrypt);
     let mut chunk = MaybeUninit::<[u8; CHUNK_BYTES]>::uninit();
     let private = chunk.as_mut_ptr().cast::<u8>();
     let mut source = Cursor::new(work.source);
     let mut destination = Cursor::new(work.destination);
-    let mut tweak = key.encrypted_tweak(work.iv);
     let (mut left, mut good) = (work.source_bytes, true);
     while left > 0 && good {
         let bytes = chunk_bytes(left, CHUNK_BYTES);
         // SAFETY: both lists hold `left` bytes more, and the chunk has room.
         unsafe {
             source.gather(private, bytes);
-            good = cipher.start(&key.decrypted_tweak(tweak), encrypt)
+            good = cipher.start(&key.decrypted_tweak(*tweak), encrypt)
                 && cipher.step(private, private, bytes) == 1;
             if good {
                 destination.scatter(private, bytes);
             }
         }
-        tweak = times_x(tweak, bytes / BLOCK_BYTES);
+        *tweak = times_x(*tweak, bytes / BLOCK_BYTES);
         left -= bytes;
     }
     // SAFETY: our own buffer; it may hold plaintext.

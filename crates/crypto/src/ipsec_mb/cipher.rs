@@ -40,7 +40,9 @@ impl<'l> Batch<'l> {
             _ => return None,
         };
         let encrypts = kind.operation == Operation::Encrypt;
-        let chaining = kind.chaining()?;
+        let chaining = kind
+            .chaining()
+            .filter(|&chaining| chaining != Chaining::Kept)?;
         lane.begin(kind);
         Some(Self {
             lane,
@@ -120,7 +122,7 @@ impl<'l> Batch<'l> {
         let block = &mut self.lane.later[index].block;
         let bytes = job.cipher_bytes as usize;
         match self.chaining {
-            Chaining::Independent | Chaining::Written => {}
+            Chaining::Independent | Chaining::Written | Chaining::Kept => {}
             // SAFETY: a piece that has a successor is whole blocks, one at
             // least.
             Chaining::Read => unsafe { *block = last_block(job.source, job.cipher_bytes) },

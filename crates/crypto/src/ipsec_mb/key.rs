@@ -90,6 +90,11 @@ impl IpsecKey {
         ]
     }
 
+    /// The same for AWS-LC.
+    pub(super) fn spare_key(&self) -> &dyn Key {
+        &*self.spare
+    }
+
     /// Runs a job with AWS-LC.
     ///
     /// # Safety

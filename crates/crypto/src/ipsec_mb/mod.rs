@@ -39,6 +39,7 @@ mod unavailable;
 #[cfg(test)]
 mod tests;
 
+use std::any::TypeId;
 use std::sync::{Arc, OnceLock};
 
 use calls::Calls;
@@ -49,8 +50,11 @@ use manager::Chosen;
 pub use self_test::Refused;
 pub use unavailable::Unavailable;
 
+use crate::aws_lc::AwsLc;
 use crate::work::{self, Work};
-use crate::{Algorithm, Backend, Job, Key, KeyError, KeyMaterial, Kind, Operation, Status};
+use crate::{
+    Algorithm, Backend, Between, Job, Key, KeyError, KeyMaterial, Kind, Operation, Status,
+};
 
 /// The name in flags and reports.
 pub(crate) const NAME: &str = "ipsec-mb";
@@ -320,6 +324,33 @@ impl Backend for IpsecMb {
                 .filter(|status| **status == Status::Ok)
                 .for_each(|status| *status = Status::BackendFailed),
             None => statuses.fill(Status::BackendFailed),
+        }
+    }
+
+    /// AWS-LC does: the library takes whole messages only.
+    fn continues(&self, kind: Kind) -> bool {
+        self.supports(kind) && AwsLc.continues(kind)
+    }
+
+    unsafe fn process_piece(
+        &self,
+        kind: Kind,
+        job: &Job<'_>,
+        between: &mut Between,
+        is_last: bool,
+    ) -> Status {
+        let key = job.key.part(TypeId::of::<IpsecKey>());
+        let own = key.and_then(|key| key.downcast_ref::<IpsecKey>());
+        match own.filter(|own| own.allows(kind.operation)) {
+            // SAFETY: forwarded from the caller.
+            Some(own) => unsafe {
+                let job = Job {
+                    key: own.spare_key(),
+                    ..*job
+                };
+                AwsLc.process_piece(kind, &job, between, is_last)
+            },
+            None => Status::Unsupported,
         }
     }
 }

@@ -22,7 +22,9 @@ use crate::stack::wipe_below;
 #[cfg(target_arch = "x86_64")]
 use crate::tweak::times_x;
 use crate::work::{self, Unit, Work};
-use crate::{Algorithm, Backend, Job, Key, KeyError, KeyMaterial, Kind, Operation, Status};
+use crate::{
+    Algorithm, Backend, Between, Job, Key, KeyError, KeyMaterial, Kind, Operation, Status,
+};
 use crate::{Instructions, check, counter_after, instructions};
 
 /// The name in flags and reports.
@@ -126,9 +128,81 @@ impl Backend for Kernels {
             let encrypt = kind.operation == Operation::Encrypt;
             let mode = Mode::of(kind.algorithm);
             work::each(kind, jobs, statuses, |key: &KernelKey, work| {
-                key.soft().run(mode, encrypt, work)
+                let soft = key.soft();
+                soft.run(mode, encrypt, work, &mut soft.encrypted_tweak(work.iv))
             });
         }
+    }
+
+    fn continues(&self, kind: Kind) -> bool {
+        self.supports(kind) && Mode::of(kind.algorithm) == Some(Mode::Xts)
+    }
+
+    unsafe fn process_piece(
+        &self,
+        kind: Kind,
+        job: &Job<'_>,
+        between: &mut Between,
+        is_last: bool,
+    ) -> Status {
+        if !self.continues(kind) {
+            return Status::Unsupported;
+        }
+        let encrypt = kind.operation == Operation::Encrypt;
+        // SAFETY: as in `process`; the tweak is our own, zeroed or what was left here.
+        unsafe {
+            work::piece(
+                kind,
+                job,
+                between,
+                is_last,
+                |key: &KernelKey, work, between| {
+                    let (tweak, is_first) = between.state::<u128>();
+                    #[cfg(target_arch = "x86_64")]
+                    if self.set > Instructions::Baseline {
+                        if is_first {
+                            *tweak = u128::from_le_bytes(native::xts_tweak(key.native(), work.iv));
+                        }
+                        xts_piece(self.set, key, encrypt, work, &mut *tweak);
+                        return Status::Ok;
+                    }
+                    if is_first {
+                        *tweak = key.soft().encrypted_tweak(work.iv);
+                    }
+                    key.soft().run(Some(Mode::Xts), encrypt, work, &mut *tweak)
+                },
+            )
+        }
+    }
+}
+
+/// A piece of a data unit, whose encrypted tweak is `tweak`: that of the next piece
+/// afterwards.
+///
+/// # Safety
+/// As for [`native_process`].
+#[cfg(target_arch = "x86_64")]
+unsafe fn xts_piece(
+    set: Instructions,
+    key: &KernelKey,
+    encrypt: bool,
+    work: &Work<'_>,
+    tweak: &mut u128,
+) {
+    // SAFETY: forwarded from the caller.
+    unsafe {
+        let Some((source, destination)) = work.contiguous() else {
+            return xts_scattered(key, encrypt, work, tweak);
+        };
+        let unit = Unit {
+            key,
+            source: source.address,
+            destination: destination.address,
+            bytes: source.len,
+            iv: &tweak.to_le_bytes(),
+        };
+        native::xts(set, encrypt, &[unit], true);
+        *tweak = times_x(*tweak, source.len / check::BLOCK_BYTES);
     }
 }
 
@@ -142,7 +216,7 @@ unsafe fn native_process(set: Instructions, kind: Kind, jobs: &[Job<'_>], status
         // SAFETY: forwarded from the caller; the units have been checked.
         unsafe {
             match mode {
-                Some(Mode::Xts) => native::xts(set, encrypt, units),
+                Some(Mode::Xts) => native::xts(set, encrypt, units, false),
                 Some(Mode::Cbc) if encrypt => native::cbc_encrypt(set, units),
                 _ => native::parallel(set, kind, units),
             }
@@ -152,7 +226,8 @@ unsafe fn native_process(set: Instructions, kind: Kind, jobs: &[Job<'_>], status
         // SAFETY: as above.
         unsafe {
             if mode == Some(Mode::Xts) {
-                xts_scattered(key, encrypt, work);
+                let mut tweak = u128::from_le_bytes(native::xts_tweak(key.native(), work.iv));
+                xts_scattered(key, encrypt, work, &mut tweak);
             } else {
                 scattered(kind, key, work);
             }
@@ -166,16 +241,15 @@ unsafe fn native_process(set: Instructions, kind: Kind, jobs: &[Job<'_>], status
 /// # Safety
 /// As for [`native_process`].
 #[cfg(target_arch = "x86_64")]
-unsafe fn xts_scattered(key: &KernelKey, encrypt: bool, work: &Work<'_>) {
+unsafe fn xts_scattered(key: &KernelKey, encrypt: bool, work: &Work<'_>, tweak: &mut u128) {
     let keys = key.native();
     // SAFETY: forwarded from the caller; chunks are our own memory.
     unsafe {
-        let mut tweak = native::xts_tweak(keys, work.iv);
         soft::by_chunks(work, |chunk| {
-            native::xts_chunk(keys, encrypt, &tweak, chunk.as_mut_ptr(), chunk.len());
+            let begin = tweak.to_le_bytes();
+            native::xts_chunk(keys, encrypt, &begin, chunk.as_mut_ptr(), chunk.len());
             wipe_below::<{ native::XTS_STACK_KIB }>();
-            let blocks = chunk.len() / check::BLOCK_BYTES;
-            tweak = times_x(u128::from_le_bytes(tweak), blocks).to_le_bytes();
+            *tweak = times_x(*tweak, chunk.len() / check::BLOCK_BYTES);
         });
     }
 }

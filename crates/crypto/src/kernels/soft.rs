@@ -81,22 +81,34 @@ impl SoftKeys {
         })
     }
 
-    /// Encrypts or decrypts one message or data unit.
+    /// Of a data unit in XTS; without a key for it, of no use.
+    pub(super) fn encrypted_tweak(&self, iv: &Block) -> u128 {
+        let mut tweak = *iv;
+        if let Some(cipher) = &self.tweak {
+            cipher.encrypt(&mut tweak);
+        }
+        u128::from_le_bytes(tweak)
+    }
+
+    /// Encrypts or decrypts one message, or a data unit or piece of one with the
+    /// encrypted `tweak`, which is that of the next piece afterwards.
     ///
     /// # Safety
     /// The source is readable and the destination writable, the same bytes in
     /// the same order or apart; `work` passed the checks for this key's algorithm.
-    pub(super) unsafe fn run(&self, mode: Option<Mode>, encrypt: bool, work: &Work<'_>) -> Status {
+    pub(super) unsafe fn run(
+        &self,
+        mode: Option<Mode>,
+        encrypt: bool,
+        work: &Work<'_>,
+        tweak: &mut u128,
+    ) -> Status {
         let mut iv = *work.iv;
-        let mut tweak = self.tweak.as_ref().map(|cipher| {
-            cipher.encrypt(&mut iv);
-            u128::from_le_bytes(iv)
-        });
-        let run = |chunk: &mut [u8]| match &mut tweak {
-            Some(tweak) => self.xts(encrypt, tweak, chunk),
-            None if mode == Some(Mode::Cbc) => self.cbc(encrypt, &mut iv, chunk),
-            None if mode == Some(Mode::Ctr) => self.ctr(&mut iv, chunk),
-            None => {
+        let run = |chunk: &mut [u8]| match mode {
+            Some(Mode::Xts) => self.xts(encrypt, tweak, chunk),
+            Some(Mode::Cbc) => self.cbc(encrypt, &mut iv, chunk),
+            Some(Mode::Ctr) => self.ctr(&mut iv, chunk),
+            _ => {
                 let blocks = chunk.as_chunks_mut().0.iter_mut();
                 blocks.for_each(|block| self.data.run(encrypt, block));
             }

@@ -9,7 +9,8 @@ pub mod shape;
 use std::sync::Arc;
 
 use lockgate_crypto::{
-    Algorithm, Backend, Job, Key, KeyError, Kind, Operation, Segment, Segments, Status, backends,
+    Algorithm, Backend, Between, Job, Key, KeyError, Kind, Operation, Segment, Segments, Status,
+    backends,
 };
 
 pub use keys::material;
@@ -174,6 +175,20 @@ pub fn process(
     // the lists live until the end of this function.
     unsafe { backend.process(kind, &jobs, &mut statuses) };
     statuses
+}
+
+/// Processes a piece of a message.
+pub fn process_piece(
+    backend: &dyn Backend,
+    kind: Kind,
+    key: &dyn Key,
+    piece: &mut Prepared,
+    between: &mut Between,
+    is_last: bool,
+) -> Status {
+    let lists = Lists::of(piece);
+    // SAFETY: as in `process`.
+    unsafe { backend.process_piece(kind, &lists.job(key), between, is_last) }
 }
 
 /// A plain job: source, destination, additional data and tag side by side,

@@ -71,15 +71,19 @@ macro_rules! entries {
             /// # Safety
             /// As for [`super::xts`](fn@super::xts); the CPU has the set.
             #[target_feature(enable = $features)]
-            pub(super) unsafe fn xts(encrypt: bool, units: &[Unit<'_, KernelKey>]) {
+            pub(super) unsafe fn xts(
+                encrypt: bool,
+                units: &[Unit<'_, KernelKey>],
+                is_encrypted: bool,
+            ) {
                 // SAFETY: forwarded from the caller.
                 unsafe {
                     let rounds = units.first().map_or(10, |unit| unit.key.native().data.rounds);
                     match (encrypt, rounds) {
-                        (true, 10) => xts::units::<$vector, true, 10>(units),
-                        (false, 10) => xts::units::<$vector, false, 10>(units),
-                        (true, _) => xts::units::<$vector, true, 14>(units),
-                        (false, _) => xts::units::<$vector, false, 14>(units),
+                        (true, 10) => xts::units::<$vector, true, 10>(units, is_encrypted),
+                        (false, 10) => xts::units::<$vector, false, 10>(units, is_encrypted),
+                        (true, _) => xts::units::<$vector, true, 14>(units, is_encrypted),
+                        (false, _) => xts::units::<$vector, false, 14>(units, is_encrypted),
                     }
                 }
             }
@@ -144,20 +148,28 @@ entries!(
     "aes,pclmulqdq,avx2,bmi2,vaes,vpclmulqdq,avx512f,avx512bw,avx512dq,avx512vl"
 );
 
-/// Encrypts or decrypts XTS data units.
+/// Encrypts or decrypts XTS data units, or pieces of some, whose IVs are then tweaks that
+/// are encrypted.
 ///
 /// # Safety
 /// The CPU has the instructions of `set`, which has AES-NI; sources are
 /// readable and destinations writable, the same bytes or apart, of lengths
 /// that the checks passed; keys are native.
-pub(super) unsafe fn xts(set: Instructions, encrypt: bool, units: &[Unit<'_, KernelKey>]) {
+pub(super) unsafe fn xts(
+    set: Instructions,
+    encrypt: bool,
+    units: &[Unit<'_, KernelKey>],
+    is_encrypted: bool,
+) {
     // SAFETY: forwarded from the caller.
     unsafe {
         match set {
-            Instructions::Avx512 => avx512::xts(encrypt, units),
-            Instructions::Vaes => vaes::xts(encrypt, units),
-            Instructions::Avx | Instructions::Avx2 => avx::xts(encrypt, units),
-            Instructions::AesNi | Instructions::Baseline => aes_ni::xts(encrypt, units),
+            Instructions::Avx512 => avx512::xts(encrypt, units, is_encrypted),
+            Instructions::Vaes => vaes::xts(encrypt, units, is_encrypted),
+            Instructions::Avx | Instructions::Avx2 => avx::xts(encrypt, units, is_encrypted),
+            Instructions::AesNi | Instructions::Baseline => {
+                aes_ni::xts(encrypt, units, is_encrypted)
+            }
         }
     }
     wipe_below::<XTS_STACK_KIB>();

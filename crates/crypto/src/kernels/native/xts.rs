@@ -33,7 +33,8 @@ macro_rules! eight_times {
 #[repr(C, align(64))]
 struct Tweaks([Block; TWEAKS]);
 
-/// Encrypts or decrypts data units, each of 16 bytes at least.
+/// Encrypts or decrypts data units, each of 16 bytes at least; or pieces of some, whose
+/// IVs are then tweaks that are encrypted.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`; sources are readable and destinations
@@ -41,6 +42,7 @@ struct Tweaks([Block; TWEAKS]);
 #[inline(always)]
 pub(super) unsafe fn units<V: Lanes, const ENCRYPT: bool, const ROUNDS: usize>(
     units: &[Unit<'_, KernelKey>],
+    is_encrypted: bool,
 ) {
     let mut tweaks = Tweaks([[0; 16]; TWEAKS]);
     let mut rest = units;
@@ -48,7 +50,12 @@ pub(super) unsafe fn units<V: Lanes, const ENCRYPT: bool, const ROUNDS: usize>(
         let (now, later) = rest.split_at(rest.len().min(TWEAKS));
         // SAFETY: forwarded from the caller.
         unsafe {
-            encrypt_tweaks::<V, ROUNDS>(now, &mut tweaks);
+            for (unit, tweak) in now.iter().zip(&mut tweaks.0) {
+                *tweak = *unit.iv;
+            }
+            if !is_encrypted {
+                encrypt_tweaks::<V, ROUNDS>(now, &mut tweaks);
+            }
             for (unit, tweak) in now.iter().zip(&tweaks.0) {
                 let keys = &unit.key.native().data;
                 let (from, to) = (unit.source, unit.destination);
@@ -73,7 +80,7 @@ pub(super) unsafe fn encrypt_tweak<const ROUNDS: usize>(keys: &RoundKeys, tweak:
     }
 }
 
-/// Encrypts the tweaks of up to 32 data units.
+/// Encrypts the tweaks of up to 32 data units in place.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`.
@@ -82,9 +89,6 @@ unsafe fn encrypt_tweaks<V: Lanes, const ROUNDS: usize>(
     units: &[Unit<'_, KernelKey>],
     tweaks: &mut Tweaks,
 ) {
-    for (unit, tweak) in units.iter().zip(&mut tweaks.0) {
-        *tweak = *unit.iv;
-    }
     let key = units[0].key;
     let to = tweaks.0.as_mut_ptr().cast::<u8>();
     let is_one_key = units.iter().all(|unit| std::ptr::eq(unit.key, key));
