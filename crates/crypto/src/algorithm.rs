@@ -275,6 +275,10 @@ impl Algorithm {
         )
     }
 
+    pub(crate) const fn is_xts(self) -> bool {
+        matches!(self, Self::Aes128Xts | Self::Aes256Xts)
+    }
+
     /// Whether it has public keys: a request has a size of its own, and costs
     /// microseconds whatever that is.
     #[must_use]

@@ -2,6 +2,7 @@
 //! the one before.
 
 use crate::check::BLOCK_BYTES;
+use crate::tweak::chunk_bytes;
 use crate::{Algorithm, Kind, Operation};
 
 /// How the pieces of a message follow one another. Pieces but the last are
@@ -40,6 +41,17 @@ impl Kind {
                 Some(Chaining::Kept)
             }
             _ => None,
+        }
+    }
+
+    /// Bytes of the next piece of `left` bytes, `most` at most, whole blocks: in XTS, where
+    /// the last two blocks are computed together, a block at least is left, or nothing.
+    #[must_use]
+    pub fn piece_bytes(self, left: usize, most: usize) -> usize {
+        if self.algorithm.is_xts() {
+            chunk_bytes(left, most)
+        } else {
+            left.min(most)
         }
     }
 }

@@ -37,14 +37,10 @@ impl KeyMaterial {
                 expected,
                 got,
             }),
-            _ if is_xts(algorithm) && halves_equal(bytes) => Err(KeyError::EqualXtsHalves),
+            _ if algorithm.is_xts() && halves_equal(bytes) => Err(KeyError::EqualXtsHalves),
             _ => Ok(bytes),
         }
     }
-}
-
-fn is_xts(algorithm: Algorithm) -> bool {
-    matches!(algorithm, Algorithm::Aes128Xts | Algorithm::Aes256Xts)
 }
 
 /// Compares in the same time wherever the halves differ.

@@ -261,7 +261,7 @@ impl<'k, K: OwnKey> Keys<'k, K> {
 /// The `rest` arrays of `job` are readable.
 #[inline(never)]
 #[allow(unsafe_code, reason = "reads the caller's segment arrays")]
-unsafe fn checked_lists(
+pub(crate) unsafe fn checked_lists(
     kind: Kind,
     job: &Job<'_>,
     run: impl FnOnce(&Work<'_>) -> Status,

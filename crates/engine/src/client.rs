@@ -41,6 +41,36 @@ pub enum SubmitError {
     Closed(Closed),
 }
 
+/// Something that is let go of when these requests have ended.
+#[derive(Debug)]
+struct Leaving {
+    owner: Owner,
+    /// A bit a ticket.
+    tickets: Box<[u64]>,
+    count: usize,
+}
+
+impl Leaving {
+    fn new(owner: Owner, depth: usize) -> Self {
+        Self {
+            owner,
+            tickets: vec![0; depth.div_ceil(64)].into(),
+            count: 0,
+        }
+    }
+
+    fn add(&mut self, ticket: u32) {
+        self.tickets[ticket as usize / 64] |= 1 << (ticket % 64);
+        self.count += 1;
+    }
+
+    fn remove(&mut self, ticket: u32) {
+        let (word, bit) = (&mut self.tickets[ticket as usize / 64], 1 << (ticket % 64));
+        self.count -= usize::from(*word & bit != 0);
+        *word &= !bit;
+    }
+}
+
 /// The client's end. One thread at a time uses it; it may move between threads.
 #[derive(Debug)]
 pub struct Lane<R: Copy + Send> {
@@ -52,6 +82,8 @@ pub struct Lane<R: Copy + Send> {
     /// Completions made up after the worker's end, last first.
     settled: Vec<Done>,
     returned: Option<Consumer<Entry<R>>>,
+    /// What nobody can name any more, and requests in flight may point into.
+    leaving: Vec<Leaving>,
     pub(crate) counters: LaneCounters,
     pub(crate) refill: Refill,
     /// Slept, and has not shown the worker new requests since.
@@ -81,6 +113,7 @@ impl<R: Copy + Send> Lane<R> {
             tickets,
             settled,
             returned: None,
+            leaving: Vec::new(),
             counters,
             refill,
             is_refilling: false,
@@ -148,21 +181,22 @@ impl<R: Copy + Send> Lane<R> {
         owners.push(owner);
     }
 
-    /// Lets go of `owner`, if nothing is in flight that may point into it.
-    pub(crate) fn release(&self, owner: &Owner) -> bool {
-        if self.in_flight() > 0 {
-            return false;
+    /// Lets go of `owner` when nothing is in flight any more that may point into it.
+    pub(crate) fn release(&mut self, owner: Owner) {
+        let mut leaving = Leaving::new(owner, self.shared.config.depth);
+        self.tickets.held().for_each(|ticket| leaving.add(ticket));
+        if leaving.count == 0 {
+            self.shared.let_go(&leaving.owner);
+        } else {
+            self.leaving.push(leaving);
         }
-        let mut owners = self
-            .shared
-            .owners
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        // Once only: it may be held for another reason, too.
-        if let Some(index) = owners.iter().position(|held| Arc::ptr_eq(held, owner)) {
-            owners.swap_remove(index);
-        }
-        true
+    }
+
+    /// Lets go of what the requests just reaped were the last to point into.
+    #[cold]
+    fn let_go(&mut self) {
+        let gone = self.leaving.extract_if(.., |leaving| leaving.count == 0);
+        gone.for_each(|leaving| self.shared.let_go(&leaving.owner));
     }
 
     /// The ticket the next submission will hold; `None` when full.
@@ -265,9 +299,11 @@ impl<R: Copy + Send> Lane<R> {
             tickets,
             settled,
             completions,
+            leaving,
             ..
         } = self;
         let mut finish = |done: Done| {
+            leaving.iter_mut().for_each(|one| one.remove(done.ticket));
             take(Completion {
                 token: tickets.give_back(done.ticket),
                 status: done.status,
@@ -281,6 +317,9 @@ impl<R: Copy + Send> Lane<R> {
             count += 1;
         }
         self.counters.reaped += count as u64;
+        if !self.leaving.is_empty() {
+            self.let_go();
+        }
         count
     }
 

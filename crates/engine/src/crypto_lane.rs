@@ -3,13 +3,21 @@
 mod engine;
 mod function;
 mod lane;
+mod parts;
 mod request;
 mod service;
 mod session;
+mod slots;
+mod states;
+mod table;
+mod vault;
 
 pub use engine::CryptoEngine;
 pub use function::CryptoFunction;
-pub use lane::{Call, CallError, CryptoLane, Overrun, RegionId, SessionId, Span};
+pub use lane::{
+    Call, CallError, CryptoLane, Overrun, REGIONS_MAX, RegionId, SESSIONS_MAX, SessionId, Span,
+};
 pub use request::CryptoRequest;
 pub use service::CryptoService;
 pub use session::Session;
+pub use vault::SessionError;

@@ -15,7 +15,9 @@ mod roster;
 mod shared;
 mod watch;
 
-pub use config::{FUNCTION_LANES_MAX, FUNCTIONS_MAX, FunctionConfig, FunctionError, RequestLimit};
+pub use config::{
+    FUNCTION_LANES_MAX, FUNCTIONS_MAX, FunctionConfig, FunctionError, KeyLimit, RequestLimit,
+};
 pub use handle::VirtualFunction;
 pub use lanes::LANES_MAX;
 pub use life::{DrainError, EndError};

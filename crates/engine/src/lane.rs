@@ -1,7 +1,8 @@
 //! A lane: what both ends share, and how it is made.
 
 use std::any::Any;
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -287,6 +288,14 @@ impl<R> Shared<R> {
         }
     }
 
+    /// Holds `owner` for one reason less.
+    pub(crate) fn let_go(&self, owner: &Owner) {
+        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(index) = owners.iter().position(|held| Arc::ptr_eq(held, owner)) {
+            owners.swap_remove(index);
+        }
+    }
+
     pub(crate) fn take_returned(&self) -> Option<Consumer<Entry<R>>> {
         self.returned
             .lock()
@@ -321,12 +330,18 @@ pub(crate) struct WorkerLane<R> {
     pub(crate) staged: u32,
     /// Requests taken and not yet staged.
     pub(crate) in_hand: u32,
-    /// What is left of requests of which a piece was taken.
-    pub(crate) carried: VecDeque<Entry<R>>,
-    /// Hints of completions that the client was not notified of.
-    pub(crate) hints: u32,
+    /// What is left of requests of which a piece was taken, as they came.
+    pub(crate) carried: VecDeque<Rest<R>>,
+    /// Requests taken, where they may be taken in pieces.
+    taken: u64,
+    /// Somebody waits for completions and was not notified of them.
+    pub(crate) is_urgent: bool,
     /// The completion after the last of these.
     pub(crate) hinted: u32,
+    /// Complete ones that somebody waits for with all those before them.
+    barriers: BinaryHeap<Reverse<u64>>,
+    /// What its requests took beyond what they were charged, ns.
+    pub(crate) surcharge_ns: u64,
     pub(crate) moderator: Moderator,
     pub(crate) gate: Gate,
     pub(crate) place: Place,
@@ -349,6 +364,14 @@ impl<R> Drop for Unclosed<R> {
             self.0.end(Closed::WorkerFailed);
         }
     }
+}
+
+/// What is left of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rest<R> {
+    pub(crate) entry: Entry<R>,
+    /// Requests that its lane had taken before it.
+    pub(crate) number: u64,
 }
 
 /// What a worker knows about a lane's requests.
@@ -386,6 +409,34 @@ impl<R: Copy + Send> WorkerLane<R> {
         (self.carried.len() + self.requests.up_to(enough)).min(enough)
     }
 
+    /// The completion staged last is one that somebody waits for: alone, or with all those
+    /// before it.
+    pub(crate) fn hinted(&mut self, hints: u32, number: u64) {
+        if hints & URGENT != 0 {
+            self.is_urgent = true;
+            self.hinted = self.completions.index();
+        }
+        if hints & BARRIER != 0 {
+            self.barriers.push(Reverse(number));
+        }
+    }
+
+    /// Looks whether all before a barrier are complete.
+    pub(crate) fn look_at_barriers(&mut self) {
+        // Else some of the batch are yet to be done.
+        if self.in_hand as usize != self.carried.len() {
+            return;
+        }
+        let oldest = self.carried.front().map_or(u64::MAX, |rest| rest.number);
+        while let Some(&Reverse(number)) = self.barriers.peek()
+            && number < oldest
+        {
+            self.barriers.pop();
+            self.is_urgent = true;
+            self.hinted = self.completions.index();
+        }
+    }
+
     /// Whether it is of the virtual function of that id.
     pub(crate) fn is_of(&self, id: u64) -> bool {
         self.function.as_ref().is_some_and(|own| own.id == id)
@@ -405,26 +456,46 @@ impl<R: Copy + Send> WorkerLane<R> {
     #[inline(always)]
     pub(crate) fn take<S: Service<Request = R>>(
         &mut self,
+        service: &mut S,
         max: usize,
-        mut take: impl FnMut(Entry<R>, bool) -> bool,
+        mut take: impl FnMut(&S, Rest<R>, bool) -> bool,
     ) -> usize {
         match self.shared.config.piece_bytes {
-            None => self.requests.drain_while(max, |entry| take(*entry, false)),
-            Some(piece_bytes) => self.take_pieces::<S>(max, piece_bytes, take),
+            None => self.requests.drain_while(max, |&entry| {
+                // All of a breath end with it: nobody asks for their numbers.
+                take(service, Rest { entry, number: 0 }, false)
+            }),
+            Some(piece_bytes) => self.take_pieces(service, max, piece_bytes, take),
         }
     }
 
     fn take_pieces<S: Service<Request = R>>(
         &mut self,
+        service: &mut S,
         max: usize,
         piece_bytes: usize,
-        mut take: impl FnMut(Entry<R>, bool) -> bool,
+        mut take: impl FnMut(&S, Rest<R>, bool) -> bool,
     ) -> usize {
-        let begun = self.carried.len().min(max);
+        let carried = &mut self.carried;
+        let mut cut = |mut rest: Rest<R>, is_begun: bool, carried: &mut VecDeque<Rest<R>>| {
+            if is_begun {
+                service.resume(&mut rest.entry.request);
+            }
+            if S::bytes(&rest.entry.request) > piece_bytes
+                && let Some(request) = service.split(&mut rest.entry.request, piece_bytes)
+            {
+                carried.push_back(rest);
+                let ticket = rest.entry.ticket;
+                let entry = Entry { ticket, request };
+                take(service, Rest { entry, ..rest }, true)
+            } else {
+                take(service, rest, false)
+            }
+        };
+        let begun = carried.len().min(max);
         for _ in 0..begun {
-            let mut entry = self.carried.pop_front().expect("as many as were counted");
-            S::resume(&mut entry.request);
-            if !cut::<S>(entry, piece_bytes, &mut self.carried, &mut take) {
+            let rest = carried.pop_front().expect("as many as were counted");
+            if !cut(rest, true, carried) {
                 return 0;
             }
         }
@@ -433,9 +504,11 @@ impl<R: Copy + Send> WorkerLane<R> {
         let step = if is_fifo { 1 } else { max - begun };
         let (mut count, mut goes_on) = (0, true);
         while goes_on && begun + count < max && (!is_fifo || self.carried.is_empty()) {
-            let carried = &mut self.carried;
-            let one = |entry: &Entry<R>| {
-                goes_on = cut::<S>(*entry, piece_bytes, carried, &mut take);
+            let (carried, taken) = (&mut self.carried, &mut self.taken);
+            let one = |&entry: &Entry<R>| {
+                let number = *taken;
+                *taken += 1;
+                goes_on = cut(Rest { entry, number }, false, carried);
                 goes_on
             };
             let taken = self.requests.drain_while(step, one);
@@ -460,24 +533,6 @@ impl<R: Copy + Send> WorkerLane<R> {
         if let Some(function) = self.function.take() {
             function.let_go(&self.shared);
         }
-    }
-}
-
-/// Takes a piece of the request, if it is longer than one and can be cut;
-/// what is left is carried. Whether to go on.
-fn cut<S: Service>(
-    mut entry: Entry<S::Request>,
-    piece_bytes: usize,
-    carried: &mut VecDeque<Entry<S::Request>>,
-    take: &mut impl FnMut(Entry<S::Request>, bool) -> bool,
-) -> bool {
-    if S::bytes(&entry.request) > piece_bytes
-        && let Some(request) = S::split(&mut entry.request, piece_bytes)
-    {
-        carried.push_back(entry);
-        take(Entry { request, ..entry }, true)
-    } else {
-        take(entry, false)
     }
 }
 
@@ -536,8 +591,11 @@ pub(crate) fn lane<R: Copy + Send>(
         staged: 0,
         in_hand: 0,
         carried: VecDeque::new(),
-        hints: 0,
+        taken: 0,
+        is_urgent: false,
         hinted: 0,
+        barriers: BinaryHeap::new(),
+        surcharge_ns: 0,
         moderator: Moderator::new(config.moderation, config.settings),
         gate: Gate::default(),
         place: Place::Away,

@@ -36,11 +36,11 @@ pub use client::{Completion, Lane, SubmitError};
 pub use counters::{LaneCounters, WorkerCounters};
 pub use crypto_lane::{
     Call, CallError, CryptoEngine, CryptoFunction, CryptoLane, CryptoRequest, CryptoService,
-    Overrun, RegionId, Session, SessionId, Span,
+    Overrun, REGIONS_MAX, RegionId, SESSIONS_MAX, Session, SessionError, SessionId, Span,
 };
 pub use function::{
     DrainError, EndError, FUNCTION_LANES_MAX, FUNCTIONS_MAX, FunctionConfig, FunctionCounters,
-    FunctionError, LANES_MAX, Life, RequestLimit, VirtualFunction,
+    FunctionError, KeyLimit, LANES_MAX, Life, RequestLimit, VirtualFunction,
 };
 pub use governor::{Governed, Governor};
 pub use lane::{Closed, DEPTH_MAX, Hint, LaneConfig, LaneError, Order, PIECE_BYTES_MIN};

@@ -8,7 +8,7 @@ use sys::clock::now_ns;
 use sys::wake::WakeIndex;
 
 use crate::function::Lanes;
-use crate::lane::{BARRIER, Done, Entry, HINTS, Held, URGENT, WorkerLane};
+use crate::lane::{Done, Entry, HINTS, Held, WorkerLane};
 
 /// Most requests a worker takes at a time, over all its lanes.
 pub const BATCH_MAX: usize = 128;
@@ -37,12 +37,15 @@ pub trait Service: Send + 'static {
     /// returns them as a request; `request` becomes the rest, to be
     /// [`resume`](Self::resume)d when they are done. `None`, with nothing
     /// changed, where that cannot be.
-    fn split(_request: &mut Self::Request, _bytes: usize) -> Option<Self::Request> {
+    fn split(&mut self, _request: &mut Self::Request, _bytes: usize) -> Option<Self::Request> {
         None
     }
 
     /// What was before the rest of a request is done: it is next.
-    fn resume(_request: &mut Self::Request) {}
+    fn resume(&mut self, _request: &mut Self::Request) {}
+
+    /// The rest of a request is cancelled, and will not be processed.
+    fn forget(&mut self, _rest: &Self::Request) {}
 
     /// Processes a batch of up to [`BATCH_MAX`] requests from any lanes and
     /// completes each exactly once, in any order. Publishing now and then
@@ -93,6 +96,8 @@ impl<R> std::ops::Index<usize> for Batch<'_, R> {
 pub(crate) struct Origin {
     pub(crate) lane: u32,
     pub(crate) ticket: u32,
+    /// Requests that its lane had taken before it.
+    pub(crate) number: u64,
     /// It is a piece, and more of the request follows.
     pub(crate) has_more: bool,
     pub(crate) done: Option<Status>,
@@ -123,12 +128,13 @@ impl<R: Copy + Send> Outcomes<'_, R> {
         if origin.has_more && status != Status::Ok {
             // As it ends here, there is nothing more.
             origin.has_more = false;
-            lane.carried.retain(|rest| rest.ticket != origin.ticket);
+            lane.carried
+                .retain(|rest| rest.entry.ticket != origin.ticket);
         }
         let staged_before = lane.staged;
         if lane.shared.config.order == crate::Order::Any {
             if !origin.has_more {
-                stage(lane, origin.ticket, status);
+                stage(lane, origin.ticket, origin.number, status);
             }
         } else {
             stage_in_order(lane, self.origins);
@@ -136,6 +142,13 @@ impl<R: Copy + Send> Outcomes<'_, R> {
         if staged_before == 0 && lane.staged > 0 {
             self.touched.push(self.origins[index].lane);
         }
+    }
+
+    /// Request `index` took that much work more than was expected of it, ns: whose it is
+    /// pays for it.
+    pub fn charge(&mut self, index: usize, work_ns: u64) {
+        let lane = &mut self.lanes[self.origins[index].lane as usize];
+        lane.surcharge_ns = lane.surcharge_ns.saturating_add(work_ns);
     }
 
     /// Shows what is completed to the clients that look for it, and notifies
@@ -187,7 +200,8 @@ impl<R: Copy + Send> Outcomes<'_, R> {
             let lane = &mut self.lanes[lane as usize];
             // The ring is looked at only for a sleeper: its index is the
             // client's cache line.
-            if lane.shared.wake.is_armed() || lane.hints != 0 || lane.held.is_some() {
+            lane.look_at_barriers();
+            if lane.shared.wake.is_armed() || lane.is_urgent || lane.held.is_some() {
                 let is_dry = lane.in_hand == 0 && lane.requests.len_now() < width;
                 notify(lane, 0, is_dry);
             }
@@ -196,19 +210,23 @@ impl<R: Copy + Send> Outcomes<'_, R> {
 }
 
 /// Stages all that the lane's worker has or could take as cancelled.
-pub(crate) fn cancel<R: Copy + Send>(lane: &mut WorkerLane<R>) {
-    let mut tickets: Vec<u32> = lane.carried.drain(..).map(|rest| rest.ticket).collect();
+pub(crate) fn cancel<S: Service>(service: &mut S, lane: &mut WorkerLane<S::Request>) {
+    let forgotten = lane.carried.drain(..).map(|rest| {
+        service.forget(&rest.entry.request);
+        rest.entry.ticket
+    });
+    let mut tickets: Vec<u32> = forgotten.collect();
     lane.requests.len_now();
     let count = lane
         .requests
         .drain(usize::MAX, |entry| tickets.push(entry.ticket));
     lane.in_hand += u32::try_from(count).expect("at most DEPTH_MAX");
     for ticket in tickets {
-        stage(lane, ticket, Status::Cancelled);
+        stage(lane, ticket, 0, Status::Cancelled);
     }
 }
 
-fn stage<R: Copy + Send>(lane: &mut WorkerLane<R>, ticket: u32, status: Status) {
+fn stage<R: Copy + Send>(lane: &mut WorkerLane<R>, ticket: u32, number: u64, status: Status) {
     let done = Done {
         ticket: ticket & !HINTS,
         status,
@@ -217,8 +235,7 @@ fn stage<R: Copy + Send>(lane: &mut WorkerLane<R>, ticket: u32, status: Status) 
         .stage(done)
         .expect("the completion ring has a slot for every request in flight");
     if ticket & HINTS != 0 {
-        lane.hints |= ticket & HINTS;
-        lane.hinted = lane.completions.index();
+        lane.hinted(ticket & HINTS, number);
     }
     lane.staged += 1;
     lane.in_hand -= 1;
@@ -229,8 +246,9 @@ fn stage_in_order<R: Copy + Send>(lane: &mut WorkerLane<R>, origins: &[Origin]) 
     while lane.next < lane.end
         && let Some(status) = origins[lane.next].done
     {
-        if !origins[lane.next].has_more {
-            stage(lane, origins[lane.next].ticket, status);
+        let origin = &origins[lane.next];
+        if !origin.has_more {
+            stage(lane, origin.ticket, origin.number, status);
         }
         lane.next += 1;
     }
@@ -245,9 +263,10 @@ fn show<R: Copy + Send>(lane: &mut WorkerLane<R>) {
 
 /// Does what the lane's policy says, `published` completions later.
 fn notify<R: Copy + Send>(lane: &mut WorkerLane<R>, published: u32, is_dry: bool) {
-    if lane.hints != 0 && lane.completions.is_taken(lane.hinted) {
+    lane.look_at_barriers();
+    if lane.is_urgent && lane.completions.is_taken(lane.hinted) {
         // Whoever waited has it.
-        lane.hints = 0;
+        lane.is_urgent = false;
     }
     let settings = lane.shared.settings.load(Ordering::Relaxed);
     lane.moderator.set(Settings::unpack(settings));
@@ -259,7 +278,7 @@ fn notify<R: Copy + Send>(lane: &mut WorkerLane<R>, published: u32, is_dry: bool
     let progress = Progress {
         published,
         is_dry,
-        is_urgent: lane.is_urgent(),
+        is_urgent: lane.is_urgent,
         ..if is_timed {
             lane.standing()
         } else {
@@ -296,12 +315,6 @@ fn claim<R: Copy + Send>(lane: &mut WorkerLane<R>, force: bool, now_ns: u64) {
 }
 
 impl<R: Copy + Send> WorkerLane<R> {
-    /// Whether a completion asked for a notification at once, alone or with
-    /// all those before it.
-    fn is_urgent(&self) -> bool {
-        self.hints & URGENT != 0 || self.hints & BARRIER != 0 && self.in_hand == 0
-    }
-
     /// What the client has of requests and completions.
     fn standing(&mut self) -> Progress {
         let unreaped = self.completions.unreaped();
@@ -333,7 +346,7 @@ impl<R: Copy + Send> WorkerLane<R> {
     }
 
     fn notified(&mut self, now_ns: u64) {
-        self.hints = 0;
+        self.is_urgent = false;
         match &self.function {
             Some(function) if now_ns > 0 => {
                 function.pass_gate(|gate| self.moderator.notified(now_ns, gate));

@@ -186,7 +186,7 @@ impl<S: Service> Worker<S> {
             BATCH_MAX
         };
         self.roster
-            .inhale(&self.service, &mut self.breath, room, width);
+            .inhale(&mut self.service, &mut self.breath, room, width);
         self.breath.requests.len()
     }
 
@@ -202,7 +202,9 @@ impl<S: Service> Worker<S> {
         };
         outcomes.settle(&self.breath.present, self.service.width());
         for index in 0..self.breath.present.len() {
-            self.note_held(self.breath.present[index]);
+            let slot = self.breath.present[index];
+            self.note_held(slot);
+            self.roster.charge(slot);
         }
         let tally = &self.control.tally;
         tally.batches.add(1);
@@ -413,7 +415,7 @@ impl<S: Service> Worker<S> {
     fn cancel(&mut self, slots: &[u32]) {
         for &slot in slots {
             let lane = &mut self.roster.lanes[slot as usize];
-            cancel(lane);
+            cancel(&mut self.service, lane);
             if lane.staged > 0 {
                 self.touched.push(slot);
             }

@@ -15,3 +15,4 @@ mod lanes;
 mod moderation;
 mod pieces;
 mod tenants;
+mod tenants_memory;

@@ -34,7 +34,7 @@ impl Service for Log {
         request.bytes
     }
 
-    fn split(request: &mut Long, bytes: usize) -> Option<Long> {
+    fn split(&mut self, request: &mut Long, bytes: usize) -> Option<Long> {
         let first = Long { bytes, ..*request };
         request.from += bytes;
         request.bytes -= bytes;
@@ -42,7 +42,7 @@ impl Service for Log {
         Some(first)
     }
 
-    fn resume(request: &mut Long) {
+    fn resume(&mut self, request: &mut Long) {
         request.is_resumed = true;
     }
 

@@ -12,7 +12,8 @@ use crate::common::{LONG, Tally, cells};
 use crypto::{Algorithm, Backend, KeyError, Operation, RsaBits, RsaScheme, Status, generate_key};
 use lockgate_engine::{
     Call, CallError, CryptoEngine, CryptoFunction, CryptoLane, Engine, FunctionConfig,
-    FunctionError, LaneConfig, LocalLane, RegionId, RequestLimit, SessionId, Span, WorkerConfig,
+    FunctionError, LaneConfig, LocalLane, RegionId, RequestLimit, SessionError, SessionId, Span,
+    WorkerConfig,
 };
 use policy::{Moderation, Quota};
 
@@ -185,11 +186,12 @@ fn additional_data_counts_for_quotas() {
 fn keys_that_protect_nothing_are_for_measuring() {
     let algorithm = Algorithm::Rsa(RsaBits::B1024, RsaScheme::Pkcs1);
     let material = generate_key(algorithm);
-    let refused = Some(KeyError::ForMeasuringOnly { algorithm });
+    let refused = || Some(KeyError::ForMeasuringOnly { algorithm });
     let strict = engine(aws_lc());
-    assert_eq!(strict.session(algorithm, &material).err(), refused);
+    assert_eq!(strict.session(algorithm, &material).err(), refused());
     let function = strict.function(FunctionConfig::default()).unwrap();
-    assert_eq!(function.session(algorithm, &material).err(), refused);
+    let of_function = function.session(algorithm, &material).err();
+    assert_eq!(of_function, refused().map(SessionError::Key));
     let measuring = strict.for_measuring();
     assert!(measuring.session(algorithm, &material).is_ok());
     let function = measuring.function(FunctionConfig::default()).unwrap();

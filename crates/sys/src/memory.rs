@@ -2,14 +2,38 @@
 //! by copying: no reference is ever made to bytes that another party writes.
 
 use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-/// An anonymous private mapping, zeroed, page-aligned, unmapped on drop.
+/// Mapped memory, page-aligned, unmapped on drop: this process's own, or shared with
+/// others.
 #[derive(Debug)]
 pub struct Mapping {
     address: NonNull<u8>,
     len: usize,
+    is_shared: bool,
+}
+
+/// Why memory of others is not mapped.
+#[derive(Debug, thiserror::Error)]
+pub enum ShareError {
+    /// Its owner could shorten it, and whoever then touches it dies (`SIGBUS`).
+    #[error(
+        "the memory can be shortened by who made it: make it with `memfd_create` and seal it with `F_SEAL_SHRINK` (QEMU: `memory-backend-memfd,seal=on`)"
+    )]
+    Unsealed,
+    /// Less than was asked for.
+    #[error("the memory has {file_bytes} bytes, which is less than the {len} to be mapped")]
+    TooShort {
+        /// Bytes asked for.
+        len: usize,
+        /// Bytes there are.
+        file_bytes: u64,
+    },
+    /// The kernel refused.
+    #[error("the memory cannot be mapped")]
+    Io(#[from] io::Error),
 }
 
 // SAFETY: the mapping is only an address; its bytes are reached by copies
@@ -31,33 +55,70 @@ pub struct OutOfBounds {
 }
 
 impl Mapping {
-    /// Maps `len` bytes and touches every page, so that no fault disturbs a
+    /// Zeroed memory of this process alone: `len` bytes. Touches every page, so that no fault disturbs a
     /// measurement later. Asks for huge pages where the kernel gives them.
     ///
     /// # Errors
     /// No memory, or `len` is 0.
     pub fn new(len: usize) -> io::Result<Self> {
-        // SAFETY: an anonymous mapping at an address the kernel chooses.
-        let address = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                len,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            )
+        let mapping = Self::map(len, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)?;
+        let address = mapping.address.as_ptr();
+        // SAFETY: the whole mapping is ours; advice cannot harm.
+        unsafe { libc::madvise(address.cast(), len, libc::MADV_HUGEPAGE) };
+        // SAFETY: the whole mapping is writable and nobody else knows it yet.
+        unsafe { std::ptr::write_bytes(address, 0, len) };
+        Ok(mapping)
+    }
+
+    /// Memory shared with whoever else has that descriptor: its first `len` bytes. Only
+    /// what nobody can shorten is taken: memory of `memfd_create` with the seal
+    /// `F_SEAL_SHRINK` (memfd_create(2), fcntl(2)).
+    ///
+    /// # Errors
+    /// [`ShareError`].
+    pub fn shared(memory: BorrowedFd<'_>, len: usize) -> Result<Self, ShareError> {
+        let file = memory.as_raw_fd();
+        // SAFETY: no memory is passed. Fails for what cannot be sealed.
+        let seals = unsafe { libc::fcntl(file, libc::F_GET_SEALS) };
+        if seals < 0 || seals & libc::F_SEAL_SHRINK == 0 {
+            return Err(ShareError::Unsealed);
+        }
+        // After the seals, so that what is looked at is what stays.
+        let mut status = std::mem::MaybeUninit::<libc::stat>::zeroed();
+        // SAFETY: room for what is written, and zeros are a value of it, too.
+        let status = unsafe {
+            if libc::fstat(file, status.as_mut_ptr()) != 0 {
+                return Err(io::Error::last_os_error().into());
+            }
+            status.assume_init()
         };
+        let file_bytes = u64::try_from(status.st_size).unwrap_or(0);
+        if u64::try_from(len).map_or(true, |len| len > file_bytes) {
+            return Err(ShareError::TooShort { len, file_bytes });
+        }
+        Ok(Self::map(len, libc::MAP_SHARED, file)?)
+    }
+
+    fn map(len: usize, flags: i32, file: i32) -> io::Result<Self> {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a mapping at an address the kernel chooses.
+        let address = unsafe { libc::mmap(std::ptr::null_mut(), len, protection, flags, file, 0) };
         if address == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
         let address = NonNull::new(address.cast::<u8>()).expect("mmap never maps page 0 unasked");
-        let mapping = Self { address, len };
-        // SAFETY: the whole mapping is ours; advice cannot harm.
-        unsafe { libc::madvise(address.as_ptr().cast(), len, libc::MADV_HUGEPAGE) };
-        // SAFETY: the whole mapping is writable and nobody else knows it yet.
-        unsafe { std::ptr::write_bytes(address.as_ptr(), 0, len) };
-        Ok(mapping)
+        Ok(Self {
+            address,
+            len,
+            is_shared: flags & libc::MAP_SHARED != 0,
+        })
+    }
+
+    /// Whether other processes can read and write it.
+    #[must_use]
+    #[inline]
+    pub fn is_shared(&self) -> bool {
+        self.is_shared
     }
 
     /// Its length in bytes.
@@ -164,6 +225,8 @@ impl Drop for Mapping {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+
     use super::*;
 
     #[test]
@@ -183,6 +246,46 @@ mod tests {
                 );
             }
         }
+    }
+
+    fn memory(seals: i32, len: i64) -> OwnedFd {
+        let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+        // SAFETY: a name that ends with zero; the descriptor is nobody else's.
+        unsafe {
+            let file = OwnedFd::from_raw_fd(libc::memfd_create(c"test".as_ptr(), flags));
+            assert_eq!(libc::ftruncate(file.as_raw_fd(), len), 0);
+            assert_eq!(libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals), 0);
+            file
+        }
+    }
+
+    #[test]
+    fn memory_that_can_be_shortened_is_refused() {
+        for seals in [0, libc::F_SEAL_GROW] {
+            let refused = Mapping::shared(memory(seals, 8192).as_fd(), 4096);
+            assert!(matches!(refused, Err(ShareError::Unsealed)), "{refused:?}");
+        }
+        let file = std::fs::File::open("/proc/self/exe").unwrap();
+        let refused = Mapping::shared(file.as_fd(), 4096);
+        assert!(matches!(refused, Err(ShareError::Unsealed)), "{refused:?}");
+        let sealed = memory(libc::F_SEAL_SHRINK, 8192);
+        let refused = Mapping::shared(sealed.as_fd(), 8193);
+        assert!(matches!(
+            refused,
+            Err(ShareError::TooShort {
+                file_bytes: 8192,
+                ..
+            })
+        ));
+        let (one, other) = [4096, 8192]
+            .map(|len| Mapping::shared(sealed.as_fd(), len))
+            .into();
+        let (one, other) = (one.unwrap(), other.unwrap());
+        assert!(one.is_shared() && !Mapping::new(1).unwrap().is_shared());
+        one.write(100, b"seen").unwrap();
+        let mut seen = [0; 4];
+        other.read(100, &mut seen).unwrap();
+        assert_eq!(&seen, b"seen");
     }
 
     #[test]

@@ -46,7 +46,7 @@ impl Service for Nothing {
         request.work_ns
     }
 
-    fn split(request: &mut Work, bytes: usize) -> Option<Work> {
+    fn split(&mut self, request: &mut Work, bytes: usize) -> Option<Work> {
         let bytes = u32::try_from(bytes).ok()?;
         let first = Work { bytes, ..*request };
         request.bytes -= bytes;

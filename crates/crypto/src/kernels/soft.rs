@@ -69,7 +69,7 @@ pub(super) struct SoftKeys {
 impl SoftKeys {
     /// `None` for lengths that AES has not.
     pub(super) fn new(algorithm: Algorithm, key: &[u8]) -> Option<Self> {
-        let is_xts = matches!(algorithm, Algorithm::Aes128Xts | Algorithm::Aes256Xts);
+        let is_xts = algorithm.is_xts();
         let (data, tweak) = key.split_at(if is_xts { key.len() / 2 } else { key.len() });
         Some(Self {
             data: Cipher::new(data)?,

@@ -10,6 +10,7 @@ use super::function::CryptoFunction;
 use super::lane::CryptoLane;
 use super::service::CryptoService;
 use super::session::{Issuer, Session};
+use super::vault::Vault;
 use crate::counters::WorkerCounters;
 use crate::function::{FunctionConfig, FunctionError, RequestLimit};
 use crate::lane::{LaneConfig, LaneError};
@@ -58,6 +59,7 @@ impl CryptoEngine {
                 backend,
                 number,
                 is_for_measuring: false,
+                public_key_workers: None,
             },
             panics,
         })
@@ -71,6 +73,19 @@ impl CryptoEngine {
         self
     }
 
+    /// From now on lanes to other workers than these, its own and those of virtual
+    /// functions made hereafter, take no sessions with public keys.
+    ///
+    /// A request with a public key is done in one go, and keeps whoever shares its worker
+    /// waiting: tens of microseconds for ECDSA and X25519, and milliseconds to sign or
+    /// decrypt with RSA of 4096 bits or to derive with FFDH. So give tenants whose small
+    /// requests must not wait workers that these are not allowed on.
+    #[must_use]
+    pub fn with_public_keys_on(mut self, workers: &[usize]) -> Self {
+        self.issuer.public_key_workers = Some(workers.into());
+        self
+    }
+
     /// Sets a key up for every worker.
     ///
     /// # Errors
@@ -81,7 +96,7 @@ impl CryptoEngine {
         material: &KeyMaterial,
     ) -> Result<Arc<Session>, KeyError> {
         self.issuer
-            .session(algorithm, material, self.engine.workers())
+            .session(algorithm, material, self.engine.workers(), None)
     }
 
     /// Makes a lane to that worker, with a slab of `slab_bytes` as its first
@@ -98,7 +113,7 @@ impl CryptoEngine {
     ) -> Result<CryptoLane, LaneError> {
         let lane = self.engine.lane(worker, config)?;
         let limit = RequestLimit::NONE;
-        CryptoLane::new(lane, self.issuer.number, slab_bytes, segments, limit)
+        CryptoLane::new(lane, self.issuer.seat(worker), slab_bytes, segments, limit)
     }
 
     /// Makes a virtual function of this engine, which is its physical
@@ -112,11 +127,11 @@ impl CryptoEngine {
         Ok(CryptoFunction {
             function,
             issuer: Issuer {
-                backend: Arc::clone(&self.issuer.backend),
                 number,
-                ..self.issuer
+                ..self.issuer.clone()
             },
             request_max: config.request_max,
+            vault: Vault::new(config.keys_max),
         })
     }
 

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crypto::{Algorithm, KeyError, KeyMaterial};
+use crypto::{Algorithm, KeyMaterial};
 use policy::{Quota, Settings};
 
 use super::lane::CryptoLane;
 use super::request::CryptoRequest;
 use super::session::{Issuer, OwnSession, Session};
+use super::vault::{SessionError, Vault};
 use crate::function::{
     DrainError, EndError, FunctionCounters, FunctionError, Life, RequestLimit, VirtualFunction,
 };
@@ -22,6 +23,7 @@ pub struct CryptoFunction {
     /// Of its sessions and lanes: other than the engine's own.
     pub(super) issuer: Issuer,
     pub(super) request_max: RequestLimit,
+    pub(super) vault: Arc<Vault>,
 }
 
 impl std::fmt::Debug for CryptoFunction {
@@ -35,14 +37,16 @@ impl CryptoFunction {
     /// and it ends when the function is reset or removed.
     ///
     /// # Errors
-    /// [`KeyError`] from the back-end; [`KeyError::ForMeasuringOnly`].
+    /// [`SessionError`].
     pub fn session(
         &self,
         algorithm: Algorithm,
         material: &KeyMaterial,
-    ) -> Result<Arc<Session>, KeyError> {
+    ) -> Result<Arc<Session>, SessionError> {
         let workers = self.function.workers();
-        let session = self.issuer.session(algorithm, material, workers)?;
+        // Before the key is made, which is what costs.
+        let held = Some(self.vault.hold(material.expose().len())?);
+        let session = self.issuer.session(algorithm, material, workers, held)?;
         let own = OwnSession(Arc::downgrade(&session));
         self.function.own(Arc::new(own));
         Ok(session)
@@ -64,7 +68,7 @@ impl CryptoFunction {
         let lane = self.function.lane(worker, config)?;
         CryptoLane::new(
             lane,
-            self.issuer.number,
+            self.issuer.seat(worker),
             slab_bytes,
             segments,
             self.request_max,

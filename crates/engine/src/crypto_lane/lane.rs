@@ -11,11 +11,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use crypto::{Operation, Segment};
+use crypto::{Algorithm, Operation, Segment};
 use sys::memory::{Mapping, OutOfBounds};
 
-use super::request::{CryptoRequest, Parts, SegmentTable};
-use super::session::Session;
+use super::request::{CryptoRequest, Parts};
+use super::session::{Seat, Session};
+use super::slots::{Handle, Slots};
+use super::table::SegmentTable;
 use crate::client::{Completion, Lane, SubmitError};
 use crate::counters::LaneCounters;
 use crate::function::RequestLimit;
@@ -26,13 +28,19 @@ use crate::watch::Watch;
 /// Most segments of one source or destination.
 const SEGMENTS_MAX: usize = 1024;
 
-/// A region registered with a lane. Region 0 is the lane's own slab.
+/// Most regions of one lane.
+pub const REGIONS_MAX: usize = 1024;
+
+/// Most sessions attached to one lane.
+pub const SESSIONS_MAX: usize = 16_384;
+
+/// A region registered with a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct RegionId(usize);
+pub struct RegionId(Handle);
 
 impl RegionId {
     /// The lane's own slab.
-    pub const SLAB: Self = Self(0);
+    pub const SLAB: Self = Self(Handle::FIRST);
 }
 
 /// A session attached to a lane; known to that lane only, so that a mix-up is
@@ -40,7 +48,7 @@ impl RegionId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SessionId {
     lane: u64,
-    index: usize,
+    handle: Handle,
 }
 
 /// Numbers lanes, for their sessions.
@@ -106,10 +114,10 @@ pub enum CallError {
     #[error(transparent)]
     Bounds(#[from] Overrun),
     /// No such region on this lane.
-    #[error("region {} is not registered with this lane", .0.0)]
+    #[error("region {} is not registered with this lane, or not any more", .0.0.index)]
     UnknownRegion(RegionId),
     /// No such session on this lane.
-    #[error("session {} is not attached to this lane", .0.index)]
+    #[error("session {} is not attached to this lane, or not any more", .0.handle.index)]
     UnknownSession(SessionId),
     /// More segments than the lane was made for.
     #[error("{count} segments are more than the {limit} this lane was made for")]
@@ -135,9 +143,25 @@ pub enum CallError {
     /// The session's virtual function was reset or removed.
     #[error("the session's key is gone: its virtual function was reset; make another session")]
     SessionEnded,
-    /// Requests in flight may still use the session.
-    #[error("requests are in flight; reap them before detaching a session")]
-    InFlight,
+    /// As many regions as a lane may have.
+    #[error("the lane has {REGIONS_MAX} regions, which is the most; unregister some")]
+    Regions,
+    /// As many sessions as a lane may have.
+    #[error("the lane has {SESSIONS_MAX} sessions attached, which is the most; detach some")]
+    Sessions,
+    /// It lives as long as the lane.
+    #[error("the lane's own slab cannot be unregistered; drop the lane")]
+    Slab,
+    /// The engine has other workers for such keys.
+    #[error(
+        "{algorithm} would keep others waiting on worker {worker}, which takes no public keys; take a lane of one that does"
+    )]
+    PublicKey {
+        /// Of the session.
+        algorithm: Algorithm,
+        /// Of the lane.
+        worker: usize,
+    },
 }
 
 /// A lane for crypto requests.
@@ -145,10 +169,12 @@ pub enum CallError {
 pub struct CryptoLane {
     lane: Lane<CryptoRequest>,
     number: u64,
-    /// Engine or virtual function whose sessions it takes.
-    owner: u64,
-    regions: Vec<Arc<Mapping>>,
-    sessions: Vec<Option<Arc<Session>>>,
+    /// The slab first.
+    regions: Slots<Arc<Mapping>>,
+    /// Some regions can be read by other processes.
+    has_shared: bool,
+    sessions: Slots<Arc<Session>>,
+    seat: Seat,
     table: Arc<SegmentTable>,
     segments_max: usize,
     /// Of source and additional data of a request.
@@ -158,7 +184,7 @@ pub struct CryptoLane {
 impl CryptoLane {
     pub(super) fn new(
         lane: Lane<CryptoRequest>,
-        owner: u64,
+        seat: Seat,
         slab_bytes: usize,
         segments: usize,
         limit: RequestLimit,
@@ -166,58 +192,91 @@ impl CryptoLane {
         let segments_max = segments.clamp(1, SEGMENTS_MAX.min(limit.segments));
         let table = SegmentTable::new(lane.config().depth, segments_max);
         lane.retain(Arc::clone(&table) as Owner);
-        let mut own = Self {
+        let slab = Arc::new(Mapping::new(slab_bytes.max(1))?);
+        lane.retain(Arc::clone(&slab) as Owner);
+        let mut regions = Slots::new(REGIONS_MAX);
+        regions.insert(slab);
+        Ok(Self {
             lane,
             number: LANES.fetch_add(1, Ordering::Relaxed),
-            owner,
-            regions: Vec::new(),
-            sessions: Vec::new(),
+            seat,
+            regions,
+            has_shared: false,
+            sessions: Slots::new(SESSIONS_MAX),
             table,
             segments_max,
             bytes_max: limit.bytes,
-        };
-        own.register(Arc::new(Mapping::new(slab_bytes.max(1))?));
-        Ok(own)
+        })
     }
 
-    /// Registers memory that requests may name; kept until the lane is gone.
-    pub fn register(&mut self, region: Arc<Mapping>) -> RegionId {
-        self.lane.retain(Arc::clone(&region) as Owner);
-        self.regions.push(region);
-        RegionId(self.regions.len() - 1)
+    /// Registers memory that requests may name.
+    ///
+    /// Where other processes can read it, the text of an AEAD of up to
+    /// [`crypto::PRIVATE_BYTES_MAX`] bytes comes to stand there only after its tag was
+    /// checked; **a longer one is there before**, see [`crypto::Private::open`].
+    ///
+    /// # Errors
+    /// [`CallError::Regions`].
+    pub fn register(&mut self, region: Arc<Mapping>) -> Result<RegionId, CallError> {
+        let handle = self.regions.insert(Arc::clone(&region));
+        let handle = handle.ok_or(CallError::Regions)?;
+        self.has_shared |= region.is_shared();
+        self.lane.retain(region as Owner);
+        Ok(RegionId(handle))
+    }
+
+    /// From now on no request may name the region; its memory is kept until those in
+    /// flight have been reaped.
+    ///
+    /// # Errors
+    /// [`CallError::UnknownRegion`] or [`CallError::Slab`].
+    pub fn unregister(&mut self, id: RegionId) -> Result<(), CallError> {
+        if id == RegionId::SLAB {
+            return Err(CallError::Slab);
+        }
+        let region = self.regions.remove(id.0);
+        let region = region.ok_or(CallError::UnknownRegion(id))?;
+        self.has_shared = self.regions.iter().any(|region| region.is_shared());
+        self.lane.release(region as Owner);
+        Ok(())
     }
 
     /// Attaches a session that requests may name.
     ///
     /// # Errors
-    /// [`CallError::ForeignSession`], [`CallError::SessionEnded`].
+    /// [`CallError::ForeignSession`], [`CallError::SessionEnded`],
+    /// [`CallError::PublicKey`], [`CallError::Sessions`].
     pub fn attach(&mut self, session: &Arc<Session>) -> Result<SessionId, CallError> {
-        if session.owner() != self.owner {
+        if session.owner() != self.seat.owner {
             return Err(CallError::ForeignSession);
         }
         if session.is_ended() {
             return Err(CallError::SessionEnded);
         }
+        let algorithm = session.algorithm();
+        if algorithm.is_public_key() && !self.seat.takes_public_keys {
+            let worker = self.seat.worker;
+            return Err(CallError::PublicKey { algorithm, worker });
+        }
+        let handle = self.sessions.insert(Arc::clone(session));
+        let handle = handle.ok_or(CallError::Sessions)?;
         self.lane.retain(Arc::clone(session) as Owner);
-        self.sessions.push(Some(Arc::clone(session)));
-        let index = self.sessions.len() - 1;
         Ok(SessionId {
             lane: self.number,
-            index,
+            handle,
         })
     }
 
-    /// Detaches a session; its keys are zeroised with its last holder.
+    /// From now on no request may name the session; those in flight are done with it. Its
+    /// keys are zeroised with its last holder.
     ///
     /// # Errors
-    /// [`CallError::InFlight`] or [`CallError::UnknownSession`].
+    /// [`CallError::UnknownSession`].
     pub fn detach(&mut self, id: SessionId) -> Result<(), CallError> {
-        let session = self.session(id)?;
-        let owner = Arc::clone(session) as Owner;
-        if !self.lane.release(&owner) {
-            return Err(CallError::InFlight);
-        }
-        self.sessions[id.index] = None;
+        let own = (id.lane == self.number).then_some(id.handle);
+        let session = own.and_then(|handle| self.sessions.remove(handle));
+        let session = session.ok_or(CallError::UnknownSession(id))?;
+        self.lane.release(session as Owner);
         Ok(())
     }
 
@@ -269,12 +328,29 @@ impl CryptoLane {
         };
         let is_one_each = call.source.len() <= 1 && call.destination.len() <= 1;
         if is_one_each
-            && let Some(short) = CryptoRequest::short(session, call.operation, call.iv, &parts)
+            && let Some(mut short) = CryptoRequest::short(session, call.operation, call.iv, &parts)
         {
+            if self.has_shared && self.opens_into_shared(session, call) {
+                short = short.into_shared_memory();
+            }
             return Ok(self.lane.enqueue_with(short, token, hint)?);
         }
-        let long = self.long(session, call, &parts)?;
+        let mut long = self.long(session, call, &parts)?;
+        if self.has_shared && self.opens_into_shared(session, call) {
+            long = long.into_shared_memory();
+        }
         self.enqueue_long(long, token, hint)
+    }
+
+    /// Whether others can read where the text of an AEAD goes.
+    #[cold]
+    fn opens_into_shared(&self, session: &Session, call: &Call<'_>) -> bool {
+        let is_shared = |span: &Span| {
+            let region = self.regions.get(span.region.0);
+            region.is_some_and(|region| region.is_shared())
+        };
+        let opens = session.algorithm().is_aead() && call.operation == Operation::Decrypt;
+        opens && call.destination.iter().any(is_shared)
     }
 
     #[inline(never)]
@@ -288,13 +364,14 @@ impl CryptoLane {
     }
 
     fn session(&self, id: SessionId) -> Result<&Arc<Session>, CallError> {
-        let own = (id.lane == self.number).then_some(id.index);
-        let session = own.and_then(|index| self.sessions.get(index)?.as_ref());
+        let own = (id.lane == self.number).then_some(id.handle);
+        let session = own.and_then(|handle| self.sessions.get(handle));
         session.ok_or(CallError::UnknownSession(id))
     }
 
     fn region(&self, id: RegionId) -> Result<&Arc<Mapping>, CallError> {
-        self.regions.get(id.0).ok_or(CallError::UnknownRegion(id))
+        let region = self.regions.get(id.0);
+        region.ok_or(CallError::UnknownRegion(id))
     }
 
     fn segment(&self, span: &Span) -> Result<Segment, CallError> {
@@ -328,10 +405,7 @@ impl CryptoLane {
         for span in source.iter().chain(destination) {
             self.segment(span)?;
         }
-        let checked = |span| {
-            self.segment(span)
-                .expect("checked just above, and regions are never removed")
-        };
+        let checked = |span| self.segment(span).expect("checked just above");
         let rest = source.iter().chain(destination).map(checked);
         let row = match self.lane.next_ticket() {
             // SAFETY: the ticket is free, and our caller's `&mut self` is the only client.
@@ -342,11 +416,13 @@ impl CryptoLane {
         let count = |list: &[Span]| u16::try_from(list.len()).expect("at most SEGMENTS_MAX");
         let (operation, iv) = (call.operation, call.iv);
         let (source_rest, destination_rest) = (count(source), count(destination));
+        let lens = call.source.iter().map(|span| span.len);
         Ok(CryptoRequest::long(
             session,
             operation,
             iv,
             row,
+            lens.fold(0, usize::saturating_add),
             source_rest,
             destination_rest,
         ))

@@ -6,12 +6,10 @@
     reason = "raw addresses cross threads: see each SAFETY comment"
 )]
 
-use std::cell::UnsafeCell;
-use std::sync::Arc;
-
-use crypto::{Chaining, Job, Kind, Operation, Segment, Segments, counter_after};
+use crypto::{Job, Kind, Operation, Segment, Segments};
 
 use super::session::Session;
+use super::table::PARTS;
 
 /// One request. `Copy`, since it crosses a ring; and no longer than a cache
 /// line less a ticket, since each line takes a trip between the cores both
@@ -22,31 +20,57 @@ use super::session::Session;
 #[derive(Clone, Copy, Debug)]
 #[repr(C, packed(4))]
 pub struct CryptoRequest {
-    aad_bytes: u16,
-    operation: Operation,
-    form: Form,
-    session: *const Session,
+    /// Of a kept one, the number of its [`Between`](crypto::Between).
+    pub(super) aad_bytes: u16,
+    pub(super) operation: Operation,
+    pub(super) form: Form,
+    pub(super) session: *const Session,
     /// First byte of the source; of a long one, its row.
-    source: *mut u8,
-    destination: *mut u8,
-    iv: [u8; 16],
-    aad: *mut u8,
+    pub(super) source: *mut u8,
+    /// First byte; of a long one, how many bytes of its lists are before it.
+    pub(super) destination: *mut u8,
+    pub(super) iv: [u8; 16],
+    /// First byte; of a long one, how many bytes of its source it works on.
+    pub(super) aad: *mut u8,
     /// Of the source; of a long one, how many segments follow its first.
-    source_bytes: u32,
+    pub(super) source_bytes: u32,
     /// From the destination's first byte to the tag's; of a long one, how
     /// many segments follow the destination's first.
-    tag_after: i32,
+    pub(super) tag_after: i32,
 }
 
+/// What else is to be known: bits. Without any, a request has one segment each way, and
+/// lengths that follow from the source's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-enum Form {
-    /// One segment each way, and lengths that follow from the source's.
-    Short,
-    /// Everything is in the row.
-    Long,
-    /// As `Short`, and the IV is what comes to stand before the destination.
-    Chained,
+pub(super) struct Form(u8);
+
+impl Form {
+    pub(super) const SHORT: Self = Self(0);
+    /// Lists and lengths are in the row.
+    pub(super) const LONG: Self = Self(1);
+    /// A piece of a request, or what is left of one.
+    pub(super) const PART: Self = Self(1 << 1);
+    /// Its IV is what comes to stand before the destination.
+    pub(super) const CHAINED: Self = Self(1 << 2);
+    /// Of its message something is kept between the pieces.
+    pub(super) const KEPT: Self = Self(1 << 3);
+    /// And other pieces follow it.
+    pub(super) const MORE: Self = Self(1 << 4);
+    /// What it opens others could read before it is known to be good.
+    pub(super) const SHARED: Self = Self(1 << 5);
+
+    pub(super) const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(super) const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// Whether it has any of these.
+    pub(super) const fn has(self, any: Self) -> bool {
+        self.0 & any.0 != 0
+    }
 }
 
 // SAFETY: the pointers lead to a session, regions and a segment table that
@@ -106,32 +130,39 @@ impl CryptoRequest {
             tag_after,
             aad_bytes: u16::try_from(aad.len).ok()?,
             operation,
-            form: Form::Short,
+            form: Form::SHORT,
         })
     }
 
     /// With everything in `row`: `source_rest` and `destination_rest` segments
-    /// follow the parts.
+    /// follow the parts; on `bytes` in all.
     pub(super) fn long(
         session: &Session,
         operation: Operation,
         iv: [u8; 16],
         row: *const Segment,
+        bytes: usize,
         source_rest: u16,
         destination_rest: u16,
     ) -> Self {
         Self {
             session,
             source: row.cast_mut().cast(),
-            destination: std::ptr::null_mut(),
-            aad: std::ptr::null_mut(),
+            destination: number(0),
+            aad: number(bytes),
             iv,
             source_bytes: source_rest.into(),
             tag_after: destination_rest.into(),
             aad_bytes: 0,
             operation,
-            form: Form::Long,
+            form: Form::LONG,
         }
+    }
+
+    /// Opened where others could read the text before its tag is checked.
+    pub(super) fn into_shared_memory(mut self) -> Self {
+        self.form = self.form.with(Form::SHARED);
+        self
     }
 
     /// Whether it is of the same session and operation, and so of one kind.
@@ -165,15 +196,12 @@ impl CryptoRequest {
     }
 
     /// Bytes to work on: those of the source.
-    ///
-    /// # Safety
-    /// As for [`Self::kind`].
     #[inline]
-    pub(super) unsafe fn bytes(&self) -> usize {
-        match self.form {
-            Form::Short | Form::Chained => self.source_bytes as usize,
-            // SAFETY: forwarded from the caller.
-            Form::Long => unsafe { self.long_bytes() },
+    pub(super) fn bytes(&self) -> usize {
+        if self.form.has(Form::LONG) {
+            self.aad.addr()
+        } else {
+            self.source_bytes as usize
         }
     }
 
@@ -183,80 +211,54 @@ impl CryptoRequest {
     /// As for [`Self::kind`].
     #[inline]
     pub(super) unsafe fn aad_bytes(&self) -> usize {
-        match self.form {
-            Form::Short | Form::Chained => self.aad_bytes.into(),
+        if self.form.has(Form::LONG) {
             // SAFETY: forwarded from the caller; the row has four segments.
-            Form::Long => unsafe { (*self.source.cast::<Segment>().wrapping_add(2)).len },
+            unsafe { (*self.source.cast::<Segment>().wrapping_add(2)).len }
+        } else if self.form.has(Form::KEPT) {
+            0
+        } else {
+            self.aad_bytes.into()
         }
     }
 
     /// Segments beyond the first of the source and of the destination.
     #[inline]
     pub(super) fn rest_segments(&self) -> u64 {
-        match self.form {
-            Form::Short | Form::Chained => 0,
-            Form::Long => u64::from(self.source_bytes) + u64::from(self.tag_after.unsigned_abs()),
+        if self.form.has(Form::LONG) {
+            u64::from(self.source_bytes) + u64::from(self.tag_after.unsigned_abs())
+        } else {
+            0
         }
     }
 
-    /// # Safety
-    /// As for [`Self::kind`].
-    #[inline(never)]
-    unsafe fn long_bytes(&self) -> usize {
-        let row: *const Segment = self.source.cast();
-        // SAFETY: forwarded from the caller; the row has that many segments,
-        // written before the request was submitted.
-        let len = |index: usize| unsafe { (*row.wrapping_add(index)).len };
-        let rest = PARTS..PARTS + self.source_bytes as usize;
-        rest.map(len).fold(len(0), usize::saturating_add)
+    /// Whether the back-end is not given it with others.
+    #[inline]
+    pub(super) fn is_alone(&self) -> bool {
+        self.form.has(Form::KEPT.with(Form::SHARED))
+            || self.form.has(Form::LONG)
+                && (self.form.has(Form::PART) || self.rest_segments() >= SEGMENTS_ALONE)
     }
 
-    /// Cuts the first `bytes`, whole blocks, off: the request becomes the
-    /// rest, to be done after them. `None` when it is of a kind or in a form
-    /// that cannot be cut, or one that the back-end will refuse as a whole.
-    ///
-    /// # Safety
-    /// As for [`Self::kind`].
-    pub(super) unsafe fn split(&mut self, bytes: usize) -> Option<Self> {
-        // SAFETY: forwarded from the caller.
-        let chaining = unsafe { self.kind() }.chaining()?;
-        let len = self.source_bytes as usize;
-        let (source, destination) = (self.source.addr(), self.destination.addr());
-        let is_apart = source == destination || source.abs_diff(destination) >= len;
-        let is_whole = chaining == Chaining::Counted || len.is_multiple_of(BLOCK_BYTES);
-        if self.form != Form::Short || !is_apart || !is_whole || len <= bytes {
-            return None;
-        }
-        let first = Self {
-            source_bytes: u32::try_from(bytes).ok()?,
-            ..*self
-        };
-        match chaining {
-            Chaining::Independent => {}
-            Chaining::Counted => self.iv = counter_after(self.iv, bytes),
-            Chaining::Written => self.form = Form::Chained,
-            // Read now, since it may be overwritten by the time it is needed.
-            // SAFETY: forwarded from the caller: the source is readable.
-            Chaining::Read => unsafe {
-                self.iv = block_before(self.source.wrapping_add(bytes));
-            },
-        }
-        self.source = self.source.wrapping_add(bytes);
-        self.destination = self.destination.wrapping_add(bytes);
-        self.source_bytes -= first.source_bytes;
-        Some(first)
+    /// Whether it is a piece of a request, or what is left of one.
+    pub(super) fn is_part(&self) -> bool {
+        self.form.has(Form::PART)
     }
 
-    /// What comes before the rest of a request is done.
-    ///
-    /// # Safety
-    /// As for [`Self::kind`].
-    pub(super) unsafe fn resume(&mut self) {
-        if self.form == Form::Chained {
-            // SAFETY: the piece before it ended there.
-            self.iv = unsafe { block_before(self.destination) };
-            self.form = Form::Short;
-        }
+    /// Whether what it opens is not to be seen before it is known to be good.
+    pub(super) fn is_into_shared_memory(&self) -> bool {
+        self.form.has(Form::SHARED)
+    }
+
+    /// The number of what is kept of its message, and whether other pieces follow.
+    pub(super) fn kept(&self) -> Option<(u16, bool)> {
+        let is_kept = self.form.has(Form::KEPT);
+        is_kept.then(|| (self.aad_bytes, self.form.has(Form::MORE)))
+    }
+
+    /// From now on that is kept between its pieces.
+    pub(super) fn keep(&mut self, number: u16) {
+        self.form = self.form.with(Form::KEPT);
+        self.aad_bytes = number;
     }
 
     /// Whether that worker still has its key.
@@ -288,10 +290,11 @@ impl CryptoRequest {
             algorithm: session.algorithm(),
             operation: self.operation,
         };
-        let (source, destination, aad, tag) = match self.form {
-            Form::Short | Form::Chained => self.short_parts(kind),
+        let (source, destination, aad, tag) = if self.form.has(Form::LONG) {
             // SAFETY: forwarded from the caller.
-            Form::Long => unsafe { self.long_parts() },
+            unsafe { self.long_parts() }
+        } else {
+            self.short_parts(kind)
         };
         Job {
             key,
@@ -354,62 +357,11 @@ impl CryptoRequest {
     }
 }
 
-/// The block that ends at `end`. Volatile, since the client may write there
-/// at any time; it then spoils no result but its own.
-///
-/// # Safety
-/// The bytes are readable.
-unsafe fn block_before(end: *const u8) -> [u8; BLOCK_BYTES] {
-    let block = end.wrapping_sub(BLOCK_BYTES).cast::<[u8; BLOCK_BYTES]>();
-    // SAFETY: forwarded from the caller; bytes have no alignment.
-    unsafe { block.read_volatile() }
+/// A number in the place of an address.
+pub(super) fn number(number: usize) -> *mut u8 {
+    std::ptr::without_provenance_mut(number)
 }
 
-/// The block of AES.
-const BLOCK_BYTES: usize = 16;
-
-/// Segments of [`Parts`].
-const PARTS: usize = 4;
-
-/// The segments of long requests in flight: a row a ticket, with the parts,
-/// then the source's and the destination's other segments.
-#[derive(Debug)]
-pub(super) struct SegmentTable {
-    cells: Box<[UnsafeCell<Segment>]>,
-    row: usize,
-}
-
-// SAFETY: a row is written by the client only while its ticket is free and
-// read by the worker only while it is in flight; the ring orders the two.
-unsafe impl Sync for SegmentTable {}
-
-impl SegmentTable {
-    /// Room for `depth` requests of up to `segments` segments each way.
-    pub(super) fn new(depth: usize, segments: usize) -> Arc<Self> {
-        let row = PARTS + segments.saturating_sub(1) * 2;
-        let cells = (0..depth * row)
-            .map(|_| UnsafeCell::new(Segment::EMPTY))
-            .collect();
-        Arc::new(Self { cells, row })
-    }
-
-    /// Stores a long request's segments in the row of `ticket`; where that is.
-    ///
-    /// # Safety
-    /// The ticket is free, and the caller is the lane's only client.
-    pub(super) unsafe fn store(
-        &self,
-        ticket: u32,
-        parts: &Parts,
-        rest: impl Iterator<Item = Segment>,
-    ) -> *const Segment {
-        let begin = ticket as usize * self.row;
-        let cells = &self.cells[begin..begin + self.row];
-        let parts = [parts.source, parts.destination, parts.aad, parts.tag];
-        for (cell, segment) in cells.iter().zip(parts.into_iter().chain(rest)) {
-            // SAFETY: nobody reads a free ticket's row, and only we write.
-            unsafe { *cell.get() = segment };
-        }
-        cells.as_ptr().cast()
-    }
-}
+/// From that many segments on, beyond the first of source and destination, a request is
+/// not done with others: what it cost is measured, and charged to whom it is of.
+const SEGMENTS_ALONE: u64 = 8;

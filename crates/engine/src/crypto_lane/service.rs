@@ -8,11 +8,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crypto::{Algorithm, Backend, Job, Kind, Operation, Status};
+use crypto::{Algorithm, Backend, Chaining, Job, Kind, Operation, Private, Segment, Status, fits};
 use policy::Price;
 use sys::clock::now_ns;
 
 use super::request::CryptoRequest;
+use super::states::States;
 use crate::service::{BATCH_MAX, Batch, Outcomes, Service};
 
 /// Completions are published when that many bytes are done, so that clients
@@ -27,12 +28,15 @@ const CHUNK_JOBS: usize = 16;
 /// measured, and much the same for every kind.
 const SEGMENT_NS: u64 = 6;
 
-/// Room for the jobs of a chunk, so that none is allocated.
-struct Scratch(Vec<Job<'static>>);
+/// And at most, ns: what a thread that stood still meanwhile makes of it is not believed.
+const SEGMENT_NS_MAX: u64 = 100;
+
+/// Room for the jobs of a chunk, or the segments of one, so that none is allocated.
+struct Scratch<T>(Vec<T>);
 
 // SAFETY: empty whenever it moves: filled and emptied within one call, whose
-// requests also bound what the `'static` stands for.
-unsafe impl Send for Scratch {}
+// requests also bound what the `'static` of a job stands for.
+unsafe impl<T> Send for Scratch<T> {}
 
 /// One worker's crypto.
 pub struct CryptoService {
@@ -42,8 +46,13 @@ pub struct CryptoService {
     width: usize,
     /// Indices into a batch of several kinds, by kind.
     order: Vec<u8>,
-    jobs: Scratch,
+    jobs: Scratch<Job<'static>>,
     statuses: Vec<Status>,
+    /// Between the pieces of requests.
+    states: States,
+    /// Of a request that is a part of its lists.
+    lists: Scratch<Segment>,
+    private: Private,
     /// By [`CryptoRequest::kind_number`].
     prices: Box<[Price]>,
     /// Of each worker: chunks in which the back-end panicked.
@@ -82,6 +91,9 @@ impl CryptoService {
             order: Vec::with_capacity(BATCH_MAX),
             jobs: Scratch(Vec::with_capacity(BATCH_MAX)),
             statuses: Vec::with_capacity(BATCH_MAX),
+            states: States::default(),
+            lists: Scratch(Vec::new()),
+            private: Private::default(),
             prices: prices(),
             panics,
         }
@@ -99,7 +111,13 @@ impl CryptoService {
         let width = self.backend.width(kind);
         while !order.is_empty() {
             let (chunk, rest) = order.split_at(chunk(requests, order, width));
-            self.process_timed(kind, requests, chunk);
+            let first = usize::from(chunk[0]);
+            if requests[first].is_alone() {
+                let beyond_ns = self.process_alone(kind, &requests[first]);
+                outcomes.charge(first, beyond_ns);
+            } else {
+                self.process_timed(kind, requests, chunk);
+            }
             for (&index, &status) in chunk.iter().zip(&self.statuses) {
                 outcomes.complete(usize::from(index), status);
             }
@@ -107,6 +125,62 @@ impl CryptoService {
             order = rest;
         }
         self.width = width;
+    }
+
+    /// Processes a request that is not done with others; what it took beyond what it was
+    /// charged, ns, where that is known. What lists cost depends on how they lie, and on
+    /// whether they are refused.
+    fn process_alone(&mut self, kind: Kind, request: &CryptoRequest) -> u64 {
+        let begin_ns = now_ns();
+        let status = self.guarded(|own| own.do_alone(kind, request));
+        let elapsed_ns = now_ns().saturating_sub(begin_ns);
+        if let Some((number, has_more)) = request.kept()
+            && !(has_more && status == Some(Status::Ok))
+        {
+            self.states.free(number);
+        }
+        let status = status.unwrap_or(Status::BackendFailed);
+        self.statuses.clear();
+        self.statuses.push(status);
+        let lists_ns_max = request.rest_segments() * SEGMENT_NS_MAX;
+        let beyond_ns = elapsed_ns.saturating_sub(self.work_ns(request));
+        if has_worked(&(&0, &status)) {
+            // SAFETY: the request is in flight.
+            let price = unsafe { request.kind_number() };
+            // Others of the kind do not pay for its lists.
+            let text_ns = elapsed_ns.saturating_sub(lists_ns_max).max(elapsed_ns / 8);
+            self.prices[price].learn(1, Self::bytes(request) as u64, text_ns);
+        }
+        beyond_ns.min(lists_ns_max)
+    }
+
+    fn do_alone(&mut self, kind: Kind, request: &CryptoRequest) -> Status {
+        // SAFETY: as in `process_chunk`; the lists stay as they are.
+        let job = unsafe { request.part_job(self.worker, &mut self.lists.0) };
+        // SAFETY: as in `process_chunk`; what is kept is of this request.
+        unsafe {
+            if request.is_into_shared_memory() {
+                return self.private.open(&*self.backend, kind, &job);
+            }
+            if let Some((number, has_more)) = request.kept() {
+                let between = self.states.of(number);
+                return self.backend.process_piece(kind, &job, between, !has_more);
+            }
+            let mut status = [Status::BackendFailed];
+            self.backend.process(kind, &[job], &mut status);
+            status[0]
+        }
+    }
+
+    /// Calls the back-end. One tenant's request is not to end the others' worker: a
+    /// panic is a defect of the back-end, which is given each call's jobs in that call,
+    /// and has given up what it had of them.
+    fn guarded<T>(&mut self, call: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        let ended = catch_unwind(AssertUnwindSafe(|| call(self)));
+        if ended.is_err() {
+            self.panics[self.worker].fetch_add(1, Ordering::Relaxed);
+        }
+        ended.ok()
     }
 
     /// Learns from a sample what requests of the kind cost. Those that were
@@ -148,20 +222,30 @@ impl CryptoService {
         self.statuses.clear();
         self.statuses
             .resize(self.jobs.0.len(), Status::BackendFailed);
-        let (jobs, statuses) = (&self.jobs.0, &mut self.statuses);
-        // One tenant's request is not to end the others' worker. A panic is a defect
-        // of the back-end; what it had of the chunk it has given up, since a library
-        // is given each call's jobs in that call.
-        let ended = catch_unwind(AssertUnwindSafe(|| {
-            // SAFETY: the lane checked every segment against regions that it
-            // keeps alive until the requests are completed.
-            unsafe { self.backend.process(kind, jobs, statuses) }
-        }));
-        if ended.is_err() {
+        // SAFETY: the lane checked every segment against regions that it
+        // keeps alive until the requests are completed.
+        let ended = self.guarded(|own| unsafe {
+            own.backend.process(kind, &own.jobs.0, &mut own.statuses);
+        });
+        if ended.is_none() {
             self.statuses.fill(Status::BackendFailed);
-            self.panics[self.worker].fetch_add(1, Ordering::Relaxed);
         }
         self.jobs.0.clear();
+    }
+
+    /// Ends requests whose session has ended.
+    #[cold]
+    fn cancel(
+        &mut self,
+        requests: Batch<'_, CryptoRequest>,
+        order: &[u8],
+        outcomes: &mut Outcomes<'_, CryptoRequest>,
+    ) {
+        for &index in order {
+            let index = usize::from(index);
+            self.forget(&requests[index]);
+            outcomes.complete(index, Status::Cancelled);
+        }
     }
 }
 
@@ -174,27 +258,22 @@ fn has_worked((_, status): &(&u8, &Status)) -> bool {
 }
 
 /// How many requests, from the front of `order`, go to the back-end together:
-/// a chunk, unless it is wider.
+/// a chunk, unless it is wider; or one that is not done with others.
 fn chunk(requests: Batch<'_, CryptoRequest>, order: &[u8], width: usize) -> usize {
     let mut bytes = 0_usize;
     for (count, &index) in order.iter().enumerate() {
+        let request = &requests[usize::from(index)];
+        if request.is_alone() {
+            return count.max(1);
+        }
         let is_chunk_full = bytes >= CHUNK_BYTES || count >= CHUNK_JOBS;
         if is_chunk_full && count >= width {
             return count;
         }
-        // SAFETY: the request is in flight. An estimate is enough here: the
-        // back-end checks the lengths.
-        bytes = bytes.saturating_add(unsafe { requests[usize::from(index)].bytes() });
+        // An estimate is enough here: the back-end checks the lengths.
+        bytes = bytes.saturating_add(request.bytes());
     }
     order.len()
-}
-
-/// Ends requests whose session has ended.
-#[cold]
-fn cancel(order: &[u8], outcomes: &mut Outcomes<'_, CryptoRequest>) {
-    for &index in order {
-        outcomes.complete(usize::from(index), Status::Cancelled);
-    }
 }
 
 /// The order of a batch in which nothing need be sorted.
@@ -230,14 +309,42 @@ impl Service for CryptoService {
             .saturating_add(lists_ns)
     }
 
-    fn split(request: &mut CryptoRequest, bytes: usize) -> Option<CryptoRequest> {
+    fn split(&mut self, request: &mut CryptoRequest, bytes: usize) -> Option<CryptoRequest> {
         // SAFETY: as above.
-        unsafe { request.split(bytes) }
+        let kind = unsafe { request.kind() };
+        let chaining = kind.chaining()?;
+        if request.bytes() <= bytes {
+            return None;
+        }
+        if !request.is_part() {
+            // SAFETY: as above, and we are that worker.
+            let is_good = unsafe {
+                let has_key = request.has_key(self.worker);
+                has_key && fits(kind, &request.job(self.worker)).is_ok()
+            };
+            let is_kept = chaining == Chaining::Kept;
+            // As a whole it is refused, or done.
+            if !is_good || is_kept && !self.backend.continues(kind) {
+                return None;
+            }
+            if is_kept {
+                request.keep(self.states.take()?);
+            }
+        }
+        let bytes = kind.piece_bytes(request.bytes(), bytes);
+        // SAFETY: as above; it fits.
+        Some(unsafe { request.split(chaining, bytes) })
     }
 
-    fn resume(request: &mut CryptoRequest) {
+    fn resume(&mut self, request: &mut CryptoRequest) {
         // SAFETY: as above, and what was before it is done.
         unsafe { request.resume() }
+    }
+
+    fn forget(&mut self, rest: &CryptoRequest) {
+        if let Some((number, _)) = rest.kept() {
+            self.states.free(number);
+        }
     }
 
     fn process(
@@ -252,7 +359,7 @@ impl Service for CryptoService {
         let has_key = |index: u8| unsafe { requests[usize::from(index)].has_key(worker) };
         if requests.iter().all(|request| request.is_like(&requests[0])) {
             if !has_key(0) {
-                return cancel(&AS_THEY_CAME[..requests.len()], outcomes);
+                return self.cancel(requests, &AS_THEY_CAME[..requests.len()], outcomes);
             }
             let order = &AS_THEY_CAME[..requests.len()];
             return self.process_kind(kind(0), requests, order, outcomes);
@@ -269,7 +376,7 @@ impl Service for CryptoService {
             if has_key(index) {
                 order.push(index);
             } else {
-                cancel(&[index], outcomes);
+                self.cancel(requests, &[index], outcomes);
             }
         }
         // By index within a kind, so that a lane's requests stay in order.

@@ -10,6 +10,7 @@ use std::sync::{Arc, Weak};
 
 use crypto::{Algorithm, Backend, Key, KeyError, KeyMaterial};
 
+use super::vault::Held;
 use crate::function::Owned;
 
 /// A key with its algorithm. Contexts of libraries are scratch space too, so
@@ -26,6 +27,8 @@ pub struct Session {
     /// alone may use the keys.
     owner: u64,
     keys: Box<[Cell]>,
+    /// Of what its virtual function may have.
+    _held: Option<Held>,
 }
 
 /// One worker's copy; none after the end of the session.
@@ -67,6 +70,7 @@ impl Session {
             is_ended: AtomicBool::new(false),
             owner,
             keys,
+            _held: None,
         })
     }
 
@@ -116,26 +120,54 @@ impl Session {
     }
 }
 
+/// Whose a lane is, and which sessions it may have.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seat {
+    /// Engine or virtual function whose sessions it takes.
+    pub(super) owner: u64,
+    pub(super) worker: usize,
+    pub(super) takes_public_keys: bool,
+}
+
 /// Who makes sessions, and whose they are: an engine's or a virtual function's.
+#[derive(Clone)]
 pub(super) struct Issuer {
     pub(super) backend: Arc<dyn Backend>,
     /// No other's.
     pub(super) number: u64,
     /// Also with keys that protect nothing.
     pub(super) is_for_measuring: bool,
+    /// Workers that take public keys; `None` when all do.
+    pub(super) public_key_workers: Option<Arc<[usize]>>,
 }
 
 impl Issuer {
+    /// Of a lane to that worker.
+    pub(super) fn seat(&self, worker: usize) -> Seat {
+        let those = self.public_key_workers.as_ref();
+        Seat {
+            owner: self.number,
+            worker,
+            takes_public_keys: those.is_none_or(|those| those.contains(&worker)),
+        }
+    }
+
     pub(super) fn session(
         &self,
         algorithm: Algorithm,
         material: &KeyMaterial,
         workers: usize,
+        held: Option<Held>,
     ) -> Result<Arc<Session>, KeyError> {
         if algorithm.is_for_measuring_only() && !self.is_for_measuring {
             return Err(KeyError::ForMeasuringOnly { algorithm });
         }
-        Session::new(&*self.backend, algorithm, material, self.number, workers).map(Arc::new)
+        let backend = &*self.backend;
+        let session = Session::new(backend, algorithm, material, self.number, workers)?;
+        Ok(Arc::new(Session {
+            _held: held,
+            ..session
+        }))
     }
 }
 

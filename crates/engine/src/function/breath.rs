@@ -2,7 +2,7 @@
 
 use policy::Allowance;
 
-use crate::lane::{Entry, WorkerLane};
+use crate::lane::{Entry, Rest, WorkerLane};
 use crate::service::{BATCH_MAX, Origin, Service};
 
 /// What a breath took.
@@ -83,10 +83,11 @@ impl Purse {
 /// Takes up to `most` requests or pieces of a lane, as long as `pay` agrees.
 #[inline(always)]
 pub(super) fn take_from<S: Service>(
+    service: &mut S,
     lane: &mut WorkerLane<S::Request>,
     into: &mut Breath<S::Request>,
     most: usize,
-    mut pay: impl FnMut(&S::Request, u64, bool) -> bool,
+    mut pay: impl FnMut(&S, &S::Request, u64, bool) -> bool,
 ) {
     let Breath {
         requests,
@@ -97,18 +98,23 @@ pub(super) fn take_from<S: Service>(
     let slot = lane.shared.slot;
     let begin = origins.len();
     lane.next = begin;
-    let count = lane.take::<S>(most, |entry, has_more| {
-        requests.push(entry);
-        let of_one = S::bytes(&entry.request) as u64;
-        bytes += of_one;
-        origins.push(Origin {
-            lane: slot,
-            ticket: entry.ticket,
-            has_more,
-            done: None,
-        });
-        pay(&entry.request, of_one, has_more)
-    });
+    let count = lane.take(
+        service,
+        most,
+        |service, Rest { entry, number }, has_more| {
+            requests.push(entry);
+            let of_one = S::bytes(&entry.request) as u64;
+            bytes += of_one;
+            origins.push(Origin {
+                lane: slot,
+                ticket: entry.ticket,
+                number,
+                has_more,
+                done: None,
+            });
+            pay(service, &entry.request, of_one, has_more)
+        },
+    );
     lane.end = origins.len();
     if lane.end > begin {
         lane.in_hand += u32::try_from(count).expect("at most BATCH_MAX");

@@ -38,6 +38,33 @@ impl Default for RequestLimit {
     }
 }
 
+/// What keys a virtual function may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyLimit {
+    /// Sessions that somebody still holds.
+    pub sessions: usize,
+    /// Bytes of their keys, as they were given: what a back-end makes of a key is so many
+    /// times as long at most.
+    pub bytes: usize,
+}
+
+impl KeyLimit {
+    /// As many as there is memory for: for an owner's own.
+    pub const NONE: Self = Self {
+        sessions: usize::MAX,
+        bytes: usize::MAX,
+    };
+}
+
+impl Default for KeyLimit {
+    fn default() -> Self {
+        Self {
+            sessions: 4096,
+            bytes: 1 << 20,
+        }
+    }
+}
+
 /// What a virtual function may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FunctionConfig {
@@ -54,6 +81,8 @@ pub struct FunctionConfig {
     pub lanes_max: usize,
     /// Its largest request.
     pub request_max: RequestLimit,
+    /// Its keys.
+    pub keys_max: KeyLimit,
 }
 
 impl Default for FunctionConfig {
@@ -64,6 +93,7 @@ impl Default for FunctionConfig {
             settings: Settings::UNLIMITED,
             lanes_max: 8,
             request_max: RequestLimit::default(),
+            keys_max: KeyLimit::default(),
         }
     }
 }

@@ -352,14 +352,14 @@ impl<R: Copy + Send> Roster<R> {
     /// turn is worth, until there are `room` or enough for a breath.
     pub(crate) fn inhale<S: Service<Request = R>>(
         &mut self,
-        service: &S,
+        service: &mut S,
         into: &mut Breath<R>,
         room: usize,
         width: usize,
     ) {
         if let Some(slot) = self.lone {
             let lane = &mut self.lanes[slot as usize];
-            take_from::<S>(lane, into, SHARE_MAX.min(room), |_, _, _| true);
+            take_from(service, lane, into, SHARE_MAX.min(room), |_, _, _, _| true);
             return;
         }
         self.breath += 1;
@@ -380,7 +380,7 @@ impl<R: Copy + Send> Roster<R> {
             }
             flow.breath = self.breath;
             if self.owned == 0 {
-                self.serve_plain::<S>(into, room, share, visit);
+                self.serve_plain(service, into, room, share, visit);
                 continue;
             }
             let spent_ns = self.serve(service, into, room, least, visit);
@@ -392,6 +392,7 @@ impl<R: Copy + Send> Roster<R> {
     /// and share by requests; nothing is priced.
     fn serve_plain<S: Service<Request = R>>(
         &mut self,
+        service: &mut S,
         into: &mut Breath<R>,
         room: usize,
         share: usize,
@@ -404,7 +405,7 @@ impl<R: Copy + Send> Roster<R> {
             let lane = &mut self.lanes[slot as usize];
             let most = share.min(room - into.requests.len());
             self.looks += 1;
-            take_from::<S>(lane, into, most, |_, _, _| true);
+            take_from(service, lane, into, most, |_, _, _, _| true);
             if !lane.has_more() {
                 flow.queue.pop_front();
                 lane.place = Place::Lingering;
@@ -418,7 +419,7 @@ impl<R: Copy + Send> Roster<R> {
     /// One visit; the work it took.
     fn serve<S: Service<Request = R>>(
         &mut self,
-        service: &S,
+        service: &mut S,
         into: &mut Breath<R>,
         room: usize,
         least: usize,
@@ -448,9 +449,15 @@ impl<R: Copy + Send> Roster<R> {
             let lane = &mut self.lanes[slot as usize];
             let most = SHARE_MAX.min(purse.most - purse.taken);
             self.looks += 1;
-            take_from::<S>(lane, into, most, |request, bytes, has_more| {
-                purse.pay(service.work_ns(request), bytes, has_more)
-            });
+            take_from(
+                service,
+                lane,
+                into,
+                most,
+                |service, request, bytes, has_more| {
+                    purse.pay(service.work_ns(request), bytes, has_more)
+                },
+            );
             if lane.has_more() {
                 flow.queue.push_back(slot);
             } else {
@@ -471,6 +478,20 @@ impl<R: Copy + Send> Roster<R> {
         self.schedule
             .end(visit, purse.spent_ns, purse.last_ns, has_more);
         purse.spent_ns
+    }
+
+    /// What the lane's requests took beyond what they were charged is charged.
+    #[inline]
+    pub(crate) fn charge(&mut self, slot: u32) {
+        let lane = &mut self.lanes[slot as usize];
+        let surcharge_ns = std::mem::take(&mut lane.surcharge_ns);
+        if surcharge_ns == 0 || self.owned == 0 {
+            return;
+        }
+        self.schedule.owe(lane.flow_number(), surcharge_ns);
+        if let Some(function) = &lane.function {
+            function.worked(surcharge_ns);
+        }
     }
 
     /// From now on every lane is looked at, and no quota is kept: the end of

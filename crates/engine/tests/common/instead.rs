@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crypto::{Algorithm, Backend, Job, Key, KeyError, KeyMaterial, Kind, Status};
+use crypto::{Algorithm, Backend, Between, Job, Key, KeyError, KeyMaterial, Kind, Status};
 
-/// All as AWS-LC's but `process`.
+/// All as AWS-LC's but `process`; which also sees each piece, then without a status.
 pub struct Instead<F>(Arc<dyn Backend>, F);
 
 impl<F> Instead<F>
@@ -47,5 +47,21 @@ where
 
     unsafe fn process(&self, kind: Kind, jobs: &[Job<'_>], statuses: &mut [Status]) {
         (self.1)(&*self.0, kind, jobs, statuses);
+    }
+
+    fn continues(&self, kind: Kind) -> bool {
+        self.0.continues(kind)
+    }
+
+    unsafe fn process_piece(
+        &self,
+        kind: Kind,
+        job: &Job<'_>,
+        between: &mut Between,
+        is_last: bool,
+    ) -> Status {
+        (self.1)(&*self.0, kind, std::slice::from_ref(job), &mut []);
+        // SAFETY: forwarded from the caller.
+        unsafe { self.0.process_piece(kind, job, between, is_last) }
     }
 }

@@ -47,7 +47,7 @@ impl NativeKeys {
             data: RoundKeys::BLANK,
             tweak: RoundKeys::BLANK,
         });
-        let is_xts = matches!(algorithm, Algorithm::Aes128Xts | Algorithm::Aes256Xts);
+        let is_xts = algorithm.is_xts();
         let (data, tweak) = key.split_at(if is_xts { key.len() / 2 } else { key.len() });
         // SAFETY: forwarded from the caller.
         unsafe {

@@ -4,8 +4,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crypto::{Backend, KeyError};
-use engine::{CryptoEngine, CryptoFunction, FunctionError, LaneError, StartError, WorkerConfig};
+use crypto::Backend;
+use engine::{
+    CryptoEngine, CryptoFunction, FunctionError, LaneError, SessionError, StartError, WorkerConfig,
+};
 
 use super::client::ClientError;
 use super::cores::Cores;
@@ -34,7 +36,7 @@ pub(crate) enum RigError {
     #[error("no lane")]
     Lane(#[from] LaneError),
     #[error("no key")]
-    Key(#[from] KeyError),
+    Key(#[from] SessionError),
     #[error("a task got no thread or memory: lower tasks or depths, or raise the limits")]
     Task(#[source] io::Error),
     #[error("a task failed")]

@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crypto::KeyError;
 use engine::{
-    CryptoEngine, CryptoFunction, FunctionConfig, LaneConfig, RequestLimit, Session, Watch,
+    CryptoEngine, CryptoFunction, FunctionConfig, LaneConfig, RequestLimit, Session, SessionError,
+    Watch,
 };
 use policy::{Moderation, Settings, Turn};
 use sys::memory::Mapping;
@@ -69,7 +69,7 @@ impl Seat {
             tenant: tenant.clone(),
             dial,
             tasks: Vec::new(),
-            sessions: sessions.collect::<Result<_, KeyError>>()?,
+            sessions: sessions.collect::<Result<_, SessionError>>()?,
             watch: function.watch(),
             function,
             settings: Settings::UNLIMITED,
@@ -115,7 +115,9 @@ impl Seat {
                 continue;
             }
             let mut lane = self.function.lane(0, config, 1, 1)?;
-            let region = lane.register(Arc::clone(&task.memory));
+            let region = lane
+                .register(Arc::clone(&task.memory))
+                .expect("a new lane has room for a region");
             let attach = |session| {
                 lane.attach(session)
                     .expect("the session is of this lane's engine")

@@ -3,8 +3,10 @@
 use std::io;
 use std::sync::Arc;
 
-use crypto::{KeyError, Workload};
-use engine::{CallError, CryptoFunction, CryptoLane, LaneConfig, LaneError, RegionId};
+use crypto::Workload;
+use engine::{
+    CallError, CryptoFunction, CryptoLane, LaneConfig, LaneError, RegionId, SessionError,
+};
 use sys::memory::{Mapping, OutOfBounds};
 
 use crate::speed::slots::Slots;
@@ -18,7 +20,7 @@ pub(super) enum MuteError {
     #[error("no lane")]
     Lane(#[from] LaneError),
     #[error("no key")]
-    Key(#[from] KeyError),
+    Key(#[from] SessionError),
     #[error("no memory; lower block_bytes")]
     Memory(#[from] io::Error),
     #[error("a slot lies outside its memory")]
@@ -49,7 +51,7 @@ pub(super) fn fill(
         written = written.and(memory.write(offset, bytes));
     });
     written?;
-    let region = lane.register(memory);
+    let region = lane.register(memory)?;
     let session = lane.attach(&session)?;
     for slot in 0..DEPTH {
         slots(region).enqueue(&mut lane, session, slot, slot as u64)?;

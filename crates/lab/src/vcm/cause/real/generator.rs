@@ -92,7 +92,7 @@ fn alone(
         written = written.and(memory.write(offset, bytes));
     });
     written?;
-    let region = lane.register(memory);
+    let region = lane.register(memory)?;
     let session = lane.attach(&session)?;
     let (begin, mut spent, mut requests) = (Instant::now(), Duration::ZERO, 0_u64);
     while requests == 0 || begin.elapsed() < length {

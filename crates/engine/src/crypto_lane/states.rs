@@ -1,0 +1,39 @@
+//! What is kept between the pieces of requests, by number.
+
+use crypto::Between;
+
+/// One worker's. Each in a box, so that none is copied when there are more.
+#[derive(Debug, Default)]
+#[expect(
+    clippy::vec_box,
+    reason = "states are wiped where they are, and so do not move"
+)]
+pub(super) struct States {
+    all: Vec<Box<Between>>,
+    free: Vec<u16>,
+}
+
+impl States {
+    /// One that nobody uses; `None` when all numbers are taken.
+    pub(super) fn take(&mut self) -> Option<u16> {
+        if let Some(number) = self.free.pop() {
+            return Some(number);
+        }
+        let number = u16::try_from(self.all.len()).ok()?;
+        self.all.push(Box::default());
+        // So that giving back allocates nothing.
+        self.free.reserve(self.all.len());
+        Some(number)
+    }
+
+    pub(super) fn of(&mut self, number: u16) -> &mut Between {
+        &mut self.all[usize::from(number)]
+    }
+
+    /// Its request has ended: it is wiped.
+    pub(super) fn free(&mut self, number: u16) {
+        self.of(number).end();
+        debug_assert!(!self.free.contains(&number), "a state is given back once");
+        self.free.push(number);
+    }
+}
