@@ -16,3 +16,4 @@ mod moderation;
 mod pieces;
 mod tenants;
 mod tenants_memory;
+mod tenants_work;
