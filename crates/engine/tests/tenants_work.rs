@@ -426,6 +426,8 @@ proptest! {
         let stepped = Mutex::new(Some(Stepped(steps, waits)));
         let engine = Engine::start(&[WORKER], move |_| stepped.lock().unwrap().take().unwrap());
         let engine = engine.unwrap();
+        // Dropped before the engine, which ends when it has done all.
+        let step = step;
         let config = LaneConfig {
             moderation: Moderation::Each,
             settings: Settings::coalesce(64, 1_000_000).unwrap(),
@@ -458,6 +460,5 @@ proptest! {
             let expected = u64::from(breath > 0 && is_due(breath));
             prop_assert_eq!(told, expected, "breath {} of {:?}", breath, requests);
         }
-        drop(step);
     }
 }
