@@ -71,15 +71,24 @@ impl Segments {
 /// | SHA, HMAC | n bytes | the digest: 20, 32, 48 or 64 bytes | – | – | – |
 /// | RSA sign, verify | 32-byte SHA-256 digest | – | – | – | the signature: k bytes, written by sign, read by verify |
 /// | RSA encrypt | a message of at most k − 11 bytes, k − 66 with OAEP | k bytes | – | – | – |
-/// | RSA decrypt | k bytes | as long as the message | – | – | – |
+/// | RSA decrypt | k bytes | as long as the message is expected to be | – | – | – |
 /// | ECDSA P-256 | 32-byte SHA-256 digest | – | – | – | r and s, 32 bytes each (IEEE P1363), written by sign, read by verify |
 /// | X25519 | the peer's public value, 32 bytes | the secret, 32 bytes | – | – | – |
 /// | FFDH | the peer's public value, k bytes big-endian | the secret, k bytes (RFC 7919 §5.1: leading zeros kept) | – | – | – |
 ///
 /// k is the bytes of the modulus ([`Algorithm::modulus_bytes`](crate::Algorithm::modulus_bytes)).
-/// RSA decryption tells its caller no more than that a message of the
-/// expected length is not there, since how it is not there would help an
-/// attacker (Bleichenbacher).
+///
+/// RSA decrypts a number c with 1 < c < n − 1, n the modulus (SP 800-56B rev. 2
+/// §7.1.2); another is [`Status::InvalidInput`](crate::Status::InvalidInput).
+/// With PKCS#1 v1.5 all else is [`Status::Ok`](crate::Status::Ok). Where the
+/// padding is wrong or the message has another length, the destination holds
+/// bytes that look random and are the same each time. A status that told of
+/// either is all that an attacker needs (Bleichenbacher); whoever uses the
+/// message must find out whether it is one. This is the implicit rejection of
+/// draft-irtf-cfrg-rsa-guidance-10 §7, with the destination's length in the
+/// place of one that is made up, as in TLS (RFC 5246 §7.4.7.1; RFC 8017 §7.2.2).
+/// With OAEP a ciphertext without such a message is `InvalidInput`: the check
+/// covers all of the padding at once, in constant time, and tells nothing.
 ///
 /// Where the table says "–" a segment must have no bytes (the IV is ignored).
 /// What a job writes must not overlap anything else that it names, save a

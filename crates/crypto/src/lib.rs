@@ -25,6 +25,7 @@ mod portable;
 mod private;
 mod raw_loop;
 mod registry;
+mod rejection;
 mod scatter;
 mod slices;
 mod stack;

@@ -9,8 +9,10 @@ pub enum Status {
     /// The tag or signature does not match; the destination holds no plaintext.
     AuthenticationFailed,
     /// An input of a right length that the algorithm refuses: a ciphertext of
-    /// RSA that does not decrypt to a message of the destination's length, or
-    /// a peer's public value outside its group. The destination holds zeros.
+    /// RSA that is no number for the modulus; with OAEP also one without a
+    /// message of the destination's length (PKCS#1 v1.5 never says that: see
+    /// [`Job`](crate::Job)); or a peer's public value outside its group. The
+    /// destination holds zeros.
     InvalidInput,
     /// A length the algorithm cannot take; nothing was done.
     BadLength,

@@ -4,8 +4,10 @@
 
 use std::collections::HashSet;
 
+use crate::published::{rejection::Rejection, rsa_key};
 use crate::support::{Prepared, Shape, fast_backends, material, noise, offered, plain, process};
-use lockgate_crypto::{Backend, Key, Kind, Operation, Status};
+use lockgate_crypto::{Algorithm, Backend, Key, Kind, Operation, RsaBits, RsaScheme, Status};
+use sha2::{Digest, Sha256};
 
 /// Bytes below the caller's frame that are painted.
 const DEPTH: usize = 128 << 10;
@@ -144,6 +146,55 @@ fn a_request_leaves_no_secret_on_the_stack() {
                     let name = backend.name();
                     assert_eq!(left, 0, "{name} {kind:?} {bytes} bytes in {pieces} pieces");
                 }
+            }
+        }
+    });
+}
+
+/// Of the hashes that stand in for a message of PKCS#1 v1.5 nothing stays, be
+/// there a message or not: neither their keys, nor the ones that were not needed.
+#[test]
+fn implicit_rejection_leaves_nothing_on_the_stack() {
+    on_a_deep_stack(|| {
+        let kind = Kind {
+            algorithm: Algorithm::Rsa(RsaBits::B2048, RsaScheme::Pkcs1),
+            operation: Operation::Encrypt,
+        };
+        let material = || material(kind.algorithm, KEY);
+        let [_, exponent] = rsa_key::numbers(material().expose());
+        for backend in fast_backends() {
+            if !backend.supports(kind) {
+                continue;
+            }
+            let mut stack = vec![0; LOOKED_AT / 8];
+            paint();
+            let key = backend.key(kind.algorithm, &material());
+            copy_below(&mut stack);
+            let key = key.expect("a good key");
+            let hashed = Sha256::digest(&exponent);
+            let mut secrets: Vec<_> = windows(&hashed).chain(windows(&exponent)).collect();
+            let name = backend.name();
+            assert_eq!(Secrets(secrets.clone()).count(&stack), 0, "{name}");
+            let mut job = plain(Shape::near(kind, 77, 0), 5, false);
+            let status = run_once(&*backend, kind, &*key, &mut job, &mut stack);
+            assert_eq!(status, Status::Ok);
+            let text = job.source_bytes();
+            let rejection = Rejection::new(material().expose(), &job.destination_bytes());
+            let instead = rejection.of(text.len() - 1);
+            for bytes in [&rejection.key, &text, &rejection.of(text.len()), &instead] {
+                secrets.extend(windows(bytes));
+            }
+            let secrets = Secrets(secrets);
+            std::mem::swap(&mut job.source, &mut job.destination);
+            let kind = Kind {
+                operation: Operation::Decrypt,
+                ..kind
+            };
+            for expected in [text, instead] {
+                job.destination[0].1 = expected.len();
+                let status = run_once(&*backend, kind, &*key, &mut job, &mut stack);
+                assert_eq!((status, job.destination_bytes()), (Status::Ok, expected));
+                assert_eq!(secrets.count(&stack), 0, "{name}");
             }
         }
     });

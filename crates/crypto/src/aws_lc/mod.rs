@@ -9,7 +9,7 @@
 //! | ChaCha20-Poly1305 | `EVP_AEAD_CTX_seal_scatter`, `_open_gather`; long text in pieces as GCM | one pass in assembly, where the other takes two |
 //! | SHA-1, SHA-2 | `SHA256_Init`, `_Update`, `_Final` and their like | as fast as the one-shot, and takes pieces |
 //! | HMAC-SHA-256 | the same, from states computed with the key | saves two blocks of four, and `HMAC_Init_ex` copies more |
-//! | RSA PKCS#1 v1.5 | `RSA_sign`, `RSA_verify`, `RSA_encrypt`; `RSA_decrypt` without padding | the shortest way; the padding is read in constant time here, by the library not quite |
+//! | RSA PKCS#1 v1.5 | `RSA_sign`, `RSA_verify`, `RSA_encrypt`; `RSA_decrypt` without padding | the shortest way; the padding is read in constant time here, by the library not quite, which has no implicit rejection either: that takes `HMAC` |
 //! | RSA OAEP | `EVP_PKEY_encrypt`, `EVP_PKEY_decrypt` | the only ones that decrypt with SHA-256 |
 //! | RSA PSS | `RSA_sign_pss_mgf1`, `RSA_verify_pss_mgf1` | no context |
 //! | ECDSA | `ECDSA_do_sign`, `ECDSA_do_verify` | give and take r and s without DER |

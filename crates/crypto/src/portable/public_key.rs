@@ -2,16 +2,18 @@
 
 use getrandom::SysRng;
 use getrandom::rand_core::UnwrapErr;
+use hmac::{Hmac, KeyInit, Mac};
 use p256::ecdsa::signature::hazmat::{PrehashSigner, PrehashVerifier};
 use p256::ecdsa::{Signature, SigningKey, VerifyingKey};
 use rsa::hazmat::rsa_decrypt_and_check;
-use rsa::traits::PublicKeyParts;
+use rsa::traits::{PrivateKeyParts, PublicKeyParts};
 use rsa::{BoxedUint, Oaep, Pkcs1v15Encrypt, Pkcs1v15Sign, Pss, RsaPrivateKey, RsaPublicKey};
-use sha2::Sha256;
+use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use super::compute::Private;
 use crate::check::SIGNED_DIGEST_BYTES;
+use crate::rejection::{self, HASH_BYTES, Hash};
 use crate::{RsaScheme, Status};
 
 /// The operating system's; a host without randomness cannot go on.
@@ -67,61 +69,62 @@ pub(super) fn encrypt(
     Ok(encrypted.into())
 }
 
-/// The message, of `message_bytes`.
+/// The message, of `message_bytes`; with PKCS#1 v1.5 what stands in for it,
+/// where there is none.
 ///
 /// # Errors
-/// [`Status::InvalidInput`] where there is no such message.
+/// [`Status::InvalidInput`] of no number that the key decrypts; with OAEP also
+/// where there is no such message.
 pub(super) fn decrypt(
     key: &RsaPrivateKey,
     scheme: RsaScheme,
     ciphertext: &[u8],
     message_bytes: usize,
 ) -> Result<Private, Status> {
-    let message = match scheme {
-        RsaScheme::Oaep => key
-            .decrypt_blinded(&mut random(), Oaep::<Sha256>::new(), ciphertext)
-            .map(Private::from)
-            .map_err(|_| Status::InvalidInput)?,
-        _ => decrypt_pkcs1(key, ciphertext, message_bytes)?,
-    };
-    if message.len() == message_bytes {
-        Ok(message)
-    } else {
-        Err(Status::InvalidInput)
+    if scheme != RsaScheme::Oaep {
+        return decrypt_pkcs1(key, ciphertext, message_bytes);
     }
+    key.decrypt_blinded(&mut random(), Oaep::<Sha256>::new(), ciphertext)
+        .map(Private::from)
+        .ok()
+        .filter(|message| message.len() == message_bytes)
+        .ok_or(Status::InvalidInput)
 }
 
-/// Padding removed here: the library's own way puts a made-up message in the
-/// place of one that is not there, which might have the length that is asked for.
+/// Not the library's own way, which makes up a length, too.
 fn decrypt_pkcs1(
     key: &RsaPrivateKey,
     ciphertext: &[u8],
     message_bytes: usize,
 ) -> Result<Private, Status> {
-    let ciphertext = BoxedUint::from_be_slice(ciphertext, key.n().bits_precision())
-        .map_err(|_| Status::InvalidInput)?;
-    let padded = rsa_decrypt_and_check(key, Some(&mut random()), &ciphertext)
-        .map_err(|_| Status::InvalidInput)?;
-    let padded = Zeroizing::new(Zeroizing::new(padded).to_be_bytes().into_vec());
-    let padded = &padded[padded.len() - key.size()..];
-    let (padding, message) = padded.split_at(padded.len() - message_bytes);
-    if is_padding(padding) {
-        Ok(message.to_vec().into())
-    } else {
-        Err(Status::InvalidInput)
+    let bits = key.n().bits_precision();
+    let number = BoxedUint::from_be_slice(ciphertext, bits).map_err(|_| Status::InvalidInput)?;
+    let one = BoxedUint::one_with_precision(bits);
+    if number <= one || number >= key.n().wrapping_sub(&one) {
+        return Err(Status::InvalidInput);
     }
+    let padded = rsa_decrypt_and_check(key, Some(&mut random()), &number)
+        .map_err(|_| Status::InvalidInput)?;
+    let padded = Zeroizing::new(padded);
+    let mut padded = as_long_as_modulus(key, &padded);
+    let exponent: Hash = Zeroizing::new(Sha256::digest(&*as_long_as_modulus(key, key.d())).into());
+    let mut alternative = Zeroizing::new(vec![0; message_bytes]);
+    rejection::alternative(hmac, &exponent, ciphertext, &mut alternative)
+        .ok_or(Status::BackendFailed)?;
+    Ok(rejection::message_or(&alternative, &mut padded)
+        .to_vec()
+        .into())
 }
 
-/// Whether this is 0, 2, eight or more bytes that are not 0, and 0 (RFC 8017
-/// §7.2.2), in the same time wherever it is not.
-fn is_padding(padding: &[u8]) -> bool {
-    let [first, second, filling @ .., last] = padding else {
-        return false;
-    };
-    let zeros: u8 = filling
-        .iter()
-        .fold(0, |any, byte| any | u8::from(*byte == 0));
-    filling.len() >= 8 && (first | (second ^ 2) | zeros | last) == 0
+fn as_long_as_modulus(key: &RsaPrivateKey, number: &BoxedUint) -> Private {
+    let bytes = Zeroizing::new(number.to_be_bytes());
+    bytes[bytes.len() - key.size()..].to_vec().into()
+}
+
+fn hmac(key: &[u8; HASH_BYTES], text: &[u8], code: &mut [u8; HASH_BYTES]) -> bool {
+    let keyed = Hmac::<Sha256>::new_from_slice(key).expect("any length");
+    *code = keyed.chain_update(text).finalize().into_bytes().into();
+    true
 }
 
 /// # Errors
@@ -143,21 +146,4 @@ pub(super) fn verify_ecdsa(
     Signature::from_slice(signature)
         .and_then(|signature| key.verify_prehash(digest, &signature))
         .map_err(|_| Status::AuthenticationFailed)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn padding_has_its_form() {
-        let good = [0, 2, 1, 2, 3, 4, 5, 6, 7, 8, 0];
-        assert!(is_padding(&good));
-        for (at, byte) in [(0, 1), (1, 1), (2, 0), (9, 0), (10, 1)] {
-            let mut bad = good;
-            bad[at] = byte;
-            assert!(!is_padding(&bad), "{at}");
-        }
-        assert!(!is_padding(&[0, 2, 1, 2, 3, 4, 5, 6, 7, 0]));
-    }
 }

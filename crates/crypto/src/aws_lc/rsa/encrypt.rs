@@ -1,15 +1,14 @@
 //! RSA encryption: PKCS#1 v1.5 (RFC 8017 §7.2) and OAEP (§7.1).
 //!
-//! Decryption knows how long the message must be, and says only whether there
-//! is one of that length. With PKCS#1 v1.5 the library's part ends with the
-//! number; the padding is read here, every byte of it and of the message, in
-//! the same time whatever they are, since the library's own reading (of which
-//! it says so itself) tells a good padding from a bad one by time. With OAEP
-//! the library reads the padding in constant time and then says good or bad,
-//! which §7.1.2 allows; a good one of another length is refused thereafter,
-//! and that only who made the ciphertext can bring about.
+//! Decryption knows how long the message must be. With PKCS#1 v1.5 the
+//! library's part ends with the number; the padding is read by [`rejection`],
+//! which puts other bytes in the place of a message that is not there: the
+//! library's own reading says good or bad, and (it says so itself) not quite in
+//! constant time. With OAEP the library reads the padding in constant time and
+//! then says good or bad, which §7.1.2 allows; a good one of another length is
+//! refused thereafter, and that only who made the ciphertext can bring about.
 
-use std::hint::black_box;
+use std::ptr;
 
 use aws_lc_sys as lc;
 use zeroize::Zeroizing;
@@ -17,6 +16,7 @@ use zeroize::Zeroizing;
 use super::{MODULUS_BYTES_MAX, Oaep, RsaKey, Scheme};
 use crate::Status;
 use crate::aws_lc::forget_errors;
+use crate::rejection::{self, HASH_BYTES};
 use crate::scatter::{Cursor, wipe};
 use crate::work::Work;
 
@@ -81,7 +81,8 @@ fn seal(sealing: &Oaep, message: &[u8], to: &mut [u8]) -> Option<usize> {
     (done == 1).then_some(bytes)
 }
 
-/// Decrypts to a message of the destination's length, or to zeros.
+/// Decrypts to a message of the destination's length; where there is none, to
+/// other bytes or to zeros, as the scheme will have it.
 ///
 /// # Safety
 /// As for [`crate::aws_lc::run`].
@@ -98,13 +99,16 @@ pub(in crate::aws_lc) unsafe fn decrypt(key: &RsaKey, work: &Work<'_>) -> Status
     unsafe { Cursor::new(work.source).gather(ciphertext.as_mut_ptr(), ciphertext.len()) };
     let decrypted = match &key.scheme {
         Scheme::Oaep { opening, .. } => open(opening, ciphertext, out, message_bytes),
-        _ => decrypt_pkcs1(key, ciphertext, out, message_bytes),
+        Scheme::Pkcs1 {
+            exponent: Some(exponent),
+        } => decrypt_pkcs1(key, exponent, ciphertext, out, message_bytes),
+        _ => return Status::Unsupported,
     };
     match decrypted {
-        Ok((message, status)) => {
+        Ok(message) => {
             // SAFETY: the destination has as many bytes.
             unsafe { Cursor::new(work.destination).scatter(message.as_ptr(), message.len()) };
-            status
+            Status::Ok
         }
         Err(status) => {
             // SAFETY: the caller vouches for the destination.
@@ -114,13 +118,15 @@ pub(in crate::aws_lc) unsafe fn decrypt(key: &RsaKey, work: &Work<'_>) -> Status
     }
 }
 
-/// The message, or as many zeros and [`Status::InvalidInput`].
+/// The message or what stands in for it. Fails only by what is public: the
+/// ciphertext is none of the numbers that the key decrypts.
 fn decrypt_pkcs1<'o>(
     key: &RsaKey,
+    exponent: &[u8; HASH_BYTES],
     ciphertext: &[u8],
     out: &'o mut [u8],
     message_bytes: usize,
-) -> Result<(&'o [u8], Status), Status> {
+) -> Result<&'o [u8], Status> {
     let mut written = 0;
     // SAFETY: private buffers of the sizes given.
     let done = unsafe {
@@ -137,33 +143,28 @@ fn decrypt_pkcs1<'o>(
     if done != 1 || written != out.len() {
         return Err(why_failed());
     }
-    Ok(unpadded(out, message_bytes))
+    let mut alternative = Private::new([0; MODULUS_BYTES_MAX]);
+    let alternative = &mut alternative[..message_bytes];
+    rejection::alternative(hmac, exponent, ciphertext, alternative).ok_or(Status::BackendFailed)?;
+    Ok(rejection::message_or(alternative, out))
 }
 
-/// Takes the padding off in constant time: 0, 2, bytes that are not zero, 0,
-/// the message. That they are eight at least, the checks have seen to.
-fn unpadded(out: &mut [u8], message_bytes: usize) -> (&[u8], Status) {
-    let (padding, message) = out.split_at_mut(out.len() - message_bytes);
-    let (first, last) = (&padding[..2], padding.len() - 1);
-    let mut wrong = first[0] | (first[1] ^ 2) | padding[last];
-    for &byte in &padding[2..last] {
-        wrong |= all_ones_if_zero(byte);
-    }
-    let keep = black_box(all_ones_if_zero(wrong));
-    for byte in &mut *message {
-        *byte &= keep;
-    }
-    let status = if keep == 0 {
-        Status::InvalidInput
-    } else {
-        Status::Ok
+/// HMAC-SHA-256; needs no memory, and wipes its own.
+fn hmac(key: &[u8; HASH_BYTES], text: &[u8], code: &mut [u8; HASH_BYTES]) -> bool {
+    // SAFETY: reads both, and writes the digest of a hash of 32 bytes; the hash
+    // is the library's constant, and the length may be left out.
+    let written = unsafe {
+        lc::HMAC(
+            lc::EVP_sha256(),
+            key.as_ptr().cast(),
+            key.len(),
+            text.as_ptr(),
+            text.len(),
+            code.as_mut_ptr(),
+            ptr::null_mut(),
+        )
     };
-    (message, status)
-}
-
-/// Without a branch.
-fn all_ones_if_zero(byte: u8) -> u8 {
-    (u32::from(byte).wrapping_sub(1) >> 8) as u8
+    !written.is_null()
 }
 
 fn open<'o>(
@@ -171,7 +172,7 @@ fn open<'o>(
     ciphertext: &[u8],
     out: &'o mut [u8],
     message_bytes: usize,
-) -> Result<(&'o [u8], Status), Status> {
+) -> Result<&'o [u8], Status> {
     let mut bytes = out.len();
     // SAFETY: private buffers of the sizes given; the context is ours.
     let done = unsafe {
@@ -189,7 +190,7 @@ fn open<'o>(
     if bytes != message_bytes {
         return Err(Status::InvalidInput);
     }
-    Ok((&out[..bytes], Status::Ok))
+    Ok(&out[..bytes])
 }
 
 /// Tells a lack of memory from a ciphertext that is none.
@@ -201,45 +202,5 @@ fn why_failed() -> Status {
         Status::BackendFailed
     } else {
         Status::InvalidInput
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn padded() -> [u8; 64] {
-        let mut block = [0x77; 64];
-        block[..2].copy_from_slice(&[0, 2]);
-        block[44] = 0;
-        block[45..].copy_from_slice(b"nineteen bytes here");
-        block
-    }
-
-    #[test]
-    fn zero_is_told_from_all_others() {
-        assert_eq!(all_ones_if_zero(0), 0xff);
-        assert!((1..=255).all(|byte| all_ones_if_zero(byte) == 0));
-    }
-
-    #[test]
-    fn a_message_of_that_length_comes_out_and_no_other() {
-        let good: (&[u8], Status) = (b"nineteen bytes here", Status::Ok);
-        assert_eq!(unpadded(&mut padded(), 19), good);
-        for message_bytes in (0..=53).filter(|&bytes| bytes != 19) {
-            let zeros = vec![0; message_bytes];
-            let refused = (&*zeros, Status::InvalidInput);
-            assert_eq!(unpadded(&mut padded(), message_bytes), refused);
-        }
-    }
-
-    #[test]
-    fn every_byte_of_the_padding_counts() {
-        for at in 0..45 {
-            let mut block = padded();
-            block[at] = if (2..44).contains(&at) { 0 } else { 1 };
-            let refused: (&[u8], Status) = (&[0; 19], Status::InvalidInput);
-            assert_eq!(unpadded(&mut block, 19), refused, "byte {at}");
-        }
     }
 }

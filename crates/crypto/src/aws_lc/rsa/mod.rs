@@ -9,8 +9,10 @@ pub(super) use sign::{sign, verify};
 use std::ptr::{self, NonNull};
 
 use aws_lc_sys as lc;
+use zeroize::Zeroizing;
 
 use super::key_pair::KeyPair;
+use crate::rejection::Hash;
 use crate::{RsaBits, RsaScheme};
 
 /// Bytes of the longest modulus.
@@ -24,16 +26,26 @@ pub(super) struct RsaKey {
 }
 
 enum Scheme {
-    Pkcs1,
-    Oaep { sealing: Oaep, opening: Oaep },
+    /// With the hash of the private exponent, where that is there.
+    Pkcs1 {
+        exponent: Option<Box<Hash>>,
+    },
+    Oaep {
+        sealing: Oaep,
+        opening: Oaep,
+    },
     Pss,
 }
 
 impl RsaKey {
     /// `key` is an RSA key of so many bits; `None` without memory.
     pub(super) fn new(key: KeyPair, bits: RsaBits, scheme: RsaScheme) -> Option<Self> {
+        let modulus_bytes = bits.bits() / 8;
         let scheme = match scheme {
-            RsaScheme::Pkcs1 => Scheme::Pkcs1,
+            RsaScheme::Pkcs1 if key.is_private() => Scheme::Pkcs1 {
+                exponent: Some(hashed_exponent(&key, modulus_bytes)?),
+            },
+            RsaScheme::Pkcs1 => Scheme::Pkcs1 { exponent: None },
             RsaScheme::Pss => Scheme::Pss,
             RsaScheme::Oaep => Scheme::Oaep {
                 sealing: Oaep::new(&key, lc::EVP_PKEY_encrypt_init)?,
@@ -43,9 +55,25 @@ impl RsaKey {
         Some(Self {
             scheme,
             key,
-            modulus_bytes: bits.bits() / 8,
+            modulus_bytes,
         })
     }
+}
+
+/// SHA-256 of the private exponent in as many bytes as the modulus has (see
+/// [`crate::rejection`]); in a box, so that nothing moves it.
+fn hashed_exponent(key: &KeyPair, modulus_bytes: usize) -> Option<Box<Hash>> {
+    let mut exponent = Zeroizing::new([0; MODULUS_BYTES_MAX]);
+    let mut hash = Box::<Hash>::default();
+    // SAFETY: the key is ours, and so is its exponent; both buffers have the
+    // bytes that are written.
+    let hashed = unsafe {
+        let number = lc::RSA_get0_d(key.rsa());
+        !number.is_null()
+            && lc::BN_bn2bin_padded(exponent.as_mut_ptr(), modulus_bytes, number) == 1
+            && !lc::SHA256(exponent.as_ptr(), modulus_bytes, hash.as_mut_ptr()).is_null()
+    };
+    hashed.then_some(hash)
 }
 
 /// Owns an `EVP_PKEY_CTX` for OAEP with SHA-256 for label and mask, empty
