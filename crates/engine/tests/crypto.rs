@@ -312,6 +312,8 @@ enum Layout {
     InPlace,
     Apart,
     Scattered,
+    /// In place, cut in another way on each side.
+    SameBytes,
 }
 
 /// What the engine's back-end and the second library both have, save public
@@ -335,7 +337,8 @@ fn plan() -> impl Strategy<Value = Plan> {
     let layout = prop_oneof![
         Just(Layout::InPlace),
         Just(Layout::Apart),
-        Just(Layout::Scattered)
+        Just(Layout::Scattered),
+        Just(Layout::SameBytes)
     ];
     let cuts = proptest::collection::vec(0usize..5000, 0..6);
     (
@@ -355,7 +358,8 @@ fn plan() -> impl Strategy<Value = Plan> {
                 Some("xts") => len.max(16),
                 _ => len,
             };
-            let layout = if kind.operation == Operation::Hash && layout == Layout::InPlace {
+            let is_in_place = matches!(layout, Layout::InPlace | Layout::SameBytes);
+            let layout = if kind.operation == Operation::Hash && is_in_place {
                 Layout::Apart
             } else {
                 layout
@@ -400,7 +404,7 @@ struct Slot {
 
 impl Plan {
     fn destination_offset(&self) -> usize {
-        if self.layout == Layout::InPlace {
+        if matches!(self.layout, Layout::InPlace | Layout::SameBytes) {
             0
         } else {
             5008
@@ -454,7 +458,7 @@ impl Plan {
             lane.write(RegionId::SLAB, offset, &sealed).unwrap();
             lane.write(RegionId::SLAB, offset + 10_200, &tag).unwrap();
         }
-        let is_cut = self.layout == Layout::Scattered;
+        let is_cut = matches!(self.layout, Layout::Scattered | Layout::SameBytes);
         let source = cut(offset, self.len, &self.cuts, is_cut);
         let reversed: Vec<_> = self.cuts.iter().map(|point| 5000 - point).collect();
         let destination = if self.layout == Layout::InPlace {

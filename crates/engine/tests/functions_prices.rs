@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::common::instead::Instead;
-use crypto::{Algorithm, Backend, KeyMaterial, Operation, Status};
+use crypto::{Algorithm, Backend, FfdhGroup, Operation, RsaBits, RsaScheme, Status, generate_key};
 use lockgate_engine::{
     Call, CryptoEngine, CryptoFunction, CryptoLane, FunctionConfig, LaneConfig, RequestLimit,
     SessionId, Span, WorkerConfig,
@@ -31,7 +31,10 @@ fn slow() -> Arc<dyn Backend> {
     })
 }
 
-fn rig(backend: Arc<dyn Backend>) -> (CryptoEngine, CryptoFunction, CryptoLane, SessionId) {
+fn rig(
+    backend: Arc<dyn Backend>,
+    algorithm: Algorithm,
+) -> (CryptoEngine, CryptoFunction, CryptoLane, SessionId) {
     let worker = WorkerConfig {
         is_core_shared: true,
         ..WorkerConfig::default()
@@ -45,9 +48,9 @@ fn rig(backend: Arc<dyn Backend>) -> (CryptoEngine, CryptoFunction, CryptoLane, 
     let mut lane = function
         .lane(0, LaneConfig::default(), SLAB_BYTES, 1024)
         .unwrap();
-    let algorithm = Algorithm::Aes128Cbc;
-    let material = KeyMaterial::take(&mut [7; 16]);
-    let session = function.session(algorithm, &material).unwrap();
+    let session = function
+        .session(algorithm, &generate_key(algorithm))
+        .unwrap();
     let session = lane.attach(&session).unwrap();
     (engine, function, lane, session)
 }
@@ -78,7 +81,7 @@ fn drain(lane: &mut CryptoLane) -> usize {
 
 #[test]
 fn refused_requests_do_not_hide_what_others_take() {
-    let (_engine, function, mut lane, session) = rig(slow());
+    let (_engine, function, mut lane, session) = rig(slow(), Algorithm::Aes128Cbc);
     let mut refused = 0;
     for _ in 0..10 {
         for index in 0..64 {
@@ -96,11 +99,48 @@ fn refused_requests_do_not_hide_what_others_take() {
     assert!(charged_ns > TAKES.as_nanos() as u64 / 2, "{charged_ns} ns");
 }
 
+/// Numbers that are refused at a look do not make cheap what takes milliseconds.
+#[test]
+fn numbers_that_are_refused_do_not_lower_the_price() {
+    for algorithm in [
+        Algorithm::Rsa(RsaBits::B2048, RsaScheme::Pkcs1),
+        Algorithm::Ffdh(FfdhGroup::Ffdhe2048),
+    ] {
+        let aws_lc = crypto::by_name("aws-lc").unwrap();
+        let (_engine, function, mut lane, session) = rig(aws_lc, algorithm);
+        let is_rsa = matches!(algorithm, Algorithm::Rsa(..));
+        let submit = |lane: &mut CryptoLane| {
+            let call = Call {
+                session,
+                operation: [Operation::Derive, Operation::Decrypt][usize::from(is_rsa)],
+                source: &[Span::slab(0, 256)],
+                destination: &[Span::slab(256, if is_rsa { 32 } else { 256 })],
+                iv: [0; 16],
+                aad: Span::EMPTY,
+                tag: Span::EMPTY,
+            };
+            lane.enqueue(&call, 0).unwrap();
+        };
+        // Zero.
+        for _ in 0..20 {
+            (0..64).for_each(|_| submit(&mut lane));
+            assert_eq!(drain(&mut lane), 64);
+        }
+        let before = function.counters().work_ns;
+        submit(&mut lane);
+        drain(&mut lane);
+        let charged_ns = function.counters().work_ns - before;
+        // As before anything was known.
+        assert!(charged_ns >= 50_000, "{algorithm}: {charged_ns} ns");
+    }
+}
+
 /// A list of a thousand segments costs more than its few bytes: measured, on
 /// AES-128-CBC and CTR, 10 to 18 ns a segment of both sides.
 #[test]
 fn segments_are_charged() {
-    let (_engine, function, mut lane, session) = rig(crypto::by_name("aws-lc").unwrap());
+    let (_engine, function, mut lane, session) =
+        rig(crypto::by_name("aws-lc").unwrap(), Algorithm::Aes128Cbc);
     let many: Vec<Span> = (0..1024).map(|index| Span::slab(index * 2, 1)).collect();
     for round in 0..20 {
         let before = function.counters().work_ns;

@@ -8,7 +8,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crypto::{Algorithm, Backend, Chaining, Job, Kind, Operation, Private, Segment, Status, fits};
+use crypto::{
+    Algorithm, Backend, Chaining, Job, Kind, Operation, Private, RsaScheme, Segment, Status, fits,
+};
 use policy::Price;
 use sys::clock::now_ns;
 
@@ -62,13 +64,16 @@ pub struct CryptoService {
 /// What requests cost before any was seen, ns and ns per byte: near enough
 /// for the first few.
 fn prices() -> Box<[Price]> {
-    let prior = |operation: &Operation| match operation {
-        Operation::Encrypt | Operation::Decrypt | Operation::Hash => Price::prior(200.0, 0.25),
-        Operation::Sign => Price::prior(500_000.0, 0.25),
-        Operation::Verify | Operation::Derive => Price::prior(50_000.0, 0.25),
+    let prior = |algorithm: Algorithm, operation: &Operation| {
+        let request_ns = match operation {
+            _ if !algorithm.is_public_key() => 200.0,
+            Operation::Sign | Operation::Decrypt => 500_000.0,
+            _ => 50_000.0,
+        };
+        Price::prior(request_ns, 0.25)
     };
-    let of_one = || Operation::ALL.iter().map(prior);
-    Algorithm::ALL.iter().flat_map(|_| of_one()).collect()
+    let of_one = |algorithm| Operation::ALL.iter().map(move |one| prior(algorithm, one));
+    Algorithm::ALL.into_iter().flat_map(of_one).collect()
 }
 
 impl std::fmt::Debug for CryptoService {
@@ -144,7 +149,7 @@ impl CryptoService {
         self.statuses.push(status);
         let lists_ns_max = request.rest_segments() * SEGMENT_NS_MAX;
         let beyond_ns = elapsed_ns.saturating_sub(self.work_ns(request));
-        if has_worked(&(&0, &status)) {
+        if has_worked(kind, status) {
             // SAFETY: the request is in flight.
             let price = unsafe { request.kind_number() };
             // Others of the kind do not pay for its lists.
@@ -197,7 +202,8 @@ impl CryptoService {
         self.process_chunk(kind, requests, chunk);
         let elapsed_ns = now_ns().saturating_sub(begin_ns);
         let (mut count, mut bytes, mut lists_ns) = (0, 0_u64, 0);
-        for (index, _) in chunk.iter().zip(&self.statuses).filter(has_worked) {
+        let all = chunk.iter().zip(&self.statuses);
+        for (index, _) in all.filter(|one| has_worked(kind, *one.1)) {
             count += 1;
             bytes = bytes.saturating_add(work_bytes(index));
             lists_ns += requests[usize::from(*index)].rest_segments() * SEGMENT_NS;
@@ -249,12 +255,14 @@ impl CryptoService {
     }
 }
 
-/// Whether the back-end went through all of the request.
-fn has_worked((_, status): &(&u8, &Status)) -> bool {
-    matches!(
-        status,
-        Status::Ok | Status::AuthenticationFailed | Status::InvalidInput
-    )
+/// Whether the back-end went through all of the request. Numbers that FFDH and PKCS#1
+/// v1.5 refuse are only looked at.
+fn has_worked(kind: Kind, status: Status) -> bool {
+    match (status, kind.algorithm) {
+        (Status::InvalidInput, Algorithm::Ffdh(_) | Algorithm::Rsa(_, RsaScheme::Pkcs1)) => false,
+        (Status::Ok | Status::AuthenticationFailed | Status::InvalidInput, _) => true,
+        _ => false,
+    }
 }
 
 /// How many requests, from the front of `order`, go to the back-end together:
