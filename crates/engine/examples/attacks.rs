@@ -1,0 +1,411 @@
+//! What an honest tenant gets of a worker beside a hostile one of the same weight: its
+//! requests a second over half of those that it gets alone, interleaved; and how long a
+//! small request of a third tenant takes meanwhile. Worker and clients have a CPU each.
+//!
+//! `cargo run --release -p lockgate-engine --example attacks [PAIRS] [ATTACK]`
+
+use std::error::Error;
+use std::time::{Duration, Instant};
+
+use crypto::{Algorithm, generate_key};
+use lockgate_engine::{
+    Call, CallError, CryptoEngine, CryptoFunction, CryptoLane, FunctionConfig, LaneConfig,
+    SessionId, Span, WorkerConfig,
+};
+use policy::{Moderation, Quota};
+use trial::stats::median_interval;
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+const ROUND: Duration = Duration::from_millis(60);
+const CLIENT_CPU: usize = 0;
+const WORKER_CPU: usize = 1;
+const SLAB: usize = 1 << 20;
+const LONG: Duration = Duration::from_secs(10);
+
+/// The spans of a request; source, destination, additional data, tag.
+type Shape = (Vec<Span>, Vec<Span>, Span, Span);
+
+/// A tenant with one lane.
+struct Tenant {
+    function: CryptoFunction,
+    lane: CryptoLane,
+    algorithm: Algorithm,
+    sessions: Vec<SessionId>,
+    shapes: Vec<Shape>,
+    turn: usize,
+    done: u64,
+}
+
+impl Tenant {
+    fn new(
+        engine: &CryptoEngine,
+        algorithm: Algorithm,
+        shapes: &[Shape],
+        lane: LaneConfig,
+        quota: Quota,
+    ) -> Outcome<Self> {
+        let function = engine.function(FunctionConfig {
+            quota,
+            ..FunctionConfig::default()
+        })?;
+        let mut own = Self {
+            lane: function.lane(0, lane, SLAB, 64)?,
+            function,
+            algorithm,
+            sessions: Vec::new(),
+            shapes: shapes.to_vec(),
+            turn: 0,
+            done: 0,
+        };
+        own.attach()?;
+        Ok(own)
+    }
+
+    fn attach(&mut self) -> Outcome<()> {
+        let key = generate_key(self.algorithm);
+        let session = self.function.session(self.algorithm, &key)?;
+        self.sessions.push(self.lane.attach(&session)?);
+        Ok(())
+    }
+
+    fn enqueue(&mut self) -> Result<(), CallError> {
+        let (source, destination, aad, tag) = &self.shapes[self.turn % self.shapes.len()];
+        let call = Call {
+            session: self.sessions[self.turn % self.sessions.len()],
+            operation: self.algorithm.operations()[self.turn % self.algorithm.operations().len()],
+            source,
+            destination,
+            iv: [1; 16],
+            aad: *aad,
+            tag: *tag,
+        };
+        self.turn += 1;
+        self.lane.enqueue(&call, 0)
+    }
+
+    /// Takes what is done and fills the lane.
+    fn fill(&mut self) -> Outcome<()> {
+        self.done += self.lane.reap(usize::MAX, |_| ()) as u64;
+        for _ in 0..self.lane.room() {
+            self.enqueue()?;
+        }
+        self.lane.kick();
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Outcome<()> {
+        while self.lane.in_flight() > 0 {
+            self.lane.wait(1, LONG)?;
+            self.lane.reap(usize::MAX, |_| ());
+        }
+        Ok(())
+    }
+}
+
+/// What a hostile tenant does beside keeping its lane full.
+#[derive(Clone, Copy, PartialEq)]
+enum Also {
+    Nothing,
+    /// Never reaps.
+    Hoards,
+    /// Is reset again and again.
+    Resets,
+    /// Makes keys and drops them.
+    Keys,
+    /// Makes lanes and drops them full.
+    Lanes,
+}
+
+struct Attack {
+    name: &'static str,
+    algorithm: Algorithm,
+    shapes: Vec<Shape>,
+    lane: LaneConfig,
+    quota: Quota,
+    also: Also,
+}
+
+fn span(offset: usize, len: usize) -> Span {
+    Span::slab(offset, len)
+}
+
+fn hashes(source: Vec<Span>) -> Shape {
+    (source, vec![span(SLAB - 64, 32)], Span::EMPTY, Span::EMPTY)
+}
+
+fn apart(source: Vec<Span>, destination: Vec<Span>) -> Shape {
+    (source, destination, Span::EMPTY, Span::EMPTY)
+}
+
+fn plain(bytes: usize) -> Shape {
+    apart(vec![span(0, bytes)], vec![span(0, bytes)])
+}
+
+/// Lists of 64 segments, those of the source between those of the destination.
+fn woven(bytes: usize, shift: usize) -> Shape {
+    let list = |from| {
+        (0..64)
+            .map(|at| span(from + at * 2 * bytes, bytes))
+            .collect()
+    };
+    apart(list(0), list(shift))
+}
+
+fn lane(depth: usize, moderation: Moderation, piece_bytes: Option<usize>) -> LaneConfig {
+    LaneConfig {
+        depth,
+        moderation,
+        piece_bytes,
+        ..LaneConfig::default()
+    }
+}
+
+fn attacks() -> Outcome<Vec<Attack>> {
+    use Algorithm as A;
+    use Moderation::{Each, Polled};
+    let tag = span(SLAB - 128, 16);
+    let polled = lane(64, Polled, None);
+    let aad = (vec![], vec![], span(0, 65_536), tag);
+    let mixed = vec![
+        plain(16),
+        woven(1, 1),
+        plain(65_536),
+        plain(17),
+        woven(16, 3),
+    ];
+    let with = |name, algorithm, shapes, lane, also| Attack {
+        name,
+        algorithm,
+        shapes,
+        lane,
+        quota: Quota::UNLIMITED,
+        also,
+    };
+    let nothing = Also::Nothing;
+    let limited = Attack {
+        quota: Quota::UNLIMITED.and_bytes(50_000_000)?,
+        ..with(
+            "quota, additional data",
+            A::Aes128Gcm,
+            vec![aad.clone()],
+            polled,
+            nothing,
+        )
+    };
+    let one = [hashes(vec![span(0, 65_536)])].to_vec();
+    let repeats = [hashes(vec![span(0, 1024); 64])].to_vec();
+    Ok(vec![
+        with(
+            "an equal",
+            A::Sha256,
+            [hashes(vec![span(0, 4096)])].to_vec(),
+            polled,
+            nothing,
+        ),
+        with("largest requests", A::Sha256, one.clone(), polled, nothing),
+        with(
+            "the same memory 64 times",
+            A::Sha256,
+            repeats,
+            polled,
+            nothing,
+        ),
+        with(
+            "largest, in pieces",
+            A::Sha512,
+            one,
+            lane(64, Polled, Some(4096)),
+            nothing,
+        ),
+        with("additional data", A::Aes128Gcm, vec![aad], polled, nothing),
+        limited,
+        with(
+            "woven lists",
+            A::Aes128Ctr,
+            vec![woven(1, 1)],
+            polled,
+            nothing,
+        ),
+        with(
+            "lists that are refused",
+            A::Aes128Ctr,
+            vec![woven(16, 3)],
+            polled,
+            nothing,
+        ),
+        with(
+            "lengths that are refused",
+            A::Aes128Cbc,
+            vec![plain(17)],
+            polled,
+            nothing,
+        ),
+        with("a little of all", A::Aes128Ctr, mixed, polled, nothing),
+        with(
+            "public keys",
+            A::X25519,
+            vec![apart(vec![span(0, 32)], vec![span(32, 32)])],
+            polled,
+            nothing,
+        ),
+        with(
+            "a lane of 4096",
+            A::Aes128Ctr,
+            vec![plain(16)],
+            lane(4096, Polled, None),
+            nothing,
+        ),
+        with(
+            "notify me of each",
+            A::Aes128Ctr,
+            vec![plain(16)],
+            lane(64, Each, None),
+            nothing,
+        ),
+        with(
+            "never reaps",
+            A::Sha256,
+            repeats_of(16),
+            lane(4096, Polled, None),
+            Also::Hoards,
+        ),
+        with("resets", A::Sha256, repeats_of(64), polled, Also::Resets),
+        with(
+            "keys that come and go",
+            A::Aes256Gcm,
+            vec![(vec![span(0, 64)], vec![span(0, 64)], Span::EMPTY, tag)],
+            polled,
+            Also::Keys,
+        ),
+        with(
+            "lanes that come and go",
+            A::Aes128Ctr,
+            vec![plain(16)],
+            polled,
+            Also::Lanes,
+        ),
+    ])
+}
+
+fn repeats_of(count: usize) -> Vec<Shape> {
+    [hashes(vec![span(0, 64); count])].to_vec()
+}
+
+/// One turn of the hostile tenant.
+fn attack(tenant: &mut Tenant, kind: &Attack) -> Outcome<()> {
+    match kind.also {
+        Also::Hoards => {
+            if tenant.lane.room() > 0 {
+                tenant.fill()?;
+            }
+            return Ok(());
+        }
+        Also::Resets if tenant.turn % 64 == 0 => {
+            tenant.function.reset(LONG)?;
+            tenant.sessions.clear();
+            tenant.attach()?;
+        }
+        Also::Keys => {
+            // Refused where it has as many as it may have.
+            if tenant.attach().is_ok() {
+                let old = tenant.sessions.remove(0);
+                tenant.lane.detach(old)?;
+            }
+        }
+        Also::Lanes => {
+            let new = tenant.function.lane(0, kind.lane, SLAB, 64)?;
+            tenant.lane = new;
+            tenant.sessions.clear();
+            tenant.attach()?;
+        }
+        _ => {}
+    }
+    tenant.fill()
+}
+
+/// Honest requests/s, and the latencies of the small ones, µs.
+fn round(
+    honest: &mut Tenant,
+    small: &mut Tenant,
+    mut hostile: Option<(&mut Tenant, &Attack)>,
+    latencies: &mut Vec<f64>,
+) -> Outcome<f64> {
+    let (begin, before) = (Instant::now(), honest.done);
+    let mut submitted = Instant::now();
+    while begin.elapsed() < ROUND {
+        if let Some((tenant, kind)) = &mut hostile {
+            attack(tenant, kind)?;
+        }
+        honest.fill()?;
+        if small.lane.in_flight() == 0 {
+            submitted = Instant::now();
+            small.enqueue()?;
+            small.lane.kick();
+        } else if small.lane.reap(1, |_| ()) > 0 {
+            latencies.push(submitted.elapsed().as_secs_f64() * 1e6);
+        }
+    }
+    let per_s = (honest.done - before) as f64 / begin.elapsed().as_secs_f64();
+    honest.finish()?;
+    small.finish()?;
+    if let Some((tenant, _)) = hostile {
+        tenant.finish()?;
+    }
+    Ok(per_s)
+}
+
+fn measure(kind: &Attack, pairs: usize) -> Outcome<()> {
+    let worker = WorkerConfig {
+        cpu: Some(WORKER_CPU),
+        ..WorkerConfig::default()
+    };
+    let engine = CryptoEngine::start(crypto::by_name("aws-lc")?, &[worker])?;
+    sys::affinity::pin_to(CLIENT_CPU)?;
+    let polled = lane(32, Moderation::Polled, None);
+    let of =
+        |algorithm, shape, lane| Tenant::new(&engine, algorithm, &[shape], lane, Quota::UNLIMITED);
+    let mut honest = of(Algorithm::Sha256, hashes(vec![span(0, 4096)]), polled)?;
+    let mut small = of(
+        Algorithm::Aes128Ctr,
+        plain(64),
+        lane(1, Moderation::Polled, None),
+    )?;
+    let (mut ratios, mut quiet, mut beside) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..pairs {
+        let alone = round(&mut honest, &mut small, None, &mut quiet)?;
+        let (algorithm, shapes) = (kind.algorithm, &kind.shapes);
+        let mut tenant = Tenant::new(&engine, algorithm, shapes, kind.lane, kind.quota)?;
+        let hostile = Some((&mut tenant, kind));
+        let own = round(&mut honest, &mut small, hostile, &mut beside)?;
+        ratios.push(own / (alone / 2.0));
+    }
+    let interval = median_interval(&ratios, 1)?;
+    let tail = |times: &mut Vec<f64>| {
+        times.sort_by(f64::total_cmp);
+        let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
+        format!("{:.0}/{:.0}", at(0.5), at(0.99))
+    };
+    println!(
+        "{:26} {:.3} [{:.3}, {:.3}]   small request p50/p99 µs: alone {}, beside {}",
+        kind.name,
+        interval.estimate,
+        interval.low,
+        interval.high,
+        tail(&mut quiet),
+        tail(&mut beside)
+    );
+    Ok(())
+}
+
+fn main() -> Outcome<()> {
+    let mut arguments = std::env::args().skip(1);
+    let pairs = arguments.next().map_or(Ok(9), |text| text.parse())?;
+    let only = arguments.next().unwrap_or_default();
+    for kind in attacks()?.iter().filter(|kind| kind.name.contains(&only)) {
+        // A thread of its own, since it stays on its CPU.
+        let run = || measure(kind, pairs).map_err(|error| error.to_string());
+        std::thread::scope(|scope| scope.spawn(run).join().expect("it does not panic"))?;
+    }
+    Ok(())
+}
