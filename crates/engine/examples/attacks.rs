@@ -314,10 +314,12 @@ fn attack(tenant: &mut Tenant, kind: &Attack) -> Outcome<()> {
             }
         }
         Also::Lanes => {
-            let new = tenant.function.lane(0, kind.lane, SLAB, 64)?;
-            tenant.lane = new;
-            tenant.sessions.clear();
-            tenant.attach()?;
+            // As many as it may have, until the worker has let go of one.
+            if let Ok(new) = tenant.function.lane(0, kind.lane, SLAB, 64) {
+                tenant.lane = new;
+                tenant.sessions.clear();
+                tenant.attach()?;
+            }
         }
         _ => {}
     }

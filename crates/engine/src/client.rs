@@ -10,6 +10,7 @@ use sys::ring::{Consumer, Producer};
 
 use crate::counters::LaneCounters;
 use crate::lane::{Closed, Done, Entry, HINTS, Hint, LaneConfig, Owner, Shared};
+use crate::leaving::Leaving;
 use crate::pool::Control;
 use crate::tickets::Tickets;
 use crate::watch::Watch;
@@ -39,36 +40,6 @@ pub enum SubmitError {
     /// The lane has ended.
     #[error("the lane is closed: {0}")]
     Closed(Closed),
-}
-
-/// Something that is let go of when these requests have ended.
-#[derive(Debug)]
-struct Leaving {
-    owner: Owner,
-    /// A bit a ticket.
-    tickets: Box<[u64]>,
-    count: usize,
-}
-
-impl Leaving {
-    fn new(owner: Owner, depth: usize) -> Self {
-        Self {
-            owner,
-            tickets: vec![0; depth.div_ceil(64)].into(),
-            count: 0,
-        }
-    }
-
-    fn add(&mut self, ticket: u32) {
-        self.tickets[ticket as usize / 64] |= 1 << (ticket % 64);
-        self.count += 1;
-    }
-
-    fn remove(&mut self, ticket: u32) {
-        let (word, bit) = (&mut self.tickets[ticket as usize / 64], 1 << (ticket % 64));
-        self.count -= usize::from(*word & bit != 0);
-        *word &= !bit;
-    }
 }
 
 /// The client's end. One thread at a time uses it; it may move between threads.

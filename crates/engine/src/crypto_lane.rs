@@ -1,5 +1,6 @@
 //! The first service: crypto jobs.
 
+mod call;
 mod engine;
 mod function;
 mod lane;
@@ -12,11 +13,10 @@ mod states;
 mod table;
 mod vault;
 
+pub use call::{Call, CallError, Overrun, REGIONS_MAX, RegionId, SESSIONS_MAX, SessionId, Span};
 pub use engine::CryptoEngine;
 pub use function::CryptoFunction;
-pub use lane::{
-    Call, CallError, CryptoLane, Overrun, REGIONS_MAX, RegionId, SESSIONS_MAX, SessionId, Span,
-};
+pub use lane::CryptoLane;
 pub use request::CryptoRequest;
 pub use service::CryptoService;
 pub use session::Session;

@@ -1,8 +1,6 @@
 //! A lane: what both ends share, and how it is made.
 
 use std::any::Any;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
@@ -10,18 +8,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use atomic_waker::AtomicWaker;
 use crypto::Status;
-use policy::{Counters, Gate, Moderation, Moderator, Settings};
+use policy::{Counters, Moderation, Settings};
 use sys::event::Event;
 use sys::limits::{is_too_many_files, raise_open_files};
-use sys::ring::{Consumer, Producer, ring};
+use sys::ring::{Consumer, ring};
 use sys::wake::WakeIndex;
 
 use crate::client::Lane;
 use crate::counters::LaneTally;
-use crate::function::{FUNCTIONS_MAX, Function, LANES_MAX, Life};
+use crate::function::{Function, LANES_MAX, Life};
 use crate::pool::Control;
-use crate::service::Service;
 use crate::tickets::Tickets;
+use crate::worker_lane::WorkerLane;
 
 /// Most requests in flight on one lane.
 pub const DEPTH_MAX: usize = 4096;
@@ -303,236 +301,16 @@ impl<R> Shared<R> {
             .take()
     }
 
-    fn close(&self, requests: Consumer<Entry<R>>, how: Closed) {
+    pub(crate) fn close(&self, requests: Consumer<Entry<R>>, how: Closed) {
         *self.returned.lock().unwrap_or_else(PoisonError::into_inner) = Some(requests);
         self.end(how);
     }
 
-    fn end(&self, how: Closed) {
+    pub(crate) fn end(&self, how: Closed) {
         self.closed.store(how as u8, Ordering::Release);
         // Both, since a sleeper may be either; a spurious signal is harmless.
         self.signal();
         self.event.signal();
-    }
-}
-
-/// The worker's end of a lane.
-#[derive(Debug)]
-pub(crate) struct WorkerLane<R> {
-    pub(crate) shared: Arc<Shared<R>>,
-    pub(crate) requests: Consumer<Entry<R>>,
-    pub(crate) completions: Producer<Done>,
-    /// Of the batch in hand: this lane's next request to complete in order,
-    /// and where its requests end.
-    pub(crate) next: usize,
-    pub(crate) end: usize,
-    /// Completions staged and not yet published.
-    pub(crate) staged: u32,
-    /// Requests taken and not yet staged.
-    pub(crate) in_hand: u32,
-    /// What is left of requests of which a piece was taken, as they came.
-    pub(crate) carried: VecDeque<Rest<R>>,
-    /// Requests taken, where they may be taken in pieces.
-    taken: u64,
-    /// Somebody waits for completions and was not notified of them.
-    pub(crate) is_urgent: bool,
-    /// The completion after the last of these.
-    pub(crate) hinted: u32,
-    /// Complete ones that somebody waits for with all those before them.
-    barriers: BinaryHeap<Reverse<u64>>,
-    /// What its requests took beyond what they were charged, ns.
-    pub(crate) surcharge_ns: u64,
-    pub(crate) moderator: Moderator,
-    pub(crate) gate: Gate,
-    pub(crate) place: Place,
-    /// The virtual function it is of.
-    pub(crate) function: Option<Arc<Function<R>>>,
-    _unclosed: Unclosed<R>,
-    /// When the worker looks again at what is held back.
-    pub(crate) listed_ns: u64,
-    /// Since when and until when a notification is held back.
-    pub(crate) held: Option<Held>,
-}
-
-/// Closes a lane that a worker lets go without a word: one that panics over it.
-#[derive(Debug)]
-struct Unclosed<R>(Arc<Shared<R>>);
-
-impl<R> Drop for Unclosed<R> {
-    fn drop(&mut self) {
-        if self.0.closed().is_none() {
-            self.0.end(Closed::WorkerFailed);
-        }
-    }
-}
-
-/// What is left of a request.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Rest<R> {
-    pub(crate) entry: Entry<R>,
-    /// Requests that its lane had taken before it.
-    pub(crate) number: u64,
-}
-
-/// What a worker knows about a lane's requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// None; the client announces them.
-    Away,
-    /// None; the worker looks.
-    Lingering,
-    /// Its flow has it in line.
-    Queued,
-}
-
-/// A notification that is held back.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Held {
-    pub(crate) since_ns: u64,
-    pub(crate) due_ns: u64,
-}
-
-impl<R: Copy + Send> WorkerLane<R> {
-    /// Whether requests of this lane are still to be taken, whole or in part.
-    pub(crate) fn has_work(&mut self) -> bool {
-        !self.carried.is_empty() || self.requests.len_now() > 0
-    }
-
-    /// As [`has_work`](Self::has_work); looks at the ring's index only when
-    /// no requests are known.
-    pub(crate) fn has_more(&mut self) -> bool {
-        !self.carried.is_empty() || !self.requests.is_empty()
-    }
-
-    /// Requests to be taken, up to `enough`.
-    pub(crate) fn waiting(&mut self, enough: usize) -> usize {
-        (self.carried.len() + self.requests.up_to(enough)).min(enough)
-    }
-
-    /// The completion staged last is one that somebody waits for: alone, or with all those
-    /// before it.
-    pub(crate) fn hinted(&mut self, hints: u32, number: u64) {
-        if hints & URGENT != 0 {
-            self.is_urgent = true;
-            self.hinted = self.completions.index();
-        }
-        if hints & BARRIER != 0 {
-            self.barriers.push(Reverse(number));
-        }
-    }
-
-    /// Looks whether all before a barrier are complete.
-    pub(crate) fn look_at_barriers(&mut self) {
-        // Else some of the batch are yet to be done.
-        if self.in_hand as usize != self.carried.len() {
-            return;
-        }
-        let oldest = self.carried.front().map_or(u64::MAX, |rest| rest.number);
-        while let Some(&Reverse(number)) = self.barriers.peek()
-            && number < oldest
-        {
-            self.barriers.pop();
-            self.is_urgent = true;
-            self.hinted = self.completions.index();
-        }
-    }
-
-    /// Whether it is of the virtual function of that id.
-    pub(crate) fn is_of(&self, id: u64) -> bool {
-        self.function.as_ref().is_some_and(|own| own.id == id)
-    }
-
-    /// Whose turn is its turn; its own, if it is of no virtual function.
-    pub(crate) fn flow_number(&self) -> u32 {
-        let own = || FUNCTIONS_MAX as u32 + self.shared.slot;
-        self.function
-            .as_ref()
-            .map_or_else(own, |function| function.number)
-    }
-
-    /// Takes up to `max` requests or pieces of requests, what was begun
-    /// first; `take` learns whether more of the same request follows, and
-    /// says whether to go on. Returns how many are new.
-    #[inline(always)]
-    pub(crate) fn take<S: Service<Request = R>>(
-        &mut self,
-        service: &mut S,
-        max: usize,
-        mut take: impl FnMut(&S, Rest<R>, bool) -> bool,
-    ) -> usize {
-        match self.shared.config.piece_bytes {
-            None => self.requests.drain_while(max, |&entry| {
-                // All of a breath end with it: nobody asks for their numbers.
-                take(service, Rest { entry, number: 0 }, false)
-            }),
-            Some(piece_bytes) => self.take_pieces(service, max, piece_bytes, take),
-        }
-    }
-
-    fn take_pieces<S: Service<Request = R>>(
-        &mut self,
-        service: &mut S,
-        max: usize,
-        piece_bytes: usize,
-        mut take: impl FnMut(&S, Rest<R>, bool) -> bool,
-    ) -> usize {
-        let carried = &mut self.carried;
-        let mut cut = |mut rest: Rest<R>, is_begun: bool, carried: &mut VecDeque<Rest<R>>| {
-            if is_begun {
-                service.resume(&mut rest.entry.request);
-            }
-            if S::bytes(&rest.entry.request) > piece_bytes
-                && let Some(request) = service.split(&mut rest.entry.request, piece_bytes)
-            {
-                carried.push_back(rest);
-                let ticket = rest.entry.ticket;
-                let entry = Entry { ticket, request };
-                take(service, Rest { entry, ..rest }, true)
-            } else {
-                take(service, rest, false)
-            }
-        };
-        let begun = carried.len().min(max);
-        for _ in 0..begun {
-            let rest = carried.pop_front().expect("as many as were counted");
-            if !cut(rest, true, carried) {
-                return 0;
-            }
-        }
-        // In order, nothing may overtake what is not finished.
-        let is_fifo = self.shared.config.order == Order::Fifo;
-        let step = if is_fifo { 1 } else { max - begun };
-        let (mut count, mut goes_on) = (0, true);
-        while goes_on && begun + count < max && (!is_fifo || self.carried.is_empty()) {
-            let (carried, taken) = (&mut self.carried, &mut self.taken);
-            let one = |&entry: &Entry<R>| {
-                let number = *taken;
-                *taken += 1;
-                goes_on = cut(Rest { entry, number }, false, carried);
-                goes_on
-            };
-            let taken = self.requests.drain_while(step, one);
-            count += taken;
-            if taken < step {
-                break;
-            }
-        }
-        count
-    }
-
-    /// Hands the lane back: what is staged is published, what was never
-    /// taken goes back to the client.
-    pub(crate) fn close(mut self, how: Closed) {
-        self.completions.publish();
-        self.leave_function();
-        self.shared.close(self.requests, how);
-    }
-
-    /// Its virtual function need not know it any more.
-    pub(crate) fn leave_function(&mut self) {
-        if let Some(function) = self.function.take() {
-            function.let_go(&self.shared);
-        }
     }
 }
 
@@ -582,28 +360,7 @@ pub(crate) fn lane<R: Copy + Send>(
     let (submit, requests) = ring(slots * 2);
     let (completions, reap) = ring(slots * 2);
     let depth = u32::try_from(config.depth).expect("at most DEPTH_MAX");
-    let worker = WorkerLane {
-        shared: Arc::clone(&shared),
-        requests,
-        completions,
-        next: 0,
-        end: 0,
-        staged: 0,
-        in_hand: 0,
-        carried: VecDeque::new(),
-        taken: 0,
-        is_urgent: false,
-        hinted: 0,
-        barriers: BinaryHeap::new(),
-        surcharge_ns: 0,
-        moderator: Moderator::new(config.moderation, config.settings),
-        gate: Gate::default(),
-        place: Place::Away,
-        function,
-        _unclosed: Unclosed(Arc::clone(&shared)),
-        listed_ns: u64::MAX,
-        held: None,
-    };
+    let worker = WorkerLane::new(Arc::clone(&shared), requests, completions, function);
     Ok((
         Lane::new(shared, control, submit, reap, Tickets::new(depth)),
         worker,

@@ -24,6 +24,7 @@ mod crypto_lane;
 mod function;
 mod governor;
 mod lane;
+mod leaving;
 mod local;
 mod pool;
 mod service;
@@ -31,6 +32,7 @@ mod tickets;
 mod waiting;
 mod watch;
 mod worker;
+mod worker_lane;
 
 pub use client::{Completion, Lane, SubmitError};
 pub use counters::{LaneCounters, WorkerCounters};

@@ -19,9 +19,10 @@ use crate::counters::{WorkerCounters, WorkerTally};
 use crate::function::{
     Ending, Function, FunctionConfig, FunctionError, LANES_MAX, Numbers, VirtualFunction,
 };
-use crate::lane::{Closed, LaneConfig, LaneError, WorkerLane, lane};
+use crate::lane::{Closed, LaneConfig, LaneError, lane};
 use crate::service::Service;
 use crate::worker::Worker;
+use crate::worker_lane::WorkerLane;
 
 /// How one worker behaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -8,7 +8,8 @@ use sys::clock::now_ns;
 use sys::wake::WakeIndex;
 
 use crate::function::Lanes;
-use crate::lane::{Done, Entry, HINTS, Held, WorkerLane};
+use crate::lane::{Done, Entry, HINTS};
+use crate::worker_lane::{Held, WorkerLane};
 
 /// Most requests a worker takes at a time, over all its lanes.
 pub const BATCH_MAX: usize = 128;

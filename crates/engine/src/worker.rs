@@ -12,9 +12,10 @@ use sys::clock::now_ns;
 use sys::ready::Known;
 
 use crate::function::{Breath, Ending, LANES_MAX, Roster};
-use crate::lane::{Closed, Held, WorkerLane};
+use crate::lane::Closed;
 use crate::pool::{Command, Control, WorkerConfig};
 use crate::service::{BATCH_MAX, Batch, Outcomes, Service, cancel};
+use crate::worker_lane::{Held, WorkerLane};
 
 /// Longest sleep without a look around; only a safety net, since whoever
 /// brings work rings the doorbell.

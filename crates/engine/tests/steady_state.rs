@@ -199,7 +199,7 @@ fn rig(
         let key = crypto::generate_key(algorithm);
         let session = match owner {
             Some(function) => function.session(algorithm, &key),
-            None => engine.session(algorithm, &key),
+            None => engine.session(algorithm, &key).map_err(Into::into),
         };
         let session = session.expect("a key");
         lane.attach(&session).expect("the engine's own")

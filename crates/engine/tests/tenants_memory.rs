@@ -1,7 +1,6 @@
 //! What a tenant may hold, and what it may let go of while requests are in flight.
 
-use std::fs::File;
-use std::os::fd::{AsFd, FromRawFd};
+use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex};
 
 use crate::common::instead::Instead;
@@ -12,7 +11,7 @@ use lockgate_engine::{
     RegionId, SessionError, SessionId, Span, WorkerConfig,
 };
 use proptest::prelude::*;
-use sys::memory::Mapping;
+use sys::memory::{Mapping, sealed};
 
 const WORKER: WorkerConfig = WorkerConfig {
     is_core_shared: true,
@@ -229,20 +228,8 @@ fn public_keys_stay_on_the_workers_marked_for_them() {
 
 /// A region that others could map, too.
 fn shared(len: usize) -> Arc<Mapping> {
-    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-    // SAFETY: a name that ends with zero; the descriptor is nobody else's.
-    let file = unsafe { File::from_raw_fd(libc::memfd_create(c"guest".as_ptr(), flags)) };
-    file.set_len(len as u64).unwrap();
-    // SAFETY: no memory is passed.
-    let sealed = unsafe {
-        libc::fcntl(
-            std::os::fd::AsRawFd::as_raw_fd(&file),
-            libc::F_ADD_SEALS,
-            libc::F_SEAL_SHRINK,
-        )
-    };
-    assert_eq!(sealed, 0);
-    Arc::new(Mapping::shared(file.as_fd(), len).unwrap())
+    let memory = sealed(len).unwrap();
+    Arc::new(Mapping::shared(memory.as_fd(), len).unwrap())
 }
 
 /// Where texts were opened: address and length of each.

@@ -2,7 +2,7 @@
 //! by copying: no reference is ever made to bytes that another party writes.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
@@ -13,6 +13,28 @@ pub struct Mapping {
     address: NonNull<u8>,
     len: usize,
     is_shared: bool,
+}
+
+/// Memory to share, as [`Mapping::shared`] takes it: `len` zeroed bytes that nobody can
+/// shorten.
+///
+/// # Errors
+/// From `memfd_create(2)` and what makes it so.
+pub fn sealed(len: usize) -> io::Result<OwnedFd> {
+    let checked = |done: i32| match done {
+        done if done < 0 => Err(io::Error::last_os_error()),
+        done => Ok(done),
+    };
+    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+    let len = libc::off_t::try_from(len).map_err(io::Error::other)?;
+    // SAFETY: the name ends with zero, and the kernel just gave us the descriptor.
+    unsafe {
+        let made = checked(libc::memfd_create(c"lockgate".as_ptr(), flags))?;
+        let memory = OwnedFd::from_raw_fd(made);
+        checked(libc::ftruncate(made, len))?;
+        checked(libc::fcntl(made, libc::F_ADD_SEALS, libc::F_SEAL_SHRINK))?;
+        Ok(memory)
+    }
 }
 
 /// Why memory of others is not mapped.
@@ -225,7 +247,7 @@ impl Drop for Mapping {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+    use std::os::fd::AsFd;
 
     use super::*;
 
@@ -268,7 +290,7 @@ mod tests {
         let file = std::fs::File::open("/proc/self/exe").unwrap();
         let refused = Mapping::shared(file.as_fd(), 4096);
         assert!(matches!(refused, Err(ShareError::Unsealed)), "{refused:?}");
-        let sealed = memory(libc::F_SEAL_SHRINK, 8192);
+        let sealed = sealed(8192).unwrap();
         let refused = Mapping::shared(sealed.as_fd(), 8193);
         assert!(matches!(
             refused,

@@ -1,6 +1,7 @@
 //! What must be true of an engine and its lanes after each step.
 
 use std::collections::VecDeque;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use engine::{
     RegionId, Session, SessionId, Span, SubmitError, WaitError, WorkerConfig,
 };
 use policy::{Moderation, Settings};
-use sys::memory::Mapping;
+use sys::memory::{Mapping, sealed};
 
 use super::super::bytes::Bytes;
 use super::super::crypto_job::material;
@@ -87,7 +88,7 @@ impl Model {
         let client = &mut self.lanes[which];
         match action {
             2 => client.session_comes_or_goes(&self.sessions, input),
-            3 => client.register(),
+            3 => client.region_comes_or_goes(input),
             4 if input.below(4) == 0 => drop(self.lanes.swap_remove(which)),
             4 | 5 => client.lane.kick(),
             6 | 7 => client.reap(input.below(8)),
@@ -174,20 +175,38 @@ impl Client {
         let id = input.pick(&self.sessions);
         match self.lane.detach(id) {
             Ok(()) => {
-                assert!(self.in_flight.is_empty());
                 let again = self.lane.attach(&sessions[input.below(sessions.len())]);
                 self.sessions.push(again.expect("of this engine"));
             }
-            Err(CallError::InFlight) => assert!(!self.in_flight.is_empty()),
+            // It stays among those that are picked from.
             Err(error) => assert_eq!(error, CallError::UnknownSession(id)),
         }
     }
 
-    fn register(&mut self) {
-        if self.regions.len() < 4 {
-            let region = Mapping::new(REGION_BYTES).expect("a page of memory");
-            self.regions.push(self.lane.register(Arc::new(region)));
+    /// Regions that are gone stay among those that are picked from.
+    fn region_comes_or_goes(&mut self, input: &mut Bytes<'_>) {
+        if self.regions.len() == 12 {
+            return;
         }
+        let memory = match input.below(3) {
+            0 => Mapping::new(REGION_BYTES),
+            1 => {
+                let memory = sealed(REGION_BYTES).expect("a page of memory");
+                Ok(Mapping::shared(memory.as_fd(), REGION_BYTES).expect("it is sealed"))
+            }
+            _ => {
+                let id = input.pick(&self.regions);
+                return match self.lane.unregister(id) {
+                    Ok(()) => assert_ne!(id, RegionId::SLAB),
+                    Err(CallError::Slab) => assert_eq!(id, RegionId::SLAB),
+                    Err(error) => assert_eq!(error, CallError::UnknownRegion(id)),
+                };
+            }
+        };
+        let memory = Arc::new(memory.expect("a page of memory"));
+        let made = self.lane.register(memory).expect("few regions");
+        assert!(!self.regions.contains(&made));
+        self.regions.push(made);
     }
 
     fn reap(&mut self, max: usize) {
@@ -268,7 +287,10 @@ impl Client {
                 | CallError::TooLong { .. }
                 | CallError::ForeignSession
                 | CallError::SessionEnded
-                | CallError::InFlight,
+                | CallError::Regions
+                | CallError::Sessions
+                | CallError::Slab
+                | CallError::PublicKey { .. },
             ) => panic!("{result:?}"),
             Err(
                 CallError::Bounds(_) | CallError::UnknownRegion(_) | CallError::UnknownSession(_),

@@ -2,8 +2,9 @@
 
 use policy::Allowance;
 
-use crate::lane::{Entry, Rest, WorkerLane};
+use crate::lane::Entry;
 use crate::service::{BATCH_MAX, Origin, Service};
+use crate::worker_lane::{Rest, WorkerLane};
 
 /// What a breath took.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! A worker's lanes, each in a slot that stays its own.
 
-use crate::lane::WorkerLane;
+use crate::worker_lane::WorkerLane;
 
 /// Most lanes of one worker: the slots of a ready set.
 pub const LANES_MAX: usize = sys::ready::SLOTS_MAX;

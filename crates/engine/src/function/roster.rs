@@ -12,8 +12,8 @@ use sys::ready::{Known, ReadySet};
 use super::breath::{Breath, Purse, take_from};
 use super::lanes::{LANES_MAX, Lanes};
 use super::shared::Function;
-use crate::lane::{Place, WorkerLane};
 use crate::service::{BATCH_MAX, Service};
+use crate::worker_lane::{Place, WorkerLane};
 
 /// Most requests of one lane in a breath: enough for the widest multi-buffer
 /// code, and few enough that the next ones arrive while these are processed.
