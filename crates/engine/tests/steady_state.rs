@@ -91,7 +91,7 @@ stand_before!(CALLS, sched_yield() -> c_int);
 stand_before!(CALLS, syscall(number: c_long, a: c_long, b: c_long, c: c_long, d: c_long, e: c_long, f: c_long) -> c_long);
 
 const DEPTH: usize = 16;
-const BLOCK: usize = 1024;
+const BLOCK: usize = 1040;
 const KINDS: [(Algorithm, Operation); 8] = [
     (Algorithm::Aes128Cbc, Operation::Encrypt),
     (Algorithm::Aes256Cbc, Operation::Decrypt),
@@ -187,6 +187,8 @@ fn rig(
         depth: DEPTH,
         moderation,
         order,
+        // What can be cut is, twice.
+        piece_bytes: (order == Order::Any).then_some(512),
         ..LaneConfig::default()
     };
     let slab_bytes = DEPTH * 2 * BLOCK;
