@@ -26,9 +26,30 @@ fn assert_is_ours(entry: &Entry) {
         Entry::Namespace { name } | Entry::Container { name, .. } => {
             assert!(name.starts_with("lockgate-") && !name.contains(['/', '.', '\0']));
         }
-        Entry::Device { namespace, .. } => {
+        Entry::Device {
+            name,
+            namespace,
+            settings,
+            ..
+        } => {
             assert!(namespace.starts_with("lockgate-") && !namespace.contains(['/', '.', '\0']));
+            assert!(!name.contains('/'));
+            let files = settings.changes.before.iter().chain(&settings.sysctls);
+            files.for_each(|(file, value)| assert_is_setting(file, value));
+            assert!(
+                settings
+                    .threads
+                    .iter()
+                    .all(|thread| thread.cpus.len() <= 256)
+            );
         }
+        Entry::Controllers { path, changes } => {
+            assert!(path.starts_with("/sys/fs/cgroup") && !path.iter().any(|part| part == ".."));
+            assert_eq!(path.file_name().unwrap(), "cgroup.subtree_control");
+            let set = changes.set.keys();
+            set.for_each(|controller| assert_is_setting(controller, ""));
+        }
+        Entry::Kept { said } => assert!(said.len() <= 4096 && !said.contains(char::is_control)),
         Entry::Link { name } => {
             assert!(name.starts_with("lg") && !name.contains(['/', '.', '\0']));
         }
@@ -39,6 +60,12 @@ fn assert_is_ours(entry: &Entry) {
         Entry::Folder { path } | Entry::Mount { path } => assert_is_plain(path),
         Entry::Process { pid, .. } => assert!(*pid > 1),
     }
+}
+
+fn assert_is_setting(file: &str, value: &str) {
+    assert!(file.len() <= 128 && value.len() <= 128 && !file.starts_with('/'));
+    assert!(!file.split('/').any(|part| part == ".."), "{file}");
+    assert!(!value.contains('\n'), "{value}");
 }
 
 fn assert_is_plain(path: &Path) {

@@ -48,6 +48,8 @@ fn named(entry: &Entry) -> String {
         Entry::Mount { path } => format!("the mount {}", path.display()),
         Entry::Process { pid, .. } => format!("the process {pid}"),
         Entry::Device { name, .. } => format!("the loan of the device {name}"),
+        Entry::Controllers { path, .. } => format!("what was switched on in {}", path.display()),
+        Entry::Kept { said } => said.clone(),
         Entry::Container { name, .. } => format!("the container {name}"),
     }
 }

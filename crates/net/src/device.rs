@@ -1,9 +1,12 @@
 //! Devices of the host that are lent to one of our namespaces, and come back.
 
+mod settings;
+mod sysctls;
+
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use serde::{Deserialize, Serialize};
+pub use settings::{Settings, SettingsError};
 
 use crate::journal::{Entry, Journal, JournalError, Record};
 use crate::namespace::{Namespace, NamespaceError};
@@ -55,6 +58,15 @@ pub enum DeviceError {
         #[source]
         source: NetlinkError,
     },
+    /// How it is cannot be told, and so not restored.
+    #[error("cannot read the settings of the device {name}, which stays where it is")]
+    Settings {
+        /// Its name.
+        name: String,
+        /// The cause.
+        #[source]
+        source: SettingsError,
+    },
     /// The kernel refused.
     #[error(
         "cannot move the device {name} to {namespace}; a loopback, a bridge and other devices that belong to their namespace stay there: name another"
@@ -68,54 +80,6 @@ pub enum DeviceError {
         #[source]
         source: NetlinkError,
     },
-}
-
-/// How a device was before it was lent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Settings {
-    /// Whether it was set up.
-    pub up: bool,
-    /// Its largest packet, bytes, without the Ethernet header.
-    pub mtu: u32,
-    /// Its offloads that were on, by ethtool's names.
-    pub offloads: Vec<String>,
-}
-
-impl Settings {
-    /// As they are now.
-    ///
-    /// # Errors
-    /// [`NetlinkError`].
-    pub(crate) fn of(netlink: &mut Netlink, link: &Link) -> Result<Self, NetlinkError> {
-        Ok(Self {
-            up: link.up,
-            mtu: link.mtu,
-            offloads: netlink.offloads(&link.name)?.into_iter().collect(),
-        })
-    }
-
-    /// Sets them again, all but whether it is up.
-    ///
-    /// # Errors
-    /// [`NetlinkError`].
-    pub(crate) fn restore(&self, netlink: &mut Netlink, name: &str) -> Result<(), NetlinkError> {
-        if netlink.link(name)?.mtu != self.mtu {
-            netlink.set_mtu(name, self.mtu)?;
-        }
-        let now = netlink.offloads(name)?;
-        let before = |offload: &str| self.offloads.iter().any(|one| one == offload);
-        let gone = now.iter().filter(|offload| !before(offload));
-        let missing = self.offloads.iter().filter(|one| !now.contains(*one));
-        let changed: Vec<_> = gone
-            .map(|offload| (&offload[..], false))
-            .chain(missing.map(|offload| (&offload[..], true)))
-            .collect();
-        if changed.is_empty() {
-            return Ok(());
-        }
-        netlink.set_offloads(name, &changed)
-    }
 }
 
 /// A device of the host in a namespace of ours, under its own name. When this is
@@ -159,7 +123,10 @@ pub fn lend(journal: &Journal, name: &str, to: &Namespace) -> Result<Lent, Devic
                 source,
             },
         })?,
-        settings: Settings::of(&mut netlink, link).map_err(look)?,
+        settings: Settings::of(&mut netlink, link).map_err(|source| DeviceError::Settings {
+            name: name.to_owned(),
+            source,
+        })?,
     };
     let record = journal
         .record(entry)

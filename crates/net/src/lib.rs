@@ -14,6 +14,7 @@ pub mod monitor;
 pub mod namespace;
 pub mod napi;
 pub mod netlink;
+pub mod setting;
 pub mod sysctl;
 pub mod sysfs;
 mod tag;

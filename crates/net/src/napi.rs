@@ -1,12 +1,15 @@
 //! The kernel's threads that do a link's receiving (threaded NAPI,
 //! `Documentation/networking/napi.rst`): found, pinned, and their time read.
 
+use std::fmt;
 use std::io;
 use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 use rustix::thread::CpuSet;
+use serde::{Deserialize, Serialize};
 
+use crate::journal::process;
 use crate::namespace::Namespace;
 use crate::sysfs::{Sysfs, SysfsError};
 
@@ -69,6 +72,93 @@ pub struct NapiThread {
     pub pid: i32,
 }
 
+/// How the kernel schedules a thread: what somebody may have set of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Scheduling {
+    /// The CPUs that it may run on: a hexadecimal mask, the highest first.
+    pub cpus: String,
+    /// `SCHED_OTHER`, …: sched(7).
+    pub policy: i32,
+    /// In real time.
+    pub priority: i32,
+    /// Else.
+    pub nice: i32,
+}
+
+impl Scheduling {
+    /// Of a thread, as it is now.
+    ///
+    /// # Errors
+    /// When there is no such thread.
+    pub(crate) fn of(pid: i32) -> io::Result<Self> {
+        let set = rustix::thread::sched_getaffinity(Pid::from_raw(pid))?;
+        let digit = |first: usize| {
+            (0..4).fold(0, |sum, bit| {
+                sum | u32::from(set.is_set(first + bit)) << bit
+            })
+        };
+        let digits = (0..CpuSet::MAX_CPU).step_by(4).rev().map(digit);
+        let digits = digits.filter_map(|digit| char::from_digit(digit, 16));
+        let cpus: String = digits.skip_while(|&digit| digit == '0').collect();
+        let number = |field| {
+            let text = process::field(pid, field)?;
+            text.parse().map_err(io::Error::other)
+        };
+        Ok(Self {
+            cpus,
+            policy: number(process::POLICY)?,
+            priority: number(process::PRIORITY)?,
+            nice: number(process::NICE)?,
+        })
+    }
+
+    /// Schedules a thread so.
+    ///
+    /// # Errors
+    /// When the kernel refuses, or there is no such thread.
+    pub(crate) fn put_back(&self, pid: i32) -> io::Result<()> {
+        let now = Self::of(pid)?;
+        if now.cpus != self.cpus {
+            let mut set = CpuSet::new();
+            for (place, digit) in self.cpus.chars().rev().enumerate() {
+                let digit = digit.to_digit(16).unwrap_or(0);
+                let cpus = (0..4).filter(|bit| digit >> bit & 1 == 1);
+                cpus.for_each(|bit| set.set(4 * place + bit));
+            }
+            rustix::thread::sched_setaffinity(Pid::from_raw(pid), &set)?;
+        }
+        if (now.policy, now.priority) != (self.policy, self.priority) {
+            sys::schedule::set(pid, self.policy, self.priority)?;
+        }
+        if now.nice != self.nice {
+            rustix::process::setpriority_process(Pid::from_raw(pid), self.nice)?;
+        }
+        Ok(())
+    }
+
+    /// Whether it may come from a journal that is not damaged.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.cpus.len() <= CpuSet::MAX_CPU / 4
+            && self.cpus.bytes().all(|digit| digit.is_ascii_hexdigit())
+    }
+}
+
+impl fmt::Display for Scheduling {
+    fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            cpus,
+            policy,
+            priority,
+            nice,
+        } = self;
+        write!(
+            text,
+            "CPUs 0x{cpus}, policy {policy}, priority {priority}, nice {nice}"
+        )
+    }
+}
+
 /// Has kernel threads do the receiving of a link, instead of whoever caused
 /// it. A veth must have NAPI by then: an XDP program, or `rx-gro` on. When it
 /// loses both and gets one again, it has new threads, which are not pinned.
@@ -121,7 +211,8 @@ pub fn threads_now(link: &str) -> Vec<NapiThread> {
             let process = process.ok()?;
             let pid = process.file_name().to_str()?.parse().ok()?;
             let name = std::fs::read_to_string(process.path().join("comm")).ok()?;
-            named(name.trim_end(), link, pid)
+            // A program may call itself so.
+            named(name.trim_end(), link, pid).filter(|_| process::is_kernel_thread(pid))
         })
         .collect();
     found.sort();

@@ -8,6 +8,7 @@ use std::path::{Component, Path};
 use rustix::fs::{Mode, OFlags};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags};
 
+use crate::journal::{JournalError, Loans};
 use crate::namespace::{Namespace, NamespaceError};
 
 /// Why sysfs cannot be reached, read or written.
@@ -27,6 +28,9 @@ pub enum SysfsError {
     /// The namespace cannot be entered.
     #[error("cannot mount a sysfs for a namespace")]
     Namespace(#[source] NamespaceError),
+    /// What is changed of a lent device cannot be written down.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
     /// A file cannot be read or written.
     #[error(
         "cannot {what} /sys/class/net/{path}; check that the link is there and the kernel has this file"
@@ -42,9 +46,19 @@ pub enum SysfsError {
     },
 }
 
+impl SysfsError {
+    /// Whether there is no such file.
+    pub(crate) fn is_absent(&self) -> bool {
+        matches!(self, Self::File { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+}
+
 /// A mount of sysfs without a path, gone when this is dropped.
 #[derive(Debug)]
-pub struct Sysfs(OwnedFd);
+pub struct Sysfs {
+    root: OwnedFd,
+    loans: Loans,
+}
 
 impl Sysfs {
     /// For the links of this namespace.
@@ -57,14 +71,19 @@ impl Sysfs {
             namespace: namespace.name().to_owned(),
             source,
         })?;
-        Ok(Self(root))
+        let loans = namespace.loans();
+        Ok(Self { root, loans })
     }
 
-    /// Writes a file below `class/net`, e.g. `lg0/threaded`.
+    /// Writes a file below `class/net`, e.g. `lg0/threaded`; of a lent device it
+    /// is written down first.
     ///
     /// # Errors
     /// [`SysfsError::File`].
     pub fn write(&self, path: &str, value: &str) -> Result<(), SysfsError> {
+        if let Some((link, setting)) = path.split_once('/') {
+            self.loans.note(link, setting, value)?;
+        }
         let open = self.open(path, OFlags::WRONLY);
         let written = open.and_then(|mut file| file.write_all(value.as_bytes()));
         written.map_err(|source| SysfsError::File {
@@ -91,28 +110,6 @@ impl Sysfs {
         Ok(text)
     }
 
-    /// Lets only these CPUs send on one queue (XPS), of a link of several.
-    ///
-    /// # Errors
-    /// [`SysfsError::File`].
-    pub fn set_xps(&self, link: &str, queue: u32, cpus: &[usize]) -> Result<(), SysfsError> {
-        self.write(
-            &format!("{link}/queues/tx-{queue}/xps_cpus"),
-            &cpu_mask(cpus),
-        )
-    }
-
-    /// Hands what one queue receives to these CPUs (RPS); to none: it stays.
-    ///
-    /// # Errors
-    /// [`SysfsError::File`].
-    pub fn set_rps(&self, link: &str, queue: u32, cpus: &[usize]) -> Result<(), SysfsError> {
-        self.write(
-            &format!("{link}/queues/rx-{queue}/rps_cpus"),
-            &cpu_mask(cpus),
-        )
-    }
-
     fn open(&self, path: &str, flags: OFlags) -> io::Result<std::fs::File> {
         let is_plain = Path::new(path)
             .components()
@@ -121,7 +118,7 @@ impl Sysfs {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         let path = Path::new("class/net").join(path);
-        let file = rustix::fs::openat(&self.0, path, flags | OFlags::CLOEXEC, Mode::empty())?;
+        let file = rustix::fs::openat(&self.root, path, flags | OFlags::CLOEXEC, Mode::empty())?;
         Ok(file.into())
     }
 }
@@ -136,32 +133,4 @@ fn mount() -> io::Result<OwnedFd> {
         flags,
         MountAttrFlags::empty(),
     )?)
-}
-
-/// Groups of eight hexadecimal digits, the highest first: as the kernel's
-/// `bitmap_parse` takes them.
-fn cpu_mask(cpus: &[usize]) -> String {
-    let groups = cpus.iter().max().map_or(1, |highest| highest / 32 + 1);
-    let mut mask = vec![0_u32; groups];
-    for &cpu in cpus {
-        mask[cpu / 32] |= 1 << (cpu % 32);
-    }
-    let text: Vec<_> = mask
-        .iter()
-        .rev()
-        .map(|group| format!("{group:08x}"))
-        .collect();
-    text.join(",")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn masks_are_in_groups_the_highest_first() {
-        assert_eq!(cpu_mask(&[]), "00000000");
-        assert_eq!(cpu_mask(&[0, 1]), "00000003");
-        assert_eq!(cpu_mask(&[1, 32, 63]), "80000001,00000002");
-    }
 }

@@ -7,10 +7,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::snapshot::{Random, Settings, differences, snapshot, unsettle};
 use lockgate_net::device::{DeviceError, lend};
 use lockgate_net::journal::sweep_folder;
 use lockgate_net::netlink::{Route, VethEnd, add_veth};
-use lockgate_net::{Entry, Journal, Namespace, Tag};
+use lockgate_net::sysfs::Sysfs;
+use lockgate_net::{Entry, Journal, Namespace, Tag, napi};
 use testing::is_root;
 
 struct Host {
@@ -31,7 +33,7 @@ fn host() -> Host {
         name,
         address: None,
         mtu: Some(1700),
-        queues: 1,
+        queues: 2,
     });
     add_veth(&one, &other).unwrap();
     namespace.netlink().unwrap().set_up(&device).unwrap();
@@ -50,6 +52,11 @@ impl Host {
         self.namespace.run(lend).unwrap()
     }
 
+    /// Everything that is set, as it is now.
+    fn snapshot(&self) -> Settings {
+        self.namespace.run(|| snapshot(&self.device)).unwrap()
+    }
+
     fn devices(&self) -> Vec<Entry> {
         let mut entries = self.journal.entries();
         entries.retain(|entry| matches!(entry, Entry::Device { .. }));
@@ -57,39 +64,116 @@ impl Host {
     }
 }
 
+/// Does to a device, where it was lent to, all that is done to ports, and more; or
+/// only some of it, as where an error comes between.
+fn use_as_port(namespace: &Namespace, device: &str, steps: u64) {
+    let mut netlink = namespace.netlink().unwrap();
+    let sysfs = Sysfs::of(namespace).unwrap();
+    let write = |file: &str, value: &str| {
+        sysfs.write(&format!("{device}/{file}"), value).unwrap();
+    };
+    let gro_for_threads = [
+        ("rx-gro", true),
+        ("tx-tcp-segmentation", false),
+        ("tx-checksum-ip-generic", false),
+    ];
+    let all: [&mut dyn FnMut(); STEPS as usize] = [
+        &mut || netlink.set_mtu(device, 1500).unwrap(),
+        &mut || namespace.netlink().unwrap().set_up(device).unwrap(),
+        &mut || {
+            let mut netlink = namespace.netlink().unwrap();
+            netlink.set_offloads(device, &gro_for_threads).unwrap();
+        },
+        &mut || napi::set_threaded(namespace, device, true).unwrap(),
+        &mut || {
+            for thread in napi::threads(device, 2).unwrap() {
+                let cpu = sys::affinity::allowed_cpus().unwrap()[0];
+                thread.pin(&[cpu]).unwrap();
+            }
+        },
+        &mut || {
+            write("napi_defer_hard_irqs", "201");
+            write("gro_flush_timeout", "1000001");
+        },
+        &mut || {
+            let mut netlink = namespace.netlink().unwrap();
+            netlink.set_promiscuous(device, false).unwrap();
+            netlink.set_promiscuous(device, true).unwrap();
+            netlink.set_address(device, [2, 0, 0, 0, 0, 7]).unwrap();
+            netlink.set_queue_length(device, 17).unwrap();
+        },
+    ];
+    for step in all.into_iter().take(usize::try_from(steps).unwrap()) {
+        step();
+    }
+}
+
+const STEPS: u64 = 7;
+
+/// Rounds of tests with random settings.
+fn rounds() -> impl Iterator<Item = bool> {
+    (0..testing::cases(6, 100)).map(|round| round % 2 == 1)
+}
+
 #[test]
 fn a_device_comes_back_as_it_was() {
     if !is_root() {
         return;
     }
-    let host = host();
-    let mut netlink = host.namespace.netlink().unwrap();
-    let mut inside = host.guest.netlink().unwrap();
-    let (before, offloads) = (
-        netlink.link(&host.device).unwrap(),
-        netlink.offloads(&host.device).unwrap(),
-    );
-    let lent = host.lend().unwrap();
-    assert!(netlink.link(&host.device).is_err());
-    inside.set_mtu(&host.device, 1500).unwrap();
-    inside.set_up(&host.device).unwrap();
-    let changed = [("rx-gro", !offloads.contains("rx-gro"))];
-    inside.set_offloads(&host.device, &changed).unwrap();
-    // From elsewhere it is not brought to the wrong place.
-    let entry = host.devices().remove(0);
-    let error = entry.undo().unwrap_err();
-    let cause = error.source().unwrap().to_string();
-    assert!(cause.contains("another network namespace"), "{cause}");
-    assert!(inside.link(&host.device).is_ok());
-    // As a sweep does it, twice.
-    for _ in 0..2 {
-        host.namespace.run(|| entry.undo().unwrap()).unwrap();
-        let now = netlink.link(&host.device).unwrap();
-        assert_eq!((now.mtu, now.up), (before.mtu, before.up));
-        assert_eq!(netlink.offloads(&host.device).unwrap(), offloads);
+    let mut random = Random::new();
+    for threaded in rounds() {
+        let host = host();
+        unsettle(&host.namespace, &host.device, threaded, &mut random);
+        let before = host.snapshot();
+        let lent = host.lend().unwrap();
+        let steps = random.number(0, STEPS);
+        use_as_port(&host.guest, &host.device, steps);
+        // From elsewhere it is not brought to the wrong place.
+        let entry = host.devices().remove(0);
+        let error = entry.undo().unwrap_err();
+        let cause = error.source().unwrap().to_string();
+        assert!(cause.contains("another network namespace"), "{cause}");
+        // As a sweep does it, twice.
+        for _ in 0..2 {
+            host.namespace.run(|| entry.undo().unwrap()).unwrap();
+            let changed = differences(&before, &host.snapshot());
+            assert_eq!(changed, [""; 0], "threaded: {threaded}, steps: {steps}");
+        }
+        host.namespace.run(|| drop(lent)).unwrap();
+        assert_eq!(differences(&before, &host.snapshot()), [""; 0]);
+        assert_eq!(host.devices(), []);
     }
-    host.namespace.run(|| drop(lent)).unwrap();
-    assert_eq!(host.devices(), []);
+}
+
+#[test]
+fn what_somebody_else_set_meanwhile_stays_and_is_told() {
+    if !is_root() {
+        return;
+    }
+    let host = host();
+    let lent = host.lend().unwrap();
+    use_as_port(&host.guest, &host.device, STEPS);
+    // Not through us, as by a program of somebody else's.
+    let theirs = Namespace::named(host.guest.name()).unwrap();
+    theirs
+        .netlink()
+        .unwrap()
+        .set_mtu(&host.device, 1444)
+        .unwrap();
+    let before = host.namespace.run(|| {
+        drop(lent);
+        snapshot(&host.device)
+    });
+    assert_eq!(before.unwrap()["mtu"], "1444");
+    let entries = host.journal.entries();
+    let said = entries.iter().find_map(|entry| match entry {
+        Entry::Kept { said } => Some(said),
+        _ => None,
+    });
+    let said = said.unwrap_or_else(|| panic!("nothing is said: {entries:?}"));
+    assert!(said.contains("mtu stays '1444' and was '1700'"), "{said}");
+    assert!(said.contains("somebody else"), "{said}");
+    assert_eq!(said.matches("stays").count(), 1, "{said}");
 }
 
 #[test]
@@ -139,31 +223,27 @@ fn lender() {
     let Ok(arguments) = std::env::var(LENDER) else {
         return;
     };
-    let (folder, device) = arguments.split_once(' ').unwrap();
+    let [folder, device, steps] = arguments.split(' ').collect::<Vec<_>>()[..] else {
+        panic!("folder, device and steps, not {arguments}");
+    };
     let (journal, tag) = (Journal::open_in(Path::new(folder)).unwrap(), Tag::fresh());
     let router = Namespace::create(&journal, &tag.name("router").unwrap()).unwrap();
     let lent = lend(&journal, device, &router).unwrap();
-    let mut inside = router.netlink().unwrap();
-    inside.set_mtu(device, 1500).unwrap();
-    inside.set_up(device).unwrap();
+    use_as_port(&router, device, steps.parse().unwrap());
     println!("\nlent {}", router.name());
     std::thread::sleep(Duration::from_secs(60));
     drop(lent);
 }
 
-#[test]
-fn a_killed_borrower_s_device_is_not_lost_and_comes_back() {
-    if !is_root() {
-        return;
-    }
-    let host = host();
-    let folder = tempfile::tempdir().unwrap();
+/// Borrows the host's device in a process that is killed; the name of the namespace
+/// that the device is in.
+fn lend_and_kill(host: &Host, folder: &Path, steps: u64) -> String {
     let start = || {
         Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "device::lender", "--nocapture"])
             .env(
                 LENDER,
-                format!("{} {}", folder.path().display(), host.device),
+                format!("{} {} {steps}", folder.display(), host.device),
             )
             .stdout(Stdio::piped())
             .spawn()
@@ -176,30 +256,46 @@ fn a_killed_borrower_s_device_is_not_lost_and_comes_back() {
         .unwrap_or_else(|| panic!("it lent nothing: {:?}", child.wait()));
     child.kill().unwrap();
     child.wait().unwrap();
-    let at = |namespace: &Namespace| namespace.netlink().unwrap().link(&host.device).ok();
+    router
+}
 
-    // A sweep from elsewhere can only complain: of the device, and of the
-    // namespace with which it would be gone.
-    let swept = sweep_folder(folder.path()).unwrap();
-    let failed: Vec<_> = swept.failed.iter().map(|error| error.source()).collect();
-    let failed: Vec<_> = failed
-        .iter()
-        .map(|error| error.unwrap().to_string())
-        .collect();
-    assert_eq!(failed.len(), 2, "{failed:?}");
-    assert!(failed[0].starts_with("cannot bring back"), "{failed:?}");
-    assert!(failed[1].contains(&format!("{router} stays")), "{failed:?}");
-    let borrower = Namespace::named(&router).unwrap();
-    assert_eq!(at(&borrower).unwrap().mtu, 1500);
-    assert!(at(&host.namespace).is_none());
+#[test]
+fn a_killed_borrower_s_device_is_not_lost_and_comes_back_as_it_was() {
+    if !is_root() {
+        return;
+    }
+    let mut random = Random::new();
+    for threaded in rounds() {
+        let host = host();
+        unsettle(&host.namespace, &host.device, threaded, &mut random);
+        let before = host.snapshot();
+        let folder = tempfile::tempdir().unwrap();
+        let steps = random.number(0, STEPS);
+        let router = lend_and_kill(&host, folder.path(), steps);
+        let at = |namespace: &Namespace| namespace.netlink().unwrap().link(&host.device).ok();
 
-    let sweep = || sweep_folder(folder.path()).unwrap();
-    let swept = host.namespace.run(sweep).unwrap();
-    assert!(swept.failed.is_empty(), "{:?}", swept.failed);
-    let back = at(&host.namespace).unwrap();
-    assert_eq!((back.mtu, back.up), (1700, true));
-    assert!(Namespace::named(&router).is_none());
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        // A sweep from elsewhere can only complain: of the device, and of the
+        // namespace with which it would be gone.
+        let swept = sweep_folder(folder.path()).unwrap();
+        let failed = swept
+            .failed
+            .iter()
+            .map(|error| error.source().unwrap().to_string());
+        let failed: Vec<_> = failed.collect();
+        assert_eq!(failed.len(), 2, "{failed:?}");
+        assert!(failed[0].starts_with("cannot bring back"), "{failed:?}");
+        assert!(failed[1].contains(&format!("{router} stays")), "{failed:?}");
+        assert!(at(&Namespace::named(&router).unwrap()).is_some());
+        assert!(at(&host.namespace).is_none());
+
+        let sweep = || sweep_folder(folder.path()).unwrap();
+        let swept = host.namespace.run(sweep).unwrap();
+        assert!(swept.failed.is_empty(), "{:?}", swept.failed);
+        let changed = differences(&before, &host.snapshot());
+        assert_eq!(changed, [""; 0], "threaded: {threaded}, steps: {steps}");
+        assert!(Namespace::named(&router).is_none());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
 }
 
 #[test]

@@ -2,10 +2,14 @@
 //! their own are beside it and say why.
 #![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 
+extern crate lockgate_net as net;
+
 mod cgroup;
 mod common;
 mod device;
 mod monitor;
 mod napi;
 mod netlink;
+#[path = "common/snapshot.rs"]
+mod snapshot;
 mod tap;

@@ -1,5 +1,8 @@
 //! The kernel's receiving threads.
 
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
 use crate::common::Pair;
 use lockgate_net::napi;
 use lockgate_net::sysfs::Sysfs;
@@ -33,12 +36,30 @@ fn threads_are_found_pinned_and_timed() {
 }
 
 #[test]
+fn a_program_that_calls_itself_like_a_thread_of_napi_is_none() {
+    let script = "printf napi/fake-1 > /proc/$$/comm; echo named; read line";
+    let mut impostor = Command::new("sh")
+        .args(["-c", script])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let output = impostor.stdout.take().unwrap();
+    BufReader::new(output).read_line(&mut line).unwrap();
+    let comm = std::fs::read_to_string(format!("/proc/{}/comm", impostor.id())).unwrap();
+    let found = napi::threads_now("fake");
+    drop(impostor.stdin.take());
+    impostor.wait().unwrap();
+    assert_eq!((comm.trim_end(), found), ("napi/fake-1", vec![]));
+}
+
+#[test]
 fn sysfs_shows_the_namespace_it_is_of() {
     if !is_root() {
         return;
     }
-    // XPS is for links of several queues only.
-    let pair = Pair::up(2);
+    let pair = Pair::up(1);
     let sysfs = Sysfs::of(&pair.one).unwrap();
     assert_eq!(
         sysfs.read(&format!("{}/mtu", pair.one_link)).unwrap(),
@@ -46,10 +67,4 @@ fn sysfs_shows_the_namespace_it_is_of() {
     );
     assert!(sysfs.read(&format!("{}/mtu", pair.other_link)).is_err());
     assert!(sysfs.read("../../kernel/uevent_seqnum").is_err());
-    let cpu = *sys::affinity::allowed_cpus().unwrap().first().unwrap();
-    sysfs.set_xps(&pair.one_link, 0, &[cpu]).unwrap();
-    sysfs.set_rps(&pair.one_link, 0, &[cpu]).unwrap();
-    let path = format!("{}/queues/rx-0/rps_cpus", pair.one_link);
-    let mask = u64::from_str_radix(&sysfs.read(&path).unwrap().replace(',', ""), 16).unwrap();
-    assert_eq!(mask, 1 << cpu);
 }

@@ -6,12 +6,13 @@
 
 mod common;
 
+use std::error::Error;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use lockgate_net::journal::{SweepError, sweep_folder};
+use lockgate_net::journal::sweep_folder;
 use lockgate_net::netlink::{VethEnd, add_veth};
 use lockgate_net::{Cgroup, Entry, Journal, JournalError, Limits, Namespace, Tag};
 use proptest::prelude::*;
@@ -215,6 +216,13 @@ fn dead_journal(folder: &Path, text: &str) {
         .unwrap();
 }
 
+/// An entry of a lent device, with settings of its own and sysctls.
+fn device(name: &str, namespace: &str, before: &str, sysctls: &str) -> String {
+    format!(
+        r#"{{"kind":"device","name":"{name}","namespace":"{namespace}","home":1,"settings":{{"index":1,"up":true,"changes":{{"before":{before},"set":{{}}}},"sysctls":{sysctls},"threads":[]}}}}"#
+    )
+}
+
 #[test]
 fn a_damaged_journal_harms_nothing_that_is_not_ours() {
     if !is_root() {
@@ -236,6 +244,13 @@ fn a_damaged_journal_harms_nothing_that_is_not_ours() {
         r#"{"kind":"link","name":"eth0"}"#.to_owned(),
         r#"{"kind":"process","pid":1,"started":0}"#.to_owned(),
         r#"{"kind":"process","pid":-1,"started":0}"#.to_owned(),
+        r#"{"kind":"controllers","path":"/etc/passwd","changes":{"before":{},"set":{}}}"#.to_owned(),
+        r#"{"kind":"controllers","path":"/sys/fs/cgroup/../x/cgroup.subtree_control","changes":{"before":{},"set":{}}}"#.to_owned(),
+        device("eth0", "theirs", "{}", "{}"),
+        device("../eth0", "lockgate-x", "{}", "{}"),
+        device("eth0", "lockgate-x", r#"{"../../../proc/sys/kernel/x":"1"}"#, "{}"),
+        device("eth0", "lockgate-x", "{}", r#"{"ipv4/conf/../../x":"1"}"#),
+        device("eth0", "lockgate-x", &format!(r#"{{"mtu":"{}"}}"#, "9".repeat(129)), "{}"),
         r#"{"kind":"container","runtime":"runc","name":"theirs","folder":"/run/runc"}"#.to_owned(),
     ];
     let made = |(number, entry): (usize, &String)| {
@@ -249,15 +264,29 @@ fn a_damaged_journal_harms_nothing_that_is_not_ours() {
     assert!(swept.undone.is_empty(), "{:?}", swept.undone);
     assert_eq!(swept.failed.len(), entries.len());
     assert!(
-        swept
-            .failed
-            .iter()
-            .all(|error| matches!(error, SweepError::Undo { .. }))
+        swept.failed.iter().all(|error| error
+            .source()
+            .unwrap()
+            .to_string()
+            .contains("none of Lockgate's")),
+        "{:?}",
+        swept.failed
     );
     assert!(victim.exists());
 
     dead_journal(folder.path(), "nonsense\n{\"made\":{}}\n\n\u{7}\n");
     assert_eq!(sweep_folder(folder.path()).unwrap().failed.len(), 3);
+    let long = format!("{}\n", "x".repeat((1 << 20) + 1));
+    dead_journal(folder.path(), &long);
+    let failed = sweep_folder(folder.path()).unwrap().failed;
+    assert!(
+        failed[0]
+            .source()
+            .unwrap()
+            .to_string()
+            .contains("at most 1048576"),
+        "{failed:?}"
+    );
 }
 
 /// A child holds copies of all our files until it executes its program.

@@ -33,7 +33,11 @@ pub fn is_in_real_time(thread: i32) -> io::Result<bool> {
     }
 }
 
-fn set(thread: i32, policy: i32, priority: i32) -> io::Result<()> {
+/// Schedules a thread by a policy of `sched(7)`.
+///
+/// # Errors
+/// As [`in_real_time`].
+pub fn set(thread: i32, policy: i32, priority: i32) -> io::Result<()> {
     let parameter = libc::sched_param {
         sched_priority: priority,
     };

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{CgroupError, read, write};
+use super::{CgroupError, read};
 
 /// What limits one resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -139,16 +139,6 @@ fn mounted(line: &str) -> Option<Mounted<'_>> {
         kind: after.next()?,
         options: after.nth(1)?,
     })
-}
-
-/// Switches a controller on for the groups below the root of version 2.
-pub(super) fn enable(hierarchy: &Hierarchy, controller: Controller) -> Result<(), CgroupError> {
-    let file = hierarchy.mount.join("cgroup.subtree_control");
-    let on = read(&file)?;
-    if on.split_whitespace().any(|name| name == controller.name()) {
-        return Ok(());
-    }
-    write(&file, &format!("+{controller}"))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Limits of processes and of the kernel's threads: control groups, version 1
 //! and 2 (`Documentation/admin-guide/cgroup-v1` and `cgroup-v2.rst`).
 
+pub(crate) mod controllers;
 mod folder;
 mod hierarchy;
 mod limits;
@@ -13,9 +14,9 @@ use std::path::{Path, PathBuf};
 pub use hierarchy::{Controller, Version};
 pub use limits::Limits;
 
-use crate::journal::{Journal, JournalError, is_our_name};
+use crate::journal::{Journal, JournalError, Record, is_our_name};
 use folder::{Folder, Task};
-use hierarchy::{Hierarchy, enable, find};
+use hierarchy::{Hierarchy, find};
 use member::Member;
 
 /// Why limits cannot be set.
@@ -120,13 +121,15 @@ pub struct Cgroup {
     limits: Limits,
     folders: Vec<Folder>,
     members: Vec<Member>,
+    // After the folders: their controllers are used until they are gone.
+    controllers: Vec<Record>,
 }
 
 impl Cgroup {
     /// A new one, journalled, with these limits.
     ///
     /// Where version 2 has the controllers, they are switched on for all
-    /// groups below its root, and stay so.
+    /// groups below its root as long as one of ours is there.
     ///
     /// # Errors
     /// [`CgroupError`].
@@ -135,15 +138,24 @@ impl Cgroup {
         let mut trees: Vec<(Hierarchy, Vec<Controller>)> = Vec::new();
         for controller in limits.controllers() {
             let hierarchy = find(controller)?;
-            if hierarchy.version == Version::Two {
-                enable(&hierarchy, controller)?;
-            }
             match trees.iter_mut().find(|(tree, _)| *tree == hierarchy) {
                 Some((_, controllers)) => controllers.push(controller),
                 None => trees.push((hierarchy, vec![controller])),
             }
         }
-        Self::create_in(journal, name, limits, trees)
+        // Before the turn, so that they are dropped after it.
+        let mut enabled = vec![];
+        let turn = controllers::turn();
+        let _turn = turn.map_err(failed(format!("lock {}", crate::journal::FOLDER)))?;
+        for (hierarchy, controllers) in &trees {
+            if hierarchy.version == Version::Two {
+                let names: Vec<_> = controllers.iter().map(Controller::to_string).collect();
+                controllers::enable(journal, hierarchy, &names, &mut enabled)?;
+            }
+        }
+        let mut group = Self::create_in(journal, name, limits, trees)?;
+        group.controllers = enabled;
+        Ok(group)
     }
 
     fn create_in(
@@ -162,6 +174,7 @@ impl Cgroup {
             limits: limits.clone(),
             folders: vec![],
             members: vec![],
+            controllers: vec![],
         };
         for (hierarchy, controllers) in trees {
             let folder = Folder::make(journal, name, hierarchy, controllers)?;

@@ -1,5 +1,9 @@
 use super::*;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 use std::sync::mpsc;
+
+use crate::journal::{Entry, sweep_folder};
 
 #[test]
 fn both_versions_tell_of_throttling() {
@@ -131,4 +135,151 @@ fn version_two_takes_single_threads_and_gives_them_back() {
     drop(stop);
     thread.join().unwrap();
     assert_eq!(journal.entries(), []);
+}
+
+/// A group that plays the root of version 2, with a controller that may be
+/// switched on for the groups below.
+struct Root {
+    tree: Hierarchy,
+    controller: String,
+    above: PathBuf,
+}
+
+impl Root {
+    fn make() -> Option<Self> {
+        let mut tree = version_two()?;
+        let above = tree.mount.join("cgroup.subtree_control");
+        let (on, there) = (text(&above), text(&tree.mount.join("cgroup.controllers")));
+        let mut off = there.split_whitespace().filter(|name| !on.contains(name));
+        let Some(controller) = off.next().map(str::to_owned) else {
+            testing::skipped("version 2 has no controller that is off; boot with one more");
+            return None;
+        };
+        write(&above, &format!("+{controller}")).unwrap();
+        tree.mount = tree.mount.join(format!("root-{}", crate::Tag::fresh()));
+        std::fs::create_dir(&tree.mount).unwrap();
+        Some(Self {
+            tree,
+            controller,
+            above,
+        })
+    }
+
+    fn file(&self) -> PathBuf {
+        self.tree.mount.join("cgroup.subtree_control")
+    }
+
+    fn on(&self) -> String {
+        text(&self.file()).trim_end().to_owned()
+    }
+
+    /// A group with the controller, as [`Cgroup::create`] makes it.
+    fn group(&self, journal: &Journal) -> Cgroup {
+        let mut records = vec![];
+        let _turn = controllers::turn().unwrap();
+        let names = [self.controller.clone()];
+        controllers::enable(journal, &self.tree, &names, &mut records).unwrap();
+        let mut group = real(&self.tree, journal, Controller::Memory);
+        group.controllers = records;
+        group
+    }
+}
+
+impl Drop for Root {
+    fn drop(&mut self) {
+        std::fs::remove_dir(&self.tree.mount).unwrap();
+        write(&self.above, &format!("-{}", self.controller)).unwrap();
+    }
+}
+
+const SWITCHER: &str = "LOCKGATE_TEST_SWITCHER";
+
+/// Not a test: makes a group with a controller, and is killed.
+#[test]
+fn switcher() {
+    let Ok(arguments) = std::env::var(SWITCHER) else {
+        return;
+    };
+    let [folder, mount, controller] = arguments.split(' ').collect::<Vec<_>>()[..] else {
+        panic!("folder, mount and controller, not {arguments}");
+    };
+    let mut tree = version_two().unwrap();
+    tree.mount = mount.into();
+    let above = tree.mount.join("cgroup.controllers");
+    let root = std::mem::ManuallyDrop::new(Root {
+        tree,
+        controller: controller.to_owned(),
+        above,
+    });
+    let _group = root.group(&Journal::open_in(Path::new(folder)).unwrap());
+    println!("\nswitched");
+    std::thread::sleep(std::time::Duration::from_secs(60));
+}
+
+#[test]
+fn controllers_are_switched_off_by_the_last_who_needs_them() {
+    let Some(root) = Root::make() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let open = || Journal::open_in(folder.path()).unwrap();
+    let (one, other) = (open(), open());
+    let (first, second) = (root.group(&one), root.group(&one));
+    let third = root.group(&other);
+    assert_eq!(root.on(), root.controller);
+    drop(first);
+    drop((second, one));
+    assert_eq!(root.on(), root.controller, "another still needs it");
+    drop(third);
+    assert_eq!((root.on(), other.entries()), (String::new(), vec![]));
+
+    // Somebody's, who had it on.
+    write(&root.file(), &format!("+{}", root.controller)).unwrap();
+    drop(root.group(&other));
+    assert_eq!(root.on(), root.controller);
+    write(&root.file(), &format!("-{}", root.controller)).unwrap();
+
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "cgroup::tests::switcher", "--nocapture"])
+        .env(
+            SWITCHER,
+            format!(
+                "{} {} {}",
+                folder.path().display(),
+                root.tree.mount.display(),
+                root.controller
+            ),
+        )
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap() == "switched"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(root.on(), root.controller);
+    let swept = sweep_folder(folder.path()).unwrap();
+    assert!(swept.failed.is_empty(), "{:?}", swept.failed);
+    assert_eq!(root.on(), "");
+
+    // A group of somebody's has taken it into use.
+    let group = root.group(&other);
+    let theirs = root.tree.mount.join("theirs");
+    std::fs::create_dir(&theirs).unwrap();
+    let inner = theirs.join("cgroup.subtree_control");
+    write(&inner, &format!("+{}", root.controller)).unwrap();
+    drop(group);
+    assert_eq!(root.on(), root.controller);
+    let entries = other.entries();
+    let [Entry::Kept { said }] = &entries[..] else {
+        panic!("it is not said: {entries:?}");
+    };
+    assert!(
+        said.contains(&format!("{} stays 'on'", root.controller)),
+        "{said}"
+    );
+    drop(other);
+    let swept = sweep_folder(folder.path()).unwrap();
+    assert_eq!(swept.failed.len(), 1, "it is said by the next start");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "once");
+    std::fs::remove_dir(theirs).unwrap();
+    write(&root.file(), &format!("-{}", root.controller)).unwrap();
 }

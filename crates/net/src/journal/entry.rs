@@ -8,10 +8,15 @@ use serde::{Deserialize, Serialize};
 
 use super::undo::device::ReturnError;
 use super::undo::{cgroup, container, device, folder, process};
+use crate::cgroup::controllers;
 use crate::device::Settings;
 use crate::namespace;
 use crate::netlink::{Netlink, NetlinkError};
+use crate::setting::{Changes, Kept};
 use crate::tag::is_of_a_name;
+
+/// What is said of settings that were kept has at most so many bytes.
+const SAID_BYTES_MAX: usize = 4096;
 
 /// Something that outlives the process that made it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +59,18 @@ pub enum Entry {
         home: u64,
         /// How it was.
         settings: Settings,
+    },
+    /// Controllers that were switched on for the control groups below a root.
+    Controllers {
+        /// Its `cgroup.subtree_control`, below `/sys/fs/cgroup`.
+        path: PathBuf,
+        /// Those, each with `on`.
+        changes: Changes,
+    },
+    /// Nothing: settings that did not become what they were, which is to be said.
+    Kept {
+        /// What is said of them.
+        said: String,
     },
     /// A process that no parent's death ends.
     Process {
@@ -136,6 +153,22 @@ pub enum UndoError {
         /// What is inside.
         device: String,
     },
+    /// Controllers that a group of ours still has.
+    #[error(
+        "the controllers in {} stay on: the control group {} has them; remove that first", path.display(), group.display()
+    )]
+    Used {
+        /// `cgroup.subtree_control`.
+        path: PathBuf,
+        /// The group.
+        group: PathBuf,
+    },
+    /// All was undone but settings that are not as they were.
+    #[error("{said}")]
+    Kept {
+        /// Which, and why.
+        said: String,
+    },
     /// A program failed.
     #[error("'{program}' could not remove {what}: {reason}; remove it by hand")]
     Program {
@@ -158,31 +191,36 @@ impl Entry {
         Ok(Self::Process { pid, started })
     }
 
-    /// Whether nothing of what is `left` in its journal would be lost with it: a
-    /// virtual device does not outlive the namespace that it is in.
+    /// Whether nothing of what is `left` in its journal needs it: a virtual device
+    /// does not outlive the namespace that it is in, nor a limit its controller.
     ///
     /// # Errors
-    /// [`UndoError::Holds`].
+    /// [`UndoError::Holds`], [`UndoError::Used`].
     pub(super) fn may_go<'a>(
         &self,
         left: impl IntoIterator<Item = &'a Self>,
     ) -> Result<(), UndoError> {
-        let Self::Namespace { name } = self else {
-            return Ok(());
-        };
-        let lent = left.into_iter().find_map(|other| match other {
-            Self::Device {
-                name: device,
-                namespace,
-                ..
-            } if namespace == name => Some(device),
-            _ => None,
-        });
-        lent.map_or(Ok(()), |device| {
-            Err(UndoError::Holds {
+        left.into_iter().try_for_each(|other| match (self, other) {
+            (
+                Self::Namespace { name },
+                Self::Device {
+                    name: device,
+                    namespace,
+                    ..
+                },
+            ) if namespace == name => Err(UndoError::Holds {
                 namespace: name.clone(),
                 device: device.clone(),
-            })
+            }),
+            (Self::Controllers { path, .. }, Self::Cgroup { path: group })
+                if group.parent() == path.parent() =>
+            {
+                Err(UndoError::Used {
+                    path: path.clone(),
+                    group: group.clone(),
+                })
+            }
+            _ => Ok(()),
         })
     }
 
@@ -207,13 +245,19 @@ impl Entry {
                 namespace,
                 home,
                 settings,
-            } => device::bring_back((name, namespace), *home, settings).map_err(|source| {
-                UndoError::Device {
+            } => device::bring_back((name, namespace), *home, settings)
+                .map_err(|source| UndoError::Device {
                     name: name.clone(),
                     namespace: namespace.clone(),
                     source: Box::new(source),
-                }
-            }),
+                })
+                .and_then(|kept| all_but(&format!("the device {name}"), &kept)),
+            Self::Controllers { path, changes } => {
+                let kept = controllers::put_back(path, changes);
+                let kept = kept.map_err(system(&path.display()))?;
+                all_but(&path.display(), &kept)
+            }
+            Self::Kept { said } => Err(UndoError::Kept { said: said.clone() }),
             Self::Process { pid, started } => {
                 process::end(*pid, *started).map_err(system(&format!("process {pid}")))
             }
@@ -238,7 +282,19 @@ impl Entry {
             Self::Folder { path } => is_plain(path) && has_our_end(path),
             Self::Mount { path } => is_plain(path) && path.iter().any(is_ours_part),
             // Nothing but what is in a namespace of ours is moved.
-            Self::Device { namespace, .. } => is_our_name(namespace),
+            Self::Device {
+                name,
+                namespace,
+                settings,
+                ..
+            } => is_our_name(namespace) && !name.contains('/') && settings.are_plain(),
+            Self::Controllers { path, changes } => {
+                path.starts_with("/sys/fs/cgroup")
+                    && is_plain(path)
+                    && path.ends_with("cgroup.subtree_control")
+                    && changes.are_plain()
+            }
+            Self::Kept { said } => said.len() <= SAID_BYTES_MAX && !said.contains(char::is_control),
             Self::Process { pid, .. } => *pid > 1,
         }
     }
@@ -250,6 +306,18 @@ pub(crate) fn is_our_name(name: &str) -> bool {
         && name
             .strip_prefix("lockgate-")
             .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(is_of_a_name))
+}
+
+/// Says which settings are not as they were, if any.
+fn all_but(of: &dyn std::fmt::Display, kept: &[Kept]) -> Result<(), UndoError> {
+    if kept.is_empty() {
+        return Ok(());
+    }
+    let each: Vec<_> = kept.iter().map(Kept::to_string).collect();
+    let mut said = format!("of {of}, {}", each.join("; "));
+    said.retain(|letter| !letter.is_control());
+    said.truncate(said.floor_char_boundary(SAID_BYTES_MAX));
+    Err(UndoError::Kept { said })
 }
 
 fn is_plain(path: &Path) -> bool {

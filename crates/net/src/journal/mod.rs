@@ -2,10 +2,11 @@
 //! under `/run/lockgate`, locked (flock(2)) for as long as the owner lives.
 //!
 //! A file is lines of JSON, each one change: an entry with its number, or a
-//! number whose entry is gone. Whoever can lock a file has found a dead owner,
+//! number whose entry is gone; a number that comes again has a new entry. Whoever can lock a file has found a dead owner,
 //! and undoes what it left: [`sweep()`].
 
 mod entry;
+mod loans;
 mod sweep;
 mod undo;
 
@@ -22,16 +23,21 @@ use serde::{Deserialize, Serialize};
 
 pub use entry::{Entry, Runtime, UndoError};
 pub(crate) use entry::{absent_is_fine, is_our_name};
+pub(crate) use loans::Loans;
 pub use sweep::{Left, SweepError, Swept, left_in, sweep, sweep_folder};
 pub(crate) use undo::cgroup::threads_inside;
 pub use undo::device::ReturnError;
-pub(crate) use undo::process::{is_kernel_thread, process_of};
+pub(crate) use undo::process::{self, is_kernel_thread, process_of};
 
 use crate::tag::Tag;
 
 /// Where journals lie; root's own, and gone with the next boot, as everything
 /// that they name.
 pub const FOLDER: &str = "/run/lockgate";
+
+/// The longest line that is written and read, bytes: a device with a thousand
+/// settings has a tenth of it.
+const LINE_BYTES_MAX: usize = 1 << 20;
 
 /// Why the journal cannot be written; nothing may be created then.
 #[derive(Debug, thiserror::Error)]
@@ -139,20 +145,22 @@ impl Journal {
     pub fn record(&self, entry: Entry) -> Result<Record, JournalError> {
         let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
         let number = state.next;
-        let line = Line::Made {
-            number,
-            entry: entry.clone(),
-        };
-        write_line(&mut state.file.0, &line).map_err(|source| JournalError::Write {
-            path: self.0.path.clone(),
-            source,
-        })?;
+        self.0.write(&mut state.file, number, &entry)?;
         state.next += 1;
         state.entries.insert(number, entry);
         Ok(Record {
             journal: self.clone(),
             number,
         })
+    }
+
+    /// What this journal and all others in its folder hold, of dead owners too.
+    /// One that cannot be read says nothing.
+    pub(crate) fn neighbours(&self) -> Vec<Entry> {
+        let files = self.0.path.parent().map(std::fs::read_dir);
+        let files = files.into_iter().flatten().flatten().flatten();
+        let texts = files.filter_map(|file| sweep::read(&mut File::open(file.path()).ok()?).ok());
+        texts.flat_map(|text| left_in(&text).entries).collect()
     }
 
     /// What is in it, in the order of its making.
@@ -180,6 +188,10 @@ impl Record {
         self.journal.0.undo(self.number)
     }
 
+    pub(crate) fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
     /// Strikes it out without undoing it: it is gone by other means, or was
     /// somebody else's.
     pub fn forget(self) {
@@ -195,6 +207,17 @@ impl Drop for Record {
 }
 
 impl Inner {
+    /// A number that is in it already has this entry from now on.
+    fn write(&self, file: &mut Locked, number: u64, entry: &Entry) -> Result<(), JournalError> {
+        let entry = entry.clone();
+        write_line(&mut file.0, &Line::Made { number, entry }).map_err(|source| {
+            JournalError::Write {
+                path: self.path.clone(),
+                source,
+            }
+        })
+    }
+
     fn undo(&self, number: u64) -> Result<(), UndoError> {
         let entry = {
             let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -205,9 +228,23 @@ impl Inner {
             entry.clone()
         };
         // Without the lock: it may take seconds.
-        entry.undo()?;
-        self.strike(number);
-        Ok(())
+        let undone = entry.undo();
+        match &undone {
+            Ok(()) => self.strike(number),
+            // It is done, but for what the next sweep is to say.
+            Err(UndoError::Kept { said }) => {
+                self.replace(number, Entry::Kept { said: said.clone() });
+            }
+            Err(_) => {}
+        }
+        undone
+    }
+
+    fn replace(&self, number: u64, entry: Entry) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        // Undone again it would say the same.
+        let _ = self.write(&mut state.file, number, &entry);
+        state.entries.insert(number, entry);
     }
 
     fn strike(&self, number: u64) {
@@ -237,6 +274,13 @@ impl Drop for Inner {
 /// One write, so that a death leaves whole lines, or half of the last.
 fn write_line(file: &mut File, line: &Line) -> io::Result<()> {
     let mut text = serde_json::to_vec(line)?;
+    if text.len() > LINE_BYTES_MAX {
+        let reason = format!(
+            "a line has {} bytes, at most {LINE_BYTES_MAX} are read",
+            text.len()
+        );
+        return Err(io::Error::other(reason));
+    }
     text.push(b'\n');
     file.write_all(&text)
 }
@@ -245,10 +289,10 @@ fn write_line(file: &mut File, line: &Line) -> io::Result<()> {
 /// another thread has just forked holds the file too, and with it the lock,
 /// until it executes its program.
 #[derive(Debug)]
-struct Locked(File);
+pub(crate) struct Locked(File);
 
 impl Locked {
-    fn lock(file: File, operation: FlockOperation) -> Result<Self, Errno> {
+    pub(crate) fn lock(file: File, operation: FlockOperation) -> Result<Self, Errno> {
         rustix::fs::flock(&file, operation)?;
         Ok(Self(file))
     }

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
+use serde::de::Error as _;
 
-use super::{Entry, FOLDER, JournalError, Line, Locked, UndoError, check_folder};
+use super::{Entry, FOLDER, JournalError, LINE_BYTES_MAX, Line, Locked, UndoError, check_folder};
 
 /// The largest journal that is read, bytes: some 100,000 lines.
 const JOURNAL_BYTES_MAX: u64 = 16 << 20;
@@ -103,15 +104,9 @@ fn sweep_journal(path: &Path, swept: &mut Swept) -> io::Result<()> {
         Err(Errno::WOULDBLOCK) => return Ok(()),
         other => other?,
     };
-    let length = file.0.metadata()?.len();
-    if length > JOURNAL_BYTES_MAX {
-        let reason = format!("it has {length} bytes, at most {JOURNAL_BYTES_MAX} are read");
-        return Err(io::Error::other(reason));
-    }
-    let mut text = Vec::new();
-    file.0.read_to_end(&mut text)?;
-    let failures = swept.failed.len();
+    let text = read(&mut file.0)?;
     let left = left_in(&text);
+    let mut is_done = left.damaged.is_empty();
     let damaged = left.damaged.into_iter();
     swept
         .failed
@@ -125,7 +120,11 @@ fn sweep_journal(path: &Path, swept: &mut Swept) -> io::Result<()> {
         match entry.may_go(&stays).and_then(|()| entry.undo()) {
             Ok(()) => swept.undone.push(entry),
             Err(source) => {
-                stays.push(entry);
+                // What is only to be said is said once.
+                if !matches!(source, UndoError::Kept { .. }) {
+                    is_done = false;
+                    stays.push(entry);
+                }
                 swept.failed.push(SweepError::Undo {
                     path: path.to_owned(),
                     source,
@@ -133,10 +132,22 @@ fn sweep_journal(path: &Path, swept: &mut Swept) -> io::Result<()> {
             }
         }
     }
-    if swept.failed.len() == failures {
+    if is_done {
         std::fs::remove_file(path)?;
     }
     Ok(())
+}
+
+/// A journal's text.
+pub(super) fn read(file: &mut File) -> io::Result<Vec<u8>> {
+    let length = file.metadata()?.len();
+    if length > JOURNAL_BYTES_MAX {
+        let reason = format!("it has {length} bytes, at most {JOURNAL_BYTES_MAX} are read");
+        return Err(io::Error::other(reason));
+    }
+    let mut text = Vec::new();
+    file.read_to_end(&mut text)?;
+    Ok(text)
 }
 
 /// What a journal's text says.
@@ -156,6 +167,11 @@ pub fn left_in(text: &[u8]) -> Left {
     let mut damaged = Vec::new();
     let whole = text.iter().rposition(|&byte| byte == b'\n').unwrap_or(0);
     for (index, line) in text[..whole].split(|&byte| byte == b'\n').enumerate() {
+        if line.len() > LINE_BYTES_MAX {
+            let reason = format!("{} bytes, at most {LINE_BYTES_MAX} are read", line.len());
+            damaged.push((index + 1, serde_json::Error::custom(reason)));
+            continue;
+        }
         match serde_json::from_slice(line) {
             _ if line.is_empty() => {}
             Ok(Line::Made { number, entry }) => {

@@ -15,7 +15,7 @@ use nix::sched::CloneFlags;
 pub use name::FOLDER;
 pub(crate) use name::{remove_name, unmount_all};
 
-use crate::journal::{Entry, Journal, JournalError, Record, is_our_name};
+use crate::journal::{Entry, Journal, JournalError, Loans, Record, is_our_name};
 use crate::netlink::{Netlink, NetlinkError};
 
 /// Why a namespace cannot be made or entered.
@@ -69,7 +69,7 @@ struct Inner {
     name: String,
     // Before the record, so that it is closed when the name goes.
     file: File,
-    _record: Option<Record>,
+    record: Option<Record>,
 }
 
 impl Namespace {
@@ -88,7 +88,7 @@ impl Namespace {
         let namespace = Self(Arc::new(Inner {
             name: name.to_owned(),
             file,
-            _record: Some(record),
+            record: Some(record),
         }));
         let loopback = |source| NamespaceError::Loopback {
             name: name.to_owned(),
@@ -126,7 +126,7 @@ impl Namespace {
         Ok(Self(Arc::new(Inner {
             name: name.to_owned(),
             file,
-            _record: None,
+            record: None,
         })))
     }
 
@@ -197,7 +197,15 @@ impl Namespace {
     /// # Errors
     /// [`NetlinkError`].
     pub fn netlink(&self) -> Result<Netlink, NetlinkError> {
-        self.run(Netlink::open)?
+        let mut netlink = self.run(Netlink::open)??;
+        netlink.loans = self.loans();
+        Ok(netlink)
+    }
+
+    /// Where it is written down what is changed of devices that are lent to it.
+    pub(crate) fn loans(&self) -> Loans {
+        let journal = self.0.record.as_ref().map(Record::journal);
+        journal.map_or_else(Loans::default, |journal| Loans::to(self.name(), journal))
     }
 }
 

@@ -74,11 +74,6 @@ pub(super) fn text(value: &[u8]) -> String {
     String::from_utf8_lossy(&value[..end]).into_owned()
 }
 
-/// A number of four bytes.
-pub(super) fn number(value: &[u8]) -> Option<u32> {
-    Some(u32::from_ne_bytes(value.try_into().ok()?))
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -99,7 +94,7 @@ mod tests {
         let inside = find(&bytes, 5).unwrap();
         assert_eq!(find(inside, 1), Some(&[][..]));
         assert_eq!(find(inside, 2), None);
-        assert_eq!(find(inside, 3).and_then(number), Some(7));
+        assert_eq!(find(inside, 3), Some(&7_u32.to_ne_bytes()[..]));
     }
 
     proptest! {

@@ -33,6 +33,9 @@ pub struct Link {
     pub tx_queues: u32,
     /// Whether an XDP program is attached.
     pub xdp: bool,
+    /// Whether somebody wants it to take in frames for any Ethernet address;
+    /// sockets that want it are not counted.
+    pub promiscuous: bool,
 }
 
 /// What a link counted since it was made.
@@ -76,6 +79,7 @@ pub(crate) fn described(message: &LinkMessage) -> Link {
     let mut link = Link {
         index: message.header.index,
         up: flags.contains(LinkFlags::Up),
+        promiscuous: flags.contains(LinkFlags::Promisc),
         ..Link::default()
     };
     for attribute in &message.attributes {

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::journal::JournalError;
 use crate::namespace::NamespaceError;
 
 /// Why a request over netlink failed.
@@ -85,6 +86,9 @@ pub enum NetlinkError {
         /// What is allowed.
         allowed: &'static str,
     },
+    /// What is changed of a lent device cannot be written down.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
     /// The kernel lacks something.
     #[error("cannot {what}: this kernel has no {lacking}")]
     Unsupported {

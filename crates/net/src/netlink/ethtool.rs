@@ -1,14 +1,15 @@
 //! What ethtool(8) sets, over its generic netlink family
-//! (`Documentation/networking/ethtool-netlink.rst`): offloads and channels.
+//! (`Documentation/networking/ethtool-netlink.rst`): offloads.
 
 use std::collections::BTreeSet;
 
 use netlink_sys::protocols::NETLINK_GENERIC;
 
-use super::attribute::{Attributes, attributes, find, number, text};
+use super::attribute::{Attributes, attributes, find, text};
 use super::channel::{Channel, Request};
 use super::link::check_name;
 use super::{Netlink, NetlinkError};
+use crate::setting::{OFF, ON};
 
 /// `GENL_ID_CTRL` and what is asked of it (`linux/genetlink.h`).
 const CONTROLLER: u16 = 0x10;
@@ -19,8 +20,6 @@ const FAMILY_NAME: u16 = 2;
 /// Messages (`linux/ethtool_netlink_generated.h`).
 const FEATURES_GET: u8 = 11;
 const FEATURES_SET: u8 = 12;
-const CHANNELS_GET: u8 = 17;
-const CHANNELS_SET: u8 = 18;
 
 /// Attributes of every message: its first is the header.
 const HEADER: u16 = 1;
@@ -35,9 +34,8 @@ const BIT: u16 = 1;
 const BIT_NAME: u16 = 2;
 const BIT_VALUE: u16 = 3;
 
-const CHANNELS_RX: u16 = 6;
-const CHANNELS_TX: u16 = 7;
-const CHANNELS_COMBINED: u16 = 9;
+/// What the journal calls an offload, before its name.
+pub(crate) const OFFLOAD: &str = "offload:";
 
 /// The socket, and the number that this kernel gave the family.
 pub(super) struct Family {
@@ -112,12 +110,25 @@ impl Netlink {
     /// # Errors
     /// [`NetlinkError`]; [`NetlinkError::Unsupported`] before kernel 5.6.
     pub fn offloads(&mut self, link: &str) -> Result<BTreeSet<String>, NetlinkError> {
+        self.features(link, FEATURES_ACTIVE)
+    }
+
+    /// The offloads of a link that somebody wants on and may switch: the driver,
+    /// or the kernel for the want of another, may have some of them off.
+    ///
+    /// # Errors
+    /// As [`offloads`](Self::offloads).
+    pub(crate) fn wanted_offloads(&mut self, link: &str) -> Result<BTreeSet<String>, NetlinkError> {
+        self.features(link, FEATURES_WANTED)
+    }
+
+    fn features(&mut self, link: &str, which: u16) -> Result<BTreeSet<String>, NetlinkError> {
         check_name(link)?;
         let what = format!("read the offloads of {link}");
         let answer = self
             .ethtool(&what)?
             .exchange(&what, FEATURES_GET, header(link, 0))?;
-        let bits = find(&answer, FEATURES_ACTIVE)
+        let bits = find(&answer, which)
             .and_then(|set| find(set, BITSET_BITS))
             .unwrap_or_default();
         Ok(attributes(bits)
@@ -139,6 +150,10 @@ impl Netlink {
     ) -> Result<(), NetlinkError> {
         check_name(link)?;
         let what = format!("set the offloads of {link}");
+        for &(name, on) in wanted {
+            self.loans
+                .note(link, &format!("{OFFLOAD}{name}"), if on { ON } else { OFF })?;
+        }
         let bits = wanted
             .iter()
             .fold(Attributes::default(), |bits, &(name, on)| {
@@ -165,35 +180,6 @@ impl Netlink {
                 source: std::io::ErrorKind::Unsupported.into(),
             }),
         }
-    }
-
-    /// How many queues a link uses: to receive on, to send on.
-    ///
-    /// # Errors
-    /// [`NetlinkError`], e.g. for a link without channels.
-    pub fn channels(&mut self, link: &str) -> Result<(u32, u32), NetlinkError> {
-        check_name(link)?;
-        let what = format!("read the channels of {link}");
-        let answer = self
-            .ethtool(&what)?
-            .exchange(&what, CHANNELS_GET, header(link, 0))?;
-        let count = |kind| find(&answer, kind).and_then(number).unwrap_or(0);
-        let combined = count(CHANNELS_COMBINED);
-        Ok((count(CHANNELS_RX) + combined, count(CHANNELS_TX) + combined))
-    }
-
-    /// Uses so many of the queues that a link was made with.
-    ///
-    /// # Errors
-    /// [`NetlinkError`], e.g. for more than it has.
-    pub fn set_channels(&mut self, link: &str, rx: u32, tx: u32) -> Result<(), NetlinkError> {
-        check_name(link)?;
-        let what = format!("set the channels of {link} to {rx} and {tx}");
-        let order = header(link, 0)
-            .number(CHANNELS_RX, rx)
-            .number(CHANNELS_TX, tx);
-        self.ethtool(&what)?.exchange(&what, CHANNELS_SET, order)?;
-        Ok(())
     }
 
     fn ethtool(&mut self, what: &str) -> Result<&mut Family, NetlinkError> {

@@ -14,10 +14,19 @@ use netlink_packet_route::link::{
 use super::description::{Link, LinkStatistics, described};
 use super::{Netlink, NetlinkError};
 use crate::namespace::Namespace;
+use crate::setting::{OFF, ON};
 use crate::tag::INTERFACE_NAME_BYTES_MAX;
 
 /// The kernel takes up to a second, more on a busy machine.
 pub(super) const READY_WAIT: Duration = Duration::from_secs(10);
+
+/// What the journal calls them: others have names of files in sysfs.
+pub(crate) const ADDRESS: &str = "link:address";
+pub(crate) const PROMISCUOUS: &str = "link:promiscuous";
+
+pub(crate) fn hexadecimal(address: [u8; 6]) -> String {
+    address.map(|byte| format!("{byte:02x}")).concat()
+}
 
 impl Netlink {
     /// Makes a bridge without spanning tree, multicast snooping or delays: it
@@ -146,11 +155,12 @@ impl Netlink {
     /// # Errors
     /// [`NetlinkError`].
     pub fn set_promiscuous(&mut self, name: &str, on: bool) -> Result<(), NetlinkError> {
-        let flags = if on {
-            LinkFlags::Promisc
+        let (flags, value) = if on {
+            (LinkFlags::Promisc, ON)
         } else {
-            LinkFlags::empty()
+            (LinkFlags::empty(), OFF)
         };
+        self.loans.note(name, PROMISCUOUS, value)?;
         self.set_flags(name, flags, LinkFlags::Promisc, "promiscuous mode of")
     }
 
@@ -176,6 +186,7 @@ impl Netlink {
     /// # Errors
     /// [`NetlinkError`].
     pub fn set_address(&mut self, name: &str, address: [u8; 6]) -> Result<(), NetlinkError> {
+        self.loans.note(name, ADDRESS, &hexadecimal(address))?;
         self.change(
             name,
             "the address",
@@ -188,6 +199,7 @@ impl Netlink {
     /// # Errors
     /// [`NetlinkError`], e.g. where the driver, or its XDP program, allows less.
     pub fn set_mtu(&mut self, name: &str, mtu: u32) -> Result<(), NetlinkError> {
+        self.loans.note(name, "mtu", &mtu.to_string())?;
         self.change(name, "the MTU", LinkAttribute::Mtu(mtu))
     }
 
@@ -196,6 +208,7 @@ impl Netlink {
     /// # Errors
     /// [`NetlinkError`].
     pub fn set_queue_length(&mut self, name: &str, frames: u32) -> Result<(), NetlinkError> {
+        self.loans.note(name, "tx_queue_len", &frames.to_string())?;
         self.change(name, "the queue length", LinkAttribute::TxQueueLen(frames))
     }
 
@@ -221,14 +234,37 @@ impl Netlink {
         self.change(name, "the namespace", LinkAttribute::NetNsFd(file))
     }
 
+    /// As [`move_link`](Self::move_link), with the number that it had there, if
+    /// nobody else has taken it: since Linux 5.12 one may ask for it.
+    pub(crate) fn move_back(
+        &mut self,
+        name: &str,
+        to: &Namespace,
+        index: u32,
+    ) -> Result<(), NetlinkError> {
+        let file = LinkAttribute::NetNsFd(to.as_fd().as_raw_fd());
+        let index = LinkAttribute::NewIfIndex(index.cast_signed());
+        self.change_all(name, "the namespace", vec![file, index])
+            .or_else(|_| self.move_link(name, to))
+    }
+
     fn change(
         &mut self,
         name: &str,
         what: &str,
         attribute: LinkAttribute,
     ) -> Result<(), NetlinkError> {
+        self.change_all(name, what, vec![attribute])
+    }
+
+    fn change_all(
+        &mut self,
+        name: &str,
+        what: &str,
+        mut attributes: Vec<LinkAttribute>,
+    ) -> Result<(), NetlinkError> {
         let mut message = named(name)?;
-        message.attributes.push(attribute);
+        message.attributes.append(&mut attributes);
         self.order(
             &format!("set {what} of the link {name}"),
             &RouteNetlinkMessage::SetLink(message),

@@ -21,11 +21,15 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 use channel::{Channel, Request};
 pub use description::{Link, LinkStatistics};
 pub use error::NetlinkError;
+pub(crate) use ethtool::OFFLOAD;
+pub(crate) use link::{ADDRESS, PROMISCUOUS, hexadecimal};
 pub use neighbour::Neighbour;
 pub use route::{Route, RouteKind};
 pub use rule::{Rule, Selector};
 pub use veth::{VethEnd, add_veth};
 pub use xfrm::Policies;
+
+use crate::journal::Loans;
 
 /// How often a list is read again because it changed while it was read.
 const DUMPS_MAX: usize = 10;
@@ -37,6 +41,8 @@ pub struct Netlink {
     route: Channel,
     /// `None` where the kernel has none.
     ethtool: Option<ethtool::Family>,
+    /// What is set of devices that are lent to its namespace goes there first.
+    pub(crate) loans: Loans,
 }
 
 impl Netlink {
@@ -50,6 +56,7 @@ impl Netlink {
         Ok(Self {
             route: Channel::open(NETLINK_ROUTE)?,
             ethtool,
+            loans: Loans::default(),
         })
     }
 

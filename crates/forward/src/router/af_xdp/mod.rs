@@ -18,7 +18,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use xdp::socket::{BusyPoll, SocketOptions, Umem};
 
-use self::deferral::Deferral;
 use self::feed::Feed;
 use self::lane::{LANE_FRAMES, Lane};
 use self::rewrite::Hop;
@@ -38,8 +37,6 @@ pub struct Forwarder {
     stop: Arc<AtomicBool>,
     ports: Ports,
     feed: Feed,
-    /// Put back when dropped.
-    _deferral: Option<Deferral>,
 }
 
 impl Forwarder {
@@ -52,15 +49,14 @@ impl Forwarder {
         let spec = topology.spec();
         check(config, &spec.cpus.router)?;
         let links = topology.sides().each_ref().map(|side| &*side.names.router);
-        let deferral = match config.poll {
-            Poll::BusyPoll => Some(Deferral::set(topology.router(), links)?),
-            Poll::Polled | Poll::Interrupt => None,
-        };
+        if config.poll == Poll::BusyPoll {
+            let context = "cannot prepare the router's ports for busy polling".to_owned();
+            deferral::set(topology.router(), links).map_err(failed(context))?;
+        }
         let mut forwarder = Self {
             threads: Vec::new(),
             stop: Arc::new(AtomicBool::new(false)),
             feed: Feed::over(topology)?,
-            _deferral: deferral,
             ports: Ports::of(topology)?,
         };
         let inside = topology.router().run(|| forwarder.start(topology, config));

@@ -4,9 +4,10 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use crate::device::{Settings, home};
+use crate::device::{Settings, SettingsError, home};
 use crate::namespace::Namespace;
 use crate::netlink::{Netlink, NetlinkError};
+use crate::setting::Kept;
 
 /// Why a device does not come back.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +26,9 @@ pub enum ReturnError {
     /// The kernel refused.
     #[error(transparent)]
     Netlink(#[from] NetlinkError),
+    /// It cannot be told how it is.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
 }
 
 /// Whether a network namespace of that number exists: some thread is in it, or it
@@ -40,35 +44,44 @@ fn is_there(number: u64) -> bool {
 }
 
 /// Brings a device back to the calling thread's namespace, if it is still where
-/// it was lent to, and sets it up if it was.
+/// it was lent to, as it was. Returns the settings that are not.
 pub(in super::super) fn bring_back(
     (name, namespace): (&str, &str),
     home_was: u64,
     settings: &Settings,
-) -> Result<(), ReturnError> {
+) -> Result<Vec<Kept>, ReturnError> {
     if home().map_err(ReturnError::Here)? != home_was {
         // Of a home that is gone nothing is owed: the kernel gives hardware to the
         // host when the namespace that it was lent to is removed.
         return match is_there(home_was) {
             true => Err(ReturnError::Elsewhere { home: home_was }),
-            false => Ok(()),
+            false => Ok(vec![]),
         };
     }
+    let mut kept = vec![];
+    let mut has_just_come = false;
     if let Some(there) = Namespace::named(namespace) {
         let here = Namespace::current().map_err(NetlinkError::from)?;
         let mut inside = there.netlink()?;
         if inside.link(name).is_ok() {
-            inside.set_down(name)?;
             // It may come back changed rather than not at all.
-            let _ = settings.restore(&mut inside, name);
-            inside.move_link(name, &here)?;
+            kept = match settings.put_back(&there, &mut inside, name) {
+                Err(why) => vec![Kept::of("what it takes along", "?", "?").refused(&why)],
+                Ok(kept) => kept,
+            };
+            inside.set_down(name)?;
+            inside.move_back(name, &here, settings.index)?;
+            has_just_come = true;
         }
     }
     let mut netlink = Netlink::open()?;
     match netlink.link(name) {
-        Ok(link) if settings.up && !link.up => Ok(netlink.set_up(name)?),
-        Err(error) if !error.is_absent() => Err(error.into()),
-        // A device may be pulled out while it is lent.
-        _ => Ok(()),
+        Ok(link) if has_just_come || link.index == settings.index => {
+            kept.extend(settings.settle(&mut netlink, name, has_just_come)?);
+        }
+        Err(error) if !error.is_absent() => return Err(error.into()),
+        // It was pulled out while it was lent; another may have its name.
+        _ => {}
     }
+    Ok(kept)
 }

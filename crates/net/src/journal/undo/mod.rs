@@ -6,7 +6,7 @@ pub(super) mod cgroup;
 pub(super) mod container;
 pub(super) mod device;
 pub(super) mod folder;
-pub(super) mod process;
+pub(crate) mod process;
 
 /// How long a container's runtime, or a killed process, may take to be gone.
 const UNDO_WAIT: Duration = Duration::from_secs(10);

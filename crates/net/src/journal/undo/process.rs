@@ -10,7 +10,10 @@ use super::{LOOK_EVERY, UNDO_WAIT};
 /// Fields of `/proc/PID/stat`, proc(5).
 const STATE: usize = 3;
 const FLAGS: usize = 9;
+pub const NICE: usize = 19;
 const STARTED: usize = 22;
+pub const PRIORITY: usize = 40;
+pub const POLICY: usize = 41;
 /// Of the flags (`linux/sched.h`).
 const PF_KTHREAD: u32 = 0x0020_0000;
 
@@ -49,7 +52,7 @@ pub fn process_of(thread: i32) -> Option<i32> {
 
 /// A field of `/proc/PID/stat`, counted from 1 as in proc(5). The name in field
 /// 2 may hold anything, so it is counted from its last bracket.
-fn field(pid: i32, number: usize) -> io::Result<String> {
+pub fn field(pid: i32, number: usize) -> io::Result<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
     stat.rsplit_once(')')
         .and_then(|(_, rest)| rest.split_whitespace().nth(number - 3))

@@ -1,0 +1,235 @@
+//! How a device was, and how it becomes so again.
+
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+use super::sysctls;
+use crate::namespace::Namespace;
+use crate::napi::{self, Scheduling};
+use crate::netlink::{ADDRESS, Link, Netlink, NetlinkError, OFFLOAD, PROMISCUOUS, hexadecimal};
+use crate::setting::{Changes, Kept, OFF, ON, Values, are_plain};
+use crate::sysfs::{Sysfs, SysfsError};
+
+/// Below `/sys/class/net/<device>`. Threads of NAPI come first: a veth without
+/// the offload `rx-gro` has none, and keeps this setting as it is.
+const FILES: [&str; 5] = [
+    "threaded",
+    "napi_defer_hard_irqs",
+    "gro_flush_timeout",
+    "tx_queue_len",
+    "mtu",
+];
+
+/// How a device was before it was lent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Settings {
+    /// Its number where it came from.
+    pub index: u32,
+    /// Whether it was set up.
+    pub up: bool,
+    /// What it takes along wherever it goes: files of its sysfs, offloads, its
+    /// address.
+    pub changes: Changes,
+    /// Its sysctls that were not the default: it loses them when it moves.
+    pub sysctls: Values,
+    /// Its NAPI threads, in their NAPIs' order: they end when it is set down.
+    pub threads: Vec<Scheduling>,
+}
+
+/// Why settings cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// Over netlink.
+    #[error(transparent)]
+    Netlink(#[from] NetlinkError),
+    /// In sysfs.
+    #[error(transparent)]
+    Sysfs(#[from] SysfsError),
+    /// In `/proc`.
+    #[error("cannot read settings in /proc; it must be mounted")]
+    System(#[from] io::Error),
+}
+
+impl Settings {
+    /// As they are now, in the calling thread's namespace.
+    ///
+    /// # Errors
+    /// [`SettingsError`].
+    pub(crate) fn of(netlink: &mut Netlink, link: &Link) -> Result<Self, SettingsError> {
+        let sysfs = Sysfs::of(&Namespace::current().map_err(SysfsError::Namespace)?)?;
+        let threads = napi::threads_now(&link.name);
+        Ok(Self {
+            index: link.index,
+            up: link.up,
+            changes: Changes {
+                before: values(netlink, &sysfs, link)?,
+                ..Changes::default()
+            },
+            sysctls: sysctls::of(&link.name, link.mtu)?,
+            threads: threads
+                .iter()
+                .map(|thread| Scheduling::of(thread.pid))
+                .collect::<io::Result<_>>()?,
+        })
+    }
+
+    /// Whether they may come from a journal that is not damaged.
+    pub(crate) fn are_plain(&self) -> bool {
+        self.changes.are_plain()
+            && are_plain(self.sysctls.iter())
+            && self.threads.iter().all(Scheduling::is_plain)
+    }
+
+    /// Puts back, where the device is lent to, what it takes along.
+    ///
+    /// # Errors
+    /// [`SettingsError`] when it cannot be told how they are. What the kernel
+    /// refuses is among the settings that are returned: a device that comes back
+    /// changed is better than one that does not.
+    pub(crate) fn put_back(
+        &self,
+        there: &Namespace,
+        netlink: &mut Netlink,
+        name: &str,
+    ) -> Result<Vec<Kept>, SettingsError> {
+        let sysfs = Sysfs::of(there)?;
+        let link = netlink.link(name)?;
+        let now = values(netlink, &sysfs, &link)?;
+        let (due, mut kept) = self.changes.due(&now);
+        let mut refused = |setting: &str, value: &str, why: &dyn std::fmt::Display| {
+            let now = now.get(setting).map_or(OFF, String::as_str);
+            kept.push(Kept::of(setting, now, value).refused(why));
+        };
+        let is_first = |(setting, _): &&(String, String)| setting == FILES[0];
+        if let Some((_, value)) = due.iter().find(is_first)
+            && let Err(why) = put_threads(netlink, &sysfs, name, value)
+        {
+            refused(FILES[0], value, &why);
+        }
+        let mut offloads = vec![];
+        for (setting, value) in due.iter().filter(|one| !is_first(one)) {
+            let written = match setting.strip_prefix(OFFLOAD) {
+                Some(offload) => {
+                    offloads.push((offload, value == ON));
+                    Ok(())
+                }
+                None => write(netlink, &sysfs, name, (setting, value)),
+            };
+            if let Err(why) = written {
+                refused(setting, value, &why);
+            }
+        }
+        // At once, as some go only with others. One that was wanted and not had,
+        // for want of another, is an error here, and is as it was.
+        if !offloads.is_empty()
+            && let Err(why) = netlink.set_offloads(name, &offloads)
+        {
+            let is = netlink.wanted_offloads(name)?;
+            let stays = |&(one, on): &(&str, bool)| is.contains(one) != on;
+            for (offload, on) in offloads.into_iter().filter(stays) {
+                let value = if on { ON } else { OFF };
+                refused(&format!("{OFFLOAD}{offload}"), value, &why);
+            }
+        }
+        Ok(kept)
+    }
+
+    /// Puts back, in the calling thread's namespace, what was lost on the way
+    /// there and back. Unless it `has_just_come`, somebody else may have set it.
+    ///
+    /// # Errors
+    /// [`SettingsError`]; else as [`put_back`](Self::put_back).
+    pub(crate) fn settle(
+        &self,
+        netlink: &mut Netlink,
+        name: &str,
+        has_just_come: bool,
+    ) -> Result<Vec<Kept>, SettingsError> {
+        let mut kept = sysctls::put_back(name, &self.sysctls, has_just_come)?;
+        if self.up && !netlink.link(name)?.up {
+            netlink.set_up(name)?;
+            // Some follow others when it comes up.
+            kept = sysctls::put_back(name, &self.sysctls, has_just_come)?;
+        }
+        if self.threads.is_empty() {
+            return Ok(kept);
+        }
+        let threads = match napi::threads(name, self.threads.len()) {
+            Ok(threads) if threads.len() == self.threads.len() => threads,
+            other => {
+                let now = other.map_or(0, |threads| threads.len()).to_string();
+                let before = self.threads.len().to_string();
+                let why = "they cannot be told apart";
+                kept.push(Kept::of("number of NAPI threads", &now, &before).refused(&why));
+                return Ok(kept);
+            }
+        };
+        for (thread, before) in threads.iter().zip(&self.threads) {
+            if let Err(why) = before.put_back(thread.pid) {
+                let setting = format!("thread napi/{name}-{}", thread.napi);
+                let now = Scheduling::of(thread.pid)?;
+                kept.push(Kept::of(&setting, &now.to_string(), &before.to_string()).refused(&why));
+            }
+        }
+        Ok(kept)
+    }
+}
+
+/// Those that it takes along, as they are now.
+fn values(netlink: &mut Netlink, sysfs: &Sysfs, link: &Link) -> Result<Values, SettingsError> {
+    let mut values = Values::new();
+    for file in FILES {
+        match sysfs.read(&format!("{}/{file}", link.name)) {
+            Ok(value) => drop(values.insert(file.to_owned(), value)),
+            // Younger than this kernel.
+            Err(error) if error.is_absent() => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let on = netlink.wanted_offloads(&link.name)?.into_iter();
+    values.extend(on.map(|offload| (format!("{OFFLOAD}{offload}"), ON.to_owned())));
+    values.insert(ADDRESS.to_owned(), hexadecimal(link.address));
+    if link.promiscuous {
+        values.insert(PROMISCUOUS.to_owned(), ON.to_owned());
+    }
+    Ok(values)
+}
+
+fn write(
+    netlink: &mut Netlink,
+    sysfs: &Sysfs,
+    name: &str,
+    (setting, value): (&str, &str),
+) -> Result<(), SettingsError> {
+    match setting {
+        ADDRESS => {
+            let number = u64::from_str_radix(value, 16).unwrap_or_default();
+            let [_, _, address @ ..] = number.to_be_bytes();
+            Ok(netlink.set_address(name, address)?)
+        }
+        PROMISCUOUS => Ok(netlink.set_promiscuous(name, value == ON)?),
+        file => Ok(sysfs.write(&format!("{name}/{file}"), value)?),
+    }
+}
+
+/// A veth takes it only while it has NAPI: set up, with `rx-gro` on. Both are put
+/// back afterwards.
+fn put_threads(
+    netlink: &mut Netlink,
+    sysfs: &Sysfs,
+    name: &str,
+    value: &str,
+) -> Result<(), SettingsError> {
+    let path = format!("{name}/{}", FILES[0]);
+    if sysfs.write(&path, value).is_ok() {
+        return Ok(());
+    }
+    let gro = netlink.wanted_offloads(name)?.contains("rx-gro");
+    netlink.set_up(name)?;
+    netlink.set_offloads(name, &[("rx-gro", true)])?;
+    let written = sysfs.write(&path, value);
+    netlink.set_offloads(name, &[("rx-gro", gro)])?;
+    Ok(written?)
+}
