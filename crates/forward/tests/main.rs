@@ -9,6 +9,8 @@ mod bench;
 mod freshness;
 mod planted;
 mod planted_generator;
+#[path = "../../net/tests/common/snapshot.rs"]
+mod snapshot;
 mod support;
 mod topology;
 mod user_ports;

@@ -1,12 +1,15 @@
 //! Trials over taps and over devices of the host that are lent to tester and
 //! router: every frame comes, and the devices are then as they were.
 
-use std::time::Duration;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
+use crate::snapshot::{Random, Settings, differences, snapshot, unsettle};
 use lockgate_forward::bench::{Bench, BenchError, Directions, Offer, PortKind, Setup};
-use lockgate_forward::router::path::Path;
+use lockgate_forward::router::path::{AfXdp, Path, Poll};
 use lockgate_forward::topology::{Family, Wires};
-use net::netlink::{Link, VethEnd, add_veth};
+use net::netlink::{VethEnd, add_veth};
 use net::{Journal, Namespace, Tag};
 use testing::is_root;
 
@@ -94,27 +97,26 @@ struct Host {
 }
 
 impl Host {
-    fn new() -> Self {
+    /// With so many queues in each cable.
+    fn new(queues: [u32; 2]) -> Self {
         let (journal, tag) = (Journal::open().unwrap(), Tag::fresh());
         let namespace = Namespace::create(&journal, &tag.name("host").unwrap()).unwrap();
         let names = ["e1", "e2", "e3", "e4"].map(|role| tag.interface(role).unwrap());
-        for pair in names.chunks(2) {
+        for (pair, queues) in names.chunks(2).zip(queues) {
             let [one, other] = [&pair[0], &pair[1]].map(|name| VethEnd {
                 namespace: &namespace,
                 name,
                 address: None,
                 mtu: Some(1700),
-                queues: 1,
+                queues,
             });
             add_veth(&one, &other).unwrap();
         }
-        let mut netlink = namespace.netlink().unwrap();
-        // Some are up, as a host's may be.
-        netlink.set_up(&names[0]).unwrap();
-        netlink.set_up(&names[1]).unwrap();
-        netlink
-            .set_offloads(&names[3], &[("tx-tcp-segmentation", false)])
-            .unwrap();
+        let mut random = Random::new();
+        for name in &names {
+            let threaded = random.coin();
+            unsettle(&namespace, name, threaded, &mut random);
+        }
         Self {
             namespace,
             names: names.to_vec(),
@@ -122,19 +124,29 @@ impl Host {
         }
     }
 
-    /// Its links with their offloads, in the order of their names.
-    fn links(&self) -> Vec<(Link, Vec<String>)> {
-        let mut netlink = self.namespace.netlink().unwrap();
-        let mut links = netlink.links().unwrap();
-        links.sort_by(|one, other| one.name.cmp(&other.name));
-        let links = links.into_iter().map(|mut link| {
-            // It follows some time after the link is up.
-            link.running = false;
-            let offloads = netlink.offloads(&link.name).unwrap();
-            (link, offloads.into_iter().collect())
-        });
-        links.collect()
+    /// Everything that is set of its devices.
+    fn settings(&self) -> Vec<Settings> {
+        let all = || self.names.iter().map(|name| snapshot(name)).collect();
+        self.namespace.run(all).unwrap()
     }
+
+    fn assert_as_before(&self, before: &[Settings]) {
+        let now = self.settings();
+        let each = before.iter().zip(&now);
+        let changed: Vec<_> = each
+            .flat_map(|(before, now)| differences(before, now))
+            .collect();
+        assert_eq!(changed, [""; 0], "of {:?}", self.names);
+    }
+}
+
+/// Each does other things to its ports.
+fn paths() -> Vec<Path> {
+    let mut paths = vec![Path::Kernel, Path::Bridge];
+    if cfg!(feature = "bpf") {
+        paths.extend([Path::XdpFib, Path::AfXdp(AfXdp::default())]);
+    }
+    paths
 }
 
 #[test]
@@ -143,16 +155,93 @@ fn devices_are_lent_and_come_back() {
         if !is_root() {
             return;
         }
-        let host = Host::new();
-        let before = host.links();
-        for names in [&host.names[..], &host.names[..2]] {
-            for ports in [PortKind::AfPacket, Setup::of_host().unwrap().ports] {
-                let wires = Wires::devices(names).unwrap();
-                let mut setup = Setup::of_host().unwrap().over(wires);
-                setup.ports = ports;
-                host.namespace.run(|| carries(&setup)).unwrap();
-                assert_eq!(host.links(), before, "as they were");
+        for path in paths() {
+            let host = Host::new([1, 1]);
+            let before = host.settings();
+            for names in [&host.names[..], &host.names[..2]] {
+                for ports in [PortKind::AfPacket, Setup::of_host().unwrap().ports] {
+                    let wires = Wires::devices(names).unwrap();
+                    let mut setup = Setup::of_host().unwrap().over(wires);
+                    (setup.ports, setup.path) = (ports, path);
+                    host.namespace.run(|| carries(&setup)).unwrap();
+                    host.assert_as_before(&before);
+                }
             }
+        }
+    });
+}
+
+#[test]
+fn devices_come_back_from_a_router_that_cannot_start() {
+    if !is_root() || !cfg!(feature = "bpf") {
+        return;
+    }
+    let host = Host::new([1, 1]);
+    let before = host.settings();
+    let mut setup = Setup::of_host().unwrap();
+    setup.path = Path::AfXdp(AfXdp {
+        poll: Poll::BusyPoll,
+        ..AfXdp::default()
+    });
+    let setup = setup.over(Wires::devices(&host.names).unwrap());
+    // A veth cannot be polled, which shows when its settings are made for it.
+    let start = || Bench::start(&setup).err().unwrap().to_string();
+    let error = host.namespace.run(start).unwrap();
+    assert!(error.contains("busy-polled"), "{error}");
+    host.assert_as_before(&before);
+}
+
+const BORROWER: &str = "LOCKGATE_TEST_BORROWER";
+
+/// Not a test: borrows devices for a router, and is killed.
+#[test]
+fn borrower() {
+    let Ok(arguments) = std::env::var(BORROWER) else {
+        return;
+    };
+    let mut words: Vec<_> = arguments.split(' ').map(str::to_owned).collect();
+    let path = words.remove(0).parse::<usize>().unwrap();
+    let mut setup = Setup::of_host().unwrap();
+    setup.path = paths()[path];
+    let bench = Bench::start(&setup.over(Wires::devices(&words).unwrap())).unwrap();
+    println!("\nready");
+    std::thread::sleep(Duration::from_secs(60));
+    drop(bench);
+}
+
+#[test]
+fn devices_come_back_as_they_were_from_a_router_that_is_killed() {
+    testing::timed(|| {
+        if !is_root() {
+            return;
+        }
+        for path in 0..paths().len() {
+            let host = Host::new([1, 1]);
+            let before = host.settings();
+            let start = || {
+                Command::new(std::env::current_exe().unwrap())
+                    .args(["--exact", "wires::borrower", "--nocapture"])
+                    .env(BORROWER, format!("{path} {}", host.names.join(" ")))
+                    .env_remove("LOCKGATE_TEST_NOTES")
+                    .stdout(Stdio::piped())
+                    .spawn()
+                    .unwrap()
+            };
+            let mut child = host.namespace.run(start).unwrap();
+            let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+            let is_ready = lines.map_while(Result::ok).any(|line| line == "ready");
+            child.kill().unwrap();
+            child.wait().unwrap();
+            assert!(is_ready, "it lent nothing");
+            let mut netlink = host.namespace.netlink().unwrap();
+            assert!(netlink.link(&host.names[0]).is_err(), "it is lent");
+            // Another test's sweep may have the journal just now.
+            let deadline = Instant::now() + Duration::from_secs(60);
+            while host.names.iter().any(|name| netlink.link(name).is_err()) {
+                assert!(Instant::now() < deadline, "they are not back");
+                host.namespace.run(net::journal::sweep).unwrap().unwrap();
+            }
+            host.assert_as_before(&before);
         }
     });
 }
@@ -162,8 +251,8 @@ fn a_device_that_is_missing_or_too_narrow_is_named() {
     if !is_root() {
         return;
     }
-    let host = Host::new();
-    let before = host.links();
+    let host = Host::new([2, 1]);
+    let before = host.settings();
     let start = |change: &dyn Fn(&mut Vec<String>, &mut Setup)| {
         let (mut names, mut setup) = (host.names.clone(), Setup::of_host().unwrap());
         change(&mut names, &mut setup);
@@ -174,8 +263,9 @@ fn a_device_that_is_missing_or_too_narrow_is_named() {
     let error = start(&|names, _| names[3] = "eth99".to_owned());
     assert!(matches!(error, BenchError::NotSupported { .. }), "{error}");
     assert!(error.to_string().contains("'eth99'"), "{error}");
+    // After the devices of the other port are in use.
     let error = start(&|_, setup| setup.topology.queues = 2);
     let cause = std::error::Error::source(&error).unwrap().to_string();
     assert!(cause.contains("1 queues"), "{cause}");
-    assert_eq!(host.links(), before, "and none has moved");
+    host.assert_as_before(&before);
 }
