@@ -55,6 +55,8 @@ pub fn measure(
     let interrupted = interrupt::flag().or_failed()?;
     console.notice(&plan_text::notice(&scheduled, store.folder()));
     let (run, stored) = run(scheduled, head, store, &interrupted, console);
+    // What could not be put back is said now, and tried once more.
+    sweep(console);
     finish(&run, &stored, export, console)
 }
 
@@ -63,7 +65,7 @@ fn sweep(console: &Console) {
     let leftovers = lab::leftovers::sweep();
     if !leftovers.removed.is_empty() {
         console.notice(&format!(
-            "removed what a killed run left: {}",
+            "removed what a run left: {}",
             leftovers.removed.join(", ")
         ));
     }
