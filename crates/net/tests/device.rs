@@ -37,6 +37,11 @@ fn host() -> Host {
     });
     add_veth(&one, &other).unwrap();
     namespace.netlink().unwrap().set_up(&device).unwrap();
+    // They have the numbers that the device would keep where it is lent to.
+    for _ in 0..4 {
+        let bridge = Tag::fresh().interface("br").unwrap();
+        guest.netlink().unwrap().add_bridge(&bridge).unwrap();
+    }
     Host {
         namespace,
         guest,

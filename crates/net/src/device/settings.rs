@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::sysctls;
 use crate::namespace::Namespace;
 use crate::napi::{self, Scheduling};
-use crate::netlink::{ADDRESS, Link, Netlink, NetlinkError, OFFLOAD, PROMISCUOUS, hexadecimal};
+use crate::netlink::{
+    ADDRESS, Link, Netlink, NetlinkError, OFFLOAD, PROMISCUOUS, XDP, hexadecimal,
+};
 use crate::setting::{Changes, Kept, OFF, ON, Values, are_plain};
 use crate::sysfs::{Sysfs, SysfsError};
 
@@ -191,9 +193,9 @@ fn values(netlink: &mut Netlink, sysfs: &Sysfs, link: &Link) -> Result<Values, S
     let on = netlink.wanted_offloads(&link.name)?.into_iter();
     values.extend(on.map(|offload| (format!("{OFFLOAD}{offload}"), ON.to_owned())));
     values.insert(ADDRESS.to_owned(), hexadecimal(link.address));
-    if link.promiscuous {
-        values.insert(PROMISCUOUS.to_owned(), ON.to_owned());
-    }
+    let switches = [(PROMISCUOUS, link.promiscuous), (XDP, link.xdp)];
+    let on = switches.into_iter().filter(|(_, on)| *on);
+    values.extend(on.map(|(switch, _)| (switch.to_owned(), ON.to_owned())));
     Ok(values)
 }
 
@@ -209,6 +211,8 @@ fn write(
             let [_, _, address @ ..] = number.to_be_bytes();
             Ok(netlink.set_address(name, address)?)
         }
+        // One that is in use is not lent: it was off.
+        XDP => Ok(netlink.detach_xdp(name)?),
         PROMISCUOUS => Ok(netlink.set_promiscuous(name, value == ON)?),
         file => Ok(sysfs.write(&format!("{name}/{file}"), value)?),
     }

@@ -8,7 +8,7 @@ use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{
     BridgeStpState, InfoBridge, InfoData, InfoKind, InfoVlan, LinkAttribute, LinkFlags, LinkInfo,
-    LinkMessage,
+    LinkMessage, LinkXdp,
 };
 
 use super::description::{Link, LinkStatistics, described};
@@ -23,6 +23,10 @@ pub(super) const READY_WAIT: Duration = Duration::from_secs(10);
 /// What the journal calls them: others have names of files in sysfs.
 pub(crate) const ADDRESS: &str = "link:address";
 pub(crate) const PROMISCUOUS: &str = "link:promiscuous";
+pub(crate) const XDP: &str = "link:xdp";
+
+/// `XDP_FLAGS_SKB_MODE` (`linux/if_link.h`).
+const XDP_GENERIC: u32 = 1 << 1;
 
 pub(crate) fn hexadecimal(address: [u8; 6]) -> String {
     address.map(|byte| format!("{byte:02x}")).concat()
@@ -179,6 +183,18 @@ impl Netlink {
             &RouteNetlinkMessage::SetLink(message),
             0,
         )
+    }
+
+    /// Takes away an XDP program that stayed when its owner ended: one that a socket
+    /// library attached by netlink, not by a link of its own.
+    ///
+    /// # Errors
+    /// [`NetlinkError`], e.g. when its owner lives and holds it by a BPF link.
+    pub(crate) fn detach_xdp(&mut self, name: &str) -> Result<(), NetlinkError> {
+        [0, XDP_GENERIC].into_iter().try_for_each(|mode| {
+            let nothing = vec![LinkXdp::Fd(-1), LinkXdp::Flags(mode)];
+            self.change(name, "no XDP program", LinkAttribute::Xdp(nothing))
+        })
     }
 
     /// Sets a link's Ethernet address.

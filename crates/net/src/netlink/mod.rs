@@ -22,7 +22,7 @@ use channel::{Channel, Request};
 pub use description::{Link, LinkStatistics};
 pub use error::NetlinkError;
 pub(crate) use ethtool::OFFLOAD;
-pub(crate) use link::{ADDRESS, PROMISCUOUS, hexadecimal};
+pub(crate) use link::{ADDRESS, PROMISCUOUS, XDP, hexadecimal};
 pub use neighbour::Neighbour;
 pub use route::{Route, RouteKind};
 pub use rule::{Rule, Selector};
