@@ -197,7 +197,7 @@ impl Slow {
             napi::set_threaded(&home, name, true).unwrap();
         }
         let cpu = sys::affinity::allowed_cpus().unwrap()[0];
-        for thread in napi::threads(&names[1], 1).unwrap() {
+        for thread in napi::threads(&mut netlink, &names[1], 1).unwrap() {
             thread.pin(&[cpu]).unwrap();
             let number = thread.pid.to_string();
             let idle = Command::new("chrt")

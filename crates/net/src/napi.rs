@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::journal::process;
 use crate::namespace::Namespace;
+use crate::netlink::Netlink;
 use crate::sysfs::{Sysfs, SysfsError};
 
 /// How long the kernel may take to start its threads.
@@ -63,8 +64,7 @@ pub enum NapiError {
 /// A kernel thread that receives what came on one queue of one link.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NapiThread {
-    /// The link's name when the thread was started; unique in the host, as it
-    /// is all that tells the threads apart.
+    /// The link's name when the thread was started.
     pub link: String,
     /// The kernel's number of the queue's NAPI.
     pub napi: u32,
@@ -177,15 +177,19 @@ pub fn set_threaded(namespace: &Namespace, link: &str, on: bool) -> Result<(), N
         .map_err(setting)
 }
 
-/// The threads of a link, by their NAPI's number, once there are as many as
-/// it has queues.
+/// The threads of a link of the socket's namespace, by their NAPI's number, once
+/// there are as many as it has queues.
 ///
 /// # Errors
 /// [`NapiError::Missing`] when there are not within a few seconds.
-pub fn threads(link: &str, wanted: usize) -> Result<Vec<NapiThread>, NapiError> {
+pub fn threads(
+    netlink: &mut Netlink,
+    link: &str,
+    wanted: usize,
+) -> Result<Vec<NapiThread>, NapiError> {
     let deadline = Instant::now() + START_WAIT;
     loop {
-        let found = threads_now(link);
+        let found = threads_now(netlink, link);
         if found.len() >= wanted {
             return Ok(found);
         }
@@ -200,23 +204,37 @@ pub fn threads(link: &str, wanted: usize) -> Result<Vec<NapiThread>, NapiError> 
     }
 }
 
-/// The threads that a link has now, by their NAPI's number.
+/// The threads that a link has now, by their NAPI's number. Before Linux 6.8 those
+/// of a link of the same name in another namespace cannot be told apart.
 #[must_use]
-pub fn threads_now(link: &str) -> Vec<NapiThread> {
-    let Ok(processes) = std::fs::read_dir("/proc") else {
-        return vec![];
+pub fn threads_now(netlink: &mut Netlink, link: &str) -> Vec<NapiThread> {
+    let mut found = match netlink.napis(link) {
+        // Those that were started before their NAPI had a number have 0 in the name.
+        Ok(Some(napis)) => {
+            let thread = |(napi, pid): (u32, u32)| NapiThread {
+                link: link.to_owned(),
+                napi,
+                pid: pid.cast_signed(),
+            };
+            napis.into_iter().map(thread).collect()
+        }
+        _ => named_threads(link),
     };
-    let mut found: Vec<_> = processes
-        .filter_map(|process| {
-            let process = process.ok()?;
-            let pid = process.file_name().to_str()?.parse().ok()?;
-            let name = std::fs::read_to_string(process.path().join("comm")).ok()?;
-            // A program may call itself so.
-            named(name.trim_end(), link, pid).filter(|_| process::is_kernel_thread(pid))
-        })
-        .collect();
+    // A program may call itself so.
+    found.retain(|thread| process::is_kernel_thread(thread.pid));
     found.sort();
     found
+}
+
+fn named_threads(link: &str) -> Vec<NapiThread> {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten();
+    let found = processes.filter_map(|process| {
+        let process = process.ok()?;
+        let pid = process.file_name().to_str()?.parse().ok()?;
+        let name = std::fs::read_to_string(process.path().join("comm")).ok()?;
+        named(name.trim_end(), link, pid)
+    });
+    found.collect()
 }
 
 /// The kernel names them `napi/<link>-<number>`.

@@ -155,7 +155,8 @@ fn a_napi_thread_moves_in_and_survives_its_group() {
             .set_offloads(&pair.other_link, &[("rx-gro", true)])
             .unwrap();
         napi::set_threaded(&pair.other, &pair.other_link, true).unwrap();
-        let thread = napi::threads(&pair.other_link, 1).unwrap().remove(0);
+        let found = napi::threads(&mut netlink, &pair.other_link, 1);
+        let thread = found.unwrap().remove(0);
         let limits = Limits {
             cpus: Some(0.5),
             ..Limits::default()
@@ -166,7 +167,7 @@ fn a_napi_thread_moves_in_and_survives_its_group() {
         group.add(thread.pid).unwrap();
         assert_eq!(group.members().unwrap(), [thread.pid]);
         drop(group);
-        assert_eq!(napi::threads_now(&pair.other_link), [thread]);
+        assert_eq!(napi::threads_now(&mut netlink, &pair.other_link), [thread]);
     });
 }
 
@@ -346,7 +347,9 @@ fn a_limit_binds_the_kernels_threads() {
         let mut netlink = pair.one.netlink().unwrap();
         netlink.set_offloads(&pair.one_link, &off).unwrap();
         napi::set_threaded(&pair.other, &pair.other_link, true).unwrap();
-        let thread = napi::threads(&pair.other_link, 1).unwrap().remove(0);
+        let mut netlink = pair.other.netlink().unwrap();
+        let found = napi::threads(&mut netlink, &pair.other_link, 1);
+        let thread = found.unwrap().remove(0);
         let cpu = *sys::affinity::allowed_cpus().unwrap().last().unwrap();
         thread.pin(&[cpu]).unwrap();
         // It has much to do, also where others are busy.

@@ -24,7 +24,11 @@ struct Host {
 }
 
 fn host() -> Host {
-    let (journal, tag) = (Journal::open().unwrap(), Tag::fresh());
+    host_with(Journal::open().unwrap())
+}
+
+fn host_with(journal: Journal) -> Host {
+    let tag = Tag::fresh();
     let make = |role| Namespace::create(&journal, &tag.name(role).unwrap()).unwrap();
     let (namespace, guest) = (make("host"), make("guest"));
     let [device, peer] = ["n", "m"].map(|role| tag.interface(role).unwrap());
@@ -91,7 +95,8 @@ fn use_as_port(namespace: &Namespace, device: &str, steps: u64) {
         },
         &mut || napi::set_threaded(namespace, device, true).unwrap(),
         &mut || {
-            for thread in napi::threads(device, 2).unwrap() {
+            let mut netlink = namespace.netlink().unwrap();
+            for thread in napi::threads(&mut netlink, device, 2).unwrap() {
                 let cpu = sys::affinity::allowed_cpus().unwrap()[0];
                 thread.pin(&[cpu]).unwrap();
             }
@@ -155,7 +160,8 @@ fn what_somebody_else_set_meanwhile_stays_and_is_told() {
     if !is_root() {
         return;
     }
-    let host = host();
+    let folder = tempfile::tempdir().unwrap();
+    let host = host_with(Journal::open_in(folder.path()).unwrap());
     let lent = host.lend().unwrap();
     use_as_port(&host.guest, &host.device, STEPS);
     // Not through us, as by a program of somebody else's.
@@ -170,54 +176,18 @@ fn what_somebody_else_set_meanwhile_stays_and_is_told() {
         snapshot(&host.device)
     });
     assert_eq!(before.unwrap()["mtu"], "1444");
-    let entries = host.journal.entries();
-    let said = entries.iter().find_map(|entry| match entry {
-        Entry::Kept { said } => Some(said),
-        _ => None,
-    });
-    let said = said.unwrap_or_else(|| panic!("nothing is said: {entries:?}"));
+    assert_eq!(host.devices(), []);
+    drop(host);
+    // By the next start, once.
+    let swept = sweep_folder(folder.path()).unwrap();
+    let [said] = &swept.failed[..] else {
+        panic!("it is not said: {swept:?}");
+    };
+    let said = said.source().unwrap().to_string();
     assert!(said.contains("mtu stays '1444' and was '1700'"), "{said}");
     assert!(said.contains("somebody else"), "{said}");
     assert_eq!(said.matches("stays").count(), 1, "{said}");
-}
-
-#[test]
-fn nothing_is_owed_to_a_home_that_is_gone() {
-    if !is_root() {
-        return;
-    }
-    let host = host();
-    let lent = host.lend().unwrap();
-    let entry = host.devices().remove(0);
-    assert!(entry.undo().is_err(), "its home is still there");
-    // The other end would take the device with it once its namespace is destroyed,
-    // which is some time after its name is gone.
-    let mut home = host.namespace.netlink().unwrap();
-    home.move_link(&host.peer, &host.guest).unwrap();
-    drop((home, host.namespace));
-    entry.undo().unwrap();
-    drop(lent);
-    assert!(host.guest.netlink().unwrap().link(&host.device).is_ok());
-}
-
-#[test]
-fn the_namespace_that_it_is_in_stays_until_it_is_back() {
-    if !is_root() {
-        return;
-    }
-    let host = host();
-    let lent = host.lend().unwrap();
-    let name = host.guest.name().to_owned();
-    // The wrong order: the device would be destroyed with it.
-    drop(host.guest);
-    assert!(Namespace::named(&name).is_some());
-    host.namespace.run(|| drop(lent)).unwrap();
-    let mut netlink = host.namespace.netlink().unwrap();
-    assert!(netlink.link(&host.device).unwrap().up);
-    let entry = Entry::Namespace { name: name.clone() };
-    assert!(host.journal.entries().contains(&entry));
-    drop((host.namespace, host.journal));
-    assert!(Namespace::named(&name).is_none());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
 const LENDER: &str = "LOCKGATE_TEST_LENDER";

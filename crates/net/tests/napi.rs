@@ -4,8 +4,9 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use crate::common::Pair;
-use lockgate_net::napi;
+use lockgate_net::netlink::{VethEnd, add_veth};
 use lockgate_net::sysfs::Sysfs;
+use lockgate_net::{Netlink, napi};
 use testing::is_root;
 
 #[test]
@@ -22,7 +23,7 @@ fn threads_are_found_pinned_and_timed() {
             .set_offloads(&pair.other_link, &[("rx-gro", true)])
             .unwrap();
         napi::set_threaded(&pair.other, &pair.other_link, true).unwrap();
-        let threads = napi::threads(&pair.other_link, 2).unwrap();
+        let threads = napi::threads(&mut netlink, &pair.other_link, 2).unwrap();
         assert_eq!(threads.len(), 2);
         let cpu = *sys::affinity::allowed_cpus().unwrap().last().unwrap();
         for thread in &threads {
@@ -30,9 +31,40 @@ fn threads_are_found_pinned_and_timed() {
             thread.cpu_ns().unwrap();
             assert!(thread.pin(&[1 << 20]).is_err());
         }
-        assert_eq!(napi::threads_now(&pair.one_link), []);
+        let mut one = pair.one.netlink().unwrap();
+        assert_eq!(napi::threads_now(&mut one, &pair.one_link), []);
         napi::set_threaded(&pair.other, &pair.other_link, false).unwrap();
     });
+}
+
+#[test]
+fn a_link_of_the_same_name_elsewhere_has_threads_of_its_own() {
+    if !is_root() || sys::kernel::version() < (6, 8) {
+        return testing::skipped("takes root and Linux 6.8, which tells them apart");
+    }
+    let pair = Pair::up(1);
+    let name = &pair.other_link;
+    let twin = pair.tag.interface("t").unwrap();
+    let [one, other] = [name, &twin].map(|name| VethEnd {
+        namespace: &pair.one,
+        name,
+        address: None,
+        mtu: None,
+        queues: 1,
+    });
+    add_veth(&one, &other).unwrap();
+    let mut found = [&pair.one, &pair.other].map(|namespace| {
+        let mut netlink = namespace.netlink().unwrap();
+        netlink.set_up(name).unwrap();
+        netlink.set_offloads(name, &[("rx-gro", true)]).unwrap();
+        napi::set_threaded(namespace, name, true).unwrap();
+        netlink
+    });
+    let found = found
+        .each_mut()
+        .map(|netlink| napi::threads(netlink, name, 1).unwrap());
+    assert_eq!(found.each_ref().map(Vec::len), [1, 1], "{found:?}");
+    assert_ne!(found[0], found[1]);
 }
 
 #[test]
@@ -48,7 +80,7 @@ fn a_program_that_calls_itself_like_a_thread_of_napi_is_none() {
     let output = impostor.stdout.take().unwrap();
     BufReader::new(output).read_line(&mut line).unwrap();
     let comm = std::fs::read_to_string(format!("/proc/{}/comm", impostor.id())).unwrap();
-    let found = napi::threads_now("fake");
+    let found = napi::threads_now(&mut Netlink::open().unwrap(), "fake");
     drop(impostor.stdin.take());
     impostor.wait().unwrap();
     assert_eq!((comm.trim_end(), found), ("napi/fake-1", vec![]));

@@ -192,7 +192,7 @@ pub fn work_for(
     netlink.set_offloads(link, &OFFLOADS)?;
     napi::set_threaded(namespace, link, true)?;
     let queues = usize::try_from(spec.queues).expect("at most 64");
-    let threads = napi::threads(link, queues)?;
+    let threads = napi::threads(&mut netlink, link, queues)?;
     for (thread, &cpu) in threads.iter().zip(cpus.iter().cycle()) {
         thread.pin(&[cpu])?;
     }

@@ -61,7 +61,7 @@ impl Settings {
     /// [`SettingsError`].
     pub(crate) fn of(netlink: &mut Netlink, link: &Link) -> Result<Self, SettingsError> {
         let sysfs = Sysfs::of(&Namespace::current().map_err(SysfsError::Namespace)?)?;
-        let threads = napi::threads_now(&link.name);
+        let threads = napi::threads_now(netlink, &link.name);
         Ok(Self {
             index: link.index,
             up: link.up,
@@ -158,7 +158,7 @@ impl Settings {
         if self.threads.is_empty() {
             return Ok(kept);
         }
-        let threads = match napi::threads(name, self.threads.len()) {
+        let threads = match napi::threads(netlink, name, self.threads.len()) {
             Ok(threads) if threads.len() == self.threads.len() => threads,
             other => {
                 let now = other.map_or(0, |threads| threads.len()).to_string();

@@ -3,19 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use netlink_sys::protocols::NETLINK_GENERIC;
-
 use super::attribute::{Attributes, attributes, find, text};
-use super::channel::{Channel, Request};
+use super::generic::Family;
 use super::link::check_name;
 use super::{Netlink, NetlinkError};
 use crate::setting::{OFF, ON};
-
-/// `GENL_ID_CTRL` and what is asked of it (`linux/genetlink.h`).
-const CONTROLLER: u16 = 0x10;
-const GET_FAMILY: u8 = 3;
-const FAMILY_ID: u16 = 1;
-const FAMILY_NAME: u16 = 2;
 
 /// Messages (`linux/ethtool_netlink_generated.h`).
 const FEATURES_GET: u8 = 11;
@@ -36,66 +28,6 @@ const BIT_VALUE: u16 = 3;
 
 /// What the journal calls an offload, before its name.
 pub(crate) const OFFLOAD: &str = "offload:";
-
-/// The socket, and the number that this kernel gave the family.
-pub(super) struct Family {
-    channel: Channel,
-    id: u16,
-}
-
-impl Family {
-    /// `None` where the kernel has no such family.
-    pub fn open() -> Result<Option<Self>, NetlinkError> {
-        let mut channel = Channel::open(NETLINK_GENERIC)?;
-        let body = message(
-            GET_FAMILY,
-            Attributes::default().text(FAMILY_NAME, "ethtool"),
-        );
-        let request = Request {
-            kind: CONTROLLER,
-            flags: 0,
-            body,
-        };
-        let mut id = None;
-        let asked = channel.exchange("look for ethtool's netlink", &request, &mut |_, payload| {
-            id = payload
-                .get(4..)
-                .and_then(|rest| find(rest, FAMILY_ID))
-                .and_then(|value| value.try_into().ok())
-                .map(u16::from_ne_bytes);
-            Ok(())
-        });
-        match asked {
-            Err(error) if error.is_absent() => Ok(None),
-            Err(error) => Err(error),
-            Ok(()) => Ok(id.map(|id| Self { channel, id })),
-        }
-    }
-
-    fn exchange(
-        &mut self,
-        what: &str,
-        command: u8,
-        attributes: Attributes,
-    ) -> Result<Vec<u8>, NetlinkError> {
-        let request = Request {
-            kind: self.id,
-            flags: 0,
-            body: message(command, attributes),
-        };
-        let mut answer = Vec::new();
-        self.channel.exchange(what, &request, &mut |_, payload| {
-            answer = payload.get(4..).unwrap_or_default().to_vec();
-            Ok(())
-        })?;
-        Ok(answer)
-    }
-}
-
-/// `struct genlmsghdr`, then attributes.
-fn message(command: u8, attributes: Attributes) -> Vec<u8> {
-    [&[command, 1, 0, 0][..], &attributes.into_bytes()].concat()
-}
 
 fn header(link: &str, flags: u32) -> Attributes {
     let header = Attributes::default()

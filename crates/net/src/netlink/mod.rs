@@ -7,8 +7,10 @@ mod channel;
 mod description;
 mod error;
 mod ethtool;
+mod generic;
 mod link;
 mod neighbour;
+mod netdev;
 mod route;
 mod rule;
 mod veth;
@@ -22,6 +24,7 @@ use channel::{Channel, Request};
 pub use description::{Link, LinkStatistics};
 pub use error::NetlinkError;
 pub(crate) use ethtool::OFFLOAD;
+use generic::Family;
 pub(crate) use link::{ADDRESS, PROMISCUOUS, XDP, hexadecimal};
 pub use neighbour::Neighbour;
 pub use route::{Route, RouteKind};
@@ -40,7 +43,8 @@ const DUMPS_MAX: usize = 10;
 pub struct Netlink {
     route: Channel,
     /// `None` where the kernel has none.
-    ethtool: Option<ethtool::Family>,
+    ethtool: Option<Family>,
+    netdev: Option<Family>,
     /// What is set of devices that are lent to its namespace goes there first.
     pub(crate) loans: Loans,
 }
@@ -52,10 +56,11 @@ impl Netlink {
     /// # Errors
     /// [`NetlinkError::Open`].
     pub fn open() -> Result<Self, NetlinkError> {
-        let ethtool = ethtool::Family::open()?;
+        let [ethtool, netdev] = ["ethtool", "netdev"].map(Family::open);
         Ok(Self {
             route: Channel::open(NETLINK_ROUTE)?,
-            ethtool,
+            ethtool: ethtool?,
+            netdev: netdev?,
             loans: Loans::default(),
         })
     }

@@ -49,7 +49,10 @@ pub fn snapshot(device: &str) -> Settings {
     settings.insert("addresses".to_owned(), format!("{addresses:?}"));
     let offloads = netlink.offloads(device).unwrap();
     settings.insert("offloads".to_owned(), format!("{offloads:?}"));
-    for (number, thread) in net::napi::threads_now(device).iter().enumerate() {
+    for (number, thread) in net::napi::threads_now(&mut netlink, device)
+        .iter()
+        .enumerate()
+    {
         let name = format!("NAPI thread {number}");
         settings.insert(name, scheduling(thread.pid));
     }
@@ -168,7 +171,7 @@ pub fn unsettle(home: &Namespace, device: &str, threaded: bool, random: &mut Ran
         let setting = format!("{group}/{device}/{name}");
         home.set_sysctl(&setting, &value.to_string()).unwrap();
     }
-    for thread in net::napi::threads_now(device) {
+    for thread in net::napi::threads_now(&mut netlink, device) {
         let cpus = sys::affinity::allowed_cpus().unwrap();
         let cpu = random.number(0, cpus.len() as u64 - 1);
         thread.pin(&[cpus[cpu as usize]]).unwrap();
