@@ -11,8 +11,8 @@ const NAPI_PID: u16 = 4;
 
 impl Netlink {
     /// The NAPIs of a link that have a thread: their numbers, and those of the
-    /// threads on the host. `None` where the kernel does not tell: before 6.8, and
-    /// of a link that is down.
+    /// threads on the host. `None` where the kernel does not tell: before 6.8, of a
+    /// link that is down, and of a tap.
     ///
     /// # Errors
     /// [`NetlinkError`].
@@ -25,6 +25,7 @@ impl Netlink {
         let of_it = Attributes::default().number(NAPI_IFINDEX, link.index);
         match netdev.list(&what, NAPI_GET, of_it) {
             Err(error) if error.is_unsupported() => Ok(None),
+            Ok(answers) if answers.is_empty() => Ok(None),
             Err(error) => Err(error),
             Ok(answers) => Ok(Some(answers.iter().filter_map(described).collect())),
         }
