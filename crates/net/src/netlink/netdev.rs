@@ -27,12 +27,17 @@ impl Netlink {
             Err(error) if error.is_unsupported() => Ok(None),
             Ok(answers) if answers.is_empty() => Ok(None),
             Err(error) => Err(error),
-            Ok(answers) => Ok(Some(answers.iter().filter_map(described).collect())),
+            Ok(answers) => Ok(Some(
+                answers
+                    .iter()
+                    .filter_map(|answer| described(answer))
+                    .collect(),
+            )),
         }
     }
 }
 
-fn described(answer: &Vec<u8>) -> Option<(u32, u32)> {
+fn described(answer: &[u8]) -> Option<(u32, u32)> {
     let number = |kind| find(answer, kind)?.try_into().ok().map(u32::from_ne_bytes);
     Some((number(NAPI_ID)?, number(NAPI_PID)?))
 }
