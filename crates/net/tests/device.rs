@@ -190,6 +190,45 @@ fn what_somebody_else_set_meanwhile_stays_and_is_told() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
+#[test]
+fn nothing_is_owed_to_a_home_that_is_gone() {
+    if !is_root() {
+        return;
+    }
+    let host = host();
+    let lent = host.lend().unwrap();
+    let entry = host.devices().remove(0);
+    assert!(entry.undo().is_err(), "its home is still there");
+    // The other end would take the device with it once its namespace is destroyed,
+    // which is some time after its name is gone.
+    let mut home = host.namespace.netlink().unwrap();
+    home.move_link(&host.peer, &host.guest).unwrap();
+    drop((home, host.namespace));
+    entry.undo().unwrap();
+    drop(lent);
+    assert!(host.guest.netlink().unwrap().link(&host.device).is_ok());
+}
+
+#[test]
+fn the_namespace_that_it_is_in_stays_until_it_is_back() {
+    if !is_root() {
+        return;
+    }
+    let host = host();
+    let lent = host.lend().unwrap();
+    let name = host.guest.name().to_owned();
+    // The wrong order: the device would be destroyed with it.
+    drop(host.guest);
+    assert!(Namespace::named(&name).is_some());
+    host.namespace.run(|| drop(lent)).unwrap();
+    let mut netlink = host.namespace.netlink().unwrap();
+    assert!(netlink.link(&host.device).unwrap().up);
+    let entry = Entry::Namespace { name: name.clone() };
+    assert!(host.journal.entries().contains(&entry));
+    drop((host.namespace, host.journal));
+    assert!(Namespace::named(&name).is_none());
+}
+
 const LENDER: &str = "LOCKGATE_TEST_LENDER";
 
 /// Not a test: borrows a device, changes it, and is killed.
