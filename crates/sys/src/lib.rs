@@ -1,18 +1,23 @@
 //! The unsafe floor: clocks, affinity, eventfd, mapped memory, the ring,
-//! the ready set, the wake index, and children that die with us. Everything above is safe code over these.
+//! the ready set, the wake index, children that die with us, and what may be
+//! executed, loaded or believed. Everything above is safe code over these.
 
 pub mod affinity;
 pub mod clock;
 pub mod event;
 pub mod kernel;
+pub mod library;
 pub mod limits;
 pub mod memory;
 pub mod packet;
 pub mod process;
+pub mod program;
 pub mod ready;
 pub mod ring;
 pub mod schedule;
 pub mod tap;
+pub mod temporary;
+pub mod trusted;
 pub mod usage;
 pub mod wake;
 

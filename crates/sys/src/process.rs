@@ -8,6 +8,8 @@ use std::sync::mpsc::{self, Sender};
 use std::sync::{Mutex, OnceLock};
 use std::thread;
 
+use crate::program;
+
 type Job = Box<dyn FnOnce() + Send>;
 
 /// Starts `command` so that the kernel kills the child (SIGKILL) when this
@@ -20,8 +22,12 @@ type Job = Box<dyn FnOnce() + Send>;
 /// `trap '' CHLD`) it gets the default back: children that nobody may wait for
 /// have no exit status, waitpid(2), "NOTES".
 ///
+/// Programs that somebody else may have put there are not started, and what a
+/// child finds by its environment is made sure of likewise: [`program::vet`].
+///
 /// # Errors
-/// As [`Command::spawn`]; `Other` if the thread could not be started.
+/// As [`Command::spawn`] and [`program::vet`]; `Other` if the thread could not
+/// be started.
 pub fn spawn_dying_with_us(command: Command) -> io::Result<Child> {
     spawn(command)
 }
@@ -49,6 +55,7 @@ fn enter(namespace: &OwnedFd) -> io::Result<()> {
 }
 
 fn spawn(mut command: Command) -> io::Result<Child> {
+    program::vet(&mut command)?;
     let parent = std::process::id();
     // SAFETY: between fork and exec only async-signal-safe calls are made:
     // prctl and getppid; no memory is allocated and no lock is taken.
