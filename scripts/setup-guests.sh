@@ -48,12 +48,31 @@ locate_cache() {
         *[!A-Za-z0-9._/+@%,=~-]*)
             fail "the guest cache \"$cache\" has a character in its name that a kernel build cannot take; set LOCKGATE_GUESTS to a folder without spaces, colons or quotes" ;;
     esac
+    check_owners
     mkdir -p "$cache" 2>/dev/null ||
         fail "cannot create the guest cache $cache; set LOCKGATE_GUESTS to a folder you may write"
     cache=$(cd "$cache" && pwd)
     [ -w "$cache" ] ||
         fail "the guest cache $cache is not yours to write; set LOCKGATE_GUESTS to another folder"
     work=$cache/.setup
+}
+
+# As root, nothing is written where somebody else may have put a link: the cache,
+# each folder above it that is there, and links among these must be root's, and
+# writable for no others but where sticky. The program looks closer.
+check_owners() {
+    [ "$(id -u)" -eq 0 ] || return 0
+    for path in "$cache" "$(readlink -m "$cache")"; do
+        while [ "$path" != / ]; do
+            if [ -e "$path" ] || [ -L "$path" ]; then
+                [ "$(stat -c %u "$path")" -eq 0 ] ||
+                    fail "the guest cache $cache is not filled by root: $path belongs to uid $(stat -c %u "$path"); run as that user, or set LOCKGATE_GUESTS to a folder of root's"
+                [ -L "$path" ] || [ -z "$(find "$path" -prune -perm -002 ! -perm -1000)" ] ||
+                    fail "the guest cache $cache is not filled by root: everybody may write to $path; chmod o-w it, or set LOCKGATE_GUESTS to a folder of root's"
+            fi
+            path=$(dirname "$path")
+        done
+    done
 }
 
 # One set-up of a cache at a time; the lock ends with this process.

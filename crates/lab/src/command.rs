@@ -1,7 +1,7 @@
 //! Running a program that prints a version or a setting.
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,8 @@ pub(crate) enum Outcome {
     Printed(String),
     /// It is not installed.
     Missing,
+    /// Somebody else may have put it there: why and the remedy, apart by `; `.
+    Refused(String),
     /// It failed (what it printed first), could not start or took more than
     /// two seconds.
     Failed(String),
@@ -30,7 +32,7 @@ impl Outcome {
     pub(crate) fn printed(self) -> Option<String> {
         match self {
             Self::Printed(text) => Some(text),
-            Self::Missing | Self::Failed(_) => None,
+            Self::Missing | Self::Refused(_) | Self::Failed(_) => None,
         }
     }
 }
@@ -42,7 +44,7 @@ pub(crate) fn run(program: &str, arguments: &[&str]) -> Outcome {
 
 /// Whether it is installed.
 pub(crate) fn is_there(program: &str) -> bool {
-    find(program).is_some()
+    matches!(sys::program::find(program, &EXTRA_DIRS), Ok(Some(_)))
 }
 
 /// As [`run`], with another time limit.
@@ -57,10 +59,17 @@ pub(crate) fn run_with(
     folders: &[(&str, &Path)],
     time_max: Duration,
 ) -> Outcome {
-    let Some(path) = find(program) else {
-        return Outcome::Missing;
+    let path = match sys::program::find(program, &EXTRA_DIRS) {
+        Ok(Some(path)) => path,
+        Ok(None) => return Outcome::Missing,
+        Err(untrusted) => return Outcome::Refused(untrusted.to_string()),
     };
-    let child = Command::new(path)
+    let mut command = Command::new(path);
+    if let Err(error) = sys::program::vet(&mut command) {
+        return Outcome::Refused(error.to_string());
+    }
+    // Not by the thread that starts others: a child has its starter's CPU.
+    let child = command
         .args(arguments)
         .env("LC_ALL", "C")
         .envs(folders.iter().copied())
@@ -72,17 +81,6 @@ pub(crate) fn run_with(
         .ok()
         .and_then(|child| finish(child, time_max))
         .unwrap_or(Outcome::Failed(String::new()))
-}
-
-fn find(program: &str) -> Option<PathBuf> {
-    if program.starts_with('/') {
-        return Some(PathBuf::from(program)).filter(|path| path.is_file());
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .chain(EXTRA_DIRS.map(PathBuf::from))
-        .map(|dir| dir.join(program))
-        .find(|candidate| candidate.is_file())
 }
 
 /// The outcome of a child that ends in time. A thread drains the pipe, so

@@ -1,13 +1,15 @@
 //! Files that are either whole or not there.
 
+use std::collections::hash_map::RandomState;
 use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process;
 
 /// Writes `bytes` so that a reader sees the old file or the new one, never
 /// half of one: a temporary file beside it, then a rename. What a link points
-/// to is replaced, not the link. Something that is there and no regular file
+/// to is replaced, not the link, unless the link or what it leads through is
+/// somebody else's: then the link is. Something that is there and no regular file
 /// (a pipe, `/dev/null`, `/dev/stdout`) is written in place. With `durable`,
 /// the bytes are on the disk before the old file goes.
 ///
@@ -28,8 +30,7 @@ pub fn check_writable(path: &Path) -> io::Result<()> {
     match destination(path)? {
         Destination::InPlace => open_in_place(path).map(drop),
         Destination::Replaced(path) => {
-            let temporary = temporary_beside(&path)?;
-            File::create(&temporary)?;
+            let (_, temporary) = new_beside(&path)?;
             fs::remove_file(&temporary)
         }
     }
@@ -53,6 +54,10 @@ fn destination(path: &Path) -> io::Result<Destination> {
     // A link of the system's, such as /dev/stdout, stands for an open file
     // that others write too: replacing either end would break it.
     let is_systems = path.is_symlink() && (path.starts_with("/dev") || path.starts_with("/proc"));
+    let is_foreign = |path| sys::trusted::check(path).is_err_and(|error| error.is_foreign());
+    if !is_systems && path.is_symlink() && is_foreign(path) {
+        return Ok(Destination::Replaced(path.to_owned()));
+    }
     if is_systems || !there.is_file() {
         return Ok(Destination::InPlace);
     }
@@ -64,8 +69,8 @@ fn open_in_place(path: &Path) -> io::Result<File> {
 }
 
 fn replace(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
-    let temporary = temporary_beside(path)?;
-    let written = write_new(&temporary, bytes, durable).and_then(|()| fs::rename(&temporary, path));
+    let (file, temporary) = new_beside(path)?;
+    let written = write(file, bytes, durable).and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
         // Best effort: the first error is the one that matters.
         let _ = fs::remove_file(&temporary);
@@ -73,20 +78,21 @@ fn replace(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
     written
 }
 
-fn write_new(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
-    let mut file = File::create(path)?;
+fn write(mut file: File, bytes: &[u8], durable: bool) -> io::Result<()> {
     file.write_all(bytes)?;
     if durable { file.sync_all() } else { Ok(()) }
 }
 
-/// A name in the same folder (a rename cannot cross file systems) that no
-/// other process of ours uses.
-fn temporary_beside(path: &Path) -> io::Result<PathBuf> {
+/// A file in the same folder (a rename cannot cross file systems), of a name
+/// that nobody can foresee, and new: no link that somebody left is followed.
+fn new_beside(path: &Path) -> io::Result<(File, PathBuf)> {
     let name = path
         .file_name()
         .ok_or_else(|| io::Error::from(io::ErrorKind::IsADirectory))?;
-    let name = format!(".{}.lockgate-{}", name.to_string_lossy(), process::id());
-    Ok(path.with_file_name(name))
+    let random = RandomState::new().build_hasher().finish();
+    let name = format!(".{}.lockgate-{random:016x}", name.to_string_lossy());
+    let path = path.with_file_name(name);
+    Ok((File::create_new(&path)?, path))
 }
 
 #[cfg(test)]
@@ -140,6 +146,32 @@ mod tests {
         write_atomically(&link, b"new", false).unwrap();
         assert!(link.is_symlink());
         assert_eq!(fs::read(&file).unwrap(), b"new");
+    }
+
+    #[test]
+    fn a_link_of_somebody_else_is_replaced_and_not_followed() {
+        if !testing::is_root() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        fs::write(&file, "root's").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        std::os::unix::fs::lchown(&link, Some(12_345), None).unwrap();
+        write_atomically(&link, b"new", false).unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"root's");
+        assert_eq!(fs::read(&link).unwrap(), b"new");
+        assert!(!link.is_symlink());
+    }
+
+    #[test]
+    fn temporary_files_are_new_and_named_anew_each_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("result.json");
+        let names = [(); 8].map(|()| new_beside(&path).unwrap().1);
+        let distinct: std::collections::BTreeSet<_> = names.iter().collect();
+        assert_eq!(distinct.len(), names.len());
+        assert!(File::create_new(&names[0]).is_err(), "it is there");
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub fn find(name: &str) -> Result<Option<PathBuf>, Untrusted> {
     let given = list.map_or_else(Vec::new, |list| folders(&list, separators));
     for folder in &given {
         match trusted::check(folder) {
-            Err(error) if error.is_foreign() => return Err(error),
+            Err(error) if error.is_foreign() => return Err(error.of(&folder.join(name))),
             _ => {}
         }
     }

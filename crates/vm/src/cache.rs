@@ -87,11 +87,11 @@ impl Cache {
     }
 
     /// Opens the cache in `folder` by its `manifest.json`, and checks that all it
-    /// names lies in the folder.
+    /// names lies in the folder, and that only root and this user can change it.
     ///
     /// # Errors
-    /// [`CacheError`]: no cache, a damaged manifest, one that names files outside
-    /// the cache or files that are not there.
+    /// [`CacheError`]: no cache, one that is somebody else's, a damaged manifest,
+    /// one that names files outside the cache or files that are not there.
     pub fn open(folder: &Path) -> Result<Self, CacheError> {
         manifest::open(folder)
     }

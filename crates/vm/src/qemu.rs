@@ -6,6 +6,9 @@ use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use sys::program;
+use sys::trusted::Untrusted;
+
 use crate::Cache;
 
 /// The name of the program.
@@ -47,6 +50,9 @@ pub enum QemuError {
         /// Its value.
         program: PathBuf,
     },
+    /// Somebody else may have put it there.
+    #[error("{0}, or let LOCKGATE_QEMU name another")]
+    Untrusted(#[from] Untrusted),
     /// It does not start or does not end.
     #[error(
         "{} --version did not run; `apt-get install --reinstall qemu-system-x86`, or LOCKGATE_QEMU names another",
@@ -79,6 +85,7 @@ impl Qemu {
     pub fn find_all(cache: Option<&Cache>) -> Vec<Self> {
         let mut found: Vec<Self> = Vec::new();
         for (origin, program) in candidates(cache) {
+            let Ok(program) = program else { continue };
             if found.iter().all(|qemu| qemu.program != program) {
                 found.extend(Self::probe(&program, origin));
             }
@@ -93,12 +100,14 @@ impl Qemu {
     /// [`QemuError`]: there is none, or the one named is none.
     pub fn find(cache: Option<&Cache>) -> Result<Self, QemuError> {
         if let Some(named) = named() {
-            let program = on_path(&named).ok_or(QemuError::NotAProgram { program: named })?;
+            let found = program::find(&named, &[])?;
+            let program = found.ok_or(QemuError::NotAProgram { program: named })?;
             return Self::probe(&program, QemuOrigin::Named);
         }
         let mut first_error = None;
         for (origin, program) in candidates(cache) {
-            match Self::probe(&program, origin) {
+            let probed = program.map_err(QemuError::from);
+            match probed.and_then(|program| Self::probe(&program, origin)) {
                 Ok(qemu) => return Ok(qemu),
                 Err(error) => first_error = first_error.or(Some(error)),
             }
@@ -106,11 +115,15 @@ impl Qemu {
         Err(first_error.unwrap_or(QemuError::Absent))
     }
 
-    /// Asks `program` for its version, which takes it milliseconds.
+    /// Asks `program`, a path or a name on `PATH`, for its version, which takes
+    /// it milliseconds.
     ///
     /// # Errors
-    /// [`QemuError::NotRunning`] or [`QemuError::NotQemu`].
+    /// [`QemuError::Untrusted`], [`QemuError::NotRunning`] or
+    /// [`QemuError::NotQemu`].
     pub fn probe(program: &Path, origin: QemuOrigin) -> Result<Self, QemuError> {
+        let found = program::find(program, &[])?;
+        let program = found.as_deref().unwrap_or(program);
         let answer = version::ask(program).map_err(|source| QemuError::NotRunning {
             program: program.to_owned(),
             source,
@@ -134,41 +147,14 @@ fn named() -> Option<PathBuf> {
 }
 
 /// Programs that may be QEMU, the preferred one first.
-fn candidates(cache: Option<&Cache>) -> Vec<(QemuOrigin, PathBuf)> {
-    let named = named().and_then(|named| on_path(&named));
-    let host = on_path(Path::new(PROGRAM));
+fn candidates(cache: Option<&Cache>) -> Vec<(QemuOrigin, Result<PathBuf, Untrusted>)> {
+    let named = named().map(|named| (QemuOrigin::Named, named));
+    let host = (QemuOrigin::Host, PathBuf::from(PROGRAM));
     let cached = cache.map_or(&[][..], Cache::qemus);
-    named
-        .map(|program| (QemuOrigin::Named, program))
-        .into_iter()
-        .chain(host.map(|program| (QemuOrigin::Host, program)))
-        .chain(
-            cached
-                .iter()
-                .map(|qemu| (QemuOrigin::Cache, qemu.program.clone())),
-        )
+    let cached = cached
+        .iter()
+        .map(|qemu| (QemuOrigin::Cache, qemu.program.clone()));
+    let all = named.into_iter().chain([host]).chain(cached);
+    all.filter_map(|(origin, program)| Some((origin, program::find(program, &[]).transpose()?)))
         .collect()
-}
-
-/// The absolute path of a program given by its path, or by its name on `PATH`.
-fn on_path(program: &Path) -> Option<PathBuf> {
-    let folders = env::var_os("PATH").unwrap_or_default();
-    let is_name = program.components().count() == 1 && !program.is_absolute();
-    let places: Vec<PathBuf> = if is_name {
-        env::split_paths(&folders)
-            .map(|folder| folder.join(program))
-            .collect()
-    } else {
-        vec![program.to_owned()]
-    };
-    places
-        .into_iter()
-        .find(|place| is_executable(place))
-        .and_then(|place| std::path::absolute(place).ok())
-}
-
-fn is_executable(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    path.metadata()
-        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }

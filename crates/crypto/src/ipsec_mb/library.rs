@@ -1,6 +1,9 @@
 //! The shared library, opened once and never closed.
 
-use std::ffi::{CStr, c_char, c_uint, c_void};
+use std::ffi::{CStr, CString, c_char, c_uint, c_void};
+use std::os::unix::ffi::OsStringExt;
+
+use sys::trusted::Untrusted;
 
 use super::layout::{Manager, Version};
 use super::unavailable::Unavailable;
@@ -43,7 +46,8 @@ impl Library {
     }
 
     fn named(name: &'static CStr) -> Result<Self, Unavailable> {
-        let handle = Handle::open(name).map_err(|reason| Unavailable::NotInstalled { reason })?;
+        let path = find(name)?;
+        let handle = Handle::open(&path).map_err(|reason| Unavailable::NotInstalled { reason })?;
         Self::gated(handle, name)
     }
 
@@ -125,11 +129,25 @@ impl Library {
     }
 }
 
+/// The file to open, by its path: opened by name it could be another, and its
+/// code runs at once.
+fn find(name: &CStr) -> Result<CString, Unavailable> {
+    let text = name.to_string_lossy();
+    let untrusted = |error: Untrusted| Unavailable::Untrusted {
+        reason: error.to_string(),
+    };
+    let path = sys::library::find(&text).map_err(untrusted)?;
+    let path = path.and_then(|path| CString::new(path.into_os_string().into_vec()).ok());
+    path.ok_or_else(|| Unavailable::NotInstalled {
+        reason: format!("{text} is not where the loader looks"),
+    })
+}
+
 impl Handle {
-    fn open(name: &CStr) -> Result<Self, String> {
+    fn open(path: &CStr) -> Result<Self, String> {
         // SAFETY: a string with its end; the library's constructors only
         // detect the CPU.
-        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if !handle.is_null() {
             return Ok(Self(handle));
         }

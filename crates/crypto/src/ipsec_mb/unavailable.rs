@@ -15,6 +15,12 @@ pub enum Unavailable {
         /// As the loader says.
         reason: String,
     },
+    /// Somebody else may have put it there; none of its code has run.
+    #[error("ipsec-mb: {reason}, or leave the folder out of LD_LIBRARY_PATH")]
+    Untrusted {
+        /// Which file or folder, whose, and the remedy.
+        reason: String,
+    },
     /// Its structures are not known.
     #[error(
         "ipsec-mb: {file} is version {version}, whose layout is not known here; \

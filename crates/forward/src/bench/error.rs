@@ -94,7 +94,9 @@ impl From<NetworkError> for BenchError {
 impl From<HomeError> for BenchError {
     fn from(error: HomeError) -> Self {
         match &error {
-            HomeError::NotSupported { .. } => not_supported("a container", error),
+            HomeError::NotSupported { .. } | HomeError::Untrusted(_) => {
+                not_supported("a container", error)
+            }
             _ => Self::Home(error),
         }
     }
@@ -140,7 +142,9 @@ impl From<TrialError> for BenchError {
 impl From<TcpError> for BenchError {
     fn from(error: TcpError) -> Self {
         match &error {
-            TcpError::Absent => not_supported("TCP through a router", error),
+            TcpError::Absent | TcpError::Untrusted(_) => {
+                not_supported("TCP through a router", error)
+            }
             _ => Self::Tcp(error),
         }
     }

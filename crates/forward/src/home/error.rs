@@ -17,6 +17,9 @@ pub enum HomeError {
         /// What Debian calls the package.
         package: &'static str,
     },
+    /// Somebody else may have put the program there.
+    #[error(transparent)]
+    Untrusted(#[from] sys::trusted::Untrusted),
     /// Nothing is made that cannot be written down.
     #[error(transparent)]
     Journal(#[from] JournalError),

@@ -18,7 +18,7 @@ pub(super) fn start(
     name: &str,
     namespace: &Namespace,
 ) -> Result<Container, HomeError> {
-    root::find(PROGRAM, "lxc")?;
+    let program = root::find(PROGRAM, "lxc")?;
     let folder = Folder::make(journal, name)?;
     let path = Path::new(namespace::FOLDER).join(namespace.name());
     let config = folder.state().join("config");
@@ -30,7 +30,7 @@ pub(super) fn start(
     let mut records = cgroups(journal, &[name, &monitor(name)])?;
     records.push(journal.record(folder.entry(Runtime::Lxc))?);
     records.reverse();
-    let mut command = Command::new(PROGRAM);
+    let mut command = Command::new(program);
     command.arg("-F").arg("-n").arg(name);
     command.arg("-P").arg(folder.path());
     let (mut runtime, input) = folder.run(command)?;

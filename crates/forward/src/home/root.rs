@@ -4,7 +4,7 @@
 
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::error::HomeError;
 
@@ -32,22 +32,21 @@ pub fn make(root: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// The program of that name.
+///
 /// # Errors
 /// [`HomeError::NotSupported`] when `program` is in no folder of `PATH`, or
-/// there is no [`INIT`].
-pub fn find(program: &'static str, package: &'static str) -> Result<(), HomeError> {
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&folders).any(|folder| folder.join(program).is_file());
-    if !found {
-        return Err(HomeError::NotSupported { program, package });
-    }
+/// there is no [`INIT`]; [`HomeError::Untrusted`].
+pub fn find(program: &'static str, package: &'static str) -> Result<PathBuf, HomeError> {
+    let found = sys::program::find(program, &[])?;
+    let found = found.ok_or(HomeError::NotSupported { program, package })?;
     if !Path::new(INIT).is_file() {
         return Err(HomeError::NotSupported {
             program: INIT,
             package: "coreutils",
         });
     }
-    Ok(())
+    Ok(found)
 }
 
 /// The child of `parent` that runs [`INIT`], once there is one.

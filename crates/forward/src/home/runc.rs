@@ -19,7 +19,7 @@ pub(super) fn start(
     name: &str,
     namespace: &Namespace,
 ) -> Result<Container, HomeError> {
-    root::find(PROGRAM, "runc")?;
+    let program = root::find(PROGRAM, "runc")?;
     let folder = Folder::make(journal, name)?;
     let path = Path::new(namespace::FOLDER).join(namespace.name());
     let bundle = folder.path().join("bundle");
@@ -29,7 +29,7 @@ pub(super) fn start(
         .map_err(folder.failed("configure"))?;
     let record = journal.record(folder.entry(Runtime::Runc))?;
     let numbered = folder.path().join("pid");
-    let mut command = Command::new(PROGRAM);
+    let mut command = Command::new(program);
     command.arg("--root").arg(folder.path()).arg("run");
     command.arg("--detach").arg("--bundle").arg(&bundle);
     command.arg("--pid-file").arg(&numbered).arg(name);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crypto::{Calibration, JOBS, Kind, Measured, SIZES_BYTES};
 use serde::{Deserialize, Serialize};
+use sys::trusted::check;
 
 use super::subject::Subject;
 use super::{Calibrated, Origin};
@@ -47,6 +48,7 @@ pub(super) fn load(subject: &Subject) -> Option<Calibrated> {
 
 fn load_from(folder: &Path, subject: &Subject) -> Option<Calibrated> {
     let path = path(folder, subject);
+    check(&path).ok()?;
     let is_file = |found: &fs::Metadata| found.is_file() && found.len() <= FILE_BYTES_MAX;
     fs::metadata(&path).ok().filter(is_file)?;
     let document: Document = serde_json::from_str(&fs::read_to_string(&path).ok()?).ok()?;
@@ -84,7 +86,8 @@ fn read(row: (String, String, usize, usize, String, f64)) -> Option<Measured> {
     })
 }
 
-/// Keeps it; says where, or why not.
+/// Keeps it; says where, or why not: nothing is written where somebody else
+/// may have put a link.
 pub(super) fn save(subject: &Subject, calibration: &Calibration) -> Result<PathBuf, String> {
     let folder =
         folder().ok_or("neither LOCKGATE_CACHE, XDG_CACHE_HOME nor HOME names a folder")?;
@@ -110,15 +113,22 @@ fn save_to(folder: &Path, subject: &Subject, calibration: &Calibration) -> Resul
     };
     let path = path(folder, subject);
     let bytes = serde_json::to_vec(&document).expect("text and finite numbers");
+    match check(folder) {
+        Err(error) if error.is_foreign() => return Err(error.to_string()),
+        _ => {}
+    }
     fs::create_dir_all(folder)
-        .and_then(|()| write_atomically(&path, &bytes, false))
+        .and_then(|()| Ok(check(folder)?))
+        .and_then(|_| write_atomically(&path, &bytes, false))
         .map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(path)
 }
 
 /// Removes what is kept for `subject`.
 pub(super) fn remove(subject: &Subject) -> Result<(), String> {
-    let Some(path) = folder().map(|folder| path(&folder, subject)) else {
+    let kept = folder().map(|folder| path(&folder, subject));
+    // Of what is somebody else's nothing is used.
+    let Some(path) = kept.filter(|path| check(path).is_ok()) else {
         return Ok(());
     };
     match fs::remove_file(&path) {

@@ -6,7 +6,7 @@ use trial::Fact;
 
 use super::choice::{GB_PER_S, chosen_at, in_words, places, stand_in};
 use super::{Calibrated, Origin, current};
-use crate::probe::fact::{Judge, NOTHING_TO_DO, fact};
+use crate::probe::fact::{Judge, NOTHING_TO_DO, fact, parts};
 
 /// Why there is a calibration at all.
 const WHY: &str = "`auto` gives each request to the back-end that was fastest here for its algorithm, size and number of requests at hand";
@@ -53,13 +53,17 @@ fn of_ipsec_mb(refused: Result<Vec<Refused>, Unavailable>) -> Option<Fact> {
         Err(unavailable) => {
             let text = unavailable.to_string();
             // Each ends with its remedy.
-            let (reason, remedy) = text.rsplit_once("; ").unwrap_or((&text, "install it anew"));
+            let (reason, remedy) = parts(&text);
             let reason = reason.strip_prefix("ipsec-mb: ").unwrap_or(reason);
             let remedy = match unavailable {
                 Unavailable::Architecture => format!("{NOTHING_TO_DO}: {remedy}"),
                 _ => remedy.to_owned(),
             };
-            Some(fact(key(name), name, serde_json::Value::Null, reason).absent(remedy))
+            let fact = fact(key(name), name, serde_json::Value::Null, reason);
+            Some(match unavailable {
+                Unavailable::Untrusted { .. } => fact.degraded(remedy),
+                _ => fact.absent(remedy),
+            })
         }
     }
 }

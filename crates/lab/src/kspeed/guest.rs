@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use trial::{PlanError, RunError, Sink};
 use vm::image::Image;
-use vm::{Cache, Guest, GuestError, Kernel, Qemu, Run, Shape};
+use vm::{Cache, CacheError, Guest, GuestError, Kernel, Qemu, Run, Shape};
 
 use super::config::Config;
 use super::guest_facts::GuestFacts;
@@ -77,10 +77,8 @@ impl Parts {
                     .to_owned(),
             });
         }
-        let qemu = Qemu::find(Some(&cache)).map_err(|error| PlanError::NotSupported {
-            reason: error.to_string(),
-            remedy: "apt-get install qemu-system-x86".to_owned(),
-        })?;
+        let qemu = Qemu::find(Some(&cache))
+            .map_err(|error| not_supported(error, "apt-get install qemu-system-x86"))?;
         Ok(Self {
             cache,
             kernel,
@@ -98,10 +96,17 @@ impl Parts {
     }
 }
 
-fn absent(error: impl std::fmt::Display) -> PlanError {
+fn absent(error: CacheError) -> PlanError {
+    not_supported(error, "make setup-guests")
+}
+
+/// Somebody else's files say their own remedy.
+fn not_supported(error: impl std::fmt::Display, remedy: &str) -> PlanError {
+    let error = error.to_string();
+    let (reason, remedy) = error.rsplit_once("; ").unwrap_or((&error, remedy));
     PlanError::NotSupported {
-        reason: error.to_string(),
-        remedy: "make setup-guests".to_owned(),
+        reason: reason.to_owned(),
+        remedy: remedy.to_owned(),
     }
 }
 

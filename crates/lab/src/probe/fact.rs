@@ -43,6 +43,19 @@ pub(crate) trait Judge {
     fn absent(self, remedy: impl AsRef<str>) -> Fact;
 }
 
+/// The reason and the remedy of an error that says both, apart by `; `.
+pub(crate) fn parts(error: &str) -> (&str, &str) {
+    error
+        .rsplit_once("; ")
+        .unwrap_or((error, "install it anew"))
+}
+
+/// There, and not used: somebody else may have put it there.
+pub(crate) fn refused(key: impl Into<String>, label: impl Into<String>, error: &str) -> Fact {
+    let (reason, remedy) = parts(error);
+    fact(key, label, Value::Null, reason).degraded(remedy)
+}
+
 impl Judge for Fact {
     fn degraded(self, remedy: impl AsRef<str>) -> Fact {
         judged(self, State::Degraded, remedy.as_ref())

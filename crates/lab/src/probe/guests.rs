@@ -6,7 +6,7 @@ use serde_json::Value;
 use trial::Fact;
 use vm::{Accelerator, Cache, CacheError, Qemu, QemuError};
 
-use super::fact::{Judge, fact};
+use super::fact::{Judge, fact, refused};
 
 /// Facts about this machine; a recorded one has no guest cache.
 pub(super) fn facts() -> Vec<Fact> {
@@ -35,6 +35,7 @@ fn of_cache(cache: &Result<Cache, CacheError>) -> Fact {
         Err(CacheError::Absent { .. }) => fact(key, label, Value::Null, "not there").absent(
             "`make setup-guests` fills it, without root, to boot guests; or LOCKGATE_GUESTS names another",
         ),
+        Err(error @ CacheError::Untrusted(_)) => refused(key, label, &error.to_string()),
         Err(error) => fact(key, label, Value::Null, chain(error))
             .degraded("`make setup-guests` mends it; or LOCKGATE_GUESTS names another"),
     }
@@ -44,6 +45,9 @@ fn of_cache(cache: &Result<Cache, CacheError>) -> Fact {
 /// another one is named.
 fn of_qemus(qemus: &[Qemu], chosen: Result<Qemu, QemuError>) -> Fact {
     let (key, label) = ("guests.qemu", "QEMU for guests");
+    if let (true, Err(error @ QemuError::Untrusted(_))) = (qemus.is_empty(), &chosen) {
+        return refused(key, label, &error.to_string());
+    }
     if qemus.is_empty() {
         return fact(key, label, Value::Null, "none").absent(
             "install qemu-system-x86; without root `make setup-guests GUESTS=all`; or LOCKGATE_QEMU names one",

@@ -8,7 +8,8 @@ use trial::Fact;
 use self::packages::Packages;
 use super::Host;
 use super::cpu::Context;
-use super::fact::{Judge, NOTHING_TO_DO, fact};
+use super::fact::{Judge, NOTHING_TO_DO, fact, refused};
+use crate::command::Outcome;
 
 /// Where distributions put shared libraries.
 const DIRS: [&str; 8] = [
@@ -140,10 +141,11 @@ pub(super) fn facts(host: &Host, cpu: &Context) -> Vec<Fact> {
 /// The reference arm of `lockgate speed`.
 fn openssl(host: &Host) -> Fact {
     let (key, label) = ("library.openssl", "openssl (program)");
-    let printed = host
-        .command("openssl", &["version"])
-        .printed()
-        .unwrap_or_default();
+    let outcome = host.command("openssl", &["version"]);
+    if let Outcome::Refused(why) = outcome {
+        return refused(key, label, &why);
+    }
+    let printed = outcome.printed().unwrap_or_default();
     let line = printed.lines().next().unwrap_or_default();
     match line.split_whitespace().nth(1) {
         Some(version) => fact(key, label, version, line),

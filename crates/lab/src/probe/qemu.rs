@@ -4,7 +4,7 @@ use serde_json::Value;
 use trial::Fact;
 
 use super::Host;
-use super::fact::{Judge, fact};
+use super::fact::{Judge, fact, refused};
 use crate::command::Outcome;
 
 /// (key, program or path, package on Debian).
@@ -49,6 +49,7 @@ fn fact_of(host: &Host, (key, program, package): (&str, &str, &str)) -> Fact {
         .degraded(format!(
             "reinstall {package}; `{program} --version` shows the error"
         )),
+        Outcome::Refused(why) => refused(key, program, &why),
         Outcome::Missing => fact(key, program, Value::Null, "not installed").absent(format!(
             "install {package} to run guests; nothing else needs it"
         )),

@@ -90,7 +90,7 @@ fn said(name: &'static str, words: &str) -> Reading {
 /// The program, since it is what is measured beside us.
 fn openssl() -> Option<Reading> {
     match command::run("openssl", &["version", "-c"]) {
-        command::Outcome::Missing => None,
+        command::Outcome::Missing | command::Outcome::Refused(_) => None,
         outcome => Some(Reading {
             key: "tier.openssl".to_owned(),
             name: "openssl (program)",

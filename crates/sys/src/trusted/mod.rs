@@ -31,7 +31,7 @@ const STICKY: u32 = 0o1000;
 pub enum Untrusted {
     /// A part of it is somebody else's.
     #[error(
-        "{} is not used: {} belongs to uid {owner}, neither root nor this user; `chown -h {us} {}`, or run as uid {owner}",
+        "{} is not used: {} belongs to uid {owner}, neither root nor this user; run as uid {owner}, or `chown -h {us} {}`",
         wanted.display(), part.display(), part.display()
     )]
     Owner {

@@ -93,7 +93,8 @@ fn a_file_or_a_folder_above_that_is_somebody_elses_is_refused() {
         chown(path, Some(OTHER), None).unwrap();
         assert_eq!(faulty(&file), path);
         let said = check(&file).unwrap_err().to_string();
-        let remedy = format!("belongs to uid {OTHER}, neither root nor this user; `chown -h 0 ");
+        let remedy =
+            format!("belongs to uid {OTHER}, neither root nor this user; run as uid {OTHER}");
         assert!(said.contains(&remedy), "{said}");
         // To its owner it is theirs.
         walk(&file, OTHER, Place::End).unwrap();

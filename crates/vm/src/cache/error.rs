@@ -24,6 +24,9 @@ pub enum CacheError {
         #[source]
         source: io::Error,
     },
+    /// Somebody else may have put there what guests and QEMU are made of.
+    #[error("the guest cache: {0}, or let LOCKGATE_GUESTS name another folder")]
+    Untrusted(sys::trusted::Untrusted),
     /// The manifest is larger than any manifest.
     #[error(
         "{} has more than {limit_bytes} bytes and is no manifest; remove it, then `make setup-guests`",

@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
+use sys::trusted::{Untrusted, check};
+
 use super::{Cache, CacheError, CachedQemu, Kernel, Package};
 
 const FILE_NAME: &str = "manifest.json";
@@ -65,10 +67,19 @@ pub(super) fn open(folder: &Path) -> Result<Cache, CacheError> {
             source,
         },
     };
-    let real = folder.canonicalize().map_err(absent)?;
+    let real = check(folder).map_err(|error| unseen(error, absent))?;
     let path = real.join(FILE_NAME);
+    check(&path).map_err(|error| unseen(error, absent))?;
     let text = read_bounded(&path, File::open(&path).map_err(absent)?)?;
     Cache::from_manifest(real, parse(&path, &text)?)
+}
+
+/// What the file system says, or that it is somebody else's.
+fn unseen(error: Untrusted, otherwise: impl FnOnce(io::Error) -> CacheError) -> CacheError {
+    match error {
+        Untrusted::Unseen { source, .. } => otherwise(source),
+        foreign => CacheError::Untrusted(foreign),
+    }
 }
 
 fn read_bounded(path: &Path, file: File) -> Result<Vec<u8>, CacheError> {
@@ -138,13 +149,14 @@ impl<'a> Folder<'a> {
             return Err(outside());
         }
         let path = self.path.join(relative);
-        match path.canonicalize() {
+        match check(&path) {
             Ok(real) if !real.starts_with(self.path) => Err(outside()),
             Ok(real) if is_kind(&real) => Ok(real),
-            Err(source) if source.kind() == io::ErrorKind::PermissionDenied => {
-                Err(CacheError::Unreadable { path, source })
-            }
-            Ok(_) | Err(_) => Err(CacheError::Missing { path }),
+            Ok(_) => Err(CacheError::Missing { path }),
+            Err(error) => Err(unseen(error, |source| match source.kind() {
+                io::ErrorKind::PermissionDenied => CacheError::Unreadable { path, source },
+                _ => CacheError::Missing { path },
+            })),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::Command;
-use std::{env, fs};
+use std::fs;
 
 /// How the script ends where the one compiler that gives these bytes is missing.
 const MISSING: i32 = 77;
@@ -14,8 +14,8 @@ fn repository() -> PathBuf {
 #[test]
 fn committed_objects_are_what_the_compiler_makes() {
     let script = repository().join("scripts/build-bpf.sh");
-    let out = env::temp_dir().join(format!("lockgate-bpf-{}", std::process::id()));
-    let built = Command::new(script).arg(&out).output().unwrap();
+    let out = sys::temporary::Folder::new("lockgate-bpf-").unwrap();
+    let built = Command::new(script).arg(out.path()).output().unwrap();
     if built.status.code() == Some(MISSING) {
         let said = String::from_utf8_lossy(&built.stderr);
         testing::skipped(said.trim());
@@ -32,19 +32,18 @@ fn committed_objects_are_what_the_compiler_makes() {
         names.sort();
         names
     };
-    let made = names(out.clone());
+    let made = names(out.path().to_owned());
     assert_eq!(
         names(repository().join("bpf")),
         made,
         "run scripts/build-bpf.sh"
     );
     for name in &made {
-        let [committed, fresh] = [repository().join("bpf"), out.clone()]
+        let [committed, fresh] = [repository().join("bpf"), out.path().to_owned()]
             .map(|folder| fs::read(folder.join(name)).unwrap());
         assert!(
             committed == fresh,
             "bpf/{name} is old: run scripts/build-bpf.sh"
         );
     }
-    fs::remove_dir_all(out).unwrap();
 }

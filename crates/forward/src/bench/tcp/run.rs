@@ -26,6 +26,9 @@ pub enum TcpError {
     /// Not installed.
     #[error("no '{PROGRAM}' here; install it (apt-get install iperf3)")]
     Absent,
+    /// Somebody else may have put it there.
+    #[error(transparent)]
+    Untrusted(#[from] sys::trusted::Untrusted),
     /// It cannot be started or read from.
     #[error("cannot {what} {PROGRAM}")]
     System {
@@ -66,7 +69,7 @@ pub fn run(topology: &Topology, two_way: bool, duration: Duration) -> Result<Rep
 }
 
 fn start_server(topology: &Topology) -> Result<Child, TcpError> {
-    let mut command = Command::new(PROGRAM);
+    let mut command = program()?;
     let cpu = topology.spec().cpus.sink;
     command.args(["--server", "--one-off", "--port", &PORT.to_string()]);
     command.args(["--affinity", &cpu.to_string()]);
@@ -75,7 +78,7 @@ fn start_server(topology: &Topology) -> Result<Child, TcpError> {
 }
 
 fn start_client(topology: &Topology, two_way: bool, seconds: u64) -> Result<Child, TcpError> {
-    let mut command = Command::new(PROGRAM);
+    let mut command = program()?;
     let cpu = topology.spec().cpus.generator;
     let address = |side| tester_address(side, Family::V4).to_string();
     command.args(["--client", &address(Side::One), "--port", &PORT.to_string()]);
@@ -93,10 +96,12 @@ fn start_client(topology: &Topology, two_way: bool, seconds: u64) -> Result<Chil
 fn spawn(topology: &Topology, side: Side, mut command: Command) -> Result<Child, TcpError> {
     command.stdin(Stdio::null()).stderr(Stdio::null());
     let spawned = topology.side(side).tester.spawn_process(command);
-    spawned.map_err(|source| match source.kind() {
-        io::ErrorKind::NotFound => TcpError::Absent,
-        _ => system("start")(source),
-    })
+    spawned.map_err(system("start"))
+}
+
+fn program() -> Result<Command, TcpError> {
+    let found = sys::program::find(PROGRAM, &[])?;
+    Ok(Command::new(found.ok_or(TcpError::Absent)?))
 }
 
 fn system(what: &'static str) -> impl FnOnce(io::Error) -> TcpError {

@@ -64,11 +64,7 @@ impl Testpmd {
     /// # Errors
     /// [`RouterError`]; [`RouterError::lacks`] without the program.
     pub fn over(journal: &Journal, topology: &Topology) -> Result<Self, RouterError> {
-        let program = find().ok_or_else(|| Lack {
-            what: "no dpdk-testpmd".to_owned(),
-            remedy: "apt-get install dpdk".to_owned(),
-        });
-        let program = program.map_err(RouterError::from_cause("cannot start DPDK's testpmd"))?;
+        let program = find()?;
         let (files, record) = make_folder(journal, topology)?;
         let mut command = call(topology, files).command(&program);
         command
@@ -188,13 +184,24 @@ fn call(topology: &Topology, files: PathBuf) -> Call {
     }
 }
 
-fn find() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    let candidates = PROGRAMS
-        .iter()
-        .flat_map(|program| folders.iter().map(move |folder| folder.join(program)));
-    candidates.into_iter().find(|file| file.is_file())
+fn find() -> Result<PathBuf, RouterError> {
+    let lack = |what: &str, remedy: String| {
+        let what = what.to_owned();
+        RouterError::from_cause("cannot start DPDK's testpmd")(Lack { what, remedy })
+    };
+    for program in PROGRAMS {
+        match sys::program::find(program, &[]) {
+            Ok(Some(found)) => return Ok(found),
+            Ok(None) => {}
+            Err(error) => {
+                return Err(lack(
+                    "no dpdk-testpmd that may be started",
+                    error.to_string(),
+                ));
+            }
+        }
+    }
+    Err(lack("no dpdk-testpmd", "apt-get install dpdk".to_owned()))
 }
 
 fn has_ports(netlink: &mut Netlink, topology: &Topology) -> Result<bool, RouterError> {

@@ -21,7 +21,7 @@ impl Packages {
                 deb: parse_deb(&text),
                 rpm: String::new(),
             },
-            Outcome::Missing => Self {
+            Outcome::Missing | Outcome::Refused(_) => Self {
                 deb: BTreeMap::new(),
                 rpm: ask_rpm(host, libraries),
             },
@@ -52,7 +52,7 @@ fn ask_rpm(host: &Host, libraries: &[Library]) -> String {
     arguments.extend(libraries.iter().map(|library| library.rpm));
     match host.command("rpm", &arguments) {
         Outcome::Printed(text) | Outcome::Failed(text) => text,
-        Outcome::Missing => String::new(),
+        Outcome::Missing | Outcome::Refused(_) => String::new(),
     }
 }
 

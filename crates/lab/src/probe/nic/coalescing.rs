@@ -5,7 +5,7 @@ use trial::Fact;
 
 use crate::command::Outcome;
 use crate::probe::Host;
-use crate::probe::fact::{Judge, fact as new};
+use crate::probe::fact::{Judge, fact as new, refused};
 
 /// The settings shown, where the driver has them.
 const SHOWN: [&str; 6] = [
@@ -25,6 +25,7 @@ pub(super) fn fact(host: &Host, name: &str) -> Fact {
     match host.command("ethtool", &["-c", name]) {
         Outcome::Missing => new(key, label, Value::Null, "not readable without ethtool")
             .absent("install ethtool"),
+        Outcome::Refused(why) => refused(key, label, &why),
         Outcome::Failed(_) => new(key, label, Value::Null, "the driver does not offer it").absent(
             "nothing to do on this driver: each packet may interrupt; NAPI settings (napi_defer_hard_irqs, gro_flush_timeout) defer instead",
         ),

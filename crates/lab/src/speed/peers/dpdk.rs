@@ -1,10 +1,9 @@
 //! The peer: `dpdk-test-crypto-perf` with its multi-buffer driver.
 
-use std::path::{Path, PathBuf};
 use std::time::Duration;
-use std::{fs, process};
 
 use crypto::{Algorithm, KeyForm, Kind, Operation};
+use sys::temporary::Folder;
 
 use super::super::trial_run::Sample;
 use super::arm::Arm;
@@ -137,12 +136,13 @@ impl Call {
 
     /// Runs it: a sample for each size that it printed.
     pub(super) fn run(&self, main_cpu: usize, worker_cpu: usize) -> Vec<(usize, Sample)> {
-        let Some(folder) = Folder::new() else {
+        // Where it keeps its lock and logs.
+        let Ok(folder) = Folder::new(FOLDER) else {
             return Vec::new();
         };
         let arguments = self.arguments(main_cpu, worker_cpu);
         let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
-        let place = [("RUNTIME_DIRECTORY", folder.0.as_path())];
+        let place = [("RUNTIME_DIRECTORY", folder.path())];
         command::run_with(PROGRAM, &arguments, &place, TIME_MAX)
             .printed()
             .map_or_else(Vec::new, |output| parse(&output, self.burst))
@@ -170,41 +170,6 @@ fn parse(output: &str, burst: usize) -> Vec<(usize, Sample)> {
         is_sound.then_some((size as usize, sample))
     };
     output.lines().filter_map(line).collect()
-}
-
-/// Where it keeps its lock and logs; removed when it has ended.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Option<Self> {
-        let all = std::env::temp_dir();
-        sweep(&all);
-        let folder = all.join(format!("{FOLDER}{}", process::id()));
-        fs::create_dir_all(&folder).ok()?;
-        Some(Self(folder))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What cannot be removed now, the next start removes.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// Removes what processes that are gone left behind.
-fn sweep(all: &Path) {
-    let entries = fs::read_dir(all).into_iter().flatten().flatten();
-    for entry in entries {
-        let name = entry.file_name();
-        let pid = name
-            .to_str()
-            .and_then(|name| name.strip_prefix(FOLDER))
-            .and_then(|pid| pid.parse::<u32>().ok());
-        if pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
 }
 
 /// The calls that measure those sizes of a kind, and which each is in.
@@ -301,19 +266,5 @@ mod tests {
             }
         }
         assert!(!knows(kind("aes-128-xts")) && !knows(kind("rsa-2048")));
-    }
-
-    #[test]
-    fn folders_of_the_dead_are_swept() {
-        let all = tempfile::tempdir().unwrap();
-        let own = all.path().join(format!("{FOLDER}{}", process::id()));
-        // No process has the largest number.
-        let dead = all.path().join(format!("{FOLDER}{}", u32::MAX));
-        let foreign = all.path().join("lockgate-dpdk-notes");
-        for folder in [&own, &dead, &foreign] {
-            fs::create_dir(folder).unwrap();
-        }
-        sweep(all.path());
-        assert!(own.exists() && foreign.exists() && !dead.exists());
     }
 }

@@ -89,7 +89,7 @@ impl Section for CryptoPeers {
         let mut creates = Vec::new();
         if peers.has_dpdk {
             creates.push(
-                "a folder lockgate-dpdk-PID among the temporary files, while DPDK runs".to_owned(),
+                "a folder lockgate-dpdk-… among the temporary files, while DPDK runs".to_owned(),
             );
         }
         Ok(Plan {

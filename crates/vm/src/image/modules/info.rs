@@ -5,6 +5,7 @@ use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSection};
+use sys::trusted::Untrusted;
 
 /// Largest module, unpacked, bytes.
 const MODULE_BYTES_MAX: u64 = 64 << 20;
@@ -25,6 +26,9 @@ pub enum ModuleFileError {
         #[source]
         source: io::Error,
     },
+    /// Somebody else may have put it there.
+    #[error("a kernel module: {0}")]
+    Untrusted(Untrusted),
     /// It is larger than any module is.
     #[error("the kernel module {} is larger than {MODULE_BYTES_MAX} bytes", .path.display())]
     TooLarge {
@@ -86,6 +90,11 @@ fn unpack(path: &Path) -> Result<Vec<u8>, ModuleFileError> {
         path: path.to_owned(),
         source,
     };
+    match sys::trusted::check(path) {
+        Ok(_) => {}
+        Err(Untrusted::Unseen { source, .. }) => return Err(unreadable(source)),
+        Err(foreign) => return Err(ModuleFileError::Untrusted(foreign)),
+    }
     let file = BufReader::new(File::open(path).map_err(unreadable)?);
     let unpacked: Box<dyn Read> = match path.extension().and_then(|word| word.to_str()) {
         Some("xz") => Box::new(lzma_rust2::XzReader::new_mem_limit(
