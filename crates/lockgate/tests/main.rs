@@ -8,6 +8,7 @@ mod results;
 mod speed;
 mod sweep;
 mod tier;
+mod trust;
 mod usage;
 mod vm;
 mod vm_arms;

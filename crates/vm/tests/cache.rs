@@ -1,7 +1,7 @@
 //! Opening a guest cache: whole ones, damaged ones, hostile ones.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
 use std::path::Path;
 
 use lockgate_vm::{Cache, CacheError};
@@ -208,6 +208,44 @@ fn the_cache_itself_may_be_a_link() {
         Cache::open(&link).unwrap(),
         Cache::open(cache.path()).unwrap()
     );
+}
+
+/// Root believes no cache that somebody else may have filled.
+#[test]
+fn a_cache_that_somebody_else_may_change_is_refused() {
+    if !testing::is_root() {
+        return;
+    }
+    let above = tempfile::tempdir().unwrap();
+    let cache = whole_cache();
+    let folder = above.path().join("guests");
+    fs::rename(cache.path(), &folder).unwrap();
+    let opened = Cache::open(&folder).unwrap();
+    let kernel = &opened.kernels()[1];
+    let manifest = folder.join("manifest.json");
+    for part in [
+        above.path(),
+        &folder,
+        &manifest,
+        opened.busybox(),
+        &opened.qemus()[0].program,
+        &kernel.image,
+        &kernel.modules,
+        kernel.image.parent().unwrap(),
+    ] {
+        chown(part, Some(12_345), None).unwrap();
+        let error = Cache::open(&folder).unwrap_err();
+        assert!(matches!(error, CacheError::Untrusted(_)), "{error:?}");
+        let named = format!("{} belongs to uid 12345", part.display());
+        assert!(error.to_string().contains(&named), "{error}");
+        assert!(error.to_string().contains("LOCKGATE_GUESTS"), "{error}");
+        chown(part, Some(0), None).unwrap();
+    }
+    let link = above.path().join("link");
+    symlink("guests", &link).unwrap();
+    assert_eq!(Cache::open(&link).unwrap(), opened);
+    lchown(&link, Some(12_345), None).unwrap();
+    assert!(matches!(Cache::open(&link), Err(CacheError::Untrusted(_))));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! does without a mirror, and that this crate reads the manifest it writes.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -204,6 +205,30 @@ fn without_a_mirror_it_says_how_to_go_on_and_leaves_nothing_half() {
         said(&ended)
     );
     assert_eq!(Cache::open(&place.cache()).unwrap().kernels().len(), 1);
+}
+
+/// Somebody else could have put links there.
+#[test]
+fn root_fills_no_cache_of_somebody_else() {
+    if !testing::is_root() {
+        return;
+    }
+    let Some(place) = place() else { return };
+    place.fill();
+    let theirs = place.folder.path().join("theirs");
+    fs::create_dir(&theirs).unwrap();
+    std::os::unix::fs::symlink(place.cache(), theirs.join("link")).unwrap();
+    std::os::unix::fs::chown(&theirs, Some(12_345), None).unwrap();
+    for cache in [&theirs, &theirs.join("a/b"), &theirs.join("link")] {
+        let ended = place.run(&[("LOCKGATE_GUESTS", cache.to_str().unwrap())]);
+        assert_eq!(ended.status.code(), Some(1), "{}", said(&ended));
+        let named = format!("{} belongs to uid 12345", theirs.display());
+        assert!(said(&ended).contains(&named), "{}", said(&ended));
+    }
+    assert_eq!(fs::read_dir(&theirs).unwrap().count(), 1);
+    fs::set_permissions(place.cache(), fs::Permissions::from_mode(0o777)).unwrap();
+    let ended = place.run(&[]);
+    assert!(said(&ended).contains("chmod o-w"), "{}", said(&ended));
 }
 
 /// As `Cache::locate` has it: else the program would look elsewhere.

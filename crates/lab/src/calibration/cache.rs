@@ -89,8 +89,8 @@ fn read(row: (String, String, usize, usize, String, f64)) -> Option<Measured> {
 /// Keeps it; says where, or why not: nothing is written where somebody else
 /// may have put a link.
 pub(super) fn save(subject: &Subject, calibration: &Calibration) -> Result<PathBuf, String> {
-    let folder =
-        folder().ok_or("neither LOCKGATE_CACHE, XDG_CACHE_HOME nor HOME names a folder")?;
+    let folder = folder()
+        .ok_or("neither LOCKGATE_CACHE, XDG_CACHE_HOME nor HOME names a folder; set HOME")?;
     save_to(&folder, subject, calibration)
 }
 
@@ -120,7 +120,7 @@ fn save_to(folder: &Path, subject: &Subject, calibration: &Calibration) -> Resul
     fs::create_dir_all(folder)
         .and_then(|()| Ok(check(folder)?))
         .and_then(|_| write_atomically(&path, &bytes, false))
-        .map_err(|error| format!("{}: {error}", path.display()))?;
+        .map_err(|error| format!("{}: {error}; make it writable", path.display()))?;
     Ok(path)
 }
 
@@ -170,6 +170,29 @@ mod tests {
         let other = text.replace("lockgate ", "lockgate x");
         fs::write(&path, other).unwrap();
         assert!(load_from(folder.path(), &subject).is_none());
+    }
+
+    #[test]
+    fn what_is_somebody_elses_is_neither_read_nor_written() {
+        if !testing::is_root() {
+            return;
+        }
+        let give = |path: &Path, owner| std::os::unix::fs::chown(path, Some(owner), None).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let subject = Subject::this();
+        let path = save_to(folder.path(), &subject, &calibration()).unwrap();
+        for other in [&path, folder.path()] {
+            give(other, 12_345);
+            assert!(load_from(folder.path(), &subject).is_none());
+            give(other, 0);
+            assert!(load_from(folder.path(), &subject).is_some());
+        }
+        give(folder.path(), 12_345);
+        for folder in [folder.path().to_owned(), folder.path().join("new")] {
+            let reason = save_to(&folder, &subject, &calibration()).unwrap_err();
+            assert!(reason.contains("belongs to uid 12345"), "{reason}");
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]

@@ -85,7 +85,17 @@ fn origin(calibrated: &Calibrated) -> Fact {
     };
     let value = json!({ "places": calibrated.calibration.measured().len() });
     let text = format!("{WHY}; {text}");
-    fact("crypto.calibration", "Calibration", value, text)
+    let fact = fact("crypto.calibration", "Calibration", value, text);
+    match &calibrated.origin {
+        // Measured for each use anew.
+        Origin::Measured {
+            kept: Err(reason), ..
+        } => fact.degraded(format!(
+            "{}, or let LOCKGATE_CACHE name a folder of this user's",
+            parts(reason).1
+        )),
+        _ => fact,
+    }
 }
 
 /// What is chosen for one kind; none where there is nothing to choose.

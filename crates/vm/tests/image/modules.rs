@@ -211,6 +211,25 @@ fn modules_from_elsewhere() {
 }
 
 #[test]
+fn a_module_of_somebody_else_is_refused() {
+    if !testing::is_root() {
+        return;
+    }
+    let kernel = Kernel::new();
+    kernel.depends("a", "b");
+    kernel.depends("deep/b", "");
+    kernel.image().module("a").build().unwrap();
+    for part in ["kernel/deep/b.ko", "kernel/deep"] {
+        let part = kernel.modules().join(part);
+        std::os::unix::fs::chown(&part, Some(12_345), None).unwrap();
+        let error = refusal(kernel.image().module("a"));
+        let is_refused = matches!(error, ModulesError::File(ModuleFileError::Untrusted(_)));
+        assert!(is_refused, "{error:?}");
+        std::os::unix::fs::chown(&part, Some(0), None).unwrap();
+    }
+}
+
+#[test]
 fn a_folder_without_modules_is_refused() {
     let kernel = Kernel::new();
     let image = |folder| Image::of_parts(&kernel.path("busybox"), folder, RELEASE);

@@ -1,8 +1,8 @@
 //! The committed objects are what their sources say.
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
-use std::fs;
 
 /// How the script ends where the one compiler that gives these bytes is missing.
 const MISSING: i32 = 77;
