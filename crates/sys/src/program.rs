@@ -103,6 +103,7 @@ fn is_executable(path: &Path) -> bool {
 }
 
 #[cfg(all(test, not(loom)))]
+#[allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, chown, symlink};

@@ -120,6 +120,7 @@ fn is_named(name: &std::ffi::OsStr, prefix: &str) -> bool {
 }
 
 #[cfg(all(test, not(loom)))]
+#[allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 mod tests {
     use std::os::unix::fs::{PermissionsExt, chown, symlink};
 

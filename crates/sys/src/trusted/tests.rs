@@ -1,3 +1,5 @@
+#![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
+
 use std::os::unix::fs::{PermissionsExt, chown, lchown, symlink};
 
 use proptest::prelude::*;
