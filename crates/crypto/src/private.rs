@@ -26,7 +26,7 @@ impl Private {
         let mut status = [Status::BackendFailed];
         // SAFETY: forwarded from the caller; the private text is ours, and as long as the
         // destination, which the checks found as long as the source.
-        let checked = unsafe {
+        unsafe {
             checked_lists(kind, job, |work| {
                 let bytes = work.source_bytes;
                 if bytes > PRIVATE_BYTES_MAX {
@@ -47,8 +47,7 @@ impl Private {
                 aws_lc_sys::OPENSSL_cleanse(text.address.cast(), bytes);
                 status[0]
             })
-        };
-        checked
+        }
     }
 }
 
