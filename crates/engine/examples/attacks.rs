@@ -301,17 +301,15 @@ fn attack(tenant: &mut Tenant, kind: &Attack) -> Outcome<()> {
             }
             return Ok(());
         }
-        Also::Resets if tenant.turn % 64 == 0 => {
+        Also::Resets if tenant.turn.is_multiple_of(64) => {
             tenant.function.reset(LONG)?;
             tenant.sessions.clear();
             tenant.attach()?;
         }
-        Also::Keys => {
-            // Refused where it has as many as it may have.
-            if tenant.attach().is_ok() {
-                let old = tenant.sessions.remove(0);
-                tenant.lane.detach(old)?;
-            }
+        // Refused where it has as many as it may have.
+        Also::Keys if tenant.attach().is_ok() => {
+            let old = tenant.sessions.remove(0);
+            tenant.lane.detach(old)?;
         }
         Also::Lanes => {
             // As many as it may have, until the worker has let go of one.
