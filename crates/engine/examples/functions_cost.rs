@@ -119,7 +119,7 @@ impl Arm {
         let spin_us = if how == How::Polled { 20 } else { 0 };
         let worker = WorkerConfig {
             cpu: Some(WORKER_CPU),
-            idle_spin: Duration::from_micros(spin_us),
+            idle_spin: Some(Duration::from_micros(spin_us)),
             is_core_shared: false,
         };
         let engine = CryptoEngine::start(Arc::clone(backend), &[worker])

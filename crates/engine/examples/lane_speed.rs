@@ -98,7 +98,7 @@ fn main() {
     let workload = Workload::new(&backend, kind, bytes).expect("a size that the kind takes");
     let worker = WorkerConfig {
         cpu: Some(WORKER_CPU),
-        idle_spin: Duration::from_micros(20),
+        idle_spin: None,
         is_core_shared: false,
     };
     let engine = CryptoEngine::start(Arc::clone(&backend), &[worker])

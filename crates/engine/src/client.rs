@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crypto::Status;
-use policy::Refill;
+use policy::{Hybrid, Refill};
 use sys::ring::{Consumer, Producer};
 
 use crate::counters::LaneCounters;
@@ -57,6 +57,7 @@ pub struct Lane<R: Copy + Send> {
     leaving: Vec<Leaving>,
     pub(crate) counters: LaneCounters,
     pub(crate) refill: Refill,
+    pub(crate) hybrid: Hybrid,
     /// Slept, and has not shown the worker new requests since.
     pub(crate) is_refilling: bool,
     /// Requests the worker cannot see yet.
@@ -87,6 +88,7 @@ impl<R: Copy + Send> Lane<R> {
             leaving: Vec::new(),
             counters,
             refill,
+            hybrid: Hybrid::default(),
             is_refilling: false,
             staged: 0,
             is_unkicked: false,
@@ -128,6 +130,7 @@ impl<R: Copy + Send> Lane<R> {
             held: tally.held.value(),
             held_ns: tally.held_ns.value(),
             held_alone: tally.held_alone.value(),
+            spun_ns: self.shared.client_tally.spun_ns.value(),
             ..self.counters
         }
     }

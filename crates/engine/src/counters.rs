@@ -13,6 +13,10 @@ impl Counter {
             .store(self.0.load(Ordering::Relaxed) + amount, Ordering::Relaxed);
     }
 
+    pub(crate) fn set(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+
     pub(crate) fn value(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -31,6 +35,16 @@ pub(crate) struct LaneTally {
     pub(crate) held_alone: Counter,
     pub(crate) in_flight: Counter,
     pub(crate) looks: Counter,
+    /// When it last notified a client that learns, and what that took, ns.
+    pub(crate) notified_ns: Counter,
+    pub(crate) signal_ns: Counter,
+}
+
+/// The client's, which a controller sees; on a line of their own, too.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct ClientTally {
+    pub(crate) spun_ns: Counter,
 }
 
 /// The counters of one worker.
@@ -69,6 +83,8 @@ pub struct LaneCounters {
     pub doorbells: u64,
     /// Times the client went to sleep.
     pub sleeps: u64,
+    /// Time that it looked where it could have slept (`hybrid`), ns, about.
+    pub spun_ns: u64,
 }
 
 /// A worker's counters at one moment.

@@ -5,17 +5,19 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use atomic_waker::AtomicWaker;
 use crypto::Status;
 use policy::{Counters, Moderation, Settings};
+use sys::clock::now_ns;
 use sys::event::Event;
 use sys::limits::{is_too_many_files, raise_open_files};
 use sys::ring::{Consumer, ring};
 use sys::wake::WakeIndex;
 
 use crate::client::Lane;
-use crate::counters::LaneTally;
+use crate::counters::{ClientTally, LaneTally};
 use crate::function::{Function, LANES_MAX, Life};
 use crate::pool::Control;
 use crate::tickets::Tickets;
@@ -56,6 +58,10 @@ pub struct LaneConfig {
     /// Whether client and worker share one core: whoever polls then gives
     /// the core up between looks.
     pub is_core_shared: bool,
+    /// For measuring: a client that was woken stands still for so long, as on
+    /// a host whose cores are far apart.
+    #[doc(hidden)]
+    pub wake_delay: Duration,
 }
 
 impl Default for LaneConfig {
@@ -67,6 +73,7 @@ impl Default for LaneConfig {
             piece_bytes: None,
             order: Order::Any,
             is_core_shared: false,
+            wake_delay: Duration::ZERO,
         }
     }
 }
@@ -218,6 +225,7 @@ pub(crate) struct Shared<R> {
     pub(crate) event: Event,
     pub(crate) waker: AtomicWaker,
     pub(crate) tally: LaneTally,
+    pub(crate) client_tally: ClientTally,
     pub(crate) is_client_gone: AtomicBool,
     closed: AtomicU8,
     /// The worker's end of the submission ring, back after the worker's end:
@@ -267,6 +275,7 @@ impl<R> Shared<R> {
             held_ns: tally.held_ns.value(),
             in_flight: tally.in_flight.value(),
             looks: tally.looks.value(),
+            spun_ns: self.client_tally.spun_ns.value(),
             busy_ns: 0,
         }
     }
@@ -274,7 +283,14 @@ impl<R> Shared<R> {
     /// Wakes the client: its task if it awaits, else its thread.
     pub(crate) fn notify(&self) {
         self.tally.notifications.add(1);
+        if self.config.moderation != Moderation::Hybrid {
+            return self.signal();
+        }
+        // What a wake-up costs, its client learns.
+        let begin_ns = now_ns();
+        self.tally.notified_ns.set(begin_ns);
         self.signal();
+        self.tally.signal_ns.set(now_ns().saturating_sub(begin_ns));
     }
 
     fn signal(&self) {
@@ -351,6 +367,7 @@ pub(crate) fn lane<R: Copy + Send>(
         event: event()?,
         waker: AtomicWaker::new(),
         tally: LaneTally::default(),
+        client_tally: ClientTally::default(),
         is_client_gone: AtomicBool::new(false),
         closed: AtomicU8::new(0),
         returned: Mutex::new(None),

@@ -2,14 +2,14 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use sys::affinity::{PinError, pin_to};
-use sys::clock::{CpuClock, make_timers_exact};
+use sys::clock::{CpuClock, make_timers_exact, now_ns};
 use sys::event::Event;
 use sys::ready::ReadySet;
 use sys::wake::WakeIndex;
@@ -29,9 +29,10 @@ use crate::worker_lane::WorkerLane;
 pub struct WorkerConfig {
     /// The CPU it is pinned to; `None` leaves it to the scheduler.
     pub cpu: Option<usize>,
-    /// How long it looks for work before it sleeps. Zero where clients share
-    /// its core.
-    pub idle_spin: Duration,
+    /// How long it looks for work before it sleeps; `None`: as long as it
+    /// learns that this pays ([`policy::Idle`]), and not at all where clients
+    /// share its core.
+    pub idle_spin: Option<Duration>,
     /// Whether clients share its core: a worker that may not sleep (`spin`)
     /// then gives the core up between looks.
     pub is_core_shared: bool,
@@ -122,6 +123,8 @@ pub(crate) struct Control<R> {
     slots: Mutex<Slots>,
     pub(crate) tally: WorkerTally,
     cpu_clock: OnceLock<CpuClock>,
+    /// When the doorbell was last rung.
+    rung_ns: AtomicU64,
 }
 
 impl<R> Control<R> {
@@ -137,6 +140,7 @@ impl<R> Control<R> {
             slots: Mutex::default(),
             tally: WorkerTally::default(),
             cpu_clock: OnceLock::new(),
+            rung_ns: AtomicU64::new(0),
         })
     }
 
@@ -151,6 +155,7 @@ impl<R> Control<R> {
     fn wake(&self) -> bool {
         let must_ring = self.doorbell.claim(0, true);
         if must_ring {
+            self.rung_ns.store(now_ns(), Ordering::Relaxed);
             self.event.signal();
         }
         must_ring
@@ -187,6 +192,10 @@ impl<R> Control<R> {
 
     pub(crate) fn arm_doorbell(&self) {
         self.doorbell.arm(0);
+    }
+
+    pub(crate) fn rung_ns(&self) -> u64 {
+        self.rung_ns.load(Ordering::Relaxed)
     }
 
     pub(crate) fn disarm_doorbell(&self) {

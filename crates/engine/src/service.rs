@@ -167,7 +167,9 @@ impl<R: Copy + Send> Outcomes<'_, R> {
             // A polling client takes the index's cache line away whenever it
             // looks, and the worker must get it back to publish: so not for
             // completions before the one it waits for.
-            let is_awaited = lane.shared.config.moderation.client_sleeps()
+            let moderation = lane.shared.config.moderation;
+            let is_awaited = !moderation.client_looks()
+                || lane.hints != 0 && moderation.client_sleeps()
                 || lane.shared.wake.is_wanted(lane.completions.index());
             if is_awaited {
                 show(lane);
@@ -335,7 +337,7 @@ impl<R: Copy + Send> WorkerLane<R> {
     fn is_awaited(&self, is_dry: bool) -> bool {
         let wake = &self.shared.wake;
         match self.shared.config.moderation {
-            policy::Moderation::Armed => {
+            policy::Moderation::Armed | policy::Moderation::Hybrid => {
                 wake.is_armed() && (is_dry || wake.is_wanted(self.completions.index()))
             }
             _ => true,

@@ -2,15 +2,17 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use policy::Moderation;
+use policy::{Moderation, Settings, Slept, Step, Waited};
+use sys::clock::now_ns;
 
 use crate::client::Lane;
 
-/// How often a polling client looks at the clock: every so many looks at the ring.
-const LOOKS_A_CLOCK: u32 = 64;
+/// How often a polling client looks at the clock: after so many pauses.
+const PAUSES_A_CLOCK: usize = 256;
 
 /// As good as for ever, and no overflow of the clock.
 const TIMEOUT_MAX: Duration = Duration::from_secs(86_400 * 365);
@@ -20,11 +22,11 @@ const PAUSES_MAX: usize = 64;
 
 /// Between two looks at the ring: the longer, the more completions are still
 /// lacking. Every look takes the index's cache line away from the worker,
-/// which then waits for it when it publishes.
-fn pause(lacking: usize) {
-    for _ in 0..(lacking * PAUSES_A_COMPLETION).min(PAUSES_MAX) {
-        std::hint::spin_loop();
-    }
+/// which then waits for it when it publishes. Returns how many pauses it was.
+fn pause(lacking: usize) -> usize {
+    let pauses = (lacking * PAUSES_A_COMPLETION).min(PAUSES_MAX);
+    (0..pauses).for_each(|_| std::hint::spin_loop());
+    pauses
 }
 
 /// Why a wait ended without a completion.
@@ -47,6 +49,15 @@ impl<R: Copy + Send> Lane<R> {
     /// # Errors
     /// [`WaitError`].
     pub fn wait(&mut self, at_least: usize, timeout: Duration) -> Result<usize, WaitError> {
+        self.wait_for(at_least, false, timeout)
+    }
+
+    fn wait_for(
+        &mut self,
+        at_least: usize,
+        refills: bool,
+        timeout: Duration,
+    ) -> Result<usize, WaitError> {
         if self.in_flight() == 0 {
             return Err(WaitError::Idle);
         }
@@ -56,12 +67,25 @@ impl<R: Copy + Send> Lane<R> {
         if there >= wanted {
             return Ok(there);
         }
-        let deadline = Instant::now() + timeout.min(TIMEOUT_MAX);
-        if self.shared.config.moderation.client_sleeps() {
-            self.sleep(wanted, deadline)
+        let begin_ns = now_ns();
+        let timeout_ns = timeout.min(TIMEOUT_MAX).as_nanos() as u64;
+        let deadline_ns = begin_ns.saturating_add(timeout_ns);
+        if self.may_spin() {
+            self.sleep_or_spin(wanted, refills, begin_ns, deadline_ns)
+        } else if self.shared.config.moderation.client_sleeps() {
+            self.sleep(wanted, deadline_ns)
         } else {
-            self.poll_until(wanted, deadline)
+            self.poll_until(wanted, deadline_ns)
         }
+    }
+
+    /// Whether it is for [`Hybrid`](policy::Hybrid) to say how it waits. On
+    /// the worker's core looking would only keep the worker from its work.
+    fn may_spin(&self) -> bool {
+        let config = &self.shared.config;
+        config.moderation == Moderation::Hybrid
+            && !config.is_core_shared
+            && !Settings::unpack(self.shared.settings.load(Ordering::Relaxed)).is_asleep()
     }
 
     /// For a client that keeps the lane full: waits until it is time to
@@ -74,49 +98,142 @@ impl<R: Copy + Send> Lane<R> {
     /// # Errors
     /// [`WaitError`].
     pub fn wait_to_refill(&mut self, timeout: Duration) -> Result<usize, WaitError> {
-        let wanted = match self.shared.config.moderation {
+        let (in_flight, config) = (self.in_flight(), self.shared.config);
+        let wanted = match config.moderation {
             Moderation::Each => 1,
             // While a client of the worker's own core wakes up and refills,
             // the worker does nothing either way: so as seldom as can be.
-            Moderation::Armed if self.shared.config.is_core_shared => self.in_flight(),
-            Moderation::Armed => self.refill.wanted(self.in_flight()),
+            Moderation::Armed | Moderation::Hybrid if config.is_core_shared => in_flight,
+            Moderation::Hybrid if self.may_spin() && !self.is_long() => in_flight.div_ceil(2),
+            Moderation::Armed | Moderation::Hybrid => self.refill.wanted(in_flight),
             // A client that polls is never late; half at a time moves fewer
             // cache lines than one by one.
-            Moderation::Polled | Moderation::Spin => self.in_flight().div_ceil(2),
+            Moderation::Polled | Moderation::Spin => in_flight.div_ceil(2),
         };
         let sleeps = self.counters.sleeps;
-        let there = self.wait(wanted, timeout)?;
+        let there = self.wait_for(wanted, true, timeout)?;
         self.is_refilling = self.counters.sleeps > sleeps;
         Ok(there)
     }
 
-    fn sleep(&mut self, wanted: usize, deadline: Instant) -> Result<usize, WaitError> {
+    /// Whether the wait until the lane is to be refilled is worth a sleep.
+    fn is_long(&mut self) -> bool {
+        let wanted = self.refill.wanted(self.in_flight());
+        let lacking = wanted.saturating_sub(self.available());
+        self.hybrid.is_long(lacking)
+    }
+
+    /// Sleeps while that is worth a wake-up, and looks meanwhile: as
+    /// [`Hybrid`](policy::Hybrid) says. One that refills goes on with what is
+    /// there when it has looked for long enough.
+    fn sleep_or_spin(
+        &mut self,
+        wanted: usize,
+        refills: bool,
+        begin_ns: u64,
+        deadline_ns: u64,
+    ) -> Result<usize, WaitError> {
+        let mut waited = Waited::default();
+        let mut time_ns = begin_ns;
+        loop {
+            let there = self.available_now();
+            let is_over = refills && waited.spun_ns > 0;
+            if there >= wanted || there > 0 && (is_over || self.shared.closed().is_some()) {
+                return Ok(there);
+            }
+            match self.hybrid.step(wanted - there, waited) {
+                // Armed when it ends, for who waits by the descriptor.
+                _ if time_ns >= deadline_ns => return self.sleep(wanted, deadline_ns),
+                Step::Spin(limit_ns) => {
+                    let until_ns = time_ns.saturating_add(limit_ns).min(deadline_ns);
+                    self.spin(wanted, there, time_ns, until_ns, waited);
+                    waited.spun_ns += until_ns - time_ns;
+                    time_ns = until_ns;
+                }
+                Step::Sleep(count) => {
+                    let goal = there + count;
+                    let there = self.sleep(goal, deadline_ns)?;
+                    // Who is notified of less is to go on with that.
+                    if there < goal {
+                        return Ok(there);
+                    }
+                    waited.sleeps += 1;
+                    time_ns = now_ns();
+                }
+            }
+        }
+    }
+
+    /// Looks until `wanted` completions are there, or `until_ns`.
+    fn spin(&mut self, wanted: usize, there: usize, begin_ns: u64, until_ns: u64, waited: Waited) {
+        let waits = self.hybrid.wants_time(wanted - there);
+        let found = self.poll_until(wanted, until_ns).unwrap_or(0);
+        let Some(waits) = waits else { return };
+        let spun_ns = now_ns().saturating_sub(begin_ns);
+        self.shared.client_tally.spun_ns.add(spun_ns * waits);
+        // After a sleep too few are looked for to tell the pace.
+        let is_dry = found > wanted && found == self.in_flight();
+        if waited.sleeps == 0 && found >= wanted && !is_dry {
+            self.hybrid.paced(found - there, spun_ns);
+        }
+    }
+
+    fn sleep(&mut self, wanted: usize, deadline_ns: u64) -> Result<usize, WaitError> {
         // A task that awaited before must not swallow this sleeper's signal.
         self.shared.waker.take();
         loop {
             self.arm(wanted);
-            let there = self.available_now();
-            if there >= wanted {
+            let before = self.available_now();
+            if before >= wanted {
                 self.shared.wake.disarm();
-                return Ok(there);
+                return Ok(before);
             }
             if self.shared.closed().is_some() {
                 // Now everything in flight settles: at least one is there.
                 return Ok(self.available_now());
             }
-            let left = deadline.saturating_duration_since(Instant::now());
+            let begin_ns = now_ns();
+            let left = Duration::from_nanos(deadline_ns.saturating_sub(begin_ns));
             self.counters.sleeps += 1;
             let is_signalled = self.shared.event.wait(left);
+            if is_signalled {
+                self.woken(begin_ns, before, wanted);
+            }
             let there = self.available_now();
             if there > 0 {
                 self.shared.wake.disarm();
                 return Ok(there);
             }
-            if !is_signalled && Instant::now() >= deadline {
+            if !is_signalled && now_ns() >= deadline_ns {
                 // Still armed: who waits by the descriptor is told later.
                 return Err(WaitError::TimedOut);
             }
         }
+    }
+
+    /// Learns from a sleep that a notification ended.
+    fn woken(&mut self, begin_ns: u64, before: usize, wanted: usize) {
+        let config = &self.shared.config;
+        if !config.wake_delay.is_zero() {
+            let until_ns = now_ns() + config.wake_delay.as_nanos() as u64;
+            while now_ns() < until_ns {
+                std::hint::spin_loop();
+            }
+        }
+        if config.moderation != Moderation::Hybrid {
+            return;
+        }
+        let there = self.completions.len_now();
+        let tally = &self.shared.tally;
+        self.hybrid.woken(Slept {
+            begin_ns,
+            notified_ns: tally.notified_ns.value(),
+            woken_ns: now_ns(),
+            signal_ns: tally.signal_ns.value(),
+            awaited: wanted - before,
+            came: there.saturating_sub(before),
+            is_dry: there == self.in_flight(),
+        });
     }
 
     fn arm(&mut self, wanted: usize) {
@@ -126,12 +243,12 @@ impl<R: Copy + Send> Lane<R> {
             .arm(self.completions.index().wrapping_add(wanted));
     }
 
-    fn poll_until(&mut self, wanted: usize, deadline: Instant) -> Result<usize, WaitError> {
+    fn poll_until(&mut self, wanted: usize, deadline_ns: u64) -> Result<usize, WaitError> {
         let index = u32::try_from(wanted).expect("at most DEPTH_MAX");
         self.shared
             .wake
             .look_for(self.completions.index().wrapping_add(index));
-        let result = self.look(wanted, deadline);
+        let result = self.look(wanted, deadline_ns);
         if !matches!(result, Ok(there) if there >= wanted) {
             // Else it is among the completions there, and hides nothing.
             self.shared.wake.disarm();
@@ -139,21 +256,25 @@ impl<R: Copy + Send> Lane<R> {
         result
     }
 
-    fn look(&mut self, wanted: usize, deadline: Instant) -> Result<usize, WaitError> {
-        for look in 1u32.. {
+    fn look(&mut self, wanted: usize, deadline_ns: u64) -> Result<usize, WaitError> {
+        let mut pauses = 0;
+        loop {
             let there = self.available_now();
             if there >= wanted {
                 return Ok(there);
             }
-            if self.shared.config.is_core_shared {
+            pauses += if self.shared.config.is_core_shared {
                 std::thread::yield_now();
+                PAUSES_A_COMPLETION
             } else {
-                pause(wanted - there);
+                pause(wanted - there)
+            };
+            if pauses < PAUSES_A_CLOCK {
+                continue;
             }
+            pauses = 0;
             // A closed lane gives what its worker did first, the rest after.
-            if look.is_multiple_of(LOOKS_A_CLOCK)
-                && (self.shared.closed().is_some() || Instant::now() >= deadline)
-            {
+            if self.shared.closed().is_some() || now_ns() >= deadline_ns {
                 break;
             }
         }

@@ -5,9 +5,9 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use policy::Gather;
+use policy::{Gather, Idle};
 use sys::clock::now_ns;
 use sys::ready::Known;
 
@@ -54,6 +54,7 @@ pub(crate) struct Worker<S: Service> {
     control: Arc<Control<S::Request>>,
     roster: Roster<S::Request>,
     gather: Gather,
+    idle: Idle,
     breath: Breath<S::Request>,
     touched: Vec<u32>,
     /// What it was told and has not done yet.
@@ -78,6 +79,7 @@ impl<S: Service> Worker<S> {
             control,
             roster: Roster::new(),
             gather: Gather::default(),
+            idle: Idle::default(),
             breath: Breath::new(),
             touched: Vec::with_capacity(BATCH_MAX),
             commands: VecDeque::new(),
@@ -286,7 +288,8 @@ impl<S: Service> Worker<S> {
     /// Nothing to do: spins a little if told to, then sleeps if every lane
     /// allows it.
     fn rest(&mut self) {
-        if self.spin() {
+        let idle_ns = now_ns();
+        if self.spin(idle_ns) {
             return;
         }
         if self.roster.has_restless() {
@@ -300,22 +303,30 @@ impl<S: Service> Worker<S> {
             self.control.disarm_doorbell();
         } else {
             self.control.tally.sleeps.add(1);
+            let begin_ns = now_ns();
             self.control.sleep(self.idle_time());
+            let rung_ns = self.control.rung_ns();
+            self.idle.slept(idle_ns, begin_ns, rung_ns, now_ns());
         }
     }
 
-    /// Whether work came while spinning.
-    fn spin(&mut self) -> bool {
-        if self.config.idle_spin.is_zero() {
+    /// Whether work came while spinning, since `idle_ns`.
+    fn spin(&mut self, idle_ns: u64) -> bool {
+        let spin = match self.config.idle_spin {
+            Some(fixed) => fixed,
+            None if self.config.is_core_shared => Duration::ZERO,
+            None => Duration::from_nanos(self.idle.spin_ns()),
+        };
+        if spin.is_zero() {
             return false;
         }
-        let deadline = Instant::now() + self.config.idle_spin.min(self.idle_time());
+        let deadline_ns = idle_ns + spin.min(self.idle_time()).as_nanos() as u64;
         for look in 1u32.. {
             if self.has_work() {
                 return true;
             }
             std::hint::spin_loop();
-            if look.is_multiple_of(LOOKS_A_CLOCK) && Instant::now() >= deadline {
+            if look.is_multiple_of(LOOKS_A_CLOCK) && now_ns() >= deadline_ns {
                 break;
             }
         }

@@ -564,7 +564,7 @@ proptest! {
     #[test]
     fn lanes_give_the_right_bytes(
         plans in proptest::collection::vec(plan(), 1..60),
-        policies in proptest::array::uniform3((0usize..4, any::<bool>(), proptest::option::of(1usize..6))),
+        policies in proptest::array::uniform3((0usize..Moderation::ALL.len(), any::<bool>(), proptest::option::of(1usize..6))),
     ) {
         let engine = engine(2);
         let sessions: Vec<_> = symmetric()

@@ -139,7 +139,7 @@ fn lives_end_while_clients_submit() {
     for round in 0..cases(6) {
         let rig = free_running(1);
         let function = rig.engine.function(FunctionConfig::default()).unwrap();
-        let moderation = Moderation::ALL[round as usize % 4];
+        let moderation = Moderation::ALL[round as usize % Moderation::ALL.len()];
         let lanes: Vec<Lane<Work>> = (0..2)
             .map(|_| function.lane(0, lane_config(64, moderation)).unwrap())
             .collect();
@@ -222,7 +222,7 @@ fn step() -> impl Strategy<Value = Step> {
     let who = || 0usize..6;
     prop_oneof![
         3 => (1u32..=1000, quota()).prop_map(|(weight, quota)| Step::Create(weight, quota)),
-        5 => (who(), 1usize..50, 0usize..4, any::<bool>(), any::<bool>())
+        5 => (who(), 1usize..50, 0usize..Moderation::ALL.len(), any::<bool>(), any::<bool>())
             .prop_map(|(who, depth, policy, fifo, plain)| Step::Open(who, depth, policy, fifo, plain)),
         12 => (who(), 1u8..40, 1u64..200_000, any::<bool>())
             .prop_map(|(who, count, ns, kick)| Step::Submit(who, count, ns, kick)),

@@ -267,6 +267,7 @@ fn every_policy(engine: &CryptoEngine, owner: Option<&CryptoFunction>) {
         Moderation::Spin,
         Moderation::Polled,
         Moderation::Armed,
+        Moderation::Hybrid,
         Moderation::Each,
     ] {
         for order in [Order::Any, Order::Fifo] {

@@ -21,7 +21,7 @@ const SLAB_BYTES: usize = 1 << 20;
 
 const WORKER: WorkerConfig = WorkerConfig {
     cpu: None,
-    idle_spin: Duration::ZERO,
+    idle_spin: Some(Duration::ZERO),
     is_core_shared: true,
 };
 

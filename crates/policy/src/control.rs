@@ -20,6 +20,8 @@ pub struct Counters {
     pub in_flight: u64,
     /// How often it looked.
     pub looks: u64,
+    /// Time that clients looked where they could have slept, ns.
+    pub spun_ns: u64,
     /// CPU time of the worker, ns: of all virtual functions on its core.
     pub busy_ns: u64,
 }
@@ -36,6 +38,7 @@ impl Counters {
             held_ns: self.held_ns.wrapping_sub(earlier.held_ns),
             in_flight: self.in_flight.wrapping_sub(earlier.in_flight),
             looks: self.looks.wrapping_sub(earlier.looks),
+            spun_ns: self.spun_ns.wrapping_sub(earlier.spun_ns),
             busy_ns: self.busy_ns.wrapping_sub(earlier.busy_ns),
         }
     }

@@ -5,6 +5,9 @@
 mod control;
 pub mod controllers;
 mod gather;
+mod hybrid;
+mod idle;
+mod learnt;
 mod moderation;
 mod moderator;
 mod policy;
@@ -16,6 +19,8 @@ mod settings;
 
 pub use control::{Controller, Counters, PERIOD_NS_MAX, PERIOD_NS_MIN, Turn};
 pub use gather::{Gather, Patience};
+pub use hybrid::{Hybrid, Slept, Step, Waited};
+pub use idle::Idle;
 pub use moderation::{Decision, Moderation, Progress, UnknownModeration};
 pub use moderator::{Gate, Moderator};
 pub use policy::{Policy, PolicyError};

@@ -12,6 +12,11 @@ pub enum Moderation {
     /// Only a client that said it sleeps is notified, and only when what it
     /// waits for is there or the lane has run dry.
     Armed,
+    /// As `Armed`; but the client looks by itself where a wait is too short to
+    /// be worth a wake-up, and is woken early enough to look at its end
+    /// ([`Hybrid`](crate::Hybrid)). On a core shared with the worker the same
+    /// as `Armed`.
+    Hybrid,
     /// Never: the client polls. The worker sleeps when it has nothing to do.
     Polled,
     /// Never, and the worker does not sleep either: no crossing at all, at
@@ -52,7 +57,13 @@ pub enum Decision {
 
 impl Moderation {
     /// Every policy, in the order of reports.
-    pub const ALL: [Self; 4] = [Self::Each, Self::Armed, Self::Polled, Self::Spin];
+    pub const ALL: [Self; 5] = [
+        Self::Each,
+        Self::Armed,
+        Self::Hybrid,
+        Self::Polled,
+        Self::Spin,
+    ];
 
     /// Its name in flags and reports.
     #[must_use]
@@ -60,6 +71,7 @@ impl Moderation {
         match self {
             Self::Each => "each",
             Self::Armed => "armed",
+            Self::Hybrid => "hybrid",
             Self::Polled => "polled",
             Self::Spin => "spin",
         }
@@ -71,15 +83,24 @@ impl Moderation {
         match self {
             Self::Polled | Self::Spin => Decision::Silent,
             Self::Each => Decision::Signal(progress.published),
-            Self::Armed if progress.is_dry || progress.is_urgent => Decision::IfAsleep,
-            Self::Armed => Decision::IfReached,
+            Self::Armed | Self::Hybrid if progress.is_dry || progress.is_urgent => {
+                Decision::IfAsleep
+            }
+            Self::Armed | Self::Hybrid => Decision::IfReached,
         }
     }
 
-    /// Whether a waiting client sleeps (else it polls).
+    /// Whether a waiting client sleeps, at least when it waits for long (else
+    /// it polls).
     #[must_use]
     pub const fn client_sleeps(self) -> bool {
-        matches!(self, Self::Each | Self::Armed)
+        !matches!(self, Self::Polled | Self::Spin)
+    }
+
+    /// Whether a waiting client looks by itself, at least now and then.
+    #[must_use]
+    pub const fn client_looks(self) -> bool {
+        matches!(self, Self::Hybrid | Self::Polled | Self::Spin)
     }
 
     /// Whether a worker that serves the lane may sleep when idle.
@@ -97,7 +118,7 @@ impl fmt::Display for Moderation {
 
 /// A name that is no policy.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown policy '{name}'; known: each, armed, polled, spin")]
+#[error("unknown policy '{name}'; known: each, armed, hybrid, polled, spin")]
 pub struct UnknownModeration {
     /// What was given.
     pub name: String,

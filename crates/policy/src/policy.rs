@@ -21,6 +21,8 @@ impl Policy {
     pub const EACH: Self = Self::of(Moderation::Each);
     /// Only who sleeps, when what it waits for is there.
     pub const ARMED: Self = Self::of(Moderation::Armed);
+    /// Who sleeps, as before; but a client looks where sleeping costs more.
+    pub const HYBRID: Self = Self::of(Moderation::Hybrid);
     /// Never; the worker sleeps when it has nothing to do.
     pub const POLLED: Self = Self::of(Moderation::Polled);
     /// Never, and the worker never sleeps.
@@ -85,7 +87,7 @@ impl fmt::Display for Policy {
 pub enum PolicyError {
     /// A part that is none of ours.
     #[error(
-        "unknown policy '{term}' in '{text}'; known: each, armed, polled, spin, cap:6450 (notifications/s), coalesce:16:100us, and armed+cap:6450"
+        "unknown policy '{term}' in '{text}'; known: each, armed, hybrid, polled, spin, cap:6450 (notifications/s), coalesce:16:100us, and armed+cap:6450"
     )]
     Unknown {
         /// The part.
@@ -201,6 +203,8 @@ mod tests {
         for text in [
             "each",
             "armed",
+            "hybrid",
+            "hybrid+cap:5109",
             "polled",
             "spin",
             "cap:6450",

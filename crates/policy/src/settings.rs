@@ -15,6 +15,7 @@ pub const TIMEOUT_US_MAX: u32 = 1_000_000;
 /// could join it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Settings {
+    is_asleep: bool,
     interval_ns: u32,
     count: u16,
     timeout_us: u32,
@@ -54,6 +55,7 @@ pub enum SettingsError {
 impl Settings {
     /// Nothing is held back.
     pub const UNLIMITED: Self = Self {
+        is_asleep: false,
         interval_ns: 0,
         count: 1,
         timeout_us: 0,
@@ -134,6 +136,21 @@ impl Settings {
         u64::from(self.timeout_us) * 1000
     }
 
+    /// These, and a client of the policy `hybrid` sleeps at once, as under `armed`.
+    #[must_use]
+    pub fn asleep(self) -> Self {
+        Self {
+            is_asleep: true,
+            ..self
+        }
+    }
+
+    /// Whether a client of the policy `hybrid` sleeps at once.
+    #[must_use]
+    pub fn is_asleep(self) -> bool {
+        self.is_asleep
+    }
+
     /// Whether nothing is ever held back.
     #[must_use]
     pub fn is_unlimited(self) -> bool {
@@ -143,7 +160,10 @@ impl Settings {
     /// As one word.
     #[must_use]
     pub fn pack(self) -> u64 {
-        u64::from(self.interval_ns) << 32 | u64::from(self.timeout_us) << 12 | u64::from(self.count)
+        u64::from(self.is_asleep) << 63
+            | u64::from(self.interval_ns) << 32
+            | u64::from(self.timeout_us) << 12
+            | u64::from(self.count)
     }
 
     /// What [`pack`](Self::pack) made; of any other word, something valid.
@@ -151,7 +171,8 @@ impl Settings {
     pub fn unpack(word: u64) -> Self {
         let field = |shift: u32, bits: u32| (word >> shift) as u32 & (u32::MAX >> (32 - bits));
         Self {
-            interval_ns: field(32, 32).min(INTERVAL_NS_MAX),
+            is_asleep: word >> 63 == 1,
+            interval_ns: field(32, 31).min(INTERVAL_NS_MAX),
             timeout_us: field(12, 20).min(TIMEOUT_US_MAX),
             count: (field(0, 12) as u16).max(1),
         }
@@ -172,6 +193,7 @@ mod tests {
             Settings::coalesce(1, 1).unwrap(),
             Settings::coalesce(4095, 1_000_000).unwrap(),
             Settings::coalesce(32, 100).unwrap().and_cap(5109).unwrap(),
+            Settings::cap(1).unwrap().asleep(),
         ];
         for settings in all {
             assert_eq!(Settings::unpack(settings.pack()), settings);

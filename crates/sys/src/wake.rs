@@ -18,6 +18,9 @@ use crate::sync::{AtomicU64, Ordering, Padded, fence};
 /// An index no ring reaches: nobody sleeps.
 const AWAKE: u64 = u64::MAX;
 
+/// With an index: who waits for it looks by itself, and is not to be woken.
+const LOOKS: u64 = 1 << 32;
+
 /// Shared by one sleeper and one waker.
 #[derive(Debug)]
 pub struct WakeIndex(Padded<AtomicU64>);
@@ -40,15 +43,15 @@ impl WakeIndex {
     /// Poller: says for which item it looks, so that the waker need not show
     /// the ones before. A hint: nothing is fenced, nobody will be woken.
     pub fn look_for(&self, index: u32) {
-        self.0.0.store(u64::from(index), Ordering::Relaxed);
+        self.0.0.store(LOOKS | u64::from(index), Ordering::Relaxed);
     }
 
     /// Waker: whether anybody wants to see items up to `staged` (exclusive):
     /// nobody said for which item it looks, or it is among them.
     #[must_use]
     pub fn is_wanted(&self, staged: u32) -> bool {
-        let wanted = u32::try_from(self.0.0.load(Ordering::Relaxed));
-        wanted.map_or(true, |wanted| reaches(staged, wanted))
+        let word = self.0.0.load(Ordering::Relaxed);
+        word == AWAKE || reaches(staged, word as u32)
     }
 
     /// Waker: asks for the index ahead of the next look at it.
@@ -87,7 +90,7 @@ impl WakeIndex {
     /// Whether somebody is armed, at a glance and without ordering.
     #[must_use]
     pub fn is_armed(&self) -> bool {
-        self.0.0.load(Ordering::Relaxed) != AWAKE
+        u32::try_from(self.0.0.load(Ordering::Relaxed)).is_ok()
     }
 }
 
@@ -117,6 +120,7 @@ mod tests {
         wake.look_for(5);
         assert!(!wake.is_wanted(4));
         assert!(wake.is_wanted(5));
+        assert!(!wake.is_armed() && !wake.claim(5, true), "nobody sleeps");
         wake.disarm();
         assert!(wake.is_wanted(1));
     }

@@ -52,7 +52,7 @@ struct Client {
 impl Model {
     pub(super) fn start(input: &mut Bytes<'_>) -> Self {
         let config = WorkerConfig {
-            idle_spin: Duration::from_micros(input.below(2) as u64 * 20),
+            idle_spin: Some(Duration::from_micros(input.below(2) as u64 * 20)),
             is_core_shared: true,
             ..WorkerConfig::default()
         };

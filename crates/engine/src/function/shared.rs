@@ -311,6 +311,7 @@ fn sum(a: &Counters, b: &Counters) -> Counters {
         held_ns: a.held_ns.wrapping_add(b.held_ns),
         in_flight: a.in_flight.wrapping_add(b.in_flight),
         looks: a.looks.wrapping_add(b.looks),
+        spun_ns: a.spun_ns.wrapping_add(b.spun_ns),
         busy_ns: 0,
     }
 }

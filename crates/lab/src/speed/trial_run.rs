@@ -18,10 +18,6 @@ use super::place::{Cpus, Placement};
 use super::pump::{Phase, Pump, PumpError};
 use super::schedule::WARM_UP;
 
-/// A worker with a core of its own looks so long for the next request before
-/// it sleeps: about what it would spend on falling asleep and being woken.
-pub(crate) const IDLE_SPIN: Duration = Duration::from_micros(20);
-
 const WARMING: u8 = 0;
 const MEASURING: u8 = 1;
 const DONE: u8 = 2;
@@ -167,14 +163,9 @@ impl Rig<'_> {
 
     fn engine(&self) -> Result<CryptoEngine, TrialError> {
         let is_core_shared = self.cell.placement == Placement::Shared;
-        let idle_spin = if is_core_shared {
-            Duration::ZERO
-        } else {
-            IDLE_SPIN
-        };
         let worker = |&cpu: &usize| WorkerConfig {
             cpu: Some(cpu),
-            idle_spin,
+            idle_spin: None,
             is_core_shared,
         };
         let workers: Vec<_> = self.cpus.workers.iter().map(worker).collect();

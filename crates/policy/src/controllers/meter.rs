@@ -98,7 +98,7 @@ impl Lap {
         let counted = &self.counted;
         events_of(counted).all(|events| events <= of_time(EVENTS_PER_NS_MAX))
             && counted.bytes <= of_time(BYTES_PER_NS_MAX)
-            && counted.busy_ns <= of_time(CORES_MAX)
+            && counted.busy_ns.max(counted.spun_ns) <= of_time(CORES_MAX)
             && counted.in_flight <= counted.looks.saturating_mul(DEPTH_MAX)
     }
 

@@ -212,6 +212,7 @@ impl Lane {
             held_ns: shifted(self.counters.held_ns),
             in_flight: shifted(self.counters.in_flight),
             looks: shifted(self.counters.looks),
+            spun_ns: shifted(self.counters.spun_ns),
             busy_ns: shifted(self.counters.busy_ns),
         };
         self.observe(now_ns, &seen);

@@ -266,6 +266,7 @@ fn absurd(random: &mut Random) -> Counters {
         held_ns: random.word(),
         in_flight: random.word(),
         looks: random.word(),
+        spun_ns: random.word(),
         busy_ns: random.word(),
     }
 }
@@ -341,7 +342,7 @@ proptest! {
     #[test]
     fn anything_may_be_observed(
         name in name(),
-        seen in proptest::collection::vec((any::<u64>(), any::<[u64; 8]>(), 0..5_u32), 1..60),
+        seen in proptest::collection::vec((any::<u64>(), any::<[u64; 9]>(), 0..5_u32), 1..60),
     ) {
         let mut controller = controller(name);
         let mut now_ns = 0_u64;
@@ -349,10 +350,10 @@ proptest! {
             // Small steps and small counts look like a load; others do not.
             let shrink = |word: u64| word >> (kind * 13);
             now_ns = now_ns.wrapping_add(shrink(step));
-            let [requests, bytes, notifications, held, held_ns, in_flight, looks, busy_ns] =
+            let [requests, bytes, notifications, held, held_ns, in_flight, looks, spun_ns, busy_ns] =
                 words.map(shrink);
             let counters = Counters {
-                requests, bytes, notifications, held, held_ns, in_flight, looks, busy_ns,
+                requests, bytes, notifications, held, held_ns, in_flight, looks, spun_ns, busy_ns,
             };
             assert_valid(controller.observe(now_ns, &counters));
             prop_assert!(controller.period_ns() > 0);

@@ -114,6 +114,7 @@ fn sum(one: &Counters, more: &Counters) -> Counters {
         held_ns: one.held_ns.wrapping_add(more.held_ns),
         in_flight: one.in_flight.wrapping_add(more.in_flight),
         looks: one.looks.wrapping_add(more.looks),
+        spun_ns: one.spun_ns.wrapping_add(more.spun_ns),
         busy_ns: one.busy_ns.wrapping_add(more.busy_ns),
     }
 }

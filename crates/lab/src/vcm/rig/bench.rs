@@ -17,7 +17,6 @@ use super::sampler::Sampler;
 use super::seat::Seat;
 use super::tenant::{Regime, Tenant};
 use crate::speed::observe;
-use crate::speed::trial_run::IDLE_SPIN;
 
 /// What a bench is made of.
 pub(crate) struct Setup {
@@ -75,11 +74,7 @@ impl Bench {
         let is_core_shared = cores.is_shared();
         let worker = WorkerConfig {
             cpu: Some(cores.worker),
-            idle_spin: if is_core_shared {
-                Duration::ZERO
-            } else {
-                IDLE_SPIN
-            },
+            idle_spin: None,
             is_core_shared,
         };
         let engine = CryptoEngine::start(Arc::clone(backend), &[worker])?.for_measuring();

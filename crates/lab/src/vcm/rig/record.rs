@@ -88,6 +88,7 @@ impl Share {
         own.held_ns += more.held_ns;
         own.in_flight += more.in_flight;
         own.looks += more.looks;
+        own.spun_ns += more.spun_ns;
         own.busy_ns += more.busy_ns;
         for (own, more) in self.task_requests.iter_mut().zip(&later.task_requests) {
             *own += more;

@@ -48,7 +48,7 @@ impl Planted {
         let common = Arc::new(Common::default());
         let worker = WorkerConfig {
             cpu: Some(cores.worker),
-            idle_spin: Duration::ZERO,
+            idle_spin: Some(Duration::ZERO),
             is_core_shared: cores.is_shared(),
         };
         let (plant, both) = (self.plant, Arc::clone(&common));

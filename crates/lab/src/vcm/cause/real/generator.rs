@@ -68,7 +68,7 @@ fn alone(
 ) -> Result<f64, GeneratorError> {
     let worker = WorkerConfig {
         cpu: Some(cores.worker),
-        idle_spin: Duration::ZERO,
+        idle_spin: Some(Duration::ZERO),
         is_core_shared: cores.is_shared(),
     };
     let engine = CryptoEngine::start(Arc::clone(backend), &[worker])?.for_measuring();

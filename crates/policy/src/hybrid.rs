@@ -1,0 +1,288 @@
+//! When a waiting client sleeps, and when it looks by itself.
+
+use crate::learnt::Learnt;
+
+/// A nanosecond of the worker is worth so many of the client: the worker
+/// spends no larger part of its time than one in so many on notifying.
+const WORTH: f64 = 16.0;
+
+/// The longest that a client looks without sleeping, ns: where a wake-up is
+/// dearer than this the host is overloaded, and looking would add to it.
+const COST_NS_MAX: f64 = 1e6;
+
+/// Until anything is known, ns: a wake-up between two cores of one socket.
+const WAKE_NS: f64 = 5_000.0;
+const SIGNAL_NS: f64 = 1_000.0;
+
+/// A client that lies down sleeps by then, ns; one that is notified before
+/// has not slept, and tells nothing of a wake-up.
+const ENTRY_NS: u64 = 2_000;
+
+/// Waits that sleep whatever it costs: the first, to learn what a wake-up
+/// costs, and one after waits that took so many times as long together, since
+/// it may cost less than it did.
+const EARLY: u32 = 8;
+const AWAKE_COSTS: f64 = 256.0;
+
+/// Of so many completions one is timed.
+const TIMED_ONE_IN: usize = 16;
+
+/// Ski rental, with a forecast: looking costs as much as it lasts, and
+/// sleeping what a wake-up costs. Who looks for as long as a wake-up costs
+/// and then sleeps pays at most twice what is best (Karlin et al., "Competitive
+/// Snoopy Caching", Algorithmica 1988); so do adaptive mutexes and, by trying
+/// longer and shorter times, KVM's halt polling.
+///
+/// What is awaited mostly comes when it is expected: the worker's pace is
+/// known. So a wait that will be longer than that is slept through until one
+/// wake-up before its end, and only the rest is looked for, as Linux's hybrid
+/// polling of block devices sleeps for half of the mean.
+///
+/// A wake-up costs the client the time from the notification until it runs,
+/// and the worker what it takes to notify: both are learnt from sleeps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hybrid {
+    wake: Learnt,
+    signal: Learnt,
+    completion: Learnt,
+    /// Waits that slept without need, to learn.
+    early: u32,
+    /// What waits in a row that did not sleep took, ns, as was expected.
+    awake_ns: f64,
+    untimed: usize,
+    untimed_waits: u64,
+}
+
+/// How a wait goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Look, for so long at most, ns.
+    Spin(u64),
+    /// Sleep until so many more completions are there.
+    Sleep(usize),
+}
+
+/// What a wait did so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waited {
+    /// Time it looked, ns.
+    pub spun_ns: u64,
+    /// Times it slept.
+    pub sleeps: u32,
+}
+
+/// A sleep that a notification ended, on the clock that both sides read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Slept {
+    /// The client lay down.
+    pub begin_ns: u64,
+    /// The worker began to notify it.
+    pub notified_ns: u64,
+    /// The client ran.
+    pub woken_ns: u64,
+    /// What notifying takes the worker, ns.
+    pub signal_ns: u64,
+    /// Completions it slept for, and those that were there when it ran.
+    pub awaited: usize,
+    /// See above.
+    pub came: usize,
+    /// The worker ran dry meanwhile, nobody knows when.
+    pub is_dry: bool,
+}
+
+impl Default for Hybrid {
+    fn default() -> Self {
+        Self {
+            wake: Learnt::prior(WAKE_NS),
+            signal: Learnt::prior(SIGNAL_NS),
+            completion: Learnt::prior(0.0),
+            early: 0,
+            awake_ns: 0.0,
+            untimed: 0,
+            untimed_waits: 0,
+        }
+    }
+}
+
+impl Hybrid {
+    /// From a notification until the client runs, ns.
+    #[must_use]
+    pub fn wake_ns(&self) -> u64 {
+        self.wake.ns() as u64
+    }
+
+    /// What a wake-up costs, ns of the client's time: it looks for no longer.
+    #[must_use]
+    pub fn cost_ns(&self) -> u64 {
+        self.cost() as u64
+    }
+
+    fn cost(&self) -> f64 {
+        (self.wake.ns() + WORTH * self.signal.ns()).min(COST_NS_MAX)
+    }
+
+    /// Whether waiting for so many more completions is worth a sleep.
+    #[must_use]
+    pub fn is_long(&self, lacking: usize) -> bool {
+        lacking as f64 * self.completion.ns() > self.cost()
+    }
+
+    /// How a wait goes on that lacks so many completions.
+    pub fn step(&mut self, lacking: usize, waited: Waited) -> Step {
+        let left_ns = self.cost_ns().saturating_sub(waited.spun_ns);
+        if left_ns > 0 && !self.is_long(lacking) && !self.is_due(lacking, waited) {
+            return Step::Spin(left_ns);
+        }
+        self.early = (self.early + 1).min(EARLY);
+        self.awake_ns = 0.0;
+        // 0 completions a nanosecond, while the pace is not known: a division
+        // that ends at the most that there is.
+        let meanwhile = (self.wake.ns() / self.completion.ns()) as usize;
+        Step::Sleep(lacking.saturating_sub(meanwhile).max(1))
+    }
+
+    /// Whether this wait sleeps only to learn what that costs.
+    fn is_due(&mut self, lacking: usize, waited: Waited) -> bool {
+        if waited != Waited::default() {
+            return false;
+        }
+        self.awake_ns += lacking as f64 * self.completion.ns();
+        self.early < EARLY || self.awake_ns > AWAKE_COSTS * self.cost()
+    }
+
+    /// The client slept.
+    pub fn woken(&mut self, slept: Slept) {
+        if slept.notified_ns >= slept.begin_ns.saturating_add(ENTRY_NS)
+            && slept.woken_ns >= slept.notified_ns
+        {
+            self.wake.learn((slept.woken_ns - slept.notified_ns) as f64);
+            self.signal.learn(slept.signal_ns as f64);
+        }
+        let (count, end_ns) = if slept.is_dry {
+            (slept.came.min(slept.awaited), slept.notified_ns)
+        } else {
+            (slept.came, slept.woken_ns)
+        };
+        if end_ns > slept.begin_ns {
+            self.paced(count, end_ns - slept.begin_ns);
+        }
+    }
+
+    /// The worker did so many requests in that time, without running dry.
+    pub fn paced(&mut self, completions: usize, elapsed_ns: u64) {
+        if completions > 0 {
+            self.completion
+                .learn(elapsed_ns as f64 / completions as f64);
+        }
+    }
+
+    /// A wait that looks for so many more completions begins. Whether to time it,
+    /// and for how many it stands: two looks at the clock take as long
+    /// as a small request.
+    pub fn wants_time(&mut self, lacking: usize) -> Option<u64> {
+        self.untimed += lacking;
+        self.untimed_waits += 1;
+        (self.untimed >= TIMED_ONE_IN).then(|| {
+            self.untimed = 0;
+            std::mem::take(&mut self.untimed_waits)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One that knows a worker of that pace, and what a wake-up costs.
+    fn taught(completion_ns: u64, wake_ns: u64, signal_ns: u64) -> Hybrid {
+        let mut hybrid = Hybrid::default();
+        for _ in 0..100 {
+            hybrid.paced(10, 10 * completion_ns);
+            hybrid.woken(Slept {
+                begin_ns: 1000,
+                notified_ns: 1000 + ENTRY_NS,
+                woken_ns: 1000 + ENTRY_NS + wake_ns,
+                signal_ns,
+                ..Slept::default()
+            });
+        }
+        hybrid.early = EARLY;
+        hybrid
+    }
+
+    #[test]
+    fn a_long_wait_sleeps_until_a_wake_up_before_its_end_and_a_short_one_looks() {
+        let mut hybrid = taught(1000, 8000, 500);
+        assert_eq!(hybrid.step(48, Waited::default()), Step::Sleep(40));
+        let woken = Waited {
+            spun_ns: 0,
+            sleeps: 1,
+        };
+        assert_eq!(hybrid.step(8, woken), Step::Spin(hybrid.cost_ns()));
+        assert_eq!(
+            hybrid.step(12, Waited::default()),
+            Step::Spin(hybrid.cost_ns())
+        );
+    }
+
+    /// However wrong the forecast is.
+    #[test]
+    fn no_wait_looks_for_longer_than_a_wake_up_costs() {
+        let mut hybrid = taught(1, 8000, 500);
+        let mut waited = Waited::default();
+        while let Step::Spin(limit_ns) = hybrid.step(1, waited) {
+            assert!(limit_ns > 0);
+            waited.spun_ns += limit_ns;
+        }
+        assert_eq!(waited.spun_ns, hybrid.cost_ns());
+        assert_eq!(hybrid.step(1, waited), Step::Sleep(1));
+    }
+
+    #[test]
+    fn a_wake_up_that_was_dear_is_tried_again() {
+        let mut hybrid = taught(100, 500_000, 500);
+        let mut sleeps = 0;
+        for _ in 0..2_000_000 {
+            if let Step::Sleep(_) = hybrid.step(32, Waited::default()) {
+                sleeps += 1;
+                hybrid.woken(Slept {
+                    begin_ns: 0,
+                    notified_ns: ENTRY_NS,
+                    woken_ns: ENTRY_NS + 4000,
+                    signal_ns: 20,
+                    ..Slept::default()
+                });
+            }
+        }
+        assert!(hybrid.wake_ns() < 4500, "{hybrid:?}");
+        assert!(sleeps < 8000, "{sleeps}");
+    }
+
+    #[test]
+    fn who_was_notified_before_it_slept_teaches_nothing() {
+        let mut hybrid = taught(100, 8000, 500);
+        let before = hybrid;
+        for (begin_ns, notified_ns, woken_ns) in
+            [(5000, 5100, 5200), (5000, 10, 5200), (5, 9000, 10)]
+        {
+            hybrid.woken(Slept {
+                begin_ns,
+                notified_ns,
+                woken_ns,
+                signal_ns: 1,
+                ..Slept::default()
+            });
+        }
+        assert_eq!(hybrid, before);
+    }
+
+    #[test]
+    fn at_first_it_sleeps_and_asks_for_something_possible() {
+        let mut hybrid = Hybrid::default();
+        for lacking in 1..=EARLY as usize {
+            let step = hybrid.step(lacking, Waited::default());
+            assert_eq!(step, Step::Sleep(1), "{lacking}");
+        }
+        assert!(matches!(hybrid.step(9, Waited::default()), Step::Spin(1..)));
+    }
+}

@@ -1,0 +1,64 @@
+//! A time that is learnt from samples.
+
+/// A sample says no more than that it is so many times too long or too short:
+/// one that a thread which stood still made a thousand times as long hardly counts.
+const STEP_MAX: f64 = 2.0;
+
+/// Samples until it changes slowly: each counts for one in so many.
+const KNOWN: u32 = 8;
+
+/// What is believed, ns.
+const RANGE_NS: std::ops::RangeInclusive<f64> = 1.0..=1e9;
+
+/// Moves by a bounded factor towards each sample, so that it comes near the
+/// median and not the mean.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Learnt {
+    ns: f64,
+    samples: u32,
+}
+
+impl Learnt {
+    /// Until anything is known.
+    pub(crate) const fn prior(ns: f64) -> Self {
+        Self { ns, samples: 0 }
+    }
+
+    pub(crate) const fn ns(&self) -> f64 {
+        self.ns
+    }
+
+    pub(crate) fn learn(&mut self, sample_ns: f64) {
+        let sample_ns = sample_ns.clamp(*RANGE_NS.start(), *RANGE_NS.end());
+        self.samples = (self.samples + 1).min(KNOWN);
+        if self.samples == 1 {
+            self.ns = sample_ns;
+        } else {
+            let step = (sample_ns / self.ns).clamp(1.0 / STEP_MAX, STEP_MAX);
+            self.ns *= step.powf(1.0 / f64::from(self.samples));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_in_five_samples_may_be_absurd() {
+        let mut time = Learnt::prior(7.0);
+        for round in 0..500 {
+            time.learn(if round % 5 == 0 { 1e12 } else { 5000.0 });
+        }
+        assert!((4000.0..8000.0).contains(&time.ns()), "{time:?}");
+    }
+
+    #[test]
+    fn another_time_is_learnt_within_a_few_dozen_samples() {
+        let mut time = Learnt::prior(7.0);
+        for truth in [2400.0, 22_000.0, 2400.0] {
+            (0..50).for_each(|_| time.learn(truth));
+            assert!((time.ns() / truth - 1.0).abs() < 0.02, "{time:?} {truth}");
+        }
+    }
+}
