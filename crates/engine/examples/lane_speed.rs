@@ -1,8 +1,9 @@
-//! Requests/s through one polled lane to a worker on another core, and what
-//! of the back-end's own loop that is. A quick look, and something to profile;
-//! the lab's sections measure with verdicts.
+//! Requests/s through one lane to a worker on another core, by policy, in
+//! interleaved rounds; what the client's time is, and what of the back-end's
+//! own loop `polled` reaches. A quick look, and something to profile; the
+//! lab's sections measure with verdicts.
 //!
-//! `cargo run --release -p lockgate-engine --example lane_speed [ALGORITHM] [BYTES] [DEPTH] [BACK-END]`
+//! `cargo run --release -p lockgate-engine --example lane_speed [ALGORITHM] [BYTES] [DEPTH] [BACK-END] [ROUNDS] [WAKE_DELAY_US]`
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,11 +13,15 @@ use lockgate_engine::{
     Call, CryptoEngine, CryptoLane, LaneConfig, RegionId, SessionId, Span, WorkerConfig,
 };
 use policy::Moderation;
+use sys::clock::thread_cpu;
+use trial::stats::{Interval, median, median_interval};
 
-const ROUNDS: usize = 20;
 const ROUND: Duration = Duration::from_millis(50);
 const CLIENT_CPU: usize = 0;
 const WORKER_CPU: usize = 1;
+
+/// The first is what the others are held against.
+const POLICIES: [Moderation; 3] = [Moderation::Polled, Moderation::Hybrid, Moderation::Armed];
 
 fn argument<T: std::str::FromStr>(index: usize, usual: &str) -> T {
     let text = std::env::args().nth(index);
@@ -36,7 +41,8 @@ struct Client<'w> {
 }
 
 impl Client<'_> {
-    fn round(&mut self) -> f64 {
+    fn round(&mut self) -> Round {
+        let (cpu, wakes) = (thread_cpu(), self.lane.counters().notifications);
         let (begin, mut done) = (Instant::now(), 0_usize);
         while begin.elapsed() < ROUND {
             for _ in 0..64 {
@@ -51,7 +57,14 @@ impl Client<'_> {
                     .reap(usize::MAX, |one| free.push(one.token as usize));
             }
         }
-        done as f64 / begin.elapsed().as_secs_f64()
+        let seconds = begin.elapsed().as_secs_f64();
+        // It stands still by looking at the clock, which a far host does not.
+        let woken = self.lane.counters().notifications - wakes;
+        let delays = self.lane.config().wake_delay.as_secs_f64() * woken as f64;
+        Round {
+            per_s: done as f64 / seconds,
+            client_cpus: ((thread_cpu() - cpu).as_secs_f64() - delays) / seconds,
+        }
     }
 
     fn send(&mut self, slot: usize) {
@@ -83,57 +96,131 @@ fn pinned<T: Send>(cpu: usize, work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-fn main() {
+/// One policy: an engine and a client of its own, idle while others run.
+struct Arm<'w> {
+    engine: CryptoEngine,
+    client: Client<'w>,
+    rounds: Vec<Round>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    per_s: f64,
+    client_cpus: f64,
+}
+
+impl<'w> Arm<'w> {
+    fn new(
+        backend: &Arc<dyn Backend>,
+        workload: &'w Workload,
+        config: LaneConfig,
+    ) -> Result<Self, Box<dyn std::error::Error>> {
+        let worker = WorkerConfig {
+            cpu: Some(WORKER_CPU),
+            ..WorkerConfig::default()
+        };
+        let engine = CryptoEngine::start(Arc::clone(backend), &[worker])?.for_measuring();
+        let session = engine.session(workload.kind.algorithm, &workload.material)?;
+        let (depth, stride) = (config.depth, workload.slot.stride);
+        let mut lane = engine.lane(0, config, depth * stride, 1)?;
+        for slot in 0..depth {
+            lane.write(RegionId::SLAB, slot * stride, &workload.input)?;
+        }
+        let session = lane.attach(&session)?;
+        let client = Client {
+            lane,
+            session,
+            workload,
+            free: (0..depth).rev().collect(),
+        };
+        Ok(Self {
+            engine,
+            client,
+            rounds: Vec::new(),
+        })
+    }
+
+    fn median(&self, value: impl Fn(&Round) -> f64) -> f64 {
+        let values: Vec<f64> = self.rounds.iter().map(value).collect();
+        median(&values).expect("at least one round")
+    }
+
+    /// Speed as a part of the other's, round by round.
+    fn ratio(&self, other: &Self) -> String {
+        let pairs = self.rounds.iter().zip(&other.rounds);
+        let ratios: Vec<f64> = pairs.map(|(own, other)| own.per_s / other.per_s).collect();
+        match median_interval(&ratios, 1) {
+            Ok(Interval {
+                estimate,
+                low,
+                high,
+                ..
+            }) => {
+                format!("{estimate:.3} ({low:.3} to {high:.3})")
+            }
+            Err(error) => error.to_string(),
+        }
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let algorithm: Algorithm = argument(1, "aes-128-ctr");
     let (bytes, depth) = (argument(2, "64"), argument(3, "64"));
     let name: String = argument(4, "aws-lc");
-    let backend: Arc<dyn Backend> = crypto::by_name(&name).unwrap_or_else(|error| {
-        eprintln!("{error}");
-        std::process::exit(2)
-    });
+    let (rounds, delay_us): (usize, u64) = (argument(5, "20"), argument(6, "0"));
+    let backend = crypto::by_name(&name)?;
     let kind = Kind {
         algorithm,
         operation: algorithm.operations()[0],
     };
-    let workload = Workload::new(&backend, kind, bytes).expect("a size that the kind takes");
-    let worker = WorkerConfig {
-        cpu: Some(WORKER_CPU),
-        idle_spin: None,
-        is_core_shared: false,
-    };
-    let engine = CryptoEngine::start(Arc::clone(&backend), &[worker])
-        .expect("two CPUs")
-        .for_measuring();
-    let session = engine
-        .session(algorithm, &workload.material)
-        .expect("the key was taken before");
-    let config = LaneConfig {
-        depth,
-        moderation: Moderation::Polled,
-        ..LaneConfig::default()
-    };
-    let mut lane = engine
-        .lane(0, config, depth * workload.slot.stride, 1)
-        .expect("memory for the slots");
-    for slot in 0..depth {
-        lane.write(RegionId::SLAB, slot * workload.slot.stride, &workload.input)
-            .expect("the slab holds every slot");
+    let workload = Workload::new(&backend, kind, bytes)?;
+    let mut arms = Vec::new();
+    for moderation in POLICIES {
+        let config = LaneConfig {
+            depth,
+            moderation,
+            wake_delay: Duration::from_micros(delay_us),
+            ..LaneConfig::default()
+        };
+        arms.push(Arm::new(&backend, &workload, config)?);
     }
-    let session = lane.attach(&session).expect("of this engine");
-    let mut client = Client {
-        lane,
-        session,
-        workload: &workload,
-        free: (0..depth).rev().collect(),
-    };
-    let mut lane_per_s = pinned(CLIENT_CPU, || -> Vec<f64> {
-        (0..ROUNDS).map(|_| client.round()).collect()
+    let before = testing::Snapshot::now();
+    pinned(CLIENT_CPU, || {
+        for arm in &mut arms {
+            arm.client.round();
+        }
+        for round in 0..rounds {
+            for turn in 0..arms.len() {
+                // So that none is always after the same other.
+                let arm = (turn + round) % POLICIES.len();
+                let done = arms[arm].client.round();
+                arms[arm].rounds.push(done);
+            }
+        }
     });
-    lane_per_s.sort_by(f64::total_cmp);
-    let counters = engine.counters(0);
-    let batch = counters.requests as f64 / counters.batches as f64;
-    drop(client);
-    drop(engine);
+    println!(
+        "{algorithm} {bytes} B depth {depth} {name}, wake-ups {delay_us} µs later than they are here; {:?}",
+        before.until_now()
+    );
+    for (arm, policy) in arms.iter().zip(POLICIES) {
+        let counters = arm.client.lane.counters();
+        let worker = arm.engine.counters(0);
+        let per = |count: u64| counters.completed as f64 / count.max(1) as f64;
+        println!(
+            "{policy:>7}: {:8.1} ns, {} of polled, client {:3.0}% of a core; {:.0} requests a notification, {:.0} a sleep, {:.0} a doorbell, {:.1} a breath; a wake-up {:.1} µs, of the worker {:.1}",
+            arm.median(|round| 1e9 / round.per_s),
+            arm.ratio(&arms[0]),
+            arm.median(|round| 100.0 * round.client_cpus),
+            per(counters.notifications),
+            per(counters.sleeps),
+            per(counters.doorbells),
+            per(worker.batches),
+            counters.wake_ns as f64 / 1e3,
+            counters.signal_ns as f64 / 1e3,
+        );
+    }
+    let lane_per_s = arms[0].median(|round| round.per_s);
+    drop(arms);
     let raw_per_s = pinned(WORKER_CPU, || {
         let mut raw = RawLoop::new(Arc::clone(&backend), &workload, depth).expect("the same key");
         let mut round = || {
@@ -143,15 +230,12 @@ fn main() {
             }
             done as f64 / begin.elapsed().as_secs_f64()
         };
-        (0..ROUNDS).map(|_| round()).fold(0.0, f64::max)
+        (0..rounds).map(|_| round()).fold(0.0, f64::max)
     });
-    let ns = |per_s: f64| 1e9 / per_s;
-    let [best, median] = [lane_per_s[ROUNDS - 1], lane_per_s[ROUNDS / 2]];
     println!(
-        "{algorithm} {bytes} B depth {depth} {name}: lane {:.1} ns (median {:.1}), own loop {:.1} ns, ratio {:.3}; {batch:.1} requests a breath",
-        ns(best),
-        ns(median),
-        ns(raw_per_s),
-        best / raw_per_s
+        "own loop: {:.1} ns; polled reaches {:.3} of it",
+        1e9 / raw_per_s,
+        lane_per_s / raw_per_s
     );
+    Ok(())
 }

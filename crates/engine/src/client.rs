@@ -130,6 +130,8 @@ impl<R: Copy + Send> Lane<R> {
             held: tally.held.value(),
             held_ns: tally.held_ns.value(),
             held_alone: tally.held_alone.value(),
+            wake_ns: self.hybrid.wake_ns(),
+            signal_ns: self.hybrid.signal_ns(),
             spun_ns: self.shared.client_tally.spun_ns.value(),
             ..self.counters
         }

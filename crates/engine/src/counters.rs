@@ -85,6 +85,11 @@ pub struct LaneCounters {
     pub sleeps: u64,
     /// Time that it looked where it could have slept (`hybrid`), ns, about.
     pub spun_ns: u64,
+    /// What it has learnt so (`hybrid`), ns: from a notification until it
+    /// runs, and what notifying takes the worker.
+    pub wake_ns: u64,
+    /// See above.
+    pub signal_ns: u64,
 }
 
 /// A worker's counters at one moment.

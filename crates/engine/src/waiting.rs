@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use policy::{Moderation, Settings, Slept, Step, Waited};
-use sys::clock::now_ns;
+use sys::clock::{make_timers_exact, now_ns, put_timers_off_by, timer_slack_ns};
 
 use crate::client::Lane;
 
@@ -135,6 +135,7 @@ impl<R: Copy + Send> Lane<R> {
     ) -> Result<usize, WaitError> {
         let mut waited = Waited::default();
         let mut time_ns = begin_ns;
+        let before = self.available_now();
         loop {
             let there = self.available_now();
             let is_over = refills && waited.spun_ns > 0;
@@ -146,9 +147,14 @@ impl<R: Copy + Send> Lane<R> {
                 _ if time_ns >= deadline_ns => return self.sleep(wanted, deadline_ns),
                 Step::Spin(limit_ns) => {
                     let until_ns = time_ns.saturating_add(limit_ns).min(deadline_ns);
-                    self.spin(wanted, there, time_ns, until_ns, waited);
+                    self.spin(wanted, before, begin_ns, (time_ns, until_ns));
                     waited.spun_ns += until_ns - time_ns;
                     time_ns = until_ns;
+                }
+                Step::Nap(nap_ns) => {
+                    let until_ns = time_ns.saturating_add(nap_ns).min(deadline_ns);
+                    time_ns = self.nap(time_ns, until_ns, there);
+                    waited.sleeps += 1;
                 }
                 Step::Sleep(count) => {
                     let goal = there + count;
@@ -164,18 +170,37 @@ impl<R: Copy + Send> Lane<R> {
         }
     }
 
-    /// Looks until `wanted` completions are there, or `until_ns`.
-    fn spin(&mut self, wanted: usize, there: usize, begin_ns: u64, until_ns: u64, waited: Waited) {
-        let waits = self.hybrid.wants_time(wanted - there);
-        let found = self.poll_until(wanted, until_ns).unwrap_or(0);
+    /// Looks until `wanted` completions are there, from the one time to the
+    /// other; the wait began with `before` of them.
+    fn spin(&mut self, wanted: usize, before: usize, begin_ns: u64, times_ns: (u64, u64)) {
+        let waits = self.hybrid.wants_time(wanted - before);
+        let found = self.poll_until(wanted, times_ns.1).unwrap_or(0);
         let Some(waits) = waits else { return };
-        let spun_ns = now_ns().saturating_sub(begin_ns);
+        let end_ns = now_ns();
+        let spun_ns = end_ns.saturating_sub(times_ns.0);
         self.shared.client_tally.spun_ns.add(spun_ns * waits);
-        // After a sleep too few are looked for to tell the pace.
         let is_dry = found > wanted && found == self.in_flight();
-        if waited.sleeps == 0 && found >= wanted && !is_dry {
-            self.hybrid.paced(found - there, spun_ns);
+        if found > before && !is_dry {
+            self.hybrid.paced(found - before, end_ns - begin_ns);
         }
+    }
+
+    /// Sleeps until that time, or until nothing is left to wait for, and not
+    /// by a slack timer. Returns the time.
+    fn nap(&mut self, begin_ns: u64, until_ns: u64, before: usize) -> u64 {
+        let sleeps = self.counters.sleeps;
+        let slack_ns = timer_slack_ns();
+        make_timers_exact();
+        let found = self.sleep(self.in_flight(), until_ns);
+        put_timers_off_by(slack_ns);
+        let woken_ns = now_ns();
+        let there = found.unwrap_or(0);
+        self.shared.wake.disarm();
+        if self.counters.sleeps > sleeps && woken_ns >= until_ns {
+            let came = there.saturating_sub(before);
+            self.hybrid.napped(begin_ns, until_ns, woken_ns, came);
+        }
+        woken_ns
     }
 
     fn sleep(&mut self, wanted: usize, deadline_ns: u64) -> Result<usize, WaitError> {

@@ -328,8 +328,9 @@ fn the_descriptor_tells_of_what_a_wait_without_time_did_not_see() {
     let behind = Arc::clone(&gate);
     let service = move |_| Tally::new(&cells).behind(&behind);
     let engine = Engine::start(&[WorkerConfig::default()], service).unwrap();
-    let mut lane = engine.lane(0, config(4, Moderation::Armed)).unwrap();
-    for _ in 0..3 {
+    for round in 0..6 {
+        let moderation = [Moderation::Armed, Moderation::Hybrid][round / 3];
+        let mut lane = engine.lane(0, config(4, moderation)).unwrap();
         let closed = gate.lock().unwrap();
         lane.submit(job(0), 0).unwrap();
         lane.clear_notification();
@@ -351,7 +352,7 @@ fn the_descriptor_tells_of_what_a_wait_without_time_did_not_see() {
 fn no_task_depends_on_another_being_polled() {
     let (engine, _) = engine(4);
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-    for moderation in [Moderation::Each, Moderation::Armed] {
+    for moderation in [Moderation::Each, Moderation::Armed, Moderation::Hybrid] {
         let lane = engine.lane(0, config(4, moderation)).unwrap();
         let shared = LocalLane::new(lane);
         let submit = |cell| {

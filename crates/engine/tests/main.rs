@@ -11,6 +11,7 @@ mod functions_keys;
 mod functions_life;
 mod functions_pieces;
 mod functions_prices;
+mod hybrid;
 mod lanes;
 mod moderation;
 mod pieces;

@@ -13,6 +13,11 @@ const COST_NS_MAX: f64 = 1e6;
 /// Until anything is known, ns: a wake-up between two cores of one socket.
 const WAKE_NS: f64 = 5_000.0;
 const SIGNAL_NS: f64 = 1_000.0;
+const LATE_NS: f64 = 10_000.0;
+
+/// Falling asleep and being woken by a timer take the client about as long as
+/// the timer is late: twice, and a little, since some are later.
+const NAP: f64 = 2.25;
 
 /// A client that lies down sleeps by then, ns; one that is notified before
 /// has not slept, and tells nothing of a wake-up.
@@ -35,18 +40,23 @@ const TIMED_ONE_IN: usize = 16;
 ///
 /// What is awaited mostly comes when it is expected: the worker's pace is
 /// known. So a wait that will be longer than that is slept through until one
-/// wake-up before its end, and only the rest is looked for, as Linux's hybrid
-/// polling of block devices sleeps for half of the mean.
+/// wake-up before its end, and only the rest is looked for.
 ///
 /// A wake-up costs the client the time from the notification until it runs,
-/// and the worker what it takes to notify: both are learnt from sleeps.
+/// and the worker what it takes to notify, which is most of it where cores are
+/// far apart: both are learnt from sleeps. Where it costs more than to be
+/// woken by a timer, the client naps for most of the time that is expected, as
+/// Linux's hybrid polling of block devices does, and the worker is not
+/// disturbed; what the timer is late, is learnt, too.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hybrid {
     wake: Learnt,
     signal: Learnt,
+    late: Learnt,
     completion: Learnt,
-    /// Waits that slept without need, to learn.
+    /// Waits that slept without need, to learn; whether the next of them naps.
     early: u32,
+    naps_next: bool,
     /// What waits in a row that did not sleep took, ns, as was expected.
     awake_ns: f64,
     untimed: usize,
@@ -60,6 +70,8 @@ pub enum Step {
     Spin(u64),
     /// Sleep until so many more completions are there.
     Sleep(usize),
+    /// Sleep for so long, ns, or until the lane has run dry.
+    Nap(u64),
 }
 
 /// What a wait did so far.
@@ -95,8 +107,10 @@ impl Default for Hybrid {
         Self {
             wake: Learnt::prior(WAKE_NS),
             signal: Learnt::prior(SIGNAL_NS),
+            late: Learnt::prior(LATE_NS),
             completion: Learnt::prior(0.0),
             early: 0,
+            naps_next: false,
             awake_ns: 0.0,
             untimed: 0,
             untimed_waits: 0,
@@ -111,6 +125,12 @@ impl Hybrid {
         self.wake.ns() as u64
     }
 
+    /// What notifying takes the worker, ns.
+    #[must_use]
+    pub fn signal_ns(&self) -> u64 {
+        self.signal.ns() as u64
+    }
+
     /// What a wake-up costs, ns of the client's time: it looks for no longer.
     #[must_use]
     pub fn cost_ns(&self) -> u64 {
@@ -118,7 +138,15 @@ impl Hybrid {
     }
 
     fn cost(&self) -> f64 {
-        (self.wake.ns() + WORTH * self.signal.ns()).min(COST_NS_MAX)
+        self.sleep_cost().min(self.nap_cost()).min(COST_NS_MAX)
+    }
+
+    fn sleep_cost(&self) -> f64 {
+        self.wake.ns() + WORTH * self.signal.ns()
+    }
+
+    fn nap_cost(&self) -> f64 {
+        NAP * self.late.ns()
     }
 
     /// Whether waiting for so many more completions is worth a sleep.
@@ -130,11 +158,23 @@ impl Hybrid {
     /// How a wait goes on that lacks so many completions.
     pub fn step(&mut self, lacking: usize, waited: Waited) -> Step {
         let left_ns = self.cost_ns().saturating_sub(waited.spun_ns);
-        if left_ns > 0 && !self.is_long(lacking) && !self.is_due(lacking, waited) {
+        let (is_long, is_due) = (self.is_long(lacking), self.is_due(lacking, waited));
+        if left_ns > 0 && !is_long && !is_due {
             return Step::Spin(left_ns);
         }
+        let naps = if is_long {
+            self.nap_cost() < self.sleep_cost()
+        } else {
+            self.naps_next
+        };
+        let is_known = self.early == EARLY && left_ns > 0;
         self.early = (self.early + 1).min(EARLY);
+        self.naps_next ^= is_due;
         self.awake_ns = 0.0;
+        if naps && is_known {
+            let (rest, late) = (lacking as f64 * self.completion.ns(), self.late.ns());
+            return Step::Nap((rest - (NAP - 1.0) * late).max(late / 4.0) as u64);
+        }
         // 0 completions a nanosecond, while the pace is not known: a division
         // that ends at the most that there is.
         let meanwhile = (self.wake.ns() / self.completion.ns()) as usize;
@@ -168,6 +208,17 @@ impl Hybrid {
         }
     }
 
+    /// The client napped since `begin_ns` until a timer woke it that was due at
+    /// `due_ns`; `came` completions came meanwhile, or more.
+    pub fn napped(&mut self, begin_ns: u64, due_ns: u64, woken_ns: u64, came: usize) {
+        self.late.learn(woken_ns.saturating_sub(due_ns) as f64);
+        if came > 0 {
+            let elapsed_ns = woken_ns.saturating_sub(begin_ns);
+            self.completion
+                .learn_at_most(elapsed_ns as f64 / came as f64);
+        }
+    }
+
     /// The worker did so many requests in that time, without running dry.
     pub fn paced(&mut self, completions: usize, elapsed_ns: u64) {
         if completions > 0 {
@@ -194,7 +245,7 @@ mod tests {
     use super::*;
 
     /// One that knows a worker of that pace, and what a wake-up costs.
-    fn taught(completion_ns: u64, wake_ns: u64, signal_ns: u64) -> Hybrid {
+    fn taught(completion_ns: u64, wake_ns: u64, signal_ns: u64, late_ns: u64) -> Hybrid {
         let mut hybrid = Hybrid::default();
         for _ in 0..100 {
             hybrid.paced(10, 10 * completion_ns);
@@ -207,12 +258,13 @@ mod tests {
             });
         }
         hybrid.early = EARLY;
+        hybrid.late = Learnt::prior(late_ns as f64);
         hybrid
     }
 
     #[test]
     fn a_long_wait_sleeps_until_a_wake_up_before_its_end_and_a_short_one_looks() {
-        let mut hybrid = taught(1000, 8000, 500);
+        let mut hybrid = taught(1000, 8000, 500, 50_000);
         assert_eq!(hybrid.step(48, Waited::default()), Step::Sleep(40));
         let woken = Waited {
             spun_ns: 0,
@@ -225,10 +277,23 @@ mod tests {
         );
     }
 
+    #[test]
+    fn naps_where_notifying_is_dear() {
+        let mut hybrid = taught(1000, 23_000, 12_000, 16_000);
+        let nap = hybrid.step(60, Waited::default());
+        assert_eq!(nap, Step::Nap(60_000 - 20_000));
+        assert!(matches!(
+            hybrid.step(30, Waited::default()),
+            Step::Spin(36_000)
+        ));
+        hybrid.napped(0, 40_000, 90_000, 1);
+        assert!(hybrid.late.ns() > 16_000.0, "{hybrid:?}");
+    }
+
     /// However wrong the forecast is.
     #[test]
     fn no_wait_looks_for_longer_than_a_wake_up_costs() {
-        let mut hybrid = taught(1, 8000, 500);
+        let mut hybrid = taught(1, 8000, 500, 50_000);
         let mut waited = Waited::default();
         while let Step::Spin(limit_ns) = hybrid.step(1, waited) {
             assert!(limit_ns > 0);
@@ -240,7 +305,7 @@ mod tests {
 
     #[test]
     fn a_wake_up_that_was_dear_is_tried_again() {
-        let mut hybrid = taught(100, 500_000, 500);
+        let mut hybrid = taught(100, 500_000, 500, 500_000);
         let mut sleeps = 0;
         for _ in 0..2_000_000 {
             if let Step::Sleep(_) = hybrid.step(32, Waited::default()) {
@@ -260,7 +325,7 @@ mod tests {
 
     #[test]
     fn who_was_notified_before_it_slept_teaches_nothing() {
-        let mut hybrid = taught(100, 8000, 500);
+        let mut hybrid = taught(100, 8000, 500, 50_000);
         let before = hybrid;
         for (begin_ns, notified_ns, woken_ns) in
             [(5000, 5100, 5200), (5000, 10, 5200), (5, 9000, 10)]

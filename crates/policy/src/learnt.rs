@@ -28,6 +28,13 @@ impl Learnt {
         self.ns
     }
 
+    /// Learns from a sample that may be too long.
+    pub(crate) fn learn_at_most(&mut self, sample_ns: f64) {
+        if sample_ns < self.ns {
+            self.learn(sample_ns);
+        }
+    }
+
     pub(crate) fn learn(&mut self, sample_ns: f64) {
         let sample_ns = sample_ns.clamp(*RANGE_NS.start(), *RANGE_NS.end());
         self.samples = (self.samples + 1).min(KNOWN);

@@ -12,8 +12,10 @@ use crate::common::Random;
 #[derive(Clone, Copy, Debug)]
 struct Place {
     service: u64,
-    /// From a notification until the client runs, and how much that varies.
+    /// From a notification until the client runs; how late a timer is; and how
+    /// much both vary.
     wake: u64,
+    late: u64,
     jitter: f64,
     /// What notifying takes the worker.
     signal: u64,
@@ -127,6 +129,7 @@ impl Client {
     /// As `Lane::sleep_or_spin` does it.
     fn wait(&mut self, wanted: usize) {
         let mut waited = Waited::default();
+        let (start, before) = (self.now, self.there());
         loop {
             let there = self.there();
             if there >= wanted || waited.spun_ns > 0 && there > 0 {
@@ -138,16 +141,36 @@ impl Client {
                     self.now = self.ends[wanted - 1].min(begin + limit_ns);
                     waited.spun_ns += limit_ns;
                     self.done.spun_ns += self.now - begin;
-                    if waited.sleeps == 0 && self.there() >= wanted {
-                        self.hybrid.paced(self.there() - there, self.now - begin);
+                    if self.there() > before {
+                        self.hybrid.paced(self.there() - before, self.now - start);
                     }
                 }
                 Step::Sleep(count) => {
                     self.sleep(there + count);
                     waited.sleeps += 1;
                 }
+                Step::Nap(nap_ns) => {
+                    self.nap(nap_ns);
+                    waited.sleeps += 1;
+                }
             }
         }
+    }
+
+    fn nap(&mut self, nap_ns: u64) {
+        let (begin, before, due) = (self.now, self.there(), self.now + nap_ns);
+        if self.ends.back().is_some_and(|&last| last < due) {
+            return self.sleep(self.ends.len());
+        }
+        self.done.sleeps += 1;
+        self.now = due + self.late(self.place.late);
+        let came = self.there() - before;
+        self.hybrid.napped(begin, due, self.now, came);
+    }
+
+    fn late(&mut self, usual: u64) -> u64 {
+        let varied = 1.0 + self.place.jitter * (2.0 * self.random.unit() - 1.0);
+        (usual as f64 * varied) as u64
     }
 
     fn sleep(&mut self, wanted: usize) {
@@ -158,8 +181,7 @@ impl Client {
             *end += self.place.signal;
         }
         self.free += self.place.signal;
-        let late = 1.0 + self.place.jitter * (2.0 * self.random.unit() - 1.0);
-        self.now = notified + (self.place.wake as f64 * late) as u64;
+        self.now = notified + self.late(self.place.wake);
         self.hybrid.woken(Slept {
             begin_ns: begin,
             notified_ns: notified,
@@ -197,10 +219,12 @@ fn speed(place: Place, way: Way) -> f64 {
 }
 
 fn place() -> impl Strategy<Value = Place> {
-    let parts = (100_u64..20_000, 1_000_u64..40_000, 0.0..0.4, 8_usize..=128);
-    parts.prop_map(|(service, wake, jitter, depth)| Place {
+    let times = (100_u64..20_000, 1_000_u64..40_000, 5_000_u64..80_000);
+    let parts = (times, 0.0..0.4, 8_usize..=128);
+    parts.prop_map(|((service, wake, late), jitter, depth)| Place {
         service,
         wake,
+        late,
         jitter,
         signal: 0,
         client: 30,
@@ -240,6 +264,7 @@ fn sleeps_where_a_wake_up_is_cheap_and_looks_where_it_is_dear() {
     let near = Place {
         service: 1000,
         wake: 3000,
+        late: 50_000,
         jitter: 0.1,
         signal: 500,
         client: 30,

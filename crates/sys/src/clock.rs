@@ -29,8 +29,22 @@ pub fn now_ns() -> u64 {
 /// with others: Linux may put them off by 50 µs, longer than moderation means
 /// to hold a notification back.
 pub fn make_timers_exact() {
+    // 0 would be the slack that the thread was born with.
+    put_timers_off_by(1);
+}
+
+/// How far timers of the calling thread may be put off, ns.
+#[must_use]
+pub fn timer_slack_ns() -> u64 {
     // SAFETY: no memory is passed. It cannot fail: the slack is this thread's.
-    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+    let slack_ns = unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) };
+    slack_ns.unsigned_abs().into()
+}
+
+/// From now on timers of the calling thread are put off by up to so much.
+pub fn put_timers_off_by(slack_ns: u64) {
+    // SAFETY: no memory is passed. It cannot fail: the slack is this thread's.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack_ns) };
 }
 
 /// CPU time of the calling thread.

@@ -159,6 +159,7 @@ impl Model {
             piece_bytes: input.pick(&[None, Some(512), Some(4096)]),
             order: input.pick(&[Order::Any, Order::Fifo]),
             is_core_shared: true,
+            ..LaneConfig::default()
         };
         let worker = input.below(self.workers);
         let which = input.below(self.tenants.len() + 1);

@@ -109,13 +109,15 @@ impl Model {
         else {
             return;
         };
+        let (depth, moderation) = (1 + input.below(70), input.pick(&Moderation::ALL));
         let config = LaneConfig {
-            depth: 1 + input.below(70),
-            moderation: input.pick(&Moderation::ALL),
+            depth,
+            moderation,
             settings: settings(input),
             piece_bytes: [None, Some(512)][input.below(2)],
             order: input.pick(&[Order::Any, Order::Fifo]),
-            is_core_shared: true,
+            is_core_shared: moderation != Moderation::Hybrid,
+            ..LaneConfig::default()
         };
         let worker = input.below(engine.workers());
         let mut lane = engine

@@ -252,7 +252,7 @@ impl<'w> Pump<'w> {
 
 /// Whether a client with that policy keeps its core busy while it waits.
 pub(super) fn is_busy_client(policy: Policy) -> bool {
-    !policy.moderation.client_sleeps()
+    policy.moderation.client_looks()
 }
 
 #[cfg(test)]
