@@ -22,6 +22,8 @@ struct Place {
     /// What the client spends on a request.
     client: u64,
     depth: usize,
+    /// The part of the requests at which the worker stands still for a while.
+    stalls: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,6 +44,7 @@ struct Done {
 }
 
 const REFILLS: usize = 1500;
+const STALL: u64 = 1_000_000;
 
 struct Client {
     place: Place,
@@ -94,7 +97,9 @@ impl Client {
         self.ends.drain(..there);
         while self.ends.len() < self.place.depth {
             self.now += self.place.client;
-            self.free = self.free.max(self.now) + self.place.service;
+            let is_stalled = self.random.unit() < self.place.stalls;
+            let stall = if is_stalled { STALL } else { 0 };
+            self.free = self.free.max(self.now) + self.place.service + stall;
             self.ends.push_back(self.free);
         }
     }
@@ -229,6 +234,7 @@ fn place() -> impl Strategy<Value = Place> {
         signal: 0,
         client: 30,
         depth,
+        stalls: 0.0,
     })
 }
 
@@ -251,8 +257,10 @@ proptest! {
 
     /// The ski-rental bound, whatever the forecast.
     #[test]
-    fn looks_at_most_twice_as_long_as_the_best(place in place(), signal in 0_u64..8_000) {
-        let done = run(Place { signal, ..place }, Way::Hybrid);
+    fn looks_at_most_twice_as_long_as_the_best(
+        place in place(), signal in 0_u64..8_000, stalls in 0.0..0.2,
+    ) {
+        let done = run(Place { signal, stalls, ..place }, Way::Hybrid);
         prop_assert!(done.spun_ns <= 2 * done.best_ns, "{done:?}");
     }
 }
@@ -269,6 +277,7 @@ fn sleeps_where_a_wake_up_is_cheap_and_looks_where_it_is_dear() {
         signal: 500,
         client: 30,
         depth: 64,
+        stalls: 0.0,
     };
     let done = run(near, Way::Hybrid);
     assert!(done.spun_ns * 10 < done.elapsed_ns, "{done:?}");
