@@ -6,17 +6,18 @@ const INTERVAL_NS: (u64, u64) = (1_000_000, 60_000_000_000);
 const HOLD_NS: (u64, u64) = (1_000, 100_000_000);
 
 /// What an operator may tell a controller; each takes what it knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameters {
     interval_ns: u64,
     initial_per_s: Option<u32>,
     static_per_s: u32,
     optimal_per_s: u32,
     hold_ns_max: u64,
+    cpu_price: Option<f64>,
 }
 
 /// A parameter out of its range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum ParameterError {
     /// Time between observations out of range.
     #[error("cannot observe every {interval_ns} ns; give {} to {}", INTERVAL_NS.0, INTERVAL_NS.1)]
@@ -38,6 +39,12 @@ pub enum ParameterError {
         /// What was asked.
         hold_ns_max: u64,
     },
+    /// A price out of range.
+    #[error("CPU time cannot cost {price}; give 0 (it is free) to 1 (as dear as the worker's)")]
+    Price {
+        /// What was asked.
+        price: f64,
+    },
 }
 
 impl Default for Parameters {
@@ -48,6 +55,7 @@ impl Default for Parameters {
             static_per_s: 2000,
             optimal_per_s: 6450,
             hold_ns_max: 200_000,
+            cpu_price: None,
         }
     }
 }
@@ -120,6 +128,22 @@ impl Parameters {
         })
     }
 
+    /// With the price of the time in which clients look instead of sleeping, as
+    /// a part of the worker's: `adaptive` then chooses whether they do. `None`,
+    /// the default: they sleep.
+    ///
+    /// # Errors
+    /// [`ParameterError::Price`].
+    pub fn with_cpu_price(self, price: Option<f64>) -> Result<Self, ParameterError> {
+        if let Some(price) = price.filter(|price| !(0.0..=1.0).contains(price)) {
+            return Err(ParameterError::Price { price });
+        }
+        Ok(Self {
+            cpu_price: price,
+            ..self
+        })
+    }
+
     /// Time between two observations, ns.
     #[must_use]
     pub fn interval_ns(&self) -> u64 {
@@ -142,6 +166,12 @@ impl Parameters {
     #[must_use]
     pub fn optimal_per_s(&self) -> u32 {
         self.optimal_per_s
+    }
+
+    /// The price of the time in which clients look.
+    #[must_use]
+    pub fn cpu_price(&self) -> Option<f64> {
+        self.cpu_price
     }
 
     /// Longest time that a notification may be held back, ns.

@@ -219,6 +219,9 @@ fn each_names_the_policy_it_is_for() {
         assert_eq!(base == Moderation::Armed, is_ours, "{name}");
         assert_eq!(base == Moderation::Each, !is_ours, "{name}");
     }
+    let priced = Parameters::default().with_cpu_price(Some(0.5)).unwrap();
+    let base = by_name("adaptive", &priced).unwrap().moderation();
+    assert_eq!(base, Moderation::Hybrid);
 }
 
 #[test]
@@ -229,6 +232,10 @@ fn parameters_out_of_range_name_the_limit() {
         error,
         "cannot observe every 5 ns; give 1000000 to 60000000000"
     );
+    for price in [-0.1, 1.1, f64::NAN] {
+        let error = parameters.with_cpu_price(Some(price)).unwrap_err();
+        assert!(error.to_string().contains("0 (it is free) to 1"), "{error}");
+    }
     let error = parameters.with_hold_ns_max(0).unwrap_err().to_string();
     assert!(error.contains("1000 to 100000000"), "{error}");
     for error in [

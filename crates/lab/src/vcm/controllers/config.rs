@@ -32,6 +32,10 @@ pub(super) struct Table {
     pub(super) controllers: Vec<String>,
     /// Time between two looks of the controllers whose sources have 1 s.
     pub(super) interval_ms: f64,
+    /// What the time in which clients look costs, as a part of the worker's
+    /// (0 to 1): `adaptive` chooses whether they do. Without it they sleep.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) cpu_price: Option<f64>,
     /// How long each controller is at work before anything counts.
     pub(super) settle_seconds: f64,
     pub(super) backend: String,
@@ -55,6 +59,7 @@ impl Default for Table {
             placements: names(&["shared"]),
             controllers: names(&NAMES),
             interval_ms: 100.0,
+            cpu_price: None,
             settle_seconds: 0.6,
             backend: calibration::AUTO.to_owned(),
             seconds: 0.0,
@@ -95,7 +100,9 @@ impl TryFrom<Table> for Config {
             depth: within("depth", &[table.depth], 1, DEPTH_MAX)?[0],
             placements: names("placements", &table.placements)?,
             controllers: controllers(&table.controllers)?,
-            parameters: parameters(table.interval_ms)?,
+            parameters: parameters(table.interval_ms)?
+                .with_cpu_price(table.cpu_price)
+                .map_err(|error| ConfigError::value("cpu_price", error))?,
             settle_s: positive("settle_seconds", table.settle_seconds, SECONDS_MAX)?.unwrap_or(0.0),
             backend,
             seconds: positive("seconds", table.seconds, SECONDS_MAX)?,

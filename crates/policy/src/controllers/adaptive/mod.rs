@@ -1,6 +1,7 @@
 //! `adaptive`: ours.
 
 mod backoff;
+mod choice;
 mod fit;
 mod joint;
 mod member;
@@ -16,6 +17,7 @@ pub use optimum::optimum_per_s;
 use super::Parameters;
 use super::meter::{Meter, capped};
 use crate::{Controller, Counters, Moderation, Settings};
+use choice::Choice;
 use regulator::Regulator;
 
 /// Often enough to answer a change of load within 300 ms: two looks to see
@@ -60,11 +62,17 @@ const PERIOD_NS: u64 = 10_000_000;
 ///   at all, by [`Moderator`](crate::Moderator); with fewer than 1.5 on
 ///   average nothing is capped.
 ///
+/// Where the user puts a price on the CPU time of clients
+/// ([`Parameters::with_cpu_price`]) the policy is `hybrid`, and between two
+/// trials of caps it is measured whether looking is worth its price: where it
+/// is not, clients sleep at once, as under `armed`.
+///
 /// Several virtual functions of one core are better served by [`Joint`].
 #[derive(Clone, Debug)]
 pub struct Adaptive {
     meter: Meter,
     regulator: Regulator,
+    choice: Option<Choice>,
 }
 
 impl Adaptive {
@@ -74,6 +82,7 @@ impl Adaptive {
         Self {
             meter: Meter::new(PERIOD_NS),
             regulator: Regulator::new(1, parameters.hold_ns_max()),
+            choice: parameters.cpu_price().map(Choice::new),
         }
     }
 
@@ -90,7 +99,11 @@ impl Controller for Adaptive {
     }
 
     fn moderation(&self) -> Moderation {
-        Moderation::Armed
+        if self.choice.is_some() {
+            Moderation::Hybrid
+        } else {
+            Moderation::Armed
+        }
     }
 
     fn period_ns(&self) -> u64 {
@@ -99,9 +112,17 @@ impl Controller for Adaptive {
 
     fn observe(&mut self, now_ns: u64, counters: &Counters) -> Settings {
         if let Some(lap) = self.meter.lap(now_ns, counters) {
-            self.regulator.look(&[lap]);
+            let may_begin = self.regulator.is_free();
+            let choice = self.choice.as_mut();
+            if !choice.is_some_and(|choice| choice.look(&lap, may_begin)) {
+                self.regulator.look(&[lap]);
+            }
         }
-        settings(self.regulator.cap_per_s(0))
+        let settings = settings(self.regulator.cap_per_s(0));
+        match &self.choice {
+            Some(choice) if !choice.looks() => settings.asleep(),
+            _ => settings,
+        }
     }
 }
 

@@ -200,6 +200,11 @@ impl Regulator {
         self.roomy_looks >= ROOMY_LOOKS
     }
 
+    /// Whether nothing is tried and nothing capped.
+    pub(super) fn is_free(&self) -> bool {
+        matches!(self.stage, Stage::Steady) && !self.is_capped()
+    }
+
     fn is_capped(&self) -> bool {
         self.members.iter().any(|member| member.cap_per_s.is_some())
     }
