@@ -198,8 +198,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
         }
     });
+    let learnt = arms[1].client.lane.counters();
     println!(
-        "{algorithm} {bytes} B depth {depth} {name}, wake-ups {delay_us} µs later than they are here; {:?}",
+        "{algorithm} {bytes} B depth {depth} {name}; here a wake-up takes {:.1} µs (of which {delay_us} are injected), and {:.1} of the worker's time; {:?}",
+        learnt.wake_ns as f64 / 1e3,
+        learnt.signal_ns as f64 / 1e3,
         before.until_now()
     );
     for (arm, policy) in arms.iter().zip(POLICIES) {
@@ -207,7 +210,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let worker = arm.engine.counters(0);
         let per = |count: u64| counters.completed as f64 / count.max(1) as f64;
         println!(
-            "{policy:>7}: {:8.1} ns, {} of polled, client {:3.0}% of a core; {:.0} requests a notification, {:.0} a sleep, {:.0} a doorbell, {:.1} a breath; a wake-up {:.1} µs, of the worker {:.1}",
+            "{policy:>7}: {:8.1} ns, {} of polled, client {:3.0}% of a core; {:.0} requests a notification, {:.0} a sleep, {:.0} a doorbell, {:.1} a breath",
             arm.median(|round| 1e9 / round.per_s),
             arm.ratio(&arms[0]),
             arm.median(|round| 100.0 * round.client_cpus),
@@ -215,8 +218,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             per(counters.sleeps),
             per(counters.doorbells),
             per(worker.batches),
-            counters.wake_ns as f64 / 1e3,
-            counters.signal_ns as f64 / 1e3,
         );
     }
     let lane_per_s = arms[0].median(|round| round.per_s);

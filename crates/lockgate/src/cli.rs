@@ -224,8 +224,8 @@ pub struct SpeedPoints {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub placement: Vec<String>,
 
-    /// Notification policies: each, armed, polled, spin, cap:6450 (per second),
-    /// coalesce:16:100us, armed+cap:5000
+    /// Notification policies: each, armed, hybrid, polled, spin,
+    /// cap:6450 (per second), coalesce:16:100us, armed+cap:5000
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub policy: Vec<String>,
 

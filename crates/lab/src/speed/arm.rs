@@ -103,6 +103,8 @@ impl Arm {
     pub(crate) const SYNC: Self = Self::Lane(Mode::Sync, Policy::ARMED);
     /// Waiting for whole batches.
     pub(crate) const BATCH: Self = Self::Lane(Mode::Batch, Policy::ARMED);
+    /// Pipelined, asleep where that is worth a wake-up.
+    pub(crate) const HYBRID: Self = Self::Lane(Mode::Async, Policy::HYBRID);
     /// Pipelined, never notified.
     pub(crate) const POLLED: Self = Self::Lane(Mode::Async, Policy::POLLED);
     /// Pipelined, a notification for every completion.

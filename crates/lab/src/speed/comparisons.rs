@@ -25,7 +25,13 @@ pub(super) fn comparisons(config: &Config, host: &Host, results: &Results) -> Ve
     let peers = cells().filter_map(|measured| peer(context, measured));
     let raws = cells().filter_map(|measured| raw(context, measured));
     let notifications = cells()
-        .flat_map(|measured| [polled(context, measured), each(context, measured)])
+        .flat_map(|measured| {
+            [
+                polled(context, measured, Arm::ASYNC),
+                polled(context, measured, Arm::HYBRID),
+                each(context, measured),
+            ]
+        })
         .flatten();
     let modes = cells().filter_map(|measured| modes(context, measured));
     let wake_ups = cells().filter_map(|measured| wake_ups(context, results, measured));
@@ -126,12 +132,12 @@ fn raw(context: Context<'_>, measured: &Measured) -> Option<Comparison> {
 
 /// What notifications cost: a claim where there is work enough to hide a
 /// wake-up.
-fn polled(context: Context<'_>, measured: &Measured) -> Option<Comparison> {
+fn polled(context: Context<'_>, measured: &Measured, arm: Arm) -> Option<Comparison> {
     let is_claimed = measured.cell.role == Role::Deep;
     speeds(
         context,
         measured,
-        (Arm::ASYNC, Arm::POLLED),
+        (arm, Arm::POLLED),
         is_claimed.then_some(0.9),
     )
 }

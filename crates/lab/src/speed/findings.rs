@@ -13,6 +13,8 @@ use super::points::{is_valid, verdict};
 
 /// A share of the best that counts as all of it.
 const ENOUGH: f64 = 0.9;
+/// Places at which the price of waiting is told.
+const PLACES_MAX: usize = 4;
 /// The cores have moved apart when a line takes so many times as long.
 const MOVED: f64 = 1.5;
 
@@ -58,6 +60,7 @@ pub(super) fn findings(
         each(context),
         shared(context),
         wake_up(results),
+        waiting(context),
         distance(results),
         clock(results.steps_ns()),
         closing(results.closing, results.rounds, comparisons),
@@ -291,6 +294,34 @@ fn wake_up(results: &Results) -> Option<Finding> {
         "Waking a sleeping thread on another core takes {cost_us:.1} µs here (median): the price of one crossing."
     );
     Some(finding(Weight::Note, text, ""))
+}
+
+/// What waiting costs, by policy, where there is work enough to sleep meanwhile.
+fn waiting((_, host, results): Context<'_>) -> Option<Finding> {
+    let says = |measured: &Measured| {
+        let polled = measured.mb_per_s(Arm::POLLED)?;
+        let of = |arm: Arm| {
+            let series = measured
+                .arm(arm)
+                .filter(|_| is_valid(host, measured, arm))?;
+            let client = median(&series.values(|sample| sample.client_cpus))?;
+            let share = percent(measured.mb_per_s(arm)? / polled);
+            let policy = arm.policy()?;
+            Some(format!("`{policy}` {share} for {}", percent(client)))
+        };
+        let arms = [Arm::ASYNC, Arm::HYBRID, Arm::POLLED].map(of);
+        let arms: Vec<_> = arms.into_iter().flatten().collect();
+        let (what, size) = (measured.cell.what(), size(measured.block_bytes));
+        (arms.len() > 1).then(|| format!("{what}, {size}: {}", arms.join(", ")))
+    };
+    let deep = results.cells.iter();
+    let deep = deep.filter(|measured| measured.cell.role == Role::Deep);
+    let places: Vec<_> = deep.filter_map(says).take(PLACES_MAX).collect();
+    let text = format!(
+        "What waiting costs here, speed as a part of `polled` for so much of the client's core: {}.",
+        places.join("; ")
+    );
+    (!places.is_empty()).then(|| finding(Weight::Note, text, ""))
 }
 
 /// Whether the cores kept their distance. A hypervisor that moves a guest's

@@ -200,7 +200,7 @@ fn deep(config: &Config, host: &Host) -> Vec<Row> {
             workers: 1,
             role: Role::Deep,
         },
-        arms: vec![Arm::ASYNC, Arm::POLLED, Arm::Raw],
+        arms: vec![Arm::ASYNC, Arm::HYBRID, Arm::POLLED, Arm::Raw],
     };
     cells.map(row).collect()
 }
