@@ -155,6 +155,10 @@ impl<R: Copy + Send> Lane<R> {
                     let until_ns = time_ns.saturating_add(nap_ns).min(deadline_ns);
                     time_ns = self.nap(time_ns, until_ns, there);
                     waited.sleeps += 1;
+                    let there = self.available_now();
+                    if there > 0 && time_ns < until_ns {
+                        return Ok(there);
+                    }
                 }
                 Step::Sleep(count) => {
                     let goal = there + count;

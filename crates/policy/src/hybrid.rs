@@ -167,11 +167,12 @@ impl Hybrid {
         } else {
             self.naps_next
         };
-        let is_known = self.early == EARLY && left_ns > 0;
+        // Once: where the forecast was wrong it may be so for long.
+        let may_nap = self.early == EARLY && waited == Waited::default();
         self.early = (self.early + 1).min(EARLY);
         self.naps_next ^= is_due;
         self.awake_ns = 0.0;
-        if naps && is_known {
+        if naps && may_nap {
             let (rest, late) = (lacking as f64 * self.completion.ns(), self.late.ns());
             return Step::Nap((rest - (NAP - 1.0) * late).max(late / 4.0) as u64);
         }
@@ -286,6 +287,11 @@ mod tests {
             hybrid.step(30, Waited::default()),
             Step::Spin(36_000)
         ));
+        let woken = Waited {
+            spun_ns: 0,
+            sleeps: 1,
+        };
+        assert_eq!(hybrid.step(60, woken), Step::Sleep(37));
         hybrid.napped(0, 40_000, 90_000, 1);
         assert!(hybrid.late.ns() > 16_000.0, "{hybrid:?}");
     }
