@@ -153,7 +153,7 @@ impl<R: Copy + Send> Lane<R> {
                 }
                 Step::Nap(nap_ns) => {
                     let until_ns = time_ns.saturating_add(nap_ns).min(deadline_ns);
-                    time_ns = self.nap(time_ns, until_ns, there);
+                    time_ns = self.nap(until_ns);
                     waited.sleeps += 1;
                     let there = self.available_now();
                     if there > 0 && time_ns < until_ns {
@@ -191,18 +191,17 @@ impl<R: Copy + Send> Lane<R> {
 
     /// Sleeps until that time, or until nothing is left to wait for, and not
     /// by a slack timer. Returns the time.
-    fn nap(&mut self, begin_ns: u64, until_ns: u64, before: usize) -> u64 {
+    fn nap(&mut self, until_ns: u64) -> u64 {
         let sleeps = self.counters.sleeps;
         let slack_ns = timer_slack_ns();
         make_timers_exact();
-        let found = self.sleep(self.in_flight(), until_ns);
+        // What is there, the caller looks up.
+        let _ = self.sleep(self.in_flight(), until_ns);
         put_timers_off_by(slack_ns);
         let woken_ns = now_ns();
-        let there = found.unwrap_or(0);
         self.shared.wake.disarm();
         if self.counters.sleeps > sleeps && woken_ns >= until_ns {
-            let came = there.saturating_sub(before);
-            self.hybrid.napped(begin_ns, until_ns, woken_ns, came);
+            self.hybrid.napped(until_ns, woken_ns);
         }
         woken_ns
     }

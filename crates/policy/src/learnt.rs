@@ -4,6 +4,9 @@
 /// one that a thread which stood still made a thousand times as long hardly counts.
 const STEP_MAX: f64 = 2.0;
 
+/// The first sample says more, if it is not absurd.
+const FIRST_MAX: f64 = 8.0;
+
 /// Samples until it changes slowly: each counts for one in so many.
 const KNOWN: u32 = 8;
 
@@ -19,7 +22,7 @@ pub(crate) struct Learnt {
 }
 
 impl Learnt {
-    /// Until anything is known.
+    /// Until anything is known; 0 where nothing can be guessed.
     pub(crate) const fn prior(ns: f64) -> Self {
         Self { ns, samples: 0 }
     }
@@ -28,22 +31,19 @@ impl Learnt {
         self.ns
     }
 
-    /// Learns from a sample that may be too long.
-    pub(crate) fn learn_at_most(&mut self, sample_ns: f64) {
-        if sample_ns < self.ns {
-            self.learn(sample_ns);
-        }
-    }
-
     pub(crate) fn learn(&mut self, sample_ns: f64) {
         let sample_ns = sample_ns.clamp(*RANGE_NS.start(), *RANGE_NS.end());
         self.samples = (self.samples + 1).min(KNOWN);
-        if self.samples == 1 {
+        if self.ns == 0.0 {
             self.ns = sample_ns;
-        } else {
-            let step = (sample_ns / self.ns).clamp(1.0 / STEP_MAX, STEP_MAX);
-            self.ns *= step.powf(1.0 / f64::from(self.samples));
         }
+        let most = if self.samples == 1 {
+            FIRST_MAX
+        } else {
+            STEP_MAX
+        };
+        let step = (sample_ns / self.ns).clamp(1.0 / most, most);
+        self.ns *= step.powf(1.0 / f64::from(self.samples));
     }
 }
 
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn one_in_five_samples_may_be_absurd() {
-        let mut time = Learnt::prior(7.0);
+        let mut time = Learnt::prior(5000.0);
         for round in 0..500 {
             time.learn(if round % 5 == 0 { 1e12 } else { 5000.0 });
         }
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn another_time_is_learnt_within_a_few_dozen_samples() {
-        let mut time = Learnt::prior(7.0);
+        let mut time = Learnt::prior(5000.0);
         for truth in [2400.0, 22_000.0, 2400.0] {
             (0..50).for_each(|_| time.learn(truth));
             assert!((time.ns() / truth - 1.0).abs() < 0.02, "{time:?} {truth}");

@@ -163,14 +163,13 @@ impl Client {
     }
 
     fn nap(&mut self, nap_ns: u64) {
-        let (begin, before, due) = (self.now, self.there(), self.now + nap_ns);
+        let due = self.now + nap_ns;
         if self.ends.back().is_some_and(|&last| last < due) {
             return self.sleep(self.ends.len());
         }
         self.done.sleeps += 1;
         self.now = due + self.late(self.place.late);
-        let came = self.there() - before;
-        self.hybrid.napped(begin, due, self.now, came);
+        self.hybrid.napped(due, self.now);
     }
 
     fn late(&mut self, usual: u64) -> u64 {
