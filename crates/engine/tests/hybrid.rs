@@ -129,7 +129,7 @@ fn who_is_woken_late_asks_not_to_be() {
         wake_delay: Duration::from_micros(500),
         ..config(moderation)
     };
-    testing::timed(|| {
+    testing::alone(|| {
         apart(Duration::from_micros(50), |engine| {
             let counters = [Moderation::Armed, Moderation::Hybrid].map(|moderation| {
                 let mut lane = engine.lane(0, far(moderation)).unwrap();
