@@ -170,7 +170,7 @@ impl<R: Copy + Send> Outcomes<'_, R> {
             let moderation = lane.shared.config.moderation;
             let is_awaited = !moderation.client_looks()
                 || lane.shared.wake.is_armed()
-                || lane.hints != 0 && moderation.client_sleeps()
+                || lane.is_hinted() && moderation.client_sleeps()
                 || lane.shared.wake.is_wanted(lane.completions.index());
             if is_awaited {
                 show(lane);

@@ -148,6 +148,11 @@ impl<R: Copy + Send> WorkerLane<R> {
         }
     }
 
+    /// Whether somebody waits for completions and was not notified of them.
+    pub(crate) fn is_hinted(&self) -> bool {
+        self.is_urgent || !self.barriers.is_empty()
+    }
+
     /// Looks whether all before a barrier are complete.
     pub(crate) fn look_at_barriers(&mut self) {
         // Else some of the batch are yet to be done.

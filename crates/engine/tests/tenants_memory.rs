@@ -16,7 +16,7 @@ use sys::memory::{Mapping, sealed};
 const WORKER: WorkerConfig = WorkerConfig {
     is_core_shared: true,
     cpu: None,
-    idle_spin: std::time::Duration::ZERO,
+    idle_spin: Some(std::time::Duration::ZERO),
 };
 
 /// Does nothing while somebody holds the lock.

@@ -16,7 +16,7 @@ use proptest::prelude::*;
 
 const WORKER: WorkerConfig = WorkerConfig {
     cpu: None,
-    idle_spin: Duration::ZERO,
+    idle_spin: Some(Duration::ZERO),
     is_core_shared: true,
 };
 
