@@ -27,5 +27,5 @@ pub(crate) use breath::Breath;
 pub(crate) use config::Numbers;
 pub(crate) use lanes::Lanes;
 pub(crate) use life::{Ending, Owned};
-pub(crate) use roster::Roster;
+pub(crate) use roster::{Roster, SHARE_MAX};
 pub(crate) use shared::Function;

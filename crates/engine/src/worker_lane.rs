@@ -7,7 +7,7 @@ use std::sync::Arc;
 use policy::{Gate, Moderator};
 use sys::ring::{Consumer, Producer};
 
-use crate::function::{FUNCTIONS_MAX, Function};
+use crate::function::{FUNCTIONS_MAX, Function, SHARE_MAX};
 use crate::lane::{BARRIER, Closed, Done, Entry, Order, Shared, URGENT};
 use crate::service::Service;
 
@@ -95,6 +95,11 @@ impl<R: Copy + Send> WorkerLane<R> {
         completions: Producer<Done>,
         function: Option<Arc<Function<R>>>,
     ) -> Self {
+        // As many pieces as a breath takes of a lane.
+        let carried = match shared.config.piece_bytes {
+            Some(_) => shared.config.depth.min(SHARE_MAX) + 1,
+            None => 0,
+        };
         let moderator = Moderator::new(shared.config.moderation, shared.config.settings);
         Self {
             _unclosed: Unclosed(Arc::clone(&shared)),
@@ -105,7 +110,7 @@ impl<R: Copy + Send> WorkerLane<R> {
             end: 0,
             staged: 0,
             in_hand: 0,
-            carried: VecDeque::new(),
+            carried: VecDeque::with_capacity(carried),
             taken: 0,
             is_urgent: false,
             hinted: 0,

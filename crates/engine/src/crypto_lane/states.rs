@@ -3,7 +3,7 @@
 use crypto::Between;
 
 /// One worker's. Each in a box, so that none is copied when there are more.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[expect(
     clippy::vec_box,
     reason = "states are wiped where they are, and so do not move"
@@ -11,6 +11,18 @@ use crypto::Between;
 pub(super) struct States {
     all: Vec<Box<Between>>,
     free: Vec<u16>,
+}
+
+/// So many there are from the first: what two lanes have of them at a time.
+const FIRST: u16 = 64;
+
+impl Default for States {
+    fn default() -> Self {
+        Self {
+            all: (0..FIRST).map(|_| Box::default()).collect(),
+            free: (0..FIRST).collect(),
+        }
+    }
 }
 
 impl States {
