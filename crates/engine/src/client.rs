@@ -278,8 +278,11 @@ impl<R: Copy + Send> Lane<R> {
             leaving,
             ..
         } = self;
+        let is_anything_leaving = !leaving.is_empty();
         let mut finish = |done: Done| {
-            leaving.iter_mut().for_each(|one| one.remove(done.ticket));
+            if is_anything_leaving {
+                leaving.iter_mut().for_each(|one| one.remove(done.ticket));
+            }
             take(Completion {
                 token: tickets.give_back(done.ticket),
                 status: done.status,

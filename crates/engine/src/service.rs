@@ -101,8 +101,8 @@ impl<R> std::ops::Index<usize> for Batch<'_, R> {
 pub(crate) struct Origin {
     pub(crate) lane: u32,
     pub(crate) ticket: u32,
-    /// Requests that its lane had taken before it.
-    pub(crate) number: u64,
+    /// Requests that its lane had taken before it, wrapping.
+    pub(crate) number: u32,
     /// It is a piece, and more of the request follows.
     pub(crate) has_more: bool,
     pub(crate) done: Option<Status>,
@@ -234,7 +234,7 @@ pub(crate) fn cancel<S: Service>(service: &mut S, lane: &mut WorkerLane<S::Reque
     }
 }
 
-fn stage<R: Copy + Send>(lane: &mut WorkerLane<R>, ticket: u32, number: u64, status: Status) {
+fn stage<R: Copy + Send>(lane: &mut WorkerLane<R>, ticket: u32, number: u32, status: Status) {
     let done = Done {
         ticket: ticket & !HINTS,
         status,

@@ -143,13 +143,14 @@ impl<R: Copy + Send> WorkerLane<R> {
 
     /// The completion staged last is one that somebody waits for: alone, or with all those
     /// before it.
-    pub(crate) fn hinted(&mut self, hints: u32, number: u64) {
+    pub(crate) fn hinted(&mut self, hints: u32, number: u32) {
         if hints & URGENT != 0 {
             self.is_urgent = true;
             self.hinted = self.completions.index();
         }
         if hints & BARRIER != 0 {
-            self.barriers.push(Reverse(number));
+            let ago = (self.taken as u32).wrapping_sub(number);
+            self.barriers.push(Reverse(self.taken - u64::from(ago)));
         }
     }
 
@@ -195,12 +196,12 @@ impl<R: Copy + Send> WorkerLane<R> {
         &mut self,
         service: &mut S,
         max: usize,
-        mut take: impl FnMut(&S, Rest<R>, bool) -> bool,
+        mut take: impl FnMut(&S, Entry<R>, u32, bool) -> bool,
     ) -> usize {
         match self.shared.config.piece_bytes {
             None => self.requests.drain_while(max, |&entry| {
                 // All of a breath end with it: nobody asks for their numbers.
-                take(service, Rest { entry, number: 0 }, false)
+                take(service, entry, 0, false)
             }),
             Some(piece_bytes) => self.take_pieces(service, max, piece_bytes, take),
         }
@@ -211,7 +212,7 @@ impl<R: Copy + Send> WorkerLane<R> {
         service: &mut S,
         max: usize,
         piece_bytes: usize,
-        mut take: impl FnMut(&S, Rest<R>, bool) -> bool,
+        mut take: impl FnMut(&S, Entry<R>, u32, bool) -> bool,
     ) -> usize {
         let carried = &mut self.carried;
         let mut cut = |mut rest: Rest<R>, is_begun: bool, carried: &mut VecDeque<Rest<R>>| {
@@ -224,9 +225,9 @@ impl<R: Copy + Send> WorkerLane<R> {
                 carried.push_back(rest);
                 let ticket = rest.entry.ticket;
                 let entry = Entry { ticket, request };
-                take(service, Rest { entry, ..rest }, true)
+                take(service, entry, rest.number as u32, true)
             } else {
-                take(service, rest, false)
+                take(service, rest.entry, rest.number as u32, false)
             }
         };
         let begun = carried.len().min(max);

@@ -13,6 +13,8 @@ use crate::work::Work;
 ///
 /// # Safety
 /// As for [`super::run`].
+// Inlined: as a call of its own it takes a tenth of a 64-byte request's time.
+#[inline(always)]
 pub(super) unsafe fn run(key: &AesKey, work: &Work<'_>) -> Status {
     let mut counter = *work.iv;
     // The key stream left over from the last block, and how much of it is used.

@@ -29,7 +29,7 @@ pub struct SessionId {
     pub(super) handle: Handle,
 }
 
-/// Bytes within a region.
+/// Bytes within a region. One of no bytes names none: region and offset are not looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// Which region.

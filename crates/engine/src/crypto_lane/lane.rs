@@ -15,7 +15,7 @@ use crypto::{Operation, Segment};
 use sys::memory::Mapping;
 
 use super::call::{Call, CallError, REGIONS_MAX, RegionId, SESSIONS_MAX, SessionId, Span};
-use super::request::{CryptoRequest, Parts};
+use super::request::{CryptoRequest, Form, Parts};
 use super::session::{Seat, Session};
 use super::slots::Slots;
 use super::table::SegmentTable;
@@ -182,8 +182,13 @@ impl CryptoLane {
         if session.is_ended() {
             return Err(CallError::SessionEnded);
         }
-        let lens = call.source.iter().map(|span| span.len);
-        let bytes = lens.fold(call.aad.len, usize::saturating_add);
+        let bytes = match call.source {
+            [one] => one.len.saturating_add(call.aad.len),
+            list => {
+                let lens = list.iter().map(|span| span.len);
+                lens.fold(call.aad.len, usize::saturating_add)
+            }
+        };
         if bytes > self.bytes_max {
             let limit = self.bytes_max;
             return Err(CallError::TooLong { bytes, limit });
@@ -194,19 +199,19 @@ impl CryptoLane {
             aad: self.segment(&call.aad)?,
             tag: self.segment(&call.tag)?,
         };
+        let form = if self.has_shared && self.opens_into_shared(session, call) {
+            Form::SHARED
+        } else {
+            Form::SHORT
+        };
         let is_one_each = call.source.len() <= 1 && call.destination.len() <= 1;
         if is_one_each
-            && let Some(mut short) = CryptoRequest::short(session, call.operation, call.iv, &parts)
+            && let Some(short) =
+                CryptoRequest::short(session, call.operation, call.iv, &parts, form)
         {
-            if self.has_shared && self.opens_into_shared(session, call) {
-                short = short.into_shared_memory();
-            }
             return Ok(self.lane.enqueue_with(short, token, hint)?);
         }
-        let mut long = self.long(session, call, &parts)?;
-        if self.has_shared && self.opens_into_shared(session, call) {
-            long = long.into_shared_memory();
-        }
+        let long = self.long(session, call, &parts)?.with(form);
         self.enqueue_long(long, token, hint)
     }
 
@@ -237,12 +242,17 @@ impl CryptoLane {
         session.ok_or(CallError::UnknownSession(id))
     }
 
+    #[inline]
     fn region(&self, id: RegionId) -> Result<&Arc<Mapping>, CallError> {
         let region = self.regions.get(id.0);
         region.ok_or(CallError::UnknownRegion(id))
     }
 
+    #[inline(always)]
     fn segment(&self, span: &Span) -> Result<Segment, CallError> {
+        if span.len == 0 {
+            return Ok(Segment::EMPTY);
+        }
         let address = self.region(span.region)?.address(span.offset, span.len)?;
         Ok(Segment {
             address,

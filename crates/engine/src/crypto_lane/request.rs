@@ -89,7 +89,7 @@ pub(super) struct Parts {
 
 impl CryptoRequest {
     /// When `parts` are all of it and their lengths are those that the kind
-    /// has anyway.
+    /// has anyway; `SHORT`, or `SHARED`.
     // Inlined, so that it is written once, into the ring's slot.
     #[inline(always)]
     pub(super) fn short(
@@ -97,6 +97,7 @@ impl CryptoRequest {
         operation: Operation,
         iv: [u8; 16],
         parts: &Parts,
+        form: Form,
     ) -> Option<Self> {
         let kind = Kind {
             algorithm: session.algorithm(),
@@ -130,7 +131,7 @@ impl CryptoRequest {
             tag_after,
             aad_bytes: u16::try_from(aad.len).ok()?,
             operation,
-            form: Form::SHORT,
+            form,
         })
     }
 
@@ -159,9 +160,9 @@ impl CryptoRequest {
         }
     }
 
-    /// Opened where others could read the text before its tag is checked.
-    pub(super) fn into_shared_memory(mut self) -> Self {
-        self.form = self.form.with(Form::SHARED);
+    /// And in that form, too.
+    pub(super) fn with(mut self, form: Form) -> Self {
+        self.form = self.form.with(form);
         self
     }
 
@@ -210,15 +211,26 @@ impl CryptoRequest {
     /// # Safety
     /// As for [`Self::kind`].
     #[inline]
-    pub(super) unsafe fn aad_bytes(&self) -> usize {
-        if self.form.has(Form::LONG) {
-            // SAFETY: forwarded from the caller; the row has four segments.
-            unsafe { (*self.source.cast::<Segment>().wrapping_add(2)).len }
-        } else if self.form.has(Form::KEPT) {
-            0
+    pub(super) unsafe fn all_bytes(&self) -> usize {
+        if self.form.has(Form::LONG.with(Form::KEPT)) {
+            // SAFETY: forwarded from the caller.
+            unsafe { self.all_bytes_of_others() }
         } else {
-            self.aad_bytes.into()
+            self.source_bytes as usize + usize::from(self.aad_bytes)
         }
+    }
+
+    /// # Safety
+    /// As for [`Self::kind`].
+    #[inline(never)]
+    unsafe fn all_bytes_of_others(&self) -> usize {
+        if !self.form.has(Form::LONG) {
+            // Of what is kept between pieces, nothing is only authenticated.
+            return self.source_bytes as usize;
+        }
+        // SAFETY: forwarded from the caller; the row has four segments.
+        let aad = unsafe { (*self.source.cast::<Segment>().wrapping_add(2)).len };
+        self.bytes().saturating_add(aad)
     }
 
     /// Segments beyond the first of the source and of the destination.
@@ -234,9 +246,12 @@ impl CryptoRequest {
     /// Whether the back-end is not given it with others.
     #[inline]
     pub(super) fn is_alone(&self) -> bool {
-        self.form.has(Form::KEPT.with(Form::SHARED))
-            || self.form.has(Form::LONG)
-                && (self.form.has(Form::PART) || self.rest_segments() >= SEGMENTS_ALONE)
+        const ANY: Form = Form::LONG.with(Form::KEPT).with(Form::SHARED);
+        self.form.has(ANY)
+            && (self
+                .form
+                .has(Form::KEPT.with(Form::SHARED).with(Form::PART))
+                || self.rest_segments() >= SEGMENTS_ALONE)
     }
 
     /// Whether it is a piece of a request, or what is left of one.

@@ -305,7 +305,7 @@ impl Service for CryptoService {
     /// With those that are only authenticated: they are work, and count for quotas.
     fn bytes(request: &CryptoRequest) -> usize {
         // SAFETY: the worker asks for requests it has taken and not completed.
-        unsafe { request.bytes().saturating_add(request.aad_bytes()) }
+        unsafe { request.all_bytes() }
     }
 
     fn work_ns(&self, request: &CryptoRequest) -> u64 {

@@ -4,7 +4,7 @@ use policy::Allowance;
 
 use crate::lane::Entry;
 use crate::service::{BATCH_MAX, Origin, Service};
-use crate::worker_lane::{Rest, WorkerLane};
+use crate::worker_lane::WorkerLane;
 
 /// What a breath took.
 #[derive(Debug)]
@@ -99,23 +99,19 @@ pub(super) fn take_from<S: Service>(
     let slot = lane.shared.slot;
     let begin = origins.len();
     lane.next = begin;
-    let count = lane.take(
-        service,
-        most,
-        |service, Rest { entry, number }, has_more| {
-            requests.push(entry);
-            let of_one = S::bytes(&entry.request) as u64;
-            bytes += of_one;
-            origins.push(Origin {
-                lane: slot,
-                ticket: entry.ticket,
-                number,
-                has_more,
-                done: None,
-            });
-            pay(service, &entry.request, of_one, has_more)
-        },
-    );
+    let count = lane.take(service, most, |service, entry, number, has_more| {
+        requests.push(entry);
+        let of_one = S::bytes(&entry.request) as u64;
+        bytes += of_one;
+        origins.push(Origin {
+            lane: slot,
+            ticket: entry.ticket,
+            number,
+            has_more,
+            done: None,
+        });
+        pay(service, &entry.request, of_one, has_more)
+    });
     lane.end = origins.len();
     if lane.end > begin {
         lane.in_hand += u32::try_from(count).expect("at most BATCH_MAX");
