@@ -199,11 +199,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
     });
     let learnt = arms[1].client.lane.counters();
+    let host = before.until_now();
     println!(
-        "{algorithm} {bytes} B depth {depth} {name}; here a wake-up takes {:.1} µs (of which {delay_us} are injected), and {:.1} of the worker's time; {:?}",
+        "{algorithm} {bytes} B depth {depth} {name}; here a wake-up takes {:.1} µs (of which {delay_us} are injected), and {:.1} of the worker's time; {:.1}% stolen, other programs kept {:.2} CPUs busy",
         learnt.wake_ns as f64 / 1e3,
         learnt.signal_ns as f64 / 1e3,
-        before.until_now()
+        host.stolen * 100.0,
+        host.others_cpus
     );
     for (arm, policy) in arms.iter().zip(POLICIES) {
         let counters = arm.client.lane.counters();

@@ -38,6 +38,15 @@ pub trait Service: Send + 'static {
         100 + Self::bytes(request) as u64 / 4
     }
 
+    /// Whether to time the next breath, if its requests are charged.
+    fn wants_time(&mut self) -> bool {
+        false
+    }
+
+    /// A breath of so many requests took that long from taking them to the last
+    /// notification, and was expected to, ns.
+    fn breathed(&mut self, _requests: usize, _expected_ns: u64, _elapsed_ns: u64) {}
+
     /// Cuts the first `bytes` off a request on more bytes than that and
     /// returns them as a request; `request` becomes the rest, to be
     /// [`resume`](Self::resume)d when they are done. `None`, with nothing

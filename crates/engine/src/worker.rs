@@ -129,6 +129,8 @@ impl<S: Service> Worker<S> {
     /// One breath: takes what is there, processes it, gives it back.
     fn breathe(&mut self) -> usize {
         let width = self.gather();
+        let is_priced = self.roster.charges() && self.service.wants_time();
+        let inhaled_ns = if is_priced { now_ns() } else { 0 };
         let count = self.inhale(width);
         if count > 0 {
             let mut outcomes = Outcomes {
@@ -143,6 +145,11 @@ impl<S: Service> Worker<S> {
             self.exhale();
             if is_timed {
                 self.gather.worked(now_ns() - begin_ns);
+            }
+            if is_priced {
+                let elapsed_ns = now_ns() - inhaled_ns;
+                self.service
+                    .breathed(count, self.breath.work_ns, elapsed_ns);
             }
         }
         count
@@ -207,7 +214,7 @@ impl<S: Service> Worker<S> {
         for index in 0..self.breath.present.len() {
             let slot = self.breath.present[index];
             self.note_held(slot);
-            self.roster.charge(slot);
+            self.breath.work_ns += self.roster.charge(slot);
         }
         let tally = &self.control.tally;
         tally.batches.add(1);

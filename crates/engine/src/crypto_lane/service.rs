@@ -30,6 +30,13 @@ const CHUNK_JOBS: usize = 16;
 /// measured, and much the same for every kind.
 const SEGMENT_NS: u64 = 6;
 
+/// What a request takes the worker beside the back-end, ns, until it was measured: taking
+/// it, grouping it, its completion.
+const LANE_NS: f64 = 30.0;
+
+/// And at most, ns: what a thread that stood still meanwhile makes of it is not believed.
+const LANE_NS_MAX: u64 = 300;
+
 /// And at most, ns: what a thread that stood still meanwhile makes of it is not believed.
 const SEGMENT_NS_MAX: u64 = 100;
 
@@ -57,6 +64,8 @@ pub struct CryptoService {
     private: Private,
     /// By [`CryptoRequest::kind_number`].
     prices: Box<[Price]>,
+    /// Of what a request takes beside the back-end.
+    lane: Price,
     /// Of each worker: chunks in which the back-end panicked.
     panics: Arc<[AtomicU64]>,
 }
@@ -100,6 +109,7 @@ impl CryptoService {
             lists: Scratch(Vec::new()),
             private: Private::default(),
             prices: prices(),
+            lane: Price::prior(LANE_NS, 0.0),
             panics,
         }
     }
@@ -314,7 +324,7 @@ impl Service for CryptoService {
         let lists_ns = request.rest_segments() * SEGMENT_NS;
         self.prices[kind]
             .work_ns(Self::bytes(request) as u64)
-            .saturating_add(lists_ns)
+            .saturating_add(lists_ns + self.lane.work_ns(0))
     }
 
     fn split(&mut self, request: &mut CryptoRequest, bytes: usize) -> Option<CryptoRequest> {
@@ -342,6 +352,18 @@ impl Service for CryptoService {
         let bytes = kind.piece_bytes(request.bytes(), bytes);
         // SAFETY: as above; it fits.
         Some(unsafe { request.split(chaining, bytes) })
+    }
+
+    fn wants_time(&mut self) -> bool {
+        self.lane.wants_time()
+    }
+
+    fn breathed(&mut self, requests: usize, expected_ns: u64, elapsed_ns: u64) {
+        let requests = requests as u64;
+        let own_ns = requests * self.lane.work_ns(0);
+        let beside_ns = elapsed_ns.saturating_sub(expected_ns.saturating_sub(own_ns));
+        self.lane
+            .learn(requests, 0, beside_ns.min(requests * LANE_NS_MAX));
     }
 
     fn resume(&mut self, request: &mut CryptoRequest) {

@@ -13,6 +13,8 @@ pub(crate) struct Breath<R> {
     pub(crate) origins: Vec<Origin>,
     /// Lanes with requests in it.
     pub(crate) present: Vec<u32>,
+    /// What its requests were charged, ns.
+    pub(crate) work_ns: u64,
 }
 
 impl<R> Breath<R> {
@@ -21,6 +23,7 @@ impl<R> Breath<R> {
             requests: Vec::with_capacity(BATCH_MAX),
             origins: Vec::with_capacity(BATCH_MAX),
             present: Vec::with_capacity(BATCH_MAX),
+            work_ns: 0,
         }
     }
 
@@ -28,6 +31,7 @@ impl<R> Breath<R> {
         self.requests.clear();
         self.origins.clear();
         self.present.clear();
+        self.work_ns = 0;
     }
 }
 
@@ -94,6 +98,7 @@ pub(super) fn take_from<S: Service>(
         requests,
         origins,
         present,
+        ..
     } = into;
     let mut bytes = 0;
     let slot = lane.shared.slot;

@@ -109,6 +109,11 @@ impl<R: Copy + Send> Roster<R> {
         lane.is_some_and(|lane| lane.is_of(function) && lane.has_work())
     }
 
+    /// Whether requests are charged.
+    pub(crate) fn charges(&self) -> bool {
+        self.owned > 0
+    }
+
     pub(crate) fn has_restless(&self) -> bool {
         self.restless > 0
     }
@@ -477,21 +482,24 @@ impl<R: Copy + Send> Roster<R> {
         let has_more = !flow.queue.is_empty();
         self.schedule
             .end(visit, purse.spent_ns, purse.last_ns, has_more);
+        into.work_ns = into.work_ns.saturating_add(purse.spent_ns);
         purse.spent_ns
     }
 
-    /// What the lane's requests took beyond what they were charged is charged.
+    /// What the lane's requests took beyond what they were charged is charged; how much
+    /// that was, ns.
     #[inline]
-    pub(crate) fn charge(&mut self, slot: u32) {
+    pub(crate) fn charge(&mut self, slot: u32) -> u64 {
         let lane = &mut self.lanes[slot as usize];
         let surcharge_ns = std::mem::take(&mut lane.surcharge_ns);
         if surcharge_ns == 0 || self.owned == 0 {
-            return;
+            return 0;
         }
         self.schedule.owe(lane.flow_number(), surcharge_ns);
         if let Some(function) = &lane.function {
             function.worked(surcharge_ns);
         }
+        surcharge_ns
     }
 
     /// From now on every lane is looked at, and no quota is kept: the end of
