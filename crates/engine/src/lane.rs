@@ -51,7 +51,7 @@ pub struct LaneConfig {
     /// Requests on more bytes than this are done in pieces of so many (the
     /// VCM paper's equation 9), so that others get their turn in between; a
     /// multiple of [`PIECE_BYTES_MIN`]. `None` does each in one go, and so is
-    /// done what cannot be cut: see [`Service::split`].
+    /// done what cannot be cut: see [`Service::split`](crate::Service::split).
     pub piece_bytes: Option<usize>,
     /// Completion order.
     pub order: Order,
