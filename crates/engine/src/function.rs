@@ -16,7 +16,8 @@ mod shared;
 mod watch;
 
 pub use config::{
-    FUNCTION_LANES_MAX, FUNCTIONS_MAX, FunctionConfig, FunctionError, KeyLimit, RequestLimit,
+    FUNCTION_LANES_MAX, FUNCTION_LANES_PER_S, FUNCTIONS_MAX, FunctionConfig, FunctionError,
+    KeyLimit, RequestLimit,
 };
 pub use handle::VirtualFunction;
 pub use lanes::LANES_MAX;

@@ -123,6 +123,14 @@ pub enum LaneError {
         /// How many.
         lanes: usize,
     },
+    /// It makes them too often.
+    #[error(
+        "the virtual function makes more than {per_s} lanes a second; use those that it has again"
+    )]
+    TooOften {
+        /// The limit.
+        per_s: u64,
+    },
     /// The virtual function takes nothing new.
     #[error("the virtual function is {0}; make another")]
     Ended(Life),

@@ -41,8 +41,8 @@ pub use crypto_lane::{
     Overrun, REGIONS_MAX, RegionId, SESSIONS_MAX, Session, SessionError, SessionId, Span,
 };
 pub use function::{
-    DrainError, EndError, FUNCTION_LANES_MAX, FUNCTIONS_MAX, FunctionConfig, FunctionCounters,
-    FunctionError, KeyLimit, LANES_MAX, Life, RequestLimit, VirtualFunction,
+    DrainError, EndError, FUNCTION_LANES_MAX, FUNCTION_LANES_PER_S, FUNCTIONS_MAX, FunctionConfig,
+    FunctionCounters, FunctionError, KeyLimit, LANES_MAX, Life, RequestLimit, VirtualFunction,
 };
 pub use governor::{Governed, Governor};
 pub use lane::{Closed, DEPTH_MAX, Hint, LaneConfig, LaneError, Order, PIECE_BYTES_MIN};

@@ -11,9 +11,9 @@ use crate::common::works::{Client, free_running};
 use crate::common::{LONG, Tally, cells};
 use crypto::{Algorithm, Backend, KeyError, Operation, RsaBits, RsaScheme, Status, generate_key};
 use lockgate_engine::{
-    Call, CallError, CryptoEngine, CryptoFunction, CryptoLane, Engine, FunctionConfig,
-    FunctionError, LaneConfig, LocalLane, RegionId, RequestLimit, SessionError, SessionId, Span,
-    WorkerConfig,
+    Call, CallError, CryptoEngine, CryptoFunction, CryptoLane, Engine, FUNCTION_LANES_PER_S,
+    FunctionConfig, FunctionError, LaneConfig, LaneError, LocalLane, RegionId, RequestLimit,
+    SessionError, SessionId, Span, WorkerConfig,
 };
 use policy::{Moderation, Quota};
 
@@ -259,6 +259,40 @@ fn a_worker_sleeps_when_a_throttled_function_is_gone() {
     std::thread::sleep(Duration::from_millis(100));
     let sleeps = rig.engine.counters(0).sleeps - before;
     assert!(sleeps < 10, "{sleeps} sleeps in a tenth of a second");
+}
+
+/// Each costs its worker tens of microseconds, which nobody is charged: a tenant that made
+/// and dropped lanes as fast as it could left an equal half of its share.
+#[test]
+fn lanes_are_made_only_so_often() {
+    let rig = free_running(1);
+    let function = rig.engine.function(FunctionConfig::default()).unwrap();
+    let begin = Instant::now();
+    let mut made = 0;
+    let refused = loop {
+        match function.lane(0, LaneConfig::default()) {
+            Ok(_) => made += 1,
+            // Until the worker has let go of one.
+            Err(LaneError::Share { .. }) => std::thread::yield_now(),
+            Err(error) => break error,
+        }
+        assert!(begin.elapsed() < LONG, "{made} lanes");
+    };
+    assert!(matches!(
+        refused,
+        LaneError::TooOften {
+            per_s: FUNCTION_LANES_PER_S
+        }
+    ));
+    assert!(refused.to_string().contains("256"));
+    let most = FUNCTION_LANES_PER_S as f64 * (1.0 + begin.elapsed().as_secs_f64()) + 1.0;
+    assert!(
+        made as f64 <= most && made >= FUNCTION_LANES_PER_S,
+        "{made} of {most}"
+    );
+    // And again, after a while.
+    std::thread::sleep(Duration::from_millis(50));
+    function.lane(0, LaneConfig::default()).unwrap();
 }
 
 struct Flag {

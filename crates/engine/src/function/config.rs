@@ -10,6 +10,10 @@ pub const FUNCTIONS_MAX: usize = 1024;
 /// Most lanes of one virtual function.
 pub const FUNCTION_LANES_MAX: usize = 256;
 
+/// Lanes that a virtual function may make a second, and so many at once: each costs its
+/// worker some 50 µs, most of it to unmap its memory in the end, which nobody is charged.
+pub const FUNCTION_LANES_PER_S: u64 = FUNCTION_LANES_MAX as u64;
+
 /// The largest request of a virtual function: what a worker may have to do in one
 /// go for it, while others wait. More is refused when it is submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use policy::{Allowance, Bucket, Counters, Gate, Quota, Settings};
+use policy::{Allowance, BURST_NS_MAX, Bucket, Counters, Gate, Quota, Settings};
 
 use sys::clock::now_ns;
 
-use super::config::{FunctionConfig, Number};
+use super::config::{FUNCTION_LANES_PER_S, FunctionConfig, Number};
 use super::life::Possessions;
 use crate::lane::{LaneError, Shared};
 
@@ -85,6 +85,8 @@ pub(crate) struct State<R> {
     pub(crate) settings: Settings,
     /// Lanes made, also those that no worker has seen yet.
     pub(crate) reserved: usize,
+    /// Lanes it may still make.
+    making: Bucket,
     pub(crate) members: Vec<Member<R>>,
     /// The totals of lanes that are gone.
     gone: Counters,
@@ -119,6 +121,7 @@ impl<R> Function<R> {
                 life: Life::Running,
                 settings: config.settings,
                 reserved: 0,
+                making: Bucket::new(making()),
                 members: Vec::new(),
                 gone: Counters::default(),
                 gone_held_alone: 0,
@@ -217,6 +220,12 @@ impl<R> Function<R> {
             let lanes = state.reserved;
             return Err(LaneError::Share { lanes });
         }
+        let now_ns = now_ns();
+        if state.making.allowance(now_ns).is_err() {
+            let per_s = FUNCTION_LANES_PER_S;
+            return Err(LaneError::TooOften { per_s });
+        }
+        state.making.spend(now_ns, 1, 0);
         state.reserved += 1;
         Ok(state.settings)
     }
@@ -300,6 +309,13 @@ impl<R> State<R> {
             self.number = None;
         }
     }
+}
+
+/// How often lanes are made, so many at once.
+fn making() -> Quota {
+    let often = Quota::UNLIMITED.and_requests(FUNCTION_LANES_PER_S);
+    let at_once = often.and_then(|often| often.with_burst(BURST_NS_MAX));
+    at_once.expect("a few hundred a second, and those of a second at once")
 }
 
 fn sum(a: &Counters, b: &Counters) -> Counters {
