@@ -176,6 +176,7 @@ impl Model {
                 may_cancel: false,
             }),
             (Err(LaneError::Share { lanes }), Some(_)) => assert_eq!(lanes, LANES_EACH),
+            (Err(LaneError::TooOften { .. }), Some(_)) => {}
             (Err(LaneError::Ended(life)), Some(_)) => assert_eq!(life, Life::Draining),
             (Err(error), _) => panic!("{error}"),
         }
