@@ -125,6 +125,54 @@ fn rounds() -> impl Iterator<Item = bool> {
     (0..testing::cases(6, 100)).map(|round| round % 2 == 1)
 }
 
+/// Its peer is lent, too, and still has a program: the kernel then answers that it
+/// segments, and does not.
+#[test]
+fn a_device_whose_peer_has_a_program_segments_as_before() {
+    if !is_root() {
+        return;
+    }
+    let host = host();
+    let both = || snapshot_of_offloads(&host);
+    let before = both();
+    let lend = |device: &str| {
+        let lend = || lend(&host.journal, device, &host.guest);
+        host.namespace.run(lend).unwrap().unwrap()
+    };
+    let (device, peer) = (lend(&host.device), lend(&host.peer));
+    let mut netlink = host.guest.netlink().unwrap();
+    let off = [
+        "tx-tcp-segmentation",
+        "tx-tcp6-segmentation",
+        "tx-checksum-ip-generic",
+    ];
+    netlink
+        .set_offloads(&host.device, &off.map(|name| (name, false)))
+        .unwrap();
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bpf/pass.bpf.o");
+    let attach = || {
+        let mut ip = Command::new("ip");
+        ip.args([
+            "link", "set", &host.peer, "xdp", "obj", program, "sec", "xdp",
+        ]);
+        ip.status().is_ok_and(|status| status.success())
+    };
+    if !host.guest.run(attach).unwrap() {
+        return testing::skipped("`ip` cannot attach a program; install iproute2 with libbpf");
+    }
+    let bring_back = || {
+        drop(device);
+        drop(peer);
+    };
+    host.namespace.run(bring_back).unwrap();
+    assert_eq!(both(), before);
+}
+
+fn snapshot_of_offloads(host: &Host) -> [std::collections::BTreeSet<String>; 2] {
+    let mut netlink = host.namespace.netlink().unwrap();
+    [&host.device, &host.peer].map(|name| netlink.offloads(name).unwrap())
+}
+
 #[test]
 fn a_device_comes_back_as_it_was() {
     if !is_root() {

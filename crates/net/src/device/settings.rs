@@ -1,6 +1,7 @@
 //! How a device was, and how it becomes so again.
 
 use std::io;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -123,6 +124,9 @@ impl Settings {
                 refused(setting, value, &why);
             }
         }
+        if !offloads.is_empty() {
+            await_programs(netlink, name)?;
+        }
         // At once, as some go only with others. One that was wanted and not had,
         // for want of another, is an error here, and is as it was.
         if !offloads.is_empty()
@@ -178,6 +182,29 @@ impl Settings {
         Ok(kept)
     }
 }
+
+/// Until no other link there has an XDP program, or for so long: while a veth's peer has
+/// one, the kernel takes orders to segment and forgets them. One of ours goes a moment
+/// after us: a process that another thread has forked holds it until it executes.
+fn await_programs(netlink: &mut Netlink, name: &str) -> Result<(), SettingsError> {
+    for _ in 0..PROGRAM_LOOKS {
+        let mut links = netlink.links()?;
+        links.retain(|link| link.xdp && link.name != name);
+        if links.is_empty() {
+            break;
+        }
+        for link in links {
+            // Not of a program that is held by a descriptor.
+            let _ = netlink.detach_xdp(&link.name);
+        }
+        std::thread::sleep(PROGRAM_PAUSE);
+    }
+    Ok(())
+}
+
+/// A second in all.
+const PROGRAM_LOOKS: u32 = 100;
+const PROGRAM_PAUSE: Duration = Duration::from_millis(10);
 
 /// Those that it takes along, as they are now.
 fn values(netlink: &mut Netlink, sysfs: &Sysfs, link: &Link) -> Result<Values, SettingsError> {
