@@ -49,7 +49,9 @@ pub use key::{Key, KeyError, KeyMaterial};
 pub use operation::{Kind, Operation, UnknownOperation};
 pub use private::{PRIVATE_BYTES_MAX, Private};
 pub use raw_loop::RawLoop;
-pub use registry::{UnknownBackend, auto, backends, by_name, candidates, library_versions};
+pub use registry::{
+    UnknownBackend, auto, backend_names, backends, by_name, candidates, library_versions,
+};
 pub use slices::{Data, Slices, process_slices};
 pub use status::Status;
 pub use work::fits;

@@ -12,7 +12,7 @@ use crate::{Auto, Backend, Calibration, Kind};
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownBackend {
     /// None has that name.
-    #[error("unknown back-end '{name}'; known: {}", known().join(", "))]
+    #[error("unknown back-end '{name}'; known: {}", backend_names().join(", "))]
     Name {
         /// What was given.
         name: String,
@@ -77,7 +77,9 @@ pub fn library_versions() -> Vec<(&'static str, String)> {
         .collect()
 }
 
-fn known() -> Vec<&'static str> {
+/// The names of the back-ends that run on this host.
+#[must_use]
+pub fn backend_names() -> Vec<&'static str> {
     backends().iter().map(|backend| backend.name()).collect()
 }
 
@@ -100,7 +102,10 @@ mod tests {
         };
         assert_eq!(
             error.to_string(),
-            format!("unknown back-end 'qat'; known: {}", known().join(", "))
+            format!(
+                "unknown back-end 'qat'; known: {}",
+                backend_names().join(", ")
+            )
         );
     }
 

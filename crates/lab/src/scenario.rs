@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use trial::Section;
 
-pub use builtin::{BUILTIN, Builtin};
+pub use builtin::{Builtin, builtin};
 pub use error::ScenarioError;
 pub use parse::parse;
 
@@ -91,8 +91,7 @@ pub fn load(name: &str, overrides: Overrides) -> Result<Scenario, ScenarioError>
     if name.ends_with(".toml") || name.contains('/') {
         return load_file(Path::new(name), overrides);
     }
-    let builtin = BUILTIN
-        .iter()
+    let builtin = builtin()
         .find(|builtin| builtin.name == name)
         .ok_or_else(|| unknown(name))?;
     parse(name, &format!("scenario '{name}'"), builtin.text, overrides)
@@ -101,7 +100,7 @@ pub fn load(name: &str, overrides: Overrides) -> Result<Scenario, ScenarioError>
 fn unknown(name: &str) -> ScenarioError {
     ScenarioError::Unknown {
         name: name.to_owned(),
-        known: BUILTIN.iter().map(|builtin| builtin.name).collect(),
+        known: builtin().map(|builtin| builtin.name).collect(),
     }
 }
 

@@ -11,9 +11,9 @@ use std::process;
 
 use trial::Run;
 
-use crate::files::{check_writable, write_atomically};
 pub use error::{LoadError, StoreError};
 pub use load::load;
+use sys::files::{check_writable, write_atomically};
 
 /// The folder of runs when neither `--out` nor `LOCKGATE_RUNS` says otherwise.
 pub const RUNS: &str = "lockgate-runs";

@@ -7,10 +7,6 @@ use trial::{
     Build, Dimension, Plan, PlanError, Point, Probe, Run, RunError, Section, Sink, Verdict,
 };
 
-#[path = "../tests/support/mod.rs"]
-mod support;
-pub(crate) use support::Collector;
-
 /// 64 cases, or 4096 when `LOCKGATE_THOROUGH=1`; no files of past failures.
 pub(crate) fn config() -> Config {
     Config {

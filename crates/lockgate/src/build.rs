@@ -18,6 +18,6 @@ pub fn build() -> Build {
     Build {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         git_revision: GIT_REVISION.to_owned(),
-        libraries: lab::libraries::versions(),
+        libraries: probe::versions::versions(),
     }
 }

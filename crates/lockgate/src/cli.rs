@@ -40,7 +40,7 @@ pub struct Cli {
 
     /// Measure as a guest with fewer CPU features would: none, aesni, avx, avx2, vaes, avx512; with -sha behind it SHA-NI is hidden too
     #[arg(long, global = true, value_name = "TIER")]
-    pub tier: Option<lab::tier::Choice>,
+    pub tier: Option<probe::tier::Choice>,
 
     #[command(subcommand)]
     pub command: Command,

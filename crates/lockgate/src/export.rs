@@ -71,7 +71,7 @@ impl Export {
     fn write(&self, bytes: &[u8], console: &Console) -> Result<(), Failure> {
         match &self.path {
             None => console.print(bytes),
-            Some(path) => lab::write_atomically(path, bytes, false)
+            Some(path) => sys::files::write_atomically(path, bytes, false)
                 .with_context(|| {
                     format!(
                         "cannot write '{}'; name another path with --export",
@@ -97,7 +97,7 @@ pub fn check(exports: &[Export]) -> Result<(), Failure> {
         ));
     }
     for path in exports.iter().filter_map(|export| export.path.as_deref()) {
-        lab::check_writable(path)
+        sys::files::check_writable(path)
             .with_context(|| {
                 format!(
                     "cannot write '{}'; name a writable path with --export",

@@ -4,11 +4,11 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use lab::probe::Host;
 use lab::runner;
 use lab::saver::Saver;
 use lab::schedule::{Scheduled, Skip, schedule};
 use lab::store::{REPORT, Store, result_bytes};
+use probe::Host;
 use trial::{Plan, Probe, Run, SCHEMA_VERSION, Section, SectionState, Validity};
 
 use crate::build::build;
@@ -42,7 +42,7 @@ pub fn measure(
     console: &Console,
 ) -> Result<Exit, Failure> {
     export::check(&export.exports)?;
-    let probe = lab::probe::probe(&Host::this());
+    let probe = probe::probe(&Host::this());
     let scheduled = schedule(job.sections, &probe, job.budget);
     if how.check {
         console.print(plan_text::plan(&scheduled, job.budget, &how.out).as_bytes())?;
@@ -110,8 +110,8 @@ fn head(scenario: serde_json::Value, seed: u64, probe: Probe) -> Run {
     Run {
         schema: SCHEMA_VERSION,
         build: build(),
-        host: lab::host::name(),
-        started_utc: lab::host::utc_now(),
+        host: probe::site::name(),
+        started_utc: probe::site::utc_now(),
         seconds: 0.0,
         command: command_line::this(),
         seed,

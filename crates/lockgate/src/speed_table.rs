@@ -140,7 +140,7 @@ mod tests {
             table.insert("seed".to_owned(), Value::Integer(seed.try_into().unwrap()));
         }
         let name = section(&arguments.points);
-        (lab::registry::section(name).unwrap().parse)(table).unwrap()
+        (sections::section(name).unwrap().parse)(table).unwrap()
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::os::unix::process::CommandExt;
 
 use anyhow::Context;
-use lab::tier::{self, Choice, TierError};
+use probe::tier::{self, Choice, TierError};
 
 use crate::cli::Command;
 use crate::exit::{Exit, Failure, OrExit};

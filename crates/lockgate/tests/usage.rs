@@ -136,7 +136,7 @@ fn what_does_not_exist_yet_is_not_offered() {
 #[test]
 fn help_names_every_built_in_scenario() {
     let help = Desk::new().lockgate(&["run", "--help"]).ok().stdout;
-    for builtin in lab::scenario::BUILTIN {
+    for builtin in lab::scenario::builtin() {
         assert!(help.contains(builtin.name), "{}", builtin.name);
     }
 }

@@ -1,7 +1,7 @@
 //! The hidden commands that measure one arm: a line of JSON or a reason.
 
 use crate::common::Desk;
-use lab::kspeed::trial_line::TrialLine;
+use sections::kspeed::trial_line::TrialLine;
 
 const CBC: [&str; 7] = [
     "af-alg",

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::{BudgetError, Share, parse_budget, share};
+use crate::budget::{BudgetError, Share, parse_budget, share};
 use crate::testing::config;
 
 fn s(seconds: u64) -> Duration {
@@ -48,7 +48,7 @@ proptest! {
     #[test]
     fn any_text_is_a_budget_or_an_error(text in ".{0,12}") {
         if let Ok(budget) = parse_budget(&text) {
-            prop_assert!(!budget.is_zero() && budget <= super::BUDGET_MAX);
+            prop_assert!(!budget.is_zero() && budget <= crate::budget::BUDGET_MAX);
         }
     }
 }

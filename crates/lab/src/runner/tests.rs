@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use trial::{Event, Finding, Plan, Probe, Run, RunError, Section, SectionState, Weight};
 
-use super::{Watcher, YIELD_MAX, run};
+use crate::runner::{Watcher, YIELD_MAX, run};
 use crate::schedule::schedule;
 use crate::testing::{Fake, blank_run, point};
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::ConfigError;
+use kit::ConfigError;
 
 /// Why a scenario is refused. `place` is the file, with `:line` where known.
 #[derive(Debug, thiserror::Error)]

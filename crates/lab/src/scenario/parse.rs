@@ -6,10 +6,10 @@ use serde::Deserialize;
 use toml::de::{DeTable, DeValue};
 use trial::Section;
 
-use super::{DEFAULT_SEED, Overrides, SCENARIO_SCHEMA, Scenario, ScenarioError};
 use crate::budget::{BUDGET_MAX, DEFAULT_BUDGET, budget_of_seconds};
-use crate::config::{self, ConfigError};
-use crate::registry::{SECTIONS, SectionKind};
+use crate::scenario::{DEFAULT_SEED, Overrides, SCENARIO_SCHEMA, Scenario, ScenarioError};
+use kit::config::{self, ConfigError};
+use sections::{SECTIONS, SectionKind};
 
 /// The table `[common]`.
 #[derive(Deserialize)]

@@ -2,9 +2,14 @@ use std::fs;
 
 use proptest::prelude::*;
 
-use super::{BUILTIN, Overrides, Scenario, ScenarioError, load, parse};
-use crate::registry::SECTIONS;
+use crate::scenario::Overrides;
+use crate::scenario::Scenario;
+use crate::scenario::ScenarioError;
+use crate::scenario::builtin;
+use crate::scenario::load;
+use crate::scenario::parse;
 use crate::testing::config;
+use sections::SECTIONS;
 
 fn parsed(text: &str) -> Result<Scenario, ScenarioError> {
     parse("mine", "mine.toml", text, Overrides::default())
@@ -20,7 +25,7 @@ fn refusal(text: &str) -> String {
 
 #[test]
 fn every_built_in_scenario_parses_and_says_what_it_answers() {
-    for builtin in BUILTIN {
+    for builtin in builtin() {
         let scenario = load(builtin.name, Overrides::default()).unwrap();
         assert_eq!(scenario.name, builtin.name);
         assert_ne!(
@@ -123,7 +128,7 @@ fn refusals_name_file_line_and_what_is_allowed() {
     let text = refusal("schema = 1\n\n[common]\ntitle = 'x'\nbugdet_s = 3\n[probe]\n");
     assert_eq!(
         text,
-        "mine.toml:5: [common]: unknown key 'bugdet_s'; allowed: title, description, seed, budget_s"
+        "mine.toml:5: [common]: unknown key 'bugdet_s' (did you mean 'budget_s'?); allowed: title, description, seed, budget_s"
     );
     let text = refusal("schema = 1\n[common]\nbudget_s = -1\n[probe]\n");
     assert!(
@@ -237,7 +242,7 @@ proptest! {
 
     #[test]
     fn any_damage_to_a_built_in_one_is_survived(at in 0..4000_usize, byte in any::<char>()) {
-        for builtin in BUILTIN {
+        for builtin in builtin() {
             let mut text: Vec<char> = builtin.text.chars().collect();
             let at = at % text.len();
             text[at] = byte;

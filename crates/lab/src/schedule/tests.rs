@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use trial::Probe;
 
-use super::{Skip, schedule};
+use crate::schedule::{Skip, schedule};
 use crate::testing::Fake;
 
 fn seconds(of: &[Fake], budget_s: u64) -> Vec<Result<f64, Skip>> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use trial::ReadError;
 
-use super::FILE_BYTES_MAX;
+use crate::store::FILE_BYTES_MAX;
 
 /// Why a run cannot be stored.
 #[derive(Debug, thiserror::Error)]

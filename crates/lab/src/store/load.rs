@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use trial::{ReadError, Run};
 
-use super::{FILE_BYTES_MAX, LATEST, LoadError, RESULT};
+use crate::store::{FILE_BYTES_MAX, LATEST, LoadError, RESULT};
 
 /// Reads the run that `argument` names: a run's folder, a `result.json`, or
 /// `latest`, the newest below `root`.

@@ -1,7 +1,12 @@
 use std::fs;
 use std::path::Path;
 
-use super::{LoadError, RESULT, Store, StoreError, folder_name, load};
+use crate::store::LoadError;
+use crate::store::RESULT;
+use crate::store::Store;
+use crate::store::StoreError;
+use crate::store::folder_name;
+use crate::store::load;
 use crate::testing::{blank_run, point};
 
 const UTC: &str = "2026-11-21T21:00:00Z";
@@ -92,7 +97,7 @@ fn a_result_above_the_limit_is_refused_and_the_one_before_stands() {
     let store = Store::create(root.path(), UTC, "host").unwrap();
     store.save_report("small").unwrap();
     let error = store
-        .save_report(&"x".repeat(super::FILE_BYTES_MAX + 1))
+        .save_report(&"x".repeat(crate::store::FILE_BYTES_MAX + 1))
         .unwrap_err();
     assert!(matches!(error, StoreError::TooLarge { .. }));
     assert_eq!(

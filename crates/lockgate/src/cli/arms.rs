@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use clap::Args;
-use lab::kspeed::af_alg::{AfAlg, AfAlgType, Direction};
-use lab::kspeed::userspace::{LoadMode, UserSpace, UserSpaceError};
+use sections::kspeed::af_alg::{AfAlg, AfAlgType, Direction};
+use sections::kspeed::userspace::{LoadMode, UserSpace, UserSpaceError};
 
 use crate::units;
 

@@ -1,6 +1,6 @@
 //! `lockgate af-alg`
 
-use lab::kspeed::af_alg::{self, AfAlg};
+use sections::kspeed::af_alg::{self, AfAlg};
 
 use crate::cli::AfAlgArguments;
 use crate::console::Console;

@@ -1,6 +1,6 @@
 //! `lockgate probe`
 
-use lab::probe::Host;
+use probe::Host;
 
 use crate::cli::ProbeArguments;
 use crate::console::Console;
@@ -10,14 +10,14 @@ use crate::render;
 /// Prints what this host can do.
 pub fn probe(arguments: &ProbeArguments, console: &Console) -> Result<Exit, Failure> {
     if arguments.calibrate {
-        lab::calibration::forget().map_err(|reason| {
+        probe::calibration::forget().map_err(|reason| {
             Failure::new(
                 Exit::Failed,
                 format!("cannot forget the calibration: {reason}"),
             )
         })?;
     }
-    let probe = lab::probe::probe(&Host::this());
+    let probe = probe::probe(&Host::this());
     let text = if arguments.json {
         ::report::json::probe(&probe)
     } else {

@@ -1,9 +1,8 @@
 //! `lockgate speed`
 
 use anyhow::anyhow;
-use lab::ConfigError;
+use kit::ConfigError;
 use lab::budget::DEFAULT_BUDGET;
-use lab::registry;
 use lab::scenario::DEFAULT_SEED;
 
 use crate::cli::SpeedArguments;
@@ -17,7 +16,7 @@ use crate::speed_table::{flag_of, section, table};
 pub fn speed(arguments: &SpeedArguments, console: &Console) -> Result<Exit, Failure> {
     let name = section(&arguments.points);
     let kind =
-        registry::section(name).expect("the registry has the section that this command is for");
+        sections::section(name).expect("the registry has the section that this command is for");
     let seed = arguments.measuring.seed.unwrap_or(DEFAULT_SEED);
     let mut table = table(&arguments.points);
     if kind.seeded {

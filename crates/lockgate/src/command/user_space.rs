@@ -1,7 +1,7 @@
 //! `lockgate user-space`
 
-use lab::kspeed::trial_line::TrialLine;
-use lab::kspeed::userspace::{self, UserSpace};
+use sections::kspeed::trial_line::TrialLine;
+use sections::kspeed::userspace::{self, UserSpace};
 
 use crate::cli::UserSpaceArguments;
 use crate::console::Console;

@@ -1,0 +1,72 @@
+//! Checks that configurations share.
+
+use std::str::FromStr;
+
+use crate::ConfigError;
+
+/// Largest block: the GCM and XTS limits are far above, memory is not.
+pub const BLOCK_BYTES_MAX: usize = 16 << 20;
+
+/// Most memory one trial's slots may take.
+pub const SLOTS_BYTES_MAX: usize = 1 << 30;
+
+const PAIRS_MAX: usize = 999;
+
+/// Wider intervals say nothing that nine pairs do not.
+pub const PRECISION_MAX: f64 = 0.5;
+
+pub fn some<T>(key: &str, list: &[T]) -> Result<(), ConfigError> {
+    if list.is_empty() {
+        return Err(ConfigError::value(
+            key,
+            "an empty list measures nothing; name at least one",
+        ));
+    }
+    Ok(())
+}
+
+pub fn names<T: FromStr<Err: std::fmt::Display>>(
+    key: &str,
+    names: &[String],
+) -> Result<Vec<T>, ConfigError> {
+    names
+        .iter()
+        .map(|name| name.parse().map_err(|error| ConfigError::value(key, error)))
+        .collect()
+}
+
+pub fn within(
+    key: &str,
+    values: &[usize],
+    least: usize,
+    most: usize,
+) -> Result<Vec<usize>, ConfigError> {
+    match values.iter().find(|value| !(least..=most).contains(*value)) {
+        Some(value) => Err(ConfigError::value(
+            key,
+            format!("{value} is outside {least} to {most}"),
+        )),
+        None => Ok(values.to_vec()),
+    }
+}
+
+/// The value, or none for 0.
+pub fn positive(key: &str, value: f64, most: f64) -> Result<Option<f64>, ConfigError> {
+    if !(0.0..=most).contains(&value) {
+        return Err(ConfigError::value(
+            key,
+            format!("{value} is outside 0 to {most}; 0 means: chosen for this host"),
+        ));
+    }
+    Ok((value > 0.0).then_some(value))
+}
+
+pub fn pairs(pairs: usize) -> Result<Option<usize>, ConfigError> {
+    if pairs > PAIRS_MAX {
+        return Err(ConfigError::value(
+            "pairs",
+            format!("{pairs} is more than {PAIRS_MAX}"),
+        ));
+    }
+    Ok((pairs > 0).then_some(pairs))
+}

@@ -1,0 +1,367 @@
+//! The types that options have: each knows what it takes, and says so.
+
+use std::fmt::Display;
+use std::ops::Deref;
+use std::str::FromStr;
+
+use toml::Value as Toml;
+
+/// What an option may hold.
+pub trait Value: Clone + PartialEq + std::fmt::Debug {
+    /// Whether a flag's commas stand between several.
+    const IS_LIST: bool = false;
+
+    /// From what a scenario or a flag has.
+    ///
+    /// # Errors
+    /// In words: the value and what is allowed.
+    fn parse(value: &Toml) -> Result<Self, String>;
+
+    /// As a scenario has it.
+    fn written(&self) -> Toml;
+
+    /// What is allowed, for people.
+    fn allowed() -> String;
+}
+
+/// A whole number of something, `LEAST` to `MOST`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Count<const LEAST: usize, const MOST: usize>(usize);
+
+impl<const LEAST: usize, const MOST: usize> Count<LEAST, MOST> {
+    #[must_use]
+    pub fn get(self) -> usize {
+        self.0
+    }
+}
+
+impl<const LEAST: usize, const MOST: usize> From<usize> for Count<LEAST, MOST> {
+    /// # Panics
+    /// Outside its range: for defaults.
+    fn from(value: usize) -> Self {
+        assert!((LEAST..=MOST).contains(&value), "a default is allowed");
+        Self(value)
+    }
+}
+
+fn whole(value: &Toml, least: usize, most: usize) -> Result<usize, String> {
+    let number = value
+        .as_integer()
+        .ok_or_else(|| format!("{value} is no whole number; {least} to {most} is allowed"))?;
+    usize::try_from(number)
+        .ok()
+        .filter(|number| (least..=most).contains(number))
+        .ok_or_else(|| format!("{number} is outside {least} to {most}"))
+}
+
+fn integer(value: usize) -> Toml {
+    Toml::Integer(i64::try_from(value).unwrap_or(i64::MAX))
+}
+
+impl<const LEAST: usize, const MOST: usize> Value for Count<LEAST, MOST> {
+    fn parse(value: &Toml) -> Result<Self, String> {
+        whole(value, LEAST, MOST).map(Self)
+    }
+
+    fn written(&self) -> Toml {
+        integer(self.0)
+    }
+
+    fn allowed() -> String {
+        format!("{LEAST} to {MOST}")
+    }
+}
+
+/// A number of bytes, `LEAST` to `MOST`: `4096`, `"4k"` or `"4KiB"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Bytes<const LEAST: usize, const MOST: usize>(usize);
+
+impl<const LEAST: usize, const MOST: usize> Bytes<LEAST, MOST> {
+    #[must_use]
+    pub fn get(self) -> usize {
+        self.0
+    }
+}
+
+impl<const LEAST: usize, const MOST: usize> From<usize> for Bytes<LEAST, MOST> {
+    /// # Panics
+    /// Outside its range: for defaults.
+    fn from(value: usize) -> Self {
+        assert!((LEAST..=MOST).contains(&value), "a default is allowed");
+        Self(value)
+    }
+}
+
+impl<const LEAST: usize, const MOST: usize> Value for Bytes<LEAST, MOST> {
+    fn parse(value: &Toml) -> Result<Self, String> {
+        let number = value.as_str().and_then(bytes).map(integer);
+        whole(number.as_ref().unwrap_or(value), LEAST, MOST).map(Self)
+    }
+
+    fn written(&self) -> Toml {
+        integer(self.0)
+    }
+
+    fn allowed() -> String {
+        format!("{LEAST} to {MOST} bytes, also 4k, 1MiB")
+    }
+}
+
+/// `16k`, `16KiB`, `1m`, `1MiB`.
+fn bytes(text: &str) -> Option<usize> {
+    let lower = text.trim().to_ascii_lowercase();
+    let digits = lower.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let shift = match &lower[digits.len()..] {
+        "" | "b" => 0,
+        "k" | "kib" => 10,
+        "m" | "mib" => 20,
+        _ => return None,
+    };
+    digits.trim().parse::<usize>().ok()?.checked_mul(1 << shift)
+}
+
+/// A number, `LEAST` to `MOST` thousandths.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Real<const LEAST: i64, const MOST: i64>(f64);
+
+impl<const LEAST: i64, const MOST: i64> Real<LEAST, MOST> {
+    const RANGE: (f64, f64) = (LEAST as f64 / 1e3, MOST as f64 / 1e3);
+
+    #[must_use]
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl<const LEAST: i64, const MOST: i64> From<f64> for Real<LEAST, MOST> {
+    /// # Panics
+    /// Outside its range: for defaults.
+    fn from(value: f64) -> Self {
+        let (least, most) = Self::RANGE;
+        assert!((least..=most).contains(&value), "a default is allowed");
+        Self(value)
+    }
+}
+
+impl<const LEAST: i64, const MOST: i64> Value for Real<LEAST, MOST> {
+    fn parse(value: &Toml) -> Result<Self, String> {
+        let (least, most) = Self::RANGE;
+        let number = match value {
+            Toml::Float(number) => *number,
+            Toml::Integer(number) => *number as f64,
+            _ => return Err(format!("{value} is no number; {}", Self::allowed())),
+        };
+        if (least..=most).contains(&number) {
+            Ok(Self(number))
+        } else {
+            Err(format!("{number} is outside {least} to {most}"))
+        }
+    }
+
+    fn written(&self) -> Toml {
+        Toml::Float(self.0)
+    }
+
+    fn allowed() -> String {
+        let (least, most) = Self::RANGE;
+        format!("{least} to {most}")
+    }
+}
+
+/// What is chosen by its name.
+pub trait Choice: Clone + PartialEq + std::fmt::Debug + Display + FromStr<Err: Display> {
+    /// The names there are, or how they are written: for help, and to say what
+    /// a wrong one may have meant.
+    fn known() -> Vec<String>;
+}
+
+/// One of the names that there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Name<T>(pub T);
+
+impl<T: Choice> From<&str> for Name<T> {
+    /// # Panics
+    /// Where there is none such: for defaults.
+    fn from(name: &str) -> Self {
+        Self(name.parse().unwrap_or_else(|error| panic!("{error}")))
+    }
+}
+
+impl<T> Deref for Name<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: Choice> Value for Name<T> {
+    fn parse(value: &Toml) -> Result<Self, String> {
+        let name = value
+            .as_str()
+            .ok_or_else(|| format!("{value} is no name; {}", Self::allowed()))?;
+        name.parse().map(Self).map_err(|error: T::Err| {
+            let known = T::known();
+            match near(name, known.iter().map(String::as_str)) {
+                Some(near) => format!("{error}; did you mean '{near}'?"),
+                None => error.to_string(),
+            }
+        })
+    }
+
+    fn written(&self) -> Toml {
+        Toml::String(self.0.to_string())
+    }
+
+    fn allowed() -> String {
+        T::known().join(", ")
+    }
+}
+
+/// The name that a misspelt one may have meant.
+#[must_use]
+pub fn near<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    /// Less alike is another word (Jaro-Winkler, 1 being equal).
+    const ALIKE_MIN: f64 = 0.8;
+    known
+        .filter(|own| *own != name)
+        .map(|own| (strsim::jaro_winkler(name, own), own))
+        .filter(|(alike, _)| *alike >= ALIKE_MIN)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, own)| own)
+}
+
+/// One or more, none twice, in the order in which they were named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct List<T>(Vec<T>);
+
+impl<T: Value> List<T> {
+    /// # Panics
+    /// Without any.
+    pub fn of(items: impl IntoIterator<Item = impl Into<T>>) -> Self {
+        let mut kept: Vec<T> = Vec::new();
+        for item in items {
+            let item = item.into();
+            if !kept.contains(&item) {
+                kept.push(item);
+            }
+        }
+        assert!(!kept.is_empty(), "a list names one at least");
+        Self(kept)
+    }
+}
+
+impl<T> Deref for List<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<T: Value, U: Into<T>, const N: usize> From<[U; N]> for List<T> {
+    fn from(items: [U; N]) -> Self {
+        Self::of(items)
+    }
+}
+
+impl<T: Value> Value for List<T> {
+    const IS_LIST: bool = true;
+
+    fn parse(value: &Toml) -> Result<Self, String> {
+        let items = match value {
+            Toml::Array(items) => items.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        if items.is_empty() {
+            return Err("an empty list measures nothing; name at least one".to_owned());
+        }
+        let items: Vec<T> = items.iter().map(T::parse).collect::<Result<_, _>>()?;
+        Ok(Self::of(items))
+    }
+
+    fn written(&self) -> Toml {
+        Toml::Array(self.0.iter().map(T::written).collect())
+    }
+
+    fn allowed() -> String {
+        format!("{}; several by commas", T::allowed())
+    }
+}
+
+/// Chosen for this host and budget, unless it is named. Scenarios before there
+/// was `"auto"` have 0 or an empty list for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Auto<T>(pub Option<T>);
+
+/// How [`Auto`] is written.
+const AUTO: &str = "auto";
+
+impl<T: Value> Value for Auto<T> {
+    const IS_LIST: bool = T::IS_LIST;
+
+    fn parse(value: &Toml) -> Result<Self, String> {
+        let is_auto = match value {
+            Toml::String(text) => text == AUTO,
+            Toml::Array(items) => items.is_empty() || items == &[Toml::from(AUTO)],
+            _ => false,
+        };
+        if is_auto {
+            return Ok(Self(None));
+        }
+        let is_zero = value.as_integer() == Some(0) || value.as_float() == Some(0.0);
+        match T::parse(value) {
+            Ok(value) => Ok(Self(Some(value))),
+            Err(_) if is_zero => Ok(Self(None)),
+            Err(error) => Err(format!("{error}; or \"{AUTO}\"")),
+        }
+    }
+
+    fn written(&self) -> Toml {
+        match &self.0 {
+            Some(value) => value.written(),
+            None => Toml::from(AUTO),
+        }
+    }
+
+    fn allowed() -> String {
+        format!("{AUTO}, {}", T::allowed())
+    }
+}
+
+impl<T: Value> From<Option<T>> for Auto<T> {
+    fn from(value: Option<T>) -> Self {
+        Self(value)
+    }
+}
+
+impl Value for u64 {
+    fn parse(value: &Toml) -> Result<Self, String> {
+        let number = value.as_integer().and_then(|number| number.try_into().ok());
+        number.ok_or_else(|| format!("{value} is no whole number of 0 or more"))
+    }
+
+    fn written(&self) -> Toml {
+        Toml::Integer(i64::try_from(*self).unwrap_or(i64::MAX))
+    }
+
+    fn allowed() -> String {
+        "a whole number of 0 or more".to_owned()
+    }
+}
+
+impl Value for bool {
+    fn parse(value: &Toml) -> Result<Self, String> {
+        value
+            .as_bool()
+            .ok_or_else(|| format!("{value} is neither true nor false"))
+    }
+
+    fn written(&self) -> Toml {
+        Toml::Boolean(*self)
+    }
+
+    fn allowed() -> String {
+        "true or false".to_owned()
+    }
+}

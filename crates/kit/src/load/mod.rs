@@ -1,0 +1,12 @@
+//! The load generator: who asks the engine for crypto, how much, and what came
+//! of it.
+
+pub mod cell;
+pub mod fresh;
+pub mod moderated;
+pub mod points;
+pub mod rig;
+pub mod rounds;
+pub mod slots;
+pub mod sweep;
+pub mod verdict;

@@ -1,0 +1,160 @@
+//! The bench: an engine with one worker, and the tenants at it.
+
+use std::io;
+use std::sync::Arc;
+
+use crypto::Backend;
+use engine::{
+    CryptoEngine, CryptoFunction, FunctionError, LaneError, SessionError, StartError, WorkerConfig,
+};
+
+use crate::load::rig::client::ClientError;
+use crate::load::rig::cores::Cores;
+use crate::load::rig::course::Course;
+use crate::load::rig::record::Record;
+use crate::load::rig::sampler::Sampler;
+use crate::load::rig::seat::Seat;
+use crate::load::rig::tenant::{Regime, Tenant};
+use crate::observe;
+
+/// What a bench is made of.
+pub struct Setup {
+    pub cores: Cores,
+    pub backend: Arc<dyn Backend>,
+    pub tenants: Vec<Tenant>,
+}
+
+/// Why a bench gave nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum RigError {
+    #[error("the engine did not start")]
+    Start(#[from] StartError),
+    #[error("no virtual function")]
+    Function(#[from] FunctionError),
+    #[error("no lane")]
+    Lane(#[from] LaneError),
+    #[error("no key")]
+    Key(#[from] SessionError),
+    #[error("a task got no thread or memory: lower tasks or depths, or raise the limits")]
+    Task(#[source] io::Error),
+    #[error("a task failed")]
+    Client(#[from] ClientError),
+    #[error("the tasks were not parked in time: stop other programs, or lower the load")]
+    NotParked,
+    #[error("a load asks for {what} {value}, the bench was made for {most} at most")]
+    Load {
+        what: &'static str,
+        value: usize,
+        most: usize,
+    },
+    #[error("a phase has {loads} loads for {tenants} tenants")]
+    Tenants { loads: usize, tenants: usize },
+}
+
+/// A bench; between runs its threads sleep, with nothing in flight.
+pub struct Bench {
+    cores: Cores,
+    // Before the engine, which would end under its clients.
+    seats: Vec<Seat>,
+    engine: CryptoEngine,
+}
+
+impl Bench {
+    /// Starts the worker and all tasks.
+    ///
+    /// # Errors
+    /// [`RigError`].
+    pub fn start(setup: &Setup) -> Result<Self, RigError> {
+        let Setup {
+            cores,
+            backend,
+            tenants,
+        } = setup;
+        let is_core_shared = cores.is_shared();
+        let worker = WorkerConfig {
+            cpu: Some(cores.worker),
+            idle_spin: None,
+            is_core_shared,
+        };
+        let engine = CryptoEngine::start(Arc::clone(backend), &[worker])?.for_measuring();
+        let seats = tenants
+            .iter()
+            .map(|tenant| Seat::new(tenant, &engine, *cores))
+            .collect::<Result<Vec<_>, _>>()?;
+        seats.iter().try_for_each(Seat::park)?;
+        Ok(Self {
+            cores: *cores,
+            seats,
+            engine,
+        })
+    }
+
+    /// From the next run on, that tenant's policy, settings and controller;
+    /// its lanes are new, and what they learn is forgotten.
+    ///
+    /// # Errors
+    /// [`RigError::Lane`].
+    ///
+    /// # Panics
+    /// When there is no such tenant.
+    pub fn apply(&mut self, tenant: usize, regime: Regime) -> Result<(), RigError> {
+        self.seats[tenant].apply(regime, self.cores)
+    }
+
+    /// That tenant's virtual function: its weight and quota may change at any
+    /// time.
+    ///
+    /// # Panics
+    /// When there is no such tenant.
+    pub fn function(&self, tenant: usize) -> &CryptoFunction {
+        self.seats[tenant].function()
+    }
+
+    /// Runs a course. Every tenant needs a regime before the first. The
+    /// caller's thread sleeps meanwhile, but for sampling and controllers;
+    /// where `is_interrupted`, asked once a window, says so, the run ends
+    /// early.
+    ///
+    /// # Errors
+    /// [`RigError`]; the tasks are parked then, if they can be.
+    pub fn run(
+        &mut self,
+        course: &Course,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<Record, RigError> {
+        self.check(course)?;
+        let step_ns = observe::step_ns(self.cores.worker);
+        let cpus = self.cores.all();
+        let before = observe::CpuTimes::now(&cpus);
+        let windows = Sampler::new(&self.engine, &mut self.seats).run(course, is_interrupted);
+        let times = observe::CpuTimes::now(&cpus).since(before);
+        let parked: Vec<_> = self.seats.iter().map(Seat::park).collect();
+        parked.into_iter().collect::<Result<(), _>>()?;
+        let mut record = Record {
+            windows,
+            ..Record::default()
+        };
+        record.facts.times = times;
+        record.facts.step_ns = step_ns;
+        record.facts.pause_ns = record.pause_ns();
+        Ok(record)
+    }
+
+    fn check(&self, course: &Course) -> Result<(), RigError> {
+        for phase in &course.phases {
+            let (loads, tenants) = (phase.loads.len(), self.seats.len());
+            if loads != tenants {
+                return Err(RigError::Tenants { loads, tenants });
+            }
+            let mut pairs = self.seats.iter().zip(&phase.loads);
+            pairs.try_for_each(|(seat, load)| seat.check(load))?;
+        }
+        Ok(())
+    }
+
+    /// Each tenant's running totals since the start.
+    #[cfg(test)]
+    pub fn totals(&self) -> Vec<crate::load::rig::record::Share> {
+        self.seats.iter().map(Seat::totals).collect()
+    }
+}

@@ -1,0 +1,246 @@
+//! A tenant at work: its tasks' threads, lanes, and who governs them.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use engine::{
+    CryptoEngine, CryptoFunction, FunctionConfig, LaneConfig, RequestLimit, Session, SessionError,
+    Watch,
+};
+use policy::{Moderation, Settings, Turn};
+use sys::memory::Mapping;
+
+use crate::load::rig::bench::RigError;
+use crate::load::rig::board::{Board, Channel};
+use crate::load::rig::client::{Client, memory_bytes};
+use crate::load::rig::cores::Cores;
+use crate::load::rig::dial::Dial;
+use crate::load::rig::record::Share;
+use crate::load::rig::tenant::{Load, Regime, Tenant};
+
+/// At most so many lanes a task: the one it has and the next.
+const LANES_A_TASK: usize = 2;
+/// A task that is not parked by then never will be.
+const PARK_LIMIT: Duration = Duration::from_secs(15);
+
+/// One tenant.
+pub struct Seat {
+    tenant: Tenant,
+    function: CryptoFunction,
+    /// Of all its lanes together.
+    watch: Watch,
+    dial: Arc<Dial>,
+    tasks: Vec<Task>,
+    /// One a workload.
+    sessions: Vec<Arc<Session>>,
+    settings: Settings,
+    turn: Option<Turn>,
+}
+
+struct Task {
+    board: Arc<Board>,
+    memory: Arc<Mapping>,
+    /// Of its lane; none before the first regime.
+    watch: Option<Watch>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Seat {
+    /// Starts a tenant's threads, parked.
+    pub fn new(tenant: &Tenant, engine: &CryptoEngine, cores: Cores) -> Result<Self, RigError> {
+        let function = engine.function(FunctionConfig {
+            lanes_max: tenant.tasks_max * LANES_A_TASK,
+            request_max: RequestLimit::NONE,
+            ..FunctionConfig::default()
+        })?;
+        let session = |workload: &Arc<crypto::Workload>| {
+            function.session(workload.kind.algorithm, &workload.material)
+        };
+        let sessions = tenant.workloads.iter().map(session);
+        let dial = Arc::new(Dial::new(Load::closed(0, 1)));
+        let mut own = Self {
+            tenant: tenant.clone(),
+            dial,
+            tasks: Vec::new(),
+            sessions: sessions.collect::<Result<_, SessionError>>()?,
+            watch: function.watch(),
+            function,
+            settings: Settings::UNLIMITED,
+            turn: None,
+        };
+        for index in 0..tenant.tasks_max {
+            let task = own.task(index, cores).map_err(RigError::Task)?;
+            own.tasks.push(task);
+        }
+        Ok(own)
+    }
+
+    fn task(&self, index: usize, cores: Cores) -> io::Result<Task> {
+        let memory = Arc::new(Mapping::new(memory_bytes(&self.tenant).max(1))?);
+        let board = Arc::new(Board::new());
+        let client = Client::new(
+            &self.tenant,
+            (index, cores.client),
+            (&self.dial, &board),
+            Arc::clone(&memory),
+        );
+        let thread = thread::Builder::new()
+            .name(format!("lockgate-t{index}"))
+            .spawn(move || client.run())?;
+        Ok(Task {
+            board,
+            memory,
+            watch: None,
+            thread: Some(thread),
+        })
+    }
+
+    /// New lanes under that regime, for the next run.
+    pub fn apply(&mut self, regime: Regime, cores: Cores) -> Result<(), RigError> {
+        self.settings = regime.settings;
+        self.turn = regime.controller.map(Turn::new);
+        let (config, sessions) = (self.config(regime.moderation, cores), &self.sessions);
+        let lanes = regime.lanes.unwrap_or(self.tasks.len());
+        for (index, task) in self.tasks.iter_mut().enumerate() {
+            if index >= lanes {
+                task.watch = None;
+                task.board.give(None);
+                continue;
+            }
+            let mut lane = self.function.lane(0, config, 1, 1)?;
+            let region = lane
+                .register(Arc::clone(&task.memory))
+                .expect("a new lane has room for a region");
+            let attach = |session| {
+                lane.attach(session)
+                    .expect("the session is of this lane's engine")
+            };
+            let sessions = sessions.iter().map(attach).collect();
+            task.watch = Some(lane.watch());
+            task.board.give(Some(Channel {
+                lane,
+                sessions,
+                region,
+            }));
+        }
+        Ok(())
+    }
+
+    /// The virtual function.
+    pub fn function(&self) -> &CryptoFunction {
+        &self.function
+    }
+
+    fn config(&self, moderation: Moderation, cores: Cores) -> LaneConfig {
+        LaneConfig {
+            depth: self.tenant.depth_max,
+            moderation,
+            is_core_shared: cores.is_shared(),
+            ..LaneConfig::default()
+        }
+    }
+
+    /// Whether a load is within what the tenant was made for.
+    pub fn check(&self, load: &Load) -> Result<(), RigError> {
+        let Tenant {
+            workloads,
+            depth_max,
+            tasks_max,
+        } = &self.tenant;
+        let limits = [
+            ("workload", load.workload, 0, workloads.len() - 1),
+            ("depth", load.depth, 1, *depth_max),
+            ("tasks", load.tasks, 0, self.lanes().min(*tasks_max)),
+        ];
+        let outside = |(what, value, least, most): (&'static str, usize, usize, usize)| {
+            (!(least..=most).contains(&value)).then_some(RigError::Load { what, value, most })
+        };
+        limits.into_iter().find_map(outside).map_or(Ok(()), Err)
+    }
+
+    /// Tasks that have a lane.
+    fn lanes(&self) -> usize {
+        let has_lane = |task: &&Task| task.watch.is_some();
+        self.tasks.iter().filter(has_lane).count()
+    }
+
+    /// From now on that load, by running tasks.
+    pub fn set(&mut self, load: Load) {
+        self.dial.set(|orders| {
+            orders.load = load;
+            orders.is_running = true;
+        });
+        self.watch.set(self.settings);
+    }
+
+    /// Asks the controller, if it is time; when it is next, ns.
+    pub fn tick(&mut self, now_ns: u64) -> Option<u64> {
+        let mut turn = self.turn.take()?;
+        if let Some(settings) = turn.tick(now_ns, || self.watch.counters()) {
+            self.settings = settings;
+            self.watch.set(settings);
+        }
+        let due_ns = turn.due_ns();
+        self.turn = Some(turn);
+        Some(due_ns)
+    }
+
+    /// Everything so far, as running totals.
+    pub fn totals(&self) -> Share {
+        let mut totals = Share {
+            counters: self.watch.counters(),
+            held_alone: self.watch.held_alone(),
+            settings: self.settings,
+            ..Share::default()
+        };
+        for task in &self.tasks {
+            let Task { board, watch, .. } = task;
+            totals.reaped += board.reaped.load(Ordering::Relaxed);
+            totals.submitted += board.submitted.load(Ordering::Relaxed);
+            totals.client += board.cpu_time();
+            totals.latency.add(&board.latency.counts());
+            totals
+                .task_requests
+                .push(watch.as_ref().map_or(0, |watch| watch.counters().requests));
+        }
+        totals
+    }
+
+    /// Parks every task: nothing is in flight then.
+    pub fn park(&self) -> Result<(), RigError> {
+        let number = self.dial.set(|orders| orders.is_running = false);
+        // What is held back would be waited for.
+        self.watch.set(Settings::UNLIMITED);
+        self.wait_until_parked(number)
+    }
+
+    fn wait_until_parked(&self, number: u64) -> Result<(), RigError> {
+        let deadline = Instant::now() + PARK_LIMIT;
+        for task in &self.tasks {
+            while !task.board.has_parked(number) {
+                if Instant::now() >= deadline {
+                    return Err(RigError::NotParked);
+                }
+                thread::sleep(Duration::from_micros(100));
+            }
+            if let Some(error) = task.board.failure() {
+                return Err(RigError::Client(error));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.watch.set(Settings::UNLIMITED);
+        self.dial.set(|orders| orders.is_ending = true);
+        for thread in self.tasks.iter_mut().filter_map(|task| task.thread.take()) {
+            // A task that panicked has nothing to tell any more.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Which CPUs a trial's threads get.
+
+use std::fs;
+use std::str::FromStr;
+
+/// Whether clients share the workers' cores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Placement {
+    /// Clients and workers have cores of their own.
+    Split,
+    /// A client runs on its worker's core, as in a guest with one vCPU.
+    Shared,
+}
+
+impl Placement {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Split => "split",
+            Self::Shared => "shared",
+        }
+    }
+}
+
+impl std::fmt::Display for Placement {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Placement {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        match name {
+            "split" => Ok(Self::Split),
+            "shared" => Ok(Self::Shared),
+            _ => Err(format!("unknown placement '{name}'; known: split, shared")),
+        }
+    }
+}
+
+/// The CPUs of one trial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cpus {
+    /// One a worker.
+    pub workers: Vec<usize>,
+    /// One a lane's client.
+    pub clients: Vec<usize>,
+}
+
+impl Cpus {
+    /// Every CPU that takes part, once.
+    pub fn all(&self) -> Vec<usize> {
+        let mut all = [&self.workers[..], &self.clients[..]].concat();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}
+
+/// Places workers and clients on `cpus`; `None` where split is asked of one CPU.
+pub fn place(cpus: &[usize], placement: Placement, workers: usize, lanes: usize) -> Option<Cpus> {
+    let count = cpus.len();
+    match placement {
+        Placement::Shared => {
+            let workers: Vec<_> = (0..workers).map(|worker| cpus[worker % count]).collect();
+            let clients = (0..lanes)
+                .map(|lane| workers[lane % workers.len()])
+                .collect();
+            Some(Cpus { workers, clients })
+        }
+        Placement::Split if count < 2 => None,
+        Placement::Split => {
+            // Workers from the end, since CPU 0 takes most interrupts; at
+            // least one CPU stays for the clients.
+            let for_workers = workers.min(count - 1);
+            let (for_clients, for_workers) = cpus.split_at(count - for_workers);
+            let pick = |from: &[usize], index: usize| from[index % from.len()];
+            Some(Cpus {
+                workers: (0..workers)
+                    .map(|worker| pick(for_workers, worker))
+                    .collect(),
+                clients: (0..lanes).map(|lane| pick(for_clients, lane)).collect(),
+            })
+        }
+    }
+}
+
+/// The CPUs this process may use, one a core where the machine has
+/// hyper-threads: two siblings would share the very core that is measured.
+pub fn usable_cpus() -> std::io::Result<Vec<usize>> {
+    let allowed = sys::affinity::allowed_cpus()?;
+    let siblings = |cpu: usize| {
+        let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+        fs::read_to_string(path).unwrap_or_else(|_| cpu.to_string())
+    };
+    Ok(one_a_core(&allowed, siblings))
+}
+
+fn one_a_core(allowed: &[usize], siblings: impl Fn(usize) -> String) -> Vec<usize> {
+    let mut seen = Vec::new();
+    let is_first = |cpu: &usize| {
+        let core = siblings(*cpu);
+        let is_new = !seen.contains(&core);
+        seen.push(core);
+        is_new
+    };
+    allowed.iter().copied().filter(is_first).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn split_keeps_a_cpu_for_the_clients() {
+        let cpus = |workers, lanes| place(&[0, 1, 2], Placement::Split, workers, lanes).unwrap();
+        assert_eq!(
+            cpus(1, 1),
+            Cpus {
+                workers: vec![2],
+                clients: vec![0]
+            }
+        );
+        assert_eq!(
+            cpus(5, 3),
+            Cpus {
+                workers: vec![1, 2, 1, 2, 1],
+                clients: vec![0, 0, 0]
+            }
+        );
+        assert_eq!(place(&[7], Placement::Split, 1, 1), None);
+    }
+
+    #[test]
+    fn shared_clients_sit_with_their_worker() {
+        let cpus = place(&[4, 5], Placement::Shared, 2, 3).unwrap();
+        assert_eq!(
+            cpus,
+            Cpus {
+                workers: vec![4, 5],
+                clients: vec![4, 5, 4]
+            }
+        );
+        assert_eq!(cpus.all(), [4, 5]);
+    }
+
+    #[test]
+    fn hyper_threads_count_once() {
+        let siblings = |cpu: usize| format!("{},{}", cpu % 2, cpu % 2 + 2);
+        assert_eq!(one_a_core(&[0, 1, 2, 3], siblings), [0, 1]);
+    }
+}

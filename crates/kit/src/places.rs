@@ -1,0 +1,95 @@
+//! Which placements a section measures on this host.
+
+use trial::PlanError;
+
+use crate::load::rig::Cores;
+use crate::place::Placement;
+
+/// The paper's guest has one vCPU: a shared core comes first.
+const USUAL: [Placement; 2] = [Placement::Shared, Placement::Split];
+
+/// Placements with their CPUs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Places {
+    /// A bench each.
+    pub kept: Vec<(Placement, Cores)>,
+    /// What this process has too few CPUs for.
+    left_out: Vec<Placement>,
+}
+
+impl Places {
+    /// The wanted ones, or the usual ones where none is named.
+    pub fn of(wanted: &[Placement], cpus: &[usize]) -> Self {
+        let wanted = if wanted.is_empty() { &USUAL } else { wanted };
+        let cores = |&placement: &Placement| (placement, Cores::of(cpus, placement));
+        let (kept, left_out): (Vec<_>, Vec<_>) = wanted
+            .iter()
+            .map(cores)
+            .partition(|(_, cores)| cores.is_some());
+        let kept = kept
+            .into_iter()
+            .filter_map(|(placement, cores)| Some((placement, cores?)));
+        Self {
+            kept: kept.collect(),
+            left_out: left_out
+                .into_iter()
+                .map(|(placement, _)| placement)
+                .collect(),
+        }
+    }
+
+    /// Whether there is any.
+    ///
+    /// # Errors
+    /// [`PlanError::NotSupported`].
+    pub fn any(&self) -> Result<(), PlanError> {
+        if !self.kept.is_empty() {
+            return Ok(());
+        }
+        Err(PlanError::NotSupported {
+            reason: self.left_out().unwrap_or_default(),
+            remedy: "allow more CPUs (taskset, cpuset), or measure placement `shared`".to_owned(),
+        })
+    }
+
+    /// What is left out and why; none where nothing is.
+    pub fn left_out(&self) -> Option<String> {
+        let names: Vec<_> = self
+            .left_out
+            .iter()
+            .map(|placement| placement.name())
+            .collect();
+        (!names.is_empty()).then(|| {
+            format!(
+                "placement {} needs two CPUs and is left out: this process may use one",
+                names.join(", ")
+            )
+        })
+    }
+}
+
+/// A placement in words, after a comma.
+pub fn on(placement: Placement) -> &'static str {
+    match placement {
+        Placement::Split => "a core each",
+        Placement::Shared => "one shared core",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_cpu_leaves_split_out_and_says_so() {
+        let places = Places::of(&[], &[3]);
+        assert_eq!(places.kept.len(), 1);
+        assert!(places.kept[0].1.is_shared());
+        assert!(places.left_out().is_some_and(|text| text.contains("split")));
+        let both = Places::of(&[], &[0, 1]);
+        assert_eq!(both.kept.len(), 2);
+        assert_eq!(both.left_out(), None);
+        let one = Places::of(&[Placement::Split], &[0, 1]);
+        assert_eq!(one.kept[0].0, Placement::Split);
+    }
+}

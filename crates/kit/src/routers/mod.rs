@@ -1,0 +1,20 @@
+//! What every section about routers asks of `forward`.
+
+pub mod end;
+pub mod ground;
+pub mod headline;
+pub mod judged;
+pub mod metrics;
+pub mod ratio;
+pub mod rig;
+pub mod rounds;
+pub mod section;
+pub mod series;
+pub mod sizes;
+pub mod source;
+pub mod subject;
+pub mod testing;
+pub mod told;
+pub mod trial;
+pub mod way;
+pub mod wires;

@@ -1,0 +1,267 @@
+//! Routers of known speed, for the tests.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+
+use forward::bench::{
+    BenchError, DirectionResult, Directions, Offer, Setup, TcpResult, TrialResult,
+};
+use forward::home;
+use forward::router::Counters;
+use forward::router::path::{AfXdp, Path, Poll};
+use forward::tester::port::{Received, Transmitted};
+use forward::tester::stream::{Addresses, Link, Stream};
+use forward::tester::trial::{Counting, Sender};
+use forward::tester::validity::Seen;
+use forward::topology::Routes;
+use trial::{Event, Finding, Validity, Verdict, Weight};
+
+use crate::routers::end::End;
+use crate::routers::rig::Rig;
+use crate::routers::section::{InRounds, On};
+use crate::routers::trial::Trial;
+use crate::schedule::Wishes;
+pub use crate::testing::Collector;
+
+/// A generator's best, frames/s.
+const GENERATOR_PPS: f64 = 10e6;
+
+/// One second in which so many frames were offered and received; the router
+/// was busy all the time.
+pub fn result(offered: u64, received: u64) -> TrialResult {
+    of(&Offer::default(), 1.0, offered, received)
+}
+
+fn of(offer: &Offer, elapsed_s: f64, offered: u64, received: u64) -> TrialResult {
+    let elapsed_ns = (elapsed_s * 1e9) as u64;
+    let way = DirectionResult {
+        stream: stream(offer),
+        sender: Sender::default(),
+        sent: Transmitted {
+            due: offered,
+            offered,
+            elapsed_ns,
+            ..Transmitted::default()
+        },
+        received: Received {
+            received,
+            bytes: (received as f64 * offer.size.mean_bytes()) as u64,
+            elapsed_ns,
+            ..Received::default()
+        },
+        counting: Counting {
+            frames: received,
+            cpu_ns: elapsed_ns / 10,
+        },
+    };
+    let ways = if offer.directions == Directions::TwoWay {
+        2
+    } else {
+        1
+    };
+    TrialResult {
+        offer: *offer,
+        directions: vec![way; ways as usize],
+        router: Counters {
+            received: ways * offered,
+            forwarded: ways * received,
+            dropped: ways * (offered - received),
+            unsure: 0,
+        },
+        router_cpu_ns: elapsed_ns,
+        generator_cpu_ns: elapsed_ns,
+        sink_cpu_ns: elapsed_ns / 10,
+        seen: Seen::default(),
+        verdict: Verdict::valid(),
+    }
+}
+
+fn stream(offer: &Offer) -> Stream {
+    let none = std::net::Ipv4Addr::UNSPECIFIED;
+    Stream {
+        trial: 0,
+        id: 0,
+        link: Link {
+            source: [2; 6],
+            destination: [4; 6],
+            vlan: None,
+        },
+        addresses: Addresses::V4 {
+            source: none,
+            first: none,
+            count: offer.destinations,
+            stride: 1,
+        },
+        size: offer.size,
+        rate_pps: offer.rate_pps,
+        duration: offer.duration,
+        frames_max: offer.frames_max,
+        in_flight_max: offer.in_flight_max,
+    }
+}
+
+/// Measures on a host, in so many rounds of trials of so many seconds.
+pub fn in_rounds(
+    config: &impl InRounds,
+    host: &Fake,
+    (seconds, pairs): (f64, usize),
+    sink: &mut Collector,
+) -> End {
+    let wishes = Wishes {
+        trials: 1,
+        slice_s: (seconds, seconds),
+        pairs: Some(pairs),
+        seconds: None,
+        start_s: 0.0,
+        overhead_s: 0.0,
+    };
+    let schedule = wishes.schedule(Duration::from_secs(3600)).expect("it fits");
+    let on = On {
+        schedule: &schedule,
+        cpus: &[0, 1],
+        command: "lockgate run",
+    };
+    config.measure(on, &|setups: &[Setup]| host.build(setups), sink)
+}
+
+/// A host with routers of known speed.
+#[derive(Clone, Default)]
+pub struct Fake {
+    /// Trials so far, of all rigs.
+    pub trials: Rc<Cell<usize>>,
+    /// Paths that it cannot do.
+    pub missing: Vec<&'static str>,
+    /// Homes that it does not have.
+    pub missing_homes: Vec<&'static str>,
+    /// Paths whose trials are never to be believed.
+    pub noisy: Vec<&'static str>,
+    /// Trials, by number, that are not to be believed.
+    pub noisy_trials: Option<fn(usize) -> bool>,
+    /// The trial that fails.
+    pub breaks_at: Option<usize>,
+}
+
+struct FakeRig {
+    setups: Vec<Setup>,
+    host: Fake,
+}
+
+impl Fake {
+    pub fn build(&self, setups: &[Setup]) -> Result<Box<dyn Rig>, BenchError> {
+        let paths = setups.iter().map(|setup| setup.path.name());
+        let homes = setups.iter().map(|setup| setup.home.name());
+        let missing = paths
+            .filter(|name| self.missing.contains(name))
+            .chain(homes.filter(|name| self.missing_homes.contains(name)))
+            .next();
+        match missing {
+            Some(name) => Err(BenchError::NotSupported {
+                what: format!("a {name} router"),
+                remedy: format!("install {name}"),
+            }),
+            None => Ok(Box::new(FakeRig {
+                setups: setups.to_vec(),
+                host: self.clone(),
+            })),
+        }
+    }
+}
+
+/// What such a router can carry, frames/s.
+pub fn capacity_pps(setup: &Setup, offer: &Offer) -> f64 {
+    let many = offer.destinations > 256;
+    let factor = match setup.path {
+        Path::Kernel if setup.topology.routes == Routes::Table(100_000) => 0.5,
+        Path::Kernel => 1.0,
+        Path::Bridge => 1.1,
+        Path::XdpCpumap | Path::Testpmd | Path::Planted(_) => 0.8,
+        Path::XdpDevmap => 3.2,
+        Path::XdpFib => 1.7,
+        Path::XdpFibCached if many => 2.3,
+        Path::XdpFibCached => 3.0,
+        Path::AfXdp(AfXdp { poll, batch, .. }) => {
+            let waits = if poll == Poll::Polled { 1.0 } else { 0.5 };
+            waits * if batch >= 32 { 1.0 } else { 0.4 }
+        }
+    };
+    let home = if setup.home == home::Kind::Namespace {
+        1.0
+    } else {
+        0.95
+    };
+    let bytes = 1.0 + offer.size.mean_bytes() / 10_000.0;
+    let share = setup.cpu_limit.unwrap_or(1.0);
+    factor * home * share * 900_000.0 / bytes
+}
+
+impl Rig for FakeRig {
+    fn trial(&mut self, offers: &[Offer], go_on: &dyn Fn() -> bool) -> Result<Trial, BenchError> {
+        if !go_on() {
+            return Err(BenchError::Interrupted);
+        }
+        let count = self.host.trials.get();
+        self.host.trials.set(count + 1);
+        if self.host.breaks_at == Some(count) {
+            return Err(BenchError::Offer("a port is gone".to_owned()));
+        }
+        assert_eq!(offers.len(), self.setups.len());
+        let jitter = 1.0 + (count % 7) as f64 * 0.001;
+        let one = |(setup, offer): (&Setup, &Offer)| {
+            let ways = if offer.directions == Directions::TwoWay {
+                2.0
+            } else {
+                1.0
+            };
+            let most = capacity_pps(setup, offer) * jitter / ways / offers.len() as f64;
+            let seconds = offer.duration.as_secs_f64();
+            let offered = offer.rate_pps.unwrap_or(GENERATOR_PPS) * seconds;
+            let received = offered.min(most * seconds);
+            let mut result = of(offer, seconds, offered as u64, received as u64);
+            let is_noisy_trial = self.host.noisy_trials.is_some_and(|is| is(count));
+            if is_noisy_trial || self.host.noisy.contains(&setup.path.name()) {
+                let ways = result.directions.iter_mut();
+                ways.for_each(|way| way.sent.gap_ns_max = 20_000_000);
+                result.verdict = noisy();
+            }
+            result
+        };
+        let routers = self.setups.iter().zip(offers).map(one).collect();
+        Ok(Trial { routers })
+    }
+
+    fn tcp(&mut self, directions: Directions, _: Duration) -> Result<TcpResult, BenchError> {
+        let rates = match directions {
+            Directions::OneWay => vec![10_000.0],
+            Directions::TwoWay => vec![6000.0, 5000.0],
+        };
+        let name = self.setups[0].path.name();
+        let verdict = match self.host.noisy.contains(&name) {
+            true => noisy(),
+            false => Verdict::valid(),
+        };
+        Ok(TcpResult {
+            retransmits: vec![0; rates.len()],
+            received_mbit_per_s: rates,
+            router_cpu_ns: 1_000_000,
+            congestion_control: "cubic".to_owned(),
+            verdict,
+        })
+    }
+}
+
+fn noisy() -> Verdict {
+    Verdict::new(Validity::Noisy, "a pause of 20 ms", "a quiet host")
+}
+
+/// What a section says first: always its one headline.
+pub fn headline(events: &[Event]) -> &Finding {
+    let mut findings = events.iter().filter_map(|event| match event {
+        Event::Finding(finding) => Some(finding),
+        _ => None,
+    });
+    let first = findings.next().expect("a section says something");
+    assert_eq!(first.weight, Weight::Headline, "{first:?}");
+    assert!(findings.all(|other| other.weight != Weight::Headline));
+    first
+}

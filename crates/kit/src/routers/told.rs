@@ -1,0 +1,126 @@
+//! What was tried, and what is to be told of it: what was not measured, and
+//! what may not be believed, each reason once.
+
+use forward::bench::BenchError;
+use trial::{Finding, Validity, Verdict, Weight};
+
+use crate::routers::series::{Measured, Series};
+use crate::words::finding;
+
+/// So many are named; of more, how many there are.
+const NAMED_MAX: usize = 4;
+
+/// Something that was tried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tried {
+    /// What it is, whatever it was offered.
+    pub name: String,
+    /// The same under its load.
+    pub label: String,
+    pub verdict: Verdict,
+}
+
+impl Tried {
+    /// A series, if it was tried at all.
+    pub fn of<R: Measured>(series: &Series<R>, (name, label): (String, String)) -> Option<Self> {
+        series.is_tried().then(|| Self {
+            name,
+            label,
+            verdict: series.verdict(),
+        })
+    }
+
+    fn is_missing(&self) -> bool {
+        self.verdict.validity == Validity::NotSupported
+    }
+}
+
+/// That a host cannot do something.
+pub fn impossible(what: &str, remedy: &str) -> Verdict {
+    let reason = format!("{what} is not possible here");
+    Verdict::new(Validity::NotSupported, reason, remedy)
+}
+
+/// That something broke: with its causes.
+pub fn broken(error: &BenchError) -> Verdict {
+    let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| {
+        error.source()
+    });
+    let causes: Vec<_> = causes.map(ToString::to_string).collect();
+    Verdict::new(
+        Validity::NotSupported,
+        format!("it failed: {}", causes.join(": ")),
+        "Run it alone (key paths) to see whether it fails again.",
+    )
+}
+
+/// Warnings of all that was tried.
+pub fn told(tried: &[Tried]) -> Vec<Finding> {
+    let missing = tried.iter().filter(|one| one.is_missing());
+    let missing = missing.map(|one| (&one.verdict, &one.name));
+    let doubtful = tried
+        .iter()
+        .filter(|one| !one.verdict.is_valid() && !one.is_missing());
+    let doubtful = doubtful.map(|one| (&one.verdict, &one.label));
+    let same_kind = |a: &Verdict, b: &Verdict| a.validity == b.validity;
+    let say = |how: &'static str| {
+        move |(verdict, names): (&Verdict, Vec<&String>)| {
+            let text = format!("{how}: {}: {}.", named(&names), verdict.reason);
+            finding(Weight::Warning, text, &*verdict.remedy)
+        }
+    };
+    let missing = by_reason(missing, PartialEq::eq).into_iter();
+    let doubtful = by_reason(doubtful, same_kind).into_iter();
+    missing
+        .map(say("Not measured"))
+        .chain(doubtful.map(say("Not to be believed")))
+        .collect()
+}
+
+/// What has the same reason together; each name once.
+fn by_reason<'a>(
+    all: impl Iterator<Item = (&'a Verdict, &'a String)>,
+    same: impl Fn(&Verdict, &Verdict) -> bool,
+) -> Vec<(&'a Verdict, Vec<&'a String>)> {
+    let mut told: Vec<(&Verdict, Vec<&String>)> = Vec::new();
+    for (reason, name) in all {
+        match told.iter_mut().find(|(own, _)| same(own, reason)) {
+            Some((_, names)) if names.contains(&name) => {}
+            Some((_, names)) => names.push(name),
+            None => told.push((reason, vec![name])),
+        }
+    }
+    told
+}
+
+fn named(names: &[&String]) -> String {
+    let first = names.iter().take(NAMED_MAX).map(|name| name.as_str());
+    let first = first.collect::<Vec<_>>().join("; ");
+    match names.len().saturating_sub(NAMED_MAX) {
+        0 => first,
+        more => format!("{first}; and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_is_told_once_with_those_it_spoils() {
+        let of = |index: usize, verdict: &Verdict| Tried {
+            name: format!("path {index}"),
+            label: format!("path {index}, 64 B"),
+            verdict: verdict.clone(),
+        };
+        let noisy = Verdict::new(Validity::Noisy, "a pause", "a quiet host");
+        let missing = impossible("LXC", "install it");
+        let tried: Vec<_> = (0..6).map(|index| of(index, &noisy)).collect();
+        let others = [of(7, &missing), of(7, &missing), of(8, &Verdict::valid())];
+        let found = told(&[tried, others.to_vec()].concat());
+        let texts: Vec<_> = found.iter().map(|one| one.text.as_str()).collect();
+        assert_eq!(texts[0], "Not measured: path 7: LXC is not possible here.");
+        assert!(texts[1].contains("path 3, 64 B; and 2 more: a pause"));
+        assert_eq!(texts.len(), 2);
+    }
+}

@@ -1,0 +1,49 @@
+//! Words that every section uses: figures with their units, findings.
+
+use crypto::Kind;
+use trial::{Finding, Weight};
+
+pub fn finding(weight: Weight, text: String, remedy: impl Into<String>) -> Finding {
+    Finding {
+        weight,
+        text,
+        remedy: remedy.into(),
+    }
+}
+
+/// Block sizes as people write them.
+pub fn size(bytes: usize) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} B"),
+        _ if bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
+        _ if bytes.is_multiple_of(1024) => format!("{} KiB", bytes >> 10),
+        _ => format!("{bytes} B"),
+    }
+}
+
+/// A speed with a unit that leaves three digits.
+pub fn speed(mb_per_s: f64) -> String {
+    match mb_per_s {
+        speed if speed >= 10_000.0 => format!("{:.1} GB/s", speed / 1e3),
+        speed if speed >= 1000.0 => format!("{:.2} GB/s", speed / 1e3),
+        speed if speed >= 100.0 => format!("{speed:.0} MB/s"),
+        speed => format!("{speed:.1} MB/s"),
+    }
+}
+
+pub fn percent(share: f64) -> String {
+    if share < 0.1 {
+        format!("{:.1}%", share * 100.0)
+    } else {
+        format!("{:.0}%", share * 100.0)
+    }
+}
+
+/// An algorithm, with the operation where it is not its first.
+pub fn what(kind: Kind) -> String {
+    if kind.algorithm.operations()[0] == kind.operation {
+        kind.algorithm.to_string()
+    } else {
+        format!("{} {}", kind.algorithm, kind.operation)
+    }
+}

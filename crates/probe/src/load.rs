@@ -1,0 +1,184 @@
+//! What else runs on this machine now.
+
+use serde_json::Value;
+use trial::Fact;
+
+use crate::Host;
+use crate::fact::{Judge, fact, unread};
+use crate::list::{cpu_list, value_of};
+
+/// Above this share of time, measurements are disturbed.
+const STEAL_PERCENT_MAX: f64 = 1.0;
+/// Above this load for each processor allowed, measurements are disturbed.
+const LOAD_PER_CPU_MAX: f64 = 0.5;
+
+/// Processor time since boot, in ticks: the first line of `/proc/stat`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ticks {
+    total: u64,
+    steal: u64,
+}
+
+impl Ticks {
+    pub(super) fn read(host: &Host) -> Option<Self> {
+        Self::parse(&host.line("/proc/stat")?)
+    }
+
+    /// user nice system idle iowait irq softirq steal; guest time, which
+    /// follows, is part of user time already (proc(5)).
+    fn parse(line: &str) -> Option<Self> {
+        let numbers: Vec<u64> = line
+            .strip_prefix("cpu ")?
+            .split_whitespace()
+            .take(8)
+            .map(|word| word.parse().ok())
+            .collect::<Option<_>>()?;
+        let steal = *numbers.get(7)?;
+        let total = numbers
+            .iter()
+            .fold(0_u64, |sum, &ticks| sum.saturating_add(ticks));
+        Some(Self { total, steal })
+    }
+
+    /// Share of `self` to `later` that was stolen, in percent; since boot
+    /// where no tick lies between them.
+    fn steal_percent(self, later: Self) -> (f64, &'static str) {
+        let total = later.total.saturating_sub(self.total);
+        let steal = later.steal.saturating_sub(self.steal);
+        if total > 0 {
+            return (percent(steal, total), "now");
+        }
+        (percent(later.steal, later.total), "since boot")
+    }
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    let share = part as f64 * 100.0 / whole.max(1) as f64;
+    (share * 100.0).round() / 100.0
+}
+
+pub(super) fn facts(host: &Host, before: Option<Ticks>, after: Option<Ticks>) -> Vec<Fact> {
+    let cpus = allowed(host).len().max(1);
+    vec![
+        steal(before.zip(after)),
+        average(host, cpus),
+        running(host),
+        pressure(host),
+    ]
+}
+
+/// The processors this process may use.
+pub(super) fn allowed(host: &Host) -> Vec<u32> {
+    let status = host.text("/proc/self/status").unwrap_or_default();
+    value_of(&status, "Cpus_allowed_list")
+        .map(cpu_list)
+        .unwrap_or_default()
+}
+
+fn steal(samples: Option<(Ticks, Ticks)>) -> Fact {
+    let (key, label) = ("load.steal_percent", "Steal");
+    let Some((before, after)) = samples else {
+        return unread(key, label, "/proc/stat");
+    };
+    let (steal, when) = before.steal_percent(after);
+    let fact = fact(key, label, steal, format!("{steal}% {when}"));
+    if steal <= STEAL_PERCENT_MAX {
+        return fact;
+    }
+    fact.degraded(
+        "other guests take processor time: measure when the host is quieter, or ask for dedicated (pinned) processors",
+    )
+}
+
+fn average(host: &Host, cpus: usize) -> Fact {
+    let (key, label) = ("load.average_1m", "Load average, 1 minute");
+    let line = host.line("/proc/loadavg").unwrap_or_default();
+    let load = line
+        .split_whitespace()
+        .next()
+        .and_then(|word| word.parse::<f64>().ok());
+    let Some(load) = load.filter(|load| load.is_finite() && *load >= 0.0) else {
+        return unread(key, label, "/proc/loadavg");
+    };
+    let fact = fact(key, label, load, format!("{load}; CPUs allowed: {cpus}"));
+    if load <= LOAD_PER_CPU_MAX * cpus as f64 {
+        return fact;
+    }
+    fact.degraded(
+        "other work runs or has just run (a build?): stop it, or wait a minute for the average to fall, then measure",
+    )
+}
+
+/// Threads that run or want to, ourselves among them.
+fn running(host: &Host) -> Fact {
+    let (key, label) = ("load.running", "Threads running");
+    let stat = host.text("/proc/stat").unwrap_or_default();
+    let running = stat
+        .lines()
+        .find_map(|line| line.strip_prefix("procs_running ")?.parse().ok());
+    let Some(running): Option<u64> = running else {
+        return unread(key, label, "/proc/stat");
+    };
+    fact(
+        key,
+        label,
+        running,
+        format!("{running}, this probe included"),
+    )
+}
+
+/// Share of the last ten seconds in which some thread waited for a processor
+/// (Linux, `accounting/psi.rst`).
+fn pressure(host: &Host) -> Fact {
+    let (key, label) = ("load.cpu_pressure_percent", "CPU pressure, 10 seconds");
+    let line = host.line("/proc/pressure/cpu").unwrap_or_default();
+    let waited = line
+        .split_whitespace()
+        .find_map(|word| word.strip_prefix("avg10=")?.parse().ok());
+    match waited.filter(|percent: &f64| percent.is_finite()) {
+        Some(percent) => {
+            let fact = fact(
+                key,
+                label,
+                percent,
+                format!("{percent}% of the time a thread waited"),
+            );
+            if percent <= 10.0 {
+                return fact;
+            }
+            fact.degraded("more threads want to run than there are processors: stop other work")
+        }
+        None => fact(key, label, Value::Null, "not available")
+            .absent("boot with `psi=1` to see when threads wait for a processor"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steal_is_the_share_between_two_samples() {
+        let before = Ticks::parse("cpu  100 0 0 800 0 0 0 100 50 0").expect("parses");
+        let after = Ticks::parse("cpu  110 0 0 885 0 0 0 105 50 0").expect("parses");
+        assert_eq!(before.steal_percent(after), (5.0, "now"));
+        assert_eq!(before.steal_percent(before), (10.0, "since boot"));
+        // Counters of a migrated guest can run backwards.
+        assert_eq!(after.steal_percent(before), (10.0, "since boot"));
+    }
+
+    #[test]
+    fn strange_lines_are_no_sample() {
+        for line in [
+            "",
+            "cpu",
+            "cpu  1 2 3",
+            "cpu  a b c d e f g h",
+            "intr 1 2 3 4 5 6 7 8 9",
+        ] {
+            assert_eq!(Ticks::parse(line), None, "{line}");
+        }
+        let largest = format!("cpu  {}", [u64::MAX.to_string().as_str(); 10].join(" "));
+        assert!(Ticks::parse(&largest).is_some());
+    }
+}

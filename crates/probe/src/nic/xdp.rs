@@ -1,0 +1,137 @@
+//! XDP: what a driver can do and what is attached.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use trial::Fact;
+
+use crate::Host;
+use crate::fact::{Judge, fact as new};
+
+/// Drivers that run XDP programs themselves (Linux, `ndo_bpf` with
+/// XDP_SETUP_PROG); elsewhere the slower generic mode remains.
+const NATIVE: [&str; 30] = [
+    "virtio_net",
+    "mlx5_core",
+    "mlx4_en",
+    "mlx4_core",
+    "ice",
+    "i40e",
+    "iavf",
+    "ixgbe",
+    "ixgbevf",
+    "igb",
+    "igc",
+    "ena",
+    "bnxt_en",
+    "nfp",
+    "veth",
+    "tun",
+    "hv_netvsc",
+    "gve",
+    "mana",
+    "sfc",
+    "qede",
+    "thunder-nic",
+    "vmxnet3",
+    "xen_netfront",
+    "netsec",
+    "mvneta",
+    "mvpp2",
+    "stmmac",
+    "dpaa2-eth",
+    "nicvf",
+];
+
+/// Interfaces with a program, and its mode.
+pub(super) struct Attached(Option<BTreeMap<String, String>>);
+
+impl Attached {
+    /// From `ip -json link show`: sysfs does not tell.
+    pub(super) fn read(host: &Host) -> Self {
+        Self(
+            host.command("ip", &["-json", "link", "show"])
+                .printed()
+                .and_then(|text| parse(&text)),
+        )
+    }
+}
+
+fn parse(text: &str) -> Option<BTreeMap<String, String>> {
+    let Ok(Value::Array(links)) = serde_json::from_str(text) else {
+        return None;
+    };
+    let entry = |link: &Value| {
+        let mode = mode(link.get("xdp")?);
+        Some((link.get("ifname")?.as_str()?.to_owned(), mode))
+    };
+    Some(links.iter().filter_map(entry).collect())
+}
+
+/// Numbers of `XDP_ATTACHED_*` in Linux `if_link.h`.
+fn mode(xdp: &Value) -> String {
+    match xdp.get("mode").and_then(Value::as_u64) {
+        Some(1) => "native",
+        Some(2) => "generic",
+        Some(3) => "hardware",
+        Some(4) => "several modes",
+        _ => "unknown mode",
+    }
+    .to_owned()
+}
+
+pub(super) fn fact(name: &str, driver: Option<&str>, attached: &Attached) -> Fact {
+    let (key, label) = (format!("nic.{name}.xdp"), format!("{name} XDP"));
+    let native = driver.is_some_and(|driver| NATIVE.contains(&driver));
+    let can = if native {
+        "native mode possible"
+    } else {
+        "generic mode only"
+    };
+    let now = match &attached.0 {
+        None => "attached program not readable (install iproute2)".to_owned(),
+        Some(modes) => modes
+            .get(name)
+            .map_or("no program attached".to_owned(), |mode| {
+                format!(
+                    "a program is attached ({mode}): it sees packets before anything measured here"
+                )
+            }),
+    };
+    let mode = attached.0.as_ref().and_then(|modes| modes.get(name));
+    let value = mode.map_or(if native { "native" } else { "generic" }, String::as_str);
+    let fact = new(key, label, value, format!("{can}; {now}"));
+    if native && mode.is_none_or(|mode| mode != "generic") {
+        return fact;
+    }
+    match native {
+        true => fact.degraded(format!("reattach in native mode: `ip link set {name} xdpgeneric off`, then `xdpdrv`")),
+        false => fact.degraded(
+            "generic XDP copies each packet: use an interface whose driver has native XDP (virtio_net, mlx5, ice, ena, …)",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attached_programs_are_told_by_mode() {
+        let text = r#"[{"ifname":"lo"},{"ifname":"eth0","xdp":{"mode":2,"prog":{"id":7}}}]"#;
+        let attached = Attached(parse(text));
+        let on_eth0 = fact("eth0", Some("ice"), &attached);
+        assert_eq!(on_eth0.state, trial::State::Degraded);
+        assert!(
+            on_eth0.text.contains("attached (generic)"),
+            "{}",
+            on_eth0.text
+        );
+        assert_eq!(fact("eth1", Some("ice"), &attached).state, trial::State::Ok);
+        assert_eq!(
+            fact("eth1", Some("e1000"), &attached).state,
+            trial::State::Degraded
+        );
+        assert_eq!(parse("not json"), None);
+    }
+}

@@ -1,0 +1,132 @@
+use proptest::prelude::*;
+
+use crate::kspeed::catalogue::Chosen;
+use crate::kspeed::tcrypt::lines::*;
+use crate::kspeed::tcrypt::{Call, rates};
+
+const CBC: &str = include_str!("../../fixtures/tcrypt-cbc-generic.log");
+const GCM: &str = include_str!("../../fixtures/tcrypt-gcm-generic.log");
+const SECONDS: &str = include_str!("../../fixtures/tcrypt-seconds.log");
+
+const SERIAL: Call = Call {
+    num_mb: None,
+    seconds: 0,
+};
+const MANY: Call = Call {
+    num_mb: Some(16),
+    seconds: 0,
+};
+
+fn of(text: &str, driver: &str, call: Call) -> Result<Vec<(usize, f64)>, String> {
+    let driver: Chosen = driver.parse().unwrap();
+    let rates = rates(&parse(text).unwrap(), call, driver.0, 2.6)?;
+    Ok(rates
+        .into_iter()
+        .map(|(bytes, rate)| (bytes, rate.requests_per_s))
+        .collect())
+}
+
+#[test]
+fn a_real_log_gives_every_length_once() {
+    let serial = of(CBC, "cbc(aes-generic)", SERIAL).unwrap();
+    let lengths: Vec<_> = serial.iter().map(|(bytes, _)| *bytes).collect();
+    assert_eq!(lengths, [16, 64, 128, 256, 1024, 1424, 4096]);
+    let many = of(CBC, "cbc(aes-generic)", MANY).unwrap();
+    assert_eq!(many.len(), 7);
+    assert_ne!(serial, many);
+}
+
+#[test]
+fn figures_on_lines_of_their_own_belong_to_the_test_before() {
+    let driver = "gcm_base(ctr(aes-generic),ghash-generic)";
+    let rates = of(GCM, driver, SERIAL).unwrap();
+    let lengths: Vec<_> = rates.iter().map(|(bytes, _)| *bytes).collect();
+    assert_eq!(lengths, [16, 64, 256, 512, 1024, 1420, 4096, 8192]);
+    let at_64 = rates[1].1;
+    assert!((at_64 - 2.6e9 / 11395.0).abs() < 1.0, "{at_64}");
+}
+
+#[test]
+fn operations_a_second_of_hashes_and_ciphers() {
+    let hash = of(SECONDS, "sha256-generic", SERIAL).unwrap();
+    assert_eq!(hash.first().unwrap().0, 16);
+    assert!(hash.iter().any(|(bytes, _)| *bytes == 8192));
+    let cipher = of(SECONDS, "virtio_crypto_aes_cbc", SERIAL).unwrap();
+    assert_eq!(cipher[0], (16, 41291.0));
+}
+
+#[test]
+fn another_driver_s_figures_are_not_taken() {
+    let error = of(CBC, "cbc-aes-aesni", SERIAL).unwrap_err();
+    assert!(
+        error.contains("cbc(aes-generic) instead of cbc-aes-aesni"),
+        "{error}"
+    );
+    let error = of("", "sha256-generic", SERIAL).unwrap_err();
+    assert!(error.contains("no figure of sha256-generic"), "{error}");
+}
+
+#[test]
+fn what_others_print_in_between_changes_nothing() {
+    let noisy: String = GCM
+        .lines()
+        .map(|line| format!("{line}\n[    9.000000] virtio_net: (link) is up in 3 cycles\n"))
+        .collect();
+    assert_eq!(parse(&noisy), parse(GCM));
+    let called: String = GCM
+        .lines()
+        .map(|line| line.replacen("] ", "][   T12] ", 1) + "\n")
+        .collect();
+    assert_eq!(parse(&called), parse(GCM));
+}
+
+#[test]
+fn a_figure_that_cannot_be_the_test_s_is_left_out() {
+    for line in [
+        "test 0 (128 bit key, 16 byte blocks): 1 operation in 5330 cycles (64 bytes)",
+        "test 0 (128 bit key, 16 byte blocks): 10 operations in 1 seconds (161 bytes)",
+        "test 0 (128 bit key, 16 byte blocks): 10 operations in 0 seconds (160 bytes)",
+        "test 0 (128 bit key, 16 byte blocks): 1 operation in -1 cycles (16 bytes)",
+        "test 0 (128 bit key, 16 byte blocks): 1 operation in 99999999999999999999 cycles (16 bytes)",
+        "1 operation in 5330 cycles (16 bytes)",
+    ] {
+        let text = format!("testing speed of async cbc(aes) (x) encryption\n{line}\n");
+        assert_eq!(parse(&text), Ok(Vec::new()), "{line}");
+    }
+}
+
+#[test]
+fn too_much_is_refused() {
+    let text = "x".repeat(TEXT_BYTES_MAX + 1);
+    assert!(matches!(parse(&text), Err(TextError::TooLong { .. })));
+    let line = "test 0 (128 bit key, 16 byte blocks): 1 operation in 9 cycles (16 bytes)\n";
+    let text = format!(
+        "testing speed of cbc(aes) (x) encryption\n{}",
+        line.repeat(ENTRIES_MAX + 1)
+    );
+    assert_eq!(parse(&text), Err(TextError::TooMany));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// A guest may print anything.
+    #[test]
+    fn nothing_makes_it_panic(text in "(?s).{0,400}") {
+        let _ = parse(&text);
+    }
+
+    /// Nor what looks nearly like tcrypt's.
+    #[test]
+    fn nearly_right_lines_do_not_either(
+        cuts in prop::collection::vec((0_usize..400, "(?s).{0,3}"), 1..8),
+    ) {
+        let mut text: String = [CBC, GCM, SECONDS].concat();
+        for (place, junk) in cuts {
+            let at = (place * 61) % text.len();
+            text.replace_range(at..(at + 2).min(text.len()), &junk.replace(|c: char| !c.is_ascii(), ""));
+        }
+        let entries = parse(&text).expect("short");
+        prop_assert!(entries.iter().all(|entry| entry.bytes <= 1 << 52));
+    }
+}

@@ -1,0 +1,190 @@
+//! The peer: `openssl speed`, single stream, in the worker's place.
+
+use std::time::Duration;
+
+use crypto::{Algorithm, FfdhGroup, Kind, Operation, RsaScheme};
+
+use kit::load::fresh::trial_run::Sample;
+use probe::command;
+
+/// It measures whole seconds; starting takes a little more.
+const SECONDS: f64 = 1.07;
+/// RSA is always measured every way: sign and verify, since 3.2 also encrypt
+/// and decrypt. Planned for the longer, so that no version overruns.
+const RSA_SECONDS: f64 = 4.3;
+/// ECDSA is signed, then verified.
+const ECDSA_SECONDS: f64 = 2.15;
+
+/// Whether `openssl speed` measures that kind the way we do.
+pub(super) fn knows(kind: Kind) -> bool {
+    let is_measured = match kind.algorithm {
+        // RSA is measured with PKCS#1 v1.5 only; its encryption since 3.2
+        // alone, so that not every host would have a figure.
+        Algorithm::Rsa(_, RsaScheme::Pkcs1) | Algorithm::EcdsaP256 => {
+            matches!(kind.operation, Operation::Sign | Operation::Verify)
+        }
+        Algorithm::Rsa(..) => false,
+        _ => true,
+    };
+    // It measures AEAD decryption by other rules (some versions time failing
+    // tags), so that only sealing is compared.
+    is_measured && kind.operation != Operation::Decrypt
+}
+
+/// How long one trial takes.
+pub(super) fn seconds(kind: Kind) -> f64 {
+    match kind.algorithm {
+        Algorithm::Rsa(..) => RSA_SECONDS,
+        Algorithm::EcdsaP256 => ECDSA_SECONDS,
+        _ => SECONDS,
+    }
+}
+
+/// The command, as a user would type it.
+pub(super) fn arguments(kind: Kind, block_bytes: usize) -> Vec<String> {
+    let what = match kind.algorithm {
+        Algorithm::Rsa(bits, _) => format!("rsa{}", bits.bits()),
+        Algorithm::EcdsaP256 => "ecdsap256".to_owned(),
+        Algorithm::X25519 => "ecdhx25519".to_owned(),
+        Algorithm::Ffdh(group) => format!("ffdh{}", ffdh_bits(group)),
+        Algorithm::HmacSha256 => format!("-bytes {block_bytes} -hmac sha256"),
+        algorithm => format!("-bytes {block_bytes} -evp {algorithm}"),
+    };
+    let words = format!("speed -seconds 1 {what}");
+    words.split(' ').map(str::to_owned).collect()
+}
+
+fn ffdh_bits(group: FfdhGroup) -> usize {
+    Algorithm::Ffdh(group).modulus_bytes() * 8
+}
+
+/// One trial on that CPU; `None` when it failed or its output was not
+/// understood.
+pub(super) fn measure(kind: Kind, block_bytes: usize, cpu: usize) -> Option<Sample> {
+    let output = printed(&arguments(kind, block_bytes), cpu)?;
+    sample(&output, kind, block_bytes)
+}
+
+/// What it prints on that CPU; `None` when it failed.
+pub(super) fn printed(arguments: &[String], cpu: usize) -> Option<String> {
+    std::thread::scope(|scope| {
+        // A child inherits the CPU of the thread that starts it.
+        let started = scope.spawn(|| {
+            sys::affinity::pin_to(cpu).ok()?;
+            let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+            command::run_within("openssl", &arguments, Duration::from_secs(10)).printed()
+        });
+        started.join().ok().flatten()
+    })
+}
+
+/// What that output says of that kind, which may be one of several in it.
+pub(super) fn sample(output: &str, kind: Kind, block_bytes: usize) -> Option<Sample> {
+    let requests_per_s = match (kind.algorithm.is_public_key(), kind.operation) {
+        (true, Operation::Sign) => operations_per_s(output, "sign/s")?,
+        (true, Operation::Verify) => operations_per_s(output, "verify/s")?,
+        (true, _) => operations_per_s(output, "op/s")?,
+        (false, _) => bytes_per_s(output)? / block_bytes as f64,
+    };
+    // It reports a rate only; a second of it is what was measured.
+    Some(Sample {
+        requests: requests_per_s as u64,
+        requests_per_s,
+        ..Sample::default()
+    })
+}
+
+/// The last line is `NAME 1234.56k`: thousands of bytes a second.
+fn bytes_per_s(output: &str) -> Option<f64> {
+    let thousands = output
+        .lines()
+        .last()?
+        .split_ascii_whitespace()
+        .last()?
+        .strip_suffix('k')?;
+    thousands
+        .parse::<f64>()
+        .ok()
+        .map(|thousands| thousands * 1e3)
+        .filter(|rate| *rate > 0.0)
+}
+
+/// The header ends in columns such as `sign/s verify/s`, since 3.2 with
+/// `encr./s decr./s` after them; the figures are the next line. Columns are
+/// counted from the end: at the beginning of the figures stands a name of
+/// several words that the header lacks.
+fn operations_per_s(output: &str, column: &str) -> Option<f64> {
+    let mut lines = output.lines().map(str::split_ascii_whitespace);
+    let from_end = lines.find_map(|words| words.rev().position(|word| word == column))?;
+    let rate: f64 = lines.next()?.nth_back(from_end)?.parse().ok()?;
+    (rate > 0.0).then_some(rate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rate that `output` gives for an algorithm, by name.
+    fn rate(output: &str, algorithm: &str, operation: Operation) -> Option<f64> {
+        let kind = Kind {
+            algorithm: algorithm.parse().unwrap(),
+            operation,
+        };
+        sample(output, kind, 16_384).map(|sample| sample.requests_per_s)
+    }
+
+    #[test]
+    fn reads_what_openssl_prints() {
+        let cipher = "version: 3.0.19\nThe 'numbers' are in 1000s of bytes per second processed.\ntype          16384 bytes\nAES-128-GCM    5499628.86k\n";
+        assert_eq!(bytes_per_s(cipher), Some(5_499_628_860.0));
+        let hmac = "type          16384 bytes\nhmac(sha256)   2108760.24k\n";
+        let hmac = rate(hmac, "hmac-sha256", Operation::Hash).unwrap();
+        assert_eq!(hmac.round(), (2_108_760_240.0_f64 / 16_384.0).round());
+        let rsa = "                  sign    verify    sign/s verify/s\nrsa 2048 bits 0.000386s 0.000018s   2588.5  54567.8\n";
+        assert_eq!(rate(rsa, "rsa-2048", Operation::Sign), Some(2588.5));
+        assert_eq!(rate(rsa, "rsa-2048", Operation::Verify), Some(54_567.8));
+        let newer = "version: 3.4.1\n                   sign    verify    encrypt   decrypt   sign/s verify/s  encr./s  decr./s\nrsa  2048 bits 0.000401s 0.000012s 0.000013s 0.000410s   2493.8  83611.0  76923.1   2439.0\n";
+        assert_eq!(rate(newer, "rsa-2048", Operation::Sign), Some(2493.8));
+        assert_eq!(rate(newer, "rsa-2048", Operation::Verify), Some(83_611.0));
+        let no_figures = "sign/s verify/s\n";
+        for garbage in ["", "\n", "k", "AES 0.00k", "x y z", no_figures] {
+            assert_eq!(bytes_per_s(garbage), None, "{garbage}");
+            assert_eq!(operations_per_s(garbage, "sign/s"), None, "{garbage}");
+        }
+    }
+
+    #[test]
+    fn reads_curves_and_groups() {
+        let ecdsa = "                              sign    verify    sign/s verify/s\n 256 bits ecdsa (nistp256)   0.0000s   0.0000s  76991.9  25887.0\n";
+        assert_eq!(rate(ecdsa, "ecdsa-p256", Operation::Sign), Some(76_991.9));
+        assert_eq!(rate(ecdsa, "ecdsa-p256", Operation::Verify), Some(25_887.0));
+        let x25519 = "                              op      op/s\n 253 bits ecdh (X25519)   0.0000s  45356.0\n";
+        assert_eq!(rate(x25519, "x25519", Operation::Derive), Some(45_356.0));
+        let ffdh = "                       op     op/s\n2048 bits ffdh   0.0002s   5075.0\n";
+        assert_eq!(rate(ffdh, "ffdh-2048", Operation::Derive), Some(5075.0));
+    }
+
+    #[test]
+    fn each_command_is_the_one_to_type() {
+        let typed = |algorithm: &str| {
+            let algorithm: Algorithm = algorithm.parse().unwrap();
+            let operation = algorithm.operations()[0];
+            let kind = Kind {
+                algorithm,
+                operation,
+            };
+            arguments(kind, 1024)[3..].join(" ")
+        };
+        for (algorithm, words) in [
+            ("aes-256-xts", "-bytes 1024 -evp aes-256-xts"),
+            ("chacha20-poly1305", "-bytes 1024 -evp chacha20-poly1305"),
+            ("hmac-sha256", "-bytes 1024 -hmac sha256"),
+            ("rsa-3072", "rsa3072"),
+            ("ecdsa-p256", "ecdsap256"),
+            ("x25519", "ecdhx25519"),
+            ("ffdh-4096", "ffdh4096"),
+        ] {
+            assert_eq!(typed(algorithm), words);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The fixed settings of which the best is the oracle.
+
+use policy::{Moderation, Settings};
+
+use kit::load::moderated::Arm;
+
+/// Caps, notifications/s: the paper's best ones (5109, 6450) lie within.
+const CAPS_PER_S: [u32; 9] = [250, 500, 1000, 2000, 4000, 8000, 16_000, 32_000, 64_000];
+/// Caps of `armed+cap`, so that the oracle may do all that a controller may.
+const ARMED_CAPS_PER_S: [u32; 3] = [1000, 4000, 16_000];
+/// Completions gathered, besides all that are in flight.
+const COUNTS: [usize; 2] = [4, 16];
+/// How long the first of them waits at most, µs: long enough that the count
+/// decides at every size.
+const TIMEOUT_US: u32 = 1000;
+
+/// The grid at a depth. At depth 1 no setting holds anything back, so that
+/// only the policies differ.
+pub(crate) fn grid(depth: usize) -> Vec<Arm> {
+    let mut grid = vec![Arm::EACH, Arm::ARMED];
+    if depth == 1 {
+        return grid;
+    }
+    let cap = |per_s| Settings::cap(per_s).expect("no cap here is 0");
+    grid.extend(CAPS_PER_S.map(|per_s| of(Moderation::Each, cap(per_s))));
+    grid.extend(ARMED_CAPS_PER_S.map(|per_s| of(Moderation::Armed, cap(per_s))));
+    let fewer = COUNTS.into_iter().filter(|count| *count < depth);
+    grid.extend(fewer.chain([depth]).map(|count| {
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        let settings = Settings::coalesce(count.min(policy::COUNT_MAX.into()), TIMEOUT_US);
+        of(Moderation::Each, settings.expect("within its limits"))
+    }));
+    grid
+}
+
+fn of(moderation: Moderation, settings: Settings) -> Arm {
+    Arm {
+        moderation,
+        settings,
+    }
+}
+
+/// Settings in words: `each, cap 4000/s`.
+pub(crate) fn label(arm: &Arm) -> String {
+    let Arm {
+        moderation,
+        settings,
+    } = arm;
+    let mut label = moderation.to_string();
+    if let Some(per_s) = settings.cap_per_s() {
+        label = format!("{label}, cap {per_s:.0}/s");
+    }
+    if settings.count() > 1 {
+        label = format!("{label}, {} at once", settings.count());
+    }
+    label
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_grid_has_every_kind_once_and_says_which() {
+        for depth in [1, 2, 4, 16, 32, 4096] {
+            let labels: Vec<_> = grid(depth).iter().map(label).collect();
+            let mut distinct = labels.clone();
+            distinct.sort();
+            distinct.dedup();
+            assert_eq!(distinct.len(), labels.len(), "{labels:?}");
+            assert!(labels.contains(&"each".to_owned()) && labels.contains(&"armed".to_owned()));
+            assert_eq!(depth > 1, labels.contains(&"each, cap 4000/s".to_owned()));
+        }
+        let labels: Vec<_> = grid(32).iter().map(label).collect();
+        for label in ["each, 32 at once", "each, 4 at once", "armed, cap 1000/s"] {
+            assert!(labels.contains(&label.to_owned()), "{labels:?}");
+        }
+    }
+}

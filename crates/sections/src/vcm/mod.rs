@@ -1,0 +1,12 @@
+//! Interrupt moderation: the measurements of the VCM paper, on real
+//! notifications.
+//!
+//! Every section has benches (`rig`) and cells, which `rounds` measures
+//! interleaved within a `schedule`.
+
+pub mod block_size;
+pub mod cause;
+pub mod controllers;
+pub mod shifting;
+pub mod tasks;
+pub mod tenants;

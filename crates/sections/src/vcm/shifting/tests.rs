@@ -1,0 +1,106 @@
+//! The section, run once and tiny, so that it does not rot. No speed is
+//! asserted: only what must be there and what must hold.
+
+use std::time::Duration;
+
+use trial::{Event, Probe, RunError};
+
+use crate::vcm::controllers::tests::{checked, values};
+use crate::vcm::shifting::parse;
+use kit::testing::Collector;
+
+const TINY: &str = "phases = [{ block_bytes = 1024, depth = 8, tenants = 1 }, { block_bytes = 64, depth = 1, tenants = 2 }, { block_bytes = 4096, depth = 4, tenants = 3 }]\ncontrollers = ['speed-monitor-prose', 'adaptive']\nbackend = 'aws-lc'\ninterval_ms = 10.0\npairs = 2\nphase_seconds = 0.06\nwindow_ms = 10.0";
+
+fn run(text: &str, interrupt_after: Option<usize>) -> (Vec<Event>, Result<(), RunError>) {
+    let section = parse(text.parse().expect("toml")).expect("a valid table");
+    let probe = Probe::default();
+    let plan = section
+        .plan(&probe, Duration::from_secs(60))
+        .expect("fits a minute");
+    let mut sink = Collector {
+        interrupt_after,
+        ..Collector::default()
+    };
+    let result = section.run(&probe, &plan, &mut sink);
+    (sink.events, result)
+}
+
+#[test]
+fn every_phase_is_measured_for_everyone() {
+    testing::alone(|| {
+        // Over all and in three phases: oracle, armed, each controller twice, and
+        // ours over the paper's.
+        let comparisons = 4 * (2 + 2 * 2 + 1);
+        let (events, result) = run(TINY, None);
+        result.expect("it runs");
+        let counts = checked(&events);
+        for event in &events {
+            match event {
+                Event::Comparison(own) if own.subject.starts_with("all phases") => {
+                    assert_eq!(own.pairs.len(), 2, "a pair a round");
+                }
+                _ => {}
+            }
+        }
+        let arms = values(&events, "arm");
+        for arm in [
+            "uncapped",
+            "armed",
+            "oracle",
+            "adaptive",
+            "speed-monitor-prose",
+        ] {
+            assert!(arms.contains(arm), "{arms:?}");
+        }
+        assert_eq!(values(&events, "phase").len(), 3);
+        assert!(counts.iter().all(|&count| count > 0), "{counts:?}");
+        assert_eq!(counts[1], comparisons);
+    });
+}
+
+#[test]
+fn an_interrupt_keeps_what_was_measured() {
+    testing::alone(|| {
+        let (events, result) = run(TINY, Some(12));
+        assert!(matches!(result, Err(RunError::Interrupted)), "{result:?}");
+        let told = |event: &Event| matches!(event, Event::Finding(finding) if finding.text.contains("Interrupted"));
+        assert!(events.iter().any(told));
+    });
+}
+
+#[test]
+fn every_wrong_value_is_named_with_its_limit() {
+    for (text, key, part) in [
+        ("algorithm = 'des'", "algorithm", "des"),
+        ("algorithm = 'rsa-2048'", "algorithm", "cipher or a hash"),
+        ("phases = []", "phases", "2 to"),
+        (
+            "phases = [{ block_bytes = 17, depth = 1, tenants = 1 }, { block_bytes = 64, depth = 1, tenants = 1 }]",
+            "phases",
+            "multiples of 16",
+        ),
+        (
+            "phases = [{ block_bytes = 64, depth = 1, tenant = 1 }]",
+            "phases",
+            "tenant",
+        ),
+        (
+            "phases = [{ block_bytes = 64, depth = 0, tenants = 1 }, { block_bytes = 64, depth = 1, tenants = 1 }]",
+            "phases",
+            "0 is outside",
+        ),
+        ("phase_seconds = -1.0", "phase_seconds", "-1"),
+        ("window_ms = 0.1", "window_ms", "1 to 1000"),
+        ("placement = 'near'", "placement", "split, shared"),
+        ("controllers = ['best']", "controllers", "adaptive"),
+        ("backend = 'qat'", "backend", "aws-lc"),
+        ("pairs = 100000", "pairs", "100000"),
+        ("phase = 1", "phase", "phase_seconds"),
+    ] {
+        let Err(error) = parse(text.parse().unwrap()) else {
+            panic!("{text} was taken")
+        };
+        assert_eq!(error.key(), key, "{error}");
+        assert!(error.to_string().contains(part), "{text}: {error}");
+    }
+}

@@ -1,0 +1,9 @@
+//! The sections, each run once and tiny, so that none rots.
+
+mod kspeed;
+mod peers;
+mod router;
+mod speed;
+mod vcm;
+mod vcm_cause;
+mod vcm_tenants;

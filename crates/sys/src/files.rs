@@ -1,0 +1,187 @@
+//! Files that are either whole or not there.
+
+use std::collections::hash_map::RandomState;
+use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher, Hasher};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Writes `bytes` so that a reader sees the old file or the new one, never
+/// half of one: a temporary file beside it, then a rename. What a link points
+/// to is replaced, not the link, unless the link or what it leads through is
+/// somebody else's: then the link is. Something that is there and no regular file
+/// (a pipe, `/dev/null`, `/dev/stdout`) is written in place. With `durable`,
+/// the bytes are on the disk before the old file goes.
+///
+/// # Errors
+/// Whatever the file system says; the temporary file is removed.
+pub fn write_atomically(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
+    match destination(path)? {
+        Destination::InPlace => open_in_place(path)?.write_all(bytes),
+        Destination::Replaced(path) => replace(&path, bytes, durable),
+    }
+}
+
+/// Whether [`write_atomically`] could write there now; leaves nothing behind.
+///
+/// # Errors
+/// What writing would run into.
+pub fn check_writable(path: &Path) -> io::Result<()> {
+    match destination(path)? {
+        Destination::InPlace => open_in_place(path).map(drop),
+        Destination::Replaced(path) => {
+            let (_, temporary) = new_beside(&path)?;
+            fs::remove_file(&temporary)
+        }
+    }
+}
+
+/// How a path is written.
+enum Destination {
+    /// By writing to what is there.
+    InPlace,
+    /// By replacing this file.
+    Replaced(PathBuf),
+}
+
+fn destination(path: &Path) -> io::Result<Destination> {
+    let Ok(there) = fs::metadata(path) else {
+        return Ok(Destination::Replaced(path.to_owned()));
+    };
+    if there.is_dir() {
+        return Err(io::Error::from(io::ErrorKind::IsADirectory));
+    }
+    // A link of the system's, such as /dev/stdout, stands for an open file
+    // that others write too: replacing either end would break it.
+    let is_systems = path.is_symlink() && (path.starts_with("/dev") || path.starts_with("/proc"));
+    let is_foreign = |path| crate::trusted::check(path).is_err_and(|error| error.is_foreign());
+    if !is_systems && path.is_symlink() && is_foreign(path) {
+        return Ok(Destination::Replaced(path.to_owned()));
+    }
+    if is_systems || !there.is_file() {
+        return Ok(Destination::InPlace);
+    }
+    path.canonicalize().map(Destination::Replaced)
+}
+
+fn open_in_place(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).open(path)
+}
+
+fn replace(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
+    let (file, temporary) = new_beside(path)?;
+    let written = write(file, bytes, durable).and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        // Best effort: the first error is the one that matters.
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+fn write(mut file: File, bytes: &[u8], durable: bool) -> io::Result<()> {
+    file.write_all(bytes)?;
+    if durable { file.sync_all() } else { Ok(()) }
+}
+
+/// A file in the same folder (a rename cannot cross file systems), of a name
+/// that nobody can foresee, and new: no link that somebody left is followed.
+fn new_beside(path: &Path) -> io::Result<(File, PathBuf)> {
+    let name = path
+        .file_name()
+        .ok_or_else(|| io::Error::from(io::ErrorKind::IsADirectory))?;
+    let random = RandomState::new().build_hasher().finish();
+    let name = format!(".{}.lockgate-{random:016x}", name.to_string_lossy());
+    let path = path.with_file_name(name);
+    Ok((File::create_new(&path)?, path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_and_nothing_else_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("result.json");
+        write_atomically(&path, b"first", false).unwrap();
+        write_atomically(&path, b"second", true).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"second");
+        check_writable(&path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"second");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_failed_write_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("report.html");
+        fs::create_dir(&directory).unwrap();
+        assert!(check_writable(&directory).is_err());
+        assert!(write_atomically(&directory, b"x", false).is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_missing_folder_is_an_error_before_and_when_writing() {
+        let path = Path::new("/dev/null/no/such/result.json");
+        assert!(check_writable(path).is_err());
+        assert!(write_atomically(path, b"x", false).is_err());
+        assert!(check_writable(Path::new("/")).is_err());
+    }
+
+    #[test]
+    fn a_device_is_written_in_place() {
+        let null = Path::new("/dev/null");
+        check_writable(null).unwrap();
+        write_atomically(null, b"x", false).unwrap();
+        assert!(!null.is_file());
+    }
+
+    #[test]
+    fn a_link_stays_and_its_file_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        fs::write(&file, "old").unwrap();
+        std::os::unix::fs::symlink("file", &link).unwrap();
+        write_atomically(&link, b"new", false).unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(fs::read(&file).unwrap(), b"new");
+    }
+
+    #[test]
+    fn a_link_of_somebody_else_is_replaced_and_not_followed() {
+        if !testing::is_root() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        fs::write(&file, "root's").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        std::os::unix::fs::lchown(&link, Some(12_345), None).unwrap();
+        write_atomically(&link, b"new", false).unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"root's");
+        assert_eq!(fs::read(&link).unwrap(), b"new");
+        assert!(!link.is_symlink());
+    }
+
+    #[test]
+    fn temporary_files_are_new_and_named_anew_each_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("result.json");
+        let names = [(); 8].map(|()| new_beside(&path).unwrap().1);
+        let distinct: std::collections::BTreeSet<_> = names.iter().collect();
+        assert_eq!(distinct.len(), names.len());
+        assert!(File::create_new(&names[0]).is_err(), "it is there");
+    }
+
+    #[test]
+    fn links_of_the_system_are_never_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = File::create(folder.path().join("file")).unwrap();
+        let number = std::os::fd::AsRawFd::as_raw_fd(&file);
+        let link = PathBuf::from(format!("/proc/self/fd/{number}"));
+        assert!(matches!(destination(&link), Ok(Destination::InPlace)));
+        write_atomically(&link, b"x", false).unwrap();
+        assert_eq!(fs::read(folder.path().join("file")).unwrap(), b"x");
+    }
+}
