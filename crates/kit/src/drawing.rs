@@ -51,3 +51,14 @@ pub fn block_axis() -> Axis {
         scale: Scale::Log2,
     }
 }
+
+/// A mark of a yardstick.
+pub fn dot_without_interval(x: f64, y: f64) -> Dot {
+    Dot {
+        x,
+        y,
+        low: None,
+        high: None,
+        valid: true,
+    }
+}

@@ -7,20 +7,33 @@
 
 pub mod closing;
 pub mod config;
+pub mod derived;
 pub mod drawing;
+pub mod evidence;
+pub mod experiment;
+pub mod headline;
 pub mod host;
 pub mod invocation;
+pub mod judged;
 pub mod load;
 pub mod metric;
 pub mod observe;
 pub mod place;
 pub mod places;
+pub mod plan;
 pub mod ratio;
+pub mod rehearsal;
+pub mod results;
+pub mod rounds;
 pub mod routers;
 pub mod running;
 pub mod schedule;
+pub mod section;
+pub mod spot;
 pub mod stopping;
 pub mod testing;
+pub mod told;
+pub mod view;
 pub mod words;
 
 pub use config::ConfigError;

@@ -2,6 +2,7 @@
 
 use trial::PlanError;
 
+use crate::config::value::{Auto, List, Name};
 use crate::load::rig::Cores;
 use crate::place::Placement;
 
@@ -36,6 +37,17 @@ impl Places {
                 .map(|(placement, _)| placement)
                 .collect(),
         }
+    }
+
+    /// As [`Places::of`], of an option.
+    pub fn named(wanted: &Auto<List<Name<Placement>>>, cpus: &[usize]) -> Self {
+        let wanted = wanted.0.iter().flat_map(|list| list.iter());
+        Self::of(&wanted.map(|name| name.0).collect::<Vec<_>>(), cpus)
+    }
+
+    /// How many there are among some.
+    pub fn among(all: impl Iterator<Item = Placement>) -> usize {
+        all.collect::<std::collections::BTreeSet<_>>().len()
     }
 
     /// Whether there is any.

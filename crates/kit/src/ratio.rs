@@ -1,13 +1,161 @@
-//! Ratios that are told, and not held against anything.
+//! One thing measured over another, from their interleaved rounds.
 
-use trial::{Comparison, Outcome};
+use trial::stats::{Arms, PAIRS_MIN, compare};
+use trial::{Comparison, Direction, Outcome};
+
+/// A ratio, and whether both of its sides may be believed.
+#[derive(Clone, Debug)]
+pub struct Ratio {
+    pub comparison: Comparison,
+    pub is_believed: bool,
+    /// The lower bound that is asked for. The comparison has it as its target
+    /// only where both sides may be believed.
+    pub wanted: Option<f64>,
+}
+
+/// How a ratio stands against the bound that is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// The lower bound of the interval reaches it.
+    Met,
+    /// Even the upper bound does not.
+    Missed,
+    /// Too few pairs, an interval on both sides of it, or rounds that may not
+    /// be believed.
+    Open,
+}
+
+impl Ratio {
+    /// Of pairs, more being better; none without a pair. What may not be
+    /// believed is no evidence.
+    pub fn of_pairs(
+        arms: Arms,
+        pairs: Vec<(f64, f64)>,
+        is_believed: bool,
+        seed: u64,
+    ) -> Option<Self> {
+        let comparison = compare(arms, Direction::Higher, pairs, seed).ok()?;
+        Some(Self::judged(comparison, is_believed))
+    }
+
+    /// A comparison; one that may not be believed is no evidence.
+    pub fn judged(comparison: Comparison, is_believed: bool) -> Self {
+        let comparison = match is_believed {
+            true => comparison,
+            false => without_evidence(comparison),
+        };
+        Self {
+            comparison,
+            is_believed,
+            wanted: None,
+        }
+    }
+
+    /// As [`words`].
+    pub fn words(&self) -> String {
+        words(&self.comparison)
+    }
+
+    /// The same with what is asked of it.
+    pub fn wanting(self, wanted: Option<f64>) -> Self {
+        let comparison = match wanted.filter(|_| self.is_believed) {
+            Some(at_least) => self.comparison.with_target(at_least),
+            None => self.comparison,
+        };
+        Self {
+            comparison,
+            wanted,
+            ..self
+        }
+    }
+
+    /// None where nothing is asked of it.
+    pub fn standing(&self) -> Option<Standing> {
+        let wanted = self.wanted?;
+        let is_met = self.comparison.target.is_some_and(|target| target.met);
+        Some(match is_met {
+            true => Standing::Met,
+            false if self.is_evidence() && self.comparison.high < wanted => Standing::Missed,
+            false => Standing::Open,
+        })
+    }
+
+    fn is_evidence(&self) -> bool {
+        self.is_believed && self.comparison.pairs.len() >= PAIRS_MIN
+    }
+
+    /// Whether it tells the two apart.
+    pub fn is_evident(&self) -> bool {
+        self.comparison.outcome != Outcome::NoEvidence
+    }
+
+    /// Whether it shows that the arm has at least this of the reference.
+    pub fn reaches(&self, least: f64) -> bool {
+        self.is_evidence() && self.comparison.low >= least
+    }
+
+    /// Whether it shows that the two are the same, but for so much of a share.
+    pub fn is_same(&self, least: f64) -> bool {
+        self.reaches(least) && self.comparison.high <= 1.0 / least
+    }
+}
 
 /// An invalid trial is neither a pass nor a loss.
 pub fn without_evidence(comparison: Comparison) -> Comparison {
     Comparison {
-        subject: format!("{} (a trial not valid)", comparison.subject),
+        believed: false,
         outcome: Outcome::NoEvidence,
         target: None,
         ..comparison
+    }
+}
+
+/// `2.90× (2.70 to 3.10)`; of fewer pairs than are evidence, how many: their
+/// least and most say nothing of where others would lie.
+pub fn words(comparison: &Comparison) -> String {
+    let Comparison {
+        ratio, low, high, ..
+    } = comparison;
+    match comparison.pairs.len() {
+        1 => format!("{ratio:.2}× (one pair)"),
+        few if few < PAIRS_MIN => format!("{ratio:.2}× ({few} pairs)"),
+        _ => format!("{ratio:.2}× ({low:.2} to {high:.2})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ratio(pairs: usize, is_believed: bool) -> Ratio {
+        let arms = Arms {
+            subject: "64 B".to_owned(),
+            arm: "LXC".to_owned(),
+            reference: "native".to_owned(),
+            metric: "received_pps".to_owned(),
+            command: String::new(),
+        };
+        let pairs = vec![(1.0, 1.0); pairs];
+        Ratio::of_pairs(arms, pairs, is_believed, 1).unwrap()
+    }
+
+    #[test]
+    fn few_pairs_and_what_may_not_be_believed_show_nothing() {
+        assert!(ratio(5, true).is_same(0.95));
+        assert!(!ratio(5, false).is_same(0.95));
+        assert!(!ratio(4, true).is_same(0.95));
+        assert!(!ratio(1, true).reaches(0.9));
+        let standing = |pairs, is_believed, wanted| {
+            let ratio = ratio(pairs, is_believed).wanting(Some(wanted));
+            ratio.standing().unwrap()
+        };
+        assert_eq!(standing(9, true, 0.9), Standing::Met);
+        assert_eq!(standing(9, true, 1.1), Standing::Missed);
+        assert_eq!(standing(9, false, 0.9), Standing::Open);
+        assert_eq!(standing(4, true, 1.1), Standing::Open);
+        let words = |pairs| words(&ratio(pairs, true).comparison);
+        assert_eq!(words(1), "1.00× (one pair)");
+        assert_eq!(words(4), "1.00× (4 pairs)");
+        assert_eq!(words(5), "1.00× (1.00 to 1.00)");
     }
 }

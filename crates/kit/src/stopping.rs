@@ -87,9 +87,14 @@ impl Limits {
         }
     }
 
+    /// When a run is far behind, seconds.
+    pub fn late_s(&self) -> f64 {
+        self.seconds * LATE + START_S
+    }
+
     /// Before the planned rounds are whole, only a run far behind ends.
     fn late(&self, elapsed_s: f64) -> Option<Stop> {
-        (elapsed_s > self.seconds * LATE + START_S).then_some(Stop::Late)
+        (elapsed_s > self.late_s()).then_some(Stop::Late)
     }
 
     /// Whether another round would exceed the budget.

@@ -10,8 +10,12 @@ pub mod probe;
 pub mod router;
 pub mod speed;
 pub mod vcm;
+pub mod vcm_tasks;
 
 use kit::ConfigError;
+use kit::config::keys::Key;
+use kit::experiment::Experiment;
+use kit::rehearsal::{Rehearsal, RehearsalError, Script};
 use trial::Section;
 
 /// A kind of section: its table's name in a scenario, and what parses it.
@@ -26,6 +30,16 @@ pub struct SectionKind {
     pub seeded: bool,
     /// The built-in scenarios that run it alone.
     pub scenarios: &'static [Builtin],
+    /// What only sections of the kit have.
+    pub kit: Option<Kit>,
+}
+
+/// What a section of the kit has besides.
+pub struct Kit {
+    /// Its options: keys of its table, and flags.
+    pub options: fn() -> Vec<Key>,
+    /// Runs it without a host, with speeds that are known.
+    pub rehearse: fn(&toml::Table, &Script) -> Result<Rehearsal, RehearsalError>,
 }
 
 /// A scenario that is part of the program.
@@ -36,38 +50,112 @@ pub struct Builtin {
     pub text: &'static str,
 }
 
-macro_rules! sections {
-    ($($name:literal, $parse:path, seeded: $seeded:literal, scenarios: [$($scenario:literal),*];)*) => {
-        /// Every section, in the order in which a run runs them.
-        pub static SECTIONS: &[SectionKind] = &[$(SectionKind {
+macro_rules! kind {
+    ($name:expr, $parse:expr, $seeded:literal, $kit:expr, [$($scenario:literal),*]) => {
+        SectionKind {
             name: $name,
             parse: $parse,
             seeded: $seeded,
+            kit: $kit,
             scenarios: &[$(Builtin {
                 name: $scenario,
                 text: include_str!(concat!("../../../scenarios/", $scenario, ".toml")),
             }),*],
-        }),*];
+        }
+    };
+    // A section of the kit.
+    ($experiment:ty, $($scenario:literal),*) => {
+        kind!(
+            <$experiment as Experiment>::NAME,
+            kit::section::parse::<$experiment>,
+            true,
+            Some(Kit {
+                options: kit::section::options::<$experiment>,
+                rehearse: kit::rehearsal::rehearse::<$experiment>,
+            }),
+            [$($scenario),*]
+        )
     };
 }
 
-sections! {
-    "probe", probe::parse, seeded: false, scenarios: [];
-    "crypto-peers", speed::peers::parse, seeded: true, scenarios: ["crypto-peers"];
-    "crypto-speed", speed::parse, seeded: true, scenarios: ["crypto-speed"];
-    "vcm-block-size", vcm::block_size::parse, seeded: true, scenarios: ["vcm-block-size"];
-    "vcm-tasks", vcm::tasks::parse, seeded: true, scenarios: ["vcm-tasks"];
-    "vcm-controllers", vcm::controllers::parse, seeded: true, scenarios: ["vcm-controllers"];
-    "vcm-shifting", vcm::shifting::parse, seeded: true, scenarios: ["vcm-shifting"];
-    "vcm-cause", vcm::cause::parse, seeded: true, scenarios: ["vcm-cause"];
-    "vcm-tenants", vcm::tenants::parse, seeded: true, scenarios: ["vcm-tenants"];
-    "kspeed", kspeed::parse, seeded: true, scenarios: ["kspeed", "kspeed-tcrypt"];
-    "router-native", router::native::parse, seeded: true, scenarios: ["router-native"];
-    "router-os-level", router::os_level::parse, seeded: true, scenarios: ["router-os-level"];
-    "router-scaling", router::scaling::parse, seeded: true, scenarios: ["router-scaling"];
-    "router-paths", router::paths::parse, seeded: true, scenarios: ["router-paths"];
-    "router-tcp", router::tcp::parse, seeded: true, scenarios: ["router-tcp"];
-}
+/// Every section, in the order in which a run runs them.
+pub static SECTIONS: &[SectionKind] = &[
+    kind!("probe", probe::parse, false, None, []),
+    kind!(
+        "crypto-peers",
+        speed::peers::parse,
+        true,
+        None,
+        ["crypto-peers"]
+    ),
+    kind!("crypto-speed", speed::parse, true, None, ["crypto-speed"]),
+    kind!(
+        "vcm-block-size",
+        vcm::block_size::parse,
+        true,
+        None,
+        ["vcm-block-size"]
+    ),
+    kind!(vcm_tasks::Tasks, "vcm-tasks"),
+    kind!(
+        "vcm-controllers",
+        vcm::controllers::parse,
+        true,
+        None,
+        ["vcm-controllers"]
+    ),
+    kind!(
+        "vcm-shifting",
+        vcm::shifting::parse,
+        true,
+        None,
+        ["vcm-shifting"]
+    ),
+    kind!("vcm-cause", vcm::cause::parse, true, None, ["vcm-cause"]),
+    kind!(
+        "vcm-tenants",
+        vcm::tenants::parse,
+        true,
+        None,
+        ["vcm-tenants"]
+    ),
+    kind!(
+        "kspeed",
+        kspeed::parse,
+        true,
+        None,
+        ["kspeed", "kspeed-tcrypt"]
+    ),
+    kind!(
+        "router-native",
+        router::native::parse,
+        true,
+        None,
+        ["router-native"]
+    ),
+    kind!(
+        "router-os-level",
+        router::os_level::parse,
+        true,
+        None,
+        ["router-os-level"]
+    ),
+    kind!(
+        "router-scaling",
+        router::scaling::parse,
+        true,
+        None,
+        ["router-scaling"]
+    ),
+    kind!(
+        "router-paths",
+        router::paths::parse,
+        true,
+        None,
+        ["router-paths"]
+    ),
+    kind!("router-tcp", router::tcp::parse, true, None, ["router-tcp"]),
+];
 
 /// The section of that name.
 #[must_use]

@@ -1,5 +1,6 @@
 //! The sections, each run once and tiny, so that none rots.
 
+mod conformance;
 mod kspeed;
 mod peers;
 mod router;

@@ -1,7 +1,11 @@
 //! Two arms measured interleaved in one run.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::Dimension;
 
 /// What the interval of a ratio allows one to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -50,9 +54,32 @@ pub struct Comparison {
     pub pairs: Vec<(f64, f64)>,
     /// What may be said.
     pub outcome: Outcome,
+    /// Whether both sides may be believed: a ratio of which one may not is no
+    /// evidence, and meets no target.
+    #[serde(default = "believed", skip_serializing_if = "is_believed")]
+    pub believed: bool,
+    /// The point of the arm above the line, by its dimensions; empty where the
+    /// section tells it in words alone.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub arm_point: BTreeMap<String, Dimension>,
+    /// The point of the arm below the line.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub reference_point: BTreeMap<String, Dimension>,
     /// The threshold, if a claim rests on this ratio.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Target>,
     /// The command that measures this ratio again.
     pub command: String,
+}
+
+fn believed() -> bool {
+    true
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands a reference over"
+)]
+fn is_believed(believed: &bool) -> bool {
+    *believed
 }

@@ -26,7 +26,7 @@ pub use point::{Dimension, Point};
 pub use probe::{Fact, Group, Probe, State};
 pub use run::{Build, Run, SCHEMA_VERSION, SectionResult, SectionState};
 pub use schema::{ReadError, run_schema};
-pub use section::{Event, Plan, PlanError, RunError, Section, Sink};
+pub use section::{Event, Job, Plan, PlanError, RunError, Section, Sink};
 pub use table::{Cell, Column, Table};
 pub use validity::Observed;
 pub use verdict::{Validity, Verdict};

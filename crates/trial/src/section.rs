@@ -1,5 +1,7 @@
 //! The contract between a part that measures and the lab that runs it.
 
+use std::fmt;
+use std::rc::Rc;
 use std::time::Duration;
 
 use crate::{Chart, Comparison, Finding, Point, Probe, Table};
@@ -17,6 +19,42 @@ pub struct Plan {
     pub creates: Vec<String>,
     /// What it downloads.
     pub downloads: Vec<String>,
+    /// What does it.
+    pub job: Job,
+}
+
+type Act = dyn Fn(&mut dyn Sink) -> Result<(), RunError>;
+
+/// What a plan was made for, ready to be run: so nothing is planned twice.
+#[derive(Clone, Default)]
+pub struct Job(Option<Rc<Act>>);
+
+impl Job {
+    /// One that does this.
+    pub fn new(act: impl Fn(&mut dyn Sink) -> Result<(), RunError> + 'static) -> Self {
+        Self(Some(Rc::new(act)))
+    }
+
+    /// Does it; a plan without a job has nothing to do.
+    ///
+    /// # Errors
+    /// [`RunError`]; events emitted before stand.
+    pub fn run(&self, sink: &mut dyn Sink) -> Result<(), RunError> {
+        self.0.as_ref().map_or(Ok(()), |act| act(sink))
+    }
+}
+
+impl fmt::Debug for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "a job" } else { "no job" })
+    }
+}
+
+/// What a job does cannot be compared: two plans are equal by what they say.
+impl PartialEq for Job {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 /// Why a section cannot be planned.
@@ -107,6 +145,11 @@ pub trait Section {
     /// shares its budget by these.
     fn appetite(&self) -> (Duration, Duration);
 
+    /// The least that gives an answer at all, however few pairs it rests on.
+    fn minimum(&self) -> Duration {
+        self.appetite().0
+    }
+
     /// What it will do on this host within `budget`, or why it cannot.
     ///
     /// # Errors
@@ -117,5 +160,8 @@ pub trait Section {
     ///
     /// # Errors
     /// [`RunError`]; events emitted before stand.
-    fn run(&self, probe: &Probe, plan: &Plan, sink: &mut dyn Sink) -> Result<(), RunError>;
+    fn run(&self, probe: &Probe, plan: &Plan, sink: &mut dyn Sink) -> Result<(), RunError> {
+        let _ = probe;
+        plan.job.run(sink)
+    }
 }

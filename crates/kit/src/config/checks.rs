@@ -70,3 +70,39 @@ pub fn pairs(pairs: usize) -> Result<Option<usize>, ConfigError> {
     }
     Ok((pairs > 0).then_some(pairs))
 }
+
+/// Whether the back-end has that kind.
+///
+/// # Errors
+/// [`ConfigError`] at that key.
+pub fn check_kind(
+    key: &str,
+    backend: &super::choices::BackendName,
+    kind: crypto::Kind,
+) -> Result<(), ConfigError> {
+    if backend.0.supports(kind) {
+        return Ok(());
+    }
+    let reason = format!(
+        "back-end {} has no {} {:?}",
+        backend.0.name(),
+        kind.algorithm,
+        kind.operation
+    );
+    Err(ConfigError::value(key, reason))
+}
+
+/// Whether so many requests of so many bytes in flight are not too much memory.
+///
+/// # Errors
+/// [`ConfigError`] at `depth`, with the remedy.
+pub fn check_slots(slots: usize, block_bytes: usize, remedy: &str) -> Result<(), ConfigError> {
+    let bytes = slots.saturating_mul(block_bytes);
+    if bytes <= SLOTS_BYTES_MAX {
+        return Ok(());
+    }
+    let reason = format!(
+        "{slots} requests in flight of {block_bytes} bytes need {bytes} bytes, the limit is {SLOTS_BYTES_MAX}; {remedy}"
+    );
+    Err(ConfigError::value("depth", reason))
+}

@@ -1,6 +1,7 @@
 //! The load generator: who asks the engine for crypto, how much, and what came
 //! of it.
 
+pub mod benches;
 pub mod cell;
 pub mod fresh;
 pub mod moderated;

@@ -2,10 +2,7 @@
 
 pub mod end;
 pub mod ground;
-pub mod headline;
-pub mod judged;
 pub mod metrics;
-pub mod ratio;
 pub mod rig;
 pub mod rounds;
 pub mod section;
@@ -14,7 +11,6 @@ pub mod sizes;
 pub mod source;
 pub mod subject;
 pub mod testing;
-pub mod told;
 pub mod trial;
 pub mod way;
 pub mod wires;

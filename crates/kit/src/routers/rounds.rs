@@ -10,9 +10,9 @@ use trial::{Event, Sink};
 use crate::routers::end::End;
 use crate::routers::rig::{Build, Rig};
 use crate::routers::series::{Measured, Series};
-use crate::routers::told::{broken, impossible};
 use crate::routers::way::Way;
 use crate::schedule::Schedule;
+use crate::told::{broken, impossible};
 
 /// A run that takes so much longer than planned ends after the round in hand.
 const LATE: f64 = 1.25;

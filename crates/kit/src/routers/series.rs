@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use trial::Verdict;
-use trial::stats::median;
+use trial::stats::{Arms, median};
 
-use crate::routers::judged::{over_rounds, spread};
+use crate::judged::{over_rounds, spread};
+use crate::ratio::Ratio;
 use crate::routers::trial::Trial;
+use crate::told::Tried;
 
 /// What one round gave.
 pub trait Measured {
@@ -128,6 +130,30 @@ impl<R: Measured> Series<R> {
     /// do not share makes its interval wide.
     pub fn is_comparable(&self) -> bool {
         self.of_rounds().is_valid()
+    }
+}
+
+impl Ratio {
+    /// One series over another.
+    pub fn of<R: Measured>(
+        (arm, reference): (&Series<R>, &Series<R>),
+        arms: Arms,
+        value: impl Fn(&R) -> Option<f64>,
+        seed: u64,
+    ) -> Option<Self> {
+        let is_believed = arm.is_comparable() && reference.is_comparable();
+        Self::of_pairs(arms, arm.pairs(reference, value), is_believed, seed)
+    }
+}
+
+impl Tried {
+    /// A series, if it was tried at all.
+    pub fn of<R: Measured>(series: &Series<R>, (name, label): (String, String)) -> Option<Self> {
+        series.is_tried().then(|| Self {
+            name,
+            label,
+            verdict: series.verdict(),
+        })
     }
 }
 

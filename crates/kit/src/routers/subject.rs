@@ -7,9 +7,9 @@ use forward::bench::{BenchError, Offer, Setup};
 use crate::routers::rig::Rig;
 use crate::routers::rounds::Arm;
 use crate::routers::series::Series;
-use crate::routers::told::Tried;
 use crate::routers::trial::{Trial, size_name};
 use crate::routers::way::Way;
+use crate::told::Tried;
 
 /// Routers under one load, with what the rounds gave.
 #[derive(Clone, Debug)]

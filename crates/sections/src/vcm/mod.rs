@@ -8,5 +8,4 @@ pub mod block_size;
 pub mod cause;
 pub mod controllers;
 pub mod shifting;
-pub mod tasks;
 pub mod tenants;

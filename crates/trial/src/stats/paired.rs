@@ -1,5 +1,7 @@
 //! From interleaved pairs to a comparison (DESIGN, "Measuring", rule 1).
 
+use std::collections::BTreeMap;
+
 use super::Interval;
 use super::bootstrap::{RESAMPLES, interval_of_median};
 use crate::{Comparison, Direction, Outcome, Target};
@@ -77,6 +79,9 @@ pub fn compare(
         pairs,
         target: None,
         command: arms.command,
+        believed: true,
+        arm_point: BTreeMap::new(),
+        reference_point: BTreeMap::new(),
     })
 }
 

@@ -42,7 +42,7 @@ impl<'a> Sampler<'a> {
     pub fn run(mut self, course: &Course, is_interrupted: &dyn Fn() -> bool) -> Vec<Window> {
         if let Some(first) = course.phases.first() {
             self.set(first);
-            self.wait_until(now_ns() + nanos(course.warm_up));
+            self.wait_until(now_ns() + nanos(course.warm_up), is_interrupted);
         }
         for (index, phase) in course.phases.iter().enumerate() {
             if index > 0 {
@@ -72,7 +72,7 @@ impl<'a> Sampler<'a> {
         let begin_ns = before.at_ns;
         for window in 1..=u64::from(count) {
             // From the plan, so that lateness does not add up.
-            self.wait_until(begin_ns + window * nanos(length));
+            self.wait_until(begin_ns + window * nanos(length), is_interrupted);
             let now = self.snapshot();
             self.windows.push(between(&before, &now, index, begin_ns));
             before = now;
@@ -83,14 +83,15 @@ impl<'a> Sampler<'a> {
         true
     }
 
-    /// Sleeps, but for controllers whose turn comes, and ticks.
-    fn wait_until(&mut self, end_ns: u64) {
+    /// Sleeps, but for controllers whose turn comes, and ticks; ends early when
+    /// interrupted.
+    fn wait_until(&mut self, end_ns: u64, is_interrupted: &dyn Fn() -> bool) {
         loop {
             let now = now_ns();
             let ticks = self.seats.iter_mut().filter_map(|seat| seat.tick(now));
             let next_ns = ticks.fold(end_ns, u64::min);
             let now = now_ns();
-            if now >= end_ns {
+            if now >= end_ns || is_interrupted() {
                 return;
             }
             let pause_ns = next_ns.saturating_sub(now).min(TICK_NS_MAX);

@@ -7,7 +7,7 @@ use crate::router::throughput::case::Case;
 use crate::router::throughput::context::Context;
 use crate::router::throughput::tables::table;
 use kit::drawing::{number, text};
-use kit::routers::judged::judged;
+use kit::judged::judged;
 use kit::routers::source::{LINK_MBIT_PER_S, NATIVE, PORTS, TEST_BED, native};
 use kit::routers::trial::size_name;
 

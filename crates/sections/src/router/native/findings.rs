@@ -8,7 +8,7 @@ use crate::router::native::beside::sizes;
 use crate::router::throughput::case::Case;
 use crate::router::throughput::config::{Place, Router};
 use crate::router::throughput::context::Context;
-use kit::routers::headline::{Answer, first_reason, sentence};
+use kit::headline::{Answer, first_reason, sentence};
 use kit::routers::source::native;
 use kit::routers::trial::{Trial, size_name};
 use kit::routers::way::Way;

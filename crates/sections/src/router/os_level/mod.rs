@@ -11,8 +11,8 @@ use crate::router::throughput::config::Defaults;
 use crate::router::throughput::context::Context;
 use crate::router::throughput::section::{self, Kind};
 use kit::ConfigError;
-use kit::routers::headline::{Answer, Question};
-use kit::routers::ratio::Ratio;
+use kit::headline::{Answer, Question};
+use kit::ratio::Ratio;
 
 /// What is this section's own.
 #[derive(Clone, Debug, PartialEq)]

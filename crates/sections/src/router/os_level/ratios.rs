@@ -4,7 +4,7 @@ use trial::stats::Arms;
 
 use crate::router::throughput::case::Case;
 use crate::router::throughput::context::Context;
-use kit::routers::ratio::Ratio;
+use kit::ratio::Ratio;
 use kit::routers::trial::{Trial, size_name};
 
 pub(super) fn ratios(context: &Context<'_>) -> Vec<Ratio> {

@@ -7,7 +7,7 @@ use forward::topology::{Family, Routes};
 use trial::stats::Arms;
 
 use crate::router::paths::config::Config;
-use kit::routers::ratio::Ratio;
+use kit::ratio::Ratio;
 use kit::routers::subject::Subject;
 use kit::routers::trial::Trial;
 use kit::routers::way::Way;

@@ -6,13 +6,13 @@ use trial::{Comparison, Finding, Outcome, Weight};
 use crate::router::paths::answer::{answer, targets};
 use crate::router::paths::claims::{Claim, Question, counted};
 use crate::router::paths::context::Context;
+use kit::headline::Question as Asked;
+use kit::ratio::words;
 use kit::routers::end::End;
-use kit::routers::headline::Question as Asked;
-use kit::routers::ratio::words;
 use kit::routers::subject::Subject;
-use kit::routers::told::told;
 use kit::routers::trial::Trial;
 use kit::routers::way::Way;
+use kit::told::told;
 use kit::words::finding;
 
 /// A gain below this is not worth a change.

@@ -5,8 +5,8 @@ use trial::{Cell as Entry, Table};
 use crate::router::paths::claims::{Claim, Question, routes};
 use crate::router::paths::context::Context;
 use kit::drawing::{column, number, text};
-use kit::routers::judged::judged;
-use kit::routers::ratio::{Standing, words};
+use kit::judged::judged;
+use kit::ratio::{Standing, words};
 use kit::routers::subject::Subject;
 use kit::routers::trial::Trial;
 

@@ -8,15 +8,15 @@ use trial::{
 use crate::router::scaling::case::{Case, LIMITED_CPUS, MODEST, each_pps, others_delivered};
 use crate::router::scaling::context::Context;
 use kit::drawing::{column, dot, number, text};
+use kit::headline::{Answer, Question};
+use kit::judged::judged;
+use kit::ratio::{Ratio, words};
 use kit::routers::end::End;
-use kit::routers::headline::{Answer, Question};
-use kit::routers::judged::judged;
-use kit::routers::ratio::{Ratio, words};
 use kit::routers::series::Series;
 use kit::routers::source::SCALING;
 use kit::routers::subject::Subject;
-use kit::routers::told::told;
 use kit::routers::trial::Trial;
+use kit::told::told;
 use kit::words::{finding, percent};
 
 pub(super) fn tables(context: &Context<'_>) -> Vec<Table> {

@@ -7,16 +7,16 @@ use trial::{Cell as Entry, Direction, Event, Finding, Outcome, Point, Table};
 use crate::router::tcp::config::Config;
 use crate::router::tcp::subject::Subject;
 use kit::drawing::{column, number, text};
+use kit::headline::{Answer, Question};
+use kit::judged::judged;
 use kit::metric::metric;
+use kit::ratio::{Ratio, words};
 use kit::routers::end::End;
-use kit::routers::headline::{Answer, Question};
-use kit::routers::judged::judged;
 use kit::routers::metrics::{dimensions, direction};
-use kit::routers::ratio::{Ratio, words};
 use kit::routers::series::Measured;
 use kit::routers::source::TCP;
-use kit::routers::told::{Tried, told};
 use kit::routers::way::Way;
+use kit::told::{Tried, told};
 
 /// The results with their conditions.
 pub(super) struct Context<'a> {

@@ -10,8 +10,8 @@ use kit::routers::metrics::direction;
 use kit::routers::rig::Rig;
 use kit::routers::rounds::Arm;
 use kit::routers::series::Series;
-use kit::routers::told::Tried;
 use kit::routers::way::Way;
+use kit::told::Tried;
 
 /// TCP through one path.
 #[derive(Clone, Debug)]

@@ -10,10 +10,10 @@ use trial::stats::median;
 use trial::{Histogram, Verdict};
 
 use crate::router::throughput::config::{Config, Router};
-use kit::routers::judged::over_rounds;
+use kit::judged::over_rounds;
 use kit::routers::series::Series;
-use kit::routers::told::Tried;
 use kit::routers::trial::size_name;
+use kit::told::Tried;
 
 /// One router under frames of one size.
 #[derive(Clone, Debug)]

@@ -5,9 +5,9 @@ use trial::Finding;
 
 use crate::router::throughput::case::Case;
 use crate::router::throughput::context::Context;
+use kit::headline::{Answer, Question};
 use kit::routers::end::End;
-use kit::routers::headline::{Answer, Question};
-use kit::routers::told::{Tried, told};
+use kit::told::{Tried, told};
 
 pub(crate) fn findings(
     context: &Context<'_>,

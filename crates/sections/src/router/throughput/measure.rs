@@ -19,8 +19,8 @@ use crate::router::throughput::schedule::Schedule;
 use kit::routers::end::End;
 use kit::routers::rig::Rig;
 use kit::routers::rounds::Rigs;
-use kit::routers::told::{broken, impossible};
 use kit::routers::trial::Trial;
+use kit::told::{broken, impossible};
 
 /// The lowest rate tried, as a share of the links': below it a router is no
 /// router.

@@ -1,6 +1,6 @@
 //! What was found, as tables.
 
-use kit::routers::judged::judged;
+use kit::judged::judged;
 use trial::{Cell as Entry, Table};
 
 use crate::router::throughput::case::Case;

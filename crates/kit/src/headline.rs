@@ -3,7 +3,7 @@
 
 use trial::{Finding, Validity, Verdict, Weight};
 
-use crate::routers::told::Tried;
+use crate::told::Tried;
 use crate::words::finding;
 
 /// What a section is asked.
@@ -104,7 +104,7 @@ pub fn sentence(words: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::routers::told::impossible;
+    use crate::told::impossible;
 
     const QUESTION: Question = Question {
         what: "What this host forwards",

@@ -1,10 +1,8 @@
 //! What was tried, and what is to be told of it: what was not measured, and
 //! what may not be believed, each reason once.
 
-use forward::bench::BenchError;
 use trial::{Finding, Validity, Verdict, Weight};
 
-use crate::routers::series::{Measured, Series};
 use crate::words::finding;
 
 /// So many are named; of more, how many there are.
@@ -21,15 +19,6 @@ pub struct Tried {
 }
 
 impl Tried {
-    /// A series, if it was tried at all.
-    pub fn of<R: Measured>(series: &Series<R>, (name, label): (String, String)) -> Option<Self> {
-        series.is_tried().then(|| Self {
-            name,
-            label,
-            verdict: series.verdict(),
-        })
-    }
-
     fn is_missing(&self) -> bool {
         self.verdict.validity == Validity::NotSupported
     }
@@ -42,10 +31,8 @@ pub fn impossible(what: &str, remedy: &str) -> Verdict {
 }
 
 /// That something broke: with its causes.
-pub fn broken(error: &BenchError) -> Verdict {
-    let causes = std::iter::successors(Some(error as &dyn std::error::Error), |error| {
-        error.source()
-    });
+pub fn broken(error: &(dyn std::error::Error + 'static)) -> Verdict {
+    let causes = std::iter::successors(Some(error), |error| error.source());
     let causes: Vec<_> = causes.map(ToString::to_string).collect();
     Verdict::new(
         Validity::NotSupported,

@@ -1,0 +1,51 @@
+//! Every subject as a point.
+
+use trial::Point;
+
+use crate::evidence::Usual;
+use crate::experiment::{Experiment, Subject};
+use crate::metric::metric;
+use crate::results::{Results, Series};
+
+/// All that was tried.
+pub fn points<E: Experiment>(results: &Results<'_, E>, are_final: bool) -> Vec<Point> {
+    let usual = results.usual();
+    let pairs = results.subjects.iter().zip(&results.series);
+    let tried = pairs.filter(|(_, series)| series.is_tried());
+    tried
+        .map(|(subject, series)| point(results, subject, series, &usual, are_final))
+        .collect()
+}
+
+fn point<E: Experiment>(
+    results: &Results<'_, E>,
+    subject: &Subject<E::Place, E::Arm>,
+    series: &Series,
+    usual: &Usual,
+    is_final: bool,
+) -> Point {
+    let measures = results.experiment.measures().into_iter();
+    let mut metrics: Vec<_> = measures
+        .filter_map(|measure| {
+            let values = series.values(measure);
+            metric(measure.name, measure.unit, measure.direction, values)
+        })
+        .collect();
+    let mut histogram = String::new();
+    if is_final && series.latency().len() > 0 {
+        let latency = series.latency().histogram();
+        metrics.extend(latency.metrics());
+        histogram = latency.encode();
+    }
+    let mut dimensions = subject.spot.dimensions();
+    if let Some(last) = series.rounds.values().next_back() {
+        dimensions.extend(last.also.dimensions());
+    }
+    Point {
+        dimensions,
+        metrics,
+        verdict: results.verdict_of(series, usual),
+        command: results.command.to_owned(),
+        histogram,
+    }
+}

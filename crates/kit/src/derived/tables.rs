@@ -1,0 +1,144 @@
+//! Views as tables.
+
+use trial::{Cell, Table};
+
+use crate::drawing::{column, number, text};
+use crate::experiment::{Experiment, Subject};
+use crate::judged::judged;
+use crate::results::Results;
+use crate::spot::{Part, Spot};
+use crate::view::{Cells, Sheet};
+
+/// The table of a view; none where nothing was measured.
+pub fn sheet<E: Experiment>(results: &Results<'_, E>, view: &Sheet<E>) -> Option<Table> {
+    let all = results.measured().map(|(subject, _)| subject);
+    let all: Vec<_> = all
+        .filter(|subject| (view.only)(&subject.place, &subject.arm))
+        .collect();
+    let is_across = |name: &str| view.across == Some(name);
+    let heads = heads(&all, is_across);
+    let across = across(&all, view.across);
+    let mut columns: Vec<_> = heads.iter().map(|name| column(heading(name), "")).collect();
+    for cells in &view.columns {
+        let (label, unit) = label(cells);
+        columns.extend(across.iter().map(|part| match part {
+            Some(part) if label.is_empty() => column(part.words.as_str(), unit),
+            Some(part) => column(format!("{label}, {}", part.words), unit),
+            None => column(label, unit),
+        }));
+    }
+    let mut rows: Vec<(Spot, Vec<&Subject<E::Place, E::Arm>>)> = Vec::new();
+    for &subject in &all {
+        let own = subject.spot.only(|name| !is_across(name));
+        match rows.iter_mut().find(|(spot, _)| *spot == own) {
+            Some((_, row)) => row.push(subject),
+            None => rows.push((own, vec![subject])),
+        }
+    }
+    let row = |(spot, own): &(Spot, Vec<&Subject<E::Place, E::Arm>>)| {
+        let said = |name: &&str| match spot.part(name) {
+            Some(part) => text(part.words.as_str()),
+            None => Cell::Empty,
+        };
+        let mut row: Vec<_> = heads.iter().map(said).collect();
+        for cells in &view.columns {
+            row.extend(across.iter().map(|part| {
+                let is_own = |subject: &&&Subject<E::Place, E::Arm>| {
+                    part.is_none_or(|part| subject.spot.value(part.name) == Some(&part.value))
+                };
+                let subject = own.iter().find(is_own);
+                subject.map_or(Cell::Empty, |subject| cell(results, cells, subject))
+            }));
+        }
+        row
+    };
+    (!rows.is_empty()).then(|| Table {
+        title: view.title.clone(),
+        note: view.note.clone(),
+        columns,
+        rows: rows.iter().map(row).collect(),
+        command: results.command.to_owned(),
+    })
+}
+
+/// The dimensions that rows name: those that have words, and differ.
+fn heads<P, A>(all: &[&Subject<P, A>], is_across: impl Fn(&str) -> bool) -> Vec<&'static str> {
+    let mut heads = Vec::new();
+    let mut constant = Vec::new();
+    for part in all.iter().flat_map(|subject| subject.spot.parts()) {
+        if part.words.is_empty() || is_across(part.name) || heads.contains(&part.name) {
+            continue;
+        }
+        let differs = |subject: &&Subject<P, A>| subject.spot.value(part.name) != Some(&part.value);
+        if all.iter().any(differs) {
+            heads.push(part.name);
+        } else if !constant.contains(&part.name) {
+            constant.push(part.name);
+        }
+    }
+    // A single row is called by something.
+    if heads.is_empty() {
+        constant.truncate(1);
+        return constant;
+    }
+    heads
+}
+
+/// What stands side by side; one column where nothing does.
+fn across<'a, P, A>(
+    all: &[&'a Subject<P, A>],
+    name: Option<&'static str>,
+) -> Vec<Option<&'a Part>> {
+    let Some(name) = name else {
+        return vec![None];
+    };
+    let mut parts: Vec<Option<&Part>> = Vec::new();
+    for part in all.iter().filter_map(|subject| subject.spot.part(name)) {
+        if !parts.iter().flatten().any(|own| own.value == part.value) {
+            parts.push(Some(part));
+        }
+    }
+    parts
+}
+
+/// A dimension as people call it: its unit is with its values.
+fn heading(name: &str) -> String {
+    name.trim_end_matches("_bytes").replace('_', " ")
+}
+
+fn label<E: Experiment>(cells: &Cells<E>) -> (&'static str, &'static str) {
+    match cells {
+        Cells::Value { label, unit, .. } => (label, unit),
+        Cells::P99 => ("p99", "µs"),
+        Cells::Ratio(_, _, label) => (label, ""),
+        Cells::Verdict => ("verdict", ""),
+    }
+}
+
+fn cell<E: Experiment>(
+    results: &Results<'_, E>,
+    cells: &Cells<E>,
+    subject: &Subject<E::Place, E::Arm>,
+) -> Cell {
+    let (place, arm) = (&subject.place, &subject.arm);
+    match cells {
+        Cells::Value { measure, scale, .. } => number(
+            results
+                .median(place, arm, *measure)
+                .map(|value| value * scale),
+        ),
+        Cells::P99 => {
+            let latency = results.series(place, arm).map(|series| series.latency());
+            let p99 = latency.and_then(|latency| latency.quantile_ns(0.99));
+            number(p99.map(|ns| ns as f64 / 1e3))
+        }
+        Cells::Ratio(measure, reference, _) => {
+            let ratio = results.ratio((place, arm), (place, reference), *measure);
+            ratio.map_or(Cell::Empty, |ratio| text(ratio.words()))
+        }
+        Cells::Verdict => {
+            let verdict = results.verdict(place, arm);
+            verdict.map_or(Cell::Empty, |verdict| judged(&verdict))
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What disturbed a trial that had a worker's core, for the verdict over all
+//! rounds.
+
+use trial::stats::median;
+use trial::validity::over_rounds;
+use trial::{Observed, Verdict};
+
+use crate::load::rig::Cores;
+use crate::observe::{CpuTimes, drift};
+
+/// Of one trial.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Evidence {
+    pub requests: u64,
+    /// What the kernel counted on its CPUs.
+    pub times: CpuTimes,
+    /// How fast the worker's core was before: ns of one step.
+    pub step_ns: Option<f64>,
+    /// For how long it stood still, as far as latencies show, ns.
+    pub pause_ns: f64,
+    /// Cores that its own threads kept busy.
+    pub busy_cpus: f64,
+    /// Bytes that all requests in flight touch.
+    pub in_flight_bytes: usize,
+    pub cores: Cores,
+}
+
+/// How fast a core was in this run, from every look at it.
+#[derive(Clone, Debug, Default)]
+pub struct Usual(Vec<(usize, f64)>);
+
+impl Usual {
+    pub fn of<'a>(all: impl Iterator<Item = &'a Evidence>) -> Self {
+        let step = |one: &Evidence| Some((one.cores.worker, one.step_ns?));
+        Self(all.filter_map(step).collect())
+    }
+
+    /// Every look, by CPU: ns of one step.
+    #[must_use]
+    pub fn steps_ns(&self) -> std::collections::BTreeMap<usize, Vec<f64>> {
+        let mut by_cpu = std::collections::BTreeMap::<_, Vec<_>>::new();
+        for &(cpu, step_ns) in &self.0 {
+            by_cpu.entry(cpu).or_default().push(step_ns);
+        }
+        by_cpu
+    }
+
+    fn step_ns(&self, cpu: usize) -> Option<f64> {
+        let own = self.0.iter().filter(|(own, _)| *own == cpu);
+        median(&own.map(|(_, step)| *step).collect::<Vec<_>>())
+    }
+}
+
+/// The verdict over all rounds; valid where there is no evidence.
+#[must_use]
+pub fn verdict(rounds: &[&Evidence], usual: &Usual, l2_bytes: u64) -> Verdict {
+    let Some(first) = rounds.first() else {
+        return Verdict::valid();
+    };
+    let cpus = first.cores.all().len();
+    let mut times = CpuTimes::default();
+    rounds.iter().for_each(|one| times.add(one.times));
+    let ours = rounds.iter().map(|one| one.busy_cpus).sum::<f64>() / rounds.len() as f64;
+    let pauses: Vec<_> = rounds.iter().map(|one| one.pause_ns).collect();
+    let steps = rounds.iter().filter_map(|one| one.step_ns);
+    let drifts: Vec<_> = usual
+        .step_ns(first.cores.worker)
+        .map_or_else(Vec::new, |usual| {
+            steps.map(|step| drift(step, usual)).collect()
+        });
+    Observed {
+        samples: rounds.iter().map(|one| one.requests).sum(),
+        steal_ratio: times.steal_ratio(),
+        load_elsewhere: times.load_elsewhere(rounds.len(), cpus, ours),
+        gap_ns_max: over_rounds(&pauses).unwrap_or(0.0) as u64,
+        frequency_drift: over_rounds(&drifts).unwrap_or(0.0),
+        in_flight_bytes: first.in_flight_bytes as u64,
+        l2_bytes,
+        busy_threads: cpus,
+        cpus,
+        shared: first.cores.is_shared(),
+        ..Observed::default()
+    }
+    .verdict()
+}

@@ -1,0 +1,185 @@
+//! A section without its host: everything but the trials is real, and these
+//! give speeds that are known beforehand. So every section is held against the
+//! same promises by one test.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use trial::{Dimension, Event, PlanError, RunError, Sink, Validity, Verdict};
+
+use crate::ConfigError;
+use crate::config::keys;
+use crate::experiment::{Experiment, Measure, Reading, Rig, Stopped, Subject};
+use crate::host::Host;
+use crate::plan;
+use crate::section::run_with;
+
+/// What a rehearsal is to show.
+#[derive(Clone, Debug)]
+pub struct Script {
+    pub budget: Duration,
+    /// CPUs that the process may use.
+    pub cpus: Vec<usize>,
+    /// Interrupts after so many trials.
+    pub interrupt_after: Option<usize>,
+    /// The trial that breaks.
+    pub breaks_at: Option<usize>,
+    /// Subjects, by their order, that the host cannot do: one in so many.
+    pub missing_one_in: Option<usize>,
+    /// Trials of which none may be believed: those of one subject in so many.
+    pub noisy_one_in: Option<usize>,
+}
+
+impl Default for Script {
+    fn default() -> Self {
+        Self {
+            budget: Duration::from_secs(600),
+            cpus: vec![0, 1],
+            interrupt_after: None,
+            breaks_at: None,
+            missing_one_in: None,
+            noisy_one_in: None,
+        }
+    }
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Rehearsal {
+    pub events: Vec<Event>,
+    pub result: Result<(), RunError>,
+    /// What the plan says it takes.
+    pub planned_s: f64,
+    pub left_out: Option<String>,
+    pub trials: usize,
+    /// Subjects of a round.
+    pub subjects: usize,
+}
+
+/// Why there was none.
+#[derive(Debug, thiserror::Error)]
+pub enum RehearsalError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+}
+
+/// The value of every measure at a point: known beforehand, and other elsewhere.
+#[must_use]
+pub fn known(point: &BTreeMap<String, Dimension>) -> f64 {
+    let text: String = point
+        .iter()
+        .map(|(name, value)| format!("{name}={value};"))
+        .collect();
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    100.0 + (hash >> 33) as f64 % 900.0
+}
+
+/// Runs a section so.
+///
+/// # Errors
+/// [`RehearsalError`].
+pub fn rehearse<E: Experiment>(
+    table: &toml::Table,
+    script: &Script,
+) -> Result<Rehearsal, RehearsalError> {
+    let experiment = E::new(keys::parse(table)?)?;
+    let host = Host {
+        cpus: script.cpus.clone(),
+        l2_bytes: 2 << 20,
+        has_openssl: false,
+    };
+    let all = experiment.subjects(&host);
+    let job = plan::job(&experiment, &all, script.budget)?;
+    let mut rig = Known {
+        script: script.clone(),
+        spots: job
+            .subjects
+            .iter()
+            .map(|subject| subject.spot.dimensions())
+            .collect(),
+        measures: experiment.measures(),
+        trials: 0,
+        interrupted: std::rc::Rc::default(),
+    };
+    let mut sink = Kept {
+        events: Vec::new(),
+        interrupted: std::rc::Rc::clone(&rig.interrupted),
+    };
+    let result = run_with(&experiment, &host, &job, &mut rig, &mut sink);
+    Ok(Rehearsal {
+        events: sink.events,
+        result,
+        planned_s: job.seconds(),
+        left_out: job.left_out.clone(),
+        trials: rig.trials,
+        subjects: job.subjects.len(),
+    })
+}
+
+struct Kept {
+    events: Vec<Event>,
+    interrupted: std::rc::Rc<std::cell::Cell<bool>>,
+}
+
+impl Sink for Kept {
+    fn emit(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupted.get()
+    }
+}
+
+struct Known {
+    script: Script,
+    spots: Vec<BTreeMap<String, Dimension>>,
+    measures: Vec<Measure>,
+    trials: usize,
+    interrupted: std::rc::Rc<std::cell::Cell<bool>>,
+}
+
+impl<E: Experiment> Rig<E> for Known {
+    fn trial(
+        &mut self,
+        subject: &Subject<E::Place, E::Arm>,
+        _: Duration,
+        _: &dyn Fn() -> bool,
+    ) -> Result<Reading, Stopped> {
+        let point = subject.spot.dimensions();
+        let index = self.spots.iter().position(|own| *own == point);
+        let index = index.expect("it is one of the job's");
+        let is_one_in = |one_in: Option<usize>| one_in.is_some_and(|one_in| index % one_in == 0);
+        if is_one_in(self.script.missing_one_in) {
+            return Err(Stopped::NotSupported {
+                what: "this subject".to_owned(),
+                remedy: "install it".to_owned(),
+            });
+        }
+        self.trials += 1;
+        if self
+            .script
+            .interrupt_after
+            .is_some_and(|most| self.trials > most)
+        {
+            self.interrupted.set(true);
+            return Err(Stopped::Interrupted);
+        }
+        if self.script.breaks_at == Some(self.trials) {
+            return Err(Stopped::Failed("a planted failure".into()));
+        }
+        // A little apart, so that intervals have a width.
+        let jitter = 1.0 + (self.trials % 5) as f64 * 1e-6;
+        let value = known(&point) * jitter;
+        let values = self.measures.iter().map(|&measure| (measure, value));
+        let mut reading = Reading::new(values.collect());
+        if is_one_in(self.script.noisy_one_in) {
+            reading.verdict = Verdict::new(Validity::Noisy, "a planted pause", "a quiet host");
+        }
+        Ok(reading)
+    }
+}

@@ -1,0 +1,223 @@
+//! The rounds: every subject once, place by place in shuffled order and at each
+//! its arms in shuffled order, so that any two are interleaved pairs.
+
+use std::time::Instant;
+
+use trial::stats::Random;
+use trial::{Event, Finding, RunError, Sink, Weight};
+
+use crate::config::keys::Keys;
+use crate::experiment::{Experiment, Rig, Stopped};
+use crate::plan::Job;
+use crate::results::{Results, Series};
+use crate::stopping::{Closing, Stop};
+use crate::told::{broken, impossible};
+use crate::words::finding;
+
+/// What may not be believed is measured again: a disturbance may pass. So many
+/// times in all, of a subject of which a round was believed, and of one of which
+/// none was: what is wrong with a host does not pass.
+const TRIES: (usize, usize) = (8, 2);
+
+/// How the rounds ended.
+#[derive(Debug)]
+pub enum End {
+    Complete(Option<Closing>),
+    /// It took too long; so many rounds are whole.
+    Late(usize),
+    Interrupted,
+    Failed {
+        label: String,
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+impl End {
+    /// What to tell of it.
+    pub fn finding(&self) -> Option<Finding> {
+        let (text, remedy) = match self {
+            Self::Complete(_) => return None,
+            Self::Late(rounds) => {
+                let rounds = match rounds {
+                    1 => "only one round was".to_owned(),
+                    rounds => format!("only {rounds} rounds were"),
+                };
+                (
+                    format!("The host was so slow that {rounds} measured in the time planned."),
+                    "Measure on a quiet host, or with a larger --budget.",
+                )
+            }
+            Self::Interrupted => (
+                "Interrupted: what is here stands on the rounds that were measured.".to_owned(),
+                "Run again for the intervals that a claim needs.",
+            ),
+            Self::Failed { label, source } => (
+                format!("A trial failed ({label}: {source}). What else was measured stands."),
+                "See the error; run again.",
+            ),
+        };
+        Some(finding(Weight::Warning, text, remedy))
+    }
+
+    /// As a section's end.
+    ///
+    /// # Errors
+    /// [`RunError`] unless the rounds are whole.
+    pub fn result(self) -> Result<(), RunError> {
+        match self {
+            Self::Complete(_) | Self::Late(_) => Ok(()),
+            Self::Interrupted => Err(RunError::Interrupted),
+            Self::Failed { label, source } => Err(RunError::Failed {
+                context: format!("a trial failed: {label}"),
+                source: Some(source),
+            }),
+        }
+    }
+}
+
+/// Measures a job. After each round its points are emitted, so that nothing is
+/// lost whatever ends the run. A subject that fails is left out from then on,
+/// and the first such failure is the end once all is measured.
+pub fn measure<E: Experiment>(
+    rig: &mut dyn Rig<E>,
+    job: &Job<E>,
+    results: &mut Results<'_, E>,
+    sink: &mut dyn Sink,
+) -> End {
+    sink.emit(Event::Progress(
+        0.0,
+        "what the trials need to know".to_owned(),
+    ));
+    match rig.prepare(&job.subjects, sink) {
+        Ok(()) => {}
+        Err(Stopped::Interrupted) => return End::Interrupted,
+        Err(stopped) => return failed("before the rounds".to_owned(), stopped),
+    }
+    results.notes = rig.notes();
+    let mut random = Random::new(results.experiment.config().common().seed);
+    let begin = Instant::now();
+    let (mut rounds, mut failure) = (0, None);
+    loop {
+        let elapsed_s = begin.elapsed().as_secs_f64();
+        let round_s = elapsed_s / rounds.max(1) as f64;
+        let stop = job.limits.stop(rounds, (elapsed_s, round_s), || {
+            let all = results.ratios().into_iter();
+            all.map(|ratio| ratio.comparison).collect()
+        });
+        match stop.filter(|_| rounds > 0) {
+            Some(Stop::Late) => return failure.unwrap_or(End::Late(rounds)),
+            Some(stop) => return failure.unwrap_or(End::Complete(job.limits.closing(stop))),
+            None => {}
+        }
+        let is_late = || begin.elapsed().as_secs_f64() > job.limits.late_s();
+        match one(rig, job, results, (rounds, &mut random), &is_late, sink) {
+            Ok(end) => failure = failure.or(end),
+            Err(end) => return end,
+        }
+        rounds += 1;
+        results.emit_points(false, sink);
+    }
+}
+
+/// One round: the failure that spoilt a subject, if one did; an error ends all.
+fn one<E: Experiment>(
+    rig: &mut dyn Rig<E>,
+    job: &Job<E>,
+    results: &mut Results<'_, E>,
+    (round, random): (usize, &mut Random),
+    is_late: &dyn Fn() -> bool,
+    sink: &mut dyn Sink,
+) -> Result<Option<End>, End> {
+    let mut failure = None;
+    let order = order(job, random);
+    for (done, &index) in order.iter().enumerate() {
+        let subject = &job.subjects[index];
+        let label = subject.spot.words();
+        let total = job.rounds.max(round + 1);
+        let share = (round as f64 + done as f64 / order.len() as f64) / total as f64;
+        let now = format!("round {} of {total}: {label}", round + 1);
+        sink.emit(Event::Progress(share, now));
+        let series = &mut results.series[index];
+        if series.failure.is_some() {
+            continue;
+        }
+        let go_on = || !sink.is_interrupted();
+        if !go_on() {
+            return Err(End::Interrupted);
+        }
+        let tries = if series.is_ever_believed() {
+            TRIES.0
+        } else {
+            TRIES.1
+        };
+        let mut last = rig.trial(subject, job.slice(subject), &go_on);
+        for _ in 1..tries {
+            let is_doubtful = |reading: &crate::experiment::Reading| !reading.verdict.is_valid();
+            if !last.as_ref().is_ok_and(is_doubtful) || is_late() || !go_on() {
+                break;
+            }
+            last = rig.trial(subject, job.slice(subject), &go_on);
+        }
+        // What an interrupt cut short is no trial.
+        if !go_on() {
+            return Err(End::Interrupted);
+        }
+        if let Some(end) = keep(series, round, last, label)? {
+            failure = failure.or(Some(end));
+        }
+    }
+    Ok(failure)
+}
+
+fn keep(
+    series: &mut Series,
+    round: usize,
+    trial: Result<crate::experiment::Reading, Stopped>,
+    label: String,
+) -> Result<Option<End>, End> {
+    match trial {
+        Ok(reading) => {
+            series.rounds.insert(round, reading);
+            Ok(None)
+        }
+        Err(Stopped::Interrupted) => Err(End::Interrupted),
+        Err(Stopped::NotSupported { what, remedy }) => {
+            series.failure = Some(impossible(&what, &remedy));
+            Ok(None)
+        }
+        Err(Stopped::Failed(source)) => {
+            series.failure = Some(broken(source.as_ref()));
+            Ok(Some(End::Failed { label, source }))
+        }
+    }
+}
+
+pub(crate) fn failed(label: String, stopped: Stopped) -> End {
+    match stopped {
+        Stopped::Interrupted => End::Interrupted,
+        Stopped::Failed(source) => End::Failed { label, source },
+        Stopped::NotSupported { what, remedy } => End::Failed {
+            label,
+            source: format!("{what} is not possible here; {remedy}").into(),
+        },
+    }
+}
+
+/// Places in shuffled order, and at each its arms.
+fn order<E: Experiment>(job: &Job<E>, random: &mut Random) -> Vec<usize> {
+    let mut places: Vec<(&E::Place, Vec<usize>)> = Vec::new();
+    for (index, subject) in job.subjects.iter().enumerate() {
+        match places
+            .iter_mut()
+            .find(|(place, _)| **place == subject.place)
+        {
+            Some((_, own)) => own.push(index),
+            None => places.push((&subject.place, vec![index])),
+        }
+    }
+    random.shuffle(&mut places);
+    for (_, arms) in &mut places {
+        random.shuffle(arms);
+    }
+    places.into_iter().flat_map(|(_, arms)| arms).collect()
+}

@@ -1,0 +1,150 @@
+//! Where in its grid a thing was measured: its identity, its words, and the
+//! dimensions of its point, from one list.
+
+use std::collections::BTreeMap;
+
+use trial::Dimension;
+
+/// One coordinate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// The dimension: `block_bytes`.
+    pub name: &'static str,
+    pub value: Dimension,
+    /// For people; empty where nobody need be told.
+    pub words: String,
+}
+
+/// All coordinates of a thing, in the order in which people name them. Two
+/// things are the same where their values are: words never decide.
+#[derive(Clone, Debug, Default)]
+pub struct Spot(Vec<Part>);
+
+impl PartialEq for Spot {
+    fn eq(&self, other: &Self) -> bool {
+        self.dimensions() == other.dimensions()
+    }
+}
+
+impl Spot {
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// With one more coordinate, and how people say it.
+    #[must_use]
+    pub fn with(
+        mut self,
+        name: &'static str,
+        value: impl Into<Dimension>,
+        words: impl Into<String>,
+    ) -> Self {
+        self.0.push(Part {
+            name,
+            value: value.into(),
+            words: words.into(),
+        });
+        self
+    }
+
+    /// With one more that goes without saying.
+    #[must_use]
+    pub fn also(self, name: &'static str, value: impl Into<Dimension>) -> Self {
+        self.with(name, value, "")
+    }
+
+    pub fn parts(&self) -> impl Iterator<Item = &Part> {
+        self.0.iter()
+    }
+
+    #[must_use]
+    pub fn part(&self, name: &str) -> Option<&Part> {
+        self.0.iter().find(|part| part.name == name)
+    }
+
+    #[must_use]
+    pub fn value(&self, name: &str) -> Option<&Dimension> {
+        self.part(name).map(|part| &part.value)
+    }
+
+    /// The coordinate as a number.
+    #[must_use]
+    pub fn number(&self, name: &str) -> Option<f64> {
+        match self.value(name)? {
+            Dimension::Number(number) => Some(*number as f64),
+            Dimension::Text(_) => None,
+        }
+    }
+
+    /// Only those coordinates.
+    #[must_use]
+    pub fn only(&self, wanted: impl Fn(&str) -> bool) -> Self {
+        let parts = self.0.iter().filter(|part| wanted(part.name));
+        Self(parts.cloned().collect())
+    }
+
+    /// In words: `aes-128-cbc, 4 KiB, one shared core`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        join(self.0.iter())
+    }
+
+    /// As a point has it.
+    #[must_use]
+    pub fn dimensions(&self) -> BTreeMap<String, Dimension> {
+        let pair = |part: &Part| (part.name.to_owned(), part.value.clone());
+        self.0.iter().map(pair).collect()
+    }
+
+    /// What both have in common, and what each has of its own, in words.
+    #[must_use]
+    pub fn apart(&self, other: &Self) -> (String, String, String) {
+        let is_common = |part: &&Part| other.value(part.name) == Some(&part.value);
+        let is_own = |part: &&Part| self.value(part.name) != Some(&part.value);
+        (
+            join(self.0.iter().filter(is_common)),
+            join(self.0.iter().filter(|part| !is_common(part))),
+            join(other.0.iter().filter(is_own)),
+        )
+    }
+}
+
+fn join<'a>(parts: impl Iterator<Item = &'a Part>) -> String {
+    let words = parts.map(|part| part.words.as_str());
+    let said: Vec<_> = words.filter(|words| !words.is_empty()).collect();
+    said.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spot(tasks: u64, policy: &str) -> Spot {
+        Spot::new()
+            .with("algorithm", "sha256", "SHA-256")
+            .with("tasks", tasks, format!("{tasks} tasks"))
+            .also("backend", "auto")
+            .with("policy", policy, policy)
+    }
+
+    #[test]
+    fn two_spots_say_what_they_share_and_what_not() {
+        let (one, other) = (spot(8, "each"), spot(1, "each"));
+        let (common, own, others) = one.apart(&other);
+        assert_eq!(common, "SHA-256, each");
+        assert_eq!((own.as_str(), others.as_str()), ("8 tasks", "1 tasks"));
+        assert_ne!(one, other);
+    }
+
+    #[test]
+    fn words_are_no_identity() {
+        let renamed = spot(8, "each")
+            .only(|name| name != "policy")
+            .with("policy", "each", "all");
+        assert_eq!(renamed, spot(8, "each"));
+        assert_eq!(renamed.words(), "SHA-256, 8 tasks, all");
+        assert_eq!(renamed.number("tasks"), Some(8.0));
+        assert_eq!(renamed.number("policy"), None);
+    }
+}

@@ -1,0 +1,106 @@
+//! How results are shown: data, from which charts and tables are made.
+
+use trial::{Axis, Scale};
+
+use crate::experiment::{Experiment, Measure};
+
+/// A chart or a table.
+pub enum View<E: Experiment> {
+    Lines(Lines<E>),
+    Rows(Rows<E>),
+    Table(Sheet<E>),
+}
+
+/// Whether something is shown.
+pub type Only<E> = fn(&<E as Experiment>::Place, &<E as Experiment>::Arm) -> bool;
+
+/// A measure over a dimension of numbers; a line for each way.
+pub struct Lines<E: Experiment> {
+    /// What the words of the split follow.
+    pub title: String,
+    pub note: String,
+    /// The dimension to the right.
+    pub over: &'static str,
+    pub x: Axis,
+    pub y: Axis,
+    /// What is drawn, how the lines of each are called (empty: by the subject
+    /// alone), and how many of the axis's units one of its own is.
+    pub measures: Vec<(Measure, &'static str, f64)>,
+    /// A chart for each combination of these dimensions' values.
+    pub split: Vec<&'static str>,
+    pub only: Only<E>,
+}
+
+/// A measure of every subject, one under the other.
+pub struct Rows<E: Experiment> {
+    pub title: String,
+    pub note: String,
+    pub label: &'static str,
+    pub scale: Scale,
+    pub what: Shown<E>,
+    /// Marks of one row are told apart by these dimensions.
+    pub series: Vec<&'static str>,
+    pub only: Only<E>,
+}
+
+/// What a row shows.
+pub enum Shown<E: Experiment> {
+    Value(Measure),
+    /// The ratio to that arm at the same place.
+    Ratio(Measure, E::Arm),
+}
+
+/// A row for every subject.
+pub struct Sheet<E: Experiment> {
+    pub title: String,
+    pub note: String,
+    pub columns: Vec<Cells<E>>,
+    /// The values of this dimension stand side by side.
+    pub across: Option<&'static str>,
+    pub only: Only<E>,
+}
+
+/// What a column of a [`Sheet`] holds.
+pub enum Cells<E: Experiment> {
+    /// The median, in so many of the unit that is named.
+    Value {
+        measure: Measure,
+        label: &'static str,
+        unit: &'static str,
+        scale: f64,
+    },
+    /// The 99th percentile of latency, µs.
+    P99,
+    /// The ratio to that arm at the same place, with its interval.
+    Ratio(Measure, E::Arm, &'static str),
+    /// Whether to believe it.
+    Verdict,
+}
+
+impl<E: Experiment> Cells<E> {
+    /// A measure as it is.
+    #[must_use]
+    pub fn of(measure: Measure, label: &'static str) -> Self {
+        Self::Value {
+            measure,
+            label,
+            unit: measure.unit,
+            scale: 1.0,
+        }
+    }
+}
+
+/// An axis.
+#[must_use]
+pub fn axis(label: &str, unit: &str, scale: Scale) -> Axis {
+    Axis {
+        label: label.to_owned(),
+        unit: unit.to_owned(),
+        scale,
+    }
+}
+
+/// All subjects.
+pub fn all<P, A>(_: &P, _: &A) -> bool {
+    true
+}
