@@ -21,9 +21,9 @@ pub fn scenario(data: &[u8]) {
             "fuzzed",
             "fuzzed.toml",
             text,
-            Overrides {
+            &Overrides {
                 seed,
-                precision: None,
+                ..Overrides::default()
             },
         ) {
             Ok(scenario) => {
