@@ -10,6 +10,7 @@ pub mod probe;
 pub mod router;
 pub mod speed;
 pub mod vcm;
+pub mod vcm_block_size;
 pub mod vcm_tasks;
 
 use kit::ConfigError;
@@ -89,13 +90,7 @@ pub static SECTIONS: &[SectionKind] = &[
         ["crypto-peers"]
     ),
     kind!("crypto-speed", speed::parse, true, None, ["crypto-speed"]),
-    kind!(
-        "vcm-block-size",
-        vcm::block_size::parse,
-        true,
-        None,
-        ["vcm-block-size"]
-    ),
+    kind!(vcm_block_size::BlockSize, "vcm-block-size"),
     kind!(vcm_tasks::Tasks, "vcm-tasks"),
     kind!(
         "vcm-controllers",
