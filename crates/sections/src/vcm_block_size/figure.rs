@@ -1,35 +1,37 @@
 //! The lines of the figure: how speed rises with the block, and where it
 //! falls, which the paper takes interrupts for the cause of.
 
-use crypto::Kind;
-use kit::drawing::{column, number, text};
-use kit::experiment::Pair;
+use std::collections::BTreeSet;
+
+use kit::drawing::{column, text};
+use kit::experiment::{Pair, Subject};
 use kit::load::benches::{NOTIFICATIONS, SPEED};
-use kit::place::Placement;
-use kit::places::on;
-use kit::results::Results;
-use kit::words::{percent, size, speed, what};
+use kit::results::{Results, Series};
+use kit::words::{percent, size, speed};
 use model::paper::published;
 use policy::Policy;
-use trial::stats::{PAIRS_MIN, median};
+use trial::stats::PAIRS_MIN;
 use trial::{Cell, Comparison, Table, Validity};
 
 use super::{BlockSize, Place, price};
 
+/// Where the paper's speed is greatest, and interrupts/s there.
+pub(super) const PEAK_BYTES: usize = published::AES_128.peak_block_bytes.unwrap() as usize;
+pub(super) const BEST_PER_S: f64 = published::AES_128.best_interrupts_per_s.unwrap();
 /// Less is no fall worth a cause.
 const SHARE_MAX: f64 = 0.97;
 
 /// One arm's line: a placement, an algorithm.
 pub(super) struct Line {
-    pub(super) placement: Placement,
-    kind: Kind,
+    pub(super) name: String,
     /// What was measured, by rising block size; at least one.
     pub(super) dots: Vec<Dot>,
     /// Whether nothing disturbed it. That blocks do not fit the cache is part
     /// of its shape.
     pub(super) is_quiet: bool,
-    /// Where it falls furthest beyond its peak.
-    pub(super) fall: Option<Fall>,
+    /// Where it is lowest beyond its peak, and the ratio to that; nothing is
+    /// known of a line that was disturbed.
+    pub(super) fall: Option<(Dot, Comparison)>,
 }
 
 #[derive(Clone, Copy)]
@@ -39,98 +41,73 @@ pub(super) struct Dot {
     pub(super) notifications_per_s: f64,
 }
 
-/// A place beyond the peak that is certainly slower.
-pub(super) struct Fall {
-    pub(super) lowest: Dot,
-    /// Its speed against the peak's, in interleaved pairs.
-    pub(super) ratio: Comparison,
-}
-
-/// Every line of an arm, in the order of the subjects.
+/// Every line of an arm.
 pub(super) fn lines(results: &Results<'_, BlockSize>, arm: Policy) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::new();
     let usual = results.usual();
-    for (subject, series) in results.measured().filter(|(subject, _)| subject.arm == arm) {
-        let place @ Place {
-            placement, kind, ..
-        } = subject.place;
-        let validity = results.verdict_of(series, &usual).validity;
-        let is_quiet = matches!(validity, Validity::Valid | Validity::WorkingSet);
-        let dot = (series.median(SPEED).filter(|speed| *speed > 0.0))
-            .zip(series.median(NOTIFICATIONS))
-            .map(|(mb_per_s, notifications_per_s)| Dot {
-                place,
-                mb_per_s,
-                notifications_per_s,
-            });
-        match lines
-            .iter_mut()
-            .find(|line| (line.placement, line.kind) == (placement, kind))
-        {
-            Some(line) => {
-                line.dots.extend(dot);
-                line.is_quiet &= is_quiet;
-            }
-            None => lines.push(Line {
-                placement,
-                kind,
-                dots: dot.into_iter().collect(),
-                is_quiet,
-                fall: None,
-            }),
-        }
-    }
-    lines.retain(|line| !line.dots.is_empty());
-    for line in lines.iter_mut().filter(|line| line.is_quiet) {
-        line.fall = fall(results, line, arm);
-    }
-    lines
-}
-
-fn fall(results: &Results<'_, BlockSize>, line: &Line, arm: Policy) -> Option<Fall> {
-    let peak = line.peak();
-    let usual = results.usual();
-    let beyond = line
-        .dots
-        .iter()
-        .filter(|dot| dot.place.block_bytes > peak.place.block_bytes);
-    let fallen = beyond.filter_map(|&lowest| {
-        let pair = Pair {
-            arm: (lowest.place, arm),
-            reference: (peak.place, arm),
-            measure: SPEED,
-            target: None,
+    let own: Vec<_> = (results.measured())
+        .filter(|(subject, _)| subject.arm == arm)
+        .collect();
+    let lines = own.chunk_by(|(one, _), (next, _)| one.place.is_along(&next.place));
+    let line = |own: &[(&Subject<Place, Policy>, &Series)]| {
+        let dots = own.iter().filter_map(|(subject, series)| {
+            Some(Dot {
+                place: subject.place,
+                mb_per_s: series.median(SPEED).filter(|speed| *speed > 0.0)?,
+                notifications_per_s: series.median(NOTIFICATIONS)?,
+            })
+        });
+        let validity = |series| results.verdict_of(series, &usual).validity;
+        let is_quiet = |series| matches!(validity(series), Validity::Valid | Validity::WorkingSet);
+        let spot = &own[0].0.spot;
+        let mut line = Line {
+            name: spot
+                .only(|name| ["algorithm", "placement"].contains(&name))
+                .words(),
+            dots: dots.collect(),
+            is_quiet: own.iter().all(|(_, series)| is_quiet(series)),
+            fall: None,
         };
-        let ratio = results.compare(&pair, &usual)?.comparison;
-        // Not by its outcome: the cache is no reason to doubt this one.
-        let is_evident = ratio.pairs.len() >= PAIRS_MIN && ratio.high < 1.0;
-        (is_evident && ratio.ratio < SHARE_MAX).then_some(Fall { lowest, ratio })
-    });
-    fallen.min_by(|a, b| a.lowest.mb_per_s.total_cmp(&b.lowest.mb_per_s))
+        if line.dots.is_empty() {
+            return None;
+        }
+        line.fall = line.fall(results, arm).filter(|_| line.is_quiet);
+        Some(line)
+    };
+    lines.filter_map(line).collect()
 }
 
 impl Line {
-    /// In words.
-    pub(super) fn name(&self) -> String {
-        format!("{}, {}", what(self.kind), on(self.placement))
-    }
-
     /// Whether it is the same line of another arm.
     pub(super) fn is_along(&self, other: &Self) -> bool {
-        (self.placement, self.kind) == (other.placement, other.kind)
+        self.dots[0].place.is_along(&other.dots[0].place)
     }
 
     /// Where speed is greatest.
     pub(super) fn peak(&self) -> Dot {
-        let peak = self
-            .dots
-            .iter()
-            .max_by(|a, b| a.mb_per_s.total_cmp(&b.mb_per_s));
-        *peak.expect("a line has a dot")
+        let by_speed = |a: &&Dot, b: &&Dot| a.mb_per_s.total_cmp(&b.mb_per_s);
+        *self.dots.iter().max_by(by_speed).expect("a line has a dot")
     }
 
     pub(super) fn ends(&self) -> (Dot, Dot) {
         (self.dots[0], self.dots[self.dots.len() - 1])
+    }
+
+    fn fall(&self, results: &Results<'_, BlockSize>, arm: Policy) -> Option<(Dot, Comparison)> {
+        let (peak, usual) = (self.peak(), results.usual());
+        let is_beyond = |dot: &&Dot| dot.place.block_bytes > peak.place.block_bytes;
+        let fallen = self.dots.iter().filter(is_beyond).filter_map(|&dot| {
+            let pair = Pair {
+                arm: (dot.place, arm),
+                reference: (peak.place, arm),
+                measure: SPEED,
+                target: None,
+            };
+            let ratio = results.compare(&pair, &usual)?.comparison;
+            // Not by its outcome: the cache is no reason to doubt this one.
+            let is_evident = ratio.pairs.len() >= PAIRS_MIN && ratio.high < 1.0;
+            (is_evident && ratio.ratio < SHARE_MAX).then_some((dot, ratio))
+        });
+        fallen.min_by(|(a, _), (b, _)| a.mb_per_s.total_cmp(&b.mb_per_s))
     }
 }
 
@@ -143,93 +120,64 @@ pub(super) fn rate(per_s: f64) -> String {
     }
 }
 
-pub(super) fn tables(results: &Results<'_, BlockSize>) -> Vec<Table> {
-    let lines = lines(results, Policy::EACH);
-    if lines.is_empty() {
-        return Vec::new();
-    }
-    [Some(beside(results, &lines)), prices(results, &lines)]
-        .into_iter()
-        .flatten()
-        .collect()
-}
-
 /// The paper's figure 2 beside this host's.
-fn beside(results: &Results<'_, BlockSize>, lines: &[Line]) -> Table {
-    let paper = published::AES_128;
-    let peak_bytes = paper.peak_block_bytes.unwrap_or_default() as usize;
-    let best = paper.best_interrupts_per_s.unwrap_or_default();
-    let row = |name: &str, theirs: String, say: &dyn Fn(&Line) -> String| -> Vec<Cell> {
-        let ours = lines.iter().map(|line| text(say(line)));
+pub(super) fn beside(results: &Results<'_, BlockSize>) -> Option<Table> {
+    let lines = lines(results, Policy::EACH);
+    let row = |name: &str, theirs: &str, say: &dyn Fn(&Line) -> Cell| -> Vec<Cell> {
+        let ours = lines.iter().map(say);
         [text(name), text(theirs)].into_iter().chain(ours).collect()
     };
-    let share = |line: &Line| line.ends().1.mb_per_s / line.peak().mb_per_s;
+    let share = |line: &Line| text(percent(line.ends().1.mb_per_s / line.peak().mb_per_s));
     let rates = |line: &Line| {
         let (first, last) = line.ends();
         let (first, last) = (first.notifications_per_s, last.notifications_per_s);
         let way = if last < first { "falls" } else { "rises" };
-        format!("{way}: {} to {}", rate(first), rate(last))
+        text(format!("{way}: {} to {}", rate(first), rate(last)))
     };
+    let peak_bytes = |line: &Line| text(size(line.peak().place.block_bytes));
+    let most = |line: &Line| text(speed(line.peak().mb_per_s));
+    let there = |line: &Line| text(rate(line.peak().notifications_per_s));
+    let mut rows = vec![
+        row("speed is greatest at", &size(PEAK_BYTES), &peak_bytes),
+        row("greatest speed", "below 0.7 GB/s (axis)", &most),
+        row(
+            "speed of the largest block, as a share of that",
+            "below 100%",
+            &share,
+        ),
+        row(
+            "notifications at the greatest speed",
+            &rate(BEST_PER_S),
+            &there,
+        ),
+        row("notification rate as blocks grow", "rises", &rates),
+    ];
+    let dots = lines.iter().flat_map(|line| &line.dots);
+    let sizes: BTreeSet<_> = dots.map(|dot| dot.place.block_bytes).collect();
+    for bytes in sizes {
+        let price = |line: &Line| {
+            let dot = line.dots.iter().find(|dot| dot.place.block_bytes == bytes);
+            let values = dot.map(|dot| price::elapsed_ns(results, &[dot.place]));
+            let told = values.and_then(|values| price::spread(&values, results.seed()));
+            told.map_or(Cell::Empty, text)
+        };
+        let name = format!("a notification costs, at {}", size(bytes));
+        rows.push(row(&name, "", &price));
+    }
     let title = |line: &Line| match line.is_quiet {
-        true => column(line.name(), ""),
-        false => column(format!("{}: disturbed", line.name()), ""),
+        true => column(&*line.name, ""),
+        false => column(format!("{}: disturbed", line.name), ""),
     };
     let columns = [column("", ""), column("paper: AES-128, QAT", "")];
-    Table {
+    (!lines.is_empty()).then(|| Table {
         title: "The paper's figure 2 beside this host, a notification for every completion"
             .to_owned(),
-        note: format!("The paper: {}.", published::TEST_BED),
+        note: format!(
+            "The paper: {}. What a notification costs: how much later everything is for each that `each` sends and `armed` does not.",
+            published::TEST_BED
+        ),
         columns: columns.into_iter().chain(lines.iter().map(title)).collect(),
-        rows: vec![
-            row("speed is greatest at", size(peak_bytes), &|line| {
-                size(line.peak().place.block_bytes)
-            }),
-            row(
-                "greatest speed",
-                "below 0.7 GB/s (axis)".to_owned(),
-                &|line| speed(line.peak().mb_per_s),
-            ),
-            row(
-                "speed of the largest block, as a share of that",
-                "below 100%".to_owned(),
-                &|line| percent(share(line)),
-            ),
-            row("notifications there", rate(best), &|line| {
-                rate(line.peak().notifications_per_s)
-            }),
-            row(
-                "notification rate as blocks grow",
-                "rises".to_owned(),
-                &rates,
-            ),
-        ],
-        command: results.command.to_owned(),
-    }
-}
-
-/// What a notification costs at each block size.
-fn prices(results: &Results<'_, BlockSize>, lines: &[Line]) -> Option<Table> {
-    let mut sizes: Vec<_> = (lines.iter().flat_map(|line| &line.dots))
-        .map(|dot| dot.place.block_bytes)
-        .collect();
-    sizes.sort_unstable();
-    sizes.dedup();
-    let price = |line: &Line, bytes: usize| {
-        let dot = line.dots.iter().find(|dot| dot.place.block_bytes == bytes);
-        dot.and_then(|dot| median(&price::elapsed_ns(results, &dot.place)))
-    };
-    let prices = |bytes: usize| lines.iter().map(move |line| price(line, bytes));
-    sizes.retain(|&bytes| prices(bytes).any(|price| price.is_some()));
-    let row = |&bytes: &usize| {
-        let prices = prices(bytes).map(number);
-        std::iter::once(text(size(bytes))).chain(prices).collect()
-    };
-    let columns = lines.iter().map(|line| column(line.name(), "ns"));
-    (!sizes.is_empty()).then(|| Table {
-        title: "The price of a notification by block size".to_owned(),
-        note: "How much later everything is for each notification that `each` sends and `armed` does not; medians over the rounds.".to_owned(),
-        columns: std::iter::once(column("block", "")).chain(columns).collect(),
-        rows: sizes.iter().map(row).collect(),
+        rows,
         command: results.command.to_owned(),
     })
 }
@@ -268,7 +216,7 @@ mod tests {
         }
         let line = lines(&results, Policy::EACH).pop()?;
         let peak_bytes = line.peak().place.block_bytes;
-        let Fall { lowest, ratio } = line.fall?;
+        let (lowest, ratio) = line.fall?;
         Some((peak_bytes, lowest.place.block_bytes, ratio.ratio))
     }
 

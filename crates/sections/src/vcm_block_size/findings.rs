@@ -1,84 +1,67 @@
 //! What the numbers mean, in plain words: the price of a notification, and the
 //! paper's figure 2 beside ours.
 
-use kit::experiment::Experiment;
+use std::cmp::Reverse;
+
 use kit::headline::Answer;
-use kit::place::Placement;
 use kit::places::on;
-use kit::ratio::Ratio;
+use kit::ratio::{Ratio, words};
 use kit::results::Results;
-use kit::words::{finding, percent, size, speed};
-use model::paper::published;
+use kit::words::{finding, percent, size, speed, what};
 use policy::Policy;
 use probe::tier;
 use trial::{Finding, Outcome, Weight};
 
-use super::BlockSize;
-use super::figure::{Line, lines, rate};
-use super::price::{Price, SMALL_BYTES_MAX, Spread, elapsed_ns, placements};
+use super::figure::{BEST_PER_S, Dot, Line, PEAK_BYTES, lines, rate};
+use super::price::{Price, SMALL_BYTES_MAX, elapsed_ns, is_sound, places, prices, spread};
+use super::{BlockSize, Place};
 
 /// So many falls are told one by one.
 const FALLS_MAX: usize = 4;
 
 /// What a notification costs, from what may be believed.
 pub(super) fn answer(results: &Results<'_, BlockSize>) -> Option<Answer> {
-    let told = |placement| {
-        let price = Price::of(results, placement).filter(|price| price.is_sound)?;
-        let [elapsed, client, worker] = price.spreads(results.seed())?;
-        Some(format!(
-            "A notification costs {elapsed} with client and worker on {}; it takes {client} of the client's CPU time and {worker} of the worker's.",
-            on(placement)
-        ))
-    };
-    let told: Vec<_> = placements(results).into_iter().filter_map(told).collect();
+    let prices = prices(results);
+    let sound = prices.iter().filter(|price| price.is_sound);
+    let told: Vec<_> = sound.filter_map(|price| costs(results, price)).collect();
     (!told.is_empty()).then(|| Answer {
-        text: told.join(" ") + &large(results),
+        text: told.join(" "),
         remedy: String::new(),
     })
 }
 
-/// What it costs where blocks are so large that each wakes the client.
-fn large(results: &Results<'_, BlockSize>) -> String {
-    let (each, armed) = (lines(results, Policy::EACH), lines(results, Policy::ARMED));
-    let is_quiet = |line: &&Line| {
-        line.is_quiet
-            && armed
-                .iter()
-                .any(|armed| armed.is_along(line) && armed.is_quiet)
-    };
-    let largest = |placement: Placement| {
-        let line = each
-            .iter()
-            .filter(is_quiet)
-            .find(|line| line.placement == placement)?;
-        let place = line.ends().1.place;
-        let spread = Spread::of(&elapsed_ns(results, &place), results.seed())?;
-        (place.block_bytes > SMALL_BYTES_MAX)
-            .then(|| format!("{spread} at {} ({})", size(place.block_bytes), line.name()))
-    };
-    let told: Vec<_> = placements(results)
-        .into_iter()
-        .filter_map(largest)
-        .collect();
-    if told.is_empty() {
-        return String::new();
-    }
-    format!(
-        " That is for blocks of up to {}, which complete faster than a client wakes up. At the largest it is {}.",
+fn costs(results: &Results<'_, BlockSize>, price: &Price) -> Option<String> {
+    let seed = results.seed();
+    let part = |part| spread(&price.part(part), seed);
+    let (elapsed, client, worker) = (part(0)?, part(1)?, part(2)?);
+    let is_large =
+        |place: &Place| place.placement == price.placement && place.block_bytes > SMALL_BYTES_MAX;
+    let large = places(results).filter(|place| is_large(place) && is_sound(results, place));
+    let large = large.min_by_key(|place| Reverse(place.block_bytes));
+    let large = large.and_then(|place| {
+        let (bytes, kind) = (size(place.block_bytes), what(place.kind));
+        let costs = spread(&elapsed_ns(results, &[place]), seed)?;
+        Some(format!(
+            " At {bytes} of {kind}, where it wakes the client more often, it costs {costs}."
+        ))
+    });
+    Some(format!(
+        "A notification costs {elapsed} at blocks of up to {}, client and worker on {}. It takes {client} of the client's CPU time and {worker} of the worker's.{}",
         size(SMALL_BYTES_MAX),
-        told.join("; ")
-    )
+        on(price.placement),
+        large.unwrap_or_default()
+    ))
 }
 
 pub(super) fn findings(results: &Results<'_, BlockSize>) -> Vec<Finding> {
     let (each, polled) = (lines(results, Policy::EACH), lines(results, Policy::POLLED));
+    let falls = each.iter().filter_map(|line| fell(line, &polled));
     let texts = [
         gains(results),
         shape(&each),
         rates(&each),
         working_set(results),
     ];
-    let falls = each.iter().filter_map(|line| fell(line, &polled));
     texts
         .into_iter()
         .flatten()
@@ -88,18 +71,16 @@ pub(super) fn findings(results: &Results<'_, BlockSize>) -> Vec<Finding> {
 
 /// Where `armed` gains most and least, of what is evident.
 fn gains(results: &Results<'_, BlockSize>) -> Option<Finding> {
-    let mut evident: Vec<_> = (results.told().iter())
-        .map(|told| &told.ratio)
-        .filter(|ratio| ratio.is_evident())
-        .collect();
+    let told = results.told().iter().map(|told| &told.ratio);
+    let mut evident: Vec<_> = told.filter(|ratio| ratio.is_evident()).collect();
     evident.sort_by(|a, b| a.comparison.ratio.total_cmp(&b.comparison.ratio));
     let (least, best) = (evident.first()?, evident.last()?);
-    let at = |ratio: &Ratio| format!("{} ({})", ratio.words(), ratio.comparison.subject);
+    let at = |ratio: &Ratio| format!("{} at {}", ratio.words(), ratio.comparison.subject);
     let range = match evident.len() {
         1 => at(best),
-        _ => format!("from {} to {}", at(least), at(best)),
+        _ => format!("from {}, to {}", at(least), at(best)),
     };
-    let text = format!("`armed` completes {range} of what `each` does.");
+    let text = format!("`armed` against a notification for every completion gives {range}.");
     let (weight, remedy) = match best.comparison.outcome {
         Outcome::Faster => (
             Weight::Advice,
@@ -112,13 +93,9 @@ fn gains(results: &Results<'_, BlockSize>) -> Option<Finding> {
 
 /// Whether speed rises and falls as in the paper's figure 2.
 fn shape(lines: &[Line]) -> Option<Finding> {
-    let peak_bytes = published::AES_128.peak_block_bytes? as usize;
-    let (quiet, disturbed): (Vec<_>, Vec<_>) = lines
-        .iter()
-        .filter(|line| line.dots.len() > 1)
-        .partition(|line| line.is_quiet);
-    let falling = quiet.iter().filter(|line| line.fall.is_some()).count();
-    let verdict = match falling {
+    let whole = lines.iter().filter(|line| line.dots.len() > 1);
+    let (quiet, disturbed): (Vec<_>, Vec<_>) = whole.partition(|line| line.is_quiet);
+    let verdict = match quiet.iter().filter(|line| line.fall.is_some()).count() {
         _ if quiet.is_empty() => return None,
         0 => "Here speed does not fall as blocks grow",
         all if all == quiet.len() => "Here, too, speed rises, and falls as blocks grow on",
@@ -126,27 +103,23 @@ fn shape(lines: &[Line]) -> Option<Finding> {
     };
     let told = quiet.iter().map(|line| {
         let (peak, last) = (line.peak(), line.ends().1);
+        let share = percent(last.mb_per_s / peak.mb_per_s);
         let share = match last.place == peak.place {
-            true => ", the largest".to_owned(),
-            false => format!(
-                ", {} of it at {}",
-                percent(last.mb_per_s / peak.mb_per_s),
-                size(last.place.block_bytes)
-            ),
+            true => "the largest".to_owned(),
+            false => format!("{share} of it at {}", size(last.place.block_bytes)),
         };
         let (most, at) = (speed(peak.mb_per_s), size(peak.place.block_bytes));
-        format!("{}: {most} at {at}{share}", line.name())
+        format!("{}: {most} at {at}, {share}", line.name)
     });
-    let told: Vec<_> = told.collect();
-    let names: Vec<_> = disturbed.iter().map(|line| line.name()).collect();
+    let names: Vec<_> = disturbed.iter().map(|line| line.name.as_str()).collect();
     let disturbed = match names.is_empty() {
         true => String::new(),
         false => format!(" Too disturbed to tell: {}.", names.join("; ")),
     };
     let text = format!(
         "The paper's figure 2 has its greatest speed at {}, and less beyond. {verdict}. {}.{disturbed}",
-        size(peak_bytes),
-        told.join("; ")
+        size(PEAK_BYTES),
+        told.collect::<Vec<_>>().join("; ")
     );
     Some(finding(Weight::Note, text, ""))
 }
@@ -157,7 +130,6 @@ fn rates(lines: &[Line]) -> Option<Finding> {
         .iter()
         .find(|line| line.is_quiet && line.dots.len() > 1)?;
     let (first, last) = line.ends();
-    let best = published::AES_128.best_interrupts_per_s?;
     let (verdict, why) = match last.notifications_per_s < first.notifications_per_s {
         true => (
             "Here it falls",
@@ -165,11 +137,16 @@ fn rates(lines: &[Line]) -> Option<Finding> {
         ),
         false => ("Here it rises too", ""),
     };
-    let at = |bytes, per_s| format!("{} at {}", rate(per_s), size(bytes));
-    let at = |dot: super::figure::Dot| at(dot.place.block_bytes, dot.notifications_per_s);
+    let at = |dot: Dot| {
+        format!(
+            "{} at {}",
+            rate(dot.notifications_per_s),
+            size(dot.place.block_bytes)
+        )
+    };
     let text = format!(
-        "The paper's interrupt rate rises with the block size, to {best:.0}/s at its best block. {verdict} ({}, `each`): {}, {}.{why}",
-        line.name(),
+        "The paper's interrupt rate rises with the block size, to {BEST_PER_S:.0}/s at its best block. {verdict} ({}, policy `each`): {}, {}.{why}",
+        line.name,
         at(first),
         at(last)
     );
@@ -178,27 +155,26 @@ fn rates(lines: &[Line]) -> Option<Finding> {
 
 /// One fall, and whether it is there without notifications too.
 fn fell(line: &Line, polled: &[Line]) -> Option<Finding> {
-    let (fall, peak) = (line.fall.as_ref()?, line.peak());
+    let ((lowest, ratio), peak) = (line.fall.as_ref()?, line.peak());
     let polled = polled
         .iter()
         .find(|polled| polled.is_along(line) && polled.is_quiet);
     let silent = match polled.map(|polled| &polled.fall) {
-        Some(Some(lowest)) => format!(
+        Some(Some((lowest, ratio))) => format!(
             " Polled, with no notification at all, it falls too, to {:.2}× of its peak at {}: notifications are not the whole cause.",
-            lowest.ratio.ratio,
-            size(lowest.lowest.place.block_bytes)
+            ratio.ratio,
+            size(lowest.place.block_bytes)
         ),
         Some(None) => " Polled, with no notification at all, it does not fall.".to_owned(),
         None => String::new(),
     };
+    let at = |dot: &Dot| format!("{} at {}", speed(dot.mb_per_s), size(dot.place.block_bytes));
     let text = format!(
-        "{}, policy `each`: speed falls as blocks grow, from {} at {} to {} at {}: {}.{silent}",
-        line.name(),
-        speed(peak.mb_per_s),
-        size(peak.place.block_bytes),
-        speed(fall.lowest.mb_per_s),
-        size(fall.lowest.place.block_bytes),
-        kit::ratio::words(&fall.ratio)
+        "Speed falls as blocks grow ({}, policy `each`), from {} to {}: {}.{silent}",
+        line.name,
+        at(&peak),
+        at(lowest),
+        words(ratio)
     );
     let remedy = format!("`{} run vcm-cause` names the cause.", tier::program());
     Some(finding(Weight::Note, text, remedy))
@@ -207,18 +183,16 @@ fn fell(line: &Line, polled: &[Line]) -> Option<Finding> {
 /// Which blocks do not fit the cache at this depth.
 fn working_set(results: &Results<'_, BlockSize>) -> Option<Finding> {
     let half = results.host.l2_bytes as usize / 2;
-    let is_beyond = |reading: &kit::experiment::Reading| {
-        reading
-            .evidence
-            .is_some_and(|one| half > 0 && one.in_flight_bytes > half)
-    };
-    let beyond = results
-        .measured()
-        .filter(|(_, series)| series.rounds.values().any(is_beyond));
+    let beyond = results.measured().filter(|(_, series)| {
+        let mut all = series
+            .rounds
+            .values()
+            .filter_map(|reading| reading.evidence);
+        half > 0 && all.any(|evidence| evidence.in_flight_bytes > half)
+    });
     let least = beyond.map(|(subject, _)| subject.place.block_bytes).min()?;
     let text = format!(
-        "At depth {} blocks of {} and more put more than half of L2 ({}) in flight: from there on the cache is measured too.",
-        results.experiment.config().depth.get(),
+        "Blocks of {} and more put more than half of L2 ({}) in flight. From there on a line shows the cache too, and is told of with it.",
         size(least),
         size(results.host.l2_bytes as usize)
     );

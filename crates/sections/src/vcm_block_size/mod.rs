@@ -26,11 +26,13 @@ use kit::places::{Places, on};
 use kit::results::Results;
 use kit::schedule::{OVERHEAD_S, WARM_UP};
 use kit::spot::Spot;
-use kit::view::{Cells, Lines, Sheet, View, all, axis};
+use kit::view::{Cells, Lines, Only, Sheet, View, all, axis};
 use kit::words::{size, what};
-use model::paper::published;
+use model::paper::published::BLOCKS_BYTES;
 use policy::Policy;
 use trial::{Event, Finding, PlanError, Probe, Scale};
+
+use figure::{BEST_PER_S, PEAK_BYTES};
 
 /// What says most of the paper's sizes: the others are left out first.
 const FEW: [usize; 4] = [512, 4096, 16_384, 65_536];
@@ -43,7 +45,7 @@ kit::keys! {
         /// Algorithms of the requests
         algorithms: List<Name<Algorithm>> = ["aes-128-cbc", "aes-128-gcm"],
         /// Bytes of one request
-        sizes_bytes: List<Bytes<1, BLOCK_BYTES_MAX>> = published::BLOCKS_BYTES.map(|bytes| bytes as usize),
+        sizes_bytes: List<Bytes<1, BLOCK_BYTES_MAX>> = BLOCKS_BYTES.map(|bytes| bytes as usize),
         /// Requests in flight
         depth: Count<1, { engine::DEPTH_MAX }> = 64,
         /// Notification policies
@@ -70,7 +72,18 @@ pub struct Place {
     block_bytes: usize,
 }
 
+impl Place {
+    /// Whether both are of one line of the figure.
+    fn is_along(&self, other: &Self) -> bool {
+        (self.placement, self.kind) == (other.placement, other.kind)
+    }
+}
+
 impl BlockSize {
+    fn places(&self, host: &Host) -> Places {
+        Places::named(&self.config.placements, &host.cpus)
+    }
+
     fn kinds(&self) -> impl Iterator<Item = Kind> {
         self.config.algorithms.iter().map(|name| Kind {
             algorithm: name.0,
@@ -174,7 +187,7 @@ impl Experiment for BlockSize {
 
     fn subjects(&self, host: &Host) -> Vec<Subject<Place, Policy>> {
         let mut subjects: Vec<Subject<Place, Policy>> = Vec::new();
-        for (placement, _) in Places::named(&self.config.placements, &host.cpus).kept {
+        for (placement, _) in self.places(host).kept {
             for kind in self.kinds() {
                 for (bytes, rank) in self.sizes() {
                     let block_bytes = Workload::input_bytes(kind, bytes);
@@ -197,7 +210,7 @@ impl Experiment for BlockSize {
     }
 
     fn left_out(&self, host: &Host) -> Option<String> {
-        Places::named(&self.config.placements, &host.cpus).left_out()
+        self.places(host).left_out()
     }
 
     /// Shorter holds too few completions of large blocks; longer says no more
@@ -230,9 +243,7 @@ impl Experiment for BlockSize {
             depth_max: depth,
             tasks_max: 1,
         };
-        let places = Places::named(&self.config.placements, &host.cpus)
-            .kept
-            .into_iter();
+        let places = self.places(host).kept.into_iter();
         let tenants = places.map(|(placement, cores)| (placement, cores, tenant.clone()));
         let benches = Benches::start(&backend.0, tenants)?;
         Ok(Box::new(OnBenches {
@@ -262,35 +273,60 @@ impl Experiment for BlockSize {
 
     fn views(&self) -> Vec<View<Self>> {
         let depth = self.config.depth.get();
-        let peak_bytes = published::AES_128.peak_block_bytes.unwrap_or_default();
-        vec![
+        let lines = |title: &str, note: String, y, measure, (split, only): (&[_], Only<Self>)| {
             View::Lines(Lines {
-                title: "Speed by block size".to_owned(),
-                note: format!("One task, {depth} requests in flight. The paper's figure 2 rises to {peak_bytes} bytes and falls beyond. Whiskers: 95% interval of the median. Hollow: what is in flight exceeds L2, or the trial was disturbed."),
+                title: title.to_owned(),
+                note,
                 over: "block_bytes",
                 x: block_axis(),
-                y: axis("speed", "MB/s", Scale::Linear),
-                measures: vec![(SPEED, "", 1.0)],
-                split: vec!["algorithm", "placement"],
-                only: all,
-            }),
-            View::Lines(Lines {
-                title: "Notifications by block size".to_owned(),
-                note: "One task. The paper's interrupt rate rises with the block size, to 6450/s at its best block. A notification for every completion cannot rise, once computing takes longer.".to_owned(),
-                over: "block_bytes",
-                x: block_axis(),
-                y: axis("notifications", "1/s", Scale::Log10),
-                measures: vec![(NOTIFICATIONS, "", 1.0)],
-                split: vec!["placement"],
-                only: |_, policy| policy.moderation.client_sleeps(),
-            }),
+                y,
+                measures: vec![(measure, "", 1.0)],
+                split: split.to_vec(),
+                only,
+            })
+        };
+        let sheet = |title: &str, note: &str, measure: Measure, only: Only<Self>| {
             View::Table(Sheet {
-                title: format!("Speed and notifications by block size, {depth} requests in flight"),
-                note: "MB/s are 10^6 bytes a second; medians over the rounds.".to_owned(),
-                columns: vec![Cells::of(SPEED, ""), Cells::of(NOTIFICATIONS, "notifications")],
+                title: format!("{title} by block size, {depth} requests in flight"),
+                note: note.to_owned(),
+                columns: vec![Cells::of(measure, "")],
                 across: Some("policy"),
-                only: all,
-            }),
+                only,
+            })
+        };
+        let sleeps: Only<Self> = |_, policy| policy.moderation.client_sleeps();
+        vec![
+            lines(
+                "Speed by block size",
+                format!(
+                    "One task, {depth} requests in flight. The paper's figure 2 rises to {} and falls beyond. Whiskers: 95% interval of the median. Hollow: what is in flight exceeds L2, or the trial was disturbed.",
+                    size(PEAK_BYTES)
+                ),
+                axis("speed", "MB/s", Scale::Linear),
+                SPEED,
+                (&["algorithm", "placement"], all),
+            ),
+            lines(
+                "Notifications by block size",
+                format!(
+                    "One task. The paper's interrupt rate rises with the block size, to {BEST_PER_S:.0}/s at its best block. A notification for every completion cannot rise, once computing takes longer."
+                ),
+                axis("notifications", "1/s", Scale::Log10),
+                NOTIFICATIONS,
+                (&["placement"], sleeps),
+            ),
+            sheet(
+                "Speed",
+                "MB/s are 10^6 bytes a second; medians over the rounds.",
+                SPEED,
+                all,
+            ),
+            sheet(
+                "Notifications",
+                "Medians over the rounds.",
+                NOTIFICATIONS,
+                sleeps,
+            ),
         ]
     }
 
@@ -307,7 +343,7 @@ impl Experiment for BlockSize {
     fn more(&self, results: &Results<'_, Self>) -> Vec<Event> {
         let points = price::points(results).into_iter().map(Event::Point);
         points
-            .chain(figure::tables(results).into_iter().map(Event::Table))
+            .chain(figure::beside(results).map(Event::Table))
             .collect()
     }
 }

@@ -1,8 +1,7 @@
 //! What one notification costs on this host: the same work with a
 //! notification for every completion and with hardly any.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
+use std::collections::BTreeSet;
 
 use kit::experiment::{Measure, Reading};
 use kit::load::benches::{CLIENT_CPU, NOTIFICATIONS, REQUESTS, WORKER_CPU};
@@ -31,91 +30,91 @@ const PARTS: [Measure; 3] = [
     Measure::fact("notification_worker_ns", "ns"),
 ];
 
-/// What each of the parts is in one round.
-pub(super) type Parts = [f64; PARTS.len()];
-
-/// The price in one placement, from blocks small enough to show it.
+/// In one placement, from blocks small enough to show it.
 pub(super) struct Price {
-    /// By round.
-    rounds: Vec<Parts>,
+    pub(super) placement: Placement,
+    rounds: Vec<[f64; PARTS.len()]>,
     /// Whether it rests only on what may be believed.
     pub(super) is_sound: bool,
 }
 
 impl Price {
-    pub(super) fn of(results: &Results<'_, BlockSize>, placement: Placement) -> Option<Self> {
-        let of = |is_sound: bool| {
-            let is_small = |place: &Place| {
-                place.placement == placement && place.block_bytes <= SMALL_BYTES_MAX
-            };
-            let counts = |place: &Place| {
-                let arms = [Policy::EACH, Policy::ARMED];
-                is_small(place)
-                    && (!is_sound || arms.iter().all(|arm| results.is_valid(place, arm)))
-            };
-            let each = results
-                .subjects
-                .iter()
-                .filter(|subject| subject.arm == Policy::EACH);
-            let places = each
-                .map(|subject| &subject.place)
-                .filter(|place| counts(place));
-            let rounds = together(
-                &places
-                    .map(|place| by_round(results, place))
-                    .collect::<Vec<_>>(),
-            );
-            (!rounds.is_empty()).then_some(Self { rounds, is_sound })
-        };
-        of(true).or_else(|| of(false))
-    }
-
-    /// Each of its parts.
-    pub(super) fn spreads(&self, seed: u64) -> Option<[Spread; PARTS.len()]> {
-        let spread = |part| Spread::of(&self.values(part), seed);
-        Some([spread(0)?, spread(1)?, spread(2)?])
-    }
-
-    fn values(&self, part: usize) -> Vec<f64> {
+    /// One of its [`PARTS`], by round.
+    pub(super) fn part(&self, part: usize) -> Vec<f64> {
         self.rounds.iter().map(|parts| parts[part]).collect()
     }
 }
 
-/// Of several places: the median in each round.
-fn together(places: &[BTreeMap<usize, Parts>]) -> Vec<Parts> {
-    let rounds: BTreeSet<_> = places.iter().flat_map(BTreeMap::keys).collect();
-    let of = |round: &usize, part: usize| {
-        let seen = places
+pub(super) fn prices(results: &Results<'_, BlockSize>) -> Vec<Price> {
+    let mut placements: Vec<_> = places(results).map(|place| place.placement).collect();
+    placements.dedup();
+    let price = |placement| {
+        let small = places(results).filter(|place| place.block_bytes <= SMALL_BYTES_MAX);
+        let small: Vec<_> = small.filter(|one| one.placement == placement).collect();
+        let sound = small.iter().copied().filter(|one| is_sound(results, one));
+        let of = |places: &[Place], is_sound| {
+            let rounds = by_round(results, places);
+            (!rounds.is_empty()).then_some(Price {
+                placement,
+                rounds,
+                is_sound,
+            })
+        };
+        of(&sound.collect::<Vec<_>>(), true).or_else(|| of(&small, false))
+    };
+    placements.into_iter().filter_map(price).collect()
+}
+
+/// Places that have a notification for every completion.
+pub(super) fn places(results: &Results<'_, BlockSize>) -> impl Iterator<Item = Place> {
+    let each = results
+        .subjects
+        .iter()
+        .filter(|one| one.arm == Policy::EACH);
+    each.map(|subject| subject.place)
+}
+
+/// Whether what a price rests on may be believed.
+pub(super) fn is_sound(results: &Results<'_, BlockSize>, place: &Place) -> bool {
+    [Policy::EACH, Policy::ARMED]
+        .iter()
+        .all(|arm| results.is_valid(place, arm))
+}
+
+/// The median over places, by round.
+fn by_round(results: &Results<'_, BlockSize>, places: &[Place]) -> Vec<[f64; PARTS.len()]> {
+    let all = results
+        .series
+        .iter()
+        .flat_map(|series| series.rounds.keys());
+    let rounds: BTreeSet<usize> = all.copied().collect();
+    let once = |place: &Place, round: usize| {
+        let reading = |arm| {
+            let reading = results.series(place, &arm)?.rounds.get(&round)?;
+            reading.verdict.is_valid().then_some(reading)
+        };
+        per_notification(reading(Policy::EACH)?, reading(Policy::ARMED)?)
+    };
+    let of = |round| {
+        let seen: Vec<_> = places
             .iter()
-            .filter_map(|place| Some(place.get(round)?[part]));
-        median(&seen.collect::<Vec<_>>())
+            .filter_map(|place| once(place, round))
+            .collect();
+        let part = |part: usize| median(&seen.iter().map(|parts| parts[part]).collect::<Vec<_>>());
+        Some([part(0)?, part(1)?, part(2)?])
     };
-    let parts = |round| Some([of(round, 0)?, of(round, 1)?, of(round, 2)?]);
-    rounds.into_iter().filter_map(parts).collect()
+    rounds.into_iter().filter_map(of).collect()
 }
 
-/// What one place says, of the rounds in which both ways may be believed.
-fn by_round(results: &Results<'_, BlockSize>, place: &Place) -> BTreeMap<usize, Parts> {
-    let rounds = |arm| {
-        let series = results.series(place, &arm).into_iter();
-        let readings = series.flat_map(|series| &series.rounds);
-        readings.filter(|(_, reading)| reading.verdict.is_valid())
-    };
-    let armed: BTreeMap<_, _> = rounds(Policy::ARMED).collect();
-    let both = rounds(Policy::EACH)
-        .filter_map(|(round, each)| Some((*round, per_notification(each, armed.get(round)?)?)));
-    both.collect()
-}
-
-/// What a notification costs at one place, elapsed ns by round.
-pub(super) fn elapsed_ns(results: &Results<'_, BlockSize>, place: &Place) -> Vec<f64> {
-    by_round(results, place)
-        .values()
+/// What it costs at some places: elapsed ns, by round.
+pub(super) fn elapsed_ns(results: &Results<'_, BlockSize>, places: &[Place]) -> Vec<f64> {
+    by_round(results, places)
+        .iter()
         .map(|parts| parts[0])
         .collect()
 }
 
-fn per_notification(each: &Reading, armed: &Reading) -> Option<Parts> {
+fn per_notification(each: &Reading, armed: &Reading) -> Option<[f64; PARTS.len()]> {
     let per_request = |reading: &Reading| {
         let requests_per_s = reading.value(REQUESTS).filter(|rate| *rate > 0.0)?;
         let ns = 1e9 / requests_per_s;
@@ -130,92 +129,46 @@ fn per_notification(each: &Reading, armed: &Reading) -> Option<Parts> {
 
 /// A point a placement.
 pub(super) fn points(results: &Results<'_, BlockSize>) -> Vec<Point> {
-    let point = |placement: Placement| {
-        let price = Price::of(results, placement)?;
+    let point = |price: &Price| {
         let spot = Spot::new()
             .also("what", "price of a notification")
-            .also("placement", placement.name());
-        let metrics = PARTS.iter().enumerate().filter_map(|(part, measure)| {
-            metric(
-                measure.name,
-                measure.unit,
-                measure.direction,
-                price.values(part),
-            )
-        });
-        let doubt = || {
-            let reason = "no place that it could rest on was valid";
-            Verdict::new(Validity::Noisy, reason, "measure on a quiet host")
-        };
-        Some(Point {
+            .also("placement", price.placement.name());
+        let metrics = PARTS
+            .iter()
+            .enumerate()
+            .filter_map(|(part, own)| metric(own.name, own.unit, own.direction, price.part(part)));
+        let reason = "no place that it could rest on was valid";
+        Point {
             dimensions: spot.dimensions(),
             metrics: metrics.collect(),
-            verdict: if price.is_sound {
-                Verdict::valid()
-            } else {
-                doubt()
+            verdict: match price.is_sound {
+                true => Verdict::valid(),
+                false => Verdict::new(Validity::Noisy, reason, "measure on a quiet host"),
             },
             command: results.command.to_owned(),
             histogram: String::new(),
-        })
+        }
     };
-    placements(results).into_iter().filter_map(point).collect()
+    prices(results).iter().map(point).collect()
 }
 
-/// Where something was measured.
-pub(super) fn placements(results: &Results<'_, BlockSize>) -> Vec<Placement> {
-    let all = results
-        .subjects
-        .iter()
-        .map(|subject| subject.place.placement);
-    let mut placements: Vec<_> = all.collect();
-    placements.dedup();
-    placements
-}
-
-/// A median, ns, with what it may be.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Spread {
-    median: f64,
-    low: f64,
-    high: f64,
-}
-
-impl Spread {
-    /// Of one value a round: the 95% interval of their median; where some
-    /// are below zero, from the least to the greatest.
-    pub(super) fn of(values: &[f64], seed: u64) -> Option<Self> {
-        if let Ok(interval) = median_interval(values, seed) {
-            return Some(Self {
-                median: interval.estimate,
-                low: interval.low,
-                high: interval.high,
-            });
-        }
-        let extreme = |pick: fn(f64, f64) -> f64| values.iter().copied().reduce(pick);
-        Some(Self {
-            median: median(values)?,
-            low: extreme(f64::min)?,
-            high: extreme(f64::max)?,
-        })
-    }
-}
-
-impl fmt::Display for Spread {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { median, low, high } = self;
-        if median.abs() < 1000.0 {
-            return write!(f, "{median:.0} ns ({low:.0} to {high:.0})");
-        }
-        let us = |ns: f64| ns / 1e3;
-        write!(
-            f,
+/// A median of ns with its 95% interval; where some are below zero, with the
+/// least and the greatest.
+pub(super) fn spread(values: &[f64], seed: u64) -> Option<String> {
+    let extreme = |pick: fn(f64, f64) -> f64| values.iter().copied().reduce(pick);
+    let (median, low, high) = match median_interval(values, seed) {
+        Ok(own) => (own.estimate, own.low, own.high),
+        Err(_) => (median(values)?, extreme(f64::min)?, extreme(f64::max)?),
+    };
+    Some(match median.abs() < 1e3 {
+        true => format!("{median:.0} ns ({low:.0} to {high:.0})"),
+        false => format!(
             "{:.2} µs ({:.2} to {:.2})",
-            us(*median),
-            us(*low),
-            us(*high)
-        )
-    }
+            median / 1e3,
+            low / 1e3,
+            high / 1e3
+        ),
+    })
 }
 
 #[cfg(test)]
@@ -255,8 +208,8 @@ mod tests {
 
     #[test]
     fn a_spread_below_zero_is_still_told() {
-        let spread = Spread::of(&[-1.0, 2.0, 3.0], 1).unwrap();
-        assert_eq!((spread.median, spread.low, spread.high), (2.0, -1.0, 3.0));
-        assert_eq!(Spread::of(&[], 1), None);
+        let told = spread(&[-1.0, 2.0, 3.0], 1);
+        assert_eq!(told.as_deref(), Some("2 ns (-1 to 3)"));
+        assert_eq!(spread(&[], 1), None);
     }
 }
