@@ -11,6 +11,7 @@ pub mod probe;
 pub mod router;
 pub mod speed;
 pub mod vcm;
+pub mod vcm_block_size;
 pub mod vcm_tasks;
 
 use kit::ConfigError;
@@ -86,7 +87,7 @@ pub static SECTIONS: &[SectionKind] = &[
     kind!(crossings::Crossings, "crossings"),
     kind!("crypto-peers", speed::peers::parse, true, None, ["crypto-peers"]),
     kind!("crypto-speed", speed::parse, true, None, ["crypto-speed"]),
-    kind!("vcm-block-size", vcm::block_size::parse, true, None, ["vcm-block-size"]),
+    kind!(vcm_block_size::BlockSize, "vcm-block-size"),
     kind!(vcm_tasks::Tasks, "vcm-tasks"),
     kind!("vcm-controllers", vcm::controllers::parse, true, None, ["vcm-controllers"]),
     kind!("vcm-shifting", vcm::shifting::parse, true, None, ["vcm-shifting"]),
