@@ -15,7 +15,7 @@ use std::error::Error;
 use std::fmt::Debug;
 use std::time::Duration;
 
-use trial::{Chart, Direction, Event, Finding, PlanError, Probe, Sink, Verdict};
+use trial::{Chart, Direction, Event, Finding, PlanError, Probe, Sink, Validity, Verdict};
 
 use crate::ConfigError;
 use crate::config::keys::Keys;
@@ -155,6 +155,20 @@ impl Reading {
             latency: LatencyCounts::default(),
             also: Spot::new(),
         }
+    }
+
+    /// The same without values that are no number: a rate of nothing in no time
+    /// is no measurement, and the trial is one of too few.
+    #[must_use]
+    pub fn checked(mut self) -> Self {
+        let is_broken = |(_, value): &&(Measure, f64)| !value.is_finite();
+        if let Some((measure, _)) = self.values.iter().find(is_broken) {
+            let reason = format!("nothing was counted that gives {}", measure.name);
+            let remedy = "measure on a quiet host, or longer (--seconds)";
+            self.verdict = Verdict::new(Validity::TooFewSamples, reason, remedy);
+        }
+        self.values.retain(|(_, value)| value.is_finite());
+        self
     }
 
     #[must_use]

@@ -150,13 +150,17 @@ fn one<E: Experiment>(
         } else {
             TRIES.1
         };
-        let mut last = rig.trial(subject, job.slice(subject), &go_on);
+        let mut trial = || {
+            let reading = rig.trial(subject, job.slice(subject), &go_on)?;
+            Ok(reading.checked())
+        };
+        let mut last: Result<_, Stopped> = trial();
         for _ in 1..tries {
             let is_doubtful = |reading: &crate::experiment::Reading| !reading.verdict.is_valid();
             if !last.as_ref().is_ok_and(is_doubtful) || is_late() || !go_on() {
                 break;
             }
-            last = rig.trial(subject, job.slice(subject), &go_on);
+            last = trial();
         }
         // What an interrupt cut short is no trial.
         if !go_on() {

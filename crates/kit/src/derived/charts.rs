@@ -104,8 +104,12 @@ pub fn rows<E: Experiment>(results: &Results<'_, E>, view: &Rows<E>) -> Option<C
             })
             .collect();
         if !dots.is_empty() {
+            let name = match line.words() {
+                words if words.is_empty() => view.label.to_owned(),
+                words => words,
+            };
             series.push(Line {
-                name: line.words(),
+                name,
                 kind: SeriesKind::Measured,
                 dots,
             });
