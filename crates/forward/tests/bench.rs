@@ -276,6 +276,43 @@ fn tcp_and_trials_take_turns() {
     });
 }
 
+/// Processes of `iperf3` that this one started.
+fn own_iperf3() -> Vec<u32> {
+    let own = format!(" {} ", std::process::id());
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let is_own = |pid: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let after = stat.split_once("(iperf3) ");
+        after.is_some_and(|(_, rest)| rest[1..].starts_with(&own))
+    };
+    pids.filter(is_own).collect()
+}
+
+#[test]
+fn tcp_that_nobody_wants_any_more_ends_at_once_and_leaves_nothing() {
+    testing::alone(|| {
+        let Some(mut bench) = started(&setup(Path::Kernel)) else {
+            return;
+        };
+        // At once, while the server starts; and in the middle of it.
+        for wanted in [Duration::ZERO, Duration::from_millis(400)] {
+            let begun = Instant::now();
+            let go_on = || begun.elapsed() < wanted;
+            let ended = bench.tcp_while(Directions::TwoWay, Duration::from_secs(60), &go_on);
+            let took = begun.elapsed().saturating_sub(wanted);
+            match ended {
+                Err(error @ BenchError::NotSupported { .. }) => return testing::skipped(error),
+                ended => assert!(matches!(ended, Err(BenchError::Interrupted)), "{ended:?}"),
+            }
+            assert_eq!(own_iperf3(), []);
+            testing::certainly!(took < Duration::from_millis(500));
+        }
+        let tcp = bench.tcp(Directions::OneWay, Duration::from_millis(100));
+        assert!(tcp.unwrap().received_mbit_per_s[0] > 0.0, "it is as before");
+    });
+}
+
 #[test]
 fn tcp_beside_a_stranger_is_not_believed() {
     testing::alone(|| {

@@ -145,6 +145,20 @@ impl Bench {
         directions: Directions,
         duration: Duration,
     ) -> Result<TcpResult, BenchError> {
+        self.tcp_while(directions, duration, &|| true)
+    }
+
+    /// [`tcp`](Self::tcp) whose processes are killed as soon as `go_on` says so;
+    /// it is asked a hundred times a second.
+    ///
+    /// # Errors
+    /// [`BenchError::Interrupted`] if it was; else as [`tcp`](Self::tcp).
+    pub fn tcp_while(
+        &mut self,
+        directions: Directions,
+        duration: Duration,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<TcpResult, BenchError> {
         // The sinks take every frame.
         self.ports = None;
         if !self.tester_has_addresses {
@@ -158,7 +172,7 @@ impl Bench {
         }
         let two_way = directions == Directions::TwoWay;
         let (host, used) = (Moment::now(), self.watched().tcp_usage()?);
-        let report = tcp::run(&self.started.topology, two_way, duration)?;
+        let report = tcp::run(&self.started.topology, two_way, duration, go_on)?;
         let host = Moment::now().since(&host, &self.placement());
         let used = self.watched().tcp_usage()?.since(used);
         let seen = Seen {

@@ -14,7 +14,20 @@ impl Rack {
     /// # Errors
     /// As [`Bench::start`].
     pub fn start(setups: &[Setup]) -> Result<Self, BenchError> {
-        let benches = setups.iter().map(Bench::start).collect::<Result<_, _>>()?;
+        Self::start_while(setups, &|| true)
+    }
+
+    /// [`start`](Self::start) that stops when `go_on` says so; it is asked before
+    /// each router.
+    ///
+    /// # Errors
+    /// [`BenchError::Interrupted`] if it was; else as [`start`](Self::start).
+    pub fn start_while(setups: &[Setup], go_on: &dyn Fn() -> bool) -> Result<Self, BenchError> {
+        let start = |setup| match go_on() {
+            true => Bench::start(setup),
+            false => Err(BenchError::Interrupted),
+        };
+        let benches = setups.iter().map(start).collect::<Result<_, _>>()?;
         Ok(Self { benches })
     }
 
