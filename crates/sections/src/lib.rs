@@ -8,6 +8,8 @@
 pub mod kspeed;
 pub mod probe;
 pub mod router;
+pub mod router_scaling;
+pub mod router_tcp;
 pub mod speed;
 pub mod vcm;
 pub mod vcm_tasks;
@@ -140,13 +142,7 @@ pub static SECTIONS: &[SectionKind] = &[
         None,
         ["router-os-level"]
     ),
-    kind!(
-        "router-scaling",
-        router::scaling::parse,
-        true,
-        None,
-        ["router-scaling"]
-    ),
+    kind!(router_scaling::Scaling, "router-scaling"),
     kind!(
         "router-paths",
         router::paths::parse,
@@ -154,7 +150,7 @@ pub static SECTIONS: &[SectionKind] = &[
         None,
         ["router-paths"]
     ),
-    kind!("router-tcp", router::tcp::parse, true, None, ["router-tcp"]),
+    kind!(router_tcp::Tcp, "router-tcp"),
 ];
 
 /// The section of that name.
