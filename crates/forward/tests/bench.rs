@@ -1,6 +1,6 @@
 //! Benches carry what they are told, count it right, and leave nothing.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ use lockgate_forward::bench::{
 };
 use lockgate_forward::home;
 use lockgate_forward::router::path::{AfXdp, Path, Poll};
+use lockgate_forward::router::planted::Plant;
 use lockgate_forward::tester::stream::FrameSize;
 use lockgate_forward::topology::{Attachment, Family, Routes};
 use testing::is_root;
@@ -212,6 +213,23 @@ fn routers_side_by_side_carry_each_its_own() {
         assert_eq!(results.len(), 3);
         for result in results {
             assert_eq!(accounted(&result), BURST);
+        }
+    });
+}
+
+#[test]
+fn routers_that_nobody_wants_any_more_are_not_waited_for() {
+    testing::timed(|| {
+        if !is_root() {
+            return;
+        }
+        let asked = AtomicUsize::new(0);
+        let go_on = || asked.fetch_add(1, Ordering::Relaxed) < 1;
+        let never = setup(Path::Planted(Plant::DropEvery(1)));
+        match Rack::start_while(&[never.clone(), never], &go_on) {
+            Err(error @ BenchError::NotSupported { .. }) => testing::skipped(error),
+            Err(error) => assert!(matches!(error, BenchError::Interrupted), "{error:?}"),
+            Ok(_) => panic!("a frame came through"),
         }
     });
 }

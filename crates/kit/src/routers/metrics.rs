@@ -20,8 +20,10 @@ pub const RECEIVED_PPS: Measure = Measure::higher("received_pps", "frames/s");
 pub const RECEIVED_MBIT: Measure = Measure::higher("received_mbit_per_s", "Mbit/s");
 pub const ROUTER_CPU: Measure = Measure::lower("router_cpu_ns", "ns/frame");
 
+type Known = fn(&Trial) -> Option<f64>;
+
 /// What of a trial is told: rates, loss, and what a frame costs whom.
-const OF_TRIAL: [(Measure, fn(&Trial) -> Option<f64>); 8] = [
+const OF_TRIAL: [(Measure, Known); 8] = [
     (RECEIVED_PPS, |trial| Some(trial.received_pps())),
     (RECEIVED_MBIT, |trial| Some(trial.received_mbit_per_s())),
     (Measure::fact("offered_pps", "frames/s"), |trial| {
@@ -52,15 +54,13 @@ pub fn measures() -> Vec<Measure> {
 
 /// What of a trial is known of those.
 pub fn of_trial(trial: &Trial) -> Vec<(Measure, f64)> {
-    let known = |(measure, value): (Measure, fn(&Trial) -> Option<f64>)| {
-        value(trial).map(|value| (measure, value))
-    };
+    let known = |(measure, value): (Measure, Known)| value(trial).map(|value| (measure, value));
     OF_TRIAL.into_iter().filter_map(known).collect()
 }
 
 /// The same of a series.
 pub fn of_series(series: &Series) -> Vec<Metric> {
-    let metric = |(measure, value): (Measure, fn(&Trial) -> Option<f64>)| {
+    let metric = |(measure, value): (Measure, Known)| {
         let Measure {
             name,
             unit,

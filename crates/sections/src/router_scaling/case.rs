@@ -41,12 +41,9 @@ impl Case {
     pub(super) fn procedure(self) -> (&'static str, &'static str) {
         match self {
             Self::SideBySide(_) => ("side-by-side", ""),
-            Self::Peace => ("beside-none", "all offered little"),
-            Self::Overloaded => ("beside-overload", "the first overloaded"),
-            Self::Limited => (
-                "beside-overload-limited",
-                "the first overloaded, with limits",
-            ),
+            Self::Peace => ("beside-none", "none overloaded"),
+            Self::Overloaded => ("beside-overload", "one overloaded"),
+            Self::Limited => ("beside-overload-limited", "one overloaded, with limits"),
         }
     }
 }
