@@ -41,26 +41,35 @@ pub fn broken(error: &(dyn std::error::Error + 'static)) -> Verdict {
     )
 }
 
-/// Warnings of all that was tried.
+/// What is to be told of all that was tried: warnings; and a note where nothing
+/// was wrong but that requests did not fit the cache.
 pub fn told(tried: &[Tried]) -> Vec<Finding> {
+    let is_cached = |one: &&Tried| one.verdict.validity == Validity::WorkingSet;
     let missing = tried.iter().filter(|one| one.is_missing());
     let missing = missing.map(|one| (&one.verdict, &one.name));
-    let doubtful = tried
-        .iter()
-        .filter(|one| !one.verdict.is_valid() && !one.is_missing());
+    let invalid = || {
+        let invalid = tried.iter().filter(|one| !one.verdict.is_valid());
+        invalid.filter(|one| !one.is_missing())
+    };
+    let doubtful = invalid().filter(|one| !is_cached(one));
     let doubtful = doubtful.map(|one| (&one.verdict, &one.label));
+    let cached = invalid().filter(is_cached);
+    let cached = cached.map(|one| (&one.verdict, &one.label));
     let same_kind = |a: &Verdict, b: &Verdict| a.validity == b.validity;
-    let say = |how: &'static str| {
+    let say = |weight: Weight, how: &'static str| {
         move |(verdict, names): (&Verdict, Vec<&String>)| {
             let text = format!("{how}: {}: {}.", named(&names), verdict.reason);
-            finding(Weight::Warning, text, &*verdict.remedy)
+            finding(weight, text, &*verdict.remedy)
         }
     };
+    let warn = |how| say(Weight::Warning, how);
     let missing = by_reason(missing, PartialEq::eq).into_iter();
     let doubtful = by_reason(doubtful, same_kind).into_iter();
+    let cached = by_reason(cached, same_kind).into_iter();
     missing
-        .map(say("Not measured"))
-        .chain(doubtful.map(say("Not to be believed")))
+        .map(warn("Not measured"))
+        .chain(doubtful.map(warn("Not to be believed")))
+        .chain(cached.map(say(Weight::Note, "The cache is measured too")))
         .collect()
 }
 

@@ -285,6 +285,23 @@ fn noise_is_evidence_of_nothing() {
             first.text
         );
         assert!(run.trials >= run.subjects * 2, "{}: tried again", kind.name);
+        // Four rounds of nine are no result, though they have pairs.
+        let noisy = Script {
+            noisy_after: Some(run.subjects * 4),
+            ..Script::default()
+        };
+        let run = rehearsed(kit, "", &noisy);
+        let ratios = || {
+            run.events.iter().filter_map(|event| match event {
+                Event::Comparison(one) => Some(one),
+                _ => None,
+            })
+        };
+        assert!(ratios().count() > 0, "{}", kind.name);
+        let is_nothing = |one: &trial::Comparison| {
+            !one.believed && one.target.is_none() && one.outcome == trial::Outcome::NoEvidence
+        };
+        assert!(ratios().all(is_nothing), "{}", kind.name);
     }
 }
 

@@ -7,6 +7,7 @@ use policy::{Moderation, Policy};
 use toml::Value as Toml;
 
 use super::value::{Choice, Value, near};
+use crate::crossing::Crossing;
 use crate::place::Placement;
 use crate::routers::way::Way;
 
@@ -39,6 +40,12 @@ impl Choice for Policy {
 impl Choice for Placement {
     fn known() -> Vec<String> {
         names([Self::Shared, Self::Split])
+    }
+}
+
+impl Choice for Crossing {
+    fn known() -> Vec<String> {
+        names(Self::ALL)
     }
 }
 

@@ -9,6 +9,12 @@ use crate::results::Results;
 use crate::spot::{Part, Spot};
 use crate::view::{Cells, Sheet};
 
+/// What stands in one row.
+type Row<'a, E> = (
+    Spot,
+    Vec<&'a Subject<<E as Experiment>::Place, <E as Experiment>::Arm>>,
+);
+
 /// The table of a view; none where nothing was measured.
 pub fn sheet<E: Experiment>(results: &Results<'_, E>, view: &Sheet<E>) -> Option<Table> {
     let all = results.measured().map(|(subject, _)| subject);
@@ -27,7 +33,7 @@ pub fn sheet<E: Experiment>(results: &Results<'_, E>, view: &Sheet<E>) -> Option
             None => column(label, unit),
         }));
     }
-    let mut rows: Vec<(Spot, Vec<&Subject<E::Place, E::Arm>>)> = Vec::new();
+    let mut rows: Vec<Row<'_, E>> = Vec::new();
     for &subject in &all {
         let own = subject.spot.only(|name| !is_across(name));
         match rows.iter_mut().find(|(spot, _)| *spot == own) {
@@ -35,7 +41,7 @@ pub fn sheet<E: Experiment>(results: &Results<'_, E>, view: &Sheet<E>) -> Option
             None => rows.push((own, vec![subject])),
         }
     }
-    let row = |(spot, own): &(Spot, Vec<&Subject<E::Place, E::Arm>>)| {
+    let row = |(spot, own): &Row<'_, E>| {
         let said = |name: &&str| match spot.part(name) {
             Some(part) => text(part.words.as_str()),
             None => Cell::Empty,

@@ -85,6 +85,10 @@ impl LatencyCounts {
             .for_each(|(own, more)| *own += more);
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// How many.
     pub fn len(&self) -> u64 {
         self.0.iter().sum()
