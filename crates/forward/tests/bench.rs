@@ -1,6 +1,6 @@
 //! Benches carry what they are told, count it right, and leave nothing.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ use lockgate_forward::bench::{
 };
 use lockgate_forward::home;
 use lockgate_forward::router::path::{AfXdp, Path, Poll};
+use lockgate_forward::router::planted::Plant;
 use lockgate_forward::tester::stream::FrameSize;
 use lockgate_forward::topology::{Attachment, Family, Routes};
 use testing::is_root;
@@ -216,6 +217,23 @@ fn routers_side_by_side_carry_each_its_own() {
     });
 }
 
+#[test]
+fn routers_that_nobody_wants_any_more_are_not_waited_for() {
+    testing::timed(|| {
+        if !is_root() {
+            return;
+        }
+        let asked = AtomicUsize::new(0);
+        let go_on = || asked.fetch_add(1, Ordering::Relaxed) < 1;
+        let never = setup(Path::Planted(Plant::DropEvery(1)));
+        match Rack::start_while(&[never.clone(), never], &go_on) {
+            Err(error @ BenchError::NotSupported { .. }) => testing::skipped(error),
+            Err(error) => assert!(matches!(error, BenchError::Interrupted), "{error:?}"),
+            Ok(_) => panic!("a frame came through"),
+        }
+    });
+}
+
 /// Whatever the path: the streams' numbers tell how many were sent.
 #[test]
 fn no_router_is_measured_cold() {
@@ -273,6 +291,43 @@ fn tcp_and_trials_take_turns() {
             assert_eq!(tcp.received_mbit_per_s.len(), 2);
             assert!(tcp.router_cpu_ns > 0, "{tcp:?}");
         }
+    });
+}
+
+/// Processes of `iperf3` that this one started.
+fn own_iperf3() -> Vec<u32> {
+    let own = format!(" {} ", std::process::id());
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let is_own = |pid: &u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let after = stat.split_once("(iperf3) ");
+        after.is_some_and(|(_, rest)| rest[1..].starts_with(&own))
+    };
+    pids.filter(is_own).collect()
+}
+
+#[test]
+fn tcp_that_nobody_wants_any_more_ends_at_once_and_leaves_nothing() {
+    testing::alone(|| {
+        let Some(mut bench) = started(&setup(Path::Kernel)) else {
+            return;
+        };
+        // At once, while the server starts; and in the middle of it.
+        for wanted in [Duration::ZERO, Duration::from_millis(400)] {
+            let begun = Instant::now();
+            let go_on = || begun.elapsed() < wanted;
+            let ended = bench.tcp_while(Directions::TwoWay, Duration::from_secs(60), &go_on);
+            let took = begun.elapsed().saturating_sub(wanted);
+            match ended {
+                Err(error @ BenchError::NotSupported { .. }) => return testing::skipped(error),
+                ended => assert!(matches!(ended, Err(BenchError::Interrupted)), "{ended:?}"),
+            }
+            assert_eq!(own_iperf3(), []);
+            testing::certainly!(took < Duration::from_millis(500));
+        }
+        let tcp = bench.tcp(Directions::OneWay, Duration::from_millis(100));
+        assert!(tcp.unwrap().received_mbit_per_s[0] > 0.0, "it is as before");
     });
 }
 

@@ -174,7 +174,7 @@ fn tcp_through_a_router_and_a_bridge() {
             let (home, topology) = built(&journal, Kind::Namespace, &spec()).unwrap();
             let router = start(&topology).unwrap();
             address::assign_tester(&topology, layer).unwrap();
-            let report = match tcp::run(&topology, true, Duration::from_millis(200)) {
+            let report = match tcp::run(&topology, true, Duration::from_millis(200), &|| true) {
                 Err(error @ TcpError::Absent) => return testing::skipped(error),
                 report => report.unwrap(),
             };

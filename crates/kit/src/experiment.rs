@@ -25,6 +25,7 @@ use crate::host::Host;
 use crate::load::rig::LatencyCounts;
 use crate::results::Results;
 use crate::spot::Spot;
+use crate::told::{broken, impossible};
 use crate::view::View;
 
 /// A quantity that trials give.
@@ -185,6 +186,8 @@ pub enum Stopped {
     Interrupted,
     /// The host cannot do it: the subject is not tried again.
     NotSupported { what: String, remedy: String },
+    /// What it rests on may not be believed: neither is that subject.
+    Doubted(Verdict),
     /// It broke: neither is that subject.
     Failed(Box<dyn Error + Send + Sync>),
 }
@@ -192,6 +195,17 @@ pub enum Stopped {
 impl Stopped {
     pub fn failed(error: impl Error + Send + Sync + 'static) -> Self {
         Self::Failed(Box::new(error))
+    }
+
+    /// What to say of its subject; none where nothing is wrong with it.
+    #[must_use]
+    pub fn verdict(&self) -> Option<Verdict> {
+        match self {
+            Self::Interrupted => None,
+            Self::NotSupported { what, remedy } => Some(impossible(what, remedy)),
+            Self::Doubted(verdict) => Some(verdict.clone()),
+            Self::Failed(source) => Some(broken(source.as_ref())),
+        }
     }
 }
 

@@ -4,14 +4,13 @@
 use std::time::Instant;
 
 use trial::stats::Random;
-use trial::{Event, Finding, RunError, Sink, Weight};
+use trial::{Event, Finding, RunError, Sink, Verdict, Weight};
 
 use crate::config::keys::Keys;
 use crate::experiment::{Experiment, Rig, Stopped};
 use crate::plan::Job;
 use crate::results::{Results, Series};
 use crate::stopping::{Closing, Stop};
-use crate::told::{broken, impossible};
 use crate::words::finding;
 
 /// What may not be believed is measured again: a disturbance may pass. So many
@@ -179,20 +178,18 @@ fn keep(
     trial: Result<crate::experiment::Reading, Stopped>,
     label: String,
 ) -> Result<Option<End>, End> {
-    match trial {
+    let stopped = match trial {
         Ok(reading) => {
             series.rounds.insert(round, reading);
-            Ok(None)
+            return Ok(None);
         }
-        Err(Stopped::Interrupted) => Err(End::Interrupted),
-        Err(Stopped::NotSupported { what, remedy }) => {
-            series.failure = Some(impossible(&what, &remedy));
-            Ok(None)
-        }
-        Err(Stopped::Failed(source)) => {
-            series.failure = Some(broken(source.as_ref()));
-            Ok(Some(End::Failed { label, source }))
-        }
+        Err(stopped) => stopped,
+    };
+    series.failure = stopped.verdict();
+    match stopped {
+        Stopped::Interrupted => Err(End::Interrupted),
+        Stopped::NotSupported { .. } | Stopped::Doubted(_) => Ok(None),
+        Stopped::Failed(source) => Ok(Some(End::Failed { label, source })),
     }
 }
 
@@ -203,6 +200,10 @@ pub(crate) fn failed(label: String, stopped: Stopped) -> End {
         Stopped::NotSupported { what, remedy } => End::Failed {
             label,
             source: format!("{what} is not possible here; {remedy}").into(),
+        },
+        Stopped::Doubted(Verdict { reason, remedy, .. }) => End::Failed {
+            label,
+            source: format!("{reason}; {remedy}").into(),
         },
     }
 }

@@ -54,6 +54,13 @@ impl Spot {
         self.with(name, value, "")
     }
 
+    /// With all coordinates of another after its own.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
     pub fn parts(&self) -> impl Iterator<Item = &Part> {
         self.0.iter()
     }

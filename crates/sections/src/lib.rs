@@ -9,6 +9,8 @@ pub mod crossings;
 pub mod kspeed;
 pub mod probe;
 pub mod router;
+pub mod router_scaling;
+pub mod router_tcp;
 pub mod speed;
 pub mod vcm;
 pub mod vcm_block_size;
@@ -96,9 +98,9 @@ pub static SECTIONS: &[SectionKind] = &[
     kind!("kspeed", kspeed::parse, true, None, ["kspeed", "kspeed-tcrypt"]),
     kind!("router-native", router::native::parse, true, None, ["router-native"]),
     kind!("router-os-level", router::os_level::parse, true, None, ["router-os-level"]),
-    kind!("router-scaling", router::scaling::parse, true, None, ["router-scaling"]),
+    kind!(router_scaling::Scaling, "router-scaling"),
     kind!("router-paths", router::paths::parse, true, None, ["router-paths"]),
-    kind!("router-tcp", router::tcp::parse, true, None, ["router-tcp"]),
+    kind!(router_tcp::Tcp, "router-tcp"),
 ];
 
 /// The section of that name.

@@ -145,6 +145,7 @@ impl From<TcpError> for BenchError {
             TcpError::Absent | TcpError::Untrusted(_) => {
                 not_supported("TCP through a router", error)
             }
+            TcpError::Interrupted => Self::Interrupted,
             _ => Self::Tcp(error),
         }
     }

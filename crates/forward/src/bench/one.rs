@@ -58,6 +58,18 @@ impl Bench {
     /// [`BenchError::NotSupported`] names what this host or build lacks and the
     /// remedy; the others, what failed. Nothing is left half up.
     pub fn start(setup: &Setup) -> Result<Self, BenchError> {
+        Self::start_while(setup, &|| true)
+    }
+
+    /// [`start`](Self::start) that stops when `go_on` says so; it is asked at
+    /// first, and then while a frame is waited for.
+    ///
+    /// # Errors
+    /// [`BenchError::Interrupted`] if it was; else as [`start`](Self::start).
+    pub fn start_while(setup: &Setup, go_on: &dyn Fn() -> bool) -> Result<Self, BenchError> {
+        if !go_on() {
+            return Err(BenchError::Interrupted);
+        }
         let begun = Instant::now();
         let mut bench = Self {
             started: start(setup)?,
@@ -69,7 +81,7 @@ impl Bench {
             warm_for: None,
         };
         bench.started.limit(setup.cpu_limit)?;
-        bench.wait_for_first_frame()?;
+        bench.wait_for_first_frame(go_on)?;
         bench.ready = begun.elapsed();
         Ok(bench)
     }
@@ -145,6 +157,20 @@ impl Bench {
         directions: Directions,
         duration: Duration,
     ) -> Result<TcpResult, BenchError> {
+        self.tcp_while(directions, duration, &|| true)
+    }
+
+    /// [`tcp`](Self::tcp) whose processes are killed as soon as `go_on` says so;
+    /// it is asked a hundred times a second.
+    ///
+    /// # Errors
+    /// [`BenchError::Interrupted`] if it was; else as [`tcp`](Self::tcp).
+    pub fn tcp_while(
+        &mut self,
+        directions: Directions,
+        duration: Duration,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<TcpResult, BenchError> {
         // The sinks take every frame.
         self.ports = None;
         if !self.tester_has_addresses {
@@ -158,7 +184,7 @@ impl Bench {
         }
         let two_way = directions == Directions::TwoWay;
         let (host, used) = (Moment::now(), self.watched().tcp_usage()?);
-        let report = tcp::run(&self.started.topology, two_way, duration)?;
+        let report = tcp::run(&self.started.topology, two_way, duration, go_on)?;
         let host = Moment::now().since(&host, &self.placement());
         let used = self.watched().tcp_usage()?.since(used);
         let seen = Seen {
@@ -200,7 +226,7 @@ impl Bench {
     }
 
     /// Sends a few frames at a time until one comes.
-    fn wait_for_first_frame(&mut self) -> Result<(), BenchError> {
+    fn wait_for_first_frame(&mut self, go_on: &dyn Fn() -> bool) -> Result<(), BenchError> {
         let offer = Offer {
             duration: Duration::from_millis(1),
             frames_max: Some(8),
@@ -209,9 +235,12 @@ impl Bench {
         let deadline = Instant::now() + FIRST_FRAME_WAIT;
         loop {
             let (results, _) =
-                together::send(&mut [self], &[offer], FIRST_FRAME_WAIT / 100, &|| true)?;
+                together::send(&mut [self], &[offer], FIRST_FRAME_WAIT / 100, go_on)?;
             if results.iter().any(|result| result.received() > 0) {
                 return Ok(());
+            }
+            if !go_on() {
+                return Err(BenchError::Interrupted);
             }
             if Instant::now() > deadline {
                 let counted = self.started.router.counters()?;

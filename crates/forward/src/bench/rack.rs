@@ -14,7 +14,17 @@ impl Rack {
     /// # Errors
     /// As [`Bench::start`].
     pub fn start(setups: &[Setup]) -> Result<Self, BenchError> {
-        let benches = setups.iter().map(Bench::start).collect::<Result<_, _>>()?;
+        Self::start_while(setups, &|| true)
+    }
+
+    /// [`start`](Self::start) that stops when `go_on` says so, which is asked as
+    /// in [`Bench::start_while`].
+    ///
+    /// # Errors
+    /// [`BenchError::Interrupted`] if it was; else as [`start`](Self::start).
+    pub fn start_while(setups: &[Setup], go_on: &dyn Fn() -> bool) -> Result<Self, BenchError> {
+        let start = |setup| Bench::start_while(setup, go_on);
+        let benches = setups.iter().map(start).collect::<Result<_, _>>()?;
         Ok(Self { benches })
     }
 

@@ -3,56 +3,148 @@
 use std::collections::BTreeMap;
 
 use forward::bench::{Directions, Offer, Setup};
+use forward::home;
 use forward::router::path::{AfXdp, Path};
 use forward::tester::stream::FrameSize;
 use forward::topology::{Attachment, Family, Routes, Wires};
-use trial::{Dimension, Direction, Metric};
+use trial::{Dimension, Metric};
 
+use crate::experiment::{Measure, Reading};
 use crate::metric::metric;
-use crate::routers::series::Series;
-use crate::routers::way::poll_name;
+use crate::routers::series::{Measured, Series};
+use crate::routers::trial::{Trial, size_name};
+use crate::routers::way::{path_words, poll_name};
+use crate::spot::Spot;
 
-/// Where a router under an offer is in the space of these sections.
-pub fn dimensions(setup: &Setup, offer: &Offer, procedure: &str) -> BTreeMap<String, Dimension> {
-    let number = |number: u32| Dimension::from(u64::from(number));
-    let spec = &setup.topology;
-    let mut dimensions = vec![
-        ("path", Dimension::from(setup.path.name())),
-        ("home", setup.home.name().into()),
-        ("attachment", attachment(spec.attachment).into()),
-        ("frame", frame(offer.size)),
-        ("direction", direction(offer.directions).into()),
-        ("protocol", family(offer.family).into()),
-        ("destinations", number(offer.destinations)),
-        ("queues", number(spec.queues)),
-        ("ports", setup.ports.name().into()),
-        ("procedure", procedure.into()),
-    ];
-    if let Routes::Table(routes) = spec.routes {
-        dimensions.push(("routes", number(routes)));
-    }
-    match spec.wires {
-        Wires::Veth => {}
-        Wires::Tap => dimensions.push(("wires", "tap".into())),
-        Wires::Devices { .. } => dimensions.push(("wires", "devices".into())),
-    }
-    if let Path::AfXdp(AfXdp {
-        poll,
-        batch,
-        queues_bound,
-    }) = setup.path
-    {
-        dimensions.push(("poll", poll_name(poll).into()));
-        dimensions.push(("batch", number(batch)));
-        if spec.queues > 1 {
-            let binding = if queues_bound { "bound" } else { "unbound" };
-            dimensions.push(("binding", binding.into()));
+pub const RECEIVED_PPS: Measure = Measure::higher("received_pps", "frames/s");
+pub const RECEIVED_MBIT: Measure = Measure::higher("received_mbit_per_s", "Mbit/s");
+pub const ROUTER_CPU: Measure = Measure::lower("router_cpu_ns", "ns/frame");
+
+type Known = fn(&Trial) -> Option<f64>;
+
+/// What of a trial is told: rates, loss, and what a frame costs whom.
+const OF_TRIAL: [(Measure, Known); 8] = [
+    (RECEIVED_PPS, |trial| Some(trial.received_pps())),
+    (RECEIVED_MBIT, |trial| Some(trial.received_mbit_per_s())),
+    (Measure::fact("offered_pps", "frames/s"), |trial| {
+        Some(trial.offered_pps())
+    }),
+    (Measure::fact("loss_percent", "%"), |trial| {
+        Some(trial.loss() * 100.0)
+    }),
+    (ROUTER_CPU, Trial::router_ns_per_frame),
+    (
+        Measure::higher("frames_per_cpu_s", "frames/CPU-s"),
+        Trial::frames_per_cpu_s,
+    ),
+    (
+        Measure::fact("generator_cpu_ns", "ns/frame"),
+        Trial::generator_ns_per_frame,
+    ),
+    (
+        Measure::fact("sink_cpu_ns", "ns/frame"),
+        Trial::sink_ns_per_frame,
+    ),
+];
+
+/// What [`of_trial`] gives, in the order of reports.
+pub fn measures() -> Vec<Measure> {
+    OF_TRIAL.map(|(measure, _)| measure).to_vec()
+}
+
+/// What of a trial is known of those.
+pub fn of_trial(trial: &Trial) -> Vec<(Measure, f64)> {
+    let known = |(measure, value): (Measure, Known)| value(trial).map(|value| (measure, value));
+    OF_TRIAL.into_iter().filter_map(known).collect()
+}
+
+/// The same of a series.
+pub fn of_series(series: &Series) -> Vec<Metric> {
+    let metric = |(measure, value): (Measure, Known)| {
+        let Measure {
+            name,
+            unit,
+            direction,
+        } = measure;
+        metric(name, unit, direction, series.values(value))
+    };
+    OF_TRIAL.into_iter().filter_map(metric).collect()
+}
+
+impl From<&Trial> for Reading {
+    fn from(trial: &Trial) -> Self {
+        Self {
+            verdict: trial.verdict(),
+            ..Self::new(of_trial(trial))
         }
     }
-    dimensions
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect()
+}
+
+/// Where a router under an offer is in the space of these sections; what goes
+/// without saying has no words.
+pub fn spot(setup: &Setup, offer: &Offer) -> Spot {
+    let topology = &setup.topology;
+    let number = u64::from;
+    let but = |is_usual: bool, words: String| if is_usual { String::new() } else { words };
+    let mut spot = Spot::new().with("path", setup.path.name(), path_words(setup.path));
+    if let Path::AfXdp(AfXdp { poll, batch, .. }) = setup.path {
+        spot = spot.with("poll", poll_name(poll), poll_name(poll)).with(
+            "batch",
+            number(batch),
+            format!("batch {batch}"),
+        );
+    }
+    let queues = topology.queues;
+    spot = spot.with(
+        "queues",
+        number(queues),
+        but(queues == 1, format!("{queues} queues")),
+    );
+    if let Path::AfXdp(AfXdp { queues_bound, .. }) = setup.path
+        && queues > 1
+    {
+        spot = match queues_bound {
+            true => spot.also("binding", "bound"),
+            false => spot.with("binding", "unbound", "on one thread"),
+        };
+    }
+    let home = setup.home;
+    let is_usual = home == home::Kind::Namespace;
+    spot = spot
+        .with("home", home.name(), but(is_usual, home.name().to_owned()))
+        .with("frame", frame(offer.size), size_name(offer.size))
+        .with(
+            "direction",
+            direction(offer.directions),
+            directions_words(offer.directions),
+        );
+    spot = match offer.family {
+        Family::V4 => spot.also("protocol", "ipv4"),
+        Family::V6 => spot.with("protocol", "ipv6", "IPv6"),
+    };
+    spot = match topology.attachment {
+        Attachment::Direct => spot.also("attachment", "direct"),
+        Attachment::Bridged => spot.with("attachment", "bridged", "bridged"),
+    };
+    let destinations = offer.destinations;
+    let words = but(destinations == 1, format!("{destinations} destinations"));
+    spot = spot
+        .with("destinations", number(destinations), words)
+        .also("ports", setup.ports.name());
+    if let Routes::Table(routes) = topology.routes {
+        spot = spot.with("routes", number(routes), format!("{routes} routes"));
+    }
+    match topology.wires {
+        Wires::Veth => spot,
+        Wires::Tap => spot.with("wires", "tap", "over taps"),
+        Wires::Devices { .. } => spot.with("wires", "devices", "over devices"),
+    }
+}
+
+/// The same as a point has it.
+pub fn dimensions(setup: &Setup, offer: &Offer, procedure: &str) -> BTreeMap<String, Dimension> {
+    let spot = spot(setup, offer).also("procedure", procedure);
+    spot.dimensions()
 }
 
 fn frame(size: FrameSize) -> Dimension {
@@ -62,21 +154,7 @@ fn frame(size: FrameSize) -> Dimension {
     }
 }
 
-const fn attachment(attachment: Attachment) -> &'static str {
-    match attachment {
-        Attachment::Direct => "direct",
-        Attachment::Bridged => "bridged",
-    }
-}
-
-const fn family(family: Family) -> &'static str {
-    match family {
-        Family::V4 => "ipv4",
-        Family::V6 => "ipv6",
-    }
-}
-
-/// In dimensions and for people.
+/// In dimensions.
 pub const fn direction(directions: Directions) -> &'static str {
     match directions {
         Directions::OneWay => "one-way",
@@ -84,51 +162,47 @@ pub const fn direction(directions: Directions) -> &'static str {
     }
 }
 
-/// Of trials: rates, loss, and what a frame costs whom.
-pub fn of_series(series: &Series) -> Vec<Metric> {
-    let values = |value: fn(&crate::routers::trial::Trial) -> Option<f64>| series.values(value);
-    let received = values(|trial| Some(trial.received_pps()));
-    let mbit = values(|trial| Some(trial.received_mbit_per_s()));
-    let ns = "ns/frame";
-    let metrics = [
-        metric("received_pps", "frames/s", Direction::Higher, received),
-        metric("received_mbit_per_s", "Mbit/s", Direction::Higher, mbit),
-        metric(
-            "offered_pps",
-            "frames/s",
-            Direction::Neutral,
-            values(|trial| Some(trial.offered_pps())),
-        ),
-        metric(
-            "loss_percent",
-            "%",
-            Direction::Neutral,
-            values(|trial| Some(trial.loss() * 100.0)),
-        ),
-        metric(
-            "router_cpu_ns",
-            ns,
-            Direction::Lower,
-            values(crate::routers::trial::Trial::router_ns_per_frame),
-        ),
-        metric(
-            "frames_per_cpu_s",
-            "frames/CPU-s",
-            Direction::Higher,
-            values(crate::routers::trial::Trial::frames_per_cpu_s),
-        ),
-        metric(
-            "generator_cpu_ns",
-            ns,
-            Direction::Neutral,
-            values(crate::routers::trial::Trial::generator_ns_per_frame),
-        ),
-        metric(
-            "sink_cpu_ns",
-            ns,
-            Direction::Neutral,
-            values(crate::routers::trial::Trial::sink_ns_per_frame),
-        ),
-    ];
-    metrics.into_iter().flatten().collect()
+/// For people.
+const fn directions_words(directions: Directions) -> &'static str {
+    match directions {
+        Directions::OneWay => "one way",
+        Directions::TwoWay => "both ways",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::routers::way::Way;
+    use forward::topology::Cpus;
+
+    #[test]
+    fn spots_say_what_sets_routers_apart() {
+        let of = |way: &str| {
+            let way: Way = way.parse().unwrap();
+            let setup = way.setup(&Cpus::among(&[0, 1]));
+            spot(&setup, &Offer::default())
+        };
+        let (kernel, polled) = (of("kernel"), of("af-xdp:polled:32"));
+        assert_eq!(kernel.words(), "kernel routing, 64 B, one way");
+        let (common, own, others) = polled.apart(&kernel);
+        assert_eq!(common, "64 B, one way");
+        let words = ("AF_XDP, polled, batch 32", "kernel routing");
+        assert_eq!((own.as_str(), others.as_str()), words);
+        let (common, own, others) = polled.apart(&of("af-xdp:interrupt:32"));
+        assert_eq!(common, "AF_XDP, batch 32, 64 B, one way");
+        assert_eq!((own.as_str(), others.as_str()), ("polled", "interrupt"));
+        assert_eq!(of("kernel:2").apart(&kernel).1, "2 queues");
+    }
+
+    #[test]
+    fn a_point_has_every_dimension() {
+        let setup = Way::KERNEL.setup(&Cpus::among(&[0, 1]));
+        let dimensions = dimensions(&setup, &Offer::default(), "saturation");
+        let names: Vec<_> = dimensions.keys().map(String::as_str).collect();
+        let wanted =
+            "attachment destinations direction frame home path ports procedure protocol queues";
+        assert_eq!(names, wanted.split(' ').collect::<Vec<_>>());
+        assert_eq!(dimensions["queues"], Dimension::Number(1));
+    }
 }

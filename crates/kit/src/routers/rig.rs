@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use forward::bench::{BenchError, Directions, Offer, Rack, Setup, TcpResult};
 
+use crate::experiment::Stopped;
 use crate::routers::trial::Trial;
+use crate::routers::way::Way;
 
 /// Something built, ready to be measured.
 pub trait Rig {
@@ -16,11 +18,16 @@ pub trait Rig {
     /// [`BenchError`].
     fn trial(&mut self, offers: &[Offer], go_on: &dyn Fn() -> bool) -> Result<Trial, BenchError>;
 
-    /// TCP through the first router.
+    /// TCP through the first router; it stops early likewise.
     ///
     /// # Errors
     /// [`BenchError`].
-    fn tcp(&mut self, directions: Directions, duration: Duration) -> Result<TcpResult, BenchError>;
+    fn tcp(
+        &mut self,
+        directions: Directions,
+        duration: Duration,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<TcpResult, BenchError>;
 }
 
 /// What builds routers side by side. Everything is gone when the rig is dropped.
@@ -40,8 +47,73 @@ impl Rig for Rack {
         Ok(Trial { routers })
     }
 
-    fn tcp(&mut self, directions: Directions, duration: Duration) -> Result<TcpResult, BenchError> {
+    fn tcp(
+        &mut self,
+        directions: Directions,
+        duration: Duration,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<TcpResult, BenchError> {
         let first = self.benches().first_mut().expect("a rack has a router");
-        first.tcp(directions, duration)
+        first.tcp_while(directions, duration, go_on)
+    }
+}
+
+/// Builds routers side by side, and asks before each whether to go on.
+type Builder = Box<dyn Fn(&[Setup], &dyn Fn() -> bool) -> Result<Box<dyn Rig>, BenchError>>;
+
+/// The routers of an experiment: those that cost nothing while no frame comes
+/// stay up between its trials.
+pub struct Routers {
+    build: Builder,
+    up: Vec<(Vec<Setup>, Box<dyn Rig>)>,
+}
+
+impl Routers {
+    /// Of this host.
+    pub fn of_host() -> Self {
+        Self::built_by(|setups, go_on| Ok(Box::new(Rack::start_while(setups, go_on)?)))
+    }
+
+    pub fn built_by(
+        build: impl Fn(&[Setup], &dyn Fn() -> bool) -> Result<Box<dyn Rig>, BenchError> + 'static,
+    ) -> Self {
+        Self {
+            build: Box::new(build),
+            up: Vec::new(),
+        }
+    }
+
+    /// Does something with routers of those setups side by side; those that
+    /// would keep a CPU busy afterwards are taken down again.
+    ///
+    /// # Errors
+    /// [`Stopped`]: routers that it happened to are not used again.
+    pub fn with<T>(
+        &mut self,
+        setups: &[Setup],
+        go_on: &dyn Fn() -> bool,
+        act: impl FnOnce(&mut dyn Rig) -> Result<T, BenchError>,
+    ) -> Result<T, Stopped> {
+        let standing = self.up.iter().position(|(own, _)| own == setups);
+        let mut rig = match standing {
+            Some(index) => self.up.swap_remove(index).1,
+            None => (self.build)(setups, go_on)?,
+        };
+        let result = act(rig.as_mut())?;
+        let spins = setups.iter().any(|setup| Way::of(setup.path).spins());
+        if !spins {
+            self.up.push((setups.to_vec(), rig));
+        }
+        Ok(result)
+    }
+}
+
+impl From<BenchError> for Stopped {
+    fn from(error: BenchError) -> Self {
+        match error {
+            BenchError::Interrupted => Self::Interrupted,
+            BenchError::NotSupported { what, remedy } => Self::NotSupported { what, remedy },
+            error => Self::failed(error),
+        }
     }
 }

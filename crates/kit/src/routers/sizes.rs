@@ -2,8 +2,10 @@
 
 use forward::tester::stream::FrameSize;
 use serde::{Deserialize, Serialize};
+use toml::Value as Toml;
 
 use crate::ConfigError;
+use crate::config::value::Value;
 
 /// The least and the largest frame, with its frame check sequence.
 const BYTES: std::ops::RangeInclusive<u32> = 64..=1518;
@@ -34,7 +36,7 @@ pub fn written(sizes: &[u32]) -> Vec<Size> {
 pub fn parse(key: &str, sizes: &[Size], ipv6: bool) -> Result<Vec<FrameSize>, ConfigError> {
     let mut kept = Vec::new();
     for size in sizes {
-        let size = one(key, size, ipv6)?;
+        let size = one(size, ipv6).map_err(|error| ConfigError::value(key, error))?;
         if !kept.contains(&size) {
             kept.push(size);
         }
@@ -43,28 +45,58 @@ pub fn parse(key: &str, sizes: &[Size], ipv6: bool) -> Result<Vec<FrameSize>, Co
     Ok(kept)
 }
 
-fn one(key: &str, size: &Size, ipv6: bool) -> Result<FrameSize, ConfigError> {
+fn one(size: &Size, ipv6: bool) -> Result<FrameSize, String> {
     let least = if ipv6 { BYTES_MIN_V6 } else { *BYTES.start() };
     match size {
         Size::Bytes(bytes) if (least..=*BYTES.end()).contains(bytes) => {
             Ok(FrameSize::Fixed(*bytes))
         }
-        Size::Bytes(bytes) => Err(ConfigError::value(
-            key,
-            format!(
-                "{bytes} is outside {least} to {} bytes (with the frame check sequence)",
-                BYTES.end()
-            ),
-        )),
+        Size::Bytes(bytes) => Err(outside(*bytes, least)),
         Size::Name(name) if name == IMIX && !ipv6 => Ok(FrameSize::Imix),
-        Size::Name(name) if name == IMIX => Err(ConfigError::value(
-            key,
-            format!("IMIX has frames of 64 bytes, an IPv6 frame has {least} at least; name sizes"),
+        Size::Name(name) if name == IMIX => Err(format!(
+            "IMIX has frames of 64 bytes, an IPv6 frame has {least} at least; name sizes"
         )),
-        Size::Name(name) => Err(ConfigError::value(
-            key,
-            format!("'{name}' is no size; write bytes, or \"{IMIX}\""),
-        )),
+        Size::Name(name) => Err(format!("'{name}' is no size; write bytes, or \"{IMIX}\"")),
+    }
+}
+
+fn outside(bytes: impl std::fmt::Display, least: u32) -> String {
+    let most = BYTES.end();
+    format!("{bytes} is outside {least} to {most} bytes (with the frame check sequence)")
+}
+
+/// A frame's size as an option: bytes with the frame check sequence, or `imix`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame(pub FrameSize);
+
+impl From<u32> for Frame {
+    /// Of so many bytes: for defaults.
+    fn from(bytes: u32) -> Self {
+        Self(FrameSize::Fixed(bytes))
+    }
+}
+
+impl Value for Frame {
+    fn parse(value: &Toml) -> Result<Self, String> {
+        let size = match value {
+            Toml::Integer(bytes) => {
+                Size::Bytes(u32::try_from(*bytes).map_err(|_| outside(bytes, *BYTES.start()))?)
+            }
+            Toml::String(name) => Size::Name(name.clone()),
+            other => return Err(format!("{other} is no size; write bytes, or \"{IMIX}\"")),
+        };
+        one(&size, false).map(Self)
+    }
+
+    fn written(&self) -> Toml {
+        match self.0 {
+            FrameSize::Fixed(bytes) => Toml::Integer(bytes.into()),
+            FrameSize::Imix => Toml::from(IMIX),
+        }
+    }
+
+    fn allowed() -> String {
+        format!("{} to {} bytes, or {IMIX}", BYTES.start(), BYTES.end())
     }
 }
 
@@ -89,5 +121,15 @@ mod tests {
             assert!(error.to_string().contains(part), "{error}");
         }
         assert!(parse("frames", &[], false).is_err());
+    }
+    #[test]
+    fn an_option_says_again_what_it_was_given() {
+        for value in [Toml::Integer(64), Toml::Integer(1518), Toml::from("imix")] {
+            assert_eq!(Frame::parse(&value).unwrap().written(), value);
+        }
+        for wrong in [Toml::Integer(63), Toml::Integer(-7), Toml::Float(64.0)] {
+            let error = Frame::parse(&wrong).unwrap_err();
+            assert!(error.contains(&wrong.to_string()), "{error}");
+        }
     }
 }

@@ -230,7 +230,15 @@ impl Rig for FakeRig {
         Ok(Trial { routers })
     }
 
-    fn tcp(&mut self, directions: Directions, _: Duration) -> Result<TcpResult, BenchError> {
+    fn tcp(
+        &mut self,
+        directions: Directions,
+        _: Duration,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<TcpResult, BenchError> {
+        if !go_on() {
+            return Err(BenchError::Interrupted);
+        }
         let rates = match directions {
             Directions::OneWay => vec![10_000.0],
             Directions::TwoWay => vec![6000.0, 5000.0],

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use forward::bench::Setup;
 use forward::router::path::{AfXdp, Path, Poll};
+use forward::topology::Cpus;
 
 use crate::ConfigError;
 
@@ -45,6 +47,14 @@ impl Way {
 
     pub const KERNEL: Self = Self::of(Path::Kernel);
 
+    /// A router of this kind.
+    pub fn setup(self, cpus: &Cpus) -> Setup {
+        let mut setup = Setup::new(cpus.clone());
+        setup.path = self.path;
+        setup.topology.queues = self.queues;
+        setup
+    }
+
     /// An AF_XDP forwarder on ports of one queue.
     pub const fn af_xdp(poll: Poll, batch: u32) -> Self {
         Self::of(Path::AfXdp(AfXdp {
@@ -56,19 +66,10 @@ impl Way {
 
     /// What it does, for people.
     pub fn what(self) -> String {
-        let what = match self.path {
-            Path::Kernel => "kernel routing".to_owned(),
-            Path::Bridge => "the kernel's bridge".to_owned(),
-            Path::XdpDevmap => "XDP devmap redirect".to_owned(),
-            Path::XdpFib => "XDP with bpf_fib_lookup".to_owned(),
-            Path::XdpFibCached => "XDP with a FIB cache".to_owned(),
-            Path::XdpCpumap => "kernel routing behind an XDP CPU map".to_owned(),
-            Path::Testpmd => "DPDK testpmd on net_af_xdp".to_owned(),
-            Path::Planted(_) => "a planted fault".to_owned(),
-            Path::AfXdp(AfXdp { poll, batch, .. }) => {
-                format!("AF_XDP {}, batch {batch}", poll_name(poll))
-            }
-        };
+        let mut what = path_words(self.path).to_owned();
+        if let Path::AfXdp(AfXdp { poll, batch, .. }) = self.path {
+            what += &format!(" {}, batch {batch}", poll_name(poll));
+        }
         match (self.queues, self.is_bound()) {
             (1, _) => what,
             (queues, true) => format!("{what}, {queues} queues"),
@@ -106,6 +107,21 @@ impl Way {
     /// a control group.
     pub fn can_be_limited(self) -> bool {
         self.path != Path::XdpCpumap
+    }
+}
+
+/// A path for people, without its settings.
+pub const fn path_words(path: Path) -> &'static str {
+    match path {
+        Path::Kernel => "kernel routing",
+        Path::Bridge => "the kernel's bridge",
+        Path::XdpDevmap => "XDP devmap redirect",
+        Path::XdpFib => "XDP with bpf_fib_lookup",
+        Path::XdpFibCached => "XDP with a FIB cache",
+        Path::XdpCpumap => "kernel routing behind an XDP CPU map",
+        Path::Testpmd => "DPDK testpmd on net_af_xdp",
+        Path::Planted(_) => "a planted fault",
+        Path::AfXdp(_) => "AF_XDP",
     }
 }
 

@@ -8,6 +8,4 @@
 pub mod native;
 pub mod os_level;
 pub mod paths;
-pub mod scaling;
-pub mod tcp;
 mod throughput;

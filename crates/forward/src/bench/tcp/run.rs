@@ -46,25 +46,34 @@ pub enum TcpError {
         /// How long it was waited for.
         limit: Duration,
     },
+    /// Who asked for it no longer wants it.
+    #[error("{PROGRAM} was interrupted")]
+    Interrupted,
     /// What it said.
     #[error(transparent)]
     Report(#[from] ReportError),
 }
 
 /// Runs it for at least `duration`, whole seconds, from port 0's namespace to
-/// port 1's, and the other way too if `two_way`. The tester must have its
+/// port 1's, and the other way too if `two_way`; both ends are killed as soon as
+/// `go_on`, asked a hundred times a second, says so. The tester must have its
 /// addresses.
 ///
 /// # Errors
 /// [`TcpError`]; no process is left.
-pub fn run(topology: &Topology, two_way: bool, duration: Duration) -> Result<Report, TcpError> {
+pub fn run(
+    topology: &Topology,
+    two_way: bool,
+    duration: Duration,
+    go_on: &dyn Fn() -> bool,
+) -> Result<Report, TcpError> {
     let seconds = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
     let seconds = seconds.max(1);
     let server = Killed(start_server(topology)?);
-    wait_until_listening(&server)?;
+    wait_until_listening(&server, go_on)?;
     let mut client = Killed(start_client(topology, two_way, seconds)?);
     let limit = Duration::from_secs(seconds) + OVERTIME;
-    let said = client.output(limit)?;
+    let said = client.output(limit, go_on)?;
     Ok(parse(&said, two_way)?)
 }
 
@@ -132,7 +141,7 @@ impl Drop for Killed {
 
 impl Killed {
     /// What it says until its end.
-    fn output(&mut self, limit: Duration) -> Result<Vec<u8>, TcpError> {
+    fn output(&mut self, limit: Duration, go_on: &dyn Fn() -> bool) -> Result<Vec<u8>, TcpError> {
         let pipe = self.0.stdout.take().expect("its output is a pipe");
         let reader = thread::spawn(move || {
             let mut said = Vec::new();
@@ -141,12 +150,16 @@ impl Killed {
         });
         let deadline = Instant::now() + limit;
         while !reader.is_finished() {
-            if Instant::now() > deadline {
+            let end = "client";
+            let ends = match go_on() {
+                false => Some(TcpError::Interrupted),
+                true => (Instant::now() > deadline).then_some(TcpError::TooLong { end, limit }),
+            };
+            if let Some(error) = ends {
                 // The pipe closes, and the reader ends.
                 let _ = self.0.kill();
                 let _ = reader.join();
-                let end = "client";
-                return Err(TcpError::TooLong { end, limit });
+                return Err(error);
             }
             thread::sleep(LOOK_EVERY);
         }
@@ -157,7 +170,7 @@ impl Killed {
     }
 }
 
-fn wait_until_listening(server: &Killed) -> Result<(), TcpError> {
+fn wait_until_listening(server: &Killed, go_on: &dyn Fn() -> bool) -> Result<(), TcpError> {
     let deadline = Instant::now() + LISTEN_WAIT;
     let process = server.0.id();
     loop {
@@ -166,6 +179,9 @@ fn wait_until_listening(server: &Killed) -> Result<(), TcpError> {
         });
         if sockets.iter().any(|text| is_listening(text, PORT)) {
             return Ok(());
+        }
+        if !go_on() {
+            return Err(TcpError::Interrupted);
         }
         if Instant::now() > deadline {
             return Err(TcpError::TooLong {

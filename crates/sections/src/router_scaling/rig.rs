@@ -1,0 +1,136 @@
+//! Trials on routers.
+
+use std::time::Duration;
+
+use forward::bench::TrialResult;
+use forward::topology::Cpus;
+use kit::experiment::{Reading, Rig, Stopped, Subject, Subjects};
+use kit::host::Host;
+use kit::routers::metrics::RECEIVED_PPS;
+use kit::routers::rig::Routers;
+use kit::routers::trial::Trial;
+use trial::{Event, Sink, Validity, Verdict};
+
+use super::case::Case;
+use super::{FIRST, LEAST, MOST, OTHERS, SLICE_S, Scaling};
+
+/// What is wrong with a host does not pass: so often one router alone is tried.
+const TRIES: usize = 2;
+
+pub(super) struct OnRouters {
+    scaling: Scaling,
+    cpus: Cpus,
+    routers: Routers,
+    /// What one router carries, frames/s, or why that may not be believed.
+    capacity_pps: Result<f64, Verdict>,
+}
+
+impl OnRouters {
+    pub(super) fn new(scaling: Scaling, host: &Host, routers: Routers) -> Self {
+        Self {
+            scaling,
+            cpus: Cpus::among(&host.cpus),
+            routers,
+            capacity_pps: Err(Verdict::new(
+                Validity::TooFewSamples,
+                "it was not measured",
+                "measure longer (--budget)",
+            )),
+        }
+    }
+
+    fn run(
+        &mut self,
+        (case, capacity_pps): (Case, f64),
+        slice: Duration,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Reading, Stopped> {
+        let setups = self.scaling.setups(case, &self.cpus);
+        let offers = self.scaling.offers(case, capacity_pps, slice);
+        let trial = self
+            .routers
+            .with(&setups, go_on, |rig| rig.trial(&offers, go_on))?;
+        Ok(reading(&trial))
+    }
+
+    /// One router alone, once.
+    fn alone(&mut self, go_on: &dyn Fn() -> bool) -> Result<Result<f64, Verdict>, Stopped> {
+        let slice = Duration::from_secs_f64(SLICE_S.1);
+        let mut verdict = Verdict::valid();
+        for _ in 0..TRIES {
+            let reading = match self.run((Case::ALONE, 0.0), slice, go_on) {
+                Err(stopped) => return stopped.verdict().map(Err).ok_or(stopped),
+                Ok(reading) => reading,
+            };
+            let rate = reading.value(RECEIVED_PPS).filter(|rate| *rate > 0.0);
+            match rate {
+                Some(rate) if reading.verdict.is_valid() => return Ok(Ok(rate)),
+                Some(_) => verdict = reading.verdict,
+                None => {
+                    verdict = Verdict::new(
+                        Validity::TooFewSamples,
+                        "no frame came through",
+                        "see router-native, which measures one router alone",
+                    );
+                }
+            }
+        }
+        Ok(Err(verdict))
+    }
+}
+
+impl Rig<Scaling> for OnRouters {
+    /// What is modest depends on what one router carries.
+    fn prepare(
+        &mut self,
+        subjects: &Subjects<Scaling>,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Stopped> {
+        if !subjects.iter().any(|subject| subject.arm.is_beside()) {
+            return Ok(());
+        }
+        let now = "one router alone, for what it carries".to_owned();
+        sink.emit(Event::Progress(0.0, now));
+        let alone = self.alone(&|| !sink.is_interrupted())?;
+        self.capacity_pps = alone.map_err(|verdict| Verdict {
+            reason: format!("what one router carries is not known: {}", verdict.reason),
+            ..verdict
+        });
+        Ok(())
+    }
+
+    fn trial(
+        &mut self,
+        subject: &Subject<(), Case>,
+        slice: Duration,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Reading, Stopped> {
+        let capacity_pps = match &self.capacity_pps {
+            Ok(pps) => *pps,
+            // Nobody can be offered a share of it.
+            Err(doubt) if subject.arm.is_beside() => return Err(Stopped::Doubted(doubt.clone())),
+            Err(_) => 0.0,
+        };
+        self.run((subject.arm, capacity_pps), slice, go_on)
+    }
+}
+
+fn reading(trial: &Trial) -> Reading {
+    let mut reading = Reading::from(trial);
+    let rates = || trial.routers.iter().map(TrialResult::received_pps);
+    let others = trial.routers.get(1..).unwrap_or_default();
+    let sum = |of: fn(&TrialResult) -> u64| others.iter().map(of).sum::<u64>() as f64;
+    let offered = sum(TrialResult::offered);
+    let delivered = (offered > 0.0).then(|| sum(TrialResult::received) / offered * 100.0);
+    let own = [
+        (LEAST, rates().reduce(f64::min)),
+        (MOST, rates().reduce(f64::max)),
+        (OTHERS, delivered),
+        (FIRST, rates().next()),
+    ];
+    let known = own
+        .into_iter()
+        .filter_map(|(measure, value)| Some((measure, value?)));
+    reading.values.extend(known);
+    reading
+}

@@ -1,0 +1,81 @@
+//! The section on routers of known speed.
+
+use kit::config::keys;
+use kit::plan;
+use kit::routers::testing::{Fake, headline};
+use kit::section::run_with;
+use kit::testing::Collector;
+use trial::{Event, Weight};
+
+use super::*;
+
+fn run(text: &str, fake: &Fake) -> Vec<Event> {
+    let config = keys::parse(&text.parse().expect("toml")).expect("allowed");
+    let tcp = Tcp::new(config).expect("allowed");
+    let host = Host {
+        cpus: vec![0, 1],
+        l2_bytes: 0,
+        has_openssl: false,
+    };
+    let job = plan::job(&tcp, &tcp.subjects(&host), Duration::from_secs(3600)).expect("it fits");
+    let fake = fake.clone();
+    let mut rig = OnRouters {
+        cpus: Cpus::among(&host.cpus),
+        routers: Routers::built_by(move |setups, _| fake.build(setups)),
+    };
+    let mut sink = Collector::default();
+    run_with(&tcp, &host, &job, &mut rig, &mut sink).expect("it ends well");
+    sink.events
+}
+
+fn noisy(path: &'static str) -> Fake {
+    Fake {
+        noisy: vec![path],
+        ..Fake::default()
+    }
+}
+
+#[test]
+fn table_3_has_the_source_s_rows_and_ours() {
+    let host = Fake {
+        missing: vec!["bridge"],
+        ..Fake::default()
+    };
+    let events = run("paths = ['kernel', 'xdp-fib', 'bridge']", &host);
+    let mut counts = (0, 0);
+    for event in &events {
+        match event {
+            Event::Table(table) => {
+                assert_eq!(table.rows.len(), 4, "two of the source, two of ours");
+                counts.0 += 1;
+            }
+            Event::Comparison(one) => {
+                assert_eq!((one.ratio, one.pairs.len()), (1.0, 9));
+                assert!(one.subject.starts_with("TCP, "), "{}", one.subject);
+                counts.1 += 1;
+            }
+            Event::Finding(finding) if finding.weight == Weight::Warning => {
+                assert_eq!(finding.remedy, "install bridge");
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(counts, (1, 2));
+    let first = headline(&events);
+    assert!(first.text.starts_with("TCP through kernel routing: 10000"));
+    assert!(first.text.contains("210 to 749"), "{}", first.text);
+    let ratio = "Of that: XDP with bpf_fib_lookup 1.00×";
+    assert!(first.text.contains(ratio), "{}", first.text);
+}
+
+#[test]
+fn what_may_not_be_believed_is_held_against_nothing() {
+    let paths = "paths = ['kernel', 'xdp-fib']";
+    let events = run(paths, &noisy("kernel"));
+    let first = &headline(&events).text;
+    assert!(first.contains("XDP with bpf_fib_lookup: 10000"), "{first}");
+    assert!(!first.contains('×'), "{first}");
+    let events = run(paths, &noisy("xdp-fib"));
+    let first = &headline(&events).text;
+    assert!(!first.contains('×'), "{first}");
+}
