@@ -37,6 +37,11 @@ impl<E: Experiment> Job<E> {
         self.start_s + self.limits.seconds
     }
 
+    /// How much of it is before the rounds.
+    pub fn start_share(&self) -> f64 {
+        self.start_s / self.seconds().max(1e-9)
+    }
+
     /// One trial of a subject.
     pub fn slice(&self, subject: &Subject<E::Place, E::Arm>) -> Duration {
         Duration::from_secs_f64(self.slice_s * subject.weight)

@@ -10,6 +10,7 @@ pub mod probe;
 pub mod router;
 pub mod speed;
 pub mod vcm;
+pub mod vcm_controllers;
 pub mod vcm_tasks;
 
 use kit::ConfigError;
@@ -97,13 +98,7 @@ pub static SECTIONS: &[SectionKind] = &[
         ["vcm-block-size"]
     ),
     kind!(vcm_tasks::Tasks, "vcm-tasks"),
-    kind!(
-        "vcm-controllers",
-        vcm::controllers::parse,
-        true,
-        None,
-        ["vcm-controllers"]
-    ),
+    kind!(vcm_controllers::Controllers, "vcm-controllers"),
     kind!(
         "vcm-shifting",
         vcm::shifting::parse,

@@ -32,7 +32,7 @@ fn point<E: Experiment>(
         })
         .collect();
     let mut histogram = String::new();
-    if is_final && series.latency().len() > 0 {
+    if is_final && !series.latency().is_empty() {
         let latency = series.latency().histogram();
         metrics.extend(latency.metrics());
         histogram = latency.encode();

@@ -9,6 +9,9 @@ use crate::results::Results;
 use crate::spot::{Part, Spot};
 use crate::view::{Cells, Sheet};
 
+/// What a row is of, and what stands in it.
+type Row<'a, P, A> = (Spot, Vec<&'a Subject<P, A>>);
+
 /// The table of a view; none where nothing was measured.
 pub fn sheet<E: Experiment>(results: &Results<'_, E>, view: &Sheet<E>) -> Option<Table> {
     let all = results.measured().map(|(subject, _)| subject);
@@ -27,7 +30,7 @@ pub fn sheet<E: Experiment>(results: &Results<'_, E>, view: &Sheet<E>) -> Option
             None => column(label, unit),
         }));
     }
-    let mut rows: Vec<(Spot, Vec<&Subject<E::Place, E::Arm>>)> = Vec::new();
+    let mut rows: Vec<Row<'_, E::Place, E::Arm>> = Vec::new();
     for &subject in &all {
         let own = subject.spot.only(|name| !is_across(name));
         match rows.iter_mut().find(|(spot, _)| *spot == own) {
@@ -35,7 +38,7 @@ pub fn sheet<E: Experiment>(results: &Results<'_, E>, view: &Sheet<E>) -> Option
             None => rows.push((own, vec![subject])),
         }
     }
-    let row = |(spot, own): &(Spot, Vec<&Subject<E::Place, E::Arm>>)| {
+    let row = |(spot, own): &Row<'_, E::Place, E::Arm>| {
         let said = |name: &&str| match spot.part(name) {
             Some(part) => text(part.words.as_str()),
             None => Cell::Empty,
@@ -61,7 +64,8 @@ pub fn sheet<E: Experiment>(results: &Results<'_, E>, view: &Sheet<E>) -> Option
     })
 }
 
-/// The dimensions that rows name: those that have words, and differ.
+/// The dimensions that rows name: those that have words, and differ in them or
+/// in their value.
 fn heads<P, A>(all: &[&Subject<P, A>], is_across: impl Fn(&str) -> bool) -> Vec<&'static str> {
     let mut heads = Vec::new();
     let mut constant = Vec::new();
@@ -69,7 +73,7 @@ fn heads<P, A>(all: &[&Subject<P, A>], is_across: impl Fn(&str) -> bool) -> Vec<
         if part.words.is_empty() || is_across(part.name) || heads.contains(&part.name) {
             continue;
         }
-        let differs = |subject: &&Subject<P, A>| subject.spot.value(part.name) != Some(&part.value);
+        let differs = |subject: &&Subject<P, A>| subject.spot.part(part.name) != Some(part);
         if all.iter().any(differs) {
             heads.push(part.name);
         } else if !constant.contains(&part.name) {

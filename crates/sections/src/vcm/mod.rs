@@ -6,6 +6,5 @@
 
 pub mod block_size;
 pub mod cause;
-pub mod controllers;
 pub mod shifting;
 pub mod tenants;

@@ -90,6 +90,10 @@ impl LatencyCounts {
         self.0.iter().sum()
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// The latency, ns, that a share `q` (0 to 1) does not exceed; none
     /// without latencies.
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {

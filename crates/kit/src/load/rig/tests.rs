@@ -255,7 +255,7 @@ fn an_open_loop_sends_no_more_than_its_rate() {
                 rate_per_s: Some(4000.0),
                 ..Load::closed(0, 16).with_tasks(2)
             };
-            let has_sent = |share: &Share| share.submitted > 0 && share.latency.len() > 0;
+            let has_sent = |share: &Share| share.submitted > 0 && !share.latency.is_empty();
             let whole = worked(&mut bench, load, has_sent);
             let share = &whole.tenants[0];
             // What fell due before the window may be sent in it.
