@@ -40,8 +40,8 @@ pub fn sheet<E: Experiment>(results: &Results<'_, E>, view: &Sheet<E>) -> Option
     }
     let row = |(spot, own): &Row<'_, E::Place, E::Arm>| {
         let said = |name: &&str| match spot.part(name) {
-            Some(part) => text(part.words.as_str()),
-            None => Cell::Empty,
+            Some(part) if !part.words.is_empty() => text(part.words.as_str()),
+            _ => Cell::Empty,
         };
         let mut row: Vec<_> = heads.iter().map(said).collect();
         for cells in &view.columns {

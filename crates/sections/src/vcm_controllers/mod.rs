@@ -48,8 +48,6 @@ const PUBLIC_SLICES: f64 = 2.0;
 /// In the usual grid, controllers that no headline is about come with places
 /// of that rank.
 const EVERY_RANK: u8 = 4;
-/// A place's first contenders, and its others.
-const RANKS: u8 = 2;
 
 const HELD: Measure = Measure::fact("held_per_s", "1/s");
 const ALONE: Measure = Measure::lower("held_alone", "notifications");
@@ -204,33 +202,24 @@ impl Controllers {
         places
     }
 
-    /// Whether nobody chose the places.
-    fn has_usual_places(&self) -> bool {
-        let (own, usual) = (&self.config, Config::default());
-        (&own.algorithms, &own.operations, &own.sizes_bytes)
-            == (&usual.algorithms, &usual.operations, &usual.sizes_bytes)
-    }
-
-    /// The two that headlines are about come with their place; so do others that
-    /// somebody chose, and more of the usual ones once there is time for more.
-    /// Places that somebody chose come in their order.
+    /// The two controllers that headlines are about come with their place; so
+    /// do others that somebody chose, and all once there is time for more places
+    /// than say most. Places that somebody chose come in their order.
     fn rank(&self, index: usize, place: Place, arm: Contender) -> u8 {
-        let chosen = u8::try_from(index).unwrap_or(u8::MAX);
-        let is_usual = self.has_usual_places();
+        let usual = Config::default();
+        let is_usual = self.config.algorithms == usual.algorithms
+            && self.config.operations == usual.operations
+            && self.config.sizes_bytes == usual.sizes_bytes;
         let rank = match is_usual {
-            true => place.rank() * RANKS,
-            false => chosen.min(u8::MAX / RANKS - 1) * RANKS,
+            true => place.rank(),
+            false => u8::try_from(index).unwrap_or(u8::MAX).min(100),
         };
-        let has_usual_controllers = self.config.controllers == Config::default().controllers;
-        match arm {
-            Contender::Controlled(name) if main_ones(&[name]).is_empty() => {
-                match (has_usual_controllers, is_usual) {
-                    (false, _) => rank + 1,
-                    (true, true) => rank.max(EVERY_RANK * RANKS),
-                    (true, false) => u8::MAX,
-                }
-            }
-            _ => rank,
+        let is_other = matches!(arm, Contender::Controlled(name) if main_ones(&[name]).is_empty());
+        match (is_other, self.config.controllers == usual.controllers) {
+            (false, _) => 2 * rank,
+            (true, false) => 2 * rank + 1,
+            (true, true) if is_usual => 2 * rank.max(EVERY_RANK),
+            (true, true) => u8::MAX,
         }
     }
 
@@ -257,11 +246,15 @@ impl Controllers {
             true => String::new(),
             false => size(block_bytes),
         };
+        let bounded = match depth < self.config.depth.get() {
+            true => format!("depth {depth}"),
+            false => String::new(),
+        };
         Spot::new()
             .with("algorithm", kind.algorithm.name(), place.operation())
             .also("operation", kind.operation.name())
             .with("block_bytes", block_bytes as u64, bytes)
-            .following("depth", depth as u64, format!("depth {depth}"))
+            .following("depth", depth as u64, bounded)
             .with("placement", placement.name(), on(placement))
             .also("backend", self.config.backend.0.name())
             .with("arm", arm.to_string().as_str(), arm.to_string())

@@ -17,7 +17,7 @@ use kit::spot::Spot;
 use policy::Policy;
 use trial::{Event, Sink};
 
-use super::{ALONE, CAP, COUNT, Controllers, HELD, PUBLIC_SLICES, Place, Scouted, places};
+use super::{ALONE, CAP, COUNT, Controllers, HELD, Place, Scouted, places};
 
 /// Before a trial counts: a pipeline fills in microseconds, a cap's first
 /// intervals take milliseconds.
@@ -36,39 +36,24 @@ const START_S: f64 = 0.2;
 
 /// Keys, scouting and settling of those subjects.
 pub(super) fn start_s(subjects: &Subjects<Controllers>, settle_s: f64) -> f64 {
-    let one = |(place, arms): &(Place, Vec<Contender>)| {
-        let controlled = arms
-            .iter()
-            .filter(|arm| matches!(arm, Contender::Controlled(_)));
-        let settling_s = match settle_s > 0.0 {
-            true => settle_s + overhead_s(place),
-            false => 0.0,
-        };
-        let scouting_s = match arms.contains(&Contender::Oracle) {
-            true => scouting_s(place),
-            false => 0.0,
-        };
-        key_s(place) + scouting_s + controlled.count() as f64 * settling_s
+    let one = |subject: &Of| {
+        let overhead_s = OVERHEAD_S + subject.overhead_s;
+        let count = grid(subject.place.depth).len();
+        let trials_s =
+            |count: usize, times| count as f64 * (scout(subject, times).as_secs_f64() + overhead_s);
+        match subject.arm {
+            Contender::Oracle => trials_s(count, 1) + trials_s(FINALISTS.min(count), FINAL),
+            Contender::Controlled(_) if settle_s > 0.0 => settle_s + overhead_s,
+            _ => 0.0,
+        }
     };
-    START_S + places(subjects).iter().map(one).sum::<f64>()
+    let keys_s: f64 = places(subjects).iter().map(|(place, _)| key_s(place)).sum();
+    START_S + keys_s + subjects.iter().map(one).sum::<f64>()
 }
 
-fn slices(place: &Place) -> f64 {
-    if place.is_public() {
-        PUBLIC_SLICES
-    } else {
-        1.0
-    }
-}
-
-fn overhead_s(place: &Place) -> f64 {
-    OVERHEAD_S + if place.is_public() { DRAIN_S } else { 0.0 }
-}
-
-fn scouting_s(place: &Place) -> f64 {
-    let count = grid(place.depth).len();
-    let trial_s = |times: u32| slices(place) * (SCOUT * times).as_secs_f64() + overhead_s(place);
-    count as f64 * trial_s(1) + FINALISTS.min(count) as f64 * trial_s(FINAL)
+/// So many times as long as a short trial of it.
+fn scout(subject: &Of, times: u32) -> Duration {
+    SCOUT.mul_f64(subject.weight) * times
 }
 
 /// Making a key.
@@ -80,6 +65,8 @@ fn key_s(place: &Place) -> f64 {
         _ => 0.0,
     }
 }
+
+type Of = Subject<Place, Contender>;
 
 /// A bench for each placement.
 pub(super) struct OnBenches {
@@ -105,22 +92,13 @@ impl OnBenches {
         subjects: &Subjects<Controllers>,
     ) -> Result<Self, Stopped> {
         let backend = &section.config.backend.0;
-        let mut grounds: Vec<Ground> = Vec::new();
-        let mut tenants = Vec::new();
+        let (mut grounds, mut tenants) = (Vec::new(), Vec::new());
         for (placement, cores) in section.placements(host).kept {
             let mut workloads = Vec::new();
             let all = places(subjects).into_iter().map(|(place, _)| place);
             for place in all.filter(|place| place.placement == placement) {
-                let same = |own: &&Ground| {
-                    (own.place.kind, own.place.block_bytes) == (place.kind, place.block_bytes)
-                };
-                let workload = match grounds.iter().find(same) {
-                    Some(own) => Arc::clone(&own.workload),
-                    None => {
-                        let made = Workload::new(backend, place.kind, place.block_bytes);
-                        Arc::new(made.map_err(Stopped::failed)?)
-                    }
-                };
+                let workload = Workload::new(backend, place.kind, place.block_bytes);
+                let workload = Arc::new(workload.map_err(Stopped::failed)?);
                 grounds.push(Ground {
                     place,
                     workload: Arc::clone(&workload),
@@ -176,42 +154,34 @@ impl OnBenches {
     }
 
     /// Every fixed setting once and the best again; fastest first.
-    fn scout(&mut self, ground: usize, go_on: &dyn Fn() -> bool) -> Result<(), Stopped> {
-        let place = self.grounds[ground].place;
-        let scout = SCOUT.mul_f64(slices(&place));
+    fn scout(&mut self, subject: &Of, go_on: &dyn Fn() -> bool) -> Result<(), Stopped> {
+        let ground = self.ground(&subject.place);
+        let mut rate = |policy: Policy, times| {
+            let reading = self.run(ground, policy.regime(), scout(subject, times), go_on)?;
+            Ok(reading.value(REQUESTS).unwrap_or(0.0))
+        };
         let mut found = Vec::new();
-        for policy in grid(place.depth) {
-            found.push((policy, self.rate(ground, policy, scout, go_on)?));
+        for policy in grid(subject.place.depth) {
+            found.push((policy, rate(policy, 1)?));
         }
         sort(&mut found);
         let finalists = FINALISTS.min(found.len());
-        for (policy, rate) in &mut found[..finalists] {
-            let again = self.rate(ground, *policy, scout * FINAL, go_on)?;
+        for (policy, first) in &mut found[..finalists] {
             // Weighted by how long each trial was.
-            *rate = (*rate + again * f64::from(FINAL)) / f64::from(1 + FINAL);
+            let again = rate(*policy, FINAL)?;
+            *first = (*first + again * f64::from(FINAL)) / f64::from(1 + FINAL);
         }
         sort(&mut found[..finalists]);
         self.grounds[ground].scouted = found;
         Ok(())
     }
 
-    fn rate(
-        &mut self,
-        ground: usize,
-        policy: Policy,
-        length: Duration,
-        go_on: &dyn Fn() -> bool,
-    ) -> Result<f64, Stopped> {
-        let reading = self.run(ground, policy.regime(), length, go_on)?;
-        Ok(reading.value(REQUESTS).unwrap_or(0.0))
-    }
-
     fn settle(
         &mut self,
-        ground: usize,
-        name: &'static str,
+        (place, name): (&Place, &'static str),
         go_on: &dyn Fn() -> bool,
     ) -> Result<(), Stopped> {
+        let ground = self.ground(place);
         let warm = Warm::new(name, &self.section.parameters);
         let settle = Duration::from_secs_f64(self.section.config.settle_seconds.get());
         if !settle.is_zero() {
@@ -243,24 +213,19 @@ impl Rig<Controllers> for OnBenches {
         subjects: &Subjects<Controllers>,
         sink: &mut dyn Sink,
     ) -> Result<(), Stopped> {
-        let all = places(subjects);
-        for (done, (place, arms)) in all.iter().enumerate() {
-            let ground = self.ground(place);
-            let share = done as f64 / all.len() as f64;
-            let whole = self.section.spot(*place, Contender::Oracle);
-            let words = whole.only(|name| name != "arm").words();
-            for &arm in arms {
-                let doing = match arm {
-                    Contender::Oracle => "looking for the best fixed setting".to_owned(),
-                    Contender::Controlled(name) => format!("{name} settles"),
-                    Contender::Uncapped | Contender::Armed => continue,
-                };
-                sink.emit(Event::Progress(share, format!("{words}: {doing}")));
-                let go_on = || !sink.is_interrupted();
-                match arm {
-                    Contender::Controlled(name) => self.settle(ground, name, &go_on)?,
-                    _ => self.scout(ground, &go_on)?,
-                }
+        for (done, subject) in subjects.iter().enumerate() {
+            let doing = match subject.arm {
+                Contender::Oracle => "looked for",
+                Contender::Controlled(_) => "settling",
+                Contender::Uncapped | Contender::Armed => continue,
+            };
+            let share = done as f64 / subjects.len() as f64;
+            let now = format!("{}: {doing}", subject.spot.words());
+            sink.emit(Event::Progress(share, now));
+            let go_on = || !sink.is_interrupted();
+            match subject.arm {
+                Contender::Controlled(name) => self.settle((&subject.place, name), &go_on)?,
+                _ => self.scout(subject, &go_on)?,
             }
         }
         Ok(())
@@ -268,7 +233,7 @@ impl Rig<Controllers> for OnBenches {
 
     fn trial(
         &mut self,
-        subject: &Subject<Place, Contender>,
+        subject: &Of,
         slice: Duration,
         go_on: &dyn Fn() -> bool,
     ) -> Result<Reading, Stopped> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kit::experiment::Experiment;
 use kit::rehearsal::{Rehearsal, Script, known, rehearse};
-use trial::{Cell, Comparison, Dimension, Event};
+use trial::{Cell, Dimension, Event, Table};
 
 use super::{Config, Controllers};
 
@@ -59,69 +59,42 @@ fn zero_and_none_mean_what_they_meant() {
     assert!(error.key() == "operations" && error.to_string().contains("at least one"));
 }
 
-/// Two places that differ in a word at the end only: a share is the place's own.
+/// Two places that differ in their last word: a share is the place's own.
 #[test]
 fn a_share_is_that_of_its_own_place() {
-    let text = "algorithms = ['aes-128-cbc']\nsizes_bytes = [1024]\nplacements = ['shared', 'split']\ncontrollers = ['adaptive']";
+    let text = "algorithms = ['sha256']\nsizes_bytes = [1024]\nplacements = ['shared', 'split']";
     let events = rehearsed(text, 600).events;
-    let side = |one: &Comparison, name: &str| one.arm_point[name].to_string();
-    let ratio = |placement: &str, arm: &str, reference: &str| {
+    let share = |placement: &str, reference: &str| {
         let own = events.iter().find_map(|event| match event {
-            Event::Comparison(one)
-                if side(one, "placement") == placement
-                    && (one.arm.as_str(), one.reference.as_str()) == (arm, reference) =>
-            {
-                Some(one)
+            Event::Comparison(one) => {
+                let is_here = one.arm_point["placement"] == Dimension::from(placement);
+                (is_here && one.arm == "adaptive" && one.reference == reference).then_some(one)
             }
             _ => None,
         });
-        own.expect("it is told")
+        let own = own.expect("it is told");
+        let wanted = known(&own.arm_point) / known(&own.reference_point);
+        assert!((own.ratio / wanted - 1.0).abs() < 1e-4);
+        Cell::Text(kit::ratio::words(own))
     };
-    let mut shown = 0;
-    for event in &events {
-        if let Event::Table(table) = event
-            && table.title == "Every contender at every place"
-        {
-            let at = |label: &str| table.columns.iter().position(|own| own.label == label);
-            let cell = |row: &[Cell], label: &str| match &row[at(label).expect(label)] {
-                Cell::Text(text) => text.clone(),
-                _ => String::new(),
-            };
-            for row in table
-                .rows
-                .iter()
-                .filter(|row| cell(row, "arm") == "adaptive")
-            {
-                let placement = match cell(row, "placement").as_str() {
-                    "one shared core" => "shared",
-                    _ => "split",
-                };
-                for (label, reference) in [("of the oracle", "oracle"), ("of uncapped", "uncapped")]
-                {
-                    let own = ratio(placement, "adaptive", reference);
-                    assert_eq!(cell(row, label), kit::ratio::words(own));
-                    shown += 1;
-                }
-            }
-        }
-        if let Event::Chart(chart) = event
-            && chart.title.starts_with("Everyone's share")
-        {
-            assert_eq!(chart.places, ["one shared core", "a core each"]);
-            let line = chart.series.iter().find(|series| series.name == "adaptive");
-            for (dot, placement) in line
-                .expect("it is there")
-                .dots
-                .iter()
-                .zip(["shared", "split"])
-            {
-                let own = ratio(placement, "adaptive", "oracle");
-                let sides = (known(&own.arm_point), known(&own.reference_point));
-                assert_eq!(own.reference_point["placement"], Dimension::from(placement));
-                assert!((dot.y / (sides.0 / sides.1) - 1.0).abs() < 1e-4);
-                shown += 1;
-            }
-        }
+    let table = events.iter().find_map(|event| match event {
+        Event::Table(table) if table.title.starts_with("Every contender") => Some(table),
+        _ => None,
+    });
+    let Table { columns, rows, .. } = table.expect("it is there");
+    let at = |label: &str| {
+        columns
+            .iter()
+            .position(|own| own.label == label)
+            .expect(label)
+    };
+    for (placement, words) in [("shared", "one shared core"), ("split", "a core each")] {
+        let named =
+            |label: &str, row: &[Cell], words: &str| row[at(label)] == Cell::Text(words.to_owned());
+        let is_own =
+            |row: &&Vec<Cell>| named("placement", row, words) && named("arm", row, "adaptive");
+        let row = rows.iter().find(is_own).expect("it has a row");
+        assert_eq!(row[at("of the oracle")], share(placement, "oracle"));
+        assert_eq!(row[at("of uncapped")], share(placement, "uncapped"));
     }
-    assert_eq!(shown, 6);
 }
