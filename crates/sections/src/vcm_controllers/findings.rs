@@ -11,7 +11,7 @@ use kit::results::Results;
 use kit::words::{finding, speed};
 use trial::{Finding, Outcome, Weight};
 
-use super::{Controllers, Place, places};
+use super::{Controllers, Place, at};
 
 /// So many places are named.
 const NAMED_MAX: usize = 5;
@@ -31,12 +31,14 @@ pub(super) fn findings(results: &Results<'_, Controllers>) -> Vec<Finding> {
     findings.into_iter().flatten().collect()
 }
 
+type At<'a> = (Place, &'a Ratio);
+
 /// That ratio at every place where it may be believed.
 fn believed<'a>(
     results: &'a Results<'_, Controllers>,
     arm: Contender,
     reference: Contender,
-) -> Vec<(Place, &'a Ratio)> {
+) -> Vec<At<'a>> {
     let told = results.told().iter().filter(|told| {
         (told.pair.arm.1, told.pair.reference.1) == (arm, reference) && told.ratio.is_believed
     });
@@ -46,13 +48,11 @@ fn believed<'a>(
 /// Where moderation gains most, and what finds it by itself.
 pub(super) fn answer(results: &Results<'_, Controllers>) -> Option<Answer> {
     let gains = believed(results, Contender::Oracle, Contender::Uncapped);
-    let by_ratio = |a: &&(Place, &Ratio), b: &&(Place, &Ratio)| {
-        a.1.comparison.ratio.total_cmp(&b.1.comparison.ratio)
-    };
+    let by_ratio = |a: &&At<'_>, b: &&At<'_>| a.1.comparison.ratio.total_cmp(&b.1.comparison.ratio);
     let (place, most) = gains.iter().max_by(by_ratio)?;
     let median = |arm| results.median(place, &arm, SPEED).map(speed);
     let mut text = format!(
-        "The best fixed setting{} gives {} of a notification for every completion at {} ({} instead of {}).",
+        "The best fixed setting{} has {} the speed of a notification for every completion. That is at {}: {} instead of {}.",
         oracle(results, place),
         most.words(),
         most.comparison.subject,
@@ -62,7 +62,7 @@ pub(super) fn answer(results: &Results<'_, Controllers>) -> Option<Answer> {
     let ours = believed(results, Contender::ADAPTIVE, Contender::Uncapped);
     if let Some((_, own)) = ours.iter().find(|(own, _)| own == place) {
         text = format!(
-            "{text} The controller `adaptive` finds {:.2}× by itself.",
+            "{text} The controller `adaptive` comes to {:.2}× by itself.",
             own.comparison.ratio
         );
     }
@@ -190,13 +190,12 @@ fn public_keys(results: &Results<'_, Controllers>) -> Option<Finding> {
 /// Where fewer were in flight than wanted.
 fn bounded(results: &Results<'_, Controllers>) -> Option<Finding> {
     let wanted = results.experiment.config.depth.get();
-    let measured = places(results.measured().map(|(subject, _)| subject)).into_iter();
-    let fewer = measured.filter(|(place, _)| !place.is_public() && place.depth < wanted);
-    let words = |(place, arms): (Place, Vec<Contender>)| {
-        let spot = results.experiment.spot(place, arms[0]);
-        spot.only(|name| name != "arm").words()
-    };
-    let fewer: Vec<_> = fewer.map(words).collect();
+    let measured = results.measured().map(|(subject, _)| subject);
+    let fewer = measured.filter(|subject| {
+        let Place { depth, .. } = subject.place;
+        subject.arm == Contender::Uncapped && !subject.place.is_public() && depth < wanted
+    });
+    let fewer: Vec<_> = fewer.map(|subject| at(&subject.spot)).collect();
     (!fewer.is_empty()).then(|| {
         let text = format!(
             "Half of L2 holds fewer than {wanted} requests in flight at: {}. The depth there is what fits, so that the cache is not measured too.",

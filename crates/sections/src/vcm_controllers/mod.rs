@@ -131,38 +131,37 @@ impl Place {
 }
 
 /// Where subjects are, each once.
-fn places<'a>(
-    subjects: impl IntoIterator<Item = &'a Subject<Place, Contender>>,
-) -> Vec<(Place, Vec<Contender>)> {
-    let mut places: Vec<(Place, Vec<Contender>)> = Vec::new();
-    for subject in subjects {
-        match places.iter_mut().find(|(own, _)| *own == subject.place) {
-            Some((_, arms)) => arms.push(subject.arm),
-            None => places.push((subject.place, vec![subject.arm])),
-        }
-    }
+fn places(subjects: &Subjects<Controllers>) -> Vec<Place> {
+    let mut places: Vec<_> = subjects.iter().map(|subject| subject.place).collect();
+    places.dedup();
     places
+}
+
+/// A place in words.
+fn at(spot: &Spot) -> String {
+    spot.only(|name| name != "arm").words()
 }
 
 /// What is asked of each algorithm.
 fn kinds(config: &Config) -> Vec<Kind> {
-    let wanted = config.operations.0.as_deref();
-    let of = |algorithm: Algorithm| {
-        let has = algorithm.operations();
-        let is_wanted = move |operation: &Operation| match wanted {
-            Some(some) => some.iter().any(|one| one.0 == *operation),
-            None => {
-                let is_rsa = matches!(algorithm, Algorithm::Rsa(..));
-                *operation == has[0] || is_rsa && *operation == Operation::Encrypt
-            }
-        };
-        let own = has.iter().copied().filter(is_wanted);
-        own.map(move |operation| Kind {
+    let of = |name: &Name<Algorithm>| {
+        let algorithm = name.0;
+        let all = algorithm.operations().iter();
+        all.map(move |&operation| Kind {
             algorithm,
             operation,
         })
     };
-    config.algorithms.iter().flat_map(|one| of(one.0)).collect()
+    let is_wanted = |kind: &Kind| match &config.operations.0 {
+        Some(some) => some.contains(&Name(kind.operation)),
+        None => {
+            let is_rsa = matches!(kind.algorithm, Algorithm::Rsa(..));
+            kind.operation == kind.algorithm.operations()[0]
+                || is_rsa && kind.operation == Operation::Encrypt
+        }
+    };
+    let all = config.algorithms.iter().flat_map(of);
+    all.filter(is_wanted).collect()
 }
 
 impl Controllers {
@@ -172,34 +171,31 @@ impl Controllers {
     }
 
     /// The grid; what is in flight fits into half of L2.
-    fn places(&self, host: &Host) -> Vec<Place> {
-        let Config {
-            sizes_bytes,
-            depth: wanted,
-            ..
-        } = &self.config;
-        let wanted = wanted.get();
-        let mut places = Vec::new();
+    fn grid(&self, host: &Host) -> Vec<Place> {
+        let wanted = self.config.depth.get();
+        let sizes: Vec<_> = self
+            .config
+            .sizes_bytes
+            .iter()
+            .map(|size| size.get())
+            .collect();
+        let mut grid = Vec::new();
         for (placement, _) in self.placements(host).kept {
             for &kind in &self.kinds {
-                let place = |block_bytes, depth| Place {
+                let is_public = kind.algorithm.is_public_key();
+                let sizes = if is_public { &[1][..] } else { &sizes };
+                grid.extend(sizes.iter().map(|&bytes| Place {
                     placement,
                     kind,
-                    block_bytes,
-                    depth,
-                };
-                if kind.algorithm.is_public_key() {
-                    let bytes = Workload::input_bytes(kind, 1);
-                    places.push(place(bytes, wanted.min(DEPTH_PUBLIC)));
-                    continue;
-                }
-                places.extend(sizes_bytes.iter().map(|bytes| {
-                    let bytes = bytes.get();
-                    place(bytes, depth(wanted, bytes, host.l2_bytes))
+                    block_bytes: Workload::input_bytes(kind, bytes),
+                    depth: match is_public {
+                        true => wanted.min(DEPTH_PUBLIC),
+                        false => depth(wanted, bytes, host.l2_bytes),
+                    },
                 }));
             }
         }
-        places
+        grid
     }
 
     /// The two controllers that headlines are about come with their place; so
@@ -242,14 +238,9 @@ impl Controllers {
             block_bytes,
             depth,
         } = place;
-        let bytes = match place.is_public() {
-            true => String::new(),
-            false => size(block_bytes),
-        };
-        let bounded = match depth < self.config.depth.get() {
-            true => format!("depth {depth}"),
-            false => String::new(),
-        };
+        let said = |is_said: bool, words: String| if is_said { words } else { String::new() };
+        let bytes = said(!place.is_public(), size(block_bytes));
+        let bounded = said(depth < self.config.depth.get(), format!("depth {depth}"));
         Spot::new()
             .with("algorithm", kind.algorithm.name(), place.operation())
             .also("operation", kind.operation.name())
@@ -308,7 +299,7 @@ impl Experiment for Controllers {
 
     fn subjects(&self, host: &Host) -> Vec<Subject<Place, Contender>> {
         let mut subjects = Vec::new();
-        for (index, place) in self.places(host).into_iter().enumerate() {
+        for (index, place) in self.grid(host).into_iter().enumerate() {
             let (weight, overhead_s) = match place.is_public() {
                 true => (PUBLIC_SLICES, rig::DRAIN_S),
                 false => (1.0, 0.0),
@@ -360,22 +351,24 @@ impl Experiment for Controllers {
 
     fn pairs(&self, subjects: &Subjects<Self>) -> Vec<Pair<Place, Contender>> {
         use Contender::{Armed, Controlled, Oracle, Uncapped};
-        let of = |(place, arms): (Place, Vec<Contender>)| {
-            let mut wanted = vec![(Oracle, Uncapped, None), (Armed, Oracle, None)];
-            for arm in arms.into_iter().filter(|arm| matches!(arm, Controlled(_))) {
-                let target = |least| (arm == Contender::ADAPTIVE).then_some(least);
-                wanted.push((arm, Oracle, target(OF_ORACLE)));
-                wanted.push((arm, Uncapped, target(OF_UNCAPPED)));
-            }
-            let pair = move |(arm, reference, target)| Pair {
+        let of = |subject: &Subject<Place, Contender>| {
+            let (place, arm) = (subject.place, subject.arm);
+            let target = |least| (arm == Contender::ADAPTIVE).then_some(least);
+            let references = match arm {
+                Uncapped => vec![],
+                Oracle => vec![(Uncapped, None)],
+                Armed => vec![(Oracle, None)],
+                Controlled(_) => vec![(Oracle, target(OF_ORACLE)), (Uncapped, target(OF_UNCAPPED))],
+            };
+            let pair = move |(reference, target)| Pair {
                 arm: (place, arm),
                 reference: (place, reference),
                 measure: REQUESTS,
                 target,
             };
-            wanted.into_iter().map(pair)
+            references.into_iter().map(pair)
         };
-        places(subjects).into_iter().flat_map(of).collect()
+        subjects.iter().flat_map(of).collect()
     }
 
     fn views(&self) -> Vec<View<Self>> {

@@ -47,7 +47,7 @@ pub(super) fn start_s(subjects: &Subjects<Controllers>, settle_s: f64) -> f64 {
             _ => 0.0,
         }
     };
-    let keys_s: f64 = places(subjects).iter().map(|(place, _)| key_s(place)).sum();
+    let keys_s: f64 = places(subjects).iter().map(key_s).sum();
     START_S + keys_s + subjects.iter().map(one).sum::<f64>()
 }
 
@@ -95,7 +95,7 @@ impl OnBenches {
         let (mut grounds, mut tenants) = (Vec::new(), Vec::new());
         for (placement, cores) in section.placements(host).kept {
             let mut workloads = Vec::new();
-            let all = places(subjects).into_iter().map(|(place, _)| place);
+            let all = places(subjects).into_iter();
             for place in all.filter(|place| place.placement == placement) {
                 let workload = Workload::new(backend, place.kind, place.block_bytes);
                 let workload = Arc::new(workload.map_err(Stopped::failed)?);

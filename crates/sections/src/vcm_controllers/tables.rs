@@ -12,7 +12,7 @@ use kit::words::{size, what};
 use model::paper::published::{AES_128, Published, RSA, RSA_DATA_BYTES, SHA_256, TEST_BED};
 use trial::{Cell, Column, Table};
 
-use super::{Controllers, Place, places};
+use super::{Controllers, Place, at};
 
 const UNCAPPED: Contender = Contender::Uncapped;
 const ORACLE: Contender = Contender::Oracle;
@@ -49,11 +49,9 @@ fn table(
 
 /// Where no moderation was measured.
 fn measured(results: &Results<'_, Controllers>) -> Vec<Place> {
-    let uncapped = results
-        .measured()
-        .filter(|(subject, _)| subject.arm == UNCAPPED);
-    let places = places(uncapped.map(|(subject, _)| subject)).into_iter();
-    places.map(|(place, _)| place).collect()
+    let all = results.measured().map(|(subject, _)| subject);
+    let uncapped = all.filter(|subject| subject.arm == UNCAPPED);
+    uncapped.map(|subject| subject.place).collect()
 }
 
 /// Figures 8 and 9.
@@ -155,8 +153,9 @@ fn rsa(results: &Results<'_, Controllers>) -> Option<Table> {
 }
 
 fn rsa_row(results: &Results<'_, Controllers>, place: &Place, data_bytes: usize) -> Vec<Cell> {
-    let piece_bytes = rsa_piece_bytes(place.kind.algorithm.modulus_bytes());
-    let pieces = data_bytes.div_ceil(piece_bytes) as f64;
+    // PKCS#1 v1.5 leaves so much of a key for data (RFC 8017, section 7.2.1).
+    let piece_bytes = place.kind.algorithm.modulus_bytes().saturating_sub(11);
+    let pieces = data_bytes.div_ceil(piece_bytes.max(1)) as f64;
     let data_per_s = |arm| Some(results.median(place, &arm, REQUESTS)? / pieces);
     let speed = |arm| Some(data_per_s(arm)? * data_bytes as f64 / 1e6);
     vec![
@@ -175,20 +174,13 @@ fn rsa_row(results: &Results<'_, Controllers>, place: &Place, data_bytes: usize)
     ]
 }
 
-/// Bytes that PKCS#1 v1.5 encrypts with a modulus of so many bytes (RFC 8017,
-/// section 7.2.1).
-fn rsa_piece_bytes(modulus_bytes: usize) -> usize {
-    modulus_bytes.saturating_sub(11).max(1)
-}
-
 fn scouted(results: &Results<'_, Controllers>) -> Option<Table> {
     let rows = results.notes.iter().filter_map(|(place, scouted)| {
         let (best, last) = (scouted.first()?, scouted.last()?);
         let share = |(policy, rate): &(_, f64)| format!("{} {:.2}", label(policy), rate / best.1);
         let rest: Vec<_> = scouted.iter().skip(1).take(3).map(share).collect();
-        let spot = results.experiment.spot(*place, ORACLE);
         Some(vec![
-            text(spot.only(|name| name != "arm").words()),
+            text(at(&results.subject(place, &ORACLE)?.spot)),
             text(label(&best.0)),
             number(Some(best.1)),
             number(results.median(place, &ORACLE, REQUESTS)),
