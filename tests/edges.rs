@@ -101,6 +101,47 @@ fn as_text(lines: &[String]) -> Vec<&str> {
     lines.iter().map(String::as_str).collect()
 }
 
+/// The folders of sections that a file of one names, by `crate::`.
+fn sections_named<'t>(text: &'t str, folders: &[String]) -> BTreeSet<&'t str> {
+    let names = text.match_indices("crate::").map(|(at, word)| {
+        let rest = &text[at + word.len()..];
+        let end = rest.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+        &rest[..end.unwrap_or(rest.len())]
+    });
+    names
+        .filter(|name| folders.iter().any(|folder| folder == name))
+        .collect()
+}
+
+/// What two sections need is in `kit`, so that one of them can change alone.
+#[test]
+fn no_section_uses_another() {
+    let source = lockgate_tests::root().join("crates/sections/src");
+    let folder_of = |path: &std::path::Path| {
+        let inside = path.strip_prefix(&source).ok()?;
+        let first = inside.iter().next()?.to_str()?.trim_end_matches(".rs");
+        (first != "lib").then(|| first.to_owned())
+    };
+    let files: Vec<_> = lockgate_tests::rust_files()
+        .into_iter()
+        .filter_map(|path| {
+            let path = lockgate_tests::root().join(path);
+            let folder = folder_of(&path)?;
+            Some((path, folder))
+        })
+        .collect();
+    let folders: Vec<_> = files.iter().map(|(_, folder)| folder.clone()).collect();
+    assert!(folders.len() > 50, "the sections are there");
+    for (path, folder) in &files {
+        let text = std::fs::read_to_string(path).expect("a file of ours");
+        let others = sections_named(&text, &folders);
+        let others: Vec<_> = others.into_iter().filter(|name| name != folder).collect();
+        assert!(others.is_empty(), "{} uses {others:?}", path.display());
+    }
+    let planted = sections_named("use crate::speed::arm;", &folders);
+    assert_eq!(planted, BTreeSet::from(["speed"]));
+}
+
 #[test]
 fn edges_are_those_of_the_architecture() {
     let real = edges_of(&metadata(&["--no-deps"]));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lab::budget::{BUDGET_MAX, Share, parse_budget, share};
+use lab::budget::{Appetite, BUDGET_MAX, Share, parse_budget, share};
 use lab::scenario::{Overrides, parse};
 use trial::Section;
 
@@ -21,9 +21,9 @@ pub fn scenario(data: &[u8]) {
             "fuzzed",
             "fuzzed.toml",
             text,
-            Overrides {
+            &Overrides {
                 seed,
-                precision: None,
+                ..Overrides::default()
             },
         ) {
             Ok(scenario) => {
@@ -42,7 +42,9 @@ fn check(budget: Duration, sections: &[Box<dyn Section>]) {
         // One that measures peers starts them to learn whether they are there.
         section.resolved()["peers"] != true
     });
-    let appetites: Vec<_> = sections.map(|section| section.appetite()).collect();
+    let appetites: Vec<_> = sections
+        .map(|section| Appetite::of(section.as_ref()))
+        .collect();
     let shares = share(budget, &appetites).into_iter();
     let granted = shares.map(|share| match share {
         Share::Granted(granted) => granted,

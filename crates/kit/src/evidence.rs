@@ -6,7 +6,7 @@ use trial::validity::over_rounds;
 use trial::{Observed, Verdict};
 
 use crate::load::rig::Cores;
-use crate::observe::{CpuTimes, drift};
+use crate::observe::{CpuTimes, drift, step_ns};
 
 /// Of one trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,6 +23,32 @@ pub struct Evidence {
     /// Bytes that all requests in flight touch.
     pub in_flight_bytes: usize,
     pub cores: Cores,
+}
+
+impl Evidence {
+    /// Of a trial that is no load of lanes: runs it, and says with what it gave,
+    /// and how many requests that was, what the kernel counted meanwhile.
+    ///
+    /// # Errors
+    /// As the trial.
+    pub fn around<T, E>(
+        cores: Cores,
+        trial: impl FnOnce() -> Result<(T, u64), E>,
+    ) -> Result<(T, Self), E> {
+        let (step_ns, before) = (step_ns(cores.worker), CpuTimes::now(&cores.all()));
+        let (given, requests) = trial()?;
+        let own = Self {
+            requests,
+            times: CpuTimes::now(&cores.all()).since(before),
+            step_ns,
+            pause_ns: 0.0,
+            // What sleepers leave of their cores is not told from others' work.
+            busy_cpus: cores.all().len() as f64,
+            in_flight_bytes: 0,
+            cores,
+        };
+        Ok((given, own))
+    }
 }
 
 /// How fast a core was in this run, from every look at it.

@@ -28,6 +28,8 @@ pub struct Script {
     pub missing_one_in: Option<usize>,
     /// Trials of which none may be believed: those of one subject in so many.
     pub noisy_one_in: Option<usize>,
+    /// What every measure is at a point.
+    pub speed: fn(&BTreeMap<String, Dimension>) -> f64,
 }
 
 impl Default for Script {
@@ -39,6 +41,7 @@ impl Default for Script {
             breaks_at: None,
             missing_one_in: None,
             noisy_one_in: None,
+            speed: known,
         }
     }
 }
@@ -174,7 +177,7 @@ impl<E: Experiment> Rig<E> for Known {
         }
         // A little apart, so that intervals have a width.
         let jitter = 1.0 + (self.trials % 5) as f64 * 1e-6;
-        let value = known(&point) * jitter;
+        let value = (self.script.speed)(&point) * jitter;
         let values = self.measures.iter().map(|&measure| (measure, value));
         let mut reading = Reading::new(values.collect());
         if is_one_in(self.script.noisy_one_in) {

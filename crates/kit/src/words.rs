@@ -47,3 +47,18 @@ pub fn what(kind: Kind) -> String {
         format!("{} {}", kind.algorithm, kind.operation)
     }
 }
+
+/// A time with a unit that leaves three digits.
+pub fn time(ns: f64) -> String {
+    let (value, unit) = match ns {
+        ns if ns < 1e3 => (ns, "ns"),
+        ns if ns < 1e6 => (ns / 1e3, "µs"),
+        ns => (ns / 1e6, "ms"),
+    };
+    let decimals = match value {
+        value if value >= 100.0 => 0,
+        value if value >= 10.0 => 1,
+        _ => 2,
+    };
+    format!("{value:.decimals$} {unit}")
+}

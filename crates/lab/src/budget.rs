@@ -17,27 +17,56 @@ pub enum Share {
     Refused {
         /// The least it needs.
         needed: Duration,
-        /// What the sections before it left.
+        /// What the others left.
         left: Duration,
     },
 }
 
-/// Shares `budget` by appetite, which is (least, most) of each section.
+/// What one section could use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Appetite {
+    /// The least that gives an answer at all.
+    pub minimum: Duration,
+    /// The least that carries a claim; below `minimum` it counts as that.
+    pub least: Duration,
+    /// More is of no use; below `least` it counts as that.
+    pub most: Duration,
+}
+
+impl Appetite {
+    /// That of a section.
+    #[must_use]
+    pub fn of(section: &dyn trial::Section) -> Self {
+        let (least, most) = section.appetite();
+        let minimum = section.minimum();
+        Self {
+            minimum,
+            least,
+            most,
+        }
+    }
+
+    fn least(&self) -> Duration {
+        self.least.max(self.minimum)
+    }
+}
+
+/// Shares `budget` by appetite.
 ///
-/// In order, each section is granted its least as long as that fits; what
-/// remains is shared in proportion to what each could still use, so that all
-/// granted sections are equally content. The sum never exceeds `budget`, and
-/// no share its section's most.
-/// [`BUDGET_MAX`] bounds the budget. A `most` below `least` counts as `least`.
+/// In order, each section is granted its least as long as that fits, and then
+/// each of the others its minimum; what remains is shared in proportion to what
+/// each could still use, so that all granted sections are equally content. The
+/// sum never exceeds `budget`, and no share its section's most.
+/// [`BUDGET_MAX`] bounds the budget.
 #[must_use]
-pub fn share(budget: Duration, appetites: &[(Duration, Duration)]) -> Vec<Share> {
+pub fn share(budget: Duration, appetites: &[Appetite]) -> Vec<Share> {
     let budget = budget.min(BUDGET_MAX);
-    let (mut shares, left) = grant_least(budget, appetites);
+    let (mut shares, left) = grant(budget, appetites);
     let wishes: Vec<Duration> = appetites
         .iter()
         .zip(&shares)
-        .map(|(&(least, most), share)| match share {
-            Share::Granted(_) => most.min(budget).saturating_sub(least),
+        .map(|(appetite, share)| match *share {
+            Share::Granted(granted) => appetite.most.min(budget).saturating_sub(granted),
             Share::Refused { .. } => Duration::ZERO,
         })
         .collect();
@@ -50,19 +79,28 @@ pub fn share(budget: Duration, appetites: &[(Duration, Duration)]) -> Vec<Share>
     shares
 }
 
-fn grant_least(budget: Duration, appetites: &[(Duration, Duration)]) -> (Vec<Share>, Duration) {
+fn grant(budget: Duration, appetites: &[Appetite]) -> (Vec<Share>, Duration) {
     let mut left = budget;
+    let mut take = |wanted: Duration| match left.checked_sub(wanted) {
+        Some(rest) => {
+            left = rest;
+            Share::Granted(wanted)
+        }
+        None => Share::Refused {
+            needed: wanted,
+            left,
+        },
+    };
+    let whole: Vec<_> = appetites
+        .iter()
+        .map(|appetite| take(appetite.least()))
+        .collect();
     let shares = appetites
         .iter()
-        .map(|&(least, _)| match left.checked_sub(least) {
-            Some(rest) => {
-                left = rest;
-                Share::Granted(least)
-            }
-            None => Share::Refused {
-                needed: least,
-                left,
-            },
+        .zip(whole)
+        .map(|(appetite, share)| match share {
+            Share::Granted(_) => share,
+            Share::Refused { .. } => take(appetite.minimum),
         })
         .collect();
     (shares, left)

@@ -36,13 +36,16 @@ pub const DEFAULT_SEED: u64 = 1;
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// What the command line says about every scenario; stronger than the file.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overrides {
     /// The seed.
     pub seed: Option<u64>,
     /// Half width of every ratio's interval that is enough, as a share of the
     /// ratio, in every section that has a key `precision`.
     pub precision: Option<f64>,
+    /// Options of sections, as flags without dashes and what they say; each goes
+    /// to every section that has it.
+    pub options: Vec<(String, String)>,
 }
 
 /// A scenario with every section parsed and validated.
@@ -81,13 +84,36 @@ impl Scenario {
     }
 }
 
+/// Whether every option goes to some section.
+///
+/// # Errors
+/// [`ScenarioError::Option`] naming the first that none has, and who has it.
+pub fn check_options(scenarios: &[Scenario], overrides: &Overrides) -> Result<(), ScenarioError> {
+    let has = |kind: &sections::SectionKind, flag: &str| {
+        let options = kind.kit.as_ref().map(|kit| (kit.options)());
+        options.into_iter().flatten().any(|key| key.flag() == flag)
+    };
+    let run = || scenarios.iter().flat_map(|scenario| &scenario.sections);
+    for (flag, _) in &overrides.options {
+        let named = run().filter_map(|section| sections::section(section.name()));
+        if !named.into_iter().any(|kind| has(kind, flag)) {
+            let having = sections::SECTIONS.iter().filter(|kind| has(kind, flag));
+            return Err(ScenarioError::Option {
+                flag: flag.clone(),
+                having: having.map(|kind| kind.name).collect(),
+            });
+        }
+    }
+    Ok(())
+}
+
 /// The scenario that `name` means: a file when it ends in `.toml` or contains
 /// a `/`, else one that is built in.
 ///
 /// # Errors
 /// [`ScenarioError`] naming the file, the line where there is one, what is
 /// wrong, and what is allowed.
-pub fn load(name: &str, overrides: Overrides) -> Result<Scenario, ScenarioError> {
+pub fn load(name: &str, overrides: &Overrides) -> Result<Scenario, ScenarioError> {
     if name.ends_with(".toml") || name.contains('/') {
         return load_file(Path::new(name), overrides);
     }
@@ -104,7 +130,7 @@ fn unknown(name: &str) -> ScenarioError {
     }
 }
 
-fn load_file(path: &Path, overrides: Overrides) -> Result<Scenario, ScenarioError> {
+fn load_file(path: &Path, overrides: &Overrides) -> Result<Scenario, ScenarioError> {
     let place = path.display().to_string();
     let text = read(path).map_err(|source| ScenarioError::Read {
         place: place.clone(),

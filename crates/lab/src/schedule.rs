@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use trial::{Plan, PlanError, Probe, Section};
 
-use crate::budget::{Share, share};
+use crate::budget::{Appetite, Share, share};
 
 /// A section with what it will do.
 pub struct Scheduled {
@@ -102,7 +102,10 @@ fn plan_round(
     let running: Vec<usize> = (0..sections.len())
         .filter(|&at| !matches!(plans[at], Some(Err(_))))
         .collect();
-    let appetites: Vec<_> = running.iter().map(|&at| sections[at].appetite()).collect();
+    let appetites: Vec<_> = running
+        .iter()
+        .map(|&at| Appetite::of(sections[at].as_ref()))
+        .collect();
     let round: Vec<_> = running
         .into_iter()
         .zip(share(budget, &appetites))

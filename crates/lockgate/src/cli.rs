@@ -1,6 +1,7 @@
 //! The command line, as data.
 
 mod arms;
+mod options;
 mod vm;
 
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use crate::export::Export;
 use crate::units;
 
 pub use arms::{AfAlgArguments, UserSpaceArguments};
+pub use options::SectionOptions;
 pub use vm::{GuestFileArgument, VmArguments, VmCommand, VmRunArguments};
 
 const EXAMPLES: &str = "\
@@ -61,6 +63,8 @@ pub enum Command {
     Probe(ProbeArguments),
     /// Measure this host and write the report; changes no setting, needs no root
     Run(RunArguments),
+    /// List the sections of a run, or the options of one
+    Sections(SectionsArguments),
     /// Compare two runs, with a verdict
     Compare(CompareArguments),
     /// Measure crypto speed by algorithm, block size and load mode
@@ -99,16 +103,26 @@ pub struct ProbeArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = options::AFTER_HELP)]
 pub struct RunArguments {
-    /// What to run: default, crypto-peers, crypto-speed, vcm-block-size, vcm-tasks, vcm-controllers, vcm-shifting, vcm-cause, vcm-tenants, router-native, router-paths, router-os-level, router-scaling, router-tcp, kspeed, kspeed-tcrypt, or a path that ends in .toml
-    #[arg(value_name = "SCENARIO", default_value = "default")]
+    #[arg(value_name = "SCENARIO", default_value = "default", help = options::scenarios())]
     pub scenarios: Vec<String>,
 
     #[command(flatten)]
     pub measuring: MeasuringArguments,
 
     #[command(flatten)]
+    pub options: SectionOptions,
+
+    #[command(flatten)]
     pub export: ExportArguments,
+}
+
+#[derive(Debug, Args)]
+pub struct SectionsArguments {
+    /// The section to describe [default: all, in a line each]
+    #[arg(value_name = "SECTION")]
+    pub section: Option<String>,
 }
 
 /// How a measurement is done, whatever is measured.

@@ -45,6 +45,7 @@ fn dispatch(command: Command, console: &Console) -> Result<Exit, Failure> {
     match command {
         Command::Probe(arguments) => command::probe(&arguments, console),
         Command::Run(arguments) => command::run(&arguments, console),
+        Command::Sections(arguments) => command::sections(&arguments, console),
         Command::Compare(arguments) => command::compare(&arguments, console),
         Command::Speed(arguments) => command::speed(&arguments, console),
         Command::Report(arguments) => command::report(&arguments, console),

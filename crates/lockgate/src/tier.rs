@@ -30,7 +30,8 @@ pub fn enter(choice: Option<Choice>, command: &Command) -> Result<(), Failure> {
 fn measures(command: &Command) -> bool {
     match command {
         Command::Probe(_) | Command::Run(_) | Command::Speed(_) => true,
-        Command::Compare(_)
+        Command::Sections(_)
+        | Command::Compare(_)
         | Command::Report(_)
         | Command::Vm(_)
         | Command::AfAlg(_)

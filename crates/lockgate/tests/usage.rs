@@ -8,7 +8,7 @@ fn an_unknown_scenario_lists_the_known_ones() {
     let desk = Desk::new();
     desk.lockgate(&["run", "crypto-sped"]).refused(&[
         "'crypto-sped'",
-        "default, crypto-peers, crypto-speed, vcm-block-size, vcm-tasks, vcm-controllers, vcm-shifting, vcm-cause, vcm-tenants, kspeed, kspeed-tcrypt",
+        "default, crossings, crypto-peers",
         ".toml",
     ]);
     assert!(desk.runs().is_empty());
@@ -139,4 +139,43 @@ fn help_names_every_built_in_scenario() {
     for builtin in lab::scenario::builtin() {
         assert!(help.contains(builtin.name), "{}", builtin.name);
     }
+}
+
+/// What `sections` lists is what `run` takes.
+#[test]
+fn options_of_a_section_are_flags_of_run() {
+    let desk = Desk::new();
+    let listed = desk.lockgate(&["sections"]).ok().stdout;
+    assert!(listed.lines().any(|line| line.starts_with("crossings ")));
+    let own = desk.lockgate(&["sections", "vcm-tasks"]).ok().stdout;
+    for part in [
+        "--tasks",
+        "1 to 128; several by commas",
+        "[vcm-tasks] depth = 16",
+    ] {
+        assert!(own.contains(part), "{own}");
+    }
+    let plan = [
+        "run",
+        "vcm-tasks",
+        "--tasks",
+        "1,8",
+        "--depth",
+        "32",
+        "--check",
+    ];
+    let plan = desk.lockgate(&plan).ok().stdout;
+    assert!(
+        plan.contains("lockgate run vcm-tasks --depth 32 --tasks 1,8"),
+        "{plan}"
+    );
+    desk.lockgate(&["run", "vcm-tasks", "--tasks", "0,8"])
+        .refused(&["--tasks", "0 is outside 1 to 128"]);
+    desk.lockgate(&["run", "vcm-tasks", "--algorithm", "aes-128-gmc"])
+        .refused(&["--algorithm", "did you mean 'aes-128-gcm'?"]);
+    desk.lockgate(&["run", "crossings", "--tasks", "1"])
+        .refused(&["--tasks", "no section of this run", "vcm-tasks"]);
+    desk.lockgate(&["sections", "crosings"])
+        .refused(&["'crosings'", "did you mean 'crossings'?"]);
+    assert!(desk.runs().is_empty());
 }

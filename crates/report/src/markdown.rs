@@ -217,7 +217,7 @@ fn comparison(it: &Comparison) -> Vec<String> {
             || "too few pairs".to_owned(),
             |(low, high)| format!("{} to {}", number(low), number(high)),
         ),
-        words::outcome(it.outcome).to_owned(),
+        words::said(it).to_owned(),
         words::target(it),
         number(it.pairs.len() as f64),
     ]

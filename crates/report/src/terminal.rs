@@ -178,7 +178,7 @@ impl Page {
                 it.subject.clone(),
                 format!("{} ÷ {}", it.arm, it.reference),
                 words::ratio_of_pairs(it),
-                words::outcome(it.outcome).to_owned(),
+                words::said(it).to_owned(),
                 words::target(it),
             ]
         });

@@ -71,6 +71,15 @@ pub(crate) fn weight(weight: Weight) -> &'static str {
     }
 }
 
+/// What may be said of a ratio: nothing where a side may not be believed.
+pub(crate) fn said(it: &Comparison) -> &'static str {
+    if it.believed {
+        outcome(it.outcome)
+    } else {
+        "a side is not valid"
+    }
+}
+
 pub(crate) fn outcome(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Faster => "faster",

@@ -5,11 +5,13 @@
     reason = "fields and small functions say by their names what a sentence would only repeat"
 )]
 
+pub mod crossings;
 pub mod kspeed;
 pub mod probe;
 pub mod router;
 pub mod speed;
 pub mod vcm;
+pub mod vcm_block_size;
 pub mod vcm_controllers;
 pub mod vcm_tasks;
 
@@ -80,75 +82,23 @@ macro_rules! kind {
 }
 
 /// Every section, in the order in which a run runs them.
+#[rustfmt::skip]
 pub static SECTIONS: &[SectionKind] = &[
     kind!("probe", probe::parse, false, None, []),
-    kind!(
-        "crypto-peers",
-        speed::peers::parse,
-        true,
-        None,
-        ["crypto-peers"]
-    ),
+    kind!(crossings::Crossings, "crossings"),
+    kind!("crypto-peers", speed::peers::parse, true, None, ["crypto-peers"]),
     kind!("crypto-speed", speed::parse, true, None, ["crypto-speed"]),
-    kind!(
-        "vcm-block-size",
-        vcm::block_size::parse,
-        true,
-        None,
-        ["vcm-block-size"]
-    ),
+    kind!(vcm_block_size::BlockSize, "vcm-block-size"),
     kind!(vcm_tasks::Tasks, "vcm-tasks"),
     kind!(vcm_controllers::Controllers, "vcm-controllers"),
-    kind!(
-        "vcm-shifting",
-        vcm::shifting::parse,
-        true,
-        None,
-        ["vcm-shifting"]
-    ),
+    kind!("vcm-shifting", vcm::shifting::parse, true, None, ["vcm-shifting"]),
     kind!("vcm-cause", vcm::cause::parse, true, None, ["vcm-cause"]),
-    kind!(
-        "vcm-tenants",
-        vcm::tenants::parse,
-        true,
-        None,
-        ["vcm-tenants"]
-    ),
-    kind!(
-        "kspeed",
-        kspeed::parse,
-        true,
-        None,
-        ["kspeed", "kspeed-tcrypt"]
-    ),
-    kind!(
-        "router-native",
-        router::native::parse,
-        true,
-        None,
-        ["router-native"]
-    ),
-    kind!(
-        "router-os-level",
-        router::os_level::parse,
-        true,
-        None,
-        ["router-os-level"]
-    ),
-    kind!(
-        "router-scaling",
-        router::scaling::parse,
-        true,
-        None,
-        ["router-scaling"]
-    ),
-    kind!(
-        "router-paths",
-        router::paths::parse,
-        true,
-        None,
-        ["router-paths"]
-    ),
+    kind!("vcm-tenants", vcm::tenants::parse, true, None, ["vcm-tenants"]),
+    kind!("kspeed", kspeed::parse, true, None, ["kspeed", "kspeed-tcrypt"]),
+    kind!("router-native", router::native::parse, true, None, ["router-native"]),
+    kind!("router-os-level", router::os_level::parse, true, None, ["router-os-level"]),
+    kind!("router-scaling", router::scaling::parse, true, None, ["router-scaling"]),
+    kind!("router-paths", router::paths::parse, true, None, ["router-paths"]),
     kind!("router-tcp", router::tcp::parse, true, None, ["router-tcp"]),
 ];
 

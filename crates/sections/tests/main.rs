@@ -1,6 +1,7 @@
 //! The sections, each run once and tiny, so that none rots.
 
 mod conformance;
+mod interrupt;
 mod kspeed;
 mod peers;
 mod router;

@@ -19,6 +19,7 @@ pub mod schedule;
 pub mod tap;
 pub mod temporary;
 pub mod trusted;
+pub mod uring;
 pub mod usage;
 pub mod wake;
 

@@ -92,6 +92,37 @@ impl Mapping {
         Ok(mapping)
     }
 
+    /// Memory of this process alone: `len` zeroed bytes of which no page is there yet, so
+    /// that each is a fault when it is first touched. Pages are never huge ones.
+    ///
+    /// # Errors
+    /// No memory, or `len` is 0.
+    pub fn untouched(len: usize) -> io::Result<Self> {
+        let mapping = Self::map(len, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)?;
+        // SAFETY: the whole mapping is ours; advice cannot harm. A kernel without huge
+        // pages refuses it, and needs none.
+        unsafe { libc::madvise(mapping.address.as_ptr().cast(), len, libc::MADV_NOHUGEPAGE) };
+        Ok(mapping)
+    }
+
+    /// Gives every page back to the kernel: the next touch of each is a fault again, and
+    /// finds zeros. For memory of this process alone.
+    ///
+    /// # Errors
+    /// From `madvise(2)`; `EINVAL` also for shared memory, whose bytes are others', too.
+    pub fn give_pages_back(&self) -> io::Result<()> {
+        if self.is_shared {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        }
+        let address = self.address.as_ptr().cast();
+        // SAFETY: the whole mapping is ours and stays mapped; nobody has a reference to
+        // its bytes, and whoever has their address finds zeros, which are bytes as well.
+        match unsafe { libc::madvise(address, self.len, libc::MADV_DONTNEED) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
     /// Memory shared with whoever else has that descriptor: its first `len` bytes. Only
     /// what nobody can shorten is taken: memory of `memfd_create` with the seal
     /// `F_SEAL_SHRINK` (memfd_create(2), fcntl(2)).
@@ -308,6 +339,26 @@ mod tests {
         let mut seen = [0; 4];
         other.read(100, &mut seen).unwrap();
         assert_eq!(&seen, b"seen");
+    }
+
+    #[test]
+    fn pages_given_back_are_faults_and_zeros() {
+        let pages = 16;
+        let mapping = Mapping::untouched(pages * 4096).unwrap();
+        for _ in 0..2 {
+            let before = crate::usage::thread_usage().minor_faults;
+            for page in 0..pages {
+                let mut byte = [1];
+                mapping.read(page * 4096, &mut byte).unwrap();
+                assert_eq!(byte, [0]);
+                mapping.write(page * 4096, &[7]).unwrap();
+            }
+            let faults = crate::usage::thread_usage().minor_faults - before;
+            assert!(faults >= 16, "{faults}");
+            mapping.give_pages_back().unwrap();
+        }
+        let shared = Mapping::shared(sealed(4096).unwrap().as_fd(), 4096).unwrap();
+        assert!(shared.give_pages_back().is_err());
     }
 
     #[test]

@@ -7,6 +7,8 @@ pub struct ThreadUsage {
     pub voluntary_switches: u64,
     /// Times the CPU was taken from it.
     pub involuntary_switches: u64,
+    /// Page faults that needed no reading from a disk.
+    pub minor_faults: u64,
 }
 
 /// Reads the calling thread's counters.
@@ -20,5 +22,6 @@ pub fn thread_usage() -> ThreadUsage {
     ThreadUsage {
         voluntary_switches: usage.ru_nvcsw.unsigned_abs(),
         involuntary_switches: usage.ru_nivcsw.unsigned_abs(),
+        minor_faults: usage.ru_minflt.unsigned_abs(),
     }
 }

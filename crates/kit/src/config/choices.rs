@@ -8,6 +8,7 @@ use toml::Value as Toml;
 
 use super::value::{Choice, Value, near};
 use crate::controllers::contender::known;
+use crate::crossing::Crossing;
 use crate::place::Placement;
 use crate::routers::way::Way;
 
@@ -40,6 +41,12 @@ impl Choice for Policy {
 impl Choice for Placement {
     fn known() -> Vec<String> {
         names([Self::Shared, Self::Split])
+    }
+}
+
+impl Choice for Crossing {
+    fn known() -> Vec<String> {
+        names(Self::ALL)
     }
 }
 

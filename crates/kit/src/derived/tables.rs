@@ -9,8 +9,11 @@ use crate::results::Results;
 use crate::spot::{Part, Spot};
 use crate::view::{Cells, Sheet};
 
-/// What a row is of, and what stands in it.
-type Row<'a, P, A> = (Spot, Vec<&'a Subject<P, A>>);
+/// What stands in one row.
+type Row<'a, E> = (
+    Spot,
+    Vec<&'a Subject<<E as Experiment>::Place, <E as Experiment>::Arm>>,
+);
 
 /// The table of a view; none where nothing was measured.
 pub fn sheet<E: Experiment>(results: &Results<'_, E>, view: &Sheet<E>) -> Option<Table> {
@@ -30,7 +33,7 @@ pub fn sheet<E: Experiment>(results: &Results<'_, E>, view: &Sheet<E>) -> Option
             None => column(label, unit),
         }));
     }
-    let mut rows: Vec<Row<'_, E::Place, E::Arm>> = Vec::new();
+    let mut rows: Vec<Row<'_, E>> = Vec::new();
     for &subject in &all {
         let own = subject.spot.only(|name| !is_across(name));
         match rows.iter_mut().find(|(spot, _)| *spot == own) {
@@ -38,7 +41,7 @@ pub fn sheet<E: Experiment>(results: &Results<'_, E>, view: &Sheet<E>) -> Option
             None => rows.push((own, vec![subject])),
         }
     }
-    let row = |(spot, own): &Row<'_, E::Place, E::Arm>| {
+    let row = |(spot, own): &Row<'_, E>| {
         let said = |name: &&str| match spot.part(name) {
             Some(part) if !part.words.is_empty() => text(part.words.as_str()),
             _ => Cell::Empty,

@@ -7,7 +7,5 @@ pub mod fresh;
 pub mod moderated;
 pub mod points;
 pub mod rig;
-pub mod rounds;
 pub mod slots;
-pub mod sweep;
 pub mod verdict;

@@ -2,17 +2,32 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use crate::budget::{BudgetError, Share, parse_budget, share};
+use crate::budget::{Appetite, BudgetError, Share, parse_budget, share};
 use crate::testing::config;
 
 fn s(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn appetites() -> impl Strategy<Value = Vec<(Duration, Duration)>> {
-    let nanos = prop_oneof![Just(0), 0..2_000_000_000_000_u64, Just(u64::MAX)];
-    let one = (nanos.clone(), nanos)
-        .prop_map(|(a, b)| (Duration::from_nanos(a), Duration::from_nanos(b)));
+/// One that is content with nothing less than its least.
+fn of((least, most): (Duration, Duration)) -> Appetite {
+    Appetite {
+        minimum: least,
+        least,
+        most,
+    }
+}
+
+fn appetites() -> impl Strategy<Value = Vec<Appetite>> {
+    let nanos = || {
+        let nanos = prop_oneof![Just(0), 0..2_000_000_000_000_u64, Just(u64::MAX)];
+        nanos.prop_map(Duration::from_nanos)
+    };
+    let one = (nanos(), nanos(), nanos()).prop_map(|(minimum, least, most)| Appetite {
+        minimum,
+        least,
+        most,
+    });
     proptest::collection::vec(one, 0..12)
 }
 
@@ -26,16 +41,17 @@ proptest! {
         prop_assert_eq!(shares.len(), appetites.len());
         let mut sum = Duration::ZERO;
         let mut hungry = false;
-        for (given, (least, most)) in shares.iter().zip(&appetites) {
+        for (given, appetite) in shares.iter().zip(&appetites) {
+            let Appetite { minimum, least, most } = *appetite;
             match *given {
                 Share::Granted(granted) => {
-                    prop_assert!(granted >= *least);
-                    prop_assert!(granted <= (*most).max(*least));
+                    prop_assert!(granted >= minimum);
+                    prop_assert!(granted <= most.max(least).max(minimum));
                     sum += granted;
-                    hungry |= granted < *most;
+                    hungry |= granted < most;
                 }
                 Share::Refused { needed, left } => {
-                    prop_assert_eq!(needed, *least);
+                    prop_assert_eq!(needed, minimum);
                     prop_assert!(needed > left);
                 }
             }
@@ -55,7 +71,10 @@ proptest! {
 
 #[test]
 fn what_remains_is_shared_in_proportion() {
-    let shares = share(s(100), &[(s(10), s(50)), (s(20), s(80)), (s(0), s(0))]);
+    let shares = share(
+        s(100),
+        &[(s(10), s(50)), (s(20), s(80)), (s(0), s(0))].map(of),
+    );
     // 70 s remain for wishes of 40 and 60.
     assert_eq!(
         shares,
@@ -65,20 +84,26 @@ fn what_remains_is_shared_in_proportion() {
 
 #[test]
 fn an_unbounded_appetite_is_the_budget() {
-    let shares = share(s(90), &[(s(1), Duration::MAX), (s(1), Duration::MAX)]);
+    let shares = share(
+        s(90),
+        &[(s(1), Duration::MAX), (s(1), Duration::MAX)].map(of),
+    );
     assert_eq!(shares, [Share::Granted(s(45)); 2]);
 }
 
 #[test]
 fn the_one_that_does_not_fit_is_refused_with_its_figures() {
-    let shares = share(s(30), &[(s(20), s(20)), (s(15), s(60)), (s(5), s(5))]);
+    let shares = share(
+        s(30),
+        &[(s(20), s(20)), (s(15), s(60)), (s(5), s(5))].map(of),
+    );
     assert_eq!(
         shares,
         [
             Share::Granted(s(20)),
             Share::Refused {
                 needed: s(15),
-                left: s(10)
+                left: s(5)
             },
             Share::Granted(s(5))
         ]
@@ -86,8 +111,28 @@ fn the_one_that_does_not_fit_is_refused_with_its_figures() {
 }
 
 #[test]
+fn one_whose_least_does_not_fit_is_given_what_is_left_from_its_minimum_on() {
+    let wide = Appetite {
+        minimum: s(2),
+        least: s(40),
+        most: s(60),
+    };
+    assert_eq!(share(s(5), &[wide]), [Share::Granted(s(5))]);
+    let shares = share(s(30), &[of((s(20), s(20))), wide]);
+    assert_eq!(shares, [Share::Granted(s(20)), Share::Granted(s(10))]);
+    let refused = Share::Refused {
+        needed: s(2),
+        left: s(1),
+    };
+    assert_eq!(share(s(1), &[wide]), [refused]);
+}
+
+#[test]
 fn nobody_gets_more_than_asked() {
-    assert_eq!(share(s(180), &[(s(1), s(10))]), [Share::Granted(s(10))]);
+    assert_eq!(
+        share(s(180), &[(s(1), s(10))].map(of)),
+        [Share::Granted(s(10))]
+    );
 }
 
 #[test]

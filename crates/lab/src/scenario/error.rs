@@ -15,6 +15,14 @@ pub enum ScenarioError {
         /// What there is.
         known: Vec<&'static str>,
     },
+    /// No section of the run has that option.
+    #[error("--{flag}: no section of this run has it; run one that does: {}", having.join(", "))]
+    Option {
+        /// Without its dashes.
+        flag: String,
+        /// Sections that have it.
+        having: Vec<&'static str>,
+    },
     /// The file cannot be read.
     #[error("cannot read scenario '{place}'")]
     Read {

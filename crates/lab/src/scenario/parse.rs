@@ -1,5 +1,6 @@
 //! Text to [`Scenario`]: each table goes to its owner.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -60,7 +61,7 @@ pub fn parse(
     name: &str,
     place: &str,
     text: &str,
-    overrides: Overrides,
+    overrides: &Overrides,
 ) -> Result<Scenario, ScenarioError> {
     let source = Source { place, text };
     let syntax = |source| ScenarioError::Syntax {
@@ -116,7 +117,7 @@ impl Source<'_> {
     fn sections(
         &self,
         mut tables: toml::Table,
-        overrides: Overrides,
+        overrides: &Overrides,
         seed: u64,
     ) -> Result<Vec<Box<dyn Section>>, ScenarioError> {
         let mut sections = vec![];
@@ -125,9 +126,17 @@ impl Source<'_> {
                 None => {}
                 Some(toml::Value::Table(table)) => {
                     let table = seeded(kind, table, overrides.seed, seed);
-                    let table = narrowed(kind, table, overrides.precision);
-                    sections
-                        .push((kind.parse)(table).map_err(|error| self.refused(kind.name, error))?);
+                    let mut table = narrowed(kind, table, overrides.precision);
+                    let flags = flags(kind, overrides, &mut table);
+                    let section = (kind.parse)(table);
+                    sections.push(section.map_err(|error| match flags.get(error.key()) {
+                        Some(flag) => ScenarioError::Table {
+                            place: format!("--{flag}"),
+                            table: kind.name.to_owned(),
+                            source: error,
+                        },
+                        None => self.refused(kind.name, error),
+                    })?);
                 }
                 Some(_) => return Err(self.no_table(kind.name)),
             }
@@ -232,6 +241,26 @@ fn narrowed(kind: &SectionKind, mut table: toml::Table, precision: Option<f64>) 
         }
     }
     table
+}
+
+/// Enters the command line's options into the table of a section that has them:
+/// the flag of each key that was entered.
+fn flags(
+    kind: &SectionKind,
+    overrides: &Overrides,
+    table: &mut toml::Table,
+) -> BTreeMap<&'static str, String> {
+    let options = kind.kit.as_ref().map(|kit| (kit.options)());
+    let mut entered = BTreeMap::new();
+    for key in options.into_iter().flatten() {
+        let own = |(flag, _): &&(String, String)| *flag == key.flag();
+        // The last of several is meant.
+        if let Some((flag, text)) = overrides.options.iter().rev().find(own) {
+            table.insert(key.name.to_owned(), key.value(text));
+            entered.insert(key.name, flag.clone());
+        }
+    }
+    entered
 }
 
 fn section_names() -> Vec<&'static str> {

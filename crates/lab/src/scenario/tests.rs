@@ -5,19 +5,20 @@ use proptest::prelude::*;
 use crate::scenario::Overrides;
 use crate::scenario::Scenario;
 use crate::scenario::ScenarioError;
-use crate::scenario::builtin;
 use crate::scenario::load;
 use crate::scenario::parse;
+use crate::scenario::{builtin, check_options};
 use crate::testing::config;
 use sections::SECTIONS;
+use std::error::Error;
 
 fn parsed(text: &str) -> Result<Scenario, ScenarioError> {
-    parse("mine", "mine.toml", text, Overrides::default())
+    parse("mine", "mine.toml", text, &Overrides::default())
 }
 
 fn refusal(text: &str) -> String {
     let error = parsed(text).err().expect("the text is refused");
-    match std::error::Error::source(&error) {
+    match error.source() {
         Some(cause) => format!("{error}: {cause}"),
         None => error.to_string(),
     }
@@ -26,7 +27,7 @@ fn refusal(text: &str) -> String {
 #[test]
 fn every_built_in_scenario_parses_and_says_what_it_answers() {
     for builtin in builtin() {
-        let scenario = load(builtin.name, Overrides::default()).unwrap();
+        let scenario = load(builtin.name, &Overrides::default()).unwrap();
         assert_eq!(scenario.name, builtin.name);
         assert_ne!(
             scenario.title, scenario.name,
@@ -60,7 +61,7 @@ fn the_command_line_precision_goes_where_there_is_one() {
             precision,
             ..Overrides::default()
         };
-        let scenario = parse("mine", "mine.toml", text, overrides).unwrap();
+        let scenario = parse("mine", "mine.toml", text, &overrides).unwrap();
         let resolved = scenario.resolved();
         assert!(resolved["sections"]["probe"].get("precision").is_none());
         resolved["sections"]["crypto-speed"]["precision"].clone()
@@ -76,7 +77,7 @@ fn the_command_line_seed_wins() {
         "mine",
         "mine.toml",
         text,
-        Overrides {
+        &Overrides {
             seed: Some(9),
             ..Overrides::default()
         },
@@ -86,14 +87,71 @@ fn the_command_line_seed_wins() {
     assert_eq!(scenario.resolved()["common"]["seed"], 9);
 }
 
+fn with_options(name: &str, options: &[(&str, &str)]) -> Result<Scenario, String> {
+    let own = |(flag, text): &(&str, &str)| ((*flag).to_owned(), (*text).to_owned());
+    let overrides = Overrides {
+        options: options.iter().map(own).collect(),
+        ..Overrides::default()
+    };
+    let scenario = load(name, &overrides).map_err(|error| match error.source() {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    })?;
+    let checked = check_options(std::slice::from_ref(&scenario), &overrides);
+    checked.map_err(|error| error.to_string())?;
+    Ok(scenario)
+}
+
+/// The command that a section prints gives it again: a flag is all that differs
+/// from the built-in scenario of its name.
+#[test]
+fn flags_go_to_the_sections_that_have_them() {
+    let own = with_options("vcm-tasks", &[("tasks", "1,8"), ("depth", "32")]).unwrap();
+    assert_eq!(
+        own.sections[0].command(),
+        "lockgate run vcm-tasks --depth 32 --tasks 1,8"
+    );
+    assert_eq!(
+        own.resolved()["sections"]["vcm-tasks"]["tasks"],
+        serde_json::json!([1, 8])
+    );
+    let error = with_options("vcm-tasks", &[("tasks", "0,8")])
+        .err()
+        .unwrap();
+    assert!(
+        error.starts_with("--tasks: [vcm-tasks]: tasks: 0 is outside 1 to"),
+        "{error}"
+    );
+    let error = with_options("crossings", &[("tasks", "1")]).err().unwrap();
+    assert!(
+        error.contains("--tasks: no section") && error.contains("does: vcm-tasks"),
+        "{error}"
+    );
+}
+
+/// Else the printed command would leave out what the file says.
+#[test]
+fn the_built_in_scenario_of_a_section_on_the_kit_is_its_default() {
+    for kind in SECTIONS.iter().filter(|kind| kind.kit.is_some()) {
+        let scenario = load(kind.name, &Overrides::default()).unwrap();
+        let usual = (kind.parse)(toml::Table::new()).unwrap();
+        assert_eq!(
+            scenario.sections[0].resolved(),
+            usual.resolved(),
+            "{}",
+            kind.name
+        );
+    }
+}
+
 #[test]
 fn an_unknown_scenario_lists_the_known_ones() {
-    let text = load("crypto-sped", Overrides::default())
+    let text = load("crypto-sped", &Overrides::default())
         .err()
         .unwrap()
         .to_string();
     assert!(
-        text.contains("'crypto-sped'") && text.contains("default, crypto-peers, crypto-speed"),
+        text.contains("'crypto-sped'") && text.contains("default, "),
         "{text}"
     );
 }
@@ -104,12 +162,12 @@ fn a_path_is_read_and_named() {
     let path = folder.path().join("night.toml");
     fs::write(&path, "schema = 1\n[probe]\n").unwrap();
     assert_eq!(
-        load(path.to_str().unwrap(), Overrides::default())
+        load(path.to_str().unwrap(), &Overrides::default())
             .unwrap()
             .name,
         "night"
     );
-    let missing = load("./no-such/night.toml", Overrides::default())
+    let missing = load("./no-such/night.toml", &Overrides::default())
         .err()
         .unwrap();
     assert!(
@@ -117,7 +175,7 @@ fn a_path_is_read_and_named() {
         "{missing}"
     );
     fs::write(&path, "#".repeat(2 << 20)).unwrap();
-    let long = load(path.to_str().unwrap(), Overrides::default())
+    let long = load(path.to_str().unwrap(), &Overrides::default())
         .err()
         .unwrap();
     assert!(matches!(long, ScenarioError::Read { .. }), "{long}");

@@ -15,12 +15,14 @@ pub fn run(arguments: &RunArguments, console: &Console) -> Result<Exit, Failure>
     let overrides = Overrides {
         seed: arguments.measuring.seed,
         precision: arguments.measuring.precision,
+        options: arguments.options.0.clone(),
     };
     let loaded = arguments
         .scenarios
         .iter()
-        .map(|name| scenario::load(name, overrides));
+        .map(|name| scenario::load(name, &overrides));
     let scenarios = loaded.collect::<Result<Vec<_>, _>>().or_usage()?;
+    scenario::check_options(&scenarios, &overrides).or_usage()?;
     let job = join(scenarios, arguments.measuring.budget);
     measure(job, &arguments.measuring, &arguments.export, console)
 }

@@ -6,7 +6,7 @@ use super::charts::interval::RatioScale;
 use super::markup::{Html, command, details};
 use super::tables::grid;
 use crate::number::number;
-use crate::words::{Standing, bounds, outcome, plural, standing};
+use crate::words::{Standing, bounds, plural, said, standing};
 
 /// All ratios of a section on one scale: those that carry a claim in the open,
 /// the others folded away beneath them.
@@ -85,7 +85,7 @@ fn row(it: &Comparison, scale: Option<&RatioScale>, commands: bool) -> Html {
             "drawing",
             [scale.map_or_else(Html::empty, |scale| scale.row(it))],
         ),
-        words(outcome_class(it.outcome), outcome(it.outcome).to_owned()),
+        words(outcome_class(it.outcome), said(it).to_owned()),
         target(it),
         words("number", number(it.pairs.len() as f64)),
     ];

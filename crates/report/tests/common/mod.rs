@@ -257,6 +257,9 @@ fn comparisons() -> Vec<Comparison> {
             .collect(),
         outcome,
         target,
+        believed: true,
+        arm_point: BTreeMap::new(),
+        reference_point: BTreeMap::new(),
         command: COMMAND.into(),
     };
     let target = |at_least, met| Some(Target { at_least, met });

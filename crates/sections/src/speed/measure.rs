@@ -15,12 +15,12 @@ use crate::speed::grid::Row;
 use crate::speed::peer;
 use crate::speed::points::points;
 use crate::speed::schedule::{Schedule, slice};
-use crate::speed::wakeup::{line_ns, wake_up_ns};
+use kit::crossing::{self, Crossing};
 use kit::host::Host;
 use kit::load::fresh::arm::{Arm, Cell};
-use kit::load::fresh::trial_run::{Rig, Sample, TrialError};
+use kit::load::fresh::trial_run::{Rig, Sample, Slice, TrialError};
 use kit::observe;
-use kit::place::{Cpus, Placement, place};
+use kit::place::{Placement, place};
 use kit::stopping::Stop;
 
 pub(super) use crate::speed::results::{Measured, Results, Series};
@@ -200,16 +200,22 @@ impl Rounds<'_> {
     }
 
     fn wake_up(&self) -> Option<f64> {
-        wake_up_ns(&self.neighbours()?, WAKE_UP_SLICE)
+        self.price(Crossing::Notification, WAKE_UP_SLICE)
     }
 
     fn line(&self) -> Option<f64> {
-        line_ns(&self.neighbours()?, LINE_SLICE)
+        self.price(Crossing::CacheLine, LINE_SLICE)
     }
 
-    /// The cores of the simplest split cell.
-    fn neighbours(&self) -> Option<Cpus> {
-        place(&self.host.cpus, Placement::Split, 1, 1)
+    /// What a crossing costs between the cores of the simplest split cell.
+    fn price(&self, crossing: Crossing, slice: Duration) -> Option<f64> {
+        let cores = place(&self.host.cpus, Placement::Split, 1, 1)?;
+        let cpus = crossing::Cpus {
+            own: cores.clients[0],
+            other: Some(cores.workers[0]),
+        };
+        let price = crossing::price(crossing, &cpus, slice, &|| true);
+        price.ok().map(|price| price.median_ns)
     }
 
     /// One round of one cell; `false` when interrupted.
@@ -231,7 +237,10 @@ impl Rounds<'_> {
             let arm = measured.arms[index].0;
             let cpu = measured.cpus.as_ref().map(|cpus| cpus.workers[0]);
             let step_ns = cpu.and_then(observe::step_ns);
-            let sample = self.trial(measured, arm);
+            let sample = self.trial(measured, arm, sink);
+            if sink.is_interrupted() {
+                return Ok(false);
+            }
             let sample = sample.map_err(|source| MeasureError::Trial {
                 arm,
                 cell: Box::new(measured.cell),
@@ -246,7 +255,12 @@ impl Rounds<'_> {
         Ok(true)
     }
 
-    fn trial(&self, measured: &mut Measured, arm: Arm) -> Result<Option<Sample>, TrialError> {
+    fn trial(
+        &self,
+        measured: &mut Measured,
+        arm: Arm,
+        sink: &dyn Sink,
+    ) -> Result<Option<Sample>, TrialError> {
         let Some(cpus) = measured.cpus.clone() else {
             return Ok(None);
         };
@@ -257,7 +271,10 @@ impl Rounds<'_> {
             workload: &self.workloads[&(cell.kind, cell.block_bytes)],
             cpus: &cpus,
         };
-        let slice = slice(self.schedule, arm);
+        let slice = Slice {
+            length: slice(self.schedule, arm),
+            go_on: &|| !sink.is_interrupted(),
+        };
         match arm {
             Arm::Lane(..) => rig.lanes(arm, 0.0, slice).map(Some),
             Arm::Paced(_) => rig.lanes(arm, self.pace(measured), slice).map(Some),

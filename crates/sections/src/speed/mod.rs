@@ -21,6 +21,5 @@ pub(crate) mod results;
 mod schedule;
 mod section;
 mod tables;
-mod wakeup;
 
 pub use section::{CryptoSpeed, parse};

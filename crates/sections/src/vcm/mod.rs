@@ -4,7 +4,6 @@
 //! Every section has benches (`rig`) and cells, which `rounds` measures
 //! interleaved within a `schedule`.
 
-pub mod block_size;
 pub mod cause;
 pub mod shifting;
 pub mod tenants;

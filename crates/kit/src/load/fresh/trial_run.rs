@@ -27,6 +27,37 @@ const DONE: u8 = 2;
 /// A thread that is not set up by then never will be.
 const READY_LIMIT: Duration = Duration::from_secs(10);
 
+/// How long a trial is, and whether it is still wanted.
+#[derive(Clone, Copy)]
+pub struct Slice<'a> {
+    pub length: Duration,
+    /// Asked ten times a second; a trial that ends early is of no use.
+    pub go_on: &'a dyn Fn() -> bool,
+}
+
+impl Slice<'_> {
+    /// One that nobody interrupts.
+    #[must_use]
+    pub fn whole(length: Duration) -> Self {
+        Self {
+            length,
+            go_on: &|| true,
+        }
+    }
+
+    fn sleep(self) {
+        const STEP: Duration = Duration::from_millis(100);
+        let end = Instant::now() + self.length;
+        while (self.go_on)() {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            thread::sleep(left.min(STEP));
+        }
+    }
+}
+
 /// What one trial gave.
 #[derive(Clone, Debug, Default)]
 pub struct Sample {
@@ -117,7 +148,7 @@ pub struct Rig<'a> {
 
 impl Rig<'_> {
     /// A trial through lanes, closed or (with a rate) open.
-    pub fn lanes(&self, arm: Arm, rate_per_s: f64, slice: Duration) -> Result<Sample, TrialError> {
+    pub fn lanes(&self, arm: Arm, rate_per_s: f64, slice: Slice<'_>) -> Result<Sample, TrialError> {
         let policy = arm.policy().expect("only arms with a lane come here");
         let engine = self.engine()?;
         let pumps = self.pumps(&engine, policy)?;
@@ -198,7 +229,7 @@ impl Rig<'_> {
     }
 
     /// Sleeps while the trial runs, and reads the counters at both ends.
-    fn watch(&self, engine: &CryptoEngine, phase: &Phase, slice: Duration) -> Watch {
+    fn watch(&self, engine: &CryptoEngine, phase: &Phase, slice: Slice<'_>) -> Watch {
         let cpu_time = || {
             (0..engine.workers())
                 .filter_map(|worker| engine.cpu_time(worker))
@@ -208,7 +239,7 @@ impl Rig<'_> {
         thread::sleep(WARM_UP);
         let (begin, times, cpu) = (Instant::now(), CpuTimes::now(&all), cpu_time());
         phase.set(MEASURING);
-        thread::sleep(slice);
+        slice.sleep();
         phase.set(DONE);
         let workers = cpu_time().saturating_sub(cpu);
         Watch {
@@ -219,7 +250,7 @@ impl Rig<'_> {
     }
 
     /// The back-end's own loop on the worker's CPU.
-    pub fn raw(&self, slice: Duration) -> Result<Sample, TrialError> {
+    pub fn raw(&self, slice: Slice<'_>) -> Result<Sample, TrialError> {
         let slots = self.cell.depth * self.cell.lanes;
         let make = || {
             let mut raw = RawLoop::new(Arc::clone(self.backend), self.workload, slots)?;
@@ -234,7 +265,7 @@ impl Rig<'_> {
 /// it did.
 pub fn alone<W>(
     cpu: usize,
-    slice: Duration,
+    slice: Slice<'_>,
     make: impl FnOnce() -> Result<W, TrialError> + Send,
 ) -> Result<Sample, TrialError>
 where
@@ -261,7 +292,7 @@ where
             thread::sleep(WARM_UP);
             let times = CpuTimes::now(&[cpu]);
             phase.set(MEASURING);
-            thread::sleep(slice);
+            slice.sleep();
             CpuTimes::now(&[cpu]).since(times)
         });
         phase.set(DONE);

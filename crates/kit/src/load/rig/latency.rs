@@ -85,13 +85,13 @@ impl LatencyCounts {
             .for_each(|(own, more)| *own += more);
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// How many.
     pub fn len(&self) -> u64 {
         self.0.iter().sum()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// The latency, ns, that a share `q` (0 to 1) does not exceed; none

@@ -15,7 +15,7 @@ use crate::kspeed::trial_line::{
 };
 use crate::kspeed::userspace::choice::backend;
 use kit::load::fresh::arm::{Arm, Cell, Role};
-use kit::load::fresh::trial_run::{Rig, Sample, TrialError};
+use kit::load::fresh::trial_run::{Rig, Sample, Slice, TrialError};
 use kit::place::{Placement, place, usable_cpus};
 use probe::calibration::AUTO;
 
@@ -216,8 +216,8 @@ pub fn measure(asked: &UserSpace) -> Result<TrialLine, UserSpaceError> {
         cpus: &cpus,
     };
     let sample = match asked.mode {
-        LoadMode::Raw => rig.raw(asked.time),
-        _ => rig.lanes(arm, 0.0, asked.time),
+        LoadMode::Raw => rig.raw(Slice::whole(asked.time)),
+        _ => rig.lanes(arm, 0.0, Slice::whole(asked.time)),
     }?;
     Ok(line(asked, &workload, backend.name(), in_flight, &sample))
 }

@@ -1,10 +1,8 @@
 //! What the AES unit can do at most, as an arm.
 
-use std::time::Duration;
-
 use crypto::{Algorithm, Ceiling, Kind};
 
-use kit::load::fresh::trial_run::{Sample, TrialError, alone};
+use kit::load::fresh::trial_run::{Sample, Slice, TrialError, alone};
 
 /// The AES rounds of a block with that key; `None` for what is not AES.
 pub(super) fn rounds(kind: Kind) -> Option<usize> {
@@ -23,7 +21,7 @@ pub(super) fn trial(
     rounds: usize,
     block_bytes: usize,
     cpu: usize,
-    slice: Duration,
+    slice: Slice<'_>,
 ) -> Option<Result<Sample, TrialError>> {
     // Made where it runs: it looks for what suits that core.
     Ceiling::new(rounds)?;

@@ -4,6 +4,8 @@ use crypto::Algorithm;
 use trial::stats::{Arms, PAIRS_FOR_A_CLAIM, compare};
 use trial::{Comparison, Direction, Outcome};
 
+use kit::ratio::without_evidence;
+
 use crate::speed::peers::arm::Arm;
 use crate::speed::peers::config::Config;
 use crate::speed::peers::grid::Peers;
@@ -63,11 +65,7 @@ fn ratio(
         .all(|&arm| is_valid(peers, row, arm));
     if !is_sound {
         // An invalid trial is neither a pass nor a loss.
-        return Some(Comparison {
-            subject: format!("{} (a trial not valid)", comparison.subject),
-            outcome: Outcome::NoEvidence,
-            ..comparison
-        });
+        return Some(without_evidence(comparison));
     }
     if reference == Arm::Ceiling && comparison.low > 1.0 {
         return Some(Comparison {

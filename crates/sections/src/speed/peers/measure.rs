@@ -18,7 +18,7 @@ use crate::speed::peers::points::points;
 use crate::speed::peers::ring_loop;
 use crate::speed::peers::schedule::Schedule;
 use kit::load::fresh::arm::{Arm as SpeedArm, Cell as SpeedCell};
-use kit::load::fresh::trial_run::{Rig, Sample, TrialError};
+use kit::load::fresh::trial_run::{Rig, Sample, Slice, TrialError};
 use kit::observe;
 use kit::place::{Placement, place};
 use kit::stopping::{Closing, Stop};
@@ -313,7 +313,14 @@ impl Rounds<'_> {
             }
             let cpu = result.measured.cpus.as_ref().map(|cpus| cpus.workers[0]);
             let step_ns = cpu.and_then(observe::step_ns);
-            let sample = self.trial(result, index, arm, calls);
+            let slice = Slice {
+                length: Duration::from_secs_f64(self.schedule.slice_s),
+                go_on: &|| !sink.is_interrupted(),
+            };
+            let sample = self.trial(result, (index, arm), slice, calls);
+            if sink.is_interrupted() {
+                return Ok(false);
+            }
             let sample = sample.map_err(|source| MeasureError::Trial {
                 arm: arm.like(),
                 cell: Box::new(result.row.cell),
@@ -332,15 +339,14 @@ impl Rounds<'_> {
     fn trial(
         &self,
         result: &RowResult,
-        index: usize,
-        arm: Arm,
+        (index, arm): (usize, Arm),
+        slice: Slice<'_>,
         calls: &mut Calls,
     ) -> Result<Option<Sample>, TrialError> {
         let Some(cpus) = &result.measured.cpus else {
             return Ok(None);
         };
         let (cell, workload) = (result.row.cell, &self.workloads[index]);
-        let slice = Duration::from_secs_f64(self.schedule.slice_s);
         let rig = Rig {
             backend: &self.config.backend,
             cell,

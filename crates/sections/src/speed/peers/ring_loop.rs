@@ -1,12 +1,10 @@
 //! `ring`, called directly in a loop over slots like a lane's.
 
-use std::time::Duration;
-
 use crypto::{Algorithm, Kind, Operation, Workload};
 use ring::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
 use ring::{digest, hmac};
 
-use kit::load::fresh::trial_run::{Sample, TrialError, alone};
+use kit::load::fresh::trial_run::{Sample, Slice, TrialError, alone};
 
 /// What it does with a slot.
 enum Call {
@@ -57,7 +55,7 @@ pub(super) fn trial(
     workload: &Workload,
     slots: usize,
     cpu: usize,
-    slice: Duration,
+    slice: Slice<'_>,
 ) -> Result<Sample, TrialError> {
     alone(cpu, slice, || {
         let mut ring = RingLoop::new(workload, slots)?;

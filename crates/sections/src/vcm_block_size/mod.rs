@@ -1,0 +1,424 @@
+//! The section `vcm-block-size`: the VCM paper's figure 2 on this host. One
+//! task, speed and notification rate over the block size; and what one
+//! notification costs.
+
+mod figure;
+mod findings;
+mod price;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crypto::{Algorithm, Kind, Workload};
+use kit::ConfigError;
+use kit::config::checks::{BLOCK_BYTES_MAX, SLOTS_BYTES_MAX, check_kind};
+use kit::config::choices::BackendName;
+use kit::config::value::{Auto, Bytes, Count, List, Name};
+use kit::drawing::block_axis;
+use kit::experiment::{Experiment, Measure, Pair, Reading, Rig, Stopped, Subject, Subjects, Times};
+use kit::headline::{Answer, Question};
+use kit::host::Host;
+use kit::load::benches::{Benches, MEASURES, NOTIFICATIONS, REQUESTS, SPEED, Trial, unmaskable};
+use kit::load::moderated::Moderated;
+use kit::load::rig::{Load, Tenant};
+use kit::place::Placement;
+use kit::places::{Places, on};
+use kit::results::Results;
+use kit::schedule::{OVERHEAD_S, WARM_UP};
+use kit::spot::Spot;
+use kit::view::{Cells, Lines, Only, Sheet, View, all, axis};
+use kit::words::{size, what};
+use model::paper::published::BLOCKS_BYTES;
+use policy::Policy;
+use trial::{Event, Finding, PlanError, Probe, Scale};
+
+use figure::{BEST_PER_S, PEAK_BYTES};
+
+/// What says most of the paper's sizes: the others are left out first.
+const FEW: [usize; 4] = [512, 4096, 16_384, 65_536];
+/// Starting one bench and filling its memory, seconds.
+const START_S: f64 = 0.15;
+
+kit::keys! {
+    /// What is measured.
+    pub struct Config {
+        /// Algorithms of the requests
+        algorithms: List<Name<Algorithm>> = ["aes-128-cbc", "aes-128-gcm"],
+        /// Bytes of one request
+        sizes_bytes: List<Bytes<1, BLOCK_BYTES_MAX>> = BLOCKS_BYTES.map(|bytes| bytes as usize),
+        /// Requests in flight
+        depth: Count<1, { engine::DEPTH_MAX }> = 64,
+        /// Notification policies
+        policies: List<Name<Policy>> = ["each", "armed", "polled"],
+        /// Whether the client shares the worker's core; auto: both, where there are two CPUs
+        placements: Auto<List<Name<Placement>>> = None,
+        /// Library that computes
+        backend: BackendName = BackendName::default(),
+    }
+}
+
+/// The section, configured.
+#[derive(Clone)]
+pub struct BlockSize {
+    config: Config,
+}
+
+/// What is asked for, and where.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Place {
+    placement: Placement,
+    kind: Kind,
+    /// Input bytes of a request.
+    block_bytes: usize,
+}
+
+impl Place {
+    /// Whether both are of one line of the figure.
+    fn is_along(&self, other: &Self) -> bool {
+        (self.placement, self.kind) == (other.placement, other.kind)
+    }
+}
+
+impl BlockSize {
+    fn places(&self, host: &Host) -> Places {
+        Places::named(&self.config.placements, &host.cpus)
+    }
+
+    fn kinds(&self) -> impl Iterator<Item = Kind> {
+        self.config.algorithms.iter().map(|name| Kind {
+            algorithm: name.0,
+            operation: name.operations()[0],
+        })
+    }
+
+    /// The sizes that were asked for, rising, with their ranks.
+    fn sizes(&self) -> Vec<(usize, u8)> {
+        let is_usual = self.config.sizes_bytes == Config::default().sizes_bytes;
+        let mut sizes: Vec<_> = self
+            .config
+            .sizes_bytes
+            .iter()
+            .map(|size| size.get())
+            .collect();
+        sizes.sort_unstable();
+        let last = sizes.len() - 1;
+        let rank = |(index, bytes): (usize, usize)| match is_usual {
+            true => (bytes, u8::from(!FEW.contains(&bytes))),
+            false => (bytes, halvings(index, last)),
+        };
+        sizes.into_iter().enumerate().map(rank).collect()
+    }
+
+    fn check_memory(&self) -> Result<(), ConfigError> {
+        let depth = self.config.depth.get();
+        let sizes: usize = self.sizes().iter().map(|(bytes, _)| bytes).sum();
+        let bytes = sizes
+            .saturating_mul(depth)
+            .saturating_mul(self.config.algorithms.len());
+        if bytes <= SLOTS_BYTES_MAX {
+            return Ok(());
+        }
+        let reason = format!(
+            "{depth} requests in flight of every size and algorithm need {bytes} bytes, the limit is {SLOTS_BYTES_MAX}; lower depth, or name fewer sizes_bytes or algorithms"
+        );
+        Err(ConfigError::value("depth", reason))
+    }
+
+    fn spot(&self, place: Place, policy: Policy) -> Spot {
+        let Place {
+            placement,
+            kind,
+            block_bytes,
+        } = place;
+        Spot::new()
+            .with("algorithm", kind.algorithm.name(), what(kind))
+            .also("operation", kind.operation.name())
+            .with("block_bytes", block_bytes as u64, size(block_bytes))
+            .with("placement", placement.name(), on(placement))
+            .also("backend", self.config.backend.0.name())
+            .also("depth", self.config.depth.get() as u64)
+            .with("policy", policy.to_string().as_str(), policy.to_string())
+    }
+}
+
+/// First and last say most, then what halves the way between.
+fn halvings(index: usize, last: usize) -> u8 {
+    let (mut step, mut rank) = (last.max(1), 0);
+    while !index.is_multiple_of(step) {
+        step = (step / 2).max(1);
+        rank += 1;
+    }
+    rank
+}
+
+impl Experiment for BlockSize {
+    const NAME: &'static str = "vcm-block-size";
+    const TITLE: &'static str = "VCM, figure 2: speed and notifications by block size";
+    const QUESTION: Question = Question {
+        what: "What a notification costs",
+        against: "the VCM paper's figure 2 (the speed falls beyond 16 KiB, and interrupts are to blame)",
+    };
+
+    type Config = Config;
+    type Place = Place;
+    type Arm = Policy;
+    type Notes = ();
+
+    fn new(config: Config) -> Result<Self, ConfigError> {
+        let own = Self { config };
+        for kind in own.kinds() {
+            check_kind("algorithms", &own.config.backend, kind)?;
+            for (bytes, _) in own.sizes() {
+                Workload::check(kind, bytes)
+                    .map_err(|error| ConfigError::value("sizes_bytes", error))?;
+            }
+        }
+        own.check_memory()?;
+        Ok(own)
+    }
+
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn needs(&self, _: &Probe) -> Result<(), PlanError> {
+        unmaskable(self.config.backend.0.name())
+    }
+
+    fn subjects(&self, host: &Host) -> Vec<Subject<Place, Policy>> {
+        let mut subjects: Vec<Subject<Place, Policy>> = Vec::new();
+        for (placement, _) in self.places(host).kept {
+            for kind in self.kinds() {
+                for (bytes, rank) in self.sizes() {
+                    let block_bytes = Workload::input_bytes(kind, bytes);
+                    let place = Place {
+                        placement,
+                        kind,
+                        block_bytes,
+                    };
+                    // Requests with public keys have a size of their own.
+                    if subjects.iter().any(|own| own.place == place) {
+                        continue;
+                    }
+                    subjects.extend(self.config.policies.iter().map(|policy| {
+                        Subject::new(place, policy.0, self.spot(place, policy.0)).ranked(rank)
+                    }));
+                }
+            }
+        }
+        subjects
+    }
+
+    fn left_out(&self, host: &Host) -> Option<String> {
+        self.places(host).left_out()
+    }
+
+    /// Shorter holds too few completions of large blocks; longer says no more
+    /// than another round would.
+    fn times(&self) -> Times {
+        Times {
+            least_s: 0.008,
+            good_s: 0.008,
+            most_s: 0.015,
+            overhead_s: OVERHEAD_S,
+        }
+    }
+
+    fn start_s(&self, subjects: &Subjects<Self>) -> f64 {
+        START_S * Places::among(subjects.iter().map(|subject| subject.place.placement)) as f64
+    }
+
+    fn rig(&self, host: &Host, subjects: &Subjects<Self>) -> Result<Box<dyn Rig<Self>>, Stopped> {
+        let Config { backend, depth, .. } = &self.config;
+        let mut workloads = Vec::new();
+        for Subject { place, .. } in subjects {
+            if index(&workloads, *place).is_none() {
+                let workload = Workload::new(&backend.0, place.kind, place.block_bytes);
+                workloads.push(Arc::new(workload.map_err(Stopped::failed)?));
+            }
+        }
+        let depth = depth.get();
+        let tenant = Tenant {
+            workloads: workloads.clone(),
+            depth_max: depth,
+            tasks_max: 1,
+        };
+        let places = self.places(host).kept.into_iter();
+        let tenants = places.map(|(placement, cores)| (placement, cores, tenant.clone()));
+        let benches = Benches::start(&backend.0, tenants)?;
+        Ok(Box::new(OnBenches {
+            benches,
+            workloads,
+            depth,
+        }))
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        MEASURES.to_vec()
+    }
+
+    /// What `armed` gains at every place.
+    fn pairs(&self, subjects: &Subjects<Self>) -> Vec<Pair<Place, Policy>> {
+        let armed = subjects
+            .iter()
+            .filter(|subject| subject.arm == Policy::ARMED);
+        let gain = |subject: &Subject<Place, Policy>| Pair {
+            arm: (subject.place, Policy::ARMED),
+            reference: (subject.place, Policy::EACH),
+            measure: REQUESTS,
+            target: None,
+        };
+        armed.map(gain).collect()
+    }
+
+    fn views(&self) -> Vec<View<Self>> {
+        let depth = self.config.depth.get();
+        let lines = |title: &str, note: String, y, measure, (split, only): (&[_], Only<Self>)| {
+            View::Lines(Lines {
+                title: title.to_owned(),
+                note,
+                over: "block_bytes",
+                x: block_axis(),
+                y,
+                measures: vec![(measure, "", 1.0)],
+                split: split.to_vec(),
+                only,
+            })
+        };
+        let sheet = |title: &str, note: &str, measure: Measure, only: Only<Self>| {
+            View::Table(Sheet {
+                title: format!("{title} by block size, {depth} requests in flight"),
+                note: note.to_owned(),
+                columns: vec![Cells::of(measure, "")],
+                across: Some("policy"),
+                only,
+            })
+        };
+        let sleeps: Only<Self> = |_, policy| policy.moderation.client_sleeps();
+        vec![
+            lines(
+                "Speed by block size",
+                format!(
+                    "One task, {depth} requests in flight. The paper's figure 2 rises to {} and falls beyond. Whiskers: 95% interval of the median. Hollow: what is in flight exceeds L2, or the trial was disturbed.",
+                    size(PEAK_BYTES)
+                ),
+                axis("speed", "MB/s", Scale::Linear),
+                SPEED,
+                (&["algorithm", "placement"], all),
+            ),
+            lines(
+                "Notifications by block size",
+                format!(
+                    "One task. The paper's interrupt rate rises with the block size, to {BEST_PER_S:.0}/s at its best block. A notification for every completion cannot rise, once computing takes longer."
+                ),
+                axis("notifications", "1/s", Scale::Log10),
+                NOTIFICATIONS,
+                (&["placement"], sleeps),
+            ),
+            sheet(
+                "Speed",
+                "MB/s are 10^6 bytes a second; medians over the rounds.",
+                SPEED,
+                all,
+            ),
+            sheet(
+                "Notifications",
+                "Medians over the rounds.",
+                NOTIFICATIONS,
+                sleeps,
+            ),
+        ]
+    }
+
+    fn answer(&self, results: &Results<'_, Self>) -> Option<Answer> {
+        findings::answer(results)
+    }
+
+    fn findings(&self, results: &Results<'_, Self>) -> Vec<Finding> {
+        findings::findings(results)
+    }
+
+    /// The price of a notification, a point a placement; the paper's figure 2
+    /// beside ours.
+    fn more(&self, results: &Results<'_, Self>) -> Vec<Event> {
+        let points = price::points(results).into_iter().map(Event::Point);
+        points
+            .chain(figure::beside(results).map(Event::Table))
+            .collect()
+    }
+}
+
+struct OnBenches {
+    benches: Benches,
+    workloads: Vec<Arc<Workload>>,
+    depth: usize,
+}
+
+/// Which workload a place asks for.
+fn index(
+    workloads: &[Arc<Workload>],
+    Place {
+        kind, block_bytes, ..
+    }: Place,
+) -> Option<usize> {
+    workloads
+        .iter()
+        .position(|own| own.kind == kind && own.block_bytes == block_bytes)
+}
+
+impl Rig<BlockSize> for OnBenches {
+    fn trial(
+        &mut self,
+        subject: &Subject<Place, Policy>,
+        slice: Duration,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Reading, Stopped> {
+        let index = index(&self.workloads, subject.place);
+        let index = index.expect("every subject has a workload");
+        let trial = Trial {
+            placement: subject.place.placement,
+            load: Load::closed(index, self.depth),
+            warm_up: WARM_UP,
+            length: slice,
+            in_flight_bytes: self.workloads[index].footprint_bytes() * self.depth,
+            block_bytes: subject.place.block_bytes,
+        };
+        self.benches
+            .trial(&trial, subject.arm.regime(), go_on, |_| Vec::new())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<BlockSize, ConfigError> {
+        BlockSize::new(kit::config::keys::parse(&text.parse().unwrap())?)
+    }
+
+    #[test]
+    fn the_papers_sizes_come_first_and_else_the_ends() {
+        let ranks = |text| parse(text).unwrap().sizes();
+        let usual = ranks("").into_iter().filter(|(_, rank)| *rank == 0);
+        assert_eq!(usual.map(|(bytes, _)| bytes).collect::<Vec<_>>(), FEW);
+        let named = ranks("sizes_bytes = [1024, 16, 64, 256, 32]");
+        assert_eq!(named, [(16, 0), (32, 2), (64, 1), (256, 2), (1024, 0)]);
+        assert_eq!(ranks("sizes_bytes = [16]"), [(16, 0)]);
+    }
+
+    #[test]
+    fn what_does_not_fit_memory_or_blocks_is_named() {
+        for (text, key, part) in [
+            (
+                "depth = 4096\nsizes_bytes = [1048576]",
+                "depth",
+                "the limit is",
+            ),
+            ("sizes_bytes = [17]", "sizes_bytes", "multiples of 16"),
+        ] {
+            let error = parse(text).err().expect(text);
+            assert_eq!(error.key(), key);
+            assert!(error.to_string().contains(part), "{error}");
+        }
+    }
+}

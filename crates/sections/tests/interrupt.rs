@@ -1,0 +1,72 @@
+//! The rigs of the sections of the kit, on this host: an interrupt ends a trial
+//! of a minute within a second, and leaves what was measured.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use lockgate_sections::SECTIONS;
+use trial::{Event, PlanError, Probe, RunError, Sink};
+
+/// So long after the first trial began, somebody presses Ctrl-C.
+const AFTER: Duration = Duration::from_millis(300);
+/// So long it may take then.
+const WITHIN: Duration = Duration::from_secs(1);
+
+/// Interrupts some time after the first round has begun.
+struct Impatient {
+    began: Cell<Option<Instant>>,
+    events: Vec<Event>,
+}
+
+impl Sink for Impatient {
+    fn emit(&mut self, event: Event) {
+        if matches!(&event, Event::Progress(_, now) if now.starts_with("round 1")) {
+            let began = self.began.get().unwrap_or_else(Instant::now);
+            self.began.set(Some(began));
+        }
+        self.events.push(event);
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.began
+            .get()
+            .is_some_and(|began| began.elapsed() >= AFTER)
+    }
+}
+
+#[test]
+fn an_interrupt_ends_a_long_trial_within_a_second() {
+    testing::timed(|| {
+        for kind in SECTIONS.iter().filter(|kind| kind.kit.is_some()) {
+            let table = "seconds = 60.0\npairs = 1".parse().expect("toml");
+            let section = (kind.parse)(table).expect("every section has these");
+            // The least there is: what comes before the rounds is short then.
+            let budget = section.appetite().0 + Duration::from_secs(1);
+            let plan = match section.plan(&Probe::default(), budget) {
+                Ok(plan) => plan,
+                Err(PlanError::NotSupported { reason, .. }) => {
+                    testing::skipped(format!("{}: {reason}", kind.name));
+                    continue;
+                }
+                Err(error) => panic!("{}: {error}", kind.name),
+            };
+            let mut sink = Impatient {
+                began: Cell::new(None),
+                events: Vec::new(),
+            };
+            let result = section.run(&Probe::default(), &plan, &mut sink);
+            assert!(
+                matches!(result, Err(RunError::Interrupted)),
+                "{}: {result:?}",
+                kind.name
+            );
+            let began = sink.began.get().expect("a round began");
+            let took = began.elapsed().saturating_sub(AFTER);
+            assert!(took <= WITHIN, "{}: {took:?}", kind.name);
+            let told = sink.events.iter().any(
+                |event| matches!(event, Event::Finding(one) if one.text.starts_with("Interrupted")),
+            );
+            assert!(told, "{}", kind.name);
+        }
+    });
+}
