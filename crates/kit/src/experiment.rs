@@ -212,7 +212,7 @@ impl Stopped {
 /// Does trials.
 pub trait Rig<E: Experiment> {
     /// Once, before the rounds: what trials need to know. Says on `sink` how
-    /// far it is, and asks it once a second whether to go on.
+    /// much of that it has, and asks it once a second whether to go on.
     ///
     /// # Errors
     /// [`Stopped`].
