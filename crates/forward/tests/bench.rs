@@ -324,7 +324,7 @@ fn tcp_that_nobody_wants_any_more_ends_at_once_and_leaves_nothing() {
                 ended => assert!(matches!(ended, Err(BenchError::Interrupted)), "{ended:?}"),
             }
             assert_eq!(own_iperf3(), Vec::<u32>::new());
-            testing::certainly!(took < Duration::from_millis(500));
+            assert!(took < Duration::from_secs(1), "{took:?}");
         }
         let tcp = bench.tcp(Directions::OneWay, Duration::from_millis(100));
         assert!(tcp.unwrap().received_mbit_per_s[0] > 0.0, "it is as before");

@@ -73,21 +73,15 @@ pub(super) fn findings(results: &Results<'_, Crossings>) -> Vec<Finding> {
 
 /// What the way to another core adds.
 fn other_core(results: &Results<'_, Crossings>) -> Option<Finding> {
-    let [far, near] =
-        [Where::OtherCore, Where::SameCore].map(|at| Item::Crossing(Crossing::Futex(at)));
+    let [far, near] = [Where::OtherCore, Where::SameCore].map(Crossing::Futex);
+    let [far, near] = [far, near].map(Item::Crossing);
     let ratio = results.ratio((&(), &far), (&(), &near), PRICE)?;
-    let way = match ratio.comparison.outcome {
-        Outcome::Slower => "dearer",
-        Outcome::Faster => "cheaper",
-        Outcome::NoEvidence => return None,
-    };
     let text = format!(
-        "Waking a thread on another core is {way} than on the same: {}.",
+        "Waking a thread on another core is dearer than on the same: {}.",
         ratio.words()
     );
     let remedy = "Where requests are small, let client and worker share a core, or let the client look before it sleeps (policy `hybrid`).";
-    let remedy = if way == "dearer" { remedy } else { "" };
-    Some(finding(Weight::Note, text, remedy))
+    (ratio.comparison.outcome == Outcome::Slower).then(|| finding(Weight::Advice, text, remedy))
 }
 
 /// What leaving the guest costs, and what that means for a wake-up.

@@ -10,29 +10,19 @@ mod findings;
 use std::time::Duration;
 
 use crypto::{Algorithm, Kind, Operation, RawLoop, Workload};
-use kit::ConfigError;
-use kit::config::choices::BackendName;
-use kit::config::value::{List, Name};
 use kit::crossing::{Cpus, Crossing, Price, PriceError, Where, price};
 use kit::evidence::Evidence;
-use kit::experiment::{Experiment, Measure, Pair, Reading, Rig, Stopped, Subject, Subjects, Times};
-use kit::headline::{Answer, Question};
-use kit::host::Host;
 use kit::load::benches::unmaskable;
 use kit::load::fresh::trial_run::{Slice, TrialError, alone};
 use kit::load::rig::Cores;
-use kit::results::Results;
-use kit::spot::Spot;
-use kit::view::{Cells, Rows, Sheet, Shown, View, all};
+use kit::prelude::*;
 use kit::words::size;
-use trial::{Event, Finding, PlanError, Probe, Scale};
 
 /// What each costs: the median of a trial.
 const PRICE: Measure = Measure::lower("price_ns", "ns");
 /// 99 of 100 are cheaper; where one is timed in batches, of these.
 const P99: Measure = Measure::lower("p99_ns", "ns");
 const BYTE: Measure = Measure::lower("price_ns_per_byte", "ns/byte");
-const SAMPLES: Measure = Measure::fact("samples", "timings");
 const OWN_CPU: Measure = Measure::fact("cpu", "CPU number");
 const OTHER_CPU: Measure = Measure::fact("other_cpu", "CPU number");
 
@@ -147,11 +137,8 @@ impl Experiment for Crossings {
     }
 
     fn subjects(&self, _: &Host) -> Vec<Subject<(), Item>> {
-        let crossings = self
-            .0
-            .crossings
-            .iter()
-            .map(|crossing| Item::Crossing(crossing.0));
+        let crossings = self.0.crossings.iter();
+        let crossings = crossings.map(|crossing| Item::Crossing(crossing.0));
         let crypto = SIZES_BYTES.into_iter().map(Item::Crypto);
         crossings
             .chain(crypto)
@@ -189,7 +176,7 @@ impl Experiment for Crossings {
     }
 
     fn measures(&self) -> Vec<Measure> {
-        vec![PRICE, P99, BYTE, SAMPLES, OWN_CPU, OTHER_CPU]
+        vec![PRICE, P99, BYTE, OWN_CPU, OTHER_CPU]
     }
 
     /// What another core adds to a wake-up, what the way of waking does, and
@@ -313,7 +300,6 @@ fn of_crossing(crossing: Crossing, price: &Price) -> Vec<(Measure, f64)> {
     let own = [
         (PRICE, price.median_ns * times),
         (P99, price.p99_ns * times),
-        (SAMPLES, price.count as f64),
     ];
     own.into_iter().chain(byte).collect()
 }
@@ -340,8 +326,6 @@ impl OnCpus {
             doing: "encrypt",
             source: std::io::Error::other(error),
         })?;
-        let request_ns = 1e9 / sample.requests_per_s;
-        let values = vec![(PRICE, request_ns), (SAMPLES, sample.requests as f64)];
-        Ok((values, sample.requests))
+        Ok((vec![(PRICE, 1e9 / sample.requests_per_s)], sample.requests))
     }
 }

@@ -8,22 +8,14 @@ mod rig;
 
 use forward::bench::Offer;
 use forward::topology::Cpus;
-use kit::ConfigError;
-use kit::config::value::{Count, List, Name};
-use kit::experiment::{Experiment, Measure, Pair, Rig, Stopped, Subject, Subjects, Times};
-use kit::headline::{Answer, Question};
-use kit::host::Host;
-use kit::results::Results;
+use kit::prelude::*;
 use kit::routers::ground;
 use kit::routers::metrics::{RECEIVED_PPS, ROUTER_CPU, measures, spot};
 use kit::routers::sizes::Frame;
 use kit::routers::source::SCALING;
 use kit::routers::trial::size_name;
 use kit::routers::way::Way;
-use kit::spot::Spot;
-use kit::view::{Cells, Lines, Sheet, View, axis};
 use kit::words::percent;
-use trial::{Finding, PlanError, Probe, Scale};
 
 use case::{BESIDE, Case, LIMITED_CPUS, MODEST, many};
 

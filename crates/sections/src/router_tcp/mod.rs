@@ -8,19 +8,11 @@ use std::time::Duration;
 use forward::bench::{Directions, Offer, TcpResult};
 use forward::router::path::Path;
 use forward::topology::Cpus;
-use kit::ConfigError;
-use kit::config::value::{List, Name};
-use kit::experiment::{Experiment, Measure, Pair, Reading, Rig, Stopped, Subject, Subjects, Times};
-use kit::headline::{Answer, Question};
-use kit::host::Host;
-use kit::results::Results;
+use kit::prelude::*;
 use kit::routers::ground;
 use kit::routers::metrics::{RECEIVED_MBIT, spot};
 use kit::routers::rig::Routers;
 use kit::routers::way::Way;
-use kit::spot::Spot;
-use kit::view::View;
-use trial::{Event, PlanError, Probe};
 
 /// Namespaces, interfaces, and until a frame passes.
 const START_S: f64 = 0.5;

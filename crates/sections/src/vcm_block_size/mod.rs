@@ -10,27 +10,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crypto::{Algorithm, Kind, Workload};
-use kit::ConfigError;
 use kit::config::checks::{BLOCK_BYTES_MAX, SLOTS_BYTES_MAX, check_kind};
-use kit::config::choices::BackendName;
-use kit::config::value::{Auto, Bytes, Count, List, Name};
 use kit::drawing::block_axis;
-use kit::experiment::{Experiment, Measure, Pair, Reading, Rig, Stopped, Subject, Subjects, Times};
-use kit::headline::{Answer, Question};
-use kit::host::Host;
 use kit::load::benches::{Benches, MEASURES, NOTIFICATIONS, REQUESTS, SPEED, Trial, unmaskable};
 use kit::load::moderated::Moderated;
 use kit::load::rig::{Load, Tenant};
 use kit::place::Placement;
 use kit::places::{Places, on};
-use kit::results::Results;
+use kit::prelude::*;
 use kit::schedule::{OVERHEAD_S, WARM_UP};
-use kit::spot::Spot;
-use kit::view::{Cells, Lines, Only, Sheet, View, all, axis};
 use kit::words::{size, what};
 use model::paper::published::BLOCKS_BYTES;
 use policy::Policy;
-use trial::{Event, Finding, PlanError, Probe, Scale};
 
 use figure::{BEST_PER_S, PEAK_BYTES};
 

@@ -17,28 +17,21 @@ mod tables;
 mod tests;
 
 use crypto::{Algorithm, Kind, Operation, RsaBits, Workload};
-use kit::ConfigError;
 use kit::config::checks::check_kind;
-use kit::config::choices::{BackendName, ControllerName};
-use kit::config::value::{Auto, Bytes, Count, List, Name, Real};
+use kit::config::choices::ControllerName;
 use kit::controllers::contender::{Contender, main_ones};
 use kit::controllers::{OF_ORACLE, OF_UNCAPPED, depth, parameters};
 use kit::drawing::block_axis;
-use kit::experiment::{Experiment, Measure, Pair, Rig, Stopped, Subject, Subjects, Times};
-use kit::headline::{Answer, Question};
-use kit::host::Host;
 use kit::load::benches::{
     CLIENT_CPU, MEASURES, NOTIFICATIONS, REQUESTS, SPEED, WORKER_CPU, unmaskable,
 };
 use kit::place::Placement;
 use kit::places::{Places, on};
-use kit::results::Results;
-use kit::spot::Spot;
-use kit::view::{Cells, Lines, Rows, Sheet, Shown, View, all, axis};
+use kit::prelude::*;
 use kit::words::{size, what};
 use policy::Policy;
 use policy::controllers::{NAMES, Parameters};
-use trial::{Chart, Event, Finding, PlanError, Probe, Scale, SeriesKind};
+use trial::SeriesKind;
 
 /// Requests with public keys in flight: each is a millisecond of work or so,
 /// and 32 would only make the queue longer.

@@ -8,14 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crypto::{Algorithm, Kind, Workload};
-use kit::ConfigError;
 use kit::config::checks::{BLOCK_BYTES_MAX, check_kind, check_slots};
-use kit::config::choices::BackendName;
-use kit::config::value::{Auto, Bytes, Count, List, Name};
 use kit::drawing::dot_without_interval;
-use kit::experiment::{Experiment, Measure, Pair, Reading, Rig, Stopped, Subject, Subjects, Times};
-use kit::headline::{Answer, Question};
-use kit::host::Host;
 use kit::load::benches::{
     Benches, CLIENT_CPU, MEASURES, NOTIFICATIONS, REQUESTS, SPEED, Trial, WORKER_CPU, unmaskable,
 };
@@ -23,13 +17,11 @@ use kit::load::moderated::Moderated;
 use kit::load::rig::{Load, Tenant, Window};
 use kit::place::Placement;
 use kit::places::{Places, on};
-use kit::results::Results;
+use kit::prelude::*;
 use kit::schedule::{OVERHEAD_S, WARM_UP};
-use kit::spot::Spot;
-use kit::view::{Cells, Lines, Sheet, View, all, axis};
 use kit::words::{size, what};
 use policy::Policy;
-use trial::{Chart, Finding, PlanError, Probe, Scale, Series, SeriesKind};
+use trial::{Series, SeriesKind};
 
 /// Each has a thread, a lane, and for a moment the next one.
 const TASKS_MAX: usize = engine::FUNCTION_LANES_MAX / 2;
