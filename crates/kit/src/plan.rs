@@ -306,6 +306,11 @@ fn values<'a, P: 'a, A: 'a>(subjects: impl Iterator<Item = &'a Subject<P, A>>) -
 /// Those of dimensions that have so many.
 fn listed(values: &Values<'_>, least: usize) -> String {
     let some = values.iter().filter(|(_, words)| words.len() >= least);
-    let some: Vec<_> = some.map(|(_, words)| words.join(", ")).collect();
+    let has_comma = |words: &[&str]| words.iter().any(|one| one.contains(", "));
+    let joined = |(_, words): &(_, Vec<&str>)| match has_comma(words) {
+        true => words.join("; "),
+        false => words.join(", "),
+    };
+    let some: Vec<_> = some.map(joined).collect();
     some.join("; ")
 }
