@@ -318,39 +318,41 @@ mod tests {
 
     #[test]
     fn every_crossing_has_a_price_or_says_why_not() {
-        let allowed = sys::affinity::allowed_cpus().unwrap();
-        let (own, other) = (allowed[0], allowed.get(1).copied());
-        let slice = Duration::from_millis(2);
-        for crossing in Crossing::ALL {
-            let priced = |other| price(crossing, &Cpus { own, other }, slice, &|| true);
-            let name = crossing.name();
-            match priced(other) {
-                Ok(price) => assert!(
-                    0.0 < price.best_ns && price.best_ns <= price.p99_ns,
+        testing::timed(|| {
+            let allowed = sys::affinity::allowed_cpus().unwrap();
+            let (own, other) = (allowed[0], allowed.get(1).copied());
+            let slice = Duration::from_millis(20);
+            for crossing in Crossing::ALL {
+                let priced = |other| price(crossing, &Cpus { own, other }, slice, &|| true);
+                let name = crossing.name();
+                match priced(other) {
+                    Ok(price) => assert!(
+                        0.0 < price.best_ns && price.best_ns <= price.p99_ns,
+                        "{name}"
+                    ),
+                    Err(error) => assert!(
+                        matches!(error, PriceError::NotSupported { .. }),
+                        "{name}: {error:?}"
+                    ),
+                }
+                let alone = priced(Some(own));
+                let refused = matches!(alone, Err(PriceError::NotSupported { .. }));
+                assert!(refused || !crossing.needs_two_cpus(), "{name}: {alone:?}");
+                let absent = priced(Some(100_000));
+                let failed = matches!(absent, Err(PriceError::Failed { .. }));
+                assert!(failed || !crossing.needs_two_cpus(), "{name}: {absent:?}");
+                let unwanted = price(
+                    crossing,
+                    &Cpus { own, other },
+                    Duration::from_secs(9),
+                    &|| false,
+                );
+                assert!(
+                    !matches!(unwanted, Ok(_) | Err(PriceError::Failed { .. })),
                     "{name}"
-                ),
-                Err(error) => assert!(
-                    matches!(error, PriceError::NotSupported { .. }),
-                    "{name}: {error:?}"
-                ),
+                );
             }
-            let alone = priced(Some(own));
-            let refused = matches!(alone, Err(PriceError::NotSupported { .. }));
-            assert!(refused || !crossing.needs_two_cpus(), "{name}: {alone:?}");
-            let absent = priced(Some(100_000));
-            let failed = matches!(absent, Err(PriceError::Failed { .. }));
-            assert!(failed || !crossing.needs_two_cpus(), "{name}: {absent:?}");
-            let unwanted = price(
-                crossing,
-                &Cpus { own, other },
-                Duration::from_secs(9),
-                &|| false,
-            );
-            assert!(
-                !matches!(unwanted, Ok(_) | Err(PriceError::Failed { .. })),
-                "{name}"
-            );
-        }
-        assert_eq!(sys::affinity::allowed_cpus().unwrap(), allowed);
+            assert_eq!(sys::affinity::allowed_cpus().unwrap(), allowed);
+        });
     }
 }
