@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crypto::Backend;
+use crypto::{Kind, Workload};
 use trial::PlanError;
 
+use crate::config::choices::BackendName;
 use crate::evidence::Evidence;
 use crate::experiment::{Measure, Reading, Stopped};
 use crate::load::rig::{Bench, Cores, Course, Load, Regime, Setup, Tenant, Window};
 use crate::place::Placement;
+use crate::places::Places;
 
 /// Requests that were completed.
 pub const REQUESTS: Measure = Measure::higher("requests_per_s", "requests/s");
@@ -37,44 +39,73 @@ pub const MEASURES: [Measure; 7] = [
 /// A long trial asks so often whether it is to end, and is sampled.
 const WINDOW: Duration = Duration::from_millis(100);
 
-/// A bench for each placement.
-pub struct Benches(BTreeMap<Placement, (Cores, Bench)>);
-
-/// One trial.
-pub struct Trial {
+/// What a trial asks for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ask {
     pub placement: Placement,
-    pub load: Load,
-    pub warm_up: Duration,
-    pub length: Duration,
-    /// Bytes that all requests in flight touch.
-    pub in_flight_bytes: usize,
-    /// Input bytes of a request.
+    pub kind: Kind,
+    /// Bytes of a request; public keys have a size of their own.
     pub block_bytes: usize,
+    /// Requests that each task keeps in flight.
+    pub depth: usize,
+    pub tasks: usize,
+}
+
+/// How long a trial runs before it counts, and then.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Length {
+    pub warm_up: Duration,
+    pub counted: Duration,
+}
+
+/// A bench for each placement.
+pub struct Benches {
+    benches: BTreeMap<Placement, (Cores, Bench)>,
+    workloads: Vec<Arc<Workload>>,
 }
 
 impl Benches {
-    /// Starts them, each with a tenant that may ask for what it lists.
+    /// Starts those that are asked for. All have every workload that is.
     ///
     /// # Errors
     /// [`Stopped::Failed`].
-    pub fn start(
-        backend: &Arc<dyn Backend>,
-        tenants: impl IntoIterator<Item = (Placement, Cores, Tenant)>,
-    ) -> Result<Self, Stopped> {
-        let start = |(placement, cores, tenant)| {
-            let setup = Setup {
-                cores,
-                backend: Arc::clone(backend),
-                tenants: vec![tenant],
-            };
-            let bench = Bench::start(&setup).map_err(Stopped::failed)?;
-            Ok((placement, (cores, bench)))
+    pub fn start(backend: &BackendName, places: &Places, asks: &[Ask]) -> Result<Self, Stopped> {
+        let mut own = Self {
+            benches: BTreeMap::new(),
+            workloads: Vec::new(),
         };
-        tenants
-            .into_iter()
-            .map(start)
-            .collect::<Result<_, _>>()
-            .map(Self)
+        for ask in asks {
+            if own.index(ask).is_none() {
+                let workload = Workload::new(&backend.0, ask.kind, ask.block_bytes);
+                let workload = workload.map_err(Stopped::failed)?;
+                own.workloads.push(Arc::new(workload));
+            }
+        }
+        let most = |of: fn(&Ask) -> usize| asks.iter().map(of).max().unwrap_or(1);
+        let tenant = Tenant {
+            workloads: own.workloads.clone(),
+            depth_max: most(|ask| ask.depth),
+            tasks_max: most(|ask| ask.tasks),
+        };
+        for &(placement, cores) in &places.kept {
+            if asks.iter().any(|ask| ask.placement == placement) {
+                let setup = Setup {
+                    cores,
+                    backend: Arc::clone(&backend.0),
+                    tenants: vec![tenant.clone()],
+                };
+                let bench = Bench::start(&setup).map_err(Stopped::failed)?;
+                own.benches.insert(placement, (cores, bench));
+            }
+        }
+        Ok(own)
+    }
+
+    /// Which workload is asked for.
+    fn index(&self, ask: &Ask) -> Option<usize> {
+        let bytes = Workload::input_bytes(ask.kind, ask.block_bytes);
+        let is_own = |own: &Arc<Workload>| own.kind == ask.kind && own.block_bytes == bytes;
+        self.workloads.iter().position(is_own)
     }
 
     /// Runs one, with its evidence; `own` makes of what was seen what else it
@@ -84,31 +115,31 @@ impl Benches {
     /// [`Stopped`].
     ///
     /// # Panics
-    /// Where no bench was started in that placement.
+    /// Where that was not asked for from the start.
     pub fn trial(
         &mut self,
-        trial: &Trial,
+        ask: &Ask,
+        length: Length,
         regime: Regime,
         go_on: &dyn Fn() -> bool,
         own: impl FnOnce(&Window) -> Vec<(Measure, f64)>,
     ) -> Result<Reading, Stopped> {
-        let (cores, bench) = self
-            .0
-            .get_mut(&trial.placement)
-            .expect("every placement that is measured has a bench");
+        let index = self.index(ask).expect("it was asked for from the start");
+        let workload = Arc::clone(&self.workloads[index]);
+        let bench = self.benches.get_mut(&ask.placement);
+        let (cores, bench) = bench.expect("it was asked for from the start");
+        let load = Load::closed(index, ask.depth).with_tasks(ask.tasks);
         let course = Course {
             window: WINDOW,
-            ..Course::steady(trial.warm_up, trial.length, vec![trial.load])
+            ..Course::steady(length.warm_up, length.counted, vec![load])
         };
         bench
-            .apply(0, regime.for_tasks(trial.load.tasks))
+            .apply(0, regime.for_tasks(ask.tasks))
             .map_err(Stopped::failed)?;
         let record = bench.run(&course, &|| !go_on()).map_err(Stopped::failed)?;
-        let window = record
-            .whole()
-            .filter(|_| go_on())
-            .ok_or(Stopped::Interrupted)?;
-        let mut reading = Reading::new(values(&window, *cores, trial.block_bytes));
+        let window = record.whole().filter(|_| go_on());
+        let window = window.ok_or(Stopped::Interrupted)?;
+        let mut reading = Reading::new(values(&window, *cores, workload.block_bytes));
         reading.values.extend(own(&window));
         reading.evidence = Some(Evidence {
             requests: window.tenants[0].counters.requests,
@@ -116,7 +147,7 @@ impl Benches {
             step_ns: record.facts.step_ns,
             pause_ns: record.facts.pause_ns,
             busy_cpus: window.worker_cpus() + window.client_cpus(0),
-            in_flight_bytes: trial.in_flight_bytes,
+            in_flight_bytes: workload.footprint_bytes() * ask.depth * ask.tasks,
             cores: *cores,
         });
         reading.latency = window.tenants[0].latency.clone();

@@ -6,15 +6,15 @@ mod figure;
 mod findings;
 mod price;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use crypto::{Algorithm, Kind, Workload};
 use kit::config::checks::{BLOCK_BYTES_MAX, SLOTS_BYTES_MAX, check_kind};
 use kit::drawing::block_axis;
-use kit::load::benches::{Benches, MEASURES, NOTIFICATIONS, REQUESTS, SPEED, Trial, unmaskable};
+use kit::load::benches::{
+    Ask, Benches, Length, MEASURES, NOTIFICATIONS, REQUESTS, SPEED, unmaskable,
+};
 use kit::load::moderated::Moderated;
-use kit::load::rig::{Load, Tenant};
 use kit::place::Placement;
 use kit::places::{Places, on};
 use kit::prelude::*;
@@ -64,6 +64,16 @@ pub struct Place {
 }
 
 impl Place {
+    fn ask(self, depth: usize) -> Ask {
+        Ask {
+            placement: self.placement,
+            kind: self.kind,
+            block_bytes: self.block_bytes,
+            depth,
+            tasks: 1,
+        }
+    }
+
     /// Whether both are of one line of the figure.
     fn is_along(&self, other: &Self) -> bool {
         (self.placement, self.kind) == (other.placement, other.kind)
@@ -220,28 +230,10 @@ impl Experiment for BlockSize {
     }
 
     fn rig(&self, host: &Host, subjects: &Subjects<Self>) -> Result<Box<dyn Rig<Self>>, Stopped> {
-        let Config { backend, depth, .. } = &self.config;
-        let mut workloads = Vec::new();
-        for Subject { place, .. } in subjects {
-            if index(&workloads, *place).is_none() {
-                let workload = Workload::new(&backend.0, place.kind, place.block_bytes);
-                workloads.push(Arc::new(workload.map_err(Stopped::failed)?));
-            }
-        }
-        let depth = depth.get();
-        let tenant = Tenant {
-            workloads: workloads.clone(),
-            depth_max: depth,
-            tasks_max: 1,
-        };
-        let places = self.places(host).kept.into_iter();
-        let tenants = places.map(|(placement, cores)| (placement, cores, tenant.clone()));
-        let benches = Benches::start(&backend.0, tenants)?;
-        Ok(Box::new(OnBenches {
-            benches,
-            workloads,
-            depth,
-        }))
+        let depth = self.config.depth.get();
+        let asks: Vec<_> = subjects.iter().map(|one| one.place.ask(depth)).collect();
+        let benches = Benches::start(&self.config.backend, &self.places(host), &asks)?;
+        Ok(Box::new(OnBenches { benches, depth }))
     }
 
     fn measures(&self) -> Vec<Measure> {
@@ -341,20 +333,7 @@ impl Experiment for BlockSize {
 
 struct OnBenches {
     benches: Benches,
-    workloads: Vec<Arc<Workload>>,
     depth: usize,
-}
-
-/// Which workload a place asks for.
-fn index(
-    workloads: &[Arc<Workload>],
-    Place {
-        kind, block_bytes, ..
-    }: Place,
-) -> Option<usize> {
-    workloads
-        .iter()
-        .position(|own| own.kind == kind && own.block_bytes == block_bytes)
 }
 
 impl Rig<BlockSize> for OnBenches {
@@ -364,18 +343,13 @@ impl Rig<BlockSize> for OnBenches {
         slice: Duration,
         go_on: &dyn Fn() -> bool,
     ) -> Result<Reading, Stopped> {
-        let index = index(&self.workloads, subject.place);
-        let index = index.expect("every subject has a workload");
-        let trial = Trial {
-            placement: subject.place.placement,
-            load: Load::closed(index, self.depth),
+        let length = Length {
             warm_up: WARM_UP,
-            length: slice,
-            in_flight_bytes: self.workloads[index].footprint_bytes() * self.depth,
-            block_bytes: subject.place.block_bytes,
+            counted: slice,
         };
+        let (ask, regime) = (subject.place.ask(self.depth), subject.arm.regime());
         self.benches
-            .trial(&trial, subject.arm.regime(), go_on, |_| Vec::new())
+            .trial(&ask, length, regime, go_on, |_| Vec::new())
     }
 }
 

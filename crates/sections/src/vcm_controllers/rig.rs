@@ -1,18 +1,17 @@
 //! Scouting and settling before the rounds, and trials.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
-use crypto::{Algorithm, RsaBits, Workload};
+use crypto::{Algorithm, RsaBits};
 use kit::controllers::contender::Contender;
 use kit::controllers::fixed::{grid, label};
 use kit::controllers::warm::Warm;
 use kit::experiment::{Measure, Reading, Rig, Stopped, Subject, Subjects};
 use kit::host::Host;
-use kit::load::benches::{Benches, REQUESTS, Trial};
+use kit::load::benches::{Ask, Benches, Length, REQUESTS};
 use kit::load::moderated::Moderated;
-use kit::load::rig::{Load, Regime, Tenant, Window};
+use kit::load::rig::{Regime, Window};
 use kit::spot::Spot;
 use policy::Policy;
 use trial::{Event, Sink};
@@ -68,7 +67,7 @@ fn key_s(place: &Place) -> f64 {
 
 type Of = Subject<Place, Contender>;
 
-/// A bench for each placement.
+/// A bench for each placement, and what is known of each place.
 pub(super) struct OnBenches {
     benches: Benches,
     section: Controllers,
@@ -78,11 +77,18 @@ pub(super) struct OnBenches {
 /// What a place has.
 struct Ground {
     place: Place,
-    workload: Arc<Workload>,
-    /// Which of its bench's workloads that is.
-    index: usize,
     scouted: Vec<(Policy, f64)>,
     controllers: BTreeMap<&'static str, Warm>,
+}
+
+fn ask(place: &Place) -> Ask {
+    Ask {
+        placement: place.placement,
+        kind: place.kind,
+        block_bytes: place.block_bytes,
+        depth: place.depth,
+        tasks: 1,
+    }
 }
 
 impl OnBenches {
@@ -91,36 +97,18 @@ impl OnBenches {
         host: &Host,
         subjects: &Subjects<Controllers>,
     ) -> Result<Self, Stopped> {
-        let backend = &section.config.backend.0;
-        let (mut grounds, mut tenants) = (Vec::new(), Vec::new());
-        for (placement, cores) in section.placements(host).kept {
-            let mut workloads = Vec::new();
-            let all = places(subjects).into_iter();
-            for place in all.filter(|place| place.placement == placement) {
-                let workload = Workload::new(backend, place.kind, place.block_bytes);
-                let workload = Arc::new(workload.map_err(Stopped::failed)?);
-                grounds.push(Ground {
-                    place,
-                    workload: Arc::clone(&workload),
-                    index: workloads.len(),
-                    scouted: Vec::new(),
-                    controllers: BTreeMap::new(),
-                });
-                workloads.push(workload);
-            }
-            let tenant = Tenant {
-                workloads,
-                depth_max: section.config.depth.get(),
-                tasks_max: 1,
-            };
-            if !tenant.workloads.is_empty() {
-                tenants.push((placement, cores, tenant));
-            }
-        }
+        let places = places(subjects);
+        let asks: Vec<_> = places.iter().map(ask).collect();
+        let backend = &section.config.backend;
+        let ground = |place| Ground {
+            place,
+            scouted: Vec::new(),
+            controllers: BTreeMap::new(),
+        };
         Ok(Self {
-            benches: Benches::start(backend, tenants)?,
+            benches: Benches::start(backend, &section.placements(host), &asks)?,
             section: section.clone(),
-            grounds,
+            grounds: places.into_iter().map(ground).collect(),
         })
     }
 
@@ -133,24 +121,15 @@ impl OnBenches {
         &mut self,
         ground: usize,
         regime: Regime,
-        length: Duration,
+        counted: Duration,
         go_on: &dyn Fn() -> bool,
     ) -> Result<Reading, Stopped> {
-        let Ground {
-            place,
-            workload,
-            index,
-            ..
-        } = &self.grounds[ground];
-        let trial = Trial {
-            placement: place.placement,
-            load: Load::closed(*index, place.depth),
+        let ask = ask(&self.grounds[ground].place);
+        let length = Length {
             warm_up: WARM_UP,
-            length,
-            in_flight_bytes: workload.footprint_bytes() * place.depth,
-            block_bytes: workload.block_bytes,
+            counted,
         };
-        self.benches.trial(&trial, regime, go_on, held)
+        self.benches.trial(&ask, length, regime, go_on, held)
     }
 
     /// Every fixed setting once and the best again; fastest first.

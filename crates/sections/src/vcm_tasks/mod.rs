@@ -4,17 +4,17 @@
 
 mod findings;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use crypto::{Algorithm, Kind, Workload};
 use kit::config::checks::{BLOCK_BYTES_MAX, check_kind, check_slots};
 use kit::drawing::dot_without_interval;
 use kit::load::benches::{
-    Benches, CLIENT_CPU, MEASURES, NOTIFICATIONS, REQUESTS, SPEED, Trial, WORKER_CPU, unmaskable,
+    Ask, Benches, CLIENT_CPU, Length, MEASURES, NOTIFICATIONS, REQUESTS, SPEED, WORKER_CPU,
+    unmaskable,
 };
 use kit::load::moderated::Moderated;
-use kit::load::rig::{Load, Tenant, Window};
+use kit::load::rig::Window;
 use kit::place::Placement;
 use kit::places::{Places, on};
 use kit::prelude::*;
@@ -87,6 +87,16 @@ impl Tasks {
         let least = self.config.tasks.iter().map(|tasks| tasks.get()).min();
         let is_end = Some(tasks) == least || tasks == self.tasks_max();
         u8::from(!is_end && !tasks.is_power_of_two())
+    }
+
+    fn ask(&self, place: Place) -> Ask {
+        Ask {
+            placement: place.placement,
+            kind: self.kind,
+            block_bytes: self.config.block_bytes.get(),
+            depth: self.config.depth.get(),
+            tasks: place.tasks,
+        }
     }
 
     fn spot(&self, place: Place, policy: Policy) -> Spot {
@@ -194,26 +204,12 @@ impl Experiment for Tasks {
         START_S * Places::among(subjects.iter().map(|subject| subject.place.placement)) as f64
     }
 
-    fn rig(&self, host: &Host, _: &Subjects<Self>) -> Result<Box<dyn Rig<Self>>, Stopped> {
-        let workload = Workload::new(
-            &self.config.backend.0,
-            self.kind,
-            self.config.block_bytes.get(),
-        );
-        let workload = Arc::new(workload.map_err(Stopped::failed)?);
-        let tenant = Tenant {
-            workloads: vec![Arc::clone(&workload)],
-            depth_max: self.config.depth.get(),
-            tasks_max: self.tasks_max(),
-        };
-        let places = self.places(host).kept.into_iter();
-        let tenants = places.map(|(placement, cores)| (placement, cores, tenant.clone()));
-        let benches = Benches::start(&self.config.backend.0, tenants)?;
-        let depth = self.config.depth.get();
+    fn rig(&self, host: &Host, subjects: &Subjects<Self>) -> Result<Box<dyn Rig<Self>>, Stopped> {
+        let asks: Vec<_> = subjects.iter().map(|one| self.ask(one.place)).collect();
+        let benches = Benches::start(&self.config.backend, &self.places(host), &asks)?;
         Ok(Box::new(OnBenches {
             benches,
-            depth,
-            workload,
+            section: self.clone(),
         }))
     }
 
@@ -333,8 +329,7 @@ impl Experiment for Tasks {
 
 struct OnBenches {
     benches: Benches,
-    depth: usize,
-    workload: Arc<Workload>,
+    section: Tasks,
 }
 
 impl Rig<Tasks> for OnBenches {
@@ -344,27 +339,23 @@ impl Rig<Tasks> for OnBenches {
         slice: Duration,
         go_on: &dyn Fn() -> bool,
     ) -> Result<Reading, Stopped> {
-        let Place { placement, tasks } = subject.place;
-        let block_bytes = self.workload.block_bytes;
-        let trial = Trial {
-            placement,
-            load: Load::closed(0, self.depth).with_tasks(tasks),
+        let (ask, tasks) = (self.section.ask(subject.place), subject.place.tasks);
+        let length = Length {
             warm_up: WARM_UP,
-            length: slice,
-            in_flight_bytes: self.workload.footprint_bytes() * self.depth * tasks,
-            block_bytes,
+            counted: slice,
         };
-        let speed = |per_s: f64| per_s * block_bytes as f64 / 1e6;
-        self.benches
-            .trial(&trial, subject.arm.regime(), go_on, |window| {
-                let rates = rates(window, tasks);
-                let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
-                vec![
-                    (TASK_SPEED, speed(window.requests_per_s(0) / tasks as f64)),
-                    (LEAST_SPEED, speed(least)),
-                    (JAIN, model::fairness::jain_index(&rates).unwrap_or(0.0)),
-                ]
-            })
+        let block_bytes = self.section.block_bytes() as f64;
+        let speed = |per_s: f64| per_s * block_bytes / 1e6;
+        let regime = subject.arm.regime();
+        self.benches.trial(&ask, length, regime, go_on, |window| {
+            let rates = rates(window, tasks);
+            let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
+            vec![
+                (TASK_SPEED, speed(window.requests_per_s(0) / tasks as f64)),
+                (LEAST_SPEED, speed(least)),
+                (JAIN, model::fairness::jain_index(&rates).unwrap_or(0.0)),
+            ]
+        })
     }
 }
 
