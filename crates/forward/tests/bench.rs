@@ -323,7 +323,7 @@ fn tcp_that_nobody_wants_any_more_ends_at_once_and_leaves_nothing() {
                 Err(error @ BenchError::NotSupported { .. }) => return testing::skipped(error),
                 ended => assert!(matches!(ended, Err(BenchError::Interrupted)), "{ended:?}"),
             }
-            assert_eq!(own_iperf3(), []);
+            assert_eq!(own_iperf3(), Vec::<u32>::new());
             testing::certainly!(took < Duration::from_millis(500));
         }
         let tcp = bench.tcp(Directions::OneWay, Duration::from_millis(100));

@@ -43,7 +43,7 @@ fn an_interrupt_ends_a_long_trial_within_a_second() {
             let plan = match section.plan(&Probe::default(), Duration::from_secs(86_400)) {
                 Ok(plan) => plan,
                 Err(PlanError::NotSupported { reason, .. }) => {
-                    testing::skipped(&format!("{}: {reason}", kind.name));
+                    testing::skipped(format!("{}: {reason}", kind.name));
                     continue;
                 }
                 Err(error) => panic!("{}: {error}", kind.name),
