@@ -15,7 +15,7 @@ use std::error::Error;
 use std::fmt::Debug;
 use std::time::Duration;
 
-use trial::{Chart, Direction, Event, Finding, PlanError, Probe, Sink, Verdict};
+use trial::{Chart, Direction, Event, Finding, PlanError, Probe, Sink, Validity, Verdict};
 
 use crate::ConfigError;
 use crate::config::keys::Keys;
@@ -158,6 +158,20 @@ impl Reading {
         }
     }
 
+    /// The same without values that are no number: a rate of nothing in no time
+    /// is no measurement, and the trial is one of too few.
+    #[must_use]
+    pub fn checked(mut self) -> Self {
+        let is_broken = |(_, value): &&(Measure, f64)| !value.is_finite();
+        if let Some((measure, _)) = self.values.iter().find(is_broken) {
+            let reason = format!("nothing was counted that gives {}", measure.name);
+            let remedy = "measure on a quiet host, or longer (--seconds)";
+            self.verdict = Verdict::new(Validity::TooFewSamples, reason, remedy);
+        }
+        self.values.retain(|(_, value)| value.is_finite());
+        self
+    }
+
     #[must_use]
     pub fn value(&self, measure: Measure) -> Option<f64> {
         let own = self.values.iter().find(|(own, _)| *own == measure);
@@ -198,7 +212,7 @@ impl Stopped {
 /// Does trials.
 pub trait Rig<E: Experiment> {
     /// Once, before the rounds: what trials need to know. Says on `sink` how
-    /// far it is, and asks it once a second whether to go on.
+    /// much of that it has, and asks it once a second whether to go on.
     ///
     /// # Errors
     /// [`Stopped`].

@@ -7,6 +7,7 @@
 
 pub mod closing;
 pub mod config;
+pub mod controllers;
 pub mod crossing;
 pub mod derived;
 pub mod drawing;

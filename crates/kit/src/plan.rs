@@ -37,6 +37,11 @@ impl<E: Experiment> Job<E> {
         self.start_s + self.limits.seconds
     }
 
+    /// How much of it is before the rounds.
+    pub fn start_share(&self) -> f64 {
+        self.start_s / self.seconds().max(1e-9)
+    }
+
     /// One trial of a subject.
     pub fn slice(&self, subject: &Subject<E::Place, E::Arm>) -> Duration {
         Duration::from_secs_f64(self.slice_s * subject.weight)
@@ -48,8 +53,12 @@ impl<E: Experiment> Job<E> {
             1 => "1 round".to_owned(),
             rounds => format!("{rounds} rounds"),
         };
+        let what = match listed(&values(self.subjects.iter()), 2) {
+            none if none.is_empty() => none,
+            some => format!(": {some}"),
+        };
         format!(
-            "{rounds} of {} trials of {:.0} ms, every arm of every place once a round in shuffled order",
+            "{rounds} of {} trials of {:.0} ms, every arm of every place once a round in shuffled order{what}",
             self.subjects.len(),
             self.slice_s * 1e3
         )
@@ -258,31 +267,45 @@ impl<'a, E: Experiment> Wishes<'a, E> {
         if kept.len() == self.all.len() {
             return fewer.map(|fewer| format!("time for {fewer} only"));
         }
-        let has = |name: &str, words: &str| {
-            let same = |subject: &&&Subject<E::Place, E::Arm>| {
-                subject
-                    .spot
-                    .part(name)
-                    .is_some_and(|part| part.words == words)
-            };
-            kept.iter().any(|subject| same(&subject))
-        };
-        let mut missing: Vec<&str> = Vec::new();
-        for part in self.all.iter().flat_map(|subject| subject.spot.parts()) {
-            let is_told = part.words.is_empty() || missing.contains(&part.words.as_str());
-            if !is_told && !has(part.name, &part.words) {
-                missing.push(&part.words);
-            }
+        let mut missing = values(self.all.iter());
+        for (name, kept) in values(kept.iter().copied()) {
+            let all = missing.iter_mut().filter(|(own, _)| *own == name);
+            all.for_each(|(_, words)| words.retain(|words| !kept.contains(words)));
         }
+        let missing = listed(&missing, 1);
+        let count = format!("{} of {} combinations", kept.len(), self.all.len());
         let what = match missing.is_empty() {
-            false => missing.join("; "),
-            true => format!(
-                "{} of {} combinations",
-                self.all.len() - kept.len(),
-                self.all.len()
-            ),
+            false => format!("no time for {missing} ({count} fit)"),
+            true => format!("time for {count} only"),
         };
         let rest = fewer.map_or_else(String::new, |fewer| format!("; {fewer}"));
-        Some(format!("no time for {what}{rest}"))
+        Some(format!("{what}{rest}"))
     }
+}
+
+/// By dimension, what is said of it, each once.
+type Values<'a> = Vec<(&'static str, Vec<&'a str>)>;
+
+/// What subjects are, but for what follows from the rest.
+fn values<'a, P: 'a, A: 'a>(subjects: impl Iterator<Item = &'a Subject<P, A>>) -> Values<'a> {
+    let mut values: Values<'_> = Vec::new();
+    for part in subjects.flat_map(|subject| subject.spot.parts()) {
+        if part.words.is_empty() || part.follows {
+            continue;
+        }
+        let words = part.words.as_str();
+        match values.iter_mut().find(|(own, _)| *own == part.name) {
+            Some((_, own)) if own.contains(&words) => {}
+            Some((_, own)) => own.push(words),
+            None => values.push((part.name, vec![words])),
+        }
+    }
+    values
+}
+
+/// Those of dimensions that have so many.
+fn listed(values: &Values<'_>, least: usize) -> String {
+    let some = values.iter().filter(|(_, words)| words.len() >= least);
+    let some: Vec<_> = some.map(|(_, words)| words.join(", ")).collect();
+    some.join("; ")
 }

@@ -87,12 +87,15 @@ pub fn measure<E: Experiment>(
         0.0,
         "what the trials need to know".to_owned(),
     ));
-    match rig.prepare(&job.subjects, sink) {
+    let share = job.start_share();
+    let mut part = Part { sink, share };
+    let prepared = rig.prepare(&job.subjects, &mut part);
+    results.notes = rig.notes();
+    match prepared {
         Ok(()) => {}
         Err(Stopped::Interrupted) => return End::Interrupted,
         Err(stopped) => return failed("before the rounds".to_owned(), stopped),
     }
-    results.notes = rig.notes();
     let mut random = Random::new(results.experiment.config().common().seed);
     let begin = Instant::now();
     let (mut rounds, mut failure) = (0, None);
@@ -118,6 +121,25 @@ pub fn measure<E: Experiment>(
     }
 }
 
+/// What comes first: so much of all.
+struct Part<'a> {
+    sink: &'a mut dyn Sink,
+    share: f64,
+}
+
+impl Sink for Part<'_> {
+    fn emit(&mut self, event: Event) {
+        self.sink.emit(match event {
+            Event::Progress(done, now) => Event::Progress(done * self.share, now),
+            other => other,
+        });
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.sink.is_interrupted()
+    }
+}
+
 /// One round: the failure that spoilt a subject, if one did; an error ends all.
 fn one<E: Experiment>(
     rig: &mut dyn Rig<E>,
@@ -135,7 +157,8 @@ fn one<E: Experiment>(
         let total = job.rounds.max(round + 1);
         let share = (round as f64 + done as f64 / order.len() as f64) / total as f64;
         let now = format!("round {} of {total}: {label}", round + 1);
-        sink.emit(Event::Progress(share, now));
+        let start = job.start_share();
+        sink.emit(Event::Progress(start + (1.0 - start) * share, now));
         let series = &mut results.series[index];
         if series.failure.is_some() {
             continue;
@@ -149,13 +172,17 @@ fn one<E: Experiment>(
         } else {
             TRIES.1
         };
-        let mut last = rig.trial(subject, job.slice(subject), &go_on);
+        let mut trial = || {
+            let reading = rig.trial(subject, job.slice(subject), &go_on)?;
+            Ok(reading.checked())
+        };
+        let mut last: Result<_, Stopped> = trial();
         for _ in 1..tries {
             let is_doubtful = |reading: &crate::experiment::Reading| !reading.verdict.is_valid();
             if !last.as_ref().is_ok_and(is_doubtful) || is_late() || !go_on() {
                 break;
             }
-            last = rig.trial(subject, job.slice(subject), &go_on);
+            last = trial();
         }
         // What an interrupt cut short is no trial.
         if !go_on() {

@@ -13,16 +13,19 @@ pub struct Part {
     pub value: Dimension,
     /// For people; empty where nobody need be told.
     pub words: String,
+    /// Whether it follows from the others: nothing is told apart by it.
+    pub follows: bool,
 }
 
 /// All coordinates of a thing, in the order in which people name them. Two
-/// things are the same where their values are: words never decide.
+/// things are the same where their values are: neither words decide, nor what
+/// follows from other values.
 #[derive(Clone, Debug, Default)]
 pub struct Spot(Vec<Part>);
 
 impl PartialEq for Spot {
     fn eq(&self, other: &Self) -> bool {
-        self.dimensions() == other.dimensions()
+        self.identity() == other.identity()
     }
 }
 
@@ -35,17 +38,44 @@ impl Spot {
     /// With one more coordinate, and how people say it.
     #[must_use]
     pub fn with(
-        mut self,
+        self,
         name: &'static str,
         value: impl Into<Dimension>,
         words: impl Into<String>,
     ) -> Self {
-        self.0.push(Part {
+        self.and(Part {
             name,
             value: value.into(),
             words: words.into(),
-        });
+            follows: false,
+        })
+    }
+
+    /// With one more that follows from the others, as a depth that the block
+    /// size bounds.
+    #[must_use]
+    pub fn following(
+        self,
+        name: &'static str,
+        value: impl Into<Dimension>,
+        words: impl Into<String>,
+    ) -> Self {
+        self.and(Part {
+            name,
+            value: value.into(),
+            words: words.into(),
+            follows: true,
+        })
+    }
+
+    fn and(mut self, part: Part) -> Self {
+        self.0.push(part);
         self
+    }
+
+    fn identity(&self) -> BTreeMap<&str, &Dimension> {
+        let own = self.0.iter().filter(|part| !part.follows);
+        own.map(|part| (part.name, &part.value)).collect()
     }
 
     /// With one more that goes without saying.
@@ -153,5 +183,13 @@ mod tests {
         assert_eq!(renamed.words(), "SHA-256, 8 tasks, all");
         assert_eq!(renamed.number("tasks"), Some(8.0));
         assert_eq!(renamed.number("policy"), None);
+    }
+
+    #[test]
+    fn what_follows_is_told_and_tells_nothing_apart() {
+        let bounded = |depth: u64| spot(8, "each").following("depth", depth, "few in flight");
+        assert_eq!(bounded(4), bounded(32));
+        assert_ne!(bounded(4).dimensions(), bounded(32).dimensions());
+        assert!(bounded(4).words().ends_with("each, few in flight"));
     }
 }

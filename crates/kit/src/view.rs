@@ -78,6 +78,17 @@ pub enum Cells<E: Experiment> {
 }
 
 impl<E: Experiment> Cells<E> {
+    /// A number whose label says what it is of.
+    #[must_use]
+    pub fn bare(measure: Measure, label: &'static str) -> Self {
+        Self::Value {
+            measure,
+            label,
+            unit: "",
+            scale: 1.0,
+        }
+    }
+
     /// A measure as it is.
     #[must_use]
     pub fn of(measure: Measure, label: &'static str) -> Self {

@@ -14,6 +14,7 @@ pub mod router_tcp;
 pub mod speed;
 pub mod vcm;
 pub mod vcm_block_size;
+pub mod vcm_controllers;
 pub mod vcm_tasks;
 
 use kit::ConfigError;
@@ -91,7 +92,7 @@ pub static SECTIONS: &[SectionKind] = &[
     kind!("crypto-speed", speed::parse, true, None, ["crypto-speed"]),
     kind!(vcm_block_size::BlockSize, "vcm-block-size"),
     kind!(vcm_tasks::Tasks, "vcm-tasks"),
-    kind!("vcm-controllers", vcm::controllers::parse, true, None, ["vcm-controllers"]),
+    kind!(vcm_controllers::Controllers, "vcm-controllers"),
     kind!("vcm-shifting", vcm::shifting::parse, true, None, ["vcm-shifting"]),
     kind!("vcm-cause", vcm::cause::parse, true, None, ["vcm-cause"]),
     kind!("vcm-tenants", vcm::tenants::parse, true, None, ["vcm-tenants"]),

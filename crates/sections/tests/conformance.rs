@@ -221,6 +221,31 @@ fn an_interrupt_keeps_what_was_measured() {
     }
 }
 
+/// Where nothing is counted, rates are no numbers: none may reach a result.
+#[test]
+fn what_is_no_number_is_no_result() {
+    for (kind, kit) in of_the_kit() {
+        for speed in [
+            (|_| f64::INFINITY) as fn(&BTreeMap<String, Dimension>) -> f64,
+            |_| f64::NAN,
+        ] {
+            let script = Script {
+                speed,
+                ..Script::default()
+            };
+            let run = rehearsed(kit, "", &script);
+            run.result.as_ref().expect("it is no failure");
+            check(kind.name, &run.events);
+            let points = points(&run.events);
+            assert!(
+                points.iter().all(|point| !point.verdict.is_valid()),
+                "{}",
+                kind.name
+            );
+        }
+    }
+}
+
 #[test]
 fn what_breaks_or_is_missing_spoils_itself_alone() {
     for (kind, kit) in of_the_kit() {

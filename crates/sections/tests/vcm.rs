@@ -131,9 +131,46 @@ fn every_number_of_tasks_is_measured() {
     });
 }
 
+const CONTROLLERS: &str = "algorithms = ['aes-128-cbc', 'rsa-2048']\noperations = ['encrypt']\nsizes_bytes = [512, 1024]\ndepth = 8\ncontrollers = ['speed-monitor-prose', 'dim']\nbackend = 'aws-lc'\ninterval_ms = 5.0\npairs = 2\nseconds = 0.02\nsettle_seconds = 0.04";
+
+#[test]
+fn every_contender_is_measured_at_every_place() {
+    testing::alone(|| {
+        let events = ran("vcm-controllers", CONTROLLERS);
+        // Of three places: oracle and armed, and each controller twice. Shares,
+        // and speed and notifications of AES by its size.
+        assert_eq!([ratios(&events), charts(&events)], [3 * (2 + 2 * 2), 3]);
+        let arms = ["armed", "dim", "oracle", "speed-monitor-prose", "uncapped"];
+        assert_eq!(values(&events, "arm"), set(&arms));
+        assert_eq!(values(&events, "algorithm").len(), 2);
+        assert!(!values(&events, "oracle").is_empty(), "which setting it is");
+        // Everyone, the paper's figures 8 and 10, and how the oracle was found.
+        assert_eq!(count(&events, |event| matches!(event, Event::Table(_))), 4);
+        let is_held = |event: &Event| matches!(event, Event::Point(point) if point.metric("held_alone").is_none_or(|alone| alone.value != 0.0));
+        assert_eq!(count(&events, is_held), 0, "nothing alone is held back");
+    });
+}
+
+#[test]
+fn an_interrupt_keeps_what_controllers_were_measured() {
+    testing::alone(|| {
+        for (after, points) in [(5, false), (45, true)] {
+            let (events, result) = run("vcm-controllers", CONTROLLERS, Some(after));
+            assert!(matches!(result, Err(RunError::Interrupted)), "{result:?}");
+            check(&events);
+            let is_point = |event: &Event| matches!(event, Event::Point(_));
+            assert_eq!(count(&events, is_point) > 0, points);
+            let told = |event: &Event| matches!(event, Event::Finding(finding) if finding.text.contains("Interrupted"));
+            assert_eq!(count(&events, told), 1);
+            let scouted = |event: &Event| matches!(event, Event::Table(table) if table.title.contains("oracle was found"));
+            assert_eq!(count(&events, scouted), 1, "of the places it came to");
+        }
+    });
+}
+
 #[test]
 fn unknown_keys_are_refused_by_name() {
-    for name in ["vcm-block-size", "vcm-tasks"] {
+    for name in ["vcm-block-size", "vcm-tasks", "vcm-controllers"] {
         let kind = registry::section(name).expect("it is registered");
         let error = (kind.parse)("speeed = 1".parse().expect("toml")).err();
         assert!(error.is_some_and(|error| error.to_string().contains("'speeed'")));
@@ -142,7 +179,7 @@ fn unknown_keys_are_refused_by_name() {
 
 #[test]
 fn short_of_time_there_are_fewer_places_not_fewer_rounds() {
-    for name in ["vcm-block-size", "vcm-tasks"] {
+    for name in ["vcm-block-size", "vcm-tasks", "vcm-controllers"] {
         let section = section(name, "backend = 'aws-lc'");
         let (least, most) = section.appetite();
         let steps = |budget| {

@@ -104,8 +104,12 @@ pub fn rows<E: Experiment>(results: &Results<'_, E>, view: &Rows<E>) -> Option<C
             })
             .collect();
         if !dots.is_empty() {
+            let name = match line.words() {
+                words if words.is_empty() => view.label.to_owned(),
+                words => words,
+            };
             series.push(Line {
-                name: line.words(),
+                name,
                 kind: SeriesKind::Measured,
                 dots,
             });
@@ -175,9 +179,11 @@ fn by<'a, P, A>(
 /// What tells them apart, in words; all of it where nothing does.
 pub(super) fn names(spots: &[&Spot]) -> Vec<String> {
     let is_told = |name: &str| {
-        let mut values = spots.iter().map(|spot| spot.value(name));
-        let first = values.next();
-        values.any(|value| Some(value) != first)
+        let mut parts = spots
+            .iter()
+            .map(|spot| spot.part(name).filter(|part| !part.follows));
+        let first = parts.next();
+        parts.any(|part| Some(part) != first)
     };
     let named = |spot: &&Spot| match spot.only(is_told).words() {
         words if words.is_empty() => spot.words(),

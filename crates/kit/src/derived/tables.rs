@@ -43,8 +43,8 @@ pub fn sheet<E: Experiment>(results: &Results<'_, E>, view: &Sheet<E>) -> Option
     }
     let row = |(spot, own): &Row<'_, E>| {
         let said = |name: &&str| match spot.part(name) {
-            Some(part) => text(part.words.as_str()),
-            None => Cell::Empty,
+            Some(part) if !part.words.is_empty() => text(part.words.as_str()),
+            _ => Cell::Empty,
         };
         let mut row: Vec<_> = heads.iter().map(said).collect();
         for cells in &view.columns {
@@ -67,7 +67,8 @@ pub fn sheet<E: Experiment>(results: &Results<'_, E>, view: &Sheet<E>) -> Option
     })
 }
 
-/// The dimensions that rows name: those that have words, and differ.
+/// The dimensions that rows name: those that have words, and differ in them or
+/// in their value.
 fn heads<P, A>(all: &[&Subject<P, A>], is_across: impl Fn(&str) -> bool) -> Vec<&'static str> {
     let mut heads = Vec::new();
     let mut constant = Vec::new();
@@ -75,7 +76,7 @@ fn heads<P, A>(all: &[&Subject<P, A>], is_across: impl Fn(&str) -> bool) -> Vec<
         if part.words.is_empty() || is_across(part.name) || heads.contains(&part.name) {
             continue;
         }
-        let differs = |subject: &&Subject<P, A>| subject.spot.value(part.name) != Some(&part.value);
+        let differs = |subject: &&Subject<P, A>| subject.spot.part(part.name) != Some(part);
         if all.iter().any(differs) {
             heads.push(part.name);
         } else if !constant.contains(&part.name) {

@@ -5,6 +5,5 @@
 //! interleaved within a `schedule`.
 
 pub mod cause;
-pub mod controllers;
 pub mod shifting;
 pub mod tenants;

@@ -90,14 +90,11 @@ impl Tasks {
         Workload::input_bytes(self.kind, self.config.block_bytes.get())
     }
 
-    /// The fewest and the most say most; then doublings.
+    /// The fewest, the most, and doublings between them say most.
     fn rank(&self, tasks: usize) -> u8 {
         let least = self.config.tasks.iter().map(|tasks| tasks.get()).min();
-        match tasks {
-            _ if Some(tasks) == least || tasks == self.tasks_max() => 0,
-            _ if tasks.is_power_of_two() => 1,
-            _ => 2,
-        }
+        let is_end = Some(tasks) == least || tasks == self.tasks_max();
+        u8::from(!is_end && !tasks.is_power_of_two())
     }
 
     fn spot(&self, place: Place, policy: Policy) -> Spot {

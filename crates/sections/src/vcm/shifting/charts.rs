@@ -3,11 +3,11 @@
 
 use trial::{Axis, Chart, Comparison, Dot, Scale, Series, SeriesKind};
 
-use crate::vcm::controllers::contender::{Contender, main_ones};
 use crate::vcm::shifting::comparisons::{find, subject};
 use crate::vcm::shifting::config::Config;
 use crate::vcm::shifting::results::{Results, mb_per_s, notifications_per_s};
 use crate::vcm::shifting::section::command;
+use kit::controllers::contender::{Contender, main_ones};
 use kit::load::rig::{Record, Window};
 
 /// A mark is as long as so many windows.

@@ -3,11 +3,12 @@
 use trial::stats::{Arms, compare};
 use trial::{Comparison, Direction};
 
-use crate::vcm::controllers::comparisons::{OF_ORACLE, OF_UNCAPPED, judged};
-use crate::vcm::controllers::contender::Contender;
 use crate::vcm::shifting::config::Config;
 use crate::vcm::shifting::results::{Results, mb_per_s};
 use crate::vcm::shifting::section::command;
+use kit::controllers::contender::Contender;
+use kit::controllers::{OF_ORACLE, OF_UNCAPPED};
+use kit::ratio::Ratio;
 
 /// `adaptive` reaches so many times the speed of the paper's monitor.
 pub(super) const OVER_PROSE: f64 = 1.25;
@@ -80,7 +81,11 @@ fn in_phase(
     let arms = arms(config, subject(results, phase), pair);
     let comparison = compare(arms, Direction::Higher, pairs, config.seed).ok()?;
     let is_sound = results.is_valid(phase, pair.0) && results.is_valid(phase, pair.1);
-    Some(judged(comparison, target, is_sound))
+    Some(
+        Ratio::judged(comparison, is_sound)
+            .wanting(target)
+            .comparison,
+    )
 }
 
 /// A round's figure is the geometric mean of its phases, so that every phase
@@ -100,7 +105,11 @@ fn over_all(
     let comparison = compare(arms, Direction::Higher, pairs, config.seed).ok()?;
     let is_sound = (0..results.phases.len())
         .all(|phase| results.is_valid(phase, pair.0) && results.is_valid(phase, pair.1));
-    Some(judged(comparison, target, is_sound))
+    Some(
+        Ratio::judged(comparison, is_sound)
+            .wanting(target)
+            .comparison,
+    )
 }
 
 /// By round: the geometric mean over all phases; none where one is missing.
@@ -127,10 +136,7 @@ pub(super) fn find<'a>(
     (arm, reference): Pair,
 ) -> Option<&'a Comparison> {
     let (arm, reference) = (arm.to_string(), reference.to_string());
-    ratios.iter().find(|ratio| {
-        let same = ratio.subject.strip_prefix(subject);
-        same.is_some_and(|rest| rest.is_empty() || rest.starts_with(" ("))
-            && ratio.arm == arm
-            && ratio.reference == reference
-    })
+    ratios
+        .iter()
+        .find(|ratio| ratio.subject == subject && ratio.arm == arm && ratio.reference == reference)
 }

@@ -6,10 +6,10 @@ use crypto::{Algorithm, Backend, Kind, Workload};
 use policy::controllers::{NAMES, Parameters};
 use serde::{Deserialize, Serialize};
 
-use crate::vcm::controllers::config::{controllers, parameters};
 use crate::vcm::shifting::phase::{Phase, usual};
 use kit::ConfigError;
 use kit::config::checks::{names, pairs, positive, within};
+use kit::controllers::{controllers, parameters};
 use kit::place::Placement;
 use probe::calibration;
 

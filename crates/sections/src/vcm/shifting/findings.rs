@@ -3,14 +3,14 @@
 use trial::stats::median;
 use trial::{Comparison, Finding, Weight};
 
-use crate::vcm::controllers::comparisons::{OF_ORACLE, OF_UNCAPPED};
-use crate::vcm::controllers::contender::{ADAPTIVE, Contender};
-use crate::vcm::controllers::tables::with_interval;
 use crate::vcm::shifting::comparisons::{ALL_PHASES, OVER_PROSE, find, subject};
 use crate::vcm::shifting::config::Config;
 use crate::vcm::shifting::recovery::RECOVERED;
 use crate::vcm::shifting::results::{End, Results, notifications_per_s};
+use crate::vcm::shifting::tables::with_interval;
 use kit::closing::clock;
+use kit::controllers::contender::{ADAPTIVE, Contender};
+use kit::controllers::{OF_ORACLE, OF_UNCAPPED};
 use kit::load::rig::Window;
 use kit::words::finding;
 
@@ -44,15 +44,11 @@ fn says(ratio: &Comparison) -> String {
     }
 }
 
-fn is_believed(ratio: &Comparison) -> bool {
-    !ratio.subject.ends_with("not valid)")
-}
-
 /// What ours keeps of the best, and what it is beside the paper's.
 fn headline(results: &Results, ratios: &[Comparison]) -> Option<Finding> {
     let over_all = |pair| find(ratios, ALL_PHASES, pair);
     let of_oracle = over_all((Contender::ADAPTIVE, Contender::Oracle))?;
-    let doubt = if is_believed(of_oracle) {
+    let doubt = if of_oracle.believed {
         String::new()
     } else {
         " Some of it was disturbed: see the points.".to_owned()
@@ -114,7 +110,7 @@ fn short(results: &Results, ratios: &[Comparison]) -> Option<Finding> {
         let subject = subject(results, phase);
         for (reference, at_least) in wanted {
             let ratio = find(ratios, &subject, (Contender::ADAPTIVE, reference));
-            let Some(ratio) = ratio.filter(|ratio| is_believed(ratio)) else {
+            let Some(ratio) = ratio.filter(|ratio| ratio.believed) else {
                 continue;
             };
             count += 1;

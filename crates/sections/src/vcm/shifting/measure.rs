@@ -9,13 +9,13 @@ use policy::controllers::by_name;
 use trial::stats::Random;
 use trial::{Event, Sink};
 
-use crate::vcm::controllers::contender::Contender;
-use crate::vcm::controllers::fixed::grid;
 use crate::vcm::shifting::config::Config;
 use crate::vcm::shifting::phase::{Phase, sizes_bytes};
 use crate::vcm::shifting::points;
 use crate::vcm::shifting::results::{End, Fixed, Results, requests_per_s};
 use crate::vcm::shifting::schedule::{FINAL, FINALISTS, SCOUT, SLICE, START, Schedule, WARM_UP};
+use kit::controllers::contender::Contender;
+use kit::controllers::fixed::grid;
 use kit::load::cell::Series;
 use kit::load::moderated::{Arm, Moderated};
 use kit::load::rig::{

@@ -2,11 +2,11 @@
 
 use trial::{Dimension, Direction, Metric, Point};
 
-use crate::vcm::controllers::contender::Contender;
-use crate::vcm::controllers::fixed::label;
 use crate::vcm::shifting::config::Config;
 use crate::vcm::shifting::results::{Results, mb_per_s, notifications_per_s, requests_per_s};
 use crate::vcm::shifting::section::command;
+use kit::controllers::contender::Contender;
+use kit::controllers::fixed::label;
 use kit::load::cell::Series;
 use kit::load::points::latency;
 use kit::load::rig::{Share, Window};

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use trial::stats::median;
 use trial::{Validity, Verdict};
 
-use crate::vcm::controllers::contender::Contender;
 use crate::vcm::shifting::phase::Phase;
 use crate::vcm::shifting::recovery::{Look, below_ratio, recovery_s, settled};
+use kit::controllers::contender::Contender;
 use kit::load::cell::{Series, Trial};
 use kit::load::moderated::Arm;
 use kit::load::rig::{Cores, Facts, Record, Window};

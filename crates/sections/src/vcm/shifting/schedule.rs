@@ -5,9 +5,9 @@ use std::time::Duration;
 use trial::PlanError;
 use trial::stats::PAIRS_FOR_A_CLAIM;
 
-use crate::vcm::controllers::contender::{Contender, main_ones};
-use crate::vcm::controllers::fixed::grid;
 use crate::vcm::shifting::config::Config;
+use kit::controllers::contender::{Contender, main_ones};
+use kit::controllers::fixed::grid;
 
 /// Before the first phase counts: the start is no change.
 pub(super) const START: Duration = Duration::from_millis(300);

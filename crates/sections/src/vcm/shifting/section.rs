@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use trial::{Event, Plan, PlanError, Probe, RunError, Section, Sink};
 
-use crate::vcm::controllers::section::{l2_bytes, unmaskable};
 use crate::vcm::shifting::charts;
 use crate::vcm::shifting::comparisons;
 use crate::vcm::shifting::config::{Config, Table};
@@ -15,7 +14,9 @@ use crate::vcm::shifting::results::{End, Results};
 use crate::vcm::shifting::schedule::{SCOUT, SLICE, Schedule};
 use crate::vcm::shifting::tables;
 use kit::ConfigError;
+use kit::host::Host;
 use kit::invocation;
+use kit::load::benches::unmaskable;
 use kit::load::rig::Cores;
 use kit::place::usable_cpus;
 use kit::places::Places;
@@ -91,7 +92,8 @@ impl Section for VcmShifting {
         // margin is for rounding.
         let budget = Duration::from_secs_f64(plan.seconds + 0.001);
         let schedule = Schedule::new(&self.0, budget).map_err(failed)?;
-        let results = measure((&self.0, cores, l2_bytes(probe)), &schedule, sink);
+        let l2_bytes = Host::of(Some(probe), false).l2_bytes;
+        let results = measure((&self.0, cores, l2_bytes), &schedule, sink);
         self.emit(&results, sink);
         match results.end {
             End::Complete | End::Late(_) => Ok(()),

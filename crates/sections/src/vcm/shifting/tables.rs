@@ -3,14 +3,14 @@
 use trial::stats::median;
 use trial::{Cell, Comparison, Table};
 
-use crate::vcm::controllers::contender::Contender;
-use crate::vcm::controllers::fixed::label;
-use crate::vcm::controllers::tables::{column, number, text, with_interval};
 use crate::vcm::shifting::comparisons::{ALL_PHASES, find, subject};
 use crate::vcm::shifting::config::Config;
 use crate::vcm::shifting::recovery::{RECOVERED, STAYS_S};
 use crate::vcm::shifting::results::{Results, notifications_per_s};
 use crate::vcm::shifting::section::command;
+use kit::controllers::contender::Contender;
+use kit::controllers::fixed::label;
+use kit::drawing::{column, number, text};
 
 pub(super) fn tables(config: &Config, results: &Results, ratios: &[Comparison]) -> Vec<Table> {
     let mut tables = vec![shares(config, results, ratios)];
@@ -61,7 +61,7 @@ fn shares(config: &Config, results: &Results, ratios: &[Comparison]) -> Table {
     columns.extend(
         others
             .iter()
-            .map(|one| column(&one.to_string(), "of the oracle")),
+            .map(|one| column(one.to_string(), "of the oracle")),
     );
     Table {
         title: "Each phase's best, and everyone's share of it".to_owned(),
@@ -70,6 +70,14 @@ fn shares(config: &Config, results: &Results, ratios: &[Comparison]) -> Table {
         rows,
         command: command(&config.table),
     }
+}
+
+/// A ratio with its interval: `0.98 (0.96–1.01)`.
+pub(super) fn with_interval(ratio: &Comparison) -> String {
+    let Comparison {
+        ratio, low, high, ..
+    } = ratio;
+    format!("{ratio:.2} ({low:.2}–{high:.2})")
 }
 
 fn share_text(ratio: &Comparison) -> Cell {

@@ -1,11 +1,11 @@
 //! The section, run once and tiny, so that it does not rot. No speed is
 //! asserted: only what must be there and what must hold.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use trial::{Event, Probe, RunError};
 
-use crate::vcm::controllers::tests::{checked, values};
 use crate::vcm::shifting::parse;
 use kit::testing::Collector;
 
@@ -23,6 +23,49 @@ fn run(text: &str, interrupt_after: Option<usize>) -> (Vec<Event>, Result<(), Ru
     };
     let result = section.run(&probe, &plan, &mut sink);
     (sink.events, result)
+}
+
+/// Every point's value of a dimension.
+fn values(events: &[Event], dimension: &str) -> BTreeSet<String> {
+    let points = events.iter().filter_map(|event| match event {
+        Event::Point(point) => point.dimensions.get(dimension),
+        _ => None,
+    });
+    points.map(ToString::to_string).collect()
+}
+
+/// That everything is finite and every row as long as its columns; how many
+/// points, comparisons, charts, tables and findings there are.
+fn checked(events: &[Event]) -> [usize; 5] {
+    let mut counts = [0; 5];
+    for event in events {
+        let kind = match event {
+            Event::Point(point) => {
+                assert!(!point.metrics.is_empty(), "{point:?}");
+                let is_sane = |value: f64| value.is_finite() && value >= 0.0;
+                assert!(point.metrics.iter().all(|metric| is_sane(metric.value)));
+                let alone = point.metric("held_alone").expect("it is counted");
+                assert_eq!(alone.value, 0.0, "{point:?}");
+                0
+            }
+            Event::Comparison(_) => 1,
+            Event::Chart(chart) => {
+                let dots = || chart.series.iter().flat_map(|series| &series.dots);
+                assert!(dots().count() > 0, "{}", chart.title);
+                assert!(dots().all(|dot| dot.y.is_finite()), "{}", chart.title);
+                2
+            }
+            Event::Table(table) => {
+                let is_whole = |row: &Vec<_>| row.len() == table.columns.len();
+                assert!(table.rows.iter().all(is_whole), "{}", table.title);
+                3
+            }
+            Event::Finding(_) => 4,
+            Event::Progress(..) => continue,
+        };
+        counts[kind] += 1;
+    }
+    counts
 }
 
 #[test]

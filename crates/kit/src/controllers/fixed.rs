@@ -2,7 +2,7 @@
 
 use policy::{Moderation, Settings};
 
-use kit::load::moderated::Arm;
+use crate::load::moderated::Arm;
 
 /// Caps, notifications/s: the paper's best ones (5109, 6450) lie within.
 const CAPS_PER_S: [u32; 9] = [250, 500, 1000, 2000, 4000, 8000, 16_000, 32_000, 64_000];
@@ -16,7 +16,7 @@ const TIMEOUT_US: u32 = 1000;
 
 /// The grid at a depth. At depth 1 no setting holds anything back, so that
 /// only the policies differ.
-pub(crate) fn grid(depth: usize) -> Vec<Arm> {
+pub fn grid(depth: usize) -> Vec<Arm> {
     let mut grid = vec![Arm::EACH, Arm::ARMED];
     if depth == 1 {
         return grid;
@@ -41,7 +41,7 @@ fn of(moderation: Moderation, settings: Settings) -> Arm {
 }
 
 /// Settings in words: `each, cap 4000/s`.
-pub(crate) fn label(arm: &Arm) -> String {
+pub fn label(arm: &Arm) -> String {
     let Arm {
         moderation,
         settings,

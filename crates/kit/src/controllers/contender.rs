@@ -5,13 +5,13 @@ use std::fmt;
 use policy::controllers::NAMES;
 
 /// The paper's controller, as its prose has it.
-pub(crate) const PROSE: &str = "speed-monitor-prose";
+pub const PROSE: &str = "speed-monitor-prose";
 /// Ours.
-pub(crate) const ADAPTIVE: &str = "adaptive";
+pub const ADAPTIVE: &str = "adaptive";
 
 /// One of those compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Contender {
+pub enum Contender {
     /// A notification for every completion.
     Uncapped,
     /// A notification only for a client that sleeps.
@@ -24,11 +24,11 @@ pub(crate) enum Contender {
 
 impl Contender {
     /// Ours.
-    pub(crate) const ADAPTIVE: Self = Self::Controlled(ADAPTIVE);
+    pub const ADAPTIVE: Self = Self::Controlled(ADAPTIVE);
     /// The paper's.
-    pub(crate) const PROSE: Self = Self::Controlled(PROSE);
+    pub const PROSE: Self = Self::Controlled(PROSE);
     /// Those that nobody controls.
-    pub(crate) const FIXED: [Self; 3] = [Self::Oracle, Self::Uncapped, Self::Armed];
+    pub const FIXED: [Self; 3] = [Self::Oracle, Self::Uncapped, Self::Armed];
 }
 
 impl fmt::Display for Contender {
@@ -46,13 +46,13 @@ impl fmt::Display for Contender {
 ///
 /// # Errors
 /// In words, with the known names.
-pub(crate) fn known(name: &str) -> Result<&'static str, String> {
+pub fn known(name: &str) -> Result<&'static str, String> {
     let found = NAMES.into_iter().find(|known| *known == name);
     found.ok_or_else(|| format!("unknown controller '{name}'; known: {}", NAMES.join(", ")))
 }
 
 /// The two that headlines are about, of those.
-pub(crate) fn main_ones(names: &[&'static str]) -> Vec<&'static str> {
+pub fn main_ones(names: &[&'static str]) -> Vec<&'static str> {
     let is_main = |name: &&str| [PROSE, ADAPTIVE].contains(name);
     names.iter().copied().filter(is_main).collect()
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use policy::controllers::{Parameters, by_name};
 use policy::{Controller, Counters, Moderation, Settings};
 
-use kit::load::rig::Regime;
+use crate::load::rig::Regime;
 
 /// Kept controllers are asked at least so often, ns, so that hardly anything
 /// of a trial is lost to them at its end.
@@ -14,7 +14,7 @@ const PERIOD_NS_MAX: u64 = 10_000_000;
 /// A controller whose trials are parts of one life: to it neither time nor
 /// counters move between them, although each has new lanes.
 #[derive(Clone)]
-pub(crate) struct Warm(Arc<Mutex<Life>>);
+pub struct Warm(Arc<Mutex<Life>>);
 
 struct Life {
     controller: Box<dyn Controller>,
@@ -32,7 +32,7 @@ impl Warm {
     ///
     /// # Panics
     /// When there is no such controller.
-    pub(crate) fn new(name: &'static str, parameters: &Parameters) -> Self {
+    pub fn new(name: &'static str, parameters: &Parameters) -> Self {
         let controller = by_name(name, parameters).expect("the configuration knows the names");
         Self::of(controller)
     }
@@ -53,7 +53,7 @@ impl Warm {
     }
 
     /// What the next trial begins with.
-    pub(crate) fn regime(&self) -> Regime {
+    pub fn regime(&self) -> Regime {
         let settings = {
             let mut life = self.life();
             life.seen = None;

@@ -1,0 +1,223 @@
+//! What the numbers mean, in plain words. All of it rests on ratios that may be
+//! believed.
+
+use kit::controllers::contender::Contender;
+use kit::controllers::fixed::label;
+use kit::controllers::{OF_ORACLE, OF_UNCAPPED};
+use kit::headline::Answer;
+use kit::load::benches::SPEED;
+use kit::ratio::{Ratio, Standing};
+use kit::results::Results;
+use kit::words::{finding, speed};
+use trial::{Finding, Outcome, Weight};
+
+use super::{Controllers, Place, at};
+
+/// So many places are named.
+const NAMED_MAX: usize = 5;
+/// The paper's monitor looks once so many milliseconds.
+const PAPER_INTERVAL_MS: f64 = 1000.0;
+/// A gain of less is none.
+const GAIN_MIN: f64 = 1.05;
+
+pub(super) fn findings(results: &Results<'_, Controllers>) -> Vec<Finding> {
+    let findings = [
+        everyone(results),
+        adaptive(results),
+        public_keys(results),
+        bounded(results),
+        interval(results),
+    ];
+    findings.into_iter().flatten().collect()
+}
+
+type At<'a> = (Place, &'a Ratio);
+
+/// That ratio at every place where it may be believed.
+fn believed<'a>(
+    results: &'a Results<'_, Controllers>,
+    arm: Contender,
+    reference: Contender,
+) -> Vec<At<'a>> {
+    let told = results.told().iter().filter(|told| {
+        (told.pair.arm.1, told.pair.reference.1) == (arm, reference) && told.ratio.is_believed
+    });
+    told.map(|told| (told.pair.arm.0, &told.ratio)).collect()
+}
+
+/// Where moderation gains most, and what finds it by itself.
+pub(super) fn answer(results: &Results<'_, Controllers>) -> Option<Answer> {
+    let gains = believed(results, Contender::Oracle, Contender::Uncapped);
+    let by_ratio = |a: &&At<'_>, b: &&At<'_>| a.1.comparison.ratio.total_cmp(&b.1.comparison.ratio);
+    let (place, most) = gains.iter().max_by(by_ratio)?;
+    let median = |arm| results.median(place, &arm, SPEED).map(speed);
+    let mut text = format!(
+        "The best fixed setting{} has {} the speed of a notification for every completion. That is at {}: {} instead of {}.",
+        oracle(results, place),
+        most.words(),
+        most.comparison.subject,
+        median(Contender::Oracle)?,
+        median(Contender::Uncapped)?,
+    );
+    let ours = believed(results, Contender::ADAPTIVE, Contender::Uncapped);
+    if let Some((_, own)) = ours.iter().find(|(own, _)| own == place) {
+        text = format!(
+            "{text} The controller `adaptive` comes to {:.2}× by itself.",
+            own.comparison.ratio
+        );
+    }
+    if let Some((_, least)) = gains
+        .iter()
+        .min_by(by_ratio)
+        .filter(|(own, _)| own != place)
+    {
+        let (at, ratio) = (&least.comparison.subject, least.comparison.ratio);
+        text = format!("{text} The least gain is {ratio:.2}×, at {at}.");
+    }
+    let remedy = match most.comparison.outcome {
+        Outcome::Faster => "Let completions gather: policy `armed`, or a controller.",
+        _ => "",
+    };
+    Some(Answer {
+        text,
+        remedy: remedy.to_owned(),
+    })
+}
+
+/// The setting that scouting found.
+fn oracle(results: &Results<'_, Controllers>, place: &Place) -> String {
+    let own = results.notes.iter().find(|(own, _)| own == place);
+    own.and_then(|(_, scouted)| scouted.first())
+        .map_or_else(String::new, |(policy, _)| format!(" ({})", label(policy)))
+}
+
+/// Geometric mean of everyone's share of the oracle.
+fn everyone(results: &Results<'_, Controllers>) -> Option<Finding> {
+    let mean = |arm: Contender| {
+        let shares = believed(results, arm, Contender::Oracle).into_iter();
+        let shares: Vec<_> = shares.map(|(_, ratio)| ratio.comparison.ratio).collect();
+        let least = shares.iter().copied().reduce(f64::min)?;
+        let logs: f64 = shares.iter().map(|share| share.ln()).sum();
+        Some((arm, (logs / shares.len() as f64).exp(), least, shares.len()))
+    };
+    let arms = results.experiment.contenders().into_iter();
+    let mut means: Vec<_> = arms.filter_map(mean).collect();
+    means.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let most = means.iter().map(|(_, _, _, count)| *count).max()?;
+    let says = |(arm, mean, least, count): &(Contender, f64, f64, usize)| match *count == most {
+        true => format!("{arm} {mean:.2} (worst {least:.2})"),
+        false => format!("{arm} {mean:.2} (worst {least:.2}, of {count})"),
+    };
+    let all: Vec<_> = means.iter().map(says).collect();
+    let over = match most {
+        1 => "at one place".to_owned(),
+        most => format!("geometric mean of {most} places"),
+    };
+    let text = format!(
+        "Share of the best fixed setting, {over}: {}.",
+        all.join(", ")
+    );
+    Some(finding(Weight::Note, text, ""))
+}
+
+/// Whether `adaptive` met its targets, and where not.
+fn adaptive(results: &Results<'_, Controllers>) -> Option<Finding> {
+    let references = [Contender::Oracle, Contender::Uncapped];
+    let of = |reference| believed(results, Contender::ADAPTIVE, reference);
+    let all: Vec<_> = references.into_iter().flat_map(of).collect();
+    let places = believed(results, Contender::ADAPTIVE, Contender::Oracle).len();
+    let missed: Vec<_> = all
+        .iter()
+        .filter(|(_, ratio)| ratio.standing() != Some(Standing::Met))
+        .map(|(_, ratio)| {
+            let wanted = ratio.wanted.unwrap_or_default();
+            let (of, at) = (&ratio.comparison.reference, &ratio.comparison.subject);
+            format!("{} of {of} at {at} ({wanted} was wanted)", ratio.words())
+        })
+        .collect();
+    if all.is_empty() {
+        return None;
+    }
+    if missed.is_empty() {
+        let at = match places {
+            1 => "the place measured".to_owned(),
+            places => format!("all {places} places"),
+        };
+        let text = format!(
+            "`adaptive` reaches {OF_ORACLE} of the best fixed setting and {OF_UNCAPPED} of no moderation at {at}. The lower bounds of the intervals show it."
+        );
+        return Some(finding(Weight::Note, text, ""));
+    }
+    let rest = match missed.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    let named = missed[..missed.len().min(NAMED_MAX)].join("; ");
+    let text = format!(
+        "`adaptive` is not shown to reach its target in {} of {} comparisons: {named}{rest}.",
+        missed.len(),
+        all.len(),
+    );
+    let remedy = "At such a load set the fixed setting that the table names; a larger --budget narrows the intervals.";
+    Some(finding(Weight::Warning, text, remedy))
+}
+
+/// Figure 10: work that outweighs its notifications has nothing to gain.
+fn public_keys(results: &Results<'_, Controllers>) -> Option<Finding> {
+    let mut gains = believed(results, Contender::Oracle, Contender::Uncapped);
+    gains.retain(|(place, _)| place.is_public());
+    let most = gains.iter().map(|(_, ratio)| ratio.comparison.ratio);
+    let most = most.reduce(f64::max)?;
+    let gained = gains.iter().filter(|(_, ratio)| {
+        ratio.comparison.outcome == Outcome::Faster && ratio.comparison.ratio > GAIN_MIN
+    });
+    let gained: Vec<_> = gained
+        .map(|(place, ratio)| format!("{} {}", place.operation(), ratio.words()))
+        .collect();
+    let text = match gained.is_empty() {
+        true => format!(
+            "Public keys gain at most {:.0}% from moderation. As in the paper's figure 10, their work outweighs their notifications.",
+            (most - 1.0).max(0.0) * 100.0
+        ),
+        false => format!(
+            "Of public keys only cheap operations gain from moderation: {}. The paper's figure 10 has hardly any gain.",
+            gained.join("; ")
+        ),
+    };
+    Some(finding(Weight::Note, text, ""))
+}
+
+/// Where fewer were in flight than wanted.
+fn bounded(results: &Results<'_, Controllers>) -> Option<Finding> {
+    let wanted = results.experiment.config.depth.get();
+    let measured = results.measured().map(|(subject, _)| subject);
+    let fewer = measured.filter(|subject| {
+        let Place { depth, .. } = subject.place;
+        subject.arm == Contender::Uncapped && !subject.place.is_public() && depth < wanted
+    });
+    let fewer: Vec<_> = fewer.map(|subject| at(&subject.spot)).collect();
+    (!fewer.is_empty()).then(|| {
+        let text = format!(
+            "Half of L2 holds fewer than {wanted} requests in flight at: {}. The depth there is what fits, so that the cache is not measured too.",
+            fewer.join("; ")
+        );
+        finding(Weight::Note, text, "")
+    })
+}
+
+fn interval(results: &Results<'_, Controllers>) -> Option<Finding> {
+    let section = results.experiment;
+    let is_controlled = |arm: Contender| matches!(arm, Contender::Controlled(_));
+    let mut measured = results.measured();
+    measured.find(|(subject, _)| is_controlled(subject.arm))?;
+    let interval_ms = section.parameters.interval_ns() as f64 / 1e6;
+    let often = match interval_ms < PAPER_INTERVAL_MS {
+        true => format!(", {:.0} times as often", PAPER_INTERVAL_MS / interval_ms),
+        false => String::new(),
+    };
+    let text = format!(
+        "Controllers that look once a second in their sources look every {interval_ms:.0} ms here{often}. Each settles for {:.1} s before anything counts.",
+        section.config.settle_seconds.get()
+    );
+    Some(finding(Weight::Note, text, ""))
+}

@@ -1,0 +1,455 @@
+//! The section `vcm-controllers`: the paper's figures 8 to 10. What moderation
+//! gains, and which controller finds it, by block size and by key size.
+//!
+//! At each place (placement, kind, block size, depth) the fixed settings of a
+//! grid are scouted first, and the fastest is the *oracle*. Then contenders
+//! (the oracle measured again, no moderation, `armed`, every controller) are
+//! interleaved: the scouting figure, the best of many noisy ones, is compared
+//! with nothing.
+//!
+//! A controller settles once, before the rounds; then it is kept (`Warm`) from
+//! one of its trials to the next.
+
+mod findings;
+mod rig;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+use crypto::{Algorithm, Kind, Operation, RsaBits, Workload};
+use kit::ConfigError;
+use kit::config::checks::check_kind;
+use kit::config::choices::{BackendName, ControllerName};
+use kit::config::value::{Auto, Bytes, Count, List, Name, Real};
+use kit::controllers::contender::{Contender, main_ones};
+use kit::controllers::{OF_ORACLE, OF_UNCAPPED, depth, parameters};
+use kit::drawing::block_axis;
+use kit::experiment::{Experiment, Measure, Pair, Rig, Stopped, Subject, Subjects, Times};
+use kit::headline::{Answer, Question};
+use kit::host::Host;
+use kit::load::benches::{
+    CLIENT_CPU, MEASURES, NOTIFICATIONS, REQUESTS, SPEED, WORKER_CPU, unmaskable,
+};
+use kit::place::Placement;
+use kit::places::{Places, on};
+use kit::results::Results;
+use kit::spot::Spot;
+use kit::view::{Cells, Lines, Rows, Sheet, Shown, View, all, axis};
+use kit::words::{size, what};
+use policy::Policy;
+use policy::controllers::{NAMES, Parameters};
+use trial::{Chart, Event, Finding, PlanError, Probe, Scale, SeriesKind};
+
+/// Requests with public keys in flight: each is a millisecond of work or so,
+/// and 32 would only make the queue longer.
+const DEPTH_PUBLIC: usize = 8;
+/// There are few of them a second: their trials are so much longer.
+const PUBLIC_SLICES: f64 = 2.0;
+/// In the usual grid, controllers that no headline is about come with places
+/// of that rank.
+const EVERY_RANK: u8 = 4;
+
+const HELD: Measure = Measure::fact("held_per_s", "1/s");
+const ALONE: Measure = Measure::lower("held_alone", "notifications");
+const CAP: Measure = Measure::fact("cap_per_s", "1/s, 0 is none");
+const COUNT: Measure = Measure::fact("gathered_count", "completions");
+
+kit::keys! {
+    /// What is measured.
+    pub struct Config {
+        /// Algorithms of the requests
+        algorithms: List<Name<Algorithm>> = ["aes-128-cbc", "sha256", "rsa-2048", "rsa-3072", "rsa-4096"],
+        /// Operations; auto: an algorithm's first one, of RSA signing and encrypting
+        operations: Auto<List<Name<Operation>>> = None,
+        /// Bytes of one request; public keys have a size of their own
+        sizes_bytes: List<Bytes<1, { 1 << 20 }>> = [512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536],
+        /// Requests in flight; fewer where half of L2 would not hold them, and with public keys
+        depth: Count<1, 1024> = 32,
+        /// Whether the client shares the worker's core
+        placements: List<Name<Placement>> = ["shared"],
+        /// Controllers that are held against the best fixed setting
+        controllers: List<Name<ControllerName>> = NAMES,
+        /// Milliseconds between two looks of the controllers whose sources have 1 s; auto: as those
+        interval_ms: Auto<Real<1000, 10_000_000>> = Some(100.0.into()),
+        /// What clients' time to look costs, as a part of the worker's (0: it is free); auto: they sleep
+        cpu_price: Auto<Real<0, 1000>> = None,
+        /// How long each controller is at work before anything counts
+        settle_seconds: Real<0, 60_000> = 0.6,
+        /// Library that computes
+        backend: BackendName = BackendName::default(),
+    }
+}
+
+/// The section, configured.
+#[derive(Clone)]
+pub struct Controllers {
+    config: Config,
+    kinds: Vec<Kind>,
+    parameters: Parameters,
+}
+
+/// Where contenders are held against each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Place {
+    placement: Placement,
+    kind: Kind,
+    /// Input of a request.
+    block_bytes: usize,
+    depth: usize,
+}
+
+/// Of places, the fixed settings with the requests/s of a short trial each;
+/// fastest first.
+type Scouted = Vec<(Place, Vec<(Policy, f64)>)>;
+
+impl Place {
+    fn is_public(&self) -> bool {
+        self.kind.algorithm.is_public_key()
+    }
+
+    /// How early a short run has it: 0 is first.
+    fn rank(&self) -> u8 {
+        use Algorithm as A;
+        match (self.kind.algorithm, self.kind.operation, self.block_bytes) {
+            (A::Aes128Cbc, _, 1024) => 0,
+            (A::Aes128Cbc, _, 16_384) => 1,
+            (A::Sha256, _, 4096) => 2,
+            (A::Rsa(RsaBits::B2048, _), Operation::Sign, _) => 3,
+            (A::Aes128Cbc | A::Sha256, _, 512 | 4096 | 65_536) => 4,
+            _ => 5,
+        }
+    }
+
+    /// Of public keys every operation is said.
+    fn operation(&self) -> String {
+        let operation = self.kind.operation;
+        match self.is_public() && self.kind.algorithm.operations()[0] == operation {
+            true => format!("{} {operation}", self.kind.algorithm),
+            false => what(self.kind),
+        }
+    }
+}
+
+/// Where subjects are, each once.
+fn places(subjects: &Subjects<Controllers>) -> Vec<Place> {
+    let mut places: Vec<_> = subjects.iter().map(|subject| subject.place).collect();
+    places.dedup();
+    places
+}
+
+/// A place in words.
+fn at(spot: &Spot) -> String {
+    spot.only(|name| name != "arm").words()
+}
+
+/// What is asked of each algorithm.
+fn kinds(config: &Config) -> Vec<Kind> {
+    let of = |name: &Name<Algorithm>| {
+        let algorithm = name.0;
+        let all = algorithm.operations().iter();
+        all.map(move |&operation| Kind {
+            algorithm,
+            operation,
+        })
+    };
+    let is_wanted = |kind: &Kind| match &config.operations.0 {
+        Some(some) => some.contains(&Name(kind.operation)),
+        None => {
+            let is_rsa = matches!(kind.algorithm, Algorithm::Rsa(..));
+            kind.operation == kind.algorithm.operations()[0]
+                || is_rsa && kind.operation == Operation::Encrypt
+        }
+    };
+    let all = config.algorithms.iter().flat_map(of);
+    all.filter(is_wanted).collect()
+}
+
+impl Controllers {
+    fn placements(&self, host: &Host) -> Places {
+        let wanted: Vec<_> = self.config.placements.iter().map(|name| name.0).collect();
+        Places::of(&wanted, &host.cpus)
+    }
+
+    /// The grid; what is in flight fits into half of L2.
+    fn grid(&self, host: &Host) -> Vec<Place> {
+        let wanted = self.config.depth.get();
+        let sizes: Vec<_> = self
+            .config
+            .sizes_bytes
+            .iter()
+            .map(|size| size.get())
+            .collect();
+        let mut grid = Vec::new();
+        for (placement, _) in self.placements(host).kept {
+            for &kind in &self.kinds {
+                let is_public = kind.algorithm.is_public_key();
+                let sizes = if is_public { &[1][..] } else { &sizes };
+                grid.extend(sizes.iter().map(|&bytes| Place {
+                    placement,
+                    kind,
+                    block_bytes: Workload::input_bytes(kind, bytes),
+                    depth: match is_public {
+                        true => wanted.min(DEPTH_PUBLIC),
+                        false => depth(wanted, bytes, host.l2_bytes),
+                    },
+                }));
+            }
+        }
+        grid
+    }
+
+    /// The two controllers that headlines are about come with their place; so
+    /// do others that somebody chose, and all once there is time for more places
+    /// than say most. Places that somebody chose come in their order.
+    fn rank(&self, index: usize, place: Place, arm: Contender) -> u8 {
+        let usual = Config::default();
+        let is_usual = self.config.algorithms == usual.algorithms
+            && self.config.operations == usual.operations
+            && self.config.sizes_bytes == usual.sizes_bytes;
+        let rank = match is_usual {
+            true => place.rank(),
+            false => u8::try_from(index).unwrap_or(u8::MAX).min(100),
+        };
+        let is_other = matches!(arm, Contender::Controlled(name) if main_ones(&[name]).is_empty());
+        match (is_other, self.config.controllers == usual.controllers) {
+            (false, _) => 2 * rank,
+            (true, false) => 2 * rank + 1,
+            (true, true) if is_usual => 2 * rank.max(EVERY_RANK),
+            (true, true) => u8::MAX,
+        }
+    }
+
+    /// In the order in which a plan lets go of them last: what needs nothing
+    /// before the rounds is first.
+    fn contenders(&self) -> Vec<Contender> {
+        use Contender::{Armed, Controlled, Oracle, Uncapped};
+        let controllers = self.config.controllers.iter();
+        let controlled = controllers.map(|name| Controlled(name.0.0));
+        [Uncapped, Oracle, Armed]
+            .into_iter()
+            .chain(controlled)
+            .collect()
+    }
+
+    fn spot(&self, place: Place, arm: Contender) -> Spot {
+        let Place {
+            placement,
+            kind,
+            block_bytes,
+            depth,
+        } = place;
+        let said = |is_said: bool, words: String| if is_said { words } else { String::new() };
+        let bytes = said(!place.is_public(), size(block_bytes));
+        let bounded = said(depth < self.config.depth.get(), format!("depth {depth}"));
+        Spot::new()
+            .with("algorithm", kind.algorithm.name(), place.operation())
+            .also("operation", kind.operation.name())
+            .with("block_bytes", block_bytes as u64, bytes)
+            .following("depth", depth as u64, bounded)
+            .with("placement", placement.name(), on(placement))
+            .also("backend", self.config.backend.0.name())
+            .with("arm", arm.to_string().as_str(), arm.to_string())
+    }
+}
+
+impl Experiment for Controllers {
+    const NAME: &'static str = "vcm-controllers";
+    const TITLE: &'static str = "What moderation gains, and which controller finds it";
+    const QUESTION: Question = Question {
+        what: "What moderation gains, and which controller finds it,",
+        against: "the VCM paper's figures 8 to 10 (its monitor finds the best cap for AES and SHA-256, and RSA hardly gains)",
+    };
+
+    type Config = Config;
+    type Place = Place;
+    type Arm = Contender;
+    type Notes = Scouted;
+
+    fn new(config: Config) -> Result<Self, ConfigError> {
+        let kinds = kinds(&config);
+        if kinds.is_empty() {
+            let reason = "no algorithm has any of them; name at least one that one has";
+            return Err(ConfigError::value("operations", reason));
+        }
+        for &kind in &kinds {
+            check_kind("algorithms", &config.backend, kind)?;
+            for size in config.sizes_bytes.iter() {
+                Workload::check(kind, size.get())
+                    .map_err(|error| ConfigError::value("sizes_bytes", error))?;
+            }
+        }
+        let interval_ms = config.interval_ms.0.map_or(0.0, Real::get);
+        let parameters = parameters(interval_ms)?
+            .with_cpu_price(config.cpu_price.0.map(Real::get))
+            .map_err(|error| ConfigError::value("cpu_price", error))?;
+        Ok(Self {
+            config,
+            kinds,
+            parameters,
+        })
+    }
+
+    fn config(&self) -> &Config {
+        &self.config
+    }
+
+    fn needs(&self, _: &Probe) -> Result<(), PlanError> {
+        unmaskable(self.config.backend.0.name())
+    }
+
+    fn subjects(&self, host: &Host) -> Vec<Subject<Place, Contender>> {
+        let mut subjects = Vec::new();
+        for (index, place) in self.grid(host).into_iter().enumerate() {
+            let (weight, overhead_s) = match place.is_public() {
+                true => (PUBLIC_SLICES, rig::DRAIN_S),
+                false => (1.0, 0.0),
+            };
+            subjects.extend(self.contenders().into_iter().map(|arm| Subject {
+                rank: self.rank(index, place, arm),
+                weight,
+                overhead_s,
+                ..Subject::new(place, arm, self.spot(place, arm))
+            }));
+        }
+        subjects
+    }
+
+    fn left_out(&self, host: &Host) -> Option<String> {
+        self.placements(host).left_out()
+    }
+
+    /// Shorter means nothing where a cap is 250/s; longer says no more than
+    /// another round would.
+    fn times(&self) -> Times {
+        Times {
+            least_s: 0.03,
+            good_s: 0.06,
+            most_s: 0.2,
+            overhead_s: rig::OVERHEAD_S,
+        }
+    }
+
+    fn start_s(&self, subjects: &Subjects<Self>) -> f64 {
+        rig::start_s(subjects, self.config.settle_seconds.get())
+    }
+
+    fn steps(&self) -> Vec<String> {
+        vec![format!(
+            "before the rounds, at each place: trials of {} ms of every fixed setting, for the oracle, and {:.1} s for each controller to settle",
+            rig::SCOUT.as_millis(),
+            self.config.settle_seconds.get()
+        )]
+    }
+
+    fn rig(&self, host: &Host, subjects: &Subjects<Self>) -> Result<Box<dyn Rig<Self>>, Stopped> {
+        Ok(Box::new(rig::OnBenches::start(self, host, subjects)?))
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        [&MEASURES[..], &[HELD, ALONE, CAP, COUNT]].concat()
+    }
+
+    fn pairs(&self, subjects: &Subjects<Self>) -> Vec<Pair<Place, Contender>> {
+        use Contender::{Armed, Controlled, Oracle, Uncapped};
+        let of = |subject: &Subject<Place, Contender>| {
+            let (place, arm) = (subject.place, subject.arm);
+            let target = |least| (arm == Contender::ADAPTIVE).then_some(least);
+            let references = match arm {
+                Uncapped => vec![],
+                Oracle => vec![(Uncapped, None)],
+                Armed => vec![(Oracle, None)],
+                Controlled(_) => vec![(Oracle, target(OF_ORACLE)), (Uncapped, target(OF_UNCAPPED))],
+            };
+            let pair = move |(reference, target)| Pair {
+                arm: (place, arm),
+                reference: (place, reference),
+                measure: REQUESTS,
+                target,
+            };
+            references.into_iter().map(pair)
+        };
+        subjects.iter().flat_map(of).collect()
+    }
+
+    fn views(&self) -> Vec<View<Self>> {
+        let depth = self.config.depth.get();
+        let by_size = |title: &str, label, measure: Measure| {
+            View::Lines(Lines {
+                title: title.to_owned(),
+                note: format!(
+                    "Up to {depth} requests in flight, fewer where half of L2 would not hold them. Whiskers: 95% interval of the median."
+                ),
+                over: "block_bytes",
+                x: block_axis(),
+                y: axis(label, measure.unit, Scale::Log10),
+                measures: vec![(measure, "", 1.0)],
+                split: vec!["algorithm", "operation", "placement"],
+                only: |place: &Place, _| !place.is_public(),
+            })
+        };
+        vec![
+            View::Rows(Rows {
+                title: "Everyone's share of the best fixed setting".to_owned(),
+                note: "1 is the oracle: the best of the fixed settings, found in short trials and measured again beside the others. Whiskers: 95% interval of the median of paired ratios.".to_owned(),
+                label: "share of the oracle",
+                scale: Scale::Linear,
+                what: Shown::Ratio(REQUESTS, Contender::Oracle),
+                series: vec!["arm"],
+                only: all,
+            }),
+            by_size("Speed by block size", "speed", SPEED),
+            by_size("Notifications by block size", "notifications", NOTIFICATIONS),
+            View::Table(Sheet {
+                title: "Every contender at every place".to_owned(),
+                note: "Medians over the rounds; MB/s are 10^6 bytes a second. Shares are medians of interleaved pairs with their 95% interval. Latency is from submission to reaping, of all that are in flight.".to_owned(),
+                columns: vec![
+                    Cells::of(SPEED, "speed"),
+                    Cells::of(REQUESTS, "requests"),
+                    Cells::of(NOTIFICATIONS, "notifications"),
+                    Cells::of(HELD, "held back"),
+                    Cells::of(CLIENT_CPU, "client"),
+                    Cells::of(WORKER_CPU, "worker"),
+                    Cells::P99,
+                    Cells::Ratio(REQUESTS, Contender::Oracle, "of the oracle"),
+                    Cells::Ratio(REQUESTS, Contender::Uncapped, "of uncapped"),
+                    Cells::Verdict,
+                ],
+                across: None,
+                only: all,
+            }),
+        ]
+    }
+
+    /// What nobody controls is a yardstick; and what the paper's figure shows.
+    fn finish(&self, _: &Results<'_, Self>, spot: &Spot, chart: &mut Chart) {
+        let yardsticks = [Contender::Oracle, Contender::Uncapped].map(|arm| arm.to_string());
+        for series in &mut chart.series {
+            if yardsticks.contains(&series.name) {
+                series.kind = SeriesKind::Reference;
+            }
+        }
+        let is_own = |kind: &&Kind| spot.value("algorithm") == Some(&kind.algorithm.name().into());
+        let own = self.kinds.iter().find(is_own);
+        if let Some(published) = own.and_then(|kind| tables::published(kind.algorithm)) {
+            chart.note = format!(
+                "{} The paper's figure {}: {}.",
+                chart.note, published.figure, published.caption
+            );
+        }
+    }
+
+    fn answer(&self, results: &Results<'_, Self>) -> Option<Answer> {
+        findings::answer(results)
+    }
+
+    fn findings(&self, results: &Results<'_, Self>) -> Vec<Finding> {
+        findings::findings(results)
+    }
+
+    fn more(&self, results: &Results<'_, Self>) -> Vec<Event> {
+        tables::tables(results)
+            .into_iter()
+            .map(Event::Table)
+            .collect()
+    }
+}

@@ -1,0 +1,263 @@
+//! Scouting and settling before the rounds, and trials.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crypto::{Algorithm, RsaBits, Workload};
+use kit::controllers::contender::Contender;
+use kit::controllers::fixed::{grid, label};
+use kit::controllers::warm::Warm;
+use kit::experiment::{Measure, Reading, Rig, Stopped, Subject, Subjects};
+use kit::host::Host;
+use kit::load::benches::{Benches, REQUESTS, Trial};
+use kit::load::moderated::Moderated;
+use kit::load::rig::{Load, Regime, Tenant, Window};
+use kit::spot::Spot;
+use policy::Policy;
+use trial::{Event, Sink};
+
+use super::{ALONE, CAP, COUNT, Controllers, HELD, Place, Scouted, places};
+
+/// Before a trial counts: a pipeline fills in microseconds, a cap's first
+/// intervals take milliseconds.
+const WARM_UP: Duration = Duration::from_millis(12);
+/// Warm-up, new lanes, parking, and a look at the core's clock, seconds.
+pub(super) const OVERHEAD_S: f64 = 0.018;
+/// Taking back what is in flight takes RSA so long besides.
+pub(super) const DRAIN_S: f64 = 0.02;
+/// A trial that finds the best of the fixed settings, and how many of them
+/// are looked at twice, and how much longer.
+pub(super) const SCOUT: Duration = Duration::from_millis(30);
+const FINALISTS: usize = 4;
+const FINAL: u32 = 2;
+/// Starting the benches, seconds.
+const START_S: f64 = 0.2;
+
+/// Keys, scouting and settling of those subjects.
+pub(super) fn start_s(subjects: &Subjects<Controllers>, settle_s: f64) -> f64 {
+    let one = |subject: &Of| {
+        let overhead_s = OVERHEAD_S + subject.overhead_s;
+        let count = grid(subject.place.depth).len();
+        let trials_s =
+            |count: usize, times| count as f64 * (scout(subject, times).as_secs_f64() + overhead_s);
+        match subject.arm {
+            Contender::Oracle => trials_s(count, 1) + trials_s(FINALISTS.min(count), FINAL),
+            Contender::Controlled(_) if settle_s > 0.0 => settle_s + overhead_s,
+            _ => 0.0,
+        }
+    };
+    let keys_s: f64 = places(subjects).iter().map(key_s).sum();
+    START_S + keys_s + subjects.iter().map(one).sum::<f64>()
+}
+
+/// So many times as long as a short trial of it.
+fn scout(subject: &Of, times: u32) -> Duration {
+    SCOUT.mul_f64(subject.weight) * times
+}
+
+/// Making a key.
+fn key_s(place: &Place) -> f64 {
+    match place.kind.algorithm {
+        Algorithm::Rsa(RsaBits::B4096, _) => 1.0,
+        Algorithm::Rsa(RsaBits::B3072, _) => 0.4,
+        Algorithm::Rsa(..) => 0.1,
+        _ => 0.0,
+    }
+}
+
+type Of = Subject<Place, Contender>;
+
+/// A bench for each placement.
+pub(super) struct OnBenches {
+    benches: Benches,
+    section: Controllers,
+    grounds: Vec<Ground>,
+}
+
+/// What a place has.
+struct Ground {
+    place: Place,
+    workload: Arc<Workload>,
+    /// Which of its bench's workloads that is.
+    index: usize,
+    scouted: Vec<(Policy, f64)>,
+    controllers: BTreeMap<&'static str, Warm>,
+}
+
+impl OnBenches {
+    pub(super) fn start(
+        section: &Controllers,
+        host: &Host,
+        subjects: &Subjects<Controllers>,
+    ) -> Result<Self, Stopped> {
+        let backend = &section.config.backend.0;
+        let (mut grounds, mut tenants) = (Vec::new(), Vec::new());
+        for (placement, cores) in section.placements(host).kept {
+            let mut workloads = Vec::new();
+            let all = places(subjects).into_iter();
+            for place in all.filter(|place| place.placement == placement) {
+                let workload = Workload::new(backend, place.kind, place.block_bytes);
+                let workload = Arc::new(workload.map_err(Stopped::failed)?);
+                grounds.push(Ground {
+                    place,
+                    workload: Arc::clone(&workload),
+                    index: workloads.len(),
+                    scouted: Vec::new(),
+                    controllers: BTreeMap::new(),
+                });
+                workloads.push(workload);
+            }
+            let tenant = Tenant {
+                workloads,
+                depth_max: section.config.depth.get(),
+                tasks_max: 1,
+            };
+            if !tenant.workloads.is_empty() {
+                tenants.push((placement, cores, tenant));
+            }
+        }
+        Ok(Self {
+            benches: Benches::start(backend, tenants)?,
+            section: section.clone(),
+            grounds,
+        })
+    }
+
+    fn ground(&self, place: &Place) -> usize {
+        let own = self.grounds.iter().position(|own| own.place == *place);
+        own.expect("every place of the job has one")
+    }
+
+    fn run(
+        &mut self,
+        ground: usize,
+        regime: Regime,
+        length: Duration,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Reading, Stopped> {
+        let Ground {
+            place,
+            workload,
+            index,
+            ..
+        } = &self.grounds[ground];
+        let trial = Trial {
+            placement: place.placement,
+            load: Load::closed(*index, place.depth),
+            warm_up: WARM_UP,
+            length,
+            in_flight_bytes: workload.footprint_bytes() * place.depth,
+            block_bytes: workload.block_bytes,
+        };
+        self.benches.trial(&trial, regime, go_on, held)
+    }
+
+    /// Every fixed setting once and the best again; fastest first.
+    fn scout(&mut self, subject: &Of, go_on: &dyn Fn() -> bool) -> Result<(), Stopped> {
+        let ground = self.ground(&subject.place);
+        let mut rate = |policy: Policy, times| {
+            let reading = self.run(ground, policy.regime(), scout(subject, times), go_on)?;
+            Ok(reading.value(REQUESTS).unwrap_or(0.0))
+        };
+        let mut found = Vec::new();
+        for policy in grid(subject.place.depth) {
+            found.push((policy, rate(policy, 1)?));
+        }
+        sort(&mut found);
+        let finalists = FINALISTS.min(found.len());
+        for (policy, first) in &mut found[..finalists] {
+            // Weighted by how long each trial was.
+            let again = rate(*policy, FINAL)?;
+            *first = (*first + again * f64::from(FINAL)) / f64::from(1 + FINAL);
+        }
+        sort(&mut found[..finalists]);
+        self.grounds[ground].scouted = found;
+        Ok(())
+    }
+
+    fn settle(
+        &mut self,
+        (place, name): (&Place, &'static str),
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<(), Stopped> {
+        let ground = self.ground(place);
+        let warm = Warm::new(name, &self.section.parameters);
+        let settle = Duration::from_secs_f64(self.section.config.settle_seconds.get());
+        if !settle.is_zero() {
+            self.run(ground, warm.regime(), settle, go_on)?;
+        }
+        self.grounds[ground].controllers.insert(name, warm);
+        Ok(())
+    }
+}
+
+fn sort(found: &mut [(Policy, f64)]) {
+    found.sort_by(|a, b| b.1.total_cmp(&a.1));
+}
+
+/// What was held back, and under which settings at the end.
+fn held(window: &Window) -> Vec<(Measure, f64)> {
+    let own = &window.tenants[0];
+    vec![
+        (HELD, own.counters.held as f64 / window.seconds),
+        (ALONE, own.held_alone as f64),
+        (CAP, own.settings.cap_per_s().unwrap_or(0.0)),
+        (COUNT, f64::from(own.settings.count())),
+    ]
+}
+
+impl Rig<Controllers> for OnBenches {
+    fn prepare(
+        &mut self,
+        subjects: &Subjects<Controllers>,
+        sink: &mut dyn Sink,
+    ) -> Result<(), Stopped> {
+        for (done, subject) in subjects.iter().enumerate() {
+            let doing = match subject.arm {
+                Contender::Oracle => "looked for",
+                Contender::Controlled(_) => "settling",
+                Contender::Uncapped | Contender::Armed => continue,
+            };
+            let share = done as f64 / subjects.len() as f64;
+            let now = format!("{}: {doing}", subject.spot.words());
+            sink.emit(Event::Progress(share, now));
+            let go_on = || !sink.is_interrupted();
+            match subject.arm {
+                Contender::Controlled(name) => self.settle((&subject.place, name), &go_on)?,
+                _ => self.scout(subject, &go_on)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn trial(
+        &mut self,
+        subject: &Of,
+        slice: Duration,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Reading, Stopped> {
+        let at = self.ground(&subject.place);
+        let ground = &self.grounds[at];
+        let oracle = ground.scouted.first().map(|(policy, _)| *policy);
+        let regime = match subject.arm {
+            Contender::Uncapped => Policy::EACH.regime(),
+            Contender::Armed => Policy::ARMED.regime(),
+            Contender::Oracle => oracle.unwrap_or(Policy::EACH).regime(),
+            Contender::Controlled(name) => ground.controllers[name].regime(),
+        };
+        let mut reading = self.run(at, regime, slice, go_on)?;
+        if let (Contender::Oracle, Some(oracle)) = (subject.arm, oracle) {
+            reading.also = Spot::new().also("oracle", label(&oracle).as_str());
+        }
+        Ok(reading)
+    }
+
+    fn notes(&self) -> Scouted {
+        let scouted = self.grounds.iter();
+        let scouted = scouted.filter(|own| !own.scouted.is_empty());
+        scouted
+            .map(|own| (own.place, own.scouted.clone()))
+            .collect()
+    }
+}

@@ -1,0 +1,100 @@
+//! What only this section promises: the rest is in `tests/conformance.rs`.
+
+use std::time::Duration;
+
+use kit::experiment::Experiment;
+use kit::rehearsal::{Rehearsal, Script, known, rehearse};
+use trial::{Cell, Dimension, Event, Table};
+
+use super::{Config, Controllers};
+
+fn rehearsed(text: &str, budget_s: u64) -> Rehearsal {
+    let script = Script {
+        budget: Duration::from_secs(budget_s),
+        ..Script::default()
+    };
+    let table = text.parse().expect("toml");
+    rehearse::<Controllers>(&table, &script).expect("it is allowed, and fits")
+}
+
+/// The paper's places first with the paper's controller and ours, then all.
+#[test]
+fn more_time_is_more_places_and_then_every_controller() {
+    for (budget_s, places, arms) in [
+        (5, 1, 5),
+        (8, 1, 5),
+        (25, 3, 5),
+        (60, 4, 5),
+        (180, 9, 10),
+        (600, 22, 10),
+    ] {
+        assert_eq!(
+            rehearsed("", budget_s).subjects,
+            places * arms,
+            "{budget_s} s"
+        );
+    }
+    let chosen = "sizes_bytes = [64, 512]\nalgorithms = ['sha256']\ncontrollers = ['dim']\npairs = 2\nseconds = 0.05";
+    assert_eq!(rehearsed(chosen, 20).subjects, 2 * 4);
+    assert_eq!(rehearsed(chosen, 3).subjects, 4, "one place of two");
+    let left = rehearsed(chosen, 3).left_out.expect("not all fits");
+    assert!(left.contains("512 B"), "{left}");
+}
+
+#[test]
+fn zero_and_none_mean_what_they_meant() {
+    let of = |text: &str| {
+        let config: Config = kit::config::keys::parse(&text.parse().unwrap()).unwrap();
+        let own = Controllers::new(config).unwrap();
+        (
+            own.parameters.interval_ns() / 1_000_000,
+            own.parameters.cpu_price(),
+        )
+    };
+    assert_eq!(of(""), (100, None));
+    assert_eq!(of("interval_ms = 0.0"), (1000, None));
+    assert_eq!(of("interval_ms = 5\ncpu_price = 0"), (5, Some(0.0)));
+    let config = kit::config::keys::parse(&"operations = ['derive']".parse().unwrap()).unwrap();
+    let error = Controllers::new(config).err().expect("no algorithm has it");
+    assert!(error.key() == "operations" && error.to_string().contains("at least one"));
+}
+
+/// Two places that differ in their last word: a share is the place's own.
+#[test]
+fn a_share_is_that_of_its_own_place() {
+    let text = "algorithms = ['sha256']\nsizes_bytes = [1024]\nplacements = ['shared', 'split']";
+    let events = rehearsed(text, 600).events;
+    let share = |placement: &str, reference: &str| {
+        let own = events.iter().find_map(|event| match event {
+            Event::Comparison(one) => {
+                let is_here = one.arm_point["placement"] == Dimension::from(placement);
+                (is_here && one.arm == "adaptive" && one.reference == reference).then_some(one)
+            }
+            _ => None,
+        });
+        let own = own.expect("it is told");
+        let wanted = known(&own.arm_point) / known(&own.reference_point);
+        assert!((own.ratio / wanted - 1.0).abs() < 1e-4);
+        Cell::Text(kit::ratio::words(own))
+    };
+    let table = events.iter().find_map(|event| match event {
+        Event::Table(table) if table.title.starts_with("Every contender") => Some(table),
+        _ => None,
+    });
+    let Table { columns, rows, .. } = table.expect("it is there");
+    let at = |label: &str| {
+        columns
+            .iter()
+            .position(|own| own.label == label)
+            .expect(label)
+    };
+    for (placement, words) in [("shared", "one shared core"), ("split", "a core each")] {
+        let named =
+            |label: &str, row: &[Cell], words: &str| row[at(label)] == Cell::Text(words.to_owned());
+        let is_own =
+            |row: &&Vec<Cell>| named("placement", row, words) && named("arm", row, "adaptive");
+        let row = rows.iter().find(is_own).expect("it has a row");
+        assert_eq!(row[at("of the oracle")], share(placement, "oracle"));
+        assert_eq!(row[at("of uncapped")], share(placement, "uncapped"));
+    }
+}
