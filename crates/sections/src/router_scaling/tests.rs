@@ -101,6 +101,8 @@ fn noise_offers_nobody_a_share_of_it() {
         |event| matches!(event, Event::Point(point) if point.verdict.reason.contains(doubt)),
     );
     assert!(beside.count() >= 3);
+    let is_told = |event: &Event| matches!(event, Event::Finding(finding) if finding.text.starts_with("Not measured") && finding.text.contains(doubt));
+    assert!(sink.events.iter().any(is_told));
     let each_twice = 2 + 9 * 4 * 2;
     assert_eq!(host.trials.get(), each_twice, "those beside never");
 }
