@@ -43,7 +43,7 @@ impl Spot {
         value: impl Into<Dimension>,
         words: impl Into<String>,
     ) -> Self {
-        self.and(Part {
+        self.push(Part {
             name,
             value: value.into(),
             words: words.into(),
@@ -60,7 +60,7 @@ impl Spot {
         value: impl Into<Dimension>,
         words: impl Into<String>,
     ) -> Self {
-        self.and(Part {
+        self.push(Part {
             name,
             value: value.into(),
             words: words.into(),
@@ -68,7 +68,7 @@ impl Spot {
         })
     }
 
-    fn and(mut self, part: Part) -> Self {
+    fn push(mut self, part: Part) -> Self {
         self.0.push(part);
         self
     }

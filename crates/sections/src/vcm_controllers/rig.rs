@@ -158,7 +158,7 @@ impl OnBenches {
         let ground = self.ground(&subject.place);
         let mut rate = |policy: Policy, times| {
             let reading = self.run(ground, policy.regime(), scout(subject, times), go_on)?;
-            Ok(reading.value(REQUESTS).unwrap_or(0.0))
+            Ok::<f64, Stopped>(reading.value(REQUESTS).unwrap_or(0.0))
         };
         let mut found = Vec::new();
         for policy in grid(subject.place.depth) {
