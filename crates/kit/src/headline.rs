@@ -115,6 +115,7 @@ mod tests {
         Tried {
             name: "kernel".to_owned(),
             label: "kernel, 64 B".to_owned(),
+            is_measured: true,
             verdict,
         }
     }

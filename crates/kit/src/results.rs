@@ -204,6 +204,7 @@ impl<'a, E: Experiment> Results<'a, E> {
             .map(|(subject, series)| Tried {
                 name: subject.spot.words(),
                 label: subject.spot.words(),
+                is_measured: !series.rounds.is_empty(),
                 verdict: self.verdict_of(series, &usual),
             })
             .collect()

@@ -15,12 +15,14 @@ pub struct Tried {
     pub name: String,
     /// The same under its load.
     pub label: String,
+    /// Whether there is a round of it.
+    pub is_measured: bool,
     pub verdict: Verdict,
 }
 
 impl Tried {
     fn is_missing(&self) -> bool {
-        self.verdict.validity == Validity::NotSupported
+        !self.is_measured || self.verdict.validity == Validity::NotSupported
     }
 }
 
@@ -107,16 +109,30 @@ mod tests {
         let of = |index: usize, verdict: &Verdict| Tried {
             name: format!("path {index}"),
             label: format!("path {index}, 64 B"),
+            is_measured: true,
             verdict: verdict.clone(),
         };
         let noisy = Verdict::new(Validity::Noisy, "a pause", "a quiet host");
         let missing = impossible("LXC", "install it");
         let tried: Vec<_> = (0..6).map(|index| of(index, &noisy)).collect();
-        let others = [of(7, &missing), of(7, &missing), of(8, &Verdict::valid())];
+        let beside = Tried {
+            is_measured: false,
+            ..of(
+                9,
+                &Verdict::new(Validity::Noisy, "not known", "a quiet host"),
+            )
+        };
+        let others = [
+            of(7, &missing),
+            of(7, &missing),
+            of(8, &Verdict::valid()),
+            beside,
+        ];
         let found = told(&[tried, others.to_vec()].concat());
         let texts: Vec<_> = found.iter().map(|one| one.text.as_str()).collect();
         assert_eq!(texts[0], "Not measured: path 7: LXC is not possible here.");
-        assert!(texts[1].contains("path 3, 64 B; and 2 more: a pause"));
-        assert_eq!(texts.len(), 2);
+        assert_eq!(texts[1], "Not measured: path 9: not known.");
+        assert!(texts[2].contains("path 3, 64 B; and 2 more: a pause"));
+        assert_eq!(texts.len(), 3);
     }
 }

@@ -152,6 +152,7 @@ impl Tried {
         series.is_tried().then(|| Self {
             name,
             label,
+            is_measured: !series.trials.is_empty(),
             verdict: series.verdict(),
         })
     }

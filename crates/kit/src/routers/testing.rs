@@ -17,11 +17,16 @@ use forward::tester::validity::Seen;
 use forward::topology::Routes;
 use trial::{Event, Finding, Validity, Verdict, Weight};
 
+use crate::config::keys;
+use crate::experiment::{self, Experiment};
+use crate::host::Host;
+use crate::plan;
 use crate::routers::end::End;
-use crate::routers::rig::Rig;
+use crate::routers::rig::{Rig, Routers};
 use crate::routers::section::{InRounds, On};
 use crate::routers::trial::Trial;
 use crate::schedule::Wishes;
+use crate::section::run_with;
 pub use crate::testing::Collector;
 
 /// A generator's best, frames/s.
@@ -123,6 +128,36 @@ pub fn in_rounds(
         command: "lockgate run",
     };
     config.measure(on, &|setups: &[Setup]| host.build(setups), sink)
+}
+
+/// Measures a section of the kit in as many rounds as it wants, with a rig on
+/// that host; `rig` makes it of the section, the host and its routers.
+///
+/// # Panics
+/// Where the options of `text` are not allowed.
+pub fn measured<E: Experiment, R: experiment::Rig<E>>(
+    text: &str,
+    fake: &Fake,
+    rig: impl FnOnce(&E, &Host, Routers) -> R,
+) -> Vec<Event> {
+    let config = keys::parse(&text.parse().expect("toml")).expect("allowed");
+    let experiment = E::new(config).expect("allowed");
+    let host = Host {
+        cpus: vec![0, 1],
+        l2_bytes: 0,
+        has_openssl: false,
+    };
+    let job = plan::job(
+        &experiment,
+        &experiment.subjects(&host),
+        Duration::from_secs(3600),
+    );
+    let own = fake.clone();
+    let routers = Routers::built_by(move |setups, _| own.build(setups));
+    let (mut rig, mut sink) = (rig(&experiment, &host, routers), Collector::default());
+    let job = job.expect("it fits");
+    run_with(&experiment, &host, &job, &mut rig, &mut sink).expect("it ends well");
+    sink.events
 }
 
 /// A host with routers of known speed.

@@ -31,8 +31,6 @@ pub enum Case {
 pub(super) const BESIDE: [Case; 3] = [Case::Peace, Case::Overloaded, Case::Limited];
 
 impl Case {
-    pub(super) const ALONE: Self = Self::SideBySide(1);
-
     pub(super) fn is_beside(self) -> bool {
         !matches!(self, Self::SideBySide(_))
     }
@@ -57,7 +55,7 @@ pub(super) fn many(count: usize) -> String {
 }
 
 impl Scaling {
-    fn count(&self, case: Case) -> usize {
+    pub(super) fn count(&self, case: Case) -> usize {
         match case {
             Case::SideBySide(count) => count,
             _ => self.config.beside.get(),

@@ -6,6 +6,8 @@ mod case;
 mod findings;
 mod rig;
 
+use std::collections::HashSet;
+
 use forward::bench::Offer;
 use forward::topology::Cpus;
 use kit::prelude::*;
@@ -165,24 +167,15 @@ impl Experiment for Scaling {
     /// Routers stay up, and cases that want the same share them. What is modest
     /// is found out with one.
     fn start_s(&self, subjects: &Subjects<Self>) -> f64 {
-        let any = Cpus::among(&[0, 1]);
-        let mut up: Vec<_> = subjects
-            .iter()
-            .map(|one| self.setups(one.arm, &any))
-            .collect();
         let is_beside = subjects.iter().any(|one| one.arm.is_beside());
-        let alone = match is_beside {
-            true => SLICE_S.1 + OVERHEAD_S,
-            false => 0.0,
-        };
-        up.extend(is_beside.then(|| self.setups(Case::ALONE, &any)));
-        let mut kept: Vec<_> = Vec::new();
-        for setups in up {
-            if !kept.contains(&setups) {
-                kept.push(setups);
-            }
-        }
-        START_S * kept.iter().map(Vec::len).sum::<usize>() as f64 + alone
+        let alone = is_beside.then_some(Case::SideBySide(1));
+        let cases = subjects.iter().map(|one| one.arm).chain(alone);
+        let up: HashSet<_> = cases
+            .map(|case| (self.count(case), case == Case::Limited))
+            .collect();
+        let routers: usize = up.iter().map(|(count, _)| count).sum();
+        let alone_s = alone.map_or(0.0, |_| SLICE_S.1 + OVERHEAD_S);
+        START_S * routers as f64 + alone_s
     }
 
     fn steps(&self) -> Vec<String> {

@@ -14,9 +14,6 @@ use trial::{Event, Sink, Validity, Verdict};
 use super::case::Case;
 use super::{FIRST, LEAST, MOST, OTHERS, SLICE_S, Scaling};
 
-/// What is wrong with a host does not pass: so often one router alone is tried.
-const TRIES: usize = 2;
-
 pub(super) struct OnRouters {
     scaling: Scaling,
     cpus: Cpus,
@@ -53,29 +50,25 @@ impl OnRouters {
         Ok(reading(&trial))
     }
 
-    /// One router alone, once.
-    fn alone(&mut self, go_on: &dyn Fn() -> bool) -> Result<Result<f64, Verdict>, Stopped> {
+    /// What one router carries; tried again, since a disturbance may pass.
+    fn alone(&mut self, go_on: &dyn Fn() -> bool) -> Result<f64, Stopped> {
         let slice = Duration::from_secs_f64(SLICE_S.1);
-        let mut verdict = Verdict::valid();
-        for _ in 0..TRIES {
-            let reading = match self.run((Case::ALONE, 0.0), slice, go_on) {
-                Err(stopped) => return stopped.verdict().map(Err).ok_or(stopped),
-                Ok(reading) => reading,
-            };
-            let rate = reading.value(RECEIVED_PPS).filter(|rate| *rate > 0.0);
-            match rate {
-                Some(rate) if reading.verdict.is_valid() => return Ok(Ok(rate)),
-                Some(_) => verdict = reading.verdict,
-                None => {
-                    verdict = Verdict::new(
-                        Validity::TooFewSamples,
-                        "no frame came through",
-                        "see router-native, which measures one router alone",
-                    );
-                }
-            }
+        let mut reading = self.run((Case::SideBySide(1), 0.0), slice, go_on)?;
+        if !reading.verdict.is_valid() {
+            reading = self.run((Case::SideBySide(1), 0.0), slice, go_on)?;
         }
-        Ok(Err(verdict))
+        if !reading.verdict.is_valid() {
+            return Err(Stopped::Doubted(reading.verdict));
+        }
+        let rate = reading.value(RECEIVED_PPS).filter(|rate| *rate > 0.0);
+        rate.ok_or_else(|| {
+            let remedy = "see router-native, which measures one router alone";
+            Stopped::Doubted(Verdict::new(
+                Validity::TooFewSamples,
+                "no frame came through",
+                remedy,
+            ))
+        })
     }
 }
 
@@ -91,11 +84,14 @@ impl Rig<Scaling> for OnRouters {
         }
         let now = "one router alone, for what it carries".to_owned();
         sink.emit(Event::Progress(0.0, now));
-        let alone = self.alone(&|| !sink.is_interrupted())?;
-        self.capacity_pps = alone.map_err(|verdict| Verdict {
-            reason: format!("what one router carries is not known: {}", verdict.reason),
-            ..verdict
-        });
+        let alone = self.alone(&|| !sink.is_interrupted());
+        self.capacity_pps = match (alone.as_ref().err().and_then(Stopped::verdict), alone) {
+            (Some(doubt), _) => Err(Verdict {
+                reason: format!("what one router carries is not known: {}", doubt.reason),
+                ..doubt
+            }),
+            (None, alone) => Ok(alone?),
+        };
         Ok(())
     }
 

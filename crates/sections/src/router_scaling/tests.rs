@@ -1,14 +1,8 @@
 //! The section on routers of known speed that share a CPU.
 
-use std::time::Duration;
-
 use kit::config::keys;
-use kit::plan;
-use kit::routers::rig::Routers;
-use kit::routers::testing::{Fake, headline};
-use kit::section::run_with;
-use kit::testing::Collector;
-use trial::{Event, RunError};
+use kit::routers::testing::{Fake, headline, measured};
+use trial::Event;
 
 use super::*;
 
@@ -16,18 +10,10 @@ fn parse(text: &str) -> Result<Scaling, ConfigError> {
     Scaling::new(keys::parse(&text.parse().expect("toml"))?)
 }
 
-fn run(host: &Fake, sink: &mut Collector) -> Result<(), RunError> {
-    let (scaling, fake) = (parse("").expect("the default"), host.clone());
-    let host = Host {
-        cpus: vec![0, 1],
-        l2_bytes: 0,
-        has_openssl: false,
-    };
-    let all = scaling.subjects(&host);
-    let job = plan::job(&scaling, &all, Duration::from_secs(3600)).expect("it fits");
-    let routers = Routers::built_by(move |setups, _| fake.build(setups));
-    let mut rig = rig::OnRouters::new(scaling.clone(), &host, routers);
-    run_with(&scaling, &host, &job, &mut rig, sink)
+fn run(fake: &Fake) -> Vec<Event> {
+    measured("", fake, |scaling: &Scaling, host, routers| {
+        rig::OnRouters::new(scaling.clone(), host, routers)
+    })
 }
 
 #[test]
@@ -56,10 +42,9 @@ fn every_wrong_value_is_named_with_its_limit() {
 
 #[test]
 fn totals_and_limits_are_told() {
-    let mut sink = Collector::default();
-    run(&Fake::default(), &mut sink).unwrap();
+    let events = run(&Fake::default());
     let mut counts = (0, 0, 0, 0);
-    for event in &sink.events {
+    for event in &events {
         match event {
             Event::Comparison(one) if one.metric == RECEIVED_PPS.name => {
                 assert!((0.98..1.02).contains(&one.ratio), "{one:?}");
@@ -80,7 +65,7 @@ fn totals_and_limits_are_told() {
         }
     }
     assert_eq!(counts, (3, 2, 2, 1));
-    let first = &headline(&sink.events).text;
+    let first = &headline(&events).text;
     assert!(first.starts_with("8 routers"), "{first}");
     assert!(first.contains("of one alone"), "{first}");
 }
@@ -91,16 +76,17 @@ fn noise_offers_nobody_a_share_of_it() {
         noisy: vec!["kernel"],
         ..Fake::default()
     };
-    let mut sink = Collector::default();
-    run(&host, &mut sink).unwrap();
-    let open = &headline(&sink.events).text;
+    let events = run(&host);
+    let open = &headline(&events).text;
     assert!(open.contains("stays open"), "{open}");
     // What one carries is not known: the three cases beside were not measured.
     let doubt = "what one router carries is not known: a pause of 20 ms";
-    let beside = sink.events.iter().filter(
+    let beside = events.iter().filter(
         |event| matches!(event, Event::Point(point) if point.verdict.reason.contains(doubt)),
     );
     assert!(beside.count() >= 3);
+    let is_told = |event: &Event| matches!(event, Event::Finding(finding) if finding.text.starts_with("Not measured") && finding.text.contains(doubt));
+    assert!(events.iter().any(is_told));
     let each_twice = 2 + 9 * 4 * 2;
     assert_eq!(host.trials.get(), each_twice, "those beside never");
 }
@@ -111,10 +97,9 @@ fn a_router_that_breaks_at_once_is_told_all_the_same() {
         breaks_at: Some(0),
         ..Fake::default()
     };
-    let mut sink = Collector::default();
-    run(&host, &mut sink).unwrap();
-    let first = headline(&sink.events);
+    let events = run(&host);
+    let first = headline(&events);
     assert!(first.text.starts_with("8 routers"), "{}", first.text);
     let is_told = |event: &Event| matches!(event, Event::Finding(finding) if finding.text.contains("a port is gone"));
-    assert!(sink.events.iter().any(is_told));
+    assert!(events.iter().any(is_told));
 }

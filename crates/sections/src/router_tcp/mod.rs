@@ -3,6 +3,7 @@
 
 mod findings;
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use forward::bench::{Directions, Offer, TcpResult};
@@ -106,8 +107,8 @@ impl Experiment for Tcp {
     }
 
     fn start_s(&self, subjects: &Subjects<Self>) -> f64 {
-        let is_there = |way: &&Name<Way>| subjects.iter().any(|subject| subject.arm == way.0);
-        START_S * self.0.paths.iter().filter(is_there).count() as f64
+        let ways: HashSet<_> = subjects.iter().map(|subject| subject.arm).collect();
+        START_S * ways.len() as f64
     }
 
     fn steps(&self) -> Vec<String> {
@@ -115,10 +116,7 @@ impl Experiment for Tcp {
     }
 
     fn rig(&self, host: &Host, _: &Subjects<Self>) -> Result<Box<dyn Rig<Self>>, Stopped> {
-        Ok(Box::new(OnRouters {
-            cpus: Cpus::among(&host.cpus),
-            routers: Routers::of_host(),
-        }))
+        Ok(Box::new(OnRouters::new(host, Routers::of_host())))
     }
 
     fn measures(&self) -> Vec<Measure> {
@@ -154,6 +152,13 @@ impl Experiment for Tcp {
 struct OnRouters {
     cpus: Cpus,
     routers: Routers,
+}
+
+impl OnRouters {
+    fn new(host: &Host, routers: Routers) -> Self {
+        let cpus = Cpus::among(&host.cpus);
+        Self { cpus, routers }
+    }
 }
 
 impl Rig<Tcp> for OnRouters {

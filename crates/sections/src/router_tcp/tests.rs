@@ -1,31 +1,14 @@
 //! The section on routers of known speed.
 
-use kit::config::keys;
-use kit::plan;
-use kit::routers::testing::{Fake, headline};
-use kit::section::run_with;
-use kit::testing::Collector;
+use kit::routers::testing::{Fake, headline, measured};
 use trial::{Event, Weight};
 
 use super::*;
 
 fn run(text: &str, fake: &Fake) -> Vec<Event> {
-    let config = keys::parse(&text.parse().expect("toml")).expect("allowed");
-    let tcp = Tcp::new(config).expect("allowed");
-    let host = Host {
-        cpus: vec![0, 1],
-        l2_bytes: 0,
-        has_openssl: false,
-    };
-    let job = plan::job(&tcp, &tcp.subjects(&host), Duration::from_secs(3600)).expect("it fits");
-    let fake = fake.clone();
-    let mut rig = OnRouters {
-        cpus: Cpus::among(&host.cpus),
-        routers: Routers::built_by(move |setups, _| fake.build(setups)),
-    };
-    let mut sink = Collector::default();
-    run_with(&tcp, &host, &job, &mut rig, &mut sink).expect("it ends well");
-    sink.events
+    measured(text, fake, |_: &Tcp, host, routers| {
+        OnRouters::new(host, routers)
+    })
 }
 
 fn noisy(path: &'static str) -> Fake {

@@ -102,6 +102,7 @@ impl Case {
             verdict: self.no_drop.verdict(),
             name: self.router.what(),
             label: names("throughput").1,
+            is_measured: true,
         };
         let is_searched = self.failure().is_none() && !self.no_drop.0.is_empty();
         let overload = Tried::of(&self.overload, names("what passes"));
