@@ -1,12 +1,11 @@
 //! Whether a series may be believed.
 
+use trial::Verdict;
 use trial::stats::median;
-use trial::validity::over_rounds;
-use trial::{Observed, Verdict};
 
-use crate::load::cell::{Cell, Series};
+use crate::evidence::{self, Evidence, Usual};
+use crate::load::cell::{Cell, Series, Trial};
 use crate::load::rig::Cores;
-use crate::observe::{CpuTimes, drift};
 
 /// What a verdict rests on besides the series itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,44 +34,26 @@ impl Conditions {
 
     /// The verdict on one arm of a cell.
     pub fn verdict(&self, series: &Series, in_flight_bytes: usize) -> Verdict {
-        let cpus = self.cores.all().len();
-        let mut times = CpuTimes::default();
-        let facts = || series.trials.values().map(|trial| &trial.facts);
-        facts().for_each(|facts| times.add(facts.times));
-        let ours = series.values(|window| {
+        let of = |trial: &Trial| {
+            let (window, facts) = (&trial.window, &trial.facts);
             let tenants = 0..window.tenants.len();
-            window.worker_cpus() + tenants.map(|one| window.client_cpus(one)).sum::<f64>()
-        });
-        let ours = ours.iter().sum::<f64>() / ours.len().max(1) as f64;
-        let pauses: Vec<_> = facts().map(|facts| facts.pause_ns).collect();
-        let steps = facts().filter_map(|facts| facts.step_ns);
-        let drifts: Vec<_> = self.usual_step_ns.map_or_else(Vec::new, |usual| {
-            steps.map(|step| drift(step, usual)).collect()
-        });
-        let completed = |window: &crate::load::rig::Window| {
-            window
-                .tenants
-                .iter()
-                .map(|share| share.counters.requests)
-                .sum::<u64>()
+            let requests = window.tenants.iter().map(|share| share.counters.requests);
+            Evidence {
+                requests: requests.sum(),
+                times: facts.times,
+                step_ns: facts.step_ns,
+                pause_ns: facts.pause_ns,
+                busy_cpus: window.worker_cpus()
+                    + tenants.map(|one| window.client_cpus(one)).sum::<f64>(),
+                in_flight_bytes,
+                cores: self.cores,
+            }
         };
-        Observed {
-            samples: series
-                .trials
-                .values()
-                .map(|trial| completed(&trial.window))
-                .sum(),
-            steal_ratio: times.steal_ratio(),
-            load_elsewhere: times.load_elsewhere(series.trials.len(), cpus, ours),
-            gap_ns_max: over_rounds(&pauses).unwrap_or(0.0) as u64,
-            frequency_drift: over_rounds(&drifts).unwrap_or(0.0),
-            in_flight_bytes: in_flight_bytes as u64,
-            l2_bytes: self.l2_bytes,
-            busy_threads: cpus,
-            cpus,
-            shared: self.cores.is_shared(),
-            ..Observed::default()
-        }
-        .verdict()
+        let rounds: Vec<_> = series.trials.values().map(of).collect();
+        let usual = self
+            .usual_step_ns
+            .map(|step_ns| (self.cores.worker, step_ns));
+        let usual = Usual::known(usual.into_iter());
+        evidence::verdict(&rounds.iter().collect::<Vec<_>>(), &usual, self.l2_bytes)
     }
 }
