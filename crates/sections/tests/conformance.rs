@@ -341,7 +341,7 @@ fn wrong_values_are_named_with_what_is_allowed() {
         } in (kit.options)()
         {
             assert!(
-                !help.is_empty() && !allowed.is_empty(),
+                !help.is_empty() && !allowed().is_empty(),
                 "{}: {name}",
                 kind.name
             );

@@ -80,12 +80,12 @@ pub fn check_kind(
     backend: &super::choices::BackendName,
     kind: crypto::Kind,
 ) -> Result<(), ConfigError> {
-    if backend.0.supports(kind) {
+    if backend.get().supports(kind) {
         return Ok(());
     }
     let reason = format!(
         "back-end {} has no {} {:?}",
-        backend.0.name(),
+        backend.name(),
         kind.algorithm,
         kind.operation
     );

@@ -1,6 +1,6 @@
 //! What is chosen by name: algorithms, policies, placements, back-ends, paths.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crypto::{Algorithm, Backend, Operation};
 use policy::{Moderation, Policy};
@@ -80,26 +80,47 @@ impl Choice for ControllerName {
     }
 }
 
-/// A back-end by its name.
+/// A back-end by its name. It is made when it is asked for, since what it may use
+/// is decided by the tier, which options are listed before.
 #[derive(Clone)]
-pub struct BackendName(pub Arc<dyn Backend>);
+pub struct BackendName {
+    name: &'static str,
+    made: OnceLock<Arc<dyn Backend>>,
+}
+
+impl BackendName {
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// # Panics
+    /// Where the host has lost it since it was named.
+    pub fn get(&self) -> &Arc<dyn Backend> {
+        let make = || probe::calibration::backend(self.name);
+        self.made
+            .get_or_init(|| make().expect("it was there when it was named"))
+    }
+}
 
 impl Default for BackendName {
     fn default() -> Self {
-        let usual = probe::calibration::backend(probe::calibration::AUTO);
-        Self(usual.expect("there is a back-end that chooses"))
+        Self {
+            name: probe::calibration::AUTO,
+            made: OnceLock::new(),
+        }
     }
 }
 
 impl std::fmt::Debug for BackendName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.0.name())
+        f.write_str(self.name)
     }
 }
 
 impl PartialEq for BackendName {
     fn eq(&self, other: &Self) -> bool {
-        self.0.name() == other.0.name()
+        self.name == other.name
     }
 }
 
@@ -108,18 +129,20 @@ impl Value for BackendName {
         let name = value
             .as_str()
             .ok_or_else(|| format!("{value} is no name; {}", Self::allowed()))?;
-        probe::calibration::backend(name)
-            .map(Self)
-            .map_err(
-                |error| match near(name, crypto::backend_names().into_iter()) {
-                    Some(near) => format!("{error}; did you mean '{near}'?"),
-                    None => error.to_string(),
-                },
-            )
+        let backend = probe::calibration::backend(name).map_err(|error| {
+            match near(name, crypto::backend_names().into_iter()) {
+                Some(near) => format!("{error}; did you mean '{near}'?"),
+                None => error.to_string(),
+            }
+        })?;
+        Ok(Self {
+            name: backend.name(),
+            made: OnceLock::from(backend),
+        })
     }
 
     fn written(&self) -> Toml {
-        Toml::from(self.0.name())
+        Toml::from(self.name)
     }
 
     fn allowed() -> String {

@@ -76,7 +76,7 @@ impl Benches {
         };
         for ask in asks {
             if own.index(ask).is_none() {
-                let workload = Workload::new(&backend.0, ask.kind, ask.block_bytes);
+                let workload = Workload::new(backend.get(), ask.kind, ask.block_bytes);
                 let workload = workload.map_err(Stopped::failed)?;
                 own.workloads.push(Arc::new(workload));
             }
@@ -91,7 +91,7 @@ impl Benches {
             if asks.iter().any(|ask| ask.placement == placement) {
                 let setup = Setup {
                     cores,
-                    backend: Arc::clone(&backend.0),
+                    backend: Arc::clone(backend.get()),
                     tenants: vec![tenant.clone()],
                 };
                 let bench = Bench::start(&setup).map_err(Stopped::failed)?;

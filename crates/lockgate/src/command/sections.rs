@@ -61,7 +61,7 @@ fn option(said: &mut String, section: &str, key: &Key) {
     let (flag, default) = (key.flag(), text(&key.default));
     // Writing to a string cannot fail.
     let _ = writeln!(said, "  --{flag}  {}", key.help);
-    let _ = writeln!(said, "      takes:    {}", key.allowed);
+    let _ = writeln!(said, "      takes:    {}", (key.allowed)());
     let _ = writeln!(said, "      default:  {default}");
     let _ = writeln!(
         said,

@@ -92,7 +92,7 @@ impl Crossings {
                     .with("what", "request", format!("{name}, {}", size(bytes)))
                     .also("algorithm", name)
                     .also("block_bytes", bytes as u64)
-                    .also("backend", self.0.backend.0.name())
+                    .also("backend", self.0.backend.name())
                     .also("placement", "shared");
                 (1, spot)
             }
@@ -133,7 +133,7 @@ impl Experiment for Crossings {
     }
 
     fn needs(&self, _: &Probe) -> Result<(), PlanError> {
-        unmaskable(self.0.backend.0.name())
+        unmaskable(self.0.backend.name())
     }
 
     fn subjects(&self, _: &Host) -> Vec<Subject<(), Item>> {
@@ -163,7 +163,7 @@ impl Experiment for Crossings {
 
     fn rig(&self, host: &Host, _: &Subjects<Self>) -> Result<Box<dyn Rig<Self>>, Stopped> {
         let (kind, backend) = (self.kind(), self.0.backend.clone());
-        let workload = |bytes| Workload::new(&backend.0, kind, bytes).map_err(Stopped::failed);
+        let workload = |bytes| Workload::new(backend.get(), kind, bytes).map_err(Stopped::failed);
         let workloads = SIZES_BYTES
             .into_iter()
             .map(workload)
@@ -319,7 +319,7 @@ impl OnCpus {
             go_on,
         };
         let sample = alone(self.cpus.own, slice, || {
-            let mut raw = RawLoop::new(std::sync::Arc::clone(&self.backend.0), workload, 16)?;
+            let mut raw = RawLoop::new(std::sync::Arc::clone(self.backend.get()), workload, 16)?;
             Ok(move || raw.pass().map_err(TrialError::Raw).map(|jobs| jobs as f64))
         });
         let sample = sample.map_err(|error| PriceError::Failed {

@@ -136,7 +136,7 @@ impl BlockSize {
             .also("operation", kind.operation.name())
             .with("block_bytes", block_bytes as u64, size(block_bytes))
             .with("placement", placement.name(), on(placement))
-            .also("backend", self.config.backend.0.name())
+            .also("backend", self.config.backend.name())
             .also("depth", self.config.depth.get() as u64)
             .with("policy", policy.to_string().as_str(), policy.to_string())
     }
@@ -183,7 +183,7 @@ impl Experiment for BlockSize {
     }
 
     fn needs(&self, _: &Probe) -> Result<(), PlanError> {
-        unmaskable(self.config.backend.0.name())
+        unmaskable(self.config.backend.name())
     }
 
     fn subjects(&self, host: &Host) -> Vec<Subject<Place, Policy>> {

@@ -240,7 +240,7 @@ impl Controllers {
             .with("block_bytes", block_bytes as u64, bytes)
             .following("depth", depth as u64, bounded)
             .with("placement", placement.name(), on(placement))
-            .also("backend", self.config.backend.0.name())
+            .also("backend", self.config.backend.name())
             .with("arm", arm.to_string().as_str(), arm.to_string())
     }
 }
@@ -287,7 +287,7 @@ impl Experiment for Controllers {
     }
 
     fn needs(&self, _: &Probe) -> Result<(), PlanError> {
-        unmaskable(self.config.backend.0.name())
+        unmaskable(self.config.backend.name())
     }
 
     fn subjects(&self, host: &Host) -> Vec<Subject<Place, Contender>> {

@@ -112,7 +112,7 @@ impl Tasks {
                 size(block_bytes.get()),
             )
             .with("placement", place.placement.name(), on(place.placement))
-            .also("backend", self.config.backend.0.name())
+            .also("backend", self.config.backend.name())
             .also("depth", depth.get() as u64)
             .with("tasks", place.tasks as u64, many(place.tasks))
             .with("policy", policy.to_string().as_str(), policy.to_string())
@@ -168,7 +168,7 @@ impl Experiment for Tasks {
     }
 
     fn needs(&self, _: &Probe) -> Result<(), PlanError> {
-        unmaskable(self.config.backend.0.name())
+        unmaskable(self.config.backend.name())
     }
 
     fn subjects(&self, host: &Host) -> Vec<Subject<Place, Policy>> {
