@@ -128,13 +128,20 @@ impl Settings {
             await_programs(netlink, name)?;
         }
         // At once, as some go only with others. One that was wanted and not had,
-        // for want of another, is an error here, and is as it was.
-        if !offloads.is_empty()
+        // for want of another, is an error here, and is as it was. One that is
+        // not even wanted may be refused because the peer, in whatever namespace,
+        // still has a program, which goes in its own time: it is asked for again.
+        let mut looks = 0..PROGRAM_LOOKS;
+        while !offloads.is_empty()
             && let Err(why) = netlink.set_offloads(name, &offloads)
         {
             let is = netlink.wanted_offloads(name)?;
-            let stays = |&(one, on): &(&str, bool)| is.contains(one) != on;
-            for (offload, on) in offloads.into_iter().filter(stays) {
+            offloads.retain(|&(one, on)| is.contains(one) != on);
+            if looks.next().is_some() {
+                std::thread::sleep(PROGRAM_PAUSE);
+                continue;
+            }
+            for (offload, on) in std::mem::take(&mut offloads) {
                 let value = if on { ON } else { OFF };
                 refused(&format!("{OFFLOAD}{offload}"), value, &why);
             }
