@@ -5,7 +5,7 @@ use report::compare::{self, Options};
 use trial::Run;
 
 /// Reads the bytes as a stored run; what is one can be stored again, shown in
-/// every format, and held against itself without a difference.
+/// every format, and compared with itself without a difference.
 pub fn run_read(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;

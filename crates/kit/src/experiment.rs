@@ -136,7 +136,7 @@ pub struct Pair<P, A> {
 #[derive(Clone, Debug)]
 pub struct Reading {
     pub values: Vec<(Measure, f64)>,
-    /// Whether this trial alone may be believed; if not, it is tried again.
+    /// Whether this trial alone is valid; if not, it is tried again.
     pub verdict: Verdict,
     /// What a verdict over all rounds rests on.
     pub evidence: Option<Evidence>,
@@ -146,7 +146,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// A trial that may be believed.
+    /// A trial that is valid.
     #[must_use]
     pub fn new(values: Vec<(Measure, f64)>) -> Self {
         Self {
@@ -186,7 +186,7 @@ pub enum Stopped {
     Interrupted,
     /// The host cannot do it: the subject is not tried again.
     NotSupported { what: String, remedy: String },
-    /// What it rests on may not be believed: neither is that subject.
+    /// What it rests on is not valid: neither is that subject.
     Doubted(Verdict),
     /// It broke: neither is that subject.
     Failed(Box<dyn Error + Send + Sync>),
@@ -322,7 +322,7 @@ pub trait Experiment: Clone + 'static {
         let _ = (results, spot, chart);
     }
 
-    /// The answer, if what may be believed gives one.
+    /// The answer, if what is valid gives one.
     fn answer(&self, results: &Results<'_, Self>) -> Option<Answer>;
 
     /// What else the numbers mean.

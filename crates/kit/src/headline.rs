@@ -11,7 +11,7 @@ use crate::words::finding;
 pub struct Question {
     /// As a sentence begins: `What this host forwards`.
     pub what: &'static str,
-    /// What the answer is held against: `the source's table 2`.
+    /// What the answer is compared with: `the source's table 2`.
     pub against: &'static str,
 }
 
@@ -42,9 +42,9 @@ impl Question {
         let text = match doubts.len() {
             0 => text,
             some => format!(
-                "{text} Of {} results {} may be believed; the warnings say why not the others.",
-                tried.len(),
-                tried.len() - some
+                "{text} {} of {} results are valid; the warnings say why the others are not.",
+                tried.len() - some,
+                tried.len()
             ),
         };
         finding(Weight::Headline, text, remedy)
@@ -58,7 +58,7 @@ impl Question {
         let (why, remedy) = match worst {
             Some(doubt) => (
                 format!(
-                    "none of its {} may be believed ({}: {})",
+                    "none of its {} is valid ({}: {})",
                     results(doubts.len()),
                     kind(doubt),
                     first_reason(doubt)
@@ -70,7 +70,7 @@ impl Question {
                 "Measure again, on a quiet host or with a larger --budget.",
             ),
         };
-        let text = format!("{what} stays open: {why}. It would be held against {against}.");
+        let text = format!("{what} is not known: {why}. The reference is {against}.");
         finding(Weight::Headline, text, remedy)
     }
 }
@@ -138,7 +138,7 @@ mod tests {
         let all = QUESTION.headline(answer.clone(), &[tried(Verdict::valid())]);
         assert_eq!(all.text, "Much.");
         let some = QUESTION.headline(answer, &[tried(Verdict::valid()), noisy(), missing()]);
-        assert!(some.text.contains("Of 3 results 1"), "{}", some.text);
+        assert!(some.text.contains("1 of 3 results"), "{}", some.text);
         assert_eq!(some.weight, Weight::Headline);
     }
 

@@ -9,7 +9,7 @@ use crate::drawing::text;
 /// median: beyond, the rounds did not measure the same.
 const SPREAD_MAX: f64 = 0.25;
 
-/// Whether the whole may be believed: as many rounds may be disturbed as an
+/// Whether the whole is valid: as many rounds may be disturbed as an
 /// interval of a median leaves out anyway (one of nine, none of fewer than
 /// six), since those cannot move it.
 pub fn over_rounds(rounds: &[Verdict]) -> Verdict {

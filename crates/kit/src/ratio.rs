@@ -3,13 +3,13 @@
 use trial::stats::{Arms, PAIRS_MIN, compare};
 use trial::{Comparison, Direction, Outcome};
 
-/// A ratio, and whether both of its sides may be believed.
+/// A ratio, and whether both of its sides are valid.
 #[derive(Clone, Debug)]
 pub struct Ratio {
     pub comparison: Comparison,
     pub is_believed: bool,
     /// The lower bound that is asked for. The comparison has it as its target
-    /// only where both sides may be believed.
+    /// only where both sides are valid.
     pub wanted: Option<f64>,
 }
 
@@ -20,14 +20,14 @@ pub enum Standing {
     Met,
     /// Even the upper bound does not.
     Missed,
-    /// Too few pairs, an interval on both sides of it, or rounds that may not
-    /// be believed.
+    /// Too few pairs, an interval on both sides of it, or rounds that are
+    /// not valid.
     Open,
 }
 
 impl Ratio {
-    /// Of pairs, more being better; none without a pair. What may not be
-    /// believed is no evidence.
+    /// Of pairs, more being better; none without a pair. What is not
+    /// valid is no evidence.
     pub fn of_pairs(
         arms: Arms,
         pairs: Vec<(f64, f64)>,
@@ -38,7 +38,7 @@ impl Ratio {
         Some(Self::judged(comparison, is_believed))
     }
 
-    /// A comparison; one that may not be believed is no evidence.
+    /// A comparison; one that is not valid is no evidence.
     pub fn judged(comparison: Comparison, is_believed: bool) -> Self {
         let comparison = match is_believed {
             true => comparison,
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn few_pairs_and_what_may_not_be_believed_show_nothing() {
+    fn few_pairs_and_what_is_not_valid_show_nothing() {
         assert!(ratio(5, true).is_same(0.95));
         assert!(!ratio(5, false).is_same(0.95));
         assert!(!ratio(4, true).is_same(0.95));

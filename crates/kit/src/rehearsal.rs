@@ -1,5 +1,5 @@
 //! A section without its host: everything but the trials is real, and these
-//! give speeds that are known beforehand. So every section is held against the
+//! give speeds that are known beforehand. So every section is compared with the
 //! same promises by one test.
 
 use std::collections::BTreeMap;
@@ -26,9 +26,9 @@ pub struct Script {
     pub breaks_at: Option<usize>,
     /// Subjects, by their order, that the host cannot do: one in so many.
     pub missing_one_in: Option<usize>,
-    /// Trials of which none may be believed: those of one subject in so many.
+    /// Trials of which none is valid: those of one subject in so many.
     pub noisy_one_in: Option<usize>,
-    /// After so many trials none may be believed.
+    /// After so many trials none is valid.
     pub noisy_after: Option<usize>,
     /// What every measure is at a point.
     pub speed: fn(&BTreeMap<String, Dimension>) -> f64,

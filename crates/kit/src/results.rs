@@ -65,7 +65,7 @@ impl Series {
         all
     }
 
-    /// Both series' values of the rounds in which both may be believed.
+    /// Both series' values of the rounds in which both are valid.
     fn pairs(&self, reference: &Self, measure: Measure) -> Vec<(f64, f64)> {
         let pair = |(round, reading): (usize, &Reading)| {
             let other = reference.rounds.get(&round);
@@ -155,7 +155,7 @@ impl<'a, E: Experiment> Results<'a, E> {
         Usual::of(all.filter_map(|reading| reading.evidence.as_ref()))
     }
 
-    /// Whether a series may be believed, rounds far apart aside: they spoil no
+    /// Whether a series is valid, rounds far apart aside: they spoil no
     /// ratio, since what both sides share cancels out in a pair, and what they
     /// do not share makes its interval wide.
     pub fn of_rounds(&self, series: &Series, usual: &Usual) -> Verdict {
@@ -177,7 +177,7 @@ impl<'a, E: Experiment> Results<'a, E> {
         evidence::verdict(&evidence.collect::<Vec<_>>(), usual, self.host.l2_bytes)
     }
 
-    /// Whether a series may be believed.
+    /// Whether a series is valid.
     pub fn verdict_of(&self, series: &Series, usual: &Usual) -> Verdict {
         let verdict = self.of_rounds(series, usual);
         let steady = E::STEADY.filter(|_| verdict.is_valid());
@@ -195,7 +195,7 @@ impl<'a, E: Experiment> Results<'a, E> {
             .is_some_and(|verdict| verdict.is_valid())
     }
 
-    /// What was tried, and whether it may be believed.
+    /// What was tried, and whether it is valid.
     pub fn tried(&self) -> Vec<Tried> {
         let usual = self.usual();
         let pairs = self.subjects.iter().zip(&self.series);

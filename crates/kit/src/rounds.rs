@@ -13,7 +13,7 @@ use crate::results::{Results, Series};
 use crate::stopping::{Closing, Stop};
 use crate::words::finding;
 
-/// What may not be believed is measured again: a disturbance may pass. So many
+/// What is not valid is measured again: a disturbance may pass. So many
 /// times in all, of a subject of which a round was believed, and of one of which
 /// none was: what is wrong with a host does not pass.
 const TRIES: (usize, usize) = (8, 2);

@@ -1,5 +1,5 @@
 //! What was tried, and what is to be told of it: what was not measured, and
-//! what may not be believed, each reason once.
+//! what is not valid, each reason once.
 
 use trial::{Finding, Validity, Verdict, Weight};
 
@@ -70,7 +70,7 @@ pub fn told(tried: &[Tried]) -> Vec<Finding> {
     let cached = by_reason(cached, same_kind).into_iter();
     missing
         .map(warn("Not measured"))
-        .chain(doubtful.map(warn("Not to be believed")))
+        .chain(doubtful.map(warn("Not valid")))
         .chain(cached.map(say(Weight::Note, "The cache is measured too")))
         .collect()
 }

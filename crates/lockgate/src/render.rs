@@ -49,7 +49,7 @@ pub fn bytes(run: &Run, format: Format) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Two runs held against each other, for the terminal.
+/// Two runs compared with each other, for the terminal.
 pub fn comparison(comparison: &RunComparison, console: &Console) -> String {
     report::compare::text(comparison, style(console))
 }

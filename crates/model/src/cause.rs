@@ -110,7 +110,7 @@ pub struct Diagnosis {
 ///
 /// Points and experiments must come from valid trials; a ratio must come from
 /// the two arms interleaved. An experiment that was not run is `None`, which
-/// is never held against or for a cause.
+/// is never counted for or against a cause.
 ///
 /// # Errors
 /// [`CaseError`] when a value cannot be.

@@ -1,4 +1,4 @@
-//! Two stored runs held against each other, figure by figure.
+//! Two stored runs compared with each other, figure by figure.
 //!
 //! The runs were not interleaved: what disturbed one of them is not cancelled
 //! as in a [`trial::Comparison`]. So the interval comes from resampling both
@@ -146,7 +146,7 @@ pub struct RunComparison {
     pub schema: u32,
     /// The reference.
     pub a: Origin,
-    /// What is held against it.
+    /// What is compared with it.
     pub b: Origin,
     /// Confidence of every interval, e.g. 0.95.
     pub confidence: f64,

@@ -71,7 +71,7 @@ pub(crate) fn weight(weight: Weight) -> &'static str {
     }
 }
 
-/// What may be said of a ratio: nothing where a side may not be believed.
+/// What may be said of a ratio: nothing where a side is not valid.
 pub(crate) fn said(it: &Comparison) -> &'static str {
     if it.believed {
         outcome(it.outcome)

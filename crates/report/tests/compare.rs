@@ -1,4 +1,4 @@
-//! Two runs held against each other.
+//! Two runs compared with each other.
 
 use crate::common::sample_run;
 use lockgate_report::Style;

@@ -1,5 +1,5 @@
 //! The sections `router-*`, run once and tiny, so that they do not rot. No rate
-//! is asserted, nor that a trial may be believed: only what must be there.
+//! is asserted, nor that a trial is valid: only what must be there.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ fn run(name: &str, text: &str) -> Option<Vec<Event>> {
         Event::Finding(finding) => Some(finding),
         _ => None,
     });
-    // Whatever may be believed of so short a run: it says so first.
+    // Whatever is valid of so short a run: it says so first.
     let first = first.expect("a section says something");
     assert_eq!(first.weight, Weight::Headline, "{name}: {first:?}");
     for event in &sink.events {

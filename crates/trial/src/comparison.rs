@@ -54,7 +54,7 @@ pub struct Comparison {
     pub pairs: Vec<(f64, f64)>,
     /// What may be said.
     pub outcome: Outcome,
-    /// Whether both sides may be believed: a ratio of which one may not is no
+    /// Whether both sides are valid: a ratio of which one is not is no
     /// evidence, and meets no target.
     #[serde(default = "believed", skip_serializing_if = "is_believed")]
     pub believed: bool,

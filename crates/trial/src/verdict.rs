@@ -1,4 +1,4 @@
-//! Whether a number may be believed.
+//! Whether a number is valid.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,7 +38,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// A trial to be believed.
+    /// A valid trial.
     #[must_use]
     pub fn valid() -> Self {
         Self {
@@ -48,7 +48,7 @@ impl Verdict {
         }
     }
 
-    /// A trial that is not to be believed, or believed only with its reason.
+    /// A trial that is not valid, or believed only with its reason.
     #[must_use]
     pub fn new(validity: Validity, reason: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {

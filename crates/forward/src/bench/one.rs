@@ -112,7 +112,7 @@ impl Bench {
     /// cold.
     ///
     /// # Errors
-    /// [`BenchError`]; a trial that is merely not to be believed is a result.
+    /// [`BenchError`]; a trial that is merely not valid is a result.
     pub fn trial(&mut self, offer: &Offer) -> Result<TrialResult, BenchError> {
         self.trial_while(offer, &|| true)
     }
@@ -339,7 +339,7 @@ impl Bench {
         })
     }
 
-    /// Whether a result may be believed. `own_cpu` is the CPU time of the whole
+    /// Whether a result is valid. `own_cpu` is the CPU time of the whole
     /// experiment.
     pub(super) fn judge(
         &self,

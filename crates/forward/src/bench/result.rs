@@ -28,7 +28,7 @@ pub struct TrialResult {
     pub sink_cpu_ns: u64,
     /// What was seen besides the frames.
     pub seen: Seen,
-    /// Whether it may be believed: that the rate is carried or not, or, without
+    /// Whether it is valid: that the rate is carried or not, or, without
     /// a rate, how much came through.
     pub verdict: Verdict,
 }
@@ -87,7 +87,7 @@ impl TrialResult {
         ratio(self.lost(), self.offered())
     }
 
-    /// Whether it may be believed to show that: a loss as a figure asks for more
+    /// Whether it is valid to show that: a loss as a figure asks for more
     /// than a rate that is carried or not, which `verdict` is about.
     #[must_use]
     pub fn verdict_for(&self, claim: Claim) -> Verdict {

@@ -2,7 +2,7 @@
 //! RFC 5180 for IPv6, RFC 6985 for IMIX).
 //!
 //! [`trial::run`] sends and counts, [`validity::Evidence`] says whether the
-//! result may be believed, a [`procedure`] says what to try next.
+//! result is valid, a [`procedure`] says what to try next.
 
 pub mod accounting;
 pub mod length;

@@ -1,4 +1,4 @@
-//! Ways to moderate that are held against each other.
+//! Ways to moderate that are compared with each other.
 
 pub use policy::Policy as Arm;
 

@@ -1,4 +1,4 @@
-//! Whether a series may be believed.
+//! Whether a series is valid.
 
 use trial::Verdict;
 use trial::stats::median;

@@ -19,7 +19,7 @@ const LATE: f64 = 1.25;
 /// Start-up that no plan counts, seconds.
 const START_S: f64 = 2.0;
 
-/// What may not be believed is measured again: a disturbance may pass. So many
+/// What is not valid is measured again: a disturbance may pass. So many
 /// times in all, of an arm of which a round was believed, and of one of which
 /// none was: what is wrong with a host does not pass.
 const TRIES: (usize, usize) = (8, 2);

@@ -12,9 +12,9 @@ use crate::told::Tried;
 
 /// What one round gave.
 pub trait Measured {
-    /// Whether it may be believed.
+    /// Whether it is valid.
     fn verdict(&self) -> Verdict;
-    /// What rounds are held against each other by, in its own unit.
+    /// What rounds are compared with each other by, in its own unit.
     fn rate(&self) -> f64;
 }
 
@@ -54,7 +54,7 @@ impl<R> Series<R> {
 }
 
 impl<R: Measured> Series<R> {
-    /// The rounds that may be believed.
+    /// The rounds that are valid.
     fn valid(&self) -> impl Iterator<Item = (usize, &R)> {
         let rounds = self.trials.iter().map(|(round, trial)| (*round, trial));
         rounds.filter(|(_, trial)| trial.verdict().is_valid())
@@ -88,12 +88,12 @@ impl<R: Measured> Series<R> {
         self.median(|trial| Some(trial.rate()))
     }
 
-    /// The same, where it may be believed.
+    /// The same, where it is valid.
     pub fn believed_rate(&self) -> Option<f64> {
         self.rate().filter(|_| self.is_valid())
     }
 
-    /// Both series' values of the rounds in which both may be believed.
+    /// Both series' values of the rounds in which both are valid.
     pub fn pairs(&self, reference: &Self, value: impl Fn(&R) -> Option<f64>) -> Vec<(f64, f64)> {
         let pair = |(round, trial): (usize, &R)| {
             let other = reference.trials.get(&round)?;
@@ -104,7 +104,7 @@ impl<R: Measured> Series<R> {
         self.valid().filter_map(pair).filter(is_rate).collect()
     }
 
-    /// Whether the whole may be believed.
+    /// Whether the whole is valid.
     pub fn verdict(&self) -> Verdict {
         let verdict = self.of_rounds();
         if verdict.is_valid() {
@@ -115,7 +115,7 @@ impl<R: Measured> Series<R> {
         }
     }
 
-    /// Whether what was measured may be believed, round by round.
+    /// Whether what was measured is valid, round by round.
     fn of_rounds(&self) -> Verdict {
         let rounds = self.trials.values().map(R::verdict).collect::<Vec<_>>();
         (self.failure.clone()).unwrap_or_else(|| over_rounds(&rounds))
@@ -125,7 +125,7 @@ impl<R: Measured> Series<R> {
         self.verdict().is_valid()
     }
 
-    /// Whether it may be held against another, round by round. Rounds far apart
+    /// Whether it may be compared with another, round by round. Rounds far apart
     /// spoil no ratio: what both sides share cancels out in a pair, and what they
     /// do not share makes its interval wide.
     pub fn is_comparable(&self) -> bool {

@@ -169,9 +169,9 @@ pub struct Fake {
     pub missing: Vec<&'static str>,
     /// Homes that it does not have.
     pub missing_homes: Vec<&'static str>,
-    /// Paths whose trials are never to be believed.
+    /// Paths whose trials are never valid.
     pub noisy: Vec<&'static str>,
-    /// Trials, by number, that are not to be believed.
+    /// Trials, by number, that are not valid.
     pub noisy_trials: Option<fn(usize) -> bool>,
     /// The trial that fails.
     pub breaks_at: Option<usize>,

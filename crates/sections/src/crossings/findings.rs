@@ -22,7 +22,7 @@ pub(super) fn rank(crossing: Crossing) -> u8 {
     }
 }
 
-/// The median of what may be believed, ns.
+/// The median of what is valid, ns.
 fn price_ns(results: &Results<'_, Crossings>, item: Item) -> Option<f64> {
     let price = results.median(&(), &item, PRICE)?;
     results.is_valid(&(), &item).then_some(price)

@@ -6,7 +6,7 @@ use crate::kspeed::cell::Cell;
 use crate::kspeed::context::Context;
 use crate::kspeed::method::Method;
 
-/// Who is held against whom.
+/// Who is compared with whom.
 const PAIRS: [(Method, Method); 8] = [
     (Method::Async, Method::Sync),
     (Method::Batch, Method::Sync),

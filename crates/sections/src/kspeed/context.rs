@@ -60,7 +60,7 @@ pub(super) struct HostFacts {
 }
 
 impl Context<'_> {
-    /// Whether a method's figures at a place may be believed.
+    /// Whether a method's figures at a place are valid.
     pub(super) fn verdict(&self, cell: &Cell, method: Method) -> Verdict {
         let own = cell.arms.iter().find(|(own, _)| *own == method);
         let Some((_, series)) = own else {
@@ -119,7 +119,7 @@ impl Context<'_> {
     }
 
     /// A method's rate over another's, over the rounds that have both; no
-    /// evidence where a trial may not be believed.
+    /// evidence where a trial is not valid.
     pub(super) fn ratio(
         &self,
         cell: &Cell,

@@ -1,4 +1,4 @@
-//! The ways to measure a driver that are held against each other.
+//! The ways to measure a driver that are compared with each other.
 
 use std::fmt;
 use std::str::FromStr;

@@ -192,7 +192,7 @@ fn beside_row(context: &Context<'_>, cell: &Cell, published: Published) -> Vec<E
         .or_else(|| context.ratio(cell, Method::Sync, Method::Engine));
     let asynchronous = context.ratio(cell, Method::Async, Method::Engine);
     let gain = context.ratio(cell, Method::Async, Method::Sync);
-    // Trials that are not to be believed agree with nothing.
+    // Trials that are not valid agree with nothing.
     let is_valid = |other| context.is_valid(cell, Method::Async) && context.is_valid(cell, other);
     let theirs = |ratio: Option<f64>| {
         ratio.map_or_else(|| text("not stated"), |ratio| text(format!("{ratio:.2}×")))

@@ -16,7 +16,7 @@ pub(super) fn answer(results: &Results<'_, Scaling>) -> Option<Answer> {
     total(results).or_else(|| beside(results).map(Answer::from))
 }
 
-/// The most of them that may be believed.
+/// The most of them whose result is valid.
 fn total(results: &Results<'_, Scaling>) -> Option<Answer> {
     let counts = results.experiment.counts.iter().rev();
     let of = |count: usize| Case::SideBySide(count);
@@ -35,7 +35,7 @@ fn total(results: &Results<'_, Scaling>) -> Option<Answer> {
         format!(", {} of {fewest}", ratio.words())
     });
     let text = match count {
-        1 => format!("One router forwards {rate:.0} frames/s; what more of them do stays open."),
+        1 => format!("One router forwards {rate:.0} frames/s; what several forward is not known."),
         _ => format!(
             "{} on one CPU forward {rate:.0} frames/s together{}, {least:.0} to {most:.0} each.",
             many(count),

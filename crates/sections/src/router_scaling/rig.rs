@@ -18,7 +18,7 @@ pub(super) struct OnRouters {
     scaling: Scaling,
     cpus: Cpus,
     routers: Routers,
-    /// What one router carries, frames/s, or why that may not be believed.
+    /// What one router carries, frames/s, or why that is not valid.
     capacity_pps: Result<f64, Verdict>,
 }
 

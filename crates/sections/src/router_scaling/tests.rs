@@ -78,7 +78,7 @@ fn noise_offers_nobody_a_share_of_it() {
     };
     let events = run(&host);
     let open = &headline(&events).text;
-    assert!(open.contains("stays open"), "{open}");
+    assert!(open.contains("is not known"), "{open}");
     // What one carries is not known: the three cases beside were not measured.
     let doubt = "what one router carries is not known: a pause of 20 ms";
     let beside = events.iter().filter(

@@ -17,8 +17,8 @@ use super::{BACK, FORTH, Tcp};
 
 const ONE_WAY: Directions = Directions::OneWay;
 
-/// Kernel routing one way and the others beside it; without it, whatever may
-/// be believed.
+/// Kernel routing one way and the others beside it; without it, whatever is
+/// valid.
 pub(super) fn answer(results: &Results<'_, Tcp>) -> Option<Answer> {
     let ways = || results.experiment.0.paths.iter().map(|name| name.0);
     let first = std::iter::once(Way::KERNEL)
@@ -36,7 +36,7 @@ pub(super) fn answer(results: &Results<'_, Tcp>) -> Option<Answer> {
         .collect();
     let others = match told.is_empty() {
         true => String::new(),
-        false => format!(" Of that: {}.", told.join("; ")),
+        false => format!(" Beside it: {}.", told.join("; ")),
     };
     let text = format!(
         "TCP through {}: {:.0} Mbit/s one way (the source: 210 to 749 through KVM guests on links of 1 Gbit/s; here no link limits it).{others}",

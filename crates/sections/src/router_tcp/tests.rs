@@ -47,12 +47,12 @@ fn table_3_has_the_source_s_rows_and_ours() {
     let first = headline(&events);
     assert!(first.text.starts_with("TCP through kernel routing: 10000"));
     assert!(first.text.contains("210 to 749"), "{}", first.text);
-    let ratio = "Of that: XDP with bpf_fib_lookup 1.00×";
+    let ratio = "Beside it: XDP with bpf_fib_lookup 1.00×";
     assert!(first.text.contains(ratio), "{}", first.text);
 }
 
 #[test]
-fn what_may_not_be_believed_is_held_against_nothing() {
+fn what_is_not_valid_is_compared_with_nothing() {
     let paths = "paths = ['kernel', 'xdp-fib']";
     let events = run(paths, &noisy("kernel"));
     let first = &headline(&events).text;

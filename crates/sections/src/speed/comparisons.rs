@@ -1,4 +1,4 @@
-//! Which ratios are claimed, and the targets they are held against.
+//! Which ratios are claimed, and the targets they are compared with.
 
 use crypto::Algorithm;
 use kit::ratio::without_evidence;
@@ -57,7 +57,7 @@ fn subject(cell: &Cell) -> String {
     format!("{what}, {size}, depth {}{placement}", cell.depth)
 }
 
-/// The ratio of two arms' speeds over the rounds that have both, held against
+/// The ratio of two arms' speeds over the rounds that have both, compared with
 /// a target if a claim rests on it.
 fn speeds(
     (config, host): Context<'_>,

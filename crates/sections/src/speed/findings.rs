@@ -58,7 +58,7 @@ fn candidates<'a>((config, _, results): Context<'a>) -> impl Iterator<Item = &'a
     })
 }
 
-/// The first of the arms findings rest on that may not be believed.
+/// The first of the arms findings rest on that is not valid.
 fn doubt(host: &Host, measured: &Measured) -> Option<Verdict> {
     [Arm::SYNC, Arm::ASYNC, Arm::Raw]
         .into_iter()
@@ -66,7 +66,7 @@ fn doubt(host: &Host, measured: &Measured) -> Option<Verdict> {
         .find(|verdict| !verdict.is_valid())
 }
 
-/// The candidate nearest to that block size that may be believed.
+/// The candidate nearest to that block size that is valid.
 fn cell(context: Context<'_>, placement: Placement, block_bytes: usize) -> Option<&Measured> {
     candidates(context)
         .filter(|measured| measured.cell.placement == placement)

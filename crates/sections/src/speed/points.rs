@@ -154,14 +154,14 @@ fn places(measured: &Measured, arm: Arm) -> Vec<Option<Metric>> {
         .collect()
 }
 
-/// Whether an arm was measured and may be believed.
+/// Whether an arm was measured and is valid.
 pub(super) fn is_valid(host: &Host, measured: &Measured, arm: Arm) -> bool {
     measured
         .arm(arm)
         .is_some_and(|series| verdict(host, measured, arm, series).is_valid())
 }
 
-/// Whether an arm's figures may be believed.
+/// Whether an arm's figures are valid.
 pub(super) fn verdict(host: &Host, measured: &Measured, arm: Arm, series: &Series) -> Verdict {
     let Some(cpus) = &measured.cpus else {
         let reason = "split placement needs two CPUs, this process may use one";

@@ -19,7 +19,7 @@ use super::{BlockSize, Place};
 /// So many falls are told one by one.
 const FALLS_MAX: usize = 4;
 
-/// What a notification costs, from what may be believed.
+/// What a notification costs, from what is valid.
 pub(super) fn answer(results: &Results<'_, BlockSize>) -> Option<Answer> {
     let prices = prices(results);
     let sound = prices.iter().filter(|price| price.is_sound);

@@ -34,7 +34,7 @@ const PARTS: [Measure; 3] = [
 pub(super) struct Price {
     pub(super) placement: Placement,
     rounds: Vec<[f64; PARTS.len()]>,
-    /// Whether it rests only on what may be believed.
+    /// Whether it rests only on what is valid.
     pub(super) is_sound: bool,
 }
 
@@ -74,7 +74,7 @@ pub(super) fn places(results: &Results<'_, BlockSize>) -> impl Iterator<Item = P
     each.map(|subject| subject.place)
 }
 
-/// Whether what a price rests on may be believed.
+/// Whether what a price rests on is valid.
 pub(super) fn is_sound(results: &Results<'_, BlockSize>, place: &Place) -> bool {
     [Policy::EACH, Policy::ARMED]
         .iter()

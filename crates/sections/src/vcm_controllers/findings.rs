@@ -1,5 +1,5 @@
-//! What the numbers mean, in plain words. All of it rests on ratios that may be
-//! believed.
+//! What the numbers mean, in plain words. All of it rests on ratios that are
+//! valid.
 
 use kit::controllers::contender::Contender;
 use kit::controllers::fixed::label;
@@ -33,7 +33,7 @@ pub(super) fn findings(results: &Results<'_, Controllers>) -> Vec<Finding> {
 
 type At<'a> = (Place, &'a Ratio);
 
-/// That ratio at every place where it may be believed.
+/// That ratio at every place where it is valid.
 fn believed<'a>(
     results: &'a Results<'_, Controllers>,
     arm: Contender,

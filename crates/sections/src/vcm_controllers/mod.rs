@@ -60,7 +60,7 @@ kit::keys! {
         depth: Count<1, 1024> = 32,
         /// Whether the client shares the worker's core
         placements: List<Name<Placement>> = ["shared"],
-        /// Controllers that are held against the best fixed setting
+        /// Controllers that are compared with the best fixed setting
         controllers: List<Name<ControllerName>> = NAMES,
         /// Milliseconds between two looks of the controllers whose sources have 1 s; auto: as those
         interval_ms: Auto<Real<1000, 10_000_000>> = Some(100.0.into()),
@@ -81,7 +81,7 @@ pub struct Controllers {
     parameters: Parameters,
 }
 
-/// Where contenders are held against each other.
+/// Where contenders are compared with each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Place {
     placement: Placement,

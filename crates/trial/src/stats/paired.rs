@@ -102,7 +102,7 @@ pub fn outcome(interval: &Interval, direction: Direction, count: usize) -> Outco
 }
 
 impl Comparison {
-    /// The same comparison held against a threshold. It is met when the lower
+    /// The same comparison with a threshold. It is met when the lower
     /// bound of the ratio is at least `at_least` and the claim rests on
     /// [`PAIRS_FOR_A_CLAIM`] pairs or more. For metrics of which less is
     /// better, compare the other way round (reference over arm).

@@ -22,7 +22,7 @@ pub struct TcpResult {
     pub router_cpu_ns: u64,
     /// Congestion control, e.g. `cubic`.
     pub congestion_control: String,
-    /// Whether it may be believed.
+    /// Whether it is valid.
     pub verdict: Verdict,
 }
 

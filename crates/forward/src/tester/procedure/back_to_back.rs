@@ -24,7 +24,7 @@ pub struct BurstsGoal {
 pub struct Bursts {
     /// The longest burst without loss of each repetition, frames.
     pub frames: Vec<u64>,
-    /// Whether they may be believed.
+    /// Whether they are valid.
     pub verdict: Verdict,
     goal: BurstsGoal,
 }

@@ -20,7 +20,7 @@ pub struct LossPoint {
     pub rate_pps: f64,
     /// Share of the frames lost.
     pub loss_ratio: f64,
-    /// Whether it may be believed.
+    /// Whether it is valid.
     pub verdict: Verdict,
 }
 

@@ -19,7 +19,7 @@ pub struct LatencyPoint {
     pub loss_ratio: f64,
     /// Of the frames that came.
     pub latency: Histogram,
-    /// Whether it may be believed.
+    /// Whether it is valid.
     pub verdict: Verdict,
 }
 

@@ -40,7 +40,7 @@ pub struct Outcome {
     pub lost: u64,
     /// From due time to arrival.
     pub latency: Histogram,
-    /// Whether the two may be believed.
+    /// Whether the two are valid.
     pub verdict: Verdict,
 }
 

@@ -1,4 +1,4 @@
-//! Whether a trial may be believed (RFC 2544 says nothing of this; every check
+//! Whether a trial is valid (RFC 2544 says nothing of this; every check
 //! here is a way in which a tester has deceived its user).
 //!
 //! Pure: what was seen goes in, a verdict with its reasons and remedies comes

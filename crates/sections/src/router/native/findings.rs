@@ -51,7 +51,7 @@ fn cases<'a>(context: &Context<'a>) -> Vec<&'a Case> {
     cases
 }
 
-/// What the smallest frames reach of which anything may be believed.
+/// What the smallest frames reach of which anything is valid.
 pub(super) fn answer(context: &Context<'_>) -> Option<Answer> {
     cases(context)
         .into_iter()
@@ -64,7 +64,7 @@ fn of_case(context: &Context<'_>, case: &Case) -> Option<Answer> {
     let Some(throughput) = case.throughput() else {
         let doubt = case.no_drop.verdict();
         let text = format!(
-            "{what} passes {:.0} frames/s of {size} when it is offered more than it can carry. What it carries without loss{} stays open: {}.",
+            "{what} passes {:.0} frames/s of {size} when it is offered more than it can carry. What it carries without loss{} is not known: {}.",
             overload?,
             beside(case),
             first_reason(&doubt)

@@ -26,7 +26,7 @@ fn evident(ratios: &[Ratio]) -> Vec<&Comparison> {
 }
 
 /// The farthest from native and the nearest; where no ratio says anything,
-/// the rates that may be believed.
+/// the rates that are valid.
 pub(super) fn answer(context: &Context<'_>, ratios: &[Ratio]) -> Option<Answer> {
     let told = |one: &Comparison| format!("{} {} at {}", one.arm, words(one), one.subject);
     let text = match evident(ratios).as_slice() {

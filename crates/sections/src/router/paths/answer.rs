@@ -73,7 +73,7 @@ fn best(context: &Context<'_>) -> Option<Answer> {
     })
 }
 
-/// The highest rate that may be believed, where no path is evidently faster
+/// The highest rate that is valid, where no path is evidently faster
 /// than kernel routing.
 fn fastest(context: &Context<'_>) -> Option<Answer> {
     let rate = |way: &Way| {
@@ -89,10 +89,10 @@ fn fastest(context: &Context<'_>) -> Option<Answer> {
             format!(" Kernel routing carries {rate:.0}.")
         }
         Some(_) => String::new(),
-        None => " There is no rate of kernel routing to hold it against.".to_owned(),
+        None => " There is no rate of kernel routing to compare it with.".to_owned(),
     };
     let text = format!(
-        "Of the rates that may be believed the highest is that of {}: {most:.0} frames/s of {}.{beside} That a path which routes is faster than the kernel is not evident.",
+        "Of the rates that are valid the highest is that of {}: {most:.0} frames/s of {}.{beside} That a path which routes is faster than the kernel is not evident.",
         way.what(),
         size_name(context.config.frame),
     );
@@ -157,7 +157,7 @@ pub(super) fn targets(context: &Context<'_>) -> Option<Finding> {
 fn asked(claim: &Claim) -> String {
     let doubt = match claim.ratio.is_believed {
         true => "",
-        false => ", not to be believed",
+        false => ", not valid",
     };
     format!(
         "{} against {}: {}{doubt}, at least {:.2}× wanted",

@@ -1,4 +1,4 @@
-//! What is held against what, and what a target asks.
+//! What is compared with what, and what a target asks.
 
 use forward::bench::Directions;
 use forward::router::path::{AfXdp, Path, Poll};
@@ -184,7 +184,7 @@ impl Asked<'_> {
         })
     }
 
-    /// What is asked for, though no pair of rounds may be believed.
+    /// What is asked for, though no pair of rounds is valid.
     fn open(&self, question: Question, arm: &Subject, reference: &Subject) -> Option<String> {
         let wanted = self.wanted(question, arm)?;
         let (arm, reference) = (named(arm), named(reference));

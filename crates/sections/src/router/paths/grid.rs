@@ -33,8 +33,8 @@ pub(super) fn grid(config: &Config, cpus: &[usize]) -> Vec<Subject> {
     subjects
 }
 
-/// Whether the number of destinations can matter to it, or it is what those to
-/// which it can are held against.
+/// Whether the number of destinations can matter to it, or it is the
+/// reference of those to which it can.
 fn meets(way: Way) -> bool {
     way.asks_the_table() || way.path == Path::XdpDevmap
 }

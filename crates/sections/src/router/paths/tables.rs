@@ -40,7 +40,7 @@ fn targets(context: &Context<'_>) -> Option<Table> {
             Standing::Met => "met",
             Standing::Missed => "missed",
             Standing::Open if claim.ratio.is_believed => "open: no evidence",
-            Standing::Open => "open: not to be believed",
+            Standing::Open => "open: not valid",
         };
         Some(vec![
             text(&*claim.ratio.comparison.arm),

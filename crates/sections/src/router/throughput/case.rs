@@ -37,7 +37,7 @@ pub(crate) struct Searches(pub(crate) BTreeMap<usize, Found>);
 
 impl Searches {
     /// Frames a second of the believable rounds, 0 where no rate passed; where
-    /// none may be believed, what passed nevertheless.
+    /// none is valid, what passed nevertheless.
     pub(crate) fn rates(&self) -> Vec<f64> {
         let valid = self.0.values().filter(|found| found.verdict.is_valid());
         let valid: Vec<_> = valid.map(|found| found.rate_pps.unwrap_or(0.0)).collect();
@@ -56,7 +56,7 @@ impl Searches {
         over_rounds(&rounds)
     }
 
-    /// Both searches' rates of the rounds in which both may be believed.
+    /// Both searches' rates of the rounds in which both are valid.
     pub(crate) fn pairs(&self, reference: &Self) -> Vec<(f64, f64)> {
         let rate = |found: &Found| found.rate_pps.filter(|_| found.verdict.is_valid());
         let pair =
@@ -89,7 +89,7 @@ impl Case {
         self.overload.failure.as_ref()
     }
 
-    /// The throughput, where it may be believed.
+    /// The throughput, where it is valid.
     pub(crate) fn throughput(&self) -> Option<f64> {
         let rate = self.no_drop.rate();
         rate.filter(|_| self.no_drop.verdict().is_valid())

@@ -125,7 +125,7 @@ impl std::str::FromStr for Place {
 }
 
 impl Place {
-    /// The one that everything else is held against.
+    /// The one that everything else is compared with.
     pub(crate) const NATIVE: Self = Self {
         home: home::Kind::Namespace,
         attachment: Attachment::Direct,

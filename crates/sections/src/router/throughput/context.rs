@@ -48,7 +48,7 @@ impl<'a> Context<'a> {
         cases.filter(|case| !case.overload.trials.is_empty())
     }
 
-    /// What another router of the same path is held against: the one with
+    /// What another router of the same path is compared with: the one with
     /// nothing between it and the ports.
     pub(crate) fn native(&self, router: Router) -> Router {
         Router {

@@ -27,7 +27,7 @@ use kit::told::{broken, impossible};
 const FLOOR: f64 = 0.0005;
 /// A rate that passed once by luck is searched on below.
 const CONFIRMATIONS: u32 = 1;
-/// A procedure of which so many trials in a row may not be believed ends.
+/// A procedure of which so many trials in a row are not valid ends.
 const SPOILT: u32 = 9;
 /// A run that takes so much longer than planned ends.
 const LATE: f64 = 1.25;
@@ -40,7 +40,7 @@ const BURST_RESOLUTION: u64 = 1000;
 enum Stop {
     /// Whatever procedures refuse as a goal.
     Goal(GoalError),
-    /// So many trials in a row may not be believed that more would not either.
+    /// So many trials in a row are not valid that more would not be.
     Spoilt(Verdict),
     Bench(BenchError),
 }

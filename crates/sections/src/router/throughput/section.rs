@@ -34,9 +34,9 @@ pub(crate) trait Kind: Defaults + Clone + std::fmt::Debug + PartialEq + 'static 
     /// What it is asked.
     const QUESTION: Question;
 
-    /// What is held against what.
+    /// What is compared with what.
     fn ratios(context: &Context<'_>) -> Vec<Ratio>;
-    /// What the numbers say to its question, if they may be believed.
+    /// What the numbers say to its question, if they are valid.
     fn answer(context: &Context<'_>, ratios: &[Ratio]) -> Option<Answer>;
     /// What they say besides.
     fn findings(context: &Context<'_>, ratios: &[Ratio]) -> Vec<Finding>;

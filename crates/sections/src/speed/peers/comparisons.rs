@@ -1,4 +1,4 @@
-//! Which ratios are claimed, and the targets they are held against.
+//! Which ratios are claimed, and the targets they are compared with.
 
 use crypto::Algorithm;
 use trial::stats::{Arms, PAIRS_FOR_A_CLAIM, compare};

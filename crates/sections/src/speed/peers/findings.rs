@@ -54,7 +54,7 @@ fn finding(weight: Weight, text: String, remedy: &str) -> Finding {
     }
 }
 
-/// The fastest peer of a row that may be believed, and the engine's speed
+/// The fastest peer of a row that is valid, and the engine's speed
 /// over its own: below 1 we lose.
 pub(super) fn best_peer(peers: &Peers, row: &RowResult) -> Option<(Arm, f64)> {
     let engine = row.rate(Arm::Engine)?;
@@ -121,7 +121,7 @@ fn losses(peers: &Peers, results: &Results) -> Option<Finding> {
     Some(finding(Weight::Note, text, ""))
 }
 
-/// There are peers' figures, and not one place where both may be believed.
+/// There are peers' figures, and not one place where both are valid.
 fn doubtful(results: &Results) -> Option<Finding> {
     let has_peer = |row: &&RowResult| {
         row.arm(Arm::Engine).is_some() && Arm::PEERS.iter().any(|&arm| row.arm(arm).is_some())

@@ -101,12 +101,12 @@ fn metrics(result: &RowResult, series: &Series) -> Vec<Metric> {
     .collect()
 }
 
-/// Whether an arm's figures may be believed.
+/// Whether an arm's figures are valid.
 pub(super) fn verdict(peers: &Peers, result: &RowResult, arm: Arm, series: &Series) -> Verdict {
     judged(&peers.host, &result.measured, arm.like(), series)
 }
 
-/// Whether an arm was measured and may be believed.
+/// Whether an arm was measured and is valid.
 pub(super) fn is_valid(peers: &Peers, result: &RowResult, arm: Arm) -> bool {
     result
         .arm(arm)

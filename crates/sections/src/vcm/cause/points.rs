@@ -50,7 +50,7 @@ impl Conditions {
         matches!(validity, Validity::Valid | Validity::WorkingSet)
     }
 
-    /// Whether readings of that setting may be believed.
+    /// Whether readings of that setting are valid.
     pub(super) fn verdict(&self, case: &Case, setting: &Setting, readings: &[Reading]) -> Verdict {
         if matches!(case, Case::Planted(_)) {
             // Only time of its own counts there, and no byte is in a cache.

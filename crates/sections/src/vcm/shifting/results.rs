@@ -185,7 +185,7 @@ impl Results {
         [(self.cores.worker, steps)].into()
     }
 
-    /// Whether a contender's figures of a phase may be believed; none where
+    /// Whether a contender's figures of a phase are valid; none where
     /// there are none.
     pub(super) fn verdict(&self, phase: usize, contender: Contender) -> Option<Verdict> {
         let conditions = Conditions {
@@ -219,7 +219,7 @@ impl Results {
         Some(conditions.verdict(&runs, 0))
     }
 
-    /// Whether it was measured and may be believed.
+    /// Whether it was measured and is valid.
     pub(super) fn is_valid(&self, phase: usize, contender: Contender) -> bool {
         self.verdict(phase, contender)
             .is_some_and(|verdict| verdict.is_valid())

@@ -51,7 +51,7 @@ impl Context<'_> {
         case.roles(self.config, self.seats)
     }
 
-    /// Whether a case's shares may be believed.
+    /// Whether a case's shares are valid.
     pub(super) fn verdict(&self, case: Case, series: &Series) -> Verdict {
         let roles = self.roles(case);
         let polite = roles.iter().filter(|role| role.seat < self.seats.polite);

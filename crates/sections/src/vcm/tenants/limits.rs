@@ -9,7 +9,7 @@ const BURST_S: f64 = 0.01;
 /// A window begins and ends between two counts.
 const ENDS: f64 = 2.0;
 
-/// A limit, held against what was counted.
+/// A limit, compared with what was counted.
 pub(super) struct Limit {
     pub(super) what: &'static str,
     pub(super) per_s: f64,
