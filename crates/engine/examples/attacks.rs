@@ -398,7 +398,7 @@ fn measure(kind: &Attack, pairs: usize) -> Outcome<()> {
         ratios.push(own / (alone / 2.0));
         late += (honest.late - before.0) as f64 / (honest.fills - before.1).max(1) as f64;
     }
-    let interval = median_interval(&ratios, 1)?;
+    let interval = median_interval(&ratios)?;
     let tail = |times: &mut Vec<f64>| {
         times.sort_by(f64::total_cmp);
         let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];

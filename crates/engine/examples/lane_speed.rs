@@ -149,7 +149,7 @@ impl<'w> Arm<'w> {
     fn ratio(&self, other: &Self) -> String {
         let pairs = self.rounds.iter().zip(&other.rounds);
         let ratios: Vec<f64> = pairs.map(|(own, other)| own.per_s / other.per_s).collect();
-        match median_interval(&ratios, 1) {
+        match median_interval(&ratios) {
             Ok(Interval {
                 estimate,
                 low,

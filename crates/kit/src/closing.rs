@@ -144,7 +144,7 @@ mod tests {
             command: String::new(),
         };
         let pairs = (0..pairs).map(|at| (1.0 + noise * (at % 3) as f64, 1.0));
-        compare(arms, Direction::Higher, pairs.collect(), 1).expect("all are positive")
+        compare(arms, Direction::Higher, pairs.collect()).expect("all are positive")
     }
 
     fn closed(stop: Stop, comparisons: &[Comparison]) -> Finding {

@@ -7,8 +7,8 @@ use crate::place::Placement;
 
 /// A mark: the median of one value a round with its 95% interval; none where
 /// a value is no rate.
-pub fn dot(x: f64, values: &[f64], valid: bool, seed: u64) -> Option<Dot> {
-    let interval = median_interval(values, seed).ok()?;
+pub fn dot(x: f64, values: &[f64], valid: bool) -> Option<Dot> {
+    let interval = median_interval(values).ok()?;
     let is_sound = values.len() > 1;
     Some(Dot {
         x,

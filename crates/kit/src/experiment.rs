@@ -15,7 +15,7 @@ use std::error::Error;
 use std::fmt::Debug;
 use std::time::Duration;
 
-use trial::{Chart, Direction, Event, Finding, PlanError, Probe, Sink, Validity, Verdict};
+use trial::{Chart, Direction, Event, Finding, PlanError, Price, Probe, Sink, Validity, Verdict};
 
 use crate::ConfigError;
 use crate::config::keys::Keys;
@@ -130,6 +130,28 @@ pub struct Pair<P, A> {
     pub measure: Measure,
     /// The bound that the ratio's interval must keep, where a claim rests on it.
     pub target: Option<f64>,
+    /// What to change to get the arm in place of the reference, as an order;
+    /// empty where that is no change to make.
+    pub change: &'static str,
+}
+
+impl<P, A> Pair<P, A> {
+    /// A ratio of two, without a target.
+    pub const fn new(arm: (P, A), reference: (P, A), measure: Measure) -> Self {
+        Self {
+            arm,
+            reference,
+            measure,
+            target: None,
+            change: "",
+        }
+    }
+
+    /// With what to do about it.
+    #[must_use]
+    pub fn changed_by(self, change: &'static str) -> Self {
+        Self { change, ..self }
+    }
 }
 
 /// What one trial gave.
@@ -309,6 +331,12 @@ pub trait Experiment: Clone + 'static {
 
     /// What trials give, in the order of reports.
     fn measures(&self) -> Vec<Measure>;
+
+    /// Its lines of the price list.
+    fn prices(&self, results: &Results<'_, Self>) -> Vec<Price> {
+        let _ = results;
+        Vec::new()
+    }
 
     /// Which ratios are told, the most telling first.
     fn pairs(&self, subjects: &Subjects<Self>) -> Vec<Pair<Self::Place, Self::Arm>>;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use trial::stats::{Arms, compare, median};
+use trial::stats::{Arms, ERROR, compare_at, median};
 use trial::{Event, Sink, Verdict};
 
 use crate::config::keys::Keys;
@@ -96,6 +96,8 @@ pub struct Results<'a, E: Experiment> {
     pub slice_s: f64,
     /// The command that measures it again.
     pub command: &'a str,
+    /// How often a ratio's interval may miss.
+    pub(crate) error: f64,
     told: Vec<Told<E::Place, E::Arm>>,
 }
 
@@ -115,6 +117,7 @@ impl<'a, E: Experiment> Results<'a, E> {
             notes: E::Notes::default(),
             slice_s,
             command,
+            error: ERROR,
             told: Vec::new(),
         }
     }
@@ -232,22 +235,24 @@ impl<'a, E: Experiment> Results<'a, E> {
         own.map(|told| &told.ratio)
     }
 
-    /// Every ratio that is told, as the rounds so far have it.
-    pub fn ratios(&self) -> Vec<Ratio> {
-        self.compared().into_iter().map(|told| told.ratio).collect()
+    /// Every ratio that is told, as the rounds so far have it, with intervals
+    /// that miss no more often than `error`.
+    pub fn ratios(&self, error: f64) -> Vec<Ratio> {
+        let told = self.compared(error).into_iter();
+        told.map(|told| told.ratio).collect()
     }
 
     /// Compares once and for all.
     pub fn conclude(&mut self) {
-        self.told = self.compared();
+        self.told = self.compared(self.error);
     }
 
-    fn compared(&self) -> Vec<Told<E::Place, E::Arm>> {
+    fn compared(&self, error: f64) -> Vec<Told<E::Place, E::Arm>> {
         let usual = self.usual();
         let pairs = self.experiment.pairs(self.subjects).into_iter();
         pairs
             .filter_map(|pair| {
-                let ratio = self.compare(&pair, &usual)?;
+                let ratio = self.compare_at(&pair, &usual, error)?;
                 Some(Told { pair, ratio })
             })
             .collect()
@@ -255,6 +260,15 @@ impl<'a, E: Experiment> Results<'a, E> {
 
     /// A ratio that may not be among those told.
     pub fn compare(&self, pair: &Pair<E::Place, E::Arm>, usual: &Usual) -> Option<Ratio> {
+        self.compare_at(pair, usual, self.error)
+    }
+
+    fn compare_at(
+        &self,
+        pair: &Pair<E::Place, E::Arm>,
+        usual: &Usual,
+        error: f64,
+    ) -> Option<Ratio> {
         let of = |(place, arm): &(E::Place, E::Arm)| {
             let index = self.index(place, arm)?;
             Some((&self.subjects[index].spot, &self.series[index]))
@@ -269,7 +283,8 @@ impl<'a, E: Experiment> Results<'a, E> {
             command: self.command.to_owned(),
         };
         let pairs = above.pairs(below, pair.measure);
-        let mut comparison = compare(arms, pair.measure.direction, pairs, self.seed()).ok()?;
+        let mut comparison = compare_at(arms, pair.measure.direction, pairs, error).ok()?;
+        pair.change.clone_into(&mut comparison.change);
         comparison.arm_point = own.dimensions();
         comparison.reference_point = others.dimensions();
         let is_believed = [above, below]

@@ -102,11 +102,13 @@ pub fn measure<E: Experiment>(
     loop {
         let elapsed_s = begin.elapsed().as_secs_f64();
         let round_s = elapsed_s / rounds.max(1) as f64;
-        let stop = job.limits.stop(rounds, (elapsed_s, round_s), || {
-            let all = results.ratios().into_iter();
+        let stop = job.limits.stop(rounds, (elapsed_s, round_s), |error| {
+            let all = results.ratios(error).into_iter();
             all.map(|ratio| ratio.comparison).collect()
         });
-        match stop.filter(|_| rounds > 0) {
+        let stop = stop.filter(|_| rounds > 0);
+        results.error = job.limits.error(stop, rounds);
+        match stop {
             Some(Stop::Late) => return failure.unwrap_or(End::Late(rounds)),
             Some(stop) => return failure.unwrap_or(End::Complete(job.limits.closing(stop))),
             None => {}

@@ -161,6 +161,7 @@ fn tell<E: Experiment>(results: &Results<'_, E>, job: &Job<E>, end: &End, sink: 
     findings
         .into_iter()
         .for_each(|one| sink.emit(Event::Finding(one)));
+    (experiment.prices(results).into_iter()).for_each(|one| sink.emit(Event::Price(one)));
     comparisons
         .into_iter()
         .for_each(|one| sink.emit(Event::Comparison(one)));

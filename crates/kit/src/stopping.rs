@@ -1,7 +1,7 @@
 //! After each round: another one, or not.
 
 use trial::Comparison;
-use trial::stats::{Decision, PAIRS_FOR_A_CLAIM, Precision};
+use trial::stats::{Decision, ERROR, Looks, PAIRS_FOR_A_CLAIM, Precision};
 
 /// A run that takes so much longer than planned ends after the round in hand.
 const LATE: f64 = 1.25;
@@ -51,20 +51,30 @@ impl Limits {
         Some(Closing { stop, precision })
     }
 
-    /// The rule for widths.
-    fn rule(&self) -> Option<Precision> {
+    /// The rule for widths; none where the number of rounds is fixed.
+    pub fn rule(&self) -> Option<Precision> {
         self.precision
             .map(|share| Precision::new(share, self.rounds_max))
     }
 
+    /// How often an interval may miss, given why measuring ended after so many
+    /// rounds; none: something else than the rounds ended it.
+    pub fn error(&self, stop: Option<Stop>, rounds: usize) -> f64 {
+        match (self.precision, stop) {
+            (None, _) => ERROR,
+            (_, Some(Stop::Precise)) => Looks::of_a_look(),
+            _ => Looks::of_the_end(rounds),
+        }
+    }
+
     /// Whether and why to stop after so many rounds in so many seconds.
     /// Another one takes `round_s`. `comparisons` is asked only where widths
-    /// decide.
+    /// decide, with how often their intervals may miss.
     pub fn stop(
         &self,
         rounds: usize,
         (elapsed_s, round_s): (f64, f64),
-        comparisons: impl FnOnce() -> Vec<Comparison>,
+        comparisons: impl FnOnce(f64) -> Vec<Comparison>,
     ) -> Option<Stop> {
         let Some(rule) = self.rule() else {
             let is_planned = (rounds >= self.rounds).then_some(Stop::Planned);
@@ -73,12 +83,16 @@ impl Limits {
         if rounds < self.rounds.min(PAIRS_FOR_A_CLAIM) {
             return self.late(elapsed_s);
         }
-        let comparisons = comparisons();
+        let comparisons = comparisons(Looks::of_a_look());
         if comparisons.is_empty() {
             let is_planned = (rounds >= self.rounds).then_some(Stop::Planned);
             return is_planned.or_else(|| self.late(elapsed_s));
         }
-        match rule.decide(&comparisons) {
+        let decision = match Looks::is_at(rounds) {
+            true => rule.decide(&comparisons),
+            false => Decision::More,
+        };
+        match decision {
             Decision::Enough => Some(Stop::Precise),
             _ if rounds >= self.rounds_max => Some(Stop::RoundsSpent),
             Decision::Exhausted => Some(Stop::RoundsSpent),
@@ -121,7 +135,7 @@ mod tests {
             command: String::new(),
         };
         let pairs = (0..pairs).map(|at| (1.0 + noise * (at % 5) as f64, 1.0));
-        compare(arms, Direction::Higher, pairs.collect(), 1).expect("all are positive")
+        compare(arms, Direction::Higher, pairs.collect()).expect("all are positive")
     }
 
     const LIMITS: Limits = Limits {
@@ -133,7 +147,7 @@ mod tests {
 
     fn stop(limits: Limits, rounds: usize, elapsed_s: f64, noise: f64) -> Option<Stop> {
         let round_s = elapsed_s / rounds as f64;
-        limits.stop(rounds, (elapsed_s, round_s), || {
+        limits.stop(rounds, (elapsed_s, round_s), |_| {
             vec![comparison(rounds, noise)]
         })
     }
@@ -146,6 +160,8 @@ mod tests {
         assert_eq!(stop(LIMITS, 40, 45.0, 0.2), Some(Stop::RoundsSpent));
         assert_eq!(stop(LIMITS, 9, 45.0, 0.0), Some(Stop::Precise));
         assert_eq!(stop(LIMITS, 8, 45.0, 0.0), None, "eight pairs are too few");
+        assert_eq!(stop(LIMITS, 10, 45.0, 0.0), None, "there is no look");
+        assert_eq!(stop(LIMITS, 14, 45.0, 0.0), Some(Stop::Precise));
         let many = Limits {
             rounds: 30,
             ..LIMITS
@@ -164,8 +180,11 @@ mod tests {
         assert_eq!(stop(fixed, 8, 45.0, 0.0), None);
         assert_eq!(stop(fixed, 9, 45.0, 0.2), Some(Stop::Planned));
         assert_eq!(stop(fixed, 3, 200.0, 0.2), Some(Stop::Late));
-        assert_eq!(LIMITS.stop(9, (45.0, 5.0), Vec::new), Some(Stop::Planned));
-        assert_eq!(LIMITS.stop(8, (45.0, 5.6), Vec::new), None);
+        assert_eq!(
+            LIMITS.stop(9, (45.0, 5.0), |_| Vec::new()),
+            Some(Stop::Planned)
+        );
+        assert_eq!(LIMITS.stop(8, (45.0, 5.6), |_| Vec::new()), None);
     }
 
     /// A plan of few rounds may use what time is left, to come to nine pairs.

@@ -3,6 +3,9 @@
 use crypto::Kind;
 use trial::{Finding, Weight};
 
+/// What to change where notifications cost most: in the words of every section.
+pub const NOTIFY_SLEEPERS: &str = "Notify only a client that sleeps (policy `armed`)";
+
 pub fn finding(weight: Weight, text: String, remedy: impl Into<String>) -> Finding {
     Finding {
         weight,

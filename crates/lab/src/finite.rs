@@ -9,6 +9,10 @@ pub(crate) fn not_finite(event: &Event) -> Option<String> {
         Event::Progress(..) | Event::Finding(_) => None,
         Event::Point(point) => in_point(point),
         Event::Comparison(comparison) => in_comparison(comparison),
+        Event::Price(price) => {
+            let fine = all_finite(&[price.ns, price.low_ns, price.high_ns]);
+            (!fine).then(|| format!("price '{}'", price.crossing))
+        }
         Event::Chart(chart) => in_chart(chart),
         Event::Table(table) => in_table(table),
     }

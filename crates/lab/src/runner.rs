@@ -106,6 +106,7 @@ impl Course<'_> {
             findings: vec![],
             charts: vec![],
             tables: vec![],
+            prices: vec![],
             comparisons: vec![],
             points: vec![],
         });
@@ -159,6 +160,7 @@ impl Sink for Collector<'_, '_> {
             }
             Event::Point(point) => keep_point(&mut section.points, point),
             Event::Comparison(comparison) => keep(&mut section.comparisons, comparison),
+            Event::Price(price) => keep(&mut section.prices, price),
             Event::Chart(chart) => keep(&mut section.charts, chart),
             Event::Table(table) => keep(&mut section.tables, table),
             Event::Finding(finding) => keep(&mut section.findings, finding),

@@ -29,8 +29,8 @@ pub struct Target {
     pub met: bool,
 }
 
-/// The ratio of an arm to a reference arm: median of paired ratios, with a
-/// bootstrap confidence interval (DESIGN, "Measuring", rule 1).
+/// The ratio of an arm to a reference arm: median of paired ratios, with its
+/// confidence interval (DESIGN, "Measuring", rule 1).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Comparison {
@@ -48,7 +48,8 @@ pub struct Comparison {
     pub low: f64,
     /// Upper bound of the interval.
     pub high: f64,
-    /// Confidence of the interval, e.g. 0.95.
+    /// How often such an interval holds the true ratio: at least 0.95 where
+    /// pairs are enough, 0.9375 of five.
     pub confidence: f64,
     /// The raw pairs (arm, reference), in the order measured.
     pub pairs: Vec<(f64, f64)>,
@@ -65,6 +66,10 @@ pub struct Comparison {
     /// The point of the arm below the line.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reference_point: BTreeMap<String, Dimension>,
+    /// What to change to get the arm in place of the reference, as an order:
+    /// `Keep 16 requests in flight`; empty where it is no change to make.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub change: String,
     /// The threshold, if a claim rests on this ratio.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Target>,

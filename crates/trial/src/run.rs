@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Chart, Comparison, Finding, Point, Probe, Table};
+use crate::{Chart, Comparison, Finding, Point, Price, Probe, Table};
 
 /// Version of the document's schema; a reader refuses a newer one.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -66,6 +66,9 @@ pub struct SectionResult {
     pub charts: Vec<Chart>,
     /// Tables, the most telling first.
     pub tables: Vec<Table>,
+    /// Prices of crossings, in the order of the price list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prices: Vec<Price>,
     /// Interleaved ratios.
     pub comparisons: Vec<Comparison>,
     /// Every measured point.

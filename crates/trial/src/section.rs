@@ -4,7 +4,7 @@ use std::fmt;
 use std::rc::Rc;
 use std::time::Duration;
 
-use crate::{Chart, Comparison, Finding, Point, Probe, Table};
+use crate::{Chart, Comparison, Finding, Point, Price, Probe, Table};
 
 /// What a section will need, said before it runs.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -107,6 +107,8 @@ pub enum Event {
     Point(Point),
     /// A ratio.
     Comparison(Comparison),
+    /// A price of a crossing.
+    Price(Price),
     /// A chart.
     Chart(Chart),
     /// A table.

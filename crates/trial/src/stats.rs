@@ -2,16 +2,19 @@
 //!
 //! Pure and deterministic: whatever is random takes its seed as an argument.
 
-mod bootstrap;
 mod describe;
+mod interval;
+mod looks;
 mod paired;
 mod precision;
 mod random;
 
-pub use bootstrap::{
-    CONFIDENCE, Interval, RESAMPLES, StatsError, median_interval, ratio_of_medians, values_outside,
-};
 pub use describe::{mean_absolute_deviation, median, quantile};
-pub use paired::{Arms, PAIRS_FOR_A_CLAIM, PAIRS_MIN, PairsError, compare, outcome};
+pub use interval::{
+    CONFIDENCE, ERROR, Interval, RESAMPLES, StatsError, median_interval, ratio_of_medians,
+    values_outside,
+};
+pub use looks::Looks;
+pub use paired::{Arms, PAIRS_FOR_A_CLAIM, PAIRS_MIN, PairsError, compare, compare_at, outcome};
 pub use precision::{Decision, Precision};
 pub use random::Random;

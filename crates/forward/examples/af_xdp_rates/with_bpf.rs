@@ -231,7 +231,7 @@ fn beside(own: &[(f64, f64)], first: &[(f64, f64)], of: Figure, name: &str) -> S
         .filter(|(own, first)| *own > 0.0 && *first > 0.0)
         .map(|(own, first)| own / first)
         .collect();
-    match trial::stats::median_interval(&ratios, 1) {
+    match trial::stats::median_interval(&ratios) {
         Ok(ratio) => format!(
             "{:.2} ({:.2} to {:.2}) times {name}",
             ratio.estimate, ratio.low, ratio.high

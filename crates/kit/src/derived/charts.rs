@@ -81,7 +81,7 @@ fn value<E: Experiment>(
     let values = series.values(measure).into_iter();
     let values: Vec<_> = values.map(|value| value * scale).collect();
     let is_valid = results.is_valid(&subject.place, &subject.arm);
-    dot(x, &values, is_valid, results.seed())
+    dot(x, &values, is_valid)
 }
 
 /// A row for each subject or place.
@@ -143,12 +143,11 @@ fn shown<E: Experiment>(
     if subject.arm == *reference {
         return None;
     }
-    let pair = Pair {
-        arm: (subject.place.clone(), subject.arm.clone()),
-        reference: (subject.place.clone(), reference.clone()),
+    let pair = Pair::new(
+        (subject.place.clone(), subject.arm.clone()),
+        (subject.place.clone(), reference.clone()),
         measure,
-        target: None,
-    };
+    );
     let ratio = results.compare(&pair, &results.usual())?;
     let is_spread = ratio.comparison.pairs.len() > 1;
     Some(Dot {

@@ -139,10 +139,9 @@ impl Ratio {
         (arm, reference): (&Series<R>, &Series<R>),
         arms: Arms,
         value: impl Fn(&R) -> Option<f64>,
-        seed: u64,
     ) -> Option<Self> {
         let is_believed = arm.is_comparable() && reference.is_comparable();
-        Self::of_pairs(arms, arm.pairs(reference, value), is_believed, seed)
+        Self::of_pairs(arms, arm.pairs(reference, value), is_believed)
     }
 }
 

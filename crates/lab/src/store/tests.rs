@@ -151,6 +151,7 @@ fn points_survive_the_round_trip() {
         findings: vec![],
         charts: vec![],
         tables: vec![],
+        prices: vec![],
         comparisons: vec![],
         points: vec![point(7)],
     });

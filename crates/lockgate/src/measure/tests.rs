@@ -124,6 +124,7 @@ fn the_exit_code_is_that_of_the_worst() {
         findings: vec![],
         charts: vec![],
         tables: vec![],
+        prices: vec![],
         comparisons: vec![],
         points: vec![],
     };

@@ -10,8 +10,8 @@ mod points;
 use std::collections::BTreeMap;
 
 use trial::{
-    Axis, Build, Cell, Chart, Column, Comparison, Dot, Finding, Outcome, Run, SCHEMA_VERSION,
-    Scale, SectionResult, SectionState, Series, SeriesKind, Table, Target, Weight,
+    Axis, Build, Cell, Chart, Column, Comparison, Dot, Finding, Outcome, Price, Run,
+    SCHEMA_VERSION, Scale, SectionResult, SectionState, Series, SeriesKind, Table, Target, Weight,
 };
 
 pub use host::sample_probe;
@@ -61,6 +61,7 @@ fn speed() -> SectionResult {
         findings: findings(),
         charts: vec![speed_chart(), ratio_chart()],
         tables: vec![speed_table(), escape_table()],
+        prices: prices(),
         comparisons: comparisons(),
         points: sample_points(),
     }
@@ -239,6 +240,17 @@ fn escape_table() -> Table {
     }
 }
 
+fn prices() -> Vec<Price> {
+    let of = |crossing: &str, ns: f64| {
+        let rounds: Vec<f64> = (0..9).map(|at| ns * (1.0 + 0.01 * f64::from(at))).collect();
+        Price::of_rounds(crossing, &rounds).expect("all are positive")
+    };
+    vec![
+        of("system call", 163.0),
+        of("eventfd wake-up, other core", 12_200.0),
+    ]
+}
+
 fn comparisons() -> Vec<Comparison> {
     let comparison = |subject: &str, reference: &str, ratio: f64, outcome, target| Comparison {
         subject: subject.into(),
@@ -257,6 +269,12 @@ fn comparisons() -> Vec<Comparison> {
             .collect(),
         outcome,
         target,
+        change: match subject {
+            "AES-128-GCM, 16 KiB" if reference.starts_with("openssl") => {
+                "Keep 16 requests in flight <b>".into()
+            }
+            _ => String::new(),
+        },
         believed: true,
         arm_point: BTreeMap::new(),
         reference_point: BTreeMap::new(),
@@ -298,6 +316,7 @@ fn empty_section(name: &str, title: &str, state: SectionState) -> SectionResult 
         findings: vec![],
         charts: vec![],
         tables: vec![],
+        prices: vec![],
         comparisons: vec![],
         points: vec![],
     }

@@ -197,11 +197,12 @@ impl Experiment for Crossings {
             (IoUring, SystemCall),
             (UdpSend, SystemCall),
         ];
-        let pair = |(arm, reference)| Pair {
-            arm: ((), Item::Crossing(arm)),
-            reference: ((), Item::Crossing(reference)),
-            measure: PRICE,
-            target: None,
+        let pair = |(arm, reference)| {
+            Pair::new(
+                ((), Item::Crossing(arm)),
+                ((), Item::Crossing(reference)),
+                PRICE,
+            )
         };
         pairs.map(pair).to_vec()
     }

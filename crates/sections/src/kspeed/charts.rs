@@ -86,8 +86,8 @@ fn share_dot(context: &Context<'_>, cell: &Cell, method: Method) -> Option<Dot> 
     let full = cell.arm(Method::Async)?;
     let pairs = cell.arm(method)?.pairs(full);
     let shares: Vec<_> = pairs.iter().map(|(own, full)| own / full * 100.0).collect();
-    median_interval(&shares, context.config.seed).ok()?;
+    median_interval(&shares).ok()?;
     let is_valid = context.is_valid(cell, method) && context.is_valid(cell, Method::Async);
     let bytes = cell.place.size_bytes as f64;
-    dot(bytes, &shares, is_valid, context.config.seed)
+    dot(bytes, &shares, is_valid)
 }

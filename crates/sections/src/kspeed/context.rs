@@ -147,7 +147,7 @@ impl Context<'_> {
             metric: "requests_per_s".to_owned(),
             command: self.command.to_owned(),
         };
-        let ratio = compare(arms, Direction::Higher, pairs, self.config.seed).ok()?;
+        let ratio = compare(arms, Direction::Higher, pairs).ok()?;
         if self.is_valid(cell, method) && self.is_valid(cell, reference) {
             Some(ratio)
         } else {

@@ -197,12 +197,7 @@ impl Experiment for Scaling {
     /// The total of many against the fewest; what the others keep, with and
     /// without limits.
     fn pairs(&self, _: &Subjects<Self>) -> Vec<Pair<(), Case>> {
-        let pair = |measure, arm, reference| Pair {
-            arm: ((), arm),
-            reference: ((), reference),
-            measure,
-            target: None,
-        };
+        let pair = |measure, arm, reference| Pair::new(((), arm), ((), reference), measure);
         let fewest = Case::SideBySide(self.fewest_and_most().0);
         let more = self.counts[1..]
             .iter()

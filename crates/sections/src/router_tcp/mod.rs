@@ -126,11 +126,12 @@ impl Experiment for Tcp {
     /// Each path against kernel routing, in the same direction.
     fn pairs(&self, subjects: &Subjects<Self>) -> Vec<Pair<Directions, Way>> {
         let others = subjects.iter().filter(|one| one.arm != Way::KERNEL);
-        let pair = |one: &Subject<Directions, Way>| Pair {
-            arm: (one.place, one.arm),
-            reference: (one.place, Way::KERNEL),
-            measure: RECEIVED_MBIT,
-            target: None,
+        let pair = |one: &Subject<Directions, Way>| {
+            Pair::new(
+                (one.place, one.arm),
+                (one.place, Way::KERNEL),
+                RECEIVED_MBIT,
+            )
         };
         others.map(pair).collect()
     }

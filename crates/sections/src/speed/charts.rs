@@ -71,7 +71,7 @@ fn speed(
     let usual = SPEED_ARMS.iter().map(|&(arm, name)| (arm, name.to_owned()));
     let line = |(arm, name): (Arm, String)| {
         let dots: Vec<_> = cells(results, placement, kind)
-            .filter_map(|measured| dot(config, host, measured, arm))
+            .filter_map(|measured| dot(host, measured, arm))
             .collect();
         let is_reference = matches!(arm, Arm::Raw | Arm::OpenSsl);
         let kind = if is_reference {
@@ -118,11 +118,11 @@ fn depths<'a>(cells: impl Iterator<Item = &'a Measured>) -> String {
     }
 }
 
-fn dot(config: &Config, host: &Host, measured: &Measured, arm: Arm) -> Option<Dot> {
+fn dot(host: &Host, measured: &Measured, arm: Arm) -> Option<Dot> {
     let block = measured.block_bytes as f64;
     let series = measured.arm(arm)?;
     let values = series.values(|sample| sample.requests_per_s * block / 1e6);
-    let interval = median_interval(&values, config.seed).ok()?;
+    let interval = median_interval(&values).ok()?;
     let is_sound = values.len() > 1;
     Some(Dot {
         x: measured.cell.block_bytes as f64,
@@ -202,7 +202,7 @@ fn ladder(config: &Config, host: &Host, results: &Results) -> Option<Chart> {
     let rungs = results.rungs();
     let first = rungs.first()?;
     let dot = |measured: &&Measured| {
-        let dot = dot(config, host, measured, Arm::ASYNC)?;
+        let dot = dot(host, measured, Arm::ASYNC)?;
         Some(Dot {
             x: measured.cell.depth as f64,
             ..dot

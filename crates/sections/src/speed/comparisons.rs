@@ -2,7 +2,7 @@
 
 use crypto::Algorithm;
 use kit::ratio::without_evidence;
-use trial::stats::{Arms, compare};
+use trial::stats::{Arms, compare_at};
 use trial::{Comparison, Direction};
 
 use crate::speed::config::Config;
@@ -12,11 +12,10 @@ use crate::speed::points::is_valid;
 use kit::host::Host;
 use kit::load::fresh::arm::{Arm, Cell, Role};
 use kit::place::Placement;
-use kit::words::size;
+use kit::words::{NOTIFY_SLEEPERS, size};
 
 /// Every interleaved ratio, the most telling first.
-pub(super) fn comparisons(config: &Config, host: &Host, results: &Results) -> Vec<Comparison> {
-    let context = (config, host);
+pub(super) fn comparisons(context: Context<'_>, results: &Results) -> Vec<Comparison> {
     let cells = || {
         results
             .cells
@@ -44,8 +43,8 @@ pub(super) fn comparisons(config: &Config, host: &Host, results: &Results) -> Ve
         .collect()
 }
 
-/// What every ratio depends on.
-type Context<'a> = (&'a Config, &'a Host);
+/// What every ratio depends on; last how often its interval may miss.
+type Context<'a> = (&'a Config, &'a Host, f64);
 
 fn subject(cell: &Cell) -> String {
     let placement = if cell.placement == Placement::Shared {
@@ -60,7 +59,7 @@ fn subject(cell: &Cell) -> String {
 /// The ratio of two arms' speeds over the rounds that have both, compared with
 /// a target if a claim rests on it.
 fn speeds(
-    (config, host): Context<'_>,
+    (config, host, error): Context<'_>,
     measured: &Measured,
     (arm, reference): (Arm, Arm),
     target: Option<f64>,
@@ -77,7 +76,7 @@ fn speeds(
         metric: "requests_per_s".to_owned(),
         command: of_pairs(&config.table),
     };
-    let comparison = compare(arms, Direction::Higher, pairs.collect(), config.seed).ok()?;
+    let comparison = compare_at(arms, Direction::Higher, pairs.collect(), error).ok()?;
     let comparison = match target {
         Some(at_least) => comparison.with_target(at_least),
         None => comparison,
@@ -134,17 +133,27 @@ fn polled(context: Context<'_>, measured: &Measured, arm: Arm) -> Option<Compari
 }
 
 fn each(context: Context<'_>, measured: &Measured) -> Option<Comparison> {
-    speeds(context, measured, (Arm::ASYNC, Arm::EACH), None)
+    let gain = speeds(context, measured, (Arm::ASYNC, Arm::EACH), None)?;
+    Some(changed(gain, NOTIFY_SLEEPERS.to_owned()))
 }
 
 fn modes(context: Context<'_>, measured: &Measured) -> Option<Comparison> {
-    speeds(context, measured, (Arm::ASYNC, Arm::SYNC), None)
+    let gain = speeds(context, measured, (Arm::ASYNC, Arm::SYNC), None)?;
+    let depth = measured.cell.depth;
+    Some(changed(
+        gain,
+        format!("Keep {depth} requests in flight, not one"),
+    ))
+}
+
+fn changed(gain: Comparison, change: String) -> Comparison {
+    Comparison { change, ..gain }
 }
 
 /// A synchronous request must not take longer than the crypto and two
 /// wake-ups: less is better, so that the reference is above the line.
 fn wake_ups(
-    (config, host): Context<'_>,
+    (config, host, error): Context<'_>,
     results: &Results,
     measured: &Measured,
 ) -> Option<Comparison> {
@@ -165,7 +174,7 @@ fn wake_ups(
         metric: "latency_p50_us".to_owned(),
         command: of_pairs(&config.table),
     };
-    let comparison = compare(arms, Direction::Higher, pairs.collect(), config.seed).ok()?;
+    let comparison = compare_at(arms, Direction::Higher, pairs.collect(), error).ok()?;
     Some(if is_sound(host, measured, [Arm::SYNC, Arm::Raw]) {
         comparison.with_target(1.0)
     } else {

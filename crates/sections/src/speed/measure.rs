@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crypto::{Backend, Kind, Workload, WorkloadError};
-use trial::stats::Random;
+use trial::stats::{ERROR, Random};
 use trial::{Event, Sink};
 
 use crate::speed::comparisons::comparisons;
@@ -68,6 +68,7 @@ pub(super) fn measure(
         line_ns: Vec::new(),
         rounds: 0,
         closing: None,
+        error: ERROR,
         end: End::Complete,
     };
     match workloads(&config.backend, &schedule.rows) {
@@ -139,9 +140,10 @@ impl Rounds<'_> {
             let elapsed_s = begin.elapsed().as_secs_f64();
             let limits = &self.schedule.limits;
             let round_s = elapsed_s / results.rounds.max(1) as f64;
-            let stop = limits.stop(results.rounds, (elapsed_s, round_s), || {
-                comparisons(self.config, self.host, results)
+            let stop = limits.stop(results.rounds, (elapsed_s, round_s), |error| {
+                comparisons((self.config, self.host, error), results)
             });
+            results.error = limits.error(stop, results.rounds);
             if let Some(stop) = stop {
                 results.closing = limits.closing(stop);
                 return match stop {

@@ -96,6 +96,8 @@ pub(crate) struct Results {
     pub(crate) rounds: usize,
     /// Why there was no further round, where widths had a say.
     pub(crate) closing: Option<Closing>,
+    /// How often a ratio's interval may miss.
+    pub(crate) error: f64,
     pub(crate) end: End,
 }
 

@@ -131,7 +131,7 @@ impl CryptoSpeed {
                 .into_iter()
                 .for_each(|point| sink.emit(Event::Point(point)));
         }
-        let comparisons = comparisons::comparisons(config, host, results);
+        let comparisons = comparisons::comparisons((config, host, results.error), results);
         findings::findings(config, host, results, &comparisons)
             .into_iter()
             .for_each(|finding| sink.emit(Event::Finding(finding)));

@@ -96,12 +96,7 @@ impl Line {
         let (peak, usual) = (self.peak(), results.usual());
         let is_beyond = |dot: &&Dot| dot.place.block_bytes > peak.place.block_bytes;
         let fallen = self.dots.iter().filter(is_beyond).filter_map(|&dot| {
-            let pair = Pair {
-                arm: (dot.place, arm),
-                reference: (peak.place, arm),
-                measure: SPEED,
-                target: None,
-            };
+            let pair = Pair::new((dot.place, arm), (peak.place, arm), SPEED);
             let ratio = results.compare(&pair, &usual)?.comparison;
             // Not by its outcome: the cache is no reason to doubt this one.
             let is_evident = ratio.pairs.len() >= PAIRS_MIN && ratio.high < 1.0;
@@ -158,7 +153,7 @@ pub(super) fn beside(results: &Results<'_, BlockSize>) -> Option<Table> {
         let price = |line: &Line| {
             let dot = line.dots.iter().find(|dot| dot.place.block_bytes == bytes);
             let values = dot.map(|dot| price::elapsed_ns(results, &[dot.place]));
-            let told = values.and_then(|values| price::spread(&values, results.seed()));
+            let told = values.and_then(|values| price::spread(&values));
             told.map_or(Cell::Empty, text)
         };
         let name = format!("a notification costs, at {}", size(bytes));

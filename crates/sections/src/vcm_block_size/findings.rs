@@ -31,8 +31,7 @@ pub(super) fn answer(results: &Results<'_, BlockSize>) -> Option<Answer> {
 }
 
 fn costs(results: &Results<'_, BlockSize>, price: &Price) -> Option<String> {
-    let seed = results.seed();
-    let part = |part| spread(&price.part(part), seed);
+    let part = |part| spread(&price.part(part));
     let (elapsed, client, worker) = (part(0)?, part(1)?, part(2)?);
     let is_large =
         |place: &Place| place.placement == price.placement && place.block_bytes > SMALL_BYTES_MAX;
@@ -40,7 +39,7 @@ fn costs(results: &Results<'_, BlockSize>, price: &Price) -> Option<String> {
     let large = large.min_by_key(|place| Reverse(place.block_bytes));
     let large = large.and_then(|place| {
         let (bytes, kind) = (size(place.block_bytes), what(place.kind));
-        let costs = spread(&elapsed_ns(results, &[place]), seed)?;
+        let costs = spread(&elapsed_ns(results, &[place]))?;
         Some(format!(
             " At {bytes} of {kind}, where it wakes the client more often, it costs {costs}."
         ))

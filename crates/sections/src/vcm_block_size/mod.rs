@@ -245,11 +245,12 @@ impl Experiment for BlockSize {
         let armed = subjects
             .iter()
             .filter(|subject| subject.arm == Policy::ARMED);
-        let gain = |subject: &Subject<Place, Policy>| Pair {
-            arm: (subject.place, Policy::ARMED),
-            reference: (subject.place, Policy::EACH),
-            measure: REQUESTS,
-            target: None,
+        let gain = |subject: &Subject<Place, Policy>| {
+            Pair::new(
+                (subject.place, Policy::ARMED),
+                (subject.place, Policy::EACH),
+                REQUESTS,
+            )
         };
         armed.map(gain).collect()
     }

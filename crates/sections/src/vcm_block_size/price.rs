@@ -154,9 +154,9 @@ pub(super) fn points(results: &Results<'_, BlockSize>) -> Vec<Point> {
 
 /// A median of ns with its 95% interval; where some are below zero, with the
 /// least and the greatest.
-pub(super) fn spread(values: &[f64], seed: u64) -> Option<String> {
+pub(super) fn spread(values: &[f64]) -> Option<String> {
     let extreme = |pick: fn(f64, f64) -> f64| values.iter().copied().reduce(pick);
-    let (median, low, high) = match median_interval(values, seed) {
+    let (median, low, high) = match median_interval(values) {
         Ok(own) => (own.estimate, own.low, own.high),
         Err(_) => (median(values)?, extreme(f64::min)?, extreme(f64::max)?),
     };
@@ -208,8 +208,8 @@ mod tests {
 
     #[test]
     fn a_spread_below_zero_is_still_told() {
-        let told = spread(&[-1.0, 2.0, 3.0], 1);
+        let told = spread(&[-1.0, 2.0, 3.0]);
         assert_eq!(told.as_deref(), Some("2 ns (-1 to 3)"));
-        assert_eq!(spread(&[], 1), None);
+        assert_eq!(spread(&[]), None);
     }
 }

@@ -354,10 +354,8 @@ impl Experiment for Controllers {
                 Controlled(_) => vec![(Oracle, target(OF_ORACLE)), (Uncapped, target(OF_UNCAPPED))],
             };
             let pair = move |(reference, target)| Pair {
-                arm: (place, arm),
-                reference: (place, reference),
-                measure: REQUESTS,
                 target,
+                ..Pair::new((place, arm), (place, reference), REQUESTS)
             };
             references.into_iter().map(pair)
         };

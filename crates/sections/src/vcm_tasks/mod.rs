@@ -220,12 +220,7 @@ impl Experiment for Tasks {
     /// Each number of tasks against the fewest under the same policy, then what
     /// `armed` gains.
     fn pairs(&self, subjects: &Subjects<Self>) -> Vec<Pair<Place, Policy>> {
-        let pair = |arm, reference| Pair {
-            arm,
-            reference,
-            measure: REQUESTS,
-            target: None,
-        };
+        let pair = |arm, reference| Pair::new(arm, reference, REQUESTS);
         let sums = subjects.iter().filter_map(|subject| {
             let few = findings::ends(subjects, subject.place.placement)?.0;
             let reference = Place {

@@ -1,13 +1,22 @@
 //! From interleaved pairs to a comparison (DESIGN, "Measuring", rule 1).
+//!
+//! Which arm of a pair comes first is drawn by lot. So, whatever the host does
+//! meanwhile (states that change, drift, rounds like their neighbours), the
+//! logarithm of a pair's ratio lies above the true one as often as below it, each
+//! pair for itself: the signs are as good as coins (Fisher, "The design of
+//! experiments", 1935, section 21). The interval is the set of ratios that the
+//! sign-flip test of the median does not refuse: two order statistics, exact for
+//! every host, with a confidence that the number of pairs gives.
 
 use std::collections::BTreeMap;
 
 use super::Interval;
-use super::bootstrap::{RESAMPLES, interval_of_median};
+use super::interval::{ERROR, interval_of_median};
 use crate::{Comparison, Direction, Outcome, Target};
 
-/// Fewer pairs than this are never evidence.
-pub const PAIRS_MIN: usize = 5;
+/// Fewer pairs than this are never evidence: all on one side of 1, five are so
+/// by chance in one case of 16, six in one of 32.
+pub const PAIRS_MIN: usize = 6;
 
 /// Fewer pairs than this never meet a target: a claim rests on nine or more.
 pub const PAIRS_FOR_A_CLAIM: usize = 9;
@@ -50,7 +59,8 @@ pub enum PairsError {
 }
 
 /// Compares `pairs` of (arm, reference), in the order measured, both in the
-/// metric's unit: the median of their ratios with a bootstrap interval.
+/// metric's unit: the median of their ratios with its interval, where the number
+/// of pairs was fixed beforehand.
 ///
 /// The caller leaves out pairs of which a trial was not valid. With fewer than
 /// [`PAIRS_MIN`] pairs the outcome is `no-evidence`, whatever the interval.
@@ -62,10 +72,28 @@ pub fn compare(
     arms: Arms,
     direction: Direction,
     pairs: Vec<(f64, f64)>,
-    seed: u64,
+) -> Result<Comparison, PairsError> {
+    compare_at(arms, direction, pairs, ERROR)
+}
+
+/// [`compare`] with an interval that misses no more often than `error`: the
+/// share of [`Looks`](super::Looks) where widths had a say in when to end.
+///
+/// # Errors
+/// As [`compare`].
+pub fn compare_at(
+    arms: Arms,
+    direction: Direction,
+    pairs: Vec<(f64, f64)>,
+    error: f64,
 ) -> Result<Comparison, PairsError> {
     let ratios = ratios(&pairs)?;
-    let interval = interval_of_median(&ratios, seed, RESAMPLES);
+    let interval = interval_of_median(&ratios, error);
+    let is_sure = interval.confidence >= 1.0 - error;
+    let outcome = match is_sure {
+        true => outcome(&interval, direction, pairs.len()),
+        false => Outcome::NoEvidence,
+    };
     Ok(Comparison {
         subject: arms.subject,
         arm: arms.arm,
@@ -75,9 +103,10 @@ pub fn compare(
         low: interval.low,
         high: interval.high,
         confidence: interval.confidence,
-        outcome: outcome(&interval, direction, pairs.len()),
+        outcome,
         pairs,
         target: None,
+        change: String::new(),
         command: arms.command,
         believed: true,
         arm_point: BTreeMap::new(),
@@ -140,7 +169,7 @@ fn ratios(pairs: &[(f64, f64)]) -> Result<Vec<f64>, PairsError> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Arms, PairsError, compare};
+    use super::{Arms, PairsError, compare, compare_at};
     use crate::{Comparison, Direction, Outcome};
 
     fn arms() -> Arms {
@@ -155,7 +184,7 @@ mod tests {
 
     fn around(ratio: f64, count: i32, direction: Direction) -> Comparison {
         let pairs = (0..count).map(|index| (ratio * (1.0 + 0.01 * f64::from(index % 3)), 1.0));
-        compare(arms(), direction, pairs.collect(), 7).expect("all are positive")
+        compare(arms(), direction, pairs.collect()).expect("all are positive")
     }
 
     #[test]
@@ -177,10 +206,15 @@ mod tests {
     #[test]
     fn few_pairs_are_no_evidence_and_meet_no_target() {
         assert_eq!(
-            around(2.0, 4, Direction::Higher).outcome,
+            around(2.0, 5, Direction::Higher).outcome,
             Outcome::NoEvidence
         );
-        assert_eq!(around(2.0, 5, Direction::Higher).outcome, Outcome::Faster);
+        assert_eq!(around(2.0, 6, Direction::Higher).outcome, Outcome::Faster);
+        let pairs = |count| vec![(2.0, 1.0); count];
+        let careful = |count| compare_at(arms(), Direction::Higher, pairs(count), 0.005);
+        let outcome = |count| careful(count).expect("all are positive").outcome;
+        assert_eq!(outcome(8), Outcome::NoEvidence, "0.8% is more than 0.5%");
+        assert_eq!(outcome(9), Outcome::Faster);
         let met = |count| {
             around(2.0, count, Direction::Higher)
                 .with_target(1.0)
@@ -193,7 +227,7 @@ mod tests {
     #[test]
     fn a_target_is_met_by_the_lower_bound_not_by_the_ratio() {
         let pairs = [0.85, 0.88, 0.89, 0.91, 0.92, 0.93, 0.94, 0.95, 0.96].map(|arm| (arm, 1.0));
-        let comparison = compare(arms(), Direction::Higher, pairs.to_vec(), 7).expect("positive");
+        let comparison = compare(arms(), Direction::Higher, pairs.to_vec()).expect("positive");
         assert!(comparison.ratio > 0.9 && comparison.low < 0.9);
         assert!(
             !comparison
@@ -209,7 +243,7 @@ mod tests {
 
     #[test]
     fn bad_pairs_are_named() {
-        let refused = |pair| compare(arms(), Direction::Higher, vec![(1.0, 1.0), pair], 7);
+        let refused = |pair| compare(arms(), Direction::Higher, vec![(1.0, 1.0), pair]);
         for pair in [
             (f64::NAN, 1.0),
             (1.0, 0.0),
@@ -224,16 +258,8 @@ mod tests {
             );
         }
         assert_eq!(
-            compare(arms(), Direction::Higher, vec![], 7),
+            compare(arms(), Direction::Higher, vec![]),
             Err(PairsError::Empty)
-        );
-    }
-
-    #[test]
-    fn the_same_seed_gives_the_same_interval() {
-        assert_eq!(
-            around(1.5, 11, Direction::Higher),
-            around(1.5, 11, Direction::Higher)
         );
     }
 }

@@ -33,12 +33,12 @@ fn at_overload(context: &Context<'_>, pair: (&Case, &Case)) -> Option<Ratio> {
     let rate = |trial: &Trial| Some(trial.received_pps());
     let series = (&pair.0.overload, &pair.1.overload);
     let arms = arms(context, pair, OVERLOAD);
-    Ratio::of(series, arms, rate, context.config().seed)
+    Ratio::of(series, arms, rate)
 }
 
 fn without_loss(context: &Context<'_>, pair: (&Case, &Case)) -> Option<Ratio> {
     let (own, native) = (&pair.0.no_drop, &pair.1.no_drop);
     let arms = arms(context, pair, "throughput_pps");
     let is_believed = own.verdict().is_valid() && native.verdict().is_valid();
-    Ratio::of_pairs(arms, own.pairs(native), is_believed, context.config().seed)
+    Ratio::of_pairs(arms, own.pairs(native), is_believed)
 }

@@ -14,7 +14,7 @@ pub(super) fn charts(context: &Context<'_>) -> Vec<Chart> {
     let mark = |subject: &Subject| -> Option<Dot> {
         let rates = (subject.series).values(|trial| Some(trial.received_pps() / 1e6));
         let x = place(subject)? as f64;
-        dot(x, &rates, subject.series.is_valid(), context.config.seed)
+        dot(x, &rates, subject.series.is_valid())
     };
     let series = |count: &u32| {
         let own = context.measured().filter(|subject| {

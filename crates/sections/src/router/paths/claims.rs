@@ -173,7 +173,7 @@ impl Asked<'_> {
             command: self.command.to_owned(),
         };
         let series = (&arm.series, &reference.series);
-        let ratio = Ratio::of(series, arms, value, self.config.seed)?;
+        let ratio = Ratio::of(series, arms, value)?;
         let wanted = self.wanted(question, arm);
         Some(Claim {
             question,

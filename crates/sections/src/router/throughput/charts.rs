@@ -47,12 +47,7 @@ fn share_dot(context: &Context<'_>, case: &Case) -> Option<Dot> {
         .map(|rate| context.percent_of_line(*rate, case.size))
         .collect();
     let is_valid = case.no_drop.verdict().is_valid();
-    dot(
-        case.size.mean_bytes(),
-        &shares,
-        is_valid,
-        context.config().seed,
-    )
+    dot(case.size.mean_bytes(), &shares, is_valid)
 }
 
 fn loss(context: &Context<'_>) -> Option<Chart> {

@@ -69,7 +69,7 @@ fn picture(
         let dots: Vec<_> = rows
             .iter()
             .enumerate()
-            .filter_map(|(place, row)| dot(config, peers, place, row, arm))
+            .filter_map(|(place, row)| dot(peers, place, row, arm))
             .collect();
         let kind = if arm == Arm::Engine {
             SeriesKind::Measured
@@ -106,10 +106,10 @@ fn picture(
     })
 }
 
-fn dot(config: &Config, peers: &Peers, place: usize, row: &RowResult, arm: Arm) -> Option<Dot> {
+fn dot(peers: &Peers, place: usize, row: &RowResult, arm: Arm) -> Option<Dot> {
     let series = row.arm(arm)?;
     let values = series.values(|sample| sample.requests_per_s);
-    let interval = median_interval(&values, config.seed).ok()?;
+    let interval = median_interval(&values).ok()?;
     let is_spread = values.len() > 1;
     Some(Dot {
         x: place as f64,

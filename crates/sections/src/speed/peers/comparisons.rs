@@ -1,7 +1,7 @@
 //! Which ratios are claimed, and the targets they are compared with.
 
 use crypto::Algorithm;
-use trial::stats::{Arms, PAIRS_FOR_A_CLAIM, compare};
+use trial::stats::{Arms, Decision, ERROR, Looks, PAIRS_FOR_A_CLAIM, Precision, compare_at};
 use trial::{Comparison, Direction, Outcome};
 
 use kit::ratio::without_evidence;
@@ -23,19 +23,66 @@ const RATIOS: [(Arm, Arm); 6] = [
     (Arm::OwnLoop, Arm::Ceiling),
 ];
 
+/// What a lane does that one stream does not.
+const MANY_AT_ONCE: &str = "Work on many requests at once, not on one stream";
+
 /// Every interleaved ratio, by what is compared with what.
 pub(super) fn comparisons(config: &Config, peers: &Peers, results: &Results) -> Vec<Comparison> {
+    let rows = results.rows.iter();
+    let rows = rows.map(|row| (row, error(config, peers, (row, results.rule))));
+    let rows: Vec<_> = rows.collect();
     let of = |arms| {
-        let rows = results.rows.iter();
-        rows.filter_map(move |row| ratio(config, peers, row, arms))
+        let rows = rows.iter();
+        rows.filter_map(move |(row, error)| ratio(config, peers, row, arms, *error))
     };
     RATIOS.into_iter().flat_map(of).collect()
 }
 
-/// The ratios of one row.
-pub(super) fn of_row(config: &Config, peers: &Peers, row: &RowResult) -> Vec<Comparison> {
-    let of = |arms| ratio(config, peers, row, arms);
+/// Every ratio with an interval that misses no more often than `error`.
+pub(super) fn all_at(
+    config: &Config,
+    peers: &Peers,
+    results: &Results,
+    error: f64,
+) -> Vec<Comparison> {
+    let rows = results.rows.iter();
+    rows.flat_map(|row| of_row(config, peers, row, error))
+        .collect()
+}
+
+fn of_row(config: &Config, peers: &Peers, row: &RowResult, error: f64) -> Vec<Comparison> {
+    let of = |arms| ratio(config, peers, row, arms, error);
     RATIOS.into_iter().filter_map(of).collect()
+}
+
+/// Whether a row has all that was wanted of it: as a look found it, after which
+/// it is not measured again.
+pub(super) fn is_done(config: &Config, peers: &Peers, row: &RowResult, rule: &Precision) -> bool {
+    let ratios = of_row(config, peers, row, Looks::of_a_look());
+    let is_look = Looks::is_at(rounds(&ratios));
+    match rule.decide(&ratios) {
+        Decision::Enough => ratios.is_empty() || is_look,
+        Decision::More => false,
+        Decision::Exhausted => true,
+    }
+}
+
+/// How often the intervals of a row may miss.
+fn error(config: &Config, peers: &Peers, (row, rule): (&RowResult, Option<Precision>)) -> f64 {
+    match rule {
+        None => ERROR,
+        Some(rule) if is_done(config, peers, row, &rule) => Looks::of_a_look(),
+        Some(_) => {
+            let ratios = of_row(config, peers, row, ERROR);
+            Looks::of_the_end(rounds(&ratios))
+        }
+    }
+}
+
+/// Rounds of a row.
+fn rounds(ratios: &[Comparison]) -> usize {
+    let pairs = ratios.iter().map(|ratio| ratio.pairs.len());
+    pairs.max().unwrap_or(0)
 }
 
 /// The ratio of two arms' speeds over the rounds that have both.
@@ -44,6 +91,7 @@ fn ratio(
     peers: &Peers,
     row: &RowResult,
     (arm, reference): (Arm, Arm),
+    error: f64,
 ) -> Option<Comparison> {
     let (above, below) = (row.arm(arm)?, row.arm(reference)?);
     let pairs = above.samples.iter().filter_map(|(round, sample)| {
@@ -59,7 +107,10 @@ fn ratio(
         metric: "requests_per_s".to_owned(),
         command: of_pairs(&config.table),
     };
-    let comparison = compare(arms, Direction::Higher, pairs, config.seed).ok()?;
+    let mut comparison = compare_at(arms, Direction::Higher, pairs, error).ok()?;
+    if reference == Arm::OpenSsl {
+        MANY_AT_ONCE.clone_into(&mut comparison.change);
+    }
     let is_sound = [arm, reference]
         .iter()
         .all(|&arm| is_valid(peers, row, arm));

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crypto::{Algorithm, KeyMaterial, Kind, Workload, WorkloadError};
-use trial::stats::{Decision, Precision, Random, median};
+use trial::stats::{Precision, Random, median};
 use trial::{Event, Sink};
 
 use crate::speed::measure::{End, MeasureError, Measured, Series};
 use crate::speed::peer;
 use crate::speed::peers::arm::Arm;
 use crate::speed::peers::ceiling;
-use crate::speed::peers::comparisons::{comparisons, of_row as row_comparisons};
+use crate::speed::peers::comparisons::{all_at, is_done};
 use crate::speed::peers::config::Config;
 use crate::speed::peers::grid::{Peers, Row};
 use crate::speed::peers::points::points;
@@ -63,6 +63,8 @@ pub(super) struct Results {
     pub(super) rounds: usize,
     /// Why there was no further round, where widths had a say.
     pub(super) closing: Option<Closing>,
+    /// What is wanted of each row, where widths have a say.
+    pub(super) rule: Option<Precision>,
     pub(super) end: End,
 }
 
@@ -104,6 +106,7 @@ pub(super) fn measure(
         rows: Vec::new(),
         rounds: 0,
         closing: None,
+        rule: schedule.limits.rule(),
         end: End::Complete,
     };
     let mut workloads = Vec::new();
@@ -212,7 +215,7 @@ impl Rounds<'_> {
     /// Whether and why to stop.
     fn stop(&self, results: &Results, elapsed_s: f64) -> Option<Stop> {
         let (limits, rounds) = (&self.schedule.limits, results.rounds);
-        let ratios = || comparisons(self.config, self.peers, results);
+        let ratios = |error| all_at(self.config, self.peers, results, error);
         let is_beyond = rounds >= limits.rounds;
         let round_s = match is_beyond && self.schedule.grows() {
             true => {
@@ -233,14 +236,11 @@ impl Rounds<'_> {
 
     /// The rows with a ratio that is wider than wanted, or of few pairs.
     fn wide(&self, results: &Results) -> Vec<SpeedCell> {
-        let Some(share) = self.schedule.limits.precision else {
+        let Some(rule) = results.rule else {
             return Vec::new();
         };
-        let rule = Precision::new(share, self.schedule.limits.rounds_max);
-        let rows = results.rows.iter().filter(|row| {
-            let ratios = row_comparisons(self.config, self.peers, row);
-            rule.decide(&ratios) == Decision::More
-        });
+        let rows = results.rows.iter();
+        let rows = rows.filter(|row| !is_done(self.config, self.peers, row, &rule));
         rows.map(|row| row.row.cell).collect()
     }
 

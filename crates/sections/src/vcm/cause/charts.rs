@@ -8,16 +8,12 @@ use crate::vcm::cause::points::Conditions;
 use crate::vcm::cause::results::Examined;
 use kit::drawing::block_axis;
 
-pub(super) fn charts(
-    examined: &[Examined],
-    conditions: Conditions,
-    (seed, command): (u64, &str),
-) -> Vec<Chart> {
+pub(super) fn charts(examined: &[Examined], conditions: Conditions, command: &str) -> Vec<Chart> {
     let chart = |title: &str, note: &str, is_planted: bool| {
         let own = examined
             .iter()
             .filter(|one| one.plant().is_some() == is_planted);
-        let series: Vec<_> = own.filter_map(|one| line(one, conditions, seed)).collect();
+        let series: Vec<_> = own.filter_map(|one| line(one, conditions)).collect();
         (!series.is_empty()).then(|| Chart {
             title: title.to_owned(),
             note: note.to_owned(),
@@ -45,11 +41,11 @@ pub(super) fn charts(
     real.into_iter().chain(planted).collect()
 }
 
-fn line(one: &Examined, conditions: Conditions, seed: u64) -> Option<Series> {
+fn line(one: &Examined, conditions: Conditions) -> Option<Series> {
     let Examination { name, scan, .. } = &one.examination;
     let dots = scan.iter().filter_map(|(setting, readings)| {
         let speeds: Vec<_> = readings.iter().map(|reading| reading.mb_per_s).collect();
-        let interval = median_interval(&speeds, seed).ok()?;
+        let interval = median_interval(&speeds).ok()?;
         let verdict = conditions.verdict(&one.case, setting, readings);
         Some(Dot {
             x: setting.block_bytes as f64,

@@ -26,13 +26,6 @@ pub(super) enum DiagnosisError {
     Case(#[from] CaseError),
 }
 
-/// A bootstrap's seed; the command that measures a ratio again.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Terms<'a> {
-    pub(super) seed: u64,
-    pub(super) command: &'a str,
-}
-
 /// Nothing changed, for certain: what would have been run is the load itself.
 const UNCHANGED: Interval = Interval {
     estimate: 1.0,
@@ -42,14 +35,14 @@ const UNCHANGED: Interval = Interval {
 };
 
 /// Names what made the speed fall.
-pub(super) fn of(fall: &Fall, seed: u64) -> Result<Diagnosis, DiagnosisError> {
-    Ok(diagnose(&case(fall, seed)?)?)
+pub(super) fn of(fall: &Fall) -> Result<Diagnosis, DiagnosisError> {
+    Ok(diagnose(&case(fall)?)?)
 }
 
-fn case(fall: &Fall, seed: u64) -> Result<Case, DiagnosisError> {
-    let peak = point(fall, Experiment::Peak, seed)?;
-    let fallen = point(fall, Experiment::Plain, seed)?;
-    let ratio = |experiment| ratio(fall, experiment, seed);
+fn case(fall: &Fall) -> Result<Case, DiagnosisError> {
+    let peak = point(fall, Experiment::Peak)?;
+    let fallen = point(fall, Experiment::Plain)?;
+    let ratio = |experiment| ratio(fall, experiment);
     let effect = |at_fallen, at_peak| {
         Ok::<_, DiagnosisError>(match (ratio(at_fallen)?, ratio(at_peak)?) {
             (Some(ratio), Some(at_peak)) => Some(Effect::of(ratio).with_peak(at_peak)),
@@ -68,21 +61,18 @@ fn case(fall: &Fall, seed: u64) -> Result<Case, DiagnosisError> {
     };
     let pairs = pairs(fall, Experiment::Plain, Experiment::Peak);
     Ok(Case {
-        fall: pairs
-            .map(|pairs| interval(pairs, seed))
-            .transpose()?
-            .flatten(),
+        fall: pairs.map(|pairs| interval(pairs)).transpose()?.flatten(),
         experiments,
         ..Case::new(peak, fallen, fall.fallen.placement == Placement::Shared)
     })
 }
 
-fn point(fall: &Fall, experiment: Experiment, seed: u64) -> Result<Point, DiagnosisError> {
+fn point(fall: &Fall, experiment: Experiment) -> Result<Point, DiagnosisError> {
     let missing = DiagnosisError::Missing(experiment.name());
     let series = fall.series(experiment).ok_or(missing)?;
     let values = |value: fn(&Reading) -> f64| series.values(value);
     let middle = |value| median(&values(value)).unwrap_or(0.0);
-    let speed_mb_per_s = median_interval(&values(|one| one.mb_per_s), seed)?;
+    let speed_mb_per_s = median_interval(&values(|one| one.mb_per_s))?;
     let requests_per_s = speed_mb_per_s.estimate * 1e6 / series.setting.block_bytes as f64;
     Ok(Point {
         block_bytes: series.setting.block_bytes as f64,
@@ -101,23 +91,19 @@ fn pairs(fall: &Fall, above: Experiment, below: Experiment) -> Option<Vec<(f64, 
     Some(speeds(above)?.into_iter().zip(speeds(below)?).collect())
 }
 
-fn ratio(
-    fall: &Fall,
-    experiment: Experiment,
-    seed: u64,
-) -> Result<Option<Interval>, DiagnosisError> {
+fn ratio(fall: &Fall, experiment: Experiment) -> Result<Option<Interval>, DiagnosisError> {
     match pairs(fall, experiment, experiment.reference()) {
-        Some(pairs) => interval(pairs, seed),
+        Some(pairs) => interval(pairs),
         None => Ok(None),
     }
 }
 
-fn interval(pairs: Vec<(f64, f64)>, seed: u64) -> Result<Option<Interval>, DiagnosisError> {
+fn interval(pairs: Vec<(f64, f64)>) -> Result<Option<Interval>, DiagnosisError> {
     let ratios: Vec<_> = pairs.iter().map(|(above, below)| above / below).collect();
     if ratios.is_empty() {
         return Ok(None);
     }
-    Ok(Some(median_interval(&ratios, seed)?))
+    Ok(Some(median_interval(&ratios)?))
 }
 
 /// The ratios of speeds of a subject, for the record; how fast the client is
@@ -125,7 +111,7 @@ fn interval(pairs: Vec<(f64, f64)>, seed: u64) -> Result<Option<Interval>, Diagn
 pub(super) fn comparisons(
     examined: &Examined,
     conditions: Conditions,
-    terms: Terms<'_>,
+    command: &str,
 ) -> Vec<Comparison> {
     let Some(fall) = &examined.examination.fall else {
         return Vec::new();
@@ -150,10 +136,10 @@ pub(super) fn comparisons(
             arm: experiment.what().to_owned(),
             reference: reference.what().to_owned(),
             metric: "speed_mb_per_s".to_owned(),
-            command: terms.command.to_owned(),
+            command: command.to_owned(),
         };
         let pairs = pairs(fall, experiment, reference)?;
-        let comparison = compare(arms, Direction::Higher, pairs, terms.seed).ok()?;
+        let comparison = compare(arms, Direction::Higher, pairs).ok()?;
         Some(if is_quiet(experiment) && is_quiet(reference) {
             comparison
         } else {

@@ -107,7 +107,6 @@ pub(super) fn examine(
     let mut bench = Bench {
         subject,
         pace,
-        seed,
         random: Random::new(seed),
         is_interrupted,
     };
@@ -125,7 +124,6 @@ pub(super) fn examine(
 struct Bench<'a> {
     subject: &'a mut dyn Subject,
     pace: &'a Pace,
-    seed: u64,
     random: Random,
     is_interrupted: &'a dyn Fn() -> bool,
 }
@@ -164,7 +162,7 @@ impl Bench<'_> {
     /// Whether more rounds are allowed and could tell what these do not.
     fn goes_on(&self, fall: &Fall) -> bool {
         let is_unknown = || {
-            let named = diagnosis::of(fall, self.seed).map(|diagnosis| diagnosis.cause);
+            let named = diagnosis::of(fall).map(|diagnosis| diagnosis.cause);
             matches!(named, Ok(Cause::Unknown))
         };
         fall.rounds() < self.pace.rounds_max && is_unknown()

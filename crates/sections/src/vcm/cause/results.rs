@@ -17,13 +17,9 @@ pub(super) struct Examined {
 }
 
 impl Examined {
-    pub(super) fn new(
-        case: Case,
-        examination: Examination,
-        seed: u64,
-    ) -> Result<Self, DiagnosisError> {
+    pub(super) fn new(case: Case, examination: Examination) -> Result<Self, DiagnosisError> {
         let fall = examination.fall.as_ref().filter(|fall| fall.rounds() > 0);
-        let diagnosis = fall.map(|fall| diagnosis::of(fall, seed)).transpose()?;
+        let diagnosis = fall.map(diagnosis::of).transpose()?;
         Ok(Self {
             case,
             examination,

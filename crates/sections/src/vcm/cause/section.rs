@@ -6,7 +6,7 @@ use trial::{Event, Plan, PlanError, Probe, RunError, Section, Sink};
 
 use crate::vcm::cause::charts;
 use crate::vcm::cause::config::{Config, Table};
-use crate::vcm::cause::diagnosis::{Terms, comparisons};
+use crate::vcm::cause::diagnosis::comparisons;
 use crate::vcm::cause::examine::{Stopped, examine};
 use crate::vcm::cause::findings;
 use crate::vcm::cause::planted::Planted;
@@ -125,7 +125,7 @@ impl VcmCause {
             let is_interrupted = || sink.is_interrupted();
             let (examination, result) =
                 examine(subject.as_mut(), &pace, self.0.seed, &is_interrupted);
-            let one = Examined::new(case.clone(), examination, self.0.seed)
+            let one = Examined::new(case.clone(), examination)
                 .map_err(|error| failed("no diagnosis", error))?;
             let conditions = Conditions::of(&[], host.l2_bytes);
             let points = points::points(&one, conditions, &self.command());
@@ -142,12 +142,8 @@ impl VcmCause {
     }
 
     fn emit(&self, examined: &[Examined], l2_bytes: u64, sink: &mut dyn Sink) {
-        let (command, seed) = (self.command(), self.0.seed);
+        let command = self.command();
         let conditions = Conditions::of(examined, l2_bytes);
-        let terms = Terms {
-            seed,
-            command: &command,
-        };
         let loads = examined.iter().filter(|one| one.plant().is_none());
         let events = (examined.iter())
             .flat_map(|one| points::points(one, conditions, &command))
@@ -159,11 +155,11 @@ impl VcmCause {
             )
             .chain(
                 loads
-                    .flat_map(|one| comparisons(one, conditions, terms))
+                    .flat_map(|one| comparisons(one, conditions, &command))
                     .map(Event::Comparison),
             )
             .chain(
-                charts::charts(examined, conditions, (seed, &command))
+                charts::charts(examined, conditions, &command)
                     .into_iter()
                     .map(Event::Chart),
             )

@@ -19,7 +19,7 @@ const PACE: Pace = Pace {
 fn named(examination: &Examination) -> Cause {
     let fall = examination.fall.as_ref();
     fall.map_or(Cause::None, |fall| {
-        let diagnosis = diagnosis::of(fall, 1).expect("all was measured");
+        let diagnosis = diagnosis::of(fall).expect("all was measured");
         for evidence in &diagnosis.evidence {
             println!("    {}", evidence.text);
         }

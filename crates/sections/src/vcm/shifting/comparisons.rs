@@ -79,7 +79,7 @@ fn in_phase(
     );
     let pairs = above.pairs(&below, mb_per_s);
     let arms = arms(config, subject(results, phase), pair);
-    let comparison = compare(arms, Direction::Higher, pairs, config.seed).ok()?;
+    let comparison = compare(arms, Direction::Higher, pairs).ok()?;
     let is_sound = results.is_valid(phase, pair.0) && results.is_valid(phase, pair.1);
     Some(
         Ratio::judged(comparison, is_sound)
@@ -102,7 +102,7 @@ fn over_all(
         .filter_map(|(above, below)| Some((above?, below?)))
         .collect();
     let arms = arms(config, ALL_PHASES.to_owned(), pair);
-    let comparison = compare(arms, Direction::Higher, pairs, config.seed).ok()?;
+    let comparison = compare(arms, Direction::Higher, pairs).ok()?;
     let is_sound = (0..results.phases.len())
         .all(|phase| results.is_valid(phase, pair.0) && results.is_valid(phase, pair.1));
     Some(

@@ -48,7 +48,7 @@ fn checked(events: &[Event]) -> [usize; 5] {
                 assert_eq!(alone.value, 0.0, "{point:?}");
                 0
             }
-            Event::Comparison(_) => 1,
+            Event::Comparison(_) | Event::Price(_) => 1,
             Event::Chart(chart) => {
                 let dots = || chart.series.iter().flat_map(|series| &series.dots);
                 assert!(dots().count() > 0, "{}", chart.title);

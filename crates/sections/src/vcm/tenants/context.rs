@@ -119,7 +119,7 @@ impl Context<'_> {
     }
 
     pub(super) fn interval(&self, values: &[f64]) -> Option<Interval> {
-        median_interval(values, self.config.seed).ok()
+        median_interval(values).ok()
     }
 
     /// What each victim keeps beside each hostile tenant.
@@ -147,7 +147,7 @@ impl Context<'_> {
             command: self.command.to_owned(),
         };
         let pairs = beside.pairs(polite, |window| window.mb_per_s(seat));
-        let comparison = compare(arms, Direction::Higher, pairs, self.config.seed).ok()?;
+        let comparison = compare(arms, Direction::Higher, pairs).ok()?;
         let verdicts = [
             self.verdict(case, beside),
             self.verdict(Case::Polite, polite),

@@ -50,6 +50,7 @@ fn results(config: &Config, arms: &[(Arm, f64, bool)]) -> Results {
         }],
         rounds: 1,
         closing: None,
+        rule: None,
         end: End::Complete,
     }
 }

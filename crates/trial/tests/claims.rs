@@ -1,0 +1,236 @@
+//! How often a comparison claims what is not so, and how often it finds what is,
+//! on simulated hosts. Arms are measured as sections measure them: each once a
+//! round, their order drawn by lot, until a look finds the interval narrow or the
+//! most rounds are done.
+
+use lockgate_trial as trial;
+use trial::stats::{self, Arms, Decision, ERROR, Looks, Precision, Random};
+use trial::{Comparison, Direction, Outcome};
+
+/// What the host does to everything that it runs, from one trial to the next.
+#[derive(Clone, Copy, Debug)]
+enum Host {
+    /// Nothing.
+    Steady,
+    /// It has two speeds, the second a factor of 1.6, and stays in one for 12
+    /// trials on average: this project's own.
+    TwoStates,
+    /// It becomes slower by 2% a trial.
+    Drifting,
+    /// Each trial's speed keeps 0.95 of how far the last one's was off.
+    Correlated,
+    /// All of these.
+    All,
+}
+
+const HOSTS: [Host; 5] = [
+    Host::Steady,
+    Host::TwoStates,
+    Host::Drifting,
+    Host::Correlated,
+    Host::All,
+];
+
+/// Spread of one trial's speed, beside what the host does.
+const SPREAD: f64 = 0.03;
+/// Arms of a round: the two that are compared, and others.
+const ARMS: usize = 4;
+
+struct Clock {
+    host: Host,
+    random: Random,
+    trials: f64,
+    is_slow: bool,
+    correlated: f64,
+}
+
+impl Clock {
+    fn new(host: Host, seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        Self {
+            host,
+            is_slow: random.unit() < 0.5,
+            random,
+            trials: 0.0,
+            correlated: 0.0,
+        }
+    }
+
+    /// Close enough to a standard normal value.
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.random.unit()).sum::<f64>() - 6.0
+    }
+
+    /// The logarithm of what the next trial's speed is multiplied by.
+    fn tick(&mut self) -> f64 {
+        self.trials += 1.0;
+        if self.random.unit() < 1.0 / 12.0 {
+            self.is_slow = !self.is_slow;
+        }
+        self.correlated = 0.95 * self.correlated + 0.03 * self.normal();
+        let states = if self.is_slow { -(1.6_f64.ln()) } else { 0.0 };
+        let drift = -0.02 * self.trials;
+        let host = match self.host {
+            Host::Steady => 0.0,
+            Host::TwoStates => states,
+            Host::Drifting => drift,
+            Host::Correlated => self.correlated,
+            Host::All => states + drift + self.correlated,
+        };
+        host + SPREAD * self.normal()
+    }
+
+    /// Both arms' speeds of a round, `ratio` being the truth; in the order of the
+    /// list where no lot is drawn.
+    fn round(&mut self, ratio: f64, is_shuffled: bool) -> (f64, f64) {
+        let mut order: Vec<usize> = (0..ARMS).collect();
+        if is_shuffled {
+            self.random.shuffle(&mut order);
+        }
+        let mut speeds = [1.0; ARMS];
+        for arm in order {
+            speeds[arm] = self.tick().exp();
+        }
+        (ratio * speeds[0], speeds[1])
+    }
+}
+
+fn compare(pairs: &[(f64, f64)], error: f64) -> Comparison {
+    let name = String::new;
+    let arms = Arms {
+        subject: name(),
+        arm: name(),
+        reference: name(),
+        metric: name(),
+        command: name(),
+    };
+    stats::compare_at(arms, Direction::Higher, pairs.to_vec(), error).expect("all are positive")
+}
+
+/// One run that ends by widths: what it claims, and after how many rounds.
+fn until_narrow(clock: &mut Clock, ratio: f64, is_shuffled: bool) -> Comparison {
+    const ROUNDS_MAX: usize = 60;
+    let rule = Precision::new(0.02, ROUNDS_MAX);
+    let mut pairs = Vec::new();
+    loop {
+        pairs.push(clock.round(ratio, is_shuffled));
+        let rounds = pairs.len();
+        if Looks::is_at(rounds) {
+            let look = compare(&pairs, Looks::of_a_look());
+            if rule.decide(std::slice::from_ref(&look)) == Decision::Enough {
+                return look;
+            }
+        }
+        if rounds == ROUNDS_MAX {
+            return compare(&pairs, Looks::of_the_end(rounds));
+        }
+    }
+}
+
+/// Share of runs that claim something, of so many.
+fn claims(runs: u64, run: impl Fn(u64) -> Comparison) -> f64 {
+    let claimed = (0..runs).filter(|&seed| run(seed).outcome != Outcome::NoEvidence);
+    claimed.count() as f64 / runs as f64
+}
+
+fn runs() -> u64 {
+    u64::from(testing::cases(4_000, 40_000))
+}
+
+/// A share that is `ERROR` in truth is hardly ever above this.
+fn limit(runs: u64) -> f64 {
+    ERROR + 3.0 * (ERROR * (1.0 - ERROR) / runs as f64).sqrt()
+}
+
+#[test]
+fn false_claims_are_one_in_twenty_at_most_whatever_the_host_does() {
+    let limit = limit(runs());
+    for host in HOSTS {
+        for pairs in [6, 9, 15] {
+            let share = claims(runs(), |seed| {
+                let mut clock = Clock::new(host, seed);
+                let pairs: Vec<_> = (0..pairs).map(|_| clock.round(1.0, true)).collect();
+                compare(&pairs, ERROR)
+            });
+            println!("{host:?}, {pairs} pairs: {:.2}%", share * 100.0);
+            assert!(share <= limit, "{host:?}, {pairs} pairs: {share}");
+        }
+    }
+}
+
+#[test]
+fn false_claims_are_one_in_twenty_at_most_where_widths_end_it() {
+    let limit = limit(runs());
+    for host in HOSTS {
+        let share = claims(runs(), |seed| {
+            until_narrow(&mut Clock::new(host, seed), 1.0, true)
+        });
+        println!("{host:?}, until narrow: {:.2}%", share * 100.0);
+        assert!(share <= limit, "{host:?}: {share}");
+    }
+}
+
+/// The same hosts do make false claims where no lot is drawn: else the tests
+/// above would show nothing.
+#[test]
+fn without_drawing_lots_a_drifting_host_makes_false_claims() {
+    let share = claims(500, |seed| {
+        until_narrow(&mut Clock::new(Host::Drifting, seed), 1.0, false)
+    });
+    assert!(share > 0.15, "{share}");
+}
+
+/// Stopping as soon as an interval is narrow, looked at after every round and at
+/// the full error, is what it is kept from.
+#[test]
+fn looking_after_every_round_would_miss_more_often() {
+    let share = claims(2_000, |seed| {
+        let mut clock = Clock::new(Host::Steady, seed);
+        let rule = Precision::new(0.02, 60);
+        let mut pairs: Vec<_> = (0..8).map(|_| clock.round(1.0, true)).collect();
+        loop {
+            pairs.push(clock.round(1.0, true));
+            let look = compare(&pairs, ERROR);
+            if rule.decide(std::slice::from_ref(&look)) != Decision::More {
+                return look;
+            }
+        }
+    });
+    assert!(share > limit(2_000), "{share}");
+}
+
+#[test]
+fn a_tenth_more_is_found_from_nine_pairs_of_a_steady_host() {
+    for ratio in [1.10, 1.0 / 1.10] {
+        let share = claims(2_000, |seed| {
+            let mut clock = Clock::new(Host::Steady, seed);
+            let pairs: Vec<_> = (0..9).map(|_| clock.round(ratio, true)).collect();
+            compare(&pairs, ERROR)
+        });
+        println!("{ratio:.2}: found in {:.1}%", share * 100.0);
+        assert!(share >= 0.8, "{ratio}: {share}");
+    }
+}
+
+/// The interval holds the truth as often as its confidence says, at few pairs too.
+#[test]
+fn confidence_is_as_it_is() {
+    for pairs in [3, 5, 6, 9, 20] {
+        let runs = 4_000;
+        let mut held = 0.0;
+        let mut said = 0.0;
+        for seed in 0..runs {
+            let mut clock = Clock::new(Host::All, seed);
+            let pairs: Vec<_> = (0..pairs).map(|_| clock.round(1.3, true)).collect();
+            let found = compare(&pairs, ERROR);
+            held += f64::from(u8::from(found.low <= 1.3 && 1.3 <= found.high));
+            said = found.confidence;
+        }
+        let share = held / runs as f64;
+        let error = 4.0 * (said * (1.0 - said) / runs as f64).sqrt();
+        assert!(
+            (share - said).abs() <= error,
+            "{pairs} pairs: {share}, said {said}"
+        );
+    }
+}
