@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use trial::stats::Random;
 use trial::{Dimension, Event, PlanError, RunError, Sink, Validity, Verdict};
 
 use crate::ConfigError;
@@ -32,6 +33,9 @@ pub struct Script {
     pub noisy_after: Option<usize>,
     /// What every measure is at a point.
     pub speed: fn(&BTreeMap<String, Dimension>) -> f64,
+    /// The seed of a host that changes its state, drifts, and whose trials are
+    /// like their neighbours; none: one that stays as it is.
+    pub moves: Option<u64>,
 }
 
 impl Default for Script {
@@ -45,6 +49,7 @@ impl Default for Script {
             noisy_one_in: None,
             noisy_after: None,
             speed: known,
+            moves: None,
         }
     }
 }
@@ -109,6 +114,7 @@ pub fn rehearse<E: Experiment>(
             .collect(),
         measures: experiment.measures(),
         trials: 0,
+        moving: script.moves.map(Moving::new),
         interrupted: std::rc::Rc::default(),
     };
     let mut sink = Kept {
@@ -146,7 +152,41 @@ struct Known {
     spots: Vec<BTreeMap<String, Dimension>>,
     measures: Vec<Measure>,
     trials: usize,
+    moving: Option<Moving>,
     interrupted: std::rc::Rc<std::cell::Cell<bool>>,
+}
+
+/// A host that moves.
+struct Moving {
+    random: Random,
+    is_slow: bool,
+    drift: f64,
+    correlated: f64,
+}
+
+impl Moving {
+    fn new(seed: u64) -> Self {
+        Self {
+            random: Random::new(seed),
+            is_slow: false,
+            drift: 0.0,
+            correlated: 0.0,
+        }
+    }
+
+    /// What the next trial's values are multiplied by.
+    fn next(&mut self) -> f64 {
+        let Self { random, .. } = self;
+        let mut noise = |spread: f64| spread * (2.0 * random.unit() - 1.0);
+        self.drift += noise(0.02) - 0.002;
+        self.correlated = 0.95 * self.correlated + noise(0.05);
+        let own = noise(0.05);
+        if self.random.unit() < 1.0 / 12.0 {
+            self.is_slow = !self.is_slow;
+        }
+        let state = if self.is_slow { 1.0 / 1.6 } else { 1.0 };
+        state * (self.drift + self.correlated + own).exp()
+    }
 }
 
 impl<E: Experiment> Rig<E> for Known {
@@ -179,7 +219,10 @@ impl<E: Experiment> Rig<E> for Known {
             return Err(Stopped::Failed("a planted failure".into()));
         }
         // A little apart, so that intervals have a width.
-        let jitter = 1.0 + (self.trials % 5) as f64 * 1e-6;
+        let jitter = match &mut self.moving {
+            Some(moving) => moving.next(),
+            None => 1.0 + (self.trials % 5) as f64 * 1e-6,
+        };
         let value = (self.script.speed)(&point) * jitter;
         let values = self.measures.iter().map(|&measure| (measure, value));
         let mut reading = Reading::new(values.collect());
