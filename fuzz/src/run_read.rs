@@ -32,7 +32,9 @@ fn shows(run: &Run) {
             width,
             color: width == 80,
         };
-        assert!(!report::terminal::render(run, style, "").is_empty());
+        let saved = report::terminal::Saved::default();
+        assert!(!report::terminal::render(run, style, saved).is_empty());
+        assert!(!report::terminal::full(run, style, saved).is_empty());
         let _ = report::probe_text::render(&run.probe, style);
     }
     assert!(report::csv::render(run).starts_with("section,"));

@@ -15,6 +15,7 @@ mod builtin;
 mod error;
 mod parse;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -60,6 +61,9 @@ pub struct Scenario {
     pub seed: u64,
     /// Seconds of measuring it wants when nobody says otherwise.
     pub budget: Duration,
+    /// The ratios that it promises to show, by section, each as
+    /// [`trial::Comparison::name`] has it; empty where it promises none.
+    pub shows: BTreeMap<String, Vec<String>>,
     /// Its sections, in the order of the registry.
     pub sections: Vec<Box<dyn Section>>,
 }
@@ -79,6 +83,7 @@ impl Scenario {
                 "seed": self.seed,
                 "budget_s": self.budget.as_secs_f64(),
             },
+            "shows": self.shows,
             "sections": sections.collect::<serde_json::Map<_, _>>(),
         })
     }

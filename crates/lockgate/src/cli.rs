@@ -147,6 +147,10 @@ pub struct MeasuringArguments {
     /// Seed of everything random [default: the scenario's]
     #[arg(long)]
     pub seed: Option<u64>,
+
+    /// Print every finding, table and ratio, not the first page alone
+    #[arg(long)]
+    pub full: bool,
 }
 
 #[derive(Debug, Args)]
@@ -183,6 +187,10 @@ pub struct ReportArguments {
     /// A run's folder, a result.json, or 'latest'
     #[arg(value_name = "RUN")]
     pub run: String,
+
+    /// Print every finding, table and ratio, not the first page alone
+    #[arg(long)]
+    pub full: bool,
 
     #[command(flatten)]
     pub export: ExportArguments,

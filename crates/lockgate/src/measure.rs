@@ -9,6 +9,7 @@ use lab::saver::Saver;
 use lab::schedule::{Scheduled, Skip, schedule};
 use lab::store::{REPORT, Store, result_bytes};
 use probe::Host;
+use report::terminal::Saved;
 use trial::{Plan, Probe, Run, SCHEMA_VERSION, Section, SectionState, Validity};
 
 use crate::build::build;
@@ -57,7 +58,7 @@ pub fn measure(
     let (run, stored) = run(scheduled, head, store, &interrupted, console);
     // What could not be put back is said now, and tried once more.
     sweep(console);
-    finish(&run, &stored, export, console)
+    finish(&run, &stored, (how, export), console)
 }
 
 /// Before anything is made: what is found now is not ours.
@@ -124,6 +125,8 @@ fn head(scenario: serde_json::Value, seed: u64, probe: Probe) -> Run {
 
 /// Where the results are when a run has ended.
 struct Stored {
+    /// The run's folder.
+    folder: String,
     /// The file to name to the user: the report, or the result without one.
     place: String,
     /// Whether `result.json` holds the whole run.
@@ -188,7 +191,11 @@ impl Keeper<'_> {
         } else {
             String::new()
         };
-        Stored { place, complete }
+        Stored {
+            folder: self.saver.store().folder().display().to_string(),
+            place,
+            complete,
+        }
     }
 }
 
@@ -212,11 +219,15 @@ impl runner::Watcher for Keeper<'_> {
 fn finish(
     run: &Run,
     stored: &Stored,
-    export: &ExportArguments,
+    (how, export): (&MeasuringArguments, &ExportArguments),
     console: &Console,
 ) -> Result<Exit, Failure> {
     if !export::takes_stdout(&export.exports) {
-        console.print(render::summary(run, console, &stored.place).as_bytes())?;
+        let saved = Saved {
+            run: &stored.folder,
+            report: &stored.place,
+        };
+        console.print(render::summary(run, console, how.full, saved).as_bytes())?;
     }
     export::write(&export.exports, run, console)?;
     if !stored.complete {

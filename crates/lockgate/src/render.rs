@@ -2,6 +2,7 @@
 
 use report::Style;
 use report::compare::RunComparison;
+use report::terminal::Saved;
 use trial::{Probe, Run};
 
 use crate::console::Console;
@@ -23,9 +24,12 @@ pub fn style(console: &Console) -> Style {
     }
 }
 
-/// The short tables for the terminal; `saved` is where the rest is.
-pub fn summary(run: &Run, console: &Console, saved: &str) -> String {
-    report::terminal::render(run, style(console), saved)
+/// The first page, or all, for the terminal; `saved` is where the rest is.
+pub fn summary(run: &Run, console: &Console, full: bool, saved: Saved<'_>) -> String {
+    match full {
+        true => report::terminal::full(run, style(console), saved),
+        false => report::terminal::render(run, style(console), saved),
+    }
 }
 
 /// A probe for the terminal.

@@ -10,6 +10,7 @@ pub mod json;
 pub mod markdown;
 mod markup;
 pub mod number;
+mod page;
 pub mod probe_text;
 mod style;
 pub mod terminal;

@@ -1,17 +1,20 @@
-//! A run as Markdown: the verdict, then each section with the command behind
+//! A run as Markdown: the first page, then each section with the command behind
 //! every figure, then the environment.
 
-use trial::{Cell, Chart, Comparison, Finding, Group, Point, Run, SectionResult, Table, Weight};
+use trial::{
+    Cell, Chart, Comparison, Finding, Group, Point, Price, Run, SectionResult, Table, Weight,
+};
 
 use crate::markup::{block, code, command, table, text};
 use crate::number::number;
+use crate::page::{self, Change, Page};
 use crate::words::{self, plural};
 
 /// The whole run as one Markdown document.
 #[must_use]
 pub fn render(run: &Run) -> String {
     let sections: String = run.sections.iter().map(section).collect();
-    let document = [title(run), verdict(run), sections, environment(run)].concat();
+    let document = [title(run), first(run), sections, environment(run)].concat();
     document.trim_end().to_owned() + "\n"
 }
 
@@ -31,21 +34,60 @@ fn title(run: &Run) -> String {
     )
 }
 
-fn verdict(run: &Run) -> String {
-    let findings = words::findings(run);
-    let headline = findings
-        .first()
-        .is_some_and(|first| first.weight == Weight::Headline);
-    let none = if headline {
-        ""
-    } else {
-        "This run came to no headline; its figures are below.\n\n"
+/// The first page: verdict, price list, what to change, what limits trust.
+fn first(run: &Run) -> String {
+    let page = Page::of(run);
+    let limits = page.limits.iter().map(|it| format!("- {}\n", text(it)));
+    let limits = match limits.collect::<String>().as_str() {
+        "" => String::new(),
+        items => format!("What limits trust:\n\n{items}\n"),
     };
-    format!(
-        "## Verdict\n\n{none}{}{}",
-        findings.into_iter().map(finding).collect::<String>(),
-        unmeasured(run)
-    )
+    let verdict = format!("**{}**\n\n", text(&page.verdict.text));
+    [
+        verdict,
+        prices(&page),
+        changes(&page),
+        limits,
+        unmeasured(run),
+    ]
+    .concat()
+}
+
+fn prices(page: &Page<'_>) -> String {
+    if page.prices.is_empty() {
+        return String::new();
+    }
+    let row = |it: &&Price| {
+        vec![
+            text(&it.crossing),
+            page::time(it.ns),
+            page::span(it),
+            number(it.rounds as f64),
+        ]
+    };
+    let head = ["crossing", "median", "interval", "rounds"].map(str::to_owned);
+    let rows: Vec<_> = page.prices.iter().map(row).collect();
+    let table = table(&head, &[false, true, true, true], &rows);
+    format!("## What a crossing costs here\n\n{table}\n")
+}
+
+fn changes(page: &Page<'_>) -> String {
+    if page.changes.is_empty() {
+        return String::new();
+    }
+    let row = |it: &Change<'_>| {
+        let [gain, low, high] = [it.gain, it.low, it.high].map(words::ratio);
+        vec![
+            text(it.text),
+            format!("{gain}×"),
+            format!("{low} to {high}"),
+            text(&it.at()),
+        ]
+    };
+    let head = ["change", "gain", "interval", "where"].map(str::to_owned);
+    let rows: Vec<_> = page.changes.iter().map(row).collect();
+    let table = table(&head, &[false, true, true, false], &rows);
+    format!("## What to change first\n\n{table}\n")
 }
 
 fn finding(finding: &Finding) -> String {
@@ -91,6 +133,7 @@ fn section(section: &SectionResult) -> String {
     [
         title,
         command(&section.command),
+        section.findings.iter().map(finding).collect(),
         charts,
         comparisons(&section.comparisons),
         tables,
@@ -180,29 +223,31 @@ fn block_of(title: &str, note: &str, figure: &str, behind: &str) -> String {
     format!("### {}\n\n{note}{figure}{}", text(title), command(behind))
 }
 
-fn comparisons(comparisons: &[Comparison]) -> String {
-    let Some(first) = comparisons.first() else {
-        return String::new();
-    };
-    let interval = format!("{}% interval", number(first.confidence * 100.0));
+fn comparisons(all: &[Comparison]) -> String {
+    let hidden = page::unshown(all).map(|it| text(&it) + "\n\n");
+    let hidden = hidden.unwrap_or_default();
+    let comparisons: Vec<_> = all.iter().filter(|it| page::is_shown(it)).collect();
+    if comparisons.is_empty() {
+        return hidden;
+    }
     let head = [
         "What",
         "Arm ÷ reference",
         "Metric",
         "Ratio",
-        &interval,
+        "Interval of 95% or more",
         "Verdict",
         "Target",
         "Pairs",
     ]
     .map(str::to_owned);
-    let rows: Vec<Vec<String>> = comparisons.iter().map(comparison).collect();
+    let rows: Vec<Vec<String>> = comparisons.iter().map(|it| comparison(it)).collect();
     let numeric = [false, false, false, true, true, false, false, true];
     let mut commands: Vec<&str> = comparisons.iter().map(|it| it.command.as_str()).collect();
     commands.dedup();
     let commands: String = commands.into_iter().map(command).collect();
     format!(
-        "### Ratios of interleaved pairs\n\n{}{commands}",
+        "### Ratios of interleaved pairs\n\n{}{hidden}{commands}",
         table(&head, &numeric, &rows)
     )
 }

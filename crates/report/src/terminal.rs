@@ -1,47 +1,91 @@
-//! A run as a short text: the verdict first, in words, then the figures.
+//! A run as text for a terminal: the first page, and on demand all of it.
 
-use trial::{Chart, Comparison, Outcome, Point, Run, SectionResult, Table, Weight};
+use trial::{Chart, Comparison, Finding, Outcome, Point, Run, SectionResult, Table, Weight};
 
 use crate::dots;
 use crate::grid::Grid;
 use crate::number::number;
+use crate::page::{self, Change, Page, Trust, is_shown};
 use crate::style::{Ink, Style};
 use crate::words::{self, Standing, plural};
-use crate::wrap::{clean, hung, paragraph};
+use crate::wrap::{clean, hung, paragraph, width};
 
-/// Tables shown of each section, and rows of each; the report has all.
-const TABLES_MAX: usize = 1;
+/// Lines of the first page.
+const LINES_MAX: usize = 40;
+/// Columns of the bars of the price list.
+const BAR: (usize, usize) = (8, 36);
+/// Text of a change beyond this is cut; a place below this is left out.
+const CHANGE_MAX: usize = 52;
+const PLACE_MIN: usize = 12;
+
+/// Rows of a table shown in full; the report has all.
 const ROWS_MAX: usize = 24;
 
 /// Reasons shown of points that are not valid.
 const REASONS_MAX: usize = 4;
 
-/// The summary of a run for the terminal. `saved` says where the whole report
-/// lies; empty when it was not saved.
+/// Where the rest is: the run as `lockgate report` takes it, and the report's
+/// file; empty where it was not saved.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Saved<'a> {
+    /// For `lockgate report`.
+    pub run: &'a str,
+    /// The file.
+    pub report: &'a str,
+}
+
+/// The first page: at most 40 lines.
 #[must_use]
-pub fn render(run: &Run, style: Style, saved: &str) -> String {
-    let page = Page { style };
-    let sections: String = run
-        .sections
-        .iter()
-        .map(|section| page.section(section))
-        .collect();
+pub fn render(run: &Run, style: Style, saved: Saved<'_>) -> String {
+    let text = Text { style };
+    let page = Page::of(run);
+    let tail = text.rest(saved);
+    let mut out = [
+        text.head(run, &page),
+        text.prices(&page),
+        text.changes(&page),
+    ]
+    .concat();
+    let limits = text.limits(&page);
+    let room = |out: &str| {
+        let taken = [out, &limits, &tail].map(|part| part.lines().count());
+        LINES_MAX.saturating_sub(taken.iter().sum())
+    };
+    out += &text.answers(&page, room(&out));
+    // A run of one section has room for its figures.
+    let measured = |section: &&SectionResult| !section.points.is_empty();
+    let mut sections = run.sections.iter().filter(measured);
+    if let (Some(section), None) = (sections.next(), sections.next()) {
+        out += &text.glimpse(section, room(&out));
+    }
+    out + &limits + &tail
+}
+
+/// All of it: the first page, then each section with its findings, its first
+/// chart, its tables, its ratios, and what is not valid.
+#[must_use]
+pub fn full(run: &Run, style: Style, saved: Saved<'_>) -> String {
+    let text = Text { style };
+    let page = Page::of(run);
+    let sections: String = run.sections.iter().map(|it| text.section(it)).collect();
     [
-        page.origin(run),
-        page.verdict(run),
+        text.head(run, &page),
+        text.prices(&page),
+        text.changes(&page),
+        text.limits(&page),
         sections,
-        page.unmeasured(run),
-        page.saved(saved),
+        text.unmeasured(run),
+        text.saved(saved.report),
     ]
     .concat()
 }
 
 #[derive(Clone, Copy)]
-struct Page {
+struct Text {
     style: Style,
 }
 
-impl Page {
+impl Text {
     /// Text at the margin, its following lines indented a little.
     fn text(self, ink: Ink, text: &str) -> String {
         self.style.paint(ink, &hung(2, text, self.style.width))
@@ -58,70 +102,207 @@ impl Page {
         }
     }
 
-    fn origin(self, run: &Run) -> String {
-        let tier =
-            crate::words::tier(run).map_or_else(String::new, |tier| format!(" · tier {tier}"));
-        let words = format!(
-            "{}{tier} · {} · {} s · lockgate {} ({})",
-            run.host,
-            run.started_utc,
-            number(run.seconds),
-            run.build.version,
-            run.build.git_revision
-        );
-        self.text(Ink::Faint, &words) + "\n"
+    /// The text on one line, cut where there is no room.
+    fn cut(text: &str, columns: usize) -> String {
+        let text = clean(text);
+        if width(&text) <= columns {
+            return text;
+        }
+        let kept: String = text.chars().take(columns.saturating_sub(1)).collect();
+        kept.trim_end().to_owned() + "…"
     }
 
-    /// Findings by weight, and what the run lacks.
-    fn verdict(self, run: &Run) -> String {
-        let findings = words::findings(run);
-        let mut out = String::new();
-        if findings
-            .first()
-            .is_none_or(|first| first.weight != Weight::Headline)
-        {
-            out += &self.text(
-                Ink::Strong,
-                "This run came to no headline; its figures are below.",
-            );
-        }
-        for finding in findings {
-            let lead = format!("{}: ", words::weight(finding.weight));
-            let (ink, lead) = match finding.weight {
-                Weight::Headline => (Ink::Strong, ""),
-                Weight::Advice => (Ink::Good, lead.as_str()),
-                Weight::Warning => (Ink::Doubtful, lead.as_str()),
-                Weight::Note => (Ink::Plain, lead.as_str()),
-            };
-            out += &self.text(ink, &format!("{lead}{}", finding.text));
-            out += &self.remedy("  ", &finding.remedy);
-        }
-        if run.interrupted {
-            out += &self.text(
-                Ink::Doubtful,
-                "Warning: the run was interrupted; what is here is sound, but not all.",
+    /// The host and the verdict.
+    fn head(self, run: &Run, page: &Page<'_>) -> String {
+        let host = words::host(run).join(" · ");
+        let ink = match page.verdict.trust {
+            Trust::Sound => Ink::Good,
+            Trust::InPart => Ink::Doubtful,
+            Trust::NotSound => Ink::Bad,
+        };
+        self.text(Ink::Faint, &host) + &self.text(ink, &page.verdict.text)
+    }
+
+    fn heading(self, text: &str) -> String {
+        String::from("\n") + &self.text(Ink::Strong, text)
+    }
+
+    /// The price list: a line each, with a bar on a logarithmic scale.
+    fn prices(self, page: &Page<'_>) -> String {
+        let Some(scale) = page::scale(&page.prices) else {
+            return String::new();
+        };
+        let of = |text: fn(&trial::Price) -> String| -> Vec<String> {
+            page.prices
+                .iter()
+                .map(|price| clean(&text(price)))
+                .collect()
+        };
+        let names = of(|price| price.crossing.clone());
+        let prices = of(|price| page::time(price.ns));
+        let spans = of(page::span);
+        let most = |texts: &[String]| texts.iter().map(|it| width(it)).max().unwrap_or(0);
+        let (price, span) = (most(&prices), most(&spans));
+        // Indent and gaps.
+        let fixed = 8 + price + span;
+        let room = self.style.width.saturating_sub(fixed);
+        let name = most(&names).min(room.saturating_sub(BAR.0).max(12));
+        let bar = room.saturating_sub(name).clamp(BAR.0, BAR.1);
+        let (low, high) = (page::time(scale.0), page::time(scale.1));
+        let head = match bar.checked_sub(width(&low) + width(&high)) {
+            Some(gap @ 1..) => format!("{low}{:gap$}{high}", ""),
+            _ => String::new(),
+        };
+        let title = Self::cut("What a crossing costs", name + 2 + price + 2 + span);
+        let mut out = format!(
+            "\n{}{:pad$}  {}\n",
+            self.style.paint(Ink::Strong, &title),
+            "",
+            self.style.paint(Ink::Faint, &head),
+            pad = (2 + name + 2 + price + 2 + span).saturating_sub(width(&title)),
+        );
+        for (index, it) in page.prices.iter().enumerate() {
+            let share = page::share(it.ns, scale);
+            let length = ((share * bar as f64).round() as usize).max(1);
+            out += &format!(
+                "  {:<name$}  {:>price$}  {}  {}\n",
+                Self::cut(&names[index], name),
+                prices[index],
+                self.style
+                    .paint(Ink::Faint, &format!("{:>span$}", spans[index])),
+                "━".repeat(length),
             );
         }
         out
     }
 
+    /// What to change: a line each, the greatest gain first.
+    fn changes(self, page: &Page<'_>) -> String {
+        if page.changes.is_empty() {
+            return String::new();
+        }
+        let gain = |change: &Change<'_>| format!("{}×", words::ratio(change.gain));
+        let span = |change: &Change<'_>| {
+            format!(
+                "{} to {}",
+                words::ratio(change.low),
+                words::ratio(change.high)
+            )
+        };
+        let most = |of: &dyn Fn(&Change<'_>) -> String| {
+            let widths = page.changes.iter().map(|it| width(&of(it)));
+            widths.max().unwrap_or(0)
+        };
+        let (gains, spans) = (most(&gain), most(&span));
+        // Number, gaps, figures; what remains is for words.
+        let room = self.style.width.saturating_sub(gains + spans + 9);
+        let texts = most(&|change| clean(change.text)).min(CHANGE_MAX).min(room);
+        let room = room - texts;
+        let mut out = self.heading("What to change first, by what it gains");
+        for (index, change) in page.changes.iter().enumerate() {
+            let place = match room >= PLACE_MIN {
+                true => Self::cut(&change.at(), room),
+                false => String::new(),
+            };
+            let line = format!(
+                "{}. {:<texts$}  {}  {}  {place}",
+                index + 1,
+                Self::cut(change.text, texts),
+                self.style
+                    .paint(Ink::Good, &format!("{:>gains$}", gain(change))),
+                self.style
+                    .paint(Ink::Faint, &format!("{:>spans$}", span(change))),
+            );
+            out += &(line.trim_end().to_owned() + "\n");
+        }
+        out
+    }
+
+    fn limits(self, page: &Page<'_>) -> String {
+        if page.limits.is_empty() {
+            return String::new();
+        }
+        let lines = page.limits.iter().map(|limit| {
+            let line = Self::cut(limit, self.style.width.saturating_sub(2));
+            format!("  {}\n", self.style.paint(Ink::Doubtful, &line))
+        });
+        self.heading("What limits trust") + &lines.collect::<String>()
+    }
+
+    /// What the other sections say, the first sentence each, as far as whole ones
+    /// fit.
+    fn answers(self, page: &Page<'_>, room: usize) -> String {
+        let mut out = String::new();
+        for answer in &page.answers {
+            let line = self.text(Ink::Plain, page::first_sentence(answer));
+            // The line before the first.
+            if 1 + out.lines().count() + line.lines().count() > room {
+                break;
+            }
+            out += &line;
+        }
+        match out.as_str() {
+            "" => out,
+            _ => String::from("\n") + &out,
+        }
+    }
+
+    /// A section's first chart or table, as far as it fits.
+    fn glimpse(self, section: &SectionResult, room: usize) -> String {
+        let charts = section.charts.iter().take(1).map(|it| self.chart(it));
+        let tables = section
+            .tables
+            .iter()
+            .take(1)
+            .map(|it| self.table(it, "", ROWS_MAX));
+        let ratios = std::iter::once(self.comparisons(&section.comparisons));
+        let mut out = String::new();
+        for part in tables.chain(ratios).chain(charts) {
+            let left = room.saturating_sub(out.lines().count());
+            if part.lines().count() <= left {
+                out += &part;
+            }
+        }
+        out
+    }
+
+    fn rest(self, saved: Saved<'_>) -> String {
+        let run = match clean(saved.run).as_str() {
+            "" => "RUN".to_owned(),
+            run => run.to_owned(),
+        };
+        // A path is copied with the mouse: never broken.
+        let report = match clean(saved.report).as_str() {
+            "" => String::new(),
+            report => format!("Report: {report}\n"),
+        };
+        format!("\nAll of it: lockgate report {run} --full\n{report}")
+    }
+
+    fn finding(self, finding: &Finding) -> String {
+        let lead = format!("{}: ", words::weight(finding.weight));
+        let (ink, lead) = match finding.weight {
+            Weight::Headline => (Ink::Strong, ""),
+            Weight::Advice => (Ink::Good, lead.as_str()),
+            Weight::Warning => (Ink::Doubtful, lead.as_str()),
+            Weight::Note => (Ink::Plain, lead.as_str()),
+        };
+        self.text(ink, &format!("{lead}{}", finding.text)) + &self.remedy("  ", &finding.remedy)
+    }
+
     fn section(self, section: &SectionResult) -> String {
         let (tables, comparisons) = (&section.tables, &section.comparisons);
-        if tables.is_empty() && comparisons.is_empty() && section.points.is_empty() {
+        let is_bare = tables.is_empty() && comparisons.is_empty() && section.points.is_empty();
+        if is_bare && section.findings.is_empty() {
             return String::new();
         }
         let title = format!("{} ({} s)", section.title, number(section.seconds));
         let mut out = String::from("\n") + &self.text(Ink::Strong, &title);
+        out.extend(section.findings.iter().map(|it| self.finding(it)));
         out.extend(section.charts.iter().take(1).map(|chart| self.chart(chart)));
         let mut said = words::Said::default();
-        for table in tables.iter().take(TABLES_MAX) {
-            out += &self.table(table, said.fresh(&table.note));
-        }
-        if tables.len() > TABLES_MAX {
-            out += &format!(
-                "\n  {} in the report\n",
-                plural(tables.len() - TABLES_MAX, "more table")
-            );
+        for table in tables {
+            out += &self.table(table, said.fresh(&table.note), ROWS_MAX);
         }
         out + &self.comparisons(comparisons) + &self.points(&section.points)
     }
@@ -136,7 +317,7 @@ impl Page {
         String::from("\n") + &self.text(Ink::Plain, &chart.title) + &lines.collect::<String>()
     }
 
-    fn table(self, table: &Table, note: &str) -> String {
+    fn table(self, table: &Table, note: &str, rows_max: usize) -> String {
         let head = table.columns.iter().map(words::heading).collect();
         let row = |cells: &Vec<_>| {
             let columns = table
@@ -155,25 +336,25 @@ impl Page {
             "" => table.title.clone(),
             note => format!("{} ({note})", table.title),
         };
-        self.titled(&title, head, rows, &|_, text| text.to_owned())
+        self.titled(&title, head, rows, rows_max, &|_, text| text.to_owned())
     }
 
+    /// The ratios that rest on pairs enough.
     fn comparisons(self, comparisons: &[Comparison]) -> String {
-        let Some(first) = comparisons.first() else {
-            return String::new();
-        };
-        // What a claim rests on comes first; where there is no claim, all.
-        let claimed = comparisons.iter().any(|it| it.target.is_some());
-        let shown = |it: &&Comparison| !claimed || it.target.is_some();
-        let hidden = comparisons.iter().filter(|it| !shown(it)).count();
-        let title = format!(
-            "Ratios of interleaved pairs: median [{}% interval]",
-            number(first.confidence * 100.0)
-        );
+        let hidden = page::unshown(comparisons).map(|it| self.item("  ", &it));
+        let hidden = hidden.unwrap_or_default();
+        let shown: Vec<_> = comparisons.iter().filter(|it| is_shown(it)).collect();
+        if shown.is_empty() {
+            return match hidden.as_str() {
+                "" => hidden,
+                _ => String::from("\n") + &hidden,
+            };
+        }
+        let title = "Ratios of interleaved pairs: median [interval of 95% or more]";
         let head = ["what", "arm ÷ reference", "ratio", "verdict", "target"]
             .map(str::to_owned)
             .to_vec();
-        let rows = comparisons.iter().filter(shown).map(|it| {
+        let rows = shown.iter().map(|it| {
             vec![
                 it.subject.clone(),
                 format!("{} ÷ {}", it.arm, it.reference),
@@ -182,14 +363,8 @@ impl Page {
                 words::target(it),
             ]
         });
-        let rows = rows.collect();
-        let mut out = self.titled(&title, head, rows, &|column, text| {
-            self.judged(column, text)
-        });
-        if hidden > 0 {
-            out += &format!("  {} in the report\n", plural(hidden, "more ratio"));
-        }
-        out
+        let paint = |column: usize, text: &str| self.judged(column, text);
+        self.titled(title, head, rows.collect(), usize::MAX, &paint) + &hidden
     }
 
     /// Verdicts coloured by what they say.
@@ -209,10 +384,11 @@ impl Page {
         title: &str,
         head: Vec<String>,
         mut rows: Vec<Vec<String>>,
+        rows_max: usize,
         paint: &dyn Fn(usize, &str) -> String,
     ) -> String {
-        let more = rows.len().saturating_sub(ROWS_MAX);
-        rows.truncate(ROWS_MAX);
+        let more = rows.len().saturating_sub(rows_max);
+        rows.truncate(rows_max);
         let grid = Grid::new(head, rows);
         let faint = |_: usize, text: &str| self.style.paint(Ink::Faint, text);
         let mut out = String::from("\n") + &self.text(Ink::Plain, title);

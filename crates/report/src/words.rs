@@ -2,22 +2,11 @@
 
 use trial::stats::PAIRS_MIN;
 use trial::{
-    Cell, Chart, Column, Comparison, Dimension, Finding, Outcome, Point, Run, SectionResult,
-    SectionState, State, Validity, Weight,
+    Cell, Chart, Column, Comparison, Dimension, Outcome, Point, Run, SectionResult, SectionState,
+    State, Validity, Weight,
 };
 
 use crate::number::{bytes, number};
-
-/// All findings, the weightiest first; among equals in the order of the run.
-pub(crate) fn findings(run: &Run) -> Vec<&Finding> {
-    let mut all: Vec<&Finding> = run
-        .sections
-        .iter()
-        .flat_map(|section| &section.findings)
-        .collect();
-    all.sort_by_key(|finding| finding.weight);
-    all
-}
 
 /// What was said already, so that it need not be said again.
 #[derive(Default)]
@@ -55,6 +44,49 @@ pub(crate) fn said_once(section: &SectionResult) -> SectionResult {
         }
     }
     once
+}
+
+/// The host in a line, part by part: name, CPU, tier, moment, length.
+pub(crate) fn host(run: &Run) -> Vec<String> {
+    let probe = &run.probe;
+    let allowed = probe.fact("cpu.allowed").map(|fact| &fact.value);
+    let cpus = allowed.and_then(|value| Some(value.as_array()?.len()));
+    let guest = probe
+        .text("cpu.hypervisor")
+        .map(|it| format!("guest of {it}"));
+    let kernel = probe.text("host.kernel").map(|it| format!("Linux {it}"));
+    let tier = tier(run).map(|it| format!("measured as tier {it}"));
+    let mut parts = vec![run.host.clone()];
+    parts.extend(probe.text("cpu.model").map(str::to_owned));
+    parts.extend(cpus.map(|cpus| plural(cpus, "CPU")));
+    parts.extend([guest, kernel, tier].into_iter().flatten());
+    parts.push(moment(&run.started_utc));
+    parts.push(duration(run.seconds));
+    parts
+}
+
+/// `2026-11-21T21:15:22Z` as `2026-11-21 21:15 UTC`; other forms as they are.
+pub(crate) fn moment(rfc3339: &str) -> String {
+    let parts = rfc3339
+        .split_once('T')
+        .filter(|(_, time)| time.ends_with('Z'));
+    match parts.and_then(|(day, time)| Some((day, time.get(..5)?))) {
+        Some((day, minute)) => format!("{day} {minute} UTC"),
+        None => rfc3339.to_owned(),
+    }
+}
+
+/// Seconds as people say them.
+pub(crate) fn duration(seconds: f64) -> String {
+    if !(100.0..1e9).contains(&seconds) {
+        return format!("{} s", number(seconds));
+    }
+    let whole = seconds.round() as u64;
+    let (hours, minutes, rest) = (whole / 3600, whole / 60 % 60, whole % 60);
+    match hours {
+        0 => format!("{minutes} min {rest} s"),
+        _ => format!("{} h {minutes} min", number(hours as f64)),
+    }
 }
 
 /// The tier that a run was measured under, if not all of the CPU was used.
@@ -128,15 +160,15 @@ pub(crate) enum Standing {
     /// Even the upper bound does not.
     Missed,
     /// The interval has the target inside, or the pairs are too few.
-    NoEvidence,
+    Undecided,
 }
 
 impl Standing {
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Met => "met",
-            Self::Missed => "missed",
-            Self::NoEvidence => "without evidence",
+            Self::Missed => "not met",
+            Self::Undecided => "undecided",
         }
     }
 }
@@ -146,12 +178,11 @@ pub(crate) fn standing(comparison: &Comparison) -> Option<Standing> {
     Some(match (target.met, comparison.high < target.at_least) {
         (true, _) => Standing::Met,
         (false, true) => Standing::Missed,
-        (false, false) => Standing::NoEvidence,
+        (false, false) => Standing::Undecided,
     })
 }
 
-/// `≥ 0.90 met`, `≥ 0.90 missed`, `≥ 0.90 without evidence`; empty without a
-/// target.
+/// `≥ 0.90 met`, `≥ 0.90 not met`, `≥ 0.90 undecided`; empty without a target.
 pub(crate) fn target(comparison: &Comparison) -> String {
     match (comparison.target, standing(comparison)) {
         (Some(target), Some(standing)) => {
@@ -299,5 +330,28 @@ pub(crate) fn coordinate_value(name: &str, value: &Dimension) -> String {
     match value {
         Dimension::Number(size) if name.ends_with("_bytes") => bytes(*size as f64),
         value => value.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{duration, moment};
+
+    #[test]
+    fn moments_are_short_and_never_lost() {
+        assert_eq!(moment("2026-11-21T21:15:22Z"), "2026-11-21 21:15 UTC");
+        assert_eq!(
+            moment("2026-11-21T21:15:22+01:00"),
+            "2026-11-21T21:15:22+01:00"
+        );
+        assert_eq!(moment("TéZ"), "TéZ");
+    }
+
+    #[test]
+    fn durations_read_aloud() {
+        assert_eq!(duration(9.96), "9.96 s");
+        assert_eq!(duration(192.4), "3 min 12 s");
+        assert_eq!(duration(7384.0), "2 h 3 min");
+        assert_eq!(duration(f64::NAN), "– s");
     }
 }

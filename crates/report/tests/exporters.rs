@@ -1,6 +1,7 @@
 //! Every exporter over the made-up run, as it was reviewed.
 
 use crate::common::{COMMAND, sample_probe, sample_run};
+use lockgate_report::terminal::Saved;
 use lockgate_report::{Style, csv, html, json, markdown, probe_text, terminal};
 use trial::{Probe, Run};
 
@@ -29,18 +30,65 @@ fn terminal_summary() {
             width: 100,
             color: false
         },
-        "lockgate-runs/latest/report.html"
+        Saved {
+            run: "lockgate-runs/latest",
+            report: "lockgate-runs/latest/report.html"
+        }
     ));
 }
 
 #[test]
+fn terminal_in_full() {
+    let style = Style {
+        width: 100,
+        color: false,
+    };
+    insta::assert_snapshot!(terminal::full(&sample_run(), style, Saved::default()));
+}
+
+/// Whatever there is to tell, the first page has 40 lines at most.
+#[test]
+fn the_first_page_is_never_longer() {
+    let mut run = sample_run();
+    let section = run.sections[0].clone();
+    run.sections.extend(vec![section; 9]);
+    for (index, section) in run.sections.iter_mut().enumerate() {
+        section.prices.truncate(2);
+        for it in &mut section.comparisons {
+            it.change = format!("Change number {index}");
+            (it.low, it.ratio, it.high) = (1.2, 1.3, 1.4);
+        }
+    }
+    run.interrupted = true;
+    for width in [50, 80, 120] {
+        let style = Style {
+            width,
+            color: false,
+        };
+        let text = terminal::render(&run, style, Saved::default());
+        assert!(text.lines().count() <= 40, "{text}");
+        assert!(text.contains("\n5. ") && !text.contains("\n6. "), "{text}");
+    }
+    run.sections.truncate(1);
+    let one = terminal::render(&run, Style::default(), Saved::default());
+    assert!(
+        one.contains("Speed by block size") && one.lines().count() <= 40,
+        "{one}"
+    );
+}
+
+#[test]
 fn terminal_summary_in_fifty_columns() {
-    insta::assert_snapshot!(terminal::render(&sample_run(), narrow(), ""));
+    insta::assert_snapshot!(terminal::render(&sample_run(), narrow(), Saved::default()));
 }
 
 #[test]
 fn terminal_summary_of_nothing() {
-    insta::assert_snapshot!(terminal::render(&empty_run(), Style::default(), ""));
+    insta::assert_snapshot!(terminal::render(
+        &empty_run(),
+        Style::default(),
+        Saved::default()
+    ));
 }
 
 #[test]
@@ -93,8 +141,8 @@ fn colour_adds_nothing_but_colour() {
     };
     for (plain, colored) in [
         (
-            terminal::render(&sample_run(), Style::default(), ""),
-            terminal::render(&sample_run(), color, ""),
+            terminal::render(&sample_run(), Style::default(), Saved::default()),
+            terminal::render(&sample_run(), color, Saved::default()),
         ),
         (
             probe_text::render(&sample_probe(), Style::default()),
@@ -125,7 +173,8 @@ fn no_line_is_wider_than_the_terminal() {
             color: false,
         };
         let texts = [
-            terminal::render(&sample_run(), style, ""),
+            terminal::render(&sample_run(), style, Saved::default()),
+            terminal::full(&sample_run(), style, Saved::default()),
             probe_text::render(&sample_probe(), style),
         ];
         for line in texts.iter().flat_map(|text| text.lines()) {
@@ -145,7 +194,14 @@ fn escape_sequences_in_a_result_never_reach_the_terminal() {
     run.sections[0].points[0].verdict.reason = "\u{1b}[5m".into();
     run.probe.groups[0].facts[0].label = "\u{1b}[5m".into();
     let texts = [
-        terminal::render(&run, Style::default(), "\u{1b}[5m"),
+        terminal::render(
+            &run,
+            Style::default(),
+            Saved {
+                run: "\u{1b}[5m",
+                report: "\u{1b}[5m",
+            },
+        ),
         probe_text::render(&run.probe, Style::default()),
         markdown::render(&run),
     ];
@@ -215,7 +271,7 @@ fn what_figures_share_is_said_once() {
     for text in [
         html::render(&run),
         markdown::render(&run),
-        terminal::render(&run, style, ""),
+        terminal::full(&run, style, Saved::default()),
     ] {
         assert_eq!(text.matches("In rounds").count(), 1, "{text}");
     }

@@ -245,7 +245,7 @@ fn every_link_leads_somewhere_on_the_page() {
 }
 
 #[test]
-fn the_verdict_comes_first_the_environment_last_and_weights_in_order() {
+fn the_answers_come_first_and_the_environment_last() {
     let run = crate::common::sample_run();
     let html = render(&run);
     let at = |text: &str| {
@@ -254,11 +254,12 @@ fn the_verdict_comes_first_the_environment_last_and_weights_in_order() {
     };
     let order = [
         "<h1>",
-        "class=\"headline\"",
-        "What to change",
-        "What limits these numbers",
-        "Worth knowing",
+        "<strong class=\"trust",
+        "What a crossing costs here",
+        "What to change first",
+        "What limits trust",
         "id=\"section-1\"",
+        "class=\"headline\"",
         "id=\"environment\"",
     ];
     assert!(order.windows(2).all(|pair| at(pair[0]) < at(pair[1])));
@@ -269,11 +270,11 @@ fn the_verdict_comes_first_the_environment_last_and_weights_in_order() {
 }
 
 #[test]
-fn the_verdict_in_words() {
+fn the_first_screen_in_words() {
     let html = render(&crate::common::sample_run());
     insta::assert_snapshot!(words(between(
         &html,
-        "<section class=\"verdict\"",
+        "<section class=\"first\"",
         "</section>"
     )));
 }
@@ -295,12 +296,9 @@ fn a_target_inside_the_interval_is_neither_met_nor_missed() {
         met: false,
     });
     let html = render(&run);
-    assert!(html.contains("Targets: 1 without evidence."));
+    assert!(html.contains("Targets: 1 undecided."));
     let table = words(between(&html, "<h3>Ratios", "</table>"));
-    assert!(
-        table.contains("without evidence at least 0.900×"),
-        "{table}"
-    );
+    assert!(table.contains("undecided at least 0.900×"), "{table}");
 }
 
 #[test]
@@ -458,11 +456,16 @@ fn poison(run: &mut Run, text: &str) {
                 &mut it.arm,
                 &mut it.reference,
                 &mut it.metric,
+                &mut it.change,
                 &mut it.command,
             ]
             .into_iter()
             .for_each(put);
         }
+        section
+            .prices
+            .iter_mut()
+            .for_each(|it| put(&mut it.crossing));
         for it in &mut section.points {
             it.dimensions = it
                 .dimensions

@@ -99,7 +99,7 @@ proptest! {
     #[test]
     fn every_exporter_takes_every_run(run in runs(), width in 0_usize..200) {
         let style = Style { width, color: false };
-        prop_assert!(!has_controls(&terminal::render(&run, style, "")));
+        prop_assert!(!has_controls(&terminal::render(&run, style, terminal::Saved::default())));
         prop_assert!(!has_controls(&probe_text::render(&run.probe, style)));
         prop_assert!(!has_controls(&markdown::render(&run)));
         let _ = (csv::render(&run), json::render(&run));

@@ -77,6 +77,18 @@ pub struct Comparison {
     pub command: String,
 }
 
+impl Comparison {
+    /// As a scenario lists it: `aes-128-gcm, 64 B: async ÷ sync`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let arms = format!("{} ÷ {}", self.arm, self.reference);
+        match self.subject.as_str() {
+            "" => arms,
+            subject => format!("{subject}: {arms}"),
+        }
+    }
+}
+
 fn believed() -> bool {
     true
 }

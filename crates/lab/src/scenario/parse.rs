@@ -72,6 +72,7 @@ pub fn parse(
     source.check_schema(tables.remove("schema"))?;
     let common = source.common(&mut tables)?;
     let seed = overrides.seed.unwrap_or(common.seed);
+    let shows = source.shows(&mut tables)?;
     let sections = source.sections(tables, overrides, common.seed)?;
     Ok(Scenario {
         name: name.to_owned(),
@@ -83,6 +84,7 @@ pub fn parse(
         description: common.description,
         seed,
         budget: budget_of_seconds(common.budget_s).expect("Common::parse() checked the budget"),
+        shows,
         sections,
     })
 }
@@ -112,6 +114,30 @@ impl Source<'_> {
             }
             Some(_) => Err(self.no_table("common")),
         }
+    }
+
+    /// The ratios that are promised, each of a section that the scenario has.
+    fn shows(
+        &self,
+        tables: &mut toml::Table,
+    ) -> Result<BTreeMap<String, Vec<String>>, ScenarioError> {
+        let shows = match tables.remove("shows") {
+            None => return Ok(BTreeMap::new()),
+            Some(toml::Value::Table(table)) => table,
+            Some(_) => return Err(self.no_table("shows")),
+        };
+        let list = |(name, value): (String, toml::Value)| {
+            let refused = |reason: &str| self.refused("shows", ConfigError::value(&name, reason));
+            if !tables.contains_key(&name) {
+                return Err(refused(
+                    "this scenario has no such table: add it, or leave it out",
+                ));
+            }
+            let names = Vec::<String>::deserialize(value);
+            let names = names.map_err(|_| refused("a list of names of ratios, in quotes"))?;
+            Ok((name, names))
+        };
+        shows.into_iter().map(list).collect()
     }
 
     fn sections(
@@ -155,7 +181,7 @@ impl Source<'_> {
         let Some(name) = tables.keys().next() else {
             return Ok(());
         };
-        let known = ["schema", "common"]
+        let known = ["schema", "common", "shows"]
             .into_iter()
             .chain(section_names())
             .collect();

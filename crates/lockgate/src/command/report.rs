@@ -1,5 +1,6 @@
 //! `lockgate report`
 
+use ::report::terminal::Saved;
 use lab::store::load;
 
 use crate::cli::ReportArguments;
@@ -14,7 +15,11 @@ pub fn report(arguments: &ReportArguments, console: &Console) -> Result<Exit, Fa
     let run = load(&arguments.run, &arguments.runs.folder).or_usage()?;
     export::check(exports)?;
     if exports.is_empty() {
-        console.print(render::summary(&run, console, "").as_bytes())?;
+        let saved = Saved {
+            run: &arguments.run,
+            ..Saved::default()
+        };
+        console.print(render::summary(&run, console, arguments.full, saved).as_bytes())?;
     }
     export::write(exports, &run, console)?;
     Ok(Exit::Ok)

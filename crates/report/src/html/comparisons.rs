@@ -3,16 +3,24 @@
 use trial::{Comparison, Outcome};
 
 use super::charts::interval::RatioScale;
-use super::markup::{Html, command, details};
+use super::markup::{Html, command, details, paragraph};
 use super::tables::grid;
 use crate::number::number;
+use crate::page;
 use crate::words::{Standing, bounds, plural, said, standing};
 
-/// All ratios of a section on one scale: those that carry a claim in the open,
-/// the others folded away beneath them.
-pub(super) fn render(comparisons: &[Comparison]) -> Html {
+/// The ratios of a section that rest on pairs enough, on one scale: those that
+/// carry a target in the open, the others folded away beneath them.
+pub(super) fn render(all: &[Comparison]) -> Html {
+    let hidden = page::unshown(all).map_or_else(Html::empty, |it| paragraph("note", &it));
+    let comparisons: Vec<_> = all
+        .iter()
+        .filter(|it| page::is_shown(it))
+        .cloned()
+        .collect();
+    let comparisons = comparisons.as_slice();
     if comparisons.is_empty() {
-        return Html::empty();
+        return hidden;
     }
     let scale = RatioScale::of(comparisons);
     let shared = shared_command(comparisons);
@@ -36,6 +44,7 @@ pub(super) fn render(comparisons: &[Comparison]) -> Html {
             Html::tag("h3", [Html::text(TITLE)]),
             Html::classed("p", "note", [Html::text(LEGEND)]),
             ratios,
+            hidden,
             shared.map_or_else(Html::empty, command),
         ],
     )
@@ -121,7 +130,7 @@ fn target(it: &Comparison) -> Html {
     let class = match standing {
         Standing::Met => "good",
         Standing::Missed => "bad",
-        Standing::NoEvidence => "open",
+        Standing::Undecided => "open",
     };
     let least = format!("at least {}×", number(target.at_least));
     Html::classed("td", class, [Html::text(standing.words()), aside(&least)])

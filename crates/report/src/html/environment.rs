@@ -3,8 +3,8 @@
 use trial::{Fact, Group, Run, State};
 
 use super::markup::{Html, command, details, paragraph};
+use super::section::remedy;
 use super::tables::grid;
-use super::verdict::remedy;
 use crate::words::{self, plural};
 
 /// The environment, last on the page.
@@ -12,19 +12,22 @@ pub(super) fn render(run: &Run) -> Html {
     Html::element(
         "section",
         &[("id", "environment")],
-        [
-            Html::tag("h2", [Html::text("Environment")]),
-            paragraph(
-                "note",
-                "These numbers hold for this host, build and scenario. The whole run again:",
-            ),
-            command(&run.command),
-            build(run),
-            scenario(run),
-            Html::tag("h3", [Html::text("Host")]),
-            wanting(run),
-            Html::classed("div", "groups", run.probe.groups.iter().map(group)),
-        ],
+        [Html::tag(
+            "details",
+            [
+                Html::tag("summary", [Html::tag("h2", [Html::text("Environment")])]),
+                paragraph(
+                    "note",
+                    "These numbers hold for this host, build and scenario. The whole run again:",
+                ),
+                command(&run.command),
+                build(run),
+                scenario(run),
+                Html::tag("h3", [Html::text("Host")]),
+                wanting(run),
+                Html::classed("div", "groups", run.probe.groups.iter().map(group)),
+            ],
+        )],
     )
 }
 

@@ -1,19 +1,19 @@
 //! A run as one HTML file: no script, no other file, no network.
 //!
 //! The page knows sections only as data: findings, charts, tables, ratios and
-//! points. It answers first and proves after: verdict, figures with the command
-//! behind each, every point, and last the environment.
+//! points. Its first screen answers; the proof is folded beneath: findings, figures
+//! with the command behind each, every point, and last the environment.
 
 mod charts;
 mod comparisons;
 mod environment;
+mod first;
 mod header;
 mod markup;
 mod points;
 mod section;
 mod tables;
 mod validity;
-mod verdict;
 
 use trial::Run;
 
@@ -36,7 +36,7 @@ pub fn render(run: &Run) -> String {
             header::render(run),
             Html::tag(
                 "main",
-                std::iter::once(verdict::render(run))
+                std::iter::once(first::render(run))
                     .chain(sections)
                     .chain(std::iter::once(environment::render(run))),
             ),

@@ -1,12 +1,11 @@
 //! One section: charts, tables, ratios, points.
 
-use trial::SectionResult;
+use trial::{Finding, SectionResult, Weight};
 
-use super::header::duration;
 use super::markup::{Html, command, paragraph};
-use super::verdict::remedy;
 use super::{charts, comparisons, points, tables};
-use crate::words;
+use crate::page::first_sentence;
+use crate::words::{self, duration};
 
 /// The anchor of the section at that place in the run. Names could be anything
 /// and need not differ.
@@ -14,7 +13,8 @@ pub(super) fn anchor(index: usize) -> String {
     format!("section-{}", index + 1)
 }
 
-/// A section from its heading to its points.
+/// A section, folded: its title and its answer stay in sight, then all findings,
+/// figures, ratios and points.
 pub(super) fn render(index: usize, section: &SectionResult) -> Html {
     let section = &words::said_once(section);
     let figures = section.charts.iter().map(charts::figure);
@@ -25,15 +25,70 @@ pub(super) fn render(index: usize, section: &SectionResult) -> Html {
     Html::element(
         "section",
         &[("id", &anchor(index))],
-        [
-            Html::tag("h2", [Html::text(&section.title)]),
-            ending(section),
-            charts,
-            comparisons::render(&section.comparisons),
-            Html::many(section.tables.iter().map(tables::render)),
-            points::render(&section.points),
-        ],
+        [Html::tag(
+            "details",
+            [
+                summary(section),
+                ending(section),
+                findings(section),
+                charts,
+                comparisons::render(&section.comparisons),
+                Html::many(section.tables.iter().map(tables::render)),
+                points::render(&section.points),
+            ],
+        )],
     )
+}
+
+/// What stays in sight: the title, and the first sentence of the answer or how
+/// the section ended.
+fn summary(section: &SectionResult) -> Html {
+    let headline = section.findings.first();
+    let headline = headline.filter(|it| it.weight == Weight::Headline);
+    let line = match (words::ending(&section.state), headline) {
+        (Some((how, ..)), None) => how,
+        (_, Some(headline)) => first_sentence(&headline.text),
+        (None, None) => "",
+    };
+    let title = Html::tag("h2", [Html::text(&section.title)]);
+    let line = Html::classed("span", "line", [Html::text(line)]);
+    Html::tag("summary", [title, line])
+}
+
+/// Everything that the section says, the weightiest first.
+fn findings(section: &SectionResult) -> Html {
+    if section.findings.is_empty() {
+        return Html::empty();
+    }
+    let items = section.findings.iter().map(finding);
+    Html::classed("ul", "findings", items)
+}
+
+fn finding(finding: &Finding) -> Html {
+    let class = match finding.weight {
+        Weight::Headline => "headline",
+        Weight::Advice => "good",
+        Weight::Warning => "open",
+        Weight::Note => "note",
+    };
+    let lead = match finding.weight {
+        Weight::Headline => Html::empty(),
+        weight => {
+            let lead = format!("{}: ", words::weight(weight));
+            Html::classed("strong", class, [Html::text(lead)])
+        }
+    };
+    let text = Html::tag("p", [lead, Html::text(&finding.text)]);
+    Html::classed("li", class, [text, remedy(&finding.remedy)])
+}
+
+/// What to do, marked as such in words.
+pub(super) fn remedy(words: &str) -> Html {
+    if words.trim().is_empty() {
+        return Html::empty();
+    }
+    let lead = Html::tag("strong", [Html::text("Remedy: ")]);
+    Html::classed("p", "remedy", [lead, Html::text(words)])
 }
 
 /// How the section ended, what it took, and the command that runs it again.

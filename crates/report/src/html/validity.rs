@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use trial::{Point, Validity};
 
 use super::markup::{Html, paragraph};
-use super::verdict::remedy;
+use super::section::remedy;
 use crate::number::number;
 use crate::words::{self, plural};
 

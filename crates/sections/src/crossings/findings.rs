@@ -2,10 +2,11 @@
 
 use kit::crossing::{Crossing, Where};
 use kit::drawing::{column, number, text};
+use kit::experiment::Subject;
 use kit::headline::Answer;
 use kit::results::Results;
 use kit::words::{finding, time};
-use trial::{Finding, Outcome, Table, Weight};
+use trial::{Finding, Outcome, Price, Table, Weight};
 
 use super::{Crossings, Item, PRICE, SIZES_BYTES};
 
@@ -82,6 +83,22 @@ fn other_core(results: &Results<'_, Crossings>) -> Option<Finding> {
     );
     let remedy = "Where requests are small, let client and worker share a core, or let the client look before it sleeps (policy `hybrid`).";
     (ratio.comparison.outcome == Outcome::Slower).then(|| finding(Weight::Advice, text, remedy))
+}
+
+/// The price list: every crossing that is valid, and the large request beside
+/// them.
+pub(super) fn prices(results: &Results<'_, Crossings>) -> Vec<Price> {
+    let is_told = |item: &Item| !matches!(item, Item::Crypto(bytes) if *bytes == SIZES_BYTES[0]);
+    let price = |subject: &Subject<(), Item>| {
+        let item = &subject.arm;
+        let is_valid = is_told(item) && results.is_valid(&(), item);
+        let rounds_ns = results
+            .series(&(), item)
+            .filter(|_| is_valid)?
+            .values(PRICE);
+        Price::of_rounds(subject.spot.words(), &rounds_ns)
+    };
+    results.subjects.iter().filter_map(price).collect()
 }
 
 /// What leaving the guest costs, and what that means for a wake-up.

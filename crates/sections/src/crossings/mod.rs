@@ -26,6 +26,9 @@ const BYTE: Measure = Measure::lower("price_ns_per_byte", "ns/byte");
 const OWN_CPU: Measure = Measure::fact("cpu", "CPU number");
 const OTHER_CPU: Measure = Measure::fact("other_cpu", "CPU number");
 
+/// What a wake-up gains by it; the two then take turns.
+const SAME_CORE: &str = "Wake a thread on the same core, not on another";
+
 /// Requests whose prices give c and t: a small and a large one.
 const SIZES_BYTES: [usize; 2] = [64, 16_384];
 /// What a page of memory is, where a price is one of bytes.
@@ -188,7 +191,7 @@ impl Experiment for Crossings {
         use Where::{OtherCore, SameCore};
         let pairs = [
             (Futex(OtherCore), Futex(SameCore)),
-            (Eventfd(OtherCore), Eventfd(SameCore)),
+            (Eventfd(SameCore), Eventfd(OtherCore)),
             (Pipe(OtherCore), Pipe(SameCore)),
             (Eventfd(SameCore), Futex(SameCore)),
             (Pipe(SameCore), Eventfd(SameCore)),
@@ -198,13 +201,16 @@ impl Experiment for Crossings {
             (UdpSend, SystemCall),
         ];
         let pair = |(arm, reference)| {
-            Pair::new(
-                ((), Item::Crossing(arm)),
-                ((), Item::Crossing(reference)),
-                PRICE,
-            )
+            let is_move = (arm, reference) == (Eventfd(SameCore), Eventfd(OtherCore));
+            let change = if is_move { SAME_CORE } else { "" };
+            let of = |crossing| ((), Item::Crossing(crossing));
+            Pair::new(of(arm), of(reference), PRICE).changed_by(change)
         };
         pairs.map(pair).to_vec()
+    }
+
+    fn prices(&self, results: &Results<'_, Self>) -> Vec<trial::Price> {
+        findings::prices(results)
     }
 
     fn views(&self) -> Vec<View<Self>> {

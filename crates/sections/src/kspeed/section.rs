@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use trial::{Event, Plan, PlanError, Probe, RunError, Section, Sink};
+use crate::kspeed::method::Method;
+use trial::{Event, Plan, PlanError, Price, Probe, RunError, Section, Sink};
 
 use crate::kspeed::cell::grid;
 use crate::kspeed::charts;
@@ -135,6 +136,19 @@ fn emit_points(context: &Context<'_>, sink: &mut dyn Sink) {
         .for_each(|point| sink.emit(Event::Point(point)));
 }
 
+/// A request that a driver's caller waits for, in the smallest size.
+fn prices<'a>(context: &'a Context<'_>) -> impl Iterator<Item = Price> + 'a {
+    let waits = context.cells.iter().filter(|cell| cell.place.threads == 1);
+    let least = waits.clone().map(|cell| cell.place.size_bytes).min();
+    waits.filter_map(move |cell| {
+        let is_told = Some(cell.place.size_bytes) == least && context.is_valid(cell, Method::Sync);
+        let rates = cell.arm(Method::Sync).filter(|_| is_told)?.rates();
+        let rounds_ns: Vec<_> = rates.iter().map(|rate| 1e9 / rate).collect();
+        let name = format!("{} request{}", cell.place.driver, context.guest.mark());
+        Price::of_rounds(name, &rounds_ns)
+    })
+}
+
 fn emit(context: &Context<'_>, end: &End, sink: &mut dyn Sink) {
     emit_points(context, sink);
     let ratios = comparisons::ratios(context);
@@ -144,6 +158,7 @@ fn emit(context: &Context<'_>, end: &End, sink: &mut dyn Sink) {
         .chain(charts::charts(context).into_iter().map(Event::Chart))
         .chain(tables.into_iter().map(Event::Table));
     events.for_each(|event| sink.emit(event));
+    prices(context).for_each(|price| sink.emit(Event::Price(price)));
     let ratios = ratios.into_iter().map(|ratio| ratio.comparison);
     ratios.for_each(|ratio| sink.emit(Event::Comparison(ratio)));
     sink.emit(Event::Progress(1.0, "kspeed".to_owned()));

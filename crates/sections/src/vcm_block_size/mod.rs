@@ -19,6 +19,7 @@ use kit::place::Placement;
 use kit::places::{Places, on};
 use kit::prelude::*;
 use kit::schedule::{OVERHEAD_S, WARM_UP};
+use kit::words::NOTIFY_SLEEPERS;
 use kit::words::{size, what};
 use model::paper::published::BLOCKS_BYTES;
 use policy::Policy;
@@ -246,13 +247,14 @@ impl Experiment for BlockSize {
             .iter()
             .filter(|subject| subject.arm == Policy::ARMED);
         let gain = |subject: &Subject<Place, Policy>| {
-            Pair::new(
-                (subject.place, Policy::ARMED),
-                (subject.place, Policy::EACH),
-                REQUESTS,
-            )
+            let of = |policy| (subject.place, policy);
+            Pair::new(of(Policy::ARMED), of(Policy::EACH), REQUESTS).changed_by(NOTIFY_SLEEPERS)
         };
         armed.map(gain).collect()
+    }
+
+    fn prices(&self, results: &Results<'_, Self>) -> Vec<trial::Price> {
+        price::list(results)
     }
 
     fn views(&self) -> Vec<View<Self>> {

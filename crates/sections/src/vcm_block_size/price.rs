@@ -152,6 +152,20 @@ pub(super) fn points(results: &Results<'_, BlockSize>) -> Vec<Point> {
     prices(results).iter().map(point).collect()
 }
 
+/// Its lines of the price list.
+pub(super) fn list(results: &Results<'_, BlockSize>) -> Vec<trial::Price> {
+    let prices = prices(results).into_iter().filter(|price| price.is_sound);
+    let line = |price: Price| {
+        let place = match price.placement {
+            Placement::Shared => "same core",
+            Placement::Split => "other core",
+        };
+        let name = format!("notification under load, {place}");
+        trial::Price::of_rounds(name, &price.part(0))
+    };
+    prices.filter_map(line).collect()
+}
+
 /// A median of ns with its 95% interval; where some are below zero, with the
 /// least and the greatest.
 pub(super) fn spread(values: &[f64]) -> Option<String> {

@@ -42,6 +42,9 @@ const PUBLIC_SLICES: f64 = 2.0;
 /// of that rank.
 const EVERY_RANK: u8 = 4;
 
+/// What `adaptive` gains over no moderation.
+const MODERATE: &str = "Let the controller `adaptive` moderate";
+
 const HELD: Measure = Measure::fact("held_per_s", "1/s");
 const ALONE: Measure = Measure::lower("held_alone", "notifications");
 const CAP: Measure = Measure::fact("cap_per_s", "1/s, 0 is none");
@@ -353,9 +356,14 @@ impl Experiment for Controllers {
                 Armed => vec![(Oracle, None)],
                 Controlled(_) => vec![(Oracle, target(OF_ORACLE)), (Uncapped, target(OF_UNCAPPED))],
             };
-            let pair = move |(reference, target)| Pair {
-                target,
-                ..Pair::new((place, arm), (place, reference), REQUESTS)
+            let pair = move |(reference, target)| {
+                let is_change = (arm, reference) == (Contender::ADAPTIVE, Uncapped);
+                let change = if is_change { MODERATE } else { "" };
+                let pair = Pair::new((place, arm), (place, reference), REQUESTS);
+                Pair {
+                    target,
+                    ..pair.changed_by(change)
+                }
             };
             references.into_iter().map(pair)
         };

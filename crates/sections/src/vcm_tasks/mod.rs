@@ -19,6 +19,7 @@ use kit::place::Placement;
 use kit::places::{Places, on};
 use kit::prelude::*;
 use kit::schedule::{OVERHEAD_S, WARM_UP};
+use kit::words::NOTIFY_SLEEPERS;
 use kit::words::{size, what};
 use policy::Policy;
 use trial::{Series, SeriesKind};
@@ -233,7 +234,10 @@ impl Experiment for Tasks {
         let armed = subjects
             .iter()
             .filter(|subject| subject.arm == Policy::ARMED);
-        let gains = armed.map(|one| pair((one.place, Policy::ARMED), (one.place, Policy::EACH)));
+        let gains = armed.map(|one| {
+            let gain = pair((one.place, Policy::ARMED), (one.place, Policy::EACH));
+            gain.changed_by(NOTIFY_SLEEPERS)
+        });
         sums.chain(gains).collect()
     }
 

@@ -173,7 +173,8 @@ impl Asked<'_> {
             command: self.command.to_owned(),
         };
         let series = (&arm.series, &reference.series);
-        let ratio = Ratio::of(series, arms, value)?;
+        let mut ratio = Ratio::of(series, arms, value)?;
+        change(question, way).clone_into(&mut ratio.comparison.change);
         let wanted = self.wanted(question, arm);
         Some(Claim {
             question,
@@ -196,6 +197,15 @@ impl Asked<'_> {
     fn wanted(&self, question: Question, arm: &Subject) -> Option<f64> {
         let asked = (question, arm.way());
         target(self.config, asked, arm.offer().destinations, routes(arm))
+    }
+}
+
+/// What to change for what a ratio shows.
+fn change(question: Question, way: Way) -> &'static str {
+    match (question, way.path) {
+        (Question::Path, Path::XdpFibCached) => "Route by XDP with a FIB cache, not by the kernel",
+        (Question::Batching, _) => "Take frames from AF_XDP in batches, not one by one",
+        _ => "",
     }
 }
 

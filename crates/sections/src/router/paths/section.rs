@@ -10,11 +10,14 @@ use crate::router::paths::findings;
 use crate::router::paths::grid::grid;
 use crate::router::paths::points;
 use crate::router::paths::tables;
+use forward::router::path::Path;
 use kit::routers::end::End;
 use kit::routers::rig::Build;
 use kit::routers::rounds::{self, Rigs};
 use kit::routers::section::{InRounds, On};
 use kit::routers::subject::Subject;
+use kit::routers::trial::Trial;
+use kit::routers::way::Way;
 use kit::schedule::Wishes;
 
 /// Seconds of a trial: several times a scheduler's slice, and no longer than
@@ -106,6 +109,24 @@ fn results(context: &Context<'_>, end: &End) -> Vec<Event> {
         )
         .chain(tables::tables(context).into_iter().map(Event::Table))
         .chain(charts::charts(context).into_iter().map(Event::Chart))
+        .chain(prices(context).map(Event::Price))
         .chain(comparisons.map(Event::Comparison))
         .collect()
+}
+
+/// The router's CPU time of one frame, by the kernel and by the fastest that
+/// routes as it does.
+fn prices(context: &Context<'_>) -> impl Iterator<Item = trial::Price> {
+    let ways = [Way::KERNEL, Way::of(Path::XdpFibCached)];
+    ways.into_iter().filter_map(|way| {
+        let subject = context.subject(way, context.destinations())?;
+        let rounds_ns = (subject.series).values(Trial::router_ns_per_frame);
+        let is_valid = subject.series.is_valid();
+        let name = format!(
+            "frame of {} B, {}",
+            context.config.frame.mean_bytes(),
+            way.what()
+        );
+        trial::Price::of_rounds(name, &rounds_ns).filter(|_| is_valid)
+    })
 }

@@ -1,0 +1,220 @@
+//! The first screen: how sure the run is, what a crossing costs here, what to
+//! change first, what limits trust.
+
+use trial::{Price, Run, SectionResult};
+
+use super::markup::{Html, paragraph};
+use super::section::anchor;
+use crate::number::number;
+use crate::page::{self, Change, Page, Trust};
+use crate::words::{self, Standing, duration, plural, standing};
+
+/// The page's answers before any proof.
+pub(super) fn render(run: &Run) -> Html {
+    let page = Page::of(run);
+    let questions = [prices(&page), changes(&page)];
+    Html::element(
+        "section",
+        &[
+            ("class", "first"),
+            ("id", "first"),
+            ("aria-label", "answers"),
+        ],
+        [
+            verdict(&page),
+            Html::classed("div", "questions", questions),
+            limits(&page),
+            answers(&page),
+            tally(run),
+            contents(run),
+        ],
+    )
+}
+
+fn verdict(page: &Page<'_>) -> Html {
+    let class = match page.verdict.trust {
+        Trust::Sound => "trust good",
+        Trust::InPart => "trust open",
+        Trust::NotSound => "trust bad",
+    };
+    let text = &page.verdict.text;
+    let word = page.verdict.trust.words();
+    match text.strip_prefix(word) {
+        Some(rest) => {
+            let word = Html::classed("strong", class, [Html::text(word)]);
+            Html::classed("p", "verdict", [word, Html::text(rest)])
+        }
+        None => paragraph("verdict", text),
+    }
+}
+
+/// One row a crossing: its name, a bar on a logarithmic scale with the interval
+/// marked, the price, the interval in words.
+fn prices(page: &Page<'_>) -> Html {
+    let Some(scale) = page::scale(&page.prices) else {
+        return Html::empty();
+    };
+    let row = |price: &&Price| {
+        let ends = (price.low_ns, price.high_ns);
+        let at = |ns| page::share(ns, scale);
+        Html::tag(
+            "li",
+            [
+                cell("name", &price.crossing),
+                bar(at(price.ns), (at(ends.0), at(ends.1))),
+                cell("price", &page::time(price.ns)),
+                cell("span", &page::span(price)),
+            ],
+        )
+    };
+    let ends = [scale.0, scale.1].map(|ns| cell("", &page::time(ns)));
+    let head = Html::tag(
+        "li",
+        [
+            cell("name", ""),
+            Html::classed("span", "scale", ends),
+            cell("price", "median"),
+            cell("span", "interval"),
+        ],
+    );
+    let rows = std::iter::once(head).chain(page.prices.iter().map(row));
+    question(
+        "What a crossing costs here",
+        Html::classed("ul", "rows prices", rows),
+    )
+}
+
+/// One row a change: what, where, the gain, its interval.
+fn changes(page: &Page<'_>) -> Html {
+    if page.changes.is_empty() {
+        return Html::empty();
+    }
+    let most = page.changes.iter().map(|it| it.high).fold(2.0, f64::max);
+    let at = |gain: f64| page::share(gain, (1.0, most));
+    let row = |change: &Change<'_>| {
+        let gain = format!("{}×", words::ratio(change.gain));
+        let span = [change.low, change.high].map(words::ratio).join(" to ");
+        Html::tag(
+            "li",
+            [
+                Html::classed(
+                    "span",
+                    "name",
+                    [
+                        cell("what", change.text),
+                        Html::text(" "),
+                        cell("place", &change.at()),
+                    ],
+                ),
+                bar(at(change.gain), (at(change.low), at(change.high))),
+                cell("price", &gain),
+                cell("span", &span),
+            ],
+        )
+    };
+    let rows = page.changes.iter().map(row);
+    question(
+        "What to change first",
+        Html::classed("ol", "rows changes", rows),
+    )
+}
+
+fn question(title: &str, rows: Html) -> Html {
+    let title = Html::tag("h2", [Html::text(title)]);
+    Html::classed("div", "question", [title, rows])
+}
+
+fn cell(class: &str, text: &str) -> Html {
+    Html::classed("span", class, [Html::text(text)])
+}
+
+/// A bar that ends at `at` (0 to 1), and where its interval lies. The words
+/// beside it say the same.
+fn bar(at: f64, (low, high): (f64, f64)) -> Html {
+    let percent = |share: f64| format!("{:.1}%", share * 100.0);
+    let part = |class: &str, style: String| {
+        Html::element("span", &[("class", class), ("style", &style)], [])
+    };
+    let fill = part("fill", format!("width: {}", percent(at)));
+    let spread = percent((high - low).max(0.0));
+    let whisker = part(
+        "whisker",
+        format!("left: {}; width: {spread}", percent(low)),
+    );
+    let attributes = [("class", "bar"), ("aria-hidden", "true")];
+    Html::element("span", &attributes, [fill, whisker])
+}
+
+fn limits(page: &Page<'_>) -> Html {
+    if page.limits.is_empty() {
+        return Html::empty();
+    }
+    let items = page
+        .limits
+        .iter()
+        .map(|it| Html::tag("li", [Html::text(it)]));
+    let title = Html::tag("h2", [Html::text("What limits trust")]);
+    Html::many([title, Html::classed("ul", "limits", items)])
+}
+
+/// What sections without a row above say.
+fn answers(page: &Page<'_>) -> Html {
+    let lines = page.answers.iter();
+    Html::many(lines.map(|it| paragraph("answer", page::first_sentence(it))))
+}
+
+/// One line on what all this rests on.
+fn tally(run: &Run) -> Html {
+    let points = || run.sections.iter().flat_map(|section| &section.points);
+    let (all, valid) = (
+        points().count(),
+        points().filter(|point| point.verdict.is_valid()).count(),
+    );
+    let mut words = format!(
+        "{} measured in {}, {} valid.",
+        plural(all, "point"),
+        duration(run.sections.iter().map(|section| section.seconds).sum()),
+        if valid == all {
+            "all".to_owned()
+        } else {
+            number(valid as f64)
+        },
+    );
+    if all == 0 {
+        words = "No point was measured.".to_owned();
+    }
+    words.push_str(&targets(run));
+    paragraph("tally", &words)
+}
+
+fn targets(run: &Run) -> String {
+    let standings = || {
+        let all = run.sections.iter().flat_map(|section| &section.comparisons);
+        all.filter(|it| page::is_shown(it)).filter_map(standing)
+    };
+    let count = |wanted| standings().filter(|standing| *standing == wanted).count();
+    if standings().next().is_none() {
+        return String::new();
+    }
+    let parts: Vec<String> = [Standing::Met, Standing::Missed, Standing::Undecided]
+        .into_iter()
+        .filter(|standing| count(*standing) > 0)
+        .map(|standing| format!("{} {}", number(count(standing) as f64), standing.words()))
+        .collect();
+    format!(" Targets: {}.", parts.join(", "))
+}
+
+fn contents(run: &Run) -> Html {
+    let link = |href: String, text: &str| {
+        Html::tag(
+            "li",
+            [Html::element("a", &[("href", &href)], [Html::text(text)])],
+        )
+    };
+    let linked =
+        |(index, it): (usize, &SectionResult)| link(format!("#{}", anchor(index)), &it.title);
+    let links = run.sections.iter().enumerate().map(linked);
+    let last = link("#environment".to_owned(), "Environment");
+    let list = Html::tag("ul", links.chain([last]));
+    Html::element("nav", &[("aria-label", "sections")], [list])
+}
