@@ -12,7 +12,7 @@ use std::process;
 use trial::Run;
 
 pub use error::{LoadError, StoreError};
-pub use load::load;
+pub use load::{beside, load, load_file};
 use sys::files::{check_writable, write_atomically};
 
 /// The folder of runs when neither `--out` nor `LOCKGATE_RUNS` says otherwise.

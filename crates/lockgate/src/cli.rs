@@ -28,6 +28,13 @@ Exit codes: 0 ok, 1 a threshold was missed, 2 wrong usage or configuration,
 3 failure while running, 4 the host lacks a capability, 130 interrupted with
 partial results saved. LOCKGATE_LOG=debug shows what happens inside.";
 
+/// What `compare` knows beside the two runs; the report's `CHANGE_ASSUMED` is
+/// the 10%.
+const REPEATS: &str = "\
+Runs of one program on one host differ by themselves. Their repeats tell by how
+much, and widen every interval: runs beside A and B of the same host, program
+and settings. Without repeats 10% is assumed: run each side three times or more.";
+
 /// Measure what crypto speed this host really has, and what the way of asking costs.
 #[derive(Debug, Parser)]
 #[command(name = "lockgate", version, long_version = crate::build::LONG_VERSION, after_help = EXAMPLES)]
@@ -161,6 +168,7 @@ pub struct ExportArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = REPEATS)]
 pub struct CompareArguments {
     /// The run to compare with: a run's folder, a result.json, or 'latest'
     #[arg(value_name = "A")]
@@ -170,7 +178,11 @@ pub struct CompareArguments {
     #[arg(value_name = "B")]
     pub after: String,
 
-    /// Exit with 1 when a ratio B/A, better being above 1, is certainly below this
+    /// A further run of the same program, host and settings as A or B; repeatable. Those beside A and B are found without it
+    #[arg(long = "repeat", value_name = "RUN")]
+    pub repeats: Vec<String>,
+
+    /// Exit with 1 when a ratio B/A, better being above 1, is below this with its whole interval
     #[arg(long, value_name = "RATIO", value_parser = units::parse_ratio)]
     pub fail_below: Option<f64>,
 

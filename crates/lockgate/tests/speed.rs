@@ -115,6 +115,80 @@ fn a_regression_exits_with_1() {
     });
 }
 
+/// B is twice as fast as A; each has two repeats, and other runs lie beside.
+#[test]
+fn repeats_beside_two_runs_are_found() {
+    let desk = Desk::new();
+    desk.lockgate(&tiny(&["--pairs", "2"])).ok();
+    let text = fs::read_to_string(desk.runs()[0].join("result.json")).unwrap();
+    let stored = |folder: &str, program: &str, seed: u64, rate: f64| {
+        let mut run = Run::read(&text).unwrap();
+        (run.build.git_revision, run.seed) = (program.to_owned(), seed);
+        run.scenario["sections"]["crypto-speed"]["seed"] = seed.into();
+        for point in &mut run.sections[0].points {
+            point.verdict = trial::Verdict::valid();
+            for metric in &mut point.metrics {
+                (metric.value, metric.samples) = (rate, vec![rate; 9]);
+            }
+        }
+        run.host = if seed == 99 { "elsewhere" } else { "here" }.to_owned();
+        fs::create_dir_all(desk.path().join(folder)).unwrap();
+        let file = format!("{folder}/result.json");
+        desk.write(&file, &serde_json::to_string(&run).unwrap());
+    };
+    for (seed, rate) in [(1, 1000.0), (2, 1020.0), (3, 980.0)] {
+        stored(&format!("kept/a{seed}"), "aaaa", seed, rate);
+        stored(&format!("kept/b{seed}"), "bbbb", seed, 2.0 * rate);
+    }
+    stored("kept/b9", "bbbb", 99, 1.0);
+    stored("kept/c1", "cccc", 4, 1.0);
+    stored("apart/a4", "aaaa", 5, 1010.0);
+    fs::create_dir(desk.path().join("kept/a0")).unwrap();
+    desk.write("kept/a0/result.json", "{\"schema\": 1, \"buil");
+    let compare = |more: &[&str]| {
+        let given = ["compare", "kept/a1", "kept/b1/result.json"];
+        desk.lockgate(&[&given[..], more].concat())
+    };
+    let ended = compare(&[]).ok();
+    let [text, notes] = [&ended.stdout, &ended.stderr];
+    for part in ["3 runs of A, 3 of B", "kept/a0/result.json", "left out"] {
+        assert!(text.contains(part), "'{part}' is not in: {text}{notes}");
+    }
+    let more = ["--repeat", "apart/a4", "--repeat", "kept/c1"];
+    let json = compare(&[&more[..], &["--export", "json=-"]].concat())
+        .ok()
+        .stdout;
+    let it: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let spread = &it["spreads"][0];
+    assert_eq!(
+        (&spread["runs_a"], &spread["runs_b"]),
+        (&4.into(), &3.into())
+    );
+    assert_eq!(spread["degrees_of_freedom"], 5);
+    let warnings = it["warnings"].to_string();
+    assert!(
+        warnings.contains("'kept/c1' repeats neither A nor B"),
+        "{warnings}"
+    );
+    compare(&["--repeat", "no-such-run"]).refused(&["'no-such-run'"]);
+    // Of many, the nearest are read.
+    for place in 10..30 {
+        stored(&format!("kept/z{place}"), "cccc", place, 1.0);
+    }
+    let text = compare(&[]).ok().stdout;
+    for part in ["3 runs of A, 3 of B", "28 runs lie beside A", "20 nearest"] {
+        assert!(text.contains(part), "'{part}' is not in: {text}");
+    }
+    // Without repeats, 10% is assumed, and that is said first.
+    fs::create_dir(desk.path().join("alone")).unwrap();
+    fs::rename(desk.path().join("kept/b1"), desk.path().join("alone/b1")).unwrap();
+    let text = desk
+        .lockgate(&["compare", "apart/a4", "alone/b1"])
+        .ok()
+        .stdout;
+    assert!(text.contains("10% is assumed"), "{text}");
+}
+
 #[test]
 fn wrong_flags_name_the_flag_the_value_and_what_is_allowed() {
     let desk = Desk::new();

@@ -2,13 +2,16 @@
 //!
 //! The runs were not interleaved: what disturbed one of them is not cancelled
 //! as in a [`trial::Comparison`]. So the interval comes from resampling both
-//! sides, and what differs between the hosts is said first.
+//! sides and from how much runs of one program differ here, which their repeats
+//! tell; and what differs between the hosts is said first.
 
 mod environment;
 mod figures;
 mod markdown;
 mod matching;
+mod repeats;
 mod shown;
+mod spread;
 mod summary;
 mod text;
 
@@ -18,6 +21,8 @@ use serde::Serialize;
 use trial::{Dimension, Direction, Outcome, Run};
 
 pub use markdown::render as markdown;
+pub use repeats::is_repeat;
+pub use spread::{CHANGE_ASSUMED, Spread};
 pub use text::render as text;
 
 /// How two runs are compared.
@@ -82,12 +87,16 @@ pub struct Row {
     pub unit: String,
     /// Which way is better.
     pub direction: Direction,
-    /// Median in A.
+    /// Median in A; of several runs the geometric mean of their medians.
     pub a: f64,
-    /// Median in B.
+    /// Median in B; of several runs the geometric mean of their medians.
     pub b: f64,
-    /// Values behind the fewer of both medians.
+    /// Values behind the fewer of both medians, in the two runs compared.
     pub samples: usize,
+    /// Runs behind `a`.
+    pub runs_a: usize,
+    /// Runs behind `b`.
+    pub runs_b: usize,
     /// B over A.
     pub ratio: f64,
     /// Lower bound of the ratio.
@@ -152,6 +161,11 @@ pub struct RunComparison {
     pub confidence: f64,
     /// What makes the runs differ beside what was to be compared.
     pub warnings: Vec<String>,
+    /// How much runs differ by themselves, by section and metric.
+    pub spreads: Vec<Spread>,
+    /// [`CHANGE_ASSUMED`] where a spread is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub change_assumed: Option<f64>,
     /// The threshold, if one was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Threshold>,
@@ -165,15 +179,22 @@ pub struct RunComparison {
 }
 
 /// Version of [`RunComparison`]'s document.
-const SCHEMA_VERSION: u32 = 1;
+const SCHEMA_VERSION: u32 = 2;
 
 /// Holds `b` against `a`. Points match by section and dimensions; a point that
 /// is not valid in both is listed and left out, as are metrics of which
-/// neither way is better. Deterministic for a given seed.
+/// neither way is better. Of `found`, the runs that repeat a section of A or B
+/// ([`is_repeat`]) stand on that side; where A and B repeat each other, they
+/// only tell how much runs differ. Deterministic for a given seed.
 ///
 /// # Errors
 /// [`CompareError`] when the threshold is not a ratio above 0.
-pub fn compare(a: &Run, b: &Run, options: Options) -> Result<RunComparison, CompareError> {
+pub fn compare(
+    a: &Run,
+    b: &Run,
+    found: &[Run],
+    options: Options,
+) -> Result<RunComparison, CompareError> {
     if let Some(limit) = options
         .fail_below
         .filter(|limit| !limit.is_finite() || *limit <= 0.0)
@@ -181,7 +202,8 @@ pub fn compare(a: &Run, b: &Run, options: Options) -> Result<RunComparison, Comp
         return Err(CompareError::FailBelow(limit));
     }
     let matched = matching::matched(a, b);
-    let figures = figures::figures(&matched.pairs, options);
+    let repeats = repeats::Repeats::new(a, b, found);
+    let figures = figures::figures(&matched.pairs, &repeats, options);
     let threshold = options
         .fail_below
         .map(|limit| threshold(&figures.rows, limit));
@@ -191,6 +213,8 @@ pub fn compare(a: &Run, b: &Run, options: Options) -> Result<RunComparison, Comp
         b: origin(b),
         confidence: trial::stats::CONFIDENCE,
         warnings: environment::warnings(a, b),
+        change_assumed: spread::assumed(&figures.spreads),
+        spreads: figures.spreads,
         threshold,
         rows: figures.rows,
         ignored: figures.ignored,

@@ -11,13 +11,14 @@ const OPTIONS: Options = Options {
 };
 
 fn compared(a: &Run, b: &Run) -> RunComparison {
-    compare::compare(a, b, OPTIONS).expect("no threshold was given")
+    compare::compare(a, b, &[], OPTIONS).expect("no threshold was given")
 }
 
 fn with_threshold(a: &Run, b: &Run, fail_below: f64) -> RunComparison {
     compare::compare(
         a,
         b,
+        &[],
         Options {
             fail_below: Some(fail_below),
             seed: 7,
@@ -242,7 +243,8 @@ fn thresholds_that_are_no_ratio_are_refused() {
             fail_below: Some(limit),
             seed: 7,
         };
-        let error = compare::compare(&sample_run(), &sample_run(), options).expect_err("no ratio");
+        let error =
+            compare::compare(&sample_run(), &sample_run(), &[], options).expect_err("no ratio");
         let CompareError::FailBelow(named) = error;
         assert_eq!(named.to_bits(), limit.to_bits());
     }

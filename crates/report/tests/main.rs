@@ -7,3 +7,4 @@ mod exporters;
 mod fixture;
 mod html;
 mod properties;
+mod spread;

@@ -6,7 +6,7 @@ use crate::store::RESULT;
 use crate::store::Store;
 use crate::store::StoreError;
 use crate::store::folder_name;
-use crate::store::load;
+use crate::store::{beside, load, load_file};
 use crate::testing::{blank_run, point};
 
 const UTC: &str = "2026-11-21T21:00:00Z";
@@ -40,6 +40,37 @@ fn latest_follows_the_newest_and_collisions_get_a_suffix() {
     assert!(root.path().join("20261121T210000Z-host-3").is_dir());
     // Three runs and the link: no temporary files.
     assert_eq!(fs::read_dir(root.path()).unwrap().count(), 4);
+}
+
+#[test]
+fn runs_beside_a_run_are_found_the_nearest_first() {
+    let root = tempfile::tempdir().unwrap();
+    let run = |hour: u32| {
+        let store = Store::create(root.path(), &format!("2026-11-21T{hour}:00:00Z"), "host");
+        let store = store.unwrap();
+        store.save_result(&blank_run(), false).unwrap();
+        store.link_latest().unwrap();
+        fs::canonicalize(store.folder()).unwrap().join(RESULT)
+    };
+    let runs: Vec<_> = (10..15).map(run).collect();
+    fs::create_dir(root.path().join("empty")).unwrap();
+    fs::write(root.path().join("other.json"), "{}").unwrap();
+    let near = |argument: &str| beside(argument, root.path()).unwrap();
+    let [one, two, three, four, five] = &runs[..] else {
+        panic!("five runs")
+    };
+    assert_eq!(near("latest"), [four, three, two, one].map(Clone::clone));
+    let named = near(two.to_str().unwrap());
+    assert_eq!(named, [one, three, four, five].map(Clone::clone));
+    assert_eq!(near(two.parent().unwrap().to_str().unwrap()), named);
+    assert_eq!(load_file(&named[0]).unwrap(), blank_run());
+    // Of a file with another name, the files.
+    let copy = root.path().join("copy.json");
+    fs::copy(one, &copy).unwrap();
+    let files = near(copy.to_str().unwrap());
+    assert_eq!(files.len(), 1);
+    assert!(files[0].ends_with("other.json"));
+    assert!(beside("no-such-run", root.path()).is_err());
 }
 
 #[test]

@@ -26,25 +26,7 @@ pub(super) fn warnings(a: &Run, b: &Run) -> Vec<String> {
     if (&a.host, &a.started_utc, a.seed) == (&b.host, &b.started_utc, b.seed) {
         warnings.push("A and B are the same run".to_owned());
     }
-    warnings.extend(differs("host", Some(&a.host), Some(&b.host)));
-    let tier = |run| words::tier(run).unwrap_or("the host's own");
-    warnings.extend(differs("tier measured", Some(tier(a)), Some(tier(b))));
-    for (key, name) in FACTS {
-        let text = |run: &Run| run.probe.fact(key).map(|fact| fact.text.clone());
-        warnings.extend(differs(name, text(a).as_deref(), text(b).as_deref()));
-    }
-    warnings.extend(libraries(a, b));
-    let (of_a, of_b) = (&a.build, &b.build);
-    warnings.extend(differs(
-        "version of Lockgate",
-        Some(&of_a.version),
-        Some(&of_b.version),
-    ));
-    warnings.extend(differs(
-        "git revision of Lockgate",
-        Some(&of_a.git_revision),
-        Some(&of_b.git_revision),
-    ));
+    warnings.extend(differences(a, b));
     if a.scenario != b.scenario {
         warnings.push(
             "the scenarios differ: points that match were perhaps measured otherwise".to_owned(),
@@ -53,6 +35,31 @@ pub(super) fn warnings(a: &Run, b: &Run) -> Vec<String> {
     warnings.extend(unfinished("A", a));
     warnings.extend(unfinished("B", b));
     warnings
+}
+
+/// What differs in host and program, one sentence each.
+pub(super) fn differences(a: &Run, b: &Run) -> Vec<String> {
+    let mut differences = Vec::new();
+    differences.extend(differs("host", Some(&a.host), Some(&b.host)));
+    let tier = |run| words::tier(run).unwrap_or("the host's own");
+    differences.extend(differs("tier measured", Some(tier(a)), Some(tier(b))));
+    for (key, name) in FACTS {
+        let text = |run: &Run| run.probe.fact(key).map(|fact| fact.text.clone());
+        differences.extend(differs(name, text(a).as_deref(), text(b).as_deref()));
+    }
+    differences.extend(libraries(a, b));
+    let (of_a, of_b) = (&a.build, &b.build);
+    differences.extend(differs(
+        "version of Lockgate",
+        Some(&of_a.version),
+        Some(&of_b.version),
+    ));
+    differences.extend(differs(
+        "git revision of Lockgate",
+        Some(&of_a.git_revision),
+        Some(&of_b.git_revision),
+    ));
+    differences
 }
 
 /// Versions of all libraries that either run used.

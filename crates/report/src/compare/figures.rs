@@ -4,6 +4,8 @@ use trial::stats::{self, Interval, PAIRS_MIN};
 use trial::{Direction, Metric, Outcome, Verdict};
 
 use super::matching::Pair;
+use super::repeats::{Medians, Repeats};
+use super::spread::{Spread, geometric_mean, spreads};
 use super::{Ignored, Missing, Options, Row, Side};
 use crate::number::with_unit;
 use crate::words;
@@ -11,13 +13,19 @@ use crate::words;
 #[derive(Default)]
 pub(super) struct Figures {
     pub(super) rows: Vec<Row>,
+    pub(super) spreads: Vec<Spread>,
     pub(super) ignored: Vec<Ignored>,
     pub(super) missing: Vec<Missing>,
 }
 
 /// Every metric that has a better side, of every point valid in both runs.
-pub(super) fn figures(pairs: &[Pair<'_>], options: Options) -> Figures {
+pub(super) fn figures(pairs: &[Pair<'_>], repeats: &Repeats<'_>, options: Options) -> Figures {
     let mut figures = Figures::default();
+    let mut measured = Vec::new();
+    let runs = Runs {
+        repeats,
+        seed: options.seed,
+    };
     for pair in pairs {
         match doubt(&pair.a.verdict, &pair.b.verdict) {
             Some(reason) => figures.ignored.push(Ignored {
@@ -25,7 +33,17 @@ pub(super) fn figures(pairs: &[Pair<'_>], options: Options) -> Figures {
                 metric: None,
                 reason,
             }),
-            None => figures.add(pair, options),
+            None => figures.add(pair, runs, &mut measured),
+        }
+    }
+    figures.spreads = spreads(&measured);
+    for it in &measured {
+        let of_it = |spread: &&Spread| (&*spread.section, &*spread.metric) == it.name();
+        let spread = figures.spreads.iter().find(of_it);
+        let spread = spread.expect("`spreads` has every metric that was measured");
+        match row(it, spread, options.fail_below) {
+            Ok(row) => figures.rows.push(row),
+            Err(reason) => figures.leave_out(it.pair, it.metric, reason),
         }
     }
     // Evidence first, then by the size of the effect, whichever way it goes.
@@ -55,7 +73,7 @@ fn doubt(a: &Verdict, b: &Verdict) -> Option<String> {
 }
 
 impl Figures {
-    fn add(&mut self, pair: &Pair<'_>, options: Options) {
+    fn add<'a>(&mut self, pair: &'a Pair<'a>, runs: Runs<'_>, measured: &mut Vec<Measured<'a>>) {
         for a in pair
             .a
             .metrics
@@ -63,7 +81,7 @@ impl Figures {
             .filter(|metric| metric.direction != Direction::Neutral)
         {
             match pair.b.metric(&a.name) {
-                Some(b) => self.add_metric(pair, a, b, options),
+                Some(b) => self.add_metric(pair, (a, b), runs, measured),
                 None => self.lack(pair, Side::A, a),
             }
         }
@@ -85,30 +103,61 @@ impl Figures {
         });
     }
 
-    fn add_metric(&mut self, pair: &Pair<'_>, a: &Metric, b: &Metric, options: Options) {
+    fn add_metric<'a>(
+        &mut self,
+        pair: &'a Pair<'a>,
+        (a, b): (&'a Metric, &Metric),
+        runs: Runs<'_>,
+        measured: &mut Vec<Measured<'a>>,
+    ) {
         // Every figure draws its own resamples, whatever stands before it.
-        let seed = options.seed ^ (self.rows.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        match row(pair, a, b, options.fail_below, seed) {
-            Ok(row) => self.rows.push(row),
-            Err(reason) => {
-                let (place, metric) = (pair.place.clone(), Some(a.name.clone()));
-                self.ignored.push(Ignored {
-                    place,
-                    metric,
-                    reason,
-                });
-            }
+        let seed = runs.seed ^ (measured.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        match figure(pair, (a, b), runs.repeats, seed) {
+            Ok(figure) => measured.push(figure),
+            Err(reason) => self.leave_out(pair, a, reason),
         }
+    }
+
+    fn leave_out(&mut self, pair: &Pair<'_>, metric: &Metric, reason: String) {
+        self.ignored.push(Ignored {
+            place: pair.place.clone(),
+            metric: Some(metric.name.clone()),
+            reason,
+        });
     }
 }
 
-fn row(
-    pair: &Pair<'_>,
-    a: &Metric,
-    b: &Metric,
-    fail_below: Option<f64>,
+/// What stands behind every figure beside A and B, and the seed.
+#[derive(Clone, Copy)]
+struct Runs<'r> {
+    repeats: &'r Repeats<'r>,
     seed: u64,
-) -> Result<Row, String> {
+}
+
+/// A figure before it is judged.
+pub(super) struct Measured<'a> {
+    pair: &'a Pair<'a>,
+    /// As in A.
+    metric: &'a Metric,
+    /// B over A, by what varied within these two runs.
+    within: Interval,
+    samples: usize,
+    pub(super) medians: Medians,
+}
+
+impl Measured<'_> {
+    /// Its section and metric.
+    pub(super) fn name(&self) -> (&str, &str) {
+        (&self.pair.place.section, &self.metric.name)
+    }
+}
+
+fn figure<'a>(
+    pair: &'a Pair<'a>,
+    (a, b): (&'a Metric, &Metric),
+    repeats: &Repeats<'_>,
+    seed: u64,
+) -> Result<Measured<'a>, String> {
     if (&a.unit, a.direction) != (&b.unit, b.direction) {
         return Err(format!(
             "A measured it in {:?}, B in {:?}, or another way round",
@@ -119,35 +168,76 @@ fn row(
     let interval = stats::ratio_of_medians(of_b, of_a, seed)
         .ok()
         .filter(is_usable);
-    let interval = interval.ok_or_else(|| {
-        let write = |metric: &Metric| with_unit(metric.value, &metric.unit);
-        format!(
-            "{} in A and {} in B, or one of the values behind them, make no ratio",
-            write(a),
-            write(b)
-        )
-    })?;
-    let samples = of_a.len().min(of_b.len());
+    let within = interval.ok_or_else(|| no_ratio(a.value, b.value, &a.unit))?;
     let median = |values: &[f64]| stats::median(values).unwrap_or(f64::NAN);
-    Ok(Row {
-        place: pair.place.clone(),
-        metric: a.name.clone(),
-        unit: a.unit.clone(),
-        direction: a.direction,
-        a: median(of_a),
-        b: median(of_b),
-        samples,
-        ratio: interval.estimate,
-        low: interval.low,
-        high: interval.high,
-        outcome: stats::outcome(&interval, a.direction, samples),
-        failed: samples >= PAIRS_MIN
-            && fail_below.is_some_and(|limit| best_gain(&interval, a.direction) < limit),
+    Ok(Measured {
+        pair,
+        metric: a,
+        within,
+        samples: of_a.len().min(of_b.len()),
+        medians: repeats.medians(pair, a, (median(of_a), median(of_b))),
     })
 }
 
+fn no_ratio(a: f64, b: f64, unit: &str) -> String {
+    format!(
+        "{} in A and {} in B, or one of the values behind them, make no ratio",
+        with_unit(a, unit),
+        with_unit(b, unit)
+    )
+}
+
+fn row(it: &Measured<'_>, spread: &Spread, fail_below: Option<f64>) -> Result<Row, String> {
+    let Measured {
+        pair,
+        metric,
+        samples,
+        ..
+    } = *it;
+    let (runs_a, runs_b) = (it.medians.a.len(), it.medians.b.len());
+    let (a, b) = (geometric_mean(&it.medians.a), geometric_mean(&it.medians.b));
+    let interval = widened(b / a, &it.within, spread.half_width(runs_a, runs_b));
+    if !is_usable(&interval) {
+        return Err(no_ratio(a, b, &metric.unit));
+    }
+    Ok(Row {
+        place: pair.place.clone(),
+        metric: metric.name.clone(),
+        unit: metric.unit.clone(),
+        direction: metric.direction,
+        a,
+        b,
+        samples,
+        runs_a,
+        runs_b,
+        ratio: interval.estimate,
+        low: interval.low,
+        high: interval.high,
+        outcome: stats::outcome(&interval, metric.direction, samples),
+        failed: samples >= PAIRS_MIN
+            && fail_below.is_some_and(|limit| best_gain(&interval, metric.direction) < limit),
+    })
+}
+
+/// The interval of `ratio` from what varied within the runs and between them.
+///
+/// Both are independent, so the half width is the root of the sum of their
+/// squares, in logarithms and on each side. So it is never narrower than
+/// either. A measured spread holds some of what varies within runs already:
+/// where that is large, the interval is somewhat wider than it need be.
+fn widened(ratio: f64, within: &Interval, between: f64) -> Interval {
+    let down = between.hypot((within.estimate / within.low).ln());
+    let up = between.hypot((within.high / within.estimate).ln());
+    Interval {
+        estimate: ratio,
+        low: ratio * (-down).exp(),
+        high: ratio * up.exp(),
+        confidence: within.confidence,
+    }
+}
+
 /// One value a repetition, or the one value.
-fn values(metric: &Metric) -> &[f64] {
+pub(super) fn values(metric: &Metric) -> &[f64] {
     match metric.samples.as_slice() {
         [] => std::slice::from_ref(&metric.value),
         samples => samples,

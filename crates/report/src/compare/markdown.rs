@@ -25,8 +25,10 @@ pub fn render(it: &RunComparison) -> String {
 }
 
 fn verdict(it: &RunComparison) -> String {
-    let mut lines = vec![format!("**{}**", text(&summary::verdict(it)))];
-    lines.extend(summary::extremes(it).iter().map(|words| text(words)));
+    let mut lines: Vec<String> = summary::assumption(it).iter().map(|it| text(it)).collect();
+    lines.push(format!("**{}**", text(&summary::verdict(it))));
+    let more = [summary::extremes(it), summary::spreads(it)];
+    lines.extend(more.iter().flatten().map(|words| text(words)));
     lines.extend(summary::threshold(it).map(|words| format!("**{}**", text(&words))));
     lines.extend(
         it.warnings
@@ -59,7 +61,8 @@ fn figures(it: &RunComparison) -> String {
         common => format!(" All: {}.", text(common)),
     };
     let table = table(&head, &numeric, &rows);
-    format!("## Figures\n\nMedians, the largest effect first.{common}\n\n{table}")
+    let title = summary::figures_title(it);
+    format!("## Figures\n\n{title}.{common}\n\n{table}")
 }
 
 fn figure(row: &Row, shown: &Shown) -> Vec<String> {

@@ -8,6 +8,7 @@ use super::{Missing, Place, Side};
 
 /// A point in both runs.
 pub(super) struct Pair<'a> {
+    pub(super) key: Key,
     pub(super) place: Place,
     pub(super) a: &'a Point,
     pub(super) b: &'a Point,
@@ -19,7 +20,7 @@ pub(super) struct Matched<'a> {
 }
 
 /// Section, coordinates as written, and which of several at one place.
-type Key = (String, Vec<(String, String)>, usize);
+pub(super) type Key = (String, Vec<(String, String)>, usize);
 
 /// Points at the same place, in the order of A; what only one has, A's first.
 /// Where a run has several points at one place, the first matches the first.
@@ -34,6 +35,7 @@ pub(super) fn matched<'a>(a: &'a Run, b: &'a Run) -> Matched<'a> {
     for (key, place, point) in &in_a {
         match find.get(key) {
             Some(other) => matched.pairs.push(Pair {
+                key: key.clone(),
                 place: place.clone(),
                 a: point,
                 b: other,
@@ -56,7 +58,7 @@ fn missing(only_in: Side, place: &Place) -> Missing {
     }
 }
 
-fn keyed(run: &Run) -> Vec<(Key, Place, &Point)> {
+pub(super) fn keyed(run: &Run) -> Vec<(Key, Place, &Point)> {
     let mut seen: BTreeMap<(String, Vec<(String, String)>), usize> = BTreeMap::new();
     let points = run
         .sections

@@ -3,7 +3,7 @@
 use trial::Outcome;
 
 use super::shown::Shown;
-use super::{Ignored, Missing, Origin, Place, Row, RunComparison, Side};
+use super::{Ignored, Missing, Origin, Place, Row, RunComparison, Side, Spread};
 use crate::number::number;
 use crate::words::{self, plural};
 
@@ -24,7 +24,7 @@ pub(super) fn verdict(it: &RunComparison) -> String {
         return "Nothing could be compared: the runs have no valid point in common.".to_owned();
     }
     format!(
-        "B is faster than A in {} of {}, slower in {}; {} without evidence.",
+        "B is faster than A in {} of {}, slower in {}; no evidence in {}.",
         number(faster as f64),
         plural(it.rows.len(), "figure"),
         number(slower as f64),
@@ -50,13 +50,86 @@ pub(super) fn extremes(it: &RunComparison) -> Vec<String> {
         .collect()
 }
 
+/// What is assumed where no repeats tell how much runs differ; None where they
+/// tell it everywhere.
+pub(super) fn assumption(it: &RunComparison) -> Option<String> {
+    let assumed = percent(it.change_assumed?);
+    let unknown = |spread: &&Spread| spread.deviation.is_none();
+    let mut sections: Vec<&str> = it
+        .spreads
+        .iter()
+        .filter(unknown)
+        .map(|spread| spread.section.as_str())
+        .collect();
+    let first = match sections.len() == it.spreads.len() {
+        true => "The".to_owned(),
+        false => {
+            sections.dedup();
+            format!("In {} the", sections.join(", "))
+        }
+    };
+    Some(format!(
+        "{first} spread between runs is not known: {assumed} is assumed, within which no figure is judged; run each side three times or more."
+    ))
+}
+
+/// The runs behind each side and how much they differ, a line each section.
+pub(super) fn spreads(it: &RunComparison) -> Vec<String> {
+    let sections = it
+        .spreads
+        .chunk_by(|one, other| one.section == other.section);
+    sections.map(section_spread).collect()
+}
+
+fn section_spread(metrics: &[Spread]) -> String {
+    let most = |of: fn(&Spread) -> usize| metrics.iter().map(of).max().unwrap_or(0);
+    let of_both = match most(|it| it.runs_of_both) {
+        0 => String::new(),
+        runs => format!(", {} more of both", number(runs as f64)),
+    };
+    let sides = format!(
+        "{}: {} of A, {} of B{of_both}",
+        metrics[0].section,
+        plural(most(|it| it.runs_a), "run"),
+        number(most(|it| it.runs_b) as f64)
+    );
+    let mut known: Vec<(f64, &str)> = metrics
+        .iter()
+        .filter_map(|it| Some((it.deviation?, it.metric.as_str())))
+        .collect();
+    known.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    let named = |(deviation, metric): &(f64, &str)| format!("{} ({metric})", percent(*deviation));
+    match known.as_slice() {
+        [] => format!("{sides}; standard deviation between runs not known"),
+        [only] => format!("{sides}; standard deviation between runs {}", named(only)),
+        [least, .., most] => format!(
+            "{sides}; standard deviation between runs {} to {}",
+            named(least),
+            named(most)
+        ),
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{}%", number(share * 100.0))
+}
+
+/// What stands in the columns A and B, and in which order.
+pub(super) fn figures_title(it: &RunComparison) -> &'static str {
+    if it.rows.iter().any(|row| row.runs_a.max(row.runs_b) > 1) {
+        "Geometric means of the runs' medians, the largest effect first"
+    } else {
+        "Medians, the largest effect first"
+    }
+}
+
 /// What became of the threshold; None without one.
 pub(super) fn threshold(it: &RunComparison) -> Option<String> {
     let threshold = it.threshold?;
     let limit = number(threshold.fail_below);
     let unproven = match threshold.unproven {
         0 => String::new(),
-        count => format!("; {} below it without evidence", number(count as f64)),
+        count => format!("; below it with no evidence: {}", number(count as f64)),
     };
     Some(match (threshold.failed, threshold.passed) {
         (_, true) => {

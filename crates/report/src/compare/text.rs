@@ -17,8 +17,8 @@ const ROWS_MAX: usize = 30;
 /// Places named for each reason.
 const PLACES_MAX: usize = 4;
 
-/// The comparison as text: the verdict, the threshold, what limits both, the
-/// figures with the largest effect, and what was not compared.
+/// The comparison as text: what is assumed, the verdict, the threshold, what
+/// limits both, the figures with the largest effect, and what was not compared.
 #[must_use]
 pub fn render(it: &RunComparison, style: Style) -> String {
     let parts = [
@@ -41,9 +41,11 @@ fn origins(it: &RunComparison, style: Style) -> String {
 
 fn verdict(it: &RunComparison, style: Style) -> String {
     let line = |ink, words: &str| style.paint(ink, &hung(2, words, style.width));
-    let mut out = line(Ink::Strong, &summary::verdict(it));
-    for words in summary::extremes(it) {
-        out += &paragraph("  ", &words, style.width);
+    let assumption = summary::assumption(it);
+    let mut out = assumption.map_or_else(String::new, |words| line(Ink::Doubtful, &words));
+    out += &line(Ink::Strong, &summary::verdict(it));
+    for words in summary::extremes(it).iter().chain(&summary::spreads(it)) {
+        out += &paragraph("  ", words, style.width);
     }
     if let Some(words) = summary::threshold(it) {
         out += &line(if it.has_failed() { Ink::Bad } else { Ink::Good }, &words);
@@ -71,7 +73,7 @@ fn figures(it: &RunComparison, style: Style) -> String {
         "" => String::new(),
         common => format!(" (all: {common})"),
     };
-    let title = format!("Medians, the largest effect first{common}");
+    let title = format!("{}{common}", summary::figures_title(it));
     let faint = |_: usize, text: &str| style.paint(Ink::Faint, text);
     let grid = grid(&rows, &shown, style.width);
     let mut out = String::from("\n") + &hung(2, &title, style.width);

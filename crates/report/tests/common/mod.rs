@@ -44,7 +44,9 @@ pub fn sample_run() -> Run {
         scenario: serde_json::json!({
             "schema": 1,
             "common": { "budget_s": 180 },
-            "crypto-speed": { "algorithms": ["aes-128-gcm"], "note": "a < b & \"c\"" }
+            "sections": {
+                "crypto-speed": { "algorithms": ["aes-128-gcm"], "note": "a < b & \"c\"", "seed": 7 }
+            }
         }),
         sections: vec![speed(), partial(), unsupported(), failed()],
         probe: sample_probe(),
