@@ -48,7 +48,7 @@ fn equals_itself(run: &Run) {
         fail_below: Some(0.95),
         seed: 1,
     };
-    let compared = compare::compare(run, run, options).expect("0.95 is a ratio");
+    let compared = compare::compare(run, run, &[], options).expect("0.95 is a ratio");
     let document: serde_json::Value =
         serde_json::from_str(&compared.json()).expect("a comparison is JSON");
     assert!(document["rows"].is_array());

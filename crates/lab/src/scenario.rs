@@ -9,9 +9,13 @@
 //!
 //! [crypto-speed]
 //! sizes_bytes = [64, 16384]
+//!
+//! [contract.crypto-speed]
+//! seconds = 20
 //! ```
 
 mod builtin;
+mod contract;
 mod error;
 mod parse;
 
@@ -24,6 +28,7 @@ use std::time::Duration;
 use trial::Section;
 
 pub use builtin::{Builtin, builtin};
+pub use contract::Slice;
 pub use error::ScenarioError;
 pub use parse::parse;
 
@@ -61,9 +66,8 @@ pub struct Scenario {
     pub seed: u64,
     /// Seconds of measuring it wants when nobody says otherwise.
     pub budget: Duration,
-    /// The ratios that it promises to show, by section, each as
-    /// [`trial::Comparison::name`] has it; empty where it promises none.
-    pub shows: BTreeMap<String, Vec<String>>,
+    /// What it promises of its sections, by name.
+    pub contract: BTreeMap<String, Slice>,
     /// Its sections, in the order of the registry.
     pub sections: Vec<Box<dyn Section>>,
 }
@@ -83,9 +87,22 @@ impl Scenario {
                 "seed": self.seed,
                 "budget_s": self.budget.as_secs_f64(),
             },
-            "shows": self.shows,
+            "contract": self.contract,
             "sections": sections.collect::<serde_json::Map<_, _>>(),
         })
+    }
+}
+
+impl Scenario {
+    /// Its sections, each with the slice that it was promised of `budget`.
+    #[must_use]
+    pub fn within(self, budget: Duration) -> Vec<Box<dyn Section>> {
+        let scale = budget.as_secs_f64() / self.budget.as_secs_f64();
+        let sliced = |section: Box<dyn Section>| match self.contract.get(section.name()) {
+            Some(slice) => contract::sliced(section, slice, scale),
+            None => section,
+        };
+        self.sections.into_iter().map(sliced).collect()
     }
 }
 

@@ -100,12 +100,13 @@ fn wanted(run: &Run) -> (usize, Vec<&Comparison>) {
     let all = || run.sections.iter().flat_map(|it| &it.comparisons);
     let listed: Vec<(&str, &str)> = run
         .scenario
-        .get("shows")
-        .and_then(|shows| shows.as_object())
+        .get("contract")
+        .and_then(|contract| contract.as_object())
         .into_iter()
         .flatten()
-        .flat_map(|(section, names)| {
-            let names = names.as_array().into_iter().flatten();
+        .flat_map(|(section, slice)| {
+            let names = slice.get("shows").and_then(|names| names.as_array());
+            let names = names.into_iter().flatten();
             names.filter_map(move |name| Some((section.as_str(), name.as_str()?)))
         })
         .collect();

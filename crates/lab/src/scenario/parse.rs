@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 use trial::Section;
 
 use crate::budget::{BUDGET_MAX, DEFAULT_BUDGET, budget_of_seconds};
-use crate::scenario::{DEFAULT_SEED, Overrides, SCENARIO_SCHEMA, Scenario, ScenarioError};
+use crate::scenario::{DEFAULT_SEED, Overrides, SCENARIO_SCHEMA, Scenario, ScenarioError, Slice};
 use kit::config::{self, ConfigError};
 use sections::{SECTIONS, SectionKind};
 
@@ -72,7 +72,7 @@ pub fn parse(
     source.check_schema(tables.remove("schema"))?;
     let common = source.common(&mut tables)?;
     let seed = overrides.seed.unwrap_or(common.seed);
-    let shows = source.shows(&mut tables)?;
+    let contract = source.contract(&mut tables)?;
     let sections = source.sections(tables, overrides, common.seed)?;
     Ok(Scenario {
         name: name.to_owned(),
@@ -84,7 +84,7 @@ pub fn parse(
         description: common.description,
         seed,
         budget: budget_of_seconds(common.budget_s).expect("Common::parse() checked the budget"),
-        shows,
+        contract,
         sections,
     })
 }
@@ -116,28 +116,32 @@ impl Source<'_> {
         }
     }
 
-    /// The ratios that are promised, each of a section that the scenario has.
-    fn shows(
-        &self,
-        tables: &mut toml::Table,
-    ) -> Result<BTreeMap<String, Vec<String>>, ScenarioError> {
-        let shows = match tables.remove("shows") {
+    /// What is promised of sections, each of which the scenario has.
+    fn contract(&self, tables: &mut toml::Table) -> Result<BTreeMap<String, Slice>, ScenarioError> {
+        let slices = match tables.remove("contract") {
             None => return Ok(BTreeMap::new()),
             Some(toml::Value::Table(table)) => table,
-            Some(_) => return Err(self.no_table("shows")),
+            Some(_) => return Err(self.no_table("contract")),
         };
-        let list = |(name, value): (String, toml::Value)| {
-            let refused = |reason: &str| self.refused("shows", ConfigError::value(&name, reason));
+        let slice = |(name, value): (String, toml::Value)| {
+            let refused = |error: ConfigError| ScenarioError::Table {
+                place: self.at(&["contract", &name, error.key()]),
+                table: format!("contract.{name}"),
+                source: error,
+            };
             if !tables.contains_key(&name) {
-                return Err(refused(
-                    "this scenario has no such table: add it, or leave it out",
-                ));
+                let reason = "this scenario has no such table: add it, or leave its slice out";
+                return Err(self.refused("contract", ConfigError::value(&name, reason)));
             }
-            let names = Vec::<String>::deserialize(value);
-            let names = names.map_err(|_| refused("a list of names of ratios, in quotes"))?;
-            Ok((name, names))
+            let toml::Value::Table(table) = value else {
+                return Err(self.no_table("contract"));
+            };
+            let slice: Slice = config::from_table(table).map_err(refused)?;
+            let checked = slice.check();
+            checked.map_err(|(key, reason)| refused(ConfigError::value(key, reason)))?;
+            Ok((name, slice))
         };
-        shows.into_iter().map(list).collect()
+        slices.into_iter().map(slice).collect()
     }
 
     fn sections(
@@ -181,7 +185,7 @@ impl Source<'_> {
         let Some(name) = tables.keys().next() else {
             return Ok(());
         };
-        let known = ["schema", "common", "shows"]
+        let known = ["schema", "common", "contract"]
             .into_iter()
             .chain(section_names())
             .collect();

@@ -31,25 +31,31 @@ pub fn run(arguments: &RunArguments, console: &Console) -> Result<Exit, Failure>
 /// and a section that two of them configure alike runs once.
 fn join(scenarios: Vec<Scenario>, budget: Option<Duration>) -> Job {
     let resolved: Vec<_> = scenarios.iter().map(Scenario::resolved).collect();
+    let own: Duration = scenarios.iter().map(|scenario| scenario.budget).sum();
     let seed = scenarios
         .first()
         .map_or(scenario::DEFAULT_SEED, |scenario| scenario.seed);
-    let budget = budget.unwrap_or_else(|| scenarios.iter().map(|scenario| scenario.budget).sum());
+    let budget = budget.unwrap_or(own);
     let scenario = match <[_; 1]>::try_from(resolved) {
         Ok([only]) => only,
         Err(several) => serde_json::json!({ "scenarios": several }),
     };
     Job {
-        sections: distinct(scenarios),
+        sections: distinct(scenarios, budget.div_duration_f64(own)),
         scenario,
         seed,
         budget,
     }
 }
 
-fn distinct(scenarios: Vec<Scenario>) -> Vec<Box<dyn Section>> {
+/// Each of a budget that is `scale` times what they want together.
+fn distinct(scenarios: Vec<Scenario>, scale: f64) -> Vec<Box<dyn Section>> {
     let mut sections: Vec<Box<dyn Section>> = vec![];
-    for section in scenarios.into_iter().flat_map(|scenario| scenario.sections) {
+    let within = |scenario: Scenario| {
+        let share = scenario.budget.mul_f64(scale);
+        scenario.within(share)
+    };
+    for section in scenarios.into_iter().flat_map(within) {
         if !sections
             .iter()
             .any(|other| alike(other.as_ref(), section.as_ref()))

@@ -1,6 +1,6 @@
 //! From matched points to ratios with intervals.
 
-use trial::stats::{self, Interval, PAIRS_MIN};
+use trial::stats::{self, Interval};
 use trial::{Direction, Metric, Outcome, Verdict};
 
 use super::matching::Pair;
@@ -9,6 +9,9 @@ use super::spread::{Spread, geometric_mean, spreads};
 use super::{Ignored, Missing, Options, Row, Side};
 use crate::number::with_unit;
 use crate::words;
+
+/// Fewer values in the smaller arm are no evidence.
+const SAMPLES_MIN: usize = 5;
 
 #[derive(Default)]
 pub(super) struct Figures {
@@ -213,8 +216,11 @@ fn row(it: &Measured<'_>, spread: &Spread, fail_below: Option<f64>) -> Result<Ro
         ratio: interval.estimate,
         low: interval.low,
         high: interval.high,
-        outcome: stats::outcome(&interval, metric.direction, samples),
-        failed: samples >= PAIRS_MIN
+        outcome: match samples >= SAMPLES_MIN {
+            true => stats::outcome(&interval, metric.direction),
+            false => Outcome::NoEvidence,
+        },
+        failed: samples >= SAMPLES_MIN
             && fail_below.is_some_and(|limit| best_gain(&interval, metric.direction) < limit),
     })
 }

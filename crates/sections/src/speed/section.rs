@@ -76,7 +76,7 @@ impl Section for CryptoSpeed {
         }
         let host = self.host(Some(probe));
         let schedule = Schedule::new(&self.0, &host, budget)?;
-        let peers = if host.has_openssl {
+        let peers = if host.has_openssl || !self.0.peers {
             ""
         } else {
             "; openssl is not installed, so that no peer is measured"

@@ -89,9 +89,9 @@ pub fn compare_at(
 ) -> Result<Comparison, PairsError> {
     let ratios = ratios(&pairs)?;
     let interval = interval_of_median(&ratios, error);
-    let is_sure = interval.confidence >= 1.0 - error;
+    let is_sure = interval.confidence >= 1.0 - error && pairs.len() >= PAIRS_MIN;
     let outcome = match is_sure {
-        true => outcome(&interval, direction, pairs.len()),
+        true => outcome(&interval, direction),
         false => Outcome::NoEvidence,
     };
     Ok(Comparison {
@@ -114,13 +114,10 @@ pub fn compare_at(
     })
 }
 
-/// What an interval of a ratio from `count` pairs (or values in the smaller
-/// arm) allows one to say, given which way the metric is better.
+/// What an interval of a ratio allows one to say, given which way the metric is
+/// better.
 #[must_use]
-pub fn outcome(interval: &Interval, direction: Direction, count: usize) -> Outcome {
-    if count < PAIRS_MIN {
-        return Outcome::NoEvidence;
-    }
+pub fn outcome(interval: &Interval, direction: Direction) -> Outcome {
     match direction {
         Direction::Higher if interval.low > 1.0 => Outcome::Faster,
         Direction::Higher if interval.high < 1.0 => Outcome::Slower,
