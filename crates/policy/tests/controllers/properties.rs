@@ -1,7 +1,7 @@
 //! What holds of every controller, whatever the load, the clock and the
 //! counters do.
 
-use lockgate_policy::controllers::{NAMES, Parameters, by_name};
+use lockgate_policy::controllers::{NAMES, Parameters, by_name, in_words};
 use lockgate_policy::{
     COUNT_MAX, Controller, Counters, INTERVAL_NS_MAX, Moderation, Settings, TIMEOUT_US_MAX,
 };
@@ -365,7 +365,9 @@ proptest! {
 fn names_are_known_and_others_refused() {
     for name in NAMES {
         assert_eq!(controller(name).name(), name);
+        assert!(in_words(name).starts_with(name));
     }
+    assert_ne!(in_words("vic"), "vic", "it is not the paper's");
     let error = by_name("adaptiv", &parameters()).err().unwrap();
     assert!(error.to_string().contains("'adaptiv'"));
     assert!(error.to_string().contains("speed-monitor-prose"));

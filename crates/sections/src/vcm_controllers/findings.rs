@@ -105,8 +105,11 @@ fn everyone(results: &Results<'_, Controllers>) -> Option<Finding> {
     means.sort_by(|a, b| b.1.total_cmp(&a.1));
     let most = means.iter().map(|(_, _, _, count)| *count).max()?;
     let says = |(arm, mean, least, count): &(Contender, f64, f64, usize)| match *count == most {
-        true => format!("{arm} {mean:.2} (worst {least:.2})"),
-        false => format!("{arm} {mean:.2} (worst {least:.2}, of {count})"),
+        true => format!("{} {mean:.2} (worst {least:.2})", arm.in_words()),
+        false => format!(
+            "{} {mean:.2} (worst {least:.2}, of {count})",
+            arm.in_words()
+        ),
     };
     let all: Vec<_> = means.iter().map(says).collect();
     let over = match most {

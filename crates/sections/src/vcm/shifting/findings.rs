@@ -86,7 +86,7 @@ fn everyone(results: &Results, ratios: &[Comparison]) -> Option<Finding> {
     shares.sort_by(|a, b| b.1.ratio.total_cmp(&a.1.ratio));
     let shares: Vec<_> = shares
         .iter()
-        .map(|(contender, ratio)| format!("{contender} {}", says(ratio)))
+        .map(|(contender, ratio)| format!("{} {}", contender.in_words(), says(ratio)))
         .collect();
     (!shares.is_empty()).then(|| {
         let text = format!(
