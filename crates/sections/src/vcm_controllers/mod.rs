@@ -91,9 +91,15 @@ pub struct Place {
     depth: usize,
 }
 
-/// Of places, the fixed settings with the requests/s of a short trial each;
-/// fastest first.
-type Scouted = Vec<(Place, Vec<(Policy, f64)>)>;
+/// What the rig found out besides.
+#[derive(Default)]
+pub struct Notes {
+    /// Of places, the fixed settings with the requests/s of a short trial each;
+    /// fastest first.
+    scouted: Vec<(Place, Vec<(Policy, f64)>)>,
+    /// What a controller says of itself at a place.
+    remarks: Vec<(Place, Contender, &'static str)>,
+}
 
 impl Place {
     fn is_public(&self) -> bool {
@@ -256,7 +262,7 @@ impl Experiment for Controllers {
     type Config = Config;
     type Place = Place;
     type Arm = Contender;
-    type Notes = Scouted;
+    type Notes = Notes;
 
     fn new(config: Config) -> Result<Self, ConfigError> {
         let kinds = kinds(&config);
