@@ -90,7 +90,6 @@ pub fn measure<E: Experiment>(
     let share = job.start_share();
     let mut part = Part { sink, share };
     let prepared = rig.prepare(&job.subjects, &mut part);
-    results.notes = rig.notes();
     match prepared {
         Ok(()) => {}
         Err(Stopped::Interrupted) => return End::Interrupted,

@@ -125,6 +125,7 @@ pub fn run_with<E: Experiment>(
     let command = command(experiment);
     let mut results = Results::new(experiment, host, &job.subjects, (job.slice_s, &command));
     let end = measure(rig, job, &mut results, sink);
+    results.notes = rig.notes();
     results.conclude();
     results.emit_points(true, sink);
     tell(&results, job, &end, sink);

@@ -70,6 +70,12 @@ pub trait Controller: Send {
     /// Looks at the running totals at `now_ns` (any monotonic clock; one that
     /// jumps must do no lasting harm) and says what applies from now on.
     fn observe(&mut self, now_ns: u64, counters: &Counters) -> Settings;
+
+    /// What a reader of its figures must know of what it did so far, in words
+    /// that follow a colon; none where there is no such thing.
+    fn remark(&self) -> Option<&'static str> {
+        None
+    }
 }
 
 /// A controller asks for observations no more often than this, ns: 1 ms.

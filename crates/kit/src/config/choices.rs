@@ -78,6 +78,10 @@ impl Choice for ControllerName {
     fn known() -> Vec<String> {
         names(policy::controllers::NAMES)
     }
+
+    fn described() -> Vec<String> {
+        names(policy::controllers::NAMES.map(policy::controllers::in_words))
+    }
 }
 
 /// A back-end by its name. It is made when it is asked for, since what it may use

@@ -173,6 +173,11 @@ pub trait Choice: Clone + PartialEq + std::fmt::Debug + Display + FromStr<Err: D
     /// The names there are, or how they are written: for help, and to say what
     /// a wrong one may have meant.
     fn known() -> Vec<String>;
+
+    /// The same for help, each with what its name alone does not say.
+    fn described() -> Vec<String> {
+        Self::known()
+    }
 }
 
 /// One of the names that there are.
@@ -214,7 +219,7 @@ impl<T: Choice> Value for Name<T> {
     }
 
     fn allowed() -> String {
-        T::known().join(", ")
+        T::described().join(", ")
     }
 }
 

@@ -29,6 +29,11 @@ impl Contender {
     pub const PROSE: Self = Self::Controlled(PROSE);
     /// Those that nobody controls.
     pub const FIXED: [Self; 3] = [Self::Oracle, Self::Uncapped, Self::Armed];
+
+    /// Its name for people, with what a controller departs in.
+    pub fn in_words(&self) -> String {
+        policy::controllers::in_words(&self.to_string())
+    }
 }
 
 impl fmt::Display for Contender {

@@ -5,7 +5,7 @@ pub mod contender;
 pub mod fixed;
 pub mod warm;
 
-use policy::controllers::Parameters;
+use policy::controllers::{Parameters, departure};
 
 use crate::ConfigError;
 use crate::config::checks::positive;
@@ -40,6 +40,13 @@ pub fn parameters(interval_ms: f64) -> Result<Parameters, ConfigError> {
         .map_err(|error| ConfigError::value("interval_ms", error))
 }
 
+/// For the note of a figure that shows names alone: those of controllers that
+/// depart from what the name is of, each with what in.
+pub fn departures<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let of = |name| Some(format!(" {name} is {}.", departure(name)?));
+    names.into_iter().filter_map(of).collect()
+}
+
 /// So many in flight as half of L2 holds (0: unknown).
 #[must_use]
 pub fn depth(wanted: usize, block_bytes: usize, l2_bytes: u64) -> usize {
@@ -53,6 +60,17 @@ pub fn depth(wanted: usize, block_bytes: usize, l2_bytes: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::choices::ControllerName;
+    use crate::config::value::{Name, Value};
+
+    #[test]
+    fn a_note_says_what_departs_from_its_name() {
+        assert_eq!(departures(["dim", "adaptive"]), "");
+        let note = departures(policy::controllers::NAMES);
+        assert!(note.starts_with(" vic is vIC's ratio") && note.ends_with('.'));
+        let help = Name::<ControllerName>::allowed();
+        assert!(help.contains("vic (vIC's ratio"), "{help}");
+    }
 
     #[test]
     fn half_of_l2_bounds_what_is_in_flight() {

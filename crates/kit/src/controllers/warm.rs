@@ -82,6 +82,10 @@ impl Controller for Warm {
     fn observe(&mut self, now_ns: u64, counters: &Counters) -> Settings {
         self.life().observe(now_ns, counters)
     }
+
+    fn remark(&self) -> Option<&'static str> {
+        self.life().controller.remark()
+    }
 }
 
 impl Life {
@@ -144,6 +148,10 @@ mod tests {
             seen.push((now_ns, counters.requests));
             Settings::cap(1000 * seen.len() as u32).unwrap()
         }
+
+        fn remark(&self) -> Option<&'static str> {
+            Some("seen")
+        }
     }
 
     #[test]
@@ -171,5 +179,6 @@ mod tests {
         assert_eq!(seen.len(), 3);
         let last = Settings::cap(3000).unwrap();
         assert_eq!(warm.regime().settings, last, "the next begins there");
+        assert_eq!(warm.remark(), Some("seen"));
     }
 }

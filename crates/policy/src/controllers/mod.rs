@@ -18,7 +18,7 @@ pub use dim::Dim;
 pub use fixed::Static;
 pub use frequency::Frequency;
 pub use parameters::{ParameterError, Parameters};
-pub use registry::{NAMES, UnknownController, by_name};
+pub use registry::{NAMES, UnknownController, by_name, departure, in_words};
 pub use speed_monitor_listing::SpeedMonitorListing;
 pub use speed_monitor_prose::SpeedMonitorProse;
 pub use vic::Vic;

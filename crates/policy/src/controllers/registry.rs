@@ -16,6 +16,21 @@ pub const NAMES: [&str; 7] = [
     "adaptive",
 ];
 
+/// What a controller is that has the name of another one and departs from it.
+#[must_use]
+pub fn departure(name: &str) -> Option<&'static str> {
+    match name {
+        "vic" => Some("vIC's ratio in whole completions, with our bound on waiting"),
+        _ => None,
+    }
+}
+
+/// A controller's name for people, with its [`departure`].
+#[must_use]
+pub fn in_words(name: &str) -> String {
+    departure(name).map_or_else(|| name.to_owned(), |what| format!("{name} ({what})"))
+}
+
 /// A name that is no controller.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown controller '{name}'; known: {}", NAMES.join(", "))]

@@ -73,7 +73,7 @@ pub(super) fn initial(parameters: &Parameters) -> Settings {
 }
 
 /// The lower cap of two; the longer interval is the lower cap.
-pub(super) fn lower(one: Settings, other: Settings) -> Settings {
+fn lower(one: Settings, other: Settings) -> Settings {
     if one.interval_ns() > other.interval_ns() {
         one
     } else {

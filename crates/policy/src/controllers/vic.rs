@@ -1,4 +1,4 @@
-//! `vic`: what VMware ESX does for virtual disks.
+//! `vic`: what VMware ESX does for virtual disks, with departures.
 
 use super::meter::{Lap, Meter};
 use crate::{COUNT_MAX, Controller, Counters, Moderation, Settings};
@@ -26,9 +26,11 @@ const TIMEOUT_US: u32 = 500;
 /// 2000 requests/s, R = 1; with 4–7 in flight 0.8, 8–11 0.75, 12–15 0.66,
 /// and 8/CIF from 16 on; computed anew every 200 ms.
 ///
+/// It departs from that in two things, which [`departure`](super::departure) names.
 /// Lanes gather a whole number of completions: it is 1/R, rounded down, so
 /// that no completion waits for more than vIC would have it wait for. With
-/// fewer than 16 in flight this delivers each.
+/// fewer than 16 in flight this delivers each. And gathered completions wait
+/// for 500 µs at most, where the paper has no timer.
 #[derive(Clone, Debug)]
 pub struct Vic {
     meter: Meter,

@@ -62,7 +62,7 @@ fn prose_caps_once_to_the_rate_before_the_fall() {
 #[test]
 fn listing_caps_to_the_rate_of_the_last_rise_and_again() {
     let mut tape = Tape::new("speed-monitor-listing", Parameters::default());
-    assert_eq!(tape.cap(10_000, 1000), None, "a rise from nothing");
+    assert_eq!(tape.cap(10_000, 1000), None, "the baseline");
     assert_eq!(tape.cap(20_000, 2000), None);
     assert_eq!(tape.cap(20_000, 3000), None, "neither rise nor fall");
     assert_eq!(tape.cap(15_000, 4000), Some(2000), "not the last rate");
@@ -71,20 +71,46 @@ fn listing_caps_to_the_rate_of_the_last_rise_and_again() {
     assert_eq!(tape.cap(14_000, 1300), Some(1500));
     assert_eq!(tape.cap(18_000, 5000), Some(1500));
     assert_eq!(tape.cap(17_000, 5000), Some(5000), "or higher");
+    assert_eq!(tape.controller.remark(), None, "`k` was always set");
 }
 
 #[test]
-fn listing_learns_nothing_from_a_fall_before_a_rise() {
+fn listing_decides_nothing_on_the_first_speed() {
     let initial = Parameters::default()
         .with_initial_per_s(Some(9000))
         .unwrap();
     let mut tape = Tape::new("speed-monitor-listing", initial);
-    assert_eq!(tape.cap(0, 0), Some(9000));
-    // A rise without an interrupt leaves `k` at 0, which is unset.
-    assert_eq!(tape.cap(1000, 0), Some(9000));
-    assert_eq!(tape.cap(500, 0), Some(9000));
+    assert_eq!(tape.cap(10_000, 7000), Some(9000), "no rise from nothing");
+    // Were it one, `k` would be 7000 now.
+    assert_eq!(tape.cap(9000, 6000), Some(1));
+}
+
+#[test]
+fn listing_caps_to_an_unset_rate_at_a_fall_before_a_rise_and_says_so() {
+    let mut tape = Tape::new("speed-monitor-listing", Parameters::default());
+    assert_eq!(tape.cap(10_000, 1000), None);
+    assert_eq!(tape.cap(10_000, 1000), None, "neither rise nor fall");
+    assert_eq!(tape.controller.remark(), None);
+    assert_eq!(tape.cap(9990, 1000), Some(1), "the strictest cap");
+    let remark = tape.controller.remark().expect("it says so");
+    assert!(remark.contains("not set"), "{remark}");
+    assert_eq!(tape.cap(32, 0), Some(1), "still unset");
+    assert_eq!(tape.cap(320, 10), Some(1), "a rise sets `k` only");
+    assert_eq!(tape.cap(32, 10), Some(10), "the next fall has it");
+    assert_eq!(tape.controller.remark(), Some(remark), "it has happened");
+}
+
+#[test]
+fn listing_has_no_bound_on_a_rate() {
+    let initial = Parameters::default()
+        .with_initial_per_s(Some(9000))
+        .unwrap();
+    let mut tape = Tape::new("speed-monitor-listing", initial);
+    assert_eq!(tape.cap(1000, 1000), Some(9000));
     assert_eq!(tape.cap(10_000, 12_000), Some(9000));
-    assert_eq!(tape.cap(9000, 12_000), Some(9000), "never above I₀");
+    assert_eq!(tape.cap(9000, 12_000), Some(12_000), "nor is I₀ one");
+    assert_eq!(tape.cap(10_000, 0), Some(12_000));
+    assert_eq!(tape.cap(9000, 0), Some(1), "a rate of 0 is no cap of 0");
 }
 
 #[test]

@@ -28,7 +28,8 @@ pub(super) fn findings(results: &Results<'_, Controllers>) -> Vec<Finding> {
         bounded(results),
         interval(results),
     ];
-    findings.into_iter().flatten().collect()
+    let findings = findings.into_iter().flatten();
+    findings.chain(remarks(results)).collect()
 }
 
 type At<'a> = (Place, &'a Ratio);
@@ -86,7 +87,7 @@ pub(super) fn answer(results: &Results<'_, Controllers>) -> Option<Answer> {
 
 /// The setting that scouting found.
 fn oracle(results: &Results<'_, Controllers>, place: &Place) -> String {
-    let own = results.notes.iter().find(|(own, _)| own == place);
+    let own = results.notes.scouted.iter().find(|(own, _)| own == place);
     own.and_then(|(_, scouted)| scouted.first())
         .map_or_else(String::new, |(policy, _)| format!(" ({})", label(policy)))
 }
@@ -105,8 +106,11 @@ fn everyone(results: &Results<'_, Controllers>) -> Option<Finding> {
     means.sort_by(|a, b| b.1.total_cmp(&a.1));
     let most = means.iter().map(|(_, _, _, count)| *count).max()?;
     let says = |(arm, mean, least, count): &(Contender, f64, f64, usize)| match *count == most {
-        true => format!("{arm} {mean:.2} (worst {least:.2})"),
-        false => format!("{arm} {mean:.2} (worst {least:.2}, of {count})"),
+        true => format!("{} {mean:.2} (worst {least:.2})", arm.in_words()),
+        false => format!(
+            "{} {mean:.2} (worst {least:.2}, of {count})",
+            arm.in_words()
+        ),
     };
     let all: Vec<_> = means.iter().map(says).collect();
     let over = match most {
@@ -118,6 +122,35 @@ fn everyone(results: &Results<'_, Controllers>) -> Option<Finding> {
         all.join(", ")
     );
     Some(finding(Weight::Note, text, ""))
+}
+
+/// What controllers say of themselves, and where.
+fn remarks(results: &Results<'_, Controllers>) -> Vec<Finding> {
+    let mut said: Vec<((Contender, &str), Vec<String>)> = Vec::new();
+    for (place, arm, remark) in &results.notes.remarks {
+        let Some(subject) = results.subject(place, arm) else {
+            continue;
+        };
+        let (key, place) = ((*arm, *remark), at(&subject.spot));
+        match said.iter_mut().find(|(own, _)| *own == key) {
+            Some((_, places)) => places.push(place),
+            None => said.push((key, vec![place])),
+        }
+    }
+    let told = said.into_iter().map(|((arm, remark), places)| {
+        let text = format!("`{arm}`, at {}: {remark}", named(&places));
+        finding(Weight::Note, text, "")
+    });
+    told.collect()
+}
+
+/// The first of them, and how many more there are.
+fn named(all: &[String]) -> String {
+    let rest = match all.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    format!("{}{rest}", all[..all.len().min(NAMED_MAX)].join("; "))
 }
 
 /// Whether `adaptive` met its targets, and where not.
@@ -148,15 +181,11 @@ fn adaptive(results: &Results<'_, Controllers>) -> Option<Finding> {
         );
         return Some(finding(Weight::Note, text, ""));
     }
-    let rest = match missed.len().saturating_sub(NAMED_MAX) {
-        0 => String::new(),
-        more => format!("; and {more} more"),
-    };
-    let named = missed[..missed.len().min(NAMED_MAX)].join("; ");
     let text = format!(
-        "`adaptive` is not shown to reach its target in {} of {} comparisons: {named}{rest}.",
+        "`adaptive` is not shown to reach its target in {} of {} comparisons: {}.",
         missed.len(),
         all.len(),
+        named(&missed),
     );
     let remedy = "At such a load set the fixed setting that the table names; a larger --budget narrows the intervals.";
     Some(finding(Weight::Warning, text, remedy))

@@ -20,7 +20,7 @@ use crypto::{Algorithm, Kind, Operation, RsaBits, Workload};
 use kit::config::checks::check_kind;
 use kit::config::choices::ControllerName;
 use kit::controllers::contender::{Contender, main_ones};
-use kit::controllers::{OF_ORACLE, OF_UNCAPPED, depth, parameters};
+use kit::controllers::{OF_ORACLE, OF_UNCAPPED, departures, depth, parameters};
 use kit::drawing::block_axis;
 use kit::load::benches::{
     CLIENT_CPU, MEASURES, NOTIFICATIONS, REQUESTS, SPEED, WORKER_CPU, unmaskable,
@@ -94,9 +94,15 @@ pub struct Place {
     depth: usize,
 }
 
-/// Of places, the fixed settings with the requests/s of a short trial each;
-/// fastest first.
-type Scouted = Vec<(Place, Vec<(Policy, f64)>)>;
+/// What the rig found out besides.
+#[derive(Default)]
+pub struct Notes {
+    /// Of places, the fixed settings with the requests/s of a short trial each;
+    /// fastest first.
+    scouted: Vec<(Place, Vec<(Policy, f64)>)>,
+    /// What a controller says of itself at a place.
+    remarks: Vec<(Place, Contender, &'static str)>,
+}
 
 impl Place {
     fn is_public(&self) -> bool {
@@ -259,7 +265,7 @@ impl Experiment for Controllers {
     type Config = Config;
     type Place = Place;
     type Arm = Contender;
-    type Notes = Scouted;
+    type Notes = Notes;
 
     fn new(config: Config) -> Result<Self, ConfigError> {
         let kinds = kinds(&config);
@@ -372,11 +378,12 @@ impl Experiment for Controllers {
 
     fn views(&self) -> Vec<View<Self>> {
         let depth = self.config.depth.get();
+        let departures = departures(self.config.controllers.iter().map(|name| name.0.0));
         let by_size = |title: &str, label, measure: Measure| {
             View::Lines(Lines {
                 title: title.to_owned(),
                 note: format!(
-                    "Up to {depth} requests in flight, fewer where half of L2 would not hold them. Whiskers: 95% interval of the median."
+                    "Up to {depth} requests in flight, fewer where half of L2 would not hold them. Whiskers: 95% interval of the median.{departures}"
                 ),
                 over: "block_bytes",
                 x: block_axis(),
@@ -389,7 +396,9 @@ impl Experiment for Controllers {
         vec![
             View::Rows(Rows {
                 title: "Everyone's share of the best fixed setting".to_owned(),
-                note: "1 is the oracle: the best of the fixed settings, found in short trials and measured again beside the others. Whiskers: 95% interval of the median of paired ratios.".to_owned(),
+                note: format!(
+                    "1 is the oracle: the best of the fixed settings, found in short trials and measured again beside the others. Whiskers: 95% interval of the median of paired ratios.{departures}"
+                ),
                 label: "share of the oracle",
                 scale: Scale::Linear,
                 what: Shown::Ratio(REQUESTS, Contender::Oracle),
@@ -397,10 +406,16 @@ impl Experiment for Controllers {
                 only: all,
             }),
             by_size("Speed by block size", "speed", SPEED),
-            by_size("Notifications by block size", "notifications", NOTIFICATIONS),
+            by_size(
+                "Notifications by block size",
+                "notifications",
+                NOTIFICATIONS,
+            ),
             View::Table(Sheet {
                 title: "Every contender at every place".to_owned(),
-                note: "Medians over the rounds; MB/s are 10^6 bytes a second. Shares are medians of interleaved pairs with their 95% interval. Latency is from submission to reaping, of all that are in flight.".to_owned(),
+                note: format!(
+                    "Medians over the rounds; MB/s are 10^6 bytes a second. Shares are medians of interleaved pairs with their 95% interval. Latency is from submission to reaping, of all that are in flight.{departures}"
+                ),
                 columns: vec![
                     Cells::of(SPEED, "speed"),
                     Cells::of(REQUESTS, "requests"),

@@ -13,10 +13,10 @@ use kit::load::benches::{Ask, Benches, Length, REQUESTS};
 use kit::load::moderated::Moderated;
 use kit::load::rig::{Regime, Window};
 use kit::spot::Spot;
-use policy::Policy;
+use policy::{Controller, Policy};
 use trial::{Event, Sink};
 
-use super::{ALONE, CAP, COUNT, Controllers, HELD, Place, Scouted, places};
+use super::{ALONE, CAP, COUNT, Controllers, HELD, Notes, Place, places};
 
 /// Before a trial counts: a pipeline fills in microseconds, a cap's first
 /// intervals take milliseconds.
@@ -232,11 +232,20 @@ impl Rig<Controllers> for OnBenches {
         Ok(reading)
     }
 
-    fn notes(&self) -> Scouted {
+    fn notes(&self) -> Notes {
         let scouted = self.grounds.iter();
         let scouted = scouted.filter(|own| !own.scouted.is_empty());
-        scouted
-            .map(|own| (own.place, own.scouted.clone()))
-            .collect()
+        let remarks = self.grounds.iter().flat_map(|own| {
+            let controllers = own.controllers.iter();
+            controllers.filter_map(|(name, warm)| {
+                Some((own.place, Contender::Controlled(name), warm.remark()?))
+            })
+        });
+        Notes {
+            scouted: scouted
+                .map(|own| (own.place, own.scouted.clone()))
+                .collect(),
+            remarks: remarks.collect(),
+        }
     }
 }

@@ -175,7 +175,7 @@ fn rsa_row(results: &Results<'_, Controllers>, place: &Place, data_bytes: usize)
 }
 
 fn scouted(results: &Results<'_, Controllers>) -> Option<Table> {
-    let rows = results.notes.iter().filter_map(|(place, scouted)| {
+    let rows = results.notes.scouted.iter().filter_map(|(place, scouted)| {
         let (best, last) = (scouted.first()?, scouted.last()?);
         let share = |(policy, rate): &(_, f64)| format!("{} {:.2}", label(policy), rate / best.1);
         let rest: Vec<_> = scouted.iter().skip(1).take(3).map(share).collect();

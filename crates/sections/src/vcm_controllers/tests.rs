@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use kit::experiment::Experiment;
+use kit::host::Host;
 use kit::rehearsal::{Rehearsal, Script, known, rehearse};
+use kit::results::Results;
 use trial::{Cell, Dimension, Event, Table};
 
-use super::{Config, Controllers};
+use super::{Config, Contender, Controllers, findings};
 
 fn rehearsed(text: &str, budget_s: u64) -> Rehearsal {
     let script = Script {
@@ -57,6 +59,36 @@ fn zero_and_none_mean_what_they_meant() {
     let config = kit::config::keys::parse(&"operations = ['derive']".parse().unwrap()).unwrap();
     let error = Controllers::new(config).err().expect("no algorithm has it");
     assert!(error.key() == "operations" && error.to_string().contains("at least one"));
+}
+
+/// What a controller says of itself is told once, with every place of it.
+#[test]
+fn a_remark_is_told_with_its_places() {
+    const SELF: Contender = Contender::Controlled("speed-monitor-listing");
+    let table = "algorithms = ['sha256']\nsizes_bytes = [512, 1024, 2048]";
+    let config = kit::config::keys::parse(&table.parse().unwrap()).unwrap();
+    let section = Controllers::new(config).unwrap();
+    let host = Host {
+        cpus: vec![0],
+        l2_bytes: 0,
+        has_openssl: false,
+    };
+    let subjects = section.subjects(&host);
+    let mut results = Results::new(&section, &host, &subjects, (0.01, ""));
+    let texts = |results: &Results<'_, Controllers>| {
+        let all = findings::findings(results).into_iter();
+        all.map(|finding| finding.text).collect::<Vec<_>>()
+    };
+    assert!(texts(&results).is_empty(), "nothing to tell");
+    let places = super::places(&subjects);
+    let remarks = places[..2].iter().map(|&place| (place, SELF, "odd."));
+    results.notes.remarks = remarks.collect();
+    assert_eq!(
+        texts(&results),
+        [
+            "`speed-monitor-listing`, at sha256, 512 B, one shared core; sha256, 1 KiB, one shared core: odd."
+        ]
+    );
 }
 
 /// Two places that differ in their last word: a share is the place's own.

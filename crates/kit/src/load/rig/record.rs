@@ -60,6 +60,8 @@ pub struct Share {
     pub latency: LatencyCounts,
     /// In force at the end, of all its tasks together.
     pub settings: Settings,
+    /// What its controller says of itself.
+    pub remark: Option<&'static str>,
 }
 
 impl Share {
@@ -75,6 +77,7 @@ impl Share {
             client: self.client.saturating_sub(earlier.client),
             latency: self.latency.since(&earlier.latency),
             settings: self.settings,
+            remark: self.remark,
         }
     }
 
@@ -99,6 +102,7 @@ impl Share {
         self.client += later.client;
         self.latency.add(&later.latency);
         self.settings = later.settings;
+        self.remark = later.remark;
     }
 }
 

@@ -194,6 +194,10 @@ impl Seat {
             counters: self.watch.counters(),
             held_alone: self.watch.held_alone(),
             settings: self.settings,
+            remark: self
+                .turn
+                .as_ref()
+                .and_then(|turn| turn.controller().remark()),
             ..Share::default()
         };
         for task in &self.tasks {

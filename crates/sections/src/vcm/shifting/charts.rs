@@ -8,6 +8,7 @@ use crate::vcm::shifting::config::Config;
 use crate::vcm::shifting::results::{Results, mb_per_s, notifications_per_s};
 use crate::vcm::shifting::section::command;
 use kit::controllers::contender::{Contender, main_ones};
+use kit::controllers::departures;
 use kit::load::rig::{Record, Window};
 
 /// A mark is as long as so many windows.
@@ -192,7 +193,10 @@ fn shares(config: &Config, results: &Results, ratios: &[Comparison]) -> Option<C
         .collect();
     (!series.is_empty()).then(|| Chart {
         title: "Everyone's share of each phase's best fixed setting".to_owned(),
-        note: "1 is the phase's oracle, measured again beside the runs. A controller's figure is of the whole phase, its beginning included. Whiskers, where there is more than one round: 95% interval.".to_owned(),
+        note: format!(
+            "1 is the phase's oracle, measured again beside the runs. A controller's figure is of the whole phase, its beginning included. Whiskers, where there is more than one round: 95% interval.{}",
+            departures(config.controllers.iter().copied())
+        ),
         x: Axis {
             label: "phase".to_owned(),
             unit: String::new(),

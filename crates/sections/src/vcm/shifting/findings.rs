@@ -1,5 +1,7 @@
 //! What the numbers mean, in plain words.
 
+use std::collections::BTreeMap;
+
 use trial::stats::median;
 use trial::{Comparison, Finding, Weight};
 
@@ -11,7 +13,7 @@ use crate::vcm::shifting::tables::with_interval;
 use kit::closing::clock;
 use kit::controllers::contender::{ADAPTIVE, Contender};
 use kit::controllers::{OF_ORACLE, OF_UNCAPPED};
-use kit::load::rig::Window;
+use kit::load::rig::{Record, Window};
 use kit::words::finding;
 
 /// A change is answered within so many ms.
@@ -32,7 +34,8 @@ pub(super) fn findings(config: &Config, results: &Results, ratios: &[Comparison]
         clock(results.steps_ns()),
         end(results),
     ];
-    texts.into_iter().flatten().collect()
+    let findings = texts.into_iter().flatten();
+    findings.chain(remarks(results)).collect()
 }
 
 /// A ratio in words: with its interval where there is one.
@@ -86,7 +89,7 @@ fn everyone(results: &Results, ratios: &[Comparison]) -> Option<Finding> {
     shares.sort_by(|a, b| b.1.ratio.total_cmp(&a.1.ratio));
     let shares: Vec<_> = shares
         .iter()
-        .map(|(contender, ratio)| format!("{contender} {}", says(ratio)))
+        .map(|(contender, ratio)| format!("{} {}", contender.in_words(), says(ratio)))
         .collect();
     (!shares.is_empty()).then(|| {
         let text = format!(
@@ -95,6 +98,21 @@ fn everyone(results: &Results, ratios: &[Comparison]) -> Option<Finding> {
         );
         finding(Weight::Note, text, "")
     })
+}
+
+/// What controllers say of themselves, and in how many of their runs.
+pub(super) fn remarks(results: &Results) -> impl Iterator<Item = Finding> {
+    let of = |(name, runs): &(&'static str, BTreeMap<usize, Record>)| {
+        let said = |record: &Record| {
+            let mut shares = record.windows.iter().flat_map(|window| &window.tenants);
+            shares.find_map(|share| share.remark)
+        };
+        let all: Vec<_> = runs.values().filter_map(said).collect();
+        let remark = all.first()?;
+        let text = format!("{name}, in {} of {} runs: {remark}", all.len(), runs.len());
+        Some(finding(Weight::Note, text, ""))
+    };
+    results.runs.iter().filter_map(of)
 }
 
 /// Phases where ours is below what was wanted, by the lower bound; by the

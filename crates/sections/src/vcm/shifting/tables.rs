@@ -9,6 +9,7 @@ use crate::vcm::shifting::recovery::{RECOVERED, STAYS_S};
 use crate::vcm::shifting::results::{Results, notifications_per_s};
 use crate::vcm::shifting::section::command;
 use kit::controllers::contender::Contender;
+use kit::controllers::departures;
 use kit::controllers::fixed::label;
 use kit::drawing::{column, number, text};
 
@@ -61,7 +62,7 @@ fn shares(config: &Config, results: &Results, ratios: &[Comparison]) -> Table {
     columns.extend(
         others
             .iter()
-            .map(|one| column(one.to_string(), "of the oracle")),
+            .map(|one| column(one.in_words(), "of the oracle")),
     );
     Table {
         title: "Each phase's best, and everyone's share of it".to_owned(),
@@ -99,9 +100,10 @@ fn changes(config: &Config, results: &Results) -> Option<Table> {
     (!rows.is_empty()).then(|| Table {
         title: "How soon after each change".to_owned(),
         note: format!(
-            "Recovered: the first window ({:.0} ms) from which on the speed stays for {:.0} ms at {RECOVERED} of what it is in the later half of the phase, a single window aside; or of the oracle's speed in that round. Later windows below are trials of other settings, or chance. Medians over the rounds, and the worst.",
+            "Recovered: the first window ({:.0} ms) from which on the speed stays for {:.0} ms at {RECOVERED} of what it is in the later half of the phase, a single window aside; or of the oracle's speed in that round. Later windows below are trials of other settings, or chance. Medians over the rounds, and the worst.{}",
             config.window_s * 1e3,
-            STAYS_S * 1e3
+            STAYS_S * 1e3,
+            departures(config.controllers.iter().copied())
         ),
         columns: vec![
             column("phase", ""),

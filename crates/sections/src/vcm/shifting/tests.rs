@@ -1,12 +1,15 @@
 //! The section, run once and tiny, so that it does not rot. No speed is
 //! asserted: only what must be there and what must hold.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use trial::{Event, Probe, RunError};
 
+use crate::vcm::shifting::findings::remarks;
 use crate::vcm::shifting::parse;
+use crate::vcm::shifting::results::{End, Results};
+use kit::load::rig::{Cores, Record, Share, Window};
 use kit::testing::Collector;
 
 const TINY: &str = "phases = [{ block_bytes = 1024, depth = 8, tenants = 1 }, { block_bytes = 64, depth = 1, tenants = 2 }, { block_bytes = 4096, depth = 4, tenants = 3 }]\ncontrollers = ['speed-monitor-prose', 'adaptive']\nbackend = 'aws-lc'\ninterval_ms = 10.0\npairs = 2\nphase_seconds = 0.06\nwindow_ms = 10.0";
@@ -146,4 +149,40 @@ fn every_wrong_value_is_named_with_its_limit() {
         assert_eq!(error.key(), key, "{error}");
         assert!(error.to_string().contains(part), "{text}: {error}");
     }
+}
+
+#[test]
+fn a_remark_is_told_with_how_many_runs_it_is_of() {
+    let record = |remark| Record {
+        windows: vec![Window {
+            tenants: vec![
+                Share::default(),
+                Share {
+                    remark,
+                    ..Share::default()
+                },
+            ],
+            ..Window::default()
+        }],
+        ..Record::default()
+    };
+    let runs = |remarks: [Option<&'static str>; 2]| {
+        BTreeMap::from_iter(remarks.map(record).into_iter().enumerate())
+    };
+    let results = Results {
+        phases: vec![],
+        runs: vec![
+            ("dim", runs([None, None])),
+            ("speed-monitor-listing", runs([None, Some("odd.")])),
+        ],
+        cores: Cores {
+            worker: 0,
+            client: 0,
+        },
+        l2_bytes: 0,
+        rounds: 2,
+        end: End::Complete,
+    };
+    let told: Vec<_> = remarks(&results).map(|finding| finding.text).collect();
+    assert_eq!(told, ["speed-monitor-listing, in 1 of 2 runs: odd."]);
 }
