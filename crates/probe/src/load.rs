@@ -9,19 +9,28 @@ use crate::list::{cpu_list, value_of};
 
 /// Above this share of time, measurements are disturbed.
 const STEAL_PERCENT_MAX: f64 = 1.0;
-/// Above this load for each processor allowed, measurements are disturbed.
-const LOAD_PER_CPU_MAX: f64 = 0.5;
+/// Above so many processors kept busy by others, measurements are disturbed.
+const BUSY_ELSEWHERE_MAX: f64 = 0.25;
 
 /// Processor time since boot, in ticks: the first line of `/proc/stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ticks {
     total: u64,
     steal: u64,
+    /// Neither idle, nor waiting for a disk, nor stolen.
+    busy: u64,
+    /// Of these this process's.
+    own: u64,
 }
 
 impl Ticks {
     pub(super) fn read(host: &Host) -> Option<Self> {
-        Self::parse(&host.line("/proc/stat")?)
+        let own = host.line("/proc/self/stat").and_then(|line| own(&line));
+        let all = Self::parse(&host.line("/proc/stat")?)?;
+        Some(Self {
+            own: own.unwrap_or(0),
+            ..all
+        })
     }
 
     /// user nice system idle iowait irq softirq steal; guest time, which
@@ -37,7 +46,25 @@ impl Ticks {
         let total = numbers
             .iter()
             .fold(0_u64, |sum, &ticks| sum.saturating_add(ticks));
-        Some(Self { total, steal })
+        let waiting = numbers[3].saturating_add(numbers[4]).saturating_add(steal);
+        Some(Self {
+            total,
+            steal,
+            busy: total.saturating_sub(waiting),
+            own: 0,
+        })
+    }
+
+    /// Processors that others kept busy from `self` to `later`, of so many; none
+    /// where no tick lies between them.
+    fn busy_elsewhere(self, later: Self, cpus: usize) -> Option<f64> {
+        let total = later
+            .total
+            .checked_sub(self.total)
+            .filter(|total| *total > 0)?;
+        let since = |of: fn(&Self) -> u64| of(&later).saturating_sub(of(&self));
+        let others = since(|it| it.busy).saturating_sub(since(|it| it.own));
+        Some(others as f64 / total as f64 * cpus as f64)
     }
 
     /// Share of `self` to `later` that was stolen, in percent; since boot
@@ -52,6 +79,20 @@ impl Ticks {
     }
 }
 
+/// Time of a process and of the children that it waited for: utime, stime,
+/// cutime and cstime are the fields 14 to 17 (proc(5)), of which the name in
+/// brackets is the second.
+fn own(line: &str) -> Option<u64> {
+    let (_, rest) = line.rsplit_once(')')?;
+    let ticks = rest.split_whitespace().skip(11).take(4);
+    let ticks: Vec<u64> = ticks.map(|word| word.parse().ok()).collect::<Option<_>>()?;
+    (ticks.len() == 4).then(|| {
+        ticks
+            .iter()
+            .fold(0, |sum: u64, &one| sum.saturating_add(one))
+    })
+}
+
 fn percent(part: u64, whole: u64) -> f64 {
     let share = part as f64 * 100.0 / whole.max(1) as f64;
     (share * 100.0).round() / 100.0
@@ -61,6 +102,7 @@ pub(super) fn facts(host: &Host, before: Option<Ticks>, after: Option<Ticks>) ->
     let cpus = allowed(host).len().max(1);
     vec![
         steal(before.zip(after)),
+        elsewhere(host, before.zip(after)),
         average(host, cpus),
         running(host),
         pressure(host),
@@ -100,13 +142,26 @@ fn average(host: &Host, cpus: usize) -> Fact {
     let Some(load) = load.filter(|load| load.is_finite() && *load >= 0.0) else {
         return unread(key, label, "/proc/loadavg");
     };
-    let fact = fact(key, label, load, format!("{load}; CPUs allowed: {cpus}"));
-    if load <= LOAD_PER_CPU_MAX * cpus as f64 {
+    // What has run is no judgement on what runs: a build just before is over.
+    fact(key, label, load, format!("{load}; CPUs allowed: {cpus}"))
+}
+
+/// What other programs take while this one looks.
+fn elsewhere(host: &Host, samples: Option<(Ticks, Ticks)>) -> Fact {
+    let (key, label) = ("load.busy_elsewhere_cpus", "CPUs busy with other work");
+    let stat = host.text("/proc/stat").unwrap_or_default();
+    let is_cpu = |line: &&str| line.starts_with("cpu") && !line.starts_with("cpu ");
+    let cpus = stat.lines().filter(is_cpu).count().max(1);
+    let busy = samples.and_then(|(before, after)| before.busy_elsewhere(after, cpus));
+    let Some(busy) = busy else {
+        return fact(key, label, Value::Null, "not known: no tick passed");
+    };
+    let busy = (busy * 100.0).round() / 100.0;
+    let fact = fact(key, label, busy, format!("{busy} of {cpus}, now"));
+    if busy <= BUSY_ELSEWHERE_MAX {
         return fact;
     }
-    fact.degraded(
-        "other work runs or has just run (a build?): stop it, or wait a minute for the average to fall, then measure",
-    )
+    fact.degraded("other programs run now: stop them, then measure")
 }
 
 /// Threads that run or want to, ourselves among them.
@@ -143,10 +198,8 @@ fn pressure(host: &Host) -> Fact {
                 percent,
                 format!("{percent}% of the time a thread waited"),
             );
-            if percent <= 10.0 {
-                return fact;
-            }
-            fact.degraded("more threads want to run than there are processors: stop other work")
+            // As with the load average: what was is no judgement on what is.
+            fact
         }
         None => fact(key, label, Value::Null, "not available")
             .absent("boot with `psi=1` to see when threads wait for a processor"),
@@ -165,6 +218,20 @@ mod tests {
         assert_eq!(before.steal_percent(before), (10.0, "since boot"));
         // Counters of a migrated guest can run backwards.
         assert_eq!(after.steal_percent(before), (10.0, "since boot"));
+    }
+
+    /// A build that ended a moment ago is no work that runs.
+    #[test]
+    fn only_what_others_do_now_counts() {
+        let before = Ticks::parse("cpu  100 0 0 800 0 0 0 0").expect("parses");
+        let after = Ticks::parse("cpu  120 0 10 868 2 0 0 0").expect("parses");
+        assert_eq!(before.busy_elsewhere(after, 2), Some(0.6));
+        let ours = Ticks { own: 30, ..after };
+        assert_eq!(before.busy_elsewhere(ours, 2), Some(0.0));
+        assert_eq!(before.busy_elsewhere(before, 2), None);
+        let line = "7 (a) b) R 1 1 1 0 -1 4194304 90 0 0 0 5 6 7 8 20 0 1 0 1 1";
+        assert_eq!(own(line), Some(26));
+        assert_eq!(own("7 (a) R 1"), None);
     }
 
     #[test]

@@ -229,7 +229,7 @@ fn change<'a>(it: &'a Comparison, section: &'a SectionResult) -> Option<Change<'
         low,
         high,
         place: match it.subject.as_str() {
-            "" => &section.title,
+            "" => &section.name,
             subject => subject,
         },
         places: 1,
@@ -237,11 +237,11 @@ fn change<'a>(it: &'a Comparison, section: &'a SectionResult) -> Option<Change<'
 }
 
 impl Change<'_> {
-    /// `aes-128-gcm, 64 B (most of 4 places)`.
+    /// `aes-128-gcm, 64 B; most of 4 places`.
     pub(crate) fn at(&self) -> String {
         match self.places {
             1 => self.place.to_owned(),
-            places => format!("{} (most of {} places)", self.place, number(places as f64)),
+            places => format!("{}; most of {} places", self.place, number(places as f64)),
         }
     }
 }

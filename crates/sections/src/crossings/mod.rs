@@ -27,7 +27,7 @@ const OWN_CPU: Measure = Measure::fact("cpu", "CPU number");
 const OTHER_CPU: Measure = Measure::fact("other_cpu", "CPU number");
 
 /// What a wake-up gains by it; the two then take turns.
-const SAME_CORE: &str = "Wake a thread on the same core, not on another";
+const SAME_CORE: &str = "Wake a thread on the same core";
 
 /// Requests whose prices give c and t: a small and a large one.
 const SIZES_BYTES: [usize; 2] = [64, 16_384];

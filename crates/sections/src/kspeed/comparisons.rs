@@ -38,7 +38,7 @@ pub(super) fn ratios<'a>(context: &Context<'a>) -> Vec<Ratio<'a>> {
             let mut comparison = context.ratio(cell, method, reference)?;
             if (method, reference) == (Method::Async, Method::Sync) {
                 let depth = context.config.depth;
-                comparison.change = format!("Ask kernel drivers with {depth} in flight, not one");
+                comparison.change = format!("Keep {depth} in flight in the kernel, not one");
             }
             let is_believed = context.is_valid(cell, method) && context.is_valid(cell, reference);
             let target = target(context, cell, method, reference).filter(|_| is_believed);

@@ -23,7 +23,7 @@ const OVERHEAD_S: f64 = 0.06;
 const PREPARE_S: f64 = 0.15;
 /// Starting lockgate in the guest, its checks and set-up, and what it measures
 /// longer than a slice.
-const PROGRAM_S: f64 = 0.4;
+const PROGRAM_S: f64 = 1.0;
 
 /// What will be measured.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn advice_comes_before_warnings() {
         let mut load = flag("x", "busy", State::Degraded);
-        load.key = "load.average_1m".to_owned();
+        load.key = "load.busy_elsewhere_cpus".to_owned();
         let findings = findings(&probe(vec![load, flag("aes", "hidden", State::Degraded)]));
         let weights: Vec<Weight> = findings.iter().map(|finding| finding.weight).collect();
         assert_eq!(weights, [Weight::Advice, Weight::Warning]);

@@ -203,8 +203,8 @@ impl Asked<'_> {
 /// What to change for what a ratio shows.
 fn change(question: Question, way: Way) -> &'static str {
     match (question, way.path) {
-        (Question::Path, Path::XdpFibCached) => "Route by XDP with a FIB cache, not by the kernel",
-        (Question::Batching, _) => "Take frames from AF_XDP in batches, not one by one",
+        (Question::Path, Path::XdpFibCached) => "Route by XDP with a FIB cache",
+        (Question::Batching, _) => "Take frames from AF_XDP in batches",
         _ => "",
     }
 }

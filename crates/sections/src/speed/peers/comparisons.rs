@@ -24,7 +24,7 @@ const RATIOS: [(Arm, Arm); 6] = [
 ];
 
 /// What a lane does that one stream does not.
-const MANY_AT_ONCE: &str = "Work on many requests at once, not on one stream";
+const MANY_AT_ONCE: &str = "Encrypt many requests at once, not one stream";
 
 /// Every interleaved ratio, by what is compared with what.
 pub(super) fn comparisons(config: &Config, peers: &Peers, results: &Results) -> Vec<Comparison> {
@@ -108,7 +108,7 @@ fn ratio(
         command: of_pairs(&config.table),
     };
     let mut comparison = compare_at(arms, Direction::Higher, pairs, error).ok()?;
-    if reference == Arm::OpenSsl {
+    if matches!(reference, Arm::OpenSsl | Arm::Ring) {
         MANY_AT_ONCE.clone_into(&mut comparison.change);
     }
     let is_sound = [arm, reference]
