@@ -1,7 +1,7 @@
 //! One thing measured over another, from their interleaved rounds.
 
 use trial::stats::{Arms, PAIRS_MIN, compare};
-use trial::{Comparison, Direction, Outcome};
+use trial::{Comparison, Direction, Outcome, Standing};
 
 /// A ratio, and whether both of its sides are valid.
 #[derive(Clone, Debug)]
@@ -11,18 +11,6 @@ pub struct Ratio {
     /// The lower bound that is asked for. The comparison has it as its target
     /// only where both sides are valid.
     pub wanted: Option<f64>,
-}
-
-/// How a ratio stands against the bound that is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// The lower bound of the interval reaches it.
-    Met,
-    /// Even the upper bound does not.
-    Missed,
-    /// Too few pairs, an interval on both sides of it, or rounds that are
-    /// not valid.
-    Open,
 }
 
 impl Ratio {
@@ -70,8 +58,8 @@ impl Ratio {
         let is_met = self.comparison.target.is_some_and(|target| target.met);
         Some(match is_met {
             true => Standing::Met,
-            false if self.is_evidence() && self.comparison.high < wanted => Standing::Missed,
-            false => Standing::Open,
+            false if self.is_evidence() && self.comparison.high < wanted => Standing::NotMet,
+            false => Standing::Undecided,
         })
     }
 
@@ -145,9 +133,9 @@ mod tests {
             ratio.standing().unwrap()
         };
         assert_eq!(standing(9, true, 0.9), Standing::Met);
-        assert_eq!(standing(9, true, 1.1), Standing::Missed);
-        assert_eq!(standing(9, false, 0.9), Standing::Open);
-        assert_eq!(standing(5, true, 1.1), Standing::Open);
+        assert_eq!(standing(9, true, 1.1), Standing::NotMet);
+        assert_eq!(standing(9, false, 0.9), Standing::Undecided);
+        assert_eq!(standing(5, true, 1.1), Standing::Undecided);
         let words = |pairs| words(&ratio(pairs, true).comparison);
         assert_eq!(words(1), "1.00× (one pair)");
         assert_eq!(words(4), "1.00× (4 pairs)");

@@ -4,7 +4,7 @@ use crypto::Kind;
 use trial::{Finding, Weight};
 
 /// What to change where notifications cost most: in the words of every section.
-pub const NOTIFY_SLEEPERS: &str = "Notify only clients that sleep (policy `armed`)";
+pub const NOTIFY_SLEEPERS: &str = "Notify only clients that sleep (policy armed)";
 
 pub fn finding(weight: Weight, text: String, remedy: impl Into<String>) -> Finding {
     Finding {

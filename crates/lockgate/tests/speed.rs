@@ -223,7 +223,7 @@ fn a_budget_too_small_is_refused_before_measuring() {
     desk.lockgate(&["speed", "--budget", "0.001"])
         .refused(&["crypto-speed", "--budget"]);
     desk.lockgate(&["run", "--budget", "0.001"])
-        .refused(&["crypto-", "--budget"]);
+        .refused(&["crossings", "--budget"]);
     desk.lockgate(&["speed", "--algorithm", "all", "--budget", "0.001"])
         .refused(&["crypto-peers", "--budget"]);
     desk.lockgate(&["speed", "--algorithm", "all", "--mode", "sync"])

@@ -2,7 +2,7 @@
 //! how sure that is. Every exporter shows it first.
 
 use trial::stats::PAIRS_FOR_A_CLAIM;
-use trial::{Comparison, Outcome, Price, Run, SectionResult, Validity, Weight};
+use trial::{Comparison, Outcome, Price, Run, SectionResult, SectionState, Validity, Weight};
 
 use crate::number::number;
 use crate::words::{ending, plural, validity};
@@ -95,7 +95,8 @@ pub(crate) fn unshown(comparisons: &[Comparison]) -> Option<String> {
     })
 }
 
-/// The ratios that the scenario lists; all where it lists none.
+/// The ratios that the scenario lists of the sections that this host can run;
+/// all where it lists none.
 fn wanted(run: &Run) -> (usize, Vec<&Comparison>) {
     let all = || run.sections.iter().flat_map(|it| &it.comparisons);
     let listed: Vec<(&str, &str)> = run
@@ -113,6 +114,11 @@ fn wanted(run: &Run) -> (usize, Vec<&Comparison>) {
     if listed.is_empty() {
         return (all().count(), all().collect());
     }
+    let is_run = |(section, _): &(&str, &str)| {
+        let own = run.sections.iter().find(|it| it.name == *section);
+        own.is_none_or(|it| !matches!(it.state, SectionState::NotSupported { .. }))
+    };
+    let listed: Vec<_> = listed.into_iter().filter(is_run).collect();
     let named = |(section, name): &(&str, &str)| {
         let mut sections = run.sections.iter().filter(|it| it.name == *section);
         sections.find_map(|it| it.comparisons.iter().find(|one| one.name() == *name))
@@ -229,19 +235,32 @@ fn change<'a>(it: &'a Comparison, section: &'a SectionResult) -> Option<Change<'
         low,
         high,
         place: match it.subject.as_str() {
-            "" => &section.name,
+            "" => shared(&it.arm, &it.reference).unwrap_or(&section.name),
             subject => subject,
         },
         places: 1,
     })
 }
 
+/// What two arms have in common before the comma: `eventfd wake-up` of `eventfd
+/// wake-up, same core` and `eventfd wake-up, other core`.
+fn shared<'a>(arm: &'a str, reference: &str) -> Option<&'a str> {
+    let (first, _) = arm.split_once(", ")?;
+    let (other, _) = reference.split_once(", ")?;
+    (first == other).then_some(first)
+}
+
 impl Change<'_> {
     /// `aes-128-gcm, 64 B; most of 4 places`.
     pub(crate) fn at(&self) -> String {
+        format!("{}{}", self.place, self.among())
+    }
+
+    /// `; most of 4 places`; empty where it is one.
+    pub(crate) fn among(&self) -> String {
         match self.places {
-            1 => self.place.to_owned(),
-            places => format!("{}; most of {} places", self.place, number(places as f64)),
+            1 => String::new(),
+            places => format!("; most of {} places", number(places as f64)),
         }
     }
 }

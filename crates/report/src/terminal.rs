@@ -1,13 +1,15 @@
 //! A run as text for a terminal: the first page, and on demand all of it.
 
-use trial::{Chart, Comparison, Finding, Outcome, Point, Run, SectionResult, Table, Weight};
+use trial::{
+    Chart, Comparison, Finding, Outcome, Point, Run, SectionResult, Standing, Table, Weight,
+};
 
 use crate::dots;
 use crate::grid::Grid;
 use crate::number::number;
 use crate::page::{self, Change, Page, Trust, is_shown};
 use crate::style::{Ink, Style};
-use crate::words::{self, Standing, plural};
+use crate::words::{self, plural};
 use crate::wrap::{clean, hung, paragraph, width};
 
 /// Lines of the first page.
@@ -53,8 +55,8 @@ pub fn render(run: &Run, style: Style, saved: Saved<'_>) -> String {
     };
     out += &text.answers(&page, room(&out));
     // A run of one section has room for its figures.
-    let measured = |section: &&SectionResult| !section.points.is_empty();
-    let mut sections = run.sections.iter().filter(measured);
+    let has_any = |it: &&SectionResult| !it.points.is_empty() || !it.tables.is_empty();
+    let mut sections = run.sections.iter().filter(has_any);
     if let (Some(section), None) = (sections.next(), sections.next()) {
         out += &text.glimpse(section, room(&out));
     }
@@ -236,10 +238,9 @@ impl Text {
         for answer in &page.answers {
             let line = self.text(Ink::Plain, page::first_sentence(answer));
             // The line before the first.
-            if 1 + out.lines().count() + line.lines().count() > room {
-                break;
+            if 1 + out.lines().count() + line.lines().count() <= room {
+                out += &line;
             }
-            out += &line;
         }
         match out.as_str() {
             "" => out,
@@ -372,8 +373,8 @@ impl Text {
         let ink = match column {
             3 if text == words::outcome(Outcome::Faster) => Ink::Good,
             3 if text == words::outcome(Outcome::Slower) => Ink::Bad,
+            4 if text.ends_with(Standing::NotMet.words()) => Ink::Bad,
             4 if text.ends_with(Standing::Met.words()) => Ink::Good,
-            4 if text.ends_with(Standing::Missed.words()) => Ink::Bad,
             _ => Ink::Plain,
         };
         self.style.paint(ink, text)

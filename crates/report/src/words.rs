@@ -152,39 +152,9 @@ pub(crate) fn ending(state: &SectionState) -> Option<(&'static str, &str, &str)>
     }
 }
 
-/// How a ratio stands against its target; None without one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// The lower bound reaches it.
-    Met,
-    /// Even the upper bound does not.
-    Missed,
-    /// The interval has the target inside, or the pairs are too few.
-    Undecided,
-}
-
-impl Standing {
-    pub(crate) fn words(self) -> &'static str {
-        match self {
-            Self::Met => "met",
-            Self::Missed => "not met",
-            Self::Undecided => "undecided",
-        }
-    }
-}
-
-pub(crate) fn standing(comparison: &Comparison) -> Option<Standing> {
-    let target = comparison.target?;
-    Some(match (target.met, comparison.high < target.at_least) {
-        (true, _) => Standing::Met,
-        (false, true) => Standing::Missed,
-        (false, false) => Standing::Undecided,
-    })
-}
-
 /// `≥ 0.90 met`, `≥ 0.90 not met`, `≥ 0.90 undecided`; empty without a target.
 pub(crate) fn target(comparison: &Comparison) -> String {
-    match (comparison.target, standing(comparison)) {
+    match (comparison.target, comparison.standing()) {
         (Some(target), Some(standing)) => {
             format!("≥ {} {}", number(target.at_least), standing.words())
         }

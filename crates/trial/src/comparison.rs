@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Dimension;
+use crate::stats::PAIRS_MIN;
 
 /// What the interval of a ratio allows one to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -77,7 +78,43 @@ pub struct Comparison {
     pub command: String,
 }
 
+/// How a ratio stands against its target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// The lower bound of the interval reaches it.
+    Met,
+    /// Even the upper bound does not.
+    NotMet,
+    /// The interval has the target inside, the pairs are too few, or a side is
+    /// not valid.
+    Undecided,
+}
+
+impl Standing {
+    /// The word for it, everywhere.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Met => "met",
+            Self::NotMet => "not met",
+            Self::Undecided => "undecided",
+        }
+    }
+}
+
 impl Comparison {
+    /// How it stands against its target; none without one.
+    #[must_use]
+    pub fn standing(&self) -> Option<Standing> {
+        let target = self.target?;
+        let is_enough = self.believed && self.pairs.len() >= PAIRS_MIN;
+        Some(match (target.met, self.high < target.at_least) {
+            (true, _) => Standing::Met,
+            (false, true) if is_enough => Standing::NotMet,
+            (false, _) => Standing::Undecided,
+        })
+    }
+
     /// As a scenario lists it: `aes-128-gcm, 64 B: async ÷ sync`.
     #[must_use]
     pub fn name(&self) -> String {

@@ -19,7 +19,7 @@ pub mod validity;
 mod verdict;
 
 pub use chart::{Axis, Chart, Dot, Scale, Series, SeriesKind};
-pub use comparison::{Comparison, Outcome, Target};
+pub use comparison::{Comparison, Outcome, Standing, Target};
 pub use finding::{Finding, Weight};
 pub use histogram::Histogram;
 pub use metric::{Direction, Metric};

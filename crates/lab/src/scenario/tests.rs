@@ -1,4 +1,5 @@
 use std::fs;
+use std::time::Duration;
 
 use proptest::prelude::*;
 
@@ -181,6 +182,39 @@ fn a_path_is_read_and_named() {
     assert!(matches!(long, ScenarioError::Read { .. }), "{long}");
 }
 
+/// The default run is a contract: its slices are its budget, and it says which
+/// ratios it shows, each once.
+#[test]
+fn the_default_scenario_keeps_its_contract() {
+    let scenario = load("default", &Overrides::default()).unwrap();
+    let slices = scenario.contract.values();
+    let seconds: f64 = slices.clone().filter_map(|slice| slice.seconds).sum();
+    assert_eq!(seconds, scenario.budget.as_secs_f64());
+    let mut shows: Vec<_> = slices.flat_map(|slice| &slice.shows).collect();
+    let listed = shows.len();
+    assert!((25..=60).contains(&listed), "{listed} ratios");
+    shows.sort_unstable();
+    shows.dedup();
+    assert_eq!(shows.len(), listed, "one is listed twice");
+    let named = |section: &dyn trial::Section| scenario.contract.contains_key(section.name());
+    let own = scenario.sections.iter().map(Box::as_ref);
+    let bare: Vec<_> = own
+        .filter(|section| !named(*section))
+        .map(trial::Section::name)
+        .collect();
+    assert_eq!(bare, ["probe"], "every other one has a slice");
+    let half = scenario.within(Duration::from_secs(90));
+    let crossings = half
+        .iter()
+        .find(|section| section.name() == "crossings")
+        .unwrap();
+    assert_eq!(
+        crossings.appetite().0,
+        Duration::from_secs(3),
+        "half of its slice"
+    );
+}
+
 #[test]
 fn refusals_name_file_line_and_what_is_allowed() {
     let text = refusal("schema = 1\n\n[common]\ntitle = 'x'\nbugdet_s = 3\n[probe]\n");
@@ -198,8 +232,23 @@ fn refusals_name_file_line_and_what_is_allowed() {
     let text = refusal("schema = 1\n[probe]\n\n[crypto-sped]\n");
     assert!(
         text.starts_with(
-            "mine.toml:4: unknown section 'crypto-sped'; allowed: schema, common, probe"
+            "mine.toml:4: unknown section 'crypto-sped'; allowed: schema, common, contract, probe"
         ),
+        "{text}"
+    );
+    let text = refusal("schema = 1\n[probe]\n[contract.kspeed]\nseconds = 3\n");
+    assert!(
+        text.starts_with("mine.toml:3: [contract]: kspeed: this scenario has no"),
+        "{text}"
+    );
+    let text = refusal("schema = 1\n[contract.probe]\nseconds = 0\n[probe]\n");
+    assert!(
+        text.starts_with("mine.toml:3: [contract.probe]: seconds: 0 is out of"),
+        "{text}"
+    );
+    let text = refusal("schema = 1\n[contract.probe]\nshow = []\n[probe]\n");
+    assert!(
+        text.contains("unknown key 'show' (did you mean 'shows'?)"),
         "{text}"
     );
     let text = refusal("schema = 1\nprobe = 3\n");

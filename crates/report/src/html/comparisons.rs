@@ -1,13 +1,13 @@
 //! Ratios of interleaved arms, with what may be said of each.
 
-use trial::{Comparison, Outcome};
+use trial::{Comparison, Outcome, Standing};
 
 use super::charts::interval::RatioScale;
 use super::markup::{Html, command, details, paragraph};
 use super::tables::grid;
 use crate::number::number;
 use crate::page;
-use crate::words::{Standing, bounds, plural, said, standing};
+use crate::words::{bounds, plural, said};
 
 /// The ratios of a section that rest on pairs enough, on one scale: those that
 /// carry a target in the open, the others folded away beneath them.
@@ -124,12 +124,12 @@ fn outcome_class(outcome: Outcome) -> &'static str {
 }
 
 fn target(it: &Comparison) -> Html {
-    let Some((target, standing)) = it.target.zip(standing(it)) else {
+    let Some((target, standing)) = it.target.zip(it.standing()) else {
         return Html::tag("td", [Html::text("none")]);
     };
     let class = match standing {
         Standing::Met => "good",
-        Standing::Missed => "bad",
+        Standing::NotMet => "bad",
         Standing::Undecided => "open",
     };
     let least = format!("at least {}×", number(target.at_least));

@@ -1,13 +1,12 @@
 //! The first screen: how sure the run is, what a crossing costs here, what to
 //! change first, what limits trust.
 
-use trial::{Price, Run, SectionResult};
+use trial::{Comparison, Price, Run, Standing};
 
 use super::markup::{Html, paragraph};
-use super::section::anchor;
 use crate::number::number;
 use crate::page::{self, Change, Page, Trust};
-use crate::words::{self, Standing, duration, plural, standing};
+use crate::words::{self, duration, plural};
 
 /// The page's answers before any proof.
 pub(super) fn render(run: &Run) -> Html {
@@ -26,7 +25,6 @@ pub(super) fn render(run: &Run) -> Html {
             limits(&page),
             answers(&page),
             tally(run),
-            contents(run),
         ],
     )
 }
@@ -103,7 +101,11 @@ fn changes(page: &Page<'_>) -> Html {
                     [
                         cell("what", change.text),
                         Html::text(" "),
-                        cell("place", &change.at()),
+                        Html::classed(
+                            "span",
+                            "place",
+                            [Html::text(change.place), cell("count", &change.among())],
+                        ),
                     ],
                 ),
                 bar(at(change.gain), (at(change.low), at(change.high))),
@@ -190,31 +192,17 @@ fn tally(run: &Run) -> Html {
 fn targets(run: &Run) -> String {
     let standings = || {
         let all = run.sections.iter().flat_map(|section| &section.comparisons);
-        all.filter(|it| page::is_shown(it)).filter_map(standing)
+        all.filter(|it| page::is_shown(it))
+            .filter_map(Comparison::standing)
     };
     let count = |wanted| standings().filter(|standing| *standing == wanted).count();
     if standings().next().is_none() {
         return String::new();
     }
-    let parts: Vec<String> = [Standing::Met, Standing::Missed, Standing::Undecided]
+    let parts: Vec<String> = [Standing::Met, Standing::NotMet, Standing::Undecided]
         .into_iter()
         .filter(|standing| count(*standing) > 0)
         .map(|standing| format!("{} {}", number(count(standing) as f64), standing.words()))
         .collect();
     format!(" Targets: {}.", parts.join(", "))
-}
-
-fn contents(run: &Run) -> Html {
-    let link = |href: String, text: &str| {
-        Html::tag(
-            "li",
-            [Html::element("a", &[("href", &href)], [Html::text(text)])],
-        )
-    };
-    let linked =
-        |(index, it): (usize, &SectionResult)| link(format!("#{}", anchor(index)), &it.title);
-    let links = run.sections.iter().enumerate().map(linked);
-    let last = link("#environment".to_owned(), "Environment");
-    let list = Html::tag("ul", links.chain([last]));
-    Html::element("nav", &[("aria-label", "sections")], [list])
 }

@@ -9,7 +9,7 @@ use crate::words::{self, duration};
 
 /// The anchor of the section at that place in the run. Names could be anything
 /// and need not differ.
-pub(super) fn anchor(index: usize) -> String {
+fn anchor(index: usize) -> String {
     format!("section-{}", index + 1)
 }
 
@@ -79,7 +79,11 @@ fn finding(finding: &Finding) -> Html {
         }
     };
     let text = Html::tag("p", [lead, Html::text(&finding.text)]);
-    Html::classed("li", class, [text, remedy(&finding.remedy)])
+    let item = [text, remedy(&finding.remedy)];
+    match finding.weight {
+        Weight::Headline | Weight::Note => Html::classed("li", class, item),
+        Weight::Advice | Weight::Warning => Html::tag("li", item),
+    }
 }
 
 /// What to do, marked as such in words.

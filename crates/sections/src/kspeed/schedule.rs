@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn its_own_seconds_give_it_again() {
         let config = config("drivers = ['sha256-generic']");
-        let planned = Schedule::within(&config, Duration::from_secs(120)).unwrap();
+        let planned = Schedule::within(&config, Duration::from_secs(240)).unwrap();
         let budget = Duration::from_secs_f64(planned.seconds() + 0.001);
         let again = Schedule::within(&config, budget).unwrap();
         assert_eq!(again.rounds, planned.rounds);

@@ -144,7 +144,10 @@ fn prices<'a>(context: &'a Context<'_>) -> impl Iterator<Item = Price> + 'a {
         let is_told = Some(cell.place.size_bytes) == least && context.is_valid(cell, Method::Sync);
         let rates = cell.arm(Method::Sync).filter(|_| is_told)?.rates();
         let rounds_ns: Vec<_> = rates.iter().map(|rate| 1e9 / rate).collect();
-        let name = format!("{} request{}", cell.place.driver, context.guest.mark());
+        let name = match context.guest.is_emulated() {
+            true => format!("request to {}, emulated", cell.place.driver.what),
+            false => format!("request to {}", cell.place.driver.what),
+        };
         Price::of_rounds(name, &rounds_ns)
     })
 }

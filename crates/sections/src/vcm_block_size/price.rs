@@ -160,7 +160,7 @@ pub(super) fn list(results: &Results<'_, BlockSize>) -> Vec<trial::Price> {
             Placement::Shared => "same core",
             Placement::Split => "other core",
         };
-        let name = format!("notification under load, {place}");
+        let name = format!("notify under load, {place}");
         trial::Price::of_rounds(name, &price.part(0))
     };
     prices.filter_map(line).collect()

@@ -6,10 +6,10 @@ use kit::controllers::fixed::label;
 use kit::controllers::{OF_ORACLE, OF_UNCAPPED};
 use kit::headline::Answer;
 use kit::load::benches::SPEED;
-use kit::ratio::{Ratio, Standing};
+use kit::ratio::Ratio;
 use kit::results::Results;
 use kit::words::{finding, speed};
-use trial::{Finding, Outcome, Weight};
+use trial::{Finding, Outcome, Standing, Weight};
 
 use super::{Controllers, Place, at};
 

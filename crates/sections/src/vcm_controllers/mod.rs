@@ -43,7 +43,7 @@ const PUBLIC_SLICES: f64 = 2.0;
 const EVERY_RANK: u8 = 4;
 
 /// What `adaptive` gains over no moderation.
-const MODERATE: &str = "Let the controller `adaptive` moderate";
+const MODERATE: &str = "Let the controller adaptive moderate";
 
 const HELD: Measure = Measure::fact("held_per_s", "1/s");
 const ALONE: Measure = Measure::lower("held_alone", "notifications");

@@ -1,13 +1,13 @@
 //! The section's answer, and how its targets stand.
 
 use forward::router::path::Path;
-use trial::{Finding, Outcome, Weight};
+use trial::{Finding, Outcome, Standing, Weight};
 
 use crate::router::paths::claims::{Claim, Question};
 use crate::router::paths::context::Context;
 use crate::router::paths::findings::{COSTS, evident};
 use kit::headline::Answer;
-use kit::ratio::{Standing, words};
+use kit::ratio::words;
 use kit::routers::trial::size_name;
 use kit::routers::way::Way;
 use kit::words::finding;
@@ -129,7 +129,7 @@ pub(super) fn targets(context: &Context<'_>) -> Option<Finding> {
     let told = |lead: &str, wanted: Standing| {
         let same = standings.iter().filter(|(_, standing)| *standing == wanted);
         let mut named: Vec<_> = same.map(|(claim, _)| asked(claim)).collect();
-        if wanted == Standing::Open {
+        if wanted == Standing::Undecided {
             named.extend(context.open.iter().cloned());
         }
         match named.is_empty() {
@@ -139,13 +139,13 @@ pub(super) fn targets(context: &Context<'_>) -> Option<Finding> {
     };
     let text = format!(
         "{met} of {all} targets are met.{}{}",
-        told("Missed", Standing::Missed),
-        told("Open", Standing::Open)
+        told("Not met", Standing::NotMet),
+        told("Undecided", Standing::Undecided)
     );
-    let is_any_open = count(&standings, Standing::Open) + context.open.len() > 0;
-    let remedy = match is_any_open {
+    let is_any_undecided = count(&standings, Standing::Undecided) + context.open.len() > 0;
+    let remedy = match is_any_undecided {
         true => {
-            "A target wants nine pairs and a lower bound above it: for those that are open, measure on a quiet host, or longer (--budget), before you conclude."
+            "A target wants nine pairs and a lower bound above it: for those that are undecided, measure on a quiet host, or longer (--budget), before you conclude."
         }
         false => {
             "BENCHMARKING.md, \"Forwarding\", says what bounds the paths; where router and sink share a CPU, measure with one for each before you conclude."

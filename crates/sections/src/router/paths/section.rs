@@ -122,11 +122,7 @@ fn prices(context: &Context<'_>) -> impl Iterator<Item = trial::Price> {
         let subject = context.subject(way, context.destinations())?;
         let rounds_ns = (subject.series).values(Trial::router_ns_per_frame);
         let is_valid = subject.series.is_valid();
-        let name = format!(
-            "frame of {} B, {}",
-            context.config.frame.mean_bytes(),
-            way.what()
-        );
+        let name = format!("frame, {}", way.what());
         trial::Price::of_rounds(name, &rounds_ns).filter(|_| is_valid)
     })
 }

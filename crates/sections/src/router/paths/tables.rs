@@ -1,12 +1,12 @@
 //! Every path's figures, the targets, and what each setting gives.
 
-use trial::{Cell as Entry, Table};
+use trial::{Cell as Entry, Standing, Table};
 
 use crate::router::paths::claims::{Claim, Question, routes};
 use crate::router::paths::context::Context;
 use kit::drawing::{column, number, text};
 use kit::judged::judged;
-use kit::ratio::{Standing, words};
+use kit::ratio::words;
 use kit::routers::subject::Subject;
 use kit::routers::trial::Trial;
 
@@ -36,11 +36,9 @@ fn table(
 /// What is claimed, and whether the lower bound meets it.
 fn targets(context: &Context<'_>) -> Option<Table> {
     let row = |claim: &Claim| {
-        let standing = match claim.ratio.standing()? {
-            Standing::Met => "met",
-            Standing::Missed => "missed",
-            Standing::Open if claim.ratio.is_believed => "open: no evidence",
-            Standing::Open => "open: not valid",
+        let standing = match (claim.ratio.standing()?, claim.ratio.is_believed) {
+            (Standing::Undecided, false) => "undecided: not valid",
+            (standing, _) => standing.words(),
         };
         Some(vec![
             text(&*claim.ratio.comparison.arm),

@@ -192,7 +192,7 @@ fn test(examined: &[Examined]) -> Option<Finding> {
             "Do not trust the causes of this run: measure on a quiet host.",
         )
     } else if right < outcomes.len() {
-        let text = format!("{text}, and left open: {}.", list(SelfTest::Open));
+        let text = format!("{text}, and named no cause: {}.", list(SelfTest::Open));
         finding(
             Weight::Note,
             text,

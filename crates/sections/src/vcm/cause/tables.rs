@@ -177,7 +177,7 @@ fn planted(examined: &[Examined], command: &str) -> Option<Table> {
         let (plant, cause) = (one.plant()?, one.cause()?);
         let outcome = match self_test(plant, cause) {
             SelfTest::Right => "right",
-            SelfTest::Open => "open",
+            SelfTest::Open => "no cause named",
             SelfTest::Wrong => "wrong",
         };
         let words = |cause: Cause| text(cause.to_string());
