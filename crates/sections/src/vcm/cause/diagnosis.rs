@@ -61,7 +61,7 @@ fn case(fall: &Fall) -> Result<Case, DiagnosisError> {
     };
     let pairs = pairs(fall, Experiment::Plain, Experiment::Peak);
     Ok(Case {
-        fall: pairs.map(|pairs| interval(pairs)).transpose()?.flatten(),
+        fall: pairs.map(interval).transpose()?.flatten(),
         experiments,
         ..Case::new(peak, fallen, fall.fallen.placement == Placement::Shared)
     })
