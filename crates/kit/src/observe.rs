@@ -141,15 +141,18 @@ impl CpuTimes {
     }
 
     /// The smallest load, in CPUs, that jiffies can tell from none after so
-    /// many windows on so many CPUs: each window's ends are a tick uncertain.
+    /// many windows on so many CPUs. Each window's ends are a tick uncertain, and
+    /// who has a CPU is only seen at a tick: of CPUs that are busy half of the
+    /// time, so few samples are off by chance (two standard deviations).
     fn resolution(self, windows: usize, cpus: usize) -> f64 {
-        let ends = (windows * cpus) as f64;
-        let jiffies_a_cpu = self.total() as f64 / cpus.max(1) as f64;
-        if jiffies_a_cpu == 0.0 {
-            0.0
-        } else {
-            ends.sqrt() / jiffies_a_cpu
+        let jiffies = self.total() as f64;
+        if jiffies == 0.0 {
+            return 0.0;
         }
+        let ends = ((windows * cpus) as f64).sqrt();
+        let busy = self.busy_ratio();
+        let samples = 2.0 * (busy * (1.0 - busy) * jiffies).sqrt();
+        ends.hypot(samples) * cpus as f64 / jiffies
     }
 
     /// Cores that others kept busy, as far as jiffies can tell, in so many
@@ -227,7 +230,18 @@ mod tests {
             }
         );
         assert!((times.steal_ratio() - 4.0 / 132.0).abs() < 1e-12);
-        assert!((times.resolution(9, 1) - 3.0 / 132.0).abs() < 1e-12);
+        let always_busy = CpuTimes {
+            busy: 132,
+            ..CpuTimes::default()
+        };
+        assert!((always_busy.resolution(9, 1) - 3.0 / 132.0).abs() < 1e-12);
+        let half = CpuTimes {
+            busy: 200,
+            idle: 200,
+            steal: 0,
+        };
+        // 0.05 of one CPU's time, of both 0.1; the windows' ends hardly count.
+        assert!((half.resolution(1, 2) - 0.1).abs() < 0.001);
         assert_eq!(CpuTimes::default().resolution(9, 2), 0.0);
         assert_eq!(
             CpuTimes::parse("cpuX garbage\ncpu0 -1 x", &[0]),

@@ -40,7 +40,7 @@ pub(super) fn ratios<'a>(context: &Context<'a>) -> Vec<Ratio<'a>> {
                 let depth = context.config.depth;
                 comparison.change = format!("Keep {depth} in flight in the kernel, not one");
             }
-            let is_believed = context.is_valid(cell, method) && context.is_valid(cell, reference);
+            let is_believed = comparison.believed;
             let target = target(context, cell, method, reference).filter(|_| is_believed);
             Some(Ratio {
                 cell,

@@ -62,6 +62,17 @@ pub(super) struct HostFacts {
 impl Context<'_> {
     /// Whether a method's figures at a place are valid.
     pub(super) fn verdict(&self, cell: &Cell, method: Method) -> Verdict {
+        let verdict = self.of_rounds(cell, method);
+        let far_apart = || spread(&cell.arm(method)?.rates());
+        match verdict.is_valid() {
+            true => far_apart().unwrap_or(verdict),
+            false => verdict,
+        }
+    }
+
+    /// The same whatever lies between the rounds: what both sides of a pair share
+    /// cancels out in it.
+    fn of_rounds(&self, cell: &Cell, method: Method) -> Verdict {
         let own = cell.arms.iter().find(|(own, _)| *own == method);
         let Some((_, series)) = own else {
             return Verdict::new(Validity::NotSupported, "not measured here", "");
@@ -74,12 +85,11 @@ impl Context<'_> {
             let reason = "no round was measured";
             return Verdict::new(Validity::TooFewSamples, reason, "measure longer (--budget)");
         }
-        let verdict = self.observed(cell, method, series).verdict();
-        if verdict.validity == Validity::Valid {
-            spread(&series.rates()).unwrap_or(verdict)
-        } else {
-            verdict
-        }
+        self.observed(cell, method, series).verdict()
+    }
+
+    fn is_comparable(&self, cell: &Cell, method: Method) -> bool {
+        self.of_rounds(cell, method).is_valid()
     }
 
     fn observed(&self, cell: &Cell, method: Method, series: &Series) -> Observed {
@@ -148,7 +158,7 @@ impl Context<'_> {
             command: self.command.to_owned(),
         };
         let ratio = compare(arms, Direction::Higher, pairs).ok()?;
-        if self.is_valid(cell, method) && self.is_valid(cell, reference) {
+        if self.is_comparable(cell, method) && self.is_comparable(cell, reference) {
             Some(ratio)
         } else {
             Some(without_evidence(ratio))
