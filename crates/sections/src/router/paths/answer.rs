@@ -123,7 +123,7 @@ pub(super) fn targets(context: &Context<'_>) -> Option<Finding> {
         return None;
     }
     if met == all {
-        let text = format!("All {all} targets are met.");
+        let text = format!("All {all} targets of the paths are met.");
         return Some(finding(Weight::Note, text, ""));
     }
     let told = |lead: &str, wanted: Standing| {
@@ -138,7 +138,7 @@ pub(super) fn targets(context: &Context<'_>) -> Option<Finding> {
         }
     };
     let text = format!(
-        "{met} of {all} targets are met.{}{}",
+        "{met} of {all} targets of the paths are met.{}{}",
         told("Not met", Standing::NotMet),
         told("Undecided", Standing::Undecided)
     );
