@@ -156,7 +156,10 @@ fn what_is_missing_or_noisy_claims_nothing() {
     let warnings = texts(&events, Weight::Warning);
     assert!(warnings.contains("install testpmd"), "{warnings}");
     // What is asked of devmap and beside testpmd is open all the same.
-    assert!(warnings.contains("2 of 4 targets of the paths are met"), "{warnings}");
+    assert!(
+        warnings.contains("2 of 4 targets of the paths are met"),
+        "{warnings}"
+    );
     for part in ["at least 2.80× wanted", "at least 1.10× wanted"] {
         assert!(warnings.contains(part), "{warnings}");
     }
