@@ -258,11 +258,8 @@ fn comparison(it: &Comparison) -> Vec<String> {
         format!("{} ÷ {}", text(&it.arm), text(&it.reference)),
         code(&it.metric),
         number(it.ratio),
-        words::bounds(it).map_or_else(
-            || "too few pairs".to_owned(),
-            |(low, high)| format!("{} to {}", number(low), number(high)),
-        ),
-        words::said(it).to_owned(),
+        format!("{} to {}", number(it.low), number(it.high)),
+        words::outcome(it.outcome).to_owned(),
         words::target(it),
         number(it.pairs.len() as f64),
     ]

@@ -359,8 +359,8 @@ impl Text {
             vec![
                 it.subject.clone(),
                 format!("{} ÷ {}", it.arm, it.reference),
-                words::ratio_of_pairs(it),
-                words::said(it).to_owned(),
+                words::interval(it.ratio, it.low, it.high),
+                words::outcome(it.outcome).to_owned(),
                 words::target(it),
             ]
         });

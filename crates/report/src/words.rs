@@ -1,6 +1,5 @@
 //! The words that reports for people share.
 
-use trial::stats::PAIRS_MIN;
 use trial::{
     Cell, Chart, Column, Comparison, Dimension, Outcome, Point, Run, SectionResult, SectionState,
     State, Validity, Weight,
@@ -103,15 +102,6 @@ pub(crate) fn weight(weight: Weight) -> &'static str {
     }
 }
 
-/// What may be said of a ratio: nothing where a side is not valid.
-pub(crate) fn said(it: &Comparison) -> &'static str {
-    if it.believed {
-        outcome(it.outcome)
-    } else {
-        "a side is not valid"
-    }
-}
-
 pub(crate) fn outcome(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Faster => "faster",
@@ -170,24 +160,6 @@ pub(crate) fn interval(ratio: f64, low: f64, high: f64) -> String {
         self::ratio(low),
         self::ratio(high)
     )
-}
-
-/// The interval of a ratio; none of fewer pairs than are evidence, whose
-/// least and most say nothing of where others would lie.
-pub(crate) fn bounds(it: &Comparison) -> Option<(f64, f64)> {
-    (it.pairs.len() >= PAIRS_MIN).then_some((it.low, it.high))
-}
-
-/// A comparison's ratio with its interval; of few pairs, how many.
-pub(crate) fn ratio_of_pairs(it: &Comparison) -> String {
-    match bounds(it) {
-        Some((low, high)) => interval(it.ratio, low, high),
-        None => format!(
-            "{} ({})",
-            self::ratio(it.ratio),
-            plural(it.pairs.len(), "pair")
-        ),
-    }
 }
 
 /// A ratio: `1.00`, also where it is whole, since it was measured all the same.

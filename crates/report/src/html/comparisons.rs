@@ -7,7 +7,7 @@ use super::markup::{Html, command, details, paragraph};
 use super::tables::grid;
 use crate::number::number;
 use crate::page;
-use crate::words::{bounds, plural, said};
+use crate::words::{outcome, plural};
 
 /// The ratios of a section that rest on pairs enough, on one scale: those that
 /// carry a target in the open, the others folded away beneath them.
@@ -94,7 +94,7 @@ fn row(it: &Comparison, scale: Option<&RatioScale>, commands: bool) -> Html {
             "drawing",
             [scale.map_or_else(Html::empty, |scale| scale.row(it))],
         ),
-        words(outcome_class(it.outcome), said(it).to_owned()),
+        words(outcome_class(it.outcome), outcome(it.outcome).to_owned()),
         target(it),
         words("number", number(it.pairs.len() as f64)),
     ];
@@ -108,11 +108,8 @@ fn subject(it: &Comparison) -> Html {
 }
 
 fn interval(it: &Comparison) -> String {
-    let Some((low, high)) = bounds(it) else {
-        return "too few pairs".to_owned();
-    };
     let share = number((it.confidence * 1000.0).round() / 10.0);
-    format!("{} to {} ({share}%)", number(low), number(high))
+    format!("{} to {} ({share}%)", number(it.low), number(it.high))
 }
 
 fn outcome_class(outcome: Outcome) -> &'static str {
