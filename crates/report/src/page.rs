@@ -289,9 +289,11 @@ fn limits(run: &Run) -> Vec<String> {
     let findings = run.sections.iter().flat_map(|section| &section.findings);
     let warnings = findings.filter(|finding| finding.weight == Weight::Warning);
     for warning in warnings {
-        let text = first_sentence(&warning.text).to_owned();
-        if !limits.contains(&text) {
-            limits.push(text);
+        let text = first_sentence(&warning.text);
+        // Two sections may say the same with other figures.
+        let what = |text: &str| text.split(':').next().unwrap_or_default().to_owned();
+        if !limits.iter().any(|told| what(told) == what(text)) {
+            limits.push(text.to_owned());
         }
     }
     limits.truncate(LIMITS_MAX);
