@@ -1,6 +1,8 @@
 //! The first page as data: what a crossing costs here, what to change first, and
 //! how sure that is. Every exporter shows it first.
 
+use std::collections::BTreeMap;
+
 use trial::stats::PAIRS_FOR_A_CLAIM;
 use trial::{Comparison, Outcome, Price, Run, SectionResult, SectionState, Validity, Weight};
 
@@ -97,7 +99,7 @@ pub(crate) fn unshown(comparisons: &[Comparison]) -> Option<String> {
 
 /// The ratios that the scenario lists of the sections that this host can run;
 /// all where it lists none.
-fn wanted(run: &Run) -> (usize, Vec<&Comparison>) {
+fn wanted<'a>(run: &'a Run) -> (usize, Vec<&'a Comparison>) {
     let all = || run.sections.iter().flat_map(|it| &it.comparisons);
     let listed: Vec<(&str, &str)> = run
         .scenario
@@ -119,11 +121,15 @@ fn wanted(run: &Run) -> (usize, Vec<&Comparison>) {
         own.is_none_or(|it| !matches!(it.state, SectionState::NotSupported { .. }))
     };
     let listed: Vec<_> = listed.into_iter().filter(is_run).collect();
-    let named = |(section, name): &(&str, &str)| {
-        let mut sections = run.sections.iter().filter(|it| it.name == *section);
-        sections.find_map(|it| it.comparisons.iter().find(|one| one.name() == *name))
+    // A stored run may list as much as it likes: each name is looked up once.
+    let of = |section: &'a SectionResult| {
+        let all = section.comparisons.iter();
+        all.map(|it| ((section.name.as_str(), it.name()), it))
     };
-    (listed.len(), listed.iter().filter_map(named).collect())
+    let named: BTreeMap<_, _> = run.sections.iter().flat_map(of).collect();
+    let found = |(section, name): &(&'a str, &str)| named.get(&(*section, (*name).to_owned()));
+    let found = listed.iter().filter_map(found).copied();
+    (listed.len(), found.collect())
 }
 
 fn verdict(run: &Run) -> Verdict {
@@ -188,57 +194,66 @@ impl Trust {
     }
 }
 
-/// Each change once, where it gains most.
+/// Each change once, where it gains most. That place was picked of several, so
+/// that its interval is as much wider.
 fn changes(run: &Run) -> Vec<Change<'_>> {
-    let mut changes: Vec<Change<'_>> = Vec::new();
+    let mut found: BTreeMap<&str, (usize, f64, &Comparison, &SectionResult)> = BTreeMap::new();
     for section in &run.sections {
-        for it in section.comparisons.iter().filter(|it| is_shown(it)) {
-            let Some(change) = change(it, section) else {
-                continue;
+        let shown = section.comparisons.iter().filter(|it| is_shown(it));
+        for it in shown.filter(|it| !it.change.is_empty()) {
+            let gain = if is_inverse(it) {
+                1.0 / it.ratio
+            } else {
+                it.ratio
             };
-            match changes.iter_mut().find(|own| own.text == change.text) {
-                None => changes.push(change),
-                Some(own) => {
-                    let places = own.places + 1;
-                    if change.gain > own.gain {
-                        *own = change;
-                    }
-                    own.places = places;
-                }
-            }
+            let best = found.entry(&it.change).or_insert((0, gain, it, section));
+            *best = match gain > best.1 {
+                true => (best.0 + 1, gain, it, section),
+                false => (best.0 + 1, best.1, best.2, best.3),
+            };
         }
     }
+    let found = found.into_iter();
+    let mut changes: Vec<Change<'_>> = found
+        .filter_map(|(text, (places, gain, it, section))| change(text, (places, gain), it, section))
+        .collect();
     changes.retain(|change| change.low >= GAIN_MIN);
     changes.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     changes.truncate(CHANGES_MAX);
     changes
 }
 
-/// A ratio as a change; one that is no gain is still a place where it was tried.
-fn change<'a>(it: &'a Comparison, section: &'a SectionResult) -> Option<Change<'a>> {
-    if it.change.is_empty() {
-        return None;
-    }
-    // Less is better where a ratio below 1 is faster, or one above it slower.
-    let is_inverse = match it.outcome {
+/// Whether less is better: a ratio below 1 is faster, or one above it slower.
+fn is_inverse(it: &Comparison) -> bool {
+    match it.outcome {
         Outcome::Faster => it.ratio < 1.0,
         Outcome::Slower => it.ratio > 1.0,
         Outcome::NoEvidence => false,
+    }
+}
+
+fn change<'a>(
+    text: &'a str,
+    (places, gain): (usize, f64),
+    it: &'a Comparison,
+    section: &'a SectionResult,
+) -> Option<Change<'a>> {
+    let own = it.picked_of(places)?;
+    let (low, high) = match is_inverse(it) {
+        true => (1.0 / own.high, 1.0 / own.low),
+        false => (own.low, own.high),
     };
-    let (gain, low, high) = match is_inverse {
-        true => (1.0 / it.ratio, 1.0 / it.high, 1.0 / it.low),
-        false => (it.ratio, it.low, it.high),
+    let place = match it.subject.as_str() {
+        "" => shared(&it.arm, &it.reference).unwrap_or(&section.name),
+        subject => subject,
     };
     Some(Change {
-        text: &it.change,
+        text,
         gain,
         low,
         high,
-        place: match it.subject.as_str() {
-            "" => shared(&it.arm, &it.reference).unwrap_or(&section.name),
-            subject => subject,
-        },
-        places: 1,
+        place,
+        places,
     })
 }
 
@@ -289,6 +304,9 @@ fn limits(run: &Run) -> Vec<String> {
     let findings = run.sections.iter().flat_map(|section| &section.findings);
     let warnings = findings.filter(|finding| finding.weight == Weight::Warning);
     for warning in warnings {
+        if limits.len() >= LIMITS_MAX {
+            break;
+        }
         let text = first_sentence(&warning.text);
         // Two sections may say the same with other figures.
         let what = |text: &str| text.split(':').next().unwrap_or_default().to_owned();

@@ -42,13 +42,12 @@ pub fn render(run: &Run, style: Style, saved: Saved<'_>) -> String {
     let text = Text { style };
     let page = Page::of(run);
     let tail = text.rest(saved);
-    let mut out = [
-        text.head(run, &page),
-        text.prices(&page),
-        text.changes(&page),
-    ]
-    .concat();
-    let limits = text.limits(&page);
+    let head = text.head(run, &page);
+    let (changes, limits) = (text.changes(&page), text.limits(&page));
+    let others = [&head, &changes, &limits, &tail].map(|part| part.lines().count());
+    // Beside its rows the list has a blank line, a title, and says what is cut.
+    let rows = LINES_MAX.saturating_sub(others.iter().sum::<usize>() + 3);
+    let mut out = [head, text.prices(&page, rows), changes].concat();
     let room = |out: &str| {
         let taken = [out, &limits, &tail].map(|part| part.lines().count());
         LINES_MAX.saturating_sub(taken.iter().sum())
@@ -72,7 +71,7 @@ pub fn full(run: &Run, style: Style, saved: Saved<'_>) -> String {
     let sections: String = run.sections.iter().map(|it| text.section(it)).collect();
     [
         text.head(run, &page),
-        text.prices(&page),
+        text.prices(&page, usize::MAX),
         text.changes(&page),
         text.limits(&page),
         sections,
@@ -130,7 +129,8 @@ impl Text {
     }
 
     /// The price list: a line each, with a bar on a logarithmic scale.
-    fn prices(self, page: &Page<'_>) -> String {
+    /// At most so many rows.
+    fn prices(self, page: &Page<'_>, rows_max: usize) -> String {
         let Some(scale) = page::scale(&page.prices) else {
             return String::new();
         };
@@ -163,7 +163,7 @@ impl Text {
             self.style.paint(Ink::Faint, &head),
             pad = (2 + name + 2 + price + 2 + span).saturating_sub(width(&title)),
         );
-        for (index, it) in page.prices.iter().enumerate() {
+        for (index, it) in page.prices.iter().enumerate().take(rows_max) {
             let share = page::share(it.ns, scale);
             let length = ((share * bar as f64).round() as usize).max(1);
             out += &format!(
@@ -174,6 +174,10 @@ impl Text {
                     .paint(Ink::Faint, &format!("{:>span$}", spans[index])),
                 "━".repeat(length),
             );
+        }
+        let more = page.prices.len().saturating_sub(rows_max);
+        if more > 0 {
+            out += &format!("  {} in full\n", plural(more, "more price"));
         }
         out
     }

@@ -53,9 +53,9 @@ fn the_first_page_is_never_longer() {
     let section = run.sections[0].clone();
     run.sections.extend(vec![section; 9]);
     for (index, section) in run.sections.iter_mut().enumerate() {
-        section.prices.truncate(2);
-        for it in &mut section.comparisons {
-            it.change = format!("Change number {index}");
+        section.prices = vec![section.prices.clone(); 20].concat();
+        for (at, it) in section.comparisons.iter_mut().enumerate() {
+            it.change = format!("Change number {index}.{at}");
             (it.low, it.ratio, it.high) = (1.2, 1.3, 1.4);
         }
     }
@@ -67,9 +67,11 @@ fn the_first_page_is_never_longer() {
         };
         let text = terminal::render(&run, style, Saved::default());
         assert!(text.lines().count() <= 40, "{text}");
+        assert!(text.contains("more prices in full"), "{text}");
         assert!(text.contains("\n5. ") && !text.contains("\n6. "), "{text}");
     }
     run.sections.truncate(1);
+    run.sections[0].prices.truncate(2);
     let one = terminal::render(&run, Style::default(), Saved::default());
     assert!(
         one.contains("Speed by block size") && one.lines().count() <= 40,

@@ -4,8 +4,10 @@
 //! most rounds are done.
 
 use lockgate_trial as trial;
-use trial::stats::{self, Arms, Decision, ERROR, Looks, Precision, Random};
-use trial::{Comparison, Direction, Outcome};
+use trial::stats::{Decision, ERROR, Looks, Precision, Random};
+use trial::{Comparison, Outcome};
+
+use crate::properties::{compare_at, normal};
 
 /// What the host does to everything that it runs, from one trial to the next.
 #[derive(Clone, Copy, Debug)]
@@ -56,18 +58,13 @@ impl Clock {
         }
     }
 
-    /// Close enough to a standard normal value.
-    fn normal(&mut self) -> f64 {
-        (0..12).map(|_| self.random.unit()).sum::<f64>() - 6.0
-    }
-
     /// The logarithm of what the next trial's speed is multiplied by.
     fn tick(&mut self) -> f64 {
         self.trials += 1.0;
         if self.random.unit() < 1.0 / 12.0 {
             self.is_slow = !self.is_slow;
         }
-        self.correlated = 0.95 * self.correlated + 0.03 * self.normal();
+        self.correlated = 0.95 * self.correlated + 0.03 * normal(&mut self.random);
         let states = if self.is_slow { -(1.6_f64.ln()) } else { 0.0 };
         let drift = -0.02 * self.trials;
         let host = match self.host {
@@ -77,7 +74,7 @@ impl Clock {
             Host::Correlated => self.correlated,
             Host::All => states + drift + self.correlated,
         };
-        host + SPREAD * self.normal()
+        host + SPREAD * normal(&mut self.random)
     }
 
     /// Both arms' speeds of a round, `ratio` being the truth; in the order of the
@@ -96,15 +93,7 @@ impl Clock {
 }
 
 fn compare(pairs: &[(f64, f64)], error: f64) -> Comparison {
-    let name = String::new;
-    let arms = Arms {
-        subject: name(),
-        arm: name(),
-        reference: name(),
-        metric: name(),
-        command: name(),
-    };
-    stats::compare_at(arms, Direction::Higher, pairs.to_vec(), error).expect("all are positive")
+    compare_at(pairs.to_vec(), error).expect("all are positive")
 }
 
 /// One run that ends by widths: what it claims, and after how many rounds.

@@ -16,6 +16,13 @@ fn cases() -> ProptestConfig {
 }
 
 fn compare(pairs: Vec<(f64, f64)>) -> Result<trial::Comparison, stats::PairsError> {
+    compare_at(pairs, stats::ERROR)
+}
+
+pub fn compare_at(
+    pairs: Vec<(f64, f64)>,
+    error: f64,
+) -> Result<trial::Comparison, stats::PairsError> {
     let name = String::new;
     let arms = Arms {
         subject: name(),
@@ -24,14 +31,17 @@ fn compare(pairs: Vec<(f64, f64)>) -> Result<trial::Comparison, stats::PairsErro
         metric: name(),
         command: name(),
     };
-    stats::compare(arms, Direction::Higher, pairs)
+    stats::compare_at(arms, Direction::Higher, pairs, error)
 }
 
 /// A log-normal factor around 1: what disturbs a speed is multiplicative and
 /// skewed. (Sum of twelve uniforms, less six, is close enough to normal.)
 fn noise(random: &mut Random, sigma: f64) -> f64 {
-    let normal: f64 = (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
-    (sigma * normal).exp()
+    (sigma * normal(random)).exp()
+}
+
+pub fn normal(random: &mut Random) -> f64 {
+    (0..12).map(|_| random.unit()).sum::<f64>() - 6.0
 }
 
 #[test]

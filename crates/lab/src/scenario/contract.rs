@@ -38,7 +38,8 @@ pub(super) fn sliced(section: Box<dyn Section>, slice: &Slice, scale: f64) -> Bo
     match slice.seconds.map(|seconds| seconds * scale) {
         Some(seconds) => Box::new(Sliced {
             section,
-            seconds: budget_of_seconds(seconds).unwrap_or(BUDGET_MAX),
+            // A negative time cannot be: both factors were checked.
+            seconds: Duration::try_from_secs_f64(seconds).unwrap_or(BUDGET_MAX),
         }),
         None => section,
     }

@@ -142,6 +142,26 @@ impl Comparison {
     }
 }
 
+impl Comparison {
+    /// The interval of its ratio where it is the one picked of `places`: each of
+    /// them may miss only so much less often (Bonferroni), as far as its pairs
+    /// allow. None where a stored pair gives no ratio.
+    #[must_use]
+    pub fn picked_of(&self, places: usize) -> Option<Interval> {
+        if places <= 1 {
+            return Some(Interval {
+                estimate: self.ratio,
+                low: self.low,
+                high: self.high,
+                confidence: self.confidence,
+            });
+        }
+        let error = (1.0 - self.confidence) / places as f64;
+        let ratios = ratios(&self.pairs).ok()?;
+        Some(interval_of_median(&ratios, error))
+    }
+}
+
 fn ratios(pairs: &[(f64, f64)]) -> Result<Vec<f64>, PairsError> {
     if pairs.is_empty() {
         return Err(PairsError::Empty);
@@ -236,6 +256,20 @@ mod tests {
         );
         let low = comparison.low;
         assert!(comparison.with_target(low).target.expect("was set").met);
+    }
+
+    #[test]
+    fn the_best_of_several_places_has_a_wider_interval() {
+        let pairs: Vec<_> = (1..=9).map(|arm| (f64::from(arm), 1.0)).collect();
+        let one = compare(arms(), Direction::Higher, pairs).expect("positive");
+        let interval = |places| {
+            let own = one.picked_of(places).expect("positive");
+            (own.low, own.high)
+        };
+        assert_eq!(interval(1), (one.low, one.high));
+        assert_eq!(interval(1), (2.0, 8.0));
+        assert_eq!(interval(2), (1.0, 9.0));
+        assert_eq!(interval(0), interval(1));
     }
 
     #[test]
