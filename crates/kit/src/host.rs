@@ -2,26 +2,45 @@
 
 use trial::Probe;
 
-use crate::place;
+use crate::{openssl, place};
+
+/// DPDK's benchmark of crypto drivers; Debian puts it into the package `dpdk-dev`.
+pub const DPDK_CRYPTO: &str = "dpdk-test-crypto-perf";
 
 /// What of the host the grid depends on.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Host {
     pub cpus: Vec<usize>,
     /// Per core; 0 when unknown.
     pub l2_bytes: u64,
-    pub has_openssl: bool,
+    /// Programs to compare with that are not installed.
+    pub missing: Vec<&'static str>,
 }
 
 impl Host {
-    /// What the probe and the system say; openssl is looked for where it is
-    /// wanted.
-    pub fn of(probe: Option<&Probe>, wants_openssl: bool) -> Self {
+    /// What the probe and the system say.
+    pub fn of(probe: Option<&Probe>) -> Self {
         let l2_bytes = probe.and_then(|probe| probe.number("cpu.cache.l2_bytes"));
+        let is_missing = |program: &&str| !probe::command::is_there(program);
         Self {
             cpus: place::usable_cpus().unwrap_or_else(|_| vec![0]),
             l2_bytes: l2_bytes.unwrap_or(0),
-            has_openssl: wants_openssl && probe::command::is_there("openssl"),
+            missing: [openssl::PROGRAM, DPDK_CRYPTO]
+                .into_iter()
+                .filter(is_missing)
+                .collect(),
         }
+    }
+
+    /// One with these CPUs and every program.
+    pub fn with_cpus(cpus: impl Into<Vec<usize>>) -> Self {
+        Self {
+            cpus: cpus.into(),
+            ..Self::default()
+        }
+    }
+
+    pub fn has(&self, program: &str) -> bool {
+        !self.missing.contains(&program)
     }
 }

@@ -20,6 +20,7 @@ pub mod judged;
 pub mod load;
 pub mod metric;
 pub mod observe;
+pub mod openssl;
 pub mod place;
 pub mod places;
 pub mod plan;

@@ -99,9 +99,8 @@ pub fn rehearse<E: Experiment>(
 ) -> Result<Rehearsal, RehearsalError> {
     let experiment = E::new(keys::parse(table)?)?;
     let host = Host {
-        cpus: script.cpus.clone(),
         l2_bytes: 2 << 20,
-        has_openssl: false,
+        ..Host::with_cpus(script.cpus.clone())
     };
     let all = experiment.subjects(&host);
     let job = plan::job(&experiment, &all, script.budget)?;

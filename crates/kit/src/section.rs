@@ -60,19 +60,19 @@ impl<E: Experiment> Section for Configured<E> {
     }
 
     fn appetite(&self) -> (Duration, Duration) {
-        let host = Host::of(None, false);
+        let host = Host::of(None);
         let (_, least, most) = plan::appetite(self.0.as_ref(), &self.0.subjects(&host));
         (least, most)
     }
 
     fn minimum(&self) -> Duration {
-        let host = Host::of(None, false);
+        let host = Host::of(None);
         plan::appetite(self.0.as_ref(), &self.0.subjects(&host)).0
     }
 
     fn plan(&self, probe: &Probe, budget: Duration) -> Result<Plan, PlanError> {
         self.0.needs(probe)?;
-        let host = Host::of(Some(probe), false);
+        let host = Host::of(Some(probe));
         let subjects = self.0.subjects(&host);
         if subjects.is_empty() {
             return Err(PlanError::NotSupported {
@@ -139,9 +139,13 @@ fn tell<E: Experiment>(results: &Results<'_, E>, job: &Job<E>, end: &End, sink: 
     let mut findings = vec![E::QUESTION.headline(experiment.answer(results), &tried)];
     findings.extend(experiment.findings(results));
     findings.extend(told(&tried));
-    for left_out in [job.left_out.clone(), experiment.left_out(results.host)] {
+    let of_time = "A larger --budget has it; so do fewer of other things.";
+    let of_host = "It is measured where the host has what is missing.";
+    for (left_out, remedy) in [
+        (job.left_out.clone(), of_time),
+        (experiment.left_out(results.host), of_host),
+    ] {
         let text = left_out.map(|what| format!("Left out: {what}."));
-        let remedy = "A larger --budget has it; so do fewer of other things.";
         findings.extend(text.map(|text| finding(Weight::Note, text, remedy)));
     }
     findings.extend(clock(results.usual().steps_ns()));

@@ -142,11 +142,7 @@ pub fn measured<E: Experiment, R: experiment::Rig<E>>(
 ) -> Vec<Event> {
     let config = keys::parse(&text.parse().expect("toml")).expect("allowed");
     let experiment = E::new(config).expect("allowed");
-    let host = Host {
-        cpus: vec![0, 1],
-        l2_bytes: 0,
-        has_openssl: false,
-    };
+    let host = Host::with_cpus([0, 1]);
     let job = plan::job(
         &experiment,
         &experiment.subjects(&host),

@@ -85,7 +85,7 @@ impl Section for Kspeed {
         let schedule = Schedule::within(&self.0, budget).map_err(changed)?;
         sink.emit(Event::Progress(0.0, "booting the guest".to_owned()));
         let (mut shell, facts) = guest::boot(&self.0, &parts, sink)?;
-        let host = Host::of(Some(probe), false);
+        let host = Host::of(Some(probe));
         self.measure(&mut shell, (&facts, &host), &schedule, sink)
     }
 }

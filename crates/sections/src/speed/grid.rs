@@ -7,8 +7,8 @@ use crypto::{Kind, Workload};
 use policy::Policy;
 
 use crate::speed::config::Config;
-use crate::speed::peer;
 use kit::load::fresh::arm::{Arm, Cell, Mode, Role};
+use kit::openssl;
 use kit::place::Placement;
 
 /// Depth of batch and async where the user names none.
@@ -126,7 +126,7 @@ fn arms(config: &Config, host: &Host, cell: &Cell) -> Vec<Arm> {
     // One core's yardsticks, where one worker on a core of its own is measured.
     if cell.placement == Placement::Split && cell.workers == 1 {
         arms.push(Arm::Raw);
-        if config.peers && host.has_openssl && peer::knows(cell.kind) {
+        if config.peers && host.has(openssl::PROGRAM) && openssl::knows(cell.kind) {
             arms.push(Arm::OpenSsl);
         }
     }
@@ -239,9 +239,8 @@ mod tests {
 
     fn rows(text: &str, cpus: usize) -> Vec<Row> {
         let host = Host {
-            cpus: (0..cpus).collect(),
             l2_bytes: 1 << 20,
-            has_openssl: true,
+            ..Host::with_cpus((0..cpus).collect::<Vec<_>>())
         };
         grid(&config(text), &host)
     }

@@ -3,8 +3,8 @@
 use trial::stats::PAIRS_FOR_A_CLAIM;
 
 use crate::speed::config::Table;
-use crate::speed::peer;
 use kit::load::fresh::arm::{Arm, Cell};
+use kit::openssl;
 use kit::place::Placement;
 use probe::tier;
 
@@ -67,7 +67,7 @@ pub(super) fn of_arm(table: &Table, cell: &Cell, arm: Arm) -> String {
         return format!(
             "{}openssl {}",
             tier::openssl_prefix(),
-            peer::arguments(cell.kind, cell.block_bytes).join(" ")
+            openssl::arguments(cell.kind, cell.block_bytes).join(" ")
         );
     }
     let mut chosen = of_cell(cell);

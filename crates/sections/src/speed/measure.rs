@@ -12,7 +12,6 @@ use trial::{Event, Sink};
 use crate::speed::comparisons::comparisons;
 use crate::speed::config::Config;
 use crate::speed::grid::Row;
-use crate::speed::peer;
 use crate::speed::points::points;
 use crate::speed::schedule::{Schedule, slice};
 use kit::crossing::{self, Crossing};
@@ -20,6 +19,7 @@ use kit::host::Host;
 use kit::load::fresh::arm::{Arm, Cell};
 use kit::load::fresh::trial_run::{Rig, Sample, Slice, TrialError};
 use kit::observe;
+use kit::openssl;
 use kit::place::{Placement, place};
 use kit::stopping::Stop;
 
@@ -120,6 +120,15 @@ fn cell(row: &Row, host: &Host, workloads: &Workloads) -> Measured {
             .iter()
             .map(|&arm| (arm, Series::default()))
             .collect(),
+    }
+}
+
+/// A rate is all that a peer reports; a second of it is what was measured.
+pub(super) fn of_rate(requests_per_s: f64) -> Sample {
+    Sample {
+        requests: requests_per_s as u64,
+        requests_per_s,
+        ..Sample::default()
     }
 }
 
@@ -282,11 +291,10 @@ impl Rounds<'_> {
             Arm::Paced(_) => rig.lanes(arm, self.pace(measured), slice).map(Some),
             Arm::Raw => rig.raw(slice).map(Some),
             // A peer that fails is left out, not an end of the run.
-            Arm::OpenSsl => Ok(peer::measure(
-                cell.kind,
-                measured.block_bytes,
-                cpus.workers[0],
-            )),
+            Arm::OpenSsl => {
+                let rate = openssl::measure(cell.kind, measured.block_bytes, cpus.workers[0]);
+                Ok(rate.map(of_rate))
+            }
         }
     }
 

@@ -329,11 +329,7 @@ mod tests {
             samples: BTreeMap::from([(0, sample)]),
             ..seen
         };
-        let host = Host {
-            cpus: cpus.all(),
-            l2_bytes: 0,
-            has_openssl: false,
-        };
+        let host = Host::with_cpus(cpus.all());
         verdict(&host, &measured, arm, &series)
     }
 

@@ -7,9 +7,9 @@ use trial::stats::PAIRS_FOR_A_CLAIM;
 
 use crate::speed::config::Config;
 use crate::speed::grid::{Row, grid};
-use crate::speed::peer;
 use kit::host::Host;
 use kit::load::fresh::arm::Arm;
+use kit::openssl;
 use kit::stopping::Limits;
 
 /// Set-up, warm-up and clean-up of one trial.
@@ -181,7 +181,7 @@ impl Schedule {
 
     fn arm_s(&self, row: &Row, arm: Arm) -> f64 {
         match arm {
-            Arm::OpenSsl => peer::seconds(row.cell.kind),
+            Arm::OpenSsl => openssl::seconds(row.cell.kind),
             _ => self.slice_s * slices(arm) + OVERHEAD_S,
         }
     }
@@ -237,9 +237,8 @@ mod tests {
 
     fn host() -> Host {
         Host {
-            cpus: vec![0, 1],
             l2_bytes: 1 << 20,
-            has_openssl: true,
+            ..Host::with_cpus([0, 1])
         }
     }
 

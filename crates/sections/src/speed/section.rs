@@ -34,7 +34,7 @@ pub fn parse(table: toml::Table) -> Result<Box<dyn Section>, ConfigError> {
 
 impl CryptoSpeed {
     fn host(&self, probe: Option<&Probe>) -> Host {
-        Host::of(probe, self.0.peers)
+        Host::of(probe)
     }
 }
 
@@ -76,7 +76,7 @@ impl Section for CryptoSpeed {
         }
         let host = self.host(Some(probe));
         let schedule = Schedule::new(&self.0, &host, budget)?;
-        let peers = if host.has_openssl || !self.0.peers {
+        let peers = if host.has(kit::openssl::PROGRAM) || !self.0.peers {
             ""
         } else {
             "; openssl is not installed, so that no peer is measured"

@@ -195,11 +195,7 @@ mod tests {
         );
         let config = kit::config::keys::parse(&table.parse().unwrap()).unwrap();
         let experiment = BlockSize::new(config).unwrap();
-        let host = Host {
-            cpus: vec![0],
-            l2_bytes: 0,
-            has_openssl: false,
-        };
+        let host = Host::with_cpus([0]);
         let subjects = experiment.subjects(&host);
         let mut results = Results::new(&experiment, &host, &subjects, (0.01, ""));
         for (series, &speed) in results.series.iter_mut().zip(speeds) {

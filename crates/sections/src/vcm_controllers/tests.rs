@@ -68,11 +68,7 @@ fn a_remark_is_told_with_its_places() {
     let table = "algorithms = ['sha256']\nsizes_bytes = [512, 1024, 2048]";
     let config = kit::config::keys::parse(&table.parse().unwrap()).unwrap();
     let section = Controllers::new(config).unwrap();
-    let host = Host {
-        cpus: vec![0],
-        l2_bytes: 0,
-        has_openssl: false,
-    };
+    let host = Host::with_cpus([0]);
     let subjects = section.subjects(&host);
     let mut results = Results::new(&section, &host, &subjects, (0.01, ""));
     let texts = |results: &Results<'_, Controllers>| {

@@ -194,7 +194,7 @@ pub(super) fn unmasked(config: &Config) -> Vec<Finding> {
 /// Peers that this host lacks.
 pub(super) fn missing(config: &Config, peers: &Peers) -> Option<Finding> {
     let lacks = |arm: Arm| match arm {
-        Arm::OpenSsl => !peers.host.has_openssl,
+        Arm::OpenSsl => !peers.host.has(kit::openssl::PROGRAM),
         Arm::Dpdk32 | Arm::Dpdk1 => !peers.has_dpdk,
         Arm::Ceiling => !peers.has_ceiling,
         _ => false,

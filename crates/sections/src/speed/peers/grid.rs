@@ -2,7 +2,6 @@
 
 use crypto::{Algorithm, Ceiling, Kind, Workload};
 
-use crate::speed::peer;
 use crate::speed::peers::arm::Arm;
 use crate::speed::peers::ceiling;
 use crate::speed::peers::config::Config;
@@ -10,6 +9,7 @@ use crate::speed::peers::dpdk;
 use crate::speed::peers::ring_loop;
 use kit::host::Host;
 use kit::load::fresh::arm::{Cell, Role};
+use kit::openssl;
 use kit::place::Placement;
 use kit::words::size;
 use kit::words::what;
@@ -48,7 +48,7 @@ impl Peers {
     fn has(&self, config: &Config, arm: Arm, kind: Kind) -> bool {
         let is_there = match arm {
             Arm::Engine | Arm::OwnLoop => return true,
-            Arm::OpenSsl => self.host.has_openssl && peer::knows(kind),
+            Arm::OpenSsl => self.host.has(openssl::PROGRAM) && openssl::knows(kind),
             Arm::Dpdk32 | Arm::Dpdk1 => self.has_dpdk && dpdk::knows(kind),
             Arm::Ring => self.has_ring && ring_loop::knows(kind),
             Arm::Ceiling => self.has_ceiling && ceiling::rounds(kind).is_some(),
@@ -161,9 +161,8 @@ fn depth(host: &Host, kind: Kind, block_bytes: usize) -> usize {
 pub(super) fn equipped() -> Peers {
     Peers {
         host: Host {
-            cpus: vec![0, 1],
             l2_bytes: 1 << 20,
-            has_openssl: true,
+            ..Host::with_cpus([0, 1])
         },
         has_dpdk: true,
         has_ring: true,
@@ -202,7 +201,7 @@ mod tests {
             has_ring: true,
             has_ceiling: false,
             host: Host {
-                has_openssl: false,
+                missing: vec![openssl::PROGRAM],
                 ..equipped().host
             },
         };

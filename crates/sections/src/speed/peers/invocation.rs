@@ -5,12 +5,12 @@ use trial::stats::PAIRS_FOR_A_CLAIM;
 use crate::speed::config::Table as SpeedTable;
 use crate::speed::invocation as speed;
 use crate::speed::measure::Measured;
-use crate::speed::peer;
 use crate::speed::peers::arm::Arm;
 use crate::speed::peers::config::Table;
 use crate::speed::peers::grid::Row;
 use crate::speed::peers::schedule::Schedule;
 use kit::load::fresh::arm::Arm as SpeedArm;
+use kit::openssl;
 use probe::tier;
 
 /// `lockgate speed` with every flag that differs from its default.
@@ -84,7 +84,7 @@ pub(super) fn of_arm(
         (Arm::OpenSsl, _) => format!(
             "{}openssl {}",
             tier::openssl_prefix(),
-            peer::arguments(cell.kind, cell.block_bytes).join(" ")
+            openssl::arguments(cell.kind, cell.block_bytes).join(" ")
         ),
         (Arm::Dpdk32 | Arm::Dpdk1, Some(cpus)) => schedule
             .dpdk_call(row, arm)

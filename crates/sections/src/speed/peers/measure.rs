@@ -8,7 +8,6 @@ use trial::stats::{Precision, Random, median};
 use trial::{Event, Sink};
 
 use crate::speed::measure::{End, MeasureError, Measured, Series};
-use crate::speed::peer;
 use crate::speed::peers::arm::Arm;
 use crate::speed::peers::ceiling;
 use crate::speed::peers::comparisons::{all_at, is_done};
@@ -20,6 +19,7 @@ use crate::speed::peers::schedule::Schedule;
 use kit::load::fresh::arm::{Arm as SpeedArm, Cell as SpeedCell};
 use kit::load::fresh::trial_run::{Rig, Sample, Slice, TrialError};
 use kit::observe;
+use kit::openssl;
 use kit::place::{Placement, place};
 use kit::stopping::{Closing, Stop};
 
@@ -362,13 +362,15 @@ impl Rounds<'_> {
                 .and_then(|rounds| ceiling::trial(rounds, workload.block_bytes, worker, slice))
                 .transpose(),
             Arm::OpenSsl => {
-                let arguments = peer::arguments(cell.kind, workload.block_bytes);
+                let arguments = openssl::arguments(cell.kind, workload.block_bytes);
                 let output = calls
                     .openssl
                     .entry(arguments)
-                    .or_insert_with_key(|arguments| peer::printed(arguments, worker));
-                let sample =
-                    |output: &String| peer::sample(output, cell.kind, workload.block_bytes);
+                    .or_insert_with_key(|arguments| openssl::printed(arguments, worker));
+                let sample = |output: &String| {
+                    openssl::requests_per_s(output, cell.kind, workload.block_bytes)
+                        .map(crate::speed::measure::of_rate)
+                };
                 Ok(output.as_ref().and_then(sample))
             }
             Arm::Dpdk32 | Arm::Dpdk1 => {

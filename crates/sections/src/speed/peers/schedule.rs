@@ -7,12 +7,12 @@ use crypto::Algorithm;
 use trial::PlanError;
 use trial::stats::PAIRS_FOR_A_CLAIM;
 
-use crate::speed::peer;
 use crate::speed::peers::arm::Arm;
 use crate::speed::peers::config::Config;
 use crate::speed::peers::dpdk;
 use crate::speed::peers::grid::{BLOCK_BYTES, Peers, Row, rows};
 use crate::speed::schedule::{OVERHEAD_S, PRECISION};
+use kit::openssl;
 use kit::place::Placement;
 use kit::place::place;
 use kit::stopping::Limits;
@@ -292,8 +292,8 @@ impl Schedule {
     fn shared(&self, row: &Row, arm: Arm) -> Option<(Shared, f64)> {
         let (kind, block_bytes) = (row.cell.kind, row.cell.block_bytes);
         if arm == Arm::OpenSsl {
-            let call = peer::arguments(kind, block_bytes);
-            return Some((Shared::OpenSsl(call), peer::seconds(kind)));
+            let call = openssl::arguments(kind, block_bytes);
+            return Some((Shared::OpenSsl(call), openssl::seconds(kind)));
         }
         let call = self.dpdk_call(row, arm)?;
         let call_s = call.seconds();

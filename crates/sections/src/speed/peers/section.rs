@@ -5,7 +5,6 @@ use std::time::Duration;
 use trial::{Event, Plan, PlanError, Probe, RunError, Section, Sink};
 
 use crate::speed::measure::End;
-use crate::speed::peers::arm::Arm;
 use crate::speed::peers::charts;
 use crate::speed::peers::comparisons;
 use crate::speed::peers::config::{Config, Table};
@@ -34,7 +33,7 @@ pub fn parse(table: toml::Table) -> Result<Box<dyn Section>, ConfigError> {
 
 impl CryptoPeers {
     fn peers(&self, probe: Option<&Probe>) -> Peers {
-        let host = Host::of(probe, self.0.peers.contains(&Arm::OpenSsl));
+        let host = Host::of(probe);
         Peers::of(&self.0, host)
     }
 }

@@ -55,7 +55,7 @@ impl Section for VcmCause {
     }
 
     fn appetite(&self) -> (Duration, Duration) {
-        let (least_s, most_s) = Schedule::appetite(&self.0, &Host::of(None, false).cpus);
+        let (least_s, most_s) = Schedule::appetite(&self.0, &Host::of(None).cpus);
         (
             Duration::from_secs_f64(least_s),
             Duration::from_secs_f64(most_s),
@@ -67,7 +67,7 @@ impl Section for VcmCause {
         {
             return Err(PlanError::NotSupported { reason, remedy });
         }
-        let host = Host::of(Some(probe), false);
+        let host = Host::of(Some(probe));
         let places = Places::of(&self.0.placements, &host.cpus);
         places.any()?;
         let schedule = Schedule::new(&self.0, &host.cpus, budget)?;
@@ -80,7 +80,7 @@ impl Section for VcmCause {
     }
 
     fn run(&self, probe: &Probe, plan: &Plan, sink: &mut dyn Sink) -> Result<(), RunError> {
-        let host = Host::of(Some(probe), false);
+        let host = Host::of(Some(probe));
         // The plan's own seconds give the plan's own schedule again; the
         // margin is for rounding.
         let budget = Duration::from_secs_f64(plan.seconds + 0.001);

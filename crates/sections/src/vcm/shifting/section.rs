@@ -92,7 +92,7 @@ impl Section for VcmShifting {
         // margin is for rounding.
         let budget = Duration::from_secs_f64(plan.seconds + 0.001);
         let schedule = Schedule::new(&self.0, budget).map_err(failed)?;
-        let l2_bytes = Host::of(Some(probe), false).l2_bytes;
+        let l2_bytes = Host::of(Some(probe)).l2_bytes;
         let results = measure((&self.0, cores, l2_bytes), &schedule, sink);
         self.emit(&results, sink);
         match results.end {

@@ -89,7 +89,7 @@ impl Section for VcmTenants {
     }
 
     fn plan(&self, probe: &Probe, budget: Duration) -> Result<Plan, PlanError> {
-        let places = Self::places(&Host::of(Some(probe), false));
+        let places = Self::places(&Host::of(Some(probe)));
         if places.kept.is_empty() {
             // The shared core that others suggest would not do here.
             return Err(PlanError::NotSupported {
@@ -102,7 +102,7 @@ impl Section for VcmTenants {
     }
 
     fn run(&self, probe: &Probe, plan: &Plan, sink: &mut dyn Sink) -> Result<(), RunError> {
-        let host = Host::of(Some(probe), false);
+        let host = Host::of(Some(probe));
         let places = Self::places(&host);
         let Some(&(_, cores)) = places.kept.first() else {
             let error = std::io::Error::other("the second CPU is gone");

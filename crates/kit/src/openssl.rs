@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crypto::{Algorithm, FfdhGroup, Kind, Operation, RsaScheme};
 
-use kit::load::fresh::trial_run::Sample;
 use probe::command;
 
+pub const PROGRAM: &str = "openssl";
 /// It measures whole seconds; starting takes a little more.
 const SECONDS: f64 = 1.07;
 /// RSA is always measured every way: sign and verify, since 3.2 also encrypt
@@ -16,7 +16,7 @@ const RSA_SECONDS: f64 = 4.3;
 const ECDSA_SECONDS: f64 = 2.15;
 
 /// Whether `openssl speed` measures that kind the way we do.
-pub(super) fn knows(kind: Kind) -> bool {
+pub fn knows(kind: Kind) -> bool {
     let is_measured = match kind.algorithm {
         // RSA is measured with PKCS#1 v1.5 only; its encryption since 3.2
         // alone, so that not every host would have a figure.
@@ -32,7 +32,7 @@ pub(super) fn knows(kind: Kind) -> bool {
 }
 
 /// How long one trial takes.
-pub(super) fn seconds(kind: Kind) -> f64 {
+pub fn seconds(kind: Kind) -> f64 {
     match kind.algorithm {
         Algorithm::Rsa(..) => RSA_SECONDS,
         Algorithm::EcdsaP256 => ECDSA_SECONDS,
@@ -41,7 +41,7 @@ pub(super) fn seconds(kind: Kind) -> f64 {
 }
 
 /// The command, as a user would type it.
-pub(super) fn arguments(kind: Kind, block_bytes: usize) -> Vec<String> {
+pub fn arguments(kind: Kind, block_bytes: usize) -> Vec<String> {
     let what = match kind.algorithm {
         Algorithm::Rsa(bits, _) => format!("rsa{}", bits.bits()),
         Algorithm::EcdsaP256 => "ecdsap256".to_owned(),
@@ -58,40 +58,34 @@ fn ffdh_bits(group: FfdhGroup) -> usize {
     Algorithm::Ffdh(group).modulus_bytes() * 8
 }
 
-/// One trial on that CPU; `None` when it failed or its output was not
-/// understood.
-pub(super) fn measure(kind: Kind, block_bytes: usize, cpu: usize) -> Option<Sample> {
+/// One trial on that CPU, requests/s; `None` when it failed or its output was
+/// not understood.
+pub fn measure(kind: Kind, block_bytes: usize, cpu: usize) -> Option<f64> {
     let output = printed(&arguments(kind, block_bytes), cpu)?;
-    sample(&output, kind, block_bytes)
+    requests_per_s(&output, kind, block_bytes)
 }
 
 /// What it prints on that CPU; `None` when it failed.
-pub(super) fn printed(arguments: &[String], cpu: usize) -> Option<String> {
+pub fn printed(arguments: &[String], cpu: usize) -> Option<String> {
     std::thread::scope(|scope| {
         // A child inherits the CPU of the thread that starts it.
         let started = scope.spawn(|| {
             sys::affinity::pin_to(cpu).ok()?;
             let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
-            command::run_within("openssl", &arguments, Duration::from_secs(10)).printed()
+            command::run_within(PROGRAM, &arguments, Duration::from_secs(10)).printed()
         });
         started.join().ok().flatten()
     })
 }
 
-/// What that output says of that kind, which may be one of several in it.
-pub(super) fn sample(output: &str, kind: Kind, block_bytes: usize) -> Option<Sample> {
-    let requests_per_s = match (kind.algorithm.is_public_key(), kind.operation) {
-        (true, Operation::Sign) => operations_per_s(output, "sign/s")?,
-        (true, Operation::Verify) => operations_per_s(output, "verify/s")?,
-        (true, _) => operations_per_s(output, "op/s")?,
-        (false, _) => bytes_per_s(output)? / block_bytes as f64,
-    };
-    // It reports a rate only; a second of it is what was measured.
-    Some(Sample {
-        requests: requests_per_s as u64,
-        requests_per_s,
-        ..Sample::default()
-    })
+/// Requests/s that it printed of that kind, which may be one of several.
+pub fn requests_per_s(output: &str, kind: Kind, block_bytes: usize) -> Option<f64> {
+    match (kind.algorithm.is_public_key(), kind.operation) {
+        (true, Operation::Sign) => operations_per_s(output, "sign/s"),
+        (true, Operation::Verify) => operations_per_s(output, "verify/s"),
+        (true, _) => operations_per_s(output, "op/s"),
+        (false, _) => bytes_per_s(output).map(|bytes| bytes / block_bytes as f64),
+    }
 }
 
 /// The last line is `NAME 1234.56k`: thousands of bytes a second.
@@ -130,7 +124,7 @@ mod tests {
             algorithm: algorithm.parse().unwrap(),
             operation,
         };
-        sample(output, kind, 16_384).map(|sample| sample.requests_per_s)
+        requests_per_s(output, kind, 16_384)
     }
 
     #[test]
