@@ -4,7 +4,6 @@
 use std::path::Path;
 use std::process::Command;
 
-/// What the program is made of, seen from here.
 const SOURCES: [&str; 4] = [
     "../",
     "../../Cargo.toml",

@@ -7,7 +7,6 @@ use crate::CpuInfo;
 pub struct ArmFeature {
     /// Name in `Features` of `/proc/cpuinfo` (Linux `elf_hwcaps.rst`).
     pub name: &'static str,
-    /// Name for people.
     pub label: &'static str,
 }
 
@@ -15,7 +14,6 @@ const fn feature(name: &'static str, label: &'static str) -> ArmFeature {
     ArmFeature { name, label }
 }
 
-/// The features shown, in that order.
 pub const ARM_FEATURES: &[ArmFeature] = &[
     feature("asimd", "Advanced SIMD (NEON)"),
     feature("aes", "AES instructions"),
@@ -37,11 +35,9 @@ pub const ARM_FEATURES: &[ArmFeature] = &[
 /// A core and what its servers are known to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Core {
-    /// Who designed it.
     pub designer: &'static str,
     /// Its name, e.g. `Neoverse N1`.
     pub name: &'static str,
-    /// Names of features that its servers have.
     pub expected: &'static [&'static str],
 }
 

@@ -4,30 +4,20 @@ use serde::Serialize;
 
 use crate::{Leaf, Source};
 
-/// What a cache holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CacheKind {
-    /// Data.
     Data,
-    /// Instructions.
     Instruction,
-    /// Both.
     Unified,
 }
 
-/// One cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Cache {
-    /// 1 is nearest to the core.
     pub level: u32,
-    /// What it holds.
     pub kind: CacheKind,
-    /// Size of this instance, bytes.
     pub bytes: u64,
-    /// Line size, bytes.
     pub line_bytes: u32,
-    /// Associativity.
     pub ways: u32,
     /// At most so many logical processors share it (an upper bound: ids are
     /// handed out in powers of two).

@@ -10,29 +10,19 @@ use crate::{
 /// Everything that a [`Source`] states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Processor {
-    /// Who made it.
     pub vendor: Vendor,
-    /// Model name; empty where not stated.
     pub model_name: String,
-    /// Family, model, stepping.
     pub signature: Signature,
-    /// Highest basic leaf.
     pub level: u32,
-    /// Highest extended leaf.
     pub extended_level: u32,
-    /// Hypervisor, if one says that it is there.
     pub hypervisor: Option<Hypervisor>,
     /// Physical address bits.
     pub physical_bits: Option<u32>,
     /// Virtual address bits.
     pub virtual_bits: Option<u32>,
-    /// Flags that CPUID states, usable or not.
     pub features: BTreeSet<Feature>,
-    /// Register state.
     pub xstate: XState,
-    /// Time stamp counter.
     pub tsc: Tsc,
-    /// Caches, nearest first.
     pub caches: Vec<Cache>,
 }
 
@@ -78,7 +68,6 @@ impl Processor {
         self.features.contains(&feature) && self.disabled_state(feature).next().is_none()
     }
 
-    /// The flags that can be used.
     #[must_use]
     pub fn usable(&self) -> BTreeSet<Feature> {
         self.features

@@ -21,20 +21,16 @@ pub struct Dump {
     xcr0: Option<u64>,
 }
 
-/// Why a dump could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DumpError {
-    /// A line is neither a leaf, nor XCR0, a heading or a comment.
     #[error(
         "line {line} of the CPUID dump, \"{text}\", is not \"leaf subleaf: eax ebx ecx edx\" in hexadecimal; record it again with `cpuid -r -1`"
     )]
     Line {
-        /// Counted from one.
         line: usize,
         /// The line, cut to 80 characters.
         text: String,
     },
-    /// No leaf at all.
     #[error("the CPUID dump holds no leaf; record it again with `cpuid -r -1`")]
     Empty,
 }

@@ -50,7 +50,6 @@ const VECTOR_AES: &[F] = &[F::Vaes, F::Vpclmulqdq];
 const SHA512: &[F] = &[F::Sha512, F::Sm3, F::Sm4];
 
 impl Generation {
-    /// The flags its processors have.
     pub(crate) fn features(self) -> BTreeSet<Feature> {
         let (before, adds) = self.steps();
         let mut features = before.map(Self::features).unwrap_or_default();
@@ -58,7 +57,6 @@ impl Generation {
         features
     }
 
-    /// The generation it builds on, and what it adds.
     fn steps(self) -> (Option<Self>, &'static [&'static [Feature]]) {
         match self {
             Self::Westmere => (None, &[WESTMERE]),

@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use crate::{Component, Source};
 
-/// One of the four registers.
 #[derive(Clone, Copy)]
 enum Register {
     Eax,
@@ -105,7 +104,6 @@ features! {
 }
 
 impl Feature {
-    /// Every flag, in the order shown.
     pub fn all() -> impl Iterator<Item = Self> {
         PLACES.iter().map(|place| place.feature)
     }

@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use crate::{Leaf, Source, source};
 
-/// Who made the processor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub enum Vendor {
     /// `GenuineIntel`.
@@ -13,7 +12,6 @@ pub enum Vendor {
     Amd,
     /// `HygonGenuine`: Zen under licence.
     Hygon,
-    /// Another, by its string.
     Other(String),
 }
 
@@ -29,7 +27,6 @@ impl Vendor {
         }
     }
 
-    /// Name for people.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -44,11 +41,8 @@ impl Vendor {
 /// Family, model and stepping as displayed (extended fields added in).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Signature {
-    /// Family.
     pub family: u32,
-    /// Model.
     pub model: u32,
-    /// Stepping.
     pub stepping: u32,
 }
 
@@ -81,24 +75,17 @@ impl Signature {
 /// The hypervisor that leaf 0x4000_0000 names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub enum Hypervisor {
-    /// Linux KVM, also under Firecracker, Cloud Hypervisor, EC2 and others.
     Kvm,
-    /// QEMU emulating the processor (TCG).
     Tcg,
-    /// VMware.
     Vmware,
     /// Microsoft Hyper-V; also KVM that imitates it.
     HyperV,
-    /// Xen.
     Xen,
-    /// bhyve.
     Bhyve,
-    /// Another, by its string.
     Other(String),
 }
 
 impl Hypervisor {
-    /// From the twelve characters, without trailing zeros.
     #[must_use]
     pub fn from_id(id: &str) -> Self {
         match id {
@@ -112,7 +99,6 @@ impl Hypervisor {
         }
     }
 
-    /// Name for people.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {

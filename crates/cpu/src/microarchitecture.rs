@@ -86,7 +86,6 @@ fn intel(signature: Signature) -> Option<(&'static str, Generation)> {
     })
 }
 
-/// One model number serves three generations.
 fn skylake_server(stepping: u32) -> &'static str {
     match stepping {
         0..=4 => "Skylake server",

@@ -163,7 +163,6 @@ fn pass_through(feature: Feature, hypervisor: &Hypervisor) -> String {
     format!("{how}; then power-cycle the guest. Every host it may migrate to needs the flag too")
 }
 
-/// Firmware menus hide flags under these names.
 fn firmware(feature: Feature) -> String {
     let switch = match feature {
         Feature::Aes | Feature::Pclmulqdq | Feature::Vaes | Feature::Vpclmulqdq => {

@@ -3,13 +3,9 @@
 /// The registers that one (leaf, subleaf) of CPUID returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Leaf {
-    /// EAX.
     pub eax: u32,
-    /// EBX.
     pub ebx: u32,
-    /// ECX.
     pub ecx: u32,
-    /// EDX.
     pub edx: u32,
 }
 
@@ -27,7 +23,5 @@ pub trait Source {
 
 /// Leaf ranges, each stated by its own first leaf.
 pub(crate) const BASIC: u32 = 0;
-/// The hypervisor's range.
 pub(crate) const HYPERVISOR: u32 = 0x4000_0000;
-/// The extended range.
 pub(crate) const EXTENDED: u32 = 0x8000_0000;

@@ -9,7 +9,6 @@ use crate::{Component, Feature, Hypervisor, Microarchitecture, Processor, remedy
 pub struct Circumstances<'a> {
     /// The microarchitecture, where the model is known.
     pub microarchitecture: Option<&'a Microarchitecture>,
-    /// The hypervisor, if any.
     pub hypervisor: Option<&'a Hypervisor>,
     /// Flags of `/proc/cpuinfo`; empty where it could not be read.
     pub kernel_flags: BTreeSet<&'a str>,
@@ -17,7 +16,6 @@ pub struct Circumstances<'a> {
     pub command_line: &'a str,
 }
 
-/// How a flag stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// CPUID states it, its register state is enabled, and the kernel shows it.

@@ -14,7 +14,6 @@ pub enum Tier {
     None,
     /// AES-NI and PCLMULQDQ with SSE.
     Aesni,
-    /// Three-operand forms.
     Avx,
     /// 256-bit integers and BMI2.
     Avx2,
@@ -25,7 +24,6 @@ pub enum Tier {
 }
 
 impl Tier {
-    /// Every tier, lowest first.
     pub const ALL: [Self; 6] = [
         Self::None,
         Self::Aesni,
@@ -35,7 +33,6 @@ impl Tier {
         Self::Avx512,
     ];
 
-    /// Its name in scenarios and results.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

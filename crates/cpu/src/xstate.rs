@@ -8,9 +8,7 @@ use serde::Serialize;
 pub enum Component {
     /// x87 registers.
     X87,
-    /// XMM registers and MXCSR.
     Sse,
-    /// Upper halves of the YMM registers.
     Avx,
     /// AVX-512 mask registers k0–k7.
     Opmask,
@@ -44,7 +42,6 @@ impl Component {
         }
     }
 
-    /// Name for people.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -69,18 +66,15 @@ impl Component {
     }
 }
 
-/// What the operating system enabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct XState {
     /// XCR0, or `None` without OSXSAVE: then the kernel saves x87 and SSE
     /// with FXSAVE and nothing else.
     pub xcr0: Option<u64>,
-    /// The components the processor could save (leaf 0xD, subleaf 0).
     pub supported: u64,
 }
 
 impl XState {
-    /// Whether the operating system enabled it.
     #[must_use]
     pub fn is_enabled(&self, component: Component) -> bool {
         match self.xcr0 {
@@ -90,7 +84,6 @@ impl XState {
         }
     }
 
-    /// Whether the processor has it at all.
     #[must_use]
     pub fn is_supported(&self, component: Component) -> bool {
         self.supported >> component.bit() & 1 == 1

@@ -26,7 +26,6 @@ const THREADS: u64 = 2;
 const SEED: u64 = 1;
 const REPORT_EVERY: Duration = Duration::from_secs(10);
 
-/// What all threads share.
 #[derive(Default)]
 struct Progress {
     cases: AtomicU64,
@@ -68,7 +67,6 @@ fn main() -> ExitCode {
     }
 }
 
-/// A line now and then, until all are done.
 fn report(progress: &Progress, cases: u64, began: Instant, is_over: impl Fn() -> bool) {
     let mut next = REPORT_EVERY;
     while !is_over() {

@@ -5,7 +5,6 @@ use std::str::FromStr;
 
 use crate::Operation;
 
-/// An algorithm with its key size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Algorithm {
     /// AES-128, each block alone (SP 800-38A §6.1), no padding. Equal blocks
@@ -76,7 +75,6 @@ pub enum RsaBits {
 }
 
 impl RsaBits {
-    /// As a number.
     #[must_use]
     pub const fn bits(self) -> usize {
         match self {
@@ -103,11 +101,8 @@ pub enum RsaScheme {
 /// A group of RFC 7919 appendix A.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FfdhGroup {
-    /// ffdhe2048.
     Ffdhe2048,
-    /// ffdhe3072.
     Ffdhe3072,
-    /// ffdhe4096.
     Ffdhe4096,
 }
 
@@ -115,7 +110,6 @@ pub enum FfdhGroup {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown algorithm '{name}'; known: {}", Algorithm::ALL.map(Algorithm::name).join(", "))]
 pub struct UnknownAlgorithm {
-    /// What was given.
     pub name: String,
 }
 
@@ -338,7 +332,6 @@ pub enum KeyForm {
     /// So many bytes; 0 for what has no key. A private exponent of
     /// finite-field DH is big-endian, a private key of X25519 as RFC 7748 has it.
     Bytes(usize),
-    /// Any number of bytes, 0 too.
     AnyBytes,
     /// A private key as PKCS#8 in DER (RFC 5208); or a public key alone, as
     /// SubjectPublicKeyInfo in DER (RFC 5280 §4.1), which encrypts and

@@ -5,17 +5,14 @@ use crate::{Algorithm, Between, Job, Key, KeyError, KeyMaterial, Kind, Status};
 /// A library of algorithms. One value serves all workers; what is not shared
 /// lives in [`Key`]s, of which each worker has its own.
 pub trait Backend: Send + Sync {
-    /// Its name in flags and reports.
     fn name(&self) -> &'static str;
 
-    /// The library's version, as it says.
     fn version(&self) -> String;
 
     /// Which instructions it chose on this CPU, as the library itself says:
     /// for reports, and to see that a mask did something.
     fn instructions(&self) -> String;
 
-    /// Whether it has that operation on this CPU.
     fn supports(&self, kind: Kind) -> bool;
 
     /// How many jobs it works on at the same time: 1 for a library that

@@ -37,7 +37,6 @@ impl Between {
         (self.bytes.as_mut_ptr().cast(), is_first)
     }
 
-    /// The message ended: nothing of it stays.
     pub fn end(&mut self) {
         // SAFETY: ours, and any bytes are valid in it.
         unsafe { aws_lc_sys::OPENSSL_cleanse(self.bytes.as_mut_ptr().cast(), BYTES) };

@@ -10,7 +10,6 @@ pub enum Instructions {
     Baseline,
     /// AES-NI, PCLMULQDQ, SSSE3 and SSE4.1.
     AesNi,
-    /// AVX.
     Avx,
     /// AVX2 and BMI2.
     Avx2,

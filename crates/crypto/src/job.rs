@@ -9,7 +9,6 @@ use crate::Key;
 pub struct Segment {
     /// First byte; may dangle when `len` is 0.
     pub address: *mut u8,
-    /// Bytes.
     pub len: usize,
 }
 
@@ -19,7 +18,6 @@ pub struct Segment {
 unsafe impl Send for Segment {}
 
 impl Segment {
-    /// No bytes.
     pub const EMPTY: Self = Self {
         address: std::ptr::null_mut(),
         len: 0,
@@ -31,7 +29,6 @@ impl Segment {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Segments {
-    /// The first.
     pub first: Segment,
     /// The others, aligned; may dangle when `rest_count` is 0. Each is read
     /// once: changing the array while a job runs changes nothing.
@@ -45,10 +42,8 @@ pub struct Segments {
 unsafe impl Send for Segments {}
 
 impl Segments {
-    /// No bytes.
     pub const EMPTY: Self = Self::one(Segment::EMPTY);
 
-    /// One segment.
     #[must_use]
     pub const fn one(first: Segment) -> Self {
         Self {
@@ -99,17 +94,12 @@ impl Segments {
 /// be the other's half-done result.
 #[derive(Clone, Copy)]
 pub struct Job<'k> {
-    /// A key made by the back-end that processes the job.
     pub key: &'k dyn Key,
-    /// Input.
     pub source: Segments,
     /// Output: the very same segments as the source (in place), or disjoint
     /// from them; scattered differently if need be.
     pub destination: Segments,
-    /// Initialisation vector, counter block or tweak.
     pub iv: [u8; 16],
-    /// Additional authenticated data.
     pub aad: Segment,
-    /// Authenticator: tag or signature.
     pub tag: Segment,
 }

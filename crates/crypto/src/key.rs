@@ -20,7 +20,6 @@ impl KeyMaterial {
         own
     }
 
-    /// The bytes, for a back-end's key set-up.
     #[must_use]
     pub fn expose(&self) -> &[u8] {
         &self.0
@@ -43,7 +42,6 @@ impl KeyMaterial {
     }
 }
 
-/// Compares in the same time wherever the halves differ.
 fn halves_equal(key: &[u8]) -> bool {
     let (data_key, tweak_key) = key.split_at(key.len() / 2);
     data_key
@@ -69,17 +67,12 @@ pub trait Key: Any + Send {
     fn part(&self, of: TypeId) -> Option<&dyn Any>;
 }
 
-/// Why a key was refused.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// Wrong length.
     #[error("{algorithm} takes a key of {expected} bytes, got {got}")]
     Length {
-        /// For which algorithm.
         algorithm: Algorithm,
-        /// What it takes.
         expected: usize,
-        /// What was given.
         got: usize,
     },
     /// OAEP or PSS with 512 bits.
@@ -87,37 +80,23 @@ pub enum KeyError {
         "a modulus of 512 bits has no room for OAEP or PSS with SHA-256; take 1024 bits or more"
     )]
     NoSuchAlgorithm,
-    /// Its keys are too short to protect anything.
     #[error(
         "{algorithm} protects nothing: only an engine for measuring takes it; take 2048 bits or more"
     )]
-    ForMeasuringOnly {
-        /// What was asked.
-        algorithm: Algorithm,
-    },
+    ForMeasuringOnly { algorithm: Algorithm },
     /// XTS with two equal halves (SP 800-38E requires them to differ).
     #[error("the two halves of an XTS key must differ; generate random bytes")]
     EqualXtsHalves,
-    /// Neither a PKCS#8 key nor a public key of the stated kind and size.
     #[error("neither a PKCS#8 private key nor a SubjectPublicKeyInfo, in DER, for {algorithm}")]
-    Malformed {
-        /// For which algorithm.
-        algorithm: Algorithm,
-    },
-    /// The back-end lacks the algorithm.
+    Malformed { algorithm: Algorithm },
     #[error("back-end {backend} has no {algorithm}")]
     Unsupported {
-        /// Its name.
         backend: &'static str,
-        /// What was asked.
         algorithm: Algorithm,
     },
-    /// The library refused or had no memory.
     #[error("back-end {backend} could not set up a key for {algorithm}")]
     Backend {
-        /// Its name.
         backend: &'static str,
-        /// What was asked.
         algorithm: Algorithm,
     },
 }

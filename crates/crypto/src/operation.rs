@@ -5,26 +5,19 @@ use std::str::FromStr;
 
 use crate::Algorithm;
 
-/// What a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Operation {
-    /// Encrypt; with an AEAD, seal.
     Encrypt,
-    /// Decrypt; with an AEAD, open.
     Decrypt,
-    /// Digest or message authentication code.
     Hash,
-    /// Sign a digest.
     Sign,
-    /// Verify a signature over a digest.
     Verify,
     /// Agree on a secret with a peer's public value.
     Derive,
 }
 
 impl Operation {
-    /// Every operation.
     pub const ALL: [Self; 6] = [
         Self::Encrypt,
         Self::Decrypt,
@@ -54,11 +47,9 @@ impl fmt::Display for Operation {
     }
 }
 
-/// A name that is no operation.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown operation '{name}'; known: {}", Operation::ALL.map(Operation::name).join(", "))]
 pub struct UnknownOperation {
-    /// What was given.
     pub name: String,
 }
 
@@ -78,9 +69,7 @@ impl FromStr for Operation {
 /// What a batch is grouped by: algorithm with its key size, and direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Kind {
-    /// The algorithm.
     pub algorithm: Algorithm,
-    /// The operation.
     pub operation: Operation,
 }
 
@@ -101,7 +90,6 @@ impl Kind {
         }
     }
 
-    /// Every operation of every algorithm.
     pub fn all() -> impl Iterator<Item = Self> {
         Algorithm::ALL.into_iter().flat_map(|algorithm| {
             let operations = algorithm.operations().iter();

@@ -71,7 +71,6 @@ fn same_bytes(a: &[Segment], b: &[Segment]) -> bool {
     }
 }
 
-/// Whether no byte belongs to both lists.
 fn apart(a: &[Segment], b: &[Segment]) -> bool {
     // The common case first: two regions of one slab, far from each other.
     if !overlap(hull(a), hull(b)) {
@@ -108,7 +107,6 @@ fn apart_by_sweep(a: &[Segment], b: &[Segment]) -> bool {
     })
 }
 
-/// First address and the one after the last.
 type Range = (usize, usize);
 
 #[inline]
@@ -121,7 +119,6 @@ fn overlap(a: Range, b: Range) -> bool {
     a.0 < a.1 && b.0 < b.1 && a.0 < b.1 && b.0 < a.1
 }
 
-/// The smallest range around all segments that have bytes.
 fn hull(list: &[Segment]) -> Range {
     list.iter()
         .filter(|segment| segment.len > 0)

@@ -8,16 +8,11 @@ use crate::kernels::Kernels;
 use crate::portable::Portable;
 use crate::{Auto, Backend, Calibration, Kind};
 
-/// A name that finds no back-end.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownBackend {
     /// None has that name.
     #[error("unknown back-end '{name}'; known: {}", backend_names().join(", "))]
-    Name {
-        /// What was given.
-        name: String,
-    },
-    /// The one of that name does not run on this host.
+    Name { name: String },
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }

@@ -60,7 +60,6 @@ pub(crate) fn message_or<'p>(alternative: &[u8], padded: &'p mut [u8]) -> &'p [u
     message
 }
 
-/// Without a branch.
 fn all_ones_if_zero(byte: u8) -> u8 {
     (u32::from(byte).wrapping_sub(1) >> 8) as u8
 }

@@ -12,7 +12,6 @@ pub(crate) struct Cursor<'l> {
 }
 
 impl<'l> Cursor<'l> {
-    /// The first byte.
     pub fn new(list: &'l [Segment]) -> Self {
         Self { list, offset: 0 }
     }

@@ -6,11 +6,8 @@ use crate::{Backend, Job, Key, Kind, Segment, Segments, Status};
 
 /// Where the text is and where the result goes.
 pub enum Data<'b> {
-    /// Both in the same bytes.
     InPlace(&'b mut [u8]),
-    /// In two places.
     Apart {
-        /// Input.
         source: &'b [u8],
         /// Output, of the length that the kind gives: see [`Job`].
         destination: &'b mut [u8],
@@ -19,13 +16,9 @@ pub enum Data<'b> {
 
 /// The parts of one job; what each kind takes is in the table at [`Job`].
 pub struct Slices<'b> {
-    /// Initialisation vector, counter block or tweak.
     pub iv: [u8; 16],
-    /// Additional authenticated data.
     pub aad: &'b [u8],
-    /// Input and output.
     pub data: Data<'b>,
-    /// Authenticator: tag or signature; written by seal and sign.
     pub tag: &'b mut [u8],
 }
 

@@ -4,7 +4,6 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Status {
-    /// Done; the destination holds the result.
     Ok,
     /// The tag or signature does not match; the destination holds no plaintext.
     AuthenticationFailed,
@@ -14,14 +13,12 @@ pub enum Status {
     /// [`Job`](crate::Job)); or a peer's public value outside its group. The
     /// destination holds zeros.
     InvalidInput,
-    /// A length the algorithm cannot take; nothing was done.
     BadLength,
     /// Source and destination overlap in part, or a segment is null; nothing was done.
     BadSegment,
     /// The back-end has no such operation, or the key belongs to another
     /// or lacks its private half; nothing was done.
     Unsupported,
-    /// The library failed; the destination is undefined.
     BackendFailed,
     /// The lane closed before a worker took the request; nothing was done.
     Cancelled,

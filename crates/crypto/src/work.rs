@@ -10,25 +10,18 @@ use crate::{Algorithm, Between, Job, Key, Kind, Segment, Segments, Status};
 
 /// Most segments in a `rest` array: a descriptor chain of a virtio ring.
 const REST_MAX: u32 = 1024;
-/// Most segments of a whole list.
 pub(crate) const LIST_MAX: usize = REST_MAX as usize + 1;
-/// Most bytes of anything: what one allocation can hold.
 const BYTES_MAX: usize = isize::MAX.unsigned_abs();
 
 /// What a back-end may touch. Both lists hold one segment, or several that
 /// are none of them empty; no other party can change them.
 pub(crate) struct Work<'j> {
-    /// Input.
     pub source: &'j [Segment],
     /// Output: the bytes of `source` in the same order, or apart from them.
     pub destination: &'j [Segment],
-    /// Bytes of `source`.
     pub source_bytes: usize,
-    /// Initialisation vector.
     pub iv: &'j [u8; 16],
-    /// Additional authenticated data.
     pub aad: Segment,
-    /// Tag or signature.
     pub tag: Segment,
 }
 
@@ -42,9 +35,7 @@ impl Work<'_> {
     }
 }
 
-/// What every back-end's own keys know.
 pub(crate) trait OwnKey: Key {
-    /// The algorithm the key was made for.
     fn algorithm(&self) -> Algorithm;
 }
 
@@ -160,15 +151,11 @@ pub(crate) const BATCH_UNITS_MAX: usize = 128;
 /// A checked job of one segment on each side.
 #[derive(Clone, Copy)]
 pub(crate) struct Unit<'j, K> {
-    /// Its key.
     pub key: &'j K,
-    /// First byte of the input.
     pub source: *const u8,
     /// First byte of the output: the same, or that of `bytes` apart from it.
     pub destination: *mut u8,
-    /// Bytes on either side.
     pub bytes: usize,
-    /// Initialisation vector.
     pub iv: &'j [u8; 16],
 }
 
@@ -306,7 +293,6 @@ fn contiguous<'j>(kind: Kind, job: &'j Job<'_>) -> Result<Work<'j>, Status> {
     })
 }
 
-/// The checks for lists.
 fn validated<'j>(
     kind: Kind,
     job: &'j Job<'_>,

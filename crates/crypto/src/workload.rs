@@ -15,38 +15,25 @@ const LINE: usize = 64;
 /// What a signature is over, and the key that RSA encryption transports.
 const SHORT: usize = 32;
 
-/// Why there is no such workload.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WorkloadError {
-    /// The algorithm cannot take the block size.
     #[error("{algorithm} cannot take blocks of {block_bytes} bytes; {limit}")]
     Block {
-        /// Which.
         algorithm: Algorithm,
-        /// What was asked.
         block_bytes: usize,
-        /// What it takes.
         limit: &'static str,
     },
-    /// The algorithm has no such operation.
     #[error("{algorithm} has no operation {operation:?}; it has {:?}", .algorithm.operations())]
     Operation {
-        /// Which.
         algorithm: Algorithm,
-        /// What was asked.
         operation: Operation,
     },
-    /// No key.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// The back-end failed on the very first job.
     #[error("{backend} ended a first {algorithm} job with {status:?}")]
     Trial {
-        /// Which back-end.
         backend: &'static str,
-        /// Which algorithm.
         algorithm: Algorithm,
-        /// How it ended.
         status: Status,
     },
 }
@@ -54,17 +41,12 @@ pub enum WorkloadError {
 /// What is measured: one kind on blocks of one size.
 #[derive(Debug)]
 pub struct Workload {
-    /// The kind.
     pub kind: Kind,
     /// Input bytes of a request; an algorithm with public keys has its own.
     pub block_bytes: usize,
-    /// The key.
     pub material: KeyMaterial,
-    /// Where in a slot things are.
     pub slot: Slot,
-    /// Input of every request; sealed already where the kind opens.
     pub input: Vec<u8>,
-    /// Authenticator of every request where the kind checks one.
     pub tag: Vec<u8>,
     /// Whether each request may have an IV of its own: not where the input
     /// is bound to one.
@@ -74,21 +56,14 @@ pub struct Workload {
 /// Where in its slot a request's parts lie: (offset, length).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// Distance of slots.
     pub stride: usize,
-    /// Input.
     pub source: (usize, usize),
-    /// Output: the source itself where the kind works in place.
     pub destination: (usize, usize),
-    /// Tag or signature.
     pub tag: (usize, usize),
 }
 
 impl Workload {
     /// Makes key and input with a random key.
-    ///
-    /// # Errors
-    /// [`WorkloadError`].
     pub fn new(
         backend: &Arc<dyn Backend>,
         kind: Kind,
@@ -100,9 +75,6 @@ impl Workload {
 
     /// Makes the input for a key that is there already: a new one for RSA takes
     /// up to seconds.
-    ///
-    /// # Errors
-    /// [`WorkloadError`].
     pub fn with_key(
         backend: &Arc<dyn Backend>,
         kind: Kind,

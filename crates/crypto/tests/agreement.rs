@@ -66,7 +66,6 @@ fn check(chosen: impl Fn(Algorithm) -> bool) {
     }
 }
 
-/// More jobs than any back-end takes at a time.
 #[test]
 fn hundreds_at_once() {
     for backend in fast_backends() {
@@ -87,7 +86,6 @@ fn hundreds_at_once() {
     }
 }
 
-/// A mebibyte in place, and a byte more, scattered.
 #[test]
 fn a_mebibyte() {
     for backend in fast_backends() {
@@ -114,7 +112,6 @@ macro_rules! families {
             }
         )*
 
-        /// No algorithm is left out.
         #[test]
         fn every_algorithm_is_of_a_family() {
             use Algorithm::*;

@@ -53,7 +53,6 @@ impl Shared {
     }
 }
 
-/// Stops the other writer when dropped.
 struct Stop<'s>(&'s AtomicBool);
 
 impl Drop for Stop<'_> {

@@ -2,7 +2,6 @@
 
 use std::process::Command;
 
-/// Cargo builds examples with the tests, beside them.
 #[test]
 fn ten_thousand_cases_have_none_wrong() {
     let own = std::env::current_exe().expect("a test binary knows its path");

@@ -28,7 +28,6 @@ fn refuses(backend: &dyn Backend, kind: Kind, job: Prepared, expected: Status, w
     assert!(batch[0].arena == before, "{name}: something was written");
 }
 
-/// Lengths of text that a kind cannot take.
 fn bad_texts(kind: Kind) -> Vec<usize> {
     let algorithm = kind.algorithm;
     let modulus = algorithm.modulus_bytes();
@@ -68,7 +67,6 @@ fn texts_of_a_wrong_length() {
     });
 }
 
-/// Lengths of a destination that a kind cannot take.
 fn bad_destinations(kind: Kind, good: Shape) -> Vec<usize> {
     match (kind.operation, message_bytes_max(kind.algorithm)) {
         (Operation::Decrypt, Some(most)) => vec![most + 1, kind.algorithm.modulus_bytes()],

@@ -9,14 +9,11 @@ use crate::support::{Prepared, Shape, fast_backends, material, noise, offered, p
 use lockgate_crypto::{Algorithm, Backend, Key, Kind, Operation, RsaBits, RsaScheme, Status};
 use sha2::{Digest, Sha256};
 
-/// Bytes below the caller's frame that are painted.
 const DEPTH: usize = 128 << 10;
 /// Of them, so many: `paint` and who looks have frames of their own.
 const LOOKED_AT: usize = DEPTH - (16 << 10);
-/// Bytes that are not there by chance.
 const PATTERN: usize = 8;
 
-/// Zeroes the stack below.
 #[inline(never)]
 fn paint() {
     let mut below = [1_u8; DEPTH];
@@ -83,7 +80,6 @@ impl Secrets {
     }
 }
 
-/// The seed of the keys.
 const KEY: u64 = 3;
 
 /// Parts of secrets on the stack after a job of `kind`.

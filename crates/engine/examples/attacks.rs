@@ -28,7 +28,6 @@ const LONG: Duration = Duration::from_secs(10);
 /// The spans of a request; source, destination, additional data, tag.
 type Shape = (Vec<Span>, Vec<Span>, Span, Span);
 
-/// A tenant with one lane.
 struct Tenant {
     function: CryptoFunction,
     lane: CryptoLane,
@@ -93,7 +92,6 @@ impl Tenant {
         self.lane.enqueue(&call, 0)
     }
 
-    /// Takes what is done and fills the lane.
     fn fill(&mut self) -> Outcome<()> {
         self.done += self.lane.reap(usize::MAX, |_| ()) as u64;
         self.late += usize::from(self.lane.in_flight() == 0);
@@ -119,13 +117,9 @@ impl Tenant {
 #[derive(Clone, Copy, PartialEq)]
 enum Also {
     Nothing,
-    /// Never reaps.
     Hoards,
-    /// Is reset again and again.
     Resets,
-    /// Makes keys and drops them.
     Keys,
-    /// Makes lanes and drops them full.
     Lanes,
 }
 
@@ -304,7 +298,6 @@ fn repeats_of(count: usize) -> Vec<Shape> {
     [hashes(vec![span(0, 64); count])].to_vec()
 }
 
-/// One turn of the hostile tenant.
 fn attack(tenant: &mut Tenant, kind: &Attack) -> Outcome<()> {
     tenant.turns += 1;
     match kind.also {

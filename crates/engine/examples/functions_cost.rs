@@ -36,10 +36,8 @@ fn argument(index: usize, usual: usize) -> usize {
     })
 }
 
-/// How a client works, and what is measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum How {
-    /// Polls, keeps its lanes full; time on the wall.
     Polled,
     /// Fills its lanes, then waits for all; CPU time of both.
     Batches,
@@ -98,10 +96,8 @@ impl Client {
     }
 }
 
-/// An engine with functions, one lane each.
 struct Arm {
     clients: Vec<Client>,
-    /// The first so many are busy.
     busy: usize,
     _functions: Vec<CryptoFunction>,
     engine: CryptoEngine,
@@ -148,7 +144,6 @@ impl Arm {
         }
     }
 
-    /// One round; its first quarter does not count.
     fn round(&mut self, workload: &Workload, time: Duration, how: How) -> Cost {
         self.run(workload, time / 4, how);
         self.run(workload, time, how)
@@ -212,14 +207,12 @@ fn client(function: &CryptoFunction, workload: &Workload, depth: usize, how: How
     }
 }
 
-/// Median, quartiles.
 fn spread(values: impl Iterator<Item = f64>) -> [f64; 3] {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     [2, 1, 3].map(|quarter| values[(values.len() - 1) * quarter / 4])
 }
 
-/// Both arms in turns, in pairs.
 struct Pairs {
     one: Arm,
     many: Arm,
@@ -278,7 +271,6 @@ fn pinned<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// Functions, busy ones, and requests in flight on each.
 struct Shape(usize, usize, usize);
 
 fn main() {

@@ -20,7 +20,6 @@ const ROUND: Duration = Duration::from_millis(50);
 const CLIENT_CPU: usize = 0;
 const WORKER_CPU: usize = 1;
 
-/// The first is what the others are compared with.
 const POLICIES: [Moderation; 3] = [Moderation::Polled, Moderation::Hybrid, Moderation::Armed];
 
 fn argument<T: std::str::FromStr>(index: usize, usual: &str) -> T {

@@ -47,7 +47,6 @@ pub(crate) struct ClientTally {
     pub(crate) spun_ns: Counter,
 }
 
-/// The counters of one worker.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct WorkerTally {
@@ -57,49 +56,35 @@ pub(crate) struct WorkerTally {
     pub(crate) looks: Counter,
 }
 
-/// A lane's counters at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LaneCounters {
-    /// Requests accepted into the submission ring.
     pub submitted: u64,
     /// Requests refused because the lane was full.
     pub refused: u64,
-    /// Completions the client took.
     pub reaped: u64,
-    /// Completions the worker published.
     pub completed: u64,
-    /// Bytes of those requests.
     pub bytes: u64,
-    /// Crossings worker → client.
     pub notifications: u64,
-    /// Those that moderation held back for a while.
     pub held: u64,
     /// For how long together, ns.
     pub held_ns: u64,
     /// Those that were held back although only one request was in flight:
     /// none, by every policy.
     pub held_alone: u64,
-    /// Crossings client → worker.
     pub doorbells: u64,
-    /// Times the client went to sleep.
     pub sleeps: u64,
     /// Time that it looked where it could have slept (`hybrid`), ns, about.
     pub spun_ns: u64,
     /// What it has learnt so (`hybrid`), ns: from a notification until it
     /// runs, and what notifying takes the worker.
     pub wake_ns: u64,
-    /// See above.
     pub signal_ns: u64,
 }
 
-/// A worker's counters at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkerCounters {
-    /// Non-empty batches processed.
     pub batches: u64,
-    /// Requests in them.
     pub requests: u64,
-    /// Times the worker went to sleep.
     pub sleeps: u64,
     /// Lanes looked at for work, where there is more than one.
     pub looks: u64,

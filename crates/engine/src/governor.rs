@@ -14,9 +14,7 @@ use crate::watch::Watch;
 
 /// A lane and the controller of its settings.
 pub struct Governed {
-    /// Decides.
     pub controller: Box<dyn Controller>,
-    /// What it observes and sets.
     pub watch: Watch,
 }
 

@@ -23,27 +23,22 @@ use crate::pool::Control;
 use crate::tickets::Tickets;
 use crate::worker_lane::WorkerLane;
 
-/// Most requests in flight on one lane.
 pub const DEPTH_MAX: usize = 4096;
 
 /// Pieces of requests are a multiple of this many bytes.
 pub const PIECE_BYTES_MIN: usize = 512;
 
-/// In which order a lane's completions come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// As submitted.
     Fifo,
     /// As done: lets the worker group by kind without holding anything back.
     Any,
 }
 
-/// How a lane behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaneConfig {
     /// Most requests in flight: 1 to [`DEPTH_MAX`].
     pub depth: usize,
-    /// When a completion becomes a notification.
     pub moderation: Moderation,
     /// How far notifications are held back at first; see
     /// [`Watch::set`](crate::Watch::set).
@@ -53,7 +48,6 @@ pub struct LaneConfig {
     /// multiple of [`PIECE_BYTES_MIN`]. `None` does each in one go, and so is
     /// done what cannot be cut: see [`Service::split`](crate::Service::split).
     pub piece_bytes: Option<usize>,
-    /// Completion order.
     pub order: Order,
     /// Whether client and worker share one core: whoever polls then gives
     /// the core up between looks.
@@ -78,88 +72,45 @@ impl Default for LaneConfig {
     }
 }
 
-/// Why a lane cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum LaneError {
-    /// Depth out of range.
     #[error("lane depth {depth} must be from 1 to {DEPTH_MAX}")]
-    Depth {
-        /// What was asked.
-        depth: usize,
-    },
-    /// Pieces out of range.
+    Depth { depth: usize },
     #[error("pieces of {bytes} bytes: must be a multiple of {PIECE_BYTES_MIN}, or none")]
-    Piece {
-        /// What was asked.
-        bytes: usize,
-    },
-    /// No such worker.
+    Piece { bytes: usize },
     #[error("worker {worker} does not exist; this engine has {workers}, numbered from 0")]
-    Worker {
-        /// What was asked.
-        worker: usize,
-        /// How many there are.
-        workers: usize,
-    },
-    /// The worker has ended.
+    Worker { worker: usize, workers: usize },
     #[error("worker {worker} has ended ({closed:?}); start a new engine")]
-    WorkerEnded {
-        /// Which.
-        worker: usize,
-        /// How.
-        closed: Closed,
-    },
-    /// As many lanes as a worker can have.
+    WorkerEnded { worker: usize, closed: Closed },
     #[error("worker {worker} has {LANES_MAX} lanes, which is the most; close some or use another")]
-    TooMany {
-        /// Which worker.
-        worker: usize,
-    },
-    /// As many lanes as the virtual function may have.
+    TooMany { worker: usize },
     #[error(
         "the virtual function has {lanes} lanes, which is the most it was made for; close some"
     )]
-    Share {
-        /// How many.
-        lanes: usize,
-    },
-    /// It makes them too often.
+    Share { lanes: usize },
     #[error(
         "the virtual function makes more than {per_s} lanes a second; use those that it has again"
     )]
-    TooOften {
-        /// The limit.
-        per_s: u64,
-    },
-    /// The virtual function takes nothing new.
+    TooOften { per_s: u64 },
     #[error("the virtual function is {0}; make another")]
     Ended(Life),
-    /// As many files as the process may have open, the hard limit.
     #[error(
         "{limit} files are open, which is the most; each lane needs one: raise the limit (`ulimit -Hn`, then `ulimit -n`)"
     )]
-    Files {
-        /// The limit.
-        limit: u64,
-    },
-    /// No eventfd or no memory.
+    Files { limit: u64 },
     #[error(
         "cannot make the lane's notifier or memory; raise the limit of open files (`ulimit -n`) or free memory"
     )]
     Resources(#[from] io::Error),
 }
 
-/// How a lane ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[repr(u8)]
 pub enum Closed {
-    /// The engine was shut down.
     #[error("the engine was shut down")]
     Shutdown = 1,
-    /// The worker panicked; requests it held end as `WorkerFailed`.
     #[error("the worker panicked")]
     WorkerFailed = 2,
-    /// The lane's virtual function was removed.
     #[error("its virtual function was removed")]
     Removed = 3,
 }
@@ -172,7 +123,6 @@ const DRAINING: u8 = 4;
 /// Calibrated Interrupts", OSDI 2021, §3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Hint {
-    /// Nothing.
     #[default]
     None,
     /// Somebody waits for this one: its completion is notified of at once.
@@ -211,7 +161,6 @@ const _: () = assert!(
     "a crypto request and its ticket fill one cache line"
 );
 
-/// A completion on its way out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Done {
     pub(crate) ticket: u32,
@@ -228,7 +177,6 @@ pub(crate) struct Shared<R> {
     pub(crate) slot: u32,
     /// [`Settings`] in force, packed.
     pub(crate) settings: AtomicU64,
-    /// The client sleeps until this completion.
     pub(crate) wake: WakeIndex,
     pub(crate) event: Event,
     pub(crate) waker: AtomicWaker,
@@ -254,7 +202,6 @@ impl<R> Shared<R> {
         }
     }
 
-    /// Whether requests are taken.
     #[inline]
     pub(crate) fn is_open(&self) -> bool {
         self.closed.load(Ordering::Acquire) == 0
@@ -350,7 +297,6 @@ fn event() -> Result<Event, LaneError> {
     }
 }
 
-/// Makes both ends.
 pub(crate) fn lane<R: Copy + Send>(
     config: LaneConfig,
     control: Arc<Control<R>>,

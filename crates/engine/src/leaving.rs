@@ -8,7 +8,6 @@ pub(crate) struct Leaving {
     pub(crate) owner: Owner,
     /// A bit a ticket.
     tickets: Box<[u64]>,
-    /// Of these.
     pub(crate) count: usize,
 }
 

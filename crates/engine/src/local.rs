@@ -21,11 +21,8 @@ use crate::crypto_lane::CryptoLane;
 
 /// What a [`LocalLane`] needs of the lane it wraps.
 pub trait Port {
-    /// Most requests in flight.
     fn depth(&self) -> usize;
-    /// Requests in flight.
     fn in_flight(&self) -> usize;
-    /// Takes all completions that are there.
     fn reap_all(&mut self, take: impl FnMut(Completion));
     /// Ready when a completion is there or nothing is in flight.
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<usize>;
@@ -98,7 +95,6 @@ enum Slot {
     Free,
     Waiting,
     Done(Status),
-    /// Its future was dropped: the completion is thrown away.
     Abandoned,
 }
 
@@ -233,7 +229,6 @@ impl<L: Port> Inner<L> {
     }
 }
 
-/// Future of one request's status.
 #[derive(Debug)]
 pub struct Outcome<L: Port> {
     lane: Rc<RefCell<Inner<L>>>,

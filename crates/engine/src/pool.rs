@@ -24,7 +24,6 @@ use crate::service::Service;
 use crate::worker::Worker;
 use crate::worker_lane::WorkerLane;
 
-/// How one worker behaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkerConfig {
     /// The CPU it is pinned to; `None` leaves it to the scheduler.
@@ -38,53 +37,36 @@ pub struct WorkerConfig {
     pub is_core_shared: bool,
 }
 
-/// Why an engine cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// No workers asked for.
     #[error("an engine needs at least one worker")]
     NoWorkers,
-    /// A worker could not be pinned.
     #[error("worker {worker} cannot run where it should")]
     Pin {
-        /// Which.
         worker: usize,
-        /// The cause.
         #[source]
         source: PinError,
     },
-    /// The service could not be made.
     #[error("the service of worker {worker} panicked while it was made")]
-    Service {
-        /// Which.
-        worker: usize,
-    },
-    /// No thread or no eventfd.
+    Service { worker: usize },
     #[error("cannot start worker {worker}; raise the limits of threads and open files")]
     Resources {
-        /// Which.
         worker: usize,
-        /// The cause.
         #[source]
         source: io::Error,
     },
 }
 
-/// What a worker is told.
 #[derive(Debug)]
 pub(crate) enum Command<R> {
-    /// A new lane.
     Lane(WorkerLane<R>),
-    /// That virtual function has another weight or quota.
     Reconsider(u32),
     /// Whoever waits at the other end learns when that virtual function, by
     /// its id, has no requests left: this is dropped then.
     Drain(u64, Sender<()>),
-    /// A virtual function is reset or removed.
     End(Ending),
 }
 
-/// Which slots no lane has.
 #[derive(Debug, Default)]
 struct Slots {
     free: Vec<u32>,
@@ -113,9 +95,7 @@ pub(crate) struct Control<R> {
     /// Something besides requests waits: a new lane, an abandoned one, the stop.
     is_called: AtomicBool,
     is_stopping: AtomicBool,
-    /// Lanes that have something in their rings.
     pub(crate) ready: ReadySet,
-    /// Lanes whose client went or whose settings changed.
     pub(crate) attention: ReadySet,
     /// What the worker has not seen yet; or how it ended. A lock, but only
     /// when a lane is made or a virtual function changes.
@@ -123,7 +103,6 @@ pub(crate) struct Control<R> {
     slots: Mutex<Slots>,
     pub(crate) tally: WorkerTally,
     cpu_clock: OnceLock<CpuClock>,
-    /// When the doorbell was last rung.
     rung_ns: AtomicU64,
 }
 
@@ -161,7 +140,6 @@ impl<R> Control<R> {
         must_ring
     }
 
-    /// Client: something besides requests waits.
     pub(crate) fn call(&self) {
         // A swap, so that of two callers the worker sees what both wrote.
         self.is_called.swap(true, Ordering::AcqRel);
@@ -233,7 +211,6 @@ impl<R> Control<R> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// No lane has that slot any more.
     pub(crate) fn free_slot(&self, slot: u32) {
         self.slots().free.push(slot);
     }
@@ -336,16 +313,11 @@ impl<S: Service> Engine<S> {
         Ok(engine)
     }
 
-    /// How many workers there are.
     #[must_use]
     pub fn workers(&self) -> usize {
         self.workers.len()
     }
 
-    /// Makes a lane to that worker.
-    ///
-    /// # Errors
-    /// [`LaneError`].
     pub fn lane(&self, worker: usize, config: LaneConfig) -> Result<Lane<S::Request>, LaneError> {
         self.control(worker)?.open(worker, config, None)
     }
@@ -359,9 +331,6 @@ impl<S: Service> Engine<S> {
     }
 
     /// Makes a virtual function.
-    ///
-    /// # Errors
-    /// [`FunctionError`].
     pub fn function(
         &self,
         config: FunctionConfig,

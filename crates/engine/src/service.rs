@@ -84,14 +84,12 @@ impl<R> Clone for Batch<'_, R> {
 impl<R> Copy for Batch<'_, R> {}
 
 impl<R> Batch<'_, R> {
-    /// How many there are.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a batch is never empty")]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// All of them, by their index.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &R> + ExactSizeIterator {
         self.0.iter().map(|entry| &entry.request)
     }
@@ -110,9 +108,7 @@ impl<R> std::ops::Index<usize> for Batch<'_, R> {
 pub(crate) struct Origin {
     pub(crate) lane: u32,
     pub(crate) ticket: u32,
-    /// Requests that its lane had taken before it, wrapping.
     pub(crate) number: u32,
-    /// It is a piece, and more of the request follows.
     pub(crate) has_more: bool,
     pub(crate) done: Option<Status>,
 }
@@ -122,7 +118,6 @@ pub(crate) struct Origin {
 pub struct Outcomes<'batch, R> {
     pub(crate) lanes: &'batch mut Lanes<R>,
     pub(crate) origins: &'batch mut [Origin],
-    /// Lanes with something staged.
     pub(crate) touched: &'batch mut Vec<u32>,
 }
 
@@ -332,7 +327,6 @@ fn claim<R: Copy + Send>(lane: &mut WorkerLane<R>, force: bool, now_ns: u64) {
 }
 
 impl<R: Copy + Send> WorkerLane<R> {
-    /// What the client has of requests and completions.
     fn standing(&mut self) -> Progress {
         let unreaped = self.completions.unreaped();
         let waiting = u32::try_from(self.requests.len_now()).expect("at most DEPTH_MAX");

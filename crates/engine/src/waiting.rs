@@ -29,13 +29,10 @@ fn pause(lacking: usize) -> usize {
     pauses
 }
 
-/// Why a wait ended without a completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WaitError {
-    /// Nothing is in flight, so nothing would ever come.
     #[error("nothing is in flight")]
     Idle,
-    /// The time is over; the requests are still in flight.
     #[error("no completion within the time limit")]
     TimedOut,
 }
@@ -45,9 +42,6 @@ impl<R: Copy + Send> Lane<R> {
     /// if that is fewer), or the worker has nothing more of this lane, or the
     /// time is over. Sleeps or polls as the lane's policy says. Returns how
     /// many are there, at least 1; a caller that must have all calls again.
-    ///
-    /// # Errors
-    /// [`WaitError`].
     pub fn wait(&mut self, at_least: usize, timeout: Duration) -> Result<usize, WaitError> {
         self.wait_for(at_least, false, timeout)
     }
@@ -94,9 +88,6 @@ impl<R: Copy + Send> Lane<R> {
     /// only when all is done where it shares the worker's core; one
     /// that is notified of each completion goes on with the first.
     /// Returns how many completions are there, at least 1.
-    ///
-    /// # Errors
-    /// [`WaitError`].
     pub fn wait_to_refill(&mut self, timeout: Duration) -> Result<usize, WaitError> {
         let (in_flight, config) = (self.in_flight(), self.shared.config);
         let wanted = match config.moderation {
@@ -239,7 +230,6 @@ impl<R: Copy + Send> Lane<R> {
         }
     }
 
-    /// Learns from a sleep that a notification ended.
     fn woken(&mut self, begin_ns: u64, before: usize, wanted: usize) {
         let config = &self.shared.config;
         if !config.wake_delay.is_zero() {

@@ -67,18 +67,15 @@ impl Watch {
         Self(Arc::new(observed))
     }
 
-    /// The settings in force.
     #[must_use]
     pub fn settings(&self) -> Settings {
         self.0.settings()
     }
 
-    /// From now on by other settings.
     pub fn set(&self, settings: Settings) {
         self.0.set(settings);
     }
 
-    /// The running totals.
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.0.counters()

@@ -27,10 +27,8 @@ const NOT_LISTED: u64 = u64::MAX;
 /// How often an idle worker that spins looks at the clock.
 const LOOKS_A_CLOCK: u32 = 64;
 
-/// A virtual function whose last requests somebody waits for.
 struct Drain {
     function: u64,
-    /// Lanes that may have some.
     slots: Vec<u32>,
     /// Dropped when there are none.
     _done: Sender<()>,
@@ -57,11 +55,8 @@ pub(crate) struct Worker<S: Service> {
     idle: Idle,
     breath: Breath<S::Request>,
     touched: Vec<u32>,
-    /// What it was told and has not done yet.
     commands: VecDeque<Command<S::Request>>,
-    /// Virtual functions whose last requests somebody waits for.
     drains: Vec<Drain>,
-    /// Lanes whose clients are gone, with requests left.
     abandoned: Vec<u32>,
     /// Lanes with a notification held back, by when to look at them: when it
     /// is due, or before.
@@ -91,7 +86,6 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// Works until the engine is shut down.
     pub(crate) fn run(&mut self) {
         while !self.answer_calls() {
             let done = self.breathe();
@@ -178,7 +172,6 @@ impl<S: Service> Worker<S> {
         width
     }
 
-    /// Requests that the next breath could take.
     fn waiting(&mut self) -> usize {
         self.roster.waiting(&self.control.ready, BATCH_MAX)
     }
@@ -236,7 +229,6 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// Sends the notifications whose time has come.
     fn release(&mut self) {
         if self.held.is_empty() {
             return;
@@ -450,7 +442,6 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// Something about that lane changed.
     fn attend(&mut self, slot: u32) {
         self.reconsider_held(slot);
         let is_gone = is_gone(&self.roster.lanes[slot as usize]);
@@ -461,7 +452,6 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// Lets lanes go whose clients are gone.
     fn bury(&mut self) {
         let mut index = 0;
         while let Some(&slot) = self.abandoned.get(index) {

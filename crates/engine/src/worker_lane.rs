@@ -11,7 +11,6 @@ use crate::function::{FUNCTIONS_MAX, Function, SHARE_MAX};
 use crate::lane::{BARRIER, Closed, Done, Entry, Order, Shared, URGENT};
 use crate::service::Service;
 
-/// The worker's end of a lane.
 #[derive(Debug)]
 pub(crate) struct WorkerLane<R> {
     pub(crate) shared: Arc<Shared<R>>,
@@ -21,17 +20,12 @@ pub(crate) struct WorkerLane<R> {
     /// and where its requests end.
     pub(crate) next: usize,
     pub(crate) end: usize,
-    /// Completions staged and not yet published.
     pub(crate) staged: u32,
-    /// Requests taken and not yet staged.
     pub(crate) in_hand: u32,
     /// What is left of requests of which a piece was taken, as they came.
     pub(crate) carried: VecDeque<Rest<R>>,
-    /// Requests taken, where they may be taken in pieces.
     taken: u64,
-    /// Somebody waits for completions and was not notified of them.
     pub(crate) is_urgent: bool,
-    /// The completion after the last of these.
     pub(crate) hinted: u32,
     /// Complete ones that somebody waits for with all those before them.
     barriers: BinaryHeap<Reverse<u64>>,
@@ -40,10 +34,8 @@ pub(crate) struct WorkerLane<R> {
     pub(crate) moderator: Moderator,
     pub(crate) gate: Gate,
     pub(crate) place: Place,
-    /// The virtual function it is of.
     pub(crate) function: Option<Arc<Function<R>>>,
     _unclosed: Unclosed<R>,
-    /// When the worker looks again at what is held back.
     pub(crate) listed_ns: u64,
     /// Since when and until when a notification is held back.
     pub(crate) held: Option<Held>,
@@ -61,11 +53,9 @@ impl<R> Drop for Unclosed<R> {
     }
 }
 
-/// What is left of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rest<R> {
     pub(crate) entry: Entry<R>,
-    /// Requests that its lane had taken before it.
     pub(crate) number: u64,
 }
 
@@ -76,11 +66,9 @@ pub(crate) enum Place {
     Away,
     /// None; the worker looks.
     Lingering,
-    /// Its flow has it in line.
     Queued,
 }
 
-/// A notification that is held back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Held {
     pub(crate) since_ns: u64,
@@ -88,7 +76,6 @@ pub(crate) struct Held {
 }
 
 impl<R: Copy + Send> WorkerLane<R> {
-    /// With nothing in it.
     pub(crate) fn new(
         shared: Arc<Shared<R>>,
         requests: Consumer<Entry<R>>,

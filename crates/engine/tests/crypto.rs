@@ -294,7 +294,6 @@ fn keys_and_memory_outlive_a_dropped_client() {
     drop(engine);
 }
 
-/// One random call.
 #[derive(Clone, Debug)]
 struct Plan {
     lane: usize,
@@ -312,7 +311,6 @@ enum Layout {
     InPlace,
     Apart,
     Scattered,
-    /// In place, cut in another way on each side.
     SameBytes,
 }
 

@@ -21,7 +21,6 @@ fn lane_config(depth: usize, moderation: Moderation) -> LaneConfig {
     }
 }
 
-/// Waits until that is so.
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + LONG;
     while !is_so() {
@@ -133,7 +132,6 @@ fn lanes_dropped_at_once_leave_nothing_behind() {
     });
 }
 
-/// Panics with its first request.
 struct Fails;
 
 impl Service for Fails {
@@ -205,7 +203,6 @@ fn another_lane_does_not_settle_a_debt() {
     assert!(hostile.counters().work_ns <= 2 * DEAR_NS);
 }
 
-/// Completes what it gets, one request after the other.
 struct Quick;
 
 impl Service for Quick {

@@ -26,7 +26,6 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// AWS-LC, with a count of the keys there are.
 struct Counting {
     inner: Arc<dyn Backend>,
     keys: Arc<AtomicUsize>,
@@ -142,7 +141,6 @@ fn fill(lane: &mut CryptoLane, session: SessionId) -> usize {
     lane.in_flight()
 }
 
-/// How all that is in flight ends: (done, cancelled).
 fn drain(lane: &mut CryptoLane) -> (usize, usize) {
     let (mut done, mut cancelled) = (0, 0);
     while lane.in_flight() > 0 {

@@ -244,14 +244,12 @@ fn quota(per_s: Option<u64>) -> Quota {
     })
 }
 
-/// Does it with one, if there is any.
 fn with<T>(all: &mut [T], which: usize, act: impl FnOnce(&mut T)) {
     if let Some(one) = pick(all, which) {
         act(one);
     }
 }
 
-/// Picks one, if there is any.
 fn pick<T>(all: &mut [T], which: usize) -> Option<&mut T> {
     let len = all.len();
     (len > 0).then(|| &mut all[which % len])

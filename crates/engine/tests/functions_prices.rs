@@ -14,10 +14,8 @@ use lockgate_engine::{
 const LONG: Duration = Duration::from_secs(20);
 const SLAB_BYTES: usize = 1 << 20;
 
-/// What a request takes at least.
 const TAKES: Duration = Duration::from_micros(200);
 
-/// Takes its time for what it does not refuse.
 fn slow() -> Arc<dyn Backend> {
     Instead::of_aws_lc(|_, _, jobs, statuses| {
         for (job, status) in jobs.iter().zip(statuses) {

@@ -25,7 +25,6 @@ fn config(moderation: Moderation) -> LaneConfig {
     }
 }
 
-/// Takes so long for each request.
 struct Steady(Duration);
 
 impl Service for Steady {
@@ -72,7 +71,6 @@ fn apart(delay: Duration, client: impl FnOnce(&Engine<Steady>) + Send) {
     });
 }
 
-/// Keeps the lane full over that many waits.
 fn pump(lane: &mut Lane<()>, waits: u64) -> LaneCounters {
     for _ in 0..waits {
         while lane.room() > 0 {

@@ -403,7 +403,6 @@ fn lane_config() -> impl Strategy<Value = LaneConfig> {
     })
 }
 
-/// Any, with times short enough for a test.
 fn settings() -> impl Strategy<Value = Settings> {
     let parts = (any::<bool>(), 2000u32..1_000_000, 1u32..50, 1u32..500);
     parts.prop_map(|(is_capped, per_s, count, timeout_us)| {

@@ -12,15 +12,12 @@ use lockgate_engine::{
 use policy::Moderation;
 use proptest::prelude::*;
 
-/// Work on so many bytes from there on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Long {
     id: usize,
     from: usize,
     bytes: usize,
-    /// What was before it is done.
     is_resumed: bool,
-    /// Where it fails.
     fails_at: usize,
 }
 

@@ -40,7 +40,6 @@ unsafe extern "C" {
 /// calls glibc's own entry.
 macro_rules! stand_before_malloc {
     ($name:ident => $real:ident ($($arg:ident: $type:ty),*) $(-> $return:ty)?) => {
-        /// Counts and passes on.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name($($arg: $type),*) $(-> $return)? {
             count(&ALLOCATIONS);
@@ -60,7 +59,6 @@ stand_before_malloc!(free => __libc_free(old: *mut c_void));
 /// As above, for functions whose real one must be looked up by name.
 macro_rules! stand_before {
     ($counter:ident, $name:ident ($($arg:ident: $type:ty),*) -> $return:ty) => {
-        /// Counts and passes on.
         #[unsafe(no_mangle)]
         unsafe extern "C" fn $name($($arg: $type),*) -> $return {
             type Real = unsafe extern "C" fn($($type),*) -> $return;
@@ -155,7 +153,6 @@ impl Rig {
         })
     }
 
-    /// Keeps the lane full for that many requests.
     fn pump(&mut self, requests: usize) {
         let mut done = 0;
         while done < requests {

@@ -33,7 +33,6 @@ fn aws_lc() -> Arc<dyn Backend> {
     crypto::by_name("aws-lc").unwrap()
 }
 
-/// A tenant with a key for that algorithm.
 struct Tenant {
     function: CryptoFunction,
     lane: CryptoLane,
@@ -77,7 +76,6 @@ impl Tenant {
         self.lane.submit(&call, 0)
     }
 
-    /// How all that is in flight ended.
     fn ends(&mut self) -> Vec<Status> {
         let mut ends = Vec::new();
         while self.lane.in_flight() > 0 {
@@ -88,7 +86,6 @@ impl Tenant {
     }
 }
 
-/// Where digests go, beyond what the tests read.
 const DIGEST: Span = Span::slab(SLAB_BYTES - 64, 32);
 
 #[test]
@@ -198,7 +195,6 @@ fn keys_that_protect_nothing_are_for_measuring() {
     assert!(function.session(algorithm, &material).is_ok());
 }
 
-/// Panics over texts of this length.
 const BREAKS: usize = 48;
 
 fn fragile() -> Arc<dyn Backend> {

@@ -19,7 +19,6 @@ const WORKER: WorkerConfig = WorkerConfig {
     idle_spin: Some(std::time::Duration::ZERO),
 };
 
-/// Does nothing while somebody holds the lock.
 fn behind(gate: &Arc<Mutex<()>>) -> CryptoEngine {
     let gate = Arc::clone(gate);
     let backend = Instead::of_aws_lc(move |aws_lc, kind, jobs, statuses| {
@@ -112,7 +111,6 @@ fn regions_of_a_lane_are_bounded_and_their_numbers_used_again() {
     assert_eq!(Arc::strong_count(&memory), 1 + 2 * (REGIONS_MAX - 1));
 }
 
-/// One step of a client.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Register,
@@ -226,13 +224,11 @@ fn public_keys_stay_on_the_workers_marked_for_them() {
     }
 }
 
-/// A region that others could map, too.
 fn shared(len: usize) -> Arc<Mapping> {
     let memory = sealed(len).unwrap();
     Arc::new(Mapping::shared(memory.as_fd(), len).unwrap())
 }
 
-/// Where texts were opened: address and length of each.
 type Seen = Arc<Mutex<Vec<(usize, usize)>>>;
 
 fn watched() -> (Arc<dyn Backend>, Seen) {
@@ -329,7 +325,6 @@ fn no_text_stands_in_shared_memory_before_its_tag_is_checked() {
     }
 }
 
-/// Lists that a back-end refuses are refused there, too.
 #[test]
 fn overlapping_shared_memory_is_refused_as_any_other() {
     let (backend, _) = watched();

@@ -31,7 +31,6 @@ fn bytes(list: &Segments) -> usize {
     list.first.len + (0..list.rest_count as usize).map(rest).sum::<usize>()
 }
 
-/// Sees the bytes of each job and piece.
 fn watched() -> (Arc<dyn Backend>, Arc<Mutex<Vec<usize>>>) {
     let seen = Arc::<Mutex<Vec<usize>>>::default();
     let shared = Arc::clone(&seen);
@@ -457,7 +456,6 @@ fn notifications_are_charged() {
     assert_eq!(function.counters().notifications, 64);
 }
 
-/// So many pieces.
 #[derive(Clone, Copy, Debug)]
 struct Pieces(usize);
 

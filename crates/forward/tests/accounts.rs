@@ -24,7 +24,6 @@ const STREAM: u8 = 3;
 const BATCH: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Sends raw frames by one end of a pair.
 struct Sender {
     umem: Arc<Umem>,
     pool: Pool,
@@ -56,7 +55,6 @@ impl Sender {
     }
 }
 
-/// Random numbers that are the same every time (xorshift).
 struct Dice(u64);
 
 impl Dice {

@@ -20,7 +20,6 @@ use sys::packet::{Batch, PacketSocket};
 use testing::is_root;
 use wire::{Stamp, TestFrame};
 
-/// As many as no queue on the way refuses.
 const BURST: u64 = 32;
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -63,7 +62,6 @@ fn ports(topology: &Topology, is_xdp: bool) -> [Port; 2] {
     Side::BOTH.map(open)
 }
 
-/// Sends bursts, each when the one before has come.
 fn bursts(topology: &Topology, ports: &mut [Port; 2], from: Side, family: Family, count: u8) {
     for trial in 0..count {
         let stream = stream(topology, from, family, trial);
@@ -319,7 +317,6 @@ fn what_is_local_or_odd_is_the_kernels() {
     });
 }
 
-/// The first frame that is meant.
 fn first(socket: &PacketSocket, is_meant: impl Fn(&[u8]) -> bool) -> Vec<u8> {
     let until = Instant::now() + PATIENCE;
     let mut batch = Batch::new(8);

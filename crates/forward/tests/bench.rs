@@ -426,7 +426,6 @@ fn af_xdp_forwarders_carry() {
     });
 }
 
-/// One that spins also before and after the sending.
 #[test]
 fn a_router_is_charged_for_the_time_of_sending_alone() {
     testing::alone(|| {

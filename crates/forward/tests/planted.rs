@@ -29,7 +29,6 @@ fn offer(rate_pps: f64, duration_ms: u64) -> Offer {
     }
 }
 
-/// A trial in which the tester believes.
 fn believed(bench: &mut Bench, offer: &Offer, claim: Claim) -> TrialResult {
     let result = bench.trial(offer).unwrap();
     believe(&result.verdict_for(claim));
@@ -92,7 +91,6 @@ fn counts_are_the_devices_but_for_what_is_excused() {
     });
 }
 
-/// Whatever the tester's ports are made of.
 #[test]
 fn every_kind_of_port_finds_the_same_faults() {
     testing::alone(|| {

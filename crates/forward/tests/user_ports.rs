@@ -155,7 +155,6 @@ fn a_port_that_is_down_or_gone_says_so() {
     });
 }
 
-/// With these a veth has NAPI, for all frames.
 const OFFLOADS: [(&str, bool); 5] = [
     ("rx-gro", true),
     ("tx-tcp-segmentation", false),

@@ -97,7 +97,6 @@ struct Host {
 }
 
 impl Host {
-    /// With so many queues in each cable.
     fn new(queues: [u32; 2]) -> Self {
         let (journal, tag) = (Journal::open().unwrap(), Tag::fresh());
         let namespace = Namespace::create(&journal, &tag.name("host").unwrap()).unwrap();
@@ -124,7 +123,6 @@ impl Host {
         }
     }
 
-    /// Everything that is set of its devices.
     fn settings(&self) -> Vec<Settings> {
         let all = || self.names.iter().map(|name| snapshot(name)).collect();
         self.namespace.run(all).unwrap()
@@ -140,7 +138,6 @@ impl Host {
     }
 }
 
-/// Each does other things to its ports.
 fn paths() -> Vec<Path> {
     // `testpmd` leaves its XDP programs when it is killed.
     let mut paths = vec![Path::Kernel, Path::Bridge, Path::Testpmd];

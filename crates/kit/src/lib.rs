@@ -1,9 +1,5 @@
 //! How a section measures.
 #![forbid(unsafe_code)]
-#![allow(
-    missing_docs,
-    reason = "fields and small functions say by their names what a sentence would only repeat"
-)]
 
 pub mod closing;
 pub mod config;

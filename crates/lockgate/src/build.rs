@@ -2,7 +2,6 @@
 
 use trial::Build;
 
-/// The revision that build.rs found.
 const GIT_REVISION: &str = env!("LOCKGATE_GIT_REVISION");
 
 /// What `--version` says.
@@ -13,7 +12,6 @@ pub const LONG_VERSION: &str = concat!(
     ")"
 );
 
-/// What built this program, for a result.
 pub fn build() -> Build {
     Build {
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -1,6 +1,5 @@
 //! The command line as it was typed, so that it can be typed again.
 
-/// This process's command line.
 pub fn this() -> String {
     let arguments = std::env::args_os().skip(1);
     let quoted = arguments.map(|argument| quote(&argument.to_string_lossy()));

@@ -14,22 +14,18 @@ pub struct Console {
 }
 
 impl Console {
-    /// As the command line says.
     pub fn new(quiet: bool, color: Color) -> Self {
         Self { quiet, color }
     }
 
-    /// Whether stdout takes colours.
     pub fn color_stdout(&self) -> bool {
         self.colors(io::stdout().is_terminal())
     }
 
-    /// Whether stderr takes colours.
     pub fn color_stderr(&self) -> bool {
         self.colors(io::stderr().is_terminal())
     }
 
-    /// Whether a progress bar may be drawn.
     pub fn shows_progress(&self) -> bool {
         !self.quiet && io::stderr().is_terminal()
     }
@@ -75,7 +71,6 @@ impl Console {
         say(&format!("{} {text}", self.paint("warning:", "33")));
     }
 
-    /// Says why the program ends, causes included.
     pub fn error(&self, error: &anyhow::Error) {
         say(&format!(
             "{} {}",

@@ -13,13 +13,9 @@ use crate::render;
 /// A format that results can be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// The result itself.
     Json,
-    /// One line a metric.
     Csv,
-    /// For a pull request or a wiki.
     Markdown,
-    /// The report, one self-contained file.
     Html,
 }
 
@@ -31,7 +27,6 @@ const FORMATS: [(&str, Format); 4] = [
     ("html", Format::Html),
 ];
 
-/// One `--export`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Export {
     format: Format,

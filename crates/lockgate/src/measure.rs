@@ -23,15 +23,10 @@ use crate::plan_text;
 use crate::progress::Progress;
 use crate::render;
 
-/// What to measure.
 pub struct Job {
-    /// The sections, in order.
     pub sections: Vec<Box<dyn Section>>,
-    /// The scenario as resolved.
     pub scenario: serde_json::Value,
-    /// Seed of everything random.
     pub seed: u64,
-    /// Time of measuring, all sections together.
     pub budget: Duration,
 }
 
@@ -106,7 +101,6 @@ fn refusal(exit: Exit, scheduled: &Scheduled, skip: &Skip) -> Failure {
     )
 }
 
-/// The run before its first section.
 fn head(scenario: serde_json::Value, seed: u64, probe: Probe) -> Run {
     Run {
         schema: SCHEMA_VERSION,
@@ -123,9 +117,7 @@ fn head(scenario: serde_json::Value, seed: u64, probe: Probe) -> Run {
     }
 }
 
-/// Where the results are when a run has ended.
 struct Stored {
-    /// The run's folder.
     folder: String,
     /// The file to name to the user: the report, or the result without one.
     place: String,
@@ -174,7 +166,6 @@ impl Keeper<'_> {
         }
     }
 
-    /// Stores result and report at the end.
     fn store_all(&mut self, run: &Run) -> Stored {
         let complete = self
             .saver
@@ -249,7 +240,6 @@ fn finish(
     Ok(verdict(run))
 }
 
-/// The exit code of a run that was stored.
 fn verdict(run: &Run) -> Exit {
     let failed =
         |section: &trial::SectionResult| matches!(section.state, SectionState::Failed { .. });

@@ -54,7 +54,6 @@ impl Progress {
         self.bar.suspend(act);
     }
 
-    /// Takes the bar away.
     pub fn end(&self) {
         self.bar.finish_and_clear();
     }

@@ -8,13 +8,10 @@ use trial::{Probe, Run};
 use crate::console::Console;
 use crate::export::Format;
 
-/// Columns where the terminal does not say.
 const COLUMNS: usize = 100;
 
-/// Wider lines are hard to read.
 const COLUMNS_MAX: usize = 120;
 
-/// How text may look on stdout.
 pub fn style(console: &Console) -> Style {
     let terminal = terminal_size::terminal_size_of(std::io::stdout());
     let width = terminal.map_or(COLUMNS, |(width, _)| usize::from(width.0).min(COLUMNS_MAX));
@@ -32,17 +29,14 @@ pub fn summary(run: &Run, console: &Console, full: bool, saved: Saved<'_>) -> St
     }
 }
 
-/// A probe for the terminal.
 pub fn probe(probe: &Probe, console: &Console) -> String {
     report::probe_text::render(probe, style(console))
 }
 
-/// The self-contained report.
 pub fn html(run: &Run) -> String {
     report::html::render(run)
 }
 
-/// A run in a file's format.
 pub fn bytes(run: &Run, format: Format) -> Vec<u8> {
     match format {
         Format::Json => report::json::render(run),

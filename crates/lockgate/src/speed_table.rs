@@ -5,12 +5,9 @@ use toml::{Table, Value};
 
 use crate::cli::SpeedPoints;
 
-/// The section that measures the ways of asking.
 const SPEED: &str = "crypto-speed";
-/// The section that measures what else one could call.
 const PEERS: &str = "crypto-peers";
 
-/// The section that these flags ask for.
 pub fn section(points: &SpeedPoints) -> &'static str {
     let is_all = |name: &String| name.eq_ignore_ascii_case("all");
     if points.algorithm.iter().any(is_all) || !points.peers.is_empty() {
@@ -129,7 +126,6 @@ mod tests {
         assert_eq!(flag_of("seed"), "seed");
     }
 
-    /// The section that those flags configure.
     fn configured(arguments: &[&str]) -> Box<dyn trial::Section> {
         let cli = crate::cli::Cli::try_parse_from(arguments).unwrap();
         let crate::cli::Command::Speed(arguments) = cli.command else {

@@ -48,7 +48,6 @@ fn missing(error: TierError) -> Failure {
     }
 }
 
-/// Returns only where the process could not be replaced.
 fn replaced_by_one_with(environment: [(&str, Option<String>); 2]) -> Failure {
     let replaced = std::env::current_exe().map(|program| {
         let mut arguments = std::env::args_os();

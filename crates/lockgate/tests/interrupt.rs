@@ -27,7 +27,6 @@ const LONG: [&str; 14] = [
     "1h",
 ];
 
-/// By then a round has been measured.
 const ROUND: Duration = Duration::from_secs(2);
 
 /// The child is ours to end, also when a test fails.

@@ -5,7 +5,6 @@ use std::fs;
 use crate::common::Desk;
 use trial::{Run, SectionState};
 
-/// The least that is still a measurement.
 const TINY: [&str; 10] = [
     "speed",
     "--algorithm",
@@ -80,7 +79,6 @@ fn two_stored_runs_are_compared() {
     });
 }
 
-/// B is A with every rate divided by ten.
 #[test]
 fn a_regression_exits_with_1() {
     testing::timed(|| {

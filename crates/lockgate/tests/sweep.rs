@@ -6,7 +6,6 @@ use std::path::Path;
 
 use crate::common::Desk;
 
-/// Where runs write down what outlives them.
 const JOURNALS: &str = "/run/lockgate";
 
 #[test]

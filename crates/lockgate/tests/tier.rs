@@ -39,7 +39,6 @@ fn host_tiers(desk: &Desk) -> Vec<&'static str> {
     TIERS[..count.map_or(0, |at| at + 1)].to_vec()
 }
 
-/// What was asked for and what each library sees.
 fn facts(probe: &Probe) -> impl Iterator<Item = &Fact> {
     let facts = probe.groups.iter().flat_map(|group| &group.facts);
     facts.filter(|fact| fact.key.starts_with("tier."))

@@ -11,7 +11,6 @@ use trial::{Fact, Probe, State};
 use crate::common::Desk;
 
 const OTHER: u32 = 65_534;
-/// Else the tests' caller would choose.
 const NOTHING_NAMED: [(&str, &str); 3] = [
     ("LOCKGATE_QEMU", ""),
     ("LOCKGATE_GUESTS", "/nowhere/guests"),

@@ -255,7 +255,6 @@ fn a_named_program_that_is_none_leaves_no_default() {
     assert!(qemus.contains("/nonexistent/qemu"), "{qemus}");
 }
 
-/// Some parents start their children with SIGCHLD ignored.
 #[test]
 fn programs_are_waited_for_whatever_the_parent_ignores() {
     testing::timed(|| {

@@ -17,23 +17,18 @@ pub struct Costs {
     byte_ns: f64,
 }
 
-/// Why prices cannot be.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum CostsError {
-    /// One is negative, infinite or not a number.
     #[error("a {what} cannot cost {value} ns; give a finite price of at least 0")]
     Price {
-        /// What has that price.
         what: &'static str,
         /// The price, ns.
         value: f64,
     },
-    /// All are zero.
     #[error("nothing costs anything, so that every rate would be infinite; give one price above 0")]
     Free,
 }
 
-/// What a client asks of a core.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
     block_bytes: f64,
@@ -41,39 +36,24 @@ pub struct Load {
     cap_per_s: Option<f64>,
 }
 
-/// Why a load cannot be.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum LoadError {
-    /// Block size out of range.
     #[error("a block of {bytes} bytes cannot be; give a finite size above 0")]
-    Block {
-        /// The size, bytes.
-        bytes: f64,
-    },
-    /// Depth out of range.
+    Block { bytes: f64 },
     #[error("{depth} requests in flight cannot be; give a finite depth of at least 1")]
-    Depth {
-        /// The depth, requests.
-        depth: f64,
-    },
-    /// Cap out of range.
+    Depth { depth: f64 },
     #[error("a cap of {per_s} notifications/s cannot be; give a finite rate above 0, or no cap")]
-    Cap {
-        /// The cap, notifications/s.
-        per_s: f64,
-    },
+    Cap { per_s: f64 },
 }
 
 /// What keeps a predicted rate from being higher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// The core's time is used up.
     Core,
     /// All requests in flight wait for the next notification: N = D·I.
     Depth,
 }
 
-/// What the equation says about a load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
     /// `N`.
@@ -82,15 +62,11 @@ pub struct Prediction {
     pub notifications_per_s: f64,
     /// `V`.
     pub bytes_per_s: f64,
-    /// What keeps it from being higher.
     pub bound: Bound,
 }
 
 impl Costs {
     /// Prices of one notification (`T`), one request (`c`), one byte (`t`), ns.
-    ///
-    /// # Errors
-    /// [`CostsError`].
     pub fn new(notification_ns: f64, request_ns: f64, byte_ns: f64) -> Result<Self, CostsError> {
         let all = [
             ("notification", notification_ns),
@@ -239,7 +215,6 @@ impl Load {
         })
     }
 
-    /// The same without a cap.
     #[must_use]
     pub fn uncapped(self) -> Self {
         Self {
@@ -248,13 +223,11 @@ impl Load {
         }
     }
 
-    /// Bytes a request.
     #[must_use]
     pub fn block_bytes(&self) -> f64 {
         self.block_bytes
     }
 
-    /// Requests in flight.
     #[must_use]
     pub fn depth(&self) -> f64 {
         self.depth
@@ -288,7 +261,6 @@ impl Prediction {
         self.bytes_per_s / 1e6
     }
 
-    /// Completions that share a notification.
     #[must_use]
     pub fn completions_per_notification(&self) -> f64 {
         self.requests_per_s / self.notifications_per_s

@@ -54,31 +54,23 @@ pub const MAJOR_SHARE: f64 = 0.5;
 /// at least this.
 pub const MENTIONED_SHARE: f64 = 0.1;
 
-/// What makes a speed fall.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Cause {
-    /// Notifications take the time.
     Notifications,
-    /// The bytes in flight exceed a cache.
     WorkingSet,
-    /// Too few requests in flight: the core idles between wake-ups.
     Depth,
     /// Large requests cost more a byte than the same bytes in smaller ones:
     /// something cuts them up.
     Fragmentation,
-    /// The load generator cannot prepare requests quickly enough.
     Generator,
-    /// There is no fall.
     None,
     /// There is one, and the experiments do not tell why; or they do not tell
     /// whether there is one.
     Unknown,
 }
 
-/// How well a diagnosis stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
-    /// Nothing is named.
     Open,
     /// One cause is named; another one, smaller, contributes or may, or the
     /// share may be below [`MAJOR_SHARE`].
@@ -88,19 +80,14 @@ pub enum Confidence {
     Strong,
 }
 
-/// What the experiments say.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Diagnosis {
-    /// The cause: of several, the largest.
     pub cause: Cause,
-    /// How well it stands.
     pub confidence: Confidence,
-    /// Its share of the fall; where nothing is named, nothing.
     pub share: Option<Share>,
     /// Other causes that contribute, or, where nothing is named, all that are
     /// still possible; the largest first.
     pub others: Vec<(Cause, Share)>,
-    /// What was seen, what speaks for the cause first.
     pub evidence: Vec<Evidence>,
     /// What to run to know more; empty when nothing would help.
     pub next: Vec<Test>,
@@ -212,7 +199,6 @@ impl Diagnosis {
 }
 
 impl Cause {
-    /// What can make a speed fall.
     pub const ALL: [Self; 5] = [
         Self::Notifications,
         Self::WorkingSet,
@@ -221,7 +207,6 @@ impl Cause {
         Self::Generator,
     ];
 
-    /// The cause in a sentence.
     #[must_use]
     pub fn sentence(self) -> &'static str {
         match self {

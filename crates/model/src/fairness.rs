@@ -1,27 +1,19 @@
 //! How tenants share what there is.
 
-/// Why shares cannot be told.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum FairnessError {
     /// No tenant, or none that got or wants anything.
     #[error("no tenant has anything, so that there is nothing to share; leave that phase out")]
     Nothing,
-    /// A value that no rate, demand or weight has.
     #[error("tenant {index} (from 0) has {value}: {what} must be {least}")]
     Value {
-        /// The tenant's place, from 0.
         index: usize,
-        /// Its value.
         value: f64,
-        /// What that is.
         what: &'static str,
-        /// The limit in words.
         least: &'static str,
     },
-    /// Lists of different tenants.
     #[error("{left} and {right} tenants cannot be compared; give as many of each")]
     Lengths {
-        /// In the first list.
         left: usize,
         /// In the second.
         right: usize,
@@ -96,9 +88,6 @@ pub fn entitlements(
 
 /// The least of got/entitled over the tenants that are entitled to anything:
 /// 1 when everyone has at least its share, 0 when one is starved.
-///
-/// # Errors
-/// [`FairnessError`].
 pub fn share_kept(rates: &[f64], entitled: &[f64]) -> Result<f64, FairnessError> {
     same_length(rates, entitled)?;
     check(rates, "a rate", false)?;
@@ -143,7 +132,6 @@ fn check(values: &[f64], what: &'static str, above_zero: bool) -> Result<(), Fai
     }
 }
 
-/// Demands may be without limit.
 fn check_demands(demands: &[f64]) -> Result<(), FairnessError> {
     match demands
         .iter()

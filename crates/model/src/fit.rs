@@ -49,7 +49,6 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// With weight 1.
     #[must_use]
     pub fn new(
         notifications_per_s: f64,

@@ -26,7 +26,6 @@ pub use split::{Pieces, split_pieces};
 
 use crate::capacity::{Costs, CostsError};
 
-/// The paper's three constants of a device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Device {
     interrupt_s: f64,
@@ -34,13 +33,10 @@ pub struct Device {
     group_bytes: f64,
 }
 
-/// Why a device cannot be.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("{what} of {value} cannot be; give a finite one above 0")]
 pub struct DeviceError {
-    /// Which constant.
     pub what: &'static str,
-    /// Its value.
     pub value: f64,
 }
 

@@ -49,7 +49,6 @@ fn observed(
     Observation::new(requests / together, requests, requests * block, 1.0)
 }
 
-/// Block sizes times completions a notification.
 fn grid(costs: &Costs, sigma: f64, random: &mut Random) -> Vec<Observation> {
     let mut points = Vec::new();
     for block in [512.0, 2048.0, 8192.0, 32768.0] {
@@ -174,7 +173,6 @@ proptest! {
         prop_assert!(found.residual_share() <= 4.0 * sigma + 1e-9);
     }
 
-    /// A factor common to all weights changes nothing.
     #[test]
     fn weights_are_relative(costs in costs(), factor in 1e-6..1e6, seed in any::<u64>()) {
         let points = grid(&costs, 0.01, &mut Random::new(seed));

@@ -12,71 +12,45 @@ use crate::journal::{Entry, Journal, JournalError, Record};
 use crate::namespace::{Namespace, NamespaceError};
 use crate::netlink::{Link, Netlink, NetlinkError, RouteKind};
 
-/// Why a device cannot be lent.
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
     /// There is none of that name.
     #[error("there is no device '{name}' here; 'ip link' shows those there are")]
-    Absent {
-        /// What was asked.
-        name: String,
-    },
-    /// Somebody uses it.
+    Absent { name: String },
     #[error(
         "the device {name} is in use: it {use_}; Lockgate takes only devices that carry no address and no route, and belong to nothing: name another, or free this one"
     )]
-    InUse {
-        /// Its name.
-        name: String,
-        /// What for.
-        use_: String,
-    },
-    /// It cannot be written down.
+    InUse { name: String, use_: String },
     #[error("cannot journal that the device {name} is lent")]
     Journal {
-        /// Its name.
         name: String,
-        /// The cause.
         #[source]
         source: JournalError,
     },
-    /// The caller's namespace is not to be had.
     #[error("cannot tell in which namespace the device {name} is")]
     Namespace {
-        /// Its name.
         name: String,
-        /// The cause.
         #[source]
         source: NamespaceError,
     },
-    /// The kernel cannot be asked.
     #[error("cannot look at the device {name}")]
     Look {
-        /// Its name.
         name: String,
-        /// The cause.
         #[source]
         source: NetlinkError,
     },
-    /// How it is cannot be told, and so not restored.
     #[error("cannot read the settings of the device {name}, which stays where it is")]
     Settings {
-        /// Its name.
         name: String,
-        /// The cause.
         #[source]
         source: SettingsError,
     },
-    /// The kernel refused.
     #[error(
         "cannot move the device {name} to {namespace}; a loopback, a bridge and other devices that belong to their namespace stay there: name another"
     )]
     Move {
-        /// Its name.
         name: String,
-        /// Where to.
         namespace: String,
-        /// The cause.
         #[source]
         source: NetlinkError,
     },
@@ -148,7 +122,6 @@ pub fn lend(journal: &Journal, name: &str, to: &Namespace) -> Result<Lent, Devic
     }
 }
 
-/// What a device is used for, if it is.
 fn use_of(
     netlink: &mut Netlink,
     links: &[Link],

@@ -24,22 +24,15 @@ const RECEIVE_BUFFER_BYTES: usize = 64 << 20;
 /// The most reads of one look, so that a flood does not keep the caller.
 const READS_MAX: usize = 1000;
 
-/// What a monitor can watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Topic {
-    /// Links made, changed, removed.
     Links,
-    /// Addresses of links.
     Addresses,
-    /// Neighbours learnt, changed, forgotten.
     Neighbours,
-    /// Routes, and the next hops that several of them share.
     Routes,
-    /// Which table is looked in for whom.
     Rules,
     /// Whether links forward and check sources (`/proc/sys/net/ipv4/conf`, …).
     Settings,
-    /// IPsec policies.
     Policies,
 }
 
@@ -76,66 +69,46 @@ impl Topic {
     }
 }
 
-/// Something that changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A link: as it is now, or was before it was `removed`.
     Link {
-        /// Which.
         link: Link,
-        /// Whether it is gone.
         removed: bool,
     },
-    /// An address of a link.
     Address {
-        /// The number of the link.
         interface: u32,
-        /// Which.
         address: IpAddr,
-        /// Whether it is gone.
         removed: bool,
     },
     /// A neighbour: as it is now, or was before it was `removed`.
     Neighbour {
-        /// Which.
         neighbour: Neighbour,
-        /// Whether it is gone.
         removed: bool,
     },
     /// A route: as it is now, or was before it was `removed`.
     Route {
-        /// Which.
         route: Route,
-        /// Whether it is gone.
         removed: bool,
     },
     /// A rule, a setting, a policy, or a next hop that several routes share.
     Other,
-    /// More changed than was read: look at everything again.
     Lost,
 }
 
-/// Why changes cannot be watched.
 #[derive(Debug, thiserror::Error)]
 pub enum MonitorError {
-    /// The namespace cannot be entered.
     #[error("cannot watch a namespace")]
     Namespace(#[source] NamespaceError),
-    /// No socket, or not these topics.
     #[error("cannot watch the changes of {namespace}; check the limit of open files (ulimit -n)")]
     Open {
-        /// Which.
         namespace: String,
-        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// The socket failed.
     #[error("cannot read the changes of {namespace}: its socket failed")]
     Read {
-        /// Which.
         namespace: String,
-        /// The cause.
         #[source]
         source: io::Error,
     },
@@ -150,7 +123,6 @@ pub struct Monitor {
     is_drained: bool,
 }
 
-/// The socket of one protocol.
 struct Source {
     protocol: isize,
     socket: Socket,
@@ -220,7 +192,6 @@ impl Monitor {
         Ok(())
     }
 
-    /// Whether nothing is left to read.
     fn read(&mut self, index: usize) -> Result<bool, Errno> {
         for _ in 0..READS_MAX {
             let flags = RecvFlags::DONTWAIT | RecvFlags::TRUNC;

@@ -17,17 +17,13 @@ use crate::sysfs::{Sysfs, SysfsError};
 /// How long the kernel may take to start its threads.
 const START_WAIT: Duration = Duration::from_secs(5);
 
-/// Why threads cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub enum NapiError {
-    /// The link does not take the setting.
     #[error(
         "cannot switch threaded NAPI of {link}; it takes a kernel since 5.12 and a link that has NAPI: a veth only with an XDP program or 'rx-gro' on"
     )]
     Setting {
-        /// Its name.
         link: String,
-        /// The cause.
         #[source]
         source: SysfsError,
     },
@@ -37,25 +33,17 @@ pub enum NapiError {
         START_WAIT.as_millis()
     )]
     Missing {
-        /// Its name.
         link: String,
-        /// How many there should be.
         wanted: usize,
-        /// How many there are.
         found: usize,
     },
-    /// The kernel refused.
     #[error(
         "cannot {what} the thread {thread} of {link}; it takes root, and the thread must still be there"
     )]
     System {
-        /// What was asked.
         what: String,
-        /// Its process number.
         thread: i32,
-        /// The link's name.
         link: String,
-        /// The cause.
         #[source]
         source: io::Error,
     },
@@ -64,11 +52,8 @@ pub enum NapiError {
 /// A kernel thread that receives what came on one queue of one link.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NapiThread {
-    /// The link's name when the thread was started.
     pub link: String,
-    /// The kernel's number of the queue's NAPI.
     pub napi: u32,
-    /// Its process number.
     pub pid: i32,
 }
 
@@ -80,9 +65,7 @@ pub struct Scheduling {
     pub cpus: String,
     /// `SCHED_OTHER`, …: sched(7).
     pub policy: i32,
-    /// In real time.
     pub priority: i32,
-    /// Else.
     pub nice: i32,
 }
 

@@ -17,14 +17,12 @@ const SETTINGS_MAX: usize = 1024;
 pub(crate) const ON: &str = "on";
 pub(crate) const OFF: &str = "off";
 
-/// Settings by name, with their values.
 pub type Values = BTreeMap<String, String>;
 
 /// How the settings of a thing were, and to what we set some of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Changes {
-    /// How they were.
     pub before: Values,
     /// Whatever each was set to: a crash leaves one of these, or none.
     pub set: BTreeMap<String, BTreeSet<String>>,
@@ -33,11 +31,8 @@ pub struct Changes {
 /// A setting that does not become what it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// Which.
     pub setting: String,
-    /// How it stays.
     pub now: String,
-    /// How it was before.
     pub before: String,
     /// Why the kernel refused; `None`: somebody else has set it meanwhile.
     pub refused: Option<String>,

@@ -8,25 +8,16 @@ use crate::namespace::{Namespace, NamespaceError};
 /// Why a setting cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum SysctlError {
-    /// It is not one of the network's.
     #[error("'{name}' is no setting of the network: use e.g. 'ipv4/ip_forward'")]
-    Name {
-        /// What was asked.
-        name: String,
-    },
-    /// The namespace cannot be entered.
+    Name { name: String },
     #[error("cannot reach the settings of a namespace")]
     Namespace(#[source] NamespaceError),
-    /// The kernel refused.
     #[error(
         "cannot {what} /proc/sys/net/{name}; it takes root, a kernel that has it, and a value it allows"
     )]
     System {
-        /// `read` or `set` with the value.
         what: String,
-        /// Which.
         name: String,
-        /// The cause.
         #[source]
         source: io::Error,
     },
@@ -34,9 +25,6 @@ pub enum SysctlError {
 
 impl Namespace {
     /// Sets `/proc/sys/net/<name>`, e.g. `ipv4/ip_forward`, of this namespace.
-    ///
-    /// # Errors
-    /// [`SysctlError`].
     pub fn set_sysctl(&self, name: &str, value: &str) -> Result<(), SysctlError> {
         let path = path(name)?;
         let write = || std::fs::write(&path, value);
@@ -50,9 +38,6 @@ impl Namespace {
 
     /// Reads `/proc/sys/net/<name>` of this namespace, without white space at
     /// its end.
-    ///
-    /// # Errors
-    /// [`SysctlError`].
     pub fn sysctl(&self, name: &str) -> Result<String, SysctlError> {
         let path = path(name)?;
         let read = || std::fs::read_to_string(&path);
@@ -67,9 +52,6 @@ impl Namespace {
 
     /// Lets the namespace forward between its links, IPv4 and IPv6. A link
     /// that is made later forwards as well.
-    ///
-    /// # Errors
-    /// [`SysctlError`].
     pub fn set_forwarding(&self, on: bool) -> Result<(), SysctlError> {
         let value = if on { "1" } else { "0" };
         self.set_sysctl("ipv4/ip_forward", value)?;

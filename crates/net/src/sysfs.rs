@@ -14,40 +14,30 @@ use crate::namespace::{Namespace, NamespaceError};
 /// Why sysfs cannot be reached, read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum SysfsError {
-    /// It cannot be mounted for this namespace.
     #[error(
         "cannot mount a sysfs for {namespace}; it takes root (CAP_SYS_ADMIN) and a kernel since 5.2"
     )]
     Mount {
-        /// Whose links it would show.
         namespace: String,
-        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// The namespace cannot be entered.
     #[error("cannot mount a sysfs for a namespace")]
     Namespace(#[source] NamespaceError),
-    /// What is changed of a lent device cannot be written down.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// A file cannot be read or written.
     #[error(
         "cannot {what} /sys/class/net/{path}; check that the link is there and the kernel has this file"
     )]
     File {
-        /// `read`, or `write` with the value.
         what: String,
-        /// Below `/sys/class/net`.
         path: String,
-        /// The cause.
         #[source]
         source: io::Error,
     },
 }
 
 impl SysfsError {
-    /// Whether there is no such file.
     pub(crate) fn is_absent(&self) -> bool {
         matches!(self, Self::File { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }

@@ -17,7 +17,6 @@ pub struct Tag {
     count: u32,
 }
 
-/// Why a name cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{role}' cannot be part of a name: use 1 to {max} lower-case letters, digits or '-'")]
 pub struct TagError {

@@ -10,30 +10,21 @@ use crate::namespace::{Namespace, NamespaceError};
 /// The most queues of a tap: the kernel's own limit.
 const QUEUES_MAX: usize = 256;
 
-/// Why a tap cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum TapError {
-    /// The namespace cannot be entered.
     #[error("cannot open the tap {name}")]
     Namespace {
-        /// Its name.
         name: String,
-        /// The cause.
         #[source]
         source: NamespaceError,
     },
-    /// The kernel refused.
     #[error(
         "cannot open the tap {name} with {queues} queues in {namespace}; it takes root, /dev/net/tun, a free name of 1 to 15 letters, and 1 to {QUEUES_MAX} queues"
     )]
     System {
-        /// Its name.
         name: String,
-        /// How many queues.
         queues: usize,
-        /// Where.
         namespace: String,
-        /// The cause.
         #[source]
         source: io::Error,
     },
@@ -43,9 +34,6 @@ pub enum TapError {
 /// queues; `mode.multi_queue` is set where there are several. Files do not
 /// block. The link goes when the last of them is closed, so it needs no
 /// journal.
-///
-/// # Errors
-/// [`TapError`].
 pub fn open_tap(
     namespace: &Namespace,
     name: &str,

@@ -33,7 +33,6 @@ fn shell(script: &str) -> Shell {
     Shell(sys::process::spawn_dying_with_us(command).unwrap())
 }
 
-/// Numbers of its children.
 fn child(of: &Child) -> Vec<i32> {
     let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", of.id()));
     let children = children.unwrap_or_default();
@@ -219,7 +218,6 @@ impl Drop for Theirs {
     }
 }
 
-/// Of more time than there is.
 const LOOSE: Limits = Limits {
     cpus: Some(1000.0),
     cpu_set: None,

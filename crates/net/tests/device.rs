@@ -61,7 +61,6 @@ impl Host {
         self.namespace.run(lend).unwrap()
     }
 
-    /// Everything that is set, as it is now.
     fn snapshot(&self) -> Settings {
         self.namespace.run(|| snapshot(&self.device)).unwrap()
     }
@@ -120,7 +119,6 @@ fn use_as_port(namespace: &Namespace, device: &str, steps: u64) {
 
 const STEPS: u64 = 7;
 
-/// Rounds of tests with random settings.
 fn rounds() -> impl Iterator<Item = bool> {
     (0..testing::cases(6, 100)).map(|round| round % 2 == 1)
 }

@@ -12,7 +12,6 @@ fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-/// Waits for an event; those before it are dropped.
 fn find(monitor: &mut Monitor, wanted: impl Fn(&Event) -> bool) -> Event {
     let deadline = Instant::now() + Duration::from_secs(20);
     let mut seen = vec![];

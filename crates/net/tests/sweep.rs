@@ -207,7 +207,6 @@ fn what_a_killed_owner_left_is_gone_after_a_sweep() {
     assert!(again.undone.is_empty() && again.failed.is_empty());
 }
 
-/// A journal as a dead owner leaves it.
 fn dead_journal(folder: &Path, text: &str) {
     let path = folder.join("dead.journal");
     std::fs::File::create(path)
@@ -456,7 +455,6 @@ fn a_folder_that_others_may_write_to_is_refused() {
     );
 }
 
-/// What may be done with a journal of folders.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Make,

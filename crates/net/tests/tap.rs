@@ -62,7 +62,6 @@ fn what_is_written_arrives_and_what_is_sent_is_read() {
     assert_eq!(answer[28..32], [192, 0, 2, 1]);
 }
 
-/// Others, e.g. IPv6's solicitations, come in between.
 fn read_until(file: &mut File, wanted: impl Fn(&[u8]) -> bool) -> Vec<u8> {
     let deadline = Instant::now() + Duration::from_secs(20);
     let mut frame = vec![0; 2048];

@@ -6,19 +6,13 @@ use crate::{Moderation, Settings};
 /// is a running total that wraps at 2^64; a controller takes differences.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Requests completed.
     pub requests: u64,
-    /// Bytes of those requests.
     pub bytes: u64,
-    /// Notifications sent.
     pub notifications: u64,
-    /// Notifications that were held back for a while.
     pub held: u64,
     /// For how long together, ns.
     pub held_ns: u64,
-    /// Requests in flight, summed over the times the worker looked.
     pub in_flight: u64,
-    /// How often it looked.
     pub looks: u64,
     /// Time that clients looked where they could have slept, ns.
     pub spun_ns: u64,
@@ -58,10 +52,8 @@ impl Counters {
 /// and counters are arguments, so that a simulator and the engine run the
 /// same code.
 pub trait Controller: Send {
-    /// Its name in flags and reports.
     fn name(&self) -> &'static str;
 
-    /// The policy whose settings it changes.
     fn moderation(&self) -> Moderation;
 
     /// Time between two observations that it asks for, ns.
@@ -90,7 +82,6 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// Due at once.
     #[must_use]
     pub fn new(controller: Box<dyn Controller>) -> Self {
         Self {
@@ -99,7 +90,6 @@ impl Turn {
         }
     }
 
-    /// The controller.
     #[must_use]
     pub fn controller(&self) -> &dyn Controller {
         &*self.controller

@@ -14,26 +14,19 @@
 /// submits one and waits is held up once in a thousand requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gather {
-    /// What the last batch took.
     batch_ns: u64,
-    /// How many came the last times; 0 when not known.
     usual: usize,
     /// Times that the usual number came, since more were hoped for.
     content: u32,
-    /// Waits in a row that did not pay.
     fruitless: u32,
-    /// Chances still to pass over.
     passing: u32,
     /// Batches since the last that was timed.
     untimed: u32,
 }
 
-/// How to wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// For so many requests.
     pub until: usize,
-    /// And no longer.
     pub limit_ns: u64,
 }
 
@@ -41,9 +34,7 @@ pub struct Patience {
 const PART: u64 = 4;
 /// And this, so that nobody is held up for long.
 const LIMIT_NS_MAX: u64 = 20_000;
-/// Shorter is not worth looking at the clock.
 const LIMIT_NS_MIN: u64 = 200;
-/// Every so many short batches one is timed.
 const UNTIMED_MAX: u32 = 64;
 /// How often more than the usual number is hoped for.
 const HOPE_EVERY: u32 = 32;
@@ -108,7 +99,6 @@ impl Gather {
         self.batch_ns >= LIMIT_NS_MIN * PART || self.untimed >= UNTIMED_MAX
     }
 
-    /// A batch took that long.
     pub fn worked(&mut self, batch_ns: u64) {
         self.batch_ns = batch_ns;
         self.untimed = 0;

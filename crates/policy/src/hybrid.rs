@@ -33,7 +33,6 @@ const ENTRY_NS: u64 = 2_000;
 const EARLY: u32 = 8;
 const AWAKE_COSTS: f64 = 128.0;
 
-/// Of so many completions one is timed.
 const TIMED_ONE_IN: usize = 16;
 
 /// Ski rental, with a forecast: looking costs as much as it lasts, and
@@ -67,42 +66,33 @@ pub struct Hybrid {
     untimed_waits: u64,
 }
 
-/// How a wait goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Look, for so long at most, ns.
     Spin(u64),
-    /// Sleep until so many more completions are there.
     Sleep(usize),
     /// Sleep for so long, ns, or until the lane has run dry.
     Nap(u64),
 }
 
-/// What a wait did so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waited {
     /// Time it looked, ns.
     pub spun_ns: u64,
-    /// Times it slept.
     pub sleeps: u32,
 }
 
 /// A sleep that a notification ended, on the clock that both sides read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slept {
-    /// The client lay down.
     pub begin_ns: u64,
-    /// The worker began to notify it.
     pub notified_ns: u64,
-    /// The client ran.
     pub woken_ns: u64,
     /// What notifying takes the worker, ns.
     pub signal_ns: u64,
     /// Completions it slept for, and those that were there when it ran.
     pub awaited: usize,
-    /// See above.
     pub came: usize,
-    /// The worker ran dry meanwhile, nobody knows when.
     pub is_dry: bool,
 }
 
@@ -194,7 +184,6 @@ impl Hybrid {
         self.early < EARLY || self.awake_ns > AWAKE_COSTS * self.cost()
     }
 
-    /// The client slept.
     pub fn woken(&mut self, slept: Slept) {
         if slept.notified_ns >= slept.begin_ns.saturating_add(ENTRY_NS)
             && slept.woken_ns >= slept.notified_ns
@@ -294,7 +283,6 @@ mod tests {
         assert!(hybrid.late.ns() > 16_000.0, "{hybrid:?}");
     }
 
-    /// However wrong the forecast is.
     #[test]
     fn no_wait_looks_for_longer_than_a_wake_up_costs() {
         let mut hybrid = taught(1, 8000, 500, 50_000);

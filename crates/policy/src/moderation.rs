@@ -3,7 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A moderation policy of one lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Moderation {
     /// Every completion is a notification, as a device without moderation
@@ -29,11 +28,8 @@ pub enum Moderation {
 pub struct Progress {
     /// Completions published since the last decision.
     pub published: u32,
-    /// The lane has no request left that is not completed.
     pub is_dry: bool,
-    /// Completions that the client has not reaped.
     pub unreaped: u32,
-    /// Requests the client has in flight: submitted and not reaped.
     pub in_flight: u32,
     /// One of them, just completed, asked for a notification at once.
     pub is_urgent: bool,
@@ -42,9 +38,7 @@ pub struct Progress {
 /// What the worker must do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Nothing.
     Silent,
-    /// Signal that many times, whether the client sleeps or not.
     Signal(u32),
     /// Signal if the client sleeps and what it waits for is there.
     IfReached,
@@ -56,7 +50,6 @@ pub enum Decision {
 }
 
 impl Moderation {
-    /// Every policy, in the order of reports.
     pub const ALL: [Self; 5] = [
         Self::Each,
         Self::Armed,
@@ -65,7 +58,6 @@ impl Moderation {
         Self::Spin,
     ];
 
-    /// Its name in flags and reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -77,7 +69,6 @@ impl Moderation {
         }
     }
 
-    /// What to do after publishing.
     #[must_use]
     pub const fn decide(self, progress: Progress) -> Decision {
         match self {
@@ -116,11 +107,9 @@ impl fmt::Display for Moderation {
     }
 }
 
-/// A name that is no policy.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown policy '{name}'; known: each, armed, hybrid, polled, spin")]
 pub struct UnknownModeration {
-    /// What was given.
     pub name: String,
 }
 

@@ -36,7 +36,6 @@ impl Gate {
         Self { next_ns, lanes: 1 }
     }
 
-    /// Shared by so many lanes.
     #[must_use]
     pub fn of(self, lanes: u32) -> Self {
         let lanes = lanes.max(1);
@@ -72,9 +71,7 @@ impl Gate {
 pub struct Moderator {
     moderation: Moderation,
     settings: Settings,
-    /// Completions published and not notified of.
     pending: u32,
-    /// When the first of them was.
     since_ns: u64,
 }
 
@@ -90,13 +87,11 @@ impl Moderator {
         }
     }
 
-    /// The settings in force.
     #[must_use]
     pub fn settings(&self) -> Settings {
         self.settings
     }
 
-    /// From now on by other settings.
     pub fn set(&mut self, settings: Settings) {
         self.settings = settings;
     }

@@ -10,9 +10,7 @@ use crate::{Moderation, Settings, SettingsError};
 /// that may be held back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Policy {
-    /// Who is notified.
     pub moderation: Moderation,
-    /// How far it may be held back.
     pub settings: Settings,
 }
 
@@ -25,10 +23,8 @@ impl Policy {
     pub const HYBRID: Self = Self::of(Moderation::Hybrid);
     /// Never; the worker sleeps when it has nothing to do.
     pub const POLLED: Self = Self::of(Moderation::Polled);
-    /// Never, and the worker never sleeps.
     pub const SPIN: Self = Self::of(Moderation::Spin);
 
-    /// Without limits.
     #[must_use]
     pub const fn of(moderation: Moderation) -> Self {
         Self {
@@ -49,9 +45,6 @@ impl Policy {
     }
 
     /// One for every `count` completions, or `timeout_us` after the first.
-    ///
-    /// # Errors
-    /// [`SettingsError`].
     pub fn coalesce(count: u32, timeout_us: u32) -> Result<Self, SettingsError> {
         Ok(Self {
             settings: Settings::coalesce(count, timeout_us)?,
@@ -82,41 +75,25 @@ impl fmt::Display for Policy {
     }
 }
 
-/// A text that is no policy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
     /// A part that is none of ours.
     #[error(
         "unknown policy '{term}' in '{text}'; known: each, armed, hybrid, polled, spin, cap:6450 (notifications/s), coalesce:16:100us, and armed+cap:6450"
     )]
-    Unknown {
-        /// The part.
-        term: String,
-        /// The whole.
-        text: String,
-    },
-    /// A part twice, or one that the rest contradicts.
+    Unknown { term: String, text: String },
     #[error(
         "'{term}' in '{text}' contradicts what is before it; give one of each, and no limit to a policy that never notifies"
     )]
-    Contradiction {
-        /// The part.
-        term: String,
-        /// The whole.
-        text: String,
-    },
-    /// A limit out of range.
+    Contradiction { term: String, text: String },
     #[error("policy '{text}': {source}")]
     Settings {
-        /// The whole.
         text: String,
-        /// Which limit.
         #[source]
         source: SettingsError,
     },
 }
 
-/// What was read so far.
 #[derive(Default)]
 struct Parts {
     moderation: Option<Moderation>,
@@ -139,7 +116,6 @@ impl Parts {
         }
     }
 
-    /// Whether the limits make sense for who is notified.
     fn is_consistent(&self) -> bool {
         let is_limited = self.cap_per_s.is_some() || self.gathered.is_some();
         let notifies = self.moderation.is_none_or(Moderation::client_sleeps);

@@ -8,7 +8,6 @@ const STEP_MAX: f64 = 2.0;
 /// Samples until a price is known well enough to change slowly.
 const EARLY: u32 = 16;
 
-/// By how much a sample counts then.
 const RATE: f64 = 1.0 / 16.0;
 
 /// Of so many batches one is timed, once the price is known.
@@ -38,12 +37,10 @@ pub struct Price {
     byte_parts: u64,
     samples: u32,
     untimed: u32,
-    /// The last batch took long.
     is_long: bool,
 }
 
 impl Price {
-    /// Before anything is known.
     #[must_use]
     pub fn prior(request_ns: f64, byte_ns: f64) -> Self {
         let mut price = Self {
@@ -77,7 +74,6 @@ impl Price {
             .saturating_add(self.byte_parts.saturating_mul(bytes) >> 20)
     }
 
-    /// Whether to time the next batch.
     #[inline]
     pub fn wants_time(&mut self) -> bool {
         self.untimed += 1;

@@ -6,7 +6,6 @@ pub const BURST_NS_MAX: u64 = 1_000_000_000;
 /// The burst of a quota that names none: 10 ms.
 const BURST_NS: u64 = 10_000_000;
 
-/// Greatest rates: more is no limit.
 const REQUESTS_PER_S_MAX: u64 = 1_000_000_000;
 const BYTES_PER_S_MAX: u64 = 1_000_000_000_000;
 
@@ -24,35 +23,23 @@ impl Default for Quota {
     }
 }
 
-/// Why a quota cannot be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuotaError {
     /// Requests a second out of range.
     #[error(
         "a quota of {per_s} requests/s: give 1 to {REQUESTS_PER_S_MAX}, or no quota; remove the function to stop it"
     )]
-    Requests {
-        /// What was asked.
-        per_s: u64,
-    },
+    Requests { per_s: u64 },
     /// Bytes a second out of range.
     #[error(
         "a quota of {per_s} bytes/s: give 1 to {BYTES_PER_S_MAX}, or no quota; remove the function to stop it"
     )]
-    Bytes {
-        /// What was asked.
-        per_s: u64,
-    },
-    /// Burst out of range.
+    Bytes { per_s: u64 },
     #[error("a burst of {burst_ns} ns: give 1 to {BURST_NS_MAX}")]
-    Burst {
-        /// What was asked.
-        burst_ns: u64,
-    },
+    Burst { burst_ns: u64 },
 }
 
 impl Quota {
-    /// No limit.
     pub const UNLIMITED: Self = Self {
         requests_per_s: None,
         bytes_per_s: None,
@@ -99,7 +86,6 @@ impl Quota {
         Ok(Self { burst_ns, ..self })
     }
 
-    /// Whether there is no limit.
     #[must_use]
     pub fn is_unlimited(self) -> bool {
         self.requests_per_s.is_none() && self.bytes_per_s.is_none()
@@ -148,17 +134,14 @@ pub struct Bucket {
     seen_ns: u64,
 }
 
-/// What may be taken now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
-    /// So many requests.
     pub requests: u64,
     /// As long as these bytes are not used up; the last request may go beyond.
     pub bytes: u64,
 }
 
 impl Allowance {
-    /// Anything.
     pub const UNLIMITED: Self = Self {
         requests: u64::MAX,
         bytes: u64::MAX,
@@ -166,7 +149,6 @@ impl Allowance {
 }
 
 impl Bucket {
-    /// A full one.
     #[must_use]
     pub fn new(quota: Quota) -> Self {
         let tokens = |per_s: u64| Tokens {

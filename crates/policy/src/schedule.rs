@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-/// Greatest weight of a flow.
 pub const WEIGHT_MAX: u32 = 1000;
 
 /// What one turn of a flow of weight 1 is worth, ns of work: short enough for
@@ -26,7 +25,6 @@ const TURN_NS_MAX: u64 = 64_000;
 #[derive(Clone, Debug, Default)]
 pub struct Schedule {
     flows: Vec<Flow>,
-    /// Flows with work, the next one first.
     ring: VecDeque<u32>,
     /// Of weight 1, ns.
     quantum_ns: i64,
@@ -34,22 +32,18 @@ pub struct Schedule {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Flow {
-    /// 0 when there is no such flow.
     weight: u32,
     deficit_ns: i64,
     is_active: bool,
-    /// The turn under way has its quantum already.
     has_quantum: bool,
 }
 
 /// A flow's turn: see [`Schedule::begin`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Visit {
-    /// Whose.
     pub flow: u32,
     /// What it may spend, ns; the last request may go beyond it. At least 1.
     pub credit_ns: u64,
-    /// Nobody else has work.
     pub is_alone: bool,
 }
 
@@ -109,7 +103,6 @@ impl Schedule {
         }
     }
 
-    /// How many flows have work.
     #[must_use]
     pub fn active(&self) -> usize {
         self.ring.len()

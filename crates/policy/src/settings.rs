@@ -27,33 +27,20 @@ impl Default for Settings {
     }
 }
 
-/// Why settings cannot be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
     /// A cap of no notification at all, or so few that a second is not enough.
     #[error(
         "a cap of {per_s} notifications/s would strand completions; give at least 1, or no cap"
     )]
-    Cap {
-        /// What was asked.
-        per_s: u32,
-    },
-    /// Count out of range.
+    Cap { per_s: u32 },
     #[error("cannot gather {count} completions; give 1 to {COUNT_MAX}")]
-    Count {
-        /// What was asked.
-        count: u32,
-    },
-    /// Time out of range.
+    Count { count: u32 },
     #[error("cannot hold completions for {timeout_us} µs; give 1 to {TIMEOUT_US_MAX}")]
-    Timeout {
-        /// What was asked.
-        timeout_us: u32,
-    },
+    Timeout { timeout_us: u32 },
 }
 
 impl Settings {
-    /// Nothing is held back.
     pub const UNLIMITED: Self = Self {
         is_asleep: false,
         interval_ns: 0,
@@ -103,7 +90,6 @@ impl Settings {
         })
     }
 
-    /// These without a cap.
     #[must_use]
     pub fn without_cap(self) -> Self {
         Self {
@@ -151,13 +137,11 @@ impl Settings {
         self.is_asleep
     }
 
-    /// Whether nothing is ever held back.
     #[must_use]
     pub fn is_unlimited(self) -> bool {
         self.interval_ns == 0 && self.count == 1
     }
 
-    /// As one word.
     #[must_use]
     pub fn pack(self) -> u64 {
         u64::from(self.is_asleep) << 63

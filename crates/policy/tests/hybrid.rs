@@ -17,9 +17,7 @@ struct Place {
     wake: u64,
     late: u64,
     jitter: f64,
-    /// What notifying takes the worker.
     signal: u64,
-    /// What the client spends on a request.
     client: u64,
     depth: usize,
     /// The part of the requests at which the worker stands still for a while.
@@ -53,9 +51,7 @@ struct Client {
     refill: Refill,
     random: Random,
     now: u64,
-    /// When the worker ends what it has.
     free: u64,
-    /// When each request in flight completes.
     ends: VecDeque<u64>,
     done: Done,
 }
@@ -254,7 +250,6 @@ proptest! {
         prop_assert!(ratio >= 0.97 - 1.0 / 16.0, "{ratio}");
     }
 
-    /// The ski-rental bound, whatever the forecast.
     #[test]
     fn looks_at_most_twice_as_long_as_the_best(
         place in place(), signal in 0_u64..8_000, stalls in 0.0..0.2,

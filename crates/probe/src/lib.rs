@@ -7,10 +7,6 @@
 //! `absent` or `degraded`, with its remedy.
 
 #![forbid(unsafe_code)]
-#![allow(
-    missing_docs,
-    reason = "fields and small functions say by their names what a sentence would only repeat"
-)]
 
 mod bpf;
 pub mod calibration;

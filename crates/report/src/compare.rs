@@ -25,67 +25,50 @@ pub use repeats::is_repeat;
 pub use spread::{CHANGE_ASSUMED, Spread};
 pub use text::render as text;
 
-/// How two runs are compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
     /// The comparison fails when a figure's gain is, with evidence, below
     /// this: 0.95 fails what lost more than 5%. Gain is B over A where more is
     /// better, A over B where less is.
     pub fail_below: Option<f64>,
-    /// Seed of the resampling.
     pub seed: u64,
 }
 
-/// Why two runs cannot be compared.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum CompareError {
-    /// The threshold is no ratio.
     #[error("threshold {0}: a ratio above 0 is allowed, e.g. 0.95 to fail what lost more than 5%")]
     FailBelow(f64),
 }
 
-/// What is known of one side.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Origin {
-    /// Host name.
     pub host: String,
     /// Start, RFC 3339 in UTC.
     pub started_utc: String,
-    /// Lockgate's version.
     pub version: String,
-    /// Its git revision.
     pub git_revision: String,
 }
 
-/// One of the two runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Side {
-    /// The first, the reference.
     A,
     /// The second.
     B,
 }
 
-/// Where a figure was measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Place {
-    /// The section, by name.
     pub section: String,
-    /// The point's coordinates.
     pub dimensions: BTreeMap<String, Dimension>,
 }
 
 /// One metric of one point that both runs measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// Where.
     #[serde(flatten)]
     pub place: Place,
-    /// The metric, by name.
     pub metric: String,
-    /// Its unit.
     pub unit: String,
-    /// Which way is better.
     pub direction: Direction,
     /// Median in A; of several runs the geometric mean of their medians.
     pub a: f64,
@@ -97,24 +80,17 @@ pub struct Row {
     pub runs_a: usize,
     /// Runs behind `b`.
     pub runs_b: usize,
-    /// B over A.
     pub ratio: f64,
-    /// Lower bound of the ratio.
     pub low: f64,
-    /// Upper bound of the ratio.
     pub high: f64,
-    /// What may be said of B.
     pub outcome: Outcome,
-    /// Whether its gain is, with evidence, below the threshold.
     pub failed: bool,
 }
 
 /// A point or metric that only one run has.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Missing {
-    /// The run that has it.
     pub only_in: Side,
-    /// Where.
     #[serde(flatten)]
     pub place: Place,
     /// The metric; none where the whole point is missing.
@@ -125,17 +101,14 @@ pub struct Missing {
 /// A point or metric that both runs have and that was left out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Ignored {
-    /// Where.
     #[serde(flatten)]
     pub place: Place,
     /// The metric; none where the whole point was left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metric: Option<String>,
-    /// Why, with the side and the values.
     pub reason: String,
 }
 
-/// What became of the threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Threshold {
     /// [`Options::fail_below`].
@@ -144,37 +117,28 @@ pub struct Threshold {
     pub failed: usize,
     /// Figures whose gain is below it, but not with evidence.
     pub unproven: usize,
-    /// Whether something was compared and nothing failed.
     pub passed: bool,
 }
 
-/// Everything that comparing two runs says.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunComparison {
-    /// Version of this document.
     pub schema: u32,
-    /// The reference.
     pub a: Origin,
-    /// What is compared with it.
     pub b: Origin,
     /// Confidence of every interval, e.g. 0.95.
     pub confidence: f64,
     /// What makes the runs differ beside what was to be compared.
     pub warnings: Vec<String>,
-    /// How much runs differ by themselves, by section and metric.
     pub spreads: Vec<Spread>,
     /// [`CHANGE_ASSUMED`] where a spread is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change_assumed: Option<f64>,
-    /// The threshold, if one was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Threshold>,
     /// Every figure that both have: those with evidence first, in each part
     /// the largest effect first.
     pub rows: Vec<Row>,
-    /// What was left out, and why.
     pub ignored: Vec<Ignored>,
-    /// What only one of them measured.
     pub missing: Vec<Missing>,
 }
 

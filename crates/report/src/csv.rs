@@ -69,7 +69,6 @@ fn point_rows(section: &SectionResult, point: &Point, dimensions: &BTreeSet<&str
     }
 }
 
-/// Every digit; nothing for what is not a number.
 fn value(value: f64) -> String {
     if !value.is_finite() {
         return String::new();

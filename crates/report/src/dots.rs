@@ -8,11 +8,9 @@ use crate::wrap::clean;
 
 /// Columns of a line that a mark may stand in, at least and at most.
 const MARKS: (usize, usize) = (24, 72);
-/// Names longer than this are cut.
 const NAME_MAX: usize = 28;
 /// Signs of series, the first for what is measured, then the yardsticks'.
 const SIGNS: [char; 12] = ['#', 'o', 's', 'D', 'd', 'r', '|', '+', 'x', '*', '%', '@'];
-/// Several marks in one column.
 const SEVERAL: char = '&';
 
 /// The lines of the picture, within `width` columns: the legend, one line a

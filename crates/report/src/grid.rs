@@ -2,7 +2,6 @@
 
 use crate::wrap::{clean, lines, width};
 
-/// Spaces between two columns.
 const GAP: usize = 2;
 
 /// Words up to this long are never broken within.
@@ -58,7 +57,6 @@ impl Grid {
         }
     }
 
-    /// Whether the grid can be that narrow.
     pub(crate) fn fits(&self, columns: usize) -> bool {
         self.widths(columns.saturating_sub(2)).is_some()
     }

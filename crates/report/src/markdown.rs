@@ -10,7 +10,6 @@ use crate::number::number;
 use crate::page::{self, Change, Page};
 use crate::words::{self, plural};
 
-/// The whole run as one Markdown document.
 #[must_use]
 pub fn render(run: &Run) -> String {
     let sections: String = run.sections.iter().map(section).collect();
@@ -155,7 +154,6 @@ fn ending(section: &SectionResult) -> String {
     format!("{whole}{took}Again:\n\n")
 }
 
-/// A chart's numbers; Markdown draws nothing.
 fn chart(chart: &Chart) -> String {
     let (head, rows) = words::chart_rows(chart);
     let mut numeric = vec![true; head.len()];

@@ -9,45 +9,34 @@ use trial::{Comparison, Outcome, Price, Run, SectionResult, SectionState, Validi
 use crate::number::number;
 use crate::words::{ending, plural, validity};
 
-/// Changes that are told.
 const CHANGES_MAX: usize = 5;
-/// What limits trust, at most.
 const LIMITS_MAX: usize = 3;
 /// A change gains at least so much, by the lower bound: less is not worth one,
 /// and would be a false claim too often.
 const GAIN_MIN: f64 = 1.05;
 
-/// What the first page says.
 pub(crate) struct Page<'a> {
     pub(crate) verdict: Verdict,
     pub(crate) prices: Vec<&'a Price>,
-    /// The greatest gain first.
     pub(crate) changes: Vec<Change<'a>>,
-    /// What limits trust, the gravest first, a sentence each.
     pub(crate) limits: Vec<String>,
     /// What sections say that have neither a price nor a change here.
     pub(crate) answers: Vec<&'a str>,
 }
 
-/// How sure the run is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Verdict {
     pub(crate) trust: Trust,
-    /// A sentence that begins with the trust's word.
     pub(crate) text: String,
 }
 
-/// In a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trust {
-    /// Nine in ten results are valid.
     Sound,
-    /// Half of them are.
     InPart,
     NotSound,
 }
 
-/// Something to change, with what it gains.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Change<'a> {
     pub(crate) text: &'a str,
@@ -55,7 +44,6 @@ pub(crate) struct Change<'a> {
     pub(crate) gain: f64,
     pub(crate) low: f64,
     pub(crate) high: f64,
-    /// Where it gains that.
     pub(crate) place: &'a str,
     /// In how many places it was measured; of these it gains most at `place`.
     pub(crate) places: usize,
@@ -167,7 +155,6 @@ fn verdict(run: &Run) -> Verdict {
     }
 }
 
-/// How many claims chance alone would give.
 fn chance(found: &[&Comparison]) -> Option<String> {
     let shown = || found.iter().filter(|it| is_shown(it));
     let claims = shown().filter(|it| it.outcome != Outcome::NoEvidence);

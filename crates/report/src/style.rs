@@ -1,11 +1,9 @@
 //! How a text for the terminal may look.
 
-/// What the caller knows of its terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
     /// Columns; texts are wrapped to it (and never narrower than 20).
     pub width: usize,
-    /// Whether to colour. Nothing is said by colour alone.
     pub color: bool,
 }
 

@@ -12,9 +12,7 @@ use crate::style::{Ink, Style};
 use crate::words::{self, plural};
 use crate::wrap::{clean, hung, paragraph, width};
 
-/// Lines of the first page.
 const LINES_MAX: usize = 40;
-/// Columns of the bars of the price list.
 const BAR: (usize, usize) = (8, 36);
 /// Text of a change beyond this is cut; a place below this is left out.
 const CHANGE_MAX: usize = 52;
@@ -23,7 +21,6 @@ const PLACE_MIN: usize = 12;
 /// Rows of a table shown in full; the report has all.
 const ROWS_MAX: usize = 24;
 
-/// Reasons shown of points that are not valid.
 const REASONS_MAX: usize = 4;
 
 /// Where the rest is: the run as `lockgate report` takes it, and the report's
@@ -32,7 +29,6 @@ const REASONS_MAX: usize = 4;
 pub struct Saved<'a> {
     /// For `lockgate report`.
     pub run: &'a str,
-    /// The file.
     pub report: &'a str,
 }
 
@@ -113,7 +109,6 @@ impl Text {
         kept.trim_end().to_owned() + "…"
     }
 
-    /// The host and the verdict.
     fn head(self, run: &Run, page: &Page<'_>) -> String {
         let host = words::host(run).join(" · ");
         let ink = match page.verdict.trust {
@@ -344,7 +339,6 @@ impl Text {
         self.titled(&title, head, rows, rows_max, &|_, text| text.to_owned())
     }
 
-    /// The ratios that rest on pairs enough.
     fn comparisons(self, comparisons: &[Comparison]) -> String {
         let hidden = page::unshown(comparisons).map(|it| self.item("  ", &it));
         let hidden = hidden.unwrap_or_default();
@@ -372,7 +366,6 @@ impl Text {
         self.titled(title, head, rows.collect(), usize::MAX, &paint) + &hidden
     }
 
-    /// Verdicts coloured by what they say.
     fn judged(self, column: usize, text: &str) -> String {
         let ink = match column {
             3 if text == words::outcome(Outcome::Faster) => Ink::Good,

@@ -186,7 +186,6 @@ pub(crate) fn heading(column: &Column) -> String {
     }
 }
 
-/// A cell as its column writes it.
 pub(crate) fn cell(cell: &Cell, column: Option<&Column>) -> String {
     match cell {
         Cell::Number(value) if column.is_some_and(|column| column.unit == "bytes") => bytes(*value),
@@ -267,7 +266,6 @@ pub(crate) fn dimension(name: &str) -> &str {
     name.strip_suffix("_bytes").unwrap_or(name)
 }
 
-/// A coordinate without its name.
 pub(crate) fn coordinate_value(name: &str, value: &Dimension) -> String {
     match value {
         Dimension::Number(size) if name.ends_with("_bytes") => bytes(*size as f64),

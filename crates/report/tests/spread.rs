@@ -17,7 +17,6 @@ const OPTIONS: Options = Options {
 /// Points of a simulated run; what disturbs it shifts all of them alike.
 const POINTS: u64 = 4;
 
-/// Simulated comparisons behind a share of false claims.
 const TRIALS: u32 = 500;
 
 /// Standard deviation within a run, small beside any between runs.

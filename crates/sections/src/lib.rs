@@ -1,9 +1,5 @@
 //! One folder a section; none uses another. What they share is in `kit`.
 #![forbid(unsafe_code)]
-#![allow(
-    missing_docs,
-    reason = "fields and small functions say by their names what a sentence would only repeat"
-)]
 
 pub mod crossings;
 pub mod kspeed;

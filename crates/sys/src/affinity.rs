@@ -6,22 +6,13 @@ use std::io;
 /// one outside the set this process was given.
 #[derive(Debug, thiserror::Error)]
 pub enum PinError {
-    /// Not in the process's own set.
     #[error(
         "CPU {cpu} is not among the CPUs this process may use ({allowed:?}); choose one of them or widen its cpuset"
     )]
-    NotAllowed {
-        /// What was asked.
-        cpu: usize,
-        /// What there is.
-        allowed: Vec<usize>,
-    },
-    /// The kernel refused.
+    NotAllowed { cpu: usize, allowed: Vec<usize> },
     #[error("cannot pin a thread to CPU {cpu}")]
     Kernel {
-        /// What was asked.
         cpu: usize,
-        /// The cause.
         #[source]
         source: io::Error,
     },
@@ -61,9 +52,6 @@ fn cpus_of(thread: libc::pid_t) -> io::Result<Vec<usize>> {
 }
 
 /// Pins the calling thread to one CPU of the set it was given.
-///
-/// # Errors
-/// [`PinError`].
 pub fn pin_to(cpu: usize) -> Result<(), PinError> {
     let allowed = allowed_cpus().map_err(|source| PinError::Kernel { cpu, source })?;
     if !allowed.contains(&cpu) {

@@ -47,7 +47,6 @@ pub fn put_timers_off_by(slack_ns: u64) {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack_ns) };
 }
 
-/// CPU time of the calling thread.
 #[must_use]
 pub fn thread_cpu() -> Duration {
     read(libc::CLOCK_THREAD_CPUTIME_ID)

@@ -36,11 +36,8 @@ pub fn check_writable(path: &Path) -> io::Result<()> {
     }
 }
 
-/// How a path is written.
 enum Destination {
-    /// By writing to what is there.
     InPlace,
-    /// By replacing this file.
     Replaced(PathBuf),
 }
 

@@ -37,23 +37,14 @@ pub fn sealed(len: usize) -> io::Result<OwnedFd> {
     }
 }
 
-/// Why memory of others is not mapped.
 #[derive(Debug, thiserror::Error)]
 pub enum ShareError {
-    /// Its owner could shorten it, and whoever then touches it dies (`SIGBUS`).
     #[error(
         "the memory can be shortened by who made it: make it with `memfd_create` and seal it with `F_SEAL_SHRINK` (QEMU: `memory-backend-memfd,seal=on`)"
     )]
     Unsealed,
-    /// Less than was asked for.
     #[error("the memory has {file_bytes} bytes, which is less than the {len} to be mapped")]
-    TooShort {
-        /// Bytes asked for.
-        len: usize,
-        /// Bytes there are.
-        file_bytes: u64,
-    },
-    /// The kernel refused.
+    TooShort { len: usize, file_bytes: u64 },
     #[error("the memory cannot be mapped")]
     Io(#[from] io::Error),
 }
@@ -64,15 +55,11 @@ unsafe impl Send for Mapping {}
 // SAFETY: as above; no method hands out a reference to the bytes.
 unsafe impl Sync for Mapping {}
 
-/// A range outside a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("bytes {offset}..{offset}+{len} lie outside a region of {region_bytes} bytes")]
 pub struct OutOfBounds {
-    /// First byte asked.
     pub offset: usize,
-    /// How many.
     pub len: usize,
-    /// What there is.
     pub region_bytes: usize,
 }
 
@@ -126,9 +113,6 @@ impl Mapping {
     /// Memory shared with whoever else has that descriptor: its first `len` bytes. Only
     /// what nobody can shorten is taken: memory of `memfd_create` with the seal
     /// `F_SEAL_SHRINK` (memfd_create(2), fcntl(2)).
-    ///
-    /// # Errors
-    /// [`ShareError`].
     pub fn shared(memory: BorrowedFd<'_>, len: usize) -> Result<Self, ShareError> {
         let file = memory.as_raw_fd();
         // SAFETY: no memory is passed. Fails for what cannot be sealed.
@@ -174,7 +158,6 @@ impl Mapping {
         self.is_shared
     }
 
-    /// Its length in bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
@@ -187,9 +170,6 @@ impl Mapping {
     }
 
     /// The address of a range, for whoever keeps the mapping alive meanwhile.
-    ///
-    /// # Errors
-    /// [`OutOfBounds`].
     pub fn address(&self, offset: usize, len: usize) -> Result<*mut u8, OutOfBounds> {
         let end = offset.checked_add(len);
         if end.is_none_or(|end| end > self.len) {

@@ -11,7 +11,6 @@ pub const SLOT_BYTES: usize = 2048;
 /// (`UIO_MAXIOV`).
 pub const BATCH_MAX: usize = 1024;
 
-/// Frames for one call.
 #[derive(Debug)]
 pub struct Batch {
     bytes: Box<[u8]>,
@@ -49,18 +48,15 @@ impl Batch {
         true
     }
 
-    /// Its frames, in order.
     pub fn frames(&self) -> impl Iterator<Item = &[u8]> {
         let slots = self.bytes.chunks(SLOT_BYTES);
         slots.zip(&self.lens).map(|(slot, &len)| &slot[..len])
     }
 
-    /// Empties it.
     pub fn clear(&mut self) {
         self.lens.clear();
     }
 
-    /// How many frames it holds.
     #[must_use]
     pub fn len(&self) -> usize {
         self.lens.len()
@@ -85,11 +81,9 @@ const BUFFER_BYTES: i32 = 64 << 20;
 /// What became of the frames of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
-    /// Taken by the interface.
     pub taken: usize,
     /// Dropped by the interface, whose queue was full: each was tried once.
     pub dropped: usize,
-    /// Not tried: the socket has no memory for them now.
     pub left: usize,
 }
 
@@ -234,7 +228,6 @@ impl AsFd for PacketSocket {
     }
 }
 
-/// Where the frames of a batch lie.
 fn pieces(batch: &mut Batch) -> Vec<libc::iovec> {
     let slots = batch.bytes.chunks_mut(SLOT_BYTES).zip(&batch.lens);
     slots
@@ -245,7 +238,6 @@ fn pieces(batch: &mut Batch) -> Vec<libc::iovec> {
         .collect()
 }
 
-/// A header for each piece.
 fn headers(pieces: &mut [libc::iovec]) -> Vec<libc::mmsghdr> {
     let header = |piece: &mut libc::iovec| {
         // SAFETY: for this header zeros are a value: no name, no control.

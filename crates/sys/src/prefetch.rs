@@ -1,7 +1,6 @@
 //! Asking for cache lines before they are needed: what another core has just
 //! written takes a trip between the cores to read.
 
-/// Asks for every line of an item.
 #[cfg(all(target_arch = "x86_64", not(loom)))]
 pub(crate) fn prefetch<T>(item: &T) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

@@ -21,7 +21,6 @@ pub const SLOTS_MAX: usize = 64 * 64;
 /// Shared by any number of clients and one worker.
 #[derive(Debug)]
 pub struct ReadySet {
-    /// Words in which something was announced.
     summary: Padded<AtomicU64>,
     words: Box<[Padded<AtomicU64>]>,
 }

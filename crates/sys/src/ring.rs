@@ -24,9 +24,7 @@ const LINES_AHEAD: usize = 4;
 
 #[derive(Debug)]
 struct Shared<T> {
-    /// Next index the producer will publish up to.
     tail: Padded<AtomicU32>,
-    /// Next index the consumer will take.
     head: Padded<AtomicU32>,
     slots: Box<[UnsafeCell<MaybeUninit<T>>]>,
 }
@@ -45,7 +43,6 @@ impl<T> Shared<T> {
     }
 }
 
-/// The end that puts items in.
 #[derive(Debug)]
 pub struct Producer<T> {
     shared: Arc<Shared<T>>,
@@ -54,7 +51,6 @@ pub struct Producer<T> {
     head_seen: u32,
 }
 
-/// The end that takes items out.
 #[derive(Debug)]
 pub struct Consumer<T> {
     shared: Arc<Shared<T>>,
@@ -134,7 +130,6 @@ impl<T: Copy + Send> Producer<T> {
         }
     }
 
-    /// Shows everything staged to the consumer.
     pub fn publish(&mut self) {
         self.published = self.staged;
         self.shared.tail.0.store(self.staged, Ordering::Release);
@@ -162,7 +157,6 @@ impl<T: Copy + Send> Producer<T> {
         self.staged != self.published
     }
 
-    /// Whether the consumer has taken everything published.
     #[must_use]
     pub fn is_drained(&self) -> bool {
         self.unreaped() == 0
@@ -192,7 +186,6 @@ impl<T: Copy + Send> Producer<T> {
     }
 }
 
-/// Items on their way out of the ring.
 struct Taking<'ring, T>(&'ring mut Consumer<T>);
 
 impl<T> Drop for Taking<'_, T> {
@@ -202,7 +195,6 @@ impl<T> Drop for Taking<'_, T> {
 }
 
 impl<T: Copy + Send> Consumer<T> {
-    /// Takes one item.
     pub fn pop(&mut self) -> Option<T> {
         let mut item = None;
         self.drain(1, |taken| item = Some(*taken));
@@ -285,7 +277,6 @@ impl<T: Copy + Send> Consumer<T> {
         (self.tail_seen.wrapping_sub(self.taken) as usize).min(enough)
     }
 
-    /// Whether there is nothing to take now.
     pub fn is_empty(&mut self) -> bool {
         self.len() == 0
     }

@@ -6,10 +6,8 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-/// What a link's file carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TapMode {
-    /// Ethernet frames (tap), or IP packets (TUN).
     pub ethernet: bool,
     /// Each before it has a `virtio_net_hdr`, ten bytes.
     pub virtio_header: bool,
@@ -41,7 +39,6 @@ pub fn open(name: &str, mode: TapMode) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// Without a bound the ring grows for ever.
 fn bound(file: &File, bytes: libc::c_int) -> io::Result<()> {
     // SAFETY: TUNSETSNDBUF reads one integer, which lives until the call returns.
     if unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETSNDBUF, &raw const bytes) } != 0 {

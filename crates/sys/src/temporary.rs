@@ -52,7 +52,6 @@ impl Folder {
         Err(io::Error::from(io::ErrorKind::ResourceBusy))
     }
 
-    /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -101,7 +100,6 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
     Ok((named.ino() == own.ino() && named.dev() == own.dev()).then_some(folder))
 }
 
-/// Removes what dead owners left.
 fn sweep(folder: &Path, prefix: &str) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| is_named(&entry.file_name(), prefix)) {

@@ -3,15 +3,11 @@
 /// Counters of the calling thread since it started (`getrusage(2)`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadUsage {
-    /// Times it gave the CPU up.
     pub voluntary_switches: u64,
-    /// Times the CPU was taken from it.
     pub involuntary_switches: u64,
-    /// Page faults that needed no reading from a disk.
     pub minor_faults: u64,
 }
 
-/// Reads the calling thread's counters.
 #[must_use]
 pub fn thread_usage() -> ThreadUsage {
     // SAFETY: rusage is plain integers, for which all zeroes is a value.

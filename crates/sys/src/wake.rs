@@ -15,13 +15,11 @@
 use crate::prefetch::prefetch;
 use crate::sync::{AtomicU64, Ordering, Padded, fence};
 
-/// An index no ring reaches: nobody sleeps.
 const AWAKE: u64 = u64::MAX;
 
 /// With an index: who waits for it looks by itself, and is not to be woken.
 const LOOKS: u64 = 1 << 32;
 
-/// Shared by one sleeper and one waker.
 #[derive(Debug)]
 pub struct WakeIndex(Padded<AtomicU64>);
 

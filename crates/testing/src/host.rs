@@ -14,7 +14,6 @@ const OTHERS_CPUS_MAX: f64 = 0.1;
 /// Shorter windows are a few of the kernel's ticks: chance says what they hold.
 const WINDOW_MIN: Duration = Duration::from_secs(1);
 
-/// Of these the kernel's times are.
 const TICKS_PER_S: f64 = 100.0;
 
 /// `PF_KTHREAD` of the kernel's `sched.h`: a thread of the kernel's own.
@@ -33,9 +32,7 @@ pub struct Snapshot {
 pub struct Use {
     /// Share of their time that the hypervisor gave to others, 0 to 1.
     pub stolen: f64,
-    /// CPUs that other programs kept busy, on average.
     pub others_cpus: f64,
-    /// CPUs there are.
     pub cpus: usize,
 }
 
@@ -134,7 +131,6 @@ impl Snapshot {
     }
 }
 
-/// Ticks of all CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Cpus {
     all: u64,
@@ -167,9 +163,7 @@ impl Cpus {
 struct Process {
     parent: u32,
     is_kernels: bool,
-    /// Time it ran, its children left out.
     ticks: u64,
-    /// When it began: a number may be used again.
     began: u64,
 }
 

@@ -67,7 +67,6 @@ fn test_name(place: &Location<'_>) -> String {
     }
 }
 
-/// The test program's name, without what cargo appends.
 fn program() -> String {
     let path = std::env::current_exe().unwrap_or_default();
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();

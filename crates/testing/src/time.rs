@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use crate::host::{Snapshot, Use};
 use crate::note::note;
 
-/// What took longer is not tried again.
 const REPEATED_MAX: Duration = Duration::from_secs(60);
 
 /// Held for reading by tests that share the host, for writing by those that have

@@ -78,12 +78,9 @@ pub struct Comparison {
     pub command: String,
 }
 
-/// How a ratio stands against its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// The lower bound of the interval reaches it.
     Met,
-    /// Even the upper bound does not.
     NotMet,
     /// The interval has the target inside, the pairs are too few, or a side is
     /// not valid.
@@ -91,7 +88,6 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// The word for it, everywhere.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {

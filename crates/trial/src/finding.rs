@@ -9,13 +9,9 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Weight {
-    /// The answer of the run: shown first and large.
     Headline,
-    /// Something to change, with what it gains.
     Advice,
-    /// Something that spoils or limits the numbers.
     Warning,
-    /// Worth knowing.
     Note,
 }
 

@@ -66,12 +66,10 @@ impl Histogram {
             .expect("both have the same range");
     }
 
-    /// Forgets all, keeping the memory.
     pub fn clear(&mut self) {
         self.counts.reset();
     }
 
-    /// How many latencies were counted.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.counts.len()

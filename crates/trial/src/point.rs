@@ -58,7 +58,6 @@ pub struct Point {
 }
 
 impl Point {
-    /// The metric of that name.
     #[must_use]
     pub fn metric(&self, name: &str) -> Option<&Metric> {
         self.metrics.iter().find(|metric| metric.name == name)

@@ -9,11 +9,9 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// There and usable.
     Ok,
     /// There, but not as it should be: the remedy says what to do.
     Degraded,
-    /// Not there.
     Absent,
 }
 
@@ -56,7 +54,6 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// The fact of that key.
     #[must_use]
     pub fn fact(&self, key: &str) -> Option<&Fact> {
         self.groups
@@ -65,19 +62,16 @@ impl Probe {
             .find(|fact| fact.key == key)
     }
 
-    /// The fact's value as a whole number.
     #[must_use]
     pub fn number(&self, key: &str) -> Option<u64> {
         self.fact(key)?.value.as_u64()
     }
 
-    /// The fact's value as text.
     #[must_use]
     pub fn text(&self, key: &str) -> Option<&str> {
         self.fact(key)?.value.as_str()
     }
 
-    /// Whether that capability is there and usable.
     #[must_use]
     pub fn is_ok(&self, key: &str) -> bool {
         self.fact(key).is_some_and(|fact| fact.state == State::Ok)

@@ -5,47 +5,31 @@ use serde_json::error::Category;
 
 use crate::{Run, SCHEMA_VERSION};
 
-/// Why a stored run cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// There is nothing in it.
     #[error("the result is empty; the run that wrote it was probably cut off: run again")]
     Empty,
-    /// It is not JSON.
     #[error(
         "the result is not JSON (line {line}, column {column}); it was cut off or is another kind of file: give a `result.json`"
     )]
     NotJson {
-        /// Line of the first error, from 1.
         line: usize,
-        /// Its column, from 1.
         column: usize,
-        /// The parser's words.
         #[source]
         source: serde_json::Error,
     },
-    /// It is JSON without a version where a run has one.
     #[error(
         "the result has no whole number in `schema`, which every run has; give a `result.json` that Lockgate wrote"
     )]
     NoVersion,
-    /// Its version is not one that this program knows.
     #[error("the result has schema version {found}, this program reads version {SCHEMA_VERSION}; {}", version_remedy(*.found))]
-    Version {
-        /// The document's version.
-        found: u64,
-    },
-    /// It is of the right version, but a field is unknown, missing or of
-    /// another type.
+    Version { found: u64 },
     #[error(
         "the result is no run of schema version {SCHEMA_VERSION} (line {line}, column {column}): {source}; undo what changed the file, or run again"
     )]
     NotARun {
-        /// Line where it went wrong, from 1.
         line: usize,
-        /// Its column, from 1.
         column: usize,
-        /// Which field, in the parser's words.
         #[source]
         source: serde_json::Error,
     },

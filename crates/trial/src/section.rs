@@ -11,15 +11,12 @@ use crate::{Chart, Comparison, Finding, Point, Price, Probe, Table};
 pub struct Plan {
     /// Seconds of measuring it will take.
     pub seconds: f64,
-    /// What it will measure, in words, one line a step.
     pub steps: Vec<String>,
     /// Privileges it needs, e.g. `root`; empty for none.
     pub privileges: Vec<String>,
     /// What it creates on the host outside the run's folder, e.g. namespaces.
     pub creates: Vec<String>,
-    /// What it downloads.
     pub downloads: Vec<String>,
-    /// What does it.
     pub job: Job,
 }
 
@@ -30,7 +27,6 @@ type Act = dyn Fn(&mut dyn Sink) -> Result<(), RunError>;
 pub struct Job(Option<Rc<Act>>);
 
 impl Job {
-    /// One that does this.
     pub fn new(act: impl Fn(&mut dyn Sink) -> Result<(), RunError> + 'static) -> Self {
         Self(Some(Rc::new(act)))
     }
@@ -57,18 +53,10 @@ impl PartialEq for Job {
     }
 }
 
-/// Why a section cannot be planned.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
-    /// The host lacks something.
     #[error("{reason}; remedy: {remedy}")]
-    NotSupported {
-        /// What is missing.
-        reason: String,
-        /// What would change that.
-        remedy: String,
-    },
-    /// The budget cannot hold even the smallest useful measurement.
+    NotSupported { reason: String, remedy: String },
     #[error(
         "needs {needed_s:.1} s of measuring, the budget leaves {budget_s:.1} s; raise --budget or choose fewer points"
     )]
@@ -80,24 +68,18 @@ pub enum PlanError {
     },
 }
 
-/// Why a section stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The user interrupted; what was emitted stands.
     #[error("interrupted")]
     Interrupted,
-    /// The measurement failed.
     #[error("{context}")]
     Failed {
-        /// What was being done, with the values.
         context: String,
-        /// The cause.
         #[source]
         source: Option<Box<dyn std::error::Error + Send + Sync>>,
     },
 }
 
-/// What a section yields while it runs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
     /// Progress: share done (0 to 1) and what is measured now.
@@ -105,15 +87,10 @@ pub enum Event {
     /// A point. One with the dimensions of an earlier one replaces it: a
     /// section that measures in rounds emits its points after each.
     Point(Point),
-    /// A ratio.
     Comparison(Comparison),
-    /// A price of a crossing.
     Price(Price),
-    /// A chart.
     Chart(Chart),
-    /// A table.
     Table(Table),
-    /// A finding.
     Finding(Finding),
 }
 
@@ -134,13 +111,10 @@ pub trait Section {
     /// Stable name, also its table in a scenario file: `crypto-speed`.
     fn name(&self) -> &'static str;
 
-    /// Heading for people.
     fn title(&self) -> &'static str;
 
-    /// The command that runs this section, so configured, again.
     fn command(&self) -> String;
 
-    /// The configuration with every default written out.
     fn resolved(&self) -> serde_json::Value;
 
     /// The least and the most seconds of measuring that make sense; the lab

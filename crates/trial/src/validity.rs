@@ -36,7 +36,6 @@ pub const GENERATOR_RATIO_MIN: f64 = 0.99;
 /// their default and are not judged, except `samples`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observed {
-    /// Completed requests.
     pub samples: u64,
     /// Share (0 to 1) of the CPU time of the trial's CPUs that was stolen.
     pub steal_ratio: f64,
@@ -58,7 +57,6 @@ pub struct Observed {
     pub l2_bytes: u64,
     /// Threads of the trial that never sleep or are meant to be always busy.
     pub busy_threads: usize,
-    /// CPUs those threads may run on; 0 when unknown.
     pub cpus: usize,
     /// Whether the placement is declared `shared`: threads meant to take turns
     /// on a core, so that more threads than CPUs is what is measured.

@@ -9,13 +9,11 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Validity {
-    /// The number stands for what it says.
     Valid,
     /// The load generator, not the thing under test, set the rate.
     GeneratorBound,
     /// Steal, load, frequency drift or a scheduler gap disturbed the trial.
     Noisy,
-    /// Too few completions to state the percentile or rate.
     TooFewSamples,
     /// The bytes in flight exceed the L2 cache: the cache is measured too.
     WorkingSet,
@@ -38,7 +36,6 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// A valid trial.
     #[must_use]
     pub fn valid() -> Self {
         Self {

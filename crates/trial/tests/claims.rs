@@ -12,7 +12,6 @@ use crate::properties::{compare_at, normal};
 /// What the host does to everything that it runs, from one trial to the next.
 #[derive(Clone, Copy, Debug)]
 enum Host {
-    /// Nothing.
     Steady,
     /// It has two speeds, the second a factor of 1.6, and stays in one for 12
     /// trials on average: this project's own.
@@ -21,7 +20,6 @@ enum Host {
     Drifting,
     /// Each trial's speed keeps 0.95 of how far the last one's was off.
     Correlated,
-    /// All of these.
     All,
 }
 
@@ -116,7 +114,6 @@ fn until_narrow(clock: &mut Clock, ratio: f64, is_shuffled: bool) -> Comparison 
     }
 }
 
-/// Share of runs that claim something, of so many.
 fn claims(runs: u64, run: impl Fn(u64) -> Comparison) -> f64 {
     let claimed = (0..runs).filter(|&seed| run(seed).outcome != Outcome::NoEvidence);
     claimed.count() as f64 / runs as f64

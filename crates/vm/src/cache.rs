@@ -23,7 +23,6 @@ pub struct Kernel {
     /// What is `/lib/modules/RELEASE` on an installed system: `kernel/…` and
     /// `modules.builtin`, but no `modules.dep`.
     pub modules: PathBuf,
-    /// The configuration it was built with.
     pub config: PathBuf,
     /// The folder for `make -C`, by which modules are built.
     pub headers: Option<PathBuf>,
@@ -36,7 +35,6 @@ pub struct Kernel {
 /// A QEMU in the cache, with all its libraries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CachedQemu {
-    /// The program to start, absolute.
     pub program: PathBuf,
     /// Its version, as the set-up found it, e.g. `10.0.2`.
     pub version: String,
@@ -46,9 +44,7 @@ pub struct CachedQemu {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Package {
-    /// Its name.
     pub name: String,
-    /// Its version.
     pub version: String,
     /// SHA-256 of the `.deb`, in hexadecimal.
     pub sha256: String,
@@ -116,7 +112,6 @@ impl Cache {
         &self.mirror
     }
 
-    /// The packages it was filled from.
     #[must_use]
     pub fn packages(&self) -> &[Package] {
         &self.packages
@@ -146,7 +141,6 @@ impl Cache {
             })
     }
 
-    /// The static busybox.
     #[must_use]
     pub fn busybox(&self) -> &Path {
         &self.busybox

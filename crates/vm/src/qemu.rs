@@ -11,32 +11,25 @@ use sys::trusted::Untrusted;
 
 use crate::Cache;
 
-/// The name of the program.
 const PROGRAM: &str = "qemu-system-x86_64";
 
-/// Where a QEMU was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QemuOrigin {
     /// `LOCKGATE_QEMU` names it.
     Named,
-    /// It is on the path.
     Host,
-    /// It is in the guest cache.
     Cache,
 }
 
 /// A QEMU that starts and says its version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Qemu {
-    /// The program, absolute.
     pub program: PathBuf,
     /// Major, minor and micro version.
     pub version: (u32, u32, u32),
-    /// Where it was found.
     pub origin: QemuOrigin,
 }
 
-/// Why there is no QEMU to use.
 #[derive(Debug, thiserror::Error)]
 pub enum QemuError {
     /// There is none.
@@ -44,38 +37,24 @@ pub enum QemuError {
         "no {PROGRAM} on the path or in the guest cache; `apt-get install qemu-system-x86`, without root `make setup-guests GUESTS=all`, or LOCKGATE_QEMU names one"
     )]
     Absent,
-    /// `LOCKGATE_QEMU` names no program.
     #[error("LOCKGATE_QEMU={} is not a program; name one, or leave it away", program.display())]
-    NotAProgram {
-        /// Its value.
-        program: PathBuf,
-    },
-    /// Somebody else may have put it there.
+    NotAProgram { program: PathBuf },
     #[error("{0}, or let LOCKGATE_QEMU name another")]
     Untrusted(#[from] Untrusted),
-    /// It does not start or does not end.
     #[error(
         "{} --version did not run; `apt-get install --reinstall qemu-system-x86`, or LOCKGATE_QEMU names another",
         program.display()
     )]
     NotRunning {
-        /// The program.
         program: PathBuf,
-        /// The system's reason.
         #[source]
         source: io::Error,
     },
-    /// It is something else.
     #[error(
         "{} --version answered {answer:?}, which is not QEMU's; let LOCKGATE_QEMU name a {PROGRAM}",
         program.display()
     )]
-    NotQemu {
-        /// The program.
-        program: PathBuf,
-        /// The beginning of its answer.
-        answer: String,
-    },
+    NotQemu { program: PathBuf, answer: String },
 }
 
 impl Qemu {
@@ -146,7 +125,6 @@ fn named() -> Option<PathBuf> {
         .map(PathBuf::from)
 }
 
-/// Programs that may be QEMU, the preferred one first.
 fn candidates(cache: Option<&Cache>) -> Vec<(QemuOrigin, Result<PathBuf, Untrusted>)> {
     let named = named().map(|named| (QemuOrigin::Named, named));
     let host = (QemuOrigin::Host, PathBuf::from(PROGRAM));

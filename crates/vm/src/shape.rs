@@ -2,27 +2,21 @@
 
 use std::time::Duration;
 
-/// Most virtual CPUs of one guest.
 pub const VCPUS_MAX: u32 = 64;
 
-/// Most memory of one guest, MiB.
 pub const MEMORY_MIB_MAX: u32 = 64 * 1024;
 
 /// The least memory in which Debian's kernel and an image unpack, MiB.
 const MEMORY_MIB_MIN: u32 = 256;
 
-/// What runs a guest's instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Accelerator {
-    /// The processor itself.
     Kvm,
-    /// QEMU's emulation. It proves function, and ratios within itself.
     Tcg,
 }
 
 impl Accelerator {
-    /// QEMU's word for it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -32,13 +26,11 @@ impl Accelerator {
     }
 }
 
-/// Which accelerator is wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AcceleratorChoice {
     /// KVM where a stock guest really boots with it, else emulation.
     #[default]
     Auto,
-    /// This one or an error.
     Only(Accelerator),
 }
 
@@ -51,7 +43,6 @@ pub struct Shape {
     pub memory_mib: u32,
     /// QEMU's CPU model with its flags, e.g. `max` or `Nehalem,+aes`.
     pub cpu: String,
-    /// KVM or emulation.
     pub accelerator: AcceleratorChoice,
     /// virtio-crypto devices with QEMU's built-in back-end.
     pub crypto_devices: u32,
@@ -62,7 +53,6 @@ pub struct Shape {
     /// Host CPUs that the guest's vCPU threads may use, one a vCPU, round
     /// robin; empty for any.
     pub host_cpus: Vec<usize>,
-    /// Host NUMA node of its memory, where there are several.
     pub host_node: Option<u32>,
     /// From start to end; what is left of the guest then is killed.
     pub time_limit: Duration,
@@ -85,31 +75,18 @@ impl Default for Shape {
     }
 }
 
-/// A shape no guest can have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ShapeError {
-    /// Too few or too many vCPUs.
     #[error("{vcpus} vCPUs are not between 1 and {VCPUS_MAX}; give another number")]
-    Vcpus {
-        /// What was asked.
-        vcpus: u32,
-    },
-    /// Too little or too much memory.
+    Vcpus { vcpus: u32 },
     #[error(
         "{memory_mib} MiB of memory are not between {MEMORY_MIB_MIN} and {MEMORY_MIB_MAX}; give another size"
     )]
-    Memory {
-        /// What was asked.
-        memory_mib: u32,
-    },
-    /// A CPU model that QEMU's option syntax cannot hold.
+    Memory { memory_mib: u32 },
     #[error(
         "CPU model {cpu:?} is not a model and its flags, such as `max` or `Nehalem,+aes`; `qemu-system-x86_64 -cpu help` lists them"
     )]
-    Cpu {
-        /// What was asked.
-        cpu: String,
-    },
+    Cpu { cpu: String },
 }
 
 impl Shape {

@@ -32,7 +32,6 @@ fn kernel(release: &str) -> Value {
     })
 }
 
-/// A cache with every file the manifest names.
 fn whole_cache() -> TempDir {
     let cache = tempfile::tempdir().unwrap();
     for release in ["6.1.0-56-amd64", "6.12.95+deb12-amd64"] {
@@ -55,7 +54,6 @@ fn write(cache: &TempDir, manifest: &Value) {
     fs::write(cache.path().join("manifest.json"), manifest.to_string()).unwrap();
 }
 
-/// Opens a whole cache whose manifest was changed.
 fn open_changed(change: impl FnOnce(&mut Value)) -> Result<Cache, CacheError> {
     let cache = whole_cache();
     let mut changed = manifest();
@@ -64,7 +62,6 @@ fn open_changed(change: impl FnOnce(&mut Value)) -> Result<Cache, CacheError> {
     Cache::open(cache.path())
 }
 
-/// Every error says what to do.
 fn assert_remedy(error: &CacheError) {
     let text = error.to_string();
     assert!(
@@ -327,7 +324,6 @@ fn an_unreadable_cache_says_so() {
     assert_remedy(&error);
 }
 
-/// What the script writes is what this crate reads.
 #[test]
 fn the_cache_of_this_host_opens() {
     match Cache::open(&Cache::locate()) {

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use lockgate_vm::protocol::{Channel, ChannelError, FrameError};
 
-/// Against hangs only.
 const LONG: Duration = Duration::from_secs(60);
 
 const HELLO: &str =

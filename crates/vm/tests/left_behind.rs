@@ -20,7 +20,6 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use common::{Lab, printed, small};
 
-/// Nothing here takes so long.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Set in the process that owns a guest and is killed.
@@ -49,7 +48,6 @@ impl Traces {
         }
     }
 
-    /// Asserts that all is as before, soon.
     fn assert_still(&self, lab: &Lab) {
         let started = Instant::now();
         // What the starting thread held for the child goes a moment later.
@@ -69,7 +67,6 @@ fn list(folder: &Path, files: &mut BTreeSet<PathBuf>) {
     }
 }
 
-/// Where a process's descriptors lead, each with its number.
 fn links(folder: &str) -> BTreeSet<String> {
     let entries = fs::read_dir(folder).unwrap().flatten();
     let link = |path: PathBuf| {
@@ -140,7 +137,6 @@ fn kill_child(delay: Duration) {
     let _ = pidfd_send_signal(handle, Signal::KILL);
 }
 
-/// Uses a guest until it is killed.
 fn live(lab: &Lab, image: &[u8]) -> GuestError {
     let mut guest = match Guest::boot(lab.qemu(), lab.kernel(), image, &small()) {
         Ok(guest) => guest,

@@ -12,7 +12,6 @@ use tempfile::TempDir;
 /// How the script ends when no mirror can be reached.
 const MIRROR_UNREACHABLE: i32 = 75;
 
-/// What the script calls before it needs apt.
 const TOOLS: [&str; 6] = ["dirname", "awk", "flock", "sed", "sha256sum", "make"];
 
 /// A copy of the scripts, without the module's sources beside them, and a folder
@@ -22,7 +21,6 @@ struct Place {
 }
 
 impl Place {
-    /// Fails with the reason where the script cannot run.
     fn new() -> Result<Self, String> {
         if let Some(absent) = TOOLS.iter().find(|tool| !is_on_path(tool)) {
             return Err(format!("no {absent} on the path; install it"));
@@ -104,7 +102,6 @@ fn is_on_path(tool: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(tool).is_file())
 }
 
-/// The place, or nothing after saying why.
 fn place() -> Option<Place> {
     Place::new()
         .inspect_err(|reason| testing::skipped(reason))
@@ -207,7 +204,6 @@ fn without_a_mirror_it_says_how_to_go_on_and_leaves_nothing_half() {
     assert_eq!(Cache::open(&place.cache()).unwrap().kernels().len(), 1);
 }
 
-/// Somebody else could have put links there.
 #[test]
 fn root_fills_no_cache_of_somebody_else() {
     if !testing::is_root() {

@@ -5,20 +5,16 @@ use std::net::Ipv4Addr;
 use crate::bytes::{array_at, ipv4_at, u16_at};
 use crate::error::{Layer, ParseError, require};
 
-/// Bytes of a packet of this kind.
 pub const PACKET_BYTES: usize = 28;
 
 /// Hardware type Ethernet, protocol IPv4, address lengths 6 and 4.
 const KIND: [u8; 6] = [0, 1, 8, 0, 6, 4];
 
-/// What is asked or said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Operation(pub u16);
 
 impl Operation {
-    /// Who has the target address?
     pub const REQUEST: Self = Self(1);
-    /// The sender has it.
     pub const REPLY: Self = Self(2);
 }
 
@@ -52,54 +48,42 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// What is asked or said.
     #[must_use]
     pub fn operation(&self) -> Operation {
         Operation(u16_at(self.bytes, 6))
     }
 
-    /// Who says it.
     #[must_use]
     pub fn sender_ethernet(&self) -> [u8; 6] {
         array_at(self.bytes, 8)
     }
 
-    /// Its address.
     #[must_use]
     pub fn sender(&self) -> Ipv4Addr {
         ipv4_at(self.bytes, 14)
     }
 
-    /// About whom; nothing in a request.
     #[must_use]
     pub fn target_ethernet(&self) -> [u8; 6] {
         array_at(self.bytes, 18)
     }
 
-    /// Its address.
     #[must_use]
     pub fn target(&self) -> Ipv4Addr {
         ipv4_at(self.bytes, 24)
     }
 }
 
-/// A packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
-    /// What is asked or said.
     pub operation: Operation,
-    /// Who says it.
     pub sender_ethernet: [u8; 6],
-    /// Its address.
     pub sender: Ipv4Addr,
-    /// About whom; nothing in a request.
     pub target_ethernet: [u8; 6],
-    /// Its address.
     pub target: Ipv4Addr,
 }
 
 impl Repr {
-    /// From a view.
     #[must_use]
     pub fn parse(packet: &Packet<'_>) -> Self {
         Self {
@@ -111,7 +95,6 @@ impl Repr {
         }
     }
 
-    /// As bytes.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; PACKET_BYTES] {
         let mut bytes = [0; PACKET_BYTES];

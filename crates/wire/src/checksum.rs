@@ -9,7 +9,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub struct Sum(u64);
 
 impl Sum {
-    /// Of nothing.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -34,13 +33,11 @@ impl Sum {
         Self(sum)
     }
 
-    /// Goes on over one word.
     #[must_use]
     pub fn over_word(self, word: u16) -> Self {
         Self(self.0 + u64::from(word))
     }
 
-    /// Goes on over a pseudo-header.
     #[must_use]
     pub fn over_pseudo(self, pseudo: &Pseudo, protocol: u8, upper_bytes: usize) -> Self {
         let sum = match pseudo {
@@ -87,7 +84,6 @@ impl Pseudo {
     }
 }
 
-/// Of some bytes.
 #[must_use]
 pub fn of(bytes: &[u8]) -> u16 {
     Sum::new().over(bytes).finish()

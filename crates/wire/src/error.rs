@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-/// Which header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "the names are the protocols' own")]
 pub enum Layer {
     Ethernet,
     Vlan,
@@ -38,64 +36,40 @@ impl fmt::Display for Layer {
 /// Why bytes are not what their header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
-    /// Fewer bytes than the header, or than the header states.
     #[error("{layer}: {found_bytes} bytes, of {needed_bytes}")]
     Truncated {
-        /// Which header.
         layer: Layer,
-        /// What it needs.
         needed_bytes: usize,
-        /// What was there.
         found_bytes: usize,
     },
-    /// A field has a value that the protocol does not allow.
     #[error("{layer}: {field} is {found}, not {wanted}")]
     Field {
-        /// Which header.
         layer: Layer,
-        /// Which field.
         field: &'static str,
-        /// Its value.
         found: u32,
-        /// What it may be.
         wanted: &'static str,
     },
-    /// The bytes do not add up.
     #[error("{layer}: the checksum is wrong")]
-    Checksum {
-        /// Whose.
-        layer: Layer,
-    },
+    Checksum { layer: Layer },
 }
 
-/// Why a value became no bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EmitError {
-    /// What it shall carry is longer than its length field can say.
     #[error("{layer}: {found_bytes} bytes are more than its length field holds, {limit_bytes}")]
     Long {
-        /// Which header.
         layer: Layer,
-        /// What was asked for.
         found_bytes: usize,
-        /// The most.
         limit_bytes: usize,
     },
-    /// A field cannot have that value.
     #[error("{layer}: {field} cannot be {found}: {limit}")]
     Field {
-        /// Which header.
         layer: Layer,
-        /// Which field.
         field: &'static str,
-        /// What was asked for.
         found: u32,
-        /// What it may be.
         limit: &'static str,
     },
 }
 
-/// Refuses bytes that are too few.
 pub(crate) fn require(
     layer: Layer,
     needed_bytes: usize,

@@ -5,13 +5,10 @@ use crate::bytes::{array_at, u16_at};
 use crate::error::{Layer, ParseError, require};
 use crate::vlan;
 
-/// Bytes of the header: destination, source, type.
 pub const HEADER_BYTES: usize = 14;
 
-/// Everybody.
 pub const BROADCAST: [u8; 6] = [0xff; 6];
 
-/// What a frame carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EtherType(pub u16);
 
@@ -27,7 +24,6 @@ impl EtherType {
     /// A provider's tag (IEEE 802.1ad).
     pub const PROVIDER_VLAN: Self = Self(0x88a8);
 
-    /// Whether a tag follows.
     #[must_use]
     pub fn is_tag(self) -> bool {
         self == Self::VLAN || self == Self::PROVIDER_VLAN
@@ -41,7 +37,6 @@ impl EtherType {
     }
 }
 
-/// A view of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
     bytes: &'a [u8],
@@ -57,19 +52,16 @@ impl<'a> Packet<'a> {
         Ok(Self { bytes })
     }
 
-    /// To whom.
     #[must_use]
     pub fn destination(&self) -> [u8; 6] {
         array_at(self.bytes, 0)
     }
 
-    /// From whom.
     #[must_use]
     pub fn source(&self) -> [u8; 6] {
         array_at(self.bytes, 6)
     }
 
-    /// What follows the addresses: maybe a tag.
     #[must_use]
     pub fn ether_type(&self) -> EtherType {
         EtherType(u16_at(self.bytes, 12))
@@ -81,7 +73,6 @@ impl<'a> Packet<'a> {
         &self.bytes[HEADER_BYTES..]
     }
 
-    /// Its tags, the outer one first.
     #[must_use]
     pub fn tags(&self) -> vlan::Tags<'a> {
         vlan::Tags::new(self.ether_type(), self.payload())
@@ -101,19 +92,14 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// A header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
-    /// To whom.
     pub destination: [u8; 6],
-    /// From whom.
     pub source: [u8; 6],
-    /// What follows.
     pub ether_type: EtherType,
 }
 
 impl Repr {
-    /// From a view.
     #[must_use]
     pub fn parse(packet: &Packet<'_>) -> Self {
         Self {
@@ -123,7 +109,6 @@ impl Repr {
         }
     }
 
-    /// The header alone.
     #[must_use]
     pub fn header(&self) -> [u8; HEADER_BYTES] {
         let mut header = [0; HEADER_BYTES];
@@ -133,7 +118,6 @@ impl Repr {
         header
     }
 
-    /// A frame with this payload; not padded.
     #[must_use]
     pub fn to_bytes(&self, payload: &[u8]) -> Vec<u8> {
         [&self.header(), payload].concat()

@@ -9,27 +9,17 @@ use crate::error::{Layer, ParseError, require};
 /// Bytes of the header: type, code, checksum and four that the type explains.
 pub const HEADER_BYTES: usize = 8;
 
-/// Types of messages.
 pub mod kind {
-    /// An answer to an echo request.
     pub const ECHO_REPLY: u8 = 0;
-    /// It could not be delivered.
     pub const DESTINATION_UNREACHABLE: u8 = 3;
-    /// There is a shorter way.
     pub const REDIRECT: u8 = 5;
-    /// Send this back.
     pub const ECHO_REQUEST: u8 = 8;
-    /// The time to live ran out.
     pub const TIME_EXCEEDED: u8 = 11;
-    /// A header is wrong.
     pub const PARAMETER_PROBLEM: u8 = 12;
-    /// What time is it?
     pub const TIMESTAMP_REQUEST: u8 = 13;
-    /// It is this late.
     pub const TIMESTAMP_REPLY: u8 = 14;
 }
 
-/// A view of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
     bytes: &'a [u8],
@@ -51,19 +41,16 @@ impl<'a> Packet<'a> {
         self.bytes[0]
     }
 
-    /// What the type explains.
     #[must_use]
     pub fn code(&self) -> u8 {
         self.bytes[1]
     }
 
-    /// Whether it adds up.
     #[must_use]
     pub fn is_checksum_right(&self) -> bool {
         checksum::of(self.bytes) == 0
     }
 
-    /// The four bytes that the type explains.
     #[must_use]
     pub fn rest(&self) -> [u8; 4] {
         array_at(self.bytes, 4)
@@ -76,70 +63,46 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// A message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repr<'a> {
-    /// Type 8.
     EchoRequest {
-        /// Whose.
         identifier: u16,
-        /// Which.
         sequence: u16,
-        /// To send back.
         data: &'a [u8],
     },
-    /// Type 0.
     EchoReply {
-        /// Whose.
         identifier: u16,
-        /// Which.
         sequence: u16,
-        /// As asked.
         data: &'a [u8],
     },
-    /// Type 3.
     DestinationUnreachable {
-        /// Why.
         code: u8,
         /// With code 4, the most bytes of a packet that would have passed.
         next_hop_mtu: u16,
-        /// The packet, or its first bytes.
         original: &'a [u8],
     },
-    /// Type 5.
     Redirect {
-        /// For what.
         code: u8,
-        /// The shorter way.
         gateway: Ipv4Addr,
-        /// The packet, or its first bytes.
         original: &'a [u8],
     },
     /// Type 11.
     TimeExceeded {
         /// 0: on the way; 1: while it was put together.
         code: u8,
-        /// The packet, or its first bytes.
         original: &'a [u8],
     },
     /// Type 12.
     ParameterProblem {
-        /// Why.
         code: u8,
-        /// Which byte of the packet.
         pointer: u8,
-        /// The packet, or its first bytes.
         original: &'a [u8],
     },
     /// Another, or one with bits set that should not be.
     Other {
-        /// Its type.
         kind: u8,
-        /// What the type explains.
         code: u8,
-        /// Likewise.
         rest: [u8; 4],
-        /// What follows the header.
         data: &'a [u8],
     },
 }
@@ -196,7 +159,6 @@ impl<'a> Repr<'a> {
         })
     }
 
-    /// As bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let (kind, code, rest, data) = self.parts();
@@ -206,7 +168,6 @@ impl<'a> Repr<'a> {
         bytes
     }
 
-    /// Type, code, the four bytes, the data.
     fn parts(&self) -> (u8, u8, [u8; 4], &'a [u8]) {
         let pair = |a: u16, b: u16| {
             let ([a, b], [c, d]) = (a.to_be_bytes(), b.to_be_bytes());

@@ -10,35 +10,23 @@ use crate::protocol;
 /// Bytes of the header: type, code, checksum and four that the type explains.
 pub const HEADER_BYTES: usize = 8;
 
-/// Types of messages.
 pub mod kind {
-    /// It could not be delivered.
     pub const DESTINATION_UNREACHABLE: u8 = 1;
     /// It is longer than the next link's MTU.
     pub const PACKET_TOO_BIG: u8 = 2;
-    /// The hop limit ran out.
     pub const TIME_EXCEEDED: u8 = 3;
-    /// A header is wrong.
     pub const PARAMETER_PROBLEM: u8 = 4;
-    /// Send this back.
     pub const ECHO_REQUEST: u8 = 128;
-    /// An answer to an echo request.
     pub const ECHO_REPLY: u8 = 129;
-    /// Who listens to groups?
     pub const MULTICAST_QUERY: u8 = 130;
-    /// Is there a router?
     pub const ROUTER_SOLICITATION: u8 = 133;
-    /// Who has this address?
     pub const NEIGHBOUR_SOLICITATION: u8 = 135;
-    /// I have it.
     pub const NEIGHBOUR_ADVERTISEMENT: u8 = 136;
-    /// There is a shorter way.
     pub const REDIRECT: u8 = 137;
     /// I listen to these groups (RFC 3810).
     pub const MULTICAST_REPORT_V2: u8 = 143;
 }
 
-/// A view of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
     bytes: &'a [u8],
@@ -60,7 +48,6 @@ impl<'a> Packet<'a> {
         self.bytes[0]
     }
 
-    /// What the type explains.
     #[must_use]
     pub fn code(&self) -> u8 {
         self.bytes[1]
@@ -72,7 +59,6 @@ impl<'a> Packet<'a> {
         sum(self.bytes, source, destination) == 0
     }
 
-    /// The four bytes that the type explains.
     #[must_use]
     pub fn rest(&self) -> [u8; 4] {
         array_at(self.bytes, 4)
@@ -96,64 +82,41 @@ fn sum(bytes: &[u8], source: Ipv6Addr, destination: Ipv6Addr) -> u16 {
         .finish()
 }
 
-/// A message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repr<'a> {
     /// Type 128.
     EchoRequest {
-        /// Whose.
         identifier: u16,
-        /// Which.
         sequence: u16,
-        /// To send back.
         data: &'a [u8],
     },
     /// Type 129.
     EchoReply {
-        /// Whose.
         identifier: u16,
-        /// Which.
         sequence: u16,
-        /// As asked.
         data: &'a [u8],
     },
-    /// Type 2.
     PacketTooBig {
         /// The most bytes of a packet that would have passed.
         mtu: u32,
-        /// The packet, or its first bytes.
         original: &'a [u8],
     },
     /// Type 135.
-    NeighbourSolicitation {
-        /// Who is asked for.
-        target: Ipv6Addr,
-        /// Options, e.g. 1: the asker's Ethernet address.
-        options: &'a [u8],
-    },
+    NeighbourSolicitation { target: Ipv6Addr, options: &'a [u8] },
     /// Type 136.
     NeighbourAdvertisement {
-        /// It routes.
         router: bool,
-        /// It answers a question.
         solicited: bool,
-        /// It replaces what was known.
         overrides: bool,
-        /// Who is spoken of.
         target: Ipv6Addr,
-        /// Options, e.g. 2: its Ethernet address.
         options: &'a [u8],
     },
     /// Another: unreachable (1), time exceeded (3), parameter problem (4), or
     /// one with bits set that should not be.
     Other {
-        /// Its type.
         kind: u8,
-        /// What the type explains.
         code: u8,
-        /// Likewise.
         rest: [u8; 4],
-        /// What follows the header.
         data: &'a [u8],
     },
 }
@@ -216,7 +179,6 @@ impl<'a> Repr<'a> {
         })
     }
 
-    /// As bytes, from `source` to `destination`.
     #[must_use]
     pub fn to_bytes(&self, source: Ipv6Addr, destination: Ipv6Addr) -> Vec<u8> {
         let mut bytes = self.unsummed();
@@ -225,7 +187,6 @@ impl<'a> Repr<'a> {
         bytes
     }
 
-    /// As bytes, without a checksum.
     fn unsummed(&self) -> Vec<u8> {
         let message = |kind: u8, code: u8, rest: [u8; 4], pieces: [&[u8]; 2]| {
             let [first, second] = pieces;

@@ -37,7 +37,6 @@ impl Spread {
         mixed.wrapping_mul(FACTOR) & self.mask
     }
 
-    /// Binary digits by which the program shifts.
     #[must_use]
     pub fn shift(self) -> u32 {
         self.shift

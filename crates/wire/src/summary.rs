@@ -11,7 +11,6 @@ use crate::{arp, icmpv4, icmpv6, ipv4, ipv6, protocol, udp};
 #[derive(Clone, Copy, Debug)]
 pub struct Summary<'a>(pub &'a [u8]);
 
-/// How deep quotes within quotes are shown.
 const QUOTES_MAX: u8 = 2;
 
 impl Display for Summary<'_> {

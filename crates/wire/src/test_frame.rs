@@ -20,50 +20,35 @@ const FRAME_BYTES_MAX: usize = 1518;
 /// IPv6, UDP, zeros, stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TestFrame {
-    /// The tester's port.
     pub source_ethernet: [u8; 6],
-    /// The port of the device under test.
     pub destination_ethernet: [u8; 6],
     /// 802.1Q tag, 0 to 4094, if any.
     pub vlan: Option<u16>,
-    /// From whom.
     pub source: IpAddr,
-    /// To whom, of the same family.
     pub destination: IpAddr,
-    /// One a flow.
     pub source_port: u16,
     /// With the frame check sequence of 4 bytes, which is not written: 64 to
     /// 1518, 84 at least over IPv6, 4 more with a tag.
     pub frame_bytes: u32,
 }
 
-/// Why there is no such test frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TestFrameError {
-    /// Too short for its headers and stamp, or longer than Ethernet allows.
     #[error(
         "a test frame of {frame_bytes} bytes: {least} to {most} are possible with this family and tag"
     )]
     Size {
-        /// What was asked for.
         frame_bytes: u32,
-        /// The shortest.
         least: usize,
-        /// The longest.
         most: usize,
     },
-    /// One address of each family.
     #[error("a test frame from {from} to {to}: both addresses must be IPv4 or both IPv6", from = .0, to = .1)]
     Families(IpAddr, IpAddr),
-    /// No such VLAN.
     #[error("a test frame for VLAN {0}: 0 to 4094 are possible")]
     Vlan(u16),
-    /// The buffer is too short.
     #[error("a test frame takes {needed_bytes} bytes and the buffer has {found_bytes}")]
     Buffer {
-        /// What the frame takes.
         needed_bytes: usize,
-        /// What was there.
         found_bytes: usize,
     },
 }
@@ -82,9 +67,6 @@ impl TestFrame {
     }
 
     /// The whole frame.
-    ///
-    /// # Errors
-    /// [`TestFrameError`].
     pub fn to_bytes(&self, stamp: Stamp) -> Result<Vec<u8>, TestFrameError> {
         self.check()?;
         let mut bytes = vec![0; self.memory_bytes()];
@@ -215,7 +197,6 @@ impl TestFrame {
     }
 }
 
-/// A zero, the stamp.
 fn shifted(stamp: &[u8; STAMP_BYTES]) -> [u8; STAMP_BYTES + 1] {
     let mut bytes = [0; STAMP_BYTES + 1];
     bytes[1..].copy_from_slice(stamp);

@@ -5,7 +5,6 @@ use crate::checksum::{Pseudo, Sum};
 use crate::error::{EmitError, Layer, ParseError, length_field, require};
 use crate::protocol;
 
-/// Bytes of the header.
 pub const HEADER_BYTES: usize = 8;
 
 /// A view of a datagram; bytes behind its stated length are not part of it.
@@ -36,13 +35,11 @@ impl<'a> Packet<'a> {
         Ok(Self { bytes })
     }
 
-    /// From which port.
     #[must_use]
     pub fn source_port(&self) -> u16 {
         u16_at(self.bytes, 0)
     }
 
-    /// To which port.
     #[must_use]
     pub fn destination_port(&self) -> u16 {
         u16_at(self.bytes, 2)
@@ -54,7 +51,6 @@ impl<'a> Packet<'a> {
         u16_at(self.bytes, 6)
     }
 
-    /// What it carries.
     #[must_use]
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[HEADER_BYTES..]
@@ -74,12 +70,9 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// A header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
-    /// From which port.
     pub source_port: u16,
-    /// To which port.
     pub destination_port: u16,
 }
 

@@ -32,25 +32,21 @@ impl<'a> Packet<'a> {
         u16_at(self.bytes, 0) & 0x0fff
     }
 
-    /// Priority, 0 to 7.
     #[must_use]
     pub fn priority(&self) -> u8 {
         self.bytes[0] >> 5
     }
 
-    /// Whether it may be dropped first.
     #[must_use]
     pub fn drop_eligible(&self) -> bool {
         self.bytes[0] & 0x10 != 0
     }
 
-    /// What follows: maybe another tag.
     #[must_use]
     pub fn ether_type(&self) -> EtherType {
         EtherType(u16_at(self.bytes, 2))
     }
 
-    /// What follows the type.
     #[must_use]
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[TAG_BYTES..]
@@ -86,21 +82,16 @@ impl<'a> Iterator for Tags<'a> {
     }
 }
 
-/// A tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
     /// Which VLAN, 0 to 4095.
     pub identifier: u16,
-    /// Priority, 0 to 7.
     pub priority: u8,
-    /// Whether it may be dropped first.
     pub drop_eligible: bool,
-    /// What follows.
     pub ether_type: EtherType,
 }
 
 impl Repr {
-    /// From a view.
     #[must_use]
     pub fn parse(packet: &Packet<'_>) -> Self {
         Self {

@@ -5,42 +5,27 @@ use libbpf_rs::{Link, ProgramImpl};
 /// Why a program could not be put on a port.
 #[derive(Debug, thiserror::Error)]
 pub enum AttachError {
-    /// The kernel refused.
     #[error(
         "interface {ifindex} takes no XDP program (is it in this thread's network namespace, without another XDP program, and its MTU within one page?)"
     )]
     Refused {
-        /// Which interface.
         ifindex: u32,
-        /// The cause.
         #[source]
         source: libbpf_rs::Error,
     },
     /// Its number is none that an interface can have.
     #[error("{ifindex} is no number of an interface: they go from 1 to 2147483647")]
-    Number {
-        /// Which.
-        ifindex: u32,
-    },
-    /// Only the program may change, not the ports.
+    Number { ifindex: u32 },
     #[error("the new path runs on the ports {new:?}, the old one on {old:?}; attach it anew")]
-    OtherPorts {
-        /// Of the old path.
-        old: Vec<u32>,
-        /// Of the new path.
-        new: Vec<u32>,
-    },
+    OtherPorts { old: Vec<u32>, new: Vec<u32> },
 }
 
-/// A program for a port.
 pub struct Entry<'p> {
     pub(crate) ifindex: u32,
     pub(crate) program: ProgramImpl<'p, libbpf_rs::Mut>,
 }
 
-/// Loaded programs, each for a port.
 pub trait Path {
-    /// Which program runs on which port. The ports rise.
     fn entries(&self) -> Vec<Entry<'_>>;
 }
 

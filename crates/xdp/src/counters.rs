@@ -5,37 +5,25 @@ use crate::object::{LoadError, Map, number};
 /// Why a frame went to the kernel instead of being forwarded by the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reason {
-    /// Neither IPv4 nor IPv6: ARP, for one.
     NotIp,
-    /// Not addressed to the port: broadcast, multicast, another's.
     OtherHost,
     /// A VLAN that is no port of the router, or more than one tag.
     Vlan,
     /// Shorter than it says, or of another version than it says.
     Malformed,
-    /// The IPv4 header's checksum is wrong.
     Checksum,
-    /// IPv4 options or IPv6 hop-by-hop options.
     Options,
-    /// An address that does not travel: multicast, loopback, link-local, ….
     Martian,
-    /// The time to live, or hop limit, is used up.
     Ttl,
-    /// Longer than the route's MTU.
     Mtu,
-    /// No route, or one to this host.
     NoRoute,
-    /// The next hop's Ethernet address is not known.
     NoNeighbour,
-    /// The source is this host, unreachable, or behind another port.
     Source,
     /// It would leave by the port it came from: the kernel sends a redirect.
     SamePort,
     /// The route leads to an interface that is no port of the router.
     NotAPort,
-    /// The program is told to hand over everything.
     SwitchedOff,
-    /// Nobody watches for changes, or not often enough.
     Unwatched,
     /// The first frame to a neighbour that was not heard of for a while: the
     /// kernel asks whether it is still there.
@@ -45,7 +33,6 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// All, in the program's order.
     pub const ALL: [Self; 18] = [
         Self::NotIp,
         Self::OtherHost,
@@ -71,15 +58,11 @@ impl Reason {
 /// What a path counted since it was loaded, over all CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Frames that came in.
     pub received: u64,
     /// Frames sent to another port; its queue may still have refused them.
     pub forwarded: u64,
-    /// Frames that the program itself dropped.
     pub dropped: u64,
-    /// Frames forwarded from the cache.
     pub hits: u64,
-    /// Frames for which the cache had nothing.
     pub misses: u64,
     /// Frames handed to the kernel, by [`Reason`] in its order.
     passed: [u64; Reason::ALL.len()],
@@ -92,7 +75,6 @@ impl Counters {
         self.passed[reason as usize]
     }
 
-    /// Frames handed to the kernel.
     #[must_use]
     pub fn passed_total(&self) -> u64 {
         self.passed.iter().sum()

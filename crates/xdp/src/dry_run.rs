@@ -7,49 +7,34 @@ use crate::attached::Path;
 pub enum Verdict {
     /// An error of the program, for tracing; the frame is dropped.
     Aborted,
-    /// Dropped.
     Drop,
-    /// To the kernel.
     Pass,
-    /// Back by the port it came from.
     Transmit,
-    /// By another port, or to another CPU or a socket.
     Redirect,
 }
 
-/// Why no verdict was had.
 #[derive(Debug, thiserror::Error)]
 pub enum DryRunError {
-    /// The path has no program there.
     #[error("the path has no program on interface {0}")]
     NoProgram(u32),
-    /// The kernel refused.
     #[error(
         "the kernel runs no program on this frame of {bytes} bytes as from interface {ifindex}: it needs root, 14 bytes at least, and an interface of this network namespace that is up with XDP"
     )]
     Refused {
-        /// Of the frame.
         bytes: usize,
-        /// As given.
         ifindex: u32,
-        /// The cause.
         #[source]
         source: libbpf_rs::Error,
     },
-    /// A verdict that this code does not know.
     #[error("the program answered {0}, which is no verdict")]
     Unknown(u32),
 }
 
-/// Room for what a program adds to a frame.
 const ROOM_BYTES: usize = 256;
 
 /// Runs a path's program on a frame as if it had come in by the interface, in
 /// whose network namespace the calling thread must be, and on which an XDP
 /// program must run. What the program did to the frame comes with its verdict.
-///
-/// # Errors
-/// [`DryRunError`].
 pub fn dry_run(
     path: &impl Path,
     ifindex: u32,

@@ -29,46 +29,32 @@ macro_rules! source {
 }
 pub(crate) use source;
 
-/// Why a program could not be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The kernel or libbpf refused.
     #[error(
         "the kernel does not take the BPF object {object}{}; it needs root (or CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON) and Linux 6.1 or newer",
         said(.log)
     )]
     Refused {
-        /// Which.
         object: &'static str,
-        /// The last lines that libbpf or the verifier said.
         log: String,
-        /// The cause.
         #[source]
         source: libbpf_rs::Error,
     },
-    /// A program could not be run.
     #[error(
         "program {program} of the BPF object {object} could not be run; it needs root or CAP_BPF"
     )]
     Run {
-        /// Which.
         object: &'static str,
-        /// Which.
         program: &'static str,
-        /// The cause.
         #[source]
         source: libbpf_rs::Error,
     },
-    /// A map could not be read or written.
     #[error("map {map} of the BPF object {object}: {doing}")]
     Map {
-        /// Which.
         object: &'static str,
-        /// Which.
         map: &'static str,
-        /// What was being done, with the remedy.
         doing: String,
-        /// The cause.
         #[source]
         source: libbpf_rs::Error,
     },
@@ -114,7 +100,6 @@ impl Object {
         })
     }
 
-    /// A program that the object has.
     pub fn program(&self, name: &str) -> ProgramImpl<'_, libbpf_rs::Mut> {
         self.inner
             .progs_mut()
@@ -136,7 +121,6 @@ impl Object {
         })
     }
 
-    /// A map that the object has.
     pub fn map(&self, name: &'static str) -> Result<Map, LoadError> {
         let map: MapImpl<'_> = self
             .inner
@@ -174,7 +158,6 @@ impl Map {
         }
     }
 
-    /// Writes an entry.
     pub fn write(&self, key: u32, value: &[u8]) -> Result<(), LoadError> {
         self.write_key(&key.to_ne_bytes(), value)
     }
@@ -192,7 +175,6 @@ impl Map {
         self.write(key, &descriptor.to_ne_bytes())
     }
 
-    /// Removes an entry, if it is there.
     pub fn remove_key(&self, key: &[u8]) -> Result<(), LoadError> {
         match self.handle.delete(key) {
             Err(error) if error.kind() == libbpf_rs::ErrorKind::NotFound => Ok(()),
@@ -210,7 +192,6 @@ impl Map {
             .map_err(|source| self.error(format!("entry {key} read"), source))
     }
 
-    /// Reads one entry of every CPU.
     pub fn read_per_cpu(&self, key: u32) -> Result<Vec<Vec<u8>>, LoadError> {
         self.handle
             .lookup_percpu(&key.to_ne_bytes(), libbpf_rs::MapFlags::ANY)
@@ -225,7 +206,6 @@ impl Map {
             .map_err(|source| self.error("its number read", source))
     }
 
-    /// Writes one entry of every CPU.
     pub fn write_per_cpu(&self, key: u32, values: &[Vec<u8>]) -> Result<(), LoadError> {
         self.handle
             .update_percpu(&key.to_ne_bytes(), values, libbpf_rs::MapFlags::ANY)
@@ -248,11 +228,9 @@ struct Log(#[expect(dead_code, reason = "held, not read")] MutexGuard<'static, (
 static TURN: Mutex<()> = Mutex::new(());
 static SAID: Mutex<String> = Mutex::new(String::new());
 
-/// The most bytes kept of what libbpf said.
 const SAID_BYTES_MAX: usize = 1 << 20;
 /// Lines that say nothing: what frames the verifier's words, and its statistics.
 const FRAMING: [&str; 3] = ["-- ", "libbpf: ", "processed "];
-/// Lines of it that an error shows.
 const TAIL_LINES: usize = 3;
 
 fn note(_: PrintLevel, text: String) {

@@ -12,9 +12,6 @@ pub struct Pass {
 
 impl Pass {
     /// Loads it for these interfaces.
-    ///
-    /// # Errors
-    /// [`LoadError`].
     pub fn load(ports: &[u32]) -> Result<Self, LoadError> {
         let mut ports = ports.to_vec();
         ports.sort_unstable();

@@ -100,7 +100,6 @@ fn frames_go_round_and_are_with_one_side_at_a_time() {
     });
 }
 
-/// Frames that were staged together appear together.
 #[test]
 fn a_batch_arrives_whole() {
     model(|| {

@@ -63,7 +63,6 @@ fn packet(sequence: u32, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// A socket with memory of its own.
 struct End {
     umem: Arc<Umem>,
     pool: Pool,
@@ -223,7 +222,6 @@ fn memory_is_shared_between_interfaces() {
     });
 }
 
-/// The one packet that is ours.
 fn only(socket: &mut Socket, pool: &mut Pool, umem: &Umem) -> Frame {
     let until = Instant::now() + PATIENCE;
     let mut frames = Vec::new();

@@ -7,7 +7,6 @@ use super::random::Random;
 /// Where the parts of one job lie in the arena: offset and length.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
-    /// Which of the keys.
     pub key: usize,
     pub source: (usize, usize),
     pub destination: (usize, usize),

@@ -9,7 +9,6 @@ use lockgate_crypto::{
 use super::arena::{Place, job, place};
 use super::random::Random;
 
-/// Keys that take turns.
 const KEYS: usize = 4;
 const BATCH_MAX: usize = 32;
 /// Noise that arenas are filled from, from a random place on.
@@ -113,7 +112,6 @@ impl Pair {
         self.kind.algorithm.is_aead() && self.kind.operation == Operation::Decrypt
     }
 
-    /// Noise from a random place on, over and over.
     fn fill(&mut self, bytes: usize, random: &mut Random) {
         let from = random.below(NOISE_BYTES / 2);
         let arena = &mut self.arenas[0];

@@ -11,7 +11,6 @@ const ROUNDS: usize = 3;
 /// Most memory of a place's requests: what the L2 caches of this decade hold.
 const BYTES_MAX: usize = 512 * 1024;
 
-/// One back-end's loop at one place.
 struct Contender {
     backend: &'static str,
     raw: RawLoop,

@@ -13,15 +13,12 @@ const ADVANTAGE: f64 = 1.05;
 /// One back-end's time at one place of the grid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// What it did.
     pub kind: Kind,
     /// Bytes of a request: one of [`SIZES_BYTES`](super::SIZES_BYTES).
     pub bytes: usize,
     /// Requests at hand: one of [`JOBS`](super::JOBS).
     pub jobs: usize,
-    /// The back-end's name.
     pub backend: String,
-    /// For one request, the best of several rounds.
     pub ns: f64,
 }
 
@@ -29,9 +26,7 @@ pub struct Measured {
 #[derive(Clone, Debug, Default)]
 pub struct Calibration {
     measured: Vec<Measured>,
-    /// The candidates decided among, by name.
     names: Vec<&'static str>,
-    /// By kind, ascending.
     choices: Vec<(Kind, [Option<u8>; CELLS])>,
 }
 
@@ -70,7 +65,6 @@ impl Calibration {
         Self::from_measured(measured)
     }
 
-    /// Every measurement there is.
     #[must_use]
     pub fn measured(&self) -> &[Measured] {
         &self.measured

@@ -7,7 +7,6 @@ pub const SIZES_BYTES: [usize; 4] = [64, 512, 4096, 16_384];
 /// Requests at hand, at which they are compared.
 pub const JOBS: [usize; 4] = [1, 4, 12, 32];
 
-/// Cells of the grid.
 pub(super) const CELLS: usize = SIZES_BYTES.len() * JOBS.len();
 
 /// The cell that stands for requests of `bytes`, of which `jobs` are at hand:
@@ -25,7 +24,6 @@ pub(super) fn cell(bytes: usize, jobs: usize) -> usize {
     size * JOBS.len() + number
 }
 
-/// By ratio: beyond the geometric mean of the two.
 fn is_nearer_to_second(bytes: usize, first: usize, second: usize) -> bool {
     bytes.saturating_mul(bytes) > first * second
 }

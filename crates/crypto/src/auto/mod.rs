@@ -24,10 +24,8 @@ use stand_in::stand_in;
 
 use crate::{Algorithm, Backend, Between, Job, Key, KeyError, KeyMaterial, Kind, Status};
 
-/// The name in flags and reports.
 pub(crate) const NAME: &str = "auto";
 
-/// Chooses a back-end for each request.
 pub struct Auto {
     /// The most trusted first: it does what nothing was measured for.
     candidates: Vec<Arc<dyn Backend>>,
@@ -54,7 +52,6 @@ impl Auto {
         }
     }
 
-    /// What the choice is made by.
     pub fn calibration(&self) -> &Calibration {
         &self.decided().0
     }

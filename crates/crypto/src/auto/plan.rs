@@ -6,12 +6,9 @@ use super::Calibration;
 use super::grid::{CELLS, cell, place};
 use crate::{Algorithm, Backend, Kind, Operation};
 
-/// Who gets the requests of one kind.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
-    /// By place of the grid: an index into the candidates.
     cells: [u8; CELLS],
-    /// Of the widest of them.
     pub(super) width: usize,
     /// Who does messages piece by piece, one and the same for all of a message.
     pub(super) of_pieces: Option<usize>,
@@ -23,7 +20,6 @@ impl Row {
         usize::from(self.cells[cell(bytes, jobs)])
     }
 
-    /// Every candidate that may get a request.
     pub(super) fn chosen(&self) -> impl Iterator<Item = usize> {
         self.cells.into_iter().map(usize::from)
     }
@@ -68,7 +64,6 @@ fn row(kind: Kind, calibration: &Calibration, candidates: &[Arc<dyn Backend>]) -
     Some(row)
 }
 
-/// About what a piece has.
 const PIECE_BYTES: usize = 16 << 10;
 
 const OPERATIONS: usize = Operation::ALL.len();

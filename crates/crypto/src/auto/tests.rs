@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use super::*;
 use crate::{Data, Operation, Slices, generate_key, process_slices};
 
-/// Does what AWS-LC does, and counts.
 struct Counting {
     name: &'static str,
     width: usize,

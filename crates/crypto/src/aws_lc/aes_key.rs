@@ -33,7 +33,6 @@ impl AesKey {
         (refused == 0).then_some(own)
     }
 
-    /// For the library, which only reads it.
     pub(super) fn as_ptr(&self) -> *const lc::AES_KEY {
         self.0.0.as_ptr()
     }

@@ -8,7 +8,6 @@ use crate::Status;
 use crate::check::BLOCK_BYTES;
 use crate::work::Work;
 
-/// Schedules for both directions.
 pub(super) struct CbcKey {
     encrypting: AesKey,
     decrypting: AesKey,
@@ -23,7 +22,6 @@ impl CbcKey {
     }
 }
 
-/// One message being chained.
 struct Chain<'k> {
     key: &'k AesKey,
     direction: i32,

@@ -259,7 +259,6 @@ mod tests {
         (status, text, tag)
     }
 
-    /// On both sides of what the private buffer holds.
     #[test]
     fn text_in_pieces_is_as_text_in_one() {
         for bytes in [64, 65, 1000, PRIVATE_BYTES, PRIVATE_BYTES + 1, 100_000] {

@@ -10,7 +10,6 @@ pub fn aws_lc_chose() -> (Instructions, bool) {
     chosen(capabilities())
 }
 
-/// The way a report says it.
 pub(super) fn as_text() -> String {
     match aws_lc_chose() {
         (instructions, true) => format!("{instructions}, SHA-NI"),

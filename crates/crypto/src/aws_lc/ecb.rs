@@ -14,7 +14,6 @@ use crate::check::BLOCK_BYTES;
 use crate::work::Work;
 use crate::{Instructions, Status};
 
-/// Source, destination, bytes, schedule, and 1 for encrypting.
 type AllAtOnce = unsafe extern "C" fn(*const u8, *mut u8, usize, *const lc::AES_KEY, c_int);
 
 #[cfg(target_arch = "x86_64")]

@@ -14,16 +14,13 @@ use crate::scatter::Cursor;
 use crate::work::Work;
 use crate::{FfdhGroup, Status};
 
-/// Bytes of the longest modulus.
 const MODULUS_BYTES_MAX: usize = 512;
 
-/// A private exponent in its group.
 pub(super) struct FfdhKey {
     modulus: Modulus,
     exponent: Number,
 }
 
-/// A prime p, and what goes with it.
 struct Modulus {
     p: Number,
     p_minus_1: Number,

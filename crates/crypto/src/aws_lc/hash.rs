@@ -9,7 +9,6 @@ use crate::scatter::Cursor;
 use crate::work::Work;
 use crate::{Between, Segment, Status};
 
-/// Bytes of the longest digest.
 const DIGEST_BYTES_MAX: usize = 64;
 
 /// A hash function over a state of type `S`.

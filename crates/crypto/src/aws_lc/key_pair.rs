@@ -37,7 +37,6 @@ impl KeyPair {
         key.is_for(algorithm).then_some(key)
     }
 
-    /// Whether it can sign and decrypt.
     pub(super) fn is_private(&self) -> bool {
         self.is_private
     }

@@ -61,7 +61,6 @@ use crate::{
     Algorithm, Backend, Between, Chaining, Job, Key, KeyError, KeyMaterial, Kind, Operation, Status,
 };
 
-/// The name in flags and reports.
 pub(crate) const NAME: &str = "aws-lc";
 
 /// The back-end; has no state of its own.
@@ -130,7 +129,6 @@ impl Backend for AwsLc {
     }
 }
 
-/// Whether the library has the algorithm.
 fn has(algorithm: Algorithm) -> bool {
     algorithm != Algorithm::Aes128Xts
 }

@@ -43,7 +43,6 @@ impl Number {
         self.0.as_ptr()
     }
 
-    /// Gives the number away.
     pub(super) fn into_raw(self) -> *mut lc::BIGNUM {
         let number = self.as_ptr();
         std::mem::forget(self);

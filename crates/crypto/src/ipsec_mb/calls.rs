@@ -16,11 +16,9 @@ pub(super) struct Calls {
     pub(super) flush_burst: RingBurst,
     pub(super) cipher_burst: CipherBurst,
     pub(super) hash_burst: HashBurst,
-    /// Of 1.4 and later.
     pub(super) set_suite: Option<SetSuite>,
 }
 
-/// GCM with keys of one size.
 #[derive(Clone, Copy)]
 pub(super) struct GcmCalls {
     pub(super) prepare: GcmPrepare,

@@ -18,7 +18,6 @@ pub(super) struct Batch<'l> {
     chaining: Chaining,
     by_ring: bool,
     count: usize,
-    /// Whether a message in the burst has more pieces.
     has_later: bool,
 }
 
@@ -101,7 +100,6 @@ impl<'l> Batch<'l> {
         unsafe { self.remember(self.count) };
     }
 
-    /// Bytes of the first piece of what is left.
     #[inline]
     fn piece_bytes(&self, bytes: usize, iv: &[u8; 16]) -> usize {
         let most = match self.chaining {

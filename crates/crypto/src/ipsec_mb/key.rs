@@ -16,7 +16,6 @@ use crate::{Segments, Status};
 
 /// Where the schedule for decrypting begins; that for encrypting is first.
 const DECRYPTING: usize = 256;
-/// Bytes of both schedules.
 const SCHEDULES: usize = 512;
 /// Where the state after HMAC's outer pad begins; that of the inner is first.
 const OUTER: usize = 64;
@@ -28,7 +27,6 @@ pub(super) struct IpsecKey {
     algorithm: Algorithm,
     /// Bit n: the operation with number n passed its self-test.
     operations: u8,
-    /// Expanded; for hashes, which have no key, one unused line.
     expanded: Memory,
     /// 0, 1 or 2 for 128, 192 or 256 bits.
     pub(super) size: usize,
@@ -69,13 +67,11 @@ impl IpsecKey {
         self.expanded.start()
     }
 
-    /// The schedule for decrypting blocks.
     #[inline]
     pub(super) fn decrypting(&self) -> *const u8 {
         self.expanded.start().wrapping_add(DECRYPTING)
     }
 
-    /// The tables of GCM.
     #[inline]
     pub(super) fn gcm(&self) -> *const GcmKeyData {
         self.expanded.start().cast()
@@ -90,7 +86,6 @@ impl IpsecKey {
         ]
     }
 
-    /// The same for AWS-LC.
     pub(super) fn spare_key(&self) -> &dyn Key {
         &*self.spare
     }

@@ -20,7 +20,6 @@ pub(super) struct Lane {
     has_suites: bool,
     jobs: Memory,
     job_bytes: usize,
-    /// So many jobs are filled in for this kind.
     filled: (Option<Kind>, usize),
     slots: Box<[*mut ImbJob; BURST]>,
     /// Of each job in a burst, what the next bursts must do.
@@ -34,7 +33,6 @@ pub(super) struct Lane {
 /// The rest of a message that is longer than one job may be.
 #[derive(Clone, Copy)]
 pub(super) struct Later {
-    /// Bytes to come.
     pub(super) bytes: usize,
     /// For the piece after this one, or the tag that was computed.
     pub(super) block: [u8; 16],

@@ -53,7 +53,6 @@ pub(super) mod feature {
     pub const AVX512_IFMA: u64 = 1 << 17;
 }
 
-/// A version whose layout is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Version {
     V1_3,
@@ -160,7 +159,6 @@ pub(super) struct ImbJob {
 }
 
 impl ImbJob {
-    /// All zero.
     pub const EMPTY: Self = Self {
         enc_keys: std::ptr::null(),
         dec_keys: std::ptr::null(),
@@ -255,7 +253,6 @@ pub(super) struct Manager {
     pub cipher_burst_nocheck: Option<CipherBurst>,
     hash_burst: Unused,
     pub hash_burst_nocheck: Option<HashBurst>,
-    /// From here on of 1.4 and later.
     aes256_cfb_one_and_quic: [Unused; 3],
     pub set_suite: Option<SetSuite>,
 }

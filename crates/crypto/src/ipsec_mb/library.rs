@@ -8,7 +8,6 @@ use sys::trusted::Untrusted;
 use super::layout::{Manager, Version};
 use super::unavailable::Unavailable;
 
-/// Names to try: that of 2.x, that of 1.x.
 const NAMES: [&CStr; 2] = [c"libIPSec_MB.so.2", c"libIPSec_MB.so.1"];
 
 pub(super) type Init = unsafe extern "C" fn(*mut Manager);
@@ -96,7 +95,6 @@ impl Library {
         })
     }
 
-    /// As the library says it.
     pub(super) fn version_text(&self) -> String {
         self.version_text.to_string_lossy().into_owned()
     }

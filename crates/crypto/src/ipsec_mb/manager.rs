@@ -16,7 +16,6 @@ pub(super) struct Manager {
     version: Version,
 }
 
-/// Which initialiser, under which flags.
 struct Start {
     init: &'static CStr,
     flags: u64,
@@ -71,12 +70,10 @@ impl Manager {
         })
     }
 
-    /// For the library.
     pub(super) fn as_ptr(&self) -> *mut layout::Manager {
         self.memory.start().cast()
     }
 
-    /// What it says of itself.
     pub(super) fn chosen(&self) -> Chosen {
         // SAFETY: initialised in `new`, and only this thread's.
         let (architecture, features) =
@@ -88,7 +85,6 @@ impl Manager {
     }
 }
 
-/// Which of its variants the library chose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Chosen {
     architecture: &'static str,

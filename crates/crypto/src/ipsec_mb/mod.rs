@@ -56,15 +56,12 @@ use crate::{
     Algorithm, Backend, Between, Job, Key, KeyError, KeyMaterial, Kind, Operation, Status,
 };
 
-/// The name in flags and reports.
 pub(crate) const NAME: &str = "ipsec-mb";
 
-/// The back-end, once the library is open.
 pub(crate) struct IpsecMb {
     opened: Library,
     calls: Calls,
     chosen: Chosen,
-    /// What passed its self-test.
     supported: Vec<Kind>,
     refused: Vec<Refused>,
 }
@@ -113,7 +110,6 @@ impl IpsecMb {
         }
     }
 
-    /// A key for all operations, tested or not.
     fn untested_key(
         &self,
         algorithm: Algorithm,
@@ -327,7 +323,6 @@ impl Backend for IpsecMb {
         }
     }
 
-    /// AWS-LC does: the library takes whole messages only.
     fn continues(&self, kind: Kind) -> bool {
         self.supports(kind) && AwsLc.continues(kind)
     }

@@ -7,7 +7,6 @@ use crate::{
     Algorithm, Backend, Job, Key, KeyForm, KeyMaterial, Kind, Operation, Segment, Segments, Status,
 };
 
-/// What the library could do.
 const CANDIDATES: [Algorithm; 18] = [
     Algorithm::Aes128Ecb,
     Algorithm::Aes192Ecb,
@@ -42,9 +41,7 @@ const SPOILT: usize = 3;
 /// An operation that is not offered, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// The operation.
     pub kind: Kind,
-    /// What happened when it was tried.
     pub reason: String,
 }
 
@@ -58,7 +55,6 @@ impl std::fmt::Display for Refused {
     }
 }
 
-/// What passed, and what did not.
 pub(super) fn run(backend: &IpsecMb) -> (Vec<Kind>, Vec<Refused>) {
     let (mut supported, mut refused) = (Vec::new(), Vec::new());
     for algorithm in CANDIDATES {
@@ -98,7 +94,6 @@ fn keys(backend: &IpsecMb, algorithm: Algorithm, seed: u8) -> Result<Keys, Strin
     })
 }
 
-/// Whether an operation may be offered.
 fn sound(backend: &IpsecMb, kind: Kind) -> Result<(), String> {
     if kind.algorithm == Algorithm::ChaCha20Poly1305 && backend.chosen.chacha_reads_beyond() {
         return Err("the library's SSE code reads beyond the end of the text".to_owned());
@@ -106,7 +101,6 @@ fn sound(backend: &IpsecMb, kind: Kind) -> Result<(), String> {
     agrees(backend, kind)
 }
 
-/// The same jobs by both libraries.
 fn agrees(backend: &IpsecMb, kind: Kind) -> Result<(), String> {
     let pair = [
         keys(backend, kind.algorithm, 0)?,
@@ -135,7 +129,6 @@ fn agrees(backend: &IpsecMb, kind: Kind) -> Result<(), String> {
     }
 }
 
-/// Messages in memory of their own.
 #[derive(Clone)]
 struct Messages {
     texts: Vec<Vec<u8>>,

@@ -18,7 +18,6 @@ const LAPS: u64 = 4096;
 pub struct Ceiling {
     rounds: usize,
     set: Instructions,
-    /// Registers in flight.
     width: usize,
 }
 

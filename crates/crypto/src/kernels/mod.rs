@@ -27,7 +27,6 @@ use crate::{
 };
 use crate::{Instructions, check, counter_after, instructions};
 
-/// The name in flags and reports.
 pub(crate) const NAME: &str = "kernels";
 
 /// The back-end, with the instructions that it uses.
@@ -36,7 +35,6 @@ pub(crate) struct Kernels {
 }
 
 impl Kernels {
-    /// With the instructions that may be used.
     pub fn new() -> Self {
         Self {
             set: instructions(),
@@ -44,7 +42,6 @@ impl Kernels {
     }
 }
 
-/// How blocks become messages.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Ecb,

@@ -18,7 +18,6 @@ type Block = [u8; BLOCK_BYTES];
 /// Bytes that are gathered, computed and scattered at a time.
 pub(super) const CHUNK_BYTES: usize = 4096;
 
-/// The cipher in both directions; wipes itself.
 enum Cipher {
     Aes128(Box<Aes128>),
     Aes192(Box<Aes192>),
@@ -59,7 +58,6 @@ impl Cipher {
     }
 }
 
-/// The ciphers of one key.
 pub(super) struct SoftKeys {
     data: Cipher,
     /// XTS only.

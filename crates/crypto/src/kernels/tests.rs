@@ -9,7 +9,6 @@ use super::*;
 use crate::{Segment, Segments};
 use guarded::Guarded;
 
-/// The back-end for every set that the CPU has.
 fn native_sets() -> Vec<Kernels> {
     use Instructions::{AesNi, Avx, Avx2, Avx512, Vaes};
     [AesNi, Avx, Avx2, Vaes, Avx512]

@@ -23,7 +23,6 @@ pub(super) fn x25519(own: &StaticSecret, peer: &[u8]) -> Result<Private, Status>
     }
 }
 
-/// A private exponent and its group.
 pub(super) struct FfdhKey {
     params: BoxedMontyParams,
     exponent: Zeroizing<BoxedUint>,

@@ -23,9 +23,7 @@ struct Input<'w> {
     iv: &'w [u8; 16],
     aad: Private,
     text: Private,
-    /// Of what opens and verifies.
     tag: Private,
-    /// Bytes of the destination.
     result_bytes: usize,
 }
 
@@ -153,7 +151,6 @@ fn digest<D: Digest>(message: &[u8]) -> Private {
     D::digest(message).to_vec().into()
 }
 
-/// A mode that works on any size of key.
 trait Mode {
     fn run(self, cipher: &impl cipher::Cipher, text: &mut [u8]);
 }

@@ -34,7 +34,6 @@ pub(super) enum Aes {
 /// AES-192 in Galois/counter mode, which `aes-gcm` gives no name.
 type Aes192Gcm = AesGcm<Aes192, U12>;
 
-/// What each algorithm keeps between jobs.
 pub(super) enum Context {
     Ecb(Aes),
     Cbc(Aes),

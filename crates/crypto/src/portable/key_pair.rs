@@ -16,7 +16,6 @@ pub(super) struct KeyPair<Public, Private> {
     private: Option<Private>,
 }
 
-/// Of RSA.
 pub(super) type RsaPair = KeyPair<RsaPublicKey, RsaPrivateKey>;
 /// Of ECDSA on P-256.
 pub(super) type EcdsaPair = KeyPair<VerifyingKey, SigningKey>;

@@ -21,7 +21,6 @@ use key::PortableKey;
 use crate::{Algorithm, Backend, Job, Key, KeyError, KeyMaterial, Kind, Status};
 use crate::{check, work};
 
-/// The name in flags and reports.
 pub(crate) const NAME: &str = "portable";
 
 /// The back-end; has no state of its own.

@@ -10,12 +10,10 @@ use crate::support::{Prepared, Shape, material, noise, plain, process};
 /// Keys that take turns, so that batches mix them and use some twice.
 const KEYS: u64 = 5;
 
-/// The key of a job.
 pub fn key_of(backend: &dyn Backend, kind: Kind, spec: &Spec) -> &'static dyn Key {
     key(backend, kind.algorithm, spec.seed % KEYS)
 }
 
-/// What one back-end made of a batch.
 pub struct Outcome {
     pub batch: Vec<Prepared>,
     pub statuses: Vec<Status>,
@@ -94,7 +92,6 @@ fn original(job: &Prepared, forward: Kind, spec: &Spec) -> Prepared {
     original
 }
 
-/// How a job ends whose input was tampered with.
 fn end_of_tampered(kind: Kind, spec: &Spec, job: &Prepared) -> Status {
     let Algorithm::Rsa(_, scheme) = kind.algorithm else {
         return Status::AuthenticationFailed;

@@ -7,7 +7,6 @@ use lockgate_crypto::{Algorithm, Backend, Key};
 
 use crate::support::material;
 
-/// By back-end, algorithm and seed.
 type Known = HashMap<(&'static str, Algorithm, u64), &'static dyn Key>;
 
 thread_local! {

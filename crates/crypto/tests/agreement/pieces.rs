@@ -9,7 +9,6 @@ use super::keys::key;
 use crate::support::layout::{Spec, specs};
 use crate::support::{Piece, Prepared, Shape, offered, plain, process_piece};
 
-/// The part of a list from that byte on.
 fn part(list: &[Piece], from: usize, bytes: usize) -> Vec<Piece> {
     let (mut skip, mut left) = (from, bytes);
     let mut out = Vec::new();

@@ -12,7 +12,6 @@ mod record;
 mod rsa;
 mod xts;
 
-/// The text of a vendored file.
 #[macro_export]
 macro_rules! vectors {
     ($name:literal) => {

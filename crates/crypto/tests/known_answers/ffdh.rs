@@ -52,7 +52,6 @@ fn the_secret_is_that_of_openssl() {
     }
 }
 
-/// A number of as many bytes as the modulus.
 fn number(vector: &Vector, value: u8) -> Vec<u8> {
     let mut bytes = vec![0; vector.prime.len()];
     *bytes.last_mut().expect("a modulus") = value;

@@ -96,7 +96,6 @@ fn signature(
     process_slices(backend, key, kind, slices)
 }
 
-/// A text and what it encrypts to.
 struct Vector {
     algorithm: Algorithm,
     key: Vec<u8>,
@@ -129,7 +128,6 @@ impl Vector {
         }
     }
 
-    /// Status, result and tag; out of place.
     fn run(&self, backend: &dyn Backend, operation: Operation) -> (Status, Vec<u8>, Vec<u8>) {
         let key = key(backend, self.algorithm, &self.key);
         let sealing = operation == Operation::Encrypt;

@@ -11,7 +11,6 @@ use crate::published::rsa_key;
 
 /// SHA-256 of `abc`, which every signature here is over.
 const DIGEST: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-/// What every ciphertext here holds.
 const MESSAGE: &[u8] = b"a canal lock lifts boats";
 
 struct Vector {
@@ -50,7 +49,6 @@ const VECTORS: [Vector; 5] = [
     vector!(B4096, "4096", with_all_schemes),
 ];
 
-/// Both schemes' signatures, with the scheme.
 fn signatures(vector: &Vector) -> Vec<(Algorithm, &'static [u8])> {
     let pkcs1 = (
         Algorithm::Rsa(vector.bits, RsaScheme::Pkcs1),

@@ -4,7 +4,6 @@ use std::fmt;
 
 use lockgate_crypto::{Algorithm, Operation, Status};
 
-/// How a job ended.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Outcome {
     pub status: Status,
@@ -27,17 +26,17 @@ impl fmt::Debug for Outcome {
 #[derive(Clone, Debug)]
 pub enum Expected {
     /// Done, with these bytes, and this tag where the job has one.
-    Done { destination: Vec<u8>, tag: Vec<u8> },
+    Done {
+        destination: Vec<u8>,
+        tag: Vec<u8>,
+    },
     /// Done; the first bytes of the result are these: a truncated code.
     BeginsWith(Vec<u8>),
-    /// Done; the first bytes of the result are others.
     BeginsNotWith(Vec<u8>),
-    /// Done; but what came out ends in no PKCS#7 padding.
     NoPadding,
     /// Refused with this status after work: the destination is zeros, the
     /// tag as it was.
     Refused(Status),
-    /// Refused for its length.
     BadLength,
 }
 

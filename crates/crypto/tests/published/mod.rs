@@ -23,7 +23,6 @@ pub use tally::Tally;
 /// One job and how it must end.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// Where it was published.
     pub label: String,
     pub kind: Kind,
     /// The key; shared by cases so that it is set up once.
@@ -32,7 +31,6 @@ pub struct Case {
     pub aad: Vec<u8>,
     pub source: Vec<u8>,
     pub destination_bytes: usize,
-    /// What is in the tag before the job.
     pub tag: Vec<u8>,
     pub expected: Expected,
 }
@@ -98,14 +96,12 @@ impl Case {
         }
     }
 
-    /// With this initialisation vector, zeros behind it.
     pub fn with_iv(mut self, iv: &[u8]) -> Self {
         self.iv[..iv.len()].copy_from_slice(iv);
         self
     }
 }
 
-/// Hexadecimal digits, of whichever case, as bytes.
 pub fn unhex(digits: &str) -> Vec<u8> {
     assert!(digits.len().is_multiple_of(2), "half a byte: {digits}");
     (0..digits.len() / 2)

@@ -6,9 +6,7 @@ use sha2::{Digest, Sha256};
 
 use super::rsa_key;
 
-/// Of one key and ciphertext.
 pub struct Rejection {
-    /// Of the pseudo-random function.
     pub key: Vec<u8>,
     modulus_bytes: usize,
 }

@@ -76,7 +76,6 @@ fn run_on(backend: &dyn Backend, kind: Kind, cases: &[&Case]) -> bool {
     true
 }
 
-/// The keys of some cases, each set up once.
 struct Keys(BTreeMap<Arc<[u8]>, Box<dyn Key>>);
 
 impl Keys {

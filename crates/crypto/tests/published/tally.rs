@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-/// The vectors of one source.
 #[derive(Debug)]
 pub struct Tally {
     source: String,
@@ -19,7 +18,6 @@ impl Tally {
         }
     }
 
-    /// One more vector is run.
     pub fn runs(&mut self) {
         self.run += 1;
     }

@@ -11,22 +11,16 @@ use super::{Piece, Prepared, Shape, noise};
 pub struct Layout {
     /// Where the source is cut, in 1/65,536 of its length.
     pub source_cuts: Vec<u16>,
-    /// Where the destination is cut.
     pub destination_cuts: Vec<u16>,
-    /// Bytes before each piece; reused in turn.
     pub gaps: Vec<u8>,
     pub placement: Placement,
-    /// Pieces lie in memory last to first.
     pub reversed: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// The very same segments.
     InPlace,
-    /// The same bytes, cut differently on each side.
     SameBytes,
-    /// Other bytes.
     Apart,
 }
 
@@ -154,7 +148,6 @@ impl Spec {
         }
     }
 
-    /// Every fourth counter is about to wrap.
     fn iv(&self) -> [u8; 16] {
         let mut iv: [u8; 16] = noise(self.seed ^ 0x1234, 16).try_into().expect("16 bytes");
         match self.seed % 4 {
@@ -165,7 +158,6 @@ impl Spec {
         iv
     }
 
-    /// Bytes of its parts.
     pub fn shape(&self, kind: Kind) -> Shape {
         Shape::near(kind, self.text_bytes, self.aad_bytes)
     }

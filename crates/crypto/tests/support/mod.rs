@@ -40,7 +40,6 @@ pub fn kinds() -> impl Iterator<Item = Kind> {
     })
 }
 
-/// Every kind of `backend`.
 pub fn offered(backend: &dyn Backend) -> Vec<Kind> {
     let has_key = |kind: &Kind| {
         let key = backend.key(kind.algorithm, &material(kind.algorithm, 1));
@@ -62,7 +61,6 @@ pub fn fast_backends() -> Vec<Arc<dyn Backend>> {
 /// A piece of an arena: offset and length.
 pub type Piece = (usize, usize);
 
-/// One job over its own arena.
 #[derive(Clone)]
 pub struct Prepared {
     pub arena: Vec<u8>,
@@ -103,7 +101,6 @@ impl Prepared {
     }
 }
 
-/// The segment lists of a job; they outlive it.
 struct Lists {
     source: Vec<Segment>,
     destination: Vec<Segment>,
@@ -177,7 +174,6 @@ pub fn process(
     statuses
 }
 
-/// Processes a piece of a message.
 pub fn process_piece(
     backend: &dyn Backend,
     kind: Kind,

@@ -2,7 +2,6 @@
 
 use lockgate_crypto::{Algorithm, Kind, Operation, RsaScheme};
 
-/// Bytes of each part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     pub source: usize,
@@ -46,7 +45,6 @@ fn texts(kind: Kind, text_bytes: usize) -> (usize, usize) {
     }
 }
 
-/// Longest message of RSA encryption.
 pub fn message_bytes_max(algorithm: Algorithm) -> Option<usize> {
     match algorithm {
         Algorithm::Rsa(bits, RsaScheme::Pkcs1) => Some(bits.bits() / 8 - 11),

@@ -44,7 +44,6 @@ fn all(name: TestName, algorithm: fn(usize) -> Option<Algorithm>, counts: (usize
     run(&cases);
 }
 
-/// Why our interface cannot even say it.
 fn misfit(group: &TestGroup, test: &Test) -> Option<String> {
     if test.nonce.len() != 12 {
         Some(format!("nonce of {} bytes", test.nonce.len()))

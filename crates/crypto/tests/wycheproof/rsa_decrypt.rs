@@ -128,7 +128,6 @@ impl Vector<'_> {
         }
     }
 
-    /// The job that expects so many bytes.
     fn at(&self, destination_bytes: usize, expected: Expected) -> Case {
         let of = (self.algorithm, Operation::Decrypt);
         Case {

@@ -24,7 +24,6 @@ static OWNERS: AtomicU64 = AtomicU64::new(0);
 pub struct CryptoEngine {
     engine: Engine<CryptoService>,
     issuer: Issuer,
-    /// Of each worker: chunks in which the back-end panicked.
     panics: Arc<[AtomicU64]>,
 }
 
@@ -40,10 +39,6 @@ impl std::fmt::Debug for CryptoEngine {
 }
 
 impl CryptoEngine {
-    /// Starts the workers.
-    ///
-    /// # Errors
-    /// [`StartError`].
     pub fn start(backend: Arc<dyn Backend>, workers: &[WorkerConfig]) -> Result<Self, StartError> {
         let number = OWNERS.fetch_add(1, Ordering::Relaxed);
         let panics: Arc<[AtomicU64]> = workers.iter().map(|_| AtomicU64::new(0)).collect();
@@ -101,9 +96,6 @@ impl CryptoEngine {
 
     /// Makes a lane to that worker, with a slab of `slab_bytes` as its first
     /// region and up to `segments` segments a source or destination.
-    ///
-    /// # Errors
-    /// [`LaneError`].
     pub fn lane(
         &self,
         worker: usize,
@@ -118,9 +110,6 @@ impl CryptoEngine {
 
     /// Makes a virtual function of this engine, which is its physical
     /// function.
-    ///
-    /// # Errors
-    /// [`FunctionError`].
     pub fn function(&self, config: FunctionConfig) -> Result<CryptoFunction, FunctionError> {
         let number = OWNERS.fetch_add(1, Ordering::Relaxed);
         let function = self.engine.function(config)?;
@@ -135,13 +124,11 @@ impl CryptoEngine {
         })
     }
 
-    /// The back-end.
     #[must_use]
     pub fn backend(&self) -> &dyn Backend {
         &*self.issuer.backend
     }
 
-    /// How many workers there are.
     #[must_use]
     pub fn workers(&self) -> usize {
         self.engine.workers()

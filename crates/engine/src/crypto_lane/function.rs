@@ -20,7 +20,6 @@ use crate::watch::Watch;
 /// weight, quota, cap, and its keys, which no other's lanes can use.
 pub struct CryptoFunction {
     pub(super) function: VirtualFunction<CryptoRequest>,
-    /// Of its sessions and lanes: other than the engine's own.
     pub(super) issuer: Issuer,
     pub(super) request_max: RequestLimit,
     pub(super) vault: Arc<Vault>,
@@ -35,9 +34,6 @@ impl std::fmt::Debug for CryptoFunction {
 impl CryptoFunction {
     /// Sets a key up for every worker; only this function's lanes take it,
     /// and it ends when the function is reset or removed.
-    ///
-    /// # Errors
-    /// [`SessionError`].
     pub fn session(
         &self,
         algorithm: Algorithm,
@@ -55,9 +51,6 @@ impl CryptoFunction {
     /// Makes a lane to that worker, with a slab of `slab_bytes` as its first
     /// region and up to `segments` segments a source or destination, or as many
     /// as the function may have. Its settings are the function's.
-    ///
-    /// # Errors
-    /// [`LaneError`].
     pub fn lane(
         &self,
         worker: usize,
@@ -89,9 +82,6 @@ impl CryptoFunction {
     }
 
     /// See [`VirtualFunction::drain`].
-    ///
-    /// # Errors
-    /// [`DrainError`].
     pub fn drain(&self, timeout: Duration) -> Result<(), DrainError> {
         self.function.drain(timeout)
     }
@@ -103,18 +93,12 @@ impl CryptoFunction {
 
     /// See [`VirtualFunction::reset`]. Its sessions have ended: their keys
     /// are zeroised, whoever still holds them.
-    ///
-    /// # Errors
-    /// [`EndError`].
     pub fn reset(&self, timeout: Duration) -> Result<(), EndError> {
         self.function.reset(timeout)
     }
 
     /// See [`VirtualFunction::remove`]; its sessions have ended as by
     /// [`reset`](Self::reset).
-    ///
-    /// # Errors
-    /// [`EndError`].
     pub fn remove(self, timeout: Duration) -> Result<(), EndError> {
         self.function.remove(timeout)
     }
@@ -125,25 +109,21 @@ impl CryptoFunction {
         self.function.watch()
     }
 
-    /// How far notifications are held back now.
     #[must_use]
     pub fn settings(&self) -> Settings {
         self.function.settings()
     }
 
-    /// Its weight now.
     #[must_use]
     pub fn weight(&self) -> u32 {
         self.function.weight()
     }
 
-    /// Where it is in its life.
     #[must_use]
     pub fn life(&self) -> Life {
         self.function.life()
     }
 
-    /// The counters now.
     #[must_use]
     pub fn counters(&self) -> FunctionCounters {
         self.function.counters()

@@ -26,26 +26,20 @@ use crate::lane::{Closed, Hint, LaneConfig, LaneError, Owner};
 use crate::waiting::{Ready, WaitError};
 use crate::watch::Watch;
 
-/// Most segments of one source or destination.
 const SEGMENTS_MAX: usize = 1024;
 
-/// Numbers lanes, for their sessions.
 static LANES: AtomicU64 = AtomicU64::new(0);
 
-/// A lane for crypto requests.
 #[derive(Debug)]
 pub struct CryptoLane {
     lane: Lane<CryptoRequest>,
     number: u64,
-    /// The slab first.
     regions: Slots<Arc<Mapping>>,
-    /// Some regions can be read by other processes.
     has_shared: bool,
     sessions: Slots<Arc<Session>>,
     seat: Seat,
     table: Arc<SegmentTable>,
     segments_max: usize,
-    /// Of source and additional data of a request.
     bytes_max: usize,
 }
 
@@ -341,17 +335,11 @@ impl CryptoLane {
     }
 
     /// See [`Lane::wait`].
-    ///
-    /// # Errors
-    /// [`WaitError`].
     pub fn wait(&mut self, at_least: usize, timeout: Duration) -> Result<usize, WaitError> {
         self.lane.wait(at_least, timeout)
     }
 
     /// See [`Lane::wait_to_refill`].
-    ///
-    /// # Errors
-    /// [`WaitError`].
     pub fn wait_to_refill(&mut self, timeout: Duration) -> Result<usize, WaitError> {
         self.lane.wait_to_refill(timeout)
     }
@@ -366,31 +354,26 @@ impl CryptoLane {
         self.lane.ready()
     }
 
-    /// Requests in flight.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.lane.in_flight()
     }
 
-    /// Requests that can be submitted now.
     #[must_use]
     pub fn room(&self) -> usize {
         self.lane.room()
     }
 
-    /// How the lane was configured.
     #[must_use]
     pub fn config(&self) -> &LaneConfig {
         self.lane.config()
     }
 
-    /// The counters now.
     #[must_use]
     pub fn counters(&self) -> LaneCounters {
         self.lane.counters()
     }
 
-    /// The lane as a controller sees it.
     #[must_use]
     pub fn watch(&self) -> Watch {
         self.lane.watch()
@@ -403,7 +386,6 @@ impl CryptoLane {
     }
 }
 
-/// As for [`Lane`].
 impl AsFd for CryptoLane {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.lane.as_fd()

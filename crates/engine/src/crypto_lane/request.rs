@@ -46,7 +46,6 @@ pub(super) struct Form(u8);
 
 impl Form {
     pub(super) const SHORT: Self = Self(0);
-    /// Lists and lengths are in the row.
     pub(super) const LONG: Self = Self(1);
     /// A piece of a request, or what is left of one.
     pub(super) const PART: Self = Self(1 << 1);
@@ -54,7 +53,6 @@ impl Form {
     pub(super) const CHAINED: Self = Self(1 << 2);
     /// Of its message something is kept between the pieces.
     pub(super) const KEPT: Self = Self(1 << 3);
-    /// And other pieces follow it.
     pub(super) const MORE: Self = Self(1 << 4);
     /// What it opens others could read before it is known to be good.
     pub(super) const SHARED: Self = Self(1 << 5);
@@ -67,7 +65,6 @@ impl Form {
         Self(self.0 & !other.0)
     }
 
-    /// Whether it has any of these.
     pub(super) const fn has(self, any: Self) -> bool {
         self.0 & any.0 != 0
     }
@@ -160,7 +157,6 @@ impl CryptoRequest {
         }
     }
 
-    /// And in that form, too.
     pub(super) fn with(mut self, form: Form) -> Self {
         self.form = self.form.with(form);
         self

@@ -23,7 +23,6 @@ use crate::service::{BATCH_MAX, Batch, Outcomes, Service};
 /// byte.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Likewise for small requests.
 const CHUNK_JOBS: usize = 16;
 
 /// What each segment beyond the first of a source or destination costs, ns:
@@ -47,26 +46,19 @@ struct Scratch<T>(Vec<T>);
 // requests also bound what the `'static` of a job stands for.
 unsafe impl<T> Send for Scratch<T> {}
 
-/// One worker's crypto.
 pub struct CryptoService {
     backend: Arc<dyn Backend>,
     worker: usize,
-    /// Of the last batch's kind.
     width: usize,
-    /// Indices into a batch of several kinds, by kind.
     order: Vec<u8>,
     jobs: Scratch<Job<'static>>,
     statuses: Vec<Status>,
-    /// Between the pieces of requests.
     states: States,
-    /// Of a request that is a part of its lists.
     lists: Scratch<Segment>,
     private: Private,
     /// By [`CryptoRequest::kind_number`].
     prices: Box<[Price]>,
-    /// Of what a request takes beside the back-end.
     lane: Price,
-    /// Of each worker: chunks in which the back-end panicked.
     panics: Arc<[AtomicU64]>,
 }
 
@@ -249,7 +241,6 @@ impl CryptoService {
         self.jobs.0.clear();
     }
 
-    /// Ends requests whose session has ended.
     #[cold]
     fn cancel(
         &mut self,

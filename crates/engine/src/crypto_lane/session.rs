@@ -19,7 +19,6 @@ use crate::function::Owned;
 /// that it belongs to is reset or removed.
 pub struct Session {
     algorithm: Algorithm,
-    /// Its place among all.
     algorithm_number: usize,
     /// It has no key any more, or will soon have none.
     is_ended: AtomicBool,
@@ -27,7 +26,6 @@ pub struct Session {
     /// alone may use the keys.
     owner: u64,
     keys: Box<[Cell]>,
-    /// Of what its virtual function may have.
     _held: Option<Held>,
 }
 
@@ -74,7 +72,6 @@ impl Session {
         })
     }
 
-    /// Its algorithm.
     #[must_use]
     #[inline]
     pub fn algorithm(&self) -> Algorithm {
@@ -123,7 +120,6 @@ impl Session {
 /// Whose a lane is, and which sessions it may have.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seat {
-    /// Engine or virtual function whose sessions it takes.
     pub(super) owner: u64,
     pub(super) worker: usize,
     pub(super) takes_public_keys: bool,
@@ -133,16 +129,13 @@ pub(super) struct Seat {
 #[derive(Clone)]
 pub(super) struct Issuer {
     pub(super) backend: Arc<dyn Backend>,
-    /// No other's.
     pub(super) number: u64,
-    /// Also with keys that protect nothing.
     pub(super) is_for_measuring: bool,
     /// Workers that take public keys; `None` when all do.
     pub(super) public_key_workers: Option<Arc<[usize]>>,
 }
 
 impl Issuer {
-    /// Of a lane to that worker.
     pub(super) fn seat(&self, worker: usize) -> Seat {
         let those = self.public_key_workers.as_ref();
         Seat {

@@ -6,30 +6,18 @@ use crypto::KeyError;
 
 use crate::function::KeyLimit;
 
-/// Why a virtual function gets no session.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
-    /// The key was refused.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// As many sessions as it may have.
     #[error(
         "the virtual function has {limit} sessions, which is the most it was made for; detach and drop some"
     )]
-    Sessions {
-        /// The limit.
-        limit: usize,
-    },
-    /// More bytes of keys than it may have.
+    Sessions { limit: usize },
     #[error(
         "with this key the virtual function would have {bytes} bytes of keys, more than the {limit} it was made for; detach and drop sessions, or take a shorter key"
     )]
-    KeyBytes {
-        /// How many there would be.
-        bytes: usize,
-        /// The limit.
-        limit: usize,
-    },
+    KeyBytes { bytes: usize, limit: usize },
 }
 
 /// What a function holds of its limit. A lock, but only when keys come and go.
@@ -66,7 +54,6 @@ impl Vault {
     }
 }
 
-/// One session's part, given back on drop.
 #[derive(Debug)]
 pub(super) struct Held {
     vault: Arc<Vault>,

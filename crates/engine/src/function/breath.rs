@@ -6,12 +6,10 @@ use crate::lane::Entry;
 use crate::service::{BATCH_MAX, Origin, Service};
 use crate::worker_lane::WorkerLane;
 
-/// What a breath took.
 #[derive(Debug)]
 pub(crate) struct Breath<R> {
     pub(crate) requests: Vec<Entry<R>>,
     pub(crate) origins: Vec<Origin>,
-    /// Lanes with requests in it.
     pub(crate) present: Vec<u32>,
     /// What its requests were charged, ns.
     pub(crate) work_ns: u64,
@@ -38,13 +36,11 @@ impl<R> Breath<R> {
 /// What a visit may take, and what it took.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Purse {
-    /// Requests to take at least, whatever they cost.
     pub(super) least: usize,
     pub(super) most: usize,
     pub(super) credit_ns: u64,
     pub(super) allowance: Allowance,
     pub(super) taken: usize,
-    /// Of these, whole requests or the last piece of one.
     pub(super) requests: u64,
     pub(super) spent_ns: u64,
     pub(super) last_ns: u64,

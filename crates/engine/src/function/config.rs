@@ -4,10 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use policy::{Quota, Settings, WEIGHT_MAX};
 
-/// Most virtual functions of one engine.
 pub const FUNCTIONS_MAX: usize = 1024;
 
-/// Most lanes of one virtual function.
 pub const FUNCTION_LANES_MAX: usize = 256;
 
 /// Lanes that a virtual function may make a second, and so many at once: each costs its
@@ -21,7 +19,6 @@ pub struct RequestLimit {
     /// Bytes of the source and additional data together, those that are named twice
     /// counted twice: 1 at least.
     pub bytes: usize,
-    /// Segments of a source or destination: 1 at least.
     pub segments: usize,
 }
 
@@ -42,10 +39,8 @@ impl Default for RequestLimit {
     }
 }
 
-/// What keys a virtual function may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyLimit {
-    /// Sessions that somebody still holds.
     pub sessions: usize,
     /// Bytes of their keys, as they were given: what a back-end makes of a key is so many
     /// times as long at most.
@@ -69,7 +64,6 @@ impl Default for KeyLimit {
     }
 }
 
-/// What a virtual function may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FunctionConfig {
     /// Its share of a worker beside others that have work: 1 to
@@ -83,9 +77,7 @@ pub struct FunctionConfig {
     pub settings: Settings,
     /// Most lanes: 1 to [`FUNCTION_LANES_MAX`].
     pub lanes_max: usize,
-    /// Its largest request.
     pub request_max: RequestLimit,
-    /// Its keys.
     pub keys_max: KeyLimit,
 }
 
@@ -105,27 +97,14 @@ impl Default for FunctionConfig {
 /// Why a virtual function cannot be made or changed so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FunctionError {
-    /// Weight out of range.
     #[error("weight {weight} must be from 1 to {WEIGHT_MAX}")]
-    Weight {
-        /// What was asked.
-        weight: u32,
-    },
-    /// Limit of lanes out of range.
+    Weight { weight: u32 },
     #[error("a virtual function of {lanes} lanes: give 1 to {FUNCTION_LANES_MAX}")]
-    Lanes {
-        /// What was asked.
-        lanes: usize,
-    },
-    /// No request would fit.
+    Lanes { lanes: usize },
     #[error(
         "a largest request of {} bytes and {} segments: give 1 at least of each", .limit.bytes, .limit.segments
     )]
-    RequestMax {
-        /// What was asked.
-        limit: RequestLimit,
-    },
-    /// As many as there may be.
+    RequestMax { limit: RequestLimit },
     #[error("{FUNCTIONS_MAX} virtual functions are the most; remove one or start another engine")]
     TooMany,
 }

@@ -29,9 +29,6 @@ impl<R: Copy + Send + 'static> VirtualFunction<R> {
     }
 
     /// Makes a lane to that worker. Its settings are the function's.
-    ///
-    /// # Errors
-    /// [`LaneError`].
     pub fn lane(&self, worker: usize, config: LaneConfig) -> Result<Lane<R>, LaneError> {
         let workers = self.controls.len();
         let control = self
@@ -64,7 +61,6 @@ impl<R: Copy + Send + 'static> VirtualFunction<R> {
         self.tell_workers();
     }
 
-    /// From now on it owns that, too.
     pub(crate) fn own(&self, one: Arc<dyn Owned>) {
         self.function.possessions.add(one);
     }
@@ -75,31 +71,26 @@ impl<R: Copy + Send + 'static> VirtualFunction<R> {
         }
     }
 
-    /// The function as a controller sees it.
     #[must_use]
     pub fn watch(&self) -> Watch {
         watch(Arc::clone(&self.function), Arc::clone(&self.controls))
     }
 
-    /// How far notifications are held back now.
     #[must_use]
     pub fn settings(&self) -> Settings {
         self.function.state().settings
     }
 
-    /// Its weight now.
     #[must_use]
     pub fn weight(&self) -> u32 {
         self.function.weight()
     }
 
-    /// Where it is in its life.
     #[must_use]
     pub fn life(&self) -> Life {
         self.function.state().life
     }
 
-    /// The counters now.
     #[must_use]
     pub fn counters(&self) -> FunctionCounters {
         self.function.counters()

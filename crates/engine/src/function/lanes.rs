@@ -5,7 +5,6 @@ use crate::worker_lane::WorkerLane;
 /// Most lanes of one worker: the slots of a ready set.
 pub const LANES_MAX: usize = sys::ready::SLOTS_MAX;
 
-/// Lanes by slot.
 #[derive(Debug)]
 pub(crate) struct Lanes<R> {
     slots: Vec<Option<WorkerLane<R>>>,
@@ -28,7 +27,6 @@ impl<R> Lanes<R> {
         self.slots.get_mut(slot as usize)?.as_mut()
     }
 
-    /// Puts the lane into its slot.
     pub(crate) fn insert(&mut self, lane: WorkerLane<R>) {
         let slot = lane.shared.slot as usize;
         if slot >= self.slots.len() {

@@ -11,40 +11,26 @@ use crate::pool::{Command, Control};
 /// Why a virtual function is not drained. It takes no requests all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DrainError {
-    /// Requests are left.
     #[error(
         "worker {worker} still has requests of the virtual function after {timeout:?}; give it more time (a quota may hold it up), resume it, or remove it"
     )]
-    TimedOut {
-        /// Which worker.
-        worker: usize,
-        /// The limit.
-        timeout: Duration,
-    },
+    TimedOut { worker: usize, timeout: Duration },
 }
 
 /// Why it is not certain that a virtual function was reset or removed. It
 /// will be, as soon as the worker gets to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EndError {
-    /// A worker did not answer.
     #[error(
         "worker {worker} is busy with one batch for longer than {timeout:?}; keys may still be there until it is done"
     )]
-    TimedOut {
-        /// Which worker.
-        worker: usize,
-        /// The limit.
-        timeout: Duration,
-    },
+    TimedOut { worker: usize, timeout: Duration },
 }
 
 /// Something that a virtual function owns, with a part for each worker.
 pub(crate) trait Owned: std::fmt::Debug + Send + Sync {
-    /// Whether nobody else holds it.
     fn is_gone(&self) -> bool;
 
-    /// From now on nobody should begin to use it.
     fn end(&self);
 
     /// That worker's part ends. Called on that worker between two breaths,
@@ -52,7 +38,6 @@ pub(crate) trait Owned: std::fmt::Debug + Send + Sync {
     fn end_for(&self, worker: usize);
 }
 
-/// What a virtual function owns.
 #[derive(Debug, Default)]
 pub(crate) struct Possessions(Mutex<Vec<Arc<dyn Owned>>>);
 
@@ -70,7 +55,6 @@ impl Possessions {
         all.push(one);
     }
 
-    /// All of it, which the function no longer owns.
     fn take(&self) -> Arc<[Arc<dyn Owned>]> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut *all).into()
@@ -81,9 +65,7 @@ impl Possessions {
 /// has: by dropping this.
 #[derive(Debug)]
 pub(crate) struct Ending {
-    /// Not its number, which another function may have by then.
     pub(crate) function: u64,
-    /// Whether its lanes are closed, or only emptied.
     pub(crate) is_removed: bool,
     worker: usize,
     owned: Arc<[Arc<dyn Owned>]>,
@@ -124,7 +106,6 @@ impl<R: Copy + Send + 'static> VirtualFunction<R> {
         wait_for_all(waits, timeout).map_err(|worker| DrainError::TimedOut { worker, timeout })
     }
 
-    /// Takes requests again.
     pub fn resume(&self) {
         self.set_draining(false);
     }
@@ -261,7 +242,6 @@ mod tests {
         assert!(own.take().len() < 4 * MANY);
     }
 
-    /// Does nothing while somebody holds the lock.
     struct Behind(Arc<Mutex<()>>);
 
     impl Service for Behind {

@@ -37,13 +37,10 @@ const ALONE_NS: u64 = 32_000;
 /// belongs to none.
 #[derive(Debug)]
 struct Flow<R> {
-    /// Lanes with work, the next one first.
     queue: VecDeque<u32>,
     lanes: usize,
     function: Option<Arc<Function<R>>>,
-    /// The last breath that it was served in.
     breath: u64,
-    /// Its quota is used up for now.
     is_throttled: bool,
 }
 
@@ -54,20 +51,16 @@ pub(crate) struct Roster<R> {
     flows: Vec<Option<Box<Flow<R>>>>,
     schedule: Schedule,
     known: Known,
-    /// Lanes without work that are looked at, longest first.
     lingering: Vec<u32>,
     /// Flows whose quota is used up, by when it is not.
     throttled: BinaryHeap<Reverse<(u64, u32)>>,
     /// The lane, if it is the only one and has no quota to keep.
     lone: Option<u32>,
-    /// Lanes of virtual functions.
     owned: usize,
-    /// Lanes whose policy forbids the worker to sleep.
     restless: usize,
     breath: u64,
     /// Quotas are kept until the end of the engine, and not beyond.
     ignores_quotas: bool,
-    /// Lanes looked at for work, in all.
     pub(crate) looks: u64,
     scratch: Vec<u32>,
 }
@@ -95,7 +88,6 @@ impl<R: Copy + Send> Roster<R> {
         self.lanes.iter_mut().map(|lane| lane.shared.slot)
     }
 
-    /// The slots of a virtual function's lanes.
     pub(crate) fn members(&mut self, function: u64) -> Vec<u32> {
         let own = self.lanes.iter_mut();
         own.filter(|lane| lane.is_of(function))
@@ -109,7 +101,6 @@ impl<R: Copy + Send> Roster<R> {
         lane.is_some_and(|lane| lane.is_of(function) && lane.has_work())
     }
 
-    /// Whether requests are charged.
     pub(crate) fn charges(&self) -> bool {
         self.owned > 0
     }
@@ -154,7 +145,6 @@ impl<R: Copy + Send> Roster<R> {
         self.look_for_lone();
     }
 
-    /// Lets a lane go.
     pub(crate) fn remove(&mut self, slot: u32, ready: &ReadySet) -> Option<WorkerLane<R>> {
         let lane = self.lanes.remove(slot)?;
         let number = lane.flow_number();
@@ -212,7 +202,6 @@ impl<R: Copy + Send> Roster<R> {
         self.lingering.push(slot);
     }
 
-    /// The lane has work.
     fn enqueue(&mut self, slot: u32) {
         let lane = &mut self.lanes[slot as usize];
         lane.place = Place::Queued;
@@ -320,7 +309,6 @@ impl<R: Copy + Send> Roster<R> {
         self.throttled.peek().map(|Reverse((due_ns, _))| *due_ns)
     }
 
-    /// Whether a breath would find something.
     pub(crate) fn has_work(&mut self, ready: &ReadySet) -> bool {
         if let Some(slot) = self.lone {
             return self.lanes[slot as usize].has_work();
@@ -421,7 +409,6 @@ impl<R: Copy + Send> Roster<R> {
         self.schedule.end(visit, visit.credit_ns, 0, has_more);
     }
 
-    /// One visit; the work it took.
     fn serve<S: Service<Request = R>>(
         &mut self,
         service: &mut S,

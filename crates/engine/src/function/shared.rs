@@ -14,11 +14,9 @@ use crate::lane::{LaneError, Shared};
 /// Where a virtual function is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Life {
-    /// Takes requests.
     Running,
     /// Takes none; finishes those it has.
     Draining,
-    /// Is no more.
     Removed,
 }
 
@@ -35,37 +33,28 @@ impl std::fmt::Display for Life {
 /// A virtual function's running totals, over all lanes that it ever had.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FunctionCounters {
-    /// Lanes it has now.
     pub lanes: usize,
-    /// Requests completed.
     pub requests: u64,
-    /// Bytes of those requests.
     pub bytes: u64,
-    /// Notifications sent.
     pub notifications: u64,
     /// Work that its requests were charged, ns: see
     /// [`Service::work_ns`](crate::Service::work_ns).
     pub work_ns: u64,
-    /// Times that its quota was used up.
     pub throttled: u64,
 }
 
 /// Tells functions apart that had the same number one after the other.
 static FUNCTIONS: AtomicU64 = AtomicU64::new(0);
 
-/// One virtual function.
 #[derive(Debug)]
 pub(crate) struct Function<R> {
-    /// No other's, ever.
     pub(crate) id: u64,
-    /// No other's at a time.
     pub(crate) number: u32,
     weight: AtomicU32,
     lanes_max: usize,
     /// When the next notification may be, over all lanes; by several workers
     /// at the same moment there may be one more.
     gate: AtomicU64,
-    /// Lanes that share it.
     sharers: AtomicU32,
     /// Work that it owes where it had its last lane, ns.
     debt_ns: AtomicU64,
@@ -78,24 +67,19 @@ pub(crate) struct Function<R> {
     state: Mutex<State<R>>,
 }
 
-/// What changes when lanes come and go.
 #[derive(Debug)]
 pub(crate) struct State<R> {
     pub(crate) life: Life,
     pub(crate) settings: Settings,
-    /// Lanes made, also those that no worker has seen yet.
     pub(crate) reserved: usize,
-    /// Lanes it may still make.
     making: Bucket,
     pub(crate) members: Vec<Member<R>>,
-    /// The totals of lanes that are gone.
     gone: Counters,
     gone_held_alone: u64,
     /// Until it is removed and the last worker has let it go.
     number: Option<Number>,
 }
 
-/// A lane of a virtual function.
 #[derive(Debug)]
 pub(crate) struct Member<R> {
     pub(crate) worker: usize,
@@ -187,7 +171,6 @@ impl<R> Function<R> {
         self.debt_ns.swap(0, Ordering::Relaxed)
     }
 
-    /// Worker: that much work was charged.
     pub(crate) fn worked(&self, work_ns: u64) {
         self.work_ns.fetch_add(work_ns, Ordering::Relaxed);
     }
@@ -311,7 +294,6 @@ impl<R> State<R> {
     }
 }
 
-/// How often lanes are made, so many at once.
 fn making() -> Quota {
     let often = Quota::UNLIMITED.and_requests(FUNCTION_LANES_PER_S);
     let at_once = often.and_then(|often| often.with_burst(BURST_NS_MAX));

@@ -18,10 +18,8 @@ pub const LONG: Duration = Duration::from_secs(20);
 /// What a job is said to work on.
 pub const JOB_BYTES: usize = 100;
 
-/// What to do with one request.
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
-    /// Which cell to count up.
     pub cell: usize,
     pub panics: bool,
 }
@@ -43,7 +41,6 @@ impl Tally {
         }
     }
 
-    /// Each batch takes so long.
     pub fn delayed(self, delay: Duration) -> Self {
         Self { delay, ..self }
     }
@@ -103,7 +100,6 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// Bounded by default; more cases on demand.
 pub fn cases(usual: u32) -> u32 {
     if testing::is_thorough() {
         usual * 50

@@ -15,16 +15,13 @@ pub const LONG: Duration = Duration::from_secs(20);
 /// What a request is said to work on.
 pub const WORK_BYTES: usize = 100;
 
-/// One request.
 #[derive(Clone, Copy, Debug)]
 pub struct Work {
-    /// For whom.
     pub who: usize,
     /// What it is charged, ns.
     pub work_ns: u64,
 }
 
-/// Counts the work done for each.
 pub struct Works {
     cells: Arc<[AtomicU64]>,
     /// One message a batch, if batches are to wait for one.
@@ -122,7 +119,6 @@ pub fn engine(count: usize) -> Rig {
     rig(count, true)
 }
 
-/// One that processes what it gets.
 pub fn free_running(count: usize) -> Rig {
     rig(count, false)
 }
@@ -153,7 +149,6 @@ impl Client {
         self.reap_but(0);
     }
 
-    /// Reaps, but leaves so many in flight.
     pub fn reap_but(&mut self, left: usize) {
         let (mut completed, mut cancelled) = (0, 0);
         let most = self.lane.in_flight().saturating_sub(left);
@@ -167,7 +162,6 @@ impl Client {
         self.cancelled += cancelled;
     }
 
-    /// Reaps, and fills the lane again.
     pub fn turn(&mut self) {
         if !self.never_reaps {
             self.reap();
@@ -186,7 +180,6 @@ impl Client {
         self.lane.kick();
     }
 
-    /// Waits for all that is in flight.
     pub fn drain(&mut self) {
         while self.lane.in_flight() > 0 {
             self.lane.wait(1, LONG).unwrap();

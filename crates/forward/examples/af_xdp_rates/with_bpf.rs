@@ -201,7 +201,6 @@ pub fn main() {
     summarise(&arms, &rates);
 }
 
-/// One of the two figures of a trial.
 type Figure = fn(&(f64, f64)) -> f64;
 
 /// Medians, and each arm against the first: the median of the rounds' ratios

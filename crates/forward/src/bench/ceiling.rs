@@ -21,7 +21,6 @@ use crate::topology::{Cable, Cpus, End, Family, NetworkError, Topology, Wires};
 /// Long enough for a hundred thousand frames of the slowest port.
 const DURATION: Duration = Duration::from_millis(100);
 
-/// What the ceiling depends on.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     ports: PortKind,
@@ -53,10 +52,8 @@ impl Key {
 /// that was disturbed is too low, and would make every later result doubtful.
 const MEASURED_MAX: u32 = 4;
 
-/// What is known of a ceiling.
 #[derive(Clone, Copy, Default)]
 struct Known {
-    /// The highest that was measured.
     pps: f64,
     measured: u32,
 }
@@ -82,7 +79,6 @@ pub fn pps(
     Ok(known.pps)
 }
 
-/// Also of a ceiling that was not measured yet.
 fn is_near(received_pps: f64, ceiling_pps: f64) -> bool {
     received_pps >= ceiling_pps * CEILING_RATIO_MAX
 }
@@ -138,7 +134,6 @@ fn over_taps(journal: &Journal, setup: &Setup, flood: &Offer) -> Result<f64, Ben
     Ok(sum)
 }
 
-/// Sends between Ethernet addresses, those from port 0 first.
 fn send(
     setup: &Setup,
     flood: &Offer,

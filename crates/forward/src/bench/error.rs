@@ -14,59 +14,37 @@ use crate::topology::{NetworkError, SpecError};
 /// Why a bench could not start or do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
-    /// The host or the build lacks something: not a failure of the run.
     #[error("{what} is not possible here: {remedy}")]
-    NotSupported {
-        /// What was asked for, and what is missing.
-        what: String,
-        /// What would make it possible.
-        remedy: String,
-    },
-    /// A value that cannot be.
+    NotSupported { what: String, remedy: String },
     #[error("this topology cannot be")]
     Spec(#[from] SpecError),
-    /// A value of an offer that cannot be.
     #[error("{0}")]
     Offer(String),
-    /// Who asked for it no longer wants it.
     #[error("the trial was interrupted")]
     Interrupted,
-    /// Nothing is made that cannot be written down.
     #[error("nothing was made")]
     Journal(#[from] JournalError),
-    /// Wires, addresses, threads.
     #[error("the network of the bench could not be made")]
     Network(#[source] NetworkError),
-    /// The router's home.
     #[error("the router's home could not be made")]
     Home(#[source] HomeError),
-    /// The router's limit.
     #[error("the router cannot be limited")]
     Limit(#[source] CgroupError),
-    /// The router.
     #[error("the router failed")]
     Router(#[source] RouterError),
-    /// A port of the tester.
     #[error("a port of the tester failed")]
     Port(#[from] PortError),
-    /// A trial.
     #[error("the trial failed")]
     Trial(#[source] TrialError),
-    /// TCP.
     #[error("TCP through the router failed")]
     Tcp(#[source] TcpError),
-    /// All is up, and nothing comes through.
     #[error(
         "no frame passed the {path} router within {} s: it received {received} and sent on {forwarded}; look at its table and its neighbours", waited.as_secs()
     )]
     NothingPasses {
-        /// The router's path.
         path: &'static str,
-        /// How long it was tried.
         waited: std::time::Duration,
-        /// Frames that it received.
         received: u64,
-        /// Frames that it sent on.
         forwarded: u64,
     },
 }

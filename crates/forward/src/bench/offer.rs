@@ -22,28 +22,21 @@ const PACKET_BYTES_MAX: u32 = 1500;
 /// What Ethernet adds: addresses and type 14, frame check sequence 4.
 const ETHERNET_BYTES: u32 = 18;
 
-/// One way or both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Directions {
-    /// From port 0 to port 1.
     #[default]
     OneWay,
     /// Both at the same time, each at the offer's rate (RFC 2544, section 14).
     TwoWay,
 }
 
-/// What the tester offers in one trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Offer {
-    /// Frame sizes.
     pub size: FrameSize,
     /// Frames a second in each direction; `None`: as many as the port can.
     pub rate_pps: Option<f64>,
-    /// How long it sends.
     pub duration: Duration,
-    /// One way or both.
     pub directions: Directions,
-    /// Internet protocol.
     pub family: Family,
     /// Different destinations: a power of two up to 65,536.
     pub destinations: u32,

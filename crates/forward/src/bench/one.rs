@@ -29,12 +29,10 @@ const FIRST_FRAME_WAIT: Duration = Duration::from_secs(10);
 pub struct Bench {
     setup: Setup,
     ready: Duration,
-    /// Closed while TCP has the links.
     ports: Option<[Port; 2]>,
     started: Started,
     tester_has_addresses: bool,
     trials: u8,
-    /// The kind of frames that passed last, if any did.
     warm_for: Option<Kind>,
 }
 
@@ -86,7 +84,6 @@ impl Bench {
         Ok(bench)
     }
 
-    /// What it was made from.
     #[must_use]
     pub fn setup(&self) -> &Setup {
         &self.setup
@@ -134,9 +131,6 @@ impl Bench {
     /// The most that generator and sink themselves can do at this offer's size,
     /// family and directions, frames/s received: the same kind of ports with a
     /// cable in the router's place. Measured once in a process (0.1 s).
-    ///
-    /// # Errors
-    /// [`BenchError`].
     pub fn ceiling_pps(&mut self, offer: &Offer) -> Result<f64, BenchError> {
         self.ceiling_for(offer, 0.0)
     }
@@ -280,7 +274,6 @@ impl Bench {
         self.warm_for = Some(kind(offer));
     }
 
-    /// What each port sends.
     pub(super) fn streams(&self, offer: &Offer) -> Result<Vec<Stream>, BenchError> {
         let from = match offer.directions {
             Directions::OneWay => &[Side::Zero][..],
@@ -369,7 +362,6 @@ impl Bench {
         threads.all(|thread| std::path::Path::new(&format!("/proc/{}", thread.pid)).exists())
     }
 
-    /// Which CPUs do what.
     pub(super) fn placement(&self) -> Placement {
         let cpus = &self.setup.topology.cpus;
         Placement {

@@ -13,24 +13,20 @@ use crate::tester::stream::Stream;
 use crate::tester::trial::Way;
 use crate::topology::{Built, NetworkError, Spec};
 
-/// Where a port of the tester is.
 pub struct Place<'a> {
     pub namespace: &'a Namespace,
     pub interface: &'a str,
-    /// Who receives there: whose CPU time counting takes.
     #[cfg_attr(
         not(feature = "bpf"),
         expect(dead_code, reason = "only programs in the kernel are run by them")
     )]
     pub threads: &'a [NapiThread],
-    /// Where whoever counts in user space runs.
     pub sink_cpu: usize,
     /// Of a tap, which is no link here: its file, and the port's address.
     pub tap: Option<(&'a OwnedFd, [u8; 6])>,
 }
 
 impl<'a> Place<'a> {
-    /// The tester's end of one side.
     pub fn of(side: &'a Built, spec: &Spec) -> Self {
         Self {
             namespace: &side.tester,

@@ -28,7 +28,6 @@ impl Rack {
         Ok(Self { benches })
     }
 
-    /// The routers, in order.
     pub fn benches(&mut self) -> &mut [Bench] {
         &mut self.benches
     }

@@ -9,14 +9,11 @@ use crate::router::Counters;
 pub use crate::tester::trial::Direction as DirectionResult;
 use crate::tester::validity::{Claim, Evidence, OwnCpu, Seen};
 
-/// What a trial found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrialResult {
-    /// What was offered.
     pub offer: Offer,
     /// From port 0 to 1, then, in a two-way trial, from 1 to 0.
     pub directions: Vec<DirectionResult>,
-    /// What the router itself counted in this trial.
     pub router: Counters,
     /// CPU time of the router while frames were sent, ns: what it used before
     /// the first and after the last, spinning or emptying queues, is no part.
@@ -26,7 +23,6 @@ pub struct TrialResult {
     pub generator_cpu_ns: u64,
     /// CPU time of the sinks while frames were sent, ns.
     pub sink_cpu_ns: u64,
-    /// What was seen besides the frames.
     pub seen: Seen,
     /// Whether it is valid: that the rate is carried or not, or, without
     /// a rate, how much came through.
@@ -34,7 +30,6 @@ pub struct TrialResult {
 }
 
 impl TrialResult {
-    /// Frames/s received, all directions.
     #[must_use]
     pub fn received_pps(&self) -> f64 {
         self.sum(DirectionResult::received_pps)
@@ -47,19 +42,16 @@ impl TrialResult {
         self.sum(DirectionResult::received_mbit_per_s)
     }
 
-    /// Frames/s offered, all directions.
     #[must_use]
     pub fn offered_pps(&self) -> f64 {
         self.sum(DirectionResult::offered_pps)
     }
 
-    /// Frames offered, all directions.
     #[must_use]
     pub fn offered(&self) -> u64 {
         self.directions.iter().map(|way| way.sent.offered).sum()
     }
 
-    /// Frames received, all directions.
     #[must_use]
     pub fn received(&self) -> u64 {
         self.directions
@@ -75,7 +67,6 @@ impl TrialResult {
         self.directions.iter().map(|way| way.counting.frames).sum()
     }
 
-    /// Frames lost, all directions.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.directions.iter().map(DirectionResult::lost).sum()
@@ -110,7 +101,6 @@ impl TrialResult {
         }
     }
 
-    /// CPU time of all its threads.
     #[must_use]
     pub fn own_cpu(&self) -> OwnCpu {
         OwnCpu {

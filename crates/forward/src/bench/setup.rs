@@ -6,7 +6,6 @@ use crate::home;
 use crate::router::path::Path;
 use crate::topology::{Cpus, Spec, Wires};
 
-/// What the tester's ports are made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PortKind {
     /// Frames made by an XDP program in the kernel, counted by another: the
@@ -14,7 +13,6 @@ pub enum PortKind {
     LiveFrame,
     /// AF_XDP sockets. Needs the cargo feature `bpf`.
     AfXdp,
-    /// Packet sockets.
     AfPacket,
     /// The files of taps: the wires are [`Wires::Tap`](crate::topology::Wires).
     Tap,
@@ -33,16 +31,11 @@ impl PortKind {
     }
 }
 
-/// What a bench is to be.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
-    /// Wires, addresses, routes, CPUs.
     pub topology: Spec,
-    /// Where the router lives.
     pub home: home::Kind,
-    /// What forwards.
     pub path: Path,
-    /// What the tester's ports are made of.
     pub ports: PortKind,
     /// CPUs that the router may use on average, if limited: its NAPI threads or
     /// its own threads together.

@@ -21,7 +21,6 @@ pub struct Started {
     pub journal: Journal,
 }
 
-/// Brings up everything but the tester's ports.
 pub fn start(setup: &Setup) -> Result<Started, BenchError> {
     setup.topology.check()?;
     supported(setup)?;

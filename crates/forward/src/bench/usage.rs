@@ -8,10 +8,8 @@ use crate::router::Task;
 use crate::tester::trial::thread_waited_ns;
 use crate::topology::NetworkError;
 
-/// A router whose use is read.
 pub(super) struct Watched<'a> {
     pub started: &'a mut Started,
-    /// Of the tester.
     pub ports: PortKind,
 }
 
@@ -54,14 +52,12 @@ impl TcpUsage {
         }
     }
 
-    /// Both together.
     pub(super) fn kernel(self) -> Duration {
         Duration::from_nanos(self.router_ns + self.ends_ns)
     }
 }
 
 impl Watched<'_> {
-    /// So far.
     pub(super) fn tcp_usage(&mut self) -> Result<TcpUsage, BenchError> {
         let mut ends_ns = 0;
         for thread in self.started.topology.sink_threads() {
@@ -73,7 +69,6 @@ impl Watched<'_> {
         })
     }
 
-    /// So far.
     pub(super) fn usage(&mut self) -> Result<Usage, BenchError> {
         Ok(Usage {
             cpu_ns: self.started.router.cpu_ns()?,

@@ -47,7 +47,6 @@ impl Folder {
         Ok(folder)
     }
 
-    /// The root file system.
     pub fn root(&self) -> PathBuf {
         self.path.join("root")
     }
@@ -58,12 +57,10 @@ impl Folder {
         self.path.join(&self.name)
     }
 
-    /// The whole folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// An error of this container.
     pub fn failed(&self, what: &'static str) -> impl FnOnce(io::Error) -> HomeError + use<> {
         let name = self.name.clone();
         move |source| HomeError::System { what, name, source }
@@ -130,7 +127,6 @@ impl Folder {
         }
     }
 
-    /// The journal's entry for the container.
     pub fn entry(&self, runtime: Runtime) -> Entry {
         Entry::Container {
             runtime,
@@ -140,7 +136,6 @@ impl Folder {
     }
 }
 
-/// A container that runs.
 #[derive(Debug)]
 pub struct Container {
     process: u32,

@@ -67,7 +67,6 @@ pub fn configuration(name: &str, root: &Path, namespace: &Path) -> String {
     .collect()
 }
 
-/// The control group of LXC itself.
 fn monitor(name: &str) -> String {
     format!("{name}-monitor")
 }

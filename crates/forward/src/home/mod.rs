@@ -12,15 +12,12 @@ use net::{Journal, Namespace, Tag};
 use container::Container;
 pub use error::HomeError;
 
-/// Kinds of homes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// A network namespace alone.
     #[default]
     Namespace,
     /// A container of LXC (`lxc-start`).
     Lxc,
-    /// A container of runc.
     Runc,
 }
 
@@ -67,13 +64,11 @@ impl Home {
         })
     }
 
-    /// Which kind.
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// Its network namespace.
     #[must_use]
     pub fn namespace(&self) -> &Namespace {
         &self.namespace

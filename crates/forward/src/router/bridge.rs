@@ -5,14 +5,10 @@ use super::ports::Ports;
 use super::{Counters, Router, RouterError};
 use crate::topology::{NetworkError, Topology};
 
-/// The kernel's bridge over both ports.
 pub struct Bridge(Ports);
 
 impl Bridge {
     /// Makes it; it goes with the router's namespace.
-    ///
-    /// # Errors
-    /// [`RouterError`].
     pub fn start(topology: &Topology) -> Result<Self, RouterError> {
         let set_up = || {
             let mut netlink = topology.router().netlink()?;

@@ -11,9 +11,6 @@ pub struct Kernel(Ports);
 
 impl Kernel {
     /// Gives the topology addresses and routes, and lets the kernel forward.
-    ///
-    /// # Errors
-    /// [`RouterError`].
     pub fn start(topology: &Topology) -> Result<Self, RouterError> {
         address::assign_router(topology)
             .map_err(RouterError::from_cause("cannot set up kernel routing"))?;

@@ -16,9 +16,7 @@ use crate::topology::NetworkError;
 /// What a router counted itself, for the cross-check with the tester.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Frames that came in on all ports.
     pub received: u64,
-    /// Frames that it sent on.
     pub forwarded: u64,
     /// Frames that it dropped for a reason it knows, e.g. a full queue.
     pub dropped: u64,
@@ -44,9 +42,7 @@ impl Counters {
 #[derive(Debug, thiserror::Error)]
 #[error("{context}")]
 pub struct RouterError {
-    /// What was being done, with the values, and the remedy.
     pub context: String,
-    /// The cause.
     #[source]
     pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
@@ -81,18 +77,14 @@ impl RouterError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}; {remedy}")]
 pub struct Lack {
-    /// What.
     pub what: String,
-    /// What to do.
     pub remedy: String,
 }
 
 /// Who forwards in user space, by the kernel's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
-    /// A thread of this process.
     Thread(i32),
-    /// A process of its own.
     Process(i32),
 }
 
@@ -102,16 +94,10 @@ pub trait Router: Send {
     fn path(&self) -> &'static str;
 
     /// What it counted since it started.
-    ///
-    /// # Errors
-    /// [`RouterError`].
     fn counters(&mut self) -> Result<Counters, RouterError>;
 
     /// CPU time that it used since it started, ns: its threads', or its NAPI
     /// threads' where the kernel forwards.
-    ///
-    /// # Errors
-    /// [`RouterError`].
     fn cpu_ns(&mut self) -> Result<u64, RouterError>;
 
     /// Who forwards for it in user space, so that they can be limited; none

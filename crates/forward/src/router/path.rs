@@ -17,10 +17,8 @@ pub enum Poll {
     BusyPoll,
 }
 
-/// An AF_XDP forwarder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AfXdp {
-    /// How it waits.
     pub poll: Poll,
     /// Frames taken at once, 1 to 64.
     pub batch: u32,
@@ -40,26 +38,20 @@ impl Default for AfXdp {
     }
 }
 
-/// Which path a router forwards on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Path {
-    /// The kernel's IP forwarding.
     #[default]
     Kernel,
-    /// The kernel's bridge: layer 2.
     Bridge,
     /// XDP: every frame out of the other port as it came, addresses included.
     /// Fast, and no router.
     XdpDevmap,
     /// XDP with the kernel's table (`bpf_fib_lookup`) for each frame.
     XdpFib,
-    /// XDP with a cache of the kernel's table.
     XdpFibCached,
     /// XDP hands frames to the kernel on another CPU, which forwards.
     XdpCpumap,
-    /// A process with AF_XDP sockets.
     AfXdp(AfXdp),
-    /// A device with a known fault, to prove the tester.
     Planted(Plant),
     /// DPDK's `testpmd` with its `net_af_xdp` driver on the same ports: a peer.
     Testpmd,

@@ -18,9 +18,6 @@ pub struct Ports {
 
 impl Ports {
     /// From now on.
-    ///
-    /// # Errors
-    /// [`RouterError`].
     pub fn of(topology: &Topology) -> Result<Self, RouterError> {
         let netlink = topology
             .router()
@@ -44,9 +41,6 @@ impl Ports {
     /// Frames counted on all ports. What was received and neither sent on nor
     /// dropped here was meant for the router itself, or dropped by its network
     /// stack.
-    ///
-    /// # Errors
-    /// [`RouterError`].
     pub fn counters(&mut self) -> Result<Counters, RouterError> {
         let mut sum = Counters::default();
         for link in &self.links {
@@ -62,9 +56,6 @@ impl Ports {
     }
 
     /// CPU time of the threads that receive for the router, ns.
-    ///
-    /// # Errors
-    /// [`RouterError`].
     pub fn cpu_ns(&mut self) -> Result<u64, RouterError> {
         let mut sum = 0;
         for thread in &self.threads {

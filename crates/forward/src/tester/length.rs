@@ -19,14 +19,10 @@ pub const BURST_RFC: Duration = Duration::from_secs(2);
 /// Times a burst is searched for: "at least 50" (RFC 2544, section 26.4).
 pub const BURSTS_RFC: u32 = 50;
 
-/// How long trials last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lengths {
-    /// Sending, in throughput and frame loss trials.
     pub trial: Duration,
-    /// Sending, in latency trials.
     pub latency: Duration,
-    /// Waiting for frames still on their way, at most.
     pub residual: Duration,
 }
 
@@ -56,7 +52,6 @@ impl Lengths {
     }
 }
 
-/// What a report says beside each figure.
 impl fmt::Display for Lengths {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.trial.as_secs_f64();

@@ -33,9 +33,7 @@ pub const fn bytes_min(family: Family) -> u32 {
 /// What of a stream decides how long its frames are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
-    /// As it is asked for.
     pub size: FrameSize,
-    /// IMIX's smallest frame is longer over IPv6.
     pub family: Family,
     /// Whether they have an 802.1Q tag, which sizes do not count.
     pub tagged: bool,
@@ -82,7 +80,6 @@ impl std::fmt::Display for FrameSize {
     }
 }
 
-/// A link of a stated speed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
     /// Bits a second, each way.
@@ -90,7 +87,6 @@ pub struct Line {
 }
 
 impl Line {
-    /// The source's links.
     pub const GIGABIT: Self = Self {
         speed_bits_per_s: 1e9,
     };

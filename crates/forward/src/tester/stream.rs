@@ -14,7 +14,6 @@ pub const FCS_BYTES: u32 = 4;
 /// are possible with one, too.
 pub const TAG_BYTES: u32 = 4;
 
-/// The most destinations of a stream.
 pub const DESTINATIONS_MAX: u32 = 65_536;
 
 /// Sizes of frames, each with its frame check sequence, as RFC 2544 counts.
@@ -27,12 +26,9 @@ pub enum FrameSize {
     Imix,
 }
 
-/// Ethernet addresses of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// The tester's port.
     pub source: [u8; 6],
-    /// The device under test's port.
     pub destination: [u8; 6],
     /// 802.1Q tag (0 to 4094), if any.
     pub vlan: Option<u16>,
@@ -43,42 +39,29 @@ pub struct Link {
 /// turn comes once, in an order ([`wire::Spread`]) that no cache can guess.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Addresses {
-    /// IPv4.
     V4 {
-        /// Of every frame.
         source: std::net::Ipv4Addr,
-        /// Of frame 0.
         first: std::net::Ipv4Addr,
         /// Different destinations, 1 to [`DESTINATIONS_MAX`], a power of two.
         count: u32,
-        /// Distance between two, at least 1.
         stride: u32,
     },
     /// IPv6: `stride` counts in the low 64 bits.
     V6 {
-        /// Of every frame.
         source: std::net::Ipv6Addr,
-        /// Of frame 0.
         first: std::net::Ipv6Addr,
-        /// As for IPv4.
         count: u32,
-        /// As for IPv4.
         stride: u32,
     },
 }
 
-/// What one port sends in one trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stream {
     /// The trial's number, modulo 256.
     pub trial: u8,
-    /// Which stream of the trial.
     pub id: u8,
-    /// Ethernet addresses.
     pub link: Link,
-    /// IP addresses.
     pub addresses: Addresses,
-    /// Frame sizes.
     pub size: FrameSize,
     /// Frames a second, evenly spaced; `None`: as many as the port can.
     pub rate_pps: Option<f64>,

@@ -75,11 +75,8 @@ pub(crate) fn direction(offered: u64, received: u64) -> Direction {
 pub(crate) enum Fault {
     None,
     DropEvery(u64),
-    /// The port fails.
     Fail,
-    /// The port panics.
     Panic,
-    /// The port sends until it is told to stop.
     Forever,
 }
 

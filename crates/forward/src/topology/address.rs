@@ -13,7 +13,6 @@ use super::spec::{Family, Routes, Wires};
 pub enum Layer {
     /// A bridge: each port of the tester is the other's neighbour.
     Two,
-    /// A router with addresses of its own.
     Three,
 }
 

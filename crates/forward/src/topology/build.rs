@@ -19,23 +19,16 @@ const TAP_MACS: [[u8; 6]; 2] = [[2, 0, 0, 0, 0x1c, 0], [2, 0, 0, 0, 0x1c, 1]];
 /// One side of a topology as it stands.
 #[derive(Debug)]
 pub struct Built {
-    /// What is called how.
     pub names: SideNames,
     /// The tester's end of the wire where that is a tap: it has no link then.
     pub tap: Option<OwnedFd>,
     // Before the namespaces: devices leave them first.
     _lent: Vec<Lent>,
-    /// Where the tester's port is.
     pub tester: Namespace,
-    /// Ethernet address of the tester's port.
     pub tester_mac: [u8; 6],
-    /// Number of the router's port in its namespace.
     pub router_index: u32,
-    /// Ethernet address of the router's port.
     pub router_mac: [u8; 6],
-    /// The kernel's threads that receive for the tester.
     pub sink_threads: Vec<NapiThread>,
-    /// The kernel's threads that receive for the router.
     pub router_threads: Vec<NapiThread>,
 }
 
@@ -84,31 +77,26 @@ impl Topology {
         })
     }
 
-    /// What it was made from.
     #[must_use]
     pub fn spec(&self) -> &Spec {
         &self.spec
     }
 
-    /// What all its names have in common.
     #[must_use]
     pub fn tag(&self) -> &Tag {
         &self.tag
     }
 
-    /// The router's namespace.
     #[must_use]
     pub fn router(&self) -> &Namespace {
         &self.router
     }
 
-    /// One side.
     #[must_use]
     pub fn side(&self, side: Side) -> &Built {
         &self.sides[side.index()]
     }
 
-    /// Both sides, port 0 first.
     #[must_use]
     pub fn sides(&self) -> &[Built; 2] {
         &self.sides

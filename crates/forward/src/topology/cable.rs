@@ -8,16 +8,11 @@ use super::plan::Side;
 use super::spec::Spec;
 use super::wires;
 
-/// One end of a cable.
 #[derive(Debug)]
 pub struct End {
-    /// Where it is.
     pub namespace: Namespace,
-    /// Its name there.
     pub link: String,
-    /// Its Ethernet address.
     pub mac: [u8; 6],
-    /// The kernel's threads that receive there.
     pub threads: Vec<net::napi::NapiThread>,
 }
 
@@ -25,7 +20,6 @@ pub struct End {
 /// It is gone when dropped.
 #[derive(Debug)]
 pub struct Cable {
-    /// Port 0's end, then port 1's.
     pub ends: [End; 2],
 }
 

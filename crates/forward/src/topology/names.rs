@@ -8,21 +8,13 @@ use super::spec::Pair;
 /// Names of what lies on one side. Links not made have names all the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SideNames {
-    /// Namespace of the tester's port.
     pub tester_namespace: String,
-    /// The tester's port.
     pub tester: String,
-    /// The router's port.
     pub router: String,
-    /// The tester's own link on the VLAN.
     pub tester_vlan: String,
-    /// The router's link on the VLAN, above its port.
     pub router_vlan: String,
-    /// Bridged only: the bridge.
     pub bridge: String,
-    /// Bridged only: the bridge's port towards the tester.
     pub outer: String,
-    /// Bridged only: the bridge's port towards the router.
     pub inner: String,
 }
 

@@ -14,20 +14,15 @@ pub const LINK_BITS_V6: u8 = 126;
 pub const TABLE_BITS: u8 = 25;
 const TABLE_STRIDE: u32 = 1 << (32 - TABLE_BITS);
 
-/// Which side of the router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
-    /// Port 0.
     Zero,
-    /// Port 1.
     One,
 }
 
 impl Side {
-    /// Both, in order.
     pub const BOTH: [Self; 2] = [Self::Zero, Self::One];
 
-    /// 0 or 1.
     #[must_use]
     pub const fn index(self) -> usize {
         match self {
@@ -36,7 +31,6 @@ impl Side {
         }
     }
 
-    /// The opposite side.
     #[must_use]
     pub const fn other(self) -> Self {
         match self {
@@ -49,19 +43,16 @@ impl Side {
 /// A network: its first address and the bits of its prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Network {
-    /// The first address.
     pub address: IpAddr,
     /// 0 to 32, or to 128.
     pub bits: u8,
 }
 
-/// The router's address on a link.
 #[must_use]
 pub fn router_address(side: Side, family: Family) -> IpAddr {
     link_address(side, family, 1)
 }
 
-/// The tester's address on a link.
 #[must_use]
 pub fn tester_address(side: Side, family: Family) -> IpAddr {
     link_address(side, family, 2)

@@ -16,7 +16,6 @@ pub const MTU_RANGE: std::ops::RangeInclusive<u32> = MTU_MIN..=MTU_MAX;
 const MTU_MIN: u32 = 1280;
 const MTU_MAX: u32 = 65_535;
 
-/// Internet protocol of a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Family {
     /// IPv4, blocks of RFC 6815, section 2.
@@ -29,7 +28,6 @@ pub enum Family {
 /// What lies between the tester's port and the router's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Attachment {
-    /// One veth pair.
     #[default]
     Direct,
     /// A veth pair, a bridge in a namespace of the host's own, another veth
@@ -41,9 +39,7 @@ pub enum Attachment {
 /// virtual functions that their card joins.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pair {
-    /// What the tester gets.
     pub tester: String,
-    /// What the router gets.
     pub router: String,
 }
 
@@ -53,7 +49,6 @@ pub struct Pair {
 /// this host for [`Wires::devices`], e.g. `ports = ["eth1", "eth2"]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Wires {
-    /// veth pairs.
     #[default]
     Veth,
     /// Taps: each is a port of the router, and the tester reads and writes its
@@ -62,12 +57,7 @@ pub enum Wires {
     Tap,
     /// Devices of the host, which are lent to tester and router
     /// ([`net::device`]). Port 1 has a veth pair where there is one pair only.
-    Devices {
-        /// Of port 0.
-        zero: Pair,
-        /// Of port 1.
-        one: Option<Pair>,
-    },
+    Devices { zero: Pair, one: Option<Pair> },
 }
 
 impl Wires {
@@ -123,7 +113,6 @@ impl Wires {
 /// What the router's table holds besides its own links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Routes {
-    /// One network behind each port of the tester.
     #[default]
     Networks,
     /// So many IPv4 routes (2 to 131,072, even): /25 networks, the lower
@@ -136,12 +125,10 @@ pub enum Routes {
 /// that spoils a trial.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cpus {
-    /// The generator's.
     pub generator: usize,
     /// The router's, queue by queue, at least one; queue `q` is on CPU
     /// `router[q mod len]`.
     pub router: Vec<usize>,
-    /// Of whoever counts.
     pub sink: usize,
 }
 
@@ -183,24 +170,18 @@ impl Cpus {
     }
 }
 
-/// What a topology is to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// What the wires are made of.
     pub wires: Wires,
-    /// Between tester and router.
     pub attachment: Attachment,
     /// Queues of each port, each way: 1 to `QUEUES_MAX`.
     pub queues: u32,
-    /// With IPv6 addresses and routes, too; IPv4 is always there.
     pub ipv6: bool,
     /// The router's addresses are on this 802.1Q tag (1 to 4094) of its ports.
     pub vlan: Option<u16>,
     /// Bytes of an IP packet on every link, in `MTU_RANGE`.
     pub mtu: u32,
-    /// The router's table.
     pub routes: Routes,
-    /// Who works where.
     pub cpus: Cpus,
 }
 
@@ -258,47 +239,31 @@ impl Spec {
 /// A topology, or a stream over one, that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
-    /// Out of range.
     #[error("{0} queues: from 1 to {QUEUES_MAX} are possible")]
     Queues(u32),
-    /// More than one.
     #[error("{0} queues of a tap: only one is possible; take veth pairs for more")]
     TapQueues(u32),
-    /// Not of two or four different devices.
     #[error(
         "ports over the devices {0:?}: name two different ones, the tester's and the router's at the ends of one cable, or four, those of the second cable last"
     )]
     Devices(Vec<String>),
-    /// Not with veth pairs.
     #[error("bridges before a router need wires of veth pairs: take these, or attach it directly")]
     Bridged,
-    /// Out of range.
     #[error("VLAN {0}: tags go from 1 to 4094")]
     Vlan(u16),
-    /// Out of range.
     #[error("an MTU of {0} bytes: from {MTU_MIN} to {MTU_MAX} are possible")]
     Mtu(u32),
-    /// Out of range, or odd.
     #[error("{0} routes: an even number from 2 to {ROUTES_MAX} is possible")]
     Routes(u32),
-    /// No CPU for the router.
     #[error("the router has no CPU; name one at least")]
     NoCpu,
-    /// Out of range, or not a power of two.
     #[error("{0} destinations: a power of two up to {DESTINATIONS_MAX} is possible")]
     Destinations(u32),
-    /// More destinations than the table has addresses.
     #[error(
         "{count} destinations over {routes} routes, which have {} addresses each way; ask for fewer, or for more routes",
         routes / 2 * 128
     )]
-    TableTooSmall {
-        /// Destinations.
-        count: u32,
-        /// Routes.
-        routes: u32,
-    },
-    /// The family that the topology lacks.
+    TableTooSmall { count: u32, routes: u32 },
     #[error("an IPv6 stream over a topology without IPv6; switch `ipv6` on")]
     NoIpv6,
 }

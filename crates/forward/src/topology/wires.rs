@@ -39,14 +39,11 @@ const OFFLOADS: [(&str, bool); 6] = [
 pub struct Ends<'a> {
     pub tester: &'a Namespace,
     pub router: &'a Namespace,
-    /// Bridged only.
     pub between: Option<&'a Namespace>,
 }
 
-/// The kernel's threads of one side.
 #[derive(Debug, Default)]
 pub struct Threads {
-    /// They receive for the tester: the sink's.
     pub sink: Vec<NapiThread>,
     /// They receive for the router, and for bridges on the way to it.
     pub router: Vec<NapiThread>,
@@ -56,9 +53,7 @@ pub struct Threads {
 #[derive(Debug, Default)]
 pub struct Made {
     pub threads: Threads,
-    /// The tester's end of a tap.
     pub tap: Option<OwnedFd>,
-    /// Devices that go back when this is dropped.
     pub lent: Vec<Lent>,
 }
 
@@ -141,7 +136,6 @@ fn lend(journal: &Journal, spec: &Spec, name: &str, to: &Namespace) -> Result<Le
     Ok(lent)
 }
 
-/// Two veth pairs with a bridge between them.
 fn bridged(
     spec: &Spec,
     names: &SideNames,

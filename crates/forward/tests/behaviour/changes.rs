@@ -58,7 +58,6 @@ fn next_hop(rig: &mut Rig, ethernet: [u8; 6]) {
     }
 }
 
-/// The routes to the networks behind port 1.
 fn behind(rig: &Rig) -> [Route; 2] {
     let to = |(address, bits): (IpAddr, u8), gateway: IpAddr| {
         Route::via(address, bits, gateway, rig.links[1].1)

@@ -43,7 +43,6 @@ fn on_pair(subject: Subject, test: fn(&mut Pair)) {
     });
 }
 
-/// The same tests for each path.
 macro_rules! behaves_as_the_kernel {
     ($name:ident, $subject:expr) => {
         mod $name {

@@ -5,22 +5,16 @@ use proptest::sample::Index;
 
 use crate::behaviour::catalogue::{Case, mirrored};
 
-/// One change of a frame.
 #[derive(Clone, Debug)]
 pub enum Edit {
-    /// One byte becomes another.
     Byte(Index, u8),
     /// One bit of the first 54 bytes, the headers, flips.
     HeaderBit(Index),
     /// A field of two bytes of the headers becomes a number that is often odd.
     HeaderField(Index, u16),
-    /// The end goes.
     Cut(Index),
-    /// More comes.
     Pad(u8),
-    /// Bytes come in between.
     Insert(Index, Vec<u8>),
-    /// Bytes go.
     Remove(Index, u8),
 }
 
@@ -31,7 +25,6 @@ pub struct Mutation {
     edits: Vec<Edit>,
     /// Put the IPv4 checksum right: with a wrong one every frame is dropped.
     right: bool,
-    /// The other way.
     mirrored: bool,
 }
 
@@ -67,7 +60,6 @@ pub fn mutations() -> impl Strategy<Value = Mutation> {
     })
 }
 
-/// Bytes of Ethernet and IPv6 headers; IPv4's are fewer.
 const HEADER_BYTES: usize = 54;
 
 /// What the port takes: the DUT's MTU, the header, a tag.

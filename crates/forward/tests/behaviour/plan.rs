@@ -12,7 +12,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub const TESTER: [[u8; 6]; 2] = [[2, 0, 0, 0, 1, 0], [2, 0, 0, 0, 1, 1]];
 pub const DUT: [[u8; 6]; 2] = [[2, 0, 0, 0, 2, 0], [2, 0, 0, 0, 2, 1]];
 
-/// The DUT's largest packets on each port.
 pub const MTU: [u32; 2] = [1500, 1400];
 
 pub const TESTER_V4: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 2, 2), Ipv4Addr::new(192, 0, 2, 6)];
@@ -40,7 +39,6 @@ pub const UNREACHABLE_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0xb1, 0, 0, 0, 
 pub const PROHIBITED_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0xb2, 0, 0, 0, 1);
 pub const SILENT_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0xb3, 0, 0, 0, 1);
 
-/// A network of an address.
 pub fn network(address: impl Into<IpAddr>, bits: u8) -> (IpAddr, u8) {
     let first: IpAddr = match address.into() {
         IpAddr::V4(address) => {

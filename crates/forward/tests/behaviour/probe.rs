@@ -10,7 +10,6 @@ use crate::behaviour::normal::normalised;
 use crate::behaviour::plan;
 use crate::behaviour::rig::Rig;
 
-/// Against hangs only: nothing is answered later than that.
 const LONG: Duration = Duration::from_secs(10);
 
 /// For the frame that is sent on, after the one that is answered: where nothing
@@ -45,7 +44,6 @@ pub struct Difference(pub String);
 /// Frames, and the tester's ports they leave by.
 pub type Input<'a> = [(usize, &'a [u8])];
 
-/// Two DUTs that shall do the same.
 pub struct Pair {
     pub reference: Rig,
     pub subject: Rig,
@@ -203,7 +201,6 @@ fn marks(port: usize, count: u16) -> [Vec<u8>; 2] {
     [header.to_bytes(&echo), header.to_bytes(&datagram)]
 }
 
-/// How a mark came back.
 enum Mark {
     Answered,
     Forwarded,

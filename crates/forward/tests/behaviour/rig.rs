@@ -41,10 +41,8 @@ const ASKED_ONCE: [(&str, &str); 2] = [
 /// A DUT and the tester's ports: a topology as the bench has it, with addresses
 /// and limits of [`plan`]. All of it is gone when dropped.
 pub struct Rig {
-    /// What forwards. It ends before its ports.
     pub path: Running,
     pub dut: Namespace,
-    /// The DUT's interfaces: names and numbers.
     pub links: [(String, u32); 2],
     pub ports: [Raw; 2],
     _topology: Topology,
@@ -122,7 +120,6 @@ impl Rig {
         }
     }
 
-    /// For every interface of the DUT.
     pub fn set(&self, family: &str, setting: &str, value: &str) {
         let links = self.links.iter().map(|(name, _)| name.as_str());
         for link in links.chain(["all"]) {
@@ -163,7 +160,6 @@ fn as_planned(topology: &Topology, side: Side) {
     dut.set_sysctl(&name, "0").unwrap();
 }
 
-/// The tester's ports as the plan has them.
 fn neighbours(netlink: &mut Netlink, side: usize, link: &str) {
     for gateway in [plan::TESTER_V4[side].into(), plan::TESTER_V6[side].into()] {
         netlink

@@ -66,7 +66,6 @@ pub fn ipv6_at_the_ports_only(pair: &mut Pair) {
     }
 }
 
-/// Against hangs only.
 const LONG: Duration = Duration::from_secs(20);
 
 fn both(pair: &Pair) -> [&Rig; 2] {

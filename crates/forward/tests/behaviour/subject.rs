@@ -14,22 +14,16 @@ use xdp::{Attached, Path};
 
 use crate::behaviour::plan;
 
-/// Which path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// The kernel's own.
     Kernel,
     /// Every frame out of the other port as it came: no router.
     Wire,
-    /// The kernel's table, asked for each frame.
     Fib,
     /// The same without a look at sources: not as the kernel does it.
     FibAnySource,
-    /// The kernel's table, remembered.
     FibCached,
-    /// Frames go to the kernel on another CPU.
     CpuMap,
-    /// The kernel's table, asked for each frame on another CPU.
     CpuMapFib,
 }
 

@@ -77,7 +77,6 @@ fn assert_forwarded_itself(pair: &Pair) {
     assert!(enough, "only {hits:?} hits");
 }
 
-/// Frames of the catalogue, damaged at random.
 pub fn mutations(pair: &mut Pair) {
     let all = catalogue::all();
     pair.ignored = normal::is_limited;
@@ -153,7 +152,6 @@ pub fn bursts(pair: &mut Pair) {
     }
 }
 
-/// After every change of the kernel's tables.
 pub fn changes(pair: &mut Pair) {
     for (name, change) in CHANGES {
         for rig in [&mut pair.reference, &mut pair.subject] {
@@ -169,7 +167,6 @@ pub fn changes(pair: &mut Pair) {
 /// test's matter.
 const LONG: Duration = Duration::from_secs(10);
 
-/// Until both do the same, and then once more.
 fn agree(pair: &mut Pair) -> Result<(), Difference> {
     let began = Instant::now();
     while let Err(difference) = look(pair) {

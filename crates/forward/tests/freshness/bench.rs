@@ -19,9 +19,7 @@ use xdp::path::{Fib, FibCached};
 
 use crate::support::{built, spec};
 
-/// Frames of a look.
 pub const FRAMES: u64 = 8;
-/// The most frames of one go.
 pub const BURST: usize = 64;
 /// A busy machine may take so long for them.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -71,7 +69,6 @@ impl Running {
 pub struct Bench {
     pub running: Running,
     pub family: Family,
-    /// Of the router's first port, as it is now.
     pub entrance: [u8; 6],
     pub topology: Topology,
     inlet: PacketSocket,
@@ -210,7 +207,6 @@ impl Bench {
     }
 }
 
-/// The first host of a network.
 pub fn first_of(network: IpAddr) -> IpAddr {
     match network {
         IpAddr::V4(network) => std::net::Ipv4Addr::from_bits(network.to_bits() + 1).into(),

@@ -116,7 +116,6 @@ pub const CHANGES: [Change; 20] = [
     ),
 ];
 
-/// The next hop gets another Ethernet address.
 pub fn neighbour(bench: &Bench, mac: [u8; 6]) {
     let exit = bench.exit().to_owned();
     let address = gateway(bench);
@@ -151,7 +150,6 @@ pub fn second_gateway(bench: &Bench) {
     inside.set_neighbour(&exit, other, OTHER_NEIGHBOUR).unwrap();
 }
 
-/// All addresses behind, by this gateway.
 pub fn behind(bench: &Bench, gateway: IpAddr) -> Route {
     let net = plan::network_behind(Side::One, bench.family);
     Route::via(net.address, net.bits, gateway, bench.exit_index())
@@ -215,7 +213,6 @@ fn rule(bench: &Bench, action: &str) {
     assert!(ip(bench, &words));
 }
 
-/// Whether a link has another name now.
 pub fn rename(bench: &Bench, from: &str, to: &str) -> bool {
     ip(bench, &["link", "set", "dev", from, "name", to])
 }

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use crate::freshness::bench::PATIENCE;
 
-/// Threads of this process that watch for changes.
 fn watchers() -> Vec<i32> {
     let threads = fs::read_dir("/proc/self/task").unwrap().flatten();
     let watchers = threads.filter(|thread| {

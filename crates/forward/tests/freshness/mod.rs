@@ -42,7 +42,6 @@ fn is_able() -> bool {
     found && is_root()
 }
 
-/// Where frames go after each change.
 type Outcomes = Vec<(&'static str, Outcome)>;
 
 fn outcomes(mut bench: Bench, each: impl Fn(&mut Bench)) -> Outcomes {

@@ -15,12 +15,10 @@ use super::{STALE_MAX, bench};
 use crate::freshness::bench::{Bench, FRAMES, Outcome};
 use crate::freshness::changes::{OTHER_NEIGHBOUR, behind, gateway, others, second_gateway};
 
-/// Where the addresses of a route go.
 #[derive(Clone, Copy, Debug)]
 pub enum Way {
     Gateway,
     OtherGateway,
-    /// Who do not answer.
     Neighbours,
     Hole,
 }

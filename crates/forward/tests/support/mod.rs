@@ -9,7 +9,6 @@ use lockgate_forward::topology::plan::{self, Side};
 use lockgate_forward::topology::{Cpus, Family, Spec, Topology};
 use net::{Journal, Tag};
 
-/// A plain topology on this host's CPUs.
 pub fn spec() -> Spec {
     Spec::new(Cpus::of_host().unwrap())
 }

@@ -7,7 +7,6 @@ use crate::cli::Cli;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 
-/// Prints a shell's completions.
 pub fn completions(shell: Shell, console: &Console) -> Result<Exit, Failure> {
     let mut text = vec![];
     clap_complete::generate(shell, &mut Cli::command(), "lockgate", &mut text);

@@ -7,7 +7,6 @@ use crate::console::Console;
 use crate::exit::{Exit, Failure};
 use crate::render;
 
-/// Prints what this host can do.
 pub fn probe(arguments: &ProbeArguments, console: &Console) -> Result<Exit, Failure> {
     if arguments.calibrate {
         probe::calibration::forget().map_err(|reason| {

@@ -21,7 +21,6 @@ pub fn user_space(arguments: &UserSpaceArguments, console: &Console) -> Result<E
     print(&line, console)
 }
 
-/// One line of JSON.
 pub(super) fn print(line: &TrialLine, console: &Console) -> Result<Exit, Failure> {
     let mut text = serde_json::to_vec(line).expect("numbers and strings are JSON");
     text.push(b'\n');

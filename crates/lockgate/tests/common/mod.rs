@@ -17,7 +17,6 @@ pub struct Desk {
     folder: TempDir,
 }
 
-/// How the program ended.
 pub struct Ended {
     pub code: Option<i32>,
     pub stdout: String,
@@ -87,7 +86,6 @@ impl Desk {
     }
 }
 
-/// The program under test.
 pub fn program() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_lockgate"))
 }
@@ -104,7 +102,6 @@ impl From<Output> for Ended {
 }
 
 impl Ended {
-    /// Ended well.
     #[track_caller]
     pub fn ok(self) -> Self {
         assert_eq!(self.code, Some(0), "{}", self.stderr);
@@ -126,7 +123,6 @@ impl Ended {
         self
     }
 
-    /// The error names that flag.
     #[track_caller]
     pub fn names(self, flag: &str) -> Self {
         assert!(

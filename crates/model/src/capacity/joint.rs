@@ -6,28 +6,19 @@ use super::{Bound, Costs, Load, NS_PER_S, Prediction};
 /// and its weight in *bytes*. The load's cap has no say.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tenant {
-    /// Prices of its requests.
     pub costs: Costs,
-    /// Block size and depth.
     pub load: Load,
     /// Its part of the bytes, relative to the others': above 0.
     pub weight: f64,
 }
 
-/// Why tenants have no joint optimum.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum JointError {
     /// There are none.
     #[error("no tenants share the core; give at least one")]
     Empty,
-    /// A weight out of range.
     #[error("tenant {index} (from 0) has a weight of {weight}; give a finite one above 0")]
-    Weight {
-        /// Its place, from 0.
-        index: usize,
-        /// The weight.
-        weight: f64,
-    },
+    Weight { index: usize, weight: f64 },
 }
 
 /// The most that all tenants can have together when their speeds stand as
@@ -35,9 +26,6 @@ pub enum JointError {
 /// a notification, `I = N/D`, since no other cap reaches its `N` with fewer.
 /// A tenant's [`notifications_per_s`](Prediction::notifications_per_s) is that
 /// cap. Of one tenant alone it is [`Costs::best`].
-///
-/// # Errors
-/// [`JointError`].
 pub fn joint(tenants: &[Tenant]) -> Result<Vec<Prediction>, JointError> {
     if tenants.is_empty() {
         return Err(JointError::Empty);

@@ -6,20 +6,14 @@ use trial::stats::Interval;
 /// A load at one block size, and what it did.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Bytes a request.
     pub block_bytes: f64,
-    /// Speed, MB/s, with its interval.
     pub speed_mb_per_s: Interval,
-    /// Requests that the client may have in flight.
     pub depth: f64,
-    /// Mean in flight, when the worker looked.
     pub in_flight: f64,
-    /// CPU time of the worker over time.
     pub worker_share: f64,
     /// CPU time of the clients over time: preparing, submitting, being
     /// notified, reaping.
     pub client_share: f64,
-    /// Notifications sent to the clients, 1/s.
     pub notifications_per_s: f64,
 }
 
@@ -42,9 +36,7 @@ pub struct Experiments {
     pub polled: Option<Effect>,
     /// The fallen size at such a depth that depth × block is the peak's.
     pub small_footprint: Option<Interval>,
-    /// The fallen size at twice the depth.
     pub deeper: Option<Interval>,
-    /// The generator on another core.
     pub other_placement: Option<Effect>,
     /// The same bytes as requests of the peak's size, as many *bytes* in
     /// flight as at the fallen point (so that it changes no working set).
@@ -54,57 +46,36 @@ pub struct Experiments {
     pub generator_only: Option<Effect>,
 }
 
-/// A fall to explain.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Case {
-    /// Where the speed was highest.
     pub peak: Point,
-    /// A larger block, where it is lower.
     pub fallen: Point,
     /// Fallen over peak speed from interleaved pairs; where it is `None`, the
     /// points' own speeds have to do.
     pub fall: Option<Interval>,
-    /// Whether client and worker share one core.
     pub is_shared: bool,
-    /// What was tried.
     pub experiments: Experiments,
 }
 
-/// Why a case cannot be.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum CaseError {
-    /// A value that no measurement gives.
     #[error("{what} is {value}: must be {limit}; leave out what was not measured")]
     Value {
-        /// Which value.
         what: &'static str,
-        /// What it is.
         value: f64,
-        /// The limit in words.
         limit: &'static str,
     },
-    /// Bounds on the wrong sides.
     #[error("{what} is {estimate} between {low} and {high}: bounds must enclose it")]
     Bounds {
-        /// Which interval.
         what: &'static str,
-        /// Its lower bound.
         low: f64,
-        /// Its estimate.
         estimate: f64,
-        /// Its upper bound.
         high: f64,
     },
-    /// The wrong way round.
     #[error(
         "the fallen block of {fallen_bytes} bytes is not larger than the peak's {peak_bytes}: a fall with size goes from a smaller to a larger one"
     )]
-    Order {
-        /// Of the peak, bytes.
-        peak_bytes: f64,
-        /// Of the fallen point, bytes.
-        fallen_bytes: f64,
-    },
+    Order { peak_bytes: f64, fallen_bytes: f64 },
 }
 
 /// The ratio of a comparison, changed over unchanged, as experiments and falls
@@ -120,7 +91,6 @@ pub fn measured(comparison: &Comparison) -> Interval {
 }
 
 impl Effect {
-    /// An experiment at the fallen size only.
     #[must_use]
     pub fn of(ratio: Interval) -> Self {
         Self {
@@ -174,7 +144,6 @@ impl Point {
 }
 
 impl Case {
-    /// Two points, nothing tried yet.
     #[must_use]
     pub fn new(peak: Point, fallen: Point, is_shared: bool) -> Self {
         Self {
@@ -186,7 +155,6 @@ impl Case {
         }
     }
 
-    /// Fallen over peak speed.
     #[must_use]
     pub fn fall_ratio(&self) -> Interval {
         self.fall

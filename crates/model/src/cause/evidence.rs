@@ -6,10 +6,8 @@ use super::finding::Reading;
 use super::judge::Findings;
 use super::{Case, Cause, NAMED_SHARE, Share};
 
-/// Where a piece of evidence comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Source {
-    /// The two points themselves.
     Points,
     /// [`Experiments::polled`](super::Experiments::polled).
     Polled,
@@ -25,29 +23,21 @@ pub enum Source {
     GeneratorOnly,
 }
 
-/// Which way it points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Speaks {
-    /// It makes this cause likely.
     For(Cause),
-    /// It rules this cause out.
     Against(Cause),
     /// Neither: it fits several causes, or its interval is too wide.
     Neither,
 }
 
-/// One thing that was seen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
-    /// Where it comes from.
     pub source: Source,
-    /// The ratio that was measured, if it is one.
     pub ratio: Option<Interval>,
     /// What that ratio alone restores of the fall; only of experiments.
     pub restores: Option<Share>,
-    /// Which way it points.
     pub speaks: Speaks,
-    /// All this in one sentence.
     pub text: String,
 }
 
@@ -73,7 +63,6 @@ pub(super) fn all(case: &Case, findings: &Findings, cause: Cause) -> Vec<Evidenc
     list
 }
 
-/// The fall itself.
 pub(super) fn of_fall(case: &Case) -> Evidence {
     let fall = case.fall_ratio();
     Evidence {
@@ -197,7 +186,6 @@ fn conclusion(speaks: Speaks, restores: Share) -> String {
     }
 }
 
-/// A cause inside a sentence.
 fn noun(cause: Cause) -> &'static str {
     match cause {
         Cause::Notifications => "notifications",

@@ -5,29 +5,22 @@ use super::{Share, Test};
 /// Why a cause is ruled out by the points alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
-    /// Not fewer in flight than at the peak.
     SameDepth,
-    /// No idle time to win.
     BusyCore,
-    /// Not more bytes in flight than at the peak.
     SameFootprint,
     /// The lane is full, so that it does not wait for the generator.
     FullLane,
     /// The clients do not take more time a byte than at the peak.
     SameClientTime,
-    /// There are no notifications.
     NoNotifications,
 }
 
-/// What is known of one cause.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Finding {
     pub(super) share: Share,
-    /// What would tell more.
     pub(super) next: Option<Test>,
     /// Whether it may be larger, or smaller, than its test could show.
     pub(super) is_open: bool,
-    /// What ruled it out, where the points did.
     pub(super) reading: Option<Reading>,
 }
 

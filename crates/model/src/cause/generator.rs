@@ -55,7 +55,6 @@ fn generator_on_another_core(case: &Case, extra: f64) -> Finding {
     Finding::measured(Share::between(0.0, most.clamp(0.0, idle)))
 }
 
-/// On one core its time adds to the worker's.
 fn generator_on_the_same_core(case: &Case, extra: f64) -> Finding {
     // All that clients do is more than their generator's part: an upper bound.
     let most = grown(

@@ -10,14 +10,12 @@ use super::{Case, Cause, MAJOR_SHARE, MENTIONED_SHARE, NAMED_SHARE, Share, Test}
 /// slower of two cores counts, shares only nearly add up.
 const MARGIN: f64 = 0.1;
 
-/// What is known of every cause.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Findings {
     all: [(Cause, Finding); 5],
 }
 
 impl Findings {
-    /// Of a case with a fall.
     pub(super) fn of(case: &Case) -> Self {
         let extra = extra(case);
         let depth = depth(case, extra);
@@ -81,7 +79,6 @@ impl Findings {
         self.sorted(|of, share| of != cause && share.low >= MENTIONED_SHARE)
     }
 
-    /// What may be the cause.
     pub(super) fn possible(&self) -> Vec<(Cause, Share)> {
         self.sorted(|_, share| share.high >= NAMED_SHARE)
     }
@@ -97,7 +94,6 @@ impl Findings {
         list
     }
 
-    /// What would tell more of any cause.
     pub(super) fn untested(&self) -> Vec<Test> {
         let mut tests: Vec<_> = self
             .all

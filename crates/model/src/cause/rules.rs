@@ -105,7 +105,6 @@ pub(super) fn notifications(
     }
 }
 
-/// What polling says of notifications.
 fn polled(case: &Case, extra: f64, waits: Share) -> Finding {
     if case.fallen.notifications_per_s == 0.0 {
         return Finding::excluded(Reading::NoNotifications);

@@ -9,35 +9,28 @@ use trial::stats::Interval;
 /// worse; bounds as of the intervals that it came from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
-    /// The estimate.
     pub estimate: f64,
-    /// Lower bound; without limit where nothing is known.
     pub low: f64,
-    /// Upper bound; without limit where nothing is known.
     pub high: f64,
 }
 
 impl Share {
-    /// Ruled out.
     pub(super) const NOTHING: Self = Self {
         estimate: 0.0,
         low: 0.0,
         high: 0.0,
     };
 
-    /// Not known.
     pub(super) const ANYTHING: Self = Self {
         estimate: 0.0,
         low: f64::NEG_INFINITY,
         high: f64::INFINITY,
     };
 
-    /// Known.
     pub(super) fn exactly(share: f64) -> Self {
         Self::between(share, share)
     }
 
-    /// Anything between.
     pub(super) fn between(low: f64, high: f64) -> Self {
         Self {
             estimate: low / 2.0 + high / 2.0,

@@ -2,12 +2,10 @@
 
 use std::fmt;
 
-/// An experiment that would tell more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Test {
     /// [`Experiments::polled`](super::Experiments::polled).
     Polled,
-    /// The same at the peak.
     PolledAtPeak,
     /// [`Experiments::small_footprint`](super::Experiments::small_footprint).
     SmallFootprint,
@@ -17,7 +15,6 @@ pub enum Test {
     Split,
     /// [`Experiments::generator_only`](super::Experiments::generator_only).
     GeneratorOnly,
-    /// The same at the peak.
     GeneratorOnlyAtPeak,
     /// What was run already, with more pairs: the intervals are too wide.
     Again,

@@ -29,7 +29,6 @@ pub(super) fn worker_idle(case: &Case, extra: f64) -> f64 {
     (1.0 - case.fallen.worker_share) / extra
 }
 
-/// Whether that is nothing to win.
 pub(super) fn is_nothing(idle: f64) -> bool {
     idle < IDLE_SHARE
 }

@@ -9,11 +9,8 @@ use super::{CONDITION_MAX, FitError, Observation, Unknown};
 const PROPORTION_MIN: f64 = 0.5;
 
 pub(super) struct Design {
-    /// Rows times the root of their weight, columns scaled.
     rows: Vec<Vector>,
-    /// Busy shares times the root of their weight.
     busy: Vec<f64>,
-    /// Roots of the weights.
     roots: Vec<f64>,
     /// Length of each column before scaling, with rates in 1/ns.
     lengths: Vector,
@@ -92,7 +89,6 @@ impl Design {
         self.rows.len()
     }
 
-    /// Sum of the weights.
     pub(super) fn weight(&self) -> f64 {
         self.roots.iter().map(|root| root * root).sum()
     }
@@ -158,7 +154,6 @@ impl Design {
         [0, 1, 2].map(|i| prices[i] / self.lengths[i])
     }
 
-    /// Largest over smallest singular value, columns scaled.
     pub(super) fn condition(&self) -> f64 {
         let pairs = eigen(&self.gram);
         (pairs[2].0 / pairs[0].0).sqrt()

@@ -4,7 +4,6 @@ use std::fmt;
 
 use super::{BUSY_SHARE_MAX, CONDITION_MAX, OBSERVATIONS_MIN, Observation};
 
-/// A price to be found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unknown {
     /// `T`.
@@ -15,46 +14,30 @@ pub enum Unknown {
     Byte,
 }
 
-/// Why observations give no prices.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FitError {
-    /// Too few for three unknowns.
     #[error("{count} observations cannot give three prices; measure at least {OBSERVATIONS_MIN}")]
-    TooFew {
-        /// How many there are.
-        count: usize,
-    },
-    /// A value that no trial gives.
+    TooFew { count: usize },
     #[error(
         "observation {index} (from 0) has {value} as its {what}: rates must be finite and at least 0, a busy share above 0 and at most {BUSY_SHARE_MAX}, a weight finite and above 0; leave it out"
     )]
     Value {
-        /// Its place, from 0.
         index: usize,
-        /// What is wrong in it.
         what: &'static str,
-        /// The value.
         value: f64,
     },
-    /// Nothing observed has any of one kind.
     #[error(
         "no observation has any {}, so that the price of a {unknown} cannot be known; {}",
         unknown.rates(), unknown.remedy()
     )]
-    Absent {
-        /// Whose price cannot be known.
-        unknown: Unknown,
-    },
-    /// Several unknowns explain the observations equally well.
+    Absent { unknown: Unknown },
     #[error(
         "the observations cannot tell the prices of a {} apart (condition index {condition:.0}, at most {CONDITION_MAX}): {}",
         list(unknowns),
         to_vary(unknowns)
     )]
     Collinear {
-        /// Which ones.
         unknowns: Vec<Unknown>,
-        /// Condition index, as [`CONDITION_MAX`].
         condition: f64,
     },
 }
@@ -102,7 +85,6 @@ fn list(unknowns: &[Unknown]) -> String {
     names.join(" and a ")
 }
 
-/// What makes the ratio between their rates change.
 fn to_vary(unknowns: &[Unknown]) -> &'static str {
     let has = |unknown| unknowns.contains(&unknown);
     match (

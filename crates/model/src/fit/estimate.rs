@@ -7,7 +7,6 @@ use super::design::Design;
 use super::matrix::Vector;
 use crate::capacity::Costs;
 
-/// Resamples behind every interval.
 pub const RESAMPLES: usize = 2_000;
 
 /// One price with what is known of it.
@@ -36,13 +35,11 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// The prices.
     #[must_use]
     pub fn costs(&self) -> Costs {
         self.costs
     }
 
-    /// One price with its interval.
     #[must_use]
     pub fn estimate(&self, unknown: Unknown) -> Estimate {
         self.estimates[unknown as usize]

@@ -4,12 +4,10 @@
     reason = "rows and columns are named by their number, as the books do"
 )]
 
-/// A symmetric matrix, all nine entries.
 pub(super) type Matrix = [[f64; 3]; 3];
 
 pub(super) type Vector = [f64; 3];
 
-/// Which of the three unknowns take part.
 pub(super) type Support = [bool; 3];
 
 /// Every choice of unknowns but none at all, the largest first.
@@ -56,7 +54,6 @@ pub(super) fn solve(matrix: &Matrix, right: &Vector, support: Support) -> Vector
     x
 }
 
-/// The inverse, column by column.
 pub(super) fn inverse(matrix: &Matrix) -> Matrix {
     let mut columns = [[0.0; 3]; 3];
     for (place, column) in columns.iter_mut().enumerate() {
@@ -71,7 +68,6 @@ pub(super) fn dot(left: &Vector, right: &Vector) -> f64 {
     left.iter().zip(right).map(|(l, r)| l * r).sum()
 }
 
-/// `vectorᵀ · matrix · vector`.
 pub(super) fn form(matrix: &Matrix, vector: &Vector) -> f64 {
     matrix
         .iter()

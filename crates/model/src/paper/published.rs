@@ -7,29 +7,21 @@ pub const BLOCKS_BYTES: [u32; 8] = [512, 1024, 2048, 4096, 8192, 16_384, 32_768,
 /// Data sizes of figure 10, bytes.
 pub const RSA_DATA_BYTES: [u32; 4] = [512, 1024, 2048, 4096];
 
-/// Where it was measured (section 4).
 pub const TEST_BED: &str = "Xeon E5-2620 v3 (2.4 GHz), guests of 1 vCPU and 2048 MB under KVM, DH895XCC QAT, cryptodev's speed tool, CentOS 7";
 
-/// One algorithm's figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Published {
-    /// The algorithm, as the paper calls it.
     pub algorithm: &'static str,
-    /// Its figure's number.
     pub figure: u8,
-    /// Request or data sizes, bytes.
     pub blocks_bytes: &'static [u32],
     /// The size of the highest speed, bytes, where the text names one.
     pub peak_block_bytes: Option<u32>,
-    /// "Best interrupt rate", interrupts/s, where the text names one.
     pub best_interrupts_per_s: Option<f64>,
     /// Speed that it keeps with the monitor, MB/s, where the text names one.
     pub kept_mb_per_s: Option<f64>,
     /// Fall while the monitor sets the cap, MB/s, and at which size in bytes.
     pub dip: Option<(f64, u32)>,
-    /// What the text says of it.
     pub caption: &'static str,
-    /// What to know when comparing.
     pub remark: &'static str,
 }
 
@@ -78,13 +70,10 @@ pub const ALGORITHMS: [Published; 3] = [AES_128, SHA_256, RSA];
 /// Axes of a figure, as far as they are legible.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Axes {
-    /// Its number.
     pub figure: u8,
     /// Where the speed axis ends, MB/s.
     pub speed_max_mb_per_s: f64,
-    /// Where the axis of interrupts ends, 1/s.
     pub interrupts_max_per_s: f64,
-    /// What is drawn.
     pub caption: &'static str,
 }
 

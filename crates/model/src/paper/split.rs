@@ -2,7 +2,6 @@
 
 use std::num::NonZeroU64;
 
-/// A request cut in pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pieces {
     /// How many: `⌈B/B₀⌉`, at least 1.

@@ -50,21 +50,17 @@ pub const NOTHING: Planted = Planted {
 pub struct Device {
     pub request_ns: f64,
     pub byte_ns: f64,
-    /// The worker's part of a notification, and the client's.
     pub notify_ns: f64,
     pub wake_ns: f64,
-    /// From a notification to a running client, idle.
     pub latency_ns: f64,
     pub prepare_ns: f64,
     pub prepare_byte_ns: f64,
     pub depth: f64,
-    /// Completions that share a notification, at most.
     pub together: f64,
     pub is_shared: bool,
     pub planted: Planted,
 }
 
-/// What one run changes.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     pub block_bytes: f64,
@@ -76,7 +72,6 @@ pub struct Load {
     pub is_moved: bool,
 }
 
-/// What a run shows.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown {
     pub bytes_per_s: f64,
@@ -270,7 +265,6 @@ impl Lab {
         }
     }
 
-    /// The fall with every experiment.
     pub fn case(&mut self, device: &Device, peak: f64, fallen: f64) -> Case {
         let at = device.load(fallen);
         let base = device.run(&at).bytes_per_s;

@@ -6,21 +6,15 @@ use std::path::{Path, PathBuf};
 
 use super::{CgroupError, read};
 
-/// What limits one resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Controller {
-    /// CPU time.
     Cpu,
-    /// Which CPUs.
     CpuSet,
-    /// Memory.
     Memory,
-    /// Number of processes and threads.
     Processes,
 }
 
 impl Controller {
-    /// The kernel's name.
     fn name(self) -> &'static str {
         match self {
             Self::Cpu => "cpu",
@@ -42,16 +36,12 @@ impl fmt::Display for Controller {
     }
 }
 
-/// Of the interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// A tree for each controller.
     One,
-    /// One tree.
     Two,
 }
 
-/// A mounted tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hierarchy {
     pub mount: PathBuf,
@@ -125,7 +115,6 @@ struct Mounted<'a> {
     root: &'a str,
     mount: &'a str,
     kind: &'a str,
-    /// The file system's own.
     options: &'a str,
 }
 

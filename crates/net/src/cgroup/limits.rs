@@ -19,17 +19,13 @@ const PERIOD_US_MAX: f64 = 1_000_000.0;
 pub struct Limits {
     /// CPU time, in CPUs: 0.5 is half of one; at least 0.001.
     pub cpus: Option<f64>,
-    /// Only these CPUs.
     pub cpu_set: Option<Vec<usize>>,
     /// Memory, bytes, at least 1 MiB.
     pub memory_bytes: Option<u64>,
-    /// Processes and threads, at least 1.
     pub processes: Option<u32>,
 }
 
 impl Limits {
-    /// # Errors
-    /// [`CgroupError::Limit`].
     pub(super) fn check(&self) -> Result<(), CgroupError> {
         let wrong = |limit, value: String, allowed| {
             Err(CgroupError::Limit {

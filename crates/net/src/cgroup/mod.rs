@@ -19,81 +19,54 @@ use folder::{Folder, Task};
 use hierarchy::{Hierarchy, find};
 use member::Member;
 
-/// Why limits cannot be set.
 #[derive(Debug, thiserror::Error)]
 pub enum CgroupError {
-    /// Its name is not one of ours.
     #[error(
         "'{name}' is no name for a control group: use 'lockgate-' and up to 55 lower-case letters, digits or '-', e.g. of Tag::name"
     )]
-    Name {
-        /// What was asked.
-        name: String,
-    },
+    Name { name: String },
     /// A limit is out of its range, or none was given.
     #[error("{limit} cannot be limited to {value}: {allowed}")]
     Limit {
-        /// Which.
         limit: &'static str,
-        /// What was asked.
         value: String,
-        /// What is allowed.
         allowed: &'static str,
     },
-    /// The host has no such controller.
     #[error(
         "no control group file system with '{controller}' is mounted; mount one, e.g. 'mount -t cgroup2 none /sys/fs/cgroup', or leave out that limit"
     )]
-    Missing {
-        /// Which.
-        controller: Controller,
-    },
-    /// It cannot be written down.
+    Missing { controller: Controller },
     #[error("cannot journal the control group {name}")]
     Journal {
-        /// Its name.
         name: String,
-        /// The cause.
         #[source]
         source: JournalError,
     },
-    /// Version 2 does not take a thread alone.
     #[error(
         "cannot move the thread {thread} alone into {}: control groups of version 2 take single threads only from the root group and groups of threads below it; start Lockgate in the root group: 'echo $$ > {}/cgroup.procs' first", group.display(), mount.display()
     )]
     SingleThread {
-        /// Its number.
         thread: i32,
-        /// Where it should go.
         group: PathBuf,
-        /// The tree.
         mount: PathBuf,
-        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// This kernel does not limit its own threads.
     #[error(
         "the kernel's threads cannot be limited here: since Linux 6.18 a limit of CPU time holds a thread only where it returns to its program, which they never do; take an earlier kernel, or one with CONFIG_RT_GROUP_SCHED and the cpu controller of version 1"
     )]
     KernelThreads,
-    /// The real-time class has no room for the kernel's threads.
     #[error(
         "cannot give the kernel's threads {:.0}% of each CPU in real time: all control groups together have what kernel.sched_rt_runtime_us says, usually 95%; lower the limit, or wait for other limited routers to end", each * 100.0
     )]
     RealTimeShare {
-        /// What they should have, of each CPU.
         each: f64,
-        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// The kernel refused.
     #[error("cannot {what}; it takes root, and a control group file system that may be written")]
     System {
-        /// What was being done.
         what: String,
-        /// The cause.
         #[source]
         source: io::Error,
     },
@@ -102,9 +75,7 @@ pub enum CgroupError {
 /// How often a group used up its share of a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Throttling {
-    /// Periods in which somebody inside ran.
     pub periods: u64,
-    /// Of these, periods in which the share was used up.
     pub throttled: u64,
     /// For how long somebody waited for the next period, ns.
     pub throttled_ns: u64,
@@ -130,9 +101,6 @@ impl Cgroup {
     ///
     /// Where version 2 has the controllers, they are switched on for all
     /// groups below its root as long as one of ours is there.
-    ///
-    /// # Errors
-    /// [`CgroupError`].
     pub fn create(journal: &Journal, name: &str, limits: &Limits) -> Result<Self, CgroupError> {
         limits.check()?;
         let mut trees: Vec<(Hierarchy, Vec<Controller>)> = Vec::new();
@@ -186,7 +154,6 @@ impl Cgroup {
         Ok(group)
     }
 
-    /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

@@ -22,7 +22,6 @@ fn own() -> i32 {
     std::process::id().cast_signed()
 }
 
-/// A tree of files that takes whatever is written.
 fn fake(mount: &Path, version: Version) -> Hierarchy {
     Hierarchy {
         mount: mount.to_owned(),

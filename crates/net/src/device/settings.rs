@@ -28,9 +28,7 @@ const FILES: [&str; 5] = [
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Settings {
-    /// Its number where it came from.
     pub index: u32,
-    /// Whether it was set up.
     pub up: bool,
     /// What it takes along wherever it goes: files of its sysfs, offloads, its
     /// address.
@@ -41,25 +39,18 @@ pub struct Settings {
     pub threads: Vec<Scheduling>,
 }
 
-/// Why settings cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// Over netlink.
     #[error(transparent)]
     Netlink(#[from] NetlinkError),
-    /// In sysfs.
     #[error(transparent)]
     Sysfs(#[from] SysfsError),
-    /// In `/proc`.
     #[error("cannot read settings in /proc; it must be mounted")]
     System(#[from] io::Error),
 }
 
 impl Settings {
     /// As they are now, in the calling thread's namespace.
-    ///
-    /// # Errors
-    /// [`SettingsError`].
     pub(crate) fn of(netlink: &mut Netlink, link: &Link) -> Result<Self, SettingsError> {
         let sysfs = Sysfs::of(&Namespace::current().map_err(SysfsError::Namespace)?)?;
         let threads = napi::threads_now(netlink, &link.name);
@@ -213,7 +204,6 @@ fn await_programs(netlink: &mut Netlink, name: &str) -> Result<(), SettingsError
 const PROGRAM_LOOKS: u32 = 100;
 const PROGRAM_PAUSE: Duration = Duration::from_millis(10);
 
-/// Those that it takes along, as they are now.
 fn values(netlink: &mut Netlink, sysfs: &Sysfs, link: &Link) -> Result<Values, SettingsError> {
     let mut values = Values::new();
     for file in FILES {

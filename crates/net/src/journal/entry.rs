@@ -44,20 +44,16 @@ pub enum Entry {
         /// Absolute; its name begins with `lockgate-`.
         path: PathBuf,
     },
-    /// A mount.
     Mount {
         /// Where; a part of the path begins with `lockgate-`.
         path: PathBuf,
     },
     /// A device of the host, lent to one of our namespaces.
     Device {
-        /// Its name, here and there.
         name: String,
         /// `lockgate-…`: where it was moved to.
         namespace: String,
-        /// The number of the namespace that it came from.
         home: u64,
-        /// How it was.
         settings: Settings,
     },
     /// Controllers that were switched on for the control groups below a root.
@@ -68,21 +64,14 @@ pub enum Entry {
         changes: Changes,
     },
     /// Nothing: settings that did not become what they were, which is to be said.
-    Kept {
-        /// What is said of them.
-        said: String,
-    },
-    /// A process that no parent's death ends.
+    Kept { said: String },
     Process {
-        /// Its number.
         pid: i32,
         /// When it started, in clock ticks since boot: field 22 of
         /// `/proc/PID/stat`, so that nobody else's process is meant.
         started: u64,
     },
-    /// A container.
     Container {
-        /// Whose.
         runtime: Runtime,
         /// `lockgate-…`.
         name: String,
@@ -91,92 +80,54 @@ pub enum Entry {
     },
 }
 
-/// What runs containers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Runtime {
-    /// `runc`.
     Runc,
-    /// LXC's tools.
     Lxc,
 }
 
-/// Why something could not be undone.
 #[derive(Debug, thiserror::Error)]
 pub enum UndoError {
-    /// It does not look like anything that Lockgate makes.
     #[error(
         "{entry:?} is none of Lockgate's; a journal that names it is damaged: look at it, and remove it"
     )]
-    NotOurs {
-        /// What it is.
-        entry: Box<Entry>,
-    },
-    /// The system refused.
+    NotOurs { entry: Box<Entry> },
     #[error("cannot remove {what}; remove it by hand")]
     System {
-        /// What it is.
         what: String,
-        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// The kernel refused to delete a link.
     #[error("cannot remove the link {name}; try 'ip link delete {name}'")]
     Link {
-        /// Its name.
         name: String,
-        /// The cause.
         #[source]
         source: Box<NetlinkError>,
     },
-    /// A device stays where it was lent to.
     #[error(
         "cannot bring back the device {name} from {namespace}; try 'ip -n {namespace} link set {name} netns 1'"
     )]
     Device {
-        /// Its name.
         name: String,
-        /// Where it is.
         namespace: String,
-        /// The cause.
         #[source]
         source: Box<ReturnError>,
     },
-    /// A namespace holds what would be gone with it.
     #[error(
         "the namespace {namespace} stays: the device {device} was lent to it and did not come back; bring that back first, 'ip netns delete {namespace}' would destroy it"
     )]
-    Holds {
-        /// Its name.
-        namespace: String,
-        /// What is inside.
-        device: String,
-    },
-    /// Controllers that a group of ours still has.
+    Holds { namespace: String, device: String },
     #[error(
         "the controllers in {} stay on: the control group {} has them; remove that first", path.display(), group.display()
     )]
-    Used {
-        /// `cgroup.subtree_control`.
-        path: PathBuf,
-        /// The group.
-        group: PathBuf,
-    },
-    /// All was undone but settings that are not as they were.
+    Used { path: PathBuf, group: PathBuf },
     #[error("{said}")]
-    Kept {
-        /// Which, and why.
-        said: String,
-    },
-    /// A program failed.
+    Kept { said: String },
     #[error("'{program}' could not remove {what}: {reason}; remove it by hand")]
     Program {
-        /// The program with its arguments.
         program: String,
-        /// What it is.
         what: String,
-        /// How it ended.
         reason: String,
     },
 }
@@ -225,9 +176,6 @@ impl Entry {
     }
 
     /// Removes the thing. What is not there is no error.
-    ///
-    /// # Errors
-    /// [`UndoError`].
     pub fn undo(&self) -> Result<(), UndoError> {
         if !self.is_ours() {
             return Err(UndoError::NotOurs {

@@ -42,43 +42,31 @@ const LINE_BYTES_MAX: usize = 1 << 20;
 /// Why the journal cannot be written; nothing may be created then.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// It cannot be opened.
     #[error("cannot open a journal in {}; run as root, and check that the folder is root's and on a file system with room", folder.display())]
     Open {
-        /// The journals' folder.
         folder: PathBuf,
-        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// Others could write into the folder.
     #[error("{} is not this user's own folder (its mode is {mode:o}, its owner {owner}); remove it, or set its mode to 700", folder.display())]
     Foreign {
-        /// The journals' folder.
         folder: PathBuf,
         /// Its permission bits.
         mode: u32,
-        /// Its user.
         owner: u32,
     },
-    /// It cannot be written to.
     #[error("cannot write the journal {}; make room on its file system", path.display())]
     Write {
-        /// The journal.
         path: PathBuf,
-        /// The cause.
         #[source]
         source: io::Error,
     },
 }
 
-/// A line of a journal.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 enum Line {
-    /// This is about to be made.
     Made { number: u64, entry: Entry },
-    /// This is gone.
     Gone { number: u64 },
 }
 

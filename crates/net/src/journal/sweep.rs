@@ -14,44 +14,31 @@ use super::{Entry, FOLDER, JournalError, LINE_BYTES_MAX, Line, Locked, UndoError
 /// The largest journal that is read, bytes: some 100,000 lines.
 const JOURNAL_BYTES_MAX: u64 = 16 << 20;
 
-/// What a sweep did.
 #[derive(Debug, Default)]
 pub struct Swept {
-    /// Undone, in this order.
     pub undone: Vec<Entry>,
     /// Not undone: it stays in the journal, for the next sweep.
     pub failed: Vec<SweepError>,
 }
 
-/// What a sweep could not do.
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
-    /// A journal cannot be read.
     #[error("cannot read the journal {}; look at it, and remove it", path.display())]
     Read {
-        /// The journal.
         path: PathBuf,
-        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// A line of it means nothing; the others were obeyed.
     #[error("line {line} of the journal {} is damaged; look at it, and remove it", path.display())]
     Damaged {
-        /// The journal.
         path: PathBuf,
-        /// From 1.
         line: usize,
-        /// The cause.
         #[source]
         source: serde_json::Error,
     },
-    /// An entry cannot be undone.
     #[error("an entry of the journal {} cannot be undone", path.display())]
     Undo {
-        /// The journal.
         path: PathBuf,
-        /// The cause.
         #[source]
         source: UndoError,
     },
@@ -138,7 +125,6 @@ fn sweep_journal(path: &Path, swept: &mut Swept) -> io::Result<()> {
     Ok(())
 }
 
-/// A journal's text.
 pub(super) fn read(file: &mut File) -> io::Result<Vec<u8>> {
     let length = file.metadata()?.len();
     if length > JOURNAL_BYTES_MAX {
@@ -150,12 +136,10 @@ pub(super) fn read(file: &mut File) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// What a journal's text says.
 #[derive(Debug, Default)]
 pub struct Left {
     /// What was made and is not gone, in the order of its making.
     pub entries: Vec<Entry>,
-    /// Lines, from 1, that mean nothing, and why.
     pub damaged: Vec<(usize, serde_json::Error)>,
 }
 

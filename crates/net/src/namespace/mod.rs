@@ -21,38 +21,25 @@ use crate::netlink::{Netlink, NetlinkError};
 /// Why a namespace cannot be made or entered.
 #[derive(Debug, thiserror::Error)]
 pub enum NamespaceError {
-    /// Its name is not one of ours.
     #[error(
         "'{name}' is no name for a namespace: use 'lockgate-' and up to 55 lower-case letters, digits or '-', e.g. of Tag::name"
     )]
-    Name {
-        /// What was asked.
-        name: String,
-    },
-    /// It cannot be written down.
+    Name { name: String },
     #[error("cannot journal the namespace {name}")]
     Journal {
-        /// Its name.
         name: String,
-        /// The cause.
         #[source]
         source: JournalError,
     },
-    /// The kernel refused.
     #[error("cannot {what}; it takes root (CAP_SYS_ADMIN) and a kernel with CONFIG_NET_NS")]
     System {
-        /// What was being done.
         what: String,
-        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// Its loopback link cannot be set up.
     #[error("cannot set up the loopback of the namespace {name}")]
     Loopback {
-        /// Its name.
         name: String,
-        /// The cause.
         #[source]
         source: NetlinkError,
     },
@@ -193,9 +180,6 @@ impl Namespace {
 
     /// A socket that makes and shows links, addresses and routes inside. As
     /// long as it is open, the namespace lives, even without a name.
-    ///
-    /// # Errors
-    /// [`NetlinkError`].
     pub fn netlink(&self) -> Result<Netlink, NetlinkError> {
         let mut netlink = self.run(Netlink::open)??;
         netlink.loans = self.loans();
@@ -215,7 +199,6 @@ impl AsFd for Namespace {
     }
 }
 
-/// Writes the name down, then takes it.
 fn reserve(journal: &Journal, name: &str) -> Result<Record, NamespaceError> {
     let entry = Entry::Namespace {
         name: name.to_owned(),

@@ -11,7 +11,6 @@ use rustix::mount::UnmountFlags;
 
 use crate::journal::absent_is_fine;
 
-/// Where names lie.
 pub const FOLDER: &str = "/run/netns";
 
 /// Makes the file, so that the name is ours or somebody else's.

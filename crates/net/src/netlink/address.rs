@@ -87,9 +87,6 @@ impl Netlink {
     }
 
     /// Takes an address from a link.
-    ///
-    /// # Errors
-    /// [`NetlinkError`].
     pub fn remove_address(
         &mut self,
         link: &str,
@@ -105,9 +102,6 @@ impl Netlink {
     }
 
     /// The addresses of a link with their prefix lengths.
-    ///
-    /// # Errors
-    /// [`NetlinkError`].
     pub fn addresses(&mut self, link: &str) -> Result<Vec<(IpAddr, u8)>, NetlinkError> {
         let index = self.link(link)?.index;
         let question = RouteNetlinkMessage::GetAddress(AddressMessage::default());

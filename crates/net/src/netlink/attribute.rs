@@ -22,12 +22,10 @@ impl Attributes {
         self
     }
 
-    /// Adds a text with its final zero.
     pub fn text(self, kind: u16, value: &str) -> Self {
         self.bytes(kind, &[value.as_bytes(), &[0]].concat())
     }
 
-    /// Adds a number.
     pub fn number(self, kind: u16, value: u32) -> Self {
         self.bytes(kind, &value.to_ne_bytes())
     }
@@ -37,7 +35,6 @@ impl Attributes {
         if value { self.bytes(kind, &[]) } else { self }
     }
 
-    /// Adds attributes inside an attribute.
     pub fn nested(self, kind: u16, value: &Self) -> Self {
         self.bytes(kind | NESTED, &value.0)
     }
@@ -65,7 +62,6 @@ pub(super) fn find(bytes: &[u8], kind: u16) -> Option<&[u8]> {
     attributes(bytes).find_map(|(found, value)| (found == kind).then_some(value))
 }
 
-/// A text without its final zero.
 pub(super) fn text(value: &[u8]) -> String {
     let end = value
         .iter()

@@ -26,21 +26,18 @@ const HEADER_BYTES: usize = 16;
 /// `NLMSGERR_ATTR_MSG`.
 const REASON: u16 = 1;
 
-/// A request but for its sequence number.
 #[derive(Debug)]
 pub(crate) struct Request {
     /// `nlmsg_type`.
     pub kind: u16,
     /// Besides `NLM_F_REQUEST` and `NLM_F_ACK`.
     pub flags: u16,
-    /// What follows the header.
     pub body: Vec<u8>,
 }
 
 /// Called with type and payload of each answer.
 pub(crate) type Each<'a> = dyn FnMut(u16, &[u8]) -> Result<(), String> + 'a;
 
-/// A socket of one netlink protocol.
 pub(crate) struct Channel {
     socket: Socket,
     sequence: u32,
@@ -228,7 +225,6 @@ pub(crate) struct Message<'a> {
 }
 
 impl Message<'_> {
-    /// How a request ended, if this message says so.
     fn end(&self, what: &str) -> Option<Result<(), NetlinkError>> {
         if self.kind != NLMSG_ERROR && self.kind != NLMSG_DONE {
             return None;

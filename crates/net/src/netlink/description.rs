@@ -4,34 +4,25 @@ use netlink_packet_route::link::{
     LinkAttribute, LinkFlags, LinkInfo, LinkMessage, LinkXdp, State, Stats64, XdpAttached,
 };
 
-/// A link as it is now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Link {
-    /// Its number in its namespace, from 1.
     pub index: u32,
-    /// Its name.
     pub name: String,
     /// What made it: `veth`, `bridge`, `tun`, …; empty for hardware.
     pub kind: String,
     /// Its Ethernet address; zeros where it has none.
     pub address: [u8; 6],
-    /// The largest packet, bytes, without the Ethernet header.
     pub mtu: u32,
-    /// Whether it is set up.
     pub up: bool,
     /// Whether its operational state is up (RFC 2863, section 3.1.13): it and
     /// its other end are, and frames pass. The loopback's is never known.
     pub running: bool,
-    /// The bridge that it belongs to.
     pub master: Option<u32>,
     /// The link that this is a part of or, where both ends are in one
     /// namespace, the other end of.
     pub peer: Option<u32>,
-    /// Queues that it was made with.
     pub rx_queues: u32,
-    /// Queues that it was made with.
     pub tx_queues: u32,
-    /// Whether an XDP program is attached.
     pub xdp: bool,
     /// Whether somebody wants it to take in frames for any Ethernet address;
     /// sockets that want it are not counted.
@@ -41,21 +32,14 @@ pub struct Link {
 /// What a link counted since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkStatistics {
-    /// Frames that came in.
     pub rx_packets: u64,
-    /// Frames that went out.
     pub tx_packets: u64,
-    /// Their bytes, without the frame check sequence.
     pub rx_bytes: u64,
-    /// Their bytes, without the frame check sequence.
     pub tx_bytes: u64,
-    /// Frames that came in and were dropped.
     pub rx_dropped: u64,
     /// Frames that were to go out and were dropped, e.g. at a full ring.
     pub tx_dropped: u64,
-    /// Frames that came in damaged.
     pub rx_errors: u64,
-    /// Frames that could not go out.
     pub tx_errors: u64,
 }
 

@@ -13,7 +13,6 @@ use crate::setting::{OFF, ON};
 const FEATURES_GET: u8 = 11;
 const FEATURES_SET: u8 = 12;
 
-/// Attributes of every message: its first is the header.
 const HEADER: u16 = 1;
 const HEADER_NAME: u16 = 2;
 const HEADER_FLAGS: u16 = 3;

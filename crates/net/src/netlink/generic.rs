@@ -46,7 +46,6 @@ impl Family {
         }
     }
 
-    /// The attributes of the answer.
     pub fn exchange(
         &mut self,
         what: &str,

@@ -113,10 +113,6 @@ impl Netlink {
         )
     }
 
-    /// Sets a link up.
-    ///
-    /// # Errors
-    /// [`NetlinkError`].
     pub fn set_up(&mut self, name: &str) -> Result<(), NetlinkError> {
         self.set_flags(name, LinkFlags::Up, LinkFlags::Up, "up")
     }
@@ -146,18 +142,11 @@ impl Netlink {
         Ok(())
     }
 
-    /// Sets a link down.
-    ///
-    /// # Errors
-    /// [`NetlinkError`].
     pub fn set_down(&mut self, name: &str) -> Result<(), NetlinkError> {
         self.set_flags(name, LinkFlags::empty(), LinkFlags::Up, "down")
     }
 
     /// Whether a link takes in frames for any Ethernet address.
-    ///
-    /// # Errors
-    /// [`NetlinkError`].
     pub fn set_promiscuous(&mut self, name: &str, on: bool) -> Result<(), NetlinkError> {
         let (flags, value) = if on {
             (LinkFlags::Promisc, ON)
@@ -198,9 +187,6 @@ impl Netlink {
     }
 
     /// Sets a link's Ethernet address.
-    ///
-    /// # Errors
-    /// [`NetlinkError`].
     pub fn set_address(&mut self, name: &str, address: [u8; 6]) -> Result<(), NetlinkError> {
         self.loans.note(name, ADDRESS, &hexadecimal(address))?;
         self.change(
@@ -220,18 +206,12 @@ impl Netlink {
     }
 
     /// How many frames may wait in the queue before a link that has one.
-    ///
-    /// # Errors
-    /// [`NetlinkError`].
     pub fn set_queue_length(&mut self, name: &str, frames: u32) -> Result<(), NetlinkError> {
         self.loans.note(name, "tx_queue_len", &frames.to_string())?;
         self.change(name, "the queue length", LinkAttribute::TxQueueLen(frames))
     }
 
     /// Makes a link a port of a bridge, or takes it out of its bridge.
-    ///
-    /// # Errors
-    /// [`NetlinkError`].
     pub fn set_master(&mut self, name: &str, bridge: Option<&str>) -> Result<(), NetlinkError> {
         let index = match bridge {
             Some(bridge) => self.link(bridge)?.index,
@@ -242,9 +222,6 @@ impl Netlink {
 
     /// Moves a link into a namespace; it is down there, and its addresses are
     /// gone.
-    ///
-    /// # Errors
-    /// [`NetlinkError`].
     pub fn move_link(&mut self, name: &str, to: &Namespace) -> Result<(), NetlinkError> {
         let file = to.as_fd().as_raw_fd();
         self.change(name, "the namespace", LinkAttribute::NetNsFd(file))
@@ -288,18 +265,10 @@ impl Netlink {
         )
     }
 
-    /// One link.
-    ///
-    /// # Errors
-    /// [`NetlinkError::NoLink`].
     pub fn link(&mut self, name: &str) -> Result<Link, NetlinkError> {
         self.link_message(name).map(|message| described(&message))
     }
 
-    /// All links.
-    ///
-    /// # Errors
-    /// [`NetlinkError`].
     pub fn links(&mut self) -> Result<Vec<Link>, NetlinkError> {
         let message = RouteNetlinkMessage::GetLink(LinkMessage::default());
         let answers = self.list("list the links", &message)?;

@@ -11,18 +11,12 @@ use netlink_packet_route::neighbour::{
 use super::address::family;
 use super::{Netlink, NetlinkError};
 
-/// An entry of the neighbour table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Neighbour {
-    /// The number of the link.
     pub interface: u32,
-    /// Its IP address.
     pub address: IpAddr,
-    /// Its Ethernet address, once it is known.
     pub link_address: Option<[u8; 6]>,
-    /// Whether it stays until it is removed.
     pub permanent: bool,
-    /// Whether its Ethernet address may be used now.
     pub valid: bool,
     /// Whether it was not heard of for a while: its address may be used, and
     /// whoever does asks whether it is still there (RFC 4861, section 7.3.2).
@@ -90,9 +84,6 @@ impl Netlink {
     }
 
     /// All neighbours of both families.
-    ///
-    /// # Errors
-    /// [`NetlinkError`].
     pub fn neighbours(&mut self) -> Result<Vec<Neighbour>, NetlinkError> {
         let question = RouteNetlinkMessage::GetNeighbour(NeighbourMessage::default());
         let answers = self.list("list the neighbours", &question)?;

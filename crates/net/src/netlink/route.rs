@@ -19,29 +19,20 @@ pub const MAIN_TABLE: u32 = RouteHeader::RT_TABLE_MAIN as u32;
 /// What happens to a packet that takes a route.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RouteKind {
-    /// It goes on.
     #[default]
     Unicast,
-    /// It is for this host.
     Local,
-    /// It is for all hosts of a link.
     Broadcast,
-    /// It is dropped.
     Blackhole,
-    /// It is dropped, and its sender told so.
     Unreachable,
     /// It is dropped, and its sender told that this is forbidden.
     Prohibit,
-    /// It is looked up further in the next table.
     Throw,
-    /// Multicast, anycast, or what this list does not know.
     Other,
 }
 
-/// A route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// The first address of its destinations.
     pub destination: IpAddr,
     /// How many of its first bits they share; 0: the default route.
     pub prefix_length: u8,
@@ -54,7 +45,6 @@ pub struct Route {
     pub metric: Option<u32>,
     /// The table it is in, e.g. 254 for `main`.
     pub table: u32,
-    /// What happens to the packet.
     pub kind: RouteKind,
     /// Whether it holds for some sources only, or for a time: then the route to
     /// a destination is no function of the destination. Only read.
@@ -127,9 +117,6 @@ impl Netlink {
     }
 
     /// Adds a route, in place of one to the same destination if there is one.
-    ///
-    /// # Errors
-    /// [`NetlinkError`].
     pub fn replace_route(&mut self, route: &Route) -> Result<(), NetlinkError> {
         self.order(
             &format!("set the route to {}", Named(route)),
@@ -196,9 +183,6 @@ impl Netlink {
     }
 
     /// All routes of one family in all tables: `0.0.0.0` or `::` says which.
-    ///
-    /// # Errors
-    /// [`NetlinkError`].
     pub fn routes(&mut self, of: IpAddr) -> Result<Vec<Route>, NetlinkError> {
         let mut message = RouteMessage::default();
         message.header.address_family = family(of);

@@ -12,23 +12,17 @@ use super::{Netlink, NetlinkError};
 /// main and default, for everybody.
 const USUAL: [u32; 3] = [0, 32_766, 32_767];
 
-/// By what a rule chooses packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Selector {
-    /// By nothing: all of them.
     All,
     /// By addresses, type of service or the link that they came by.
     Addresses,
-    /// By something else as well: marks, ports, protocols, users, ….
     More,
 }
 
-/// A rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// The lowest is asked first.
     pub priority: u32,
-    /// By what it chooses.
     pub selector: Selector,
     /// Whether it looks in a table, and takes what it finds there.
     pub is_plain_lookup: bool,
@@ -44,9 +38,6 @@ impl Rule {
 
 impl Netlink {
     /// The rules of one family: `0.0.0.0` or `::` says which.
-    ///
-    /// # Errors
-    /// [`NetlinkError`].
     pub fn rules(&mut self, of: IpAddr) -> Result<Vec<Rule>, NetlinkError> {
         let mut message = RuleMessage::default();
         message.header.family = family(of);

@@ -15,12 +15,9 @@ use crate::namespace::Namespace;
 /// The most queues of a veth: the kernel's own limit.
 const QUEUES_MAX: u32 = 4096;
 
-/// One end of a pair.
 #[derive(Clone, Copy, Debug)]
 pub struct VethEnd<'a> {
-    /// Where it is made.
     pub namespace: &'a Namespace,
-    /// Its name there.
     pub name: &'a str,
     /// Its Ethernet address; `None`: a random one.
     pub address: Option<[u8; 6]>,

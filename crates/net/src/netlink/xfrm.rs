@@ -41,9 +41,6 @@ impl Policies {
 
     /// Whether any packet may meet one: there are some, or packets without one
     /// are blocked.
-    ///
-    /// # Errors
-    /// [`NetlinkError`].
     pub fn are_there(&mut self) -> Result<bool, NetlinkError> {
         let Some(channel) = &mut self.0 else {
             return Ok(false);

@@ -10,7 +10,6 @@ use std::path::Path;
 use net::Namespace;
 use net::sysfs::Sysfs;
 
-/// Of sysfs, below a device.
 const FILES: [&str; 14] = [
     "threaded",
     "gro_flush_timeout",
@@ -28,7 +27,6 @@ const FILES: [&str; 14] = [
     "queues/tx-0/xps_cpus",
 ];
 
-/// Names of settings with their values.
 pub type Settings = BTreeMap<String, String>;
 
 /// Of a device in the calling thread's namespace, and of that namespace.
@@ -61,7 +59,6 @@ pub fn snapshot(device: &str) -> Settings {
     settings
 }
 
-/// CPUs, nice value, real-time priority and policy.
 fn scheduling(pid: i32) -> String {
     let status = read_to_string(format!("/proc/{pid}/status")).unwrap();
     let cpus = status
@@ -103,7 +100,6 @@ pub fn differences(before: &Settings, now: &Settings) -> Vec<String> {
         .collect()
 }
 
-/// Numbers that are others in each run.
 pub struct Random(u64);
 
 impl Random {
@@ -111,7 +107,6 @@ impl Random {
         Self(RandomState::new().hash_one(0))
     }
 
-    /// One of `least..=most`.
     pub fn number(&mut self, least: u64, most: u64) -> u64 {
         // splitmix64.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -7,13 +7,9 @@ use crate::{Controller, Counters, Moderation, Settings};
 /// gathered. `net_dim`'s default ones for reception, timed from the
 /// completion.
 const PROFILES: [(u32, u32); 5] = [(2, 256), (8, 128), (16, 64), (32, 64), (64, 64)];
-/// Where it begins.
 const PROFILE_FIRST: usize = 1;
-/// A sample is not judged before so many notifications.
 const EVENTS_MIN: u64 = 64;
-/// After so many steps in a row it rests.
 const TIRED_MAX: u32 = 2 * PROFILES.len() as u32;
-/// A difference above this part counts.
 const SIGNIFICANT: f64 = 0.10;
 /// How often it looks. The kernel looks at each interrupt, and judges at
 /// every 64th; a controller's thread cannot be that quick.
@@ -35,7 +31,6 @@ pub struct Dim {
     ladder: Ladder,
 }
 
-/// The state machine below the profiles.
 #[derive(Clone, Debug)]
 struct Ladder {
     profile: usize,
@@ -130,7 +125,6 @@ impl Default for Ladder {
 }
 
 impl Ladder {
-    /// Judges a sample; whether the profile changed.
     fn judge(&mut self, sample: Sample) -> bool {
         let before = (self.profile, self.tune);
         match self.tune {

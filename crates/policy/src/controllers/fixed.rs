@@ -14,7 +14,6 @@ pub struct Static {
     settings: Settings,
 }
 
-/// It has nothing to observe, so looks seldom.
 const PERIOD_NS: u64 = 1_000_000_000;
 
 impl Static {

@@ -27,7 +27,6 @@ pub struct Frequency {
 }
 
 impl Frequency {
-    /// Begins without a cap.
     #[must_use]
     pub fn new(parameters: &Parameters) -> Self {
         Self {

@@ -10,9 +10,7 @@ const LATE_INTERVALS: u64 = 16;
 const EVENTS_PER_NS_MAX: u64 = 1;
 /// Most bytes a nanosecond that can be: 1 TB/s.
 const BYTES_PER_NS_MAX: u64 = 1000;
-/// Most requests in flight that can be.
 const DEPTH_MAX: u64 = 1 << 20;
-/// Most cores whose time one counter may sum.
 const CORES_MAX: u64 = 1024;
 
 /// Cuts time into intervals and says what happened in each.
@@ -23,17 +21,14 @@ pub(super) struct Meter {
     seen_ns: u64,
 }
 
-/// One interval: what happened in it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Lap {
     /// How long it was, ns; never 0 in one that was measured.
     pub(super) elapsed_ns: u64,
-    /// What was counted in it.
     pub(super) counted: Counters,
 }
 
 impl Meter {
-    /// Of intervals that long.
     pub(super) const fn new(interval_ns: u64) -> Self {
         Self {
             interval_ns,

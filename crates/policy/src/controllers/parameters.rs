@@ -16,35 +16,18 @@ pub struct Parameters {
     cpu_price: Option<f64>,
 }
 
-/// A parameter out of its range.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum ParameterError {
-    /// Time between observations out of range.
     #[error("cannot observe every {interval_ns} ns; give {} to {}", INTERVAL_NS.0, INTERVAL_NS.1)]
-    Interval {
-        /// What was asked.
-        interval_ns: u64,
-    },
-    /// A frequency of zero.
+    Interval { interval_ns: u64 },
     #[error(
         "{what} of 0 notifications/s would strand completions; give at least 1, or leave it out"
     )]
-    Frequency {
-        /// Which one.
-        what: &'static str,
-    },
-    /// Longest hold out of range.
+    Frequency { what: &'static str },
     #[error("cannot hold notifications for up to {hold_ns_max} ns; give {} to {}", HOLD_NS.0, HOLD_NS.1)]
-    Hold {
-        /// What was asked.
-        hold_ns_max: u64,
-    },
-    /// A price out of range.
+    Hold { hold_ns_max: u64 },
     #[error("CPU time cannot cost {price}; give 0 (it is free) to 1 (as dear as the worker's)")]
-    Price {
-        /// What was asked.
-        price: f64,
-    },
+    Price { price: f64 },
 }
 
 impl Default for Parameters {
@@ -150,7 +133,6 @@ impl Parameters {
         self.interval_ns
     }
 
-    /// The speed monitors' first cap, notifications/s.
     #[must_use]
     pub fn initial_per_s(&self) -> Option<u32> {
         self.initial_per_s

@@ -31,18 +31,13 @@ pub fn in_words(name: &str) -> String {
     departure(name).map_or_else(|| name.to_owned(), |what| format!("{name} ({what})"))
 }
 
-/// A name that is no controller.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown controller '{name}'; known: {}", NAMES.join(", "))]
 pub struct UnknownController {
-    /// What was given.
     pub name: String,
 }
 
 /// The controller of that name, at its start.
-///
-/// # Errors
-/// [`UnknownController`].
 pub fn by_name(
     name: &str,
     parameters: &Parameters,

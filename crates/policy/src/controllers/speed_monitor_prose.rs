@@ -65,7 +65,6 @@ impl Controller for SpeedMonitorProse {
     }
 }
 
-/// I₀, or no cap.
 pub(super) fn initial(parameters: &Parameters) -> Settings {
     parameters
         .initial_per_s()

@@ -4,15 +4,19 @@ use lockgate_policy::{Controller, Counters, Gate, Moderation, Moderator, Refill,
 
 use super::Random;
 
-/// What a client does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Load {
-    /// Nothing.
     Idle,
     /// Keeps `depth` in flight, and refills whenever it is woken.
-    Closed { depth: u32, block_bytes: u32 },
+    Closed {
+        depth: u32,
+        block_bytes: u32,
+    },
     /// The same, but wants to be woken for each single completion.
-    Eager { depth: u32, block_bytes: u32 },
+    Eager {
+        depth: u32,
+        block_bytes: u32,
+    },
     /// Submits at random times, whatever completes, up to `window`.
     Open {
         per_s: f64,
@@ -29,11 +33,9 @@ pub struct Lane {
     pub block_bytes: u32,
     pub queued: u32,
     pub unreaped: u32,
-    /// What the client waits for.
     pub wanted: u32,
     refill: Refill,
     arrival_ns: Option<u64>,
-    /// When each request in flight was submitted.
     submitted_ns: VecDeque<u64>,
     pub latencies_ns: Vec<u64>,
     pub counters: Counters,
@@ -41,14 +43,11 @@ pub struct Lane {
     /// When a client on a core of its own will be awake.
     pub waking_ns: Option<u64>,
     held_since_ns: Option<u64>,
-    /// Longest that any settings in force let it hold.
     hold_bound_ns: u64,
-    /// How much longer than that anything was held, at worst.
     pub overdue_ns: u64,
     pub held_alone: u64,
     pub refused: u64,
     pub next_tick_ns: u64,
-    /// Every settings chosen, and when.
     pub history: Vec<(u64, Settings)>,
 }
 
@@ -219,7 +218,6 @@ impl Lane {
         self.next_tick_ns = now_ns + self.controller.period_ns();
     }
 
-    /// Shows the controller whatever it is given.
     pub fn observe(&mut self, now_ns: u64, counters: &Counters) {
         let settings = self.controller.observe(now_ns, counters);
         if settings != self.settings() {

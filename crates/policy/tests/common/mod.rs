@@ -16,26 +16,21 @@ use lockgate_policy::{Controller, Counters, Decision, Moderation, Progress, Sett
 /// What things cost on the core, and how it works.
 #[derive(Clone, Copy, Debug)]
 pub struct Core {
-    /// T: a notification, with what it makes the client do.
     pub notification_ns: f64,
     /// The part of T that the client pays, which the worker's own CPU time
     /// does not show.
     pub client_part: f64,
-    /// c: a request.
     pub request_ns: f64,
-    /// t: a byte.
     pub byte_ns: f64,
     /// How long a client on a core of its own takes to wake up; on the
     /// worker's core it runs at once, and the worker does not.
     pub split_wake_ns: Option<u64>,
     /// Requests of a lane that the worker does before it publishes them.
     pub burst: u32,
-    /// Work takes this part more or less, at random.
     pub noise: f64,
     /// The part of the core's time that somebody else takes, a few
     /// milliseconds now and then.
     pub stolen: f64,
-    /// Added to every counter: where they begin.
     pub counters_begin: u64,
 }
 
@@ -57,7 +52,6 @@ impl Default for Core {
     }
 }
 
-/// What a lane did in some time.
 #[derive(Clone, Debug)]
 pub struct Measured {
     pub requests_per_s: f64,
@@ -82,7 +76,6 @@ pub struct Sim {
     random: Random,
     pub lanes: Vec<Lane>,
     next: usize,
-    /// The worker's CPU time, and the core's.
     worker_ns: f64,
     core_ns: f64,
     /// When somebody else next takes the core: the same whatever else
@@ -91,7 +84,6 @@ pub struct Sim {
     theft_ns: u64,
 }
 
-/// How long the core is taken, on average.
 const THEFT_NS: f64 = 2e6;
 
 impl Sim {
@@ -109,18 +101,15 @@ impl Sim {
         }
     }
 
-    /// Another virtual function, idle at first.
     pub fn add(&mut self, controller: Box<dyn Controller>) -> usize {
         self.lanes.push(Lane::new(controller, self.now_ns));
         self.lanes.len() - 1
     }
 
-    /// From now on that load.
     pub fn load(&mut self, lane: usize, load: Load) {
         self.lanes[lane].change(load, self.now_ns, &mut self.random);
     }
 
-    /// Runs, and says what each lane did.
     pub fn measure(&mut self, duration_ns: u64) -> Vec<Measured> {
         let begin_ns = self.now_ns;
         let core_ns = self.core_ns;

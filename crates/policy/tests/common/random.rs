@@ -14,7 +14,6 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// 0 to 1, without 1.
     pub fn unit(&mut self) -> f64 {
         (self.word() >> 11) as f64 / (1u64 << 53) as f64
     }

@@ -7,7 +7,6 @@ use lockgate_policy::{Controller, Moderation, Settings};
 
 use crate::common::{Core, Fixed, Load, Sim};
 
-/// Tenants, each of that depth and block.
 #[derive(Clone, Copy, Debug)]
 struct Phase {
     tenants: usize,
@@ -77,7 +76,6 @@ fn fixed(phase: Phase, moderation: Moderation, settings: Settings) -> f64 {
     bytes_per_s(&mut sim, 50_000_000)
 }
 
-/// Speeds of settings that never change, bytes/s.
 #[derive(Debug)]
 struct Grid {
     uncapped: f64,
@@ -85,7 +83,6 @@ struct Grid {
     best: f64,
 }
 
-/// Of every phase, found once.
 static GRIDS: LazyLock<Vec<Grid>> = LazyLock::new(|| PHASES.into_iter().map(grid).collect());
 
 fn grid(phase: Phase) -> Grid {

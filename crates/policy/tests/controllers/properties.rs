@@ -190,7 +190,6 @@ fn is_mostly_one(lane: &Lane, since_ns: u64, now_ns: u64) -> bool {
     longest_ns as f64 > 0.6 * (now_ns - since_ns) as f64
 }
 
-/// Shows its controller something else at times.
 struct Disturbed {
     inner: Box<dyn Controller>,
     random: Random,
@@ -204,13 +203,9 @@ struct Disturbed {
 enum Disturbance {
     /// The clock is ahead by an hour from some time on.
     Forward,
-    /// It goes back to zero and counts on from there.
     Back,
-    /// Every observation comes three times, with no time between.
     Zero,
-    /// Random words, for a while.
     Absurd,
-    /// All counters begin anew.
     Reset,
 }
 

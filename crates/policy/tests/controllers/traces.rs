@@ -5,7 +5,6 @@ use lockgate_policy::{Controller, Counters, Moderation, Settings};
 
 const INTERVAL_NS: u64 = 100_000_000;
 
-/// Shows a controller one interval after the other.
 struct Tape {
     controller: Box<dyn Controller>,
     now_ns: u64,

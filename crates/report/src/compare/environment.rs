@@ -20,7 +20,6 @@ const FACTS: [(&str, &str); 10] = [
     ("host.container", "container"),
 ];
 
-/// One sentence a difference, the weightiest first.
 pub(super) fn warnings(a: &Run, b: &Run) -> Vec<String> {
     let mut warnings = Vec::new();
     if (&a.host, &a.started_utc, a.seed) == (&b.host, &b.started_utc, b.seed) {
@@ -62,7 +61,6 @@ pub(super) fn differences(a: &Run, b: &Run) -> Vec<String> {
     differences
 }
 
-/// Versions of all libraries that either run used.
 fn libraries(a: &Run, b: &Run) -> Vec<String> {
     let (of_a, of_b) = (&a.build.libraries, &b.build.libraries);
     let names: BTreeSet<&String> = of_a.keys().chain(of_b.keys()).collect();

@@ -10,7 +10,6 @@ use super::{Ignored, Missing, Options, Row, Side};
 use crate::number::with_unit;
 use crate::words;
 
-/// Fewer values in the smaller arm are no evidence.
 const SAMPLES_MIN: usize = 5;
 
 #[derive(Default)]
@@ -137,19 +136,15 @@ struct Runs<'r> {
     seed: u64,
 }
 
-/// A figure before it is judged.
 pub(super) struct Measured<'a> {
     pair: &'a Pair<'a>,
-    /// As in A.
     metric: &'a Metric,
-    /// B over A, by what varied within these two runs.
     within: Interval,
     samples: usize,
     pub(super) medians: Medians,
 }
 
 impl Measured<'_> {
-    /// Its section and metric.
     pub(super) fn name(&self) -> (&str, &str) {
         (&self.pair.place.section, &self.metric.name)
     }
@@ -250,7 +245,6 @@ pub(super) fn values(metric: &Metric) -> &[f64] {
     }
 }
 
-/// Huge over tiny overflows, tiny over huge vanishes.
 fn is_usable(interval: &Interval) -> bool {
     [interval.low, interval.estimate, interval.high]
         .iter()

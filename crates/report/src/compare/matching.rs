@@ -6,7 +6,6 @@ use trial::{Point, Run};
 
 use super::{Missing, Place, Side};
 
-/// A point in both runs.
 pub(super) struct Pair<'a> {
     pub(super) key: Key,
     pub(super) place: Place,

@@ -41,7 +41,6 @@ fn settings(run: &Run, section: &str) -> Vec<Value> {
     scenarios.iter().filter_map(of_section).collect()
 }
 
-/// Whose repeat a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Of {
     A,

@@ -15,13 +15,10 @@ pub const CHANGE_ASSUMED: f64 = 0.10;
 /// What the runs of one section say about how they differ, for one metric.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Spread {
-    /// The section, by name.
     pub section: String,
-    /// The metric, by name.
     pub metric: String,
     /// Runs of A's side, A included, with a valid value at some point.
     pub runs_a: usize,
-    /// Runs of B's side, likewise.
     pub runs_b: usize,
     /// Further ones, where A and B repeat each other: they tell the spread only.
     pub runs_of_both: usize,
@@ -49,13 +46,11 @@ pub(super) fn assumed(spreads: &[Spread]) -> Option<f64> {
     unknown.then_some(CHANGE_ASSUMED)
 }
 
-/// Sums over a metric's points.
 #[derive(Default)]
 struct Tally {
     runs: [usize; 3],
     squares: f64,
     freedom: usize,
-    /// Points with a repeat.
     points: usize,
 }
 

@@ -15,7 +15,6 @@ pub(super) fn origin(origin: &Origin) -> String {
     )
 }
 
-/// What the comparison found, in one sentence.
 pub(super) fn verdict(it: &RunComparison) -> String {
     let count = |outcome| it.rows.iter().filter(|row| row.outcome == outcome).count();
     let [faster, slower, doubtful] =
@@ -174,7 +173,6 @@ pub(super) fn ignored(ignored: &[Ignored]) -> Vec<(String, Vec<String>)> {
     grouped(ignored.iter().map(|it| (it.reason.clone(), place(it))))
 }
 
-/// What only one run has, by run.
 pub(super) fn missing(missing: &[Missing]) -> Vec<(String, Vec<String>)> {
     let shown = Shown::of(missing.iter().map(|it| &it.place));
     let side = |side| match side {

@@ -14,7 +14,6 @@ use crate::wrap::{hung, paragraph};
 /// Figures shown; those that failed the threshold are shown always.
 const ROWS_MAX: usize = 30;
 
-/// Places named for each reason.
 const PLACES_MAX: usize = 4;
 
 /// The comparison as text: what is assumed, the verdict, the threshold, what

@@ -133,7 +133,6 @@ fn target(it: &Comparison) -> Html {
     Html::classed("td", class, [Html::text(standing.words()), aside(&least)])
 }
 
-/// Smaller words on a line of their own.
 fn aside(words: &str) -> Html {
     Html::many([
         Html::text(" "),

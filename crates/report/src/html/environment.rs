@@ -7,7 +7,6 @@ use super::section::remedy;
 use super::tables::grid;
 use crate::words::{self, plural};
 
-/// The environment, last on the page.
 pub(super) fn render(run: &Run) -> Html {
     Html::element(
         "section",

@@ -8,7 +8,6 @@ use crate::number::number;
 use crate::page::{self, Change, Page, Trust};
 use crate::words::{self, duration, plural};
 
-/// The page's answers before any proof.
 pub(super) fn render(run: &Run) -> Html {
     let page = Page::of(run);
     let questions = [prices(&page), changes(&page)];
@@ -159,13 +158,11 @@ fn limits(page: &Page<'_>) -> Html {
     Html::many([title, Html::classed("ul", "limits", items)])
 }
 
-/// What sections without a row above say.
 fn answers(page: &Page<'_>) -> Html {
     let lines = page.answers.iter();
     Html::many(lines.map(|it| paragraph("answer", page::first_sentence(it))))
 }
 
-/// One line on what all this rests on.
 fn tally(run: &Run) -> Html {
     let points = || run.sections.iter().flat_map(|section| &section.points);
     let (all, valid) = (

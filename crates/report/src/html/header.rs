@@ -5,12 +5,10 @@ use trial::Run;
 use super::markup::Html;
 use crate::words::{self, moment};
 
-/// The document's title.
 pub(super) fn title(run: &Run) -> String {
     format!("Lockgate: {}, {}", run.host, moment(&run.started_utc))
 }
 
-/// The head of the page.
 pub(super) fn render(run: &Run) -> Html {
     let name = Html::tag("h1", [Html::text(&run.host), badge(run)]);
     let facts = words::host(run).into_iter().skip(1);

@@ -7,12 +7,10 @@
 pub(super) struct Html(String);
 
 impl Html {
-    /// Nothing.
     pub(super) fn empty() -> Self {
         Self::default()
     }
 
-    /// Words.
     pub(super) fn text(text: impl AsRef<str>) -> Self {
         Self(escape(text.as_ref()))
     }
@@ -47,7 +45,6 @@ impl Html {
         Self(out)
     }
 
-    /// An element with attributes.
     pub(super) fn element(
         name: &str,
         attributes: &[(&str, &str)],
@@ -70,12 +67,10 @@ impl Html {
         Self(out)
     }
 
-    /// An element without attributes.
     pub(super) fn tag(name: &str, children: impl IntoIterator<Item = Html>) -> Self {
         Self::element(name, &[], children)
     }
 
-    /// An element of a class.
     pub(super) fn classed(
         name: &str,
         class: &str,
@@ -84,7 +79,6 @@ impl Html {
         Self::element(name, &[("class", class)], children)
     }
 
-    /// Several pieces, one after the other.
     pub(super) fn many(children: impl IntoIterator<Item = Html>) -> Self {
         Self(children.into_iter().map(|child| child.0).collect())
     }
@@ -116,7 +110,6 @@ pub(super) fn command(line: &str) -> Html {
     Html::classed("p", "command", [code])
 }
 
-/// Something the reader may open.
 pub(super) fn details(summary: &str, children: impl IntoIterator<Item = Html>) -> Html {
     let summary = Html::tag("summary", [Html::text(summary)]);
     Html::tag("details", std::iter::once(summary).chain(children))

@@ -10,7 +10,6 @@ use super::validity;
 use crate::number::{bytes, number};
 use crate::words::{self, plural};
 
-/// The points of a section.
 pub(super) fn render(points: &[Point]) -> Html {
     if points.is_empty() {
         return Html::empty();
@@ -33,7 +32,6 @@ pub(super) fn render(points: &[Point]) -> Html {
     )
 }
 
-/// Every dimension of any point, by name.
 fn names(points: &[Point]) -> impl Iterator<Item = &str> {
     let names: BTreeSet<&str> = points
         .iter()

@@ -55,7 +55,6 @@ fn summary(section: &SectionResult) -> Html {
     Html::tag("summary", [title, line])
 }
 
-/// Everything that the section says, the weightiest first.
 fn findings(section: &SectionResult) -> Html {
     if section.findings.is_empty() {
         return Html::empty();

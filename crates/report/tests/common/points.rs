@@ -6,7 +6,6 @@ use trial::{Dimension, Direction, Histogram, Metric, Point, Validity, Verdict};
 
 use super::COMMAND;
 
-/// The fixture's block sizes, bytes.
 pub const SIZES: [u64; 5] = [64, 1024, 4096, 16384, 65536];
 
 /// Three modes at five sizes; six of the fifteen are not valid.

@@ -29,42 +29,29 @@ const STICKY: u32 = 0o1000;
 /// Why a path is not to be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Untrusted {
-    /// A part of it is somebody else's.
     #[error(
         "{} is not used: {} belongs to uid {owner}, neither root nor this user; run as uid {owner}, or `chown -h {us} {}`",
         wanted.display(), part.display(), part.display()
     )]
     Owner {
-        /// What was to be used.
         wanted: PathBuf,
-        /// The file, folder or link on the way.
         part: PathBuf,
-        /// Whose it is.
         owner: u32,
-        /// Who we are.
         us: u32,
     },
-    /// Others may write to a part of it.
     #[error(
         "{} is not used: others than its owner may write to {} (mode {mode:o}, gid {group}); `chmod go-w {}`",
         wanted.display(), part.display(), part.display()
     )]
     Writable {
-        /// What was to be used.
         wanted: PathBuf,
-        /// The file or folder on the way.
         part: PathBuf,
-        /// Its permissions.
         mode: u32,
-        /// Its group.
         group: u32,
     },
-    /// A part of it cannot be looked at, or is not there.
     #[error("cannot look at {}; correct the path, or allow this user to read it", part.display())]
     Unseen {
-        /// Where the way ends.
         part: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
@@ -123,7 +110,6 @@ pub fn check_shared(folder: &Path) -> Result<PathBuf, Untrusted> {
     walk(folder, effective_user(), Place::Way)
 }
 
-/// The user whose rights this process has.
 pub(crate) fn effective_user() -> u32 {
     // SAFETY: geteuid has no preconditions and touches no memory.
     unsafe { libc::geteuid() }
@@ -180,7 +166,6 @@ fn unseen(part: &Path, source: io::Error) -> Untrusted {
     }
 }
 
-/// Whether more of the path follows.
 #[derive(Clone, Copy, PartialEq)]
 enum Place {
     Way,

@@ -144,7 +144,6 @@ enum Kind {
     Link(bool, Vec<Step>),
 }
 
-/// The name of a node, or up.
 type Step = Option<usize>;
 
 const NODES: usize = 10;

@@ -24,18 +24,15 @@ const PLAIN_BYTES_MAX: u64 = 9 * 28_672 + HEAD_BYTES as u64;
 /// quantiles are looked up: beyond it the rank of the last may not exist.
 const COUNT_MAX: u64 = 1 << 53;
 
-/// Why a stored histogram cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum HistogramError {
     /// The text is not base64.
     #[error("the histogram is not base64; the result file was damaged or edited by hand")]
     Base64(#[from] base64::DecodeError),
-    /// The bytes are not a compressed V2 histogram.
     #[error(
         "the histogram is not in compressed HdrHistogram V2 form ({0}); the result file was damaged or written by another program"
     )]
     Form(String),
-    /// It is one, but of another range than Lockgate's.
     #[error(
         "the histogram covers {low} to {high} ns with {digits} digits, Lockgate's cover 1 to {LATENCY_NS_MAX} ns with {DIGITS}; convert it or leave it out"
     )]
@@ -44,7 +41,6 @@ pub enum HistogramError {
         low: u64,
         /// Highest value told apart, ns.
         high: u64,
-        /// Significant digits.
         digits: u32,
     },
 }
@@ -82,7 +78,6 @@ impl Histogram {
     }
 }
 
-/// The plain form inside the compressed one.
 fn inflate(bytes: &[u8]) -> Result<Vec<u8>, HistogramError> {
     if word(bytes, 0) != Some(COOKIES.0) {
         return Err(HistogramError::Form(

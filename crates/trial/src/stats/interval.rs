@@ -4,7 +4,6 @@
 use super::describe::quantile_of_sorted;
 use super::{Random, median};
 
-/// Resamples behind every interval.
 pub const RESAMPLES: usize = 10_000;
 
 /// Confidence that every interval has at least, where there are values enough.
@@ -13,10 +12,8 @@ pub const CONFIDENCE: f64 = 0.95;
 /// How often an interval may miss, all looks together.
 pub const ERROR: f64 = 1.0 - CONFIDENCE;
 
-/// An estimate with its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// The estimate from the values as they are.
     pub estimate: f64,
     /// Lower bound; never above `estimate`.
     pub low: f64,
@@ -30,19 +27,12 @@ pub struct Interval {
 /// Why a list of values has no interval.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum StatsError {
-    /// Nothing was measured.
     #[error("no values: an interval needs at least one; measure longer or more often")]
     Empty,
-    /// A value that no measurement of a rate or a time gives.
     #[error(
         "value {value} at place {index} (from 0): only finite values above zero can be compared; leave that repetition out"
     )]
-    NotPositive {
-        /// Its place in the list, from 0.
-        index: usize,
-        /// The value.
-        value: f64,
-    },
+    NotPositive { index: usize, value: f64 },
 }
 
 /// The median of one arm's values with its interval, in the values' unit: the
@@ -97,7 +87,6 @@ pub(super) fn interval_of_median(values: &[f64], error: f64) -> Interval {
     }
 }
 
-/// Refuses what cannot be compared.
 fn check(values: &[f64]) -> Result<(), StatsError> {
     if values.is_empty() {
         return Err(StatsError::Empty);

@@ -11,7 +11,6 @@ use super::{ERROR, PAIRS_FOR_A_CLAIM};
 
 /// What each look may spend: nine pairs, all of them kept, miss in 0.4%.
 const LOOK_ERROR: f64 = 0.005;
-/// How much further the next look is.
 const GROWTH: f64 = 1.5;
 /// No more looks than leave two fifths of the error to the end.
 const LOOKS_MAX: usize = 6;

@@ -21,39 +21,28 @@ pub const PAIRS_MIN: usize = 6;
 /// Fewer pairs than this never meet a target: a claim rests on nine or more.
 pub const PAIRS_FOR_A_CLAIM: usize = 9;
 
-/// What a comparison is about, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arms {
     /// What is compared: `AES-128-GCM, 16 KiB`.
     pub subject: String,
-    /// The arm above the line.
     pub arm: String,
-    /// The arm below the line.
     pub reference: String,
-    /// The metric compared, by name.
     pub metric: String,
-    /// The command that measures this ratio again.
     pub command: String,
 }
 
-/// Why pairs cannot be compared.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum PairsError {
-    /// Nothing was measured.
     #[error(
         "no pairs: a ratio needs at least one, evidence {PAIRS_MIN}, a claim {PAIRS_FOR_A_CLAIM}; measure longer or compare fewer points"
     )]
     Empty,
-    /// A value that no measurement of a rate or a time gives.
     #[error(
         "pair {index} (from 0) is {arm} against {reference}: both must be finite and above zero; leave that pair out"
     )]
     NotPositive {
-        /// Its place in the list, from 0.
         index: usize,
-        /// The arm's value.
         arm: f64,
-        /// The reference's value.
         reference: f64,
     },
 }

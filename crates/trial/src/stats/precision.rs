@@ -20,18 +20,14 @@ pub struct Precision {
     /// Half the width of a ratio's interval, as a share of the ratio: 0.02
     /// means ±2%.
     pub relative_half_width: f64,
-    /// With fewer pairs of any comparison, measuring goes on.
     pub pairs_min: usize,
     /// With so many pairs of every comparison, it ends whatever the widths.
     pub pairs_max: usize,
 }
 
-/// Whether another round is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// Every interval is narrow enough.
     Enough,
-    /// Some are still wide, and may become narrow.
     More,
     /// Some are still wide, and all have the most pairs that are allowed.
     Exhausted,

@@ -11,7 +11,6 @@ use super::{Cache, CacheError, CachedQemu, Kernel, Package};
 
 const FILE_NAME: &str = "manifest.json";
 
-/// The schema read here.
 const SCHEMA: u64 = 1;
 
 /// A manifest with every kernel of Debian would have a tenth of this.
@@ -115,7 +114,6 @@ fn parse(path: &Path, text: &[u8]) -> Result<Manifest, CacheError> {
     serde_json::from_slice(text).map_err(malformed)
 }
 
-/// The cache's folder, without links.
 pub(super) struct Folder<'a> {
     path: &'a Path,
 }

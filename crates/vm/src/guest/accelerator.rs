@@ -22,16 +22,12 @@ static FOUND: Mutex<Option<Result<(), String>>> = Mutex::new(None);
     "KVM was asked for, but {reason}; enable virtualisation (on the outer hypervisor, if this is a guest) and give this user {DEVICE}, or let emulation do (`tcg`)"
 )]
 pub struct AcceleratorError {
-    /// Why not.
     pub reason: String,
 }
 
-/// What to boot on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Plan {
-    /// This, for this reason.
     Settled(Accelerator, String),
-    /// KVM for a trial, else emulation.
     TryKvm,
 }
 
@@ -56,7 +52,6 @@ pub fn accelerator_here() -> (Accelerator, String) {
     }
 }
 
-/// Remembers how the trial went.
 pub(super) fn remember(trial: Result<(), String>) {
     if let Ok(mut found) = FOUND.lock() {
         *found = Some(trial);

@@ -31,16 +31,13 @@ const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resour
 pub(super) struct Start<'a> {
     pub(super) shape: &'a Shape,
     pub(super) accelerator: Accelerator,
-    /// The NUMA node to bind memory to, if any.
     pub(super) node: Option<u32>,
-    /// Whether this QEMU was built with seccomp.
     pub(super) sandbox: bool,
     /// Whether this QEMU has the firmware that starts an unpacked kernel.
     pub(super) pvh: bool,
 }
 
 impl Start<'_> {
-    /// QEMU's arguments, program name excluded.
     pub(super) fn arguments(&self) -> Vec<String> {
         let mut list =
             Vec::from(["-nodefaults", "-no-user-config", "-no-reboot"].map(String::from));
@@ -62,7 +59,6 @@ impl Start<'_> {
         list
     }
 
-    /// The kernel's command line.
     pub(super) fn kernel_arguments(&self) -> Vec<String> {
         let always = KERNEL_ARGUMENTS.into_iter().map(str::to_owned);
         always

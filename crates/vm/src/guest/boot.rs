@@ -179,7 +179,6 @@ impl Boot<'_> {
         machine.death(&ending, self.shape.time_limit).into()
     }
 
-    /// What differs from what was asked for.
     fn notes(&self, start: &Start<'_>) -> Vec<String> {
         let mut notes = Vec::new();
         if !start.sandbox {

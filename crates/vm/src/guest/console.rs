@@ -11,10 +11,8 @@ use crate::plain::plain;
 /// So much of a console is kept, bytes.
 pub const CONSOLE_BYTES_MAX: usize = 256 * 1024;
 
-/// What an error message shows of a console, bytes.
 const TAIL_BYTES: usize = 2048;
 
-/// A longer line is looked at in pieces.
 const LINE_BYTES_MAX: usize = 1024;
 
 const PANIC: &str = "Kernel panic - not syncing";
@@ -44,13 +42,11 @@ impl Console {
         bytes.iter().for_each(|&byte| state.watch(byte));
     }
 
-    /// Everything kept, as text.
     pub(super) fn text(&self) -> String {
         let mut state = self.state();
         String::from_utf8_lossy(state.kept.make_contiguous()).into_owned()
     }
 
-    /// The end of it, for a message.
     pub(super) fn tail(&self) -> String {
         let mut state = self.state();
         let kept = state.kept.make_contiguous();
@@ -58,12 +54,10 @@ impl Console {
         plain(tail)
     }
 
-    /// Bytes ever printed, kept or not.
     pub(super) fn total_bytes(&self) -> u64 {
         self.state().total_bytes
     }
 
-    /// The line with which the kernel panicked.
     pub(super) fn panic(&self) -> Option<String> {
         self.state().panic.clone()
     }

@@ -17,7 +17,6 @@ use super::arguments::{CONSOLE_FD, CONTROL_FD, IMAGE_FD, KERNEL_FD, QMP_FD, Star
 use super::machine::Machine;
 use super::process::Process;
 
-/// Our ends of a started guest.
 #[derive(Debug)]
 pub(super) struct Launched {
     pub(super) machine: Machine,

@@ -103,7 +103,6 @@ impl Machine {
         }
     }
 
-    /// Ends QEMU and waits for that.
     pub(super) fn kill(&mut self) -> Option<Ending> {
         self.process.kill(Kill::Asked);
         self.ended_within(DEATH_LIMIT)

@@ -53,7 +53,6 @@ const END_LIMIT: Duration = Duration::from_secs(20);
 /// A file of up to some hundred MiB is written or read within this time.
 const FILE_LIMIT: Duration = Duration::from_secs(60);
 
-/// What an error shows of a script's output, bytes.
 const SHOWN_BYTES: usize = 2048;
 
 /// A guest that is up and waits for orders. Dropped, it is killed and reaped.
@@ -198,18 +197,12 @@ impl Guest {
 
     /// Writes a file in the guest: whole or not at all. `mode` as chmod(1),
     /// e.g. `0o755`.
-    ///
-    /// # Errors
-    /// [`GuestError`].
     pub fn put(&mut self, path: &str, mode: u32, content: &[u8]) -> Result<(), GuestError> {
         let put = self.channel.put(path, mode, content, FILE_LIMIT);
         self.explained(put)
     }
 
     /// Reads a file of the guest, of at most `bytes_max` bytes.
-    ///
-    /// # Errors
-    /// [`GuestError`].
     pub fn get(&mut self, path: &str, bytes_max: usize) -> Result<Vec<u8>, GuestError> {
         let got = self.channel.get(path, bytes_max, FILE_LIMIT);
         self.explained(got)
@@ -240,7 +233,6 @@ impl Guest {
         self.machine.console.text()
     }
 
-    /// Bytes that the serial console ever printed.
     #[must_use]
     pub fn console_bytes(&self) -> u64 {
         self.machine.console.total_bytes()
@@ -252,13 +244,11 @@ impl Guest {
         self.accelerator
     }
 
-    /// Why this accelerator.
     #[must_use]
     pub fn accelerator_reason(&self) -> &str {
         &self.accelerator_reason
     }
 
-    /// What the kernel was told.
     #[must_use]
     pub fn kernel_arguments(&self) -> &str {
         &self.kernel_arguments
@@ -277,7 +267,6 @@ impl Guest {
         self.ready_in
     }
 
-    /// QEMU's process.
     #[must_use]
     pub fn process_id(&self) -> u32 {
         self.machine.process.pid()

@@ -6,9 +6,7 @@ use std::path::Path;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("this host has the NUMA nodes {nodes:?}, not node {node}; choose one of them")]
 pub struct NodeError {
-    /// What was asked.
     pub node: u32,
-    /// What there is.
     pub nodes: Vec<u32>,
 }
 

@@ -15,7 +15,6 @@ use rustix::process::{
     Pid, PidfdFlags, Resource, Rlimit, Signal, pidfd_open, pidfd_send_signal, prlimit,
 };
 
-/// Why we ended QEMU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kill {
     TimeLimit,
@@ -23,14 +22,12 @@ pub(super) enum Kill {
     Asked,
 }
 
-/// How QEMU ended.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ending {
     pub(super) status: ExitStatus,
     pub(super) kill: Option<Kill>,
 }
 
-/// A running or ended QEMU.
 #[derive(Debug)]
 pub(super) struct Process {
     pid: u32,
@@ -43,7 +40,6 @@ pub(super) struct Process {
 #[derive(Debug)]
 struct State {
     deadline: Instant,
-    /// What it means if the deadline passes.
     late: Kill,
     ending: Option<Ending>,
     kill: Option<Kill>,
@@ -93,7 +89,6 @@ impl Process {
         self.pid
     }
 
-    /// Kills QEMU; the first reason stands.
     pub(super) fn kill(&self, reason: Kill) {
         self.state().kill.get_or_insert(reason);
         // An error says that it has ended already.
@@ -112,7 +107,6 @@ impl Process {
         }
     }
 
-    /// Waits for the end, for so long.
     pub(super) fn ended_within(&self, limit: Duration) -> Option<Ending> {
         let (state, _) = self
             .changed

@@ -19,50 +19,26 @@ pub const QMP_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// A QMP command that was not carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum QmpError {
-    /// QEMU has closed the channel: it is ending.
     #[error("QEMU closed its control channel before it answered `{command}`")]
-    Closed {
-        /// The command.
-        command: String,
-    },
-    /// No answer in time.
+    Closed { command: String },
     #[error("QEMU did not answer `{command}` within {} s; is it stopped?", limit.as_secs())]
-    Timeout {
-        /// The command.
-        command: String,
-        /// The limit.
-        limit: Duration,
-    },
-    /// QEMU refused.
+    Timeout { command: String, limit: Duration },
     #[error("QEMU refuses `{command}`: {description} ({class})")]
     Refused {
-        /// The command.
         command: String,
-        /// QEMU's class of error, e.g. `CommandNotFound`.
         class: String,
-        /// QEMU's words.
         description: String,
     },
-    /// Not what QEMU says.
     #[error("the answer to `{command}` is not QMP: {what}")]
-    Malformed {
-        /// The command.
-        command: String,
-        /// What is wrong.
-        what: String,
-    },
-    /// The socket failed.
+    Malformed { command: String, what: String },
     #[error("QEMU's control channel failed at `{command}`")]
     Io {
-        /// The command.
         command: String,
-        /// The cause.
         #[source]
         source: io::Error,
     },
 }
 
-/// QEMU's side of the conversation, whatever it is about.
 #[derive(Deserialize)]
 struct Message {
     #[serde(rename = "QMP")]
@@ -79,7 +55,6 @@ struct Refusal {
     desc: String,
 }
 
-/// A channel past its greeting.
 #[derive(Debug)]
 pub(super) struct Qmp {
     stream: UnixStream,
@@ -176,7 +151,6 @@ impl Qmp {
     }
 }
 
-/// One command under way.
 struct Call<'a> {
     command: &'a str,
     limit: Duration,

@@ -3,15 +3,12 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-/// A script and its limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
     /// For busybox's shell, unless its first line (`#!`) names another
     /// interpreter.
     pub script: String,
-    /// It is killed after this time.
     pub limit: Duration,
-    /// It is killed once it has printed more, bytes.
     pub output_bytes_max: u64,
 }
 
@@ -26,24 +23,20 @@ impl Run {
         }
     }
 
-    /// The same with another time limit.
     #[must_use]
     pub fn within(self, limit: Duration) -> Self {
         Self { limit, ..self }
     }
 }
 
-/// A script that ended by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// Its exit status; 128 + n if signal n ended it.
     pub status: i32,
-    /// Standard output and error, as they came.
     pub output: Vec<u8>,
 }
 
 impl Outcome {
-    /// Whether the status is 0.
     #[must_use]
     pub fn is_success(&self) -> bool {
         self.status == 0

@@ -97,7 +97,6 @@ fn payload(image: &[u8]) -> Option<&[u8]> {
 /// The type of the note that Xen calls XEN_ELFNOTE_PHYS32_ENTRY.
 const PHYS32_ENTRY: NoteType = NoteType(18);
 
-/// Whether QEMU finds where to start.
 fn has_pvh_entry(elf: &[u8]) -> object::read::Result<bool> {
     let file = ElfFile64::<Endianness>::parse(elf)?;
     for segment in file.elf_program_headers() {

@@ -2,18 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-/// Where a guest file's bytes come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Content {
     Bytes(Vec<u8>),
     HostFile(PathBuf),
     Symlink(String),
     Folder,
-    /// A character device: major and minor number.
     Device(u32, u32),
 }
 
-/// One file of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuestFile {
     pub(super) path: String,
@@ -60,7 +57,6 @@ impl GuestFile {
         }
     }
 
-    /// Where it is in the guest.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path

@@ -18,66 +18,33 @@ pub const IMAGE_BYTES_MAX: u64 = 1 << 30;
 /// Longest path that the kernel unpacks (`N_ALIGN(PATH_MAX)`).
 const PATH_BYTES_MAX: usize = 4095;
 
-/// Why files make no image.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// A path that is not absolute, or not in its simplest form.
     #[error(
         "{path:?} is no path of a guest file: it must begin with /, have no empty, `.` or `..` part, no NUL, and at most {PATH_BYTES_MAX} bytes"
     )]
-    BadPath {
-        /// The path as given.
-        path: String,
-    },
+    BadPath { path: String },
     /// Permissions beyond `0o7777`.
     #[error("{path:?} has mode {mode:o}: permissions are at most 7777")]
-    BadMode {
-        /// The file in the guest.
-        path: String,
-        /// As given.
-        mode: u32,
-    },
-    /// Two different files of one name.
+    BadMode { path: String, mode: u32 },
     #[error("{path:?} is in the image already, with another content: leave one of them out")]
-    Duplicate {
-        /// The file in the guest.
-        path: String,
-    },
-    /// A file below something that is no folder.
+    Duplicate { path: String },
     #[error("{path:?} lies below {above:?}, which is no folder in this image")]
-    BelowAFile {
-        /// The file in the guest.
-        path: String,
-        /// What is no folder.
-        above: String,
-    },
-    /// A host's file cannot be read.
+    BelowAFile { path: String, above: String },
     #[error("{path:?} of the guest is to be a copy of {}, which cannot be read", .host.display())]
     Unreadable {
-        /// The file in the guest.
         path: String,
-        /// The file of the host.
         host: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// The image would be larger than [`IMAGE_BYTES_MAX`].
     #[error(
         "the image passes {IMAGE_BYTES_MAX} bytes with {path:?} ({bytes} bytes): put large files into the running guest, or leave them out"
     )]
-    TooLarge {
-        /// The file that passes the limit.
-        path: String,
-        /// Its length.
-        bytes: u64,
-    },
-    /// Writing the archive's text failed.
+    TooLarge { path: String, bytes: u64 },
     #[error("cannot write the archive's entry {path:?}")]
     Entry {
-        /// The file in the guest.
         path: String,
-        /// Why.
         #[source]
         source: io::Error,
     },
@@ -127,7 +94,6 @@ impl Archive {
         Ok(())
     }
 
-    /// The archive's bytes.
     pub(super) fn write(self) -> Result<Vec<u8>, ArchiveError> {
         let mut out = Vec::new();
         for (index, file) in (1..).zip(self.files.into_values()) {

@@ -18,19 +18,14 @@ pub use program::{HostProgram, ProgramError};
 use crate::protocol::AGENT;
 use crate::{Cache, Kernel};
 
-/// The first process of a guest.
 const INIT: &str = include_str!("init.sh");
 
-/// What the agent's channel needs, loaded in every guest.
 const CHANNEL_MODULES: [&str; 3] = ["virtio", "virtio_pci", "virtio_console"];
 
-/// Why no image was built.
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
-    /// The kernel's modules.
     #[error(transparent)]
     Modules(#[from] ModulesError),
-    /// The files.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
 }
@@ -54,7 +49,6 @@ pub struct Image {
 }
 
 impl Image {
-    /// An image for this kernel of the cache.
     #[must_use]
     pub fn new(cache: &Cache, kernel: &Kernel) -> Self {
         Self::of_parts(cache.busybox(), &kernel.modules, &kernel.release)
@@ -105,7 +99,6 @@ impl Image {
         self
     }
 
-    /// One more file.
     #[must_use]
     pub fn file(mut self, file: GuestFile) -> Self {
         self.files.push(file);
@@ -144,7 +137,6 @@ impl Image {
     }
 }
 
-/// What every guest has.
 fn skeleton(busybox: &Path) -> Vec<GuestFile> {
     let mut files: Vec<GuestFile> = [
         "/proc",

@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 use super::file::GuestFile;
 use elf::Linking;
 
-/// Where libraries lie in the guest.
 const GUEST_FOLDER: &str = "/usr/lib/lockgate";
 
 /// Where a host keeps its libraries; `{machine}` is its triplet.
@@ -29,34 +28,21 @@ const HOST_FOLDERS: [&str; 7] = [
     "/usr/local/lib",
 ];
 
-/// Why a program cannot be taken along.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
-    /// A file cannot be read.
     #[error("cannot read {}", .path.display())]
     Unreadable {
-        /// The file.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// It is no ELF file that Linux runs.
     #[error("{} is no ELF program or library: {what}", .path.display())]
-    NotElf {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        what: String,
-    },
+    NotElf { path: PathBuf, what: String },
     /// A library is in none of the folders.
     #[error("{library} is needed by {} and lies in none of {searched:?}: install it, or take a static program", .needed_by.display())]
     NoLibrary {
-        /// The library's name.
         library: String,
-        /// Who needs it.
         needed_by: PathBuf,
-        /// Where it was looked for.
         searched: Vec<PathBuf>,
     },
 }
@@ -69,7 +55,6 @@ pub struct HostProgram {
 }
 
 impl HostProgram {
-    /// This program.
     #[must_use]
     pub fn new(program: &Path) -> Self {
         Self {

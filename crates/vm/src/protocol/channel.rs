@@ -12,7 +12,6 @@ use crate::plain::plain;
 pub use error::ChannelError;
 use stream::{Deadline, Framed};
 
-/// Longest hello and longest explanation, bytes.
 const TEXT_BYTES_MAX: usize = 16 << 10;
 
 /// Largest piece of output that the agent sends at once, bytes. It reads
@@ -23,23 +22,18 @@ const PIECE_BYTES_MAX: usize = 4 << 20;
 /// reached: an emulated guest on a busy host is slow.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// Longest path, bytes.
 const PATH_BYTES_MAX: usize = 4095;
 
 /// What the guest says of itself when it is ready.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Hello {
-    /// Version of this document: 1.
     pub schema: u32,
-    /// Release of the kernel that runs.
     pub release: String,
-    /// Processors that are online.
     pub cpus: u32,
     /// `MemTotal`, KiB.
     pub memory_kib: u64,
     /// Seconds since the kernel started.
     pub uptime_s: f64,
-    /// Modules of the image that refused to load.
     pub modules_failed: Vec<String>,
 }
 
@@ -62,7 +56,6 @@ impl Channel {
         }
     }
 
-    /// Whether requests can be made.
     #[must_use]
     pub const fn is_usable(&self) -> bool {
         !self.is_broken

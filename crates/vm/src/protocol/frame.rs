@@ -11,7 +11,6 @@
 
 use std::fmt;
 
-/// Longest header, bytes, with its line feed.
 pub const HEADER_BYTES_MAX: usize = 128;
 
 /// The first word of every header: the protocol and its version.
@@ -20,12 +19,10 @@ const MAGIC: &str = "LG1";
 /// What a frame is for, and what its numbers mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Guest: ready. Payload: JSON about the guest.
     Hello,
     /// Host: run the script in the payload. Value: most bytes of output.
     /// Limit: milliseconds until it is killed.
     Run,
-    /// Guest: a piece of a script's output.
     Output,
     /// Guest: the script ended. Value: exit status, 128 + n for signal n.
     End,
@@ -41,18 +38,13 @@ pub enum Kind {
     /// Host: read a file. Value: most bytes of it. Limit: milliseconds until
     /// reading it is given up. Payload: its path.
     Get,
-    /// The content of a file.
     Data,
-    /// Guest: done, with nothing to add.
     Done,
-    /// Guest: it did not work. Payload: why, as text.
     Fail,
-    /// Host: power off. Guest: goodbye.
     Bye,
 }
 
 impl Kind {
-    /// Every kind.
     pub const ALL: [Self; 12] = [
         Self::Hello,
         Self::Run,
@@ -68,7 +60,6 @@ impl Kind {
         Self::Bye,
     ];
 
-    /// The word in the header.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -98,18 +89,13 @@ impl fmt::Display for Kind {
     }
 }
 
-/// One message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// Number of the request that this is, or answers; 0 for the hello.
     pub sequence: u32,
-    /// What it is for.
     pub kind: Kind,
-    /// What this means depends on the kind.
     pub value: u64,
-    /// What this means depends on the kind.
     pub limit: u64,
-    /// What comes with it.
     pub payload: Vec<u8>,
 }
 
@@ -123,7 +109,6 @@ impl Frame {
     }
 }
 
-/// A header with its line feed.
 pub(super) fn header_line(
     sequence: u32,
     kind: Kind,
@@ -140,64 +125,31 @@ pub(super) fn header_line(
 pub enum FrameError {
     /// No line feed where a header must have ended.
     #[error("a header has no end within {HEADER_BYTES_MAX} bytes: it begins {start:?}")]
-    HeaderTooLong {
-        /// Its first bytes, with what is not text replaced.
-        start: String,
-    },
-    /// Not six fields, or another protocol.
+    HeaderTooLong { start: String },
     #[error("{header:?} is no header: `LG1 sequence kind value limit length` is expected")]
-    NotAHeader {
-        /// The line, with what is not text replaced.
-        header: String,
-    },
-    /// A field that is no number of its range in its only spelling.
+    NotAHeader { header: String },
     #[error("field {field} of the header {header:?} is no whole number in its range")]
-    BadNumber {
-        /// Name of the field.
-        field: &'static str,
-        /// The line.
-        header: String,
-    },
-    /// A kind that this version does not have.
+    BadNumber { field: &'static str, header: String },
     #[error("{word:?} is no kind of frame: both ends must speak LG1")]
-    UnknownKind {
-        /// The word in the kind's place.
-        word: String,
-    },
-    /// A payload that was not agreed to.
+    UnknownKind { word: String },
     #[error("a frame `{kind}` announces {length} bytes, more than the {limit} that may come")]
     PayloadTooLarge {
-        /// Kind of the frame.
         kind: Kind,
-        /// Bytes it announced.
         length: u64,
-        /// Bytes that may come.
         limit: usize,
     },
-    /// The answer to another request.
     #[error("a frame `{kind}` of request {found} came where request {expected} is answered")]
     WrongSequence {
-        /// Kind of the frame.
         kind: Kind,
-        /// Its number.
         found: u32,
-        /// The number of the request that waits.
         expected: u32,
     },
-    /// A kind that does not answer this request.
     #[error("a frame `{kind}` is no answer to `{request}`")]
-    UnexpectedKind {
-        /// Kind of the frame.
-        kind: Kind,
-        /// What it came upon.
-        request: Kind,
-    },
-    /// The stream was wrong before.
+    UnexpectedKind { kind: Kind, request: Kind },
     #[error("the stream was broken before: start the guest again")]
     Broken,
 }
 
-/// A header's fields; the payload is still to come.
 #[derive(Clone, Copy, Debug)]
 struct Header {
     sequence: u32,

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 /// A QEMU answers within 0.1 s; a file system that hangs must not hang us.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 
-/// Its answer has two lines.
 const ANSWER_BYTES_MAX: u64 = 4096;
 
 /// What `program --version` prints, at most [`ANSWER_BYTES_MAX`] of it.

@@ -6,7 +6,6 @@ use lockgate_vm::protocol::ChannelError;
 
 use crate::agent::support::{Agent, LONG, agent};
 
-/// What comes next works as ever.
 fn goes_on(agent: &mut Agent) {
     assert_eq!(agent.run("echo on").unwrap(), (0, b"on\n".to_vec()));
 }

@@ -11,10 +11,8 @@ use lockgate_vm::protocol::{AGENT, Channel, ChannelError};
 
 use tempfile::TempDir;
 
-/// Against hangs only.
 pub const LONG: Duration = Duration::from_secs(60);
 
-/// A process that is killed when dropped.
 pub struct Process(pub Child);
 
 impl Drop for Process {
@@ -24,7 +22,6 @@ impl Drop for Process {
     }
 }
 
-/// A running agent.
 pub struct Agent {
     pub channel: Channel,
     pub process: Process,
@@ -33,7 +30,6 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// A path of this agent's own.
     pub fn path(&self, name: &str) -> String {
         let path = self.folder.path().join(name);
         path.to_str().unwrap().to_owned()
@@ -49,12 +45,10 @@ impl Agent {
         }
     }
 
-    /// The process and the channel, each for itself.
     pub fn into_parts(self) -> (Process, Channel) {
         (self.process, self.channel)
     }
 
-    /// How many children its process has.
     pub fn children(&self) -> usize {
         let pid = self.process.0.id();
         let path = format!("/proc/{pid}/task/{pid}/children");
@@ -67,7 +61,6 @@ impl Agent {
         self.run_within(script, LONG, 100 << 20)
     }
 
-    /// Runs a script.
     pub fn run_within(
         &mut self,
         script: &str,
@@ -83,7 +76,6 @@ impl Agent {
     }
 }
 
-/// The guests' busybox, or one that is installed.
 fn busybox() -> Option<PathBuf> {
     let cached = Cache::open_default().map(|cache| cache.busybox().to_owned());
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -124,7 +116,6 @@ fn start(busybox: &Path, folder: &Path) -> (Channel, Process) {
     (Channel::new(ours), Process(process))
 }
 
-/// An agent that waits for requests.
 pub fn agent() -> Option<Agent> {
     let mut agent = silent_agent()?;
     agent.channel.hello(LONG).unwrap();

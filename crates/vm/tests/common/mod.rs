@@ -8,7 +8,6 @@ use std::time::Duration;
 use lockgate_vm::image::Image;
 use lockgate_vm::{Cache, Guest, Kernel, Qemu, Run, Shape};
 
-/// What there is to boot with.
 pub struct Lab {
     pub cache: Cache,
     pub qemus: Vec<Qemu>,
@@ -59,7 +58,6 @@ pub fn small() -> Shape {
     }
 }
 
-/// What a script prints.
 pub fn printed(guest: &mut Guest, script: &str) -> String {
     let outcome = guest.run(&Run::new(script)).unwrap();
     assert!(outcome.is_success(), "{script}: {}", outcome.text());

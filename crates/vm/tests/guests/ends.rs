@@ -7,7 +7,6 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::common::{Lab, Place, small};
 
-/// Longer than any of these tests may take.
 const LONG: Duration = Duration::from_secs(100);
 
 fn pid(guest: &Guest) -> Pid {

@@ -6,20 +6,17 @@ use lockgate_vm::{BootError, Guest, GuestError, Run, Shape};
 
 use crate::common::{Lab, Place, small};
 
-/// The usual start, except for the agent.
 const INIT: &str = "#!/bin/busybox sh
 /bin/busybox sed s,/etc/lockgate/agent.sh,/hostile, /init >/init-hostile
 exec /bin/busybox sh /init-hostile
 ";
 
-/// Waits for the port as the agent does.
 const PORT: &str = "#!/bin/busybox sh
 until name=$(grep -lx lockgate.control /sys/class/virtio-ports/*/name); do sleep 0.1; done
 folder=${name%/name}
 exec 9<>/dev/${folder##*/}
 ";
 
-/// An honest hello.
 const HELLO: &str = r#"
 hello='{"schema":1,"release":"x","cpus":1,"memory_kib":1,"uptime_s":1,"modules_failed":[]}'
 printf 'LG1 0 hello 0 0 %s\n%s' ${#hello} "$hello" >&9

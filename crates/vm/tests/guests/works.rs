@@ -45,7 +45,6 @@ fn a_guest_does_what_it_is_asked() {
     });
 }
 
-/// The device may be slower than the first process.
 fn waits_for_its_port(guest: &mut Guest) {
     let script =
         "mkdir /tmp/ports && mount --bind /tmp/ports /sys/class/virtio-ports && : >/dev/late

@@ -11,7 +11,6 @@ fn paths(files: &[GuestFile]) -> Vec<&str> {
     files.iter().map(GuestFile::path).collect()
 }
 
-/// What the dynamic linker itself says.
 fn linked(program: &Path) -> Vec<String> {
     // Part of the C library, whatever is on this user's path.
     let output = Command::new("/usr/bin/ldd").arg(program).output().unwrap();

@@ -5,7 +5,6 @@ use lockgate_vm::image::Image;
 
 use crate::image::support::{at_boot, entries};
 
-/// What measurements of the kernel's crypto load.
 const NAMES: [&str; 8] = [
     "virtio_crypto",
     "aesni_intel",

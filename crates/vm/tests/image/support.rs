@@ -38,12 +38,10 @@ impl Kernel {
         kernel
     }
 
-    /// A path in its folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// Its folder of modules.
     pub fn modules(&self) -> PathBuf {
         self.path("modules")
     }
@@ -66,7 +64,6 @@ impl Kernel {
     }
 }
 
-/// A file of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub mode: u32,
@@ -106,7 +103,6 @@ pub fn files(archive: &[u8]) -> BTreeMap<String, Entry> {
     entries(archive).into_iter().collect()
 }
 
-/// A text file of an image.
 pub fn text(archive: &[u8], path: &str) -> String {
     let files = files(archive);
     let entry = files.get(path).unwrap_or_else(|| panic!("no {path}"));

@@ -9,5 +9,4 @@ pub use option::{HeaderOption, OPTIONS_BYTES_MAX, Options, OptionsIter};
 pub use packet::{Packet, decrement_ttl};
 pub use repr::{Fragment, Repr};
 
-/// Bytes of a header without options.
 pub const HEADER_BYTES: usize = 20;

@@ -8,24 +8,16 @@ pub const OPTIONS_BYTES_MAX: usize = 40;
 /// One option: its kind, and what follows kind and length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeaderOption<'a> {
-    /// The whole first byte: copied flag, class and number.
     pub kind: u8,
-    /// Nothing for the kinds of one byte.
     pub data: &'a [u8],
 }
 
 impl HeaderOption<'_> {
-    /// Ends the list.
     pub const END: u8 = 0;
-    /// Fills.
     pub const NO_OPERATION: u8 = 1;
-    /// Each router writes its address.
     pub const RECORD_ROUTE: u8 = 7;
-    /// Each router writes the time.
     pub const TIMESTAMP: u8 = 68;
-    /// Where to go through, and more.
     pub const LOOSE_SOURCE_ROUTE: u8 = 131;
-    /// Where to go through, and nowhere else.
     pub const STRICT_SOURCE_ROUTE: u8 = 137;
     /// Routers shall look closer (RFC 2113).
     pub const ROUTER_ALERT: u8 = 148;
@@ -91,7 +83,6 @@ pub struct Options {
 }
 
 impl Options {
-    /// None.
     pub const NONE: Self = Self {
         bytes: [0; OPTIONS_BYTES_MAX],
         length: 0,
@@ -116,7 +107,6 @@ impl Options {
         Ok(options)
     }
 
-    /// The bytes, a multiple of 4.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.length]

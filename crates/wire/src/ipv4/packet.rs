@@ -53,7 +53,6 @@ impl<'a> Packet<'a> {
         usize::from(self.bytes[0] & 0x0f) * 4
     }
 
-    /// As stated: header and payload.
     #[must_use]
     pub fn total_bytes(&self) -> u16 {
         u16_at(self.bytes, 2)
@@ -65,19 +64,16 @@ impl<'a> Packet<'a> {
         self.bytes[1]
     }
 
-    /// Which datagram a fragment belongs to.
     #[must_use]
     pub fn identification(&self) -> u16 {
         u16_at(self.bytes, 4)
     }
 
-    /// Flag: routers may not fragment it.
     #[must_use]
     pub fn dont_fragment(&self) -> bool {
         self.bytes[6] & 0x40 != 0
     }
 
-    /// Flag: more fragments come.
     #[must_use]
     pub fn more_fragments(&self) -> bool {
         self.bytes[6] & 0x20 != 0
@@ -101,7 +97,6 @@ impl<'a> Packet<'a> {
         self.more_fragments() || self.fragment_offset_bytes() > 0
     }
 
-    /// How many routers may send it on.
     #[must_use]
     pub fn ttl(&self) -> u8 {
         self.bytes[8]
@@ -113,25 +108,21 @@ impl<'a> Packet<'a> {
         self.bytes[9]
     }
 
-    /// As sent.
     #[must_use]
     pub fn checksum(&self) -> u16 {
         u16_at(self.bytes, 10)
     }
 
-    /// Whether the header adds up.
     #[must_use]
     pub fn is_checksum_right(&self) -> bool {
         checksum::of(&self.bytes[..self.header_bytes()]) == 0
     }
 
-    /// From whom.
     #[must_use]
     pub fn source(&self) -> Ipv4Addr {
         ipv4_at(self.bytes, 12)
     }
 
-    /// To whom.
     #[must_use]
     pub fn destination(&self) -> Ipv4Addr {
         ipv4_at(self.bytes, 16)
@@ -143,20 +134,17 @@ impl<'a> Packet<'a> {
         &self.bytes[HEADER_BYTES..self.header_bytes()]
     }
 
-    /// The options one by one.
     #[must_use]
     pub fn options(&self) -> OptionsIter<'a> {
         OptionsIter::new(self.option_bytes())
     }
 
-    /// What it carries.
     #[must_use]
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[self.header_bytes()..]
     }
 }
 
-/// The header's length, once all of it is there.
 fn header_bytes(bytes: &[u8]) -> Result<usize, ParseError> {
     require(Layer::Ipv4, HEADER_BYTES, bytes.len())?;
     let field = |field, found: u8, wanted| ParseError::Field {

@@ -4,7 +4,6 @@ use super::{HEADER_BYTES, Options, Packet};
 use crate::checksum;
 use crate::error::{EmitError, Layer, ParseError, length_field};
 
-/// Which part of a datagram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fragment {
     offset_words: u16,
@@ -12,7 +11,6 @@ pub struct Fragment {
 }
 
 impl Fragment {
-    /// All of it.
     pub const WHOLE: Self = Self {
         offset_words: 0,
         more: false,
@@ -37,26 +35,18 @@ impl Fragment {
     }
 }
 
-/// A header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
-    /// From whom.
     pub source: Ipv4Addr,
-    /// To whom.
     pub destination: Ipv4Addr,
     /// What it carries: see [`crate::protocol`].
     pub protocol: u8,
-    /// How many routers may send it on.
     pub ttl: u8,
     /// Differentiated services and congestion bits.
     pub traffic_class: u8,
-    /// Which datagram a fragment belongs to.
     pub identification: u16,
-    /// Whether routers may not fragment it.
     pub dont_fragment: bool,
-    /// Which part of a datagram.
     pub fragment: Fragment,
-    /// Its options.
     pub options: Options,
 }
 

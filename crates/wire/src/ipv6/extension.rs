@@ -3,17 +3,12 @@
 use crate::bytes::{u16_at, u32_at};
 use crate::error::{EmitError, Layer, ParseError, require};
 
-/// Options that every router reads.
 pub const HOP_BY_HOP: u8 = 0;
-/// Where to go through.
 pub const ROUTING: u8 = 43;
-/// A part of a packet.
 pub const FRAGMENT: u8 = 44;
 /// Authentication (RFC 4302).
 pub const AUTHENTICATION: u8 = 51;
-/// Nothing follows.
 pub const NO_NEXT: u8 = 59;
-/// Options that the destination reads.
 pub const DESTINATION: u8 = 60;
 /// Mobility (RFC 6275).
 pub const MOBILITY: u8 = 135;
@@ -38,7 +33,6 @@ pub fn is_extension(next_header: u8) -> bool {
     .contains(&next_header)
 }
 
-/// A view of one extension header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
     kind: u8,
@@ -71,19 +65,16 @@ impl<'a> Packet<'a> {
         Ok(Self { kind, bytes })
     }
 
-    /// Which extension.
     #[must_use]
     pub fn kind(&self) -> u8 {
         self.kind
     }
 
-    /// What follows.
     #[must_use]
     pub fn next_header(&self) -> u8 {
         self.bytes[0]
     }
 
-    /// All of the header.
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
@@ -106,11 +97,8 @@ impl<'a> Packet<'a> {
 /// Which part of a packet (RFC 8200, section 4.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment {
-    /// Where it belongs, a multiple of 8.
     pub offset_bytes: u16,
-    /// Whether more come.
     pub more: bool,
-    /// Which packet.
     pub identification: u32,
 }
 
@@ -161,28 +149,21 @@ impl<'a> Iterator for Extensions<'a> {
     }
 }
 
-/// An extension header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repr<'a> {
-    /// Options that every router reads; padded to whole words.
     HopByHop(&'a [u8]),
-    /// Options that the destination reads; padded to whole words.
     Destination(&'a [u8]),
     /// Where to go through (RFC 8200, section 4.4).
     Routing {
-        /// Its variant.
         kind: u8,
-        /// Stations that are left.
         segments_left: u8,
         /// What that variant has behind it: 4 bytes and whole words.
         data: &'a [u8],
     },
-    /// A part of a packet.
     Fragment(Fragment),
 }
 
 impl Repr<'_> {
-    /// Which extension.
     #[must_use]
     pub fn kind(&self) -> u8 {
         match self {

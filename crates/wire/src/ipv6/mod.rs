@@ -7,5 +7,4 @@ mod repr;
 pub use packet::{Packet, Upper, decrement_hop_limit};
 pub use repr::Repr;
 
-/// Bytes of the header without extensions.
 pub const HEADER_BYTES: usize = 40;

@@ -17,9 +17,7 @@ pub struct Packet<'a> {
 pub struct Upper<'a> {
     /// See [`crate::protocol`]; 59 in a later fragment, which has none.
     pub protocol: u8,
-    /// Its bytes.
     pub payload: &'a [u8],
-    /// Which part, if there is a fragment header.
     pub fragment: Option<Fragment>,
 }
 
@@ -73,31 +71,26 @@ impl<'a> Packet<'a> {
         self.bytes[6]
     }
 
-    /// How many routers may send it on.
     #[must_use]
     pub fn hop_limit(&self) -> u8 {
         self.bytes[7]
     }
 
-    /// From whom.
     #[must_use]
     pub fn source(&self) -> Ipv6Addr {
         ipv6_at(self.bytes, 8)
     }
 
-    /// To whom.
     #[must_use]
     pub fn destination(&self) -> Ipv6Addr {
         ipv6_at(self.bytes, 24)
     }
 
-    /// All behind the header, extensions too.
     #[must_use]
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[HEADER_BYTES..]
     }
 
-    /// The extension headers one by one.
     #[must_use]
     pub fn extensions(&self) -> Extensions<'a> {
         Extensions::new(self.next_header(), self.payload())

@@ -6,13 +6,9 @@ use crate::error::{EmitError, Layer, length_field};
 /// A header without extensions: those are the first bytes of its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
-    /// From whom.
     pub source: Ipv6Addr,
-    /// To whom.
     pub destination: Ipv6Addr,
-    /// What follows: an extension or a protocol.
     pub next_header: u8,
-    /// How many routers may send it on.
     pub hop_limit: u8,
     /// Differentiated services and congestion bits.
     pub traffic_class: u8,
@@ -34,7 +30,6 @@ impl Repr {
         }
     }
 
-    /// From a view.
     #[must_use]
     pub fn parse(packet: &Packet<'_>) -> Self {
         Self {

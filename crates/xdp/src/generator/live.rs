@@ -71,7 +71,6 @@ impl Thread {
     }
 }
 
-/// A real-time signal that nothing else here uses.
 fn signal() -> libc::c_int {
     libc::SIGRTMAX() - 3
 }

@@ -23,41 +23,29 @@ pub use turns::{GENERATORS_MAX, Turns};
 use watch::Lookout;
 pub use watch::{Phase, Watch};
 
-/// Why a stream could not be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
     /// It is none.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// A map failed.
     #[error(transparent)]
     Map(#[from] LoadError),
-    /// The kernel refused.
     #[error(
         "the kernel does not send live frames; it needs Linux 5.18 or newer and root (or CAP_BPF and CAP_NET_ADMIN)"
     )]
     Refused(#[source] io::Error),
-    /// No signal handler, or no thread.
     #[error("the sending thread could not be made to end in time")]
     Thread(#[source] io::Error),
-    /// Not one plan for each generator, or too many.
     #[error(
         "one plan for each of 1 to {GENERATORS_MAX} generators can be sent from one thread, not {plans} plans by {generators}"
     )]
-    Turns {
-        /// How many generators were given.
-        generators: usize,
-        /// How many plans were.
-        plans: usize,
-    },
-    /// Frames that cannot share the kernel's pages.
+    Turns { generators: usize, plans: usize },
     #[error(
         "streams that one thread sends must have frames of the same sizes and the same IP version; send them one after the other"
     )]
     Frames,
 }
 
-/// What was sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
     /// Frames that were due while it ran: at the stream's rate, or as many as
@@ -81,7 +69,6 @@ pub struct Sent {
     pub cpu_ns: u64,
 }
 
-/// A generator at one port.
 pub struct Generator {
     program: OwnedFd,
     plan: Map,
@@ -95,9 +82,6 @@ impl Generator {
     /// Loads a generator for the port, in whose network namespace the calling
     /// thread must be. Frames come out of the peer of the port; one that is a
     /// veth needs an XDP program or NAPI at that peer, else they vanish.
-    ///
-    /// # Errors
-    /// [`LoadError`].
     pub fn load(ifindex: u32) -> Result<Self, LoadError> {
         let object = Object::load(&source!("generator"), |_| Ok(()))?;
         object.map("port")?.write(0, &ifindex.to_ne_bytes())?;
@@ -121,9 +105,6 @@ impl Generator {
 
     /// From now on a limit to the frames under way is kept by what this sink
     /// counts.
-    ///
-    /// # Errors
-    /// [`LoadError`].
     pub fn follow(&mut self, sink: &Reached) -> Result<(), LoadError> {
         self.sinks.write_map(0, &sink.0)
     }
@@ -132,9 +113,6 @@ impl Generator {
     /// watches says so. Takes about 25 ms more than the stream, partly before
     /// its first frame: who measures the time of sending is told when it begins
     /// and when it is over.
-    ///
-    /// # Errors
-    /// [`SendError`].
     pub fn send<'a>(
         &mut self,
         plan: &Plan,
@@ -151,7 +129,6 @@ impl Generator {
         Ok(sent)
     }
 
-    /// Gives the program its plan, and no progress.
     fn begin(&self, image: &Image) -> Result<(), LoadError> {
         self.plan.write(0, &image.plan)?;
         self.progress.write(0, &[0; PROGRESS_BYTES])

@@ -21,60 +21,40 @@ const INTERVAL_NS_MAX: f64 = 3.6e12;
 /// Frames that leave the kernel's loop together when the rate is paced: a due
 /// frame waits for the rest of its batch.
 const BATCH_PACED: u32 = 16;
-/// The same when as many as possible are sent.
 const BATCH: u32 = 64;
 
-/// Why a stream cannot be sent.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PlanError {
-    /// Of the frames.
     #[error(transparent)]
     Template(#[from] TemplateError),
-    /// Too few or too many frames.
     #[error("a stream has 1 to {SIZES_MAX} sizes, not {0}")]
     Sizes(usize),
-    /// The order names no frame, or one that is not there.
     #[error("the order of sizes has 1 to {ORDER_MAX} entries, each below {sizes}: not {order:?}")]
-    Order {
-        /// As given.
-        order: Vec<u8>,
-        /// How many sizes there are.
-        sizes: usize,
-    },
-    /// Not a power of two.
+    Order { order: Vec<u8>, sizes: usize },
     #[error("a stream goes to 1 to 65536 destinations, a power of two: not to {0}")]
     Destinations(u32),
-    /// Not a rate.
     #[error("a rate must be positive, at least a frame an hour, not {0} frames/s")]
     Rate(f64),
-    /// Too long.
     #[error("a trial takes at most an hour, not {0:?}")]
     Duration(Duration),
 }
 
-/// What to send.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// A frame of each size, without its frame check sequence: UDP over IP,
     /// addressed to the first destination. Its last 18 bytes become the stamp.
     pub frames: Vec<Vec<u8>>,
-    /// Which of them is whose turn, repeated.
     pub order: Vec<u8>,
     /// Different destinations, a power of two: frame `k` goes to
     /// `first + turn * stride`, its UDP source port is the first frame's plus
     /// `turn` (modulo 65,536), where [`wire::Spread`] says whose turn it is.
     pub destinations: u32,
-    /// Distance between two destinations.
     pub stride: u32,
-    /// Of the stamp.
     pub trial: u8,
-    /// Of the stamp.
     pub stream: u8,
     /// Frames a second, evenly spaced; `None`: as many as it can.
     pub rate_pps: Option<f64>,
-    /// For how long.
     pub duration: Duration,
-    /// At most so many frames.
     pub frames_max: Option<u64>,
     /// At most so many under way, where the generator follows a sink
     /// ([`Generator::follow`](super::Generator::follow)): sent, and no frame as
@@ -83,16 +63,13 @@ pub struct Plan {
     pub in_flight_max: Option<u32>,
 }
 
-/// A plan as the program reads it.
 pub(super) struct Image {
     /// `struct plan`.
     pub plan: Vec<u8>,
-    /// What every page begins with: room, and the longest frame.
     pub page: Vec<u8>,
     pub batch: u32,
     /// Between two frames, ns; 0: as fast as it goes.
     pub interval_ns: f64,
-    /// Lengths in memory, rising.
     lengths: Vec<usize>,
     is_v6: bool,
 }

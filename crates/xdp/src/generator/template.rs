@@ -12,24 +12,18 @@ const PROTOCOL_UDP: u8 = 17;
 /// Why bytes are no frame that can be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
-    /// Not what the generator writes.
     #[error(
         "a frame to send must be UDP over IPv4 without options or over IPv6 without extension headers, with at most one 802.1Q tag"
     )]
     Unsupported,
-    /// No room for headers and stamp, or longer than a page can take.
     #[error(
         "a frame of {bytes} bytes in memory is outside {min} to {max}, which headers and stamp need and a page holds"
     )]
     Length {
-        /// Its bytes.
         bytes: usize,
-        /// The fewest.
         min: usize,
-        /// The most.
         max: usize,
     },
-    /// Two frames of one stream that differ in more than their size.
     #[error("the frames of a stream must have the same headers, their lengths and checksums aside")]
     Mixed,
 }
@@ -38,10 +32,8 @@ pub enum TemplateError {
 /// Lockgate uses what Ethernet has.
 pub(super) const FRAME_BYTES_MAX: usize = 1518;
 
-/// A frame taken apart.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Template {
-    /// The whole frame, its variable parts zero.
     pub frame: Vec<u8>,
     pub ip_offset: usize,
     pub is_v6: bool,

@@ -16,26 +16,21 @@ const LOOK: Duration = Duration::from_millis(1);
 /// How often in between, for the wish to stop and for streams of few frames.
 const LOOK_BETWEEN: Duration = Duration::from_millis(5);
 
-/// How far a stream is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// Its first frame was sent.
     Begun,
-    /// No more frames will be sent.
     Over,
 }
 
 /// Who waits for a stream: what they are told, and how they end it.
 #[derive(Clone, Copy)]
 pub struct Watch<'a> {
-    /// Once it is set, the stream ends.
     pub stop: &'a AtomicBool,
     /// Told each phase once, in order, within 2 ms on a quiet machine, by
     /// another thread than the one that sends.
     pub tell: &'a (dyn Fn(Phase) + Sync),
 }
 
-/// Who only wants to be able to end it.
 impl<'a> From<&'a AtomicBool> for Watch<'a> {
     fn from(stop: &'a AtomicBool) -> Self {
         Self {
@@ -45,19 +40,15 @@ impl<'a> From<&'a AtomicBool> for Watch<'a> {
     }
 }
 
-/// What the thread that looks needs.
 pub(super) struct Lookout<'a> {
     pub watch: Watch<'a>,
-    /// How long the stream is to last.
     pub longest: Duration,
     pub phase: &'a (dyn Fn() -> Option<Phase> + Sync),
     pub sender: live::Thread,
-    /// Whether the sender has left the kernel for good.
     pub is_out: AtomicBool,
 }
 
 impl Lookout<'_> {
-    /// Whether the sender shall leave the kernel.
     pub fn is_over(&self) -> bool {
         self.watch.stop.load(Ordering::Relaxed) || (self.phase)() == Some(Phase::Over)
     }

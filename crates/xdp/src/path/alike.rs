@@ -7,7 +7,6 @@ use std::net::IpAddr;
 const CELLS: usize = 1 << 16;
 /// The bits of an IPv4 address that do not choose its cell.
 const V4_BITS: u8 = 16;
-/// The same of an IPv6 address.
 const V6_BITS: u8 = 64;
 
 /// In how many of their last bits addresses may differ and still go the same
@@ -105,7 +104,6 @@ mod tests {
     use super::*;
 
     impl Alike {
-        /// What the program makes of an address.
         fn deciding(&self, address: IpAddr) -> IpAddr {
             match address {
                 IpAddr::V4(address) => {
@@ -120,7 +118,6 @@ mod tests {
         }
     }
 
-    /// A route, and whether it is by a gateway.
     type Routed = (IpAddr, u8, bool);
 
     fn bits(address: IpAddr) -> (u128, u32) {

@@ -39,7 +39,6 @@ struct Inner {
     object: Object,
     ports: Ports,
     stale: Map,
-    /// Of a program that keeps answers.
     kept: Option<Kept>,
     lease_ticks: u64,
 }
@@ -58,7 +57,6 @@ pub struct Look {
 }
 
 impl Control {
-    /// Of a router's object, for these ports.
     pub(super) fn new(
         object: Object,
         ports: &[RouterPort],
@@ -67,7 +65,6 @@ impl Control {
         Self::of(object, ports, options, None)
     }
 
-    /// Of one that keeps answers.
     pub(super) fn with_cache(
         object: Object,
         ports: &[RouterPort],
@@ -112,9 +109,6 @@ impl Control {
     }
 
     /// To be called before the caller looks for changes.
-    ///
-    /// # Errors
-    /// [`LoadError`].
     pub fn look(&self) -> Result<Look, LoadError> {
         let mut moment = [0; 8];
         self.0.object.run("look", &mut moment)?;
@@ -124,9 +118,6 @@ impl Control {
     }
 
     /// Every change before this look was told: [`LEASE`] counts from it.
-    ///
-    /// # Errors
-    /// [`LoadError`].
     pub fn renew(&self, look: Look) -> Result<(), LoadError> {
         let until = look.ticks.saturating_add(self.0.lease_ticks);
         self.0.object.run("renew", &mut until.to_ne_bytes())

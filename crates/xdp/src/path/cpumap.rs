@@ -15,31 +15,20 @@ pub const CPUS_MAX: usize = 64;
 /// 1,000 (`net.core.netdev_max_backlog`).
 const QUEUE_FRAMES: u32 = 1024;
 
-/// Who forwards on the other CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
-    /// The kernel.
     Kernel,
     /// A program that asks the kernel's tables for each frame, as
     /// [`super::Fib`].
     Fib(RouterOptions),
 }
 
-/// Why frames cannot be spread so.
 #[derive(Debug, thiserror::Error)]
 pub enum CpuMapError {
-    /// No CPU, too many, or one that is not there.
     #[error("frames go to 1 to {CPUS_MAX} CPUs below {possible}: not to {cpus:?}")]
-    Cpus {
-        /// As given.
-        cpus: Vec<usize>,
-        /// CPUs that this host can have.
-        possible: usize,
-    },
-    /// Its ports, or its program.
+    Cpus { cpus: Vec<usize>, possible: usize },
     #[error(transparent)]
     Router(#[from] RouterError),
-    /// Not loaded, or a map failed.
     #[error(transparent)]
     Load(#[from] LoadError),
 }
@@ -57,9 +46,6 @@ pub struct CpuMap {
 impl CpuMap {
     /// Loads it for these ports, in whose network namespace the calling thread
     /// must be.
-    ///
-    /// # Errors
-    /// [`CpuMapError`].
     pub fn load(ports: &[RouterPort], cpus: &[usize], then: Then) -> Result<Self, CpuMapError> {
         let possible = libbpf_rs::num_possible_cpus().unwrap_or(1);
         if !(1..=CPUS_MAX).contains(&cpus.len()) || cpus.iter().any(|cpu| *cpu >= possible) {
@@ -114,26 +100,17 @@ impl CpuMap {
 
     /// What the first program did: what it forwarded, it handed to a CPU, whose
     /// queue may have been full.
-    ///
-    /// # Errors
-    /// [`LoadError`].
     pub fn counters(&self) -> Result<Counters, LoadError> {
         Counters::read([&self.spread])
     }
 
     /// What the second program did, with [`Then::Fib`].
-    ///
-    /// # Errors
-    /// [`LoadError`].
     pub fn routed(&self) -> Result<Counters, LoadError> {
         Counters::read([&self.routed])
     }
 
     /// How the names of its threads end: `map:<id>`. The kernel makes one a CPU,
     /// called `cpumap/<cpu>/map:<id>`.
-    ///
-    /// # Errors
-    /// [`LoadError`].
     pub fn threads(&self) -> Result<String, LoadError> {
         Ok(format!("map:{}", self.cpus.id()?))
     }

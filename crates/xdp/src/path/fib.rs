@@ -20,9 +20,6 @@ impl Fib {
     /// Loads it for these ports, in whose network namespace the calling thread
     /// must be. Until somebody watches ([`Control::renew`]), every frame goes to
     /// the kernel.
-    ///
-    /// # Errors
-    /// [`RouterError`].
     pub fn load(ports: &[RouterPort], options: RouterOptions) -> Result<Self, RouterError> {
         let object = Object::load(&source!("fib"), |_| Ok(()))?;
         Ok(Self {
@@ -31,16 +28,12 @@ impl Fib {
         })
     }
 
-    /// For whoever watches for changes.
     #[must_use]
     pub fn control(&self) -> Control {
         self.control.clone()
     }
 
     /// What it counted.
-    ///
-    /// # Errors
-    /// [`LoadError`].
     pub fn counters(&self) -> Result<Counters, LoadError> {
         Counters::read([&self.counters])
     }

@@ -12,9 +12,7 @@ const PORT_BYTES: usize = 24;
 /// A port: an interface that the kernel routes over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouterPort {
-    /// Its number.
     pub ifindex: u32,
-    /// Its Ethernet address.
     pub address: [u8; 6],
     /// If it is a VLAN: the interface that carries it, and its tag (1 to 4094).
     pub vlan: Option<(u32, u16)>,
@@ -24,7 +22,6 @@ pub struct RouterPort {
 }
 
 impl RouterPort {
-    /// The interface on which frames are seen.
     fn carrier(&self) -> u32 {
         self.vlan.map_or(self.ifindex, |(carrier, _)| carrier)
     }
@@ -45,24 +42,16 @@ pub struct RouterOptions {
     pub no_cache: bool,
 }
 
-/// Why a router cannot have these ports.
 #[derive(Debug, thiserror::Error)]
 pub enum RouterError {
-    /// Too few or too many.
     #[error("a router has 1 to {PORTS_MAX} ports, VLANs among them: not {0}")]
     Ports(usize),
-    /// Two cannot be told apart.
     #[error(
         "interfaces {0} and {1} have the same number modulo {INTERFACES}; make one of them anew"
     )]
     Collide(u32, u32),
-    /// No such VLAN.
     #[error("{tag} is no VLAN of a port: 1 to 4094 are")]
-    Vlan {
-        /// As given.
-        tag: u16,
-    },
-    /// Not loaded, or a map failed.
+    Vlan { tag: u16 },
     #[error(transparent)]
     Load(#[from] LoadError),
 }
@@ -72,7 +61,6 @@ pub(super) struct Ports {
     ports: Map,
     devices: Map,
     vlans: Map,
-    /// Interfaces on which programs run, rising.
     carriers: Vec<u32>,
 }
 

@@ -16,7 +16,6 @@ pub const SOCKET_QUEUES_MAX: u32 = 64;
 /// A port whose plain frames go to sockets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SocketPort {
-    /// The port.
     pub port: RouterPort,
     /// The longest IP packet that leaves by the port which sends on what comes
     /// here, bytes: longer ones are the kernel's.
@@ -42,9 +41,6 @@ impl ToSockets {
     /// Loads it for these ports of a router with these addresses, in whose
     /// network namespace the calling thread must be. Until
     /// [`feed`](Self::feed) every frame goes to the kernel.
-    ///
-    /// # Errors
-    /// [`RouterError`].
     pub fn load(ports: &[SocketPort], own: &[IpAddr]) -> Result<Self, RouterError> {
         let loaded = ports.iter().map(|port| OnePort::load(port, own));
         let mut ports = loaded.collect::<Result<Vec<_>, _>>()?;
@@ -54,9 +50,6 @@ impl ToSockets {
 
     /// Gives frames of a queue of the interface `carrier` to a socket that is
     /// bound there. Frames of other interfaces' sockets would be dropped.
-    ///
-    /// # Errors
-    /// [`LoadError`].
     pub fn feed(&self, carrier: u32, queue: u32, socket: &impl AsFd) -> Result<(), LoadError> {
         let value = socket.as_fd().as_raw_fd().to_ne_bytes();
         let mut at = self.ports.iter().filter(|port| port.carrier() == carrier);
@@ -64,9 +57,6 @@ impl ToSockets {
     }
 
     /// What it counted: `forwarded` are those given to sockets.
-    ///
-    /// # Errors
-    /// [`LoadError`].
     pub fn counters(&self) -> Result<Counters, LoadError> {
         Counters::read(self.ports.iter().map(|port| &port.counters))
     }

@@ -4,7 +4,6 @@ use crate::attached::{Entry, Path};
 use crate::counters::Counters;
 use crate::object::{LoadError, Map, Object, source};
 
-/// One direction.
 struct Direction {
     from: u32,
     object: Object,
@@ -19,9 +18,6 @@ pub struct Wire {
 impl Wire {
     /// Loads it for two interfaces, in whose network namespace the calling
     /// thread must be.
-    ///
-    /// # Errors
-    /// [`LoadError`].
     pub fn load(ports: [u32; 2]) -> Result<Self, LoadError> {
         let [low, high] = [ports[0].min(ports[1]), ports[0].max(ports[1])];
         Ok(Self {
@@ -30,9 +26,6 @@ impl Wire {
     }
 
     /// What it counted.
-    ///
-    /// # Errors
-    /// [`LoadError`].
     pub fn counters(&self) -> Result<Counters, LoadError> {
         Counters::read(self.directions.iter().map(|direction| &direction.counters))
     }

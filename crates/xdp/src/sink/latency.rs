@@ -3,16 +3,13 @@
 /// Linear steps to each power of two, as a power of two. `BUCKET_SHIFT` in
 /// `bpf/sink.bpf.c`.
 const SHIFT: u32 = 7;
-/// Buckets. `BUCKETS` there.
 const BUCKETS: usize = 32 << SHIFT;
-/// Of the map's value.
 pub(super) const BYTES: usize = BUCKETS * 8;
 
 /// How many frames took how long, in steps of less than 0.8%; from 275 s on all
 /// the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Latency {
-    /// By bucket, from the first.
     frames: Vec<u64>,
 }
 
@@ -34,7 +31,6 @@ impl Latency {
             .map(|(index, frames)| (longest_ns(index), *frames))
     }
 
-    /// Frames that were timed.
     #[must_use]
     pub fn frames(&self) -> u64 {
         self.frames.iter().sum()

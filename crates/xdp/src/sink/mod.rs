@@ -19,10 +19,8 @@ const SEEN_BYTES: usize = 8 + 8 * (1 << 15);
 /// Why a sink could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum SinkError {
-    /// Not loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// Not attached.
     #[error(transparent)]
     Attach(#[from] AttachError),
 }
@@ -31,14 +29,11 @@ pub enum SinkError {
 /// `received`, `duplicates`, `late` or `foreign`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// First copies of frames of this trial and stream.
     pub received: u64,
-    /// Further copies.
     pub duplicates: u64,
     /// Of `received`, those with a lower sequence than one before (RFC 4737,
     /// section 3.3).
     pub reordered: u64,
-    /// Frames with a stamp of another trial.
     pub late: u64,
     /// Frames of another stream of this trial, and those without a stamp, which
     /// the kernel was given.
@@ -57,7 +52,6 @@ const COUNTS: usize = 8;
 /// How far a sink is, for a [`Generator`](crate::Generator) that follows it.
 pub struct Reached(pub(crate) Map);
 
-/// The loaded program of a sink.
 struct Program {
     object: Object,
     ifindex: u32,
@@ -72,7 +66,6 @@ impl Path for Program {
     }
 }
 
-/// A sink at one port.
 pub struct Sink {
     watch: Map,
     counts: Map,
@@ -80,7 +73,6 @@ pub struct Sink {
     reached: Reached,
     latency: Map,
     clock_mask: u32,
-    /// What had been counted when the trial began.
     base: [u64; COUNTS],
     _attached: Attached<Program>,
 }
@@ -89,9 +81,6 @@ impl Sink {
     /// Puts a sink on the port, in whose network namespace the calling thread
     /// must be. It counts nothing but late and foreign frames before
     /// [`Self::begin`].
-    ///
-    /// # Errors
-    /// [`SinkError`].
     pub fn attach(ifindex: u32) -> Result<Self, SinkError> {
         let object = Object::load(&source!("sink"), |_| Ok(()))?;
         let mut sink = Self {
@@ -116,16 +105,12 @@ impl Sink {
         self.clock_mask = frames.clamp(1, 1 << 16).next_power_of_two() - 1;
     }
 
-    /// How far it is.
     #[must_use]
     pub fn reached(&self) -> &Reached {
         &self.reached
     }
 
     /// Counts from now on, from nothing, the frames of this trial and stream.
-    ///
-    /// # Errors
-    /// [`LoadError`].
     pub fn begin(&mut self, trial: u8, stream: u8) -> Result<(), LoadError> {
         // What comes meanwhile is of an earlier trial.
         self.watch.write(0, &[0; 8])?;
@@ -140,9 +125,6 @@ impl Sink {
     }
 
     /// What was counted so far; it goes on counting.
-    ///
-    /// # Errors
-    /// [`LoadError`].
     pub fn counts(&self) -> Result<Counts, LoadError> {
         let totals = self.totals()?;
         let since = |index: usize| totals[index].saturating_sub(self.base[index]);

@@ -8,46 +8,34 @@ use std::ffi::{CStr, c_int};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
-/// Why packets do not reach sockets.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
-    /// No map.
     #[error(
         "cannot make a map of {queues} AF_XDP sockets; it needs CAP_BPF and CAP_NET_ADMIN (run as root)"
     )]
     Map {
-        /// Its entries.
         queues: u32,
-        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// No program.
     #[error(
         "the kernel refused the program that feeds AF_XDP sockets; it needs CAP_BPF and CAP_NET_ADMIN (run as root)"
     )]
     Program(#[source] io::Error),
-    /// Not attached.
     #[error(
         "cannot attach a program to interface {interface_index}; it must exist in this network namespace and have no other XDP program"
     )]
     Attach {
-        /// The interface.
         interface_index: u32,
-        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// Not in the map.
     #[error(
         "cannot give queue {queue} to a socket: the map has {queues} queues, and the socket must be bound"
     )]
     Queue {
-        /// The queue.
         queue: u32,
-        /// What there are.
         queues: u32,
-        /// The cause.
         #[source]
         source: io::Error,
     },
@@ -68,9 +56,6 @@ impl Capture {
     /// Attaches to an interface of the calling thread's network namespace that
     /// has `queues` receive queues. Until [`feed`](Self::feed) is called all
     /// packets go to the kernel.
-    ///
-    /// # Errors
-    /// [`CaptureError`].
     pub fn attach(interface_index: u32, queues: u32) -> Result<Self, CaptureError> {
         let map = new_map(queues).map_err(|source| CaptureError::Map { queues, source })?;
         let program = load(&map).map_err(CaptureError::Program)?;

@@ -15,9 +15,7 @@ use super::sync::{AtomicU32, UnsafeCell};
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Descriptor {
-    /// Where the frame begins in the UMEM.
     pub(super) address: u64,
-    /// Its bytes.
     pub(super) len: u32,
     /// Flags: none of those that are used here.
     pub(super) options: u32,
@@ -28,7 +26,6 @@ pub(super) struct Descriptor {
 struct RingMemory {
     start: NonNull<u8>,
     len: usize,
-    /// The ring is the socket's.
     _socket: Arc<OwnedFd>,
 }
 

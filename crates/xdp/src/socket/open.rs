@@ -21,87 +21,59 @@ use super::ring::{Consumer, Producer};
 use super::transmit::Transmit;
 use super::umem::Umem;
 
-/// Between two tries to bind.
 const BIND_PAUSE: Duration = Duration::from_millis(10);
 
 /// The most entries of a ring: 2 MiB of descriptors.
 pub const RING_ENTRIES_MAX: u32 = 1 << 17;
 
-/// Why a socket could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The ring's size.
     #[error("rings of {0} entries: choose a power of two up to {RING_ENTRIES_MAX}")]
     RingEntries(u32),
-    /// No socket.
     #[error(
         "cannot make an AF_XDP socket; it needs CAP_NET_RAW (run as root) and a kernel with CONFIG_XDP_SOCKETS"
     )]
     Socket(#[source] io::Error),
-    /// No memory for it.
     #[error(
         "the kernel refused a UMEM of {bytes} bytes; take fewer frames, or raise RLIMIT_MEMLOCK"
     )]
     Umem {
-        /// Its size.
         bytes: u64,
-        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// No rings.
     #[error("the kernel refused rings of {entries} entries; take fewer")]
     Rings {
-        /// What was asked.
         entries: u32,
-        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// No busy polling.
     #[error("the kernel refused busy polling; it needs Linux 5.11 and CAP_NET_ADMIN")]
     BusyPoll(#[source] io::Error),
-    /// No memory for copies.
     #[error("the kernel refused {bytes} bytes for packets on their way; it needs CAP_NET_ADMIN")]
     SendBuffer {
-        /// What was asked.
         bytes: usize,
-        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// Another socket has the queue.
     #[error(
         "queue {queue} of interface {interface_index} is still another AF_XDP socket's after {waited_ms} ms; end the program that has it"
     )]
     Busy {
-        /// The interface.
         interface_index: u32,
-        /// The queue.
         queue: u32,
-        /// How long it was tried.
         waited_ms: u64,
     },
-    /// No zero-copy.
     #[error(
         "the driver of interface {interface_index} has no zero-copy at queue {queue}; use Mode::Best or Mode::Copy"
     )]
-    NoZeroCopy {
-        /// The interface.
-        interface_index: u32,
-        /// The queue.
-        queue: u32,
-    },
-    /// Not bound for another reason.
+    NoZeroCopy { interface_index: u32, queue: u32 },
     #[error(
         "cannot bind to queue {queue} of interface {interface_index}; it must exist in this network namespace, be up, and have that queue"
     )]
     Bind {
-        /// The interface.
         interface_index: u32,
-        /// The queue.
         queue: u32,
-        /// The cause.
         #[source]
         source: io::Error,
     },
@@ -112,9 +84,7 @@ pub enum OpenError {
 /// its UMEM: that one stays bound until the UMEM and its other sockets are gone.
 #[derive(Debug)]
 pub struct Socket {
-    /// Receives.
     pub receive: Receive,
-    /// Sends.
     pub transmit: Transmit,
     is_zero_copy: bool,
 }
@@ -123,9 +93,6 @@ impl Socket {
     /// Opens a socket in the calling thread's network namespace at one queue.
     /// The first socket of a UMEM gives the memory to the kernel; later ones
     /// share it, and take the first one's mode and way of waking.
-    ///
-    /// # Errors
-    /// [`OpenError`].
     pub fn open(
         umem: &Arc<Umem>,
         interface_index: u32,
@@ -185,7 +152,6 @@ fn new_socket() -> Result<OwnedFd, OpenError> {
     .map_err(|error| OpenError::Socket(error.into()))
 }
 
-/// Gives the kernel the UMEM.
 fn register(socket: &OwnedFd, umem: &Umem) -> Result<(), OpenError> {
     let (addr, len) = umem.area();
     let registration = XdpUmemReg {
@@ -202,7 +168,6 @@ fn register(socket: &OwnedFd, umem: &Umem) -> Result<(), OpenError> {
     })
 }
 
-/// Our ends of the four rings.
 struct Ends {
     receive: Consumer<Descriptor>,
     fill: Producer<u64>,
@@ -240,7 +205,6 @@ impl Ends {
     }
 }
 
-/// Makes and maps the four rings.
 fn rings(socket: &Arc<OwnedFd>, entries: u32) -> io::Result<Ends> {
     sockopt::set_xdp_umem_fill_ring_size(socket, entries)?;
     sockopt::set_xdp_umem_completion_ring_size(socket, entries)?;
@@ -260,7 +224,6 @@ fn rings(socket: &Arc<OwnedFd>, entries: u32) -> io::Result<Ends> {
     })
 }
 
-/// Where a socket is bound.
 #[derive(Clone, Copy)]
 struct Place {
     interface_index: u32,

@@ -7,12 +7,9 @@ use std::time::Duration;
 /// Whether frames are copied between driver and UMEM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Zero-copy where the driver has it, else copies.
     #[default]
     Best,
-    /// Copies.
     Copy,
-    /// Zero-copy, or an error.
     ZeroCopy,
 }
 
@@ -36,17 +33,14 @@ impl Default for BusyPoll {
     }
 }
 
-/// How to open a socket.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SocketOptions {
     /// Entries of each of the four rings, a power of two.
     pub ring_entries: u32,
-    /// Whether frames are copied.
     pub mode: Mode,
     /// Whether the driver may ask to be called instead of running by itself
     /// (`XDP_USE_NEED_WAKEUP`).
     pub wakes_on_need: bool,
-    /// Busy polling, if any.
     pub busy_poll: Option<BusyPoll>,
     /// Frames that one call sends at most where frames are copied: Linux takes
     /// 32 unless told otherwise (`XDP_MAX_TX_SKB_BUDGET`, Linux 6.17); an older
@@ -97,7 +91,6 @@ pub(super) fn set_send_budget(socket: &OwnedFd, wanted: Option<u32>, entries: u3
     set(socket, libc::SOL_XDP, XDP_MAX_TX_SKB_BUDGET, budget).map_or(SEND_BUDGET, |()| budget)
 }
 
-/// Turns busy polling on.
 pub(super) fn set_busy_poll(socket: &OwnedFd, busy: BusyPoll) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, SO_PREFER_BUSY_POLL, 1)?;
     set(socket, libc::SOL_SOCKET, SO_BUSY_POLL, busy.look_us.max(1))?;

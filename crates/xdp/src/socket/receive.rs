@@ -16,7 +16,6 @@ use super::options::napi_id;
 use super::ring::{Consumer, Producer};
 use super::umem::{Frame, Pool, Umem};
 
-/// The receiving half of a socket.
 #[derive(Debug)]
 pub struct Receive {
     pub(super) socket: Arc<OwnedFd>,

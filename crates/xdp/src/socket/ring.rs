@@ -25,7 +25,6 @@ pub(super) struct Shared<T> {
     flags: NonNull<AtomicU32>,
     slots: NonNull<UnsafeCell<T>>,
     entries: u32,
-    /// Keeps the memory.
     _memory: Arc<dyn Any + Send + Sync>,
 }
 
@@ -94,7 +93,6 @@ impl<T: Copy> Shared<T> {
     }
 }
 
-/// The end that puts descriptors in.
 #[derive(Debug)]
 pub struct Producer<T> {
     shared: Shared<T>,
@@ -103,7 +101,6 @@ pub struct Producer<T> {
     consumer_seen: u32,
 }
 
-/// The end that takes descriptors out.
 #[derive(Debug)]
 pub struct Consumer<T> {
     shared: Shared<T>,
@@ -186,7 +183,6 @@ impl<T: Copy> Producer<T> {
     }
 }
 
-/// Descriptors on their way out of a ring.
 struct Taking<'r, T: Copy>(&'r mut Consumer<T>);
 
 impl<T: Copy> Drop for Taking<'_, T> {
@@ -245,7 +241,6 @@ impl<T: Copy> Consumer<T> {
         count
     }
 
-    /// Takes one descriptor.
     pub fn take(&mut self) -> Option<T> {
         let mut taken = None;
         self.drain(1, |descriptor| taken = Some(descriptor));
@@ -261,7 +256,6 @@ impl<T: Copy> Consumer<T> {
     }
 }
 
-/// A ring on the heap, with both ends.
 #[derive(Debug)]
 struct Heap<T> {
     indices: [AtomicU32; 3],

@@ -15,19 +15,16 @@ use super::umem::{Frame, Pool, Umem};
 /// Calls in a row that send nothing before [`Transmit::flush`] gives up for now.
 const IDLE_CALLS_MAX: u32 = 2;
 
-/// The sending half of a socket.
 #[derive(Debug)]
 pub struct Transmit {
     pub(super) socket: Arc<OwnedFd>,
     pub(super) umem: Arc<Umem>,
     pub(super) ring: Producer<Descriptor>,
     pub(super) completion: Consumer<u64>,
-    /// Entries of the completion ring.
     pub(super) entries: u32,
     /// Staged and not yet completed: at most `entries`, so that the completion
     /// ring always has room.
     pub(super) in_flight: u32,
-    /// Packets of one call.
     pub(super) budget: u32,
     pub(super) is_zero_copy: bool,
     pub(super) calls: u64,
@@ -124,7 +121,6 @@ impl Transmit {
         }
     }
 
-    /// Calls of the kernel so far.
     #[must_use]
     pub fn calls(&self) -> u64 {
         self.calls

@@ -10,24 +10,16 @@ use std::sync::{Arc, Mutex};
 
 use sys::memory::Mapping;
 
-/// Why there is no UMEM.
 #[derive(Debug, thiserror::Error)]
 pub enum UmemError {
-    /// A size that the kernel does not take.
     #[error("frames of {0} bytes: the kernel takes 2048 or 4096 (a power of two, at most a page)")]
     FrameBytes(u32),
     /// None, or too many.
     #[error("{frames} frames: choose 1 to {FRAMES_MAX}")]
-    Frames {
-        /// What was asked.
-        frames: u32,
-    },
-    /// No memory.
+    Frames { frames: u32 },
     #[error("no memory for a UMEM of {bytes} bytes; take fewer frames")]
     Memory {
-        /// What was asked.
         bytes: usize,
-        /// The cause.
         #[source]
         source: std::io::Error,
     },
@@ -47,13 +39,11 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Bytes in use.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len as usize
     }
 
-    /// Whether no byte is in use.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -69,9 +59,7 @@ impl Frame {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{len} bytes do not fit into a frame of {frame_bytes}; take a UMEM of larger frames")]
 pub struct TooLong {
-    /// What was asked.
     pub len: usize,
-    /// What there is.
     pub frame_bytes: u32,
 }
 
@@ -81,15 +69,11 @@ pub struct Umem {
     memory: Mapping,
     frame_bytes: u32,
     id: u32,
-    /// The first socket, through which others share this memory.
     pub(super) first: Mutex<Option<Arc<OwnedFd>>>,
 }
 
 impl Umem {
     /// Maps memory for `frames` frames of `frame_bytes`, and gives all frames.
-    ///
-    /// # Errors
-    /// [`UmemError`].
     pub fn new(frames: u32, frame_bytes: u32) -> Result<(Arc<Self>, Pool), UmemError> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         if ![2048, 4096].contains(&frame_bytes) {
@@ -116,7 +100,6 @@ impl Umem {
         Ok((umem, Pool { free }))
     }
 
-    /// Bytes of each frame.
     #[must_use]
     pub fn frame_bytes(&self) -> u32 {
         self.frame_bytes
@@ -223,17 +206,14 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Takes one.
     pub fn take(&mut self) -> Option<Frame> {
         self.free.pop()
     }
 
-    /// Gives one back.
     pub fn put(&mut self, frame: Frame) {
         self.free.push(frame);
     }
 
-    /// Gives all back.
     pub fn put_all(&mut self, frames: impl IntoIterator<Item = Frame>) {
         self.free.extend(frames);
     }
@@ -247,7 +227,6 @@ impl Pool {
         }
     }
 
-    /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
         self.free.len()

@@ -11,12 +11,9 @@ use super::wires::{Elsewhere, ifindex, shell};
 /// Ethernet addresses of the router's ports; the tester's end in 10 and 11.
 pub const ROUTER: [[u8; 6]; 2] = [[2, 0, 0, 0, 0, 0x20], [2, 0, 0, 0, 0, 0x21]];
 
-/// The tester is the calling thread's namespace.
 pub struct Bench {
     pub router: Elsewhere,
-    /// Interfaces of the router's namespace.
     pub ports: [RouterPort; 2],
-    /// Interfaces of the tester's: t0, t1.
     pub tester: [u32; 2],
     /// Prefix of all names, so that NAPI threads are told apart.
     pub prefix: String,
@@ -79,7 +76,6 @@ fn set_up_router(prefix: &str) -> [RouterPort; 2] {
     })
 }
 
-/// Says that somebody watches, now.
 pub fn renew(control: &Control) {
     let look = control.look().unwrap();
     control.renew(look).unwrap();
@@ -87,7 +83,6 @@ pub fn renew(control: &Control) {
 
 /// Runs the body while somebody says that they watch for changes.
 pub fn while_watched<T>(control: &Control, body: impl FnOnce() -> T) -> T {
-    /// Also when the body panics.
     struct Stop<'s>(&'s AtomicBool);
     impl Drop for Stop<'_> {
         fn drop(&mut self) {

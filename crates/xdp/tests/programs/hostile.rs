@@ -9,7 +9,6 @@ use proptest::test_runner::{Config, TestRunner};
 use crate::programs::bench::{Bench, ROUTER, renew};
 use crate::programs::wires::{frame_v4, frame_v6, in_namespace};
 
-/// Frames tried on each path.
 fn cases() -> u32 {
     testing::cases(3_000, 200_000)
 }

@@ -11,7 +11,6 @@ use lockgate_xdp::{Attached, Counters, Generator, Plan, Reason, Sink};
 use crate::programs::bench::{Bench, ROUTER, renew, while_watched};
 use crate::programs::wires::{frame_v4, frame_v6, in_namespace, settled};
 
-/// Fewer than a veth's ring holds.
 const BURST: u64 = 200;
 
 fn plan(frame: Vec<u8>, destinations: u32) -> Plan {
@@ -48,7 +47,6 @@ fn while_watched_throughout<T>(
     })
 }
 
-/// A tester on both ports of a bench.
 struct Tester {
     generator: Generator,
     sink: Sink,
@@ -71,7 +69,6 @@ impl Tester {
         assert_eq!(sent.offered, BURST);
     }
 
-    /// Sends a burst; how many came through.
     fn burst(&mut self, frame: Vec<u8>, destinations: u32) -> u64 {
         self.send(frame, destinations);
         settled(
@@ -145,7 +142,6 @@ fn answers_are_kept() {
     });
 }
 
-/// Programs alone: nobody watches, and then somebody did once.
 #[test]
 fn what_nobody_watches_is_the_kernels() {
     testing::timed(|| {

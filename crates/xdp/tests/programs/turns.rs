@@ -8,7 +8,6 @@ use std::time::Duration;
 use lockgate_xdp::{Generator, Plan, SendError, Sink, Turns};
 use wires::{frame_v4, frame_v6, ifindex, in_namespace, shell};
 
-/// Fewer than a veth's ring holds.
 const BURST: u64 = 200;
 
 const PAIRS: usize = 3;

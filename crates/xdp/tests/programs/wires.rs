@@ -80,7 +80,6 @@ impl Drop for Elsewhere {
     }
 }
 
-/// Runs a script in this thread's namespace.
 pub fn shell(script: &str) -> String {
     let output = Command::new("sh").args(["-euc", script]).output().unwrap();
     assert!(

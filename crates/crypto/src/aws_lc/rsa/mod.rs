@@ -15,7 +15,6 @@ use super::key_pair::KeyPair;
 use crate::rejection::Hash;
 use crate::{RsaBits, RsaScheme};
 
-/// Bytes of the longest modulus.
 const MODULUS_BYTES_MAX: usize = 512;
 
 /// A key, how its messages are padded, and what that needs.

@@ -5,7 +5,6 @@ use crate::{Algorithm, Backend, Job, KeyForm, KeyMaterial, Segment, Segments, St
 
 const PAGE: usize = 4096;
 
-/// Bytes between two pages without access.
 struct Fenced {
     map: *mut u8,
     map_bytes: usize,
@@ -40,7 +39,6 @@ impl Fenced {
         }
     }
 
-    /// Touches the fence behind, or the one before.
     fn segment(&self) -> Segment {
         let start = if self.at_end {
             self.map_bytes - PAGE - self.bytes

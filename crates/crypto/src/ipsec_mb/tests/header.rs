@@ -154,7 +154,6 @@ fn compiled(source: &str) -> Option<Result<(), String>> {
     })
 }
 
-/// The version of the header that is installed.
 fn header() -> Option<Version> {
     let is = |number: u32| {
         let asks = format!(

@@ -6,7 +6,6 @@ use super::super::lane::Lane;
 use super::backend;
 use crate::{Backend, Job, Key, KeyForm, KeyMaterial, Kind, Operation, Segment, Segments, Status};
 
-/// Bytes that are not there by chance.
 const PATTERN: usize = 8;
 
 fn noise(at: usize, seed: u64) -> u8 {
@@ -20,7 +19,6 @@ fn windows(bytes: &[u8]) -> impl Iterator<Item = [u8; PATTERN]> {
         .map(|window| window.try_into().unwrap())
 }
 
-/// Texts of some jobs, and what became of them.
 struct Batch {
     texts: Vec<Vec<u8>>,
     results: Vec<Vec<u8>>,
@@ -66,7 +64,6 @@ impl Batch {
         own
     }
 
-    /// Parts of plaintexts and key streams.
     fn secrets(&self, kind: Kind) -> HashSet<[u8; PATTERN]> {
         let mut secrets = HashSet::new();
         for (text, result) in self.texts.iter().zip(&self.results) {

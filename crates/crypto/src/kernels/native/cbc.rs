@@ -14,13 +14,11 @@ use crate::work::Unit;
 
 /// Registers in flight: a round takes four cycles, and two begin in each.
 const WIDE: usize = 8;
-/// Messages in flight, at most.
 pub(in crate::kernels) const LANES: usize = 4 * WIDE;
 const BLOCK_BYTES: usize = 16;
 /// Round keys of AES-256.
 const ROUND_KEYS: usize = 15;
 
-/// Blocks of every lane.
 #[repr(C, align(64))]
 #[derive(Clone, Copy)]
 struct Row([u128; LANES]);
@@ -38,7 +36,6 @@ struct Messages<'u, 'j, const KEYS: usize> {
     chained: Row,
     /// Each lane's round keys, when they differ; wiped at the end.
     keys: [Row; KEYS],
-    /// Lanes with messages of their own, which come first.
     busy: usize,
     waiting: std::slice::Iter<'u, Unit<'j, KernelKey>>,
 }

@@ -12,19 +12,15 @@ pub(crate) type Block = [u8; 16];
 /// Addresses must be readable or writable for the bytes named; other parties
 /// may change those bytes at any time.
 pub(super) trait Lanes: Copy {
-    /// Blocks in a register.
     const BLOCKS: usize;
 
     unsafe fn zero() -> Self;
-    /// Reads a register's bytes.
     unsafe fn load(from: *const u8) -> Self;
     /// Reads `count` blocks, 1 to `BLOCKS`, and no byte beyond.
     unsafe fn load_blocks(from: *const u8, count: usize) -> Self;
-    /// Writes a register's bytes.
     unsafe fn store(self, to: *mut u8);
     /// Writes `count` blocks, 1 to `BLOCKS`, and no byte beyond.
     unsafe fn store_blocks(self, to: *mut u8, count: usize);
-    /// The same block everywhere.
     unsafe fn broadcast(block: *const Block) -> Self;
     unsafe fn xor(self, other: Self) -> Self;
     unsafe fn xor3(self, second: Self, third: Self) -> Self;
@@ -42,7 +38,6 @@ pub(super) trait Lanes: Copy {
     unsafe fn times_x_of_eight(self) -> Self;
     /// Both 64-bit halves of each block as numbers, added.
     unsafe fn add_halves(self, other: Self) -> Self;
-    /// The bytes of each block in the opposite order.
     unsafe fn reversed(self) -> Self;
     /// The last block of `before`, then all of `self` but its last block.
     unsafe fn preceded_by(self, before: Self) -> Self;

@@ -30,7 +30,6 @@ pub(super) const XTS_STACK_KIB: usize = if cfg!(debug_assertions) { 8 } else { 2
 /// What [`parallel`](fn@parallel) uses of it. CBC encryption clears its own.
 const PARALLEL_STACK_KIB: usize = if cfg!(debug_assertions) { 2 } else { 1 };
 
-/// The round keys of one key.
 pub(super) struct NativeKeys {
     pub(super) data: RoundKeys,
     /// XTS only.

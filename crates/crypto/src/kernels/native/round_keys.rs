@@ -8,7 +8,6 @@ use super::lanes::Block;
 
 /// Round keys of AES-256, the most there are, less one.
 const ROUNDS_MAX: usize = 14;
-/// Words of a block.
 const WORDS: usize = 4;
 
 /// Round keys in the order of use, both ways. Wiped on drop; keep it boxed
@@ -22,7 +21,6 @@ pub(crate) struct RoundKeys {
 }
 
 impl RoundKeys {
-    /// No key yet.
     pub const BLANK: Self = Self {
         encrypting: [[0; 16]; ROUNDS_MAX + 1],
         decrypting: [[0; 16]; ROUNDS_MAX + 1],

@@ -11,7 +11,6 @@ use crate::work::Unit;
 
 /// Registers in flight: a round takes four cycles, and two begin in each.
 const WIDE: usize = 8;
-/// Data units whose tweaks are encrypted together.
 const TWEAKS: usize = 32;
 const BLOCK_BYTES: usize = 16;
 
@@ -29,7 +28,6 @@ macro_rules! eight_times {
     };
 }
 
-/// Encrypted tweaks of some data units.
 #[repr(C, align(64))]
 struct Tweaks([Block; TWEAKS]);
 

@@ -7,47 +7,35 @@ use serde::Deserialize;
 /// The most of a report that is read, bytes: one of 60 s has 50 KB.
 pub const REPORT_BYTES_MAX: u64 = 4 << 20;
 
-/// One direction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Flow {
     /// Mbit/s (10^6) that the receiver got.
     pub received_mbit_per_s: f64,
-    /// Segments that the sender sent again.
     pub retransmits: u64,
 }
 
-/// A report of a test that ran.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
-    /// From client to server.
     pub forth: Flow,
-    /// From server to client, in a two-way test.
     pub back: Option<Flow>,
     /// The sender's congestion control; empty when the report does not say.
     pub congestion_control: String,
-    /// CPU time of both ends, if the report says.
     pub cpu: Option<EndsCpu>,
 }
 
 /// CPU time of the two ends of a test while it ran, of user and system together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndsCpu {
-    /// Of the client.
     pub client: Duration,
-    /// Of the server.
     pub server: Duration,
 }
 
-/// Why a report cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// `iperf3` itself says why.
     #[error("iperf3 says: {0}")]
     Failed(String),
-    /// Not the JSON that is expected.
     #[error("iperf3's report cannot be read; take version 3.7 or later")]
     Json(#[source] serde_json::Error),
-    /// A part is missing or no number that can be.
     #[error("iperf3's report has no usable '{0}'; take version 3.7 or later")]
     Missing(&'static str),
 }
@@ -70,7 +58,6 @@ struct End {
     cpu_utilization_percent: Option<Utilization>,
 }
 
-/// Of one CPU, over the time of the test.
 #[derive(Deserialize)]
 struct Utilization {
     host_total: f64,
@@ -85,9 +72,6 @@ struct Sum {
 }
 
 /// Reads a report.
-///
-/// # Errors
-/// [`ReportError`].
 pub fn parse(text: &[u8], two_way: bool) -> Result<Report, ReportError> {
     let document: Document = serde_json::from_slice(text).map_err(ReportError::Json)?;
     if let Some(reason) = document.error {

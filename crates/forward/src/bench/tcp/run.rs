@@ -11,7 +11,6 @@ use crate::topology::{Family, Topology};
 
 const PROGRAM: &str = "iperf3";
 const PORT: u16 = 5201;
-/// The server may take so long to listen.
 const LISTEN_WAIT: Duration = Duration::from_secs(5);
 /// The client may take so long for connecting and exchanging results.
 const OVERTIME: Duration = Duration::from_secs(10);
@@ -20,36 +19,22 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// every kernel. A host's own default may differ from host to host.
 const CONGESTION_CONTROLS: [&str; 2] = ["cubic", "reno"];
 
-/// Why there is no TCP figure.
 #[derive(Debug, thiserror::Error)]
 pub enum TcpError {
-    /// Not installed.
     #[error("no '{PROGRAM}' here; install it (apt-get install iperf3)")]
     Absent,
-    /// Somebody else may have put it there.
     #[error(transparent)]
     Untrusted(#[from] sys::trusted::Untrusted),
-    /// It cannot be started or read from.
     #[error("cannot {what} {PROGRAM}")]
     System {
-        /// What was being done.
         what: &'static str,
-        /// The cause.
         #[source]
         source: io::Error,
     },
-    /// It took too long, and was killed.
     #[error("{PROGRAM}'s {end} took more than {} s; does a frame pass this router at all?", limit.as_secs())]
-    TooLong {
-        /// `client` or `server`.
-        end: &'static str,
-        /// How long it was waited for.
-        limit: Duration,
-    },
-    /// Who asked for it no longer wants it.
+    TooLong { end: &'static str, limit: Duration },
     #[error("{PROGRAM} was interrupted")]
     Interrupted,
-    /// What it said.
     #[error(transparent)]
     Report(#[from] ReportError),
 }
@@ -140,7 +125,6 @@ impl Drop for Killed {
 }
 
 impl Killed {
-    /// What it says until its end.
     fn output(&mut self, limit: Duration, go_on: &dyn Fn() -> bool) -> Result<Vec<u8>, TcpError> {
         let pipe = self.0.stdout.take().expect("its output is a pipe");
         let reader = thread::spawn(move || {

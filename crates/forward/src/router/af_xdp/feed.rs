@@ -16,7 +16,6 @@ use crate::topology::{NetworkError, Topology, address};
 /// kernel's.
 pub(super) struct Feed {
     attached: Attached<ToSockets>,
-    /// The ports' interfaces.
     interfaces: [u32; 2],
 }
 

@@ -13,17 +13,14 @@ use super::rewrite::{Hop, send_on};
 /// Frames that the kernel has of a queue to receive into.
 pub(super) const FILL_LEVEL: u32 = 1024;
 
-/// Entries of each ring.
 pub(super) const RING_ENTRIES: u32 = 2048;
 
 /// Frames of memory that a lane needs: what is to be received into and what is
 /// being sent, at both ports.
 pub(super) const LANE_FRAMES: u32 = 2 * (FILL_LEVEL + RING_ENTRIES);
 
-/// A queue of both ports.
 pub(super) struct Lane {
     sockets: [Socket; 2],
-    /// The next hop of what leaves by each port.
     hops: [Hop; 2],
 }
 
@@ -43,12 +40,10 @@ impl Lane {
         })
     }
 
-    /// The socket at a port.
     pub(super) fn socket(&self, port: usize) -> &Socket {
         &self.sockets[port]
     }
 
-    /// Where to wait for frames.
     pub(super) fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
         [0, 1].map(|port| self.sockets[port].receive.as_fd())
     }
@@ -68,15 +63,11 @@ impl Lane {
     }
 }
 
-/// What a thread forwards with.
 pub(super) struct Hands {
     pub(super) umem: Arc<Umem>,
     pub(super) pool: Pool,
-    /// Frames in hand: empty between two passes.
     pub(super) frames: Vec<Frame>,
-    /// Frames taken at once.
     pub(super) batch: u32,
-    /// Frames that found no room to be sent.
     pub(super) dropped: Arc<AtomicU64>,
 }
 

@@ -28,7 +28,6 @@ use super::ports::Ports;
 use super::{Counters, Lack, Router, RouterError, Task};
 use crate::topology::Topology;
 
-/// The most frames taken at once.
 pub const BATCH_MAX: u32 = 64;
 
 /// A router in a process. It stops when dropped.
@@ -42,9 +41,6 @@ pub struct Forwarder {
 impl Forwarder {
     /// Starts forwarding over a topology: each port's next hop is the tester's
     /// port there, queues and CPUs are the topology's.
-    ///
-    /// # Errors
-    /// [`RouterError`].
     pub fn over(topology: &Topology, config: AfXdp) -> Result<Self, RouterError> {
         let spec = topology.spec();
         check(config, &spec.cpus.router)?;
@@ -64,7 +60,6 @@ impl Forwarder {
         Ok(forwarder)
     }
 
-    /// In the router's network namespace.
     fn start(&mut self, topology: &Topology, config: AfXdp) -> Result<(), RouterError> {
         let spec = topology.spec();
         for (cpu, queues) in shares(spec.queues, config, &spec.cpus.router) {
@@ -176,7 +171,6 @@ fn options(config: AfXdp) -> SocketOptions {
     }
 }
 
-/// Which CPU has which queues.
 fn shares(queues: u32, config: AfXdp, cpus: &[usize]) -> Vec<(usize, Vec<u32>)> {
     if !config.queues_bound {
         return vec![(cpus[0], (0..queues).collect())];

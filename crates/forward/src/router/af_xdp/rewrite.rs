@@ -10,9 +10,7 @@ const TAG: [u8; 2] = [0x81, 0x00];
 /// Where a frame goes from a port: the addresses of its next Ethernet header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
-    /// The port that it leaves by.
     pub source: [u8; 6],
-    /// Who is next.
     pub destination: [u8; 6],
 }
 
@@ -39,7 +37,6 @@ pub fn send_on(frame: &mut [u8], hop: &Hop) -> bool {
     is_due
 }
 
-/// The network protocol's type, and where its header starts.
 fn network(frame: &[u8]) -> Option<([u8; 2], usize)> {
     let kind = |at: usize| Some([*frame.get(at)?, *frame.get(at + 1)?]);
     match kind(ETHERNET_BYTES - 2)? {

@@ -13,12 +13,9 @@ use super::failed;
 use super::worker::Worker;
 use crate::router::RouterError;
 
-/// Of the threads that forward.
 const NICE: i32 = -10;
 
-/// A thread that forwards.
 pub(super) struct Thread {
-    /// Frames that found no room to be sent.
     pub(super) dropped: Arc<AtomicU64>,
     pub(super) number: i32,
     clock: CpuClock,
@@ -64,7 +61,6 @@ fn rise_above_drivers() {
 }
 
 impl Thread {
-    /// Why it ended, if it did.
     pub(super) fn check(&mut self) -> Result<(), RouterError> {
         let Some(handle) = self.handle.take_if(|handle| handle.is_finished()) else {
             return Ok(());

@@ -18,14 +18,12 @@ const SLEEP_MAX: Duration = Duration::from_millis(20);
 /// up: about the time of a switch there and back.
 const SPINS_MAX: u32 = 16;
 
-/// A thread's work.
 pub(super) struct Worker {
     pub(super) lanes: Vec<Lane>,
     pub(super) hands: Hands,
     pub(super) poll: Poll,
     /// Whether the kernel's threads that receive for the ports have the same CPU.
     pub(super) shares_core: bool,
-    /// Rounds in a row that found nothing.
     pub(super) empty_rounds: u32,
     pub(super) stop: Arc<AtomicBool>,
 }
@@ -54,7 +52,6 @@ impl Worker {
         Ok(())
     }
 
-    /// Every lane once, both ways.
     fn round(&mut self) -> io::Result<u32> {
         let mut count = 0;
         for lane in &mut self.lanes {
@@ -64,7 +61,6 @@ impl Worker {
         Ok(count)
     }
 
-    /// After a round that found nothing.
     fn wait(&mut self) -> io::Result<()> {
         self.empty_rounds += 1;
         match self.poll {

@@ -1,9 +1,7 @@
 //! What a planted device does to each frame: pure, and exact by count.
 
-/// What is wrong with the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Plant {
-    /// Nothing: it forwards every frame.
     #[default]
     Nothing,
     /// It drops each frame whose number, from 1, is a multiple of this: 100
@@ -18,16 +16,11 @@ pub enum Plant {
     DuplicateEvery(u32),
 }
 
-/// What becomes of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// It is sent.
     Send,
-    /// It is not.
     Drop,
-    /// It is sent after the next one.
     Hold,
-    /// It is sent twice.
     Twice,
 }
 
@@ -38,15 +31,12 @@ const BURST_FRAMES: f64 = 64.0;
 #[derive(Clone, Copy, Debug)]
 pub struct Planted {
     plant: Plant,
-    /// Frames so far.
     number: u64,
-    /// Frames that the cap lets through now.
     credit: f64,
     looked_ns: u64,
 }
 
 impl Planted {
-    /// A device that saw no frame.
     #[must_use]
     pub fn new(plant: Plant) -> Self {
         Self {

@@ -25,7 +25,6 @@ const FILL_LEVEL: u32 = 4096;
 /// Frames of memory, of 2 KiB: both rings of both ports.
 const FRAMES: u32 = 4 * FILL_LEVEL;
 
-/// Frames taken at once.
 const BATCH: u32 = 64;
 
 /// How long the thread sleeps when nothing comes; then a frame that was held
@@ -35,15 +34,12 @@ const SLEEP: Duration = Duration::from_millis(20);
 /// What a device did to the frames of all directions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Truth {
-    /// Frames that came.
     pub received: u64,
     /// Of these, frames that it sent, the first copy of each.
     pub sent: u64,
-    /// Frames that it dropped as it was told to.
     pub dropped: u64,
     /// Frames that it sent a second time.
     pub duplicated: u64,
-    /// Frames that it sent after a later one.
     pub reordered: u64,
     /// Frames that it lost though it should not have: a full ring.
     pub mishaps: u64,
@@ -101,9 +97,6 @@ impl Shared {
 impl Device {
     /// Starts a device between both ports of the topology, on the first CPU of
     /// the router's.
-    ///
-    /// # Errors
-    /// [`RouterError`].
     pub fn start(topology: &Topology, plant: Plant) -> Result<Self, RouterError> {
         let cpu = topology.spec().cpus.router.first().copied();
         let (home, ports) = (topology.router().clone(), ports(topology));
@@ -329,7 +322,6 @@ impl Worker {
         Ok(())
     }
 
-    /// A batch of one direction.
     fn pass(&mut self, from: usize) -> io::Result<u32> {
         let mut frames = std::mem::take(&mut self.frames);
         let count = self.sockets[from].receive.receive(BATCH, &mut frames);
@@ -378,7 +370,6 @@ impl Worker {
         }
     }
 
-    /// As a router would.
     fn address(&self, to: usize, frame: &mut Frame) {
         let port = self.ports[to];
         if let Some(addresses) = self.umem.bytes_mut(frame).first_chunk_mut::<12>() {

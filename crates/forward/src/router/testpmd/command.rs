@@ -3,24 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What `testpmd` is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Names of the two ports' interfaces.
     pub interfaces: [String; 2],
-    /// Next hops: who gets what leaves by each port.
     pub peers: [[u8; 6]; 2],
-    /// Queues of each port.
     pub queues: u32,
     /// Frames taken at once, 1 to 512.
     pub burst: u32,
     /// CPUs of the threads that forward; queue `q` is on `cpus[q mod len]`.
     pub cpus: Vec<usize>,
-    /// A folder for the process's files.
     pub files: PathBuf,
 }
 
-/// Of each ring: as many as our forwarder has.
 const RING_ENTRIES: u32 = 2048;
 
 /// Memory buffers: two rings of 2,048 in each direction of each port and queue,

@@ -32,7 +32,6 @@ use crate::topology::Topology;
 /// As Debian's package `dpdk` calls it, and as it is built.
 const PROGRAMS: [&str; 2] = ["dpdk-testpmd", "testpmd"];
 
-/// Frames taken at once: its own default.
 const BURST: u32 = 32;
 
 /// Time to open both ports, also on a busy machine.
@@ -41,10 +40,8 @@ const START_MAX: Duration = Duration::from_secs(30);
 /// CPU time of a thread that forwards, at least: before, they wait for work.
 const FORWARDING_NS: u64 = 20_000_000;
 
-/// Time to close them.
 const STOP_MAX: Duration = Duration::from_secs(5);
 
-/// The most that is kept of what it says.
 const SAID_BYTES_MAX: u64 = 1 << 16;
 
 /// `testpmd`, running. It ends when dropped, and with this process.
@@ -53,7 +50,6 @@ pub struct Testpmd {
     said: Option<JoinHandle<String>>,
     ports: Ports,
     cpu_ns_before: u64,
-    /// Removed when dropped.
     _files: Record,
 }
 
@@ -145,7 +141,6 @@ impl Testpmd {
             .sum())
     }
 
-    /// Numbers of its threads.
     fn threads(&self) -> Result<impl Iterator<Item = i32>, RouterError> {
         let context = "cannot see testpmd's threads; it may have ended";
         let folder = format!("/proc/{}/task", self.child.id());
@@ -233,7 +228,6 @@ fn listen(child: &mut Child) -> Result<JoinHandle<String>, RouterError> {
         .map_err(RouterError::from_cause("cannot start a thread"))
 }
 
-/// The first part, and the rest read over.
 fn all(mut from: impl Read) -> String {
     let mut bytes = Vec::new();
     let _ = from.by_ref().take(SAID_BYTES_MAX).read_to_end(&mut bytes);

@@ -29,7 +29,6 @@ pub struct Describer {
     ports: Vec<Named>,
 }
 
-/// What matters of all routes together.
 pub struct Tables {
     pub special: Special,
     pub alike: Alike,
@@ -46,7 +45,6 @@ pub struct Special {
     pub several_hops: bool,
 }
 
-/// What it found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
     pub ports: Vec<RouterPort>,
@@ -54,7 +52,6 @@ pub struct Description {
 }
 
 impl Describer {
-    /// Of a topology's router.
     pub fn of(topology: &Topology) -> Result<Self, NetworkError> {
         let named = |side| Named {
             link: topology.router_link(side).to_owned(),
@@ -99,7 +96,6 @@ impl Describer {
         }))
     }
 
-    /// The kernel takes the higher of the two (ip-sysctl.rst).
     fn rp_filter(&self, link: &str) -> Result<Option<u8>, NetworkError> {
         let all = self.number("ipv4/conf/all/rp_filter")?;
         let own = self.number(&format!("ipv4/conf/{link}/rp_filter"))?;
@@ -165,7 +161,6 @@ impl Describer {
         }
     }
 
-    /// Reads all routes.
     pub fn tables(&mut self) -> Result<Tables, NetworkError> {
         let mut tables = Tables::without_routes();
         for any in [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()] {
@@ -204,7 +199,6 @@ impl Tables {
 }
 
 impl Special {
-    /// Whether a route is of either kind.
     pub fn is(route: &Route) -> bool {
         let mut of_it = Self::default();
         of_it.add(route);

@@ -6,7 +6,6 @@ use net::napi::thread_cpu_ns;
 
 use super::RouterError;
 
-/// The kernel may take so long to start them.
 const START_WAIT: Duration = Duration::from_secs(5);
 
 /// Numbers of the threads whose names end so, once there are `wanted`.

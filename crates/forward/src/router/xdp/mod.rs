@@ -14,26 +14,20 @@ use super::ports::Ports;
 use super::{Counters, Router, RouterError, Task};
 use crate::topology::{Topology, address};
 
-/// A router whose frames a program forwards.
 pub struct Xdp<P> {
     name: &'static str,
     // First: who tells the program of changes ends before it.
     watch: Option<Watch>,
     attached: Attached<P>,
     ports: Ports,
-    /// The kernel's threads that work for it besides its ports'.
     helpers: Vec<i32>,
     count: Count<P>,
 }
 
-/// What a path's programs counted.
 type Count<P> = fn(&P) -> Result<xdp::Counters, LoadError>;
 
 impl Xdp<Wire> {
     /// Every frame leaves by the other port, as it came.
-    ///
-    /// # Errors
-    /// [`RouterError`].
     pub fn devmap(topology: &Topology) -> Result<Self, RouterError> {
         let sides = topology.sides().each_ref();
         let indices = sides.map(|side| side.router_index);
@@ -44,9 +38,6 @@ impl Xdp<Wire> {
 
 impl Xdp<Fib> {
     /// The kernel's table is asked for each frame.
-    ///
-    /// # Errors
-    /// [`RouterError`].
     pub fn fib(topology: &Topology) -> Result<Self, RouterError> {
         let name = "xdp-fib";
         let listening = listen(name, topology)?;
@@ -62,9 +53,6 @@ impl Xdp<Fib> {
 impl Xdp<FibCached> {
     /// The kernel's answers are kept, and forgotten within 100 ms after a route,
     /// a rule, a neighbour, a link, an address or a setting changed.
-    ///
-    /// # Errors
-    /// [`RouterError`].
     pub fn fib_cached(topology: &Topology) -> Result<Self, RouterError> {
         let name = "xdp-fib-cached";
         let listening = listen(name, topology)?;
@@ -80,9 +68,6 @@ impl Xdp<FibCached> {
 impl Xdp<CpuMap> {
     /// Frames are spread over the router's CPUs by their addresses, and the
     /// kernel forwards them there.
-    ///
-    /// # Errors
-    /// [`RouterError`].
     pub fn cpumap(topology: &Topology) -> Result<Self, RouterError> {
         let name = "xdp-cpumap";
         let listening = listen(name, topology)?;
@@ -148,7 +133,6 @@ impl<P: Path + Send> Xdp<P> {
 }
 
 impl<P> Xdp<P> {
-    /// The program, for what it alone counts.
     #[must_use]
     pub fn program(&self) -> &P {
         &self.attached

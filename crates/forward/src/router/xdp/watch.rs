@@ -26,22 +26,16 @@ use crate::topology::{NetworkError, Topology};
 /// no harm.
 const LOOK_EVERY: Duration = Duration::from_millis(15);
 
-/// Why changes are not followed.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// They cannot be heard.
     #[error(transparent)]
     Monitor(#[from] MonitorError),
-    /// The router cannot be looked at.
     #[error(transparent)]
     Network(#[from] NetworkError),
-    /// The program cannot be told what the router is now.
     #[error(transparent)]
     Program(#[from] ProgramError),
-    /// The program cannot be told what changed.
     #[error(transparent)]
     Load(#[from] LoadError),
-    /// No thread.
     #[error("cannot start a thread; check the limit of processes (ulimit -u)")]
     Thread(#[source] io::Error),
 }
@@ -56,7 +50,6 @@ pub struct Watch {
 struct Shared {
     stop: AtomicBool,
     clock: Mutex<Option<CpuClock>>,
-    /// How the last look failed.
     failed: Mutex<Option<WatchError>>,
 }
 
@@ -73,7 +66,6 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// Begins to listen, then looks.
     pub fn begin(topology: &Topology) -> Result<Self, WatchError> {
         let monitor = Monitor::open(topology.router(), &Topic::ALL)?;
         let mut describer = Describer::of(topology)?;
@@ -89,7 +81,6 @@ impl Listening {
         })
     }
 
-    /// What the router is, its routes aside.
     pub fn description(&self) -> &Description {
         &self.last
     }
@@ -110,7 +101,6 @@ impl Listening {
         })
     }
 
-    /// One look, and what follows from it.
     fn step(&mut self, control: &Control, wait: Duration) -> Result<(), WatchError> {
         let mut events = self.monitor.wait(wait)?;
         let look = control.look()?;

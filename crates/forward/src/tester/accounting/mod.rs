@@ -32,7 +32,6 @@ pub struct Account {
 }
 
 impl Account {
-    /// Nothing counted yet.
     #[must_use]
     pub fn new(trial: u8, stream: u8) -> Self {
         Self {
@@ -85,7 +84,6 @@ impl Account {
             .record(now_ns.saturating_sub(stamp.due_ns));
     }
 
-    /// What was counted so far.
     #[must_use]
     pub fn counts(&self) -> &Received {
         &self.counts

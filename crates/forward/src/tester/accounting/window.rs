@@ -13,11 +13,8 @@ const SHIFT: u32 = 5;
 /// What a sequence is, given those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// Higher than all before.
     InOrder,
-    /// Lower than one before, and not known to have come.
     Reordered,
-    /// Not new.
     Again,
 }
 
@@ -25,7 +22,6 @@ pub enum Arrival {
 #[derive(Debug)]
 pub struct Window {
     words: Box<[u64]>,
-    /// One above the highest sequence seen; 0 before the first.
     next: u64,
 }
 
@@ -36,7 +32,6 @@ impl Default for Window {
 }
 
 impl Window {
-    /// Nothing seen yet.
     #[must_use]
     pub fn new() -> Self {
         Self {

@@ -15,9 +15,6 @@ use crate::tester::stream::Stream;
 
 /// Opens a port at a link of the calling thread's network namespace. It counts
 /// on the CPU `sink_cpu`, if one is given.
-///
-/// # Errors
-/// [`PortError`].
 pub fn open(link: &Link, sink_cpu: Option<usize>) -> Result<Port, PortError> {
     let interface = &link.name;
     let open = || {

@@ -14,10 +14,8 @@ use super::send::{Outlet, send};
 use super::{Port, PortError, Transmitted, Transmitter};
 use crate::tester::stream::Stream;
 
-/// Entries of each ring, and frames for each half.
 const RING_ENTRIES: u32 = 2048;
 
-/// Frames taken at once.
 const BATCH: u32 = 64;
 
 /// Memory for the kernel's copies of frames that a device has not done with:
@@ -33,9 +31,6 @@ const LOOK: Duration = Duration::from_micros(200);
 /// Opens a port at queue 0 of an interface of the calling thread's network
 /// namespace, which has `queues` queues. It counts on the CPU `sink_cpu`, if one
 /// is given: frames that come through other queues too.
-///
-/// # Errors
-/// [`PortError`].
 pub fn open(
     interface: &str,
     interface_index: u32,

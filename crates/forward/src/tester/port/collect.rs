@@ -16,7 +16,6 @@ use crate::tester::stream::Stream;
 /// How long a sleeping collector may not see that it shall stop.
 const SLEEP_MAX: Duration = Duration::from_millis(20);
 
-/// Where frames come from.
 pub(super) trait Inlet: Send {
     /// Waits for frames, `timeout` at most, and gives what is there, a batch at
     /// most. Returns how many; frames are as they lie in memory.
@@ -83,7 +82,6 @@ impl Collector {
         })
     }
 
-    /// Why it ended, if it did.
     fn check(&mut self) -> Result<(), PortError> {
         let Some(thread) = self.thread.take_if(|thread| thread.is_finished()) else {
             return match self.thread {
@@ -143,7 +141,6 @@ impl Drop for Collector {
     }
 }
 
-/// What was being done, with the cause.
 pub(super) fn failed<E>(context: impl Into<String>) -> impl FnOnce(E) -> PortError
 where
     E: std::error::Error + Send + Sync + 'static,

@@ -8,7 +8,6 @@ use wire::{Spread, Stamp, TestFrame, TestFrameError};
 use crate::tester::line::IMIX;
 use crate::tester::stream::{Addresses, DESTINATIONS_MAX, FrameSize, Stream, TAG_BYTES};
 
-/// The UDP source port of the first flow.
 const SOURCE_PORT: u16 = 0xc020;
 
 /// Which of [`IMIX`]'s sizes is whose turn, in an order that mixes them: RFC
@@ -19,13 +18,10 @@ const IMIX_ORDER: [u8; 12] = [0, 1, 0, 0, 1, 0, 2, 0, 1, 0, 0, 1];
 /// with a tag.
 pub const FRAME_BYTES_MAX: usize = 1518;
 
-/// Makes the frames of a stream.
 #[derive(Clone, Debug)]
 pub struct Frames {
     stream: Stream,
-    /// To the first destination, of the first size.
     first: TestFrame,
-    /// With frame check sequence and tag.
     sizes: Vec<u32>,
     order: &'static [u8],
     spread: Spread,
@@ -33,9 +29,6 @@ pub struct Frames {
 
 impl Frames {
     /// Of a stream that can be made: a frame of each size was tried.
-    ///
-    /// # Errors
-    /// [`TestFrameError`].
     ///
     /// # Panics
     /// If it has no destination, too many, or not a power of two: `Addresses`
@@ -100,7 +93,6 @@ impl Frames {
         self.frame(sequence).write(stamp, buffer)
     }
 
-    /// Its length in memory.
     #[must_use]
     pub fn memory_bytes(&self, sequence: u64) -> usize {
         self.frame(sequence).memory_bytes()
@@ -127,7 +119,6 @@ impl Frames {
         }
     }
 
-    /// Where the frames go whose turn it is.
     fn destination(&self, turn: u32) -> IpAddr {
         match self.stream.addresses {
             Addresses::V4 { first, stride, .. } => {

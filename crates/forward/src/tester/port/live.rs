@@ -44,7 +44,6 @@ pub fn open(
     })
 }
 
-/// Sends live frames by one port.
 pub struct LiveTransmitter(Generator);
 
 impl Transmitter for LiveTransmitter {

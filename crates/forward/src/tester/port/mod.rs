@@ -18,10 +18,8 @@ use trial::Histogram;
 
 use super::stream::Stream;
 
-/// What a transmitter did.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Transmitted {
-    /// Frames that were due in the time the trial took.
     pub due: u64,
     /// Frames that the port's link took, and those that its own queue refused:
     /// what loss is counted against.
@@ -48,37 +46,28 @@ pub struct Transmitted {
 /// `foreign`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Received {
-    /// Frames of this trial and stream, first copies.
     pub received: u64,
-    /// Further copies of frames of this trial.
     pub duplicates: u64,
     /// Of `received`, those with a lower sequence than one before (RFC 4737,
     /// section 3.3).
     pub reordered: u64,
-    /// Frames of an earlier trial.
     pub late: u64,
-    /// Frames that are nobody's: no stamp, or another stream's.
     pub foreign: u64,
     /// Bytes of `received`, each with its frame check sequence.
     pub bytes: u64,
     /// From the first frame received to the last, ns.
     pub elapsed_ns: u64,
-    /// From due time to arrival.
     pub latency: Histogram,
 }
 
-/// Why a port failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{context}")]
 pub struct PortError {
-    /// What was being done, with the values, and the remedy.
     pub context: String,
-    /// The cause.
     #[source]
     pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
-/// Sends.
 pub trait Transmitter: Send {
     /// Sends the stream from the calling thread, until its time is over or
     /// `stop` is set.
@@ -90,9 +79,6 @@ pub trait Transmitter: Send {
 
     /// From now on a limit to the frames under way is kept by what this receiver
     /// counts, where both can.
-    ///
-    /// # Errors
-    /// [`PortError`].
     fn follow(&mut self, receiver: &dyn Receiver) -> Result<(), PortError> {
         let _ = receiver;
         Ok(())
@@ -106,18 +92,11 @@ pub trait Transmitter: Send {
     }
 }
 
-/// Counts.
 pub trait Receiver: Send {
     /// Counts from now on, from nothing, the frames of this stream of its trial.
-    ///
-    /// # Errors
-    /// [`PortError`].
     fn begin(&mut self, stream: &Stream) -> Result<(), PortError>;
 
     /// What was counted so far; it goes on counting.
-    ///
-    /// # Errors
-    /// [`PortError`].
     fn counts(&mut self) -> Result<Received, PortError>;
 
     /// How far it is, where a transmitter of its kind can follow that.
@@ -127,9 +106,6 @@ pub trait Receiver: Send {
     }
 
     /// CPU time of whoever counts, so far, ns.
-    ///
-    /// # Errors
-    /// [`PortError`].
     fn cpu_ns(&mut self) -> Result<u64, PortError>;
 }
 
@@ -137,12 +113,8 @@ pub trait Receiver: Send {
 pub struct Port {
     /// For people: `live-frame`, `af-xdp`, `af-packet`, `tap`.
     pub kind: &'static str,
-    /// The interface's name.
     pub interface: String,
-    /// Its Ethernet address.
     pub address: [u8; 6],
-    /// What sends.
     pub transmitter: Box<dyn Transmitter>,
-    /// What counts.
     pub receiver: Box<dyn Receiver>,
 }

@@ -13,7 +13,6 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Of a stream that starts now.
     #[must_use]
     pub fn new(stream: &Stream, start_ns: u64) -> Self {
         let duration_ns = u64::try_from(stream.duration.as_nanos()).unwrap_or(u64::MAX);

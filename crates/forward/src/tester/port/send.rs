@@ -18,7 +18,6 @@ pub(super) const BATCH_MAX: u64 = 64;
 const SLEEP_NS_MIN: u64 = 200_000;
 const AWAKE_NS: u64 = 100_000;
 
-/// Where frames go.
 pub(super) trait Outlet {
     /// Takes a frame; it may wait in a batch. `false`: no room now, and the
     /// frame is not taken.
@@ -35,7 +34,6 @@ pub(super) trait Outlet {
     }
 }
 
-/// Sends the stream from this thread.
 pub(super) fn send(
     outlet: &mut impl Outlet,
     stream: &Stream,
@@ -145,14 +143,12 @@ mod tests {
     use crate::tester::accounting::Account;
     use crate::tester::testing::stream;
 
-    /// Takes so many frames a flush, and counts them.
     struct Planted {
         room: u64,
         left: u64,
         refuses: bool,
         account: Account,
         staged: u64,
-        /// At the end, so many still wait.
         waiting: u64,
     }
 

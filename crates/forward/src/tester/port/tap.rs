@@ -16,9 +16,6 @@ use crate::tester::stream::Stream;
 
 /// Makes a port of the file of a tap, without packet information and not
 /// blocking. It counts on the CPU `sink_cpu`, if one is given.
-///
-/// # Errors
-/// [`PortError`].
 pub fn open(
     interface: &str,
     file: OwnedFd,

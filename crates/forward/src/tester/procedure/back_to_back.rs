@@ -6,7 +6,6 @@ use trial::Verdict;
 
 use super::{GoalError, Outcome, Procedure, RETRIES, Request, Step, check};
 
-/// What to search for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BurstsGoal {
     /// The rate of the frames in a burst, frames/s: the line's maximum.
@@ -19,12 +18,9 @@ pub struct BurstsGoal {
     pub repetitions: u32,
 }
 
-/// What was found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bursts {
-    /// The longest burst without loss of each repetition, frames.
     pub frames: Vec<u64>,
-    /// Whether they are valid.
     pub verdict: Verdict,
     goal: BurstsGoal,
 }
@@ -56,12 +52,10 @@ impl Bursts {
     }
 }
 
-/// The procedure.
 #[derive(Clone, Debug)]
 pub struct BackToBack {
     goal: BurstsGoal,
     found: Vec<u64>,
-    /// The longest burst without loss of this repetition.
     passed: u64,
     /// The shortest with loss, or one more than the longest tried.
     failed: u64,

@@ -11,16 +11,12 @@ const STEPS: u32 = 10;
 /// "Until there are two successive trials in which no frames are lost."
 const LOSSLESS_TRIALS: u32 = 2;
 
-/// The loss at one rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LossPoint {
-    /// Share of the maximum rate, 0.1 to 1.
     pub share: f64,
     /// Frames a second.
     pub rate_pps: f64,
-    /// Share of the frames lost.
     pub loss_ratio: f64,
-    /// Whether it is valid.
     pub verdict: Verdict,
 }
 

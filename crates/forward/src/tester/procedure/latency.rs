@@ -8,18 +8,13 @@ use super::{GoalError, Outcome, Procedure, RETRIES, Request, Step, check};
 /// Shares of the throughput at which latency is measured.
 pub const LATENCY_SHARES: [f64; 4] = [0.1, 0.5, 0.9, 1.0];
 
-/// The latency at one rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LatencyPoint {
-    /// Share of the throughput.
     pub share: f64,
     /// Frames a second.
     pub rate_pps: f64,
-    /// Share of the frames lost: they have no latency.
     pub loss_ratio: f64,
-    /// Of the frames that came.
     pub latency: Histogram,
-    /// Whether it is valid.
     pub verdict: Verdict,
 }
 

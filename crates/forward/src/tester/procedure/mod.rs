@@ -22,7 +22,6 @@ use trial::{Histogram, Verdict};
 /// A trial that is invalid is repeated so often.
 pub const RETRIES: u32 = 2;
 
-/// A trial that a procedure wants.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Request {
     /// Frames a second, of all ports that send together.
@@ -31,16 +30,11 @@ pub struct Request {
     pub frames: Option<u64>,
 }
 
-/// How it ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// Frames sent, of all ports together.
     pub offered: u64,
-    /// Of these, frames that never came.
     pub lost: u64,
-    /// From due time to arrival.
     pub latency: Histogram,
-    /// Whether the two are valid.
     pub verdict: Verdict,
 }
 
@@ -56,18 +50,14 @@ impl Outcome {
     }
 }
 
-/// What a procedure wants next.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step<R> {
     /// This trial, then [`Procedure::record`].
     Trial(Request),
-    /// Nothing: it is done.
     Done(R),
 }
 
-/// A procedure.
 pub trait Procedure {
-    /// What it finds.
     type Found;
 
     /// What it wants next; the same until something is recorded.
@@ -93,17 +83,12 @@ pub fn drive<P: Procedure, E>(
     }
 }
 
-/// Why a procedure cannot start.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum GoalError {
-    /// A rate, share or count outside its limits.
     #[error("{what} is {value}, it must be {limits}")]
     Outside {
-        /// Which.
         what: &'static str,
-        /// What was given.
         value: f64,
-        /// What may be given.
         limits: &'static str,
     },
 }

@@ -23,14 +23,11 @@ pub enum Ceiling {
     Generator,
 }
 
-/// What to search for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThroughputGoal {
-    /// The lowest rate tried, frames/s, above 0.
     pub floor_pps: f64,
     /// The highest, at least the floor; tried first, as the RFC says.
     pub ceiling_pps: f64,
-    /// What the ceiling comes from.
     pub ceiling: Ceiling,
     /// The search ends when the lowest rate that failed is at most this share
     /// above the result: 0.0001 to 0.5.
@@ -72,7 +69,6 @@ impl ThroughputGoal {
     }
 }
 
-/// What the search found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
     /// The highest rate that passed, frames/s; `None` if none did.
@@ -81,11 +77,8 @@ pub struct Found {
     pub failed_pps: Option<f64>,
     /// The trial that passed at `rate_pps`, the last of them.
     pub outcome: Option<Outcome>,
-    /// Trials run, the invalid ones too.
     pub trials: u32,
-    /// Trials that were not valid.
     pub invalid: u32,
-    /// Whether the rate is the device's throughput.
     pub verdict: Verdict,
 }
 
@@ -95,23 +88,18 @@ struct Pass {
     outcome: Outcome,
 }
 
-/// The lowest rate that did not pass, and why.
 #[derive(Clone, Debug)]
 struct Limit {
     rate_pps: f64,
-    /// Where it was not the device that failed.
     generator: Option<Verdict>,
 }
 
-/// The search.
 #[derive(Clone, Debug)]
 pub struct Throughput {
     goal: ThroughputGoal,
-    /// Rising.
     passed: Vec<Pass>,
     limit: Option<Limit>,
     trying_pps: f64,
-    /// Of the highest pass.
     confirmed: u32,
     retried: u32,
     trials: u32,

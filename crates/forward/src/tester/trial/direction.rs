@@ -20,7 +20,6 @@ pub struct Sender {
 /// it was over: frames that came afterwards are no part of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counting {
-    /// Frames of the stream that were counted meanwhile, first copies.
     pub frames: u64,
     /// CPU time of whoever counted, ns.
     pub cpu_ns: u64,
@@ -37,23 +36,16 @@ impl Counting {
     }
 }
 
-/// What one direction of a trial gave.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Direction {
-    /// What was to be sent.
     pub stream: Stream,
-    /// What was.
     pub sent: Transmitted,
-    /// What came, the last frames included.
     pub received: Received,
-    /// What counting took while frames were sent.
     pub counting: Counting,
-    /// What was seen of the thread that sent.
     pub sender: Sender,
 }
 
 impl Direction {
-    /// Frames that were sent and never came.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.sent.offered.saturating_sub(self.received.received)
@@ -108,7 +100,6 @@ fn per_second(frames: u64, elapsed_ns: u64) -> f64 {
     frames as f64 * 1e9 / elapsed_ns as f64
 }
 
-/// Latencies of all directions together.
 #[must_use]
 pub fn latency_of(directions: &[Direction]) -> Histogram {
     let mut all = Histogram::new();

@@ -13,11 +13,9 @@ use super::{Sender, TrialError};
 /// What a way sent, and what was seen of the thread.
 pub(super) type Sent = (Transmitted, Sender);
 
-/// One way, as who sends needs it.
 pub(super) struct Sending<'w, 'a> {
     pub transmitter: &'w mut (dyn Transmitter + 'a),
     pub stream: Stream,
-    /// Where it is sent from.
     pub cpu: usize,
 }
 
@@ -26,12 +24,10 @@ pub(super) struct Sending<'w, 'a> {
 /// Threads of their own would have the CPU in turns of milliseconds, and each
 /// stream gaps, with bursts after them.
 pub(super) struct Group<'w, 'a> {
-    /// Each with its number.
     ways: Vec<(usize, Sending<'w, 'a>)>,
 }
 
 impl<'w, 'a> Group<'w, 'a> {
-    /// Every way in a group.
     pub(super) fn all(ways: Vec<Sending<'w, 'a>>) -> Vec<Self> {
         let mut groups: Vec<Self> = Vec::new();
         for (index, mut way) in ways.into_iter().enumerate() {
@@ -145,7 +141,6 @@ fn can_take_turns(_: &mut Sending<'_, '_>) -> bool {
     false
 }
 
-/// The most that can take turns.
 fn most() -> usize {
     #[cfg(feature = "bpf")]
     return xdp::GENERATORS_MAX;

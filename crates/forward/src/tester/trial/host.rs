@@ -9,9 +9,7 @@ const TICK: Duration = Duration::from_millis(10);
 /// Where one CPU's time went since the start, from `/proc/stat`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTime {
-    /// Running anything.
     pub busy: Duration,
-    /// Taken by the hypervisor for others.
     pub steal: Duration,
 }
 
@@ -52,11 +50,8 @@ pub fn cpu_time(stat: &str, cpus: &[usize]) -> CpuTime {
 /// Which CPUs a trial uses. Empty where it is not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Placement {
-    /// Where frames are sent from.
     pub generator: Vec<usize>,
-    /// Where the device under test forwards.
     pub device: Vec<usize>,
-    /// Where frames are counted.
     pub sink: Vec<usize>,
 }
 
@@ -72,7 +67,6 @@ impl Placement {
         }
     }
 
-    /// All of them, each once.
     #[must_use]
     pub fn cpus(&self) -> Vec<usize> {
         let parts = [&self.generator, &self.device, &self.sink];
@@ -86,14 +80,11 @@ impl Placement {
 /// What the CPUs of a trial did while it sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostUse {
-    /// Time in which the generator's CPUs ran anything, all together.
     pub busy_generator: Duration,
     /// The same of the device's and the sink's, those that are the generator's
     /// too left out.
     pub busy_behind: Duration,
-    /// By how much each of the two may be wrong.
     pub resolution: Duration,
-    /// Time that the hypervisor took from all of them.
     pub steal: Duration,
     /// How long it sent, by the harness's clock: from the first reading of the
     /// above to the last.
@@ -115,13 +106,11 @@ const ACCOUNTS_RESOLUTION: Duration = Duration::from_millis(4);
 #[derive(Clone, Debug)]
 pub struct Moment {
     stat: String,
-    /// Where the host has it.
     accounts: Option<String>,
     at: Instant,
 }
 
 impl Moment {
-    /// What the host says now.
     #[must_use]
     pub fn now() -> Self {
         let read = |path: &&str| std::fs::read_to_string(path).ok();

@@ -31,13 +31,9 @@ const QUIET_LOOKS_OVERLOAD: u32 = 4;
 
 /// One direction: who sends what, and who counts it.
 pub struct Way<'a> {
-    /// What sends.
     pub transmitter: &'a mut dyn Transmitter,
-    /// What counts.
     pub receiver: &'a mut dyn Receiver,
-    /// What is sent.
     pub stream: Stream,
-    /// Where it is sent from.
     pub generator_cpu: usize,
 }
 
@@ -53,38 +49,27 @@ impl<'a> Way<'a> {
     }
 }
 
-/// What a trial gave.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ran<R> {
-    /// One a way, in the order of the ways.
     pub directions: Vec<Direction>,
-    /// What the host did while it sent.
     pub host: HostUse,
     /// What was read when the sending began, and when it was over.
     pub readings: [R; 2],
 }
 
-/// Why there is no trial.
 #[derive(Debug, thiserror::Error)]
 pub enum TrialError {
-    /// Whoever wanted it no longer does.
     #[error("the trial was interrupted")]
     Interrupted,
-    /// A port failed.
     #[error("way {way} of {count} of a trial failed", way = .way + 1)]
     Port {
-        /// From 0.
         way: usize,
-        /// How many there are.
         count: usize,
-        /// The cause.
         #[source]
         source: PortError,
     },
-    /// The CPU for the generator cannot be had.
     #[error("a thread that sends cannot be pinned; choose another CPU for the generator")]
     Pin(#[source] sys::affinity::PinError),
-    /// No thread.
     #[error("a thread that sends cannot be started; raise the limit of threads (ulimit -u)")]
     Thread(#[source] std::io::Error),
 }
@@ -94,9 +79,6 @@ pub enum TrialError {
 /// The calling thread sleeps meanwhile. The use of the CPUs of `placement` is
 /// noted, and `read` is called where the sending begins and where it is over (and
 /// before, in case nobody tells); `go_on` is asked ten times a second.
-///
-/// # Errors
-/// [`TrialError`].
 ///
 /// # Panics
 /// If a transmitter does.

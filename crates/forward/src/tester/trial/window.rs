@@ -18,25 +18,18 @@ const ASK_EVERY: Duration = Duration::from_millis(100);
 /// How far a thread is with what it sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// It sends.
     Begun,
-    /// It sends no more.
     Over,
 }
 
-/// Who reads.
 pub(super) struct Reader<'r, 'a, R> {
-    /// Of each way, in order.
     pub receivers: Vec<&'r mut (dyn Receiver + 'a)>,
-    /// What else.
     pub read: &'r mut dyn FnMut() -> R,
 }
 
-/// What was read at one moment.
 pub(super) struct Mark<R> {
     pub host: Moment,
     pub read: R,
-    /// Of each way, in order.
     pub counting: Vec<Counting>,
 }
 

@@ -25,7 +25,6 @@ const FRAMES_PER_SOFTIRQ: u64 = 512;
 /// So many softirqs happen in any second.
 const SOFTIRQS_IDLE: u64 = 2_000;
 
-/// Also of who is behind its schedule.
 pub(super) const LESS: &str = "offer less, or use a quicker port";
 
 const OWN_CPU: &str = "give the generator a CPU of its own";
@@ -52,7 +51,6 @@ fn bound(reason: String, remedy: &str) -> Verdict {
     Verdict::new(Validity::GeneratorBound, reason, remedy)
 }
 
-/// Frames that the stream wanted in its time.
 fn intended(direction: &Direction) -> Option<f64> {
     let stream = &direction.stream;
     let by_rate = stream.rate_pps? * stream.duration.as_secs_f64();

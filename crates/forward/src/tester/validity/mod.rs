@@ -23,7 +23,6 @@ pub use counts::STRANGERS_MAX;
 pub use generator::{CEILING_RATIO_MAX, SENT_RATIO_MIN, WAITED_RATIO_MAX};
 pub use noise::{ELSEWHERE_RATIO_MAX, GAP_RATIO_MAX, LOSS_ERROR_MAX};
 
-/// What the trial is to show.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Claim {
     /// Whether a rate is carried: the generator must hold the rate, and where a
@@ -51,10 +50,8 @@ impl Claim {
     };
 }
 
-/// CPU time of the trial's own threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OwnCpu {
-    /// Those that send.
     pub generators: Duration,
     /// Those that forward and those that count: of every device, where several
     /// are tried side by side.
@@ -65,9 +62,7 @@ pub struct OwnCpu {
 /// not judged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seen {
-    /// What the host did meanwhile.
     pub host: HostUse,
-    /// Which CPUs did what.
     pub placement: Placement,
     /// Frames a second, of all ports together, that the generator reaches at
     /// this size when nothing holds it back.
@@ -75,23 +70,17 @@ pub struct Seen {
     /// Whether the device forwards in threads of its own: threaded NAPI, a
     /// process, a guest. If not, it forwards in the sender's softirq.
     pub threaded: Option<bool>,
-    /// CPU time that the trial took itself.
     pub own_cpu: Option<OwnCpu>,
     /// Time in which threads that forward or count were ready and another had
     /// their CPU, be it one of themselves: all together.
     pub waited_behind: Option<Duration>,
 }
 
-/// What a verdict is given on.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
-    /// What is to be shown.
     pub claim: Claim,
-    /// What was sent and counted, all directions of one device.
     pub directions: &'a [Direction],
-    /// What the device counted during the trial, if it does.
     pub counters: Option<Counters>,
-    /// What else was seen.
     pub seen: &'a Seen,
 }
 

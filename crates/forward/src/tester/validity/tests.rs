@@ -33,7 +33,6 @@ fn counters(offered: u64, forwarded: u64) -> Option<Counters> {
     })
 }
 
-/// A trial, to be changed by a test.
 struct Trial {
     claim: Claim,
     directions: [Direction; 1],
@@ -384,7 +383,6 @@ fn a_short_burst_is_not_quicker_than_it_was_sent() {
     assert!(verdict.is_valid(), "{verdict:?}");
 }
 
-/// A fault of the generator, as it shows.
 fn plant(fault: u8, size: f64, trial: &mut Trial) {
     let one = &mut trial.directions[0];
     let rate_pps = one.sent.offered as f64;

@@ -19,16 +19,12 @@ use crate::behaviour::changes::{LOCAL_V4, LOCAL_V6};
 use crate::behaviour::plan;
 use crate::behaviour::probe::Output;
 
-/// What the kernel makes of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {
     /// One frame or more out of the other port, none back.
     Forwarded,
-    /// Something back, nothing out of the other port.
     Answered,
-    /// Nothing at all.
     Dropped,
-    /// Whatever: kernels differ in it.
     Any,
 }
 
@@ -79,7 +75,6 @@ pub fn all() -> Vec<Case> {
     cases
 }
 
-/// From the tester's port to the DUT's.
 pub fn ethernet(port: usize, ether_type: EtherType, payload: &[u8]) -> Vec<u8> {
     ethernet::Repr {
         destination: plan::DUT[port],

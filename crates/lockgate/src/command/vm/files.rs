@@ -12,7 +12,6 @@ use vm::image::{GuestFile, HostProgram};
 use crate::cli::GuestFileArgument;
 use crate::exit::{Exit, Failure, OrExit};
 
-/// What an ELF file begins with.
 const ELF: &[u8] = b"\x7fELF";
 
 /// The files, programs with the libraries they are linked to. A library that

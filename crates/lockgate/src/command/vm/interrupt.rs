@@ -11,14 +11,12 @@ use vm::Killer;
 use crate::exit::{Exit, Failure, OrExit};
 use crate::interrupt;
 
-/// So often is looked whether somebody interrupts.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Once its guest is killed the program ends in this time, or is ended: it may
 /// be writing to somebody who does not read.
 const END_LIMIT: Duration = Duration::from_secs(5);
 
-/// Ends the guest when somebody interrupts.
 pub(super) struct Interrupt {
     flag: Arc<AtomicBool>,
     guest: Arc<Mutex<Option<Killer>>>,
@@ -52,12 +50,10 @@ impl Interrupt {
         Ok(own)
     }
 
-    /// From now on this guest is killed.
     pub(super) fn kills(&self, guest: Killer) {
         *self.guest.lock().unwrap_or_else(PoisonError::into_inner) = Some(guest);
     }
 
-    /// Whether somebody did.
     pub(super) fn came(&self) -> bool {
         self.flag.load(Ordering::SeqCst)
     }

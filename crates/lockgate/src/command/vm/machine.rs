@@ -13,7 +13,6 @@ use crate::exit::{Exit, Failure, OrExit};
 /// Our own module, which is built for each kernel and lies beside it.
 const KSPEED: &str = "lockgate_kspeed";
 
-/// What boots.
 pub(super) struct Machine {
     pub(super) qemu: Qemu,
     pub(super) kernel: Kernel,

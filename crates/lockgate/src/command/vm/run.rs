@@ -14,17 +14,14 @@ use crate::cli::VmRunArguments;
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit};
 
-/// Longest script, bytes.
 const SCRIPT_BYTES_MAX: u64 = 1 << 20;
 
 /// Most output of a script, bytes: it is not kept, so this only ends one that
 /// never stops.
 const OUTPUT_BYTES_MAX: u64 = 1 << 34;
 
-/// Largest file that is fetched, bytes.
 const FILE_BYTES_MAX: usize = 1 << 30;
 
-/// Boots, runs, fetches, ends.
 pub(super) fn run(arguments: &VmRunArguments, console: &Console) -> Result<Exit, Failure> {
     let script = script(&arguments.script)?;
     let machine = Machine::of(arguments)?;

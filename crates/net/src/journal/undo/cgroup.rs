@@ -49,7 +49,6 @@ pub fn threads_inside(path: &Path) -> io::Result<Vec<i32>> {
     Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
 }
 
-/// What version 1 calls the file, or version 2.
 fn threads_file(path: &Path) -> &'static str {
     match path.join("tasks").exists() {
         true => "tasks",

@@ -9,24 +9,16 @@ use crate::namespace::Namespace;
 use crate::netlink::{Netlink, NetlinkError};
 use crate::setting::Kept;
 
-/// Why a device does not come back.
 #[derive(Debug, thiserror::Error)]
 pub enum ReturnError {
-    /// Whoever asks is somewhere else.
     #[error(
         "the device came from another network namespace (its number was {home}); run this there, which is where Lockgate ran before"
     )]
-    Elsewhere {
-        /// Where it came from.
-        home: u64,
-    },
-    /// The namespace cannot be looked at.
+    Elsewhere { home: u64 },
     #[error("cannot tell which namespace this is")]
     Here(#[source] io::Error),
-    /// The kernel refused.
     #[error(transparent)]
     Netlink(#[from] NetlinkError),
-    /// It cannot be told how it is.
     #[error(transparent)]
     Settings(#[from] SettingsError),
 }

@@ -10,5 +10,4 @@ pub(crate) mod process;
 
 /// How long a container's runtime, or a killed process, may take to be gone.
 const UNDO_WAIT: Duration = Duration::from_secs(10);
-/// How often it is looked whether it is.
 const LOOK_EVERY: Duration = Duration::from_millis(5);

@@ -7,7 +7,6 @@ const PAUSE_LOOKS: (u32, u32) = (40, 6000);
 const AFTER_SUCCESS_LOOKS: u32 = 6;
 /// Looks until the next after two that were interrupted; doubled each time.
 const INTERRUPTED_LOOKS: u32 = 10;
-/// And so often.
 const INTERRUPTED_MAX: u32 = 8;
 /// Looks until it is asked again whether there is anything to try.
 const NOTHING_TO_TRY_LOOKS: u32 = 50;
@@ -22,7 +21,6 @@ pub(super) struct Backoff {
     pause_next: u32,
     check: u32,
     check_next: u32,
-    /// Trials in a row that another load seemed to interrupt.
     interrupted: u32,
 }
 
@@ -39,7 +37,6 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// One look has passed.
     pub(super) fn pass(&mut self) {
         self.pause = self.pause.saturating_sub(1);
         self.check = self.check.saturating_sub(1);
@@ -53,7 +50,6 @@ impl Backoff {
         self.check == 0
     }
 
-    /// A trial helped: the next soon.
     pub(super) fn helped(&mut self) {
         self.interrupted = 0;
         self.pause = AFTER_SUCCESS_LOOKS;
@@ -61,7 +57,6 @@ impl Backoff {
         self.check = self.check_next;
     }
 
-    /// A trial did not.
     pub(super) fn failed(&mut self) {
         self.interrupted = 0;
         self.wait();
@@ -72,18 +67,15 @@ impl Backoff {
         self.pause_next = (self.pause_next * 2).min(PAUSE_LOOKS.1);
     }
 
-    /// There was nothing to try.
     pub(super) fn found_nothing(&mut self) {
         self.pause = NOTHING_TO_TRY_LOOKS;
     }
 
-    /// What helped still does.
     pub(super) fn confirmed(&mut self) {
         self.check_next = (self.check_next * 2).min(CHECK_LOOKS.1);
         self.check = self.check_next;
     }
 
-    /// It does no more.
     pub(super) fn refuted(&mut self) {
         self.check_next = CHECK_LOOKS.0;
         self.wait();
@@ -102,7 +94,6 @@ impl Backoff {
         self.interrupted = (self.interrupted + 1).min(INTERRUPTED_MAX);
     }
 
-    /// Another load: what failed may help now.
     pub(super) fn begin_anew(&mut self) {
         self.pause_next = PAUSE_LOOKS.0;
         self.check_next = CHECK_LOOKS.0;

@@ -5,7 +5,6 @@ use crate::controllers::meter::Lap;
 /// Looks at each way before they are compared; the first still shows the other.
 const LOOKS: usize = 7;
 
-/// Fewer requests in one look than this say nothing.
 const REQUESTS_MIN: u64 = 32;
 
 /// Another way must be worth so many times as much: less is noise.
@@ -41,7 +40,6 @@ impl Choice {
         }
     }
 
-    /// Whether clients look.
     pub(super) fn looks(&self) -> bool {
         self.looks
     }
@@ -88,7 +86,6 @@ impl Choice {
     }
 }
 
-/// Of all looks but the first.
 fn median(worths: &mut [f64]) -> f64 {
     let own = &mut worths[1..];
     own.sort_by(f64::total_cmp);

@@ -10,7 +10,6 @@ const GUESS_WEIGHT: f64 = 1e-4;
 const ODD: f64 = 3.0;
 /// Rates are in units of these, so that a busy core has about one of each.
 const PER_US: f64 = 1e-3;
-/// Bytes of one unit.
 const UNIT_BYTES: f64 = 4096.0;
 
 /// T, c and t of the capacity equation.
@@ -46,11 +45,9 @@ impl Prices {
 /// and the same load can spoil nothing; none of the prices is below zero.
 #[derive(Clone, Debug)]
 pub(super) struct Fit {
-    /// XᵀX and Xᵀy, in units.
     products: [[f64; 3]; 3],
     answers: [f64; 3],
     prices: Prices,
-    /// Usual size of a residual.
     usual: f64,
 }
 
@@ -81,7 +78,6 @@ impl Fit {
         self.prices
     }
 
-    /// One more look.
     pub(super) fn see(&mut self, load: &Load) {
         let row = [
             load.notifications_per_s * PER_US * 1e-3,

@@ -39,13 +39,11 @@ struct Core {
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     is_taken: bool,
-    /// Its last interval, and whether the regulator has seen it.
     last: Lap,
     is_new: bool,
 }
 
 impl Joint {
-    /// Of no virtual function yet.
     #[must_use]
     pub fn new(parameters: &Parameters) -> Self {
         Self {

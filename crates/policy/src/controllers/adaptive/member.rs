@@ -4,9 +4,7 @@ use super::optimum::Usual;
 use super::window::Window;
 use crate::controllers::meter::Lap;
 
-/// Another load: block or depth differ by this factor.
 const OTHER_LOAD: f64 = 1.35;
-/// Another load, too: the speed differs by this factor.
 const OTHER_SPEED: f64 = 1.5;
 /// It must do so several times in a row.
 const ODD_LOOKS: u32 = 2;
@@ -17,14 +15,12 @@ const STIRRED: u32 = 200;
 /// and each look so much against it: with looks of 10 ms, more than two
 /// changes a second add up.
 const CALMED: u32 = 4;
-/// From so much on a virtual function is restless.
 const RESTLESS: u32 = 1000;
 /// A mean of so many looks is one that a look can differ from.
 const KNOWN_LOOKS: u32 = 2;
 /// Where at least this part of the notifications was held back.
 const HELD: f64 = 0.3;
 
-/// What one look shows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Look {
     pub(super) requests_per_s: f64,
@@ -37,7 +33,6 @@ pub(super) struct Look {
     held: f64,
 }
 
-/// How a look differs from those before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Change {
     No,
@@ -54,9 +49,7 @@ pub(super) struct Member {
     depth: Window,
     block: Window,
     odd_looks: u32,
-    /// How often its load changed of late.
     restlessness: u32,
-    /// What was usual under the caps before these.
     before: Usual,
     /// A speed to count others in: its own when it was first seen.
     unit: f64,
@@ -99,7 +92,6 @@ impl Look {
     }
 }
 
-/// In what a load is another one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Other {
     block: bool,
@@ -137,7 +129,6 @@ impl Member {
         (!self.is_unjudged()).then(|| look.requests_per_s / self.unit)
     }
 
-    /// Its speed says nothing of the caps.
     pub(super) fn is_unjudged(&self) -> bool {
         self.unit <= 0.0 || self.is_restless()
     }
@@ -177,7 +168,6 @@ impl Member {
         };
     }
 
-    /// Another load: nothing is known of it.
     pub(super) fn begin_anew(&mut self) {
         *self = Self {
             restlessness: self.restlessness,
@@ -245,7 +235,6 @@ impl Member {
         }
     }
 
-    /// What it is like now.
     pub(super) fn usual(&self) -> Usual {
         Usual {
             notifications_per_s: self.notifications.mean(),

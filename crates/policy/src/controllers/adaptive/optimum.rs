@@ -5,7 +5,6 @@ use super::fit::Prices;
 /// How far above the optimum a cap is set: a little too high costs a little,
 /// a little too low makes the depth the limit.
 const MARGIN: f64 = 1.15;
-/// Most that a cap is believed to speed up.
 const GAIN_MAX: f64 = 2.0;
 /// A cap that leaves more than this part of the notifications is not worth
 /// trying.

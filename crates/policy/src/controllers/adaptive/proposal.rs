@@ -9,10 +9,8 @@ const PROBE: f64 = 1.18;
 /// Where a cap is tried that the equation says nothing about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Direction {
-    /// Higher than now: the depth may be the limit.
     #[default]
     Up,
-    /// Lower: the client may submit whatever completes.
     Down,
 }
 
@@ -29,13 +27,11 @@ impl Direction {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Proposer {
     pub(super) prices: Prices,
-    /// Below it a notification would be held for too long.
     pub(super) least_per_s: f64,
     pub(super) direction: Direction,
 }
 
 impl Proposer {
-    /// What the equation says.
     pub(super) fn target(&self, member: &Member) -> Option<f64> {
         member.usual().target_per_s(&self.prices, self.least_per_s)
     }

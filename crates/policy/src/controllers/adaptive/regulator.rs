@@ -7,11 +7,9 @@ use super::proposal::{Direction, Proposer};
 use super::window::{LOOKS_MIN, Span, Verdict};
 use crate::controllers::meter::Lap;
 
-/// Fewer requests in one look than this say nothing.
 const REQUESTS_MIN: u64 = 32;
 /// A trial that is not decided by then has shown nothing.
 const TRIAL_LOOKS_MAX: u32 = 12;
-/// Slower than usual: below this part.
 const SLOWER: f64 = 0.97;
 /// Faster than usual, and at less of the core's time.
 const FASTER: f64 = 1.08;
@@ -20,16 +18,12 @@ const IDLER: f64 = 0.85;
 const ROOMY_LOOKS: u32 = 2;
 /// Looks after other caps came into force that still show the old ones.
 const SKIPPED: u32 = 1;
-/// Probing up: by this factor each time,
 const RAISE: f64 = 1.4;
-/// and so many times in one trial.
 const RAISES_MAX: u32 = 3;
-/// What it is doing.
 #[derive(Clone, Debug)]
 enum Stage {
     /// The caps in force are those that are known to be good.
     Steady,
-    /// Others are tried; these were in force before.
     Trying {
         former: Vec<Option<f64>>,
         raises: u32,
@@ -45,7 +39,6 @@ pub(super) struct Regulator {
     fit: Fit,
     members: Vec<Member>,
     stage: Stage,
-    /// What the known caps do, and those in trial.
     base: Span,
     trial: Span,
     skip: u32,
@@ -81,12 +74,10 @@ impl Regulator {
         self.begin_anew();
     }
 
-    /// The cap of one, notifications/s.
     pub(super) fn cap_per_s(&self, member: usize) -> Option<f64> {
         self.members[member].cap_per_s
     }
 
-    /// One look at all of them.
     pub(super) fn look(&mut self, laps: &[Lap]) {
         let looks: Vec<Look> = laps.iter().map(Look::of).collect();
         self.see_prices(&looks);
@@ -148,7 +139,6 @@ impl Regulator {
         span.cost.add(cost);
     }
 
-    /// The core's time for that speed.
     fn cost(&self, looks: &[Look]) -> f64 {
         let speed = self.speed(looks);
         let busy = looks.iter().map(|look| look.busy).fold(0.0, f64::max);
@@ -200,7 +190,6 @@ impl Regulator {
         self.roomy_looks >= ROOMY_LOOKS
     }
 
-    /// Whether nothing is tried and nothing capped.
     pub(super) fn is_free(&self) -> bool {
         matches!(self.stage, Stage::Steady) && !self.is_capped()
     }
@@ -271,7 +260,6 @@ impl Regulator {
         has_raised
     }
 
-    /// Someone pays for the others' gain.
     fn has_loser(&self) -> bool {
         self.members.iter().any(Member::has_lost)
     }
@@ -314,7 +302,6 @@ impl Regulator {
         self.trial = Span::default();
     }
 
-    /// Puts caps in force; those before.
     fn put(&mut self, caps: &[Option<f64>]) -> Vec<Option<f64>> {
         let former = self.caps();
         for (member, cap) in self.members.iter_mut().zip(caps) {
@@ -326,7 +313,6 @@ impl Regulator {
         former
     }
 
-    /// Another load: nothing is capped until it is known.
     fn begin_anew(&mut self) {
         self.begin_again();
         self.backoff.begin_anew();

@@ -1,14 +1,9 @@
 //! Two spans of time, compared as well as their noise allows.
 
-/// Fewest looks that say anything.
 pub(super) const LOOKS_MIN: u32 = 3;
-/// Looks from before so many count less and less.
 const REMEMBERED: u32 = 32;
-/// Differences below this part are nothing.
 const NOTHING: f64 = 0.02;
-/// And below so many standard errors.
 const ERRORS: f64 = 2.5;
-/// Far below is below this part.
 const FAR_BELOW: f64 = 0.9;
 /// A core saved by less than this part is not worth a wait.
 const SAVED_MIN: f64 = 0.04;
@@ -21,14 +16,11 @@ pub(super) struct Window {
     squares: f64,
 }
 
-/// What one span is beside another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Better,
     Worse,
-    /// Not known yet: look longer.
     Open,
-    /// Known to be the same.
     Same,
 }
 

@@ -12,13 +12,10 @@ use plotters::style::{Color, TextStyle};
 use super::palette::{Colour, SURFACE};
 use crate::html::markup::one_line;
 
-/// Why a chart could not be drawn.
 pub(super) type Failure = DrawingAreaErrorKind<std::io::Error>;
 
-/// Pixels from the left and the top.
 pub(super) type Pixel = (i32, i32);
 
-/// An SVG drawing in the making.
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// Height of letters in pixels of the drawing.
@@ -60,7 +57,6 @@ pub(super) fn drawing(
     Ok(svg)
 }
 
-/// How words look.
 pub(super) fn text_style(colour: Colour, h_pos: HPos, v_pos: VPos) -> TextStyle<'static> {
     // The SVG back-end divides sizes by 1.24.
     ("sans-serif", f64::from(TEXT_PX) * 1.24)
@@ -69,7 +65,6 @@ pub(super) fn text_style(colour: Colour, h_pos: HPos, v_pos: VPos) -> TextStyle<
         .pos(Pos::new(h_pos, v_pos))
 }
 
-/// Words at a place, on one line.
 pub(super) fn words(
     area: &Area<'_>,
     text: &str,
@@ -84,7 +79,6 @@ pub(super) fn words(
     )
 }
 
-/// A line through places.
 pub(super) fn line(
     area: &Area<'_>,
     places: Vec<Pixel>,
@@ -94,7 +88,6 @@ pub(super) fn line(
     area.draw(&PathElement::new(places, colour.ink().stroke_width(width)))
 }
 
-/// A filled rectangle.
 pub(super) fn bar(area: &Area<'_>, from: Pixel, to: Pixel, colour: Colour) -> Result<(), Failure> {
     area.draw(&Rectangle::new([from, to], colour.ink().filled()))
 }
@@ -141,7 +134,6 @@ fn solid(
     area.draw(&Polygon::new(places, style))
 }
 
-/// The corners of an upright cross.
 fn cross(r: i32) -> [Pixel; 12] {
     let (long, thin) = (r + 1, r - 2);
     [

@@ -48,7 +48,6 @@ pub(super) fn table(chart: &Chart) -> Html {
     )
 }
 
-/// Sizes carry their unit in each cell.
 fn head(axis: &Axis) -> String {
     if axis.unit == "bytes" {
         axis.label.clone()

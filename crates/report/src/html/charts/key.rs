@@ -47,7 +47,6 @@ const HOLLOW: &str = "Hollow marks are points whose verdict is not valid; lines 
 
 const HOLLOW_ALONE: &str = "Hollow marks are points whose verdict is not valid.";
 
-/// How many dots the axes cannot show.
 fn hidden(chart: &Chart) -> usize {
     let dots = || chart.series.iter().flat_map(|series| &series.dots);
     let Some((x, y)) = plot::rulers(chart, WIDE) else {

@@ -6,7 +6,6 @@ use trial::Series;
 use super::canvas::{TEXT_PX, width_px};
 use crate::html::markup::one_line;
 
-/// Least distance between two names, in pixels.
 const LINE_PX: i32 = TEXT_PX + 3;
 const WIDTH_PX_MAX: i32 = 190;
 

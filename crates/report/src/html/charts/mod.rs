@@ -21,7 +21,6 @@ use super::markup::{Html, command, one_line, paragraph};
 
 pub(super) use self::palette::style;
 
-/// How a series is told from the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Look {
     colour: Colour,
@@ -49,7 +48,6 @@ impl Look {
     }
 }
 
-/// A chart as a figure.
 pub(super) fn figure(chart: &Chart) -> Html {
     Html::classed(
         "figure",

@@ -56,13 +56,9 @@ impl Colour {
 
 /// The surface charts lie on, also inside hollow marks.
 pub(super) const SURFACE: Colour = Colour::new(0xFFFFFF, 0x15181C);
-/// Words of a chart.
 pub(super) const INK: Colour = Colour::new(0x24292F, 0xD8DDE3);
-/// Tick labels, axes and leaders.
 pub(super) const MUTED: Colour = Colour::new(0x57606A, 0x9DA7B3);
-/// Grid lines.
 pub(super) const GRID: Colour = Colour::new(0xE3E7EB, 0x2C323A);
-/// The line at a ratio of 1.
 pub(super) const UNITY: Colour = Colour::new(0x8C959F, 0x6E7781);
 
 /// Measured series: Okabe and Ito's hues, darkened or lightened until each has

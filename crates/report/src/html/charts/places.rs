@@ -11,14 +11,12 @@ use super::plot::{Frame, axis_name, rulers};
 
 /// Height of a row: a line of text, and air.
 const ROW_PX: i32 = 18;
-/// The name of the axis, and its figures.
 const TOP: i32 = 44;
 /// The figures again: a long chart is read at both ends.
 const BOTTOM: i32 = 24;
 const RIGHT: i32 = 24;
 /// Names take no more than this share of the width.
 const NAMES_SHARE: f64 = 0.42;
-/// More rows would be a list, not a picture.
 const PLACES_MAX: usize = 400;
 
 /// Draws the chart; None where it has nothing that its axes can show.
@@ -135,7 +133,6 @@ fn row_px(row: usize) -> i32 {
     TOP + ROW_PX / 2 + i32::try_from(row).unwrap_or(0) * ROW_PX
 }
 
-/// As much of a name as fits.
 fn shortened(name: &str, room: i32) -> String {
     let mut name = name.to_owned();
     if width_px(&name) <= room {

@@ -23,7 +23,6 @@ pub(super) struct Frame {
     names_in_plot: bool,
 }
 
-/// For the page and for paper.
 pub(super) const WIDE: Frame = Frame {
     width: 640,
     height: 360,
@@ -33,7 +32,6 @@ pub(super) const WIDE: Frame = Frame {
     names_in_plot: true,
 };
 
-/// For a telephone.
 pub(super) const NARROW: Frame = Frame {
     width: 340,
     height: 290,

@@ -39,7 +39,6 @@ fn values(scale: Scale, low: f64, high: f64, ticks_max: usize) -> Vec<f64> {
     steps(value(scale, low), value(scale, high), ticks_max)
 }
 
-/// The value drawn at a coordinate.
 fn value(scale: Scale, at: f64) -> f64 {
     match scale {
         Scale::Linear => at,

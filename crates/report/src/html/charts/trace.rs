@@ -14,11 +14,8 @@ const MARKS_MAX: usize = 120;
 pub(super) struct Trace {
     /// Lines through the valid dots; a dot that the axes cannot show ends one.
     pub(super) lines: Vec<Vec<Pixel>>,
-    /// Marks, and whether each is hollow.
     pub(super) marks: Vec<(Pixel, bool)>,
-    /// Intervals: x, upper and lower end.
     pub(super) whiskers: Vec<(i32, i32, i32)>,
-    /// Where the last dot is: its name goes there.
     pub(super) end: Option<Pixel>,
 }
 
@@ -67,7 +64,6 @@ impl Trace {
     }
 }
 
-/// Whether both axes can show the dot.
 pub(super) fn is_drawable(dot: &Dot, x: &Ruler, y: &Ruler) -> bool {
     place(dot, x, y).is_some()
 }

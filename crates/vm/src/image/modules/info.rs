@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use object::{Object, ObjectSection};
 use sys::trusted::Untrusted;
 
-/// Largest module, unpacked, bytes.
 const MODULE_BYTES_MAX: u64 = 64 << 20;
 
 /// Memory for unpacking, KiB; the kernel's own limit for a module is 1 MiB
@@ -17,44 +16,26 @@ const UNPACK_KIB_MAX: u32 = 128 << 10;
 /// Why a file is no module that can be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ModuleFileError {
-    /// It cannot be read or unpacked.
     #[error("cannot read the kernel module {}", .path.display())]
     Unreadable {
-        /// The host's file.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// Somebody else may have put it there.
     #[error("a kernel module: {0}")]
     Untrusted(Untrusted),
-    /// It is larger than any module is.
     #[error("the kernel module {} is larger than {MODULE_BYTES_MAX} bytes", .path.display())]
-    TooLarge {
-        /// The host's file.
-        path: PathBuf,
-    },
-    /// It is no ELF file with a `.modinfo` section.
+    TooLarge { path: PathBuf },
     #[error("{} is no kernel module: {what}", .path.display())]
-    NotAModule {
-        /// The host's file.
-        path: PathBuf,
-        /// What it lacks.
-        what: String,
-    },
+    NotAModule { path: PathBuf, what: String },
 }
 
 /// A module's bytes and the lines of its `.modinfo` that matter here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ModuleFile {
-    /// The ELF file, not compressed.
     pub(super) elf: Vec<u8>,
-    /// Names of modules that it needs, in their own spelling.
     pub(super) depends: Vec<String>,
-    /// Patterns by which the kernel asks for it.
     pub(super) aliases: Vec<String>,
-    /// Words on the kernel that it was built for.
     pub(super) vermagic: Option<String>,
 }
 

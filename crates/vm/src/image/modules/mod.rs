@@ -22,33 +22,23 @@ use super::file::GuestFile;
 /// Why modules cannot be put into an image.
 #[derive(Debug, thiserror::Error)]
 pub enum ModulesError {
-    /// Neither a file nor built into the kernel.
     #[error(
         "kernel {release} has no module {name:?}{}: look for its name in its modules' folder, or take another kernel",
         because_of(.needed_by)
     )]
     Unknown {
-        /// The module's name.
         name: String,
-        /// The module that depends on it, if it was not asked for itself.
         needed_by: Option<String>,
-        /// The kernel's release.
         release: String,
     },
-    /// A module's file is wrong.
     #[error(transparent)]
     File(#[from] ModuleFileError),
-    /// The folder of modules is wrong.
     #[error(transparent)]
     Tree(#[from] ModuleTreeError),
-    /// A module for another kernel.
     #[error("{} was built for {found:?}, the kernel is {release}: build it against that kernel's headers", .path.display())]
     OtherKernel {
-        /// The module's file.
         path: PathBuf,
-        /// Its `vermagic`.
         found: String,
-        /// The kernel's release.
         release: String,
     },
 }
@@ -64,23 +54,18 @@ fn canonical(name: &str) -> String {
     name.replace('-', "_")
 }
 
-/// What was asked for.
 #[derive(Clone, Debug)]
 pub(super) enum Wanted {
-    /// A module of the kernel, by name.
     Named(String),
-    /// A module from elsewhere, by file.
     File(PathBuf),
 }
 
-/// A module that will be in the image.
 struct Chosen {
     /// Below `/lib/modules/RELEASE`.
     path: String,
     file: ModuleFile,
 }
 
-/// The modules of one image.
 pub(super) struct Modules<'a> {
     release: &'a str,
     tree: Tree,

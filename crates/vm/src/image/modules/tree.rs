@@ -12,27 +12,18 @@ const DEPTH_MAX: usize = 32;
 /// Why a folder is no kernel's folder of modules.
 #[derive(Debug, thiserror::Error)]
 pub enum ModuleTreeError {
-    /// It cannot be read.
     #[error("cannot read the kernel's modules in {}: `make setup-guests` unpacks them", .path.display())]
     Unreadable {
-        /// What was read.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// It holds no module at all.
     #[error("no kernel module lies below {}: it must hold what is /lib/modules/RELEASE; `make setup-guests` unpacks it", .path.display())]
-    Empty {
-        /// The folder.
-        path: PathBuf,
-    },
+    Empty { path: PathBuf },
 }
 
-/// The names of one kernel's modules.
 pub(super) struct Tree {
     folder: PathBuf,
-    /// Canonical name to path below the folder.
     modules: BTreeMap<String, PathBuf>,
     builtin: BTreeSet<String>,
     builtin_text: String,

@@ -13,11 +13,9 @@ use crate::image::IMAGE_BYTES_MAX;
 /// What the dynamic linker needs to know of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Linking {
-    /// What it runs on.
     pub(super) machine: Machine,
     /// Path of the dynamic linker; none for libraries and static programs.
     pub(super) interpreter: Option<String>,
-    /// Libraries, by name.
     pub(super) needed: Vec<String>,
     /// Folders to look in first; may have `$ORIGIN`.
     pub(super) search: Vec<String>,

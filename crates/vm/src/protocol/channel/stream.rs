@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use super::ChannelError;
 use crate::protocol::frame::{Decoder, Frame};
 
-/// Bytes read at once.
 const READ_BYTES: usize = 64 << 10;
 
 /// When something must be done, and what that came from.
@@ -38,7 +37,6 @@ impl Deadline {
         Ok(rest.max(Duration::from_millis(1)))
     }
 
-    /// What a failed read or write means.
     fn failure(self, error: std::io::Error) -> ChannelError {
         match error.kind() {
             ErrorKind::WouldBlock | ErrorKind::TimedOut => self.silent(),
@@ -48,13 +46,11 @@ impl Deadline {
     }
 }
 
-/// A socket that frames go over.
 #[derive(Debug)]
 pub(super) struct Framed {
     stream: UnixStream,
     decoder: Decoder,
     buffer: Vec<u8>,
-    /// What of the buffer was read and not yet decoded.
     pending: std::ops::Range<usize>,
 }
 
