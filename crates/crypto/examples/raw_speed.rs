@@ -10,14 +10,12 @@ use std::time::{Duration, Instant};
 use lockgate_crypto::{Algorithm, Backend, Kind, RawLoop, Workload, by_name};
 
 const SIZES: [usize; 3] = [64, 1024, 16 * 1024];
-/// Text of one batch: small enough for any L2 cache.
 const BATCH_BYTES: usize = 256 * 1024;
 const BATCH_JOBS_MAX: usize = 128;
 /// Many short rounds: the best of them ran without a neighbour.
 const ROUNDS: usize = 60;
 const ROUND: Duration = Duration::from_millis(3);
 
-/// Seconds for one job, in the best of the rounds.
 fn seconds_per_job(backend: &Arc<dyn Backend>, kind: Kind, block_bytes: usize) -> f64 {
     let workload = Workload::new(backend, kind, block_bytes).expect("sizes that every kind takes");
     let slots = (BATCH_BYTES / block_bytes).min(BATCH_JOBS_MAX);

@@ -106,7 +106,6 @@ pub enum FfdhGroup {
     Ffdhe4096,
 }
 
-/// A name that is none of ours.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown algorithm '{name}'; known: {}", Algorithm::ALL.map(Algorithm::name).join(", "))]
 pub struct UnknownAlgorithm {
@@ -326,11 +325,10 @@ impl Algorithm {
     }
 }
 
-/// What a key of an algorithm looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyForm {
-    /// So many bytes; 0 for what has no key. A private exponent of
-    /// finite-field DH is big-endian, a private key of X25519 as RFC 7748 has it.
+    /// This many bytes; 0 without a key. A private exponent of finite-field DH is
+    /// big-endian, a private key of X25519 as RFC 7748 has it.
     Bytes(usize),
     AnyBytes,
     /// A private key as PKCS#8 in DER (RFC 5208); or a public key alone, as

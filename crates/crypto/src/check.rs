@@ -18,7 +18,6 @@ const XTS_BYTES_MAX: u64 = 16 << 20;
 /// than 2^64 bits); enough for the others.
 const HASH_BYTES_MAX: u64 = (1 << 61) - 1;
 
-/// The bytes that a job names, part by part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Lengths {
     pub source: usize,

@@ -21,8 +21,8 @@ pub enum Instructions {
 
 static LIMIT: OnceLock<Instructions> = OnceLock::new();
 
-/// More may be there, but must not be used: for measuring what a guest
-/// without them would see.
+/// Forbids the use of further instructions: for measuring what a guest without them
+/// would see.
 ///
 /// # Errors
 /// The limit or the set that is already in force, when it is another one:

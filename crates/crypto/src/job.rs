@@ -2,8 +2,6 @@
 
 use crate::Key;
 
-/// A run of bytes at an address. Not a slice: a guest or a peer may write
-/// there at any time, so no `&[u8]` is ever made over it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Segment {

@@ -57,13 +57,13 @@ impl fmt::Debug for KeyMaterial {
     }
 }
 
-/// A key as one back-end wants it (expanded, in the library's context).
-/// `Send` but not `Sync`: contexts are scratch space too, so each worker has
-/// its own copy and nothing is locked.
+/// A key in the form of one back-end (expanded, in the library's context). `Send` but
+/// not `Sync`: contexts are scratch space too, so each worker has its own copy and
+/// nothing is locked.
 pub trait Key: Any + Send {
-    /// For the back-end that made it, whose keys are of type `of`: the key
-    /// itself, or, of a key made for several back-ends, the part that is that
-    /// one's. `None` when it is another's.
+    /// For the back-end that made it, whose keys are of type `of`: the key itself or,
+    /// in a key made for several back-ends, that back-end's part. `None` for other
+    /// back-ends.
     fn part(&self, of: TypeId) -> Option<&dyn Any>;
 }
 

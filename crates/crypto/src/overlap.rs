@@ -84,9 +84,9 @@ fn apart(a: &[Segment], b: &[Segment]) -> bool {
     apart_by_sweep(a, b)
 }
 
-/// The same in n log n steps: a guest may send a thousand segments, and must
-/// not have us compare a million pairs. Sweeps all segments by address and
-/// remembers how far each side reaches. No segment is empty.
+/// The same in n log n steps: a guest may send a thousand segments, and must not
+/// cause a million comparisons. Sweeps all segments by address and remembers how far
+/// each side reaches. No segment is empty.
 fn apart_by_sweep(a: &[Segment], b: &[Segment]) -> bool {
     let segment = |index: u16| match a.get(usize::from(index)) {
         Some(segment) => (range(*segment), 0),

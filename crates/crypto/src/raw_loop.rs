@@ -22,7 +22,6 @@ pub struct RawLoop {
     varies_iv: bool,
     passes: u64,
     statuses: Vec<Status>,
-    /// Point into `key` and `memory`; dropped before them.
     jobs: Vec<Job<'static>>,
     _key: Box<dyn Key>,
     _memory: Box<[Line]>,

@@ -10,7 +10,6 @@ use crate::{Auto, Backend, Calibration, Kind};
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownBackend {
-    /// None has that name.
     #[error("unknown back-end '{name}'; known: {}", backend_names().join(", "))]
     Name { name: String },
     #[error(transparent)]
@@ -72,7 +71,6 @@ pub fn library_versions() -> Vec<(&'static str, String)> {
         .collect()
 }
 
-/// The names of the back-ends that run on this host.
 #[must_use]
 pub fn backend_names() -> Vec<&'static str> {
     backends().iter().map(|backend| backend.name()).collect()

@@ -18,10 +18,10 @@ pub(crate) const HASH_BYTES: usize = 32;
 
 pub(crate) type Hash = Zeroizing<[u8; HASH_BYTES]>;
 
-/// Fills `to` with what stands in for a message of its length (§7.1): IRPRF
-/// with the label "message", under a key made of the ciphertext and of the
-/// private exponent's SHA-256. `hmac` writes the HMAC-SHA-256 under a key of a
-/// text, in place, since what is moved stays on the stack. `None` when it fails.
+/// Fills `to` with the replacement of a message (§7.1): IRPRF with the label
+/// "message", under a key made of the ciphertext and of the private exponent's
+/// SHA-256. `hmac` computes HMAC-SHA-256 in place, since what is moved stays on the
+/// stack. `None` when it fails.
 pub(crate) fn alternative(
     hmac: impl Fn(&[u8; HASH_BYTES], &[u8], &mut [u8; HASH_BYTES]) -> bool,
     exponent: &[u8; HASH_BYTES],
@@ -41,11 +41,10 @@ pub(crate) fn alternative(
     is_good.then_some(())
 }
 
-/// The message at the end of `padded`, of `alternative`'s length, or, where
-/// there is none, `alternative`. There is one behind 0, 2, bytes that are not
-/// zero, and 0 (RFC 8017 §7.2.2); that they are eight at least, the checks of
-/// lengths have seen to. Reads and writes the same bytes in the same order
-/// whatever they are.
+/// The message at the end of `padded`, of `alternative`'s length, or `alternative`. A
+/// message follows 0, 2, non-zero bytes and 0 (RFC 8017 §7.2.2); the checks of
+/// lengths ensure that these are at least eight. Reads and writes the same bytes in
+/// the same order whatever their values.
 pub(crate) fn message_or<'p>(alternative: &[u8], padded: &'p mut [u8]) -> &'p [u8] {
     let (padding, message) = padded.split_at_mut(padded.len() - alternative.len());
     let last = padding.len() - 1;

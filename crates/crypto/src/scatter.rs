@@ -4,7 +4,6 @@
 
 use crate::Segment;
 
-/// A place in a list of segments, none of them empty unless it is the only one.
 #[derive(Clone)]
 pub(crate) struct Cursor<'l> {
     list: &'l [Segment],

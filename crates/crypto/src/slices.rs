@@ -4,7 +4,6 @@
 
 use crate::{Backend, Job, Key, Kind, Segment, Segments, Status};
 
-/// Where the text is and where the result goes.
 pub enum Data<'b> {
     InPlace(&'b mut [u8]),
     Apart {

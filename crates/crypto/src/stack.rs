@@ -5,12 +5,12 @@
 
 use std::mem::MaybeUninit;
 
-/// Bytes that are zeroed at a time: for twice as many the C library takes an
-/// instruction that needs longer to begin than all of them take so.
+/// Bytes zeroed at a time. For twice as many the C library uses an instruction whose
+/// start alone takes longer.
 const STEP_BYTES: usize = 1024;
 
-/// Zeroes `STEPS` KiB of the stack below the caller's frame, where the
-/// functions were that it called before.
+/// Zeroes `STEPS` KiB of the stack below the caller's frame, which the functions that
+/// it called before have used.
 #[inline(never)]
 pub(crate) fn wipe_below<const STEPS: usize>() {
     let mut below = MaybeUninit::<[[u8; STEP_BYTES]; STEPS]>::uninit();

@@ -7,10 +7,10 @@ pub enum Status {
     Ok,
     /// The tag or signature does not match; the destination holds no plaintext.
     AuthenticationFailed,
-    /// An input of a right length that the algorithm refuses: a ciphertext of
-    /// RSA that is no number for the modulus; with OAEP also one without a
+    /// An input of the right length that the algorithm refuses. That is an RSA
+    /// ciphertext outside the range of the modulus, with OAEP also one without a
     /// message of the destination's length (PKCS#1 v1.5 never says that: see
-    /// [`Job`](crate::Job)); or a peer's public value outside its group. The
+    /// [`Job`](crate::Job)), or a peer's public value outside its group. The
     /// destination holds zeros.
     InvalidInput,
     BadLength,

@@ -148,7 +148,6 @@ pub unsafe fn fits(kind: Kind, job: &Job<'_>) -> Result<(), Status> {
 /// Jobs that run side by side, at most.
 pub(crate) const BATCH_UNITS_MAX: usize = 128;
 
-/// A checked job of one segment on each side.
 #[derive(Clone, Copy)]
 pub(crate) struct Unit<'j, K> {
     pub key: &'j K,

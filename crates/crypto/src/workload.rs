@@ -148,7 +148,6 @@ impl Workload {
         })
     }
 
-    /// Whether every part lies in its slot and has its bytes.
     pub(crate) fn is_consistent(&self) -> bool {
         let Slot {
             stride,

@@ -28,8 +28,8 @@ fn effort(algorithm: Algorithm) -> (u32, usize) {
     }
 }
 
-/// Whether a back-end is to be checked: where features are hidden from one,
-/// the others do what they always do.
+/// Whether a back-end is checked: where features are hidden from one, the others
+/// behave as always.
 fn is_checked(name: &str) -> bool {
     hidden::only().is_none_or(|only| only == name)
 }

@@ -6,11 +6,9 @@ use std::process::Command;
 
 use lockgate_crypto::{Instructions, aws_lc_chose, by_name, instructions};
 
-/// The library reads it once, before `main`.
 const MASK: &str = "OPENSSL_ia32cap";
 const SAYS: &str = "the back-end says ";
 
-/// Not a test of its own: what the child of the others runs.
 #[test]
 fn says_what_it_chose() {
     let backend = by_name("aws-lc").expect("it exists");

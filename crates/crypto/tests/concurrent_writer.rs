@@ -12,7 +12,6 @@ const TEXT_BYTES: usize = 4096;
 /// Jobs of a batch: several, so that multi-buffer code runs.
 const BATCH: usize = 8;
 
-/// Memory that several threads write, by way of atomics and of the library.
 struct Shared {
     guarded: Box<[AtomicU8]>,
     stop: AtomicBool,

@@ -121,7 +121,6 @@ impl std::fmt::Display for Pair<'_> {
     }
 }
 
-/// `None` when the back-end lacks the algorithm.
 fn key(backend: &dyn Backend, algorithm: Algorithm, der: &[u8]) -> Option<Box<dyn Key>> {
     match backend.key(algorithm, &KeyMaterial::take(&mut der.to_vec())) {
         Err(KeyError::Unsupported { .. }) => None,
@@ -129,7 +128,6 @@ fn key(backend: &dyn Backend, algorithm: Algorithm, der: &[u8]) -> Option<Box<dy
     }
 }
 
-/// The public half of a private key.
 fn spki(algorithm: Algorithm, pkcs8: &[u8]) -> Vec<u8> {
     if let Algorithm::Rsa(..) = algorithm {
         let key = RsaPrivateKey::from_pkcs8_der(pkcs8).expect("a key of ours");

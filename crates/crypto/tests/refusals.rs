@@ -366,7 +366,6 @@ fn fewer_statuses_than_jobs() {
     }
 }
 
-/// The algorithms that `backend` has a kind of.
 fn algorithms(backend: &dyn Backend) -> Vec<Algorithm> {
     let mut algorithms: Vec<_> = offered(backend).iter().map(|kind| kind.algorithm).collect();
     algorithms.dedup();
@@ -417,8 +416,8 @@ fn keys_of_algorithms_that_a_back_end_lacks() {
     }
 }
 
-/// OAEP and PSS with 512 bits: a key of theirs once was one, and a job of 32 bytes
-/// ended the worker.
+/// OAEP and PSS with 512 bits: such a key existed once, and a job of 32 bytes ended
+/// the worker.
 #[test]
 fn what_does_not_exist_has_no_key_and_runs_nowhere() {
     for backend in backends() {

@@ -24,7 +24,6 @@ fn paint() {
     }
 }
 
-/// A copy of the stack below, as far as [`paint`] went, into `copy`.
 #[inline(never)]
 fn copy_below(copy: &mut [u64]) {
     let mark = 0_u64;
@@ -56,7 +55,6 @@ fn run_once(
     status[0]
 }
 
-/// What must not stay behind, in parts.
 struct Secrets(Vec<[u8; PATTERN]>);
 
 impl Secrets {
@@ -147,8 +145,8 @@ fn a_request_leaves_no_secret_on_the_stack() {
     });
 }
 
-/// Of the hashes that stand in for a message of PKCS#1 v1.5 nothing stays, be
-/// there a message or not: neither their keys, nor the ones that were not needed.
+/// No hash behind the replacement of a PKCS#1 v1.5 message stays on the stack, with a
+/// message or without.
 #[test]
 fn implicit_rejection_leaves_nothing_on_the_stack() {
     on_a_deep_stack(|| {

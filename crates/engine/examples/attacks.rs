@@ -113,7 +113,6 @@ impl Tenant {
     }
 }
 
-/// What a hostile tenant does beside keeping its lane full.
 #[derive(Clone, Copy, PartialEq)]
 enum Also {
     Nothing,

@@ -51,7 +51,6 @@ struct Cost {
     client: f64,
 }
 
-/// A lane and the slots of it that are not in flight.
 struct Client {
     lane: CryptoLane,
     session: SessionId,
@@ -259,8 +258,6 @@ impl Pairs {
     }
 }
 
-/// Runs `work` on a thread of the client's CPU: engines' workers must not
-/// inherit that.
 fn pinned<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let run = || {

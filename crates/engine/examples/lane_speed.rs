@@ -31,7 +31,6 @@ fn argument<T: std::str::FromStr>(index: usize, usual: &str) -> T {
     })
 }
 
-/// Keeps `depth` requests in flight, one a slot.
 struct Client<'w> {
     lane: CryptoLane,
     session: SessionId,
@@ -84,7 +83,6 @@ impl Client<'_> {
     }
 }
 
-/// Runs `work` on a thread of that CPU.
 fn pinned<T: Send>(cpu: usize, work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let run = || {
@@ -95,7 +93,6 @@ fn pinned<T: Send>(cpu: usize, work: impl FnOnce() -> T + Send) -> T {
     })
 }
 
-/// One policy: an engine and a client of its own, idle while others run.
 struct Arm<'w> {
     engine: CryptoEngine,
     client: Client<'w>,
@@ -144,7 +141,6 @@ impl<'w> Arm<'w> {
         median(&values).expect("at least one round")
     }
 
-    /// Speed as a part of the other's, round by round.
     fn ratio(&self, other: &Self) -> String {
         let pairs = self.rounds.iter().zip(&other.rounds);
         let ratios: Vec<f64> = pairs.map(|(own, other)| own.per_s / other.per_s).collect();

@@ -59,7 +59,6 @@ pub(crate) struct WorkerTally {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LaneCounters {
     pub submitted: u64,
-    /// Requests refused because the lane was full.
     pub refused: u64,
     pub reaped: u64,
     pub completed: u64,

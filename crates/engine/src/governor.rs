@@ -12,7 +12,6 @@ use sys::event::Event;
 
 use crate::watch::Watch;
 
-/// A lane and the controller of its settings.
 pub struct Governed {
     pub controller: Box<dyn Controller>,
     pub watch: Watch,

@@ -37,23 +37,22 @@ pub enum Order {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaneConfig {
-    /// Most requests in flight: 1 to [`DEPTH_MAX`].
     pub depth: usize,
     pub moderation: Moderation,
     /// How far notifications are held back at first; see
     /// [`Watch::set`](crate::Watch::set).
     pub settings: Settings,
-    /// Requests on more bytes than this are done in pieces of so many (the
-    /// VCM paper's equation 9), so that others get their turn in between; a
-    /// multiple of [`PIECE_BYTES_MIN`]. `None` does each in one go, and so is
-    /// done what cannot be cut: see [`Service::split`](crate::Service::split).
+    /// Requests longer than this are processed in pieces of this many bytes (the VCM
+    /// paper's equation 9), so that others get their turn in between. A multiple of
+    /// [`PIECE_BYTES_MIN`]. With `None`, and where a request cannot be cut
+    /// ([`Service::split`](crate::Service::split)), it is processed in one go.
     pub piece_bytes: Option<usize>,
     pub order: Order,
-    /// Whether client and worker share one core: whoever polls then gives
-    /// the core up between looks.
+    /// Whether client and worker share one core: a side that polls then yields the
+    /// core between looks.
     pub is_core_shared: bool,
-    /// For measuring: a client that was woken stands still for so long, as on
-    /// a host whose cores are far apart.
+    /// For measurements: a woken client first waits this long, as on a host whose
+    /// cores are far apart.
     #[doc(hidden)]
     pub wake_delay: Duration,
 }
@@ -115,7 +114,7 @@ pub enum Closed {
     Removed = 3,
 }
 
-/// In the place of how a lane ended: it has not, but takes no requests.
+/// Stored instead of how a lane ended: the lane is open, but takes no requests.
 const DRAINING: u8 = 4;
 
 /// What a client says of one request, so that moderation does not delay what
@@ -173,9 +172,7 @@ pub(crate) type Owner = Arc<dyn Any + Send + Sync>;
 #[derive(Debug)]
 pub(crate) struct Shared<R> {
     pub(crate) config: LaneConfig,
-    /// Its place among the worker's lanes, its own as long as it lives.
     pub(crate) slot: u32,
-    /// [`Settings`] in force, packed.
     pub(crate) settings: AtomicU64,
     pub(crate) wake: WakeIndex,
     pub(crate) event: Event,
@@ -207,7 +204,7 @@ impl<R> Shared<R> {
         self.closed.load(Ordering::Acquire) == 0
     }
 
-    /// Takes no requests, or again, unless it is closed.
+    /// Stops or resumes taking requests, unless the lane is closed.
     pub(crate) fn set_draining(&self, is_draining: bool) {
         let (from, to) = if is_draining {
             (0, DRAINING)
@@ -219,7 +216,6 @@ impl<R> Shared<R> {
         let _ = self.closed.compare_exchange(from, to, order.0, order.1);
     }
 
-    /// The running totals; without the worker's CPU time.
     pub(crate) fn counters(&self) -> Counters {
         let tally = &self.tally;
         Counters {
@@ -235,7 +231,6 @@ impl<R> Shared<R> {
         }
     }
 
-    /// Wakes the client: its task if it awaits, else its thread.
     pub(crate) fn notify(&self) {
         self.tally.notifications.add(1);
         if self.config.moderation != Moderation::Hybrid {
@@ -257,7 +252,7 @@ impl<R> Shared<R> {
         }
     }
 
-    /// Holds `owner` for one reason less.
+    /// Drops one hold on `owner`.
     pub(crate) fn let_go(&self, owner: &Owner) {
         let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(index) = owners.iter().position(|held| Arc::ptr_eq(held, owner)) {

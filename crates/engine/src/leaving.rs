@@ -2,11 +2,10 @@
 
 use crate::lane::Owner;
 
-/// Something that is let go of when these requests have ended.
+/// A value that is dropped when these requests have ended.
 #[derive(Debug)]
 pub(crate) struct Leaving {
     pub(crate) owner: Owner,
-    /// A bit a ticket.
     tickets: Box<[u64]>,
     pub(crate) count: usize,
 }

@@ -19,7 +19,6 @@ use crypto::Status;
 use crate::client::{Completion, Lane, SubmitError};
 use crate::crypto_lane::CryptoLane;
 
-/// What a [`LocalLane`] needs of the lane it wraps.
 pub trait Port {
     fn depth(&self) -> usize;
     fn in_flight(&self) -> usize;
@@ -77,7 +76,7 @@ impl Wake for Bell {
     }
 }
 
-/// Wakes every one, also where one before it panics; the first panic goes on then.
+/// Wakes every task, even if one waker panics; then resumes the first panic.
 fn wake_each(wakers: Vec<Waker>) {
     let mut panic = None;
     for waker in wakers {
@@ -171,7 +170,6 @@ impl<L: Port> LocalLane<L> {
         })
     }
 
-    /// Requests in flight, those of dropped futures included.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.0.borrow().lane.in_flight()
@@ -218,7 +216,6 @@ impl<L: Port> Inner<L> {
         woken
     }
 
-    /// The status, if it is there: the slot is free then.
     fn take(&mut self, slot: usize) -> Option<Status> {
         let Slot::Done(status) = self.slots[slot] else {
             return None;

@@ -61,8 +61,8 @@ pub enum StartError {
 pub(crate) enum Command<R> {
     Lane(WorkerLane<R>),
     Reconsider(u32),
-    /// Whoever waits at the other end learns when that virtual function, by
-    /// its id, has no requests left: this is dropped then.
+    /// Tells the receiver, by being dropped, that the virtual function with this id
+    /// has no requests left.
     Drain(u64, Sender<()>),
     End(Ending),
 }
@@ -87,7 +87,6 @@ impl Slots {
     }
 }
 
-/// What the outside shares with a worker, besides lanes.
 #[derive(Debug)]
 pub(crate) struct Control<R> {
     doorbell: WakeIndex,
@@ -97,7 +96,7 @@ pub(crate) struct Control<R> {
     is_stopping: AtomicBool,
     pub(crate) ready: ReadySet,
     pub(crate) attention: ReadySet,
-    /// What the worker has not seen yet; or how it ended. A lock, but only
+    /// Commands that the worker has not seen yet, or how it ended. A lock, used only
     /// when a lane is made or a virtual function changes.
     commands: Mutex<Result<Vec<Command<R>>, Closed>>,
     slots: Mutex<Slots>,
@@ -123,8 +122,8 @@ impl<R> Control<R> {
         })
     }
 
-    /// Client: there is something in that lane's ring; wakes the worker if it
-    /// sleeps; whether it did.
+    /// Client: something is in the lane's ring. Wakes the worker if it sleeps, and
+    /// returns whether it did.
     pub(crate) fn ring_doorbell(&self, slot: u32) -> bool {
         WakeIndex::fence_after_publish();
         self.ready.announce(slot);
@@ -154,8 +153,8 @@ impl<R> Control<R> {
         self.call();
     }
 
-    /// That virtual function has another weight or quota. A worker that has
-    /// ended need not know.
+    /// The virtual function has another weight or quota. A worker that has ended need
+    /// not know.
     pub(crate) fn reconsider(&self, function: u32) {
         let _ = self.send(Command::Reconsider(function));
     }
@@ -191,8 +190,8 @@ impl<R> Control<R> {
         time.map_or(0, |time| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// A virtual function is reset or removed. After the worker's end there
-    /// are no lanes left, but what was set up for that worker.
+    /// Resets or removes a virtual function. After the worker's end no lanes are
+    /// left, but what was set up for that worker is.
     pub(crate) fn end_function(&self, ending: Ending) {
         let mut commands = self.commands();
         match commands.as_mut() {
@@ -215,7 +214,7 @@ impl<R> Control<R> {
         self.slots().free.push(slot);
     }
 
-    /// Worker: answers the call; what it was told since the last one.
+    /// Worker: answers the call and returns the new commands.
     pub(crate) fn take_commands(&self) -> Vec<Command<R>> {
         // Before looking, so that a call after the look is not lost; a swap,
         // so that we see what the callers wrote before they called.
@@ -226,7 +225,7 @@ impl<R> Control<R> {
             .unwrap_or_default()
     }
 
-    /// Worker: takes no more commands; those it has not seen yet.
+    /// Worker: takes no more commands, and returns those not seen yet.
     pub(crate) fn end(&self, how: Closed) -> Vec<Command<R>> {
         std::mem::replace(&mut *self.commands(), Err(how)).unwrap_or_default()
     }
@@ -330,7 +329,6 @@ impl<S: Service> Engine<S> {
             .ok_or(LaneError::Worker { worker, workers })
     }
 
-    /// Makes a virtual function.
     pub fn function(
         &self,
         config: FunctionConfig,
@@ -367,7 +365,6 @@ impl<S: Service> Engine<S> {
         self.workers[worker].control.cpu_clock.get()?.read()
     }
 
-    /// Finishes what was submitted, closes every lane, ends the workers.
     pub fn shutdown(self) {}
 }
 

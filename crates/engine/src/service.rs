@@ -14,17 +14,15 @@ use crate::worker_lane::{Held, WorkerLane};
 /// Most requests a worker takes at a time, over all its lanes.
 pub const BATCH_MAX: usize = 128;
 
-/// What a notification costs the worker, ns: one write to an eventfd, measured 400 to 700.
-/// Whose it is pays for it.
+/// What a notification costs the worker, ns: one write to an eventfd, measured 400 to
+/// 700. The lane's owner pays for it.
 const SIGNAL_NS: u64 = 500;
 
-/// Processes requests; one value a worker, used by that worker only.
 pub trait Service: Send + 'static {
-    /// A request: plain data, since it crosses a ring.
     type Request: Copy + Send + 'static;
 
-    /// How many requests it could do in the time that it needs for fewer, if
-    /// the next are like the last. The worker may wait a little for as many.
+    /// How many requests it could process in the time that it needs for fewer, if the
+    /// next are like the last. The worker may wait a little for that many.
     fn width(&self) -> usize {
         1
     }
@@ -43,19 +41,18 @@ pub trait Service: Send + 'static {
         false
     }
 
-    /// A breath of so many requests took that long from taking them to the last
-    /// notification, and was expected to, ns.
+    /// A breath of `requests` took `elapsed_ns` from taking them to the last
+    /// notification, and was expected to take `expected_ns`.
     fn breathed(&mut self, _requests: usize, _expected_ns: u64, _elapsed_ns: u64) {}
 
-    /// Cuts the first `bytes` off a request on more bytes than that and
-    /// returns them as a request; `request` becomes the rest, to be
-    /// [`resume`](Self::resume)d when they are done. `None`, with nothing
-    /// changed, where that cannot be.
+    /// Cuts the first `bytes` off a longer request and returns them as a request.
+    /// `request` becomes the rest, to be [`resume`](Self::resume)d after them.
+    /// `None`, with nothing changed, where the request cannot be cut.
     fn split(&mut self, _request: &mut Self::Request, _bytes: usize) -> Option<Self::Request> {
         None
     }
 
-    /// What was before the rest of a request is done: it is next.
+    /// The part before the rest of a request is done: the rest is next.
     fn resume(&mut self, _request: &mut Self::Request) {}
 
     /// The rest of a request is cancelled, and will not be processed.
@@ -71,7 +68,6 @@ pub trait Service: Send + 'static {
     );
 }
 
-/// The requests of a batch, as they came out of the rings.
 #[derive(Debug)]
 pub struct Batch<'b, R>(pub(crate) &'b [Entry<R>]);
 
@@ -103,7 +99,6 @@ impl<R> std::ops::Index<usize> for Batch<'_, R> {
     }
 }
 
-/// Where a request of the batch came from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin {
     pub(crate) lane: u32,
@@ -113,7 +108,6 @@ pub(crate) struct Origin {
     pub(crate) done: Option<Status>,
 }
 
-/// How the requests of a batch ended, on its way to their lanes.
 #[derive(Debug)]
 pub struct Outcomes<'batch, R> {
     pub(crate) lanes: &'batch mut Lanes<R>,
@@ -153,17 +147,16 @@ impl<R: Copy + Send> Outcomes<'_, R> {
         }
     }
 
-    /// Request `index` took that much work more than was expected of it, ns: whose it is
-    /// pays for it.
+    /// Request `index` took `work_ns` more work than expected: its owner pays for it.
     pub fn charge(&mut self, index: usize, work_ns: u64) {
         let lane = &mut self.lanes[self.origins[index].lane as usize];
         lane.surcharge_ns = lane.surcharge_ns.saturating_add(work_ns);
     }
 
-    /// Shows what is completed to the clients that look for it, and notifies
-    /// those whose policies say so and that are seen to sleep. One that has
-    /// just fallen asleep may be overlooked, since nothing is fenced here; the
-    /// worker looks again, fenced, at the end of the breath.
+    /// Shows completions to clients that poll, and notifies sleeping clients as their
+    /// policies say. A client that has just fallen asleep may be overlooked, since
+    /// nothing is fenced here. The worker looks again, fenced, at the end of the
+    /// breath.
     pub fn publish(&mut self) {
         let lanes = &mut *self.lanes;
         self.touched.retain(|&lane| {
@@ -186,8 +179,8 @@ impl<R: Copy + Send> Outcomes<'_, R> {
         });
     }
 
-    /// At the end of a breath: shows the rest, and wakes whoever waits for
-    /// what is there, or waits on a lane that has run dry: one with fewer
+    /// At the end of a breath: publishes the rest and wakes each client that waits
+    /// for what is there. It also wakes clients of lanes that have run dry: fewer
     /// requests than the `width` that would be done in the same time.
     pub(crate) fn settle(&mut self, present: &[u32], width: usize) {
         for lane in self.touched.drain(..) {
@@ -196,7 +189,7 @@ impl<R: Copy + Send> Outcomes<'_, R> {
         self.wake(present, width);
     }
 
-    /// Wakes those of `present` that wait for what is there.
+    /// Wakes the clients of `present` that wait for what is there.
     pub(crate) fn wake(&mut self, present: &[u32], width: usize) {
         let sleeps = |lane: &u32| {
             let config = &self.lanes[*lane as usize].shared.config;
@@ -337,7 +330,7 @@ impl<R: Copy + Send> WorkerLane<R> {
         }
     }
 
-    /// Whether somebody would be notified now, were it not for the settings.
+    /// Whether a client would be notified now, were it not for the settings.
     fn is_awaited(&self, is_dry: bool) -> bool {
         let wake = &self.shared.wake;
         match self.shared.config.moderation {

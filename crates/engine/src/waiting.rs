@@ -11,10 +11,9 @@ use sys::clock::{make_timers_exact, now_ns, put_timers_off_by, timer_slack_ns};
 
 use crate::client::Lane;
 
-/// How often a polling client looks at the clock: after so many pauses.
 const PAUSES_A_CLOCK: usize = 256;
 
-/// As good as for ever, and no overflow of the clock.
+/// As good as unlimited, without overflow of the clock.
 const TIMEOUT_MAX: Duration = Duration::from_secs(86_400 * 365);
 
 const PAUSES_A_COMPLETION: usize = 4;
@@ -38,10 +37,10 @@ pub enum WaitError {
 }
 
 impl<R: Copy + Send> Lane<R> {
-    /// Waits until `at_least` completions are there (as many as are in flight
-    /// if that is fewer), or the worker has nothing more of this lane, or the
-    /// time is over. Sleeps or polls as the lane's policy says. Returns how
-    /// many are there, at least 1; a caller that must have all calls again.
+    /// Waits until `at_least` completions are there (or all that are in flight, if
+    /// fewer), the worker has nothing more of this lane, or the time is over. Sleeps
+    /// or polls as the lane's policy says. Returns how many are there, at least 1; a
+    /// caller that needs all calls again.
     pub fn wait(&mut self, at_least: usize, timeout: Duration) -> Result<usize, WaitError> {
         self.wait_for(at_least, false, timeout)
     }
@@ -73,8 +72,8 @@ impl<R: Copy + Send> Lane<R> {
         }
     }
 
-    /// Whether it is for [`Hybrid`](policy::Hybrid) to say how it waits. On
-    /// the worker's core looking would only keep the worker from its work.
+    /// Whether [`Hybrid`](policy::Hybrid) decides how it waits. On the worker's core
+    /// polling would only keep the worker from its work.
     fn may_spin(&self) -> bool {
         let config = &self.shared.config;
         config.moderation == Moderation::Hybrid
@@ -82,12 +81,11 @@ impl<R: Copy + Send> Lane<R> {
             && !Settings::unpack(self.shared.settings.load(Ordering::Relaxed)).is_asleep()
     }
 
-    /// For a client that keeps the lane full: waits until it is time to
-    /// refill it. A sleeping client is woken as late as the worker allows
-    /// without running dry, which is learnt ([`Refill`](policy::Refill)), or
-    /// only when all is done where it shares the worker's core; one
-    /// that is notified of each completion goes on with the first.
-    /// Returns how many completions are there, at least 1.
+    /// For a client that keeps the lane full: waits until it is time to refill it. A
+    /// sleeping client is woken as late as the worker allows without running dry,
+    /// which is learnt ([`Refill`](policy::Refill)). On the worker's core it is woken
+    /// when all is done. With a notification for each completion it continues at the
+    /// first. Returns how many completions are there, at least 1.
     pub fn wait_to_refill(&mut self, timeout: Duration) -> Result<usize, WaitError> {
         let (in_flight, config) = (self.in_flight(), self.shared.config);
         let wanted = match config.moderation {
@@ -107,16 +105,15 @@ impl<R: Copy + Send> Lane<R> {
         Ok(there)
     }
 
-    /// Whether the wait until the lane is to be refilled is worth a sleep.
     fn is_long(&mut self) -> bool {
         let wanted = self.refill.wanted(self.in_flight());
         let lacking = wanted.saturating_sub(self.available());
         self.hybrid.is_long(lacking)
     }
 
-    /// Sleeps while that is worth a wake-up, and looks meanwhile: as
-    /// [`Hybrid`](policy::Hybrid) says. One that refills goes on with what is
-    /// there when it has looked for long enough.
+    /// Sleeps while that is worth a wake-up, and polls otherwise, as
+    /// [`Hybrid`](policy::Hybrid) says. A client that refills continues with what is
+    /// there when it has polled for long enough.
     fn sleep_or_spin(
         &mut self,
         wanted: usize,
@@ -165,8 +162,8 @@ impl<R: Copy + Send> Lane<R> {
         }
     }
 
-    /// Looks until `wanted` completions are there, from the one time to the
-    /// other; the wait began with `before` of them.
+    /// Polls until `wanted` completions are there, between the two times. The wait
+    /// began with `before` of them.
     fn spin(&mut self, wanted: usize, before: usize, begin_ns: u64, times_ns: (u64, u64)) {
         let waits = self.hybrid.wants_time(wanted - before);
         let found = self.poll_until(wanted, times_ns.1).unwrap_or(0);
@@ -180,8 +177,8 @@ impl<R: Copy + Send> Lane<R> {
         }
     }
 
-    /// Sleeps until that time, or until nothing is left to wait for, and not
-    /// by a slack timer. Returns the time.
+    /// Sleeps until that time, or until nothing is left to wait for, without timer
+    /// slack. Returns the time.
     fn nap(&mut self, until_ns: u64) -> u64 {
         let sleeps = self.counters.sleeps;
         let slack_ns = timer_slack_ns();

@@ -21,7 +21,7 @@ use crate::worker_lane::{Held, WorkerLane};
 /// brings work rings the doorbell.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 
-/// Of a lane without a notification held back: a time that never comes.
+/// For a lane without a notification held back: a time that never comes.
 const NOT_LISTED: u64 = u64::MAX;
 
 /// How often an idle worker that spins looks at the clock.
@@ -30,7 +30,6 @@ const LOOKS_A_CLOCK: u32 = 64;
 struct Drain {
     function: u64,
     slots: Vec<u32>,
-    /// Dropped when there are none.
     _done: Sender<()>,
 }
 
@@ -58,10 +57,10 @@ pub(crate) struct Worker<S: Service> {
     commands: VecDeque<Command<S::Request>>,
     drains: Vec<Drain>,
     abandoned: Vec<u32>,
-    /// Lanes with a notification held back, by when to look at them: when it
-    /// is due, or before.
+    /// Lanes with a notification held back, by the time to look at them: when it is
+    /// due, or before.
     held: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Of the attention set: none but while it is swept.
+    /// Of the attention set; empty except during its sweep.
     known: Known,
     due: Vec<u32>,
 }
@@ -149,8 +148,8 @@ impl<S: Service> Worker<S> {
         count
     }
 
-    /// Waits a little for more requests where more can be done in the same
-    /// time, by [`Gather`]; returns how many that is.
+    /// Waits a little for more requests where more can be done in the same time, as
+    /// [`Gather`] says. Returns how many.
     fn gather(&mut self) -> usize {
         let width = self.service.width();
         if width == 1 {
@@ -176,10 +175,9 @@ impl<S: Service> Worker<S> {
         self.roster.waiting(&self.control.ready, BATCH_MAX)
     }
 
-    /// Takes requests flow by flow, each for what its turn is worth; where
-    /// `width` can be done at once, that many or a multiple: what is over
-    /// would take as long as as many again, and has company in the next
-    /// breath.
+    /// Takes requests flow by flow, each for what its turn is worth. Where `width`
+    /// can be done at once it takes that many or a multiple. A remainder would take
+    /// as long as a full batch, so it waits for the next breath.
     fn inhale(&mut self, width: usize) -> usize {
         self.breath.clear();
         self.roster.find_work(&self.control.ready);
@@ -218,7 +216,6 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// Remembers the lane if it has a notification held back.
     fn note_held(&mut self, slot: u32) {
         let lane = &mut self.roster.lanes[slot as usize];
         if let Some(Held { due_ns, .. }) = lane.held
@@ -266,7 +263,6 @@ impl<S: Service> Worker<S> {
         self.due = due;
     }
 
-    /// What is held back for the lane is to be decided again.
     fn reconsider_held(&mut self, slot: u32) {
         let lane = &mut self.roster.lanes[slot as usize];
         if let Some(held) = &mut lane.held {
@@ -275,7 +271,7 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// How long nothing need be done unless somebody rings.
+    /// How long nothing needs to be done unless a client rings.
     fn idle_time(&self) -> Duration {
         let held_ns = self.held.peek().map(|Reverse((due_ns, _))| *due_ns);
         let due_ns = held_ns.into_iter().chain(self.roster.due_ns()).min();
@@ -336,7 +332,7 @@ impl<S: Service> Worker<S> {
         self.control.is_called() || self.roster.has_work(&self.control.ready)
     }
 
-    /// Does what it was told, looks after lanes whose clients went or whose
+    /// Carries out commands, and looks after lanes whose clients left or whose
     /// settings changed; `true` means stop.
     fn answer_calls(&mut self) -> bool {
         let is_calm = self.abandoned.is_empty() && self.drains.is_empty();
@@ -367,7 +363,7 @@ impl<S: Service> Worker<S> {
         is_stopping
     }
 
-    /// One by one, so that a panic over one leaves the others to be closed.
+    /// One by one, so that a panic in one leaves the others to be closed.
     fn obey_commands(&mut self) {
         self.commands.extend(self.control.take_commands());
         while let Some(command) = self.commands.pop_front() {
@@ -405,8 +401,7 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// Resets or removes a virtual function; `ending` says, when it is
-    /// dropped, that this is done.
+    /// Resets or removes a virtual function; dropping `ending` reports that.
     fn end_function(&mut self, ending: Ending) {
         let slots = self.roster.members(ending.function);
         self.drains
@@ -422,7 +417,7 @@ impl<S: Service> Worker<S> {
         drop(ending);
     }
 
-    /// Ends what is in the hands of the worker or could be.
+    /// Ends the requests that the worker has taken or could take.
     fn cancel(&mut self, slots: &[u32]) {
         for &slot in slots {
             let lane = &mut self.roster.lanes[slot as usize];

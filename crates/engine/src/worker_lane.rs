@@ -16,18 +16,16 @@ pub(crate) struct WorkerLane<R> {
     pub(crate) shared: Arc<Shared<R>>,
     pub(crate) requests: Consumer<Entry<R>>,
     pub(crate) completions: Producer<Done>,
-    /// Of the batch in hand: this lane's next request to complete in order,
-    /// and where its requests end.
     pub(crate) next: usize,
     pub(crate) end: usize,
     pub(crate) staged: u32,
     pub(crate) in_hand: u32,
-    /// What is left of requests of which a piece was taken, as they came.
+    /// The rest of requests of which a piece was taken, in order.
     pub(crate) carried: VecDeque<Rest<R>>,
     taken: u64,
     pub(crate) is_urgent: bool,
     pub(crate) hinted: u32,
-    /// Complete ones that somebody waits for with all those before them.
+    /// Complete requests that a client waits for together with all those before them.
     barriers: BinaryHeap<Reverse<u64>>,
     /// What its requests took beyond what they were charged, ns.
     pub(crate) surcharge_ns: u64,
@@ -41,7 +39,7 @@ pub(crate) struct WorkerLane<R> {
     pub(crate) held: Option<Held>,
 }
 
-/// Closes a lane that a worker lets go without a word: one that panics over it.
+/// Closes a lane that a worker drops in a panic.
 #[derive(Debug)]
 struct Unclosed<R>(Arc<Shared<R>>);
 
@@ -59,12 +57,9 @@ pub(crate) struct Rest<R> {
     pub(crate) number: u64,
 }
 
-/// What a worker knows about a lane's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// None; the client announces them.
     Away,
-    /// None; the worker looks.
     Lingering,
     Queued,
 }
@@ -112,7 +107,6 @@ impl<R: Copy + Send> WorkerLane<R> {
         }
     }
 
-    /// Whether requests of this lane are still to be taken, whole or in part.
     pub(crate) fn has_work(&mut self) -> bool {
         !self.carried.is_empty() || self.requests.len_now() > 0
     }
@@ -123,13 +117,12 @@ impl<R: Copy + Send> WorkerLane<R> {
         !self.carried.is_empty() || !self.requests.is_empty()
     }
 
-    /// Requests to be taken, up to `enough`.
     pub(crate) fn waiting(&mut self, enough: usize) -> usize {
         (self.carried.len() + self.requests.up_to(enough)).min(enough)
     }
 
-    /// The completion staged last is one that somebody waits for: alone, or with all those
-    /// before it.
+    /// Marks the completion staged last as one that a client waits for: alone, or
+    /// with all those before it.
     pub(crate) fn hinted(&mut self, hints: u32, number: u32) {
         if hints & URGENT != 0 {
             self.is_urgent = true;
@@ -141,7 +134,7 @@ impl<R: Copy + Send> WorkerLane<R> {
         }
     }
 
-    /// Whether somebody waits for completions and was not notified of them.
+    /// Whether a client waits for completions and was not notified of them.
     pub(crate) fn is_hinted(&self) -> bool {
         self.is_urgent || !self.barriers.is_empty()
     }
@@ -162,12 +155,12 @@ impl<R: Copy + Send> WorkerLane<R> {
         }
     }
 
-    /// Whether it is of the virtual function of that id.
     pub(crate) fn is_of(&self, id: u64) -> bool {
         self.function.as_ref().is_some_and(|own| own.id == id)
     }
 
-    /// Whose turn is its turn; its own, if it is of no virtual function.
+    /// The flow whose turn is its turn; its own number, if it is of no virtual
+    /// function.
     pub(crate) fn flow_number(&self) -> u32 {
         let own = || FUNCTIONS_MAX as u32 + self.shared.slot;
         self.function
@@ -175,9 +168,9 @@ impl<R: Copy + Send> WorkerLane<R> {
             .map_or_else(own, |function| function.number)
     }
 
-    /// Takes up to `max` requests or pieces of requests, what was begun
-    /// first; `take` learns whether more of the same request follows, and
-    /// says whether to go on. Returns how many are new.
+    /// Takes up to `max` requests or pieces of requests, those begun first. `take`
+    /// learns whether more of the same request follows, and says whether to go on.
+    /// Returns how many are new.
     #[inline(always)]
     pub(crate) fn take<S: Service<Request = R>>(
         &mut self,
@@ -245,15 +238,15 @@ impl<R: Copy + Send> WorkerLane<R> {
         count
     }
 
-    /// Hands the lane back: what is staged is published, what was never
-    /// taken goes back to the client.
+    /// Hands the lane back: publishes what is staged, and returns what was never
+    /// taken to the client.
     pub(crate) fn close(mut self, how: Closed) {
         self.completions.publish();
         self.leave_function();
         self.shared.close(self.requests, how);
     }
 
-    /// Its virtual function need not know it any more.
+    /// Leaves its virtual function.
     pub(crate) fn leave_function(&mut self) {
         if let Some(function) = self.function.take() {
             function.let_go(&self.shared);

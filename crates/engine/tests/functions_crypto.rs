@@ -72,7 +72,6 @@ impl Tenant {
         }
     }
 
-    /// What a request was charged, ns.
     fn price_ns(&self) -> f64 {
         let counters = self.function.counters();
         counters.work_ns as f64 / counters.requests as f64

@@ -49,7 +49,6 @@ impl Service for Steady {
     }
 }
 
-/// A client on one CPU, an engine on another, where there are two.
 fn apart(delay: Duration, client: impl FnOnce(&Engine<Steady>) + Send) {
     let cpus = allowed_cpus().unwrap();
     let [here, there, ..] = cpus[..] else {
@@ -98,7 +97,7 @@ fn who_looks_is_not_notified() {
     });
 }
 
-/// Neither on the worker's core nor where its controller says so.
+/// Neither on the worker's core nor where its controller forbids it.
 #[test]
 fn who_is_not_to_look_never_does() {
     let shared = LaneConfig {
@@ -120,7 +119,7 @@ fn who_is_not_to_look_never_does() {
 }
 
 /// A host whose cores are far apart, injected: `armed` is woken for each wait,
-/// `hybrid` learns what that costs, and comes back by itself.
+/// `hybrid` learns what that costs and polls instead.
 #[test]
 fn who_is_woken_late_asks_not_to_be() {
     let far = |moderation| LaneConfig {

@@ -288,7 +288,6 @@ fn lanes_await_and_tasks_share_a_lane() {
     assert_eq!(cells[99].load(Ordering::Relaxed), policies);
 }
 
-/// Submits one more request, which also reaps those of dropped futures.
 async fn submit_when_free(shared: &LocalLane<Lane<Job>>) {
     loop {
         match shared.submit(|lane, token| lane.submit(job(0), token)) {

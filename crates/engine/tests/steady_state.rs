@@ -173,7 +173,6 @@ impl Rig {
     }
 }
 
-/// A lane of `owner`, or of none.
 fn rig(
     engine: &CryptoEngine,
     owner: Option<&CryptoFunction>,

@@ -149,7 +149,7 @@ fn the_largest_request_is_the_owners_to_set() {
     }
 }
 
-/// Under a quota of bytes, a gigabyte a second was authenticated.
+/// Before, a gigabyte a second was authenticated under a quota of bytes.
 #[test]
 fn additional_data_counts_for_quotas() {
     const PER_S: u64 = 1_000_000;
@@ -231,7 +231,7 @@ fn a_back_end_that_panics_fails_its_chunk_and_no_more() {
     }
 }
 
-/// The worker looked at the time of a quota that was no more, and never slept.
+/// Before, the worker looked at the time of a quota that was gone, and never slept.
 #[test]
 fn a_worker_sleeps_when_a_throttled_function_is_gone() {
     let rig = free_running(1);
@@ -257,8 +257,8 @@ fn a_worker_sleeps_when_a_throttled_function_is_gone() {
     assert!(sleeps < 10, "{sleeps} sleeps in a tenth of a second");
 }
 
-/// Each costs its worker tens of microseconds, which nobody is charged: a tenant that made
-/// and dropped lanes as fast as it could left an equal half of its share.
+/// Each costs its worker tens of microseconds, charged to no tenant. A tenant that
+/// made and dropped lanes as fast as it could left an equal half of its share.
 #[test]
 fn lanes_are_made_only_so_often() {
     let rig = free_running(1);

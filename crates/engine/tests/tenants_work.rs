@@ -298,8 +298,6 @@ fn lists_are_charged_what_they_take() {
     }
 }
 
-/// Small requests cost the worker more beside the back-end than in it: a tenant that has
-/// many got two thirds of a worker instead of half.
 #[test]
 fn what_a_request_takes_beside_the_back_end_is_charged() {
     const COUNT: usize = 20_000;
@@ -484,7 +482,6 @@ impl Service for Stepped {
     }
 }
 
-/// As many requests as a breath takes of a lane at most.
 const BREATH: usize = 32;
 
 proptest! {

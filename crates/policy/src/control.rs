@@ -10,18 +10,17 @@ pub struct Counters {
     pub bytes: u64,
     pub notifications: u64,
     pub held: u64,
-    /// For how long together, ns.
+    /// Time for which they were held back, summed, ns.
     pub held_ns: u64,
     pub in_flight: u64,
     pub looks: u64,
-    /// Time that clients looked where they could have slept, ns.
+    /// Time that clients polled where they could have slept, ns.
     pub spun_ns: u64,
     /// CPU time of the worker, ns: of all virtual functions on its core.
     pub busy_ns: u64,
 }
 
 impl Counters {
-    /// What happened since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -59,12 +58,12 @@ pub trait Controller: Send {
     /// Time between two observations that it asks for, ns.
     fn period_ns(&self) -> u64;
 
-    /// Looks at the running totals at `now_ns` (any monotonic clock; one that
-    /// jumps must do no lasting harm) and says what applies from now on.
+    /// Looks at the running totals at `now_ns` and returns the settings that apply
+    /// from now on. The clock is any monotonic one; a jump must do no lasting harm.
     fn observe(&mut self, now_ns: u64, counters: &Counters) -> Settings;
 
-    /// What a reader of its figures must know of what it did so far, in words
-    /// that follow a colon; none where there is no such thing.
+    /// What a reader of its figures must know about what it did so far, in words that
+    /// follow a colon; `None` where there is nothing to say.
     fn remark(&self) -> Option<&'static str> {
         None
     }
@@ -72,7 +71,7 @@ pub trait Controller: Send {
 
 /// A controller asks for observations no more often than this, ns: 1 ms.
 pub const PERIOD_NS_MIN: u64 = 1_000_000;
-/// And is asked at least this often, ns: 1 s.
+/// A controller is asked at least this often, ns: 1 s.
 pub const PERIOD_NS_MAX: u64 = 1_000_000_000;
 
 /// A controller and when it is to be asked next.
@@ -95,13 +94,13 @@ impl Turn {
         &*self.controller
     }
 
-    /// When it is to be asked next, ns.
     #[must_use]
     pub fn due_ns(&self) -> u64 {
         self.due_ns
     }
 
-    /// Asks it, if it is time; what applies from now on.
+    /// Asks the controller, if it is due, and returns the settings that apply from
+    /// now on.
     pub fn tick(&mut self, now_ns: u64, counters: impl FnOnce() -> Counters) -> Option<Settings> {
         let period_ns = self.controller.period_ns();
         let period_ns = period_ns.clamp(PERIOD_NS_MIN, PERIOD_NS_MAX);

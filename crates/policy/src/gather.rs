@@ -1,10 +1,18 @@
 //! When a worker that could do many requests at once waits for more of them.
 
-/// A multi-buffer kernel takes as long for half of its lanes as for all. A
-/// client that keeps a lane full gets its completions all at once, too, and
-/// needs a moment to submit again: a worker that begins with the first of
-/// them works at half its speed, and stays so, one half of the requests in
-/// its hands and the other on the way.
+/// Decides whether a worker waits for more requests before it begins a batch.
+///
+/// A multi-buffer kernel takes as long for half of its lanes as for all. A client
+/// that keeps a lane full gets its completions all at once, and needs a moment to
+/// submit again. A worker that begins with the first of them works at half its speed,
+/// and stays so: one half of the requests is in its hands, the other on the way.
+///
+/// So it waits, for a part of the time that its work takes, until as many requests
+/// are there as its kernel is wide or as came the last times. Whether that paid is
+/// seen at once. The requests gained must be a larger part of those at hand than the
+/// waiting time is of the working time. Where it did not pay, the next chances are
+/// passed over, each time twice as many: a client that submits one and waits is
+/// delayed once in a thousand requests.
 ///
 /// So it waits, a part of the time that its work takes, until there are as
 /// many as its kernel is wide or as there were the last times. Whether that
@@ -16,7 +24,7 @@
 pub struct Gather {
     batch_ns: u64,
     usual: usize,
-    /// Times that the usual number came, since more were hoped for.
+    /// Times that the usual number came since the last hope for more.
     content: u32,
     fruitless: u32,
     passing: u32,
@@ -30,9 +38,9 @@ pub struct Patience {
     pub limit_ns: u64,
 }
 
-/// The longest wait is this part of the time that the work takes.
+/// The longest wait, as a part of the time that the work takes.
 const PART: u64 = 4;
-/// And this, so that nobody is held up for long.
+/// The longest wait, ns.
 const LIMIT_NS_MAX: u64 = 20_000;
 const LIMIT_NS_MIN: u64 = 200;
 const UNTIMED_MAX: u32 = 64;
@@ -42,8 +50,8 @@ const HOPE_EVERY: u32 = 32;
 const FRUITLESS_MAX: u32 = 10;
 
 impl Gather {
-    /// Whether to wait, with `there` requests at hand and work for `width` at
-    /// once; `None` means begin.
+    /// Whether to wait, with `there` requests at hand and work for `width` at once;
+    /// `None` means begin.
     pub fn begin(&mut self, there: usize, width: usize) -> Option<Patience> {
         let limit_ns = (self.batch_ns / PART).min(LIMIT_NS_MAX);
         let until = if self.usual == 0 {
@@ -65,8 +73,8 @@ impl Gather {
         Some(Patience { until, limit_ns })
     }
 
-    /// The wait is over: of the `patience`, with `before` requests at its
-    /// begin and `after` at its end, `waited_ns` later.
+    /// The wait is over: it had `before` requests at its begin and `after` at its
+    /// end, `waited_ns` later.
     pub fn end(&mut self, patience: Patience, before: usize, after: usize, waited_ns: u64) {
         let gained = after.saturating_sub(before) as u64;
         let has_paid = gained * self.batch_ns > waited_ns * before as u64;

@@ -2,12 +2,12 @@
 
 use crate::learnt::Learnt;
 
-/// A nanosecond of the worker is worth so many of the client: the worker
-/// spends no larger part of its time than one in so many on notifying.
+/// The price of a nanosecond of the worker in nanoseconds of the client. The worker
+/// spends at most the inverse part of its time on notifying.
 const WORTH: f64 = 16.0;
 
-/// The longest that a client looks without sleeping, ns: where a wake-up is
-/// dearer than this the host is overloaded, and looking would add to it.
+/// The longest time that a client polls without sleeping, ns. Where a wake-up costs
+/// more the host is overloaded, and polling would add to it.
 const COST_NS_MAX: f64 = 1e6;
 
 /// Until anything is known, ns: a wake-up between two cores of one socket.
@@ -19,27 +19,37 @@ const LATE_NS: f64 = 10_000.0;
 /// the timer is late: twice, and a little, since some are later.
 const NAP: f64 = 2.25;
 
-/// Most naps in one wait: a forecast that was wrong so often is of a worker
-/// that stands still, maybe for long.
+/// Maximum of naps in one wait: a forecast wrong that often comes from a worker that
+/// stands still.
 const NAPS_MAX: u32 = 3;
 
-/// A client that lies down sleeps by then, ns; one that is notified before
-/// has not slept, and tells nothing of a wake-up.
+/// A client is asleep by then, ns; one that is notified before has not slept, and
+/// says nothing about a wake-up.
 const ENTRY_NS: u64 = 2_000;
 
-/// Waits that sleep whatever it costs: the first, to learn what a wake-up
-/// costs, and one after waits that took so many times as long together, since
-/// it may cost less than it did.
+/// Waits that sleep whatever the cost: the first, to learn what a wake-up costs, and
+/// one after waits that together took this many times as long, since the cost may
+/// have fallen.
 const EARLY: u32 = 8;
 const AWAKE_COSTS: f64 = 128.0;
 
 const TIMED_ONE_IN: usize = 16;
 
-/// Ski rental, with a forecast: looking costs as much as it lasts, and
-/// sleeping what a wake-up costs. Who looks for as long as a wake-up costs
-/// and then sleeps pays at most twice what is best (Karlin et al., "Competitive
-/// Snoopy Caching", Algorithmica 1988); so do adaptive mutexes and, by trying
-/// longer and shorter times, KVM's halt polling.
+/// Ski rental with a forecast: polling costs as much as it lasts, sleeping costs a
+/// wake-up. A client that polls for the cost of a wake-up and then sleeps pays at
+/// most twice the optimum (Karlin et al., "Competitive Snoopy Caching", Algorithmica
+/// 1988). Adaptive mutexes do so and, by trying longer and shorter times, KVM's halt
+/// polling.
+///
+/// Completions mostly come when they are expected, since the worker's pace is known.
+/// So a client sleeps through a longer wait until one wake-up before its end, and
+/// polls only for the rest.
+///
+/// A wake-up costs the client the time from the notification until it runs, and the
+/// worker the time to notify, which is most of it where cores are far apart. Both are
+/// learnt from sleeps. Where that costs more than to be woken by a timer, the client
+/// naps for most of the expected time, as Linux's hybrid polling of block devices
+/// does, and the worker is not disturbed. How late the timer is, is learnt as well.
 ///
 /// What is awaited mostly comes when it is expected: the worker's pace is
 /// known. So a wait that will be longer than that is slept through until one
@@ -57,10 +67,10 @@ pub struct Hybrid {
     signal: Learnt,
     late: Learnt,
     completion: Learnt,
-    /// Waits that slept without need, to learn; whether the next of them naps.
+    /// Waits that slept only to learn; whether the next of them naps.
     early: u32,
     naps_next: bool,
-    /// What waits in a row that did not sleep took, ns, as was expected.
+    /// Expected time of consecutive waits that did not sleep, ns.
     awake_ns: f64,
     untimed: usize,
     untimed_waits: u64,
@@ -68,21 +78,20 @@ pub struct Hybrid {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Look, for so long at most, ns.
+    /// Poll, for at most this long, ns.
     Spin(u64),
     Sleep(usize),
-    /// Sleep for so long, ns, or until the lane has run dry.
+    /// Sleep for this long, ns, or until the lane has run dry.
     Nap(u64),
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waited {
-    /// Time it looked, ns.
+    /// Time it polled, ns.
     pub spun_ns: u64,
     pub sleeps: u32,
 }
 
-/// A sleep that a notification ended, on the clock that both sides read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slept {
     pub begin_ns: u64,
@@ -125,7 +134,7 @@ impl Hybrid {
         self.signal.ns() as u64
     }
 
-    /// What a wake-up costs, ns of the client's time: it looks for no longer.
+    /// What a wake-up costs, ns of the client's time: the maximum time it polls.
     #[must_use]
     pub fn cost_ns(&self) -> u64 {
         self.cost() as u64
@@ -143,13 +152,13 @@ impl Hybrid {
         NAP * self.late.ns()
     }
 
-    /// Whether waiting for so many more completions is worth a sleep.
+    /// Whether waiting for this many more completions is worth a sleep.
     #[must_use]
     pub fn is_long(&self, lacking: usize) -> bool {
         lacking as f64 * self.completion.ns() > self.cost()
     }
 
-    /// How a wait goes on that lacks so many completions.
+    /// How a wait continues that lacks this many completions.
     pub fn step(&mut self, lacking: usize, waited: Waited) -> Step {
         let left_ns = self.cost_ns().saturating_sub(waited.spun_ns);
         let (is_long, is_due) = (self.is_long(lacking), self.is_due(lacking, waited));
@@ -201,13 +210,13 @@ impl Hybrid {
         }
     }
 
-    /// The client napped until a timer woke it that was due at `due_ns`. What
-    /// came meanwhile tells no pace: it was begun before, or not shown yet.
+    /// The client napped until a timer that was due at `due_ns` woke it. What came
+    /// meanwhile shows no pace: it was begun before, or not shown yet.
     pub fn napped(&mut self, due_ns: u64, woken_ns: u64) {
         self.late.learn(woken_ns.saturating_sub(due_ns) as f64);
     }
 
-    /// The worker did so many requests in that time, without running dry.
+    /// The worker did this many requests in that time, without running dry.
     pub fn paced(&mut self, completions: usize, elapsed_ns: u64) {
         if completions > 0 {
             self.completion
@@ -215,9 +224,9 @@ impl Hybrid {
         }
     }
 
-    /// A wait that looks for so many more completions begins. Whether to time it,
-    /// and for how many it stands: two looks at the clock take as long
-    /// as a small request.
+    /// A wait that polls for this many more completions begins. Returns whether to
+    /// time it, and for how many it stands: two looks at the clock take as long as a
+    /// small request.
     pub fn wants_time(&mut self, lacking: usize) -> Option<u64> {
         self.untimed += lacking;
         self.untimed_waits += 1;
@@ -232,7 +241,6 @@ impl Hybrid {
 mod tests {
     use super::*;
 
-    /// One that knows a worker of that pace, and what a wake-up costs.
     fn taught(completion_ns: u64, wake_ns: u64, signal_ns: u64, late_ns: u64) -> Hybrid {
         let mut hybrid = Hybrid::default();
         for _ in 0..100 {

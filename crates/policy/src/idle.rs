@@ -5,19 +5,19 @@ use crate::learnt::Learnt;
 /// Until anything is known, ns.
 const WAKE_NS: f64 = 5_000.0;
 
-/// A wake-up of the worker holds up the work as well as it takes time: it
-/// costs so many times what it lasts.
+/// A wake-up of the worker delays the work besides taking time: it costs this many
+/// times its duration.
 const COST: f64 = 4.0;
 
-/// The longest look, ns: where a wake-up takes longer the host is overloaded.
+/// The longest time to poll, ns: where a wake-up takes longer the host is overloaded.
 const SPIN_NS_MAX: f64 = 200_000.0;
 
-/// Time to fall asleep, ns: who is woken before has not slept.
+/// Time to fall asleep, ns: a worker woken before has not slept.
 const ENTRY_NS: u64 = 2_000;
 
-/// KVM's halt polling, with a limit that is learnt: what a wake-up of this
-/// worker costs. Work that came soon after it slept lets it look for longer
-/// the next time; where none came for long it looks for less, and soon not at all.
+/// KVM's halt polling, with a limit that is learnt: what a wake-up of this worker
+/// costs. Work that came soon after it slept makes it poll longer the next time.
+/// Where none came for long it polls less, and soon not at all.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Idle {
     wake: Learnt,
@@ -34,13 +34,12 @@ impl Default for Idle {
 }
 
 impl Idle {
-    /// How long to look, ns.
     #[must_use]
     pub fn spin_ns(&self) -> u64 {
         self.spin_ns as u64
     }
 
-    /// What a wake-up costs, ns: it looks for no longer.
+    /// What a wake-up costs, ns: the maximum time it polls.
     #[must_use]
     pub fn cost_ns(&self) -> u64 {
         self.cost() as u64
@@ -50,8 +49,8 @@ impl Idle {
         (COST * self.wake.ns()).min(SPIN_NS_MAX)
     }
 
-    /// It had nothing to do since `idle_ns`, slept from `begin_ns` on, and ran
-    /// again at `woken_ns`; the last doorbell was at `rung_ns`.
+    /// The worker was idle from `idle_ns`, slept from `begin_ns` and ran again at
+    /// `woken_ns`; the last doorbell was at `rung_ns`.
     pub fn slept(&mut self, idle_ns: u64, begin_ns: u64, rung_ns: u64, woken_ns: u64) {
         let is_rung = (idle_ns..=woken_ns).contains(&rung_ns);
         if is_rung && rung_ns >= begin_ns.saturating_add(ENTRY_NS) {
@@ -73,8 +72,8 @@ impl Idle {
 mod tests {
     use super::*;
 
-    /// A worker whose work comes so long after the last; how often it slept of
-    /// the last 100 times.
+    /// A worker whose work comes this long after the last; returns how often it slept
+    /// of the last 100 times.
     fn sleeps(idle: &mut Idle, gap_ns: u64, wake_ns: u64) -> usize {
         let mut last = 0;
         for round in 0..200 {

@@ -1,16 +1,16 @@
 //! A time that is learnt from samples.
 
-/// A sample says no more than that it is so many times too long or too short:
-/// one that a thread which stood still made a thousand times as long hardly counts.
+/// A sample moves the value by at most this factor: one that a stopped thread made a
+/// thousand times as long hardly counts.
 const STEP_MAX: f64 = 2.0;
 
 /// The first sample says more, if it is not absurd.
 const FIRST_MAX: f64 = 8.0;
 
-/// Samples until it changes slowly: each counts for one in so many.
+/// Samples until it changes slowly: each then counts for one in this many.
 const KNOWN: u32 = 8;
 
-/// What is believed, ns.
+/// The range of values, ns.
 const RANGE_NS: std::ops::RangeInclusive<f64> = 1.0..=1e9;
 
 /// Moves by a bounded factor towards each sample, so that it comes near the
@@ -22,7 +22,6 @@ pub(crate) struct Learnt {
 }
 
 impl Learnt {
-    /// Until anything is known; 0 where nothing can be guessed.
     pub(crate) const fn prior(ns: f64) -> Self {
         Self { ns, samples: 0 }
     }

@@ -5,16 +5,16 @@ use std::str::FromStr;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Moderation {
-    /// Every completion is a notification, as a device without moderation
-    /// does it: the naive baseline.
+    /// Every completion is a notification, as on a device without moderation: the
+    /// naive baseline.
     Each,
     /// Only a client that said it sleeps is notified, and only when what it
     /// waits for is there or the lane has run dry.
     Armed,
-    /// As `Armed`; but the client looks by itself where a wait is too short to
-    /// be worth a wake-up, and is woken early enough to look at its end
-    /// ([`Hybrid`](crate::Hybrid)). On a core shared with the worker the same
-    /// as `Armed`.
+    /// As `Armed`; but the client polls where a wait is too short to be worth a
+    /// wake-up, and is woken early enough to poll at its end
+    /// ([`Hybrid`](crate::Hybrid)). On a core shared with the worker the same as
+    /// `Armed`.
     Hybrid,
     /// Never: the client polls. The worker sleeps when it has nothing to do.
     Polled,
@@ -45,7 +45,6 @@ pub enum Decision {
     /// Signal if the client sleeps, whatever it waits for: nothing more will
     /// come, and no completion may be stranded.
     IfAsleep,
-    /// Ask again at that time, ns: until then it is held back.
     Later(u64),
 }
 
@@ -81,14 +80,13 @@ impl Moderation {
         }
     }
 
-    /// Whether a waiting client sleeps, at least when it waits for long (else
-    /// it polls).
+    /// Whether a waiting client sleeps, at least in a long wait (else it polls).
     #[must_use]
     pub const fn client_sleeps(self) -> bool {
         !matches!(self, Self::Polled | Self::Spin)
     }
 
-    /// Whether a waiting client looks by itself, at least now and then.
+    /// Whether a waiting client polls, at least now and then.
     #[must_use]
     pub const fn client_looks(self) -> bool {
         matches!(self, Self::Hybrid | Self::Polled | Self::Spin)

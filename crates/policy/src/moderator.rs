@@ -4,13 +4,12 @@
 use crate::moderation::{Decision, Moderation, Progress};
 use crate::settings::Settings;
 
-/// What a worker publishes at once was done one after the other, over no
-/// longer than about this.
+/// The time over which requests that a worker publishes at once were done, about.
 const BREATH_NS: u64 = 50_000;
 
-/// When the next notification of a virtual function may be. Its lanes share
-/// one, so that its cap holds for all of them together; and none of them waits
-/// for longer than it would take to let each through once.
+/// When the next notification of a virtual function may be sent. Its lanes share one
+/// gate, so that the cap holds for all of them together. None waits longer than it
+/// takes to let each through once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gate {
     next_ns: u64,
@@ -30,7 +29,6 @@ impl Gate {
         self.next_ns
     }
 
-    /// What [`pack`](Self::pack) made; of one lane.
     #[must_use]
     pub fn unpack(next_ns: u64) -> Self {
         Self { next_ns, lanes: 1 }
@@ -42,13 +40,13 @@ impl Gate {
         Self { lanes, ..self }
     }
 
-    /// How long it takes at most until each lane had its turn.
+    /// The maximum time until each lane had its turn.
     fn round_ns(self, settings: Settings) -> u64 {
         u64::from(settings.interval_ns()) * u64::from(self.lanes)
     }
 
-    /// A notification was sent at `now_ns`. One that did not wait for the gate
-    /// keeps it closed for longer.
+    /// A notification was sent at `now_ns`. One that did not wait for the gate keeps
+    /// it closed longer.
     fn passed(&mut self, now_ns: u64, settings: Settings) {
         let next_ns = self.next_ns.max(now_ns);
         let next_ns = next_ns
@@ -58,8 +56,8 @@ impl Gate {
         self.next_ns = self.next_ns.max(next_ns);
     }
 
-    /// When the gate opens for a lane that has waited since `since_ns`:
-    /// within a round, whatever others, the clock or the settings did.
+    /// When the gate opens for a lane that has waited since `since_ns`: within a
+    /// round, whatever other lanes, the clock or the settings did.
     fn opens_ns(&self, since_ns: u64, settings: Settings) -> u64 {
         self.next_ns
             .min(since_ns.saturating_add(self.round_ns(settings)))
@@ -96,16 +94,16 @@ impl Moderator {
         self.settings = settings;
     }
 
-    /// Whether decisions depend on the time and on what the client has in
-    /// flight; where not, 0 will do for both. What was held back under other
-    /// settings is still to be decided.
+    /// Whether decisions depend on the time and on what the client has in flight; if
+    /// not, 0 will do for both. What was held back under other settings must still be
+    /// decided.
     #[must_use]
     pub fn needs_clock(&self) -> bool {
         self.moderation.client_sleeps() && (!self.settings.is_unlimited() || self.pending > 0)
     }
 
-    /// What to do now. [`Decision::Later`] says when to ask again, with
-    /// nothing more published; the caller must.
+    /// What to do now. After [`Decision::Later`] the caller must ask again at that
+    /// time, with nothing more published.
     pub fn decide(&mut self, progress: Progress, now_ns: u64, gate: &Gate) -> Decision {
         let decision = self.moderation.decide(progress);
         if !self.needs_clock() {
@@ -131,9 +129,9 @@ impl Moderator {
         }
     }
 
-    /// Those gathered are one notification. Those that a cap alone is set for
-    /// are as many as would have passed the gate since it opened, had they not
-    /// been published at once: a cap above what is sent changes nothing.
+    /// Gathered completions are one notification. Completions held by a cap alone
+    /// count as many as would have passed the gate since it opened: a cap above the
+    /// sending rate changes nothing.
     fn signals(&self, now_ns: u64, gate: &Gate) -> u32 {
         let interval_ns = u64::from(self.settings.interval_ns());
         if interval_ns == 0 || self.settings.count() > 1 {
@@ -156,7 +154,6 @@ impl Moderator {
         gathered_ns.max(gate.opens_ns(self.since_ns, self.settings))
     }
 
-    /// The client was notified at `now_ns`, of all that is published.
     pub fn notified(&mut self, now_ns: u64, gate: &mut Gate) {
         self.pending = 0;
         gate.passed(now_ns, self.settings);
@@ -194,8 +191,6 @@ mod tests {
         assert_eq!(each.decide(full(0), 999_000, &gate), Decision::Silent);
     }
 
-    /// Notifications a second of a lane that publishes 16 completions every
-    /// 10 µs, capped.
     fn sent_per_s(cap_per_s: u32) -> f64 {
         let mut gate = Gate::default();
         let mut lane = Moderator::new(Moderation::Each, Settings::cap(cap_per_s).unwrap());

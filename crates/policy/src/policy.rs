@@ -15,11 +15,11 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Of each completion at once: a device without moderation.
+    /// Each completion at once: a device without moderation.
     pub const EACH: Self = Self::of(Moderation::Each);
-    /// Only who sleeps, when what it waits for is there.
+    /// A sleeping client, when what it waits for is there.
     pub const ARMED: Self = Self::of(Moderation::Armed);
-    /// Who sleeps, as before; but a client looks where sleeping costs more.
+    /// A sleeping client, as before; but a client polls where sleeping costs more.
     pub const HYBRID: Self = Self::of(Moderation::Hybrid);
     /// Never; the worker sleeps when it has nothing to do.
     pub const POLLED: Self = Self::of(Moderation::Polled);
@@ -33,7 +33,7 @@ impl Policy {
         }
     }
 
-    /// At most so many notifications a second (Dong et al. and the VCM paper).
+    /// At most `per_s` notifications a second (Dong et al. and the VCM paper).
     ///
     /// # Errors
     /// [`SettingsError::Cap`].
@@ -102,7 +102,6 @@ struct Parts {
 }
 
 impl Parts {
-    /// Whether `term` was understood and is new; `None`: not understood.
     fn add(&mut self, term: &str) -> Option<bool> {
         let (name, value) = term.split_once(':').unwrap_or((term, ""));
         match name {

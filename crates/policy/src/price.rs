@@ -1,8 +1,7 @@
 //! What a request will cost: learnt from what others of its kind took.
 
-/// A sample tells no more than that the price is this many times too high or
-/// too low: a thread that stood still in the middle of one must not make its
-/// tenant pay for it.
+/// A sample moves the price by at most this factor: a tenant must not pay for a
+/// thread that stopped in the middle of one.
 const STEP_MAX: f64 = 2.0;
 
 /// Samples until a price is known well enough to change slowly.
@@ -10,24 +9,24 @@ const EARLY: u32 = 16;
 
 const RATE: f64 = 1.0 / 16.0;
 
-/// Of so many batches one is timed, once the price is known.
+/// Of this many batches one is timed, once the price is known.
 const UNTIMED_MAX: u32 = 64;
 
 /// After one that takes this long the next is timed, too: looking at the clock costs
 /// nothing beside them.
 const LONG_NS: u64 = 50_000;
 
-/// Bounds of what is believed, ns.
+/// The range of prices, ns.
 const REQUEST_NS: std::ops::RangeInclusive<f64> = 1.0..=1e9;
 const BYTE_NS: std::ops::RangeInclusive<f64> = 1e-4..=1e5;
 
-/// A byte's price is kept in such parts of a nanosecond.
+/// The fraction of a nanosecond in which a byte's price is kept.
 const BYTE_PARTS: f64 = (1_u64 << 20) as f64;
 
-/// What requests of one kind cost: `c + t·bytes`, both learnt while they
-/// run, one batch after the other, by multiplicative updates: each price
-/// moves by its part in what was expected, so that small requests teach `c`
-/// and large ones `t`, and none ever becomes negative.
+/// What requests of one kind cost: `c + t·bytes`. Both are learnt from one batch
+/// after the other by multiplicative updates. Each price moves by its part in the
+/// expected time, so that small requests teach `c` and large ones `t`, and none
+/// becomes negative.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Price {
     request_ns: f64,

@@ -9,7 +9,6 @@ const BURST_NS: u64 = 10_000_000;
 const REQUESTS_PER_S_MAX: u64 = 1_000_000_000;
 const BYTES_PER_S_MAX: u64 = 1_000_000_000_000;
 
-/// Requests and bytes a second; unlimited where not said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
     requests_per_s: Option<u64>,
@@ -46,7 +45,7 @@ impl Quota {
         burst_ns: BURST_NS,
     };
 
-    /// These, and no more than so many requests a second.
+    /// Limits requests to `per_s` a second as well.
     ///
     /// # Errors
     /// [`QuotaError::Requests`].
@@ -60,7 +59,7 @@ impl Quota {
         })
     }
 
-    /// These, and no more than so many bytes a second.
+    /// Limits bytes to `per_s` a second as well.
     ///
     /// # Errors
     /// [`QuotaError::Bytes`].
@@ -74,8 +73,7 @@ impl Quota {
         })
     }
 
-    /// These, with what is due in `burst_ns` at once after a pause (10 ms
-    /// unless told).
+    /// Allows what is due in `burst_ns` at once after a pause (10 ms by default).
     ///
     /// # Errors
     /// [`QuotaError::Burst`].
@@ -92,8 +90,8 @@ impl Quota {
     }
 }
 
-/// One token bucket, as the time at which it will be full: what is spent moves
-/// that time on (the virtual scheduling form of ITU-T I.371's GCRA).
+/// One token bucket, as the time at which it will be full: spending moves that time
+/// on (the virtual scheduling form of ITU-T I.371's GCRA).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Tokens {
     per_s: u64,
@@ -124,8 +122,8 @@ impl Tokens {
     }
 }
 
-/// What is left of a quota. Pure: the clock is an argument; one that steps
-/// back neither gives nor takes more than a burst.
+/// What is left of a quota. Pure: the clock is an argument. A clock that steps back
+/// neither gives nor takes more than a burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bucket {
     quota: Quota,
@@ -137,7 +135,8 @@ pub struct Bucket {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
     pub requests: u64,
-    /// As long as these bytes are not used up; the last request may go beyond.
+    /// Further requests may be taken while these bytes are not used up; the last may
+    /// go beyond.
     pub bytes: u64,
 }
 
@@ -164,10 +163,6 @@ impl Bucket {
         }
     }
 
-    /// What may be taken at `now_ns`.
-    ///
-    /// # Errors
-    /// When to ask again, ns, if nothing may be.
     pub fn allowance(&mut self, now_ns: u64) -> Result<Allowance, u64> {
         self.look(now_ns);
         let burst_ns = self.quota.burst_ns;
@@ -183,7 +178,6 @@ impl Bucket {
         }
     }
 
-    /// So much was taken at `now_ns`.
     pub fn spend(&mut self, now_ns: u64, requests: u64, bytes: u64) {
         self.look(now_ns);
         if let Some(tokens) = &mut self.requests {
@@ -194,7 +188,7 @@ impl Bucket {
         }
     }
 
-    /// Where the clock went back, what is owed goes with it.
+    /// Where the clock went back, the debt is reduced with it.
     fn look(&mut self, now_ns: u64) {
         let back_ns = self.seen_ns.saturating_sub(now_ns);
         for tokens in [&mut self.requests, &mut self.bytes].into_iter().flatten() {
@@ -214,7 +208,6 @@ mod tests {
         Quota::UNLIMITED.and_requests(1000).unwrap()
     }
 
-    /// Takes one request whenever it may, looking every `step_ns`.
     fn taken(bucket: &mut Bucket, begin_ns: u64, end_ns: u64, step_ns: usize, bytes: u64) -> u64 {
         let mut count = 0;
         for now_ns in (begin_ns..end_ns).step_by(step_ns) {

@@ -1,7 +1,12 @@
 //! When a client that keeps a lane full wants to be woken.
 
-/// How many requests the worker should still have when the client is told to
-/// refill.
+/// How many requests the worker should still have when the client is told to refill.
+///
+/// With too few, the worker runs dry while the client wakes up; with too many, it is
+/// interrupted more often than necessary. The right number is what the worker does
+/// during one wake-up. Neither side knows it, so it is learnt: a client whose new
+/// requests meet a dry lane asks to be woken earlier, one whose requests meet work
+/// asks to be woken later.
 ///
 /// Too few, and the worker runs dry while the client wakes up; too many, and
 /// it is interrupted more often than need be. The right number is what the
@@ -24,8 +29,8 @@ impl Refill {
         }
     }
 
-    /// How many completions to wait for when so many requests are in flight:
-    /// 1 to `in_flight` (1 when nothing is).
+    /// How many completions to wait for with this many requests in flight: 1 to
+    /// `in_flight` (1 when nothing is).
     #[must_use]
     pub fn wanted(&self, in_flight: usize) -> usize {
         in_flight
@@ -34,8 +39,6 @@ impl Refill {
             .max(1)
     }
 
-    /// The client slept, woke up and refilled; the worker still had `left`
-    /// requests.
     pub fn woken(&mut self, left: usize) {
         if left == 0 {
             // Quickly up, since a dry lane costs a whole wake-up; never

@@ -4,17 +4,23 @@ use std::collections::VecDeque;
 
 pub const WEIGHT_MAX: u32 = 1000;
 
-/// What one turn of a flow of weight 1 is worth, ns of work: short enough for
-/// others to wait for, long enough to be worth a turn.
+/// The value of one turn of a flow of weight 1, ns of work: short enough for others
+/// to wait for, long enough to be worth a turn.
 const QUANTUM_NS: u64 = 2_000;
 
-/// What one turn of the heaviest flow is worth at most, ns.
+/// The maximum value of one turn of the heaviest flow, ns.
 const TURN_NS_MAX: u64 = 64_000;
 
-/// Shares a worker among flows by weight (Shreedhar & Varghese, "Efficient
-/// Fair Queuing Using Deficit Round Robin", IEEE/ACM ToN 4(3), 1996), in
-/// units of *work*: nanoseconds that a request is expected to take, so that
-/// requests and bytes both count.
+/// Shares a worker among flows by weight (Shreedhar & Varghese, "Efficient Fair
+/// Queuing Using Deficit Round Robin", IEEE/ACM ToN 4(3), 1996), in units of *work*:
+/// nanoseconds that a request is expected to take, so that requests and bytes both
+/// count.
+///
+/// The surplus variant: a flow is served while it has credit, may overdraw it by the
+/// last request, and pays before its next turn. So the price of a request need not be
+/// known before it is taken. A flow without work leaves the ring with its debt but
+/// without its credit, so that no flow saves up. What two busy flows got, divided by
+/// their weights, differs by at most a turn and what both overdrew.
 ///
 /// The surplus variant: a flow is served while it has credit and may overdraw
 /// it by the last request, so that nobody need know what a request costs
@@ -38,7 +44,6 @@ struct Flow {
     has_quantum: bool,
 }
 
-/// A flow's turn: see [`Schedule::begin`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Visit {
     pub flow: u32,
@@ -47,7 +52,6 @@ pub struct Visit {
     pub is_alone: bool,
 }
 
-/// Work as what it takes off a deficit; as much as would take years is enough.
 fn narrow(ns: u64) -> i64 {
     const MOST: i64 = i64::MAX / 4;
     i64::try_from(ns).map_or(MOST, |ns| ns.min(MOST))
@@ -73,7 +77,7 @@ impl Schedule {
         self.weigh();
     }
 
-    /// Takes a flow out; the debt that it leaves, ns.
+    /// Takes a flow out and returns the debt that it leaves, ns.
     pub fn remove(&mut self, flow: u32) -> u64 {
         self.ring.retain(|other| *other != flow);
         let gone = std::mem::take(&mut self.flows[flow as usize]);
@@ -81,13 +85,13 @@ impl Schedule {
         gone.deficit_ns.min(0).unsigned_abs()
     }
 
-    /// The flow has that much more to pay before its next turn, ns.
+    /// Adds to the debt that the flow pays before its next turn, ns.
     pub fn owe(&mut self, flow: u32, debt_ns: u64) {
         let own = &mut self.flows[flow as usize];
         own.deficit_ns = own.deficit_ns.saturating_sub(narrow(debt_ns));
     }
 
-    /// The heavier the heaviest, the less is a turn of the lightest.
+    /// The heavier the heaviest flow, the shorter a turn of the lightest.
     fn weigh(&mut self) {
         let heaviest = self.flows.iter().map(|flow| flow.weight).max();
         let most = TURN_NS_MAX / u64::from(heaviest.unwrap_or(0).max(1));
@@ -108,7 +112,7 @@ impl Schedule {
         self.ring.len()
     }
 
-    /// The flows with work, the next one first.
+    /// The flows with work, in the order of their turns.
     pub fn ring(&self) -> impl Iterator<Item = u32> {
         self.ring.iter().copied()
     }
@@ -152,7 +156,7 @@ impl Schedule {
         }
     }
 
-    /// All are in debt: lets as many rounds pass as it takes until one is not.
+    /// All are in debt: skips rounds until one is not.
     fn skip_rounds(&mut self) {
         let quantum_ns = self.quantum_ns;
         let rounds = |flow: &u32| {
@@ -166,9 +170,9 @@ impl Schedule {
         }
     }
 
-    /// The turn is over: its flow did `spent_ns` of work, of which the last
-    /// request was `last_ns`, and `has_more` or not. One that has credit left,
-    /// too, goes on next.
+    /// Ends the turn: its flow did `spent_ns` of work, the last request was
+    /// `last_ns`, and it `has_more` or not. A flow with credit left is served next
+    /// again.
     pub fn end(&mut self, visit: Visit, spent_ns: u64, last_ns: u64, has_more: bool) {
         let own = &mut self.flows[visit.flow as usize];
         if visit.is_alone {
@@ -188,13 +192,12 @@ impl Schedule {
         }
     }
 
-    /// The turn goes on another time, before all others.
+    /// Puts the turn back, before all others.
     pub fn put_back(&mut self, visit: Visit) {
         self.ring.push_front(visit.flow);
     }
 
-    /// The turn is over, and the flow is out of the ring until it
-    /// [wakes](Self::wake).
+    /// Ends the turn; the flow is out of the ring until it [wakes](Self::wake).
     pub fn leave(&mut self, visit: Visit) {
         let own = &mut self.flows[visit.flow as usize];
         own.is_active = false;
@@ -207,9 +210,9 @@ impl Schedule {
 mod tests {
     use super::*;
 
-    /// Flows that always have work, each with requests of one price, served
-    /// until so much is done; the work of each, and the dearest visit beyond
-    /// its credit.
+    /// Flows that always have work, each with requests of one price, served until
+    /// `total` is done. Returns the work of each, and the dearest visit beyond its
+    /// credit.
     fn serve(schedule: &mut Schedule, prices: &[u64], work_ns: u64) -> Vec<u64> {
         let mut done = vec![0; prices.len()];
         let mut sum = 0;
@@ -236,7 +239,6 @@ mod tests {
         schedule
     }
 
-    /// Deterministic noise: xorshift.
     struct Noise(u64);
 
     impl Noise {
@@ -285,8 +287,8 @@ mod tests {
         }
     }
 
-    /// While one huge request is paid for, the others go on; and when all
-    /// have huge ones, nobody waits for rounds to pass one by one.
+    /// While one huge request is paid for, the others continue; when all have huge
+    /// ones, rounds are not passed one by one.
     #[test]
     fn huge_requests_starve_nobody_and_are_served() {
         let huge = 1_000_000_000_000;
@@ -354,8 +356,8 @@ mod tests {
         );
     }
 
-    /// Flows come and go, change weight, have absurd requests: whoever has
-    /// work is served, nobody else is.
+    /// Flows come and go, change weight and have absurd requests: exactly the flows
+    /// with work are served.
     #[test]
     fn whoever_has_work_and_nobody_else_is_served() {
         let mut noise = Noise(99);

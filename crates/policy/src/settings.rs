@@ -7,8 +7,11 @@ pub const COUNT_MAX: u16 = 4095;
 /// Longest time that a gathered completion may wait, µs: 1 s.
 pub const TIMEOUT_US_MAX: u32 = 1_000_000;
 
-/// How far notifications are held back. Plain data of 64 bits, so that a
-/// controller on one thread can hand it to a worker on another as one word.
+/// How far notifications are held back. Plain data of 64 bits, so that a controller
+/// on one thread can hand it to a worker on another as one word.
+///
+/// No setting strands a completion: each holds it for a bounded time. No setting
+/// holds anything where only one request is in flight, since nothing could join it.
 ///
 /// No setting strands a completion: each holds it for a bounded time. And
 /// none holds anything where only one request is in flight, since nothing
@@ -29,7 +32,7 @@ impl Default for Settings {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
-    /// A cap of no notification at all, or so few that a second is not enough.
+    /// A cap of 0, or below one notification a second.
     #[error(
         "a cap of {per_s} notifications/s would strand completions; give at least 1, or no cap"
     )]
@@ -56,8 +59,8 @@ impl Settings {
         Self::UNLIMITED.and_cap(per_s)
     }
 
-    /// A notification for every `count` completions, or `timeout_us` after
-    /// the first of fewer.
+    /// One notification for every `count` completions, or `timeout_us` after the
+    /// first of fewer.
     ///
     /// # Errors
     /// [`SettingsError::Count`], [`SettingsError::Timeout`].
@@ -76,7 +79,7 @@ impl Settings {
         })
     }
 
-    /// These, and at most `per_s` notifications a second besides.
+    /// These settings, with at most `per_s` notifications a second.
     ///
     /// # Errors
     /// [`SettingsError::Cap`].
@@ -110,19 +113,19 @@ impl Settings {
         (self.interval_ns > 0).then(|| 1e9 / f64::from(self.interval_ns))
     }
 
-    /// Completions to gather for a notification; 1 when none are.
+    /// Completions to gather for a notification; 1 without gathering.
     #[must_use]
     pub fn count(self) -> u32 {
         self.count.into()
     }
 
-    /// How long the first of them waits, ns.
     #[must_use]
     pub fn timeout_ns(self) -> u64 {
         u64::from(self.timeout_us) * 1000
     }
 
-    /// These, and a client of the policy `hybrid` sleeps at once, as under `armed`.
+    /// These settings, but a client of the policy `hybrid` sleeps at once, as under
+    /// `armed`.
     #[must_use]
     pub fn asleep(self) -> Self {
         Self {
@@ -150,7 +153,8 @@ impl Settings {
             | u64::from(self.count)
     }
 
-    /// What [`pack`](Self::pack) made; of any other word, something valid.
+    /// The settings that [`pack`](Self::pack) made the word from; for any other word,
+    /// valid ones.
     #[must_use]
     pub fn unpack(word: u64) -> Self {
         let field = |shift: u32, bits: u32| (word >> shift) as u32 & (u32::MAX >> (32 - bits));

@@ -8,7 +8,6 @@ use proptest::prelude::*;
 
 use crate::common::Random;
 
-/// What one place costs, ns.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     service: u64,
@@ -31,7 +30,6 @@ enum Way {
     Hybrid,
 }
 
-/// What a client did, over the second half of its refills.
 #[derive(Clone, Copy, Debug, Default)]
 struct Done {
     elapsed_ns: u64,

@@ -4,7 +4,6 @@ use lockgate_crypto::{Algorithm, Job, Key, Kind, Operation, Segment, Segments};
 
 use super::random::Random;
 
-/// Where the parts of one job lie in the arena: offset and length.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     pub key: usize,
@@ -15,7 +14,6 @@ pub struct Place {
     pub iv: [u8; 16],
 }
 
-/// Places one job from `end` on, with random gaps.
 pub fn place(kind: Kind, keys: usize, random: &mut Random, end: &mut usize) -> Place {
     let (text, result) = lengths(kind, random.text_bytes());
     let aad_bytes = if kind.algorithm.is_aead() {
@@ -68,7 +66,6 @@ fn lengths(kind: Kind, text_bytes: usize) -> (usize, usize) {
     }
 }
 
-/// The job over an arena at `base`.
 pub fn job<'k>(place: &Place, key: &'k dyn Key, base: *mut u8) -> Job<'k> {
     let at = |(offset, len): (usize, usize)| Segment {
         address: base.wrapping_add(offset),

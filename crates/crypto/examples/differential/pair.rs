@@ -25,7 +25,6 @@ pub struct Pair {
     noise: Vec<u8>,
 }
 
-/// Every kind without public keys, by every back-end but the reference.
 pub fn pairs() -> Vec<Pair> {
     let reference = by_name("portable").expect("it is always there");
     let mut pairs = Vec::new();
@@ -54,7 +53,6 @@ fn material(algorithm: Algorithm, random: &mut Random) -> KeyMaterial {
     KeyMaterial::take(&mut random.bytes(bytes))
 }
 
-/// The arenas' bytes from the first place to the last.
 type Arena = Vec<u8>;
 
 impl Pair {
@@ -78,7 +76,6 @@ impl Pair {
         }
     }
 
-    /// One batch; its jobs, or what was wrong.
     pub fn run(&mut self, random: &mut Random) -> Result<usize, String> {
         let mut end = 0;
         let count = 1 + random.below(BATCH_MAX);
@@ -171,7 +168,6 @@ impl Pair {
         statuses
     }
 
-    /// The first job that differs, or a byte that is no job's.
     fn difference(&self, places: &[Place], statuses: &[Vec<Status>; 2]) -> String {
         let [_, one, other] = &self.arenas;
         let byte = one.iter().zip(other).position(|(a, b)| a != b);

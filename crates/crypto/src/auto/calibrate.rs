@@ -6,7 +6,7 @@ use super::grid::{CELLS, place};
 use super::{Calibration, Measured, stand_in};
 use crate::{Backend, Kind, RawLoop, Workload};
 
-/// The best of so many short rounds counts: noise only ever adds time.
+/// The best of this many short rounds counts: noise only adds time.
 const ROUNDS: usize = 3;
 /// Most memory of a place's requests: what the L2 caches of this decade hold.
 const BYTES_MAX: usize = 512 * 1024;
@@ -95,7 +95,6 @@ fn contender(kind: Kind, index: usize, backend: &Arc<dyn Backend>) -> Option<Con
 }
 
 impl Contender {
-    /// Passes until the slice is over, at least one; `false` when one failed.
     fn round(&mut self, slice_ns: u64, now_ns: &impl Fn() -> u64) -> bool {
         let begin = now_ns();
         let mut requests = 0;

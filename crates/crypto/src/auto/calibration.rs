@@ -6,11 +6,10 @@ use super::grid::{CELLS, cell, place};
 use super::stand_in;
 use crate::{Backend, Kind};
 
-/// Another back-end must be so much faster than the most trusted one before
-/// it gets a request: less is noise, and the order is by trust.
+/// A back-end must be faster by this factor than the most trusted one before it gets
+/// a request: less is noise, and the order is by trust.
 const ADVANTAGE: f64 = 1.05;
 
-/// One back-end's time at one place of the grid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
     pub kind: Kind,
@@ -70,7 +69,6 @@ impl Calibration {
         &self.measured
     }
 
-    /// The measurements at one place, the fastest first.
     #[must_use]
     pub fn at(&self, kind: Kind, bytes: usize, jobs: usize) -> Vec<&Measured> {
         let kind = stand_in(kind);
@@ -83,8 +81,8 @@ impl Calibration {
         here
     }
 
-    /// Decides among these candidates, the most trusted first: another one
-    /// must be clearly faster. Measurements of others are left out of account.
+    /// Decides among these candidates, the most trusted first: another one must be
+    /// clearly faster. Measurements of other back-ends are ignored.
     #[must_use]
     pub fn among(mut self, candidates: &[Arc<dyn Backend>]) -> Self {
         self.names = candidates
@@ -123,13 +121,11 @@ impl Calibration {
         })
     }
 
-    /// The name of the back-end that gets such a request, once decided.
     #[must_use]
     pub fn backend_for(&self, kind: Kind, bytes: usize, jobs: usize) -> Option<&'static str> {
         self.names.get(self.choice(kind, bytes, jobs)?).copied()
     }
 
-    /// The candidate's place in the list; `None` where nothing is known.
     pub(super) fn choice(&self, kind: Kind, bytes: usize, jobs: usize) -> Option<usize> {
         self.row(kind)?[cell(bytes, jobs)].map(usize::from)
     }

@@ -28,7 +28,6 @@ fn is_nearer_to_second(bytes: usize, first: usize, second: usize) -> bool {
     bytes.saturating_mul(bytes) > first * second
 }
 
-/// The size and the number that a cell stands for.
 pub(super) fn place(cell: usize) -> (usize, usize) {
     (SIZES_BYTES[cell / JOBS.len()], JOBS[cell % JOBS.len()])
 }

@@ -4,7 +4,6 @@ use std::any::{Any, TypeId};
 
 use crate::Key;
 
-/// The same key, as each candidate wants it.
 pub(super) struct AutoKey(pub(super) Vec<Box<dyn Key>>);
 
 impl Key for AutoKey {

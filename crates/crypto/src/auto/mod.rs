@@ -102,7 +102,6 @@ impl Backend for Auto {
         self.plan().row(kind).map_or(1, |row| row.width)
     }
 
-    /// A key for every candidate that may get a request.
     fn key(&self, algorithm: Algorithm, material: &KeyMaterial) -> Result<Box<dyn Key>, KeyError> {
         let mut needed: Vec<_> = algorithm
             .operations()

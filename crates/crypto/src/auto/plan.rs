@@ -10,12 +10,12 @@ use crate::{Algorithm, Backend, Kind, Operation};
 pub(super) struct Row {
     cells: [u8; CELLS],
     pub(super) width: usize,
-    /// Who does messages piece by piece, one and the same for all of a message.
+    /// The candidate that processes messages in pieces, the same for all of a
+    /// message.
     pub(super) of_pieces: Option<usize>,
 }
 
 impl Row {
-    /// The candidate for a request of `bytes` among `jobs` of its kind.
     pub(super) fn choice(&self, bytes: usize, jobs: usize) -> usize {
         usize::from(self.cells[cell(bytes, jobs)])
     }

@@ -33,7 +33,6 @@ pub(super) struct ChaChaKey {
     pieces: Cipher,
 }
 
-/// Owns an `EVP_AEAD_CTX`.
 struct Whole(NonNull<lc::EVP_AEAD_CTX>);
 
 // SAFETY: the context belongs to no thread, and this value is its only owner.

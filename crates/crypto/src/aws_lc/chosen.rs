@@ -20,7 +20,6 @@ pub(super) fn as_text() -> String {
 #[cfg(target_arch = "x86_64")]
 fn capabilities() -> [u32; 4] {
     unsafe extern "C" {
-        /// Written once, before `main`; see `crypto/internal.h` of AWS-LC.
         #[link_name = concat!(env!("AWS_LC_PREFIX"), "OPENSSL_ia32cap_P")]
         static OPENSSL_IA32CAP: [u32; 4];
     }

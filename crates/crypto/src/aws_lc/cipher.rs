@@ -5,7 +5,6 @@ use std::ptr::{self, NonNull};
 
 use aws_lc_sys as lc;
 
-/// Owns an `EVP_CIPHER_CTX`; scratch space too, hence one for each worker.
 pub(super) struct Cipher(NonNull<lc::EVP_CIPHER_CTX>);
 
 // SAFETY: the context belongs to no thread; this value is its only owner and,

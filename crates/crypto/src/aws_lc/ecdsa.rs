@@ -15,7 +15,6 @@ use crate::work::Work;
 const NUMBER_BYTES: usize = 32;
 const SIGNATURE_BYTES: usize = 2 * NUMBER_BYTES;
 
-/// Owns an `ECDSA_SIG`.
 struct Signature(NonNull<lc::ECDSA_SIG>);
 
 impl Drop for Signature {

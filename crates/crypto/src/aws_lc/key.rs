@@ -18,7 +18,6 @@ use super::xts::XtsKey;
 use crate::work::OwnKey;
 use crate::{Algorithm, Key, KeyError, KeyMaterial};
 
-/// A key and the algorithm it was made for.
 pub(super) struct AwsKey {
     algorithm: Algorithm,
     pub(super) context: Context,

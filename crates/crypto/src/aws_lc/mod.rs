@@ -63,7 +63,6 @@ use crate::{
 
 pub(crate) const NAME: &str = "aws-lc";
 
-/// The back-end; has no state of its own.
 pub(crate) struct AwsLc;
 
 impl Backend for AwsLc {

@@ -4,7 +4,6 @@ use std::ptr::{self, NonNull};
 
 use aws_lc_sys as lc;
 
-/// Owns a `BIGNUM`; wiped on drop.
 pub(super) struct Number(NonNull<lc::BIGNUM>);
 
 // SAFETY: a number belongs to no thread, and this value is its only owner.

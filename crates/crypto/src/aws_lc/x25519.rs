@@ -9,7 +9,6 @@ use crate::work::Work;
 
 const VALUE_BYTES: usize = 32;
 
-/// A private key, filled where it stays and wiped on drop.
 pub(super) struct X25519Key(Box<Zeroizing<[u8; VALUE_BYTES]>>);
 
 impl X25519Key {

@@ -32,7 +32,6 @@ pub(super) struct GcmCalls {
 }
 
 impl Calls {
-    /// `None` when one is missing.
     pub(super) fn of(manager: &Manager, version: Version) -> Option<Self> {
         let gcm = |size: usize| {
             Some(GcmCalls {

@@ -11,7 +11,6 @@ use crate::{Algorithm, Chaining, Kind, Operation, Segment, counter_after};
 const PIECE_BYTES_MAX: usize = 65_520;
 const _: () = assert!(PIECE_BYTES_MAX.is_multiple_of(BLOCK_BYTES) && PIECE_BYTES_MAX < 1 << 16);
 
-/// Messages of one kind on their way in.
 pub(super) struct Batch<'l> {
     lane: &'l mut Lane,
     template: ImbJob,

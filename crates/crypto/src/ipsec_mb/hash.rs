@@ -12,7 +12,6 @@ const SHORT_BYTES_MAX: usize = (1 << 16) - 2;
 /// as it was tested.
 const LONG_BYTES_MAX: usize = 1 << 24;
 
-/// Messages of one kind on their way in.
 pub(super) struct Batch<'l> {
     lane: &'l mut Lane,
     template: ImbJob,

@@ -22,7 +22,6 @@ const OUTER: usize = 64;
 /// Bytes of a block of SHA-256.
 const HASH_BLOCK: usize = 64;
 
-/// A key and the algorithm it was made for.
 pub(super) struct IpsecKey {
     algorithm: Algorithm,
     /// Bit n: the operation with number n passed its self-test.

@@ -14,7 +14,6 @@ pub(super) type Init = unsafe extern "C" fn(*mut Manager);
 type SetPointers = unsafe extern "C" fn(*mut c_void, u64, c_uint) -> *mut Manager;
 type ManagerBytes = unsafe extern "C" fn() -> usize;
 
-/// What is called by name; all else is in the manager.
 #[derive(Clone, Copy)]
 pub(super) struct Library {
     handle: Handle,

@@ -9,7 +9,6 @@ use super::memory::Memory;
 use super::unavailable::Unavailable;
 use crate::{Instructions, instructions};
 
-/// One thread's: the library keeps the state of its lanes in there.
 pub(super) struct Manager {
     memory: Memory,
     pub(super) calls: Calls,
@@ -95,7 +94,6 @@ pub(super) struct Chosen {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lanes {
     pub(super) cbc: usize,
-    /// SHA-1 and SHA-256.
     pub(super) sha256: usize,
     /// SHA-384 and SHA-512.
     pub(super) sha512: usize,

@@ -72,7 +72,6 @@ pub(super) fn run(backend: &IpsecMb) -> (Vec<Kind>, Vec<Refused>) {
     (supported, refused)
 }
 
-/// Two keys of the same bytes, one for each library.
 struct Keys {
     own: super::key::IpsecKey,
     theirs: Box<dyn Key>,
@@ -189,7 +188,6 @@ impl Messages {
     }
 }
 
-/// The first bytes of `memory`.
 fn segment(memory: &mut [u8], bytes: usize) -> Segment {
     Segment {
         address: memory[..bytes].as_mut_ptr(),
@@ -197,7 +195,6 @@ fn segment(memory: &mut [u8], bytes: usize) -> Segment {
     }
 }
 
-/// A byte that differs from its neighbours and from another seed's.
 fn byte(at: usize, seed: u8) -> u8 {
     (at as u8).wrapping_mul(31) ^ ((at >> 8) as u8).wrapping_mul(17) ^ seed.wrapping_mul(91)
 }

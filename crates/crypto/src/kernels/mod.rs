@@ -29,7 +29,6 @@ use crate::{Instructions, check, counter_after, instructions};
 
 pub(crate) const NAME: &str = "kernels";
 
-/// The back-end, with the instructions that it uses.
 pub(crate) struct Kernels {
     set: Instructions,
 }
@@ -51,7 +50,6 @@ enum Mode {
 }
 
 impl Mode {
-    /// `None` for what the kernels have not.
     fn of(algorithm: Algorithm) -> Option<Self> {
         use Algorithm as A;
         Some(match algorithm {

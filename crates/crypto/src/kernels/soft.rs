@@ -60,7 +60,6 @@ impl Cipher {
 
 pub(super) struct SoftKeys {
     data: Cipher,
-    /// XTS only.
     tweak: Option<Cipher>,
 }
 

@@ -22,7 +22,6 @@ const TWIN: Kernels = Kernels {
     set: Instructions::Baseline,
 };
 
-/// Bytes that look random but are the same each time (splitmix64).
 fn noise(seed: u64, bytes: usize) -> Vec<u8> {
     let mut state = seed;
     let words = std::iter::repeat_with(|| {
@@ -52,7 +51,6 @@ fn kinds() -> impl Iterator<Item = Kind> {
     all.filter(|kind| TWIN.supports(*kind))
 }
 
-/// Texts and the key of each, as an index; out of place or not.
 struct Batch {
     texts: Vec<(Vec<u8>, usize)>,
     in_place: bool,

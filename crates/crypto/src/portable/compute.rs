@@ -13,10 +13,9 @@ use crate::scatter::{Cursor, wipe};
 use crate::work::Work;
 use crate::{Operation, Segment, Status};
 
-/// Private bytes, wiped when dropped.
 pub(super) type Private = Zeroizing<Vec<u8>>;
 
-/// A job's inputs, as no other party can change them any more.
+/// Private copies of a job's inputs, which no other party can change.
 struct Input<'w> {
     encrypt: bool,
     operation: Operation,
@@ -112,8 +111,6 @@ unsafe fn put(private: &[u8], list: &[Segment]) {
     unsafe { Cursor::new(list).scatter(private.as_ptr(), private.len()) };
 }
 
-/// # Errors
-/// How the job ends when there is no result.
 fn compute(context: &Context, mut input: Input<'_>) -> Result<Output, Status> {
     let (encrypt, iv) = (input.encrypt, input.iv);
     match context {

@@ -17,7 +17,6 @@ use super::key_pair::{EcdsaPair, RsaPair};
 use crate::work::OwnKey;
 use crate::{Algorithm, Key, KeyError, KeyMaterial, RsaScheme};
 
-/// A key and the algorithm it was made for.
 pub(super) struct PortableKey {
     algorithm: Algorithm,
     pub(super) context: Context,

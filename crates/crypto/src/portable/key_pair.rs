@@ -10,7 +10,6 @@ use rsa::{BoxedUint, RsaPrivateKey, RsaPublicKey};
 
 use crate::{RsaBits, Status};
 
-/// A public key, and its private half where that is there.
 pub(super) struct KeyPair<Public, Private> {
     pub(super) public: Public,
     private: Option<Private>,
@@ -21,8 +20,6 @@ pub(super) type RsaPair = KeyPair<RsaPublicKey, RsaPrivateKey>;
 pub(super) type EcdsaPair = KeyPair<VerifyingKey, SigningKey>;
 
 impl<Public, Private> KeyPair<Public, Private> {
-    /// # Errors
-    /// [`Status::Unsupported`] of a public key alone.
     pub(super) fn private(&self) -> Result<&Private, Status> {
         self.private.as_ref().ok_or(Status::Unsupported)
     }

@@ -70,7 +70,6 @@ impl Backend for Portable {
 mod tests {
     use super::*;
 
-    /// What we say we run is what the manifest asks for.
     #[test]
     fn the_version_names_what_the_manifest_does() {
         let manifest = include_str!("../../Cargo.toml");

@@ -21,8 +21,6 @@ fn random() -> UnwrapErr<SysRng> {
     UnwrapErr(SysRng)
 }
 
-/// # Errors
-/// [`Status::BackendFailed`].
 pub(super) fn sign(
     key: &RsaPrivateKey,
     scheme: RsaScheme,
@@ -35,8 +33,6 @@ pub(super) fn sign(
     signed.map(Private::from).map_err(|_| Status::BackendFailed)
 }
 
-/// # Errors
-/// [`Status::AuthenticationFailed`].
 pub(super) fn verify(
     key: &RsaPublicKey,
     scheme: RsaScheme,
@@ -54,8 +50,6 @@ fn pss() -> Pss<Sha256> {
     Pss::new_with_salt(SIGNED_DIGEST_BYTES)
 }
 
-/// # Errors
-/// [`Status::BackendFailed`].
 pub(super) fn encrypt(
     key: &RsaPublicKey,
     scheme: RsaScheme,
@@ -69,8 +63,8 @@ pub(super) fn encrypt(
     Ok(encrypted.into())
 }
 
-/// The message, of `message_bytes`; with PKCS#1 v1.5 what stands in for it,
-/// where there is none.
+/// The message, of `message_bytes`; with PKCS#1 v1.5 its replacement, where there is
+/// none.
 ///
 /// # Errors
 /// [`Status::InvalidInput`] of no number that the key decrypts; with OAEP also
@@ -127,8 +121,6 @@ fn hmac(key: &[u8; HASH_BYTES], text: &[u8], code: &mut [u8; HASH_BYTES]) -> boo
     true
 }
 
-/// # Errors
-/// [`Status::BackendFailed`].
 pub(super) fn sign_ecdsa(key: &SigningKey, digest: &[u8]) -> Result<Private, Status> {
     let signature: Signature = key
         .sign_prehash(digest)
@@ -136,8 +128,6 @@ pub(super) fn sign_ecdsa(key: &SigningKey, digest: &[u8]) -> Result<Private, Sta
     Ok(signature.to_bytes().to_vec().into())
 }
 
-/// # Errors
-/// [`Status::AuthenticationFailed`].
 pub(super) fn verify_ecdsa(
     key: &VerifyingKey,
     digest: &[u8],

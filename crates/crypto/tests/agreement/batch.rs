@@ -43,9 +43,6 @@ fn before(kind: Kind) -> Option<Operation> {
     }
 }
 
-/// The jobs of `specs`, and how each must end. What opens, decrypts or
-/// verifies has its input made by `maker`, with a flipped bit where the spec
-/// says so.
 pub fn prepared(maker: &dyn Backend, kind: Kind, specs: &[Spec]) -> (Vec<Prepared>, Vec<Status>) {
     specs.iter().map(|spec| fill(maker, kind, spec)).unzip()
 }

@@ -11,7 +11,6 @@ use super::batch::{Outcome, outcome, prepared};
 use crate::support::layout::Spec;
 use crate::support::{Prepared, process, writes_tag};
 
-/// The second library.
 fn reference() -> Arc<dyn Backend> {
     by_name("portable").expect("it exists")
 }
@@ -63,8 +62,7 @@ fn is_randomised(kind: Kind) -> bool {
     pads || (has_salt && operation == Operation::Sign)
 }
 
-/// The reference takes the result for what it should be: it decrypts to the
-/// message, or verifies.
+/// The reference accepts the result: it decrypts to the message, or verifies.
 fn undone(reference: &dyn Backend, kind: Kind, spec: &Spec, after: &Prepared) -> TestCaseResult {
     let mut back = after.clone();
     let operation = match kind.operation {

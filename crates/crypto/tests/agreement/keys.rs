@@ -13,7 +13,6 @@ thread_local! {
     static KNOWN: RefCell<Known> = RefCell::new(HashMap::new());
 }
 
-/// The key of that seed, for this thread until its end.
 pub fn key(backend: &dyn Backend, algorithm: Algorithm, seed: u64) -> &'static dyn Key {
     KNOWN.with_borrow_mut(|known| {
         *known

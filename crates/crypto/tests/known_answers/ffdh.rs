@@ -30,7 +30,6 @@ const VECTORS: [Vector; 3] = [
     vector!(Ffdhe4096, "4096"),
 ];
 
-/// The status, and the secret.
 fn derived(vector: &Vector, exponent: &[u8], peer: &[u8]) -> Vec<(String, (Status, Vec<u8>))> {
     let kind = (Algorithm::Ffdh(vector.group), Operation::Derive);
     with(kind.0, kind.1)

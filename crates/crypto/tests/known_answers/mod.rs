@@ -71,7 +71,6 @@ fn apart(
     (process_slices(backend, key, kind, slices), destination)
 }
 
-/// Signs into `tag`, or verifies it.
 fn signature(
     backend: &dyn Backend,
     (algorithm, operation): (Algorithm, Operation),

@@ -275,8 +275,8 @@ fn blocks_without_message(bytes: usize) -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Whoever sends ciphertexts is told of none of them how it is wrong, nor that
-/// it is; and lengths that they ask for are as unrelated as keys.
+/// A sender of ciphertexts cannot learn that or how a padding is wrong; lengths that
+/// it asks for are as unrelated as keys.
 #[test]
 fn a_wrong_padding_is_told_by_nothing() {
     for vector in VECTORS {

@@ -22,7 +22,6 @@ impl fmt::Debug for Outcome {
     }
 }
 
-/// How it must end.
 #[derive(Clone, Debug)]
 pub enum Expected {
     /// Done, with these bytes, and this tag where the job has one.

@@ -20,12 +20,10 @@ pub use expected::{Expected, Outcome, pad};
 pub use run::{are_enough, run};
 pub use tally::Tally;
 
-/// One job and how it must end.
 #[derive(Clone, Debug)]
 pub struct Case {
     pub label: String,
     pub kind: Kind,
-    /// The key; shared by cases so that it is set up once.
     pub material: Arc<[u8]>,
     pub iv: [u8; 16],
     pub aad: Vec<u8>,

@@ -47,7 +47,6 @@ pub fn are_enough(names: &[&str]) -> bool {
     names.iter().filter(|name| **name != "auto").count() >= OPINIONS
 }
 
-/// Whether `backend` has that kind.
 fn run_on(backend: &dyn Backend, kind: Kind, cases: &[&Case]) -> bool {
     if !backend.supports(kind) {
         return false;
@@ -79,7 +78,6 @@ fn run_on(backend: &dyn Backend, kind: Kind, cases: &[&Case]) -> bool {
 struct Keys(BTreeMap<Arc<[u8]>, Box<dyn Key>>);
 
 impl Keys {
-    /// `None` when the back-end lacks the algorithm.
     fn of(backend: &dyn Backend, cases: &[&Case]) -> Option<Self> {
         let mut keys = BTreeMap::new();
         for case in cases {

@@ -22,7 +22,6 @@ impl Tally {
         self.run += 1;
     }
 
-    /// One more vector does not fit what the back-ends offer.
     pub fn leaves_out(&mut self, why: impl Into<String>) {
         *self.left_out.entry(why.into()).or_default() += 1;
     }

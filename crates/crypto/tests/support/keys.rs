@@ -26,7 +26,6 @@ macro_rules! both {
     };
 }
 
-/// Two private keys in DER.
 pub fn pkcs8(algorithm: Algorithm) -> [&'static [u8]; 2] {
     match algorithm {
         Algorithm::Rsa(RsaBits::B512, _) => both!("rsa-512"),

@@ -24,7 +24,6 @@ pub enum Placement {
     Apart,
 }
 
-/// One job to be made: lengths, layout and the seed of its contents.
 #[derive(Clone, Debug)]
 pub struct Spec {
     pub text_bytes: usize,
@@ -127,7 +126,6 @@ pub fn mebibyte(text_bytes: usize) -> Spec {
 }
 
 impl Spec {
-    /// Lays the job out over an arena of noise.
     pub fn prepare(&self, kind: Kind) -> Prepared {
         let mut place = Place {
             layout: &self.layout,

@@ -58,7 +58,6 @@ pub fn fast_backends() -> Vec<Arc<dyn Backend>> {
     backends
 }
 
-/// A piece of an arena: offset and length.
 pub type Piece = (usize, usize);
 
 #[derive(Clone)]
@@ -210,8 +209,8 @@ pub fn plain(shape: Shape, seed: u64, in_place: bool) -> Prepared {
     }
 }
 
-/// Whether such a status may come of noise as input: noise opens, verifies
-/// and decrypts as little as it should.
+/// Whether noise as input may end with this status: it must not open, verify or
+/// decrypt.
 pub fn is_sound(kind: Kind, status: Status) -> bool {
     match status {
         Status::Ok => true,
@@ -227,7 +226,6 @@ pub fn is_sound(kind: Kind, status: Status) -> bool {
     }
 }
 
-/// Whether `kind` writes its tag.
 pub fn writes_tag(kind: Kind) -> bool {
     let writes = matches!(kind.operation, Operation::Encrypt | Operation::Sign);
     writes && kind.algorithm.tag_bytes(kind.operation) > 0

@@ -118,7 +118,6 @@ impl Vector<'_> {
         }
     }
 
-    /// How the job that expects so many bytes ends, where there is no such message.
     fn none(&self, bytes: usize) -> Expected {
         match self.algorithm {
             Algorithm::Rsa(_, RsaScheme::Pkcs1) if rsa_key::decrypts(self.key, self.ciphertext) => {

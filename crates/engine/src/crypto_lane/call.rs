@@ -46,15 +46,14 @@ impl Span {
     }
 }
 
-/// One request in terms of spans. What each kind takes: see [`crypto::Job`].
-/// Requests in flight run in any order and side by side: where one writes
-/// what another names, the bytes of both are undefined.
+/// One request in terms of spans. What each kind takes: see [`crypto::Job`]. Requests
+/// in flight run in any order and side by side: if one writes bytes that another
+/// names, the result of both is undefined.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
     pub session: SessionId,
     pub operation: Operation,
     pub source: &'a [Span],
-    /// Output: the same spans as the source, or disjoint from them.
     pub destination: &'a [Span],
     pub iv: [u8; 16],
     pub aad: Span,

@@ -20,7 +20,6 @@ use crate::pool::{Engine, StartError, WorkerConfig};
 /// the one it is of.
 static OWNERS: AtomicU64 = AtomicU64::new(0);
 
-/// A pool of crypto workers over one back-end.
 pub struct CryptoEngine {
     engine: Engine<CryptoService>,
     issuer: Issuer,
@@ -60,7 +59,7 @@ impl CryptoEngine {
         })
     }
 
-    /// From now on its sessions, and those of virtual functions made hereafter, may
+    /// From now on sessions of this engine, and of virtual functions made later, may
     /// have keys that protect nothing: see [`Algorithm::is_for_measuring_only`].
     #[must_use]
     pub fn for_measuring(mut self) -> Self {
@@ -108,8 +107,6 @@ impl CryptoEngine {
         CryptoLane::new(lane, self.issuer.seat(worker), slab_bytes, segments, limit)
     }
 
-    /// Makes a virtual function of this engine, which is its physical
-    /// function.
     pub fn function(&self, config: FunctionConfig) -> Result<CryptoFunction, FunctionError> {
         let number = OWNERS.fetch_add(1, Ordering::Relaxed);
         let function = self.engine.function(config)?;

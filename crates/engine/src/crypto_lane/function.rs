@@ -68,25 +68,18 @@ impl CryptoFunction {
         )
     }
 
-    /// See [`VirtualFunction::set_weight`].
-    ///
-    /// # Errors
-    /// [`FunctionError::Weight`].
     pub fn set_weight(&self, weight: u32) -> Result<(), FunctionError> {
         self.function.set_weight(weight)
     }
 
-    /// See [`VirtualFunction::set_quota`].
     pub fn set_quota(&self, quota: Quota) {
         self.function.set_quota(quota);
     }
 
-    /// See [`VirtualFunction::drain`].
     pub fn drain(&self, timeout: Duration) -> Result<(), DrainError> {
         self.function.drain(timeout)
     }
 
-    /// See [`VirtualFunction::resume`].
     pub fn resume(&self) {
         self.function.resume();
     }
@@ -103,7 +96,6 @@ impl CryptoFunction {
         self.function.remove(timeout)
     }
 
-    /// The function as a controller sees it: all its lanes together.
     #[must_use]
     pub fn watch(&self) -> Watch {
         self.function.watch()

@@ -74,6 +74,15 @@ impl CryptoLane {
     /// Registers memory that requests may name.
     ///
     /// Where other processes can read it, the text of an AEAD of up to
+    /// [`crypto::PRIVATE_BYTES_MAX`] bytes is written there only after its tag was
+    /// checked. **A longer text is written before that**, see
+    /// [`crypto::Private::open`].
+    ///
+    /// # Errors
+    ///
+    /// [`CallError::Regions`].
+    ///
+    /// Where other processes can read it, the text of an AEAD of up to
     /// [`crypto::PRIVATE_BYTES_MAX`] bytes comes to stand there only after its tag was
     /// checked; **a longer one is there before**, see [`crypto::Private::open`].
     ///
@@ -254,7 +263,6 @@ impl CryptoLane {
         })
     }
 
-    /// The first segment of a list that is not too long.
     fn first(&self, spans: &[Span]) -> Result<Segment, CallError> {
         let (count, limit) = (spans.len(), self.segments_max);
         if count > limit {
@@ -319,37 +327,30 @@ impl CryptoLane {
         Ok(self.region(region)?.write(offset, bytes)?)
     }
 
-    /// See [`Lane::kick`].
     pub fn kick(&mut self) {
         self.lane.kick();
     }
 
-    /// See [`Lane::clear_notification`].
     pub fn clear_notification(&self) {
         self.lane.clear_notification();
     }
 
-    /// See [`Lane::reap`].
     pub fn reap(&mut self, max: usize, take: impl FnMut(Completion)) -> usize {
         self.lane.reap(max, take)
     }
 
-    /// See [`Lane::wait`].
     pub fn wait(&mut self, at_least: usize, timeout: Duration) -> Result<usize, WaitError> {
         self.lane.wait(at_least, timeout)
     }
 
-    /// See [`Lane::wait_to_refill`].
     pub fn wait_to_refill(&mut self, timeout: Duration) -> Result<usize, WaitError> {
         self.lane.wait_to_refill(timeout)
     }
 
-    /// See [`Lane::poll_ready`].
     pub fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<usize> {
         self.lane.poll_ready(context)
     }
 
-    /// See [`Lane::ready`].
     pub fn ready(&mut self) -> Ready<'_, CryptoRequest> {
         self.lane.ready()
     }
@@ -379,7 +380,6 @@ impl CryptoLane {
         self.lane.watch()
     }
 
-    /// Whether and how the worker's end has closed.
     #[must_use]
     pub fn closed(&self) -> Option<Closed> {
         self.lane.closed()

@@ -183,5 +183,4 @@ fn listed(mut segments: impl Iterator<Item = Segment>, lists: &mut Vec<Segment>)
     }
 }
 
-/// The block of AES.
 const BLOCK_BYTES: usize = 16;

@@ -39,8 +39,8 @@ pub struct CryptoRequest {
     pub(super) tag_after: i32,
 }
 
-/// What else is to be known: bits. Without any, a request has one segment each way, and
-/// lengths that follow from the source's.
+/// Flags of a request. Without any, it has one segment each way, and lengths that
+/// follow from the source's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Form(u8);
 
@@ -49,7 +49,7 @@ impl Form {
     pub(super) const LONG: Self = Self(1);
     /// A piece of a request, or what is left of one.
     pub(super) const PART: Self = Self(1 << 1);
-    /// Its IV is what comes to stand before the destination.
+    /// Its IV is the block before the destination.
     pub(super) const CHAINED: Self = Self(1 << 2);
     /// Of its message something is kept between the pieces.
     pub(super) const KEPT: Self = Self(1 << 3);
@@ -75,7 +75,6 @@ impl Form {
 // and bytes are only reached as `crypto::Backend` allows.
 unsafe impl Send for CryptoRequest {}
 
-/// The first or only segments of a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parts {
     pub(super) source: Segment,
@@ -85,8 +84,8 @@ pub(super) struct Parts {
 }
 
 impl CryptoRequest {
-    /// When `parts` are all of it and their lengths are those that the kind
-    /// has anyway; `SHORT`, or `SHARED`.
+    /// For requests whose `parts` are complete and have the lengths that the kind
+    /// implies; `SHORT`, or `SHARED`.
     // Inlined, so that it is written once, into the ring's slot.
     #[inline(always)]
     pub(super) fn short(
@@ -162,7 +161,6 @@ impl CryptoRequest {
         self
     }
 
-    /// Whether it is of the same session and operation, and so of one kind.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let (own, others) = (self.session, other.session);
         std::ptr::eq(own, others) && self.operation == other.operation
@@ -192,7 +190,6 @@ impl CryptoRequest {
         session.algorithm_number() * Operation::ALL.len() + self.operation as usize
     }
 
-    /// Bytes to work on: those of the source.
     #[inline]
     pub(super) fn bytes(&self) -> usize {
         if self.form.has(Form::LONG) {
@@ -266,7 +263,6 @@ impl CryptoRequest {
         is_kept.then(|| (self.aad_bytes, self.form.has(Form::MORE)))
     }
 
-    /// From now on that is kept between its pieces.
     pub(super) fn keep(&mut self, number: u16) {
         self.form = self.form.with(Form::KEPT);
         self.aad_bytes = number;
@@ -368,7 +364,6 @@ impl CryptoRequest {
     }
 }
 
-/// A number in the place of an address.
 pub(super) fn number(number: usize) -> *mut u8 {
     std::ptr::without_provenance_mut(number)
 }

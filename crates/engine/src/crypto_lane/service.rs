@@ -33,10 +33,10 @@ const SEGMENT_NS: u64 = 6;
 /// it, grouping it, its completion.
 const LANE_NS: f64 = 30.0;
 
-/// And at most, ns: what a thread that stood still meanwhile makes of it is not believed.
+/// Maximum, ns: a larger sample shows a thread that was preempted.
 const LANE_NS_MAX: u64 = 300;
 
-/// And at most, ns: what a thread that stood still meanwhile makes of it is not believed.
+/// Maximum, ns: a larger sample shows a thread that was preempted.
 const SEGMENT_NS_MAX: u64 = 100;
 
 /// Room for the jobs of a chunk, or the segments of one, so that none is allocated.
@@ -56,7 +56,6 @@ pub struct CryptoService {
     states: States,
     lists: Scratch<Segment>,
     private: Private,
-    /// By [`CryptoRequest::kind_number`].
     prices: Box<[Price]>,
     lane: Price,
     panics: Arc<[AtomicU64]>,
@@ -106,8 +105,6 @@ impl CryptoService {
         }
     }
 
-    /// Processes the requests at `order`, all of one kind, and completes them
-    /// a chunk at a time.
     fn process_kind(
         &mut self,
         kind: Kind,
@@ -179,9 +176,8 @@ impl CryptoService {
         }
     }
 
-    /// Calls the back-end. One tenant's request is not to end the others' worker: a
-    /// panic is a defect of the back-end, which is given each call's jobs in that call,
-    /// and has given up what it had of them.
+    /// Calls the back-end and catches its panics, so that one tenant's request does
+    /// not end the worker of the others. A back-end keeps no job after the call.
     fn guarded<T>(&mut self, call: impl FnOnce(&mut Self) -> T) -> Option<T> {
         let ended = catch_unwind(AssertUnwindSafe(|| call(self)));
         if ended.is_err() {
@@ -190,9 +186,9 @@ impl CryptoService {
         ended.ok()
     }
 
-    /// Learns from a sample what requests of the kind cost. Those that were
-    /// refused cost next to nothing and count for nothing: else whoever mixes
-    /// some in would keep from being known what the others cost.
+    /// Learns from a sample what requests of the kind cost. Refused requests cost
+    /// next to nothing and do not count: a tenant that mixes them in would hide the
+    /// price of the others.
     fn process_timed(&mut self, kind: Kind, requests: Batch<'_, CryptoRequest>, chunk: &[u8]) {
         // SAFETY: the request is in flight.
         let price = unsafe { requests[usize::from(chunk[0])].kind_number() };
@@ -285,7 +281,6 @@ fn chunk(requests: Batch<'_, CryptoRequest>, order: &[u8], width: usize) -> usiz
     order.len()
 }
 
-/// The order of a batch in which nothing need be sorted.
 const AS_THEY_CAME: [u8; BATCH_MAX] = {
     let mut order = [0; BATCH_MAX];
     let mut index = 0;
@@ -303,7 +298,7 @@ impl Service for CryptoService {
         self.width
     }
 
-    /// With those that are only authenticated: they are work, and count for quotas.
+    /// Includes additional data: it is work, and counts for quotas.
     fn bytes(request: &CryptoRequest) -> usize {
         // SAFETY: the worker asks for requests it has taken and not completed.
         unsafe { request.all_bytes() }

@@ -87,7 +87,6 @@ impl Session {
         self.owner
     }
 
-    /// Whether its keys are gone: its virtual function was reset or removed.
     #[must_use]
     #[inline]
     pub fn is_ended(&self) -> bool {
@@ -117,7 +116,7 @@ impl Session {
     }
 }
 
-/// Whose a lane is, and which sessions it may have.
+/// The owner of a lane, and the sessions it takes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seat {
     pub(super) owner: u64,
@@ -125,7 +124,6 @@ pub(super) struct Seat {
     pub(super) takes_public_keys: bool,
 }
 
-/// Who makes sessions, and whose they are: an engine's or a virtual function's.
 #[derive(Clone)]
 pub(super) struct Issuer {
     pub(super) backend: Arc<dyn Backend>,

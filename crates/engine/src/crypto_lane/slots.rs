@@ -20,7 +20,6 @@ struct Slot<T> {
     value: Option<T>,
 }
 
-/// Values by [`Handle`], so many at most.
 #[derive(Debug)]
 pub(super) struct Slots<T> {
     slots: Vec<Slot<T>>,

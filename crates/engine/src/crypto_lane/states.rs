@@ -13,7 +13,7 @@ pub(super) struct States {
     free: Vec<u16>,
 }
 
-/// So many there are from the first: what two lanes have of them at a time.
+/// States allocated at the start: what two lanes need at a time.
 const FIRST: u16 = 64;
 
 impl Default for States {
@@ -42,7 +42,6 @@ impl States {
         &mut self.all[usize::from(number)]
     }
 
-    /// Its request has ended: it is wiped.
     pub(super) fn free(&mut self, number: u16) {
         self.of(number).end();
         debug_assert!(!self.free.contains(&number), "a state is given back once");

@@ -27,7 +27,6 @@ pub(super) struct SegmentTable {
 unsafe impl Sync for SegmentTable {}
 
 impl SegmentTable {
-    /// Room for `depth` requests of up to `segments` segments each way.
     pub(super) fn new(depth: usize, segments: usize) -> Arc<Self> {
         let row = PARTS + segments.saturating_sub(1) * 2;
         let cells = (0..depth * row)

@@ -33,7 +33,6 @@ impl<R> Breath<R> {
     }
 }
 
-/// What a visit may take, and what it took.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Purse {
     pub(super) least: usize,

@@ -8,16 +8,17 @@ pub const FUNCTIONS_MAX: usize = 1024;
 
 pub const FUNCTION_LANES_MAX: usize = 256;
 
-/// Lanes that a virtual function may make a second, and so many at once: each costs its
-/// worker some 50 µs, most of it to unmap its memory in the end, which nobody is charged.
+/// Lanes that a virtual function may make per second, and in one burst. Each costs
+/// its worker about 50 µs, mostly to unmap its memory at the end, which is charged to
+/// no tenant.
 pub const FUNCTION_LANES_PER_S: u64 = FUNCTION_LANES_MAX as u64;
 
 /// The largest request of a virtual function: what a worker may have to do in one
 /// go for it, while others wait. More is refused when it is submitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestLimit {
-    /// Bytes of the source and additional data together, those that are named twice
-    /// counted twice: 1 at least.
+    /// Bytes of source and additional data, at least 1; bytes that are named twice
+    /// count twice.
     pub bytes: usize,
     pub segments: usize,
 }
@@ -42,8 +43,8 @@ impl Default for RequestLimit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyLimit {
     pub sessions: usize,
-    /// Bytes of their keys, as they were given: what a back-end makes of a key is so many
-    /// times as long at most.
+    /// Bytes of the keys as given. What a back-end makes of a key is a bounded
+    /// multiple of that.
     pub bytes: usize,
 }
 
@@ -72,10 +73,9 @@ pub struct FunctionConfig {
     pub weight: u32,
     /// Requests and bytes a second, over all its lanes.
     pub quota: Quota,
-    /// How far notifications are held back, over all its lanes; those of a
-    /// [`LaneConfig`](crate::LaneConfig) do not count here.
+    /// How far notifications are held back, over all its lanes. The settings of a
+    /// [`LaneConfig`](crate::LaneConfig) are not used.
     pub settings: Settings,
-    /// Most lanes: 1 to [`FUNCTION_LANES_MAX`].
     pub lanes_max: usize,
     pub request_max: RequestLimit,
     pub keys_max: KeyLimit,
@@ -132,7 +132,6 @@ pub(crate) fn check_weight(weight: u32) -> Result<(), FunctionError> {
     }
 }
 
-/// Which numbers an engine's virtual functions do not have.
 #[derive(Debug)]
 pub(crate) struct Numbers(Mutex<Vec<u32>>);
 

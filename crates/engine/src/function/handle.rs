@@ -28,7 +28,6 @@ impl<R: Copy + Send + 'static> VirtualFunction<R> {
         }
     }
 
-    /// Makes a lane to that worker. Its settings are the function's.
     pub fn lane(&self, worker: usize, config: LaneConfig) -> Result<Lane<R>, LaneError> {
         let workers = self.controls.len();
         let control = self
@@ -44,7 +43,7 @@ impl<R: Copy + Send + 'static> VirtualFunction<R> {
         lane
     }
 
-    /// From now on with another weight.
+    /// Changes the weight.
     ///
     /// # Errors
     /// [`FunctionError::Weight`].
@@ -55,7 +54,7 @@ impl<R: Copy + Send + 'static> VirtualFunction<R> {
         Ok(())
     }
 
-    /// From now on with another quota; a full one.
+    /// Changes the quota; the new one starts full.
     pub fn set_quota(&self, quota: Quota) {
         self.function.set_quota(quota);
         self.tell_workers();
@@ -96,7 +95,6 @@ impl<R: Copy + Send + 'static> VirtualFunction<R> {
         self.function.counters()
     }
 
-    /// How many workers its lanes can be of.
     #[must_use]
     pub fn workers(&self) -> usize {
         self.controls.len()

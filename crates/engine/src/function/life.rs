@@ -17,8 +17,8 @@ pub enum DrainError {
     TimedOut { worker: usize, timeout: Duration },
 }
 
-/// Why it is not certain that a virtual function was reset or removed. It
-/// will be, as soon as the worker gets to it.
+/// A worker did not confirm a reset or removal in time. It happens as soon as the
+/// worker gets to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EndError {
     #[error(
@@ -61,8 +61,8 @@ impl Possessions {
     }
 }
 
-/// What a worker is to do about a virtual function, and how it says that it
-/// has: by dropping this.
+/// What a worker must do about a virtual function. The worker says that it has by
+/// dropping this.
 #[derive(Debug)]
 pub(crate) struct Ending {
     pub(crate) function: u64,
@@ -72,8 +72,8 @@ pub(crate) struct Ending {
     _done: Sender<()>,
 }
 
-/// What the function owned ends with this, on the worker between two breaths or
-/// after its end, and before anybody is told; also where the worker panics over it.
+/// Ends what the function owned, between two breaths of the worker or after its end,
+/// and before the waiter is told; also where the worker panics.
 impl Drop for Ending {
     fn drop(&mut self) {
         for one in &*self.owned {
@@ -178,7 +178,6 @@ fn begin_end<R: Copy + Send>(
     controls.iter().enumerate().map(tell).collect()
 }
 
-/// Waits for all of them to be dropped; the index of one that was not in time.
 fn wait_for_all(waits: Vec<Receiver<()>>, timeout: Duration) -> Result<(), usize> {
     let begin = Instant::now();
     for (index, wait) in waits.into_iter().enumerate() {
@@ -272,7 +271,6 @@ mod tests {
         }
     }
 
-    /// The worker panics over a command; a lane that was made after it is told, too.
     #[test]
     fn a_panic_over_a_command_leaves_no_client_waiting() {
         const LONG: Duration = Duration::from_secs(20);

@@ -23,14 +23,15 @@ pub(crate) const SHARE_MAX: usize = 32;
 /// that comes back soon need not announce itself.
 const LINGERING_MAX: usize = 16;
 
-/// So many looks ahead a ring's index is asked for: its client has it.
+/// A ring's index is prefetched this many looks ahead: its cache line is with the
+/// client.
 const LOOKS_AHEAD: usize = 8;
 
-/// A breath of several flows is over after that much work, ns: so long does
-/// a request wait that came just after it began.
+/// Work after which a breath of several flows ends, ns: the wait of a request that
+/// arrives just after it began.
 const BREATH_NS: u64 = 64_000;
 
-/// And that of a flow that is alone with its work after this.
+/// The same where one flow alone has work.
 const ALONE_NS: u64 = 32_000;
 
 /// The lanes that share one turn: those of a virtual function, or one that
@@ -44,7 +45,6 @@ struct Flow<R> {
     is_throttled: bool,
 }
 
-/// A worker's lanes by what is to be done about them.
 #[derive(Debug)]
 pub(crate) struct Roster<R> {
     pub(crate) lanes: Lanes<R>,
@@ -52,14 +52,14 @@ pub(crate) struct Roster<R> {
     schedule: Schedule,
     known: Known,
     lingering: Vec<u32>,
-    /// Flows whose quota is used up, by when it is not.
+    /// Flows whose quota is used up, by the time when they may go on.
     throttled: BinaryHeap<Reverse<(u64, u32)>>,
     /// The lane, if it is the only one and has no quota to keep.
     lone: Option<u32>,
     owned: usize,
     restless: usize,
     breath: u64,
-    /// Quotas are kept until the end of the engine, and not beyond.
+    /// Set at the end of the engine, when quotas hold no longer.
     ignores_quotas: bool,
     pub(crate) looks: u64,
     scratch: Vec<u32>,
@@ -109,7 +109,6 @@ impl<R: Copy + Send> Roster<R> {
         self.restless > 0
     }
 
-    /// Takes a lane in, and its flow if it is the first of it.
     pub(crate) fn add(&mut self, lane: WorkerLane<R>) {
         let (slot, number) = (lane.shared.slot, lane.flow_number());
         let function = lane.function.clone();
@@ -171,7 +170,6 @@ impl<R: Copy + Send> Roster<R> {
         Some(lane)
     }
 
-    /// The flow has another weight or quota now.
     pub(crate) fn reconsider(&mut self, number: u32) {
         let Some(flow) = self.flow(number) else {
             return;
@@ -304,7 +302,7 @@ impl<R: Copy + Send> Roster<R> {
         }
     }
 
-    /// When the first quota is not used up any more, ns.
+    /// When the first throttled flow may go on, ns.
     pub(crate) fn due_ns(&self) -> Option<u64> {
         self.throttled.peek().map(|Reverse((due_ns, _))| *due_ns)
     }
@@ -473,8 +471,8 @@ impl<R: Copy + Send> Roster<R> {
         purse.spent_ns
     }
 
-    /// What the lane's requests took beyond what they were charged is charged; how much
-    /// that was, ns.
+    /// Charges what the lane's requests took beyond their expected cost, and returns
+    /// it, ns.
     #[inline]
     pub(crate) fn charge(&mut self, slot: u32) -> u64 {
         let lane = &mut self.lanes[slot as usize];
@@ -489,8 +487,8 @@ impl<R: Copy + Send> Roster<R> {
         surcharge_ns
     }
 
-    /// From now on every lane is looked at, and no quota is kept: the end of
-    /// the engine is near.
+    /// From now on every lane is looked at and no quota holds: the engine is about to
+    /// end.
     pub(crate) fn rouse(&mut self) {
         self.ignores_quotas = true;
         self.throttled.clear();

@@ -11,7 +11,6 @@ use super::config::{FUNCTION_LANES_PER_S, FunctionConfig, Number};
 use super::life::Possessions;
 use crate::lane::{LaneError, Shared};
 
-/// Where a virtual function is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Life {
     Running,
@@ -30,7 +29,6 @@ impl std::fmt::Display for Life {
     }
 }
 
-/// A virtual function's running totals, over all lanes that it ever had.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FunctionCounters {
     pub lanes: usize,
@@ -43,7 +41,7 @@ pub struct FunctionCounters {
     pub throttled: u64,
 }
 
-/// Tells functions apart that had the same number one after the other.
+/// Distinguishes functions that had the same number one after the other.
 static FUNCTIONS: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Debug)]
@@ -52,11 +50,11 @@ pub(crate) struct Function<R> {
     pub(crate) number: u32,
     weight: AtomicU32,
     lanes_max: usize,
-    /// When the next notification may be, over all lanes; by several workers
-    /// at the same moment there may be one more.
+    /// When the next notification may be sent, over all lanes. Several workers at the
+    /// same moment may send one more.
     gate: AtomicU64,
     sharers: AtomicU32,
-    /// Work that it owes where it had its last lane, ns.
+    /// Debt of work on the worker that had its last lane, ns.
     debt_ns: AtomicU64,
     /// One for all workers. A lock, but only where there is a quota.
     bucket: Mutex<Bucket>,
@@ -161,12 +159,12 @@ impl<R> Function<R> {
         bucket.spend(now_ns(), requests, bytes);
     }
 
-    /// Worker: has no lane of it any more, and was owed that.
+    /// Worker: stores the debt, since it has no lane of the function any more.
     pub(super) fn leave_debt(&self, debt_ns: u64) {
         self.debt_ns.fetch_add(debt_ns, Ordering::Relaxed);
     }
 
-    /// Worker: has a lane of it again; what that is still to pay for.
+    /// Worker: takes the stored debt back, with a lane of the function.
     pub(super) fn take_debt(&self) -> u64 {
         self.debt_ns.swap(0, Ordering::Relaxed)
     }
@@ -193,7 +191,6 @@ impl<R> Function<R> {
         let _ = self.gate.fetch_update(order, order, passed);
     }
 
-    /// Room for one more lane, to be filled or given back.
     pub(crate) fn reserve(&self) -> Result<Settings, LaneError> {
         let mut state = self.state();
         if state.life != Life::Running {
@@ -219,7 +216,6 @@ impl<R> Function<R> {
         state.free_number();
     }
 
-    /// A lane is on its way to its worker.
     pub(crate) fn enrol(&self, worker: usize, shared: &Arc<Shared<R>>) {
         let mut state = self.state();
         // Both may have changed since room was reserved.
@@ -279,7 +275,6 @@ impl<R> Function<R> {
 }
 
 impl<R> State<R> {
-    /// Whether the lane was a member; it is none any more.
     fn dismiss(&mut self, shared: &Arc<Shared<R>>) -> bool {
         let is_it = |member: &Member<R>| Arc::ptr_eq(&member.shared, shared);
         let index = self.members.iter().position(is_it);

@@ -8,7 +8,6 @@ use super::shared::Function;
 use crate::pool::Control;
 use crate::watch::{Observed, Watch};
 
-/// A function and the workers that its lanes may be of.
 struct AllLanes<R> {
     function: Arc<Function<R>>,
     controls: Arc<[Arc<Control<R>>]>,

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use crypto::{Algorithm, Backend, Between, Job, Key, KeyError, KeyMaterial, Kind, Status};
 
-/// All as AWS-LC's but `process`; which also sees each piece, then without a status.
+/// Behaves as AWS-LC except for `process`, which also sees each piece, then without a
+/// status.
 pub struct Instead<F>(Arc<dyn Backend>, F);
 
 impl<F> Instead<F>
 where
     F: Fn(&dyn Backend, Kind, &[Job<'_>], &mut [Status]) + Send + Sync + 'static,
 {
-    /// `process` is given the back-end in whose place it works.
     pub fn of_aws_lc(process: F) -> Arc<dyn Backend> {
         Arc::new(Self(crypto::by_name("aws-lc").unwrap(), process))
     }

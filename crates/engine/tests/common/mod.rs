@@ -45,7 +45,7 @@ impl Tally {
         Self { delay, ..self }
     }
 
-    /// No batch is done while somebody holds the lock.
+    /// Processes no batch while the lock is held.
     pub fn behind(self, gate: &Arc<Mutex<()>>) -> Self {
         let gate = Arc::clone(gate);
         Self { gate, ..self }
@@ -85,7 +85,6 @@ impl Wake for Unpark {
     }
 }
 
-/// The smallest executor: one future, parked until woken, with a time limit.
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut context = Context::from_waker(&waker);

@@ -123,7 +123,6 @@ pub fn free_running(count: usize) -> Rig {
     rig(count, false)
 }
 
-/// A tenant that keeps its lane full of requests of one price.
 pub struct Client {
     pub lane: Lane<Work>,
     pub work: Work,

@@ -49,7 +49,6 @@ enum Tune {
     Left,
 }
 
-/// Rates of one sample, a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Sample {
     bytes: f64,

@@ -17,7 +17,6 @@ pub struct Static {
 const PERIOD_NS: u64 = 1_000_000_000;
 
 impl Static {
-    /// With the cap of [`Parameters::static_per_s`].
     #[must_use]
     pub fn new(parameters: &Parameters) -> Self {
         Self {

@@ -2,18 +2,17 @@
 
 use crate::{Counters, Settings};
 
-/// An observation that comes so many intervals late tells of a clock that
-/// stepped, or a machine that slept: its rates would be of no load at all.
+/// An observation this many intervals late shows a clock that stepped or a machine
+/// that slept: its rates describe no load.
 const LATE_INTERVALS: u64 = 16;
-/// Most requests or notifications a nanosecond that can be: no device comes
-/// near it, and what is above it is a counter that was reset.
+/// Maximum of requests or notifications per nanosecond: no device comes near it, and
+/// a larger value shows a counter that was reset.
 const EVENTS_PER_NS_MAX: u64 = 1;
-/// Most bytes a nanosecond that can be: 1 TB/s.
+/// Maximum of bytes per nanosecond: 1 TB/s.
 const BYTES_PER_NS_MAX: u64 = 1000;
 const DEPTH_MAX: u64 = 1 << 20;
 const CORES_MAX: u64 = 1024;
 
-/// Cuts time into intervals and says what happened in each.
 #[derive(Clone, Debug)]
 pub(super) struct Meter {
     interval_ns: u64,
@@ -37,20 +36,17 @@ impl Meter {
         }
     }
 
-    /// How long its intervals are, ns.
     pub(super) const fn interval_ns(&self) -> u64 {
         self.interval_ns
     }
 
-    /// The interval that ends now; `None` when it is not over yet, when it is
-    /// the first, or when clock or counters cannot be right: then a new one
-    /// begins here.
+    /// The interval that ends now. `None` before its end, for the first, and when
+    /// clock or counters cannot be right: then a new one begins here.
     pub(super) fn lap(&mut self, now_ns: u64, counters: &Counters) -> Option<Lap> {
         self.lap_if(now_ns, counters, |_| true)
     }
 
-    /// Like [`lap`](Self::lap), but an interval in which there was not enough
-    /// goes on.
+    /// Like [`lap`](Self::lap), but an interval with too little in it continues.
     pub(super) fn lap_if(
         &mut self,
         now_ns: u64,
@@ -81,7 +77,6 @@ impl Meter {
         can_be.then_some(lap)
     }
 
-    /// The next interval begins with the next observation.
     pub(super) fn restart(&mut self) {
         self.base = None;
     }
@@ -97,17 +92,14 @@ impl Lap {
             && counted.in_flight <= counted.looks.saturating_mul(DEPTH_MAX)
     }
 
-    /// Bytes a second.
     pub(super) fn bytes_per_s(&self) -> f64 {
         self.per_s(self.counted.bytes)
     }
 
-    /// Requests a second.
     pub(super) fn requests_per_s(&self) -> f64 {
         self.per_s(self.counted.requests)
     }
 
-    /// Notifications a second.
     pub(super) fn notifications_per_s(&self) -> f64 {
         self.per_s(self.counted.notifications)
     }
@@ -127,8 +119,8 @@ fn events_of(counted: &Counters) -> impl Iterator<Item = u64> {
     .into_iter()
 }
 
-/// At most that many notifications a second, as near as settings hold it:
-/// less than one a second is one, since none would strand completions.
+/// At most that many notifications a second, as near as settings hold it. Less than
+/// one a second becomes one, since none would strand completions.
 pub(super) fn capped(per_s: f64) -> Settings {
     // `as` saturates, and takes what is no number for 0.
     Settings::cap((per_s.round() as u32).max(1)).expect("at least one notification a second")

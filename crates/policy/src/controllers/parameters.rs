@@ -5,7 +5,6 @@ const INTERVAL_NS: (u64, u64) = (1_000_000, 60_000_000_000);
 /// Bounds of the longest time a notification may be held back, ns.
 const HOLD_NS: (u64, u64) = (1_000, 100_000_000);
 
-/// What an operator may tell a controller; each takes what it knows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameters {
     interval_ns: u64,
@@ -44,9 +43,9 @@ impl Default for Parameters {
 }
 
 impl Parameters {
-    /// With so much time between two observations, ns, for the controllers
-    /// whose sources leave it open: both speed monitors (1 s in the VCM
-    /// paper, and by default) and `frequency`.
+    /// Sets the time between two observations, ns, for the controllers whose sources
+    /// leave it open: both speed monitors (1 s in the VCM paper, and by default) and
+    /// `frequency`.
     ///
     /// # Errors
     /// [`ParameterError::Interval`].
@@ -60,8 +59,8 @@ impl Parameters {
         })
     }
 
-    /// With the speed monitors' first cap, notifications/s: the VCM paper's
-    /// I₀. `None`, the default, is no cap.
+    /// Sets the speed monitors' first cap, notifications/s: the VCM paper's I₀.
+    /// `None`, the default, is no cap.
     ///
     /// # Errors
     /// [`ParameterError::Frequency`].
@@ -73,7 +72,7 @@ impl Parameters {
         })
     }
 
-    /// With the cap of `static`, notifications/s.
+    /// Sets the cap of `static`, notifications/s.
     ///
     /// # Errors
     /// [`ParameterError::Frequency`].
@@ -84,8 +83,8 @@ impl Parameters {
         })
     }
 
-    /// With the frequency that `frequency` keeps to, notifications/s. By
-    /// default the VCM paper's best for AES-128, 6450.
+    /// Sets the frequency that `frequency` keeps to, notifications/s. By default the
+    /// VCM paper's best for AES-128, 6450.
     ///
     /// # Errors
     /// [`ParameterError::Frequency`].
@@ -96,8 +95,8 @@ impl Parameters {
         })
     }
 
-    /// With the longest time that a controller which adapts may have a
-    /// notification held back, ns: what bounds the 99th percentile.
+    /// Sets the maximum time that an adaptive controller may have a notification held
+    /// back, ns: it bounds the 99th percentile.
     ///
     /// # Errors
     /// [`ParameterError::Hold`].
@@ -111,9 +110,9 @@ impl Parameters {
         })
     }
 
-    /// With the price of the time in which clients look instead of sleeping, as
-    /// a part of the worker's: `adaptive` then chooses whether they do. `None`,
-    /// the default: they sleep.
+    /// Sets the price of the time in which clients poll instead of sleeping, as a
+    /// part of the worker's: `adaptive` then chooses whether they do. `None`, the
+    /// default: they sleep.
     ///
     /// # Errors
     /// [`ParameterError::Price`].
@@ -138,19 +137,16 @@ impl Parameters {
         self.initial_per_s
     }
 
-    /// The cap of `static`, notifications/s.
     #[must_use]
     pub fn static_per_s(&self) -> u32 {
         self.static_per_s
     }
 
-    /// What `frequency` keeps to, notifications/s.
     #[must_use]
     pub fn optimal_per_s(&self) -> u32 {
         self.optimal_per_s
     }
 
-    /// The price of the time in which clients look.
     #[must_use]
     pub fn cpu_price(&self) -> Option<f64> {
         self.cpu_price

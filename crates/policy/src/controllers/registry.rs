@@ -16,7 +16,7 @@ pub const NAMES: [&str; 7] = [
     "adaptive",
 ];
 
-/// What a controller is that has the name of another one and departs from it.
+/// How a controller differs from the published one of the same name.
 #[must_use]
 pub fn departure(name: &str) -> Option<&'static str> {
     match name {

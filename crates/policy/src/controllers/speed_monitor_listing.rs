@@ -41,7 +41,6 @@ pub struct SpeedMonitorListing {
 }
 
 impl SpeedMonitorListing {
-    /// Begins with the cap of [`Parameters::initial_per_s`].
     #[must_use]
     pub fn new(parameters: &Parameters) -> Self {
         Self {

@@ -21,7 +21,6 @@ pub struct SpeedMonitorProse {
 }
 
 impl SpeedMonitorProse {
-    /// Begins with the cap of [`Parameters::initial_per_s`].
     #[must_use]
     pub fn new(parameters: &Parameters) -> Self {
         Self {

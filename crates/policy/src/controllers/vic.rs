@@ -6,8 +6,7 @@ use crate::{COUNT_MAX, Controller, Counters, Moderation, Settings};
 /// Nothing is gathered with fewer commands in flight: the paper's
 /// `cifThreshold`.
 const IN_FLIGHT_MIN: f64 = 4.0;
-/// Nothing is gathered below that many requests a second: the paper's
-/// `iopsThreshold`.
+/// Nothing is gathered below this rate of requests, 1/s: the paper's `iopsThreshold`.
 const REQUESTS_PER_S_MIN: f64 = 2000.0;
 /// How often the ratio is computed anew: the paper's epoch.
 const EPOCH_NS: u64 = 200_000_000;

@@ -7,17 +7,14 @@ use super::Random;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Load {
     Idle,
-    /// Keeps `depth` in flight, and refills whenever it is woken.
     Closed {
         depth: u32,
         block_bytes: u32,
     },
-    /// The same, but wants to be woken for each single completion.
     Eager {
         depth: u32,
         block_bytes: u32,
     },
-    /// Submits at random times, whatever completes, up to `window`.
     Open {
         per_s: f64,
         block_bytes: u32,
@@ -115,7 +112,6 @@ impl Lane {
         }
     }
 
-    /// What has been submitted by now at random times.
     pub fn arrive(&mut self, now_ns: u64, random: &mut Random) {
         while let (Some(at_ns), Load::Open { window, .. }) = (self.arrival_ns, self.load)
             && at_ns <= now_ns
@@ -142,7 +138,6 @@ impl Lane {
         };
     }
 
-    /// The worker has taken that many and will publish them.
     pub fn complete(&mut self, done: u32) {
         self.queued -= done;
         self.unreaped += done;
@@ -186,7 +181,6 @@ impl Lane {
         self.moderator.notified(now_ns, &mut self.gate);
     }
 
-    /// The client is awake: it reaps all, and submits what it wants to.
     pub fn reap(&mut self, now_ns: u64) {
         let reaped = self.submitted_ns.drain(..self.unreaped as usize);
         self.latencies_ns
@@ -200,7 +194,6 @@ impl Lane {
         }
     }
 
-    /// The controller looks, at counters that began at `begin`.
     pub fn tick(&mut self, now_ns: u64, begin: u64) {
         let shifted = |count: u64| count.wrapping_add(begin);
         let seen = Counters {

@@ -13,7 +13,6 @@ pub use random::Random;
 
 use lockgate_policy::{Controller, Counters, Decision, Moderation, Progress, Settings};
 
-/// What things cost on the core, and how it works.
 #[derive(Clone, Copy, Debug)]
 pub struct Core {
     pub notification_ns: f64,
@@ -59,7 +58,6 @@ pub struct Measured {
     pub notifications_per_s: f64,
     /// The part of the time that the whole core was busy.
     pub utilisation: f64,
-    /// From submission until it is reaped, ns, sorted.
     pub latencies_ns: Vec<u64>,
 }
 
@@ -155,7 +153,6 @@ impl Sim {
         }
     }
 
-    /// Clients on cores of their own that are awake by now.
     fn wake(&mut self) {
         let now_ns = self.now_ns;
         let is_up = |lane: &&mut Lane| lane.waking_ns.is_some_and(|at_ns| at_ns <= now_ns);
@@ -185,7 +182,6 @@ impl Sim {
         true
     }
 
-    /// Does some requests of the next lane that has any.
     fn work(&mut self) -> bool {
         let count = self.lanes.len();
         let next = (0..count).map(|i| (self.next + i) % count);
@@ -262,7 +258,6 @@ impl Sim {
     }
 }
 
-/// Never changes anything: the arms that controllers are compared with.
 pub struct Fixed(pub Moderation, pub Settings);
 
 impl Controller for Fixed {

@@ -18,7 +18,6 @@ impl Random {
         (self.word() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Exponential, of mean 1: the gaps of Poisson arrivals.
     pub fn gap(&mut self) -> f64 {
         -(1.0 - self.unit()).ln()
     }

@@ -22,7 +22,6 @@ fn run(scene: &Scene, make: impl Fn() -> Box<dyn Controller>) -> Vec<Measured> {
     scene.sim(make).measure(RUN_NS)
 }
 
-/// Speeds as multiples of those of `base`, their mean over the lanes.
 fn ratio(found: &[Measured], base: &[Measured]) -> f64 {
     let ratios = found.iter().zip(base);
     let sum: f64 = ratios
@@ -148,7 +147,7 @@ fn the_prices_are_found_once_the_load_has_varied() {
     assert!((prices.byte_ns / 0.1 - 1.0).abs() < 0.1, "{prices:?}");
 }
 
-/// One that wants to be woken for each of its many completions, beside three
+/// A client that wants to be woken for each of its many completions, beside three
 /// that keep a few in flight.
 fn beside_a_hostile_one(make: impl Fn() -> Box<dyn Controller>) -> Vec<Measured> {
     let mut sim = Sim::new(SLOW, 13);
@@ -182,7 +181,7 @@ fn one_that_causes_notifications_does_not_starve_others() {
     assert!(found[0].notifications_per_s < 0.2 * free[0].notifications_per_s);
 }
 
-/// One that in addition is never the same for long.
+/// In addition it is never the same for long.
 #[test]
 fn one_that_always_changes_does_not_keep_others_from_gaining() {
     let others = |make: &dyn Fn() -> Box<dyn Controller>| {
@@ -238,9 +237,8 @@ fn a_load_that_always_changes_is_no_slower_than_armed() {
     }
 }
 
-/// Four with few in flight, each capped for its share of the core; then three
-/// leave. Nothing of the one that stays changes, except that its cap is now
-/// the limit.
+/// Four tenants with few in flight, each capped for its share of the core; then three
+/// leave. The load of the last stays the same, but its cap is now the limit.
 #[test]
 fn one_that_stays_when_others_leave_is_not_held_back() {
     let load = Load::Closed {

@@ -68,7 +68,6 @@ fn bytes_per_s(sim: &mut Sim, duration_ns: u64) -> f64 {
         .sum()
 }
 
-/// The speed that settings which never change give in a phase.
 fn fixed(phase: Phase, moderation: Moderation, settings: Settings) -> f64 {
     let mut sim = simulator(7, &|| Box::new(Fixed(moderation, settings)));
     load(&mut sim, phase);
@@ -102,7 +101,6 @@ fn grid(phase: Phase) -> Grid {
     }
 }
 
-/// The speed in each phase, one after the other, in windows.
 fn run(make: &dyn Fn() -> Box<dyn Controller>) -> Vec<Vec<f64>> {
     let mut sim = simulator(11, make);
     let windows = PHASE_NS / WINDOW_NS;
@@ -130,7 +128,6 @@ fn shares(name: &str, phases: &[Vec<f64>], best: &[f64]) -> Vec<f64> {
     shares
 }
 
-/// How long after the phase began the speed was good and stayed so.
 fn recovery_ns(windows: &[f64], enough: f64) -> u64 {
     let bad = windows.iter().rposition(|&speed| speed < enough);
     bad.map_or(0, |last| (last as u64 + 1) * WINDOW_NS)

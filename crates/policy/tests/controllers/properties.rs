@@ -26,7 +26,6 @@ fn controller(name: &str) -> Box<dyn Controller> {
     by_name(name, &parameters()).unwrap()
 }
 
-/// A core and the loads of one to three clients.
 #[derive(Clone, Debug)]
 pub struct Scene {
     pub core: Core,
@@ -111,8 +110,6 @@ fn assert_valid(settings: Settings) {
     assert_eq!(Settings::unpack(settings.pack()), settings);
 }
 
-/// Runs until settled and then some windows more; speed over those,
-/// requests/s.
 fn settle(scene: &Scene, name: &str, sim: &mut Sim) -> f64 {
     sim.run_until(sim.now_ns + SETTLING_NS);
     // The listing's unset rate holds for as long as settings can, not longer.
@@ -143,9 +140,8 @@ fn assert_sound(scene: &Scene, name: &str, sim: &Sim) {
     }
 }
 
-/// The listing follows every variation of the speed for ever: each fall sets
-/// the cap to the rate of the last rise. `traces` shows how. It is the
-/// paper's, and so not repaired.
+/// The listing follows every variation of the speed for ever: each fall sets the cap
+/// to the rate of the last rise, as `traces` shows. It is the paper's, so it stays.
 const NEVER_SETTLES: &str = "speed-monitor-listing";
 
 /// What was chosen of late must lie near each other, or be the same few.
@@ -201,7 +197,6 @@ struct Disturbed {
 
 #[derive(Clone, Copy, Debug)]
 enum Disturbance {
-    /// The clock is ahead by an hour from some time on.
     Forward,
     Back,
     Zero,

@@ -81,8 +81,8 @@ fn seal(sealing: &Oaep, message: &[u8], to: &mut [u8]) -> Option<usize> {
     (done == 1).then_some(bytes)
 }
 
-/// Decrypts to a message of the destination's length; where there is none, to
-/// other bytes or to zeros, as the scheme will have it.
+/// Decrypts to a message of the destination's length. Without one, to other bytes or
+/// to zeros, depending on the scheme.
 ///
 /// # Safety
 /// As for [`crate::aws_lc::run`].
@@ -118,8 +118,8 @@ pub(in crate::aws_lc) unsafe fn decrypt(key: &RsaKey, work: &Work<'_>) -> Status
     }
 }
 
-/// The message or what stands in for it. Fails only by what is public: the
-/// ciphertext is none of the numbers that the key decrypts.
+/// The message or its replacement. Fails only for a public reason: the ciphertext is
+/// outside the range that the key decrypts.
 fn decrypt_pkcs1<'o>(
     key: &RsaKey,
     exponent: &[u8; HASH_BYTES],
@@ -193,7 +193,7 @@ fn open<'o>(
     Ok(&out[..bytes])
 }
 
-/// Tells a lack of memory from a ciphertext that is none.
+/// Distinguishes a lack of memory from an invalid ciphertext.
 fn why_failed() -> Status {
     // SAFETY: has no preconditions.
     let error = unsafe { lc::ERR_peek_last_error() };

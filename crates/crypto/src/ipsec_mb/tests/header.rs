@@ -88,7 +88,6 @@ const OFFSETS: [(&str, &str, usize); 33] = [
     ("IMB_JOB", "chain_order", offset_of!(ImbJob, order)),
 ];
 
-/// A program that fails to compile where the header says otherwise.
 fn program(version: Version) -> String {
     let mut c = String::from("#define LINUX\n#include <stddef.h>\n#include <intel-ipsec-mb.h>\n");
     let mut claim = |claim: String| writeln!(c, "_Static_assert({claim}, \"differs\");").unwrap();
@@ -134,7 +133,6 @@ fn program(version: Version) -> String {
     c
 }
 
-/// What a C compiler says of `source`; `None` without one.
 fn compiled(source: &str) -> Option<Result<(), String>> {
     let mut compiler = Command::new("cc")
         .args(["-x", "c", "-w", "-fsyntax-only", "-"])

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use super::layout::Version;
 use super::{IpsecMb, Unavailable, opened};
 
-/// The back-end; says so when there is none.
 fn backend() -> Option<Arc<IpsecMb>> {
     opened()
         .inspect_err(|error| testing::skipped(format!("{error}")))

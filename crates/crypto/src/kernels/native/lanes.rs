@@ -1,6 +1,5 @@
 //! A register of AES blocks, side by side.
 
-/// An AES block in memory.
 pub(crate) type Block = [u8; 16];
 
 /// One register of [`Self::BLOCKS`] blocks. The code above is written once
@@ -58,7 +57,6 @@ pub(super) trait Lanes: Copy {
         to: *mut Self,
         stride: usize,
     );
-    /// The inverse of [`Self::gather`].
     unsafe fn scatter(
         from: *const Self,
         stride: usize,

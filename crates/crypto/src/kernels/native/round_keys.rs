@@ -16,7 +16,6 @@ const WORDS: usize = 4;
 pub(crate) struct RoundKeys {
     pub(super) encrypting: [Block; ROUNDS_MAX + 1],
     pub(super) decrypting: [Block; ROUNDS_MAX + 1],
-    /// 10, 12 or 14.
     pub(super) rounds: usize,
 }
 

@@ -1,20 +1,20 @@
 //! When something is tried or checked again.
 
-/// Looks until something is tried again that did not help, first and last:
-/// 0.4 to 60 s of looks of 10 ms.
+/// Looks until a trial that did not help is repeated, first and maximum: 0.4 to 60 s
+/// of looks of 10 ms.
 const PAUSE_LOOKS: (u32, u32) = (40, 6000);
 /// Looks until the next is tried after one that helped.
 const AFTER_SUCCESS_LOOKS: u32 = 6;
 /// Looks until the next after two that were interrupted; doubled each time.
 const INTERRUPTED_LOOKS: u32 = 10;
 const INTERRUPTED_MAX: u32 = 8;
-/// Looks until it is asked again whether there is anything to try.
+/// Looks until the next search for something to try.
 const NOTHING_TO_TRY_LOOKS: u32 = 50;
 /// Looks until what helps is checked again, first and last: 1 to 60 s.
 const CHECK_LOOKS: (u32, u32) = (100, 6000);
 
-/// Counts looks until the next trial and the next check; ever more of them
-/// where trials fail and checks succeed.
+/// Counts looks until the next trial and the next check. The pauses grow while trials
+/// fail and checks succeed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Backoff {
     pause: u32,
@@ -81,14 +81,14 @@ impl Backoff {
         self.wait();
     }
 
-    /// Others come or go: trials may help now, but those that did not are
+    /// Other tenants came or left: trials may help now, but those that did not are
     /// repeated no more often.
     pub(super) fn begin_again(&mut self) {
         self.pause = 0;
     }
 
-    /// The same in the middle of a trial. What a trial itself brings about
-    /// may look like that, and must not be tried over and over.
+    /// The same in the middle of a trial. The trial itself may look like that, so it
+    /// must not be repeated without end.
     pub(super) fn interrupted(&mut self) {
         self.pause = (INTERRUPTED_LOOKS << self.interrupted) - INTERRUPTED_LOOKS;
         self.interrupted = (self.interrupted + 1).min(INTERRUPTED_MAX);

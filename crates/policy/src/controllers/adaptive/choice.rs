@@ -7,21 +7,19 @@ const LOOKS: usize = 7;
 
 const REQUESTS_MIN: u64 = 32;
 
-/// Another way must be worth so many times as much: less is noise.
+/// Another way must be better by this factor: less is noise.
 const BETTER: f64 = 1.03;
 
-/// Looks until the other way is tried again: at first, and at most.
+/// Looks until the other way is tried again: first and maximum.
 const HELD_MIN: u32 = 32;
 const HELD_MAX: u32 = 1024;
 
-/// Tries both ways in turns and keeps the one whose requests cost less: so
-/// many in a second of the worker's time and, at its price, of the time that
-/// clients looked.
+/// Tries both ways in turns and keeps the one whose requests cost less: more requests
+/// per second of the worker's time plus, at its price, the time that clients polled.
 #[derive(Clone, Debug)]
 pub(super) struct Choice {
     price: f64,
     looks: bool,
-    /// What looks at the way in force and at the other were worth.
     worths: [Vec<f64>; 2],
     is_trial: bool,
     left: u32,
@@ -44,8 +42,8 @@ impl Choice {
         self.looks
     }
 
-    /// One more look; whether it belongs to a comparison, and so says nothing
-    /// about caps. None begins while caps are tried.
+    /// One more look. Returns whether it belongs to a comparison, and so says nothing
+    /// about caps. No comparison begins while caps are tried.
     pub(super) fn look(&mut self, lap: &Lap, may_begin: bool) -> bool {
         let is_idle = lap.counted.requests < REQUESTS_MIN;
         if is_idle || self.worths[0].is_empty() && (self.left > 0 || !may_begin) {
@@ -71,7 +69,7 @@ impl Choice {
         true
     }
 
-    /// The way on trial is in force: it stays or goes.
+    /// Judges the way on trial, which is in force.
     fn judge(&mut self) {
         let [own, other] = &mut self.worths;
         if median(other) > BETTER * median(own) {
@@ -100,8 +98,6 @@ mod tests {
 
     const LAP_NS: u64 = 10_000_000;
 
-    /// One look at a place where asleep clients get 1 of `speeds` in a
-    /// nanosecond and those that look, for that part of the time, the other.
     fn lap(choice: &Choice, speeds: [f64; 2], cpus: f64) -> Lap {
         let looks = choice.looks();
         let spun = if looks { cpus } else { 0.0 };

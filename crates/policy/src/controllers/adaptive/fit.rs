@@ -6,26 +6,21 @@ const FORGET: f64 = 0.995;
 /// How much the guess below counts, beside one look at a busy core: enough
 /// to decide what the looks leave open, too little to weigh against them.
 const GUESS_WEIGHT: f64 = 1e-4;
-/// A residual so many times the usual one counts less.
+/// A residual this many times the usual one counts less.
 const ODD: f64 = 3.0;
 /// Rates are in units of these, so that a busy core has about one of each.
 const PER_US: f64 = 1e-3;
 const UNIT_BYTES: f64 = 4096.0;
 
-/// T, c and t of the capacity equation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prices {
-    /// T: ns a notification.
     pub notification_ns: f64,
-    /// c: ns a request.
     pub request_ns: f64,
-    /// t: ns a byte.
     pub byte_ns: f64,
 }
 
 impl Prices {
-    /// Where nothing has been seen: about what an eventfd and a fast cipher
-    /// cost.
+    /// Before anything is seen: about what an eventfd and a fast cipher cost.
     pub(super) const GUESS: Self = Self {
         notification_ns: 1000.0,
         request_ns: 300.0,
@@ -39,10 +34,10 @@ impl Prices {
     }
 }
 
-/// Fits the prices to busy = T·I + c·N + t·V (the VCM paper's (1)–(3), with a
-/// price a request besides the one a byte): least squares that forgets, as
-/// sums of products rather than as an inverse, so that a long time of one
-/// and the same load can spoil nothing; none of the prices is below zero.
+/// Fits the prices to busy = T·I + c·N + t·V (the VCM paper's (1)–(3), with a price
+/// per request besides the one per byte): least squares that forgets, with no price
+/// below zero. It keeps sums of products rather than an inverse, so that a long time
+/// of the same load spoils nothing.
 #[derive(Clone, Debug)]
 pub(super) struct Fit {
     products: [[f64; 3]; 3],
@@ -51,7 +46,6 @@ pub(super) struct Fit {
     usual: f64,
 }
 
-/// Rates a second, and the part of the time that went into them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
     pub(super) notifications_per_s: f64,
@@ -125,8 +119,8 @@ impl Fit {
         }
     }
 
-    /// The guess, as looks that see one price alone; as many as were
-    /// forgotten, so that its weight stays.
+    /// The guess, as looks that see one price alone. As many as were forgotten, so
+    /// that its weight stays.
     fn guess(&mut self) {
         let is_first = self.products[0][0] == 0.0;
         let weight = if is_first { 1.0 } else { 1.0 - FORGET } * GUESS_WEIGHT;
@@ -138,7 +132,6 @@ impl Fit {
     }
 }
 
-/// In µs each, and the last per unit of bytes.
 fn to_units(prices: Prices) -> [f64; 3] {
     [
         prices.notification_ns * PER_US,
@@ -176,8 +169,6 @@ fn loss(products: &[[f64; 3]; 3], answers: &[f64; 3], prices: &[f64; 3]) -> f64 
         .sum()
 }
 
-/// Gauss's elimination over the prices whose bit is set; the others are 0.
-/// The guess makes the matrix positive definite, so no pivot vanishes.
 fn solve_free(products: &[[f64; 3]; 3], answers: &[f64; 3], free: u8) -> [f64; 3] {
     let is_free = |i: usize| free & 1 << i != 0;
     let (mut a, mut b) = (*products, *answers);
@@ -211,7 +202,6 @@ mod tests {
         byte_ns: 0.09,
     };
 
-    /// A core that is always busy: depth `depth`, blocks of that size.
     fn load(depth: f64, block_bytes: f64) -> Load {
         let requests_per_s = 1e9 / (TRUE.work_ns(block_bytes) + TRUE.notification_ns / depth);
         Load {

@@ -22,7 +22,6 @@ pub struct Joint {
     core: Arc<Mutex<Core>>,
 }
 
-/// One virtual function's controller of a [`Joint`].
 #[derive(Debug)]
 pub struct Seat {
     core: Arc<Mutex<Core>>,
@@ -65,14 +64,12 @@ impl Joint {
         }
     }
 
-    /// What it has found a notification, a request and a byte to cost.
     #[must_use]
     pub fn prices(&self) -> Prices {
         lock(&self.core).regulator.prices()
     }
 }
 
-/// Plain numbers stay sound when another thread panicked over them.
 fn lock(core: &Mutex<Core>) -> MutexGuard<'_, Core> {
     core.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -134,8 +131,8 @@ impl Controller for Seat {
         Moderation::Armed
     }
 
-    /// Twice as often as the regulator looks: it does so when the last seat
-    /// was observed, and the others are to hear of it soon.
+    /// Twice as often as the regulator looks: it looks when the last seat was
+    /// observed, and the other seats must learn of it soon.
     fn period_ns(&self) -> u64 {
         PERIOD_NS / 2
     }

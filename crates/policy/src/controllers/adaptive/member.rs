@@ -8,12 +8,12 @@ const OTHER_LOAD: f64 = 1.35;
 const OTHER_SPEED: f64 = 1.5;
 /// It must do so several times in a row.
 const ODD_LOOKS: u32 = 2;
-/// A speed below this part of the one before is a loss.
+/// A speed below this part of the previous one is a loss.
 const LOSER: f64 = 0.9;
-/// A change of load counts so much towards being restless,
+/// How much a change of load counts towards being restless,
 const STIRRED: u32 = 200;
-/// and each look so much against it: with looks of 10 ms, more than two
-/// changes a second add up.
+/// and each look against it: with looks of 10 ms, more than two changes a second add
+/// up.
 const CALMED: u32 = 4;
 const RESTLESS: u32 = 1000;
 /// A mean of so many looks is one that a look can differ from.
@@ -40,7 +40,6 @@ pub(super) enum Change {
     Load,
 }
 
-/// One virtual function: what is usual of it under the caps in force.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Member {
     pub(super) cap_per_s: Option<f64>,
@@ -51,7 +50,7 @@ pub(super) struct Member {
     odd_looks: u32,
     restlessness: u32,
     before: Usual,
-    /// A speed to count others in: its own when it was first seen.
+    /// A unit for speeds of other tenants: its own speed when first seen.
     unit: f64,
 }
 
@@ -97,7 +96,7 @@ struct Other {
     block: bool,
     deeper: bool,
     shallower: bool,
-    /// And slower: a cap made for more in flight is the limit now, which
+    /// It is slower as well: a cap made for more in flight is now the limit, which
     /// cannot wait.
     is_limit: bool,
 }
@@ -133,8 +132,8 @@ impl Member {
         self.unit <= 0.0 || self.is_restless()
     }
 
-    /// Its load changes all the time: were everything begun anew each time,
-    /// it could keep the others from ever being served better.
+    /// Its load changes all the time. If everything began anew each time, it could
+    /// keep the others from improving.
     fn is_restless(&self) -> bool {
         self.restlessness >= RESTLESS
     }
@@ -157,7 +156,7 @@ impl Member {
         }
     }
 
-    /// Other caps apply: what is usual is to be seen anew.
+    /// Other caps apply: what is usual must be observed anew.
     pub(super) fn forget_usual(&mut self) {
         *self = Self {
             cap_per_s: self.cap_per_s,
@@ -222,8 +221,8 @@ impl Member {
         }
     }
 
-    /// The same just after other caps came into force: they change neither
-    /// the blocks, nor make fewer be in flight and be done.
+    /// The same just after other caps came into force. They neither change the block
+    /// size nor lower both depth and speed.
     fn change_since(&self, look: &Look) -> Change {
         if self.before.depth <= 0.0 || look.requests == 0 {
             return Change::No;

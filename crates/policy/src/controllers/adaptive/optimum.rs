@@ -6,26 +6,24 @@ use super::fit::Prices;
 /// a little too low makes the depth the limit.
 const MARGIN: f64 = 1.15;
 const GAIN_MAX: f64 = 2.0;
-/// A cap that leaves more than this part of the notifications is not worth
-/// trying.
+/// A cap that leaves more than this part of the notifications is not tried.
 const WORTH: f64 = 0.87;
-/// So much of them is left by the highest cap that is tried.
+/// The part of them that the highest tried cap leaves.
 const TRIED: f64 = 0.8;
 /// What is tried where the depth says nothing: this part of the
 /// notifications.
 const MILD: f64 = 0.7;
-/// Fewer than that in flight on average are next to nothing: most
-/// completions are alone, and then nothing is held.
+/// With a lower average in flight most completions are alone, and then nothing is
+/// held.
 const DEPTH_MIN: f64 = 1.5;
-/// Where notifications take less than this part of the core there is nothing
-/// to save.
+/// Where notifications take a smaller part of the core's time there is nothing to
+/// save.
 const SAVING_MIN: f64 = 0.08;
 
 /// Requests a notification, as a part of the depth, from which on the depth
 /// may be the limit.
 const BOUND: std::ops::RangeInclusive<f64> = 0.93..=1.15;
 
-/// What is usual of one virtual function under the cap in force.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Usual {
     pub(super) notifications_per_s: f64,
@@ -34,9 +32,9 @@ pub(super) struct Usual {
     pub(super) block_bytes: f64,
 }
 
-/// I* = 1 / (D·(c + t·B) + T): as many notifications a second as let D
-/// requests in flight keep the core busy, and not one more. It is N = D·I
-/// put into T·I + c·N + t·V = 1.
+/// I* = 1 / (D·(c + t·B) + T): the notifications a second that let D requests in
+/// flight keep the core busy, and no more. It is N = D·I put into T·I + c·N + t·V =
+/// 1.
 #[must_use]
 pub fn optimum_per_s(prices: &Prices, depth: f64, block_bytes: f64) -> f64 {
     1e9 / (depth.max(1.0) * prices.work_ns(block_bytes) + prices.notification_ns)

@@ -3,10 +3,10 @@
 use super::fit::Prices;
 use super::member::Member;
 
-/// A cap that seems right is tried this much higher now and then.
+/// A cap that seems right is sometimes tried this much higher.
 const PROBE: f64 = 1.18;
 
-/// Where a cap is tried that the equation says nothing about.
+/// Where a cap is tried that the equation does not determine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Direction {
     #[default]
@@ -23,7 +23,6 @@ impl Direction {
     }
 }
 
-/// What is known when a cap is proposed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Proposer {
     pub(super) prices: Prices,
@@ -36,7 +35,6 @@ impl Proposer {
         member.usual().target_per_s(&self.prices, self.least_per_s)
     }
 
-    /// Another cap for one, or the one it has.
     pub(super) fn propose(&self, member: &Member) -> Option<f64> {
         let target = self.target(member);
         let further = || match self.direction {

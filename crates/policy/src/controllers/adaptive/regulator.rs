@@ -8,13 +8,13 @@ use super::window::{LOOKS_MIN, Span, Verdict};
 use crate::controllers::meter::Lap;
 
 const REQUESTS_MIN: u64 = 32;
-/// A trial that is not decided by then has shown nothing.
+/// A trial that is not decided by then is not evidence.
 const TRIAL_LOOKS_MAX: u32 = 12;
 const SLOWER: f64 = 0.97;
 /// Faster than usual, and at less of the core's time.
 const FASTER: f64 = 1.08;
 const IDLER: f64 = 0.85;
-/// So many looks in a row, since one may be odd.
+/// Looks in a row, since one may be odd.
 const ROOMY_LOOKS: u32 = 2;
 /// Looks after other caps came into force that still show the old ones.
 const SKIPPED: u32 = 1;
@@ -28,11 +28,10 @@ enum Stage {
         former: Vec<Option<f64>>,
         raises: u32,
     },
-    /// None is in force, to see whether these still help.
+    /// No caps are in force, to see whether they still help.
     Checking { kept: Vec<Option<f64>> },
 }
 
-/// The caps of all virtual functions of one core, from what is seen of them.
 #[derive(Clone, Debug)]
 pub(super) struct Regulator {
     least_per_s: f64,
@@ -68,7 +67,6 @@ impl Regulator {
         self.fit.prices()
     }
 
-    /// Another virtual function; what was known of the others holds no more.
     pub(super) fn add(&mut self) {
         self.members.push(Member::default());
         self.begin_anew();
@@ -103,8 +101,8 @@ impl Regulator {
         }
     }
 
-    /// The old caps were in force for a part of this look; one that shows harm
-    /// all the same shows enough.
+    /// The old caps were in force for a part of this look. Harm that shows all the
+    /// same is evidence enough.
     fn skip_look(&mut self, looks: &[Look]) {
         let mut seen = Span::default();
         seen.speed.add(self.speed(looks));
@@ -172,10 +170,9 @@ impl Regulator {
         }
     }
 
-    /// The caps have become the limit, several looks in a row: N ≈ D·I, and
-    /// the core could do more, since it does more than it used to, or as much
-    /// in less of its time. Somebody else has left it. A core that was taken
-    /// away for a while shows neither.
+    /// The caps have become the limit for several looks in a row: N ≈ D·I, and the
+    /// core could do more. It does more than it used to, or as much in less time:
+    /// another tenant has left. A core that was taken away for a while shows neither.
     fn has_room(&mut self, looks: &[Look]) -> bool {
         let is_limit =
             |(member, look): (&Member, &Look)| member.cap_per_s.is_some() && look.is_depth_bound();
@@ -242,8 +239,8 @@ impl Regulator {
         }
     }
 
-    /// Someone whom the depth limits while notifications are held back gets
-    /// more of them, at once.
+    /// Gives more notifications at once to a tenant that the depth limits while
+    /// notifications are held back.
     fn raise_bound(&mut self, looks: &[Look]) -> bool {
         let mut has_raised = false;
         for (member, look) in self.members.iter_mut().zip(looks) {
@@ -318,7 +315,6 @@ impl Regulator {
         self.backoff.begin_anew();
     }
 
-    /// The same load at another speed, as when others come or go.
     fn begin_again(&mut self) {
         self.skip = if self.is_capped() { SKIPPED } else { 0 };
         match self.stage {

@@ -5,10 +5,9 @@ const REMEMBERED: u32 = 32;
 const NOTHING: f64 = 0.02;
 const ERRORS: f64 = 2.5;
 const FAR_BELOW: f64 = 0.9;
-/// A core saved by less than this part is not worth a wait.
+/// A core's time saved by less than this part is not worth a wait.
 const SAVED_MIN: f64 = 0.04;
 
-/// Mean and spread of what was seen, one value a look.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Window {
     looks: u32,
@@ -60,7 +59,7 @@ impl Window {
         2.0 * (self.squares / f64::from(self.looks - 1)).max(0.0).sqrt()
     }
 
-    /// By which part this lies above `base`, and how far off that may be.
+    /// By which part this is above `base`, and the error of that.
     fn above(&self, base: &Self) -> (f64, f64) {
         if base.mean <= 0.0 {
             return (0.0, f64::INFINITY);
@@ -89,7 +88,6 @@ impl Span {
         self.looks() > 0 && speed.mean() < FAR_BELOW * usual.mean() - usual.spread()
     }
 
-    /// Whether this is faster than `base`, or as fast and cheaper.
     pub(super) fn against(&self, base: &Self) -> Verdict {
         if self.looks() < LOOKS_MIN || base.looks() < LOOKS_MIN {
             return Verdict::Open;
