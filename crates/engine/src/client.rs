@@ -119,6 +119,13 @@ impl<R: Copy + Send> Lane<R> {
         self.shared.closed()
     }
 
+    /// Crossings client → worker so far: of the counters, one that the client
+    /// itself has at hand.
+    #[must_use]
+    pub fn doorbells(&self) -> u64 {
+        self.counters.doorbells
+    }
+
     /// The counters now.
     #[must_use]
     pub fn counters(&self) -> LaneCounters {

@@ -23,6 +23,12 @@ pub struct Evidence {
     /// Bytes that all requests in flight touch.
     pub in_flight_bytes: usize,
     pub cores: Cores,
+    /// CPUs that took part.
+    pub cpus: usize,
+    /// Threads that are always busy and found no CPU of their own.
+    pub crowd: usize,
+    /// Of an open loop, requests/s: what was offered, and what the generator held.
+    pub rates: Option<(f64, f64)>,
 }
 
 impl Evidence {
@@ -46,6 +52,9 @@ impl Evidence {
             busy_cpus: cores.all().len() as f64,
             in_flight_bytes: 0,
             cores,
+            cpus: cores.all().len(),
+            crowd: 0,
+            rates: None,
         };
         Ok((given, own))
     }
@@ -89,7 +98,7 @@ pub fn verdict(rounds: &[&Evidence], usual: &Usual, l2_bytes: u64) -> Verdict {
     let Some(first) = rounds.first() else {
         return Verdict::valid();
     };
-    let cpus = first.cores.all().len();
+    let cpus = first.cpus;
     let mut times = CpuTimes::default();
     rounds.iter().for_each(|one| times.add(one.times));
     let ours = rounds.iter().map(|one| one.busy_cpus).sum::<f64>() / rounds.len() as f64;
@@ -100,6 +109,10 @@ pub fn verdict(rounds: &[&Evidence], usual: &Usual, l2_bytes: u64) -> Verdict {
         .map_or_else(Vec::new, |usual| {
             steps.map(|step| drift(step, usual)).collect()
         });
+    let rates = |of: fn((f64, f64)) -> f64| {
+        let all: Vec<_> = rounds.iter().filter_map(|one| one.rates.map(of)).collect();
+        median(&all).unwrap_or(0.0)
+    };
     Observed {
         samples: rounds.iter().map(|one| one.requests).sum(),
         steal_ratio: times.steal_ratio(),
@@ -108,10 +121,11 @@ pub fn verdict(rounds: &[&Evidence], usual: &Usual, l2_bytes: u64) -> Verdict {
         frequency_drift: over_rounds(&drifts).unwrap_or(0.0),
         in_flight_bytes: first.in_flight_bytes as u64,
         l2_bytes,
-        busy_threads: cpus,
+        offered_per_s: rates(|(offered, _)| offered),
+        achieved_per_s: rates(|(_, held)| held),
+        busy_threads: cpus + first.crowd,
         cpus,
         shared: first.cores.is_shared(),
-        ..Observed::default()
     }
     .verdict()
 }

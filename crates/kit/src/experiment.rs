@@ -11,6 +11,7 @@
 //!                              charts, findings
 //! ```
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::fmt::Debug;
 use std::time::Duration;
@@ -132,7 +133,7 @@ pub struct Pair<P, A> {
     pub target: Option<f64>,
     /// What to change to get the arm in place of the reference, as an order;
     /// empty where that is no change to make.
-    pub change: &'static str,
+    pub change: Cow<'static, str>,
 }
 
 impl<P, A> Pair<P, A> {
@@ -143,13 +144,14 @@ impl<P, A> Pair<P, A> {
             reference,
             measure,
             target: None,
-            change: "",
+            change: Cow::Borrowed(""),
         }
     }
 
     /// With what to do about it.
     #[must_use]
-    pub fn changed_by(self, change: &'static str) -> Self {
+    pub fn changed_by(self, change: impl Into<Cow<'static, str>>) -> Self {
+        let change = change.into();
         Self { change, ..self }
     }
 }

@@ -56,6 +56,26 @@ impl Cpus {
         all.dedup();
         all
     }
+
+    /// Whether clients run on workers' CPUs.
+    pub fn is_shared(&self) -> bool {
+        self.clients.iter().any(|cpu| self.workers.contains(cpu))
+    }
+
+    /// How many threads that are always busy find no CPU of their own: workers,
+    /// and clients where they look for completions.
+    pub fn crowd(&self, clients_look: bool) -> usize {
+        let excess = |cpus: &[usize]| {
+            let distinct: std::collections::BTreeSet<_> = cpus.iter().collect();
+            cpus.len() - distinct.len()
+        };
+        let clients = if clients_look {
+            excess(&self.clients)
+        } else {
+            0
+        };
+        excess(&self.workers) + clients
+    }
 }
 
 /// Places workers and clients on `cpus`; `None` where split is asked of one CPU.

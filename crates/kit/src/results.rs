@@ -284,7 +284,7 @@ impl<'a, E: Experiment> Results<'a, E> {
         };
         let pairs = above.pairs(below, pair.measure);
         let mut comparison = compare_at(arms, pair.measure.direction, pairs, error).ok()?;
-        pair.change.clone_into(&mut comparison.change);
+        comparison.change = pair.change.clone().into_owned();
         comparison.arm_point = own.dimensions();
         comparison.reference_point = others.dimensions();
         let is_believed = [above, below]

@@ -71,6 +71,9 @@ pub enum Cells<E: Experiment> {
     },
     /// The 99th percentile of latency, µs.
     P99,
+    /// A quantile of latency, µs, with its label; empty where it rests on fewer than
+    /// ten values, which is chance.
+    Latency(f64, &'static str),
     /// The ratio to that arm at the same place, with its interval.
     Ratio(Measure, E::Arm, &'static str),
     /// Whether to believe it.

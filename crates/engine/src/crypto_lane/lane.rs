@@ -370,6 +370,12 @@ impl CryptoLane {
         self.lane.config()
     }
 
+    /// See [`Lane::doorbells`].
+    #[must_use]
+    pub fn doorbells(&self) -> u64 {
+        self.lane.doorbells()
+    }
+
     #[must_use]
     pub fn counters(&self) -> LaneCounters {
         self.lane.counters()

@@ -9,6 +9,7 @@ use toml::Value as Toml;
 use super::value::{Choice, Value, near};
 use crate::controllers::contender::known;
 use crate::crossing::Crossing;
+use crate::load::rig::Mode;
 use crate::place::Placement;
 use crate::routers::way::Way;
 
@@ -35,6 +36,12 @@ impl Choice for Policy {
             .into_iter()
             .chain(names(settings))
             .collect()
+    }
+}
+
+impl Choice for Mode {
+    fn known() -> Vec<String> {
+        names(Self::ALL)
     }
 }
 

@@ -5,9 +5,13 @@ use trial::{Cell, Table};
 use crate::drawing::{column, number, text};
 use crate::experiment::{Experiment, Subject};
 use crate::judged::judged;
+use crate::load::rig::LatencyCounts;
 use crate::results::Results;
 use crate::spot::{Part, Spot};
 use crate::view::{Cells, Sheet};
+
+/// Values that must lie beyond a quantile; a hair less, since 100 × (1 − 0.9) is.
+const BEYOND_MIN: f64 = 10.0 - 1e-6;
 
 /// What stands in one row.
 type Row<'a, E> = (
@@ -117,6 +121,7 @@ fn label<E: Experiment>(cells: &Cells<E>) -> (&'static str, &'static str) {
     match cells {
         Cells::Value { label, unit, .. } => (label, unit),
         Cells::P99 => ("p99", "µs"),
+        Cells::Latency(_, label) => (label, "µs"),
         Cells::Ratio(_, _, label) => (label, ""),
         Cells::Verdict => ("verdict", ""),
     }
@@ -138,6 +143,13 @@ fn cell<E: Experiment>(
             let latency = results.series(place, arm).map(|series| series.latency());
             let p99 = latency.and_then(|latency| latency.quantile_ns(0.99));
             number(p99.map(|ns| ns as f64 / 1e3))
+        }
+        Cells::Latency(share, _) => {
+            let latency = results.series(place, arm).map(|series| series.latency());
+            let has_enough = |all: &LatencyCounts| all.len() as f64 * (1.0 - share) >= BEYOND_MIN;
+            let latency = latency.filter(has_enough);
+            let at = latency.and_then(|latency| latency.quantile_ns(*share));
+            number(at.map(|ns| ns as f64 / 1e3))
         }
         Cells::Ratio(measure, reference, _) => {
             let ratio = results.ratio((place, arm), (place, reference), *measure);

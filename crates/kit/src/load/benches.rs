@@ -11,8 +11,8 @@ use trial::PlanError;
 use crate::config::choices::BackendName;
 use crate::evidence::Evidence;
 use crate::experiment::{Measure, Reading, Stopped};
-use crate::load::rig::{Bench, Cores, Course, Load, Regime, Setup, Tenant, Window};
-use crate::place::Placement;
+use crate::load::rig::{Bench, Cores, Course, Facts, Load, Regime, Setup, Tenant, Window};
+use crate::place::{Cpus, Placement};
 use crate::places::Places;
 
 /// Requests that were completed.
@@ -22,8 +22,8 @@ pub const SPEED: Measure = Measure::higher("speed_mb_per_s", "MB/s");
 pub const NOTIFICATIONS: Measure = Measure::lower("notifications_per_s", "1/s");
 pub const CLIENT_CPU: Measure = Measure::lower("client_cpu_percent", "% of a core");
 pub const WORKER_CPU: Measure = Measure::fact("worker_cpu_percent", "% of a core");
-const WORKERS_CPU: Measure = Measure::fact("worker_cpu", "CPU number");
-const CLIENTS_CPU: Measure = Measure::fact("client_cpu", "CPU number");
+pub const WORKERS_CPU: Measure = Measure::fact("worker_cpu", "CPU number");
+pub const CLIENTS_CPU: Measure = Measure::fact("client_cpu", "CPU number");
 
 /// What every trial of a bench gives.
 pub const MEASURES: [Measure; 7] = [
@@ -139,33 +139,51 @@ impl Benches {
         let record = bench.run(&course, &|| !go_on()).map_err(Stopped::failed)?;
         let window = record.whole().filter(|_| go_on());
         let window = window.ok_or(Stopped::Interrupted)?;
-        let mut reading = Reading::new(values(&window, *cores, workload.block_bytes));
+        let in_flight = (ask.depth * ask.tasks, 1);
+        let mut reading = reading(&window, &record.facts, &cores.cpus(), &workload, in_flight);
         reading.values.extend(own(&window));
-        reading.evidence = Some(Evidence {
-            requests: window.tenants[0].counters.requests,
-            times: record.facts.times,
-            step_ns: record.facts.step_ns,
-            pause_ns: record.facts.pause_ns,
-            busy_cpus: window.worker_cpus() + window.client_cpus(0),
-            in_flight_bytes: workload.footprint_bytes() * ask.depth * ask.tasks,
-            cores: *cores,
-        });
-        reading.latency = window.tenants[0].latency.clone();
         Ok(reading)
     }
 }
 
-fn values(window: &Window, cores: Cores, block_bytes: usize) -> Vec<(Measure, f64)> {
+/// What a tenant's window says, with its evidence; `in_flight` are requests, and
+/// the workers that share them.
+pub fn reading(
+    window: &Window,
+    facts: &Facts,
+    cpus: &Cpus,
+    workload: &Workload,
+    (in_flight, workers): (usize, usize),
+) -> Reading {
     let requests_per_s = window.requests_per_s(0);
-    vec![
+    let cores = Cores {
+        worker: cpus.workers[0],
+        client: cpus.clients[0],
+    };
+    let values = vec![
         (REQUESTS, requests_per_s),
-        (SPEED, requests_per_s * block_bytes as f64 / 1e6),
+        (SPEED, requests_per_s * workload.block_bytes as f64 / 1e6),
         (NOTIFICATIONS, window.notifications_per_s(0)),
         (CLIENT_CPU, window.client_cpus(0) * 100.0),
         (WORKER_CPU, window.worker_cpus() * 100.0),
         (WORKERS_CPU, cores.worker as f64),
         (CLIENTS_CPU, cores.client as f64),
-    ]
+    ];
+    let mut reading = Reading::new(values);
+    reading.evidence = Some(Evidence {
+        requests: window.tenants[0].counters.requests,
+        times: facts.times,
+        step_ns: facts.step_ns,
+        pause_ns: facts.pause_ns,
+        busy_cpus: window.worker_cpus() + window.client_cpus(0),
+        in_flight_bytes: workload.footprint_bytes() * in_flight / workers,
+        cores,
+        cpus: cpus.all().len(),
+        crowd: 0,
+        rates: None,
+    });
+    reading.latency = window.tenants[0].latency.clone();
+    reading
 }
 
 /// Why the tier in force forbids to measure, if it does.

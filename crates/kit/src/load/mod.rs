@@ -1,10 +1,12 @@
 //! The load generator: who asks the engine for crypto, how much, and what came
 //! of it.
 
+pub mod alone;
 pub mod benches;
 pub mod cell;
 pub mod fresh;
 pub mod moderated;
+pub mod once;
 pub mod points;
 pub mod rig;
 pub mod slots;

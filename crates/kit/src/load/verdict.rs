@@ -47,6 +47,9 @@ impl Conditions {
                     + tenants.map(|one| window.client_cpus(one)).sum::<f64>(),
                 in_flight_bytes,
                 cores: self.cores,
+                cpus: self.cores.all().len(),
+                crowd: 0,
+                rates: None,
             }
         };
         let rounds: Vec<_> = series.trials.values().map(of).collect();

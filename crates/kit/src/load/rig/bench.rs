@@ -1,4 +1,4 @@
-//! The bench: an engine with one worker, and the tenants at it.
+//! The bench: an engine with its workers, and the tenants at it.
 
 use std::io;
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use crate::load::rig::sampler::Sampler;
 use crate::load::rig::seat::Seat;
 use crate::load::rig::tenant::{Regime, Tenant};
 use crate::observe;
+use crate::place::Cpus;
 
 /// What a bench is made of.
 pub struct Setup {
@@ -53,37 +54,48 @@ pub enum RigError {
 
 /// A bench; between runs its threads sleep, with nothing in flight.
 pub struct Bench {
-    cores: Cores,
+    cpus: Cpus,
     // Before the engine, which would end under its clients.
     seats: Vec<Seat>,
     engine: CryptoEngine,
 }
 
 impl Bench {
-    /// Starts the worker and all tasks.
+    /// Starts one worker and all tasks; each tenant has a virtual function.
     ///
     /// # Errors
     /// [`RigError`].
     pub fn start(setup: &Setup) -> Result<Self, RigError> {
-        let Setup {
-            cores,
-            backend,
-            tenants,
-        } = setup;
-        let is_core_shared = cores.is_shared();
-        let worker = WorkerConfig {
-            cpu: Some(cores.worker),
-            idle_spin: None,
-            is_core_shared,
-        };
-        let engine = CryptoEngine::start(Arc::clone(backend), &[worker])?.for_measuring();
-        let seats = tenants
-            .iter()
-            .map(|tenant| Seat::new(tenant, &engine, *cores))
-            .collect::<Result<Vec<_>, _>>()?;
+        let (cpus, tenants) = (setup.cores.cpus(), setup.tenants.iter());
+        let engine = engine(&cpus, &setup.backend)?;
+        let seats = tenants.map(|tenant| {
+            let function = Seat::function_of(tenant, &engine)?;
+            Seat::new(tenant, &engine, Some(function), &cpus)
+        });
+        let seats = seats.collect::<Result<Vec<_>, _>>()?;
+        Self::parked(cpus, seats, engine)
+    }
+
+    /// Starts a worker on each of their CPUs, and all tasks of a tenant that has
+    /// the engine to itself, without a virtual function. Tasks and workers go
+    /// round the CPUs and the workers.
+    ///
+    /// # Errors
+    /// [`RigError`].
+    pub fn plain(
+        cpus: &Cpus,
+        backend: &Arc<dyn Backend>,
+        tenant: &Tenant,
+    ) -> Result<Self, RigError> {
+        let engine = engine(cpus, backend)?;
+        let seat = Seat::new(tenant, &engine, None, cpus)?;
+        Self::parked(cpus.clone(), vec![seat], engine)
+    }
+
+    fn parked(cpus: Cpus, seats: Vec<Seat>, engine: CryptoEngine) -> Result<Self, RigError> {
         seats.iter().try_for_each(Seat::park)?;
         Ok(Self {
-            cores: *cores,
+            cpus,
             seats,
             engine,
         })
@@ -98,16 +110,17 @@ impl Bench {
     /// # Panics
     /// When there is no such tenant.
     pub fn apply(&mut self, tenant: usize, regime: Regime) -> Result<(), RigError> {
-        self.seats[tenant].apply(regime, self.cores)
+        self.seats[tenant].apply(regime, &self.engine, self.cpus.is_shared())
     }
 
     /// That tenant's virtual function: its weight and quota may change at any
     /// time.
     ///
     /// # Panics
-    /// When there is no such tenant.
+    /// When there is no such tenant, or it has none.
     pub fn function(&self, tenant: usize) -> &CryptoFunction {
-        self.seats[tenant].function()
+        let function = self.seats[tenant].function();
+        function.expect("a bench of virtual functions")
     }
 
     /// Runs a course. Every tenant needs a regime before the first. The
@@ -123,8 +136,8 @@ impl Bench {
         is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Record, RigError> {
         self.check(course)?;
-        let step_ns = observe::step_ns(self.cores.worker);
-        let cpus = self.cores.all();
+        let step_ns = observe::step_ns(self.cpus.workers[0]);
+        let cpus = self.cpus.all();
         let before = observe::CpuTimes::now(&cpus);
         let windows = Sampler::new(&self.engine, &mut self.seats).run(course, is_interrupted);
         let times = observe::CpuTimes::now(&cpus).since(before);
@@ -157,4 +170,15 @@ impl Bench {
     pub fn totals(&self) -> Vec<crate::load::rig::record::Share> {
         self.seats.iter().map(Seat::totals).collect()
     }
+}
+
+fn engine(cpus: &Cpus, backend: &Arc<dyn Backend>) -> Result<CryptoEngine, RigError> {
+    let is_core_shared = cpus.is_shared();
+    let worker = |&cpu: &usize| WorkerConfig {
+        cpu: Some(cpu),
+        idle_spin: None,
+        is_core_shared,
+    };
+    let workers: Vec<_> = cpus.workers.iter().map(worker).collect();
+    Ok(CryptoEngine::start(Arc::clone(backend), &workers)?.for_measuring())
 }

@@ -26,7 +26,10 @@ pub struct Board {
     /// The lane to use from the next orders on; or none any more.
     lane: Mutex<Option<Option<Channel>>>,
     pub submitted: AtomicU64,
+    /// Of an open loop: submitted, or due and kept waiting by a full lane.
+    pub attended: AtomicU64,
     pub reaped: AtomicU64,
+    pub doorbells: AtomicU64,
     pub latency: Latencies,
     clock: OnceLock<CpuClock>,
     /// The task parked under the orders of that number.
@@ -42,7 +45,9 @@ impl Board {
         Self {
             lane: Mutex::new(None),
             submitted: AtomicU64::new(0),
+            attended: AtomicU64::new(0),
             reaped: AtomicU64::new(0),
+            doorbells: AtomicU64::new(0),
             latency: Latencies::new(),
             clock: OnceLock::new(),
             parked: AtomicU64::new(NEVER),

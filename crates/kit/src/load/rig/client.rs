@@ -12,17 +12,11 @@ use sys::memory::Mapping;
 
 use crate::load::rig::board::{Board, Channel};
 use crate::load::rig::dial::{Dial, Orders};
-use crate::load::rig::tenant::{Load, Tenant};
+use crate::load::rig::tenant::{Load, Mode, Tenant};
 use crate::load::slots::Slots;
 
 /// No wait is longer: a lane that is dead for so long is a failure.
 pub const STUCK: Duration = Duration::from_secs(10);
-/// In closed loops of many requests, one in so many is timed: two looks at
-/// the clock would be as long as a small request. Odd, since depths are mostly
-/// powers of two: 32 would time only the first request of each batch.
-const TIMED_ONE_IN: u64 = 37;
-/// Loops so shallow time every request.
-const SHALLOW: usize = 2;
 /// An open-loop client that sleeps comes back so early before the next
 /// request is due: a timer may be late, a late request may not.
 const SLEEP_MARGIN_NS: u64 = 100_000;
@@ -83,6 +77,8 @@ pub struct Client {
     sent_ns: Vec<u64>,
     sent: u64,
     reaped: u64,
+    /// Doorbells of the lanes that it had before.
+    rung: u64,
 }
 
 impl Client {
@@ -105,6 +101,7 @@ impl Client {
             sent_ns: vec![0; depth],
             sent: 0,
             reaped: 0,
+            rung: 0,
         }
     }
 
@@ -126,7 +123,8 @@ impl Client {
             if self.in_flight() == 0
                 && let Some(channel) = self.board.take()
             {
-                self.channel = channel;
+                let old = std::mem::replace(&mut self.channel, channel);
+                self.rung += old.map_or(0, |old| old.lane.doorbells());
             }
             if orders.has(self.index) {
                 orders = self.work(orders)?;
@@ -179,18 +177,27 @@ impl Client {
             .map_or(0, |channel| channel.lane.in_flight())
     }
 
-    /// Keeps as many as the load's depth in flight.
+    /// Keeps as many in flight as the load's mode and depth say.
     fn closed(&mut self, load: &Load, number: u64) -> Result<(), ClientError> {
         while self.dial.number() == number {
-            let room = load.depth.saturating_sub(self.in_flight());
+            let in_flight = self.in_flight();
+            let room = match load.mode {
+                Mode::Sync => usize::from(in_flight == 0),
+                Mode::Batch if in_flight > 0 => 0,
+                Mode::Batch | Mode::Async => load.depth.saturating_sub(in_flight),
+            };
             for _ in 0..room.min(self.free.len()) {
-                let is_timed = load.depth <= SHALLOW || self.sent.is_multiple_of(TIMED_ONE_IN);
+                let is_timed = self.sent.is_multiple_of(load.timed_one_in);
                 let sent_ns = if is_timed { now_ns() } else { 0 };
                 self.send(load.workload, sent_ns)?;
             }
             let lane = &mut self.channel()?.lane;
             lane.kick();
-            lane.wait_to_refill(STUCK).map_err(|_| ClientError::Stuck)?;
+            let waited = match load.mode {
+                Mode::Sync | Mode::Batch => lane.wait(lane.in_flight(), STUCK),
+                Mode::Async => lane.wait_to_refill(STUCK),
+            };
+            waited.map_err(|_| ClientError::Stuck)?;
             self.reap()?;
         }
         Ok(())
@@ -209,6 +216,14 @@ impl Client {
             while due_ns(self.sent) <= now && self.in_flight() < load.depth {
                 self.send(load.workload, due_ns(self.sent))?;
             }
+            let due = begin + ((now - begin_ns) as f64 / apart_ns) as u64 + 1;
+            let is_behind = due_ns(self.sent) <= now;
+            let attended = if is_behind {
+                due.max(self.sent)
+            } else {
+                self.sent
+            };
+            self.board.attended.store(attended, Ordering::Relaxed);
             let left_ns = due_ns(self.sent).saturating_sub(now_ns());
             let is_full = self.in_flight() >= load.depth;
             let in_flight = self.in_flight();
@@ -270,6 +285,7 @@ impl Client {
             board,
             reaped,
             sent,
+            rung,
             ..
         } = self;
         let lane = &mut channel.as_mut().ok_or(ClientError::Stuck)?.lane;
@@ -287,6 +303,8 @@ impl Client {
             *reaped += 1;
             free.push(slot);
         });
+        let doorbells = *rung + lane.doorbells();
+        board.doorbells.store(doorbells, Ordering::Relaxed);
         board.submitted.store(*sent, Ordering::Relaxed);
         board.reaped.store(*reaped, Ordering::Relaxed);
         failed.map_or(Ok(()), |status| Err(ClientError::Status(status)))

@@ -1,6 +1,6 @@
 //! Where a bench runs.
 
-use crate::place::{Placement, place};
+use crate::place::{Cpus, Placement, place};
 
 /// The CPUs of a bench.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +26,14 @@ impl Cores {
     /// Whether clients share the worker's core.
     pub fn is_shared(self) -> bool {
         self.worker == self.client
+    }
+
+    /// As those of one worker and its clients.
+    pub fn cpus(self) -> Cpus {
+        Cpus {
+            workers: vec![self.worker],
+            clients: vec![self.client],
+        }
     }
 
     /// Every CPU that takes part, once.

@@ -1,4 +1,4 @@
-//! The test rig: tenants on one worker, whose load may change while it runs.
+//! The load generator: tenants on an engine, whose load may change while it runs.
 //!
 //! ```text
 //!  Bench::start   engine, one thread a task, memory written once
@@ -8,7 +8,8 @@
 //! ```
 //!
 //! A bench outlives its trials, so that arms interleaved in one round share
-//! threads, memory and placement, and only differ in what is compared.
+//! threads, memory and placement, and only differ in what is compared. What is
+//! compared with other programs has a bench for each trial (`load::once`).
 
 mod bench;
 mod board;
@@ -29,4 +30,4 @@ pub use cores::Cores;
 pub use course::{Course, Phase};
 pub use latency::LatencyCounts;
 pub use record::{Facts, Record, Share, Window};
-pub use tenant::{Load, Regime, Tenant};
+pub use tenant::{Load, Mode, Regime, Tenant};

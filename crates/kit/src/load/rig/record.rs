@@ -35,7 +35,7 @@ pub struct Window {
     pub begin_s: f64,
     /// Length.
     pub seconds: f64,
-    /// CPU time of the worker.
+    /// CPU time of all workers.
     pub worker: Duration,
     /// One a tenant.
     pub tenants: Vec<Share>,
@@ -52,8 +52,13 @@ pub struct Share {
     pub held_alone: u64,
     /// Requests its clients sent.
     pub submitted: u64,
+    /// Requests that an open loop sent, or had due and kept waiting since the lane
+    /// was full: that is no fault of the generator.
+    pub attended: u64,
     /// Completions its clients took.
     pub reaped: u64,
+    /// Crossings to the workers.
+    pub doorbells: u64,
     /// CPU time of its clients.
     pub client: Duration,
     /// Submission to reaping.
@@ -73,7 +78,9 @@ impl Share {
             task_requests: tasks.map(|(now, before)| now - before).collect(),
             held_alone: self.held_alone - earlier.held_alone,
             submitted: self.submitted - earlier.submitted,
+            attended: self.attended.saturating_sub(earlier.attended),
             reaped: self.reaped - earlier.reaped,
+            doorbells: self.doorbells - earlier.doorbells,
             client: self.client.saturating_sub(earlier.client),
             latency: self.latency.since(&earlier.latency),
             settings: self.settings,
@@ -83,27 +90,33 @@ impl Share {
 
     /// Adds what happened later.
     fn add(&mut self, later: &Self) {
-        let (own, more) = (&mut self.counters, &later.counters);
-        own.requests += more.requests;
-        own.bytes += more.bytes;
-        own.notifications += more.notifications;
-        own.held += more.held;
-        own.held_ns += more.held_ns;
-        own.in_flight += more.in_flight;
-        own.looks += more.looks;
-        own.spun_ns += more.spun_ns;
-        own.busy_ns += more.busy_ns;
+        add(&mut self.counters, &later.counters);
         for (own, more) in self.task_requests.iter_mut().zip(&later.task_requests) {
             *own += more;
         }
         self.held_alone += later.held_alone;
         self.submitted += later.submitted;
+        self.attended += later.attended;
         self.reaped += later.reaped;
+        self.doorbells += later.doorbells;
         self.client += later.client;
         self.latency.add(&later.latency);
         self.settings = later.settings;
         self.remark = later.remark;
     }
+}
+
+/// Adds what else was counted.
+pub fn add(own: &mut Counters, more: &Counters) {
+    own.requests += more.requests;
+    own.bytes += more.bytes;
+    own.notifications += more.notifications;
+    own.held += more.held;
+    own.held_ns += more.held_ns;
+    own.in_flight += more.in_flight;
+    own.looks += more.looks;
+    own.spun_ns += more.spun_ns;
+    own.busy_ns += more.busy_ns;
 }
 
 impl Window {
@@ -136,12 +149,22 @@ impl Window {
         self.per_s(self.tenants[tenant].counters.notifications)
     }
 
+    /// Crossings of a tenant's clients to the workers a second.
+    pub fn doorbells_per_s(&self, tenant: usize) -> f64 {
+        self.per_s(self.tenants[tenant].doorbells)
+    }
+
+    /// The rate that a tenant's open loop held; see [`Share::attended`].
+    pub fn attended_per_s(&self, tenant: usize) -> f64 {
+        self.per_s(self.tenants[tenant].attended)
+    }
+
     /// Cores that a tenant's clients kept busy.
     pub fn client_cpus(&self, tenant: usize) -> f64 {
         self.tenants[tenant].client.as_secs_f64() / self.seconds
     }
 
-    /// Cores that the worker kept busy.
+    /// Cores that the workers kept busy.
     pub fn worker_cpus(&self) -> f64 {
         self.worker.as_secs_f64() / self.seconds
     }

@@ -101,7 +101,9 @@ impl<'a> Sampler<'a> {
 
     fn snapshot(&self) -> Snapshot {
         Snapshot {
-            worker: self.engine.cpu_time(0).unwrap_or_default(),
+            worker: (0..self.engine.workers())
+                .filter_map(|worker| self.engine.cpu_time(worker))
+                .sum(),
             tenants: self.seats.iter().map(Seat::totals).collect(),
             at_ns: now_ns(),
         }

@@ -7,19 +7,18 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use engine::{
-    CryptoEngine, CryptoFunction, FunctionConfig, LaneConfig, RequestLimit, Session, SessionError,
-    Watch,
+    CryptoEngine, CryptoFunction, FunctionConfig, LaneConfig, RequestLimit, Session, Watch,
 };
-use policy::{Moderation, Settings, Turn};
+use policy::{Counters, Moderation, Settings, Turn};
 use sys::memory::Mapping;
 
 use crate::load::rig::bench::RigError;
 use crate::load::rig::board::{Board, Channel};
 use crate::load::rig::client::{Client, memory_bytes};
-use crate::load::rig::cores::Cores;
 use crate::load::rig::dial::Dial;
-use crate::load::rig::record::Share;
+use crate::load::rig::record::{Share, add};
 use crate::load::rig::tenant::{Load, Regime, Tenant};
+use crate::place::Cpus;
 
 /// At most so many lanes a task: the one it has and the next.
 const LANES_A_TASK: usize = 2;
@@ -29,9 +28,8 @@ const PARK_LIMIT: Duration = Duration::from_secs(15);
 /// One tenant.
 pub struct Seat {
     tenant: Tenant,
-    function: CryptoFunction,
-    /// Of all its lanes together.
-    watch: Watch,
+    /// None where it has the engine to itself.
+    function: Option<CryptoFunction>,
     dial: Arc<Dial>,
     tasks: Vec<Task>,
     /// One a workload.
@@ -50,40 +48,53 @@ struct Task {
 
 impl Seat {
     /// Starts a tenant's threads, parked.
-    pub fn new(tenant: &Tenant, engine: &CryptoEngine, cores: Cores) -> Result<Self, RigError> {
-        let function = engine.function(FunctionConfig {
-            lanes_max: tenant.tasks_max * LANES_A_TASK,
-            request_max: RequestLimit::NONE,
-            ..FunctionConfig::default()
-        })?;
+    pub fn new(
+        tenant: &Tenant,
+        engine: &CryptoEngine,
+        function: Option<CryptoFunction>,
+        cpus: &Cpus,
+    ) -> Result<Self, RigError> {
         let session = |workload: &Arc<crypto::Workload>| {
-            function.session(workload.kind.algorithm, &workload.material)
+            let (algorithm, material) = (workload.kind.algorithm, &workload.material);
+            match &function {
+                Some(function) => function.session(algorithm, material),
+                None => Ok(engine.session(algorithm, material)?),
+            }
         };
-        let sessions = tenant.workloads.iter().map(session);
+        let sessions: Result<_, _> = tenant.workloads.iter().map(session).collect();
         let dial = Arc::new(Dial::new(Load::closed(0, 1)));
         let mut own = Self {
             tenant: tenant.clone(),
             dial,
             tasks: Vec::new(),
-            sessions: sessions.collect::<Result<_, SessionError>>()?,
-            watch: function.watch(),
+            sessions: sessions?,
             function,
             settings: Settings::UNLIMITED,
             turn: None,
         };
         for index in 0..tenant.tasks_max {
-            let task = own.task(index, cores).map_err(RigError::Task)?;
+            let cpu = cpus.clients[index % cpus.clients.len()];
+            let task = own.task(index, cpu).map_err(RigError::Task)?;
             own.tasks.push(task);
         }
         Ok(own)
     }
 
-    fn task(&self, index: usize, cores: Cores) -> io::Result<Task> {
+    /// A virtual function for a tenant.
+    pub fn function_of(tenant: &Tenant, engine: &CryptoEngine) -> Result<CryptoFunction, RigError> {
+        Ok(engine.function(FunctionConfig {
+            lanes_max: tenant.tasks_max * LANES_A_TASK,
+            request_max: RequestLimit::NONE,
+            ..FunctionConfig::default()
+        })?)
+    }
+
+    fn task(&self, index: usize, cpu: usize) -> io::Result<Task> {
         let memory = Arc::new(Mapping::new(memory_bytes(&self.tenant).max(1))?);
         let board = Arc::new(Board::new());
         let client = Client::new(
             &self.tenant,
-            (index, cores.client),
+            (index, cpu),
             (&self.dial, &board),
             Arc::clone(&memory),
         );
@@ -99,10 +110,16 @@ impl Seat {
     }
 
     /// New lanes under that regime, for the next run.
-    pub fn apply(&mut self, regime: Regime, cores: Cores) -> Result<(), RigError> {
+    pub fn apply(
+        &mut self,
+        regime: Regime,
+        engine: &CryptoEngine,
+        is_core_shared: bool,
+    ) -> Result<(), RigError> {
         self.settings = regime.settings;
         self.turn = regime.controller.map(Turn::new);
-        let (config, sessions) = (self.config(regime.moderation, cores), &self.sessions);
+        let config = self.config(regime.moderation, is_core_shared);
+        let (function, sessions) = (&self.function, &self.sessions);
         let lanes = regime.lanes.unwrap_or(self.tasks.len());
         for (index, task) in self.tasks.iter_mut().enumerate() {
             if index >= lanes {
@@ -110,7 +127,10 @@ impl Seat {
                 task.board.give(None);
                 continue;
             }
-            let mut lane = self.function.lane(0, config, 1, 1)?;
+            let mut lane = match function {
+                Some(function) => function.lane(0, config, 1, 1),
+                None => engine.lane(index % engine.workers(), config, 1, 1),
+            }?;
             let region = lane
                 .register(Arc::clone(&task.memory))
                 .expect("a new lane has room for a region");
@@ -129,16 +149,43 @@ impl Seat {
         Ok(())
     }
 
-    /// The virtual function.
-    pub fn function(&self) -> &CryptoFunction {
-        &self.function
+    /// The virtual function, if it has one.
+    pub fn function(&self) -> Option<&CryptoFunction> {
+        self.function.as_ref()
     }
 
-    fn config(&self, moderation: Moderation, cores: Cores) -> LaneConfig {
+    /// What governs its lanes: one for all of a virtual function, else one a lane.
+    fn watches(&self) -> Vec<Watch> {
+        match &self.function {
+            Some(function) => vec![function.watch()],
+            None => (self.tasks.iter())
+                .filter_map(|task| task.watch.clone())
+                .collect(),
+        }
+    }
+
+    fn govern(&self, settings: Settings) {
+        self.watches().iter().for_each(|watch| watch.set(settings));
+    }
+
+    fn counters(&self) -> Counters {
+        let mut all = Counters::default();
+        for watch in self.watches() {
+            add(&mut all, &watch.counters());
+        }
+        all
+    }
+
+    fn config(&self, moderation: Moderation, is_core_shared: bool) -> LaneConfig {
         LaneConfig {
             depth: self.tenant.depth_max,
             moderation,
-            is_core_shared: cores.is_shared(),
+            // Lanes of a virtual function have its own.
+            settings: match self.function {
+                Some(_) => Settings::UNLIMITED,
+                None => self.settings,
+            },
+            is_core_shared,
             ..LaneConfig::default()
         }
     }
@@ -173,15 +220,15 @@ impl Seat {
             orders.load = load;
             orders.is_running = true;
         });
-        self.watch.set(self.settings);
+        self.govern(self.settings);
     }
 
     /// Asks the controller, if it is time; when it is next, ns.
     pub fn tick(&mut self, now_ns: u64) -> Option<u64> {
         let mut turn = self.turn.take()?;
-        if let Some(settings) = turn.tick(now_ns, || self.watch.counters()) {
+        if let Some(settings) = turn.tick(now_ns, || self.counters()) {
             self.settings = settings;
-            self.watch.set(settings);
+            self.govern(settings);
         }
         let due_ns = turn.due_ns();
         self.turn = Some(turn);
@@ -191,8 +238,8 @@ impl Seat {
     /// Everything so far, as running totals.
     pub fn totals(&self) -> Share {
         let mut totals = Share {
-            counters: self.watch.counters(),
-            held_alone: self.watch.held_alone(),
+            counters: self.counters(),
+            held_alone: self.watches().iter().map(Watch::held_alone).sum(),
             settings: self.settings,
             remark: self
                 .turn
@@ -204,6 +251,8 @@ impl Seat {
             let Task { board, watch, .. } = task;
             totals.reaped += board.reaped.load(Ordering::Relaxed);
             totals.submitted += board.submitted.load(Ordering::Relaxed);
+            totals.attended += board.attended.load(Ordering::Relaxed);
+            totals.doorbells += board.doorbells.load(Ordering::Relaxed);
             totals.client += board.cpu_time();
             totals.latency.add(&board.latency.counts());
             totals
@@ -217,7 +266,7 @@ impl Seat {
     pub fn park(&self) -> Result<(), RigError> {
         let number = self.dial.set(|orders| orders.is_running = false);
         // What is held back would be waited for.
-        self.watch.set(Settings::UNLIMITED);
+        self.govern(Settings::UNLIMITED);
         self.wait_until_parked(number)
     }
 
@@ -240,7 +289,7 @@ impl Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.watch.set(Settings::UNLIMITED);
+        self.govern(Settings::UNLIMITED);
         self.dial.set(|orders| orders.is_ending = true);
         for thread in self.tasks.iter_mut().filter_map(|task| task.thread.take()) {
             // A task that panicked has nothing to tell any more.

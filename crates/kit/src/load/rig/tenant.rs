@@ -1,11 +1,13 @@
 //! Who uses the worker, how much, and under which rules.
 
+use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use crypto::Workload;
 use policy::{Controller, Moderation, Settings};
 
-/// A virtual function and its user: equal tasks, each a client thread with a lane
+/// A user of the engine, through a virtual function or without: equal tasks, each a client thread with a lane
 /// of its own.
 #[derive(Clone, Debug)]
 pub struct Tenant {
@@ -14,31 +16,103 @@ pub struct Tenant {
     pub workloads: Vec<Arc<Workload>>,
     /// Depth of its lanes: the most a load may ask for, 1 or more.
     pub depth_max: usize,
-    /// Threads: the most tasks a load may ask for, 1 to 128.
+    /// Threads: the most tasks a load may ask for, 1 or more; a virtual function has
+    /// 128 at most.
     pub tasks_max: usize,
 }
+
+/// How a task keeps requests in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mode {
+    /// Submit one, wait for it.
+    Sync,
+    /// Submit as many as the depth, wait for all.
+    Batch,
+    /// Keep as many as the depth in flight.
+    Async,
+}
+
+impl Mode {
+    pub const ALL: [Self; 3] = [Self::Sync, Self::Batch, Self::Async];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sync => "sync",
+            Self::Batch => "batch",
+            Self::Async => "async",
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Mode {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let own = Self::ALL.into_iter().find(|mode| mode.name() == name);
+        own.ok_or_else(|| format!("unknown mode '{name}'; known: sync, batch, async"))
+    }
+}
+
+/// In closed loops of many requests, one in so many is timed: two looks at
+/// the clock would be as long as a small request. Odd, since depths are mostly
+/// powers of two: 32 would time only the first request of each batch.
+const TIMED_ONE_IN: u64 = 37;
+/// Loops so shallow time every request.
+const SHALLOW: usize = 2;
 
 /// What a tenant does now.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
     /// Place in [`Tenant::workloads`].
     pub workload: usize,
+    /// How each task keeps requests in flight in a closed loop.
+    pub mode: Mode,
     /// Requests that each task keeps in flight.
     pub depth: usize,
     /// Tasks at work; none means the tenant is idle.
     pub tasks: usize,
     /// Requests/s of all tasks together, evenly; none is a closed loop.
     pub rate_per_s: Option<f64>,
+    /// One request in so many is timed in a closed loop; in an open loop every one.
+    pub timed_one_in: u64,
 }
 
 impl Load {
-    /// One task in a closed loop.
+    /// One task in a closed loop that keeps so many in flight.
     pub fn closed(workload: usize, depth: usize) -> Self {
+        let timed_one_in = if depth <= SHALLOW { 1 } else { TIMED_ONE_IN };
         Self {
             workload,
+            mode: Mode::Async,
             depth,
             tasks: 1,
             rate_per_s: None,
+            timed_one_in,
+        }
+    }
+
+    /// One task in a closed loop of that mode; only where each request is waited
+    /// for is every one timed.
+    pub fn in_mode(mode: Mode, depth: usize) -> Self {
+        let timed_one_in = if mode == Mode::Sync { 1 } else { TIMED_ONE_IN };
+        Self {
+            mode,
+            timed_one_in,
+            ..Self::closed(0, depth)
+        }
+    }
+
+    /// One task in an open loop with so many in flight at most.
+    pub fn paced(rate_per_s: f64, depth: usize) -> Self {
+        Self {
+            rate_per_s: Some(rate_per_s),
+            ..Self::closed(0, depth)
         }
     }
 

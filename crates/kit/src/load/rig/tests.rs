@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crypto::{Algorithm, Backend, Kind, Operation, Workload};
-use policy::{Controller, Counters, Moderation, Settings};
+use policy::{Controller, Counters, Moderation, Policy, Settings};
 
+use crate::load::alone::Slice;
+use crate::load::once;
 use crate::load::rig::*;
-use crate::place::{Placement, usable_cpus};
+use crate::place::{Placement, place, usable_cpus};
 
 const KIND: Kind = Kind {
     algorithm: Algorithm::Aes128Cbc,
@@ -321,5 +323,36 @@ fn a_load_beyond_the_bench_is_refused() {
                 tenants: 1
             })
         ));
+    });
+}
+
+/// An engine without a virtual function, several lanes and workers, every mode.
+#[test]
+fn a_trial_of_its_own_engine_has_its_lanes_workers_and_modes() {
+    testing::alone(|| {
+        let cpus = usable_cpus().expect("the kernel says");
+        let cpus = place(&cpus, Placement::Shared, 2, 3).expect("one CPU is enough");
+        let backend = backend();
+        let workload = Arc::new(Workload::new(&backend, KIND, 1024).expect("it takes them"));
+        for mode in Mode::ALL {
+            let load = Load::in_mode(mode, 8).with_tasks(3);
+            let slice = Slice::whole(Duration::from_millis(60));
+            let ways = (load, Policy::ARMED);
+            let record = once::trial(&backend, &workload, &cpus, ways, slice).expect("it runs");
+            let window = record.whole().expect("one window");
+            let share = &window.tenants[0];
+            assert!(
+                share.task_requests.iter().all(|&done| done > 0),
+                "{mode}: {share:?}"
+            );
+            assert_eq!(share.task_requests.len(), 3);
+            assert!(share.doorbells > 0 && !share.latency.is_empty(), "{mode}");
+            let is_each_timed = mode == Mode::Sync;
+            assert_eq!(
+                share.latency.len() * 2 > share.reaped,
+                is_each_timed,
+                "{mode}"
+            );
+        }
     });
 }
