@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("ceiling {:.0} frames/s", bench.ceiling_pps(&offer)?);
     for _ in 0..3 {
         let result = bench.trial(&offer)?;
-        let router_cpus = result.router_cpu_ns as f64 / offer.duration.as_nanos() as f64;
+        let router_cpus = result.router_cpu_ns() as f64 / offer.duration.as_nanos() as f64;
         println!(
             "router {router_cpus:.3} CPUs; offered {:.0}, received {:.0} frames/s, lost {} of {}; ns a frame: router {:?}, sink {:?}, generator {:?}; {:?} {:?}",
             result.offered_pps(),

@@ -125,7 +125,7 @@ fn forwards(spec: &Spec, config: AfXdp, is_xdp: bool) {
     }
     let all = 4 * 5 * BURST;
     counted(&mut router, |now| now.received.min(now.forwarded) >= all);
-    assert!(router.cpu_ns().unwrap() > 0);
+    assert!(router.cpu().unwrap().total_ns() > 0);
     drop((router, ports, topology, home));
 }
 
@@ -190,8 +190,12 @@ fn the_peer_forwards_and_ends() {
             for from in Side::BOTH {
                 bursts(&topology, &mut ports, from, Family::V4, 3);
             }
-            assert!(peer.counters().unwrap().forwarded >= 2 * 3 * BURST);
-            assert!(peer.cpu_ns().unwrap() > 0);
+            let counters = peer.counters().unwrap();
+            assert!(counters.forwarded >= 2 * 3 * BURST);
+            let own = counters.own.unwrap();
+            assert!(own.forwarded >= 2 * 3 * BURST && own.busy_ns > 0, "{own:?}");
+            assert!(own.busy_ns < peer.cpu().unwrap().own_ns, "it polls in vain");
+            assert!(peer.cpu().unwrap().total_ns() > 0);
         }
     });
 }

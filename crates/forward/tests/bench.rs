@@ -444,7 +444,7 @@ fn a_router_is_charged_for_the_time_of_sending_alone() {
         };
         let cpus = u32::try_from(bench.setup().topology.cpus.router.len()).unwrap();
         let result = bench.trial(&offer).unwrap();
-        let used = Duration::from_nanos(result.router_cpu_ns);
+        let used = Duration::from_nanos(result.router_cpu_ns());
         let elapsed = result.seen.host.elapsed;
         testing::certainly!(result.received_while_sending() <= result.received());
         // What is read takes a moment, in which a busy machine may do something else.
@@ -478,7 +478,7 @@ fn limited(path: Path) {
     };
     let begun = Instant::now();
     let limited = bench.trial(&flood).unwrap();
-    let used = Duration::from_nanos(limited.router_cpu_ns);
+    let used = Duration::from_nanos(limited.router_cpu_ns());
     let elapsed = begun.elapsed();
     // A tick of the kernel's may be more than its share of a period.
     let allowed = elapsed.mul_f64(0.25);

@@ -122,7 +122,7 @@ impl Bench {
         for duration in [0.1, seconds] {
             self.trial = self.trial.wrapping_add(1);
             self.sink.begin(self.trial, 0).unwrap();
-            let cpu_before = router.cpu_ns().unwrap();
+            let cpu_before = router.cpu().unwrap().total_ns();
             let counters_before = router.counters().unwrap();
             let plan = Plan {
                 frames: vec![frame.clone()],
@@ -143,7 +143,7 @@ impl Bench {
                 generator.send(&plan, &AtomicBool::new(false)).unwrap()
             };
             let sent = zero.run(send).unwrap();
-            let cpu_ns = router.cpu_ns().unwrap() - cpu_before;
+            let cpu_ns = router.cpu().unwrap().total_ns() - cpu_before;
             let counted = self.sink.counts().unwrap();
             let counters = router.counters().unwrap();
             let received = counted.received as f64;

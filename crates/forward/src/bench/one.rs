@@ -320,7 +320,7 @@ impl Bench {
         Ok(TrialResult {
             offer: *offer,
             router: counters.since(before),
-            router_cpu_ns: used.cpu_ns,
+            router_cpu: used.cpu,
             generator_cpu_ns: directions.iter().map(|way| way.sent.cpu_ns).sum(),
             sink_cpu_ns: directions.iter().map(|way| way.counting.cpu_ns).sum(),
             directions,

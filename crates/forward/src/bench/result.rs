@@ -5,7 +5,7 @@ use std::time::Duration;
 use trial::Verdict;
 
 use super::offer::Offer;
-use crate::router::Counters;
+use crate::router::{Counters, Cpu};
 pub use crate::tester::trial::Direction as DirectionResult;
 use crate::tester::validity::{Claim, Evidence, OwnCpu, Seen};
 
@@ -15,9 +15,9 @@ pub struct TrialResult {
     /// From port 0 to 1, then, in a two-way trial, from 1 to 0.
     pub directions: Vec<DirectionResult>,
     pub router: Counters,
-    /// CPU time of the router while frames were sent, ns: what it used before
-    /// the first and after the last, spinning or emptying queues, is no part.
-    pub router_cpu_ns: u64,
+    /// CPU time of the router while frames were sent: what it used before the
+    /// first and after the last, spinning or emptying queues, is no part.
+    pub router_cpu: Cpu,
     /// CPU time of the generators, ns. With a rate it says how long they ran, not
     /// what frames cost them: until a frame is due they look at the clock.
     pub generator_cpu_ns: u64,
@@ -101,11 +101,18 @@ impl TrialResult {
         }
     }
 
+    /// CPU time of the router while frames were sent, ns.
+    #[must_use]
+    pub fn router_cpu_ns(&self) -> u64 {
+        self.router_cpu.total_ns()
+    }
+
+    /// CPU time of all its threads.
     #[must_use]
     pub fn own_cpu(&self) -> OwnCpu {
         OwnCpu {
             generators: Duration::from_nanos(self.generator_cpu_ns),
-            behind: Duration::from_nanos(self.router_cpu_ns + self.sink_cpu_ns),
+            behind: Duration::from_nanos(self.router_cpu_ns() + self.sink_cpu_ns),
         }
     }
 
@@ -113,7 +120,7 @@ impl TrialResult {
     /// `None` if none was.
     #[must_use]
     pub fn router_ns_per_frame(&self) -> Option<f64> {
-        per_frame(self.router_cpu_ns, self.received_while_sending())
+        per_frame(self.router_cpu_ns(), self.received_while_sending())
     }
 
     /// CPU time of the sinks for each frame received meanwhile, ns; `None` if
@@ -138,7 +145,16 @@ impl TrialResult {
     #[must_use]
     pub fn frames_per_cpu_second(&self) -> Option<f64> {
         let received = self.received_while_sending();
-        (self.router_cpu_ns > 0).then(|| per_second(received, self.router_cpu_ns))
+        let cpu_ns = self.router_cpu_ns();
+        (cpu_ns > 0).then(|| per_second(received, cpu_ns))
+    }
+
+    /// CPU time, ns, of polls in user space that found no frame, of
+    /// [`Self::router_cpu_ns`]; `None` where nothing polls.
+    #[must_use]
+    pub fn idle_poll_ns(&self) -> Option<u64> {
+        let busy_ns = self.router.own?.busy_ns;
+        (busy_ns > 0).then(|| self.router_cpu.own_ns.saturating_sub(busy_ns))
     }
 
     fn sum(&self, of: impl Fn(&DirectionResult) -> f64) -> f64 {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::start::Started;
 use super::{BenchError, PortKind};
-use crate::router::Task;
+use crate::router::{Cpu, Task};
 use crate::tester::trial::thread_waited_ns;
 use crate::topology::NetworkError;
 
@@ -16,8 +16,8 @@ pub(super) struct Watched<'a> {
 /// What a router used, so far or between two readings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Usage {
-    /// CPU time of its threads, ns.
-    pub cpu_ns: u64,
+    /// CPU time of its threads.
+    pub cpu: Cpu,
     /// Time in which threads that forward or count waited for their CPU, ns;
     /// `None` where it is not known of all.
     pub waited_ns: Option<u64>,
@@ -28,7 +28,7 @@ impl Usage {
     pub(super) fn since(self, before: Self) -> Self {
         let waited = self.waited_ns.zip(before.waited_ns);
         Self {
-            cpu_ns: self.cpu_ns.saturating_sub(before.cpu_ns),
+            cpu: self.cpu.since(before.cpu),
             waited_ns: waited.map(|(now, then)| now.saturating_sub(then)),
         }
     }
@@ -64,14 +64,14 @@ impl Watched<'_> {
             ends_ns += thread.cpu_ns().map_err(NetworkError::from)?;
         }
         Ok(TcpUsage {
-            router_ns: self.started.router.cpu_ns()?,
+            router_ns: self.started.router.cpu()?.total_ns(),
             ends_ns,
         })
     }
 
     pub(super) fn usage(&mut self) -> Result<Usage, BenchError> {
         Ok(Usage {
-            cpu_ns: self.started.router.cpu_ns()?,
+            cpu: self.started.router.cpu()?,
             waited_ns: self.waited_ns(),
         })
     }

@@ -2,7 +2,7 @@
 //! of theirs changes.
 
 use super::ports::Ports;
-use super::{Counters, Router, RouterError};
+use super::{Counters, Cpu, Router, RouterError};
 use crate::topology::{NetworkError, Topology};
 
 pub struct Bridge(Ports);
@@ -34,7 +34,7 @@ impl Router for Bridge {
         self.0.counters()
     }
 
-    fn cpu_ns(&mut self) -> Result<u64, RouterError> {
-        self.0.cpu_ns()
+    fn cpu(&mut self) -> Result<Cpu, RouterError> {
+        self.0.cpu_ns().map(Cpu::of_kernel)
     }
 }

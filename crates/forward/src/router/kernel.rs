@@ -1,7 +1,7 @@
 //! The kernel's own IP forwarding, in threaded NAPI.
 
 use super::ports::Ports;
-use super::{Counters, Router, RouterError};
+use super::{Counters, Cpu, Router, RouterError};
 use crate::topology::Topology;
 use crate::topology::address;
 
@@ -27,7 +27,7 @@ impl Router for Kernel {
         self.0.counters()
     }
 
-    fn cpu_ns(&mut self) -> Result<u64, RouterError> {
-        self.0.cpu_ns()
+    fn cpu(&mut self) -> Result<Cpu, RouterError> {
+        self.0.cpu_ns().map(Cpu::of_kernel)
     }
 }

@@ -23,6 +23,9 @@ pub struct Counters {
     /// Frames that it left to kernel routing because it could not be sure that
     /// what it knows of the kernel's tables still held.
     pub unsure: u64,
+    /// What the path's own program says of itself; `None` where the kernel
+    /// forwards.
+    pub own: Option<Own>,
 }
 
 impl Counters {
@@ -34,8 +37,76 @@ impl Counters {
             forwarded: self.forwarded.saturating_sub(before.forwarded),
             dropped: self.dropped.saturating_sub(before.dropped),
             unsure: self.unsure.saturating_sub(before.unsure),
+            own: self
+                .own
+                .map(|own| own.since(before.own.unwrap_or_default())),
         }
     }
+}
+
+/// A router's CPU time, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cpu {
+    /// Of the kernel's threads that receive and forward for it.
+    pub kernel_ns: u64,
+    /// Of its own threads in user space.
+    pub own_ns: u64,
+}
+
+impl Cpu {
+    /// Of the kernel alone.
+    #[must_use]
+    pub const fn of_kernel(kernel_ns: u64) -> Self {
+        let own_ns = 0;
+        Self { kernel_ns, own_ns }
+    }
+
+    /// Of both.
+    #[must_use]
+    pub const fn total_ns(self) -> u64 {
+        self.kernel_ns + self.own_ns
+    }
+
+    /// What was added since `before`.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            kernel_ns: self.kernel_ns.saturating_sub(before.kernel_ns),
+            own_ns: self.own_ns.saturating_sub(before.own_ns),
+        }
+    }
+}
+
+/// What a path's own program says of itself, since it started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Own {
+    /// Frames that it sent on.
+    pub forwarded: u64,
+    /// Time of its rounds that found frames, ns; the rest of its own CPU time went
+    /// to idle polls. 0 where it never polls.
+    pub busy_ns: u64,
+}
+
+impl Own {
+    fn since(self, before: Self) -> Self {
+        Self {
+            forwarded: self.forwarded.saturating_sub(before.forwarded),
+            busy_ns: self.busy_ns.saturating_sub(before.busy_ns),
+        }
+    }
+}
+
+/// Nice value of threads that forward in user space, peers' included: a
+/// comparison is one of equals.
+const NICE: i32 = -10;
+
+/// Gives a thread that forwards its nice value. The driver's thread has work as
+/// long as frames come, also for frames that find no room in a socket: with
+/// equal shares of a core it crowds the forwarder out (receive livelock).
+/// Without `CAP_SYS_NICE` the thread stays as it is.
+fn rise_above_drivers(thread: i32) {
+    let thread = rustix::process::Pid::from_raw(thread);
+    let _ = rustix::process::setpriority_process(thread, NICE);
 }
 
 /// Why a router could not start, or could not be asked.
@@ -96,9 +167,11 @@ pub trait Router: Send {
     /// What it counted since it started.
     fn counters(&mut self) -> Result<Counters, RouterError>;
 
-    /// CPU time that it used since it started, ns: its threads', or its NAPI
-    /// threads' where the kernel forwards.
-    fn cpu_ns(&mut self) -> Result<u64, RouterError>;
+    /// CPU time that it used since it started.
+    ///
+    /// # Errors
+    /// [`RouterError`].
+    fn cpu(&mut self) -> Result<Cpu, RouterError>;
 
     /// Who forwards for it in user space, so that they can be limited; none
     /// where the kernel's threads do it all.

@@ -23,7 +23,7 @@ pub const ROUTER_CPU: Measure = Measure::lower("router_cpu_ns", "ns/frame");
 type Known = fn(&Trial) -> Option<f64>;
 
 /// What of a trial is told: rates, loss, and what a frame costs whom.
-const OF_TRIAL: [(Measure, Known); 8] = [
+const OF_TRIAL: [(Measure, Known); 10] = [
     (RECEIVED_PPS, |trial| Some(trial.received_pps())),
     (RECEIVED_MBIT, |trial| Some(trial.received_mbit_per_s())),
     (Measure::fact("offered_pps", "frames/s"), |trial| {
@@ -37,6 +37,13 @@ const OF_TRIAL: [(Measure, Known); 8] = [
         Measure::higher("frames_per_cpu_s", "frames/CPU-s"),
         Trial::frames_per_cpu_s,
     ),
+    (
+        Measure::higher("frames_per_busy_cpu_s", "frames/CPU-s"),
+        Trial::frames_per_busy_cpu_s,
+    ),
+    (Measure::fact("idle_polls_percent", "%"), |trial| {
+        Some(trial.idle_polls()? * 100.0)
+    }),
     (
         Measure::fact("generator_cpu_ns", "ns/frame"),
         Trial::generator_ns_per_frame,

@@ -8,8 +8,8 @@ use forward::bench::{
     BenchError, DirectionResult, Directions, Offer, Setup, TcpResult, TrialResult,
 };
 use forward::home;
-use forward::router::Counters;
 use forward::router::path::{AfXdp, Path, Poll};
+use forward::router::{Counters, Cpu};
 use forward::tester::port::{Received, Transmitted};
 use forward::tester::stream::{Addresses, Link, Stream};
 use forward::tester::trial::{Counting, Sender};
@@ -73,8 +73,9 @@ fn of(offer: &Offer, elapsed_s: f64, offered: u64, received: u64) -> TrialResult
             forwarded: ways * received,
             dropped: ways * (offered - received),
             unsure: 0,
+            own: None,
         },
-        router_cpu_ns: elapsed_ns,
+        router_cpu: Cpu::of_kernel(elapsed_ns),
         generator_cpu_ns: elapsed_ns,
         sink_cpu_ns: elapsed_ns / 10,
         seen: Seen::default(),

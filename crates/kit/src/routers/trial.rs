@@ -48,7 +48,7 @@ impl Trial {
     /// they forwarded none or it is not known.
     pub fn router_ns_per_frame(&self) -> Option<f64> {
         self.per_frame(
-            |result| result.router_cpu_ns,
+            TrialResult::router_cpu_ns,
             TrialResult::received_while_sending,
         )
     }
@@ -56,6 +56,22 @@ impl Trial {
     /// Frames forwarded in a second of the routers' CPU time.
     pub fn frames_per_cpu_s(&self) -> Option<f64> {
         self.router_ns_per_frame().map(|ns| 1e9 / ns)
+    }
+
+    /// Share of the routers' CPU time that went to polls which found no frame,
+    /// 0 to 1; none where nothing polls.
+    pub fn idle_polls(&self) -> Option<f64> {
+        let idle_ns = self.routers.iter().map(TrialResult::idle_poll_ns);
+        let idle_ns: u64 = idle_ns.sum::<Option<_>>()?;
+        let all_ns = self.count(TrialResult::router_cpu_ns);
+        (all_ns > 0).then(|| idle_ns as f64 / all_ns as f64)
+    }
+
+    /// Frames forwarded in a second of CPU time that the routers were busy: that
+    /// of idle polls is left out.
+    pub fn frames_per_busy_cpu_s(&self) -> Option<f64> {
+        let busy = 1.0 - self.idle_polls()?;
+        (busy > 0.0).then_some(self.frames_per_cpu_s()? / busy)
     }
 
     /// The generators' CPU time for each frame that they offered; none where one

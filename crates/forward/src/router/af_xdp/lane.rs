@@ -4,11 +4,12 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use xdp::socket::{Frame, OpenError, Pool, Socket, SocketOptions, Umem};
 
 use super::rewrite::{Hop, send_on};
+use super::thread::Tally;
 
 /// Frames that the kernel has of a queue to receive into.
 pub(super) const FILL_LEVEL: u32 = 1024;
@@ -68,7 +69,7 @@ pub(super) struct Hands {
     pub(super) pool: Pool,
     pub(super) frames: Vec<Frame>,
     pub(super) batch: u32,
-    pub(super) dropped: Arc<AtomicU64>,
+    pub(super) tally: Arc<Tally>,
 }
 
 impl Lane {
@@ -105,9 +106,12 @@ impl Lane {
         output.transmit.flush()?;
         output.transmit.reclaim(&mut hands.pool);
         input.receive.refill(&mut hands.pool, FILL_LEVEL);
+        let Tally {
+            forwarded, dropped, ..
+        } = &*hands.tally;
+        forwarded.fetch_add(sent, Ordering::Relaxed);
         if sent < u64::from(count) {
-            let dropped = u64::from(count) - sent;
-            hands.dropped.fetch_add(dropped, Ordering::Relaxed);
+            dropped.fetch_add(u64::from(count) - sent, Ordering::Relaxed);
         }
         Ok(count)
     }

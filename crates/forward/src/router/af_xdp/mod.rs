@@ -14,7 +14,7 @@ mod thread;
 mod worker;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use xdp::socket::{BusyPoll, SocketOptions, Umem};
 
@@ -25,7 +25,7 @@ use self::thread::Thread;
 use self::worker::Worker;
 use super::path::{AfXdp, Poll};
 use super::ports::Ports;
-use super::{Counters, Lack, Router, RouterError, Task};
+use super::{Counters, Cpu, Lack, Own, Router, RouterError, Task};
 use crate::topology::Topology;
 
 pub const BATCH_MAX: u32 = 64;
@@ -105,7 +105,7 @@ impl Forwarder {
                 pool,
                 frames: Vec::with_capacity(BATCH_MAX as usize),
                 batch: config.batch,
-                dropped: Arc::default(),
+                tally: Arc::default(),
             },
             poll: config.poll,
             shares_core: false,
@@ -189,16 +189,23 @@ impl Router for Forwarder {
     /// took. What found no room to be sent is known here alone.
     fn counters(&mut self) -> Result<Counters, RouterError> {
         let mut counters = self.ports.counters()?;
+        let mut own = Own::default();
         for thread in &mut self.threads {
             thread.check()?;
-            counters.dropped += thread.dropped.load(Ordering::Relaxed);
+            let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+            counters.dropped += of(&thread.tally.dropped);
+            own.forwarded += of(&thread.tally.forwarded);
+            own.busy_ns += of(&thread.tally.busy_ns);
         }
+        counters.own = Some(own);
         Ok(counters)
     }
 
-    fn cpu_ns(&mut self) -> Result<u64, RouterError> {
-        let threads_ns: u64 = self.threads.iter_mut().map(Thread::cpu_ns).sum();
-        Ok(threads_ns + self.ports.cpu_ns()?)
+    fn cpu(&mut self) -> Result<Cpu, RouterError> {
+        Ok(Cpu {
+            kernel_ns: self.ports.cpu_ns()?,
+            own_ns: self.threads.iter_mut().map(Thread::cpu_ns).sum(),
+        })
     }
 
     fn tasks(&self) -> Vec<Task> {

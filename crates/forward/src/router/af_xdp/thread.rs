@@ -11,12 +11,20 @@ use sys::clock::CpuClock;
 
 use super::failed;
 use super::worker::Worker;
-use crate::router::RouterError;
+use crate::router::{RouterError, rise_above_drivers};
 
-const NICE: i32 = -10;
+/// What a thread counts of itself, for readers in other threads.
+#[derive(Default)]
+pub(super) struct Tally {
+    pub(super) forwarded: AtomicU64,
+    /// Frames that found no room to be sent.
+    pub(super) dropped: AtomicU64,
+    /// Of rounds that found frames.
+    pub(super) busy_ns: AtomicU64,
+}
 
 pub(super) struct Thread {
-    pub(super) dropped: Arc<AtomicU64>,
+    pub(super) tally: Arc<Tally>,
     pub(super) number: i32,
     clock: CpuClock,
     cpu_ns_last: u64,
@@ -24,13 +32,13 @@ pub(super) struct Thread {
 }
 
 pub(super) fn start(mut worker: Worker, queue: u32, cpu: usize) -> Result<Thread, RouterError> {
-    let dropped = Arc::clone(&worker.hands.dropped);
+    let tally = Arc::clone(&worker.hands.tally);
     let (ready, started) = sync_channel(1);
     let work = move || {
         let pinned = pin_to(cpu);
         let is_pinned = pinned.is_ok();
-        rise_above_drivers();
         let number = rustix::thread::gettid().as_raw_nonzero().get();
+        rise_above_drivers(number);
         let _ = ready.send(pinned.map(|()| (CpuClock::of_this_thread(), number)));
         if is_pinned { worker.run() } else { Ok(()) }
     };
@@ -43,21 +51,12 @@ pub(super) fn start(mut worker: Worker, queue: u32, cpu: usize) -> Result<Thread
         .expect("a thread that started answers")
         .map_err(failed(format!("cannot bind queue {queue} to CPU {cpu}")))?;
     Ok(Thread {
-        dropped,
+        tally,
         number,
         clock,
         cpu_ns_last: 0,
         handle: Some(handle),
     })
-}
-
-/// The driver's thread has work as long as frames come, also for frames that
-/// find no room with us: with equal shares of a core it crowds us out (receive
-/// livelock). So we come first; it runs when we sleep. Without CAP_SYS_NICE it
-/// stays as it is.
-fn rise_above_drivers() {
-    let this = Some(rustix::thread::gettid());
-    let _ = rustix::process::setpriority_process(this, NICE);
 }
 
 impl Thread {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use sys::clock::now_ns;
 use xdp::socket::wait_for_packets;
 
 use super::lane::{Hands, Lane};
@@ -42,11 +43,17 @@ impl Worker {
     /// # Errors
     /// When a port is gone.
     pub(super) fn run(&mut self) -> io::Result<()> {
+        let mut begin_ns = now_ns();
         while !self.stop.load(Ordering::Relaxed) {
             if self.round()? > 0 {
                 self.empty_rounds = 0;
+                let end_ns = now_ns();
+                let busy_ns = &self.hands.tally.busy_ns;
+                busy_ns.fetch_add(end_ns - begin_ns, Ordering::Relaxed);
+                begin_ns = end_ns;
             } else {
                 self.wait()?;
+                begin_ns = now_ns();
             }
         }
         Ok(())

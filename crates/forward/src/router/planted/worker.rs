@@ -14,7 +14,7 @@ use sys::clock::{CpuClock, now_ns};
 use xdp::socket::{Capture, Frame, Pool, Socket, SocketOptions, Umem, wait_for_packets};
 
 use super::{Act, Plant, Planted};
-use crate::router::{Counters, Router, RouterError, Task};
+use crate::router::{Counters, Cpu, Router, RouterError, Task};
 use crate::topology::Topology;
 use crate::topology::plan::Side;
 
@@ -194,13 +194,16 @@ impl Router for Device {
             forwarded: truth.sent + truth.duplicated,
             dropped: truth.dropped + truth.mishaps,
             unsure: 0,
+            own: None,
         })
     }
 
-    fn cpu_ns(&mut self) -> Result<u64, RouterError> {
+    fn cpu(&mut self) -> Result<Cpu, RouterError> {
         let own = self.own_cpu().saturating_sub(self.cpu_before);
-        let napi_ns = self.napi_ns()?.saturating_sub(self.napi_ns_before);
-        Ok(u64::try_from(own.as_nanos()).unwrap_or(u64::MAX) + napi_ns)
+        Ok(Cpu {
+            kernel_ns: self.napi_ns()?.saturating_sub(self.napi_ns_before),
+            own_ns: u64::try_from(own.as_nanos()).unwrap_or(u64::MAX),
+        })
     }
 
     fn tasks(&self) -> Vec<Task> {

@@ -25,8 +25,8 @@ const BUFFERS_PER_QUEUE: u32 = 16_384;
 const MEMORY_MIB_PER_QUEUE: u32 = 64;
 
 impl Call {
-    /// The command. It forwards until its input ends, and needs neither huge
-    /// pages nor PCI devices nor a BPF file system.
+    /// The command. It forwards until it is told to quit, counts the cycles of
+    /// bursts that had frames, and needs neither huge pages nor PCI devices nor a BPF file system.
     #[must_use]
     pub fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
@@ -44,7 +44,13 @@ impl Call {
                 "net_af_xdp{port},iface={interface},start_queue=0,queue_count={queues},busy_budget=0"
             ));
         }
-        command.args(["--", "--forward-mode=mac", "--auto-start"]);
+        command.args([
+            "--",
+            "--interactive",
+            "--forward-mode=mac",
+            "--auto-start",
+            "--record-core-cycles",
+        ]);
         for (port, peer) in self.peers.iter().enumerate() {
             command.arg(format!("--eth-peer={port},{}", mac(peer)));
         }
@@ -60,7 +66,7 @@ impl Call {
         command
     }
 
-    /// Thread 0 waits for the end of input; each other forwards one queue.
+    /// Thread 0 waits for commands; each other forwards one queue.
     fn lcores(&self) -> String {
         let cpu = |queue: u32| self.cpus[queue as usize % self.cpus.len()];
         let mut threads = vec![format!("0@{}", cpu(0))];

@@ -4,6 +4,9 @@
 //! batches of 32, it has the same batch, queues and ring sizes, is called on
 //! need only (`XDP_USE_NEED_WAKEUP`), and neither busy-polls. On veths both copy.
 //!
+//! Its threads have the CPUs and the nice value of ours, and CPU time of its idle
+//! polls is known apart ([`super::Own`]).
+//!
 //! What differs: it gives frames new Ethernet addresses and leaves their time to
 //! live and checksum as they are (`--forward-mode=mac`), where ours changes
 //! both; its program at the ports gives it every frame, where ours looks at each
@@ -11,12 +14,12 @@
 //! ours does when it shares its CPU with the driver's threads.
 
 mod command;
+mod console;
 
-use std::io::Read;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
-use std::thread::{JoinHandle, sleep};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use net::journal::{Entry, Record};
@@ -25,8 +28,9 @@ use net::{Journal, Netlink};
 
 pub use command::Call;
 
+use self::console::Console;
 use super::ports::Ports;
-use super::{Counters, Lack, Router, RouterError, Task};
+use super::{Counters, Cpu, Lack, Router, RouterError, Task, rise_above_drivers};
 use crate::topology::Topology;
 
 /// As Debian's package `dpdk` calls it, and as it is built.
@@ -42,12 +46,10 @@ const FORWARDING_NS: u64 = 20_000_000;
 
 const STOP_MAX: Duration = Duration::from_secs(5);
 
-const SAID_BYTES_MAX: u64 = 1 << 16;
-
 /// `testpmd`, running. It ends when dropped, and with this process.
 pub struct Testpmd {
     child: Child,
-    said: Option<JoinHandle<String>>,
+    console: Console,
     ports: Ports,
     cpu_ns_before: u64,
     _files: Record,
@@ -62,28 +64,27 @@ impl Testpmd {
     pub fn over(journal: &Journal, topology: &Topology) -> Result<Self, RouterError> {
         let program = find()?;
         let (files, record) = make_folder(journal, topology)?;
+        let context = format!("cannot start {}", program.display());
         let mut command = call(topology, files).command(&program);
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let mut child =
-            topology
-                .router()
-                .spawn_process(command)
-                .map_err(RouterError::from_cause(format!(
-                    "cannot start {}",
-                    program.display()
-                )))?;
-        let said = listen(&mut child)?;
+        let (console, theirs) = Console::open().map_err(RouterError::from_cause(&*context))?;
+        for give in [Command::stdin, Command::stdout, Command::stderr] {
+            let end = theirs
+                .try_clone()
+                .map_err(RouterError::from_cause(&*context))?;
+            give(&mut command, Stdio::from(end));
+        }
+        drop(theirs);
+        let child = topology.router().spawn_process(command);
+        let child = child.map_err(RouterError::from_cause(context))?;
         let mut testpmd = Self {
             child,
-            said: Some(said),
+            console,
             ports: Ports::of(topology)?,
             cpu_ns_before: 0,
             _files: record,
         };
         testpmd.wait_for_ports(topology)?;
+        testpmd.threads()?.for_each(rise_above_drivers);
         testpmd.ports = Ports::of(topology)?;
         testpmd.cpu_ns_before = testpmd.process_ns()?;
         Ok(testpmd)
@@ -120,10 +121,9 @@ impl Testpmd {
     /// It has ended, or is to: why, as it said last.
     fn failure(&mut self) -> RouterError {
         let _ = self.child.kill();
-        let said = self.said.take().and_then(|thread| thread.join().ok());
-        let said = said.unwrap_or_default();
-        let last: Vec<&str> = said.lines().rev().filter(|line| is_telling(line)).collect();
-        let last = last.first().copied().unwrap_or("it said nothing");
+        let _ = self.child.wait();
+        let last = self.console.last_failure();
+        let last = last.unwrap_or_else(|| "it said nothing".to_owned());
         RouterError {
             context: format!(
                 "testpmd did not open both ports within {START_MAX:?}: {last}; the ports must have no other XDP program"
@@ -211,48 +211,28 @@ fn has_ports(netlink: &mut Netlink, topology: &Topology) -> Result<bool, RouterE
     Ok(true)
 }
 
-/// Reads what it says, so that it never waits for a reader.
-fn listen(child: &mut Child) -> Result<JoinHandle<String>, RouterError> {
-    let (out, err) = (child.stdout.take(), child.stderr.take());
-    let read = move || {
-        let errors = err.map(|err| std::thread::spawn(move || all(err)));
-        let mut said = out.map(all).unwrap_or_default();
-        if let Some(Ok(more)) = errors.map(JoinHandle::join) {
-            said.push_str(&more);
-        }
-        said
-    };
-    std::thread::Builder::new()
-        .name("lockgate-testpmd".to_owned())
-        .spawn(read)
-        .map_err(RouterError::from_cause("cannot start a thread"))
-}
-
-fn all(mut from: impl Read) -> String {
-    let mut bytes = Vec::new();
-    let _ = from.by_ref().take(SAID_BYTES_MAX).read_to_end(&mut bytes);
-    let _ = std::io::copy(&mut from, &mut std::io::sink());
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-fn is_telling(line: &str) -> bool {
-    ["Cause", "Error", "error", "failed", "Failed"]
-        .iter()
-        .any(|word| line.contains(word))
-}
-
 impl Router for Testpmd {
     fn path(&self) -> &'static str {
         "testpmd"
     }
 
     fn counters(&mut self) -> Result<Counters, RouterError> {
-        self.ports.counters()
+        let context = "testpmd does not say what it counted; it may have ended";
+        let own = self
+            .console
+            .ask()
+            .map_err(RouterError::from_cause(context))?;
+        Ok(Counters {
+            own: Some(own),
+            ..self.ports.counters()?
+        })
     }
 
-    fn cpu_ns(&mut self) -> Result<u64, RouterError> {
-        let own = self.process_ns()?.saturating_sub(self.cpu_ns_before);
-        Ok(self.ports.cpu_ns()? + own)
+    fn cpu(&mut self) -> Result<Cpu, RouterError> {
+        Ok(Cpu {
+            kernel_ns: self.ports.cpu_ns()?,
+            own_ns: self.process_ns()?.saturating_sub(self.cpu_ns_before),
+        })
     }
 
     fn tasks(&self) -> Vec<Task> {
@@ -262,18 +242,15 @@ impl Router for Testpmd {
 }
 
 impl Drop for Testpmd {
-    /// The end of its input ends it in order: it takes its programs off the
-    /// ports.
+    /// It takes its programs off the ports.
     fn drop(&mut self) {
-        drop(self.child.stdin.take());
+        self.console.quit();
         let until = Instant::now() + STOP_MAX;
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < until {
             sleep(Duration::from_millis(10));
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
-        if let Some(said) = self.said.take() {
-            let _ = said.join();
-        }
+        self.console.close();
     }
 }

@@ -11,7 +11,7 @@ use xdp::{Attached, LoadError, Path, Reason};
 use self::describe::Description;
 use self::watch::{Listening, Watch, WatchError};
 use super::ports::Ports;
-use super::{Counters, Router, RouterError, Task};
+use super::{Counters, Cpu, Own, Router, RouterError, Task};
 use crate::topology::{Topology, address};
 
 pub struct Xdp<P> {
@@ -158,13 +158,20 @@ impl<P: Path + Send> Router for Xdp<P> {
         )))?;
         Ok(Counters {
             unsure: counted.passed(Reason::Unwatched),
+            own: Some(Own {
+                forwarded: counted.forwarded,
+                busy_ns: 0,
+            }),
             ..self.ports.counters()?
         })
     }
 
-    fn cpu_ns(&mut self) -> Result<u64, RouterError> {
+    fn cpu(&mut self) -> Result<Cpu, RouterError> {
         let watch_ns = self.watch.as_ref().map_or(0, Watch::cpu_ns);
-        Ok(self.ports.cpu_ns()? + watch_ns + helpers::cpu_ns(&self.helpers)?)
+        Ok(Cpu {
+            kernel_ns: self.ports.cpu_ns()? + helpers::cpu_ns(&self.helpers)?,
+            own_ns: watch_ns,
+        })
     }
 
     fn tasks(&self) -> Vec<Task> {

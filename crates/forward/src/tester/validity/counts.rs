@@ -12,6 +12,10 @@ pub const STRANGERS_MAX: u64 = 64;
 /// is measured: their cost does not show beside the others'.
 pub const UNSURE_RATIO_MAX: f64 = 0.01;
 
+/// Share of the frames that a path is credited with which its own program must
+/// have sent on.
+pub const OWN_RATIO_MIN: f64 = 0.99;
+
 pub(super) fn check(evidence: &Evidence<'_>) -> Vec<Verdict> {
     [
         more_than_sent(evidence),
@@ -19,6 +23,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Vec<Verdict> {
         lost_behind_the_device(evidence),
         more_than_arrived(evidence),
         another_path(evidence),
+        not_its_own(evidence),
     ]
     .into_iter()
     .flatten()
@@ -96,6 +101,24 @@ fn another_path(evidence: &Evidence<'_>) -> Option<Verdict> {
                 share * 100.0
             ),
             "stop other programs: who follows the changes needs a CPU at least every 100 ms",
+        )
+    })
+}
+
+/// Else the figure is of whatever sent the frames on instead, such as the kernel
+/// behind a program that gives frames up.
+fn not_its_own(evidence: &Evidence<'_>) -> Option<Verdict> {
+    let own = evidence.counters?.own?.forwarded;
+    let came = evidence.received();
+    let missing = came.saturating_sub(own);
+    let allowed = (came as f64 * (1.0 - OWN_RATIO_MIN)).max(STRANGERS_MAX as f64);
+    (missing as f64 > allowed).then(|| {
+        disagree(
+            format!(
+                "{came} frames came, and the path's own program forwarded {own} ({:.1}%): others took another path",
+                ratio(own as f64, came as f64) * 100.0
+            ),
+            "check that the path forwards such frames itself",
         )
     })
 }

@@ -1,5 +1,5 @@
 use super::{Claim, Evidence, OwnCpu, Seen};
-use crate::router::Counters;
+use crate::router::{Counters, Own};
 use crate::tester::testing::direction;
 use crate::tester::trial::{Direction, HostUse, Placement};
 use proptest::prelude::*;
@@ -28,8 +28,7 @@ fn counters(offered: u64, forwarded: u64) -> Option<Counters> {
     Some(Counters {
         received: offered,
         forwarded,
-        dropped: 0,
-        unsure: 0,
+        ..Counters::default()
     })
 }
 
@@ -326,6 +325,29 @@ fn what_another_path_carried_is_no_result_of_this_one() {
     assert_is(&with(1_000_000), Validity::Noisy, "100.0% of the frames");
 }
 
+/// A program that gives frames up to the kernel is credited with none of them.
+#[test]
+fn a_path_is_credited_with_what_its_own_program_forwarded() {
+    let with = |forwarded| {
+        judged(1_000_000, 990_000, |trial| {
+            let own = Some(Own {
+                forwarded,
+                ..Own::default()
+            });
+            trial.counters = trial.counters.map(|counted| Counters { own, ..counted });
+        })
+    };
+    // Its port may still have refused some.
+    assert!(with(1_000_000).is_valid());
+    assert!(with(980_100).is_valid());
+    assert_is(
+        &with(980_099),
+        Validity::Noisy,
+        "own program forwarded 980099 (99.0%)",
+    );
+    assert_is(&with(0), Validity::Noisy, "own program forwarded 0 (0.0%)");
+}
+
 #[test]
 fn counters_that_disagree() {
     let with = |received, forwarded| {
@@ -333,8 +355,7 @@ fn counters_that_disagree() {
             trial.counters = Some(Counters {
                 received,
                 forwarded,
-                dropped: 0,
-                unsure: 0,
+                ..Counters::default()
             });
         })
     };
