@@ -13,6 +13,9 @@ const COUNTS: [usize; 2] = [4, 16];
 /// How long the first of them waits at most, µs: long enough that the count
 /// decides at every size.
 const TIMEOUT_US: u32 = 1000;
+/// How many settings are looked at twice, and how much longer.
+const FINALISTS: usize = 4;
+const FINAL: u32 = 2;
 
 /// The grid at a depth. At depth 1 no setting holds anything back, so that
 /// only the policies differ.
@@ -31,6 +34,37 @@ pub fn grid(depth: usize) -> Vec<Arm> {
         of(Moderation::Each, settings.expect("within its limits"))
     }));
     grid
+}
+
+/// Every setting of a grid once and the best again; fastest first. `rate` is
+/// requests/s of a trial that is so many times as long as a short one.
+///
+/// # Errors
+/// As `rate`.
+pub fn scout<E>(
+    depth: usize,
+    mut rate: impl FnMut(Arm, u32) -> Result<f64, E>,
+) -> Result<Vec<(Arm, f64)>, E> {
+    let mut found = Vec::new();
+    for arm in grid(depth) {
+        found.push((arm, rate(arm, 1)?));
+    }
+    let sort = |found: &mut [(Arm, f64)]| found.sort_by(|a, b| b.1.total_cmp(&a.1));
+    sort(&mut found);
+    let finalists = FINALISTS.min(found.len());
+    for (arm, first) in &mut found[..finalists] {
+        // Weighted by how long each trial was.
+        let again = rate(*arm, FINAL)?;
+        *first = (*first + again * f64::from(FINAL)) / f64::from(1 + FINAL);
+    }
+    sort(&mut found[..finalists]);
+    Ok(found)
+}
+
+/// How long that takes, seconds.
+pub fn scout_s(depth: usize, trial_s: impl Fn(u32) -> f64) -> f64 {
+    let count = grid(depth).len();
+    count as f64 * trial_s(1) + FINALISTS.min(count) as f64 * trial_s(FINAL)
 }
 
 fn of(moderation: Moderation, settings: Settings) -> Arm {
@@ -59,6 +93,25 @@ pub fn label(arm: &Arm) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_best_is_what_stays_fast_when_looked_at_again() {
+        let lucky = grid(32)[3];
+        let mut trials = 0;
+        let found = scout(32, |arm, times| {
+            trials += 1;
+            let rate = match (arm, times) {
+                (Arm::ARMED, _) => 9.0,
+                (arm, 1) if arm == lucky => 12.0,
+                _ => 5.0,
+            };
+            Ok::<_, ()>(rate)
+        });
+        let found = found.unwrap();
+        assert_eq!(found[0], (Arm::ARMED, 9.0));
+        assert_eq!(found[1], (lucky, (12.0 + 2.0 * 5.0) / 3.0));
+        assert_eq!(scout_s(32, |_| 1.0), f64::from(trials));
+    }
 
     #[test]
     fn a_grid_has_every_kind_once_and_says_which() {

@@ -3,6 +3,7 @@
 
 pub mod contender;
 pub mod fixed;
+pub mod shares;
 pub mod warm;
 
 use policy::controllers::{Parameters, departure};
@@ -13,6 +14,8 @@ use crate::config::checks::positive;
 /// `adaptive` reaches so much of the oracle, and of no moderation.
 pub const OF_ORACLE: f64 = 0.93;
 pub const OF_UNCAPPED: f64 = 0.95;
+/// What to change where it gains over no moderation.
+pub const MODERATE: &str = "Let the controller adaptive moderate";
 
 /// Longest time between two looks, ms.
 const INTERVAL_MS_MAX: f64 = 10_000.0;

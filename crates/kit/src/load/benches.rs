@@ -22,6 +22,11 @@ pub const SPEED: Measure = Measure::higher("speed_mb_per_s", "MB/s");
 pub const NOTIFICATIONS: Measure = Measure::lower("notifications_per_s", "1/s");
 pub const CLIENT_CPU: Measure = Measure::lower("client_cpu_percent", "% of a core");
 pub const WORKER_CPU: Measure = Measure::fact("worker_cpu_percent", "% of a core");
+/// What was held back, where one was in flight (which is never to be), and the
+/// cap at the end.
+pub const HELD: Measure = Measure::fact("held_per_s", "1/s");
+pub const ALONE: Measure = Measure::lower("held_alone", "notifications");
+pub const CAP: Measure = Measure::fact("cap_per_s", "1/s, 0 is none");
 pub const WORKERS_CPU: Measure = Measure::fact("worker_cpu", "CPU number");
 pub const CLIENTS_CPU: Measure = Measure::fact("client_cpu", "CPU number");
 
@@ -184,6 +189,17 @@ pub fn reading(
     });
     reading.latency = window.tenants[0].latency.clone();
     reading
+}
+
+/// What was held back of the first tenant, and under which cap at the end.
+#[must_use]
+pub fn held(window: &Window) -> Vec<(Measure, f64)> {
+    let own = &window.tenants[0];
+    vec![
+        (HELD, own.counters.held as f64 / window.seconds),
+        (ALONE, own.held_alone as f64),
+        (CAP, own.settings.cap_per_s().unwrap_or(0.0)),
+    ]
 }
 
 /// Why the tier in force forbids to measure, if it does.

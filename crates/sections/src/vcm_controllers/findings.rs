@@ -3,13 +3,13 @@
 
 use kit::controllers::contender::Contender;
 use kit::controllers::fixed::label;
-use kit::controllers::{OF_ORACLE, OF_UNCAPPED};
+use kit::controllers::shares::{believed, everyone, targets};
 use kit::headline::Answer;
 use kit::load::benches::SPEED;
 use kit::ratio::Ratio;
 use kit::results::Results;
 use kit::words::{finding, speed};
-use trial::{Finding, Outcome, Standing, Weight};
+use trial::{Finding, Outcome, Weight};
 
 use super::{Controllers, Place, at};
 
@@ -22,8 +22,8 @@ const GAIN_MIN: f64 = 1.05;
 
 pub(super) fn findings(results: &Results<'_, Controllers>) -> Vec<Finding> {
     let findings = [
-        everyone(results),
-        adaptive(results),
+        everyone(results, "place", |_| true),
+        targets(results.told().iter().map(|told| &told.ratio)),
         public_keys(results),
         bounded(results),
         interval(results),
@@ -32,24 +32,12 @@ pub(super) fn findings(results: &Results<'_, Controllers>) -> Vec<Finding> {
     findings.chain(remarks(results)).collect()
 }
 
-type At<'a> = (Place, &'a Ratio);
-
-/// That ratio at every place where it is valid.
-fn believed<'a>(
-    results: &'a Results<'_, Controllers>,
-    arm: Contender,
-    reference: Contender,
-) -> Vec<At<'a>> {
-    let told = results.told().iter().filter(|told| {
-        (told.pair.arm.1, told.pair.reference.1) == (arm, reference) && told.ratio.is_believed
-    });
-    told.map(|told| (told.pair.arm.0, &told.ratio)).collect()
-}
-
 /// Where moderation gains most, and what finds it by itself.
 pub(super) fn answer(results: &Results<'_, Controllers>) -> Option<Answer> {
     let gains = believed(results, Contender::Oracle, Contender::Uncapped);
-    let by_ratio = |a: &&At<'_>, b: &&At<'_>| a.1.comparison.ratio.total_cmp(&b.1.comparison.ratio);
+    let by_ratio = |a: &&(Place, &Ratio), b: &&(Place, &Ratio)| {
+        a.1.comparison.ratio.total_cmp(&b.1.comparison.ratio)
+    };
     let (place, most) = gains.iter().max_by(by_ratio)?;
     let median = |arm| results.median(place, &arm, SPEED).map(speed);
     let mut text = format!(
@@ -92,38 +80,6 @@ fn oracle(results: &Results<'_, Controllers>, place: &Place) -> String {
         .map_or_else(String::new, |(policy, _)| format!(" ({})", label(policy)))
 }
 
-/// Geometric mean of everyone's share of the oracle.
-fn everyone(results: &Results<'_, Controllers>) -> Option<Finding> {
-    let mean = |arm: Contender| {
-        let shares = believed(results, arm, Contender::Oracle).into_iter();
-        let shares: Vec<_> = shares.map(|(_, ratio)| ratio.comparison.ratio).collect();
-        let least = shares.iter().copied().reduce(f64::min)?;
-        let logs: f64 = shares.iter().map(|share| share.ln()).sum();
-        Some((arm, (logs / shares.len() as f64).exp(), least, shares.len()))
-    };
-    let arms = results.experiment.contenders().into_iter();
-    let mut means: Vec<_> = arms.filter_map(mean).collect();
-    means.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let most = means.iter().map(|(_, _, _, count)| *count).max()?;
-    let says = |(arm, mean, least, count): &(Contender, f64, f64, usize)| match *count == most {
-        true => format!("{} {mean:.2} (worst {least:.2})", arm.in_words()),
-        false => format!(
-            "{} {mean:.2} (worst {least:.2}, of {count})",
-            arm.in_words()
-        ),
-    };
-    let all: Vec<_> = means.iter().map(says).collect();
-    let over = match most {
-        1 => "at one place".to_owned(),
-        most => format!("geometric mean of {most} places"),
-    };
-    let text = format!(
-        "Share of the best fixed setting, {over}: {}.",
-        all.join(", ")
-    );
-    Some(finding(Weight::Note, text, ""))
-}
-
 /// What controllers say of themselves, and where.
 fn remarks(results: &Results<'_, Controllers>) -> Vec<Finding> {
     let mut said: Vec<((Contender, &str), Vec<String>)> = Vec::new();
@@ -151,44 +107,6 @@ fn named(all: &[String]) -> String {
         more => format!("; and {more} more"),
     };
     format!("{}{rest}", all[..all.len().min(NAMED_MAX)].join("; "))
-}
-
-/// Whether `adaptive` met its targets, and where not.
-fn adaptive(results: &Results<'_, Controllers>) -> Option<Finding> {
-    let references = [Contender::Oracle, Contender::Uncapped];
-    let of = |reference| believed(results, Contender::ADAPTIVE, reference);
-    let all: Vec<_> = references.into_iter().flat_map(of).collect();
-    let places = believed(results, Contender::ADAPTIVE, Contender::Oracle).len();
-    let missed: Vec<_> = all
-        .iter()
-        .filter(|(_, ratio)| ratio.standing() != Some(Standing::Met))
-        .map(|(_, ratio)| {
-            let wanted = ratio.wanted.unwrap_or_default();
-            let (of, at) = (&ratio.comparison.reference, &ratio.comparison.subject);
-            format!("{} of {of} at {at} ({wanted} was wanted)", ratio.words())
-        })
-        .collect();
-    if all.is_empty() {
-        return None;
-    }
-    if missed.is_empty() {
-        let at = match places {
-            1 => "the place measured".to_owned(),
-            places => format!("all {places} places"),
-        };
-        let text = format!(
-            "`adaptive` reaches {OF_ORACLE} of the best fixed setting and {OF_UNCAPPED} of no moderation at {at}. The lower bounds of the intervals show it."
-        );
-        return Some(finding(Weight::Note, text, ""));
-    }
-    let text = format!(
-        "`adaptive` is not shown to reach its target in {} of {} comparisons: {}.",
-        missed.len(),
-        all.len(),
-        named(&missed),
-    );
-    let remedy = "At such a load set the fixed setting that the table names; a larger --budget narrows the intervals.";
-    Some(finding(Weight::Warning, text, remedy))
 }
 
 /// Figure 10: work that outweighs its notifications has nothing to gain.

@@ -20,10 +20,10 @@ use crypto::{Algorithm, Kind, Operation, RsaBits, Workload};
 use kit::config::checks::check_kind;
 use kit::config::choices::ControllerName;
 use kit::controllers::contender::{Contender, main_ones};
-use kit::controllers::{OF_ORACLE, OF_UNCAPPED, departures, depth, parameters};
+use kit::controllers::{MODERATE, OF_ORACLE, OF_UNCAPPED, departures, depth, parameters};
 use kit::drawing::block_axis;
 use kit::load::benches::{
-    CLIENT_CPU, MEASURES, NOTIFICATIONS, REQUESTS, SPEED, WORKER_CPU, unmaskable,
+    ALONE, CAP, CLIENT_CPU, HELD, MEASURES, NOTIFICATIONS, REQUESTS, SPEED, WORKER_CPU, unmaskable,
 };
 use kit::place::Placement;
 use kit::places::{Places, on};
@@ -42,12 +42,6 @@ const PUBLIC_SLICES: f64 = 2.0;
 /// of that rank.
 const EVERY_RANK: u8 = 4;
 
-/// What `adaptive` gains over no moderation.
-const MODERATE: &str = "Let the controller adaptive moderate";
-
-const HELD: Measure = Measure::fact("held_per_s", "1/s");
-const ALONE: Measure = Measure::lower("held_alone", "notifications");
-const CAP: Measure = Measure::fact("cap_per_s", "1/s, 0 is none");
 const COUNT: Measure = Measure::fact("gathered_count", "completions");
 
 kit::keys! {

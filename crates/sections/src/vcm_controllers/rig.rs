@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use crypto::{Algorithm, RsaBits};
 use kit::controllers::contender::Contender;
-use kit::controllers::fixed::{grid, label};
+use kit::controllers::fixed::{label, scout, scout_s};
 use kit::controllers::warm::Warm;
 use kit::experiment::{Measure, Reading, Rig, Stopped, Subject, Subjects};
 use kit::host::Host;
-use kit::load::benches::{Ask, Benches, Length, REQUESTS};
+use kit::load::benches::{Ask, Benches, Length, REQUESTS, held};
 use kit::load::moderated::Moderated;
 use kit::load::rig::{Regime, Window};
 use kit::spot::Spot;
 use policy::{Controller, Policy};
 use trial::{Event, Sink};
 
-use super::{ALONE, CAP, COUNT, Controllers, HELD, Notes, Place, places};
+use super::{COUNT, Controllers, Notes, Place, places};
 
 /// Before a trial counts: a pipeline fills in microseconds, a cap's first
 /// intervals take milliseconds.
@@ -25,11 +25,8 @@ const WARM_UP: Duration = Duration::from_millis(12);
 pub(super) const OVERHEAD_S: f64 = 0.018;
 /// Taking back what is in flight takes RSA so long besides.
 pub(super) const DRAIN_S: f64 = 0.02;
-/// A trial that finds the best of the fixed settings, and how many of them
-/// are looked at twice, and how much longer.
+/// A trial that finds the best of the fixed settings.
 pub(super) const SCOUT: Duration = Duration::from_millis(30);
-const FINALISTS: usize = 4;
-const FINAL: u32 = 2;
 /// Starting the benches, seconds.
 const START_S: f64 = 0.2;
 
@@ -37,11 +34,9 @@ const START_S: f64 = 0.2;
 pub(super) fn start_s(subjects: &Subjects<Controllers>, settle_s: f64) -> f64 {
     let one = |subject: &Of| {
         let overhead_s = OVERHEAD_S + subject.overhead_s;
-        let count = grid(subject.place.depth).len();
-        let trials_s =
-            |count: usize, times| count as f64 * (scout(subject, times).as_secs_f64() + overhead_s);
+        let trial_s = |times| short(subject, times).as_secs_f64() + overhead_s;
         match subject.arm {
-            Contender::Oracle => trials_s(count, 1) + trials_s(FINALISTS.min(count), FINAL),
+            Contender::Oracle => scout_s(subject.place.depth, trial_s),
             Contender::Controlled(_) if settle_s > 0.0 => settle_s + overhead_s,
             _ => 0.0,
         }
@@ -51,7 +46,7 @@ pub(super) fn start_s(subjects: &Subjects<Controllers>, settle_s: f64) -> f64 {
 }
 
 /// So many times as long as a short trial of it.
-fn scout(subject: &Of, times: u32) -> Duration {
+fn short(subject: &Of, times: u32) -> Duration {
     SCOUT.mul_f64(subject.weight) * times
 }
 
@@ -129,28 +124,16 @@ impl OnBenches {
             warm_up: WARM_UP,
             counted,
         };
-        self.benches.trial(&ask, length, regime, go_on, held)
+        self.benches.trial(&ask, length, regime, go_on, moderated)
     }
 
     /// Every fixed setting once and the best again; fastest first.
     fn scout(&mut self, subject: &Of, go_on: &dyn Fn() -> bool) -> Result<(), Stopped> {
         let ground = self.ground(&subject.place);
-        let mut rate = |policy: Policy, times| {
-            let reading = self.run(ground, policy.regime(), scout(subject, times), go_on)?;
+        let found = scout(subject.place.depth, |policy, times| {
+            let reading = self.run(ground, policy.regime(), short(subject, times), go_on)?;
             Ok::<f64, Stopped>(reading.value(REQUESTS).unwrap_or(0.0))
-        };
-        let mut found = Vec::new();
-        for policy in grid(subject.place.depth) {
-            found.push((policy, rate(policy, 1)?));
-        }
-        sort(&mut found);
-        let finalists = FINALISTS.min(found.len());
-        for (policy, first) in &mut found[..finalists] {
-            // Weighted by how long each trial was.
-            let again = rate(*policy, FINAL)?;
-            *first = (*first + again * f64::from(FINAL)) / f64::from(1 + FINAL);
-        }
-        sort(&mut found[..finalists]);
+        })?;
         self.grounds[ground].scouted = found;
         Ok(())
     }
@@ -171,19 +154,10 @@ impl OnBenches {
     }
 }
 
-fn sort(found: &mut [(Policy, f64)]) {
-    found.sort_by(|a, b| b.1.total_cmp(&a.1));
-}
-
 /// What was held back, and under which settings at the end.
-fn held(window: &Window) -> Vec<(Measure, f64)> {
-    let own = &window.tenants[0];
-    vec![
-        (HELD, own.counters.held as f64 / window.seconds),
-        (ALONE, own.held_alone as f64),
-        (CAP, own.settings.cap_per_s().unwrap_or(0.0)),
-        (COUNT, f64::from(own.settings.count())),
-    ]
+fn moderated(window: &Window) -> Vec<(Measure, f64)> {
+    let count = f64::from(window.tenants[0].settings.count());
+    [held(window), vec![(COUNT, count)]].concat()
 }
 
 impl Rig<Controllers> for OnBenches {

@@ -102,7 +102,7 @@ impl Share {
         self.client += later.client;
         self.latency.add(&later.latency);
         self.settings = later.settings;
-        self.remark = later.remark;
+        self.remark = later.remark.or(self.remark);
     }
 }
 
@@ -132,6 +132,18 @@ impl Window {
             }
         }
         Some(merged)
+    }
+
+    /// All tenants as one, with the settings of the first.
+    #[must_use]
+    pub fn together(&self) -> Self {
+        let mut shares = self.tenants.iter().rev();
+        let mut all = shares.next().cloned().unwrap_or_default();
+        shares.for_each(|share| all.add(share));
+        Self {
+            tenants: vec![all],
+            ..*self
+        }
     }
 
     /// A tenant's completed requests a second.
@@ -164,6 +176,13 @@ impl Window {
         self.tenants[tenant].client.as_secs_f64() / self.seconds
     }
 
+    /// The longest time, ns, that any tenant's requests stood still.
+    pub fn pause_ns(&self) -> f64 {
+        let shares = self.tenants.iter();
+        let pauses = shares.map(|share| gap_ns(&share.latency.histogram()));
+        pauses.max().unwrap_or(0) as f64
+    }
+
     /// Cores that the workers kept busy.
     pub fn worker_cpus(&self) -> f64 {
         self.worker.as_secs_f64() / self.seconds
@@ -187,13 +206,6 @@ impl Record {
 
     /// The longest time, ns, that any tenant's requests stood still.
     pub fn pause_ns(&self) -> f64 {
-        let Some(whole) = self.whole() else {
-            return 0.0;
-        };
-        let pauses = whole
-            .tenants
-            .iter()
-            .map(|share| gap_ns(&share.latency.histogram()));
-        pauses.max().unwrap_or(0) as f64
+        self.whole().map_or(0.0, |whole| whole.pause_ns())
     }
 }
