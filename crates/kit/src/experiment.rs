@@ -87,6 +87,9 @@ pub struct Subject<P, A> {
     pub weight: f64,
     /// What its trials take besides, more than others', seconds.
     pub overhead_s: f64,
+    /// Measured by the trial of the subject before it, whose reading has its own
+    /// in [`Reading::beside`].
+    pub shares_trial: bool,
 }
 
 impl<P, A> Subject<P, A> {
@@ -98,6 +101,16 @@ impl<P, A> Subject<P, A> {
             rank: 0,
             weight: 1.0,
             overhead_s: 0.0,
+            shares_trial: false,
+        }
+    }
+
+    /// The same, measured by the trial of the subject before it.
+    #[must_use]
+    pub fn sharing_trial(self) -> Self {
+        Self {
+            shares_trial: true,
+            ..self
         }
     }
 
@@ -167,6 +180,8 @@ pub struct Reading {
     pub latency: LatencyCounts,
     /// Dimensions of the point that are known only now, and are no identity.
     pub also: Spot,
+    /// Of the subjects after its own that share its trial, in their order.
+    pub beside: Vec<Self>,
 }
 
 impl Reading {
@@ -179,6 +194,7 @@ impl Reading {
             evidence: None,
             latency: LatencyCounts::default(),
             also: Spot::new(),
+            beside: Vec::new(),
         }
     }
 
@@ -193,6 +209,7 @@ impl Reading {
             self.verdict = Verdict::new(Validity::TooFewSamples, reason, remedy);
         }
         self.values.retain(|(_, value)| value.is_finite());
+        self.beside = self.beside.into_iter().map(Self::checked).collect();
         self
     }
 

@@ -10,6 +10,7 @@ use trial::stats::PAIRS_FOR_A_CLAIM;
 
 use crate::config::keys::{Common, Keys};
 use crate::experiment::{Experiment, Subject, Subjects, Times};
+use crate::host::Host;
 use crate::stopping::Limits;
 
 /// Nine pairs are a claim; fewer than three rounds are no interval.
@@ -53,16 +54,41 @@ impl<E: Experiment> Job<E> {
             1 => "1 round".to_owned(),
             rounds => format!("{rounds} rounds"),
         };
-        let what = match listed(&values(self.subjects.iter()), 2) {
+        let what = match listed(&values(trials(&self.subjects)), 2) {
             none if none.is_empty() => none,
             some => format!(": {some}"),
         };
         format!(
             "{rounds} of {} trials of {:.0} ms, every arm of every place once a round in shuffled order{what}",
-            self.subjects.len(),
+            trials(&self.subjects).count(),
             self.slice_s * 1e3
         )
     }
+}
+
+/// Those that have a trial of their own.
+pub fn trials<'a, P: 'a, A: 'a>(
+    subjects: impl IntoIterator<Item = &'a Subject<P, A>>,
+) -> impl Iterator<Item = &'a Subject<P, A>> {
+    subjects.into_iter().filter(|subject| !subject.shares_trial)
+}
+
+/// Whether there is anything to measure on a host.
+///
+/// # Errors
+/// [`PlanError::NotSupported`].
+pub fn any<E: Experiment>(
+    experiment: &E,
+    host: &Host,
+    subjects: &Subjects<E>,
+) -> Result<(), PlanError> {
+    if !subjects.is_empty() {
+        return Ok(());
+    }
+    Err(PlanError::NotSupported {
+        reason: experiment.left_out(host).unwrap_or_default(),
+        remedy: "allow more CPUs (taskset, cpuset), or choose what needs one".to_owned(),
+    })
 }
 
 /// What a budget is divided by.
@@ -183,14 +209,16 @@ impl<'a, E: Experiment> Wishes<'a, E> {
             }
         }
         let mut few = self.up_to(lowest);
-        while few.len() > 1 {
-            few.pop();
+        loop {
+            while few.pop().is_some_and(|last| last.shares_trial) {}
+            if few.is_empty() {
+                return None;
+            }
             let filled = self.filling(few.clone(), 1, budget_s);
             if filled.slice_s >= least_s - ROUNDING_S {
                 return Some(filled);
             }
         }
-        None
     }
 
     fn at(
@@ -200,10 +228,10 @@ impl<'a, E: Experiment> Wishes<'a, E> {
         slice_s: f64,
     ) -> Filled<'a, E::Place, E::Arm> {
         let owned: Vec<_> = subjects.iter().map(|&subject| subject.clone()).collect();
-        let trial = |subject: &&Subject<E::Place, E::Arm>| {
+        let trial = |subject: &Subject<E::Place, E::Arm>| {
             slice_s * subject.weight + self.times.overhead_s + subject.overhead_s
         };
-        let round_s: f64 = subjects.iter().map(trial).sum();
+        let round_s: f64 = trials(subjects.iter().copied()).map(trial).sum();
         Filled {
             rounds,
             slice_s,
@@ -220,7 +248,8 @@ impl<'a, E: Experiment> Wishes<'a, E> {
         rounds: usize,
         budget_s: f64,
     ) -> Filled<'a, E::Place, E::Arm> {
-        let weights: f64 = subjects.iter().map(|subject| subject.weight).sum();
+        let weights = trials(subjects.iter().copied()).map(|subject| subject.weight);
+        let weights: f64 = weights.sum();
         let empty = self.at(subjects, rounds, 0.0);
         let free_s = budget_s - empty.start_s - empty.round_s - ROUNDING_S;
         let slice_s = free_s / (weights * rounds as f64).max(1e-9);
@@ -267,13 +296,15 @@ impl<'a, E: Experiment> Wishes<'a, E> {
         if kept.len() == self.all.len() {
             return fewer.map(|fewer| format!("time for {fewer} only"));
         }
-        let mut missing = values(self.all.iter());
+        let kept: Vec<_> = trials(kept.iter().copied()).collect();
+        let mut missing = values(trials(self.all));
         for (name, kept) in values(kept.iter().copied()) {
             let all = missing.iter_mut().filter(|(own, _)| *own == name);
             all.for_each(|(_, words)| words.retain(|words| !kept.contains(words)));
         }
         let missing = listed(&missing, 1);
-        let count = format!("{} of {} combinations", kept.len(), self.all.len());
+        let all = trials(self.all).count();
+        let count = format!("{} of {all} combinations", kept.len());
         let what = match missing.is_empty() {
             false => format!("no time for {missing} ({count} fit)"),
             true => format!("time for {count} only"),

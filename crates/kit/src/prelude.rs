@@ -4,7 +4,7 @@ pub use trial::{Chart, Event, Finding, PlanError, Probe, Scale};
 
 pub use crate::ConfigError;
 pub use crate::config::choices::BackendName;
-pub use crate::config::value::{Auto, Bytes, Count, List, Name, Real};
+pub use crate::config::value::{Auto, Bytes, Count, List, Name, Real, Several};
 pub use crate::experiment::{
     Experiment, Measure, Pair, Reading, Rig, Stopped, Subject, Subjects, Times,
 };

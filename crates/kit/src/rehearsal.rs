@@ -63,7 +63,7 @@ pub struct Rehearsal {
     pub planned_s: f64,
     pub left_out: Option<String>,
     pub trials: usize,
-    /// Subjects of a round.
+    /// Subjects of a round that have a trial of their own.
     pub subjects: usize,
 }
 
@@ -103,13 +103,12 @@ pub fn rehearse<E: Experiment>(
         ..Host::with_cpus(script.cpus.clone())
     };
     let all = experiment.subjects(&host);
+    plan::any(&experiment, &host, &all)?;
     let job = plan::job(&experiment, &all, script.budget)?;
     let mut rig = Known {
         script: script.clone(),
-        spots: job
-            .subjects
-            .iter()
-            .map(|subject| subject.spot.dimensions())
+        spots: (job.subjects.iter())
+            .map(|subject| (subject.spot.dimensions(), subject.shares_trial))
             .collect(),
         measures: experiment.measures(),
         trials: 0,
@@ -127,7 +126,7 @@ pub fn rehearse<E: Experiment>(
         planned_s: job.seconds(),
         left_out: job.left_out.clone(),
         trials: rig.trials,
-        subjects: job.subjects.len(),
+        subjects: plan::trials(&job.subjects).count(),
     })
 }
 
@@ -148,7 +147,8 @@ impl Sink for Kept {
 
 struct Known {
     script: Script,
-    spots: Vec<BTreeMap<String, Dimension>>,
+    /// Of each subject, and whether it shares the trial of the one before.
+    spots: Vec<(BTreeMap<String, Dimension>, bool)>,
     measures: Vec<Measure>,
     trials: usize,
     moving: Option<Moving>,
@@ -196,8 +196,10 @@ impl<E: Experiment> Rig<E> for Known {
         _: &dyn Fn() -> bool,
     ) -> Result<Reading, Stopped> {
         let point = subject.spot.dimensions();
-        let index = self.spots.iter().position(|own| *own == point);
+        let index = self.spots.iter().position(|(own, _)| *own == point);
         let index = index.expect("it is one of the job's");
+        let beside = self.spots[index + 1..].iter();
+        let beside = beside.take_while(|(_, shares_trial)| *shares_trial);
         let is_one_in = |one_in: Option<usize>| one_in.is_some_and(|one_in| index % one_in == 0);
         if is_one_in(self.script.missing_one_in) {
             return Err(Stopped::NotSupported {
@@ -222,15 +224,22 @@ impl<E: Experiment> Rig<E> for Known {
             Some(moving) => moving.next(),
             None => 1.0 + (self.trials % 5) as f64 * 1e-6,
         };
-        let value = (self.script.speed)(&point) * jitter;
-        let values = self.measures.iter().map(|&measure| (measure, value));
-        let mut reading = Reading::new(values.collect());
+        let give = |point| {
+            let value = (self.script.speed)(point) * jitter;
+            let values = self.measures.iter().map(|&measure| (measure, value));
+            Reading::new(values.collect())
+        };
+        let mut reading = give(&point);
+        reading.beside = beside.map(|(point, _)| give(point)).collect();
         let is_late = self
             .script
             .noisy_after
             .is_some_and(|after| self.trials > after);
         if is_late || is_one_in(self.script.noisy_one_in) {
-            reading.verdict = Verdict::new(Validity::Noisy, "a planted pause", "a quiet host");
+            let noisy = Verdict::new(Validity::Noisy, "a planted pause", "a quiet host");
+            let all = reading.beside.iter_mut();
+            all.for_each(|one| one.verdict = noisy.clone());
+            reading.verdict = noisy;
         }
         Ok(reading)
     }

@@ -198,19 +198,27 @@ impl<'a, E: Experiment> Results<'a, E> {
             .is_some_and(|verdict| verdict.is_valid())
     }
 
-    /// What was tried, and whether it is valid.
+    /// What was tried, and whether it is valid; what shares a trial only where
+    /// it is not as valid as that.
     pub fn tried(&self) -> Vec<Tried> {
         let usual = self.usual();
         let pairs = self.subjects.iter().zip(&self.series);
-        let tried = pairs.filter(|(_, series)| series.is_tried());
-        tried
-            .map(|(subject, series)| Tried {
+        let (mut tried, mut of_trial) = (Vec::new(), None);
+        for (subject, series) in pairs.filter(|(_, series)| series.is_tried()) {
+            let verdict = self.verdict_of(series, &usual);
+            if !subject.shares_trial {
+                of_trial = Some(verdict.clone());
+            } else if of_trial.as_ref() == Some(&verdict) {
+                continue;
+            }
+            tried.push(Tried {
                 name: subject.spot.words(),
                 label: subject.spot.words(),
                 is_measured: !series.rounds.is_empty(),
-                verdict: self.verdict_of(series, &usual),
-            })
-            .collect()
+                verdict,
+            });
+        }
+        tried
     }
 
     /// Every ratio that is told, once all is measured.

@@ -160,15 +160,17 @@ fn one<E: Experiment>(
         let now = format!("round {} of {total}: {label}", round + 1);
         let start = job.start_share();
         sink.emit(Event::Progress(start + (1.0 - start) * share, now));
-        let series = &mut results.series[index];
-        if series.failure.is_some() {
+        let beside = job.subjects[index + 1..].iter();
+        let beside = beside.take_while(|subject| subject.shares_trial).count();
+        let own = &mut results.series[index..=index + beside];
+        if own[0].failure.is_some() {
             continue;
         }
         let go_on = || !sink.is_interrupted();
         if !go_on() {
             return Err(End::Interrupted);
         }
-        let tries = if series.is_ever_believed() {
+        let tries = if own[0].is_ever_believed() {
             TRIES.0
         } else {
             TRIES.1
@@ -189,27 +191,34 @@ fn one<E: Experiment>(
         if !go_on() {
             return Err(End::Interrupted);
         }
-        if let Some(end) = keep(series, round, last, label)? {
+        if let Some(end) = keep(own, round, last, label)? {
             failure = failure.or(Some(end));
         }
     }
     Ok(failure)
 }
 
+/// Of a subject, and of those that share its trial.
 fn keep(
-    series: &mut Series,
+    own: &mut [Series],
     round: usize,
     trial: Result<crate::experiment::Reading, Stopped>,
     label: String,
 ) -> Result<Option<End>, End> {
     let stopped = match trial {
-        Ok(reading) => {
-            series.rounds.insert(round, reading);
+        Ok(mut reading) => {
+            let beside = std::mem::take(&mut reading.beside);
+            let readings = std::iter::once(reading).chain(beside);
+            for (series, reading) in own.iter_mut().zip(readings) {
+                series.rounds.insert(round, reading);
+            }
             return Ok(None);
         }
         Err(stopped) => stopped,
     };
-    series.failure = stopped.verdict();
+    for series in own {
+        series.failure = stopped.verdict();
+    }
     match stopped {
         Stopped::Interrupted => Err(End::Interrupted),
         Stopped::NotSupported { .. } | Stopped::Doubted(_) => Ok(None),
@@ -235,7 +244,8 @@ pub(crate) fn failed(label: String, stopped: Stopped) -> End {
 /// Places in shuffled order, and at each its arms.
 fn order<E: Experiment>(job: &Job<E>, random: &mut Random) -> Vec<usize> {
     let mut places: Vec<(&E::Place, Vec<usize>)> = Vec::new();
-    for (index, subject) in job.subjects.iter().enumerate() {
+    let all = job.subjects.iter().enumerate();
+    for (index, subject) in all.filter(|(_, subject)| !subject.shares_trial) {
         match places
             .iter_mut()
             .find(|(place, _)| **place == subject.place)

@@ -74,12 +74,7 @@ impl<E: Experiment> Section for Configured<E> {
         self.0.needs(probe)?;
         let host = Host::of(Some(probe));
         let subjects = self.0.subjects(&host);
-        if subjects.is_empty() {
-            return Err(PlanError::NotSupported {
-                reason: self.0.left_out(&host).unwrap_or_default(),
-                remedy: "allow more CPUs (taskset, cpuset), or choose what needs one".to_owned(),
-            });
-        }
+        plan::any(self.0.as_ref(), &host, &subjects)?;
         let job = Rc::new(plan::job(self.0.as_ref(), &subjects, budget)?);
         let steps = [
             Some(job.step()),

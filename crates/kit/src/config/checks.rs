@@ -84,7 +84,7 @@ pub fn check_kind(
         return Ok(());
     }
     let reason = format!(
-        "back-end {} has no {} {:?}",
+        "back-end {} has no {} ({}); name another back-end, or leave it out",
         backend.name(),
         kind.algorithm,
         kind.operation

@@ -114,12 +114,17 @@ impl BackendName {
     }
 }
 
+/// For defaults: one that every build has.
+impl From<&'static str> for BackendName {
+    fn from(name: &'static str) -> Self {
+        let made = OnceLock::new();
+        Self { name, made }
+    }
+}
+
 impl Default for BackendName {
     fn default() -> Self {
-        Self {
-            name: probe::calibration::AUTO,
-            made: OnceLock::new(),
-        }
+        Self::from(probe::calibration::AUTO)
     }
 }
 

@@ -294,6 +294,57 @@ impl<T: Value> Value for List<T> {
     }
 }
 
+/// None or more, in the order in which they were named, also several times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Several<T>(Vec<T>);
+
+/// How [`Several`] without any is written.
+const NONE: &str = "none";
+
+impl<T> Deref for Several<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<T: Value, U: Into<T>, const N: usize> From<[U; N]> for Several<T> {
+    fn from(items: [U; N]) -> Self {
+        Self(items.map(Into::into).into())
+    }
+}
+
+impl<T: Value> Value for Several<T> {
+    const IS_LIST: bool = true;
+
+    fn parse(value: &Toml) -> Result<Self, String> {
+        let items = match value {
+            Toml::Array(items) => items.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        if items == [Toml::from(NONE)] {
+            return Ok(Self(Vec::new()));
+        }
+        items
+            .iter()
+            .map(T::parse)
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+
+    fn written(&self) -> Toml {
+        match self.0.is_empty() {
+            true => Toml::from(NONE),
+            false => Toml::Array(self.0.iter().map(T::written).collect()),
+        }
+    }
+
+    fn allowed() -> String {
+        format!("{}; several by commas, or {NONE}", T::allowed())
+    }
+}
+
 /// Chosen for this host and budget, unless it is named. Scenarios before there
 /// was `"auto"` have 0 or an empty list for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
