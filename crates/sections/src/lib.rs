@@ -12,6 +12,7 @@ pub mod vcm;
 pub mod vcm_block_size;
 pub mod vcm_controllers;
 pub mod vcm_tasks;
+pub mod vcm_tenants;
 
 use kit::ConfigError;
 use kit::config::keys::Key;
@@ -91,7 +92,7 @@ pub static SECTIONS: &[SectionKind] = &[
     kind!(vcm_controllers::Controllers, "vcm-controllers"),
     kind!("vcm-shifting", vcm::shifting::parse, true, None, ["vcm-shifting"]),
     kind!("vcm-cause", vcm::cause::parse, true, None, ["vcm-cause"]),
-    kind!("vcm-tenants", vcm::tenants::parse, true, None, ["vcm-tenants"]),
+    kind!(vcm_tenants::Tenants, "vcm-tenants"),
     kind!("kspeed", kspeed::parse, true, None, ["kspeed", "kspeed-tcrypt"]),
     kind!("router-native", router::native::parse, true, None, ["router-native"]),
     kind!("router-os-level", router::os_level::parse, true, None, ["router-os-level"]),

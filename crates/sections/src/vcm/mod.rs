@@ -6,4 +6,3 @@
 
 pub mod cause;
 pub mod shifting;
-pub mod tenants;

@@ -1,0 +1,177 @@
+//! Who is at work in a trial, and with which weights.
+
+use std::fmt;
+use std::str::FromStr;
+
+use kit::config::value::Choice;
+
+use super::Config;
+
+/// A tenant that takes no heed of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Hostile {
+    /// Keeps a deep lane full of huge requests.
+    Flood,
+    /// Keeps a lane full of RSA signatures, each as long as hundreds of blocks.
+    Signer,
+    /// Fills a deep lane and takes no completion.
+    Mute,
+}
+
+impl Hostile {
+    pub(super) const ALL: [Self; 3] = [Self::Flood, Self::Signer, Self::Mute];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Flood => "flood",
+            Self::Signer => "signer",
+            Self::Mute => "mute",
+        }
+    }
+
+    const fn what(self) -> &'static str {
+        match self {
+            Self::Flood => "one that floods with requests of 1 MiB",
+            Self::Signer => "one that signs with RSA-2048",
+            Self::Mute => "one that fills its lane and never reaps",
+        }
+    }
+}
+
+impl fmt::Display for Hostile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Hostile {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let found = Self::ALL.into_iter().find(|own| own.name() == name);
+        found.ok_or_else(|| {
+            let known = Self::known().join(", ");
+            format!("unknown hostile tenant '{name}'; known: {known}")
+        })
+    }
+}
+
+impl Choice for Hostile {
+    fn known() -> Vec<String> {
+        Self::ALL.map(|own| own.to_string()).into()
+    }
+}
+
+/// Which tenants work together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Case {
+    /// So many equal ones.
+    Equal(usize),
+    /// With the weights of the configuration.
+    Weighted,
+    /// Two, and a third that is as polite as they.
+    Polite,
+    /// The same two beside a hostile one of the third's weight.
+    Beside(Hostile),
+    /// The first's notifications are capped.
+    Cap,
+    /// The first's requests are limited.
+    Quota,
+}
+
+/// Whose values they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Of all tenants together.
+    All,
+    /// Of one, counted from 0.
+    Tenant(usize),
+    Hostile,
+}
+
+/// Of the two whose speed is looked at beside a third, and of that.
+pub(super) const VICTIM_WEIGHTS: [u32; 2] = [1, 2];
+const THIRD_WEIGHT: u32 = 1;
+
+impl Case {
+    /// Every case of a configuration, in the order of reports.
+    pub(super) fn all(config: &Config) -> Vec<Self> {
+        let mut tenants: Vec<_> = config.tenants.iter().map(|count| count.get()).collect();
+        let mut hostile: Vec<_> = config.hostile.iter().map(|name| name.0).collect();
+        tenants.sort_unstable();
+        tenants.dedup();
+        hostile.sort_unstable();
+        hostile.dedup();
+        let polite = (!hostile.is_empty()).then_some(Self::Polite);
+        let optional = [
+            (config.weights.len() > 1, Self::Weighted),
+            (config.cap_per_s.get() > 0, Self::Cap),
+            (config.quota_per_s.get() > 0, Self::Quota),
+        ];
+        let [weighted, cap, quota] = optional.map(|(is_wanted, case)| is_wanted.then_some(case));
+        (tenants.into_iter().map(Self::Equal))
+            .chain(weighted)
+            .chain(polite)
+            .chain(hostile.into_iter().map(Self::Beside))
+            .chain(cap)
+            .chain(quota)
+            .collect()
+    }
+
+    pub(super) fn name(self) -> String {
+        match self {
+            Self::Equal(tenants) => format!("equal-{tenants}"),
+            Self::Weighted => "weighted".to_owned(),
+            Self::Polite => "polite".to_owned(),
+            Self::Beside(hostile) => hostile.to_string(),
+            Self::Cap => "cap".to_owned(),
+            Self::Quota => "quota".to_owned(),
+        }
+    }
+
+    pub(super) fn what(self, config: &Config) -> String {
+        match self {
+            Self::Equal(1) => "one tenant alone".to_owned(),
+            Self::Equal(tenants) => format!("{tenants} equal tenants"),
+            Self::Weighted => {
+                let weights = config.weights.iter().map(|weight| weight.get().to_string());
+                format!("weights {}", weights.collect::<Vec<_>>().join(":"))
+            }
+            Self::Polite => "beside a polite third".to_owned(),
+            Self::Beside(hostile) => format!("beside {}", hostile.what()),
+            Self::Cap => "two, the first's notifications capped".to_owned(),
+            Self::Quota => "two, the first's requests limited".to_owned(),
+        }
+    }
+
+    /// Everyone at work with the own weight, a hostile one last.
+    pub(super) fn tenants(self, config: &Config) -> Vec<(Place, u32)> {
+        let weighted = |weights: &[u32]| {
+            let all = weights.iter().enumerate();
+            all.map(|(index, &weight)| (Place::Tenant(index), weight))
+                .collect::<Vec<_>>()
+        };
+        let victims = weighted(&VICTIM_WEIGHTS).into_iter();
+        let beside = |third| victims.chain([(third, THIRD_WEIGHT)]).collect();
+        match self {
+            Self::Equal(tenants) => weighted(&vec![1; tenants]),
+            Self::Weighted => {
+                let weights = config.weights.iter().map(|weight| weight.get());
+                weighted(&weights.map(|weight| weight as u32).collect::<Vec<_>>())
+            }
+            Self::Polite => beside(Place::Tenant(VICTIM_WEIGHTS.len())),
+            Self::Beside(_) => beside(Place::Hostile),
+            Self::Cap | Self::Quota => weighted(&[1, 1]),
+        }
+    }
+
+    /// Whether every tenant keeps its lane full, so that shares mean something.
+    pub(super) fn is_shared_out(self) -> bool {
+        matches!(self, Self::Equal(_) | Self::Weighted | Self::Polite)
+    }
+
+    /// Whether one tenant is limited, so that the worker may rest.
+    pub(super) fn is_limited(self) -> bool {
+        matches!(self, Self::Cap | Self::Quota)
+    }
+}
