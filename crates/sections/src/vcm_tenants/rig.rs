@@ -111,7 +111,7 @@ impl OnBench {
                         Hostile::Flood => Load::closed(0, FLOOD_DEPTH),
                         Hostile::Signer => Load::closed(0, SIGNER_DEPTH),
                         // No thread of its own: its lane is filled by hand.
-                        Hostile::Mute => IDLE,
+                        Hostile::Mute => idle(),
                     };
                     (self.seat(hostile), load)
                 }
@@ -133,7 +133,7 @@ impl OnBench {
         let mut loads = Vec::new();
         for seat in 0..self.polite + Hostile::ALL.len() {
             let own = at_work.iter().find(|one| one.seat == seat);
-            let load = own.map_or(IDLE, |own| own.load);
+            let load = own.map_or_else(idle, |own| own.load);
             let mut regime = Regime::fixed(Moderation::Armed, Settings::UNLIMITED);
             let mut quota = Quota::UNLIMITED;
             match case {
@@ -181,6 +181,9 @@ impl OnBench {
             busy_cpus: window.worker_cpus() + clients,
             in_flight_bytes: in_flight * self.workload.slot.stride,
             cores: self.cores,
+            cpus: self.cores.all().len(),
+            crowd: 0,
+            rates: None,
         };
         let verdict = busy(case, window.worker_cpus());
         let judged = |values| Reading {
@@ -216,12 +219,10 @@ struct AtWork {
     load: Load,
 }
 
-const IDLE: Load = Load {
-    workload: 0,
-    depth: 1,
-    tasks: 0,
-    rate_per_s: None,
-};
+/// Of a tenant without a thread at work.
+fn idle() -> Load {
+    Load::closed(0, 1).with_tasks(0)
+}
 
 impl Rig<Tenants> for OnBench {
     fn trial(
