@@ -32,11 +32,9 @@ pub const ARM_FEATURES: &[ArmFeature] = &[
     feature("rng", "RNDR (random numbers)"),
 ];
 
-/// A core and what its servers are known to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Core {
     pub designer: &'static str,
-    /// Its name, e.g. `Neoverse N1`.
     pub name: &'static str,
     pub expected: &'static [&'static str],
 }

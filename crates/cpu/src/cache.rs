@@ -19,7 +19,7 @@ pub struct Cache {
     pub bytes: u64,
     pub line_bytes: u32,
     pub ways: u32,
-    /// At most so many logical processors share it (an upper bound: ids are
+    /// Maximum number of logical processors that share it (an upper bound: ids are
     /// handed out in powers of two).
     pub sharing_max: u32,
 }

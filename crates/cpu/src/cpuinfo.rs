@@ -2,15 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The first processor's block of `/proc/cpuinfo`, by key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuInfo {
     fields: BTreeMap<String, String>,
 }
 
 impl CpuInfo {
-    /// Reads the first block; unknown or malformed lines are passed over, so
-    /// any text gives a value.
+    /// Reads the first block; unknown or malformed lines are skipped, so any text
+    /// gives a value.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let block = text.lines().skip_while(|line| line.trim().is_empty());

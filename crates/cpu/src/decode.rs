@@ -16,9 +16,7 @@ pub struct Processor {
     pub level: u32,
     pub extended_level: u32,
     pub hypervisor: Option<Hypervisor>,
-    /// Physical address bits.
     pub physical_bits: Option<u32>,
-    /// Virtual address bits.
     pub virtual_bits: Option<u32>,
     pub features: BTreeSet<Feature>,
     pub xstate: XState,

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use crate::Feature;
 
-/// A generation as far as crypto flags tell it apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Generation {
     Westmere,

@@ -12,7 +12,7 @@ enum Register {
     Edx,
 }
 
-/// Where a flag is and what must be enabled for it.
+/// The position of a flag and the state it needs.
 struct Place {
     feature: Feature,
     /// The name in Linux' `/proc/cpuinfo` and in our keys.
@@ -142,7 +142,6 @@ impl Feature {
         self.place().needs
     }
 
-    /// Whether `source` states it.
     #[must_use]
     pub fn is_set(self, source: &dyn Source) -> bool {
         let place = self.place();

@@ -5,10 +5,8 @@ use std::collections::BTreeSet;
 use crate::expected::Generation;
 use crate::{Feature, Signature, Vendor};
 
-/// A microarchitecture and the crypto flags its processors have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Microarchitecture {
-    /// Its name, e.g. `Sapphire Rapids`.
     pub name: &'static str,
     /// Flags that every server and desktop part of it has, unless firmware,
     /// a hypervisor or the kernel hides them.

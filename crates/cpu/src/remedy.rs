@@ -62,7 +62,6 @@ pub(crate) fn remedy(standing: &Standing, feature: Feature, around: &Circumstanc
     }
 }
 
-/// What to do about a flag that no setting brings back.
 fn not_there(feature: Feature, around: &Circumstances<'_>) -> String {
     match feature {
         Feature::Vmx | Feature::Svm if around.hypervisor.is_some() => {

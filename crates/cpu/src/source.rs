@@ -21,7 +21,6 @@ pub trait Source {
     fn xcr0(&self) -> Option<u64>;
 }
 
-/// Leaf ranges, each stated by its own first leaf.
 pub(crate) const BASIC: u32 = 0;
 pub(crate) const HYPERVISOR: u32 = 0x4000_0000;
 pub(crate) const EXTENDED: u32 = 0x8000_0000;

@@ -7,12 +7,10 @@ use crate::{Component, Feature, Hypervisor, Microarchitecture, Processor, remedy
 /// What surrounds a processor and may hide its flags.
 #[derive(Clone, Debug, Default)]
 pub struct Circumstances<'a> {
-    /// The microarchitecture, where the model is known.
     pub microarchitecture: Option<&'a Microarchitecture>,
     pub hypervisor: Option<&'a Hypervisor>,
     /// Flags of `/proc/cpuinfo`; empty where it could not be read.
     pub kernel_flags: BTreeSet<&'a str>,
-    /// The kernel's command line; empty where it could not be read.
     pub command_line: &'a str,
 }
 
@@ -35,7 +33,7 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// What it means, for people; `feature` as in [`standing`].
+    /// The standing in words; `feature` as in [`standing`].
     #[must_use]
     pub fn text(&self, feature: Feature, around: &Circumstances<'_>) -> String {
         remedy::text(self, feature, around)
@@ -91,7 +89,6 @@ mod tests {
     use super::*;
     use crate::{Dump, Signature, Vendor, microarchitecture};
 
-    /// A Sapphire Rapids with AES, AVX and OSXSAVE, and that XCR0.
     fn processor(xcr0: &str) -> Processor {
         let text = format!(
             "0 0: 1f 756e6547 6c65746e 49656e69\n1 0: 806f8 0 1e000000 0\nd 0: e7 0 0 0\nxcr0: {xcr0}"

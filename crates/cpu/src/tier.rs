@@ -45,7 +45,6 @@ impl Tier {
         }
     }
 
-    /// The flags it adds to the tier before it.
     #[must_use]
     pub fn adds(self) -> &'static [Feature] {
         match self {

@@ -2,12 +2,10 @@
 
 use crate::{Source, source};
 
-/// What CPUID says about the time stamp counter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tsc {
     /// It runs at one rate in every power state (leaf 0x8000_0007).
     pub invariant: bool,
-    /// Its frequency, Hz, where the processor or hypervisor states it.
     pub frequency_hz: Option<u64>,
 }
 

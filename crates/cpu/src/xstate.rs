@@ -2,11 +2,9 @@
 
 use serde::Serialize;
 
-/// A component of XCR0 (Intel SDM volume 1, section 13.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Component {
-    /// x87 registers.
     X87,
     Sse,
     Avx,
@@ -19,7 +17,6 @@ pub enum Component {
 }
 
 impl Component {
-    /// Every component, by bit.
     pub const ALL: [Self; 6] = [
         Self::X87,
         Self::Sse,

@@ -20,7 +20,6 @@ use xdp::socket::{Capture, Pool, Socket, SocketOptions, Umem};
 const TRIAL: u8 = 200;
 const STREAM: u8 = 3;
 
-/// A veth holds 256 packets on their way.
 const BATCH: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(20);
 

@@ -92,8 +92,8 @@ fn whole(counts: &Received) {
     assert_eq!(counts.latency.len(), BURST);
 }
 
-/// What the router counted, once that is as expected: the kernel counts frames
-/// some time after it passed them on, and its own, too.
+/// What the router counted, once that is as expected: the kernel counts frames some
+/// time after it passed them on, including its own.
 fn counted(router: &mut Forwarder, is_expected: impl Fn(&Counters) -> bool) -> Counters {
     let until = Instant::now() + PATIENCE;
     loop {
@@ -240,7 +240,6 @@ fn with_sockets(test: impl FnOnce(&Topology, &mut Forwarder, &PacketSocket, &Pac
     test(&topology, &mut router, &zero, &one);
 }
 
-/// A test frame from port 0 to behind port 1.
 fn frame(topology: &Topology, destination: &str) -> Vec<u8> {
     let zero = topology.side(Side::Zero);
     let frame = TestFrame {
@@ -292,7 +291,6 @@ fn a_frame_is_sent_on_as_by_a_router() {
     });
 }
 
-/// Type and code of an ICMP message that came in an IPv4 packet.
 fn icmp(frame: &[u8]) -> Option<[u8; 2]> {
     let is_icmp = frame.len() >= 36 && frame[12..14] == [8, 0] && frame[23] == 1;
     is_icmp.then(|| [frame[34], frame[35]])

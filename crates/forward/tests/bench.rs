@@ -59,14 +59,11 @@ fn burst() -> Offer {
     }
 }
 
-/// Frames of one way that came, or that the port itself refused, as packet
-/// sockets do in some bursts.
 fn accounted(result: &TrialResult) -> u64 {
     let of = |way: &DirectionResult| way.received.received + way.sent.refused;
     result.directions.iter().map(of).sum()
 }
 
-/// Every frame of a burst arrives, once and in order, and the router says so.
 fn carries(setup: &Setup, offer: &Offer) {
     let Some(mut bench) = one_started(setup) else {
         return;
@@ -115,9 +112,9 @@ fn kernel_routing_carries_both_ways_to_many_destinations_of_a_table() {
     });
 }
 
-/// A veth's ring has room for what is under way: whatever is lost for want of it
-/// was given up before, by a generator that nobody let hear of it. The last may
-/// be on their way for longer than a trial waits: no more than may be under way.
+/// A veth's ring has room for what is under way: whatever is lost for lack of it was
+/// given up before, by a generator that heard of nothing. The last frames may be
+/// under way for longer than a trial waits: no more than may be under way.
 #[test]
 fn what_queues_have_room_for_is_not_lost() {
     testing::alone(|| {

@@ -26,7 +26,6 @@ const CASES: [(&str, Kind, path::Path); 3] = [
     ("testpmd", Kind::Namespace, path::Path::Testpmd),
 ];
 
-/// Not a test of its own: what the test below starts and kills.
 #[test]
 fn child() {
     let Some(name) = std::env::var_os(CHILD) else {

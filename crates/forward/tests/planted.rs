@@ -35,7 +35,7 @@ fn believed(bench: &mut Bench, offer: &Offer, claim: Claim) -> TrialResult {
     result
 }
 
-/// What the tester itself calls noisy says nothing of the device.
+/// A trial that the tester itself calls noisy says nothing about the device.
 fn believe(verdict: &Verdict) {
     if verdict.validity == Validity::Noisy {
         testing::noisy(&verdict.reason);
@@ -47,7 +47,7 @@ fn is_within(value: f64, truth: f64, share: f64) -> bool {
     (value / truth - 1.0).abs() <= share
 }
 
-/// However busy the host is: what was counted is what the device did.
+/// However busy the host is: the counts are what the device did.
 #[test]
 fn counts_are_the_devices_but_for_what_is_excused() {
     testing::alone(|| {
@@ -183,7 +183,6 @@ fn the_throughput_of_a_capped_device_is_its_cap() {
     });
 }
 
-/// By RFC 2544's search.
 fn throughput(bench: &mut Bench) -> f64 {
     // 60,000 frames of 64 bytes a second.
     let line = Line {

@@ -133,8 +133,8 @@ fn near_its_ceiling() {
     });
 }
 
-/// Without threads of its own the device forwards in the sender's softirq: its
-/// rate is the generator's, and nothing is ever lost.
+/// Without threads of its own the device forwards in the sender's softirq: its rate
+/// is the generator's, and nothing is lost.
 #[test]
 fn throttled_by_the_device() {
     testing::alone(|| {

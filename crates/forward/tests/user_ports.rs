@@ -25,7 +25,6 @@ const TAP: TapMode = TapMode {
     ring_bytes: None,
 };
 
-/// Two taps on a bridge in a namespace of its own.
 fn bridged() -> (Namespace, [Port; 2], [String; 2], Journal) {
     let journal = Journal::open().unwrap();
     let tag = Tag::fresh();
@@ -257,8 +256,8 @@ impl Slow {
     }
 }
 
-/// The device's loss, one by one: the sender neither stops nor tries again, and
-/// calls none of them its own.
+/// The device's loss, frame by frame: the sender neither stops nor tries again, and
+/// counts none of them as its own.
 #[test]
 fn a_full_ring_loses_just_what_finds_it_full() {
     testing::timed(|| {
@@ -276,8 +275,8 @@ fn a_full_ring_loses_just_what_finds_it_full() {
     });
 }
 
-/// Frames that wait in the port's own ring when the time is over count only once
-/// the link took them.
+/// Frames that wait in the port's own ring at the end count only once the link took
+/// them.
 #[cfg(feature = "bpf")]
 #[test]
 fn a_port_of_sockets_offers_what_its_link_took() {

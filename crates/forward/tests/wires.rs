@@ -13,8 +13,6 @@ use net::netlink::{VethEnd, add_veth};
 use net::{Journal, Namespace, Tag};
 use testing::is_root;
 
-/// Fewer than a veth's ring, or a tap's, holds: none is lost however busy the
-/// machine is.
 const BURST: u64 = 200;
 
 fn carries(setup: &Setup) {

@@ -7,7 +7,6 @@ use anyhow::Context;
 use crate::cli::Color;
 use crate::exit::{Failure, OrExit};
 
-/// Where output goes and how it may look.
 pub struct Console {
     quiet: bool,
     color: Color,
@@ -47,7 +46,7 @@ impl Console {
         self.pass_on(text).map(|_| ())
     }
 
-    /// As [`Console::print`]; whether somebody still reads.
+    /// As [`Console::print`]; returns whether there is still a reader.
     pub fn pass_on(&self, text: &[u8]) -> Result<bool, Failure> {
         let mut stdout = io::stdout().lock();
         match stdout.write_all(text).and_then(|()| stdout.flush()) {
@@ -59,14 +58,13 @@ impl Console {
         }
     }
 
-    /// Says something that `--quiet` silences.
     pub fn notice(&self, text: &str) {
         if !self.quiet {
             say(text);
         }
     }
 
-    /// Says something that matters even to the quiet.
+    /// Prints a message even with `--quiet`.
     pub fn warning(&self, text: &str) {
         say(&format!("{} {text}", self.paint("warning:", "33")));
     }
@@ -102,7 +100,7 @@ pub fn with_causes(error: &anyhow::Error) -> String {
     text
 }
 
-/// Nobody may be listening: `eprintln!` would panic then.
+/// There may be no reader: `eprintln!` would panic then.
 fn say(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }

@@ -10,7 +10,6 @@ use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit};
 use crate::render;
 
-/// A format that results can be written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     Json,
@@ -104,12 +103,11 @@ pub fn check(exports: &[Export]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether one of them takes stdout for itself.
+/// Whether one of them uses stdout.
 pub fn takes_stdout(exports: &[Export]) -> bool {
     exports.iter().any(|export| export.path.is_none())
 }
 
-/// Refuses formats that a comparison does not have.
 pub fn check_comparison(exports: &[Export]) -> Result<(), Failure> {
     if exports
         .iter()
@@ -123,8 +121,8 @@ pub fn check_comparison(exports: &[Export]) -> Result<(), Failure> {
     check(exports)
 }
 
-/// Writes a run in every format asked for; one that fails does not keep the
-/// others back.
+/// Writes a run in every requested format; one that fails does not prevent the
+/// others.
 pub fn write(exports: &[Export], run: &Run, console: &Console) -> Result<(), Failure> {
     write_all(exports, console, |format| render::bytes(run, format))
 }

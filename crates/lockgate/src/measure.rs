@@ -30,7 +30,6 @@ pub struct Job {
     pub budget: Duration,
 }
 
-/// Measures `job`, or with `--check` says what it would do.
 pub fn measure(
     job: Job,
     how: &MeasuringArguments,
@@ -56,7 +55,7 @@ pub fn measure(
     finish(&run, &stored, (how, export), console)
 }
 
-/// Before anything is made: what is found now is not ours.
+/// Before anything is made: what is found now belongs to other runs.
 fn sweep(console: &Console) {
     let leftovers = lab::leftovers::sweep();
     if !leftovers.removed.is_empty() {
@@ -148,12 +147,12 @@ fn run(
     (run, stored)
 }
 
-/// Keeps a run while it grows, and shows how far it is.
+/// Stores a run while it grows, and shows progress.
 struct Keeper<'a> {
     saver: Saver,
     progress: Progress,
     console: &'a Console,
-    /// What was last said about storing, so that it is said once.
+    /// The last message about storing, so that it is printed once.
     complaint: Option<String>,
 }
 
@@ -206,7 +205,7 @@ impl runner::Watcher for Keeper<'_> {
     }
 }
 
-/// Shows and exports what was measured, and says how it ended.
+/// Shows and exports the results, and says how the run ended.
 fn finish(
     run: &Run,
     stored: &Stored,

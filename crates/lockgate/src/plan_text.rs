@@ -10,7 +10,6 @@ use trial::Plan;
 
 const MIB: usize = 1 << 20;
 
-/// `--check`: the whole plan.
 pub fn plan(scheduled: &[Scheduled], budget: Duration, out: &Path) -> String {
     let mut text = format!(
         "Plan: {:.0} s of measuring, budget {:.0} s\n",

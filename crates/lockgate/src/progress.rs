@@ -30,7 +30,7 @@ impl Progress {
         }
     }
 
-    /// A section begins that will take about so long.
+    /// A section begins that will take about that long.
     pub fn begin(&self, section: &str, seconds: f64) {
         self.bar.reset();
         self.bar
@@ -49,7 +49,7 @@ impl Progress {
         self.bar.set_message(now.to_owned());
     }
 
-    /// Does something that writes to stderr without tearing the bar.
+    /// Runs `act`, which writes to stderr, without tearing the bar.
     pub fn suspend(&self, act: impl FnOnce()) {
         self.bar.suspend(act);
     }

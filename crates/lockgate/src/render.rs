@@ -47,7 +47,6 @@ pub fn bytes(run: &Run, format: Format) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Two runs compared with each other, for the terminal.
 pub fn comparison(comparison: &RunComparison, console: &Console) -> String {
     report::compare::text(comparison, style(console))
 }

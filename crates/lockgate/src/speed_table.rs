@@ -17,7 +17,6 @@ pub fn section(points: &SpeedPoints) -> &'static str {
     }
 }
 
-/// Each key of the table with the flag that sets it.
 const FLAGS: [(&str, &str); 15] = [
     ("algorithms", "--algorithm"),
     ("operations", "--operation"),
@@ -44,7 +43,7 @@ pub fn flag_of(key: &str) -> &str {
         .map_or(key, |(_, flag)| flag)
 }
 
-/// The table: a key for each flag that was given.
+/// The table: a key for each given flag.
 pub fn table(points: &SpeedPoints) -> Table {
     let peers = match (section(points), points.no_peers) {
         (PEERS, true) => Some(Value::Array(Vec::new())),

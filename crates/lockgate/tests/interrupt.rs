@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::common::{Desk, PATIENCE};
 use trial::{Run, SectionState};
 
-/// A measurement of many short rounds that nobody waits for.
+/// A measurement of many short rounds that is interrupted.
 const LONG: [&str; 14] = [
     "speed",
     "--algorithm",

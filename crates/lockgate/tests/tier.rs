@@ -30,7 +30,7 @@ fn probe(ended: &Ended) -> Probe {
     serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stdout))
 }
 
-/// The tiers this host has, lowest first; empty where there are none at all.
+/// The tiers this host has, lowest first; empty where there are none.
 fn host_tiers(desk: &Desk) -> Vec<&'static str> {
     let whole = probe(&desk.lockgate(&["probe", "--json"]).ok());
     assert!(whole.fact("tier").is_none(), "no tier was asked for");

@@ -137,7 +137,7 @@ fn a_library_of_somebody_else_is_not_opened() {
     }
 }
 
-/// The program is root's, and looks for its libraries where it is told to.
+/// The program is root's, and looks for its libraries in a folder of another user.
 #[test]
 fn a_child_is_not_told_of_folders_of_somebody_else() {
     let Some(place) = Place::new() else { return };

@@ -141,7 +141,6 @@ fn help_names_every_built_in_scenario() {
     }
 }
 
-/// What `sections` lists is what `run` takes.
 #[test]
 fn options_of_a_section_are_flags_of_run() {
     let desk = Desk::new();

@@ -178,7 +178,7 @@ fn ctrl_c_ends_the_guest() {
     });
 }
 
-/// Starts a script in a guest of 512 MiB, its output going to us.
+/// Starts a script in a guest of 512 MiB; its output comes to the test.
 fn started(desk: &Desk, guests: &str, script: &str, more: &[&str]) -> Child {
     desk.write("script.sh", script);
     let mut command = desk.command();
@@ -193,7 +193,7 @@ fn started(desk: &Desk, guests: &str, script: &str, more: &[&str]) -> Child {
 
 const ENDLESS: &str = "while :; do echo started; sleep 0.1; done\n";
 
-/// `| head -n 1`: nobody waits for the rest.
+/// `| head -n 1`: the rest has no reader.
 #[test]
 fn a_script_that_nobody_reads_ends() {
     testing::timed(|| {
@@ -244,7 +244,6 @@ fn files_come_back_from_a_script_that_was_ended() {
     });
 }
 
-/// What `vm list` calls the default is what `vm run` takes.
 #[test]
 fn a_named_program_that_is_none_leaves_no_default() {
     let environment = [("LOCKGATE_QEMU", "/nonexistent/qemu")];

@@ -9,7 +9,6 @@ pub use joint::{JointError, Tenant, joint};
 
 const NS_PER_S: f64 = 1e9;
 
-/// Prices on one core, all finite, none negative, not all zero.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {
     notification_ns: f64,
@@ -20,11 +19,7 @@ pub struct Costs {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum CostsError {
     #[error("a {what} cannot cost {value} ns; give a finite price of at least 0")]
-    Price {
-        what: &'static str,
-        /// The price, ns.
-        value: f64,
-    },
+    Price { what: &'static str, value: f64 },
     #[error("nothing costs anything, so that every rate would be infinite; give one price above 0")]
     Free,
 }
@@ -46,7 +41,6 @@ pub enum LoadError {
     Cap { per_s: f64 },
 }
 
-/// What keeps a predicted rate from being higher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     Core,
@@ -127,9 +121,9 @@ impl Costs {
             / NS_PER_S
     }
 
-    /// What the core does for this load: the client keeps `depth` requests in
-    /// flight and waits for notifications, one a completion, or as many as the
-    /// cap lets through.
+    /// The core's rates for this load: the client keeps `depth` requests in flight
+    /// and waits for notifications, one per completion, or as many as the cap lets
+    /// through.
     ///
     /// The equation holds every completion to the cap, as the paper's device
     /// does. Lockgate's gate lets those pass that nothing can join, so that at
@@ -156,17 +150,16 @@ impl Costs {
     }
 
     /// `I* = 1/(D·(c + t·B) + T)`: the cap that gives the highest speed,
-    /// notifications/s. Below it the load is depth-bound, so that a lower cap
-    /// costs speed in proportion; above it notifications cost more than they
-    /// bring. At depth 1 it is the rate without a cap. The load's own cap has
-    /// no say.
+    /// notifications/s. Below it the load is depth-bound, so that a lower cap costs
+    /// speed in proportion; above it notifications cost more than they bring. At
+    /// depth 1 it is the rate without a cap. The load's own cap is ignored.
     #[must_use]
     pub fn best_cap_per_s(&self, load: &Load) -> f64 {
         NS_PER_S / (load.depth * self.service_ns(load.block_bytes) + self.notification_ns)
     }
 
-    /// What the core does under the best cap: `1/(c + t·B + T/D)` requests/s,
-    /// each notification shared by all that are in flight.
+    /// The core's rates under the best cap: `1/(c + t·B + T/D)` requests/s, each
+    /// notification shared by all requests in flight.
     #[must_use]
     pub fn best(&self, load: &Load) -> Prediction {
         let cap = self.best_cap_per_s(load);
@@ -201,7 +194,7 @@ impl Load {
         })
     }
 
-    /// The same under at most `per_s` notifications a second.
+    /// The same with a maximum of `per_s` notifications a second.
     ///
     /// # Errors
     /// [`LoadError::Cap`].
@@ -233,7 +226,7 @@ impl Load {
         self.depth
     }
 
-    /// Notifications/s at most, if there is a cap.
+    /// Maximum of notifications/s, if there is a cap.
     #[must_use]
     pub fn cap_per_s(&self) -> Option<f64> {
         self.cap_per_s
@@ -271,7 +264,6 @@ impl Prediction {
 mod tests {
     use super::*;
 
-    /// 600 ns a notification, 200 ns a request, 0.1 ns a byte.
     fn costs() -> Costs {
         Costs::new(600.0, 200.0, 0.1).unwrap()
     }

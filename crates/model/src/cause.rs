@@ -50,8 +50,8 @@ pub const NAMED_SHARE: f64 = 0.3;
 /// cannot be larger.
 pub const MAJOR_SHARE: f64 = 0.5;
 
-/// Besides the cause named, those are mentioned whose share's lower bound is
-/// at least this.
+/// Besides the named cause, those are mentioned whose share's lower bound is at least
+/// this.
 pub const MENTIONED_SHARE: f64 = 0.1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -64,7 +64,7 @@ pub enum Cause {
     Fragmentation,
     Generator,
     None,
-    /// There is one, and the experiments do not tell why; or they do not tell
+    /// There is one, and the experiments do not show its cause; or they do not show
     /// whether there is one.
     Unknown,
 }
@@ -89,7 +89,7 @@ pub struct Diagnosis {
     /// still possible; the largest first.
     pub others: Vec<(Cause, Share)>,
     pub evidence: Vec<Evidence>,
-    /// What to run to know more; empty when nothing would help.
+    /// Experiments that would show more; empty when none would help.
     pub next: Vec<Test>,
 }
 
@@ -138,7 +138,7 @@ fn named(case: &Case, findings: &Findings, cause: Cause) -> Diagnosis {
     }
 }
 
-/// There is no fall, or none that the points show.
+/// There is no fall, or the points do not show one.
 fn without_fall(case: &Case) -> Diagnosis {
     let is_known = case.fall_ratio().low >= FALL_RATIO;
     Diagnosis {
@@ -222,7 +222,7 @@ impl Cause {
         }
     }
 
-    /// What to do about it; nothing where nothing is named.
+    /// What to do about it; `None` where no cause is named.
     #[must_use]
     pub fn remedy(self) -> &'static str {
         match self {

@@ -42,7 +42,7 @@ pub fn jain_index(rates: &[f64]) -> Result<f64, FairnessError> {
     Ok((sum * sum / (rates.len() as f64 * squares)).clamp(least, 1.0))
 }
 
-/// [`jain_index`] of rates over weights: 1 when each has what its weight says.
+/// [`jain_index`] of rates over weights: 1 when each has its weight's share.
 ///
 /// # Errors
 /// [`FairnessError`]; weights must be above zero.

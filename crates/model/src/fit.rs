@@ -15,8 +15,8 @@ pub use estimate::{Estimate, Fit, RESAMPLES};
 use crate::capacity::Costs;
 use design::Design;
 
-/// Fewer observations than this are refused: three unknowns, and one more
-/// that says how well they fit.
+/// The minimum number of observations: three unknowns, and one more that shows how
+/// well they fit.
 pub const OBSERVATIONS_MIN: usize = 4;
 
 /// Highest condition index of the observations, each column scaled to length
@@ -25,13 +25,12 @@ pub const OBSERVATIONS_MIN: usize = 4;
 /// collinearity).
 pub const CONDITION_MAX: f64 = 30.0;
 
-/// Highest busy share that is believed, since clocks of CPU time and of time
-/// do not tick together.
+/// Highest busy share that is accepted, since clocks of CPU time and of time do not
+/// tick together.
 pub const BUSY_SHARE_MAX: f64 = 1.05;
 
-/// What one core did during one trial. Only *valid* trials may enter (DESIGN,
-/// "Measuring", rule 2): that is the caller's duty, since a verdict cannot be
-/// seen from these numbers.
+/// What one core did during one trial. Only *valid* trials may enter: the caller
+/// ensures that, since a verdict cannot be seen from these numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Observation {
     /// `I`, sent or received on that core.
@@ -66,8 +65,7 @@ impl Observation {
     }
 }
 
-/// Fits the three prices. Deterministic: the same `seed` resamples the same
-/// way.
+/// Fits the three prices. Deterministic: the same `seed` resamples the same way.
 ///
 /// A price that would be negative is 0, and the others are what they then
 /// have to be: of all ways to hold some at 0, the best that leaves none

@@ -253,8 +253,8 @@ proptest! {
         prop_assert!((index - other).abs() < 1e-9);
     }
 
-    /// Entitlements never exceed demand or capacity, use all of the lesser of
-    /// the two, and leave nobody below its weight's share for another's sake.
+    /// Entitlements never exceed demand or capacity, use all of the lesser of the
+    /// two, and leave no tenant below its weight's share for another's sake.
     #[test]
     fn entitlements_are_max_min(
         (demands, weights) in (1_usize..20).prop_flat_map(|tenants| (

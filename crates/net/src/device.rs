@@ -14,7 +14,7 @@ use crate::netlink::{Link, Netlink, NetlinkError, RouteKind};
 
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
-    /// There is none of that name.
+    /// There is no device of that name.
     #[error("there is no device '{name}' here; 'ip link' shows those there are")]
     Absent { name: String },
     #[error(
@@ -65,7 +65,7 @@ pub struct Lent {
 }
 
 /// Moves a device of the calling thread's namespace to one that was made with
-/// [`Namespace::create`]. It is down there.
+/// [`Namespace::create`](crate::Namespace::create). It is down there.
 ///
 /// # Errors
 /// [`DeviceError::InUse`] for one that carries an address or a route, or belongs

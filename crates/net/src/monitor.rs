@@ -19,9 +19,9 @@ use crate::netlink::{Link, Neighbour, Route, wire};
 
 /// The kernel's own messages are at most 32 KiB.
 const RECEIVE_BYTES: usize = 64 << 10;
-/// Room for some 50,000 changes that nobody has read yet.
+/// Room for about 50,000 unread changes.
 const RECEIVE_BUFFER_BYTES: usize = 64 << 20;
-/// The most reads of one look, so that a flood does not keep the caller.
+/// Maximum number of reads in one look, so that a flood does not keep the caller.
 const READS_MAX: usize = 1000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -71,7 +71,6 @@ impl Topic {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A link: as it is now, or was before it was `removed`.
     Link {
         link: Link,
         removed: bool,
@@ -81,12 +80,10 @@ pub enum Event {
         address: IpAddr,
         removed: bool,
     },
-    /// A neighbour: as it is now, or was before it was `removed`.
     Neighbour {
         neighbour: Neighbour,
         removed: bool,
     },
-    /// A route: as it is now, or was before it was `removed`.
     Route {
         route: Route,
         removed: bool,
@@ -114,7 +111,7 @@ pub enum MonitorError {
     },
 }
 
-/// Tells of changes since it was opened, in their order; policies apart.
+/// Reports changes since it was opened, in order; policies separately.
 pub struct Monitor {
     namespace: String,
     sources: Vec<Source>,
@@ -151,8 +148,8 @@ impl Monitor {
         })
     }
 
-    /// What changed since the last call; waits for the first change, at most so
-    /// long. Nothing: nothing changed.
+    /// What changed since the last call. Waits at most this long for the first
+    /// change; empty if nothing changed.
     ///
     /// # Errors
     /// [`MonitorError::Read`].
@@ -170,8 +167,8 @@ impl Monitor {
         }
     }
 
-    /// Whether the last [`wait`](Self::wait) told everything that had changed
-    /// when it was called: in a flood, it tells the first of it.
+    /// Whether the last [`wait`](Self::wait) returned everything that had changed
+    /// when it was called: in a flood, it returns the first part.
     #[must_use]
     pub fn is_drained(&self) -> bool {
         self.is_drained
@@ -224,8 +221,8 @@ impl Monitor {
     }
 }
 
-/// A socket for each protocol of these topics that the kernel has: what it has
-/// not cannot change.
+/// A socket for each protocol of these topics that the kernel has: a missing one
+/// cannot change.
 fn open_all(topics: &[Topic]) -> io::Result<Vec<Source>> {
     let mut sources = Vec::new();
     for protocol in [NETLINK_ROUTE, NETLINK_XFRM] {

@@ -27,7 +27,7 @@ pub enum NapiError {
         #[source]
         source: SysfsError,
     },
-    /// There are none.
+    /// There are fewer threads than queues.
     #[error(
         "{link} has {found} NAPI threads after {} ms, not {wanted}; switch them on with set_threaded, and set the link up; in a container of its own process numbers they cannot be seen: run on the host",
         START_WAIT.as_millis()
@@ -49,7 +49,7 @@ pub enum NapiError {
     },
 }
 
-/// A kernel thread that receives what came on one queue of one link.
+/// A kernel thread that receives the frames of one queue of one link.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NapiThread {
     pub link: String,
@@ -57,7 +57,7 @@ pub struct NapiThread {
     pub pid: i32,
 }
 
-/// How the kernel schedules a thread: what somebody may have set of it.
+/// How the kernel schedules a thread, as far as another program may have set it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Scheduling {
@@ -70,7 +70,7 @@ pub struct Scheduling {
 }
 
 impl Scheduling {
-    /// Of a thread, as it is now.
+    /// The current scheduling of a thread.
     ///
     /// # Errors
     /// When there is no such thread.
@@ -120,7 +120,7 @@ impl Scheduling {
         Ok(())
     }
 
-    /// Whether it may come from a journal that is not damaged.
+    /// Whether it is plausible as read from a journal.
     pub(crate) fn is_plain(&self) -> bool {
         self.cpus.len() <= CpuSet::MAX_CPU / 4
             && self.cpus.bytes().all(|digit| digit.is_ascii_hexdigit())
@@ -142,9 +142,9 @@ impl fmt::Display for Scheduling {
     }
 }
 
-/// Has kernel threads do the receiving of a link, instead of whoever caused
-/// it. A veth must have NAPI by then: an XDP program, or `rx-gro` on. When it
-/// loses both and gets one again, it has new threads, which are not pinned.
+/// Lets kernel threads receive for a link instead of the sender's context. A veth
+/// must have NAPI by then: an XDP program, or `rx-gro` on. When it loses both and
+/// gets one again, it has new threads, which are not pinned.
 ///
 /// # Errors
 /// [`NapiError::Setting`].
@@ -187,8 +187,9 @@ pub fn threads(
     }
 }
 
-/// The threads that a link has now, by their NAPI's number. Before Linux 6.8 those
-/// of a link of the same name in another namespace cannot be told apart.
+/// The current threads of a link, by their NAPI's number. Before Linux 6.8 they
+/// cannot be distinguished from those of a link of the same name in another
+/// namespace.
 #[must_use]
 pub fn threads_now(netlink: &mut Netlink, link: &str) -> Vec<NapiThread> {
     let mut found = match netlink.napis(link) {
@@ -248,7 +249,7 @@ impl NapiThread {
             .map_err(|error| self.failed(what(), error.into()))
     }
 
-    /// The CPU time that it used since it was started, ns.
+    /// CPU time since it was started, ns.
     ///
     /// # Errors
     /// [`NapiError::System`].
@@ -266,8 +267,8 @@ impl NapiThread {
     }
 }
 
-/// The CPU time of any thread, ns: the first field of `/proc/PID/schedstat`,
-/// which counts what has run up to its last tick or switch.
+/// CPU time of any thread, ns: the first field of `/proc/PID/schedstat`, which counts
+/// up to the last tick or switch.
 ///
 /// # Errors
 /// When there is no such thread, or the kernel has no `CONFIG_SCHED_INFO`.

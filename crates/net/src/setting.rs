@@ -7,10 +7,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The longest name or value that is believed of a journal, bytes.
+/// The maximum length of a name or value in a journal, bytes.
 const TEXT_BYTES_MAX: usize = 128;
-/// The most settings of one thing that are believed of a journal: a device has
-/// some 60 offloads and 200 sysctls.
+/// The maximum number of settings of one thing in a journal: a device has about 60
+/// offloads and 200 sysctls.
 const SETTINGS_MAX: usize = 1024;
 
 /// The value of a switch that is on; one that is off has no entry.
@@ -19,22 +19,22 @@ pub(crate) const OFF: &str = "off";
 
 pub type Values = BTreeMap<String, String>;
 
-/// How the settings of a thing were, and to what we set some of them.
+/// The original settings of a thing, and the values that Lockgate set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Changes {
     pub before: Values,
-    /// Whatever each was set to: a crash leaves one of these, or none.
+    /// All values set: a crash leaves one of these, or none.
     pub set: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// A setting that does not become what it was.
+/// A setting that was not restored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     pub setting: String,
     pub now: String,
     pub before: String,
-    /// Why the kernel refused; `None`: somebody else has set it meanwhile.
+    /// Why the kernel refused; `None`: another program has set it meanwhile.
     pub refused: Option<String>,
 }
 
@@ -55,15 +55,15 @@ impl fmt::Display for Kept {
 }
 
 impl Changes {
-    /// Notes what a setting is about to be set to; whether that is news.
+    /// Notes the value that a setting is about to get; returns whether that is new.
     pub(crate) fn note(&mut self, setting: &str, value: &str) -> bool {
         let values = self.set.entry(setting.to_owned()).or_default();
         values.insert(value.to_owned())
     }
 
-    /// Settings that are to be written, with their values, and those that stay as
-    /// somebody else set them. What was changed and not by us follows from what
-    /// we did: a kernel that forwards has no LRO.
+    /// Settings to be written, with their values, and those that stay as another
+    /// program set them. A setting that changed without being set follows from one
+    /// that was set: a kernel that forwards has no LRO.
     pub(crate) fn due(&self, now: &Values) -> (Vec<(String, String)>, Vec<Kept>) {
         let (mut due, mut kept) = (vec![], vec![]);
         let known: BTreeSet<&String> = self.before.keys().chain(now.keys()).collect();
@@ -83,7 +83,7 @@ impl Changes {
         (due, kept)
     }
 
-    /// Whether it may come from a journal that is not damaged.
+    /// Whether it is plausible as read from a journal.
     pub(crate) fn are_plain(&self) -> bool {
         let set = self.set.iter().flat_map(|(setting, values)| {
             let each = move |value| (setting, value);

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use crate::namespace::{Namespace, NamespaceError};
 
-/// Why a setting cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum SysctlError {
     #[error("'{name}' is no setting of the network: use e.g. 'ipv4/ip_forward'")]
@@ -50,8 +49,8 @@ impl Namespace {
         Ok(text.trim_end().to_owned())
     }
 
-    /// Lets the namespace forward between its links, IPv4 and IPv6. A link
-    /// that is made later forwards as well.
+    /// Lets the namespace forward between its links, IPv4 and IPv6. A link that is
+    /// made later also forwards.
     pub fn set_forwarding(&self, on: bool) -> Result<(), SysctlError> {
         let value = if on { "1" } else { "0" };
         self.set_sysctl("ipv4/ip_forward", value)?;

@@ -11,7 +11,6 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags};
 use crate::journal::{JournalError, Loans};
 use crate::namespace::{Namespace, NamespaceError};
 
-/// Why sysfs cannot be reached, read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum SysfsError {
     #[error(
@@ -65,8 +64,8 @@ impl Sysfs {
         Ok(Self { root, loans })
     }
 
-    /// Writes a file below `class/net`, e.g. `lg0/threaded`; of a lent device it
-    /// is written down first.
+    /// Writes a file below `class/net`, e.g. `lg0/threaded`; for a lent device it is
+    /// journalled first.
     ///
     /// # Errors
     /// [`SysfsError::File`].

@@ -9,8 +9,8 @@ pub const INTERFACE_NAME_BYTES_MAX: usize = 15;
 /// The longest part that a caller may add to an interface's name, bytes.
 const ROLE_BYTES_MAX: usize = 5;
 
-/// Distinguishes what one owner makes from what every other makes: five
-/// letters for the process, three for a counter, base 36.
+/// Distinguishes what one owner makes from what every other makes: five letters for
+/// the process, three for a counter, base 36.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tag {
     process: u32,
@@ -25,7 +25,7 @@ pub struct TagError {
 }
 
 impl Tag {
-    /// One that this process has not used before; after 46,656 it begins again.
+    /// A tag that this process has not used before; after 46,656 they repeat.
     #[must_use]
     pub fn fresh() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
@@ -35,7 +35,8 @@ impl Tag {
         }
     }
 
-    /// `lockgate-<tag>-<role>`: of a namespace, a container, a control group.
+    /// `lockgate-<tag>-<role>`: the name of a namespace, a container, a control
+    /// group.
     ///
     /// # Errors
     /// [`TagError`] for a role of other than 1 to 24 letters, digits or `-`.
@@ -43,8 +44,8 @@ impl Tag {
         Ok(format!("lockgate-{self}-{}", checked(role, 24)?))
     }
 
-    /// `lg<tag><role>`: of an interface, unique in the host, so that the
-    /// kernel's threads that are named after it can be told apart.
+    /// `lg<tag><role>`: the name of an interface, unique in the host, so that the
+    /// kernel's threads named after it can be distinguished.
     ///
     /// # Errors
     /// [`TagError`] for a role of other than 1 to 5 letters, digits or `-`.
@@ -61,7 +62,6 @@ impl fmt::Display for Tag {
     }
 }
 
-/// The last `digits` digits.
 fn base_36(mut value: u32, digits: usize) -> String {
     let mut text = vec![b'0'; digits];
     for digit in text.iter_mut().rev() {

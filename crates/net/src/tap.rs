@@ -30,10 +30,9 @@ pub enum TapError {
     },
 }
 
-/// Makes a tap (or TUN) link inside, down, and returns a file for each of its
-/// queues; `mode.multi_queue` is set where there are several. Files do not
-/// block. The link goes when the last of them is closed, so it needs no
-/// journal.
+/// Makes a tap (or TUN) link inside, down, and returns a file for each of its queues;
+/// `mode.multi_queue` is set where there are several. Files do not block. The link
+/// goes when the last of them is closed, so it needs no journal.
 pub fn open_tap(
     namespace: &Namespace,
     name: &str,

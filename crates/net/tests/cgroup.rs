@@ -11,8 +11,8 @@ use lockgate_net::{Cgroup, CgroupError, Entry, Journal, Limits, Tag, napi};
 use sys::packet::{Batch, PacketSocket};
 use testing::is_root;
 
-/// A process that ends with its test, however that ends, and its children: left alone they
-/// would keep a CPU busy, and the output of the tests open.
+/// A process that ends with its test and its children: otherwise they would keep a
+/// CPU busy, and the tests' output open.
 struct Shell(Child);
 
 impl Drop for Shell {
@@ -186,7 +186,6 @@ fn cpu_tree() -> Option<PathBuf> {
     tree
 }
 
-/// The group of a process or thread in that tree.
 fn place(task: i32) -> String {
     let groups = std::fs::read_to_string(format!("/proc/{task}/cgroup")).unwrap();
     let line = groups.lines().find(|line| {
@@ -196,7 +195,7 @@ fn place(task: i32) -> String {
     line.unwrap().splitn(3, ':').nth(2).unwrap().to_owned()
 }
 
-/// A group that is somebody else's, with this task inside; removed at the end.
+/// A group of another program, with this task inside; removed at the end.
 struct Theirs(PathBuf);
 
 impl Theirs {
@@ -302,7 +301,7 @@ fn moved() {
     assert_eq!(journal.entries(), []);
 }
 
-/// Sends frames that the other end drops, until it is told to stop.
+/// Sends frames that the other end drops, until it is stopped.
 fn flood(pair: &Pair, stop: &AtomicBool) {
     let index = pair.one.netlink().unwrap();
     let index = { index }.link(&pair.one_link).unwrap().index;

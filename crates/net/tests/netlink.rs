@@ -392,7 +392,7 @@ fn rules_are_the_usual_ones_until_one_is_added() {
     }
 }
 
-/// Such routes are no function of the destination: the kernel forgets them by
+/// Such routes do not depend on the destination alone: the kernel forgets them by
 /// itself, or keeps them for some sources.
 #[test]
 fn routes_that_hold_for_a_time_or_for_some_sources_are_told_apart() {

@@ -113,7 +113,7 @@ fn restless_victim() {
     }
 }
 
-/// What is on the host whose name tells that a restless victim made it.
+/// Things on the host whose name shows that a restless victim made them.
 fn torn_by(pid: u32) -> Vec<String> {
     let digit = |power: u32| char::from_digit(pid / 36_u32.pow(power) % 36, 36).unwrap();
     let of_it: String = (0..5).rev().map(digit).collect();
@@ -153,7 +153,6 @@ fn journals(folder: &Path) -> usize {
     std::fs::read_dir(folder).unwrap().count()
 }
 
-/// A process that ended but that nobody waited for is as good as gone.
 fn runs(pid: &str) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
         !stat
@@ -474,8 +473,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// Whatever was done, the journal holds what was made and not struck out,
-    /// and a sweep of a copy of it, as after a death, undoes just that.
+    /// The journal always holds what was made and not struck out, and a sweep of a
+    /// copy of it, as after a crash, undoes exactly that.
     #[test]
     fn a_journal_says_what_is_left(steps in steps()) {
         let folder = tempfile::tempdir().unwrap();

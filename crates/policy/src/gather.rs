@@ -13,13 +13,6 @@
 /// waiting time is of the working time. Where it did not pay, the next chances are
 /// passed over, each time twice as many: a client that submits one and waits is
 /// delayed once in a thousand requests.
-///
-/// So it waits, a part of the time that its work takes, until there are as
-/// many as its kernel is wide or as there were the last times. Whether that
-/// paid is seen at once: requests gained must be a larger part of those at
-/// hand than the time waited is of the time to work. Where it did not pay
-/// the next chances are passed over, each time twice as many: a client that
-/// submits one and waits is held up once in a thousand requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gather {
     batch_ns: u64,

@@ -50,17 +50,6 @@ const TIMED_ONE_IN: usize = 16;
 /// learnt from sleeps. Where that costs more than to be woken by a timer, the client
 /// naps for most of the expected time, as Linux's hybrid polling of block devices
 /// does, and the worker is not disturbed. How late the timer is, is learnt as well.
-///
-/// What is awaited mostly comes when it is expected: the worker's pace is
-/// known. So a wait that will be longer than that is slept through until one
-/// wake-up before its end, and only the rest is looked for.
-///
-/// A wake-up costs the client the time from the notification until it runs,
-/// and the worker what it takes to notify, which is most of it where cores are
-/// far apart: both are learnt from sleeps. Where it costs more than to be
-/// woken by a timer, the client naps for most of the time that is expected, as
-/// Linux's hybrid polling of block devices does, and the worker is not
-/// disturbed; what the timer is late, is learnt, too.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hybrid {
     wake: Learnt,

@@ -7,12 +7,6 @@
 /// during one wake-up. Neither side knows it, so it is learnt: a client whose new
 /// requests meet a dry lane asks to be woken earlier, one whose requests meet work
 /// asks to be woken later.
-///
-/// Too few, and the worker runs dry while the client wakes up; too many, and
-/// it is interrupted more often than need be. The right number is what the
-/// worker does during one wake-up, which neither side knows: so it is learnt.
-/// A client whose new requests meet a dry lane asks to be woken earlier; one
-/// whose meet work, later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refill {
     depth: usize,

@@ -21,13 +21,6 @@ const TURN_NS_MAX: u64 = 64_000;
 /// known before it is taken. A flow without work leaves the ring with its debt but
 /// without its credit, so that no flow saves up. What two busy flows got, divided by
 /// their weights, differs by at most a turn and what both overdrew.
-///
-/// The surplus variant: a flow is served while it has credit and may overdraw
-/// it by the last request, so that nobody need know what a request costs
-/// before it is taken; it pays before its next turn. A flow without work
-/// leaves the ring and its credit with it, but not its debt: nobody saves up.
-/// What each of two busy flows got, divided by its weight, differs from the
-/// other by no more than a turn and what both overdrew.
 #[derive(Clone, Debug, Default)]
 pub struct Schedule {
     flows: Vec<Flow>,

@@ -12,10 +12,6 @@ pub const TIMEOUT_US_MAX: u32 = 1_000_000;
 ///
 /// No setting strands a completion: each holds it for a bounded time. No setting
 /// holds anything where only one request is in flight, since nothing could join it.
-///
-/// No setting strands a completion: each holds it for a bounded time. And
-/// none holds anything where only one request is in flight, since nothing
-/// could join it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Settings {
     is_asleep: bool,

@@ -43,7 +43,6 @@ pub enum CompareError {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Origin {
     pub host: String,
-    /// Start, RFC 3339 in UTC.
     pub started_utc: String,
     pub version: String,
     pub git_revision: String,
@@ -52,7 +51,6 @@ pub struct Origin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Side {
     A,
-    /// The second.
     B,
 }
 
@@ -62,7 +60,6 @@ pub struct Place {
     pub dimensions: BTreeMap<String, Dimension>,
 }
 
-/// One metric of one point that both runs measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     #[serde(flatten)]
@@ -74,11 +71,8 @@ pub struct Row {
     pub a: f64,
     /// Median in B; of several runs the geometric mean of their medians.
     pub b: f64,
-    /// Values behind the fewer of both medians, in the two runs compared.
     pub samples: usize,
-    /// Runs behind `a`.
     pub runs_a: usize,
-    /// Runs behind `b`.
     pub runs_b: usize,
     pub ratio: f64,
     pub low: f64,
@@ -125,9 +119,8 @@ pub struct RunComparison {
     pub schema: u32,
     pub a: Origin,
     pub b: Origin,
-    /// Confidence of every interval, e.g. 0.95.
     pub confidence: f64,
-    /// What makes the runs differ beside what was to be compared.
+    /// Differences between the runs besides what was to be compared.
     pub warnings: Vec<String>,
     pub spreads: Vec<Spread>,
     /// [`CHANGE_ASSUMED`] where a spread is not known.
@@ -142,14 +135,13 @@ pub struct RunComparison {
     pub missing: Vec<Missing>,
 }
 
-/// Version of [`RunComparison`]'s document.
 const SCHEMA_VERSION: u32 = 2;
 
-/// Holds `b` against `a`. Points match by section and dimensions; a point that
-/// is not valid in both is listed and left out, as are metrics of which
-/// neither way is better. Of `found`, the runs that repeat a section of A or B
-/// ([`is_repeat`]) stand on that side; where A and B repeat each other, they
-/// only tell how much runs differ. Deterministic for a given seed.
+/// Compares `b` with `a`. Points match by section and dimensions; a point that is not
+/// valid in both is listed and left out, as are metrics of which neither way is
+/// better. Of `found`, the runs that repeat a section of A or B ([`is_repeat`]) count
+/// on that side. Where A and B repeat each other, they only show how much runs
+/// differ. Deterministic for a given seed.
 ///
 /// # Errors
 /// [`CompareError`] when the threshold is not a ratio above 0.
@@ -195,7 +187,7 @@ fn origin(run: &Run) -> Origin {
     }
 }
 
-/// A threshold under which nothing was compared has not been passed.
+/// A threshold under which nothing was compared is not passed.
 fn threshold(rows: &[Row], fail_below: f64) -> Threshold {
     let failed = rows.iter().filter(|row| row.failed).count();
     let below = rows.iter().filter(|row| row.gain() < fail_below).count();
@@ -208,7 +200,7 @@ fn threshold(rows: &[Row], fail_below: f64) -> Threshold {
 }
 
 impl Row {
-    /// How much better B is: above 1 is better, whichever way that is.
+    /// How much better B is: above 1 is better, for either direction.
     #[must_use]
     pub fn gain(&self) -> f64 {
         match self.direction {

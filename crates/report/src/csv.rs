@@ -11,11 +11,11 @@ const FIXED: [&str; 7] = [
     "section", "metric", "unit", "value", "verdict", "reason", "remedy",
 ];
 
-/// One row for each point and metric: section, one column for each dimension
-/// that any point has (empty where a point lacks it), metric, unit, value,
-/// verdict, reason, remedy. A point without metrics has one row without a
-/// value. A dimension called as one of the fixed columns is written
-/// `dimension.<name>`. Values have every digit, and no thousands separators.
+/// One row for each point and metric: section, one column for each dimension that any
+/// point has (empty where a point lacks it), metric, unit, value, verdict, reason,
+/// remedy. A point without metrics has one row without a value. A dimension with the
+/// name of a fixed column is written `dimension.<name>`. Values have every digit, and
+/// no thousands separators.
 #[must_use]
 pub fn render(run: &Run) -> String {
     let points = || run.sections.iter().flat_map(|section| &section.points);
@@ -90,7 +90,7 @@ fn row(cells: impl Iterator<Item = String>) -> String {
         + "\n"
 }
 
-/// In quotes where it must be: separators, quotes, line ends, outer spaces.
+/// In quotes where necessary: separators, quotes, line ends, outer spaces.
 fn quoted(cell: &str) -> String {
     let special = cell.contains([',', '"', '\n', '\r']) || cell.trim() != cell;
     if special {

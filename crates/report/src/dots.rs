@@ -6,15 +6,15 @@ use crate::number::number;
 use crate::words::heading;
 use crate::wrap::clean;
 
-/// Columns of a line that a mark may stand in, at least and at most.
+/// Least and most columns of a line for marks.
 const MARKS: (usize, usize) = (24, 72);
 const NAME_MAX: usize = 28;
 /// Signs of series, the first for what is measured, then the yardsticks'.
 const SIGNS: [char; 12] = ['#', 'o', 's', 'D', 'd', 'r', '|', '+', 'x', '*', '%', '@'];
 const SEVERAL: char = '&';
 
-/// The lines of the picture, within `width` columns: the legend, one line a
-/// place, the axis. Empty where the chart has no places or nothing to show.
+/// The lines of the picture, within `width` columns: the legend, one line per place,
+/// the axis. Empty where the chart has no places or nothing to show.
 pub(crate) fn lines(chart: &Chart, width: usize) -> Vec<String> {
     let at = |value: f64| coordinate(chart.y.scale, value);
     let dots = || chart.series.iter().flat_map(|series| &series.dots);
@@ -70,7 +70,7 @@ fn sign(series: usize) -> char {
     SIGNS[series % SIGNS.len()]
 }
 
-/// The marks of one place; the measured series' own is never hidden.
+/// The marks of one place; the measured series is never hidden.
 fn marks(
     series: &[Series],
     place: usize,

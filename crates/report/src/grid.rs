@@ -14,12 +14,11 @@ pub(crate) struct Grid {
     numeric: Vec<bool>,
 }
 
-/// What one cell line is about to be: its column and text, padded.
 pub(crate) type Paint<'a> = &'a dyn Fn(usize, &str) -> String;
 
 impl Grid {
-    /// A grid of as many columns as `head`; shorter rows are filled up, longer
-    /// ones cut. A column is numeric where every filled cell begins as a number.
+    /// A grid of as many columns as `head`; shorter rows are filled up, longer ones
+    /// cut. A column is numeric where every filled cell begins as a number.
     pub(crate) fn new(head: Vec<String>, rows: Vec<Vec<String>>) -> Self {
         let head: Vec<String> = head.iter().map(|text| clean(text)).collect();
         let fit = |row: Vec<String>| -> Vec<String> {

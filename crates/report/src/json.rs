@@ -3,14 +3,11 @@
 use serde::Serialize;
 use trial::{Probe, Run};
 
-/// The run, pretty, in the order of its schema, with a final newline.
-/// [`Run::read`] reads it back.
 #[must_use]
 pub fn render(run: &Run) -> String {
     pretty(run)
 }
 
-/// The probe alone, in the same form as inside a run.
 #[must_use]
 pub fn probe(probe: &Probe) -> String {
     pretty(probe)

@@ -1,8 +1,8 @@
 //! Markdown's grammar: text escaped, tables, code (`CommonMark` with GitHub's
 //! tables).
 
-/// Text that means itself: every character that Markdown or HTML could take
-/// for its own is escaped, line ends become spaces.
+/// Text without markup: every character that Markdown or HTML could interpret is
+/// escaped, line ends become spaces.
 pub(crate) fn text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in crate::wrap::clean(text).chars() {
@@ -35,7 +35,7 @@ fn escaped_start(text: String) -> String {
     }
 }
 
-/// A code span, longer fenced than any run of backticks inside. Inside a table
+/// A code span, with a longer fence than any run of backticks inside. Inside a table
 /// a bar would still end the cell, so it is escaped as GitHub's tables do.
 pub(crate) fn code(text: &str) -> String {
     let text = crate::wrap::clean(text).replace('|', "\\|");

@@ -11,8 +11,8 @@ use crate::words::{ending, plural, validity};
 
 const CHANGES_MAX: usize = 5;
 const LIMITS_MAX: usize = 3;
-/// A change gains at least so much, by the lower bound: less is not worth one,
-/// and would be a false claim too often.
+/// A change is listed from this gain on, by the lower bound: less is not worth a
+/// change, and would be a false claim too often.
 const GAIN_MIN: f64 = 1.05;
 
 pub(crate) struct Page<'a> {
@@ -20,7 +20,7 @@ pub(crate) struct Page<'a> {
     pub(crate) prices: Vec<&'a Price>,
     pub(crate) changes: Vec<Change<'a>>,
     pub(crate) limits: Vec<String>,
-    /// What sections say that have neither a price nor a change here.
+    /// Answers of sections that have neither a price nor a change here.
     pub(crate) answers: Vec<&'a str>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Change<'a> {
     pub(crate) low: f64,
     pub(crate) high: f64,
     pub(crate) place: &'a str,
-    /// In how many places it was measured; of these it gains most at `place`.
+    /// In how many places it was measured; the gain is greatest at `place`.
     pub(crate) places: usize,
 }
 
@@ -69,12 +69,12 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Whether a ratio rests on what a claim wants.
+/// Whether a ratio rests on enough pairs for a claim.
 pub(crate) fn is_shown(it: &Comparison) -> bool {
     it.believed && it.pairs.len() >= PAIRS_FOR_A_CLAIM
 }
 
-/// How many ratios of a section are not shown, in a sentence; none where all are.
+/// How many ratios of a section are not shown, in a sentence; `None` where all are.
 pub(crate) fn unshown(comparisons: &[Comparison]) -> Option<String> {
     let hidden = comparisons.iter().filter(|it| !is_shown(it)).count();
     (hidden > 0).then(|| {
@@ -85,8 +85,8 @@ pub(crate) fn unshown(comparisons: &[Comparison]) -> Option<String> {
     })
 }
 
-/// The ratios that the scenario lists of the sections that this host can run;
-/// all where it lists none.
+/// The ratios that the scenario lists for sections that this host can run; all where
+/// it lists none.
 fn wanted<'a>(run: &'a Run) -> (usize, Vec<&'a Comparison>) {
     let all = || run.sections.iter().flat_map(|it| &it.comparisons);
     let listed: Vec<(&str, &str)> = run
@@ -181,8 +181,8 @@ impl Trust {
     }
 }
 
-/// Each change once, where it gains most. That place was picked of several, so
-/// that its interval is as much wider.
+/// Each change once, where it gains most. That place was picked among several, so its
+/// interval is widened accordingly.
 fn changes(run: &Run) -> Vec<Change<'_>> {
     let mut found: BTreeMap<&str, (usize, f64, &Comparison, &SectionResult)> = BTreeMap::new();
     for section in &run.sections {
@@ -267,7 +267,7 @@ impl Change<'_> {
     }
 }
 
-/// What is not whole, what is not valid, and what the sections warn of.
+/// Incomplete sections, points that are not valid, and the sections' warnings.
 fn limits(run: &Run) -> Vec<String> {
     let mut limits = Vec::new();
     if run.interrupted {
@@ -305,8 +305,8 @@ fn limits(run: &Run) -> Vec<String> {
     limits
 }
 
-/// Points that are not valid. What does not fit the cache is a finding, and what
-/// the host cannot do is told with its section: neither is a doubt.
+/// Points that are not valid. Points that exceed the cache are a finding, and
+/// unsupported ones are reported with their section: neither is a doubt.
 fn invalid(run: &Run) -> Option<String> {
     let points = || run.sections.iter().flat_map(|section| &section.points);
     let is_doubt = |kind| {
@@ -360,8 +360,8 @@ fn unit(ns: f64) -> (&'static str, f64) {
     }
 }
 
-/// A logarithmic scale from a power of ten to another that holds all prices: its
-/// ends in ns. None without a price that it could show.
+/// A logarithmic scale between powers of ten that holds all prices: its ends in ns.
+/// `None` without a price that it could show.
 pub(crate) fn scale(prices: &[&Price]) -> Option<(f64, f64)> {
     let values = || prices.iter().map(|price| price.ns);
     let values = || values().filter(|ns| ns.is_finite() && *ns > 0.0);

@@ -9,11 +9,10 @@ use crate::wrap::{clean, paragraph, width};
 /// Labels longer than this do not push the other facts to the right.
 const LABEL_COLUMNS_MAX: usize = 24;
 
-/// Columns of the longest state, `degraded`.
 const STATE_COLUMNS: usize = 8;
 
-/// The facts by group, each with its state in words, and beneath those that
-/// are not `ok` what would help.
+/// The facts by group, each with its state in words, and a remedy beneath those that
+/// are not `ok`.
 #[must_use]
 pub fn render(probe: &Probe, style: Style) -> String {
     let facts = || probe.groups.iter().flat_map(|group| &group.facts);

@@ -14,7 +14,7 @@ use crate::wrap::{clean, hung, paragraph, width};
 
 const LINES_MAX: usize = 40;
 const BAR: (usize, usize) = (8, 36);
-/// Text of a change beyond this is cut; a place below this is left out.
+/// Text of a change beyond this is cut; a place with less room is left out.
 const CHANGE_MAX: usize = 52;
 const PLACE_MIN: usize = 12;
 
@@ -23,11 +23,10 @@ const ROWS_MAX: usize = 24;
 
 const REASONS_MAX: usize = 4;
 
-/// Where the rest is: the run as `lockgate report` takes it, and the report's
-/// file; empty where it was not saved.
+/// Where the rest is: the run as `lockgate report` takes it, and the report's file;
+/// empty where it was not saved.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Saved<'a> {
-    /// For `lockgate report`.
     pub run: &'a str,
     pub report: &'a str,
 }
@@ -58,8 +57,8 @@ pub fn render(run: &Run, style: Style, saved: Saved<'_>) -> String {
     out + &limits + &tail
 }
 
-/// All of it: the first page, then each section with its findings, its first
-/// chart, its tables, its ratios, and what is not valid.
+/// All of it: the first page, then each section with its findings, its first chart,
+/// its tables, its ratios, and the points that are not valid.
 #[must_use]
 pub fn full(run: &Run, style: Style, saved: Saved<'_>) -> String {
     let text = Text { style };
@@ -83,7 +82,6 @@ struct Text {
 }
 
 impl Text {
-    /// Text at the margin, its following lines indented a little.
     fn text(self, ink: Ink, text: &str) -> String {
         self.style.paint(ink, &hung(2, text, self.style.width))
     }
@@ -123,8 +121,8 @@ impl Text {
         String::from("\n") + &self.text(Ink::Strong, text)
     }
 
-    /// The price list: a line each, with a bar on a logarithmic scale.
-    /// At most so many rows.
+    /// The price list: one line each, with a bar on a logarithmic scale. At most
+    /// `rows_max` rows.
     fn prices(self, page: &Page<'_>, rows_max: usize) -> String {
         let Some(scale) = page::scale(&page.prices) else {
             return String::new();
@@ -177,7 +175,7 @@ impl Text {
         out
     }
 
-    /// What to change: a line each, the greatest gain first.
+    /// What to change: one line each, the greatest gain first.
     fn changes(self, page: &Page<'_>) -> String {
         if page.changes.is_empty() {
             return String::new();
@@ -230,8 +228,8 @@ impl Text {
         self.heading("What limits trust") + &lines.collect::<String>()
     }
 
-    /// What the other sections say, the first sentence each, as far as whole ones
-    /// fit.
+    /// The answers of the other sections, the first sentence each, as many as fit
+    /// whole.
     fn answers(self, page: &Page<'_>, room: usize) -> String {
         let mut out = String::new();
         for answer in &page.answers {
@@ -307,7 +305,7 @@ impl Text {
         out + &self.comparisons(comparisons) + &self.points(&section.points)
     }
 
-    /// A chart over named places; what is drawn over numbers is for the report.
+    /// A chart over named places; charts over numbers are for the report.
     fn chart(self, chart: &Chart) -> String {
         let lines = dots::lines(chart, self.style.width);
         if lines.is_empty() {
@@ -397,7 +395,6 @@ impl Text {
         out
     }
 
-    /// How many points do not count, and why, the most frequent reason first.
     fn points(self, points: &[Point]) -> String {
         let invalid = points.iter().filter(|point| !point.verdict.is_valid());
         let mut reasons: Vec<(usize, &trial::Verdict)> = Vec::new();

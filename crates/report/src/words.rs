@@ -7,12 +7,12 @@ use trial::{
 
 use crate::number::{bytes, number};
 
-/// What was said already, so that it need not be said again.
+/// Texts that were shown already, so that they are not repeated.
 #[derive(Default)]
 pub(crate) struct Said<'a>(Vec<&'a str>);
 
 impl<'a> Said<'a> {
-    /// The words, or none where an earlier text begins with them.
+    /// The words, or nothing where an earlier text begins with them.
     pub(crate) fn fresh(&mut self, words: &'a str) -> &'a str {
         if self.0.iter().any(|earlier| earlier.starts_with(words)) {
             return "";
@@ -22,8 +22,8 @@ impl<'a> Said<'a> {
     }
 }
 
-/// The same section, in which no figure has a note that one before it has, or
-/// the command that stands at the section's head.
+/// The same section without repeated notes, and without commands that equal the one
+/// at its head.
 pub(crate) fn said_once(section: &SectionResult) -> SectionResult {
     let mut said = Said::default();
     let mut once = section.clone();
@@ -129,8 +129,8 @@ pub(crate) fn state(state: State) -> &'static str {
     }
 }
 
-/// How a section that did not end as planned ended: in a word, why, and the
-/// remedy (may be empty).
+/// How a section that did not end as planned ended: in a word, why, and the remedy
+/// (may be empty).
 pub(crate) fn ending(state: &SectionState) -> Option<(&'static str, &str, &str)> {
     match state {
         SectionState::Complete => None,
@@ -162,7 +162,7 @@ pub(crate) fn interval(ratio: f64, low: f64, high: f64) -> String {
     )
 }
 
-/// A ratio: `1.00`, also where it is whole, since it was measured all the same.
+/// A ratio: `1.00` also where it is whole, since it was measured.
 pub(crate) fn ratio(ratio: f64) -> String {
     let whole = ratio.fract() == 0.0 && ratio.abs() < 100.0;
     if whole {
@@ -172,7 +172,6 @@ pub(crate) fn ratio(ratio: f64) -> String {
     }
 }
 
-/// `1 point`, `12 points`.
 pub(crate) fn plural(count: usize, noun: &str) -> String {
     let ending = if count == 1 { "" } else { "s" };
     format!("{} {noun}{ending}", number(count as f64))

@@ -1,9 +1,8 @@
 //! Text made safe for a terminal and broken into lines.
 
-/// Text is not squeezed below this, however narrow the terminal.
 const TEXT_COLUMNS_MIN: usize = 20;
 
-/// Columns that a text takes. One a character: the texts here are Latin.
+/// Columns that a text takes: one per character, since the texts are Latin.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().count()
 }
@@ -18,14 +17,14 @@ pub(crate) fn clean(text: &str) -> String {
     spaced.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Control characters, and those that reorder or hide what stands around them.
+/// Control characters, and those that reorder or hide the characters around them.
 fn is_unsafe(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
-/// The cleaned text in lines of at most `columns`, broken between words; a
-/// longer word is broken within. At least one line, which may be empty.
+/// The cleaned text in lines of at most `columns`, broken between words; a longer
+/// word is broken within. At least one line, which may be empty.
 pub(crate) fn lines(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(1);
     let mut lines = vec![String::new()];

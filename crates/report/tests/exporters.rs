@@ -12,7 +12,7 @@ fn narrow() -> Style {
     }
 }
 
-/// Neither probe, nor sections: what an interrupt in the first second leaves.
+/// Neither probe nor sections: what an interrupt in the first second leaves.
 fn empty_run() -> Run {
     Run {
         sections: vec![],
@@ -46,7 +46,6 @@ fn terminal_in_full() {
     insta::assert_snapshot!(terminal::full(&sample_run(), style, Saved::default()));
 }
 
-/// Whatever there is to tell, the first page has 40 lines at most.
 #[test]
 fn the_first_page_is_never_longer() {
     let mut run = sample_run();

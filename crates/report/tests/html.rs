@@ -122,7 +122,6 @@ fn words(html: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// What stands from `from` to the next `to`.
 fn between<'a>(html: &'a str, from: &str, to: &str) -> &'a str {
     let start = html
         .find(from)

@@ -14,7 +14,7 @@ const OPTIONS: Options = Options {
     seed: 7,
 };
 
-/// Points of a simulated run; what disturbs it shifts all of them alike.
+/// Points of a simulated run; a disturbance shifts all of them alike.
 const POINTS: u64 = 4;
 
 const TRIALS: u32 = 500;

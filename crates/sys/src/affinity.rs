@@ -2,8 +2,8 @@
 
 use std::io;
 
-/// A CPU number beyond what `sched_setaffinity(2)`'s fixed set can name, or
-/// one outside the set this process was given.
+/// A CPU number that `sched_setaffinity(2)`'s fixed set cannot hold, or one outside
+/// the set of this process.
 #[derive(Debug, thiserror::Error)]
 pub enum PinError {
     #[error(
@@ -26,8 +26,8 @@ pub fn allowed_cpus() -> io::Result<Vec<usize>> {
     cpus_of(0)
 }
 
-/// The CPUs that this process's first thread may use, ascending: what it was
-/// given, also where the calling thread is pinned.
+/// The CPUs that this process's first thread may use, ascending: the process's own
+/// set even where the calling thread is pinned.
 ///
 /// # Errors
 /// As [`allowed_cpus`].

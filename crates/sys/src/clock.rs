@@ -25,15 +25,15 @@ pub fn now_ns() -> u64 {
     u64::try_from(read(libc::CLOCK_MONOTONIC).as_nanos()).expect("584 years of uptime")
 }
 
-/// From now on timers of the calling thread are not put off to be combined
-/// with others: Linux may put them off by 50 µs, longer than moderation means
-/// to hold a notification back.
+/// From now on timers of the calling thread are not delayed to be combined with
+/// others. Linux may delay them by 50 µs, longer than moderation means to hold a
+/// notification back.
 pub fn make_timers_exact() {
     // 0 would be the slack that the thread was born with.
     put_timers_off_by(1);
 }
 
-/// How far timers of the calling thread may be put off, ns.
+/// How far timers of the calling thread may be delayed, ns.
 #[must_use]
 pub fn timer_slack_ns() -> u64 {
     // SAFETY: no memory is passed. It cannot fail: the slack is this thread's.
@@ -41,7 +41,7 @@ pub fn timer_slack_ns() -> u64 {
     slack_ns.unsigned_abs().into()
 }
 
-/// From now on timers of the calling thread are put off by up to so much.
+/// From now on timers of the calling thread may be delayed by up to `slack_ns`.
 pub fn put_timers_off_by(slack_ns: u64) {
     // SAFETY: no memory is passed. It cannot fail: the slack is this thread's.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack_ns) };

@@ -23,7 +23,7 @@ impl Event {
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
-    /// Wakes whoever waits, now or next: one crossing.
+    /// Wakes the thread that waits, now or next: one crossing.
     pub fn signal(&self) {
         let one = 1u64;
         // SAFETY: eight readable bytes, as eventfd wants. It can only fail

@@ -6,12 +6,12 @@ use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Writes `bytes` so that a reader sees the old file or the new one, never
-/// half of one: a temporary file beside it, then a rename. What a link points
-/// to is replaced, not the link, unless the link or what it leads through is
-/// somebody else's: then the link is. Something that is there and no regular file
-/// (a pipe, `/dev/null`, `/dev/stdout`) is written in place. With `durable`,
-/// the bytes are on the disk before the old file goes.
+/// Writes `bytes` so that a reader sees the old file or the new one, never half of
+/// one: a temporary file beside it, then a rename. A link's target is replaced, not
+/// the link, unless the link or a part of its path belongs to another user: then the
+/// link is. An existing path that is no regular file (a pipe, `/dev/null`,
+/// `/dev/stdout`) is written in place. With `durable`, the bytes are on the disk
+/// before the old file goes.
 ///
 /// # Errors
 /// Whatever the file system says; the temporary file is removed.
@@ -80,8 +80,8 @@ fn write(mut file: File, bytes: &[u8], durable: bool) -> io::Result<()> {
     if durable { file.sync_all() } else { Ok(()) }
 }
 
-/// A file in the same folder (a rename cannot cross file systems), of a name
-/// that nobody can foresee, and new: no link that somebody left is followed.
+/// A new file in the same folder (a rename cannot cross file systems), with an
+/// unpredictable name: no link that another user left is followed.
 fn new_beside(path: &Path) -> io::Result<(File, PathBuf)> {
     let name = path
         .file_name()

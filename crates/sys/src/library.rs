@@ -11,8 +11,8 @@ use crate::trusted::{self, Untrusted};
 /// Written by ldconfig(8).
 const CACHE: &str = "/etc/ld.so.cache";
 
-/// `{machine}` is the triplet's. Some are in the loader's own list, some in
-/// most hosts' cache.
+/// `{machine}` is the triplet. Some are in the loader's own list, some in most hosts'
+/// cache.
 const USUAL: [&str; 7] = [
     "/lib/{machine}-linux-gnu",
     "/usr/lib/{machine}-linux-gnu",
@@ -51,9 +51,8 @@ pub fn find(name: &str) -> Result<Option<PathBuf>, Untrusted> {
     found.map(|place| trusted::check(&place)).transpose()
 }
 
-/// What the cache says of a name: glibc's `sysdeps/generic/dl-cache.h`, the
-/// format since 2.2, also behind the older one. Variants for some CPUs only are
-/// left out.
+/// The cache's entry for a name: glibc's `sysdeps/generic/dl-cache.h`, the format
+/// since 2.2, also behind the older one. Variants for some CPUs only are left out.
 fn cached(name: &str, bytes: &[u8]) -> Option<PathBuf> {
     const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
     const HEAD_BYTES: usize = 48;
@@ -84,7 +83,6 @@ fn cached(name: &str, bytes: &[u8]) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
-    /// A cache with one library for another machine and one for this.
     fn cache() -> Vec<u8> {
         let mut bytes = b"older, padded\0\0\0glibc-ld.so.cache1.1".to_vec();
         bytes.extend([2, 0, 0, 0].iter().chain([0; 24].iter()));

@@ -2,9 +2,8 @@
 
 use std::io;
 
-/// Raises the limit of open files to the most that this process may set
-/// itself (`RLIMIT_NOFILE`, soft to hard); returns it and whether that is
-/// more than before.
+/// Raises the limit of open files to the maximum that this process may set itself
+/// (`RLIMIT_NOFILE`, soft to hard); returns it and whether that is more than before.
 ///
 /// # Errors
 /// From `getrlimit(2)`, `setrlimit(2)`.
@@ -28,7 +27,7 @@ pub fn raise_open_files() -> io::Result<(u64, bool)> {
     Ok((limit.rlim_cur, is_more))
 }
 
-/// Whether this says that there are too many open files.
+/// Whether the error means too many open files.
 #[must_use]
 pub fn is_too_many_files(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EMFILE)

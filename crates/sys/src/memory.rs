@@ -15,8 +15,8 @@ pub struct Mapping {
     is_shared: bool,
 }
 
-/// Memory to share, as [`Mapping::shared`] takes it: `len` zeroed bytes that nobody can
-/// shorten.
+/// Memory to share, as [`Mapping::shared`] takes it: `len` zeroed bytes that cannot
+/// be shortened.
 ///
 /// # Errors
 /// From `memfd_create(2)` and what makes it so.
@@ -79,8 +79,8 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// Memory of this process alone: `len` zeroed bytes of which no page is there yet, so
-    /// that each is a fault when it is first touched. Pages are never huge ones.
+    /// Memory of this process alone: `len` zeroed bytes without pages, so that the
+    /// first touch of each is a fault. Pages are never huge ones.
     ///
     /// # Errors
     /// No memory, or `len` is 0.
@@ -110,8 +110,8 @@ impl Mapping {
         }
     }
 
-    /// Memory shared with whoever else has that descriptor: its first `len` bytes. Only
-    /// what nobody can shorten is taken: memory of `memfd_create` with the seal
+    /// Memory shared with other holders of that descriptor: its first `len` bytes. It
+    /// must not be possible to shorten it: memory of `memfd_create` with the seal
     /// `F_SEAL_SHRINK` (memfd_create(2), fcntl(2)).
     pub fn shared(memory: BorrowedFd<'_>, len: usize) -> Result<Self, ShareError> {
         let file = memory.as_raw_fd();
@@ -169,7 +169,7 @@ impl Mapping {
         self.len == 0
     }
 
-    /// The address of a range, for whoever keeps the mapping alive meanwhile.
+    /// The address of a range, for a caller that keeps the mapping alive meanwhile.
     pub fn address(&self, offset: usize, len: usize) -> Result<*mut u8, OutOfBounds> {
         let end = offset.checked_add(len);
         if end.is_none_or(|end| end > self.len) {
@@ -233,16 +233,14 @@ fn split(address: *mut u8, len: usize) -> (usize, usize) {
     (head, (len - head) / WORD)
 }
 
-/// A byte of a mapping, shared with whoever else may write it: copies are
-/// atomic byte by byte or word by word, so that a race gives torn data and
-/// nothing worse.
+/// A byte of a mapping, which other processes may write: copies are atomic byte by
+/// byte or word by word, so that a race gives torn data and nothing worse.
 fn byte_at<'m>(address: *mut u8) -> &'m AtomicU8 {
     // SAFETY: called only for bytes of ranges that `Mapping::address` checked,
     // while the mapping is borrowed; atomics may be shared.
     unsafe { AtomicU8::from_ptr(address) }
 }
 
-/// As [`byte_at`], for an aligned word.
 fn word_at<'m>(address: *mut u8) -> &'m AtomicU64 {
     // SAFETY: as above, and `split` aligned the address.
     unsafe { AtomicU64::from_ptr(address.cast()) }

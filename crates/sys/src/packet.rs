@@ -19,7 +19,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Of `capacity` frames, 1 to [`BATCH_MAX`].
+    /// A batch of `capacity` frames, 1 to [`BATCH_MAX`].
     ///
     /// # Panics
     /// Outside that range: callers choose a number of their own.
@@ -62,7 +62,6 @@ impl Batch {
         self.lens.len()
     }
 
-    /// Whether it holds none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.lens.is_empty()
@@ -73,12 +72,12 @@ impl Batch {
 #[derive(Debug)]
 pub struct PacketSocket(OwnedFd);
 
-/// Frames that wait to be read, or to be given back by whom they were sent to,
-/// in bytes of memory that the kernel counts. More than the rings of any
-/// device hold: so it is the device that refuses, not the socket.
+/// Frames that wait to be read, or to be released by their receiver, in bytes of
+/// memory that the kernel counts. More than the rings of any device hold: so it is
+/// the device that refuses, not the socket.
 const BUFFER_BYTES: i32 = 64 << 20;
 
-/// What became of the frames of a batch.
+/// How the frames of a batch ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
     pub taken: usize,
@@ -88,8 +87,8 @@ pub struct Sent {
 }
 
 impl PacketSocket {
-    /// At an interface of the calling thread's network namespace. It never
-    /// blocks.
+    /// Opens a socket at an interface of the calling thread's network namespace. It
+    /// never blocks.
     ///
     /// # Errors
     /// From `socket(2)`, `bind(2)`: without `CAP_NET_RAW` and `CAP_NET_ADMIN`, or
@@ -136,8 +135,8 @@ impl PacketSocket {
         Ok(())
     }
 
-    /// Sends the frames of a batch, in order, each once: one that the interface
-    /// drops is gone, and the next is tried.
+    /// Sends the frames of a batch, in order, each once: one that the interface drops
+    /// is lost, and the next is tried.
     ///
     /// # Errors
     /// From `sendmmsg(2)` when a frame is refused for another reason than a full
@@ -171,7 +170,7 @@ impl PacketSocket {
         }
     }
 
-    /// One call. Says how many frames the interface took, from the first on.
+    /// One call. Returns how many frames the interface took, from the first on.
     fn send_some(&self, headers: &mut [libc::mmsghdr]) -> io::Result<usize> {
         let count = u32::try_from(headers.len()).expect("at most BATCH_MAX");
         // SAFETY: so many headers, each with one piece inside a batch that
@@ -187,8 +186,8 @@ impl PacketSocket {
         .map(|sent| sent.unsigned_abs() as usize)
     }
 
-    /// Fills the batch anew with what waits. Says how many frames; longer ones
-    /// than a slot are cut.
+    /// Refills the batch with frames that wait. Returns how many; those longer than a
+    /// slot are cut.
     ///
     /// # Errors
     /// From `recvmmsg(2)`, e.g. the interface is gone.

@@ -12,8 +12,8 @@ use crate::program;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Starts `command` so that the kernel kills the child (SIGKILL) when this
-/// process ends, however it ends: `PR_SET_PDEATHSIG`, prctl(2).
+/// Starts `command` so that the kernel kills the child (SIGKILL) when this process
+/// ends, in any way: `PR_SET_PDEATHSIG`, prctl(2).
 ///
 /// The kernel means the *thread* that started the child, so one thread that
 /// never ends starts them all.

@@ -10,13 +10,13 @@ use std::process::Command;
 
 use crate::trusted::{self, Untrusted};
 
-/// What names folders of programs and of libraries, and what separates them:
+/// Variables with folders of programs and of libraries, and their separators:
 /// execvp(3), ld.so(8).
 const SEARCHED: [(&str, &[u8]); 2] = [("PATH", b":"), LIBRARY_PATH];
 pub(crate) const LIBRARY_PATH: (&str, &[u8]) = ("LD_LIBRARY_PATH", b":;");
 
-/// The program of that name in a folder of `PATH`, or then in one of `also`; or
-/// the one of that path. It is absolute; `None` where there is none.
+/// The program of that name in a folder of `PATH`, or then in one of `also`; or the
+/// one of that path. It is absolute; `None` where there is none.
 ///
 /// Folders into which somebody else may put programs are passed over.
 ///
@@ -49,9 +49,8 @@ pub fn find(program: impl AsRef<Path>, also: &[&str]) -> Result<Option<PathBuf>,
     passed_over.map_or(Ok(None), Err)
 }
 
-/// Makes sure of a command's program, and takes those folders out of the
-/// `PATH` and `LD_LIBRARY_PATH` that it is given into which somebody else may
-/// put what it then executes or loads.
+/// Checks a command's program. Also removes folders into which another user may put
+/// programs or libraries from the `PATH` and `LD_LIBRARY_PATH` that it is given.
 ///
 /// # Errors
 /// `NotFound` without such a program; `PermissionDenied` with [`Untrusted`].
@@ -75,7 +74,7 @@ pub fn vet(command: &mut Command) -> io::Result<()> {
     Ok(())
 }
 
-/// Of such a list, the folders that are root's or this user's alone.
+/// The folders of such a list that only root or this user can change.
 fn kept(list: &OsStr, separators: &[u8]) -> OsString {
     let mut folders = folders(list, separators);
     folders.retain(|folder| trusted::check(folder).is_ok());
@@ -114,7 +113,6 @@ mod tests {
     const OTHER: u32 = 12_345;
     const NAME: &str = "lockgate-test-program";
 
-    /// A folder with a program that leaves a mark beside itself.
     fn place() -> (Folder, PathBuf) {
         let place = Folder::new("lockgate-test-").unwrap();
         let program = place.path().join(NAME);

@@ -25,11 +25,9 @@ pub struct ReadySet {
     words: Box<[Padded<AtomicU64>]>,
 }
 
-/// The slots that the worker looks after itself.
 #[derive(Debug)]
 pub struct Known(Box<[u64]>);
 
-/// Where a slot's bit is.
 fn place(slot: u32) -> (usize, u64) {
     (slot as usize / 64, 1 << (slot % 64))
 }
@@ -80,8 +78,8 @@ impl ReadySet {
         self.summary.0.load(Ordering::Relaxed) != 0
     }
 
-    /// Worker: `found` gets the slots that were announced and are not known;
-    /// they are from now on.
+    /// Worker: passes slots that were announced and are not known to `found`; they
+    /// are known from now on.
     pub fn sweep(&self, known: &mut Known, mut found: impl FnMut(u32)) {
         let mut summary = self.summary.0.swap(0, Ordering::AcqRel);
         fence(Ordering::SeqCst);

@@ -14,12 +14,11 @@ use crate::sync::{Arc, AtomicU32, Ordering, Padded, UnsafeCell};
 /// Largest capacity: indices are 32 bits and must tell full from empty.
 pub const CAPACITY_MAX: usize = 1 << 16;
 
-/// Items asked for ahead: about as many lines as a core can wait for.
+/// Items prefetched: about as many lines as a core can wait for.
 const PREFETCH_MAX: usize = 16;
 
-/// How many cache lines ahead a slot is asked for to be written: measured, on
-/// cores near to and far from each other; more begins to take lines away that
-/// the consumer still reads.
+/// How many cache lines ahead a slot is prefetched for writing: measured on near and
+/// distant cores; more takes lines away that the consumer still reads.
 const LINES_AHEAD: usize = 4;
 
 #[derive(Debug)]
@@ -58,7 +57,7 @@ pub struct Consumer<T> {
     tail_seen: u32,
 }
 
-/// The ring has no free slot; the item comes back.
+/// The ring has no free slot; contains the item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full<T>(pub T);
 
@@ -119,9 +118,9 @@ impl<T: Copy + Send> Producer<T> {
         Ok(())
     }
 
-    /// Asks for the slot of an item to come, if the consumer is known to have
-    /// released it: its line lies in the consumer's cache, and a store that
-    /// must wait for it holds up those behind it.
+    /// Prefetches the slot of an item to come, if the consumer is known to have
+    /// released it. Its line lies in the consumer's cache, and a store that must wait
+    /// for it delays those behind it.
     fn anticipate(&self) {
         let items = LINES_AHEAD * (64 / size_of::<T>().max(1)).max(1);
         let to_come = self.staged.wrapping_add(items as u32);
@@ -252,12 +251,12 @@ impl<T: Copy + Send> Consumer<T> {
         self.tail_seen.wrapping_sub(self.taken) as usize
     }
 
-    /// Asks for the producer's index ahead of the next look at it.
+    /// Prefetches the producer's index ahead of the next look at it.
     pub fn anticipate(&self) {
         prefetch(&self.shared.tail);
     }
 
-    /// Asks for the next item, if it is known to be there, ahead of taking it.
+    /// Prefetches the next item, if it is known to be there.
     pub fn anticipate_next(&self) {
         self.prefetch(0, 1);
     }
@@ -287,10 +286,10 @@ impl<T: Copy + Send> Consumer<T> {
         self.taken
     }
 
-    /// Asks for the lines of `count` items from `ahead` on: they lie in the
-    /// producer's cache, and fetched one after the other they would cost a
-    /// trip between the cores each. So those that follow a drain are on their
-    /// way while its items are worked on.
+    /// Prefetches the lines of `count` items from `ahead` on: they lie in the
+    /// producer's cache, and fetched one after the other each would cost a trip
+    /// between the cores. So those that follow a drain are on their way while its
+    /// items are worked on.
     fn prefetch(&self, ahead: usize, count: usize) {
         let visible = self.tail_seen.wrapping_sub(self.taken) as usize;
         for item in ahead..visible.min(ahead + count) {

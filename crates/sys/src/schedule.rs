@@ -33,10 +33,6 @@ pub fn is_in_real_time(thread: i32) -> io::Result<bool> {
     }
 }
 
-/// Schedules a thread by a policy of `sched(7)`.
-///
-/// # Errors
-/// As [`in_real_time`].
 pub fn set(thread: i32, policy: i32, priority: i32) -> io::Result<()> {
     let parameter = libc::sched_param {
         sched_priority: priority,

@@ -13,8 +13,8 @@ pub struct TapMode {
     pub virtio_header: bool,
     /// Further files may be opened for the same link, one a queue.
     pub multi_queue: bool,
-    /// What is written waits in a ring for a NAPI of the link's own, instead of
-    /// being received by whoever writes. The ring holds so many bytes of the
+    /// Written frames wait in a ring for a NAPI of the link's own, instead of being
+    /// received in the writer's context. The ring holds this many bytes of the
     /// kernel's memory; a write that finds it full fails with `WouldBlock`.
     pub ring_bytes: Option<i32>,
 }

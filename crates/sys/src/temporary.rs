@@ -12,7 +12,7 @@ use crate::trusted;
 
 /// What mkdtemp(3) puts behind a prefix.
 const RANDOM: &str = "XXXXXX";
-/// So often another process's sweep may come between making and locking.
+/// How often another process's sweep may come between making and locking.
 const TRIES_MAX: u32 = 100;
 
 /// A temporary folder; removed with all that is in it when dropped.
@@ -23,8 +23,8 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// One in the folder for temporary files; `prefix` is this program's own.
-    /// What dead owners left there under that prefix is removed.
+    /// Makes a folder in the one for temporary files; `prefix` is this program's own.
+    /// Folders that dead owners left there under that prefix are removed.
     ///
     /// # Errors
     /// What the file system says; `PermissionDenied` where somebody else could
@@ -33,7 +33,7 @@ impl Folder {
         Self::new_in(&std::env::temp_dir(), prefix)
     }
 
-    /// As [`Folder::new`], in that folder.
+    /// As [`Folder::new`], in the given folder.
     ///
     /// # Errors
     /// As [`Folder::new`].
@@ -80,8 +80,8 @@ fn make(folder: &Path, prefix: &str) -> io::Result<PathBuf> {
     Ok(std::ffi::OsString::from_vec(template.into_bytes()).into())
 }
 
-/// The lock of a folder of this user; `None` where another process has it, or
-/// had it and removed the folder.
+/// The lock of a folder of this user; `None` where another process has it, or had it
+/// and removed the folder.
 fn lock(path: &Path) -> io::Result<Option<File>> {
     let folder = OpenOptions::new()
         .read(true)

@@ -4,12 +4,11 @@ use std::io;
 
 use io_uring::{IoUring, opcode};
 
-/// A ring on which the kernel is asked for nothing, time after time
-/// (`IORING_OP_NOP`).
+/// A ring for requests that do nothing (`IORING_OP_NOP`).
 pub struct Nops(IoUring);
 
 impl Nops {
-    /// A ring of its own, without a polling thread of the kernel.
+    /// A ring without a polling thread of the kernel.
     ///
     /// # Errors
     /// From `io_uring_setup(2)`: `ENOSYS` of a kernel without io_uring, `EPERM` where

@@ -1,6 +1,5 @@
 //! What the kernel charged a thread.
 
-/// Counters of the calling thread since it started (`getrusage(2)`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadUsage {
     pub voluntary_switches: u64,

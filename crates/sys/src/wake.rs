@@ -17,7 +17,7 @@ use crate::sync::{AtomicU64, Ordering, Padded, fence};
 
 const AWAKE: u64 = u64::MAX;
 
-/// With an index: who waits for it looks by itself, and is not to be woken.
+/// With an index: the sleeper polls for it, and must not be woken.
 const LOOKS: u64 = 1 << 32;
 
 #[derive(Debug)]
@@ -38,27 +38,27 @@ impl WakeIndex {
         fence(Ordering::SeqCst);
     }
 
-    /// Poller: says for which item it looks, so that the waker need not show
-    /// the ones before. A hint: nothing is fenced, nobody will be woken.
+    /// Poller: states the item for which it polls, so that the waker need not show
+    /// the ones before. A hint: nothing is fenced, and no wake-up follows.
     pub fn look_for(&self, index: u32) {
         self.0.0.store(LOOKS | u64::from(index), Ordering::Relaxed);
     }
 
-    /// Waker: whether anybody wants to see items up to `staged` (exclusive):
-    /// nobody said for which item it looks, or it is among them.
+    /// Waker: whether items up to `staged` (exclusive) are wanted: no poller stated
+    /// an item, or the stated one is among them.
     #[must_use]
     pub fn is_wanted(&self, staged: u32) -> bool {
         let word = self.0.0.load(Ordering::Relaxed);
         word == AWAKE || reaches(staged, word as u32)
     }
 
-    /// Waker: asks for the index ahead of the next look at it.
+    /// Waker: prefetches the index ahead of the next look at it.
     pub fn anticipate(&self) {
         prefetch(&self.0.0);
     }
 
-    /// Sleeper: does not want to be woken any more. Returns whether a wake-up
-    /// was already claimed, and therefore is or will be on its way.
+    /// Sleeper: takes the wish for a wake-up back. Returns whether a wake-up was
+    /// already claimed, and so is or will be on its way.
     pub fn disarm(&self) -> bool {
         self.0.0.swap(AWAKE, Ordering::Relaxed) == AWAKE
     }
@@ -85,7 +85,7 @@ impl WakeIndex {
                 .is_ok()
     }
 
-    /// Whether somebody is armed, at a glance and without ordering.
+    /// Whether a sleeper is armed, at a glance and without ordering.
     #[must_use]
     pub fn is_armed(&self) -> bool {
         u32::try_from(self.0.0.load(Ordering::Relaxed)).is_ok()

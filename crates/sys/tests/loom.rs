@@ -16,7 +16,6 @@ fn model(body: impl Fn() + Sync + Send + 'static) {
     builder.check(body);
 }
 
-/// Stands for the eventfd: a counter one can wait on.
 #[derive(Default)]
 struct Event(Mutex<bool>, Condvar);
 
@@ -81,8 +80,8 @@ fn staged_batches_arrive_whole() {
     });
 }
 
-/// A sleeper that wants `batch` items at a time never sleeps for ever, with
-/// a waker that forces the wake-up when it runs dry (as a lane's worker does).
+/// A sleeper that wants `batch` items at a time never sleeps for ever, with a waker
+/// that forces the wake-up when it runs dry (as a lane's worker does).
 fn sleeper_gets_all(items: u32, batch: u32) {
     let (mut producer, mut consumer) = ring::<u32>(4);
     let shared = Arc::new((WakeIndex::default(), Event::default()));

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// Share of the CPUs' time that the hypervisor may give to others, as of a trial
-/// that is to be believed (`trial::validity`).
+/// Share of the CPUs' time that the hypervisor may give to others, as for a valid
+/// trial (`trial::validity`).
 const STOLEN_RATIO_MAX: f64 = 0.02;
 
-/// CPUs that other programs may keep busy, as of such a trial.
+/// CPUs that other programs may keep busy, as for a valid trial.
 const OTHERS_CPUS_MAX: f64 = 0.1;
 
 /// Shorter windows are a few of the kernel's ticks: chance says what they hold.
@@ -19,7 +19,6 @@ const TICKS_PER_S: f64 = 100.0;
 /// `PF_KTHREAD` of the kernel's `sched.h`: a thread of the kernel's own.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
-/// What the CPUs were used for since boot.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     at: Instant,
@@ -27,17 +26,15 @@ pub struct Snapshot {
     processes: HashMap<u32, Process>,
 }
 
-/// How the CPUs were used between two snapshots, as far as it was not for us.
+/// How other programs used the CPUs between two snapshots.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Use {
-    /// Share of their time that the hypervisor gave to others, 0 to 1.
     pub stolen: f64,
     pub others_cpus: f64,
     pub cpus: usize,
 }
 
 impl Use {
-    /// Whether what a test found may be the host's doing.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         self.stolen > STOLEN_RATIO_MAX || self.others_cpus > OTHERS_CPUS_MAX
@@ -60,7 +57,7 @@ impl fmt::Display for Use {
 }
 
 impl Snapshot {
-    /// What the host says now; what it does not tell counts as nothing.
+    /// The host's current state; what it does not report counts as zero.
     #[must_use]
     pub fn now() -> Self {
         let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
@@ -71,8 +68,7 @@ impl Snapshot {
         }
     }
 
-    /// What was used since this snapshot, of a second at least: it waits for the
-    /// rest.
+    /// The use since this snapshot, over at least a second: waits for the rest.
     #[must_use]
     pub fn until_now(&self) -> Use {
         std::thread::sleep(WINDOW_MIN.saturating_sub(self.at.elapsed()));
@@ -90,8 +86,8 @@ impl Snapshot {
         }
     }
 
-    /// What processes that are none of ours used; those that came and went
-    /// between the two snapshots are not known.
+    /// CPU time of other processes; those that started and ended between the two
+    /// snapshots are not known.
     fn others_ticks(&self, before: &Self, us: u32) -> u64 {
         let mut ticks = 0;
         for (pid, process) in &self.processes {
@@ -158,7 +154,6 @@ impl Cpus {
     }
 }
 
-/// A process, as `/proc/PID/stat` has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Process {
     parent: u32,

@@ -16,7 +16,7 @@ pub use host::{Snapshot, Use};
 pub use note::{left_out, skipped, warn};
 pub use time::{Certain, alone, noisy, timed};
 
-/// Whether this may do what root may; else it says that the test is skipped.
+/// Whether this process has root's rights; if not, it reports the test as skipped.
 #[must_use]
 pub fn is_root() -> bool {
     let root = rustix::process::geteuid().is_root();
@@ -26,7 +26,6 @@ pub fn is_root() -> bool {
     root
 }
 
-/// Whether `LOCKGATE_THOROUGH=1` asks for longer searches.
 #[must_use]
 pub fn is_thorough() -> bool {
     std::env::var("LOCKGATE_THOROUGH").is_ok_and(|value| value == "1")

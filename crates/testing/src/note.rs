@@ -10,21 +10,21 @@ use std::panic::Location;
 /// with tabs between. Without it they go to stderr.
 const FILE: &str = "LOCKGATE_TEST_NOTES";
 
-/// The test that calls did nothing for lack of something: what, and its remedy.
+/// Reports that the calling test did nothing for lack of something, with the remedy.
 /// It counts as skipped.
 #[track_caller]
 pub fn skipped(reason: impl Display) {
     note("skipped", reason);
 }
 
-/// The test that calls left a part out for lack of something: what, and its
-/// remedy. It counts as what it ends as.
+/// Reports that the calling test left a part out for lack of something, with the
+/// remedy. It counts as it ends.
 #[track_caller]
 pub fn left_out(reason: impl Display) {
     note("left out", reason);
 }
 
-/// What is no failure and should be seen.
+/// Reports what is no failure and should be seen.
 #[track_caller]
 pub fn warn(what: impl Display) {
     note("warning", what);
@@ -57,8 +57,8 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The harness names a test's thread after it, but where it runs one test at a
-/// time, and a thread that a test starts has no name: then it is a place.
+/// The harness names a test's thread after it, except where it runs one test at a
+/// time; a thread that a test starts has no name. Then it is a place.
 fn test_name(place: &Location<'_>) -> String {
     let thread = std::thread::current();
     match thread.name() {

@@ -62,8 +62,8 @@ impl Certain {
     }
 }
 
-/// Asserts what holds however busy the host is: [`timed`] and [`alone`] excuse
-/// other failures where the host was busy, never this one.
+/// Asserts a condition that holds however busy the host is: [`timed`] and [`alone`]
+/// excuse other failures on a busy host, never this one.
 #[macro_export]
 macro_rules! certainly {
     ($holds:expr) => { $crate::certainly!($holds, "{}", stringify!($holds)) };
@@ -74,12 +74,11 @@ macro_rules! certainly {
     };
 }
 
-/// What [`noisy`] panics with.
 struct Noisy(String);
 
-/// Fails as what measures said of itself that the host kept it from measuring:
-/// [`timed`] and [`alone`] excuse it whatever they saw of the host themselves, who
-/// do not see a pause of some milliseconds.
+/// Fails with a measurement's own statement that the host disturbed it: [`timed`] and
+/// [`alone`] excuse it whatever they saw of the host, since they do not see a pause
+/// of some milliseconds.
 ///
 /// # Panics
 /// Always.
@@ -89,7 +88,7 @@ pub fn noisy(reason: impl Display) -> ! {
     panic_any(Noisy(reason))
 }
 
-/// How a test ends that does not fail; why, where that is to be told.
+/// How a test ends that does not fail; the reason, where it must be reported.
 #[derive(Debug, PartialEq, Eq)]
 enum End {
     Held,
@@ -186,7 +185,7 @@ mod tests {
     }
     use Ended::{Failed, Held, Inconclusive, Repeated};
 
-    /// How a test ends whose body fails so often, on a host that was so each time;
+    /// How a test ends whose body fails this often, with the host's state each time;
     /// and how often the body ran.
     fn ends(failures: usize, host: [Use; 2], repeated_max: Duration) -> (Ended, usize) {
         let runs = Cell::new(0);

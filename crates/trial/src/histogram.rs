@@ -7,7 +7,7 @@ use crate::{Direction, Metric};
 
 pub use stored::HistogramError;
 
-/// Longest latency told apart, ns: 100 s. Longer ones count as this.
+/// Longest latency that is distinguished, ns: 100 s. Longer ones count as this.
 pub const LATENCY_NS_MAX: u64 = 100_000_000_000;
 
 /// Significant decimal digits kept: quantiles are right to 0.1%.
@@ -38,7 +38,6 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// An empty histogram. Allocates all it will ever need.
     #[must_use]
     pub fn new() -> Self {
         let counts = hdrhistogram::Histogram::new_with_bounds(1, LATENCY_NS_MAX, DIGITS)
@@ -53,13 +52,12 @@ impl Histogram {
             .saturating_record(latency_ns.clamp(1, LATENCY_NS_MAX));
     }
 
-    /// Counts a latency, ns, so many times: as [`Self::record`] does.
+    /// Counts a latency, ns, this many times, as [`Self::record`] does.
     pub fn record_many(&mut self, latency_ns: u64, count: u64) {
         self.counts
             .saturating_record_n(latency_ns.clamp(1, LATENCY_NS_MAX), count);
     }
 
-    /// Adds all that `other` counted.
     pub fn merge(&mut self, other: &Self) {
         self.counts
             .add(&other.counts)

@@ -43,7 +43,6 @@ fn version_remedy(found: u64) -> &'static str {
     }
 }
 
-/// The one field that says how to read the others.
 #[derive(Deserialize)]
 struct Version {
     schema: u64,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::{Chart, Comparison, Finding, Point, Price, Probe, Table};
 
-/// What a section will need, said before it runs.
+/// What a section will need, stated before it runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     /// Seconds of measuring it will take.
@@ -22,7 +22,7 @@ pub struct Plan {
 
 type Act = dyn Fn(&mut dyn Sink) -> Result<(), RunError>;
 
-/// What a plan was made for, ready to be run: so nothing is planned twice.
+/// The prepared work of a plan: so nothing is planned twice.
 #[derive(Clone, Default)]
 pub struct Job(Option<Rc<Act>>);
 
@@ -31,7 +31,7 @@ impl Job {
         Self(Some(Rc::new(act)))
     }
 
-    /// Does it; a plan without a job has nothing to do.
+    /// Runs the job; a plan without one does nothing.
     ///
     /// # Errors
     /// [`RunError`]; events emitted before stand.
@@ -46,7 +46,7 @@ impl fmt::Debug for Job {
     }
 }
 
-/// What a job does cannot be compared: two plans are equal by what they say.
+/// Jobs cannot be compared: two plans are equal if their statements are.
 impl PartialEq for Job {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -96,9 +96,9 @@ pub enum Event {
 
 /// Where a section's results go, and where it learns that it must stop.
 pub trait Sink {
-    /// Takes one event. Each is safe on disk soon after: a section emits a
-    /// point as soon as it is measured, and derived charts, tables and
-    /// findings before it returns, also when it is interrupted.
+    /// Takes one event. Each is stored soon after. A section emits a point as soon as
+    /// it is measured, and derived charts, tables and findings before it returns,
+    /// also when it is interrupted.
     fn emit(&mut self, event: Event);
 
     /// Whether the user asked to stop. Sections ask at least once a second.
@@ -117,11 +117,11 @@ pub trait Section {
 
     fn resolved(&self) -> serde_json::Value;
 
-    /// The least and the most seconds of measuring that make sense; the lab
-    /// shares its budget by these.
+    /// The minimum and maximum seconds of measuring that make sense; the lab shares
+    /// its budget by these.
     fn appetite(&self) -> (Duration, Duration);
 
-    /// The least that gives an answer at all, however few pairs it rests on.
+    /// The minimum that gives an answer at all, however few pairs it rests on.
     fn minimum(&self) -> Duration {
         self.appetite().0
     }
@@ -132,7 +132,7 @@ pub trait Section {
     /// [`PlanError`] when the host lacks something or the budget is too small.
     fn plan(&self, probe: &Probe, budget: Duration) -> Result<Plan, PlanError>;
 
-    /// Does it, within the plan's seconds.
+    /// Runs it, within the plan's seconds.
     ///
     /// # Errors
     /// [`RunError`]; events emitted before stand.

@@ -8,8 +8,8 @@
 use crate::stats::values_outside;
 use crate::{Validity, Verdict};
 
-/// Fewer completions than this do not state a rate: chance alone moves the
-/// count of 100 by a tenth.
+/// Minimum number of completions for a rate: chance alone moves the count of 100 by a
+/// tenth.
 pub const SAMPLES_MIN: u64 = 100;
 
 /// Share of the trial's CPU time that the hypervisor may give to others. Above
@@ -32,8 +32,8 @@ pub const FREQUENCY_DRIFT_MAX: f64 = 0.05;
 /// Share of the intended rate that the generator must really have sent.
 pub const GENERATOR_RATIO_MIN: f64 = 0.99;
 
-/// What was seen while a trial ran. Fields that were not observed stay at
-/// their default and are not judged, except `samples`.
+/// Observations while a trial ran. Fields that were not observed stay at their
+/// default and are not judged, except `samples`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observed {
     pub samples: u64,
@@ -48,8 +48,8 @@ pub struct Observed {
     pub frequency_drift: f64,
     /// Rate the generator was told to send, requests/s; 0 in a closed loop.
     pub offered_per_s: f64,
-    /// Rate the generator did send, requests/s, refused submissions included:
-    /// a full ring is the doing of what is tested, not of the generator.
+    /// Rate the generator did send, requests/s, including refused submissions: a full
+    /// ring is caused by the tested system, not by the generator.
     pub achieved_per_s: f64,
     /// Bytes of all buffers in flight at once, sources and destinations.
     pub in_flight_bytes: u64,
@@ -111,7 +111,7 @@ impl Observed {
         })
     }
 
-    /// Not a number counts as a failure: a rate that cannot be told was not held.
+    /// Not a number counts as a failure: an unknown rate was not held.
     fn generator_bound(&self) -> Option<Verdict> {
         let share = self.achieved_per_s / self.offered_per_s;
         let held = self.offered_per_s == 0.0 || share >= GENERATOR_RATIO_MIN;
@@ -218,10 +218,10 @@ impl Observed {
     }
 }
 
-/// What stands for all rounds of a point in [`Observed`], where each round saw
-/// a disturbance of its own: the worst by size, leaving out as many rounds as
-/// the interval of a median leaves out anyway (one of nine, none of fewer),
-/// since those cannot move it. `None` without rounds.
+/// The value for all rounds of a point in [`Observed`], where each round had its own
+/// disturbance: the worst by size. It leaves out as many rounds as the interval of a
+/// median leaves out anyway (one of nine, none of fewer), since those cannot move it.
+/// `None` without rounds.
 #[must_use]
 pub fn over_rounds(rounds: &[f64]) -> Option<f64> {
     let mut by_size = rounds.to_vec();
@@ -229,7 +229,7 @@ pub fn over_rounds(rounds: &[f64]) -> Option<f64> {
     by_size.get(values_outside(rounds.len())).copied()
 }
 
-/// Whether a share is above its limit; what is not a number is.
+/// Whether a share is above its limit; true for what is not a number.
 fn exceeds(value: f64, limit: f64) -> bool {
     value.is_nan() || value > limit
 }

@@ -45,7 +45,6 @@ impl Verdict {
         }
     }
 
-    /// A trial that is not valid, or believed only with its reason.
     #[must_use]
     pub fn new(validity: Validity, reason: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {

@@ -9,7 +9,6 @@ use trial::{Comparison, Outcome};
 
 use crate::properties::{compare_at, normal};
 
-/// What the host does to everything that it runs, from one trial to the next.
 #[derive(Clone, Copy, Debug)]
 enum Host {
     Steady,
@@ -75,8 +74,8 @@ impl Clock {
         host + SPREAD * normal(&mut self.random)
     }
 
-    /// Both arms' speeds of a round, `ratio` being the truth; in the order of the
-    /// list where no lot is drawn.
+    /// Both arms' speeds of a round, with the true `ratio`; in the order of the list
+    /// unless shuffled.
     fn round(&mut self, ratio: f64, is_shuffled: bool) -> (f64, f64) {
         let mut order: Vec<usize> = (0..ARMS).collect();
         if is_shuffled {
@@ -94,7 +93,7 @@ fn compare(pairs: &[(f64, f64)], error: f64) -> Comparison {
     compare_at(pairs.to_vec(), error).expect("all are positive")
 }
 
-/// One run that ends by widths: what it claims, and after how many rounds.
+/// One run that ends by widths: its claim, and the number of rounds.
 fn until_narrow(clock: &mut Clock, ratio: f64, is_shuffled: bool) -> Comparison {
     const ROUNDS_MAX: usize = 60;
     let rule = Precision::new(0.02, ROUNDS_MAX);
@@ -123,7 +122,7 @@ fn runs() -> u64 {
     u64::from(testing::cases(4_000, 40_000))
 }
 
-/// A share that is `ERROR` in truth is hardly ever above this.
+/// A share that is really `ERROR` is hardly ever above this.
 fn limit(runs: u64) -> f64 {
     ERROR + 3.0 * (ERROR * (1.0 - ERROR) / runs as f64).sqrt()
 }
@@ -156,8 +155,8 @@ fn false_claims_are_one_in_twenty_at_most_where_widths_end_it() {
     }
 }
 
-/// The same hosts do make false claims where no lot is drawn: else the tests
-/// above would show nothing.
+/// The same hosts do cause false claims without shuffling: otherwise the tests above
+/// would show nothing.
 #[test]
 fn without_drawing_lots_a_drifting_host_makes_false_claims() {
     let share = claims(500, |seed| {
@@ -166,8 +165,8 @@ fn without_drawing_lots_a_drifting_host_makes_false_claims() {
     assert!(share > 0.15, "{share}");
 }
 
-/// Stopping as soon as an interval is narrow, looked at after every round and at
-/// the full error, is what it is kept from.
+/// Looking after every round, at the full error, ends by chance: the looks prevent
+/// that.
 #[test]
 fn looking_after_every_round_would_miss_more_often() {
     let share = claims(2_000, |seed| {

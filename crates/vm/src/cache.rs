@@ -11,20 +11,17 @@ pub use error::CacheError;
 
 use manifest::Manifest;
 
-/// A kernel a guest can boot. All paths are absolute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
     /// What `uname -r` says in the guest, e.g. `6.1.0-56-amd64`.
     pub release: String,
     /// Debian's version of the package, e.g. `6.1.192-2`.
     pub version: String,
-    /// The compressed kernel, `vmlinuz`.
     pub image: PathBuf,
     /// What is `/lib/modules/RELEASE` on an installed system: `kernel/…` and
     /// `modules.builtin`, but no `modules.dep`.
     pub modules: PathBuf,
     pub config: PathBuf,
-    /// The folder for `make -C`, by which modules are built.
     pub headers: Option<PathBuf>,
     /// Our module `lockgate_kspeed.ko`, built for this kernel.
     pub kspeed: Option<PathBuf>,
@@ -32,15 +29,12 @@ pub struct Kernel {
     pub kspeed_source_sha256: Option<String>,
 }
 
-/// A QEMU in the cache, with all its libraries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CachedQemu {
     pub program: PathBuf,
-    /// Its version, as the set-up found it, e.g. `10.0.2`.
     pub version: String,
 }
 
-/// A Debian package the cache was filled from.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Package {
@@ -100,7 +94,6 @@ impl Cache {
         Self::open(&Self::locate())
     }
 
-    /// The folder it is in, absolute and without links.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -117,7 +110,6 @@ impl Cache {
         &self.packages
     }
 
-    /// Its kernels, at least one; the default one first.
     #[must_use]
     pub fn kernels(&self) -> &[Kernel] {
         &self.kernels
@@ -146,7 +138,6 @@ impl Cache {
         &self.busybox
     }
 
-    /// Debian's version of busybox.
     #[must_use]
     pub fn busybox_version(&self) -> &str {
         &self.busybox_version

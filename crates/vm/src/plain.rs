@@ -1,8 +1,8 @@
 //! Text of a guest, before it is shown to anybody.
 
-/// What `bytes` say, without control characters but line ends and tabs: a
-/// guest's words come to the user's terminal in error messages, and must not
-/// steer it.
+/// The text of `bytes`, without control characters other than line ends and tabs: a
+/// guest's words reach the user's terminal in error messages, and must not control
+/// it.
 pub(crate) fn plain(bytes: &[u8]) -> String {
     let is_shown = |letter: &char| !letter.is_control() || matches!(letter, '\n' | '\t');
     let text = String::from_utf8_lossy(bytes);

@@ -21,11 +21,9 @@ pub enum QemuOrigin {
     Cache,
 }
 
-/// A QEMU that starts and says its version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Qemu {
     pub program: PathBuf,
-    /// Major, minor and micro version.
     pub version: (u32, u32, u32),
     pub origin: QemuOrigin,
 }

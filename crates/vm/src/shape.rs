@@ -6,7 +6,7 @@ pub const VCPUS_MAX: u32 = 64;
 
 pub const MEMORY_MIB_MAX: u32 = 64 * 1024;
 
-/// The least memory in which Debian's kernel and an image unpack, MiB.
+/// The minimum memory in which Debian's kernel and an image unpack, MiB.
 const MEMORY_MIB_MIN: u32 = 256;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -28,7 +28,7 @@ impl Accelerator {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AcceleratorChoice {
-    /// KVM where a stock guest really boots with it, else emulation.
+    /// KVM where a stock guest really boots with it, otherwise emulation.
     #[default]
     Auto,
     Only(Accelerator),
@@ -37,11 +37,8 @@ pub enum AcceleratorChoice {
 /// What a guest is given. `Shape::default()` is 1 vCPU and 2 GiB.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shape {
-    /// Virtual CPUs, 1 to [`VCPUS_MAX`].
     pub vcpus: u32,
-    /// Memory, MiB, to [`MEMORY_MIB_MAX`].
     pub memory_mib: u32,
-    /// QEMU's CPU model with its flags, e.g. `max` or `Nehalem,+aes`.
     pub cpu: String,
     pub accelerator: AcceleratorChoice,
     /// virtio-crypto devices with QEMU's built-in back-end.

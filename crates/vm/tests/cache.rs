@@ -207,7 +207,7 @@ fn the_cache_itself_may_be_a_link() {
     );
 }
 
-/// Root believes no cache that somebody else may have filled.
+/// Root trusts no cache that another user may have filled.
 #[test]
 fn a_cache_that_somebody_else_may_change_is_refused() {
     if !testing::is_root() {

@@ -16,8 +16,8 @@ fn hello() -> Vec<u8> {
     format!("LG1 0 hello 0 0 {}\n{HELLO}", HELLO.len()).into_bytes()
 }
 
-/// A channel to a guest that has said hello, and says `answer` to whatever it
-/// is asked, then closes.
+/// A channel to a guest that has said hello, and answers everything with `answer`,
+/// then closes.
 fn guest(answer: &[u8]) -> Channel {
     let (ours, mut theirs) = UnixStream::pair().expect("a pair of sockets");
     let bytes = [&hello(), answer].concat();

@@ -18,14 +18,14 @@ impl Operation {
     pub const REPLY: Self = Self(2);
 }
 
-/// A view of a packet, with what may follow it (padding).
+/// A view of a packet, including padding that may follow it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> Packet<'a> {
-    /// Of what a frame of type 0x0806 carries.
+    /// A view of the payload of a frame of type 0x0806.
     ///
     /// # Errors
     /// [`ParseError::Truncated`] below 28 bytes, [`ParseError::Field`] if it is

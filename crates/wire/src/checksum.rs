@@ -3,8 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A sum that goes on over several pieces; each but the last has an even
-/// number of bytes.
+/// A sum over several pieces; each but the last has an even number of bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sum(u64);
 
@@ -14,7 +13,7 @@ impl Sum {
         Self::default()
     }
 
-    /// Goes on over `bytes`; an odd one at the end counts with a zero after it.
+    /// Continues over `bytes`; an odd one at the end counts with a zero after it.
     #[must_use]
     pub fn over(self, bytes: &[u8]) -> Self {
         let (words, rest) = bytes.as_chunks::<2>();
@@ -51,8 +50,8 @@ impl Sum {
         Self(sum.0 + upper_bytes as u64).over_word(u16::from(protocol))
     }
 
-    /// What goes into the header's field: the complement of the folded sum. Over
-    /// bytes that carry a right checksum it is 0.
+    /// The value of the header's field: the complement of the folded sum. Over bytes
+    /// with a valid checksum it is 0.
     #[must_use]
     pub fn finish(self) -> u16 {
         let mut sum = self.0;
@@ -63,7 +62,7 @@ impl Sum {
     }
 }
 
-/// Who sends to whom, as the checksum of an upper layer covers it.
+/// Source and destination, as the checksum of an upper layer covers them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pseudo {
     /// RFC 768: source, destination.
@@ -89,8 +88,8 @@ pub fn of(bytes: &[u8]) -> u16 {
     Sum::new().over(bytes).finish()
 }
 
-/// The checksum after one word of what it covers changed (RFC 1624, equation
-/// 3), without a look at the rest.
+/// The checksum after one word of the covered bytes changed (RFC 1624, equation 3),
+/// without reading the rest.
 #[must_use]
 pub fn update(checksum: u16, old: u16, new: u16) -> u16 {
     Sum::new()

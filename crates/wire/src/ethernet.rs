@@ -29,8 +29,8 @@ impl EtherType {
         self == Self::VLAN || self == Self::PROVIDER_VLAN
     }
 
-    /// Whether it is no type but the length of an LLC frame (IEEE 802.3,
-    /// 3.2.6).
+    /// Whether it is the length of an LLC frame (IEEE 802.3, 3.2.6) instead of a
+    /// type.
     #[must_use]
     pub fn is_length(self) -> bool {
         self.0 < 0x0600
@@ -43,7 +43,7 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Of bytes without a frame check sequence.
+    /// A view of bytes without a frame check sequence.
     ///
     /// # Errors
     /// [`ParseError::Truncated`] below 14 bytes.
@@ -67,7 +67,6 @@ impl<'a> Packet<'a> {
         EtherType(u16_at(self.bytes, 12))
     }
 
-    /// What follows the type, with padding if there is some.
     #[must_use]
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[HEADER_BYTES..]
@@ -78,7 +77,7 @@ impl<'a> Packet<'a> {
         vlan::Tags::new(self.ether_type(), self.payload())
     }
 
-    /// What it carries below all tags, and the bytes of that.
+    /// The protocol below all tags, and its bytes.
     ///
     /// # Errors
     /// [`ParseError::Truncated`] within a tag.
@@ -124,7 +123,7 @@ impl Repr {
     }
 }
 
-/// Writes both addresses into a frame, as a router does that sends it on.
+/// Writes both addresses into a frame, as a router does.
 ///
 /// # Errors
 /// [`ParseError::Truncated`] below 14 bytes; then nothing was written.

@@ -26,7 +26,7 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Of what an IPv4 packet of protocol 1 carries.
+    /// A view of the payload of an IPv4 packet of protocol 1.
     ///
     /// # Errors
     /// [`ParseError::Truncated`] below 8 bytes.
@@ -35,7 +35,6 @@ impl<'a> Packet<'a> {
         Ok(Self { bytes })
     }
 
-    /// Its type: see [`kind`].
     #[must_use]
     pub fn kind(&self) -> u8 {
         self.bytes[0]
@@ -56,7 +55,6 @@ impl<'a> Packet<'a> {
         array_at(self.bytes, 4)
     }
 
-    /// What follows the header: data, or the packet that an error is about.
     #[must_use]
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[HEADER_BYTES..]
@@ -86,19 +84,17 @@ pub enum Repr<'a> {
         gateway: Ipv4Addr,
         original: &'a [u8],
     },
-    /// Type 11.
     TimeExceeded {
-        /// 0: on the way; 1: while it was put together.
+        /// 0: on the way; 1: during reassembly.
         code: u8,
         original: &'a [u8],
     },
-    /// Type 12.
     ParameterProblem {
         code: u8,
         pointer: u8,
         original: &'a [u8],
     },
-    /// Another, or one with bits set that should not be.
+    /// Another type, or one with bits set that must be zero.
     Other {
         kind: u8,
         code: u8,

@@ -12,7 +12,6 @@ pub const HEADER_BYTES: usize = 8;
 
 pub mod kind {
     pub const DESTINATION_UNREACHABLE: u8 = 1;
-    /// It is longer than the next link's MTU.
     pub const PACKET_TOO_BIG: u8 = 2;
     pub const TIME_EXCEEDED: u8 = 3;
     pub const PARAMETER_PROBLEM: u8 = 4;
@@ -33,7 +32,7 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Of what an IPv6 packet of protocol 58 carries.
+    /// A view of the payload of an IPv6 packet of protocol 58.
     ///
     /// # Errors
     /// [`ParseError::Truncated`] below 8 bytes.
@@ -42,7 +41,6 @@ impl<'a> Packet<'a> {
         Ok(Self { bytes })
     }
 
-    /// Its type: see [`kind`].
     #[must_use]
     pub fn kind(&self) -> u8 {
         self.bytes[0]
@@ -64,7 +62,6 @@ impl<'a> Packet<'a> {
         array_at(self.bytes, 4)
     }
 
-    /// What follows the header: data, or the packet that an error is about.
     #[must_use]
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[HEADER_BYTES..]
@@ -84,13 +81,11 @@ fn sum(bytes: &[u8], source: Ipv6Addr, destination: Ipv6Addr) -> u16 {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repr<'a> {
-    /// Type 128.
     EchoRequest {
         identifier: u16,
         sequence: u16,
         data: &'a [u8],
     },
-    /// Type 129.
     EchoReply {
         identifier: u16,
         sequence: u16,
@@ -101,9 +96,10 @@ pub enum Repr<'a> {
         mtu: u32,
         original: &'a [u8],
     },
-    /// Type 135.
-    NeighbourSolicitation { target: Ipv6Addr, options: &'a [u8] },
-    /// Type 136.
+    NeighbourSolicitation {
+        target: Ipv6Addr,
+        options: &'a [u8],
+    },
     NeighbourAdvertisement {
         router: bool,
         solicited: bool,
@@ -111,8 +107,8 @@ pub enum Repr<'a> {
         target: Ipv6Addr,
         options: &'a [u8],
     },
-    /// Another: unreachable (1), time exceeded (3), parameter problem (4), or
-    /// one with bits set that should not be.
+    /// Another type: unreachable (1), time exceeded (3), parameter problem (4), or
+    /// one with bits set that must be zero.
     Other {
         kind: u8,
         code: u8,

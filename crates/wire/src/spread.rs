@@ -1,9 +1,9 @@
 //! The order in which the tester's frames go through many destinations.
 
-/// The order in which frames go through many destinations: each round has
-/// every one of them once, and no step between two frames is more than a sixth of
-/// all, nor leads to a neighbour. In rising order, a cache that keeps neighbours side
-/// by side, or a prefetcher, would do better than it ever does outside a test.
+/// The order in which frames go through many destinations. Each round has every one
+/// of them once, and no step between two frames is more than a sixth of all, nor
+/// leads to a neighbour. In rising order, a cache that keeps neighbours side by side,
+/// or a prefetcher, would do better than outside a test.
 ///
 /// Odd factors and a shifted exclusive or can be undone modulo a power of two:
 /// so each round is a permutation. `turn_of` in `bpf/generator.bpf.c` is the
@@ -19,7 +19,7 @@ pub struct Spread {
 const FACTOR: u32 = 0x9e37_79b1;
 
 impl Spread {
-    /// Over so many destinations, or `None` unless that is a power of two.
+    /// Over this many destinations, or `None` unless that is a power of two.
     #[must_use]
     pub fn over(count: u32) -> Option<Self> {
         count.is_power_of_two().then(|| Self {
@@ -28,7 +28,7 @@ impl Spread {
         })
     }
 
-    /// Which destination, from 0, a frame goes to.
+    /// The destination of a frame, from 0.
     #[must_use]
     pub fn turn(self, sequence: u64) -> u32 {
         // The high half makes no difference to any round.

@@ -44,7 +44,7 @@ impl Stamp {
         bytes
     }
 
-    /// From bytes that anybody may have sent; `None` for another's frame.
+    /// From bytes of unknown origin; `None` for a foreign frame.
     #[must_use]
     pub fn from_bytes(bytes: &[u8; STAMP_BYTES]) -> Option<Self> {
         let (magic, rest) = bytes.split_first_chunk::<2>()?;

@@ -6,8 +6,6 @@ use crate::checksum::Pseudo;
 use crate::ethernet::{self, EtherType};
 use crate::{arp, icmpv4, icmpv6, ipv4, ipv6, protocol, udp};
 
-/// Shows bytes that may be any frame, layer by layer, as far as they can be
-/// read; then why not further.
 #[derive(Clone, Copy, Debug)]
 pub struct Summary<'a>(pub &'a [u8]);
 

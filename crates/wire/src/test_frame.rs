@@ -16,13 +16,12 @@ const FCS_BYTES: usize = 4;
 /// The longest frame: 1518 bytes, and 4 for a tag (IEEE 802.3, 3.2.7).
 const FRAME_BYTES_MAX: usize = 1518;
 
-/// A frame of the tester, but for its stamp: Ethernet, a tag if wanted, IPv4 or
-/// IPv6, UDP, zeros, stamp.
+/// A frame of the tester, without its stamp: Ethernet, a tag if wanted, IPv4 or IPv6,
+/// UDP, zeros, stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TestFrame {
     pub source_ethernet: [u8; 6],
     pub destination_ethernet: [u8; 6],
-    /// 802.1Q tag, 0 to 4094, if any.
     pub vlan: Option<u16>,
     pub source: IpAddr,
     pub destination: IpAddr,
@@ -66,7 +65,6 @@ impl TestFrame {
         (self.frame_bytes as usize).saturating_sub(FCS_BYTES)
     }
 
-    /// The whole frame.
     pub fn to_bytes(&self, stamp: Stamp) -> Result<Vec<u8>, TestFrameError> {
         self.check()?;
         let mut bytes = vec![0; self.memory_bytes()];
@@ -203,10 +201,10 @@ fn shifted(stamp: &[u8; STAMP_BYTES]) -> [u8; STAMP_BYTES + 1] {
     bytes
 }
 
-/// The stamp of a frame that may be anybody's: the last 18 bytes of its UDP
-/// payload, tags and IPv4 options passed over. `None` for a frame that is not
-/// UDP, is a fragment, or carries no stamp. Checksums are not verified: the
-/// tester counts what comes back, damaged or not.
+/// The stamp of a frame of unknown origin: the last 18 bytes of its UDP payload,
+/// skipping tags and IPv4 options. `None` for a frame that is not UDP, is a fragment,
+/// or carries no stamp. Checksums are not verified: the tester counts what comes
+/// back, damaged or not.
 #[must_use]
 pub fn stamp_of(frame: &[u8]) -> Option<Stamp> {
     let payload = udp_payload(frame).ok()??;

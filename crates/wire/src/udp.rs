@@ -14,7 +14,7 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Of what an IP packet carries.
+    /// A view of the payload of an IP packet.
     ///
     /// # Errors
     /// [`ParseError`] if the header, or what its length says, is not there, or
@@ -56,7 +56,7 @@ impl<'a> Packet<'a> {
         &self.bytes[HEADER_BYTES..]
     }
 
-    /// Whether the checksum is right, or is missing where it may be: over IPv4.
+    /// Whether the checksum is valid, or is missing where it may be: over IPv4.
     #[must_use]
     pub fn is_checksum_right(&self, pseudo: &Pseudo) -> bool {
         if self.checksum() == 0 {

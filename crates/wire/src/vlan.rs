@@ -17,7 +17,7 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Of bytes behind a type 0x8100 or 0x88a8.
+    /// A view of the bytes behind a type 0x8100 or 0x88a8.
     ///
     /// # Errors
     /// [`ParseError::Truncated`] below 4 bytes.
@@ -26,7 +26,7 @@ impl<'a> Packet<'a> {
         Ok(Self { bytes })
     }
 
-    /// Which VLAN; 0: none, only a priority.
+    /// The VLAN's number; 0: none, only a priority.
     #[must_use]
     pub fn identifier(&self) -> u16 {
         u16_at(self.bytes, 0) & 0x0fff
@@ -84,7 +84,7 @@ impl<'a> Iterator for Tags<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repr {
-    /// Which VLAN, 0 to 4095.
+    /// The VLAN's number, 0 to 4095.
     pub identifier: u16,
     pub priority: u8,
     pub drop_eligible: bool,

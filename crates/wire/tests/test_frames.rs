@@ -35,7 +35,6 @@ const STAMP: Stamp = Stamp {
     due_ns: 123_456_789,
 };
 
-/// The datagram in it, with every length and checksum verified.
 fn verified(bytes: &[u8]) -> (usize, udp::Repr) {
     let view = ethernet::Packet::new(bytes).expect("a header");
     let (ether_type, network) = view.network().expect("whole");

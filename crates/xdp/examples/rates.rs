@@ -57,7 +57,6 @@ fn thread_napi(bench: &Bench) -> Vec<u32> {
     threads
 }
 
-/// CPU time of threads, ns.
 fn cpu_ns(threads: &[u32]) -> u64 {
     let of = |thread: &u32| -> u64 {
         let text = fs::read_to_string(format!("/proc/{thread}/schedstat")).unwrap();

@@ -2,7 +2,6 @@
 
 use libbpf_rs::{Link, ProgramImpl};
 
-/// Why a program could not be put on a port.
 #[derive(Debug, thiserror::Error)]
 pub enum AttachError {
     #[error(
@@ -13,7 +12,7 @@ pub enum AttachError {
         #[source]
         source: libbpf_rs::Error,
     },
-    /// Its number is none that an interface can have.
+    /// Not a valid interface number.
     #[error("{ifindex} is no number of an interface: they go from 1 to 2147483647")]
     Number { ifindex: u32 },
     #[error("the new path runs on the ports {new:?}, the old one on {old:?}; attach it anew")]
@@ -29,15 +28,15 @@ pub trait Path {
     fn entries(&self) -> Vec<Entry<'_>>;
 }
 
-/// Shared with a thread that tells the programs of changes.
+/// Shared with a thread that updates the programs.
 impl<P: Path + ?Sized> Path for std::sync::Arc<P> {
     fn entries(&self) -> Vec<Entry<'_>> {
         (**self).entries()
     }
 }
 
-/// A path whose programs run. They are gone when it is dropped, or when the
-/// process ends in whatever way.
+/// A path whose programs run. They are gone when it is dropped, or when the process
+/// ends in any way.
 pub struct Attached<P> {
     path: P,
     links: Vec<(u32, Link)>,

@@ -7,9 +7,9 @@ use crate::object::{LoadError, Map, number};
 pub enum Reason {
     NotIp,
     OtherHost,
-    /// A VLAN that is no port of the router, or more than one tag.
+    /// A VLAN that is not a port of the router, or more than one tag.
     Vlan,
-    /// Shorter than it says, or of another version than it says.
+    /// The length or the version is not what a header says.
     Malformed,
     Checksum,
     Options,
@@ -25,8 +25,8 @@ pub enum Reason {
     NotAPort,
     SwitchedOff,
     Unwatched,
-    /// The first frame to a neighbour that was not heard of for a while: the
-    /// kernel asks whether it is still there.
+    /// The first frame to a neighbour that was not heard of for a while: the kernel
+    /// asks whether it is still there.
     Stale,
     /// None of these.
     Other,
@@ -55,7 +55,6 @@ impl Reason {
     ];
 }
 
-/// What a path counted since it was loaded, over all CPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     pub received: u64,
@@ -69,7 +68,6 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Frames handed to the kernel for one reason.
     #[must_use]
     pub fn passed(&self, reason: Reason) -> u64 {
         self.passed[reason as usize]
@@ -80,7 +78,6 @@ impl Counters {
         self.passed.iter().sum()
     }
 
-    /// Sums the counters of programs over all CPUs.
     pub(crate) fn read<'m>(maps: impl IntoIterator<Item = &'m Map>) -> Result<Self, LoadError> {
         let mut sum = Self::default();
         for map in maps {

@@ -2,7 +2,6 @@
 
 use crate::attached::Path;
 
-/// What a program decides (`enum xdp_action`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// An error of the program, for tracing; the frame is dropped.

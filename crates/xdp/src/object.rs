@@ -221,15 +221,15 @@ pub(crate) fn number(value: &[u8], index: usize) -> u64 {
         .map_or(0, |bytes| u64::from_ne_bytes(*bytes))
 }
 
-/// What libbpf says while an object is loaded: it knows one place to say it,
-/// so loads take turns.
+/// What libbpf prints while an object is loaded. It has one global printer, so loads
+/// take turns.
 struct Log(#[expect(dead_code, reason = "held, not read")] MutexGuard<'static, ()>);
 
 static TURN: Mutex<()> = Mutex::new(());
 static SAID: Mutex<String> = Mutex::new(String::new());
 
 const SAID_BYTES_MAX: usize = 1 << 20;
-/// Lines that say nothing: what frames the verifier's words, and its statistics.
+/// Lines without information: framing of the verifier's log, and its statistics.
 const FRAMING: [&str; 3] = ["-- ", "libbpf: ", "processed "];
 const TAIL_LINES: usize = 3;
 

@@ -3,15 +3,14 @@
 use crate::attached::{Entry, Path};
 use crate::object::{LoadError, Object, source};
 
-/// Hands every frame of one port to the kernel. A veth with it has its NAPI on,
-/// so that frames which are redirected to its peer arrive.
+/// Hands every frame of one port to the kernel. It turns NAPI on for a veth, so that
+/// frames redirected to its peer arrive.
 pub struct Pass {
     object: Object,
     ports: Vec<u32>,
 }
 
 impl Pass {
-    /// Loads it for these interfaces.
     pub fn load(ports: &[u32]) -> Result<Self, LoadError> {
         let mut ports = ports.to_vec();
         ports.sort_unstable();

@@ -141,8 +141,8 @@ impl Call {
     }
 }
 
-/// A driver that asks to be called, looks once more and sleeps, and we who call
-/// only if it asks: it never sleeps for ever.
+/// A driver that asks to be called, looks once more and sleeps, and a user that calls
+/// only if asked: the driver never sleeps for ever.
 #[test]
 fn no_wake_up_is_lost() {
     model(|| {

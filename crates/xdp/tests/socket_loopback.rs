@@ -90,8 +90,8 @@ impl End {
         }
     }
 
-    /// Exactly so many packets; the kernel's own (IPv6 router solicitations) are
-    /// not ours.
+    /// Exactly this many packets; the kernel's own (IPv6 router solicitations) do not
+    /// count.
     fn receive(&mut self, count: usize) -> Vec<Vec<u8>> {
         let until = Instant::now() + PATIENCE;
         let mut got = Vec::new();

@@ -81,13 +81,6 @@ impl CryptoLane {
     /// # Errors
     ///
     /// [`CallError::Regions`].
-    ///
-    /// Where other processes can read it, the text of an AEAD of up to
-    /// [`crypto::PRIVATE_BYTES_MAX`] bytes comes to stand there only after its tag was
-    /// checked; **a longer one is there before**, see [`crypto::Private::open`].
-    ///
-    /// # Errors
-    /// [`CallError::Regions`].
     pub fn register(&mut self, region: Arc<Mapping>) -> Result<RegionId, CallError> {
         let handle = self.regions.insert(Arc::clone(&region));
         let handle = handle.ok_or(CallError::Regions)?;

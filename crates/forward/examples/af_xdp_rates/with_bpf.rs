@@ -113,7 +113,6 @@ impl Bench {
         }
     }
 
-    /// Mpps received, and frames per microsecond of the router's CPU time.
     fn trial(&mut self, arm: Arm, seconds: f64) -> (f64, f64, String) {
         let mut router = arm.start(&self.journal, &self.topology);
         let frame = self.frame();

@@ -18,7 +18,7 @@ use crate::tester::validity::CEILING_RATIO_MAX;
 use crate::topology::plan::Side;
 use crate::topology::{Cable, Cpus, End, Family, NetworkError, Topology, Wires};
 
-/// Long enough for a hundred thousand frames of the slowest port.
+/// Long enough for 100,000 frames of the slowest port.
 const DURATION: Duration = Duration::from_millis(100);
 
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -48,8 +48,8 @@ impl Key {
     }
 }
 
-/// A ceiling that a result comes near is measured again, so often at most: one
-/// that was disturbed is too low, and would make every later result doubtful.
+/// Times that a ceiling is measured again when a result comes near it. A disturbed
+/// ceiling is too low, and would make every later result doubtful.
 const MEASURED_MAX: u32 = 4;
 
 #[derive(Clone, Copy, Default)]
@@ -111,8 +111,8 @@ fn over_cable(journal: &Journal, setup: &Setup, flood: &Offer) -> Result<f64, Be
     Ok(directions.iter().map(Direction::received_pps).sum())
 }
 
-/// There is no cable of taps: what the links of a router take that forwards
-/// nothing. The sink's part is not in it.
+/// Taps have no cable: the maximum of a router's links without a router that
+/// forwards. The sink's part is not in it.
 fn over_taps(journal: &Journal, setup: &Setup, flood: &Offer) -> Result<f64, BenchError> {
     let tag = Tag::fresh();
     let name = tag.name("dut").map_err(NetworkError::from)?;

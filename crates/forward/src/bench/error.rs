@@ -11,7 +11,6 @@ use crate::tester::port::PortError;
 use crate::tester::trial::TrialError;
 use crate::topology::{NetworkError, SpecError};
 
-/// Why a bench could not start or do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
     #[error("{what} is not possible here: {remedy}")]

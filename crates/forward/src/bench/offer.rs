@@ -12,8 +12,8 @@ use crate::topology::{Family, Spec};
 /// Longest trial: an hour. RFC 2544, section 24, asks for 60 s.
 pub const DURATION_MAX: Duration = Duration::from_secs(3600);
 
-/// The fewest that may be allowed under way: what leaves the kernel's loop
-/// together, twice, so that some come while more are made.
+/// The smallest limit of frames under way: two batches of the kernel's loop, so that
+/// some arrive while others are made.
 pub const IN_FLIGHT_MIN: u32 = 128;
 
 /// The longest IP packet that is sent (RFC 894).
@@ -40,14 +40,13 @@ pub struct Offer {
     pub family: Family,
     /// Different destinations: a power of two up to 65,536.
     pub destinations: u32,
-    /// Exactly so many frames each way at most: a burst (RFC 2544, section
-    /// 26.4).
+    /// Maximum number of frames each way: a burst (RFC 2544, section 26.4).
     pub frames_max: Option<u64>,
-    /// At most so many frames under way each way: sent, and none as new counted.
-    /// Those of whom nothing was heard for 2 ms are taken for lost. Where the
-    /// queues hold as many, none is lost for want of room, and no CPU time is
-    /// spent on such: without a rate, what comes is the most that a router carries.
-    /// Of live frames only; `None`: no limit.
+    /// Maximum number of frames under way each way: sent, with no newer frame
+    /// counted. Frames of which nothing was heard for 2 ms count as lost. Where
+    /// queues hold that many, none is lost for want of room and no CPU time is spent
+    /// on such frames: without a rate, the result is the most that a router carries.
+    /// For live frames only; `None`: no limit.
     pub in_flight_max: Option<u32>,
 }
 
@@ -69,7 +68,7 @@ impl Default for Offer {
 }
 
 impl Offer {
-    /// Whether it can be made on such a bench.
+    /// Checks the offer against the bench.
     ///
     /// # Errors
     /// [`BenchError::Offer`] and [`BenchError::Spec`] name the value and the
@@ -126,7 +125,7 @@ impl Offer {
         })
     }
 
-    /// How long its frames are on such a bench.
+    /// The lengths of its frames on such a bench.
     #[must_use]
     pub fn shape(&self, setup: &Setup) -> Shape {
         Shape {

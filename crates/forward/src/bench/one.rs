@@ -19,7 +19,7 @@ use crate::topology::Family;
 use crate::topology::address::{Layer, assign_tester};
 use crate::topology::plan::Side;
 
-/// A first frame is waited for so long: containers and cold caches included.
+/// How long to wait for a first frame: containers and cold caches included.
 const FIRST_FRAME_WAIT: Duration = Duration::from_secs(10);
 
 /// One router, wired and ready.
@@ -36,7 +36,7 @@ pub struct Bench {
     warm_for: Option<Kind>,
 }
 
-/// What of an offer decides which of a router's caches it fills.
+/// The parts of an offer that decide which of a router's caches it fills.
 type Kind = (FrameSize, Family, Directions, u32);
 
 fn kind(offer: &Offer) -> Kind {
@@ -59,8 +59,8 @@ impl Bench {
         Self::start_while(setup, &|| true)
     }
 
-    /// [`start`](Self::start) that stops when `go_on` says so; it is asked at
-    /// first, and then while a frame is waited for.
+    /// [`start`](Self::start) that stops when `go_on` returns false. `go_on` is asked
+    /// first, and then while a frame is awaited.
     ///
     /// # Errors
     /// [`BenchError::Interrupted`] if it was; else as [`start`](Self::start).
@@ -102,11 +102,10 @@ impl Bench {
         self.started.home.process()
     }
 
-    /// One trial, with its verdict. It takes `offer.duration` and some 100 ms
-    /// more: frames under way are waited for, as RFC 2544, section 23, asks
-    /// (2 s there, for slower networks). Before the first trial with frames of
-    /// another kind, a short one is sent and forgotten: no router is measured
-    /// cold.
+    /// One trial, with its verdict. It takes `offer.duration` and about 100 ms more:
+    /// frames under way are awaited, as RFC 2544, section 23, asks (2 s there, for
+    /// slower networks). Before the first trial with frames of another kind, a short
+    /// one is sent and discarded: no router is measured cold.
     ///
     /// # Errors
     /// [`BenchError`]; a trial that is merely not valid is a result.
@@ -114,8 +113,8 @@ impl Bench {
         self.trial_while(offer, &|| true)
     }
 
-    /// [`trial`](Self::trial) that stops early when `go_on` says so; it is asked
-    /// ten times a second.
+    /// [`trial`](Self::trial) that stops early when `go_on` returns false; it is
+    /// asked ten times a second.
     ///
     /// # Errors
     /// [`BenchError::Interrupted`] if it was; else as [`trial`](Self::trial).
@@ -135,8 +134,8 @@ impl Bench {
         self.ceiling_for(offer, 0.0)
     }
 
-    /// [`ceiling_pps`](Self::ceiling_pps), measured again if a result comes near
-    /// it, some times at most.
+    /// [`ceiling_pps`](Self::ceiling_pps), measured again a limited number of times
+    /// if a result comes near it.
     pub(super) fn ceiling_for(&self, offer: &Offer, received_pps: f64) -> Result<f64, BenchError> {
         offer.check(&self.setup)?;
         ceiling::pps(&self.started.journal, &self.setup, offer, received_pps)
@@ -154,8 +153,8 @@ impl Bench {
         self.tcp_while(directions, duration, &|| true)
     }
 
-    /// [`tcp`](Self::tcp) whose processes are killed as soon as `go_on` says so;
-    /// it is asked a hundred times a second.
+    /// [`tcp`](Self::tcp) whose processes are killed as soon as `go_on` returns
+    /// false; it is asked a hundred times a second.
     ///
     /// # Errors
     /// [`BenchError::Interrupted`] if it was; else as [`tcp`](Self::tcp).
@@ -200,8 +199,8 @@ impl Bench {
         }
     }
 
-    /// Limits the router to so many CPUs (0.01 and up; a cgroup's quota), or
-    /// lifts the limit.
+    /// Limits the router to this many CPUs (from 0.01; a cgroup's quota), or lifts
+    /// the limit.
     ///
     /// # Errors
     /// [`BenchError::NotSupported`] without a `cpu` cgroup.
@@ -219,7 +218,7 @@ impl Bench {
         }
     }
 
-    /// Sends a few frames at a time until one comes.
+    /// Sends a few frames at a time until one arrives.
     fn wait_for_first_frame(&mut self, go_on: &dyn Fn() -> bool) -> Result<(), BenchError> {
         let offer = Offer {
             duration: Duration::from_millis(1),
@@ -248,8 +247,6 @@ impl Bench {
         }
     }
 
-    /// Checks the offer, counts the trial, and reads what the router has
-    /// counted so far.
     pub(super) fn begin(&mut self, offer: &Offer) -> Result<Counters, BenchError> {
         offer.check(&self.setup)?;
         self.trials = self.trials.wrapping_add(1);
@@ -265,7 +262,7 @@ impl Bench {
         ports::open_both(self.setup.ports, [place(zero), place(one)])
     }
 
-    /// Whether its last trial was with such frames.
+    /// Whether its last trial used such frames.
     pub(super) fn is_warm_for(&self, offer: &Offer) -> bool {
         self.warm_for == Some(kind(offer))
     }
@@ -282,7 +279,7 @@ impl Bench {
         from.iter().map(|&from| self.stream(offer, from)).collect()
     }
 
-    /// Who sends and who counts; and the router, whose use is read meanwhile.
+    /// Senders and receivers, and the router whose use is read meanwhile.
     pub(super) fn parts(&mut self, streams: Vec<Stream>) -> (Vec<Way<'_>>, Watched<'_>) {
         let generator_cpu = self.setup.topology.cpus.generator;
         let ports = self.ports.as_mut().expect("opened when the trial began");
@@ -307,8 +304,8 @@ impl Bench {
         offer.stream(&self.setup.topology, from, link, self.trials)
     }
 
-    /// Puts together what the ports and the router say; not judged yet. `used`
-    /// is the router's use of CPUs while frames were sent.
+    /// Combines the counts of the ports and of the router, not judged yet. `used` is
+    /// the router's use of CPUs while frames were sent.
     pub(super) fn finish(
         &mut self,
         offer: &Offer,
@@ -355,7 +352,7 @@ impl Bench {
         });
     }
 
-    /// Whether the kernel's threads still receive for the router; somebody may
+    /// Whether the kernel's threads still receive for the router; another program may
     /// have turned them off.
     fn is_threaded(&self) -> bool {
         let mut threads = self.started.topology.router_threads();

@@ -38,7 +38,6 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Opens both ends of a bench; each follows what the other counts.
 pub fn open_both(kind: PortKind, places: [Place<'_>; 2]) -> Result<[Port; 2], BenchError> {
     let [zero, one] = places;
     let [mut zero, mut one] = [open(kind, &zero)?, open(kind, &one)?];
@@ -81,7 +80,6 @@ fn open(kind: PortKind, place: &Place<'_>) -> Result<Port, BenchError> {
     Ok(opened?)
 }
 
-/// The first stream from port 0 to port 1, a second one back.
 pub fn ways(ports: &mut [Port; 2], streams: Vec<Stream>, generator_cpu: usize) -> Vec<Way<'_>> {
     let [zero, one] = ports;
     let ends = [

@@ -17,8 +17,8 @@ impl Rack {
         Self::start_while(setups, &|| true)
     }
 
-    /// [`start`](Self::start) that stops when `go_on` says so, which is asked as
-    /// in [`Bench::start_while`].
+    /// [`start`](Self::start) that stops when `go_on` returns false, which is asked
+    /// as in [`Bench::start_while`].
     ///
     /// # Errors
     /// [`BenchError::Interrupted`] if it was; else as [`start`](Self::start).
@@ -32,7 +32,7 @@ impl Rack {
         &mut self.benches
     }
 
-    /// One trial of all at the same moment: one offer for each router; results
+    /// One trial of all routers at the same moment, with one offer for each; results
     /// in the same order. `go_on` as in [`Bench::trial_while`].
     ///
     /// # Errors

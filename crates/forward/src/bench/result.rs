@@ -24,8 +24,8 @@ pub struct TrialResult {
     /// CPU time of the sinks while frames were sent, ns.
     pub sink_cpu_ns: u64,
     pub seen: Seen,
-    /// Whether it is valid: that the rate is carried or not, or, without
-    /// a rate, how much came through.
+    /// Whether the rate is carried or not is valid; without a rate, whether the
+    /// received rate is.
     pub verdict: Verdict,
 }
 
@@ -35,8 +35,8 @@ impl TrialResult {
         self.sum(DirectionResult::received_pps)
     }
 
-    /// Mbit/s (10^6) received, all directions: what came was counted, so that
-    /// tags and IMIX over IPv6 are in it.
+    /// Mbit/s (10^6) received, all directions, as counted: with tags, and with IMIX
+    /// over IPv6.
     #[must_use]
     pub fn received_mbit_per_s(&self) -> f64 {
         self.sum(DirectionResult::received_mbit_per_s)
@@ -60,8 +60,8 @@ impl TrialResult {
             .sum()
     }
 
-    /// Frames received while frames were sent, all directions: what the CPU time
-    /// of router and sinks was spent on.
+    /// Frames received while frames were sent, all directions: the CPU time of router
+    /// and sinks went into these.
     #[must_use]
     pub fn received_while_sending(&self) -> u64 {
         self.directions.iter().map(|way| way.counting.frames).sum()
@@ -78,15 +78,15 @@ impl TrialResult {
         ratio(self.lost(), self.offered())
     }
 
-    /// Whether it is valid to show that: a loss as a figure asks for more
-    /// than a rate that is carried or not, which `verdict` is about.
+    /// The verdict for that claim: a loss as a figure needs more than a rate that is
+    /// carried or not, which `verdict` is about.
     #[must_use]
     pub fn verdict_for(&self, claim: Claim) -> Verdict {
         self.evidence(claim).verdict()
     }
 
-    /// Frames whose loss something else than the router may have caused, at
-    /// most: see [`Evidence::excusable_frames`].
+    /// Maximum number of frames whose loss may have another cause than the router:
+    /// see [`Evidence::excusable_frames`].
     #[must_use]
     pub fn excusable_frames(&self) -> u64 {
         self.evidence(Claim::Loss).excusable_frames()

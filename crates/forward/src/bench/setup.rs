@@ -67,7 +67,7 @@ impl Setup {
         self.path.needs_bpf() || matches!(self.ports, PortKind::LiveFrame | PortKind::AfXdp)
     }
 
-    /// The same over other wires; with the ports that taps need, over taps.
+    /// The same over other wires; over taps with the ports that taps need.
     #[must_use]
     pub fn over(mut self, wires: Wires) -> Self {
         if wires == Wires::Tap {

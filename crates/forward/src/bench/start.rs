@@ -57,7 +57,7 @@ fn supported(setup: &Setup) -> Result<(), BenchError> {
     })
 }
 
-/// Taps have ports of their own, and paths that do not need a link's driver.
+/// Taps have ports of their own, and only paths that do not need a link's driver.
 fn over_wires(setup: &Setup) -> Result<(), BenchError> {
     let is_tap = setup.topology.wires == Wires::Tap;
     let what = if is_tap != (setup.ports == PortKind::Tap) {
@@ -105,8 +105,8 @@ fn start_router(
 }
 
 impl Started {
-    /// Limits the router to so many CPUs, or lifts the limit: its kernel threads
-    /// and its own together.
+    /// Limits the router, its kernel threads and its own together, to this many CPUs,
+    /// or lifts the limit.
     pub fn limit(&mut self, cpus: Option<f64>) -> Result<(), BenchError> {
         // The old limit first: whoever is in it moves out.
         self.limit = None;

@@ -8,13 +8,13 @@ use crate::tester::length::Lengths;
 use crate::tester::trial::{HostUse, Placement, run};
 use crate::tester::validity::OwnCpu;
 
-/// What is sent before the first trial with frames of one kind: caches, rings and
-/// clocks of every router are then as in the middle of a trial. One that was
-/// just started would else be measured cold, one that stays up not.
+/// Sent before the first trial with frames of one kind: caches, rings and clocks of
+/// every router are then as in the middle of a trial. Otherwise a router that was
+/// just started would be measured cold.
 const WARM_UP: Duration = Duration::from_millis(50);
 
-/// One trial of all, an offer for each, judged; results in the same order.
-/// Before the first with such frames, a shorter one is sent and forgotten.
+/// One judged trial of all routers, with an offer for each; results in the same
+/// order. Before the first trial of a kind, a shorter one is sent and discarded.
 ///
 /// # Panics
 /// If there is not one offer for each.
@@ -98,8 +98,8 @@ pub(super) fn send(
     Ok((results, ran.host))
 }
 
-/// Each router's verdict; the others' CPU time is not a stranger's, and all
-/// together share the generator and its ceiling.
+/// Each router's verdict. The CPU time of the other routers is not a stranger's, and
+/// all share the generator and its ceiling.
 fn judge(
     benches: &[&mut Bench],
     results: &mut [TrialResult],

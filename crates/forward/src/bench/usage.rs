@@ -13,7 +13,6 @@ pub(super) struct Watched<'a> {
     pub ports: PortKind,
 }
 
-/// What a router used, so far or between two readings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Usage {
     /// CPU time of its threads.
@@ -24,7 +23,6 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// What was added since `before`.
     pub(super) fn since(self, before: Self) -> Self {
         let waited = self.waited_ns.zip(before.waited_ns);
         Self {
@@ -34,7 +32,7 @@ impl Usage {
     }
 }
 
-/// The same with TCP in the place of frames.
+/// The same for TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TcpUsage {
     /// CPU time of the router's threads, ns.
@@ -44,7 +42,6 @@ pub(super) struct TcpUsage {
 }
 
 impl TcpUsage {
-    /// What was added since `before`.
     pub(super) fn since(self, before: Self) -> Self {
         Self {
             router_ns: self.router_ns.saturating_sub(before.router_ns),

@@ -13,11 +13,11 @@ use net::journal::{Entry, Journal, Record, Runtime};
 use super::error::HomeError;
 use super::root;
 
-/// How long a container may take to start: some hundred times what it takes on
-/// an idle host.
+/// How long a container may take to start: about a hundred times the time on an idle
+/// host.
 pub const START_WAIT: Duration = Duration::from_secs(20);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// The end of what a runtime said is told, bytes.
+/// Bytes of a runtime's output, from the end, that an error shows.
 const SAID_BYTES_MAX: u64 = 2000;
 
 /// The folder of one container:
@@ -30,7 +30,6 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Makes it, with the root file system inside.
     pub fn make(journal: &Journal, name: &str) -> Result<Self, HomeError> {
         let path = Path::new(net::journal::FOLDER).join(name);
         let record = journal.record(Entry::Folder { path: path.clone() })?;
@@ -51,7 +50,7 @@ impl Folder {
         self.path.join("root")
     }
 
-    /// Where the runtime keeps what it knows of this container; it is told
+    /// Where the runtime keeps its state of this container. The runtime is given
     /// [`path`](Self::path), and adds the name itself. Not made yet.
     pub fn state(&self) -> PathBuf {
         self.path.join(&self.name)
@@ -66,8 +65,8 @@ impl Folder {
         move |source| HomeError::System { what, name, source }
     }
 
-    /// Starts the runtime: its input is a pipe that we hold, so that the
-    /// container's first process ends with us; what it says goes to a file.
+    /// Starts the runtime. Its input is a pipe that this process holds, so that the
+    /// container's first process ends with it; its output goes to a file.
     pub fn run(&self, mut command: Command) -> Result<(Child, ChildStdin), HomeError> {
         let what = "start";
         let said = File::create(self.said()).map_err(self.failed(what))?;
@@ -78,8 +77,8 @@ impl Folder {
         Ok((child, input))
     }
 
-    /// Looks again and again until `found` says the first process, as long as
-    /// the runtime has not failed.
+    /// Polls until `found` returns the first process, as long as the runtime has not
+    /// failed.
     pub fn wait(
         &self,
         program: &'static str,
@@ -148,7 +147,6 @@ pub struct Container {
 }
 
 impl Container {
-    /// From what started it; records are undone in their order.
     pub fn new(
         process: u32,
         input: ChildStdin,

@@ -12,7 +12,6 @@ use super::root::{self, INIT};
 
 const PROGRAM: &str = "lxc-start";
 
-/// Starts one that lives in `namespace`.
 pub(super) fn start(
     journal: &Journal,
     name: &str,
@@ -40,8 +39,6 @@ pub(super) fn start(
     Ok(Container::new(process, input, runtime, records, folder))
 }
 
-/// The configuration: no terminal, the network namespace given, `/usr` of the
-/// host read-only.
 #[must_use]
 pub fn configuration(name: &str, root: &Path, namespace: &Path) -> String {
     [
@@ -71,7 +68,7 @@ fn monitor(name: &str) -> String {
     format!("{name}-monitor")
 }
 
-/// Writes down control groups of these names, in each tree that there is.
+/// Journals control groups of these names, in each tree there is.
 fn cgroups(journal: &Journal, names: &[&str]) -> Result<Vec<Record>, HomeError> {
     let root = Path::new("/sys/fs/cgroup");
     let trees = std::fs::read_dir(root).into_iter().flatten().flatten();

@@ -74,7 +74,6 @@ impl Home {
         &self.namespace
     }
 
-    /// The container's first process, by its number in the host.
     #[must_use]
     pub fn process(&self) -> Option<u32> {
         self.container.as_ref().map(Container::process)

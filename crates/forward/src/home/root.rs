@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 
 use super::error::HomeError;
 
-/// What a container's first process runs: it copies nothing, for its input is a
-/// pipe that Lockgate holds, and ends when Lockgate does.
+/// The program of a container's first process. It copies nothing: its input is a pipe
+/// that Lockgate holds, and it ends when Lockgate does.
 pub const INIT: &str = "/usr/bin/cat";
 
 const FOLDERS: [&str; 6] = ["dev", "etc", "proc", "sys", "tmp", "usr"];
 const LINKS: [&str; 6] = ["bin", "sbin", "lib", "lib32", "lib64", "libx32"];
 
-/// Makes it in `root`, which must not be there yet.
+/// Makes it in `root`, which must not exist yet.
 ///
 /// # Errors
 /// As the file system's.
@@ -32,11 +32,6 @@ pub fn make(root: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The program of that name.
-///
-/// # Errors
-/// [`HomeError::NotSupported`] when `program` is in no folder of `PATH`, or
-/// there is no [`INIT`]; [`HomeError::Untrusted`].
 pub fn find(program: &'static str, package: &'static str) -> Result<PathBuf, HomeError> {
     let found = sys::program::find(program, &[])?;
     let found = found.ok_or(HomeError::NotSupported { program, package })?;

@@ -13,7 +13,6 @@ use super::root::{self, INIT};
 
 const PROGRAM: &str = "runc";
 
-/// Starts one that lives in `namespace`.
 pub(super) fn start(
     journal: &Journal,
     name: &str,

@@ -8,7 +8,7 @@ use crate::topology::{NetworkError, Topology};
 pub struct Bridge(Ports);
 
 impl Bridge {
-    /// Makes it; it goes with the router's namespace.
+    /// Makes the bridge; it goes with the router's namespace.
     pub fn start(topology: &Topology) -> Result<Self, RouterError> {
         let set_up = || {
             let mut netlink = topology.router().netlink()?;

@@ -5,12 +5,11 @@ use super::{Counters, Cpu, Router, RouterError};
 use crate::topology::Topology;
 use crate::topology::address;
 
-/// The kernel routes. All it needs is in the topology, so there is nothing to
-/// stop.
+/// The kernel routes. All it needs is in the topology, so there is nothing to stop.
 pub struct Kernel(Ports);
 
 impl Kernel {
-    /// Gives the topology addresses and routes, and lets the kernel forward.
+    /// Gives the topology addresses and routes, and turns forwarding on.
     pub fn start(topology: &Topology) -> Result<Self, RouterError> {
         address::assign_router(topology)
             .map_err(RouterError::from_cause("cannot set up kernel routing"))?;

@@ -13,15 +13,15 @@ pub mod xdp;
 
 use crate::topology::NetworkError;
 
-/// What a router counted itself, for the cross-check with the tester.
+/// What a router itself counted, for the cross-check with the tester.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     pub received: u64,
     pub forwarded: u64,
-    /// Frames that it dropped for a reason it knows, e.g. a full queue.
+    /// Frames that it dropped for a known reason, e.g. a full queue.
     pub dropped: u64,
-    /// Frames that it left to kernel routing because it could not be sure that
-    /// what it knows of the kernel's tables still held.
+    /// Frames left to kernel routing because what the router knows of the kernel's
+    /// tables might be out of date.
     pub unsure: u64,
     /// What the path's own program says of itself; `None` where the kernel
     /// forwards.
@@ -29,7 +29,6 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// What was added since `before`.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self {
@@ -131,8 +130,8 @@ impl RouterError {
         }
     }
 
-    /// What the host lacks, if that is the cause: then no router has failed,
-    /// but this kind is not to be had here.
+    /// What the host lacks, if that is the cause: then no router has failed, but this
+    /// kind is not available here.
     #[must_use]
     pub fn lacks(&self) -> Option<String> {
         let cause = self.source.as_deref()?;
@@ -152,14 +151,13 @@ pub struct Lack {
     pub remedy: String,
 }
 
-/// Who forwards in user space, by the kernel's numbers.
+/// A task that forwards in user space, by the kernel's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
     Thread(i32),
     Process(i32),
 }
 
-/// A router that forwards. It stops, and leaves nothing, when dropped.
 pub trait Router: Send {
     /// For people and for dimensions: `kernel`, `bridge`, `xdp-devmap`, ….
     fn path(&self) -> &'static str;
@@ -173,8 +171,8 @@ pub trait Router: Send {
     /// [`RouterError`].
     fn cpu(&mut self) -> Result<Cpu, RouterError>;
 
-    /// Who forwards for it in user space, so that they can be limited; none
-    /// where the kernel's threads do it all.
+    /// The tasks that forward for it in user space, so that they can be limited;
+    /// empty where the kernel's threads do it all.
     fn tasks(&self) -> Vec<Task> {
         Vec::new()
     }

@@ -2,13 +2,12 @@
 
 use super::planted::Plant;
 
-/// How an AF_XDP forwarder learns that frames are there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Poll {
-    /// It looks at the rings all the time. On a CPU that it shares with the
-    /// kernel's threads that fill them nothing can come meanwhile: there it
-    /// gives the CPU up after 16 looks in vain, and so sleeps as often as with
-    /// `Interrupt` when few frames come, and seldom when many do.
+    /// It looks at the rings all the time. On a CPU shared with the kernel's threads
+    /// that fill them nothing can come meanwhile. There it yields the CPU after 16
+    /// empty looks, so it sleeps as often as with `Interrupt` when few frames come,
+    /// and seldom when many do.
     #[default]
     Polled,
     /// It sleeps in `poll(2)`.
@@ -22,8 +21,8 @@ pub struct AfXdp {
     pub poll: Poll,
     /// Frames taken at once, 1 to 64.
     pub batch: u32,
-    /// Each queue is bound to a core of the router's; else one thread, bound to
-    /// the first, takes them all in turn.
+    /// Each queue is bound to one of the router's cores; otherwise one thread, bound
+    /// to the first, takes them all in turn.
     pub queues_bound: bool,
 }
 
@@ -43,8 +42,8 @@ pub enum Path {
     #[default]
     Kernel,
     Bridge,
-    /// XDP: every frame out of the other port as it came, addresses included.
-    /// Fast, and no router.
+    /// XDP: every frame leaves by the other port unchanged, addresses included. Fast,
+    /// and no router.
     XdpDevmap,
     /// XDP with the kernel's table (`bpf_fib_lookup`) for each frame.
     XdpFib,

@@ -7,7 +7,6 @@ use net::napi::NapiThread;
 use super::{Counters, RouterError};
 use crate::topology::Topology;
 
-/// A router's ports, as the kernel counts them.
 pub struct Ports {
     netlink: Netlink,
     links: Vec<String>,
@@ -17,7 +16,6 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// From now on.
     pub fn of(topology: &Topology) -> Result<Self, RouterError> {
         let netlink = topology
             .router()
@@ -38,9 +36,8 @@ impl Ports {
         Ok(ports)
     }
 
-    /// Frames counted on all ports. What was received and neither sent on nor
-    /// dropped here was meant for the router itself, or dropped by its network
-    /// stack.
+    /// Frames counted on all ports. Frames that were received and neither sent on nor
+    /// dropped here were for the router itself, or dropped by its network stack.
     pub fn counters(&mut self) -> Result<Counters, RouterError> {
         let mut sum = Counters::default();
         for link in &self.links {
@@ -55,7 +52,6 @@ impl Ports {
         Ok(sum.since(self.counted_before))
     }
 
-    /// CPU time of the threads that receive for the router, ns.
     pub fn cpu_ns(&mut self) -> Result<u64, RouterError> {
         let mut sum = 0;
         for thread in &self.threads {

@@ -13,7 +13,6 @@ pub const LATENCY_RFC: Duration = Duration::from_secs(120);
 /// 23, step d).
 pub const RESIDUAL_RFC: Duration = Duration::from_secs(2);
 
-/// The longest burst tried: "at least 2 seconds" (RFC 2544, section 26.4).
 pub const BURST_RFC: Duration = Duration::from_secs(2);
 
 /// Times a burst is searched for: "at least 50" (RFC 2544, section 26.4).
@@ -27,15 +26,14 @@ pub struct Lengths {
 }
 
 impl Lengths {
-    /// The RFC's.
     pub const RFC: Self = Self {
         trial: TRIAL_RFC,
         latency: LATENCY_RFC,
         residual: RESIDUAL_RFC,
     };
 
-    /// Trials of `trial` each, latency's too, and half a second at most for what
-    /// is on its way.
+    /// Trials of `trial` each, for latency too, and at most half a second for frames
+    /// under way.
     #[must_use]
     pub fn short(trial: Duration) -> Self {
         Self {

@@ -30,7 +30,7 @@ pub const fn bytes_min(family: Family) -> u32 {
     }
 }
 
-/// What of a stream decides how long its frames are.
+/// The parts of a stream that decide the lengths of its frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
     pub size: FrameSize,
@@ -99,8 +99,8 @@ impl Line {
         self.speed_bits_per_s / (bytes * 8.0)
     }
 
-    /// `rate_pps` one way as a share of the maximum; above 1 where no such link
-    /// was in the way.
+    /// `rate_pps` one way as a share of the maximum; above 1 where no such link was
+    /// in between.
     #[must_use]
     pub fn share(self, rate_pps: f64, shape: Shape) -> f64 {
         rate_pps / self.max_pps(shape)

@@ -8,7 +8,6 @@ use super::error::NetworkError;
 use super::plan::{self, Network, Side};
 use super::spec::{Family, Routes, Wires};
 
-/// How the two sides know of each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layer {
     /// A bridge: each port of the tester is the other's neighbour.
@@ -81,7 +80,6 @@ fn add_vlan(netlink: &mut Netlink, name: &str, parent: &str, id: u16) -> Result<
     Ok(netlink.set_up(name)?)
 }
 
-/// The tester's own address; the way to the other side's.
 fn tester(
     topology: &Topology,
     side: Side,
@@ -113,8 +111,6 @@ fn tester(
     Ok(())
 }
 
-/// The router's address on that side, its neighbour there, and the routes to
-/// what is behind it.
 fn router(topology: &Topology, side: Side, family: Family) -> Result<(), NetworkError> {
     let link = topology.router_link(side);
     let mut inside = topology.router().netlink()?;

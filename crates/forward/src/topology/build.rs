@@ -16,7 +16,6 @@ use super::wires::{self, Ends};
 /// port.
 const TAP_MACS: [[u8; 6]; 2] = [[2, 0, 0, 0, 0x1c, 0], [2, 0, 0, 0, 0x1c, 1]];
 
-/// One side of a topology as it stands.
 #[derive(Debug)]
 pub struct Built {
     pub names: SideNames,
@@ -169,8 +168,7 @@ fn build_side(
     })
 }
 
-/// For a tester's namespace: its ports send what they are told, and nothing on
-/// their own.
+/// For a tester's namespace: its ports send only what they are told.
 pub(super) fn silence(namespace: &Namespace, spec: &Spec) -> Result<(), NetworkError> {
     quiet(namespace, spec)?;
     if spec.ipv6 {
@@ -180,8 +178,8 @@ pub(super) fn silence(namespace: &Namespace, spec: &Spec) -> Result<(), NetworkE
     Ok(())
 }
 
-/// Nothing that a link does on its own when it comes up, which would be counted
-/// as a stranger's; nothing that depends on the host's own settings.
+/// Turns off what a link does on its own when it comes up, which would count as
+/// foreign frames, and what depends on the host's own settings.
 fn quiet(namespace: &Namespace, spec: &Spec) -> Result<(), NetworkError> {
     for group in ["all", "default"] {
         namespace.set_sysctl(&format!("ipv4/conf/{group}/rp_filter"), "0")?;

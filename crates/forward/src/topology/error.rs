@@ -10,7 +10,6 @@ use net::sysctl::SysctlError;
 use net::sysfs::SysfsError;
 use net::tap::TapError;
 
-/// Why the network of a bench could not be made. The messages are [`net`]'s.
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
     #[error(transparent)]

@@ -5,7 +5,6 @@ use net::{Tag, TagError};
 use super::plan::Side;
 use super::spec::Pair;
 
-/// Names of what lies on one side. Links not made have names all the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SideNames {
     pub tester_namespace: String,
@@ -19,7 +18,7 @@ pub struct SideNames {
 }
 
 impl SideNames {
-    /// Those of one side whose wire is a cable between two devices, which keep
+    /// The names of one side whose wire is a cable between two devices, which keep
     /// their names, if one is given.
     ///
     /// # Errors
@@ -33,7 +32,7 @@ impl SideNames {
         Ok(names)
     }
 
-    /// Those of one side of the topology with this tag.
+    /// The names of one side of the topology with this tag.
     ///
     /// # Errors
     /// Never, as the parts are short enough: [`TagError`] all the same.

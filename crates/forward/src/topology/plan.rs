@@ -40,11 +40,9 @@ impl Side {
     }
 }
 
-/// A network: its first address and the bits of its prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Network {
     pub address: IpAddr,
-    /// 0 to 32, or to 128.
     pub bits: u8,
 }
 
@@ -92,7 +90,6 @@ pub fn network_behind(side: Side, family: Family) -> Network {
     Network { address, bits }
 }
 
-/// The routes of a table behind one side, half of `count`.
 pub fn table_behind(side: Side, count: u32) -> impl Iterator<Item = Network> {
     let first = table_start(side);
     (0..count / 2).map(move |index| Network {

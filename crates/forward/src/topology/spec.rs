@@ -35,8 +35,6 @@ pub enum Attachment {
     Bridged,
 }
 
-/// Two devices of this host with a cable between them: ports of cards, or
-/// virtual functions that their card joins.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pair {
     pub tester: String,
@@ -45,8 +43,8 @@ pub struct Pair {
 
 /// What the wires between tester and router are made of.
 ///
-/// In scenario files: `ports = "veth"`, `ports = "tap"`, or names of devices of
-/// this host for [`Wires::devices`], e.g. `ports = ["eth1", "eth2"]`.
+/// In scenario files: `ports = "veth"`, `ports = "tap"`, or names of devices of this
+/// host for [`Wires::devices`], e.g. `ports = ["eth1", "eth2"]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Wires {
     #[default]
@@ -115,14 +113,14 @@ impl Wires {
 pub enum Routes {
     #[default]
     Networks,
-    /// So many IPv4 routes (2 to 131,072, even): /25 networks, the lower
-    /// half of 10.0.0.0/8 behind port 1, the upper behind port 0. IPv4 streams
-    /// spread over them.
+    /// This many IPv4 routes (2 to 131,072, even): /25 networks, the lower half of
+    /// 10.0.0.0/8 behind port 1, the upper behind port 0. IPv4 streams spread over
+    /// them.
     Table(u32),
 }
 
-/// Which CPUs work for whom. The same CPU may appear twice: a verdict says when
-/// that spoils a trial.
+/// Which CPUs do what. The same CPU may appear twice: a verdict says when that spoils
+/// a trial.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cpus {
     pub generator: usize,
@@ -133,8 +131,8 @@ pub struct Cpus {
 }
 
 impl Cpus {
-    /// A generator on the first CPU, router and sink on the second; with three
-    /// CPUs or more the sink on the third. With one, all share it.
+    /// A generator on the first CPU, router and sink on the second; with three CPUs
+    /// or more the sink on the third. With one, all share it.
     ///
     /// # Panics
     /// If `allowed` is empty: whoever runs has a CPU.
@@ -162,8 +160,8 @@ impl Cpus {
         sys::affinity::allowed_cpus().map(|allowed| Self::among(&allowed))
     }
 
-    /// Whether the generator shares a CPU with the router or the sink: then
-    /// they hold each other back, and no loss can be seen.
+    /// Whether the generator shares a CPU with the router or the sink: then they
+    /// delay each other, and no loss can be seen.
     #[must_use]
     pub fn are_shared_with_generator(&self) -> bool {
         self.generator == self.sink || self.router.contains(&self.generator)
@@ -236,7 +234,6 @@ impl Spec {
     }
 }
 
-/// A topology, or a stream over one, that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
     #[error("{0} queues: from 1 to {QUEUES_MAX} are possible")]

@@ -13,19 +13,19 @@ use super::names::SideNames;
 use super::plan::Side;
 use super::spec::{Spec, Wires};
 
-/// What waits in a tap for the router: some 256 short frames, as in a veth, in
+/// Frames that wait in a tap for the router: about 256 short ones, as in a veth, in
 /// the kernel's memory, of which a long frame takes more.
 const TAP_RING_BYTES: i32 = 256 * 1024;
 
-/// Frames that wait in a tap for the tester: as many as a busy sink may be late
-/// with, since what finds no room there would be taken for the router's loss.
+/// Frames that wait in a tap for the tester: as many as a busy sink may be late with,
+/// since frames without room there would count as the router's loss.
 const TAP_OUT_FRAMES: u32 = 8192;
 
-/// `rx-gro` gives a veth NAPI without an XDP program: without NAPI it forwards
-/// in the sender's softirq, and takes no frames from XDP at all. Where the
-/// other end could segment TCP, a veth keeps NAPI for TCP alone
-/// (`veth_skb_is_eligible_for_gro`). Checksums are whole in every frame, as on
-/// a wire: an XDP program cannot see that one is still to be made.
+/// `rx-gro` gives a veth NAPI without an XDP program. Without NAPI it forwards in the
+/// sender's softirq, and takes no frames from XDP. Where the other end could segment
+/// TCP, a veth keeps NAPI for TCP alone (`veth_skb_is_eligible_for_gro`). Checksums
+/// are complete in every frame, as on a wire: an XDP program cannot see a missing
+/// one.
 const OFFLOADS: [(&str, bool); 6] = [
     ("rx-gro", true),
     ("tx-tcp-segmentation", false),
@@ -87,7 +87,6 @@ pub fn make(
     Ok(made)
 }
 
-/// Who receives on a side's links, all of which have two ends.
 fn threads(spec: &Spec, names: &SideNames, ends: &Ends<'_>) -> Result<Threads, NetworkError> {
     let mut threads = Threads {
         sink: work_for(spec, ends.tester, &names.tester, &[spec.cpus.sink])?,
@@ -117,7 +116,6 @@ fn tap(spec: &Spec, names: &SideNames, ends: &Ends<'_>) -> Result<OwnedFd, Netwo
     Ok(file)
 }
 
-/// A device of the host, as the topology wants it.
 fn lend(journal: &Journal, spec: &Spec, name: &str, to: &Namespace) -> Result<Lent, NetworkError> {
     let lent = net::device::lend(journal, name, to)?;
     let mut netlink = to.netlink()?;

@@ -24,7 +24,6 @@ use crate::behaviour::probe::Pair;
 use crate::behaviour::rig::Rig;
 use crate::behaviour::subject::Subject;
 
-/// Two DUTs, the second with a path of its own, or why there is none.
 fn pair(subject: Subject) -> Option<Pair> {
     if !testing::is_root() {
         return None;
@@ -34,7 +33,6 @@ fn pair(subject: Subject) -> Option<Pair> {
     Some(Pair::new(rig(Subject::Kernel), rig(subject)))
 }
 
-/// Runs that over two DUTs, the second with a path of its own.
 fn on_pair(subject: Subject, test: fn(&mut Pair)) {
     testing::timed(|| {
         if let Some(mut pair) = pair(subject) {

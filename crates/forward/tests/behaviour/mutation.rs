@@ -18,7 +18,6 @@ pub enum Edit {
     Remove(Index, u8),
 }
 
-/// A damaged frame: which of the catalogue, and what happens to it.
 #[derive(Clone, Debug)]
 pub struct Mutation {
     case: Index,
@@ -66,7 +65,6 @@ const HEADER_BYTES: usize = 54;
 const FRAME_BYTES_MAX: usize = 1518;
 
 impl Mutation {
-    /// The case it comes from, the port it goes into, and the damaged frame.
     pub fn of<'a>(&self, cases: &'a [Case]) -> (&'a Case, usize, Vec<u8>) {
         let case = self.case.get(cases);
         let (port, mut frame) = if self.mirrored {

@@ -7,8 +7,8 @@ use wire::{EtherType, checksum, ethernet, icmpv4, icmpv6, ipv4, ipv6, protocol};
 
 use super::{changes, plan};
 
-/// The same frame for every right router, or `None` for one that a DUT sends
-/// when it pleases: reports of groups, probes of a neighbour that it knows.
+/// The same frame for every correct router, or `None` for one that a DUT sends at
+/// will: reports of groups, probes of a known neighbour.
 pub fn normalised(frame: &[u8]) -> Option<Vec<u8>> {
     let mut bytes = frame.to_vec();
     let view = ethernet::Packet::new(frame).ok()?;
@@ -27,8 +27,8 @@ pub fn normalised(frame: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Whether a kernel sends it only so often to one host: that something cannot
-/// be reached (`ip_error`, five at once and then one a second).
+/// Whether a kernel limits its rate to one host: errors about unreachable
+/// destinations (`ip_error`, five at once and then one a second).
 pub fn is_limited(frame: &[u8]) -> bool {
     let is_unreachable = || {
         let (ether_type, network) = ethernet::Packet::new(frame).ok()?.network().ok()?;
@@ -95,8 +95,6 @@ fn four(bytes: &mut [u8]) -> Option<()> {
     Some(())
 }
 
-/// Clears what routers wrote into timestamp options; pointer, overflow and
-/// flags stay.
 fn clear_times(options: &mut [u8]) {
     let mut at = 0;
     while at < options.len() {

@@ -28,8 +28,8 @@ const fn link_v6(subnet: u16, host: u16) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 2, 0, subnet, 0, 0, 0, host)
 }
 
-/// Addresses that the route table sends nowhere: dropped, unreachable,
-/// forbidden, and one on port 1's link that nobody answers for.
+/// Addresses that the route table sends nowhere: dropped, unreachable, forbidden, and
+/// one on port 1's link that never answers.
 pub const BLACKHOLE_V4: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 1);
 pub const UNREACHABLE_V4: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 65);
 pub const PROHIBITED_V4: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 129);

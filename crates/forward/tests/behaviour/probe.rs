@@ -12,12 +12,12 @@ use crate::behaviour::rig::Rig;
 
 const LONG: Duration = Duration::from_secs(10);
 
-/// For the frame that is sent on, after the one that is answered: where nothing
-/// is sent on, a look is over then.
+/// Time for the frame that is sent on, after the one that is answered: where nothing
+/// is sent on, a look ends then.
 const FORWARDED_WITHIN: Duration = Duration::from_millis(100);
 
-/// Times that a difference is looked at again, each with more patience, before
-/// it counts: a late frame of the one before is none of this one.
+/// Times that a difference is looked at again, each with more patience, before it
+/// counts: a late frame belongs to an earlier look.
 const PATIENCE: [Duration; 3] = [
     Duration::ZERO,
     Duration::from_millis(30),
@@ -34,10 +34,8 @@ const NEIGHBOURS_FORGOTTEN_EVERY: u16 = 128;
 /// Frames by the tester's port they came to.
 pub type Output = [Vec<Vec<u8>>; 2];
 
-/// What came, and whether the frame that is sent on came through.
 pub type Look = (Output, bool);
 
-/// What two DUTs made of the same frame.
 #[derive(Debug)]
 pub struct Difference(pub String);
 
@@ -47,7 +45,7 @@ pub type Input<'a> = [(usize, &'a [u8])];
 pub struct Pair {
     pub reference: Rig,
     pub subject: Rig,
-    /// Frames that do not count: what a DUT sends only so often, whatever comes.
+    /// Frames that do not count: those that a DUT sends at a limited rate.
     pub ignored: fn(&[u8]) -> bool,
     /// For how long a DUT may answer nothing before it counts as mute.
     pub mute_after: Duration,
@@ -98,7 +96,7 @@ impl Pair {
         Err(Difference(told(input, &reference, &subject)))
     }
 
-    /// Sends frames to both, and waits for so long after they went through.
+    /// Sends frames to both, and waits this long after they went through.
     pub fn looks(
         &mut self,
         input: &Input<'_>,
@@ -138,7 +136,7 @@ impl Pair {
         Ok(looks)
     }
 
-    /// In both; what is told of it belongs to no look.
+    /// In both; replies to it belong to no look.
     fn forget_neighbours(&self) {
         for rig in [&self.reference, &self.subject] {
             rig.forget_neighbours();
@@ -149,8 +147,8 @@ impl Pair {
         }
     }
 
-    /// Frames that came when the look at what they belong to was over, of the
-    /// reference and of the subject.
+    /// Frames that came after the look that they belong to, of the reference and of
+    /// the subject.
     pub fn late(&mut self) -> [usize; 2] {
         std::thread::sleep(Duration::from_millis(50));
         self.late[0] += drain(&self.reference);
@@ -159,7 +157,7 @@ impl Pair {
     }
 }
 
-/// Takes what is there, and counts what should not be.
+/// Takes what is there, and counts unexpected frames.
 fn drain(rig: &Rig) -> usize {
     let mut count = 0;
     for port in &rig.ports {
@@ -171,7 +169,7 @@ fn drain(rig: &Rig) -> usize {
 }
 
 /// A frame that the DUT itself answers, and one that it sends on: when both are
-/// through, so is whatever was sent before.
+/// through, so is everything sent before.
 fn marks(port: usize, count: u16) -> [Vec<u8>; 2] {
     let header = ethernet::Repr {
         destination: plan::DUT[port],
@@ -206,7 +204,7 @@ enum Mark {
     Forwarded,
 }
 
-/// Whether it is what became of a mark, and of which.
+/// Whether the frame is the result of a mark, and of which.
 fn mark_of(frame: &[u8]) -> Option<(Mark, u16)> {
     let view = ethernet::Packet::new(frame).ok()?;
     let packet = ipv4::Packet::new(view.payload()).ok()?;
@@ -231,9 +229,9 @@ fn mark_of(frame: &[u8]) -> Option<(Mark, u16)> {
     }
 }
 
-/// What came until the marks of each of the ports, and for so much longer.
-/// Without one that is sent on it is over [`FORWARDED_WITHIN`] later, without
-/// one that is answered it fails.
+/// What came until the marks of each port, and for a further time. Without a mark
+/// that is sent on the look ends [`FORWARDED_WITHIN`] later; without one that is
+/// answered it fails.
 fn collect(
     rig: &Rig,
     ports: [bool; 2],

@@ -6,7 +6,6 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use net::Namespace;
 
-/// Longer than any frame that a test sends or a DUT makes.
 const FRAME_BYTES_MAX: usize = 4096;
 
 /// Hears every frame that comes to one interface, and sends any.

@@ -31,8 +31,8 @@ const DUT_SETTINGS: [(&str, &str); 15] = [
     ("ipv6/conf/default/router_solicitations", "0"),
 ];
 
-/// What makes a DUT ask once for a neighbour, when the frame comes, and not
-/// again later between other frames.
+/// Makes a DUT ask once for a neighbour, when the frame comes, and not again between
+/// later frames.
 const ASKED_ONCE: [(&str, &str); 2] = [
     ("retrans_time_ms", "600000"),
     ("delay_first_probe_time", "600"),
@@ -103,9 +103,9 @@ impl Rig {
         }
     }
 
-    /// Ends every question for a neighbour that is open. Frames that wait for an
-    /// answer count against the one socket by which the kernel sends ICMP on a
-    /// CPU: some hundreds of them, and it falls silent.
+    /// Ends every open question for a neighbour. Frames that wait for an answer count
+    /// against the one socket by which the kernel sends ICMP on a CPU: with some
+    /// hundreds of them it stops.
     pub fn forget_neighbours(&self) {
         let mut netlink = self.dut.netlink().unwrap();
         for neighbour in netlink.neighbours().unwrap() {
@@ -168,7 +168,7 @@ fn neighbours(netlink: &mut Netlink, side: usize, link: &str) {
     }
 }
 
-/// Routes to nowhere, and to a link where nobody answers.
+/// Routes to nowhere, and to a link where no host answers.
 fn routes(netlink: &mut Netlink, interface: u32) {
     let kinds = [
         (

@@ -12,7 +12,7 @@ use crate::behaviour::plan;
 use crate::behaviour::probe::Pair;
 use crate::behaviour::rig::Rig;
 
-/// How long after a change a path may be old, and time for it on a busy machine.
+/// How long after a change a path may be out of date, with time for a busy machine.
 const SETTLED: Duration = Duration::from_millis(500);
 
 /// Sources that belong behind another port are dropped where the kernel is told
@@ -103,8 +103,8 @@ fn known(rig: &Rig, address: IpAddr) -> (bool, bool) {
 }
 
 /// A neighbour that was not heard of for a while is used, and asked whether it is
-/// still there. One that answers stays; one that does not is as if it had never
-/// been known, however many frames went to it.
+/// still there. One that answers stays; one that does not is treated as never known,
+/// however many frames went to it.
 pub fn stale_neighbours(pair: &mut Pair) {
     for rig in both(pair) {
         rig.set_neighbours("delay_first_probe_time", "1");
@@ -145,7 +145,8 @@ fn becomes_stale(pair: &mut Pair, address: IpAddr) {
     std::thread::sleep(SETTLED);
 }
 
-/// As one that was never known: asked for three times, then the sender is told.
+/// As for a neighbour that was never known: asked for three times, then the sender is
+/// told.
 fn is_asked_for(pair: &mut Pair, question: &[u8]) {
     for rig in both(pair) {
         rig.forget_neighbours();
@@ -177,8 +178,8 @@ fn ip(pair: &Pair, command: &str) -> bool {
     done
 }
 
-/// IPsec policies say who may pass: frames are the kernel's as long as there are
-/// some, and no longer.
+/// IPsec policies say who may pass: as long as there are some, frames are the
+/// kernel's.
 pub fn policies(pair: &mut Pair) {
     let frames = [catalogue::plain4(0), catalogue::plain6(0)];
     let rules = [

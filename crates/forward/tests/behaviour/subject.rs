@@ -44,7 +44,6 @@ pub fn of_bench(path: BenchPath) -> Result<Subject, &'static str> {
     }
 }
 
-/// A path that forwards as long as it lives.
 pub enum Running {
     Kernel {
         _router: Kernel,
@@ -93,8 +92,8 @@ impl Running {
         }
     }
 
-    /// Frames that its program sent on itself, and of these the ones whose way
-    /// it remembered; `None` where it has no part in that.
+    /// Frames that its program itself sent on, and of these the ones from its cache;
+    /// `None` where it takes no part.
     pub fn forwarded(&self) -> (Option<u64>, Option<u64>) {
         match self {
             Self::Fib(router) => (Some(router.program().counters().unwrap().forwarded), None),
@@ -117,7 +116,7 @@ impl Running {
     }
 }
 
-/// Says that somebody watches, where nothing that is watched changes.
+/// Renews the lease where nothing that is watched changes.
 pub struct Watched {
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,

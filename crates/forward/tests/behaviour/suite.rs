@@ -19,7 +19,7 @@ fn cases() -> u32 {
     testing::cases(2_500, 1_000_000)
 }
 
-/// Every frame of the catalogue, twice: a path may remember the first; and then
+/// Every frame of the catalogue, twice, since a path may cache the first; and then
 /// the other way.
 pub fn catalogue(pair: &mut Pair) {
     let mut wrong = Vec::new();
@@ -110,10 +110,10 @@ pub fn mutations(pair: &mut Pair) {
     assert!(made.into_iter().all(enough), "of each fate some: {made:?}");
 }
 
-/// Several frames at once, so that a program's redirections gather, and it and
-/// the kernel work on the same batch. Without those that pretend to come from
-/// the DUT: in a batch the kernel looks at the source of the first frame only of
-/// several to one destination (`ip_route_use_hint`), so it sends some of them on.
+/// Several frames at once, so that a program's redirections gather, and it and the
+/// kernel work on the same batch. Frames that pretend to come from the DUT are left
+/// out: in a batch the kernel checks the source of only the first of several frames
+/// to one destination (`ip_route_use_hint`).
 pub fn bursts(pair: &mut Pair) {
     let mut all = catalogue::all();
     all.retain(|case| !catalogue::pretends_to_be_the_dut(&case.frame));
@@ -163,7 +163,7 @@ pub fn changes(pair: &mut Pair) {
     }
 }
 
-/// Against hangs only: how long after a change a path may be old is another
+/// Against hangs only: how long after a change a path may be out of date is another
 /// test's matter.
 const LONG: Duration = Duration::from_secs(10);
 

@@ -21,12 +21,11 @@ use crate::support::{built, spec};
 
 pub const FRAMES: u64 = 8;
 pub const BURST: usize = 64;
-/// A busy machine may take so long for them.
+/// Maximum time for them on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(20);
-/// What is not to come is waited for so long.
+/// How long to wait for frames that must not come.
 const SILENCE: Duration = Duration::from_millis(100);
 
-/// A path that forwards as long as it lives.
 pub enum Running {
     Kernel(Kernel),
     Fib(Xdp<Fib>),
@@ -152,8 +151,8 @@ impl Bench {
         ways
     }
 
-    /// Looks until the program's counters say so: a busy machine may keep whoever
-    /// watches, and frames are the kernel's meanwhile.
+    /// Looks until the program's counters say so: a busy machine may delay the
+    /// watcher, and frames are the kernel's meanwhile.
     pub fn look_until(&mut self, is_so: impl Fn(&Counters, &Counters) -> bool) {
         let until = Instant::now() + PATIENCE;
         loop {

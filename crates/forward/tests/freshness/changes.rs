@@ -12,7 +12,6 @@ use crate::freshness::bench::{Bench, first_of};
 pub const OTHER_NEIGHBOUR: [u8; 6] = [2, 0, 0, 0, 0, 0x22];
 pub const OTHER_ROUTER: [u8; 6] = [2, 0, 0, 0, 0, 0x33];
 
-/// A change, and whether frames come through afterwards.
 pub type Change = (&'static str, fn(&mut Bench), bool);
 
 /// In this order: each begins where the last one ended.

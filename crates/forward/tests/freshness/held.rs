@@ -18,7 +18,6 @@ fn watchers() -> Vec<i32> {
         .collect()
 }
 
-/// Waits until it is so, and fails when it does not become so.
 fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let until = Instant::now() + PATIENCE;
     while !is_so() {

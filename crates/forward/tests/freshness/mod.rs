@@ -58,8 +58,8 @@ fn outcomes(mut bench: Bench, each: impl Fn(&mut Bench)) -> Outcomes {
     CHANGES.into_iter().map(look).collect()
 }
 
-/// Paths do after each change what kernel routing does, side by side. What `burden`
-/// gives lasts as long as the changes.
+/// After each change paths do what kernel routing does, side by side. `burden`'s
+/// value lives as long as the changes.
 fn follow<T>(burden: impl Fn() -> T) {
     static KERNELS: OnceLock<Vec<(Family, Outcomes)>> = OnceLock::new();
     let kernels = KERNELS.get_or_init(|| side_by_side(&[kernel], || (), |_| ()));
@@ -145,8 +145,8 @@ fn nothing_is_stale_when_the_watcher_is_stuck() {
     });
 }
 
-/// Of its neighbour the program would ask the kernel's tables; of its own port it
-/// knows what it was told.
+/// For its neighbour the program would ask the kernel's tables; its own port it knows
+/// from its maps.
 fn stuck(mut bench: Bench) {
     bench.look_until_forwarded();
     let held = Held::watchers();

@@ -42,7 +42,6 @@ pub fn steps() -> impl Strategy<Value = Vec<Vec<Step>>> {
     prop::collection::vec(prop::collection::vec(step, 1..5), 4..8)
 }
 
-/// The network behind the router, its bits, and those of an address.
 fn network(family: Family) -> (u128, u8, u8) {
     let net = plan::network_behind(Side::One, family);
     match net.address {
@@ -58,7 +57,6 @@ fn address(bits: u128, family: Family) -> IpAddr {
     }
 }
 
-/// The part of the network that a step means: its first address and its bits.
 fn part((place, more, _): &Step, family: Family) -> (u128, u8) {
     let (first, bits, width) = network(family);
     let own = width - bits;

@@ -13,7 +13,6 @@ pub fn spec() -> Spec {
     Spec::new(Cpus::of_host().unwrap())
 }
 
-/// A home and the wires to it; `None` where the host lacks the home's program.
 pub fn built(journal: &Journal, kind: Kind, spec: &Spec) -> Option<(Home, Topology)> {
     let tag = Tag::fresh();
     let home = match Home::start(journal, &tag, kind) {

@@ -6,7 +6,6 @@ use crate::cli::AfAlgArguments;
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 
-/// Measures one arm through the kernel's crypto socket and prints its line.
 pub fn af_alg(arguments: &AfAlgArguments, console: &Console) -> Result<Exit, Failure> {
     let line = af_alg::measure(&AfAlg::from(arguments)).map_err(|error| Failure {
         exit: match () {

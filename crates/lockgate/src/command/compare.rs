@@ -13,11 +13,11 @@ use crate::exit::{Exit, Failure, OrExit};
 use crate::export;
 use crate::render;
 
-/// Runs read on either side in search of repeats: bounds time and memory where
-/// a folder holds hundreds.
+/// Maximum number of runs read on either side in search of repeats: bounds time and
+/// memory where a folder holds hundreds.
 const NEIGHBOURS_MAX: usize = 20;
 
-/// Holds one stored run against another; 1 when the threshold was not passed.
+/// Compares two stored runs; 1 when the threshold was not passed.
 pub fn compare(arguments: &CompareArguments, console: &Console) -> Result<Exit, Failure> {
     export::check_comparison(&arguments.exports)?;
     let comparison = comparison(arguments)?;
@@ -65,7 +65,7 @@ fn comparison(arguments: &CompareArguments) -> Result<RunComparison, Failure> {
     Ok(comparison)
 }
 
-/// The files of the runs that lie beside A and B, and what was not looked at.
+/// The files of the runs beside A and B, and what was not read.
 fn neighbours(arguments: &CompareArguments) -> (Vec<PathBuf>, Vec<String>) {
     let (mut files, mut notes) = (vec![], vec![]);
     for (side, run) in [("A", &arguments.before), ("B", &arguments.after)] {

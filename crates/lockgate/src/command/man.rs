@@ -9,7 +9,6 @@ use clap::CommandFactory;
 use crate::cli::Cli;
 use crate::exit::{Exit, Failure, OrExit};
 
-/// Writes a manual page for the program and for each command.
 pub fn man(folder: &Path) -> Result<Exit, Failure> {
     fs::create_dir_all(folder)
         .and_then(|()| clap_mangen::generate_to(Cli::command(), folder))

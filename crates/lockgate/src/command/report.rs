@@ -9,7 +9,6 @@ use crate::exit::{Exit, Failure, OrExit};
 use crate::export;
 use crate::render;
 
-/// Shows a stored run, or writes it in other formats.
 pub fn report(arguments: &ReportArguments, console: &Console) -> Result<Exit, Failure> {
     let exports = &arguments.export.exports;
     let run = load(&arguments.run, &arguments.runs.folder).or_usage()?;

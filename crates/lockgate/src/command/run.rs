@@ -10,7 +10,6 @@ use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit};
 use crate::measure::{Job, measure};
 
-/// Runs scenarios and stores what they yield as one run.
 pub fn run(arguments: &RunArguments, console: &Console) -> Result<Exit, Failure> {
     let overrides = Overrides {
         seed: arguments.measuring.seed,
@@ -48,7 +47,7 @@ fn join(scenarios: Vec<Scenario>, budget: Option<Duration>) -> Job {
     }
 }
 
-/// Each of a budget that is `scale` times what they want together.
+/// Each of a budget that is `scale` times their common wish.
 fn distinct(scenarios: Vec<Scenario>, scale: f64) -> Vec<Box<dyn Section>> {
     let mut sections: Vec<Box<dyn Section>> = vec![];
     let within = |scenario: Scenario| {

@@ -11,7 +11,6 @@ use crate::cli::SectionsArguments;
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit};
 
-/// Prints what a run can have, or the options of a section.
 pub fn sections(arguments: &SectionsArguments, console: &Console) -> Result<Exit, Failure> {
     let text = match &arguments.section {
         None => all(),
@@ -56,7 +55,7 @@ fn one(kind: &SectionKind) -> String {
     said
 }
 
-/// One option: its flag, which is its key with dashes, and what it takes.
+/// One option: its flag, which is its key with dashes, and its values.
 fn option(said: &mut String, section: &str, key: &Key) {
     let (flag, default) = (key.flag(), text(&key.default));
     // Writing to a string cannot fail.
@@ -70,7 +69,7 @@ fn option(said: &mut String, section: &str, key: &Key) {
     );
 }
 
-/// Of a section whose options are keys of a scenario only.
+/// For a section whose options are keys of a scenario only.
 fn keys(said: &mut String, resolved: &serde_json::Value) {
     let _ = writeln!(
         said,

@@ -40,7 +40,7 @@ pub fn speed(arguments: &SpeedArguments, console: &Console) -> Result<Exit, Fail
     measure(job, &arguments.measuring, &arguments.export, console)
 }
 
-/// What the section says of a key, said of the flag that was typed.
+/// Puts the flag that was typed into a section's message about a key.
 fn by_flag(error: ConfigError) -> anyhow::Error {
     match error {
         ConfigError::Value { key, reason } => anyhow!("{}: {reason}", flag_of(&key)),

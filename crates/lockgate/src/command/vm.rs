@@ -10,7 +10,6 @@ use crate::cli::{VmArguments, VmCommand};
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 
-/// Boots guests, or says which there can be.
 pub fn vm(arguments: &VmArguments, console: &Console) -> Result<Exit, Failure> {
     match &arguments.command {
         VmCommand::Run(arguments) => run::run(arguments, console),

@@ -11,7 +11,6 @@ use trial::{
 use super::*;
 use crate::cli::Color;
 
-/// A section with that appetite that the host can run, or not.
 struct Gate {
     least_s: u64,
     supported: bool,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use assert_cmd::Command;
 use tempfile::TempDir;
 
-/// No command of these tests takes longer, on any machine; a hang is a failure.
+/// A time limit beyond that of any command of these tests; a hang is a failure.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// An empty folder to run in, with a scenario that measures nothing.
@@ -40,7 +40,6 @@ impl Desk {
         path
     }
 
-    /// Every stored run, oldest first, without `latest`.
     pub fn runs(&self) -> Vec<PathBuf> {
         let Ok(entries) = fs::read_dir(self.path().join("lockgate-runs")) else {
             return vec![];

@@ -2,8 +2,8 @@
 
 use super::{Bound, Costs, Load, NS_PER_S, Prediction};
 
-/// One tenant: what its requests cost (its algorithm's prices), what it asks,
-/// and its weight in *bytes*. The load's cap has no say.
+/// One tenant: the prices of its requests (of its algorithm), its load, and its
+/// weight in *bytes*. The load's cap is ignored.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tenant {
     pub costs: Costs,
@@ -21,11 +21,11 @@ pub enum JointError {
     Weight { index: usize, weight: f64 },
 }
 
-/// The most that all tenants can have together when their speeds stand as
-/// their weights: each under the cap at which all its requests in flight share
-/// a notification, `I = N/D`, since no other cap reaches its `N` with fewer.
-/// A tenant's [`notifications_per_s`](Prediction::notifications_per_s) is that
-/// cap. Of one tenant alone it is [`Costs::best`].
+/// The maximum that all tenants can have together when their speeds stand as their
+/// weights. Each is under the cap at which all its requests in flight share a
+/// notification, `I = N/D`, since no other cap reaches its `N` with fewer. A tenant's
+/// [`notifications_per_s`](Prediction::notifications_per_s) is that cap. For one
+/// tenant alone it is [`Costs::best`].
 pub fn joint(tenants: &[Tenant]) -> Result<Vec<Prediction>, JointError> {
     if tenants.is_empty() {
         return Err(JointError::Empty);

@@ -3,7 +3,6 @@
 use trial::Comparison;
 use trial::stats::Interval;
 
-/// A load at one block size, and what it did.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     pub block_bytes: f64,
@@ -22,27 +21,27 @@ pub struct Point {
 pub struct Effect {
     /// Speed at the fallen size, changed over unchanged (1: no change).
     pub ratio: Interval,
-    /// The same at the peak. What helps both alike explains no fall, so that
+    /// The same at the peak. A change that helps both alike explains no fall, so
     /// without it less can be said.
     pub at_peak: Option<Interval>,
 }
 
-/// What was run besides the two points. Ratios are speeds in bytes/s over the
-/// fallen point's (or the peak's), arms interleaved.
+/// Experiments besides the two points. Ratios are speeds in bytes/s over the fallen
+/// point's (or the peak's), arms interleaved.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Experiments {
-    /// No notifications: both sides look. Where that would take the core from
-    /// the worker, as few notifications as the depth allows.
+    /// No notifications: both sides poll. Where that would take the core from the
+    /// worker, as few notifications as the depth allows.
     pub polled: Option<Effect>,
-    /// The fallen size at such a depth that depth × block is the peak's.
+    /// The fallen size at the depth that gives the peak's depth × block.
     pub small_footprint: Option<Interval>,
     pub deeper: Option<Interval>,
     pub other_placement: Option<Effect>,
     /// The same bytes as requests of the peak's size, as many *bytes* in
     /// flight as at the fallen point (so that it changes no working set).
     pub split: Option<Interval>,
-    /// The generator alone, its requests completed unseen: its rate in bytes/s
-    /// over the speed of the fallen point (over that of the peak).
+    /// The generator alone, its requests completed unseen: its rate in bytes/s over
+    /// the speed of the fallen point (over that of the peak).
     pub generator_only: Option<Effect>,
 }
 
@@ -50,8 +49,8 @@ pub struct Experiments {
 pub struct Case {
     pub peak: Point,
     pub fallen: Point,
-    /// Fallen over peak speed from interleaved pairs; where it is `None`, the
-    /// points' own speeds have to do.
+    /// Fallen over peak speed from interleaved pairs; where it is `None`, the points'
+    /// own speeds are used.
     pub fall: Option<Interval>,
     pub is_shared: bool,
     pub experiments: Experiments,
@@ -197,8 +196,8 @@ impl Case {
     }
 }
 
-/// Of two that were measured apart: their widths add as those of independent
-/// logarithms do.
+/// For two separate measurements: their widths add as those of independent logarithms
+/// do.
 pub(super) fn quotient(above: &Interval, below: &Interval) -> Interval {
     let estimate = above.estimate / below.estimate;
     let down = (above.estimate / above.low)

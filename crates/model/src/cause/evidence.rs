@@ -9,17 +9,11 @@ use super::{Case, Cause, NAMED_SHARE, Share};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Source {
     Points,
-    /// [`Experiments::polled`](super::Experiments::polled).
     Polled,
-    /// [`Experiments::small_footprint`](super::Experiments::small_footprint).
     SmallFootprint,
-    /// [`Experiments::deeper`](super::Experiments::deeper).
     Deeper,
-    /// [`Experiments::other_placement`](super::Experiments::other_placement).
     OtherPlacement,
-    /// [`Experiments::split`](super::Experiments::split).
     Split,
-    /// [`Experiments::generator_only`](super::Experiments::generator_only).
     GeneratorOnly,
 }
 
@@ -41,8 +35,8 @@ pub struct Evidence {
     pub text: String,
 }
 
-/// Everything that was seen of a fall, what speaks for `cause` first, then
-/// what rules others out, then the rest.
+/// All evidence about a fall: first what supports `cause`, then what rules others
+/// out, then the rest.
 pub(super) fn all(case: &Case, findings: &Findings, cause: Cause) -> Vec<Evidence> {
     let mut list = experiments(case, findings);
     list.extend(readings(findings));
@@ -160,7 +154,7 @@ fn generator_only(findings: &Findings, ratio: Interval) -> Evidence {
     }
 }
 
-/// Which way an experiment points that alone restores `restores`.
+/// The direction of an experiment that alone restores `restores`.
 fn speaks(findings: &Findings, cause: Cause, restores: Share) -> Speaks {
     let share = findings.share(cause);
     if share.high < NAMED_SHARE {

@@ -43,7 +43,7 @@ impl Finding {
         }
     }
 
-    /// An experiment that made things worse by itself: what it won is hidden.
+    /// An experiment that itself made things worse: its gain is hidden.
     pub(super) fn unseen(share: Share) -> Self {
         Self {
             is_open: true,

@@ -12,8 +12,8 @@ const FULL_SHARE: f64 = 0.75;
 /// A core that is busy for this much of its time is what the load waits for.
 const FULL_CORE: f64 = 0.9;
 
-/// A generator that is alone less than this much quicker than the load is
-/// what limits the load: alone it neither reaps nor competes for memory.
+/// A generator alone that is quicker than the load by less than this limits the load:
+/// alone it neither reaps nor competes for memory.
 const GENERATOR_RATIO: f64 = 1.25;
 
 /// A generator explains a fall where it limits the fallen load.
@@ -25,9 +25,8 @@ pub(super) fn generator(case: &Case, extra: f64) -> Finding {
     }
 }
 
-/// It explains at most as much as the worker has idle time: all of that where
-/// it is no quicker alone than under load, and where its core is full, what
-/// its time has grown by.
+/// It explains at most the worker's idle time: all of that where it is no quicker
+/// alone than under load, and where its core is full, the growth of its time.
 fn generator_on_another_core(case: &Case, extra: f64) -> Finding {
     let fallen = &case.fallen;
     let idle = worker_idle(case, extra).clamp(0.0, 1.0);
@@ -72,8 +71,8 @@ fn generator_on_the_same_core(case: &Case, extra: f64) -> Finding {
     }
 }
 
-/// What its time a byte has grown by since the peak, on a core that is full;
-/// at most `limit`.
+/// The growth of its time per byte since the peak, on a core that is full; at most
+/// `limit`.
 fn grown_generator(case: &Case, extra: f64, alone: &Effect, limit: f64) -> Finding {
     let Effect { ratio, at_peak } = alone;
     let Some(at_peak) = at_peak else {
@@ -93,9 +92,9 @@ fn grown_generator(case: &Case, extra: f64, alone: &Effect, limit: f64) -> Findi
     Finding::measured(share.at_most(limit))
 }
 
-/// Without a run of the generator alone: one that was moved, at both sizes,
-/// explains what that restores once everything else is ruled out. Otherwise it
-/// tells nothing: a core more changes caches and wake-ups too, it hides a slow
+/// Without a run of the generator alone: moved to another core at both sizes, it
+/// explains what that restores once everything else is ruled out. Otherwise it shows
+/// nothing. An additional core also changes caches and wake-ups and hides a slow
 /// worker behind a slow generator, and a slow generator is slow anywhere.
 pub(super) fn by_elimination(
     case: &Case,

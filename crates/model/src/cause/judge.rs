@@ -6,8 +6,8 @@ use super::rules::{depth, fragmentation, notifications, waits, working_set};
 use super::time::extra;
 use super::{Case, Cause, MAJOR_SHARE, MENTIONED_SHARE, NAMED_SHARE, Share, Test};
 
-/// So much larger than any other must the cause be that is named: where the
-/// slower of two cores counts, shares only nearly add up.
+/// The named cause must be larger than any other by this: where the slower of two
+/// cores counts, shares only nearly add up.
 const MARGIN: f64 = 0.1;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -74,7 +74,7 @@ impl Findings {
         })
     }
 
-    /// Besides `cause`, what certainly contributes.
+    /// Certain contributions besides `cause`.
     pub(super) fn contributing(&self, cause: Cause) -> Vec<(Cause, Share)> {
         self.sorted(|of, share| of != cause && share.low >= MENTIONED_SHARE)
     }
@@ -105,7 +105,7 @@ impl Findings {
         tests
     }
 
-    /// What would tell which of the possible causes it is.
+    /// Experiments that would separate the possible causes.
     pub(super) fn next(&self) -> Vec<Test> {
         let tests = self.untested();
         let is_possible = !self.possible().is_empty();

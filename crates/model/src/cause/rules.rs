@@ -6,16 +6,15 @@ use super::finding::{Finding, Reading};
 use super::time::{grown, idle, is_nothing, saved, worker_idle};
 use super::{Case, NAMED_SHARE, Point, Share, Test};
 
-/// Fewer in flight by less than this is no smaller depth, and more bytes by
-/// less no larger working set.
+/// A depth or a footprint that differs by less than this is the same.
 const ALIKE: f64 = 0.9;
 
-/// An experiment that adds so much to the extra time costs something of its
-/// own, behind which what it wins may hide.
+/// An experiment that adds this much to the extra time has a cost of its own, behind
+/// which its gain may hide.
 const WORSE: f64 = -0.1;
 
-/// Depth explains a fall only where fewer are in flight and a core idles; then
-/// it is what twice the depth restores of what twice the depth could.
+/// Depth explains a fall only where fewer are in flight and a core idles; then it is
+/// what twice the depth restores of what twice the depth could.
 pub(super) fn depth(case: &Case, extra: f64) -> Finding {
     let (peak, fallen) = (&case.peak, &case.fallen);
     if fallen.depth > ALIKE * peak.depth {
@@ -30,9 +29,9 @@ pub(super) fn depth(case: &Case, extra: f64) -> Finding {
     }
 }
 
-/// What more depth restores: at most what the busier core idles. Where twice
-/// the depth gives (nearly) twice the speed it still binds, so that half of
-/// the time is all that twice the depth can show.
+/// What more depth restores: at most the idle time of the busier core. Where twice
+/// the depth gives (nearly) twice the speed it still binds, so that half of the time
+/// is all that twice the depth can show.
 fn deepened(case: &Case, ratio: &Interval, extra: f64) -> Share {
     const NEARLY_TWICE: f64 = 1.75;
     let share = |ratio: f64| {
@@ -48,9 +47,9 @@ fn deepened(case: &Case, ratio: &Interval, extra: f64) -> Share {
     .at_most(idle(case, extra))
 }
 
-/// What polling, or more and smaller requests, may win by not waiting to be
-/// woken: nothing where depth is no cause, else what depth explains, at most
-/// all idle time.
+/// What polling, or more and smaller requests, may gain by not waiting for a wake-up:
+/// nothing where depth is no cause, otherwise what depth explains, at most all idle
+/// time.
 pub(super) fn waits(case: &Case, extra: f64, depth: Finding) -> Finding {
     if depth.reading.is_some() {
         return depth;
@@ -62,9 +61,9 @@ pub(super) fn waits(case: &Case, extra: f64, depth: Finding) -> Finding {
     Finding { share, ..depth }
 }
 
-/// More bytes in flight explain a fall as far as fewer restore it. A smaller
-/// depth may cost more than the smaller footprint wins, and at depth 1 there
-/// may be more bytes in flight than at the peak: then they may explain more.
+/// More bytes in flight explain a fall as far as fewer restore it. A smaller depth
+/// may cost more than the smaller footprint gains, and at depth 1 there may be more
+/// bytes in flight than at the peak: then they may explain more.
 pub(super) fn working_set(case: &Case, extra: f64) -> Finding {
     let (peak, fallen) = (&case.peak, &case.fallen);
     if ALIKE * fallen.footprint_bytes() < peak.footprint_bytes() {
@@ -80,10 +79,10 @@ pub(super) fn working_set(case: &Case, extra: f64) -> Finding {
     Finding::measured(share)
 }
 
-/// Notifications explain what their time a byte has grown by since the peak,
-/// less what polling wins by not waiting, and where the worker idles less what
-/// the generator explains: both take the clients' time then, and at the peak
-/// the worker may hide them.
+/// Notifications explain the growth of their time per byte since the peak, less what
+/// polling gains by not waiting. Where the worker idles, what the generator explains
+/// is subtracted as well: both take the clients' time then, and at the peak the
+/// worker may hide them.
 pub(super) fn notifications(
     case: &Case,
     extra: f64,
@@ -143,8 +142,8 @@ fn polled(case: &Case, extra: f64, waits: Share) -> Finding {
     Finding::open(share.at_most(1.0).less(waits), Test::PolledAtPeak)
 }
 
-/// What is left of what polling restores, if a notification costs at the peak
-/// what it costs at the fallen size: by (1), `T·I` of the time.
+/// The rest of what polling restores, if a notification costs at the peak what it
+/// costs at the fallen size: by (1), `T·I` of the time.
 fn at_constant_price(case: &Case, extra: f64, polled: &Interval) -> Share {
     let rates = case.peak.notifications_per_s / case.fallen.notifications_per_s;
     let left = |ratio: f64| grown(case, extra, saved(ratio), saved(ratio) * rates);
@@ -163,8 +162,8 @@ fn is_other_core(case: &Case) -> bool {
     !case.is_shared && by_worker(&case.peak) != by_worker(&case.fallen)
 }
 
-/// Whether a busy worker on its own core, when polled, is as quick as the
-/// generator: what polling saves beyond that stays unseen.
+/// Whether a busy worker on its own core, when polled, is as quick as the generator:
+/// further gains of polling stay hidden.
 fn reaches_the_generator(case: &Case, extra: f64, polled: &Interval) -> bool {
     let fallen = &case.fallen;
     let limit = case
@@ -175,8 +174,8 @@ fn reaches_the_generator(case: &Case, extra: f64, polled: &Interval) -> bool {
 }
 
 /// What splitting restores beyond what notifications, depth and the generator
-/// explain: smaller requests change all of these too. A working set it leaves
-/// alone, but that has to be known.
+/// explain: smaller requests change all of these too. It does not change a working
+/// set, but that must be known.
 pub(super) fn fragmentation(
     case: &Case,
     extra: f64,

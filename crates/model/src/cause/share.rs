@@ -2,11 +2,11 @@
 
 use trial::stats::Interval;
 
-/// How much of a fall something explains. A fall is time: at the larger size a
-/// byte takes longer than at the peak, and a share is part of that extra time,
-/// so that shares of different things add up. 1 is all of it (what gains more
-/// than was lost still explains no more), 0 nothing, below 0 it makes things
-/// worse; bounds as of the intervals that it came from.
+/// How much of a fall something explains. A fall is time: at the larger size a byte
+/// takes longer than at the peak, and a share is part of that extra time, so that
+/// shares of different things add up. 1 is all of it (a larger gain still explains no
+/// more), 0 nothing, below 0 it makes things worse; bounds as of the intervals that
+/// it came from.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Share {
     pub estimate: f64,
@@ -39,8 +39,8 @@ impl Share {
         }
     }
 
-    /// What a ratio of speeds restores of a fall of which `extra` is the extra
-    /// time, as a share of all the time at the fallen size.
+    /// The part of a fall that a ratio of speeds restores. `extra` is the extra time,
+    /// as a share of all the time at the fallen size.
     pub(super) fn restored(ratio: &Interval, extra: f64) -> Self {
         let share = |ratio: f64| (1.0 - 1.0 / ratio) / extra;
         Self {
@@ -60,7 +60,7 @@ impl Share {
         }
     }
 
-    /// Less what `other` explains, of which 0 to 1 can be meant.
+    /// This share less the part that `other` explains, of which 0 to 1 can be meant.
     pub(super) fn less(self, other: Self) -> Self {
         Self {
             estimate: self.estimate - other.estimate.clamp(0.0, 1.0),

@@ -4,19 +4,14 @@ use std::fmt;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Test {
-    /// [`Experiments::polled`](super::Experiments::polled).
     Polled,
     PolledAtPeak,
-    /// [`Experiments::small_footprint`](super::Experiments::small_footprint).
     SmallFootprint,
-    /// [`Experiments::deeper`](super::Experiments::deeper).
     Deeper,
-    /// [`Experiments::split`](super::Experiments::split).
     Split,
-    /// [`Experiments::generator_only`](super::Experiments::generator_only).
     GeneratorOnly,
     GeneratorOnlyAtPeak,
-    /// What was run already, with more pairs: the intervals are too wide.
+    /// The same experiments with more pairs: the intervals are too wide.
     Again,
 }
 

@@ -2,12 +2,12 @@
 
 use super::Case;
 
-/// A core whose idle time is less than this part of the extra time leaves
-/// nothing to win by depth, nor by a quicker generator on another core.
+/// A core whose idle time is less than this part of the extra time leaves nothing to
+/// gain by depth, nor by a quicker generator on another core.
 const IDLE_SHARE: f64 = 0.1;
 
-/// The time a byte that came on since the peak, as a share of all the time that
-/// a byte takes at the fallen size; above zero.
+/// The time per byte added since the peak, as a share of all the time that a byte
+/// takes at the fallen size; above zero.
 pub(super) fn extra(case: &Case) -> f64 {
     1.0 - case.fall_ratio().estimate
 }
@@ -39,9 +39,8 @@ pub(super) fn saved(ratio: f64) -> f64 {
     1.0 - 1.0 / ratio
 }
 
-/// What is lost to something that takes `fallen_share` of a full core at the
-/// fallen size and took `peak_share` at the peak: its time a byte there is
-/// taken off.
+/// The loss to something that takes `fallen_share` of a full core at the fallen size
+/// and took `peak_share` at the peak: its time per byte there is subtracted.
 pub(super) fn grown(case: &Case, extra: f64, fallen_share: f64, peak_share: f64) -> f64 {
     (fallen_share - peak_share * case.fall_ratio().estimate) / extra
 }

@@ -132,7 +132,7 @@ impl Design {
             .unwrap_or_default()
     }
 
-    /// What `prices` (scaled) say that each observation should show.
+    /// The values of the observations according to `prices` (scaled).
     pub(super) fn fitted(&self, prices: &Vector) -> Vec<f64> {
         self.rows.iter().map(|row| dot(row, prices)).collect()
     }

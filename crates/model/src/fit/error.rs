@@ -43,7 +43,6 @@ pub enum FitError {
 }
 
 impl Unknown {
-    /// All three, in the order of the equation.
     pub const ALL: [Self; 3] = [Self::Notification, Self::Request, Self::Byte];
 
     pub(super) fn rate(self, observation: &Observation) -> f64 {

@@ -9,10 +9,8 @@ use crate::capacity::Costs;
 
 pub const RESAMPLES: usize = 2_000;
 
-/// One price with what is known of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The price, ns; never negative.
     pub ns: f64,
     /// Its standard error, ns, as of the fit that may go below zero.
     pub standard_error_ns: f64,
@@ -24,7 +22,6 @@ pub struct Estimate {
     pub confidence: f64,
 }
 
-/// Prices, and how well they explain what was observed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
     costs: Costs,
@@ -45,8 +42,8 @@ impl Fit {
         self.estimates[unknown as usize]
     }
 
-    /// Weighted root mean square of what the prices leave unexplained, as a
-    /// share of a core: 0.02 means that the observations are 2% of a core off.
+    /// Weighted root mean square of what the prices leave unexplained, as a share of
+    /// a core: 0.02 means that the observations are 2% of a core off.
     #[must_use]
     pub fn residual_share(&self) -> f64 {
         self.residual_share
@@ -68,8 +65,8 @@ impl Fit {
 }
 
 impl Estimate {
-    /// Whether the interval is within `share` of the price on either side:
-    /// what a report may print as a figure, and not as a bound.
+    /// Whether the interval is within `share` of the price on either side: then a
+    /// report may print it as a figure.
     #[must_use]
     pub fn is_within(&self, share: f64) -> bool {
         self.ns > 0.0 && (self.high_ns - self.ns).max(self.ns - self.low_ns) <= share * self.ns

@@ -122,7 +122,6 @@ pub fn speed(
 mod tests {
     use super::*;
 
-    /// T = 10 µs, t = 20 ns, L = 16 bytes.
     fn device() -> Device {
         Device::new(1e-5, 2e-8, 16.0).unwrap()
     }

@@ -64,7 +64,6 @@ pub const RSA: Published = Published {
     remark: "512 to 4096 are bytes of data, not bits of a key",
 };
 
-/// Figures 8 to 10.
 pub const ALGORITHMS: [Published; 3] = [AES_128, SHA_256, RSA];
 
 /// Axes of a figure, as far as they are legible.

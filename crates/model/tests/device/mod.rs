@@ -27,7 +27,6 @@ pub struct Planted {
     /// below.
     pub prepare_factor: f64,
     pub prepare_bytes: f64,
-    /// Bytes in flight stay below this, whatever the depth asked for.
     pub window_bytes: f64,
 }
 
@@ -225,7 +224,6 @@ impl Device {
     }
 }
 
-/// How a lab measures: nine pairs whose ratios scatter by `sigma`.
 pub struct Lab {
     pub sigma: f64,
     pub random: Random,
@@ -316,7 +314,6 @@ fn between(random: &mut Random, low: f64, high: f64) -> f64 {
     (low.ln() + (high / low).ln() * random.unit()).exp()
 }
 
-/// A host as there are some, nothing planted.
 pub fn host(random: &mut Random) -> Device {
     let depths = [8.0, 16.0, 32.0, 64.0];
     let together = [1.0, 1.0, 4.0, 16.0];

@@ -13,8 +13,8 @@ use super::{CgroupError, read, write};
 use crate::journal::{Entry, FOLDER, Journal, Locked, Record};
 use crate::setting::{Changes, Kept, OFF, ON, Values};
 
-/// As long as it is held no other program of ours switches any on or off: from
-/// before one is seen to be on until the group that needs it is there.
+/// While it is held no other Lockgate program switches controllers: from the first
+/// look at one until the group that needs it exists.
 pub(super) fn turn() -> io::Result<Locked> {
     let folder = Path::new(FOLDER);
     DirBuilder::new()
@@ -26,8 +26,8 @@ pub(super) fn turn() -> io::Result<Locked> {
     Ok(Locked::lock(file, FlockOperation::LockExclusive)?)
 }
 
-/// Switches controllers on, journalled in `records`, which are to be dropped after
-/// the turn is over. Those that were on, and not by us, are not in there.
+/// Switches controllers on, journalled in `records`, which must be dropped after the
+/// turn. Controllers that another program had switched on are not in there.
 pub(super) fn enable(
     journal: &Journal,
     hierarchy: &Hierarchy,
@@ -69,9 +69,9 @@ pub(super) fn enable(
     missing.try_for_each(|controller| write(&path, &format!("+{controller}")))
 }
 
-/// Switches those off that were off and that nobody uses: neither another group of
-/// ours, whose owner does it then, nor a group below, whose controllers the kernel
-/// keeps.
+/// Switches off the controllers that were off and are not in use. In use means by
+/// another group of Lockgate's, whose owner then does it, or by a group below, whose
+/// controllers the kernel keeps.
 pub(crate) fn put_back(path: &Path, changes: &Changes) -> io::Result<Vec<Kept>> {
     let _turn = turn()?;
     let Some(root) = path.parent().filter(|_| path.exists()) else {

@@ -8,11 +8,10 @@ use super::hierarchy::{Controller, Hierarchy, Version};
 use super::{CgroupError, failed, write};
 use crate::journal::{Entry, Journal, Record, is_kernel_thread, process_of, threads_inside};
 
-/// A kernel thread cannot be moved before it ran for the first time: on a busy
-/// host that takes a while. Those bound to their CPU can never.
+/// A kernel thread cannot be moved before it ran for the first time, which takes a
+/// while on a busy host. A thread bound to its CPU can never be moved.
 const BIRTH_WAIT: Duration = Duration::from_secs(1);
 
-/// A process with all its threads, or one thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Task {
     Process(i32),
@@ -26,7 +25,6 @@ impl Task {
         }
     }
 
-    /// The file of a group that it is moved by.
     pub(super) fn door(self, version: Version) -> &'static str {
         match (self, version) {
             (Self::Process(_), _) => "cgroup.procs",
@@ -36,8 +34,8 @@ impl Task {
     }
 }
 
-/// A group's folder in one tree. Dropped, it is removed; who is inside is
-/// killed.
+/// A group's folder in one tree. When it is dropped the folder is removed and the
+/// processes inside are killed.
 #[derive(Debug)]
 pub(super) struct Folder {
     pub hierarchy: Hierarchy,
@@ -47,9 +45,9 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// Makes it, journalled. In version 2 it is a group of threads (type
-    /// `threaded`) where its controllers and its place allow that: the kernel
-    /// takes single threads into no other.
+    /// Makes the folder, journalled. In version 2 it is a group of threads (type
+    /// `threaded`) where its controllers and its place allow that: the kernel takes
+    /// single threads into no other.
     pub(super) fn make(
         journal: &Journal,
         name: &str,
@@ -84,7 +82,7 @@ impl Folder {
         }
     }
 
-    /// The processes inside, also those of which one thread is.
+    /// The processes inside, including those with only one thread inside.
     pub(super) fn processes(&self) -> Result<Vec<i32>, CgroupError> {
         let inside = threads_inside(&self.path);
         let inside = inside.map_err(failed(format!("read {}", self.path.display())))?;
@@ -94,7 +92,6 @@ impl Folder {
         Ok(processes)
     }
 
-    /// The folder of the group that a task is in now.
     pub(super) fn home_of(&self, task: Task) -> Result<PathBuf, CgroupError> {
         let number = task.number();
         let controller = self.controllers[0];

@@ -110,7 +110,6 @@ fn choose(mounts: &str, controller: Controller, has: impl Fn(&Path) -> bool) -> 
     })
 }
 
-/// A line of `/proc/self/mountinfo` (proc(5)).
 struct Mounted<'a> {
     root: &'a str,
     mount: &'a str,

@@ -6,15 +6,15 @@ use std::path::Path;
 use super::hierarchy::{Controller, Version, find};
 use super::{CgroupError, read};
 
-/// Shorter than the kernel's usual 100 ms, so that who has used up its share
+/// Shorter than the kernel's usual 100 ms, so that a task that has used up its share
 /// waits for milliseconds only.
 const PERIOD_US: f64 = 10_000.0;
-/// The least share of a period that the kernel takes, µs.
+/// The minimum quota of a period that the kernel takes, µs.
 const QUOTA_US_MIN: f64 = 1_000.0;
 /// The longest period that the kernel takes, µs.
 const PERIOD_US_MAX: f64 = 1_000_000.0;
 
-/// What those inside may use together; `None`: as much as there is.
+/// Limits for all tasks inside together; `None`: no limit.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Limits {
     /// CPU time, in CPUs: 0.5 is half of one; at least 0.001.
@@ -137,7 +137,7 @@ impl Limits {
     }
 }
 
-/// What to give every so often, µs, for so many CPUs on average.
+/// Quota and period, µs, for this many CPUs on average.
 pub(super) fn quota_and_period_us(cpus: f64) -> (f64, f64) {
     let period = PERIOD_US
         .max(QUOTA_US_MIN / cpus)

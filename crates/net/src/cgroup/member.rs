@@ -6,8 +6,8 @@ use super::folder::{Folder, Task};
 use super::{CgroupError, write};
 use crate::journal::is_kernel_thread;
 
-/// Who was moved in, with the groups that it came from: one for each folder
-/// that it is in by now.
+/// A task that was moved in, with the groups that it came from: one for each folder
+/// that it is in now.
 #[derive(Debug)]
 pub(super) struct Member {
     pub task: Task,
@@ -33,7 +33,7 @@ impl Member {
         Ok(())
     }
 
-    /// Moves it back, to be scheduled as usual. It may have ended.
+    /// Moves it back, with its usual scheduling. It may have ended.
     pub(super) fn move_back(&self, folders: &[Folder]) {
         if self.is_kernels {
             let _ = sys::schedule::as_usual(self.task.number());
@@ -44,7 +44,7 @@ impl Member {
         }
     }
 
-    /// Lets those who were started inside follow it.
+    /// Moves tasks that were started inside along with it.
     pub(super) fn lead_back(&self, folders: &[Folder]) {
         for (folder, home) in folders.iter().zip(&self.homes) {
             for process in folder.processes().unwrap_or_default() {

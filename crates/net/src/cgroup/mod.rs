@@ -25,7 +25,7 @@ pub enum CgroupError {
         "'{name}' is no name for a control group: use 'lockgate-' and up to 55 lower-case letters, digits or '-', e.g. of Tag::name"
     )]
     Name { name: String },
-    /// A limit is out of its range, or none was given.
+    /// A limit is out of range, or none was given.
     #[error("{limit} cannot be limited to {value}: {allowed}")]
     Limit {
         limit: &'static str,
@@ -72,20 +72,18 @@ pub enum CgroupError {
     },
 }
 
-/// How often a group used up its share of a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Throttling {
     pub periods: u64,
     pub throttled: u64,
-    /// For how long somebody waited for the next period, ns.
+    /// Time that tasks inside waited for the next period, ns.
     pub throttled_ns: u64,
 }
 
-/// A control group: one folder for each controller that its limits need, or
-/// one for all (version 2). When it is dropped, whoever was moved in is moved
-/// back to where it came from, and those whom they started inside with them;
-/// when its owner died, processes inside are killed, and the kernel's threads
-/// moved out.
+/// A control group: one folder for each controller that its limits need, or one for
+/// all (version 2). When it is dropped, tasks that were moved in are moved back to
+/// where they came from, together with those that they started inside. If its owner
+/// died, processes inside are killed, and the kernel's threads moved out.
 #[derive(Debug)]
 pub struct Cgroup {
     name: String,
@@ -97,10 +95,10 @@ pub struct Cgroup {
 }
 
 impl Cgroup {
-    /// A new one, journalled, with these limits.
+    /// Makes a group, journalled, with these limits.
     ///
-    /// Where version 2 has the controllers, they are switched on for all
-    /// groups below its root as long as one of ours is there.
+    /// Where version 2 has the controllers, they are switched on for all groups below
+    /// its root as long as a group of Lockgate's is there.
     pub fn create(journal: &Journal, name: &str, limits: &Limits) -> Result<Self, CgroupError> {
         limits.check()?;
         let mut trees: Vec<(Hierarchy, Vec<Controller>)> = Vec::new();
@@ -159,11 +157,11 @@ impl Cgroup {
         &self.name
     }
 
-    /// Moves a process inside, or one of the kernel's threads.
+    /// Moves a process or one of the kernel's threads inside.
     ///
-    /// Since Linux 6.18 a limit of CPU time does not bind the kernel's threads.
-    /// There they are scheduled in real time while they are inside, which has a
-    /// limit of its own; where they are not alone, each kind has half.
+    /// Since Linux 6.18 a limit of CPU time does not bind the kernel's threads. There
+    /// they are scheduled in real time while they are inside, which has a limit of
+    /// its own. Where other tasks are inside as well, each kind has half.
     ///
     /// # Errors
     /// [`CgroupError::System`], e.g. when it has ended, or the kernel keeps
@@ -217,7 +215,7 @@ impl Cgroup {
         self.folders.iter().find(has_it)
     }
 
-    /// The processes inside, also those of which one thread is.
+    /// The processes inside, including those with only one thread inside.
     ///
     /// # Errors
     /// [`CgroupError::System`].
@@ -228,8 +226,8 @@ impl Cgroup {
         }
     }
 
-    /// How often it was throttled since it was made; zeros without a limit of
-    /// CPU time, and of the kernel's threads since Linux 6.18.
+    /// How often it was throttled since it was made; zeros without a limit of CPU
+    /// time, and for the kernel's threads since Linux 6.18.
     ///
     /// # Errors
     /// [`CgroupError::System`].

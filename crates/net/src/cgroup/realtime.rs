@@ -16,13 +16,13 @@ use super::hierarchy::Controller;
 use super::limits::quota_and_period_us;
 use super::{CgroupError, failed, write};
 
-/// Whether a usual limit binds the kernel's threads, too.
+/// Whether a usual limit also binds the kernel's threads.
 pub(super) fn is_needless() -> bool {
     sys::kernel::version() < (6, 18)
 }
 
-/// Lets these threads of the kernel's use so many CPUs together: an equal part
-/// of each CPU that they may run on, as the kernel counts each by itself.
+/// Lets these threads of the kernel's use this many CPUs together: an equal part of
+/// each CPU that they may run on, since the kernel counts each CPU by itself.
 pub(super) fn limit(folders: &[Folder], cpus: f64, threads: &[i32]) -> Result<(), CgroupError> {
     let each = cpus / cpus_of(threads) as f64;
     if each >= 1.0 {

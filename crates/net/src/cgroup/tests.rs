@@ -136,8 +136,8 @@ fn version_two_takes_single_threads_and_gives_them_back() {
     assert_eq!(journal.entries(), []);
 }
 
-/// A group that plays the root of version 2, with a controller that may be
-/// switched on for the groups below.
+/// A group in the role of version 2's root, with a controller that may be switched on
+/// for the groups below.
 struct Root {
     tree: Hierarchy,
     controller: String,

@@ -14,8 +14,8 @@ use crate::netlink::{
 use crate::setting::{Changes, Kept, OFF, ON, Values, are_plain};
 use crate::sysfs::{Sysfs, SysfsError};
 
-/// Below `/sys/class/net/<device>`. Threads of NAPI come first: a veth without
-/// the offload `rx-gro` has none, and keeps this setting as it is.
+/// Below `/sys/class/net/<device>`. NAPI threads come first: a veth without the
+/// offload `rx-gro` has none, and keeps this setting as it is.
 const FILES: [&str; 5] = [
     "threaded",
     "napi_defer_hard_irqs",
@@ -24,18 +24,17 @@ const FILES: [&str; 5] = [
     "mtu",
 ];
 
-/// How a device was before it was lent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Settings {
     pub index: u32,
     pub up: bool,
-    /// What it takes along wherever it goes: files of its sysfs, offloads, its
+    /// Settings that stay with it wherever it goes: files of its sysfs, offloads, its
     /// address.
     pub changes: Changes,
     /// Its sysctls that were not the default: it loses them when it moves.
     pub sysctls: Values,
-    /// Its NAPI threads, in their NAPIs' order: they end when it is set down.
+    /// Its NAPI threads, in the order of their NAPIs: they end when it is set down.
     pub threads: Vec<Scheduling>,
 }
 
@@ -69,14 +68,14 @@ impl Settings {
         })
     }
 
-    /// Whether they may come from a journal that is not damaged.
+    /// Whether they are plausible as read from a journal.
     pub(crate) fn are_plain(&self) -> bool {
         self.changes.are_plain()
             && are_plain(self.sysctls.iter())
             && self.threads.iter().all(Scheduling::is_plain)
     }
 
-    /// Puts back, where the device is lent to, what it takes along.
+    /// Restores, where the device is lent to, the settings that stay with it.
     ///
     /// # Errors
     /// [`SettingsError`] when it cannot be told how they are. What the kernel
@@ -140,8 +139,8 @@ impl Settings {
         Ok(kept)
     }
 
-    /// Puts back, in the calling thread's namespace, what was lost on the way
-    /// there and back. Unless it `has_just_come`, somebody else may have set it.
+    /// Restores, in the calling thread's namespace, the settings lost on the way
+    /// there and back. Unless it `has_just_come`, another program may have set it.
     ///
     /// # Errors
     /// [`SettingsError`]; else as [`put_back`](Self::put_back).
@@ -181,9 +180,10 @@ impl Settings {
     }
 }
 
-/// Until no other link there has an XDP program, or for so long: while a veth's peer has
-/// one, the kernel takes orders to segment and forgets them. One of ours goes a moment
-/// after us: a process that another thread has forked holds it until it executes.
+/// Waits, for a limited time, until no other link there has an XDP program: while a
+/// veth's peer has one, the kernel accepts requests to segment and forgets them. A
+/// program of Lockgate's goes a moment after its process: a child that another thread
+/// has forked holds it until it executes.
 fn await_programs(netlink: &mut Netlink, name: &str) -> Result<(), SettingsError> {
     for _ in 0..PROGRAM_LOOKS {
         let mut links = netlink.links()?;
@@ -242,8 +242,8 @@ fn write(
     }
 }
 
-/// A veth takes it only while it has NAPI: set up, with `rx-gro` on. Both are put
-/// back afterwards.
+/// A veth takes it only while it has NAPI: set up, with `rx-gro` on. Both are
+/// restored afterwards.
 fn put_threads(
     netlink: &mut Netlink,
     sysfs: &Sysfs,

@@ -8,7 +8,7 @@ use crate::setting::{Kept, Values, are_plain};
 
 const ROOT: &str = "/proc/sys/net";
 
-/// What IPv6 takes for the MTU follows that of the link, unless somebody set less.
+/// IPv6's MTU follows that of the link, unless less was set.
 const MTU: &str = "ipv6/conf/mtu";
 
 /// Those that are not the default, named without the device: `ipv4/conf/rp_filter`.
@@ -44,8 +44,8 @@ pub(super) fn of(device: &str, mtu: u32) -> io::Result<Values> {
     Ok(values)
 }
 
-/// Writes those that are not as they were. Of a device that has not just come
-/// only those that have the default: what else they are, somebody has set.
+/// Writes those that changed. For a device that has not just come, only those at the
+/// default: other values were set by another program.
 ///
 /// # Errors
 /// When `/proc` cannot be read.

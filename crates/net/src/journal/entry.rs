@@ -15,10 +15,9 @@ use crate::netlink::{Netlink, NetlinkError};
 use crate::setting::{Changes, Kept};
 use crate::tag::is_of_a_name;
 
-/// What is said of settings that were kept has at most so many bytes.
+/// Maximum number of bytes of a text about settings that were kept.
 const SAID_BYTES_MAX: usize = 4096;
 
-/// Something that outlives the process that made it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Entry {
@@ -32,14 +31,14 @@ pub enum Entry {
         /// `lg…`.
         name: String,
     },
-    /// A control group: a folder of a cgroup file system. Who is still inside
-    /// is killed; the kernel's threads, and who sweeps, are moved out.
+    /// A control group: a folder of a cgroup file system. Processes still inside are
+    /// killed; the kernel's threads, and the sweeping process, are moved out.
     Cgroup {
         /// Below `/sys/fs/cgroup`; its name begins with `lockgate-`.
         path: PathBuf,
     },
-    /// A folder with everything in it. What is mounted inside is unmounted, and
-    /// not looked into.
+    /// A folder with everything in it. Mounts inside are unmounted, and their
+    /// contents left alone.
     Folder {
         /// Absolute; its name begins with `lockgate-`.
         path: PathBuf,
@@ -63,12 +62,12 @@ pub enum Entry {
         /// Those, each with `on`.
         changes: Changes,
     },
-    /// Nothing: settings that did not become what they were, which is to be said.
+    /// Nothing to undo: settings that could not be restored, to be reported.
     Kept { said: String },
     Process {
         pid: i32,
-        /// When it started, in clock ticks since boot: field 22 of
-        /// `/proc/PID/stat`, so that nobody else's process is meant.
+        /// When it started, in clock ticks since boot (field 22 of `/proc/PID/stat`),
+        /// so that the number cannot mean another process.
         started: u64,
     },
     Container {
@@ -142,8 +141,8 @@ impl Entry {
         Ok(Self::Process { pid, started })
     }
 
-    /// Whether nothing of what is `left` in its journal needs it: a virtual device
-    /// does not outlive the namespace that it is in, nor a limit its controller.
+    /// Whether nothing that is `left` in its journal needs it: a virtual device does
+    /// not outlive its namespace, nor a limit its controller.
     ///
     /// # Errors
     /// [`UndoError::Holds`], [`UndoError::Used`].
@@ -175,7 +174,7 @@ impl Entry {
         })
     }
 
-    /// Removes the thing. What is not there is no error.
+    /// Removes the thing; a missing one is no error.
     pub fn undo(&self) -> Result<(), UndoError> {
         if !self.is_ours() {
             return Err(UndoError::NotOurs {
@@ -217,8 +216,8 @@ impl Entry {
         }
     }
 
-    /// Whether it has the shape of a thing that Lockgate makes: nothing else is
-    /// ever undone, whatever a damaged journal says.
+    /// Whether it has the shape of a thing that Lockgate makes: nothing else is ever
+    /// undone, whatever a damaged journal says.
     #[must_use]
     pub fn is_ours(&self) -> bool {
         match self {
@@ -256,7 +255,7 @@ pub(crate) fn is_our_name(name: &str) -> bool {
             .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(is_of_a_name))
 }
 
-/// Says which settings are not as they were, if any.
+/// Says which settings were not restored, if any.
 fn all_but(of: &dyn std::fmt::Display, kept: &[Kept]) -> Result<(), UndoError> {
     if kept.is_empty() {
         return Ok(());

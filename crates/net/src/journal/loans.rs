@@ -4,8 +4,8 @@ use std::sync::{PoisonError, Weak};
 
 use super::{Entry, Inner, Journal, JournalError, State};
 
-/// Written down in it: what is about to be set of devices that are lent to one
-/// namespace. Of all other links, and without a journal, nothing is.
+/// Where changes of devices that are lent to one namespace are journalled. Other
+/// links, and namespaces without a journal, are not.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Loans(Option<(Weak<Inner>, String)>);
 
@@ -18,7 +18,7 @@ impl Loans {
         )))
     }
 
-    /// Writes down that a setting of this link is about to have that value.
+    /// Journals that a setting of this link is about to have that value.
     ///
     /// # Errors
     /// [`JournalError::Write`]: set nothing then.

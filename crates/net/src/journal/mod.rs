@@ -31,8 +31,8 @@ pub(crate) use undo::process::{self, is_kernel_thread, process_of};
 
 use crate::tag::Tag;
 
-/// Where journals lie; root's own, and gone with the next boot, as everything
-/// that they name.
+/// Where journals lie: root's own folder, gone with the next boot, as everything that
+/// they name.
 pub const FOLDER: &str = "/run/lockgate";
 
 /// The longest line that is written and read, bytes: a device with a thousand
@@ -70,8 +70,8 @@ enum Line {
     Gone { number: u64 },
 }
 
-/// One owner's journal. Clones are the same journal; when the last one is
-/// dropped, what is still in it is undone, and the file removed.
+/// One owner's journal. Clones are the same journal; when the last one is dropped,
+/// what is still in it is undone, and the file removed.
 #[derive(Clone, Debug)]
 pub struct Journal(Arc<Inner>);
 
@@ -97,7 +97,7 @@ impl Journal {
         Self::open_in(Path::new(FOLDER))
     }
 
-    /// A new one in a folder of the caller's choice, made if it is missing.
+    /// Opens a new one in the given folder, made if it is missing.
     ///
     /// # Errors
     /// As [`Journal::open`].
@@ -125,8 +125,8 @@ impl Journal {
         }
     }
 
-    /// Writes down what is about to be made, and returns what undoes it when
-    /// it is dropped. An entry whose thing is never made is no harm.
+    /// Journals what is about to be made, and returns the record that undoes it when
+    /// dropped. An entry whose thing is never made does no harm.
     ///
     /// # Errors
     /// [`JournalError::Write`]: make nothing then.
@@ -142,8 +142,8 @@ impl Journal {
         })
     }
 
-    /// What this journal and all others in its folder hold, of dead owners too.
-    /// One that cannot be read says nothing.
+    /// Entries of this journal and all others in its folder, of dead owners too.
+    /// Journals that cannot be read are left out.
     pub(crate) fn neighbours(&self) -> Vec<Entry> {
         let files = self.0.path.parent().map(std::fs::read_dir);
         let files = files.into_iter().flatten().flatten().flatten();
@@ -159,8 +159,8 @@ impl Journal {
     }
 }
 
-/// Something that was written down. Dropping it undoes the thing, and strikes
-/// it out; what cannot be undone stays in the journal for the next sweep.
+/// A journalled thing. Dropping the record undoes the thing and strikes it out; what
+/// cannot be undone stays in the journal for the next sweep.
 #[derive(Debug)]
 pub struct Record {
     journal: Journal,
@@ -168,7 +168,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Undoes it now, to see the error that dropping would keep to itself.
+    /// Undoes it now and returns the error that dropping would ignore.
     ///
     /// # Errors
     /// [`UndoError`]; it stays in the journal, and is tried again at the end.
@@ -180,8 +180,8 @@ impl Record {
         &self.journal
     }
 
-    /// Strikes it out without undoing it: it is gone by other means, or was
-    /// somebody else's.
+    /// Strikes it out without undoing it: it is gone by other means, or was another
+    /// program's.
     pub fn forget(self) {
         self.journal.0.strike(self.number);
     }
@@ -195,7 +195,7 @@ impl Drop for Record {
 }
 
 impl Inner {
-    /// A number that is in it already has this entry from now on.
+    /// A number that is already in it has this entry from now on.
     fn write(&self, file: &mut Locked, number: u64, entry: &Entry) -> Result<(), JournalError> {
         let entry = entry.clone();
         write_line(&mut file.0, &Line::Made { number, entry }).map_err(|source| {
@@ -259,7 +259,7 @@ impl Drop for Inner {
     }
 }
 
-/// One write, so that a death leaves whole lines, or half of the last.
+/// One write, so that a crash leaves whole lines, or half of the last.
 fn write_line(file: &mut File, line: &Line) -> io::Result<()> {
     let mut text = serde_json::to_vec(line)?;
     if text.len() > LINE_BYTES_MAX {
@@ -273,9 +273,9 @@ fn write_line(file: &mut File, line: &Line) -> io::Result<()> {
     file.write_all(&text)
 }
 
-/// A journal's file while it is locked. It is unlocked by word: a child that
-/// another thread has just forked holds the file too, and with it the lock,
-/// until it executes its program.
+/// A journal's file while it is locked. It is unlocked explicitly: a child that
+/// another thread has just forked also holds the file, and with it the lock, until it
+/// executes its program.
 #[derive(Debug)]
 pub(crate) struct Locked(File);
 
@@ -292,8 +292,8 @@ impl Drop for Locked {
     }
 }
 
-/// `None`: the name is taken, or a sweep took the file for a dead owner's
-/// before it was locked.
+/// `None`: the name is taken, or a sweep took the file for a dead owner's before it
+/// was locked.
 fn create_locked(path: &Path) -> io::Result<Option<Locked>> {
     let opened = OpenOptions::new()
         .append(true)
@@ -314,7 +314,7 @@ fn create_locked(path: &Path) -> io::Result<Option<Locked>> {
     }
 }
 
-/// What a journal says is done as root: only its owner may write there.
+/// A journal's entries are undone as root: only its owner may write there.
 fn check_folder(folder: &Path) -> Result<(), JournalError> {
     let metadata = std::fs::symlink_metadata(folder).map_err(|source| JournalError::Open {
         folder: folder.to_owned(),

@@ -17,7 +17,7 @@ const JOURNAL_BYTES_MAX: u64 = 16 << 20;
 #[derive(Debug, Default)]
 pub struct Swept {
     pub undone: Vec<Entry>,
-    /// Not undone: it stays in the journal, for the next sweep.
+    /// Not undone: stays in the journal for the next sweep.
     pub failed: Vec<SweepError>,
 }
 
@@ -44,8 +44,8 @@ pub enum SweepError {
     },
 }
 
-/// Undoes what dead owners left under [`FOLDER`]. Call it once, where a run
-/// begins, as root. Owners that live are left alone.
+/// Undoes what dead owners left under [`FOLDER`]. Call it once, where a run begins,
+/// as root. Living owners are left alone.
 ///
 /// # Errors
 /// [`JournalError`] when the folder is not ours or cannot be listed; what
@@ -54,7 +54,7 @@ pub fn sweep() -> Result<Swept, JournalError> {
     sweep_folder(Path::new(FOLDER))
 }
 
-/// As [`sweep`], in a folder of the caller's choice; a missing one is clean.
+/// As [`sweep`], in the given folder; a missing one is clean.
 ///
 /// # Errors
 /// As [`sweep`].
@@ -138,13 +138,13 @@ pub(super) fn read(file: &mut File) -> io::Result<Vec<u8>> {
 
 #[derive(Debug, Default)]
 pub struct Left {
-    /// What was made and is not gone, in the order of its making.
+    /// Made and not gone, in the order of making.
     pub entries: Vec<Entry>,
     pub damaged: Vec<(usize, serde_json::Error)>,
 }
 
-/// Reads a journal's text. A last line without its end was being written when
-/// the owner died: what it names was not made.
+/// Reads a journal's text. A last line without an end was being written when the
+/// owner died: the thing it names was not made.
 #[must_use]
 pub fn left_in(text: &[u8]) -> Left {
     let mut left = BTreeMap::new();

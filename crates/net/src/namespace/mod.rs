@@ -45,9 +45,9 @@ pub enum NamespaceError {
     },
 }
 
-/// A network namespace. Clones are the same one; when the last clone of one
-/// that was made here is dropped, its name goes, and it ends with the last
-/// socket and thread inside.
+/// A network namespace. Clones are the same one. When the last clone of one that was
+/// made here is dropped, its name goes, and it ends with the last socket and thread
+/// inside.
 #[derive(Clone, Debug)]
 pub struct Namespace(Arc<Inner>);
 
@@ -60,7 +60,7 @@ struct Inner {
 }
 
 impl Namespace {
-    /// A new one, journalled, with its loopback up.
+    /// Makes a new one, journalled, with its loopback up.
     ///
     /// # Errors
     /// [`NamespaceError`], e.g. without root, or when the name is taken.
@@ -86,7 +86,7 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// The one of the calling thread.
+    /// The calling thread's namespace.
     ///
     /// # Errors
     /// [`NamespaceError::System`] without `/proc`.
@@ -94,7 +94,7 @@ impl Namespace {
         Self::at("/proc/thread-self/ns/net", "this process's namespace")
     }
 
-    /// The one of a process, e.g. of a container's first.
+    /// The namespace of a process, e.g. of a container's first.
     ///
     /// # Errors
     /// [`NamespaceError::System`], e.g. when it has ended.
@@ -103,7 +103,7 @@ impl Namespace {
         Self::at(&path, &format!("the namespace of process {pid}"))
     }
 
-    /// One of ours that is still there, by its name.
+    /// A namespace of Lockgate's that still exists, by its name.
     pub fn named(name: &str) -> Option<Self> {
         Self::at(&format!("{FOLDER}/{name}"), name).ok()
     }
@@ -133,8 +133,8 @@ impl Namespace {
             .map_err(|error| failed(format!("enter {}", self.0.name))(error.into()))
     }
 
-    /// Runs `work` inside, on a thread of its own, and waits for it. A panic
-    /// inside goes on in the caller.
+    /// Runs `work` inside, on a separate thread, and waits for it. A panic inside
+    /// continues in the caller.
     ///
     /// # Errors
     /// [`NamespaceError::System`].
@@ -178,15 +178,15 @@ impl Namespace {
         sys::process::spawn_inside(command, namespace)
     }
 
-    /// A socket that makes and shows links, addresses and routes inside. As
-    /// long as it is open, the namespace lives, even without a name.
+    /// A netlink socket inside, for links, addresses and routes. As long as it is
+    /// open, the namespace lives, even without a name.
     pub fn netlink(&self) -> Result<Netlink, NetlinkError> {
         let mut netlink = self.run(Netlink::open)??;
         netlink.loans = self.loans();
         Ok(netlink)
     }
 
-    /// Where it is written down what is changed of devices that are lent to it.
+    /// Where changes of devices that are lent to it are journalled.
     pub(crate) fn loans(&self) -> Loans {
         let journal = self.0.record.as_ref().map(Record::journal);
         journal.map_or_else(Loans::default, |journal| Loans::to(self.name(), journal))

@@ -13,7 +13,7 @@ use crate::journal::absent_is_fine;
 
 pub const FOLDER: &str = "/run/netns";
 
-/// Makes the file, so that the name is ours or somebody else's.
+/// Makes the file, so that the name is reserved.
 pub(super) fn reserve(name: &str) -> io::Result<()> {
     std::fs::create_dir_all(FOLDER)?;
     OpenOptions::new()
@@ -41,15 +41,15 @@ pub(super) fn fill(name: &str) -> io::Result<File> {
     })
 }
 
-/// Takes the name away; that there is none is no error.
+/// Takes the name away; a missing one is no error.
 pub(crate) fn remove_name(name: &str) -> io::Result<()> {
     let path = Path::new(FOLDER).join(name);
     unmount_all(&path)?;
     absent_is_fine(std::fs::remove_file(path))
 }
 
-/// Unmounts whatever is mounted there, lazily, so that nobody inside can
-/// prevent it.
+/// Unmounts whatever is mounted there, lazily, so that no process inside can prevent
+/// it.
 pub(crate) fn unmount_all(path: &Path) -> io::Result<()> {
     loop {
         match rustix::mount::unmount(path, UnmountFlags::DETACH) {

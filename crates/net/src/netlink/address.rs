@@ -38,10 +38,10 @@ pub(super) fn check_prefix(address: IpAddr, length: u8) -> Result<(), NetlinkErr
 }
 
 impl Netlink {
-    /// Gives a link an address, and the namespace the route to its network
-    /// once the link is up. On a running link it is usable when this returns,
-    /// on another after [`Netlink::wait_until_running`]: nobody is asked
-    /// whether an IPv6 address is taken (RFC 4862, section 5.4, is off for it).
+    /// Gives a link an address, and the namespace the route to its network once the
+    /// link is up. On a running link it is usable on return, on another after
+    /// [`Netlink::wait_until_running`]. IPv6's duplicate address detection (RFC 4862,
+    /// section 5.4) is off for it.
     ///
     /// # Errors
     /// [`NetlinkError`], e.g. when the link has it already.
@@ -63,8 +63,8 @@ impl Netlink {
         Ok(())
     }
 
-    /// The kernel takes an IPv6 address into use later, in a thread: until
-    /// then it drops what is sent there.
+    /// The kernel takes an IPv6 address into use later, in a thread: until then it
+    /// drops what is sent there.
     pub(super) fn wait_until_local(
         &mut self,
         link: &str,

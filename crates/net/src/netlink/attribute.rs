@@ -12,7 +12,6 @@ const HEADER_BYTES: usize = 4;
 pub(super) struct Attributes(Vec<u8>);
 
 impl Attributes {
-    /// Adds one whose value are these bytes, fewer than 64 KiB.
     pub fn bytes(mut self, kind: u16, value: &[u8]) -> Self {
         let length = u16::try_from(HEADER_BYTES + value.len()).expect("values are short");
         self.0.extend_from_slice(&length.to_ne_bytes());

@@ -17,7 +17,7 @@ use super::error::NetlinkError;
 const ANSWER_WAIT: Duration = Duration::from_secs(10);
 /// The kernel's own messages are at most 32 KiB.
 const RECEIVE_BYTES: usize = 64 << 10;
-/// Room for the answers to a batch of which every request fails.
+/// Room for the answers to a batch in which every request fails.
 const RECEIVE_BUFFER_BYTES: usize = 4 << 20;
 /// Requests sent at once; below the smallest usual send buffer.
 const BATCH_BYTES: usize = 48 << 10;
@@ -61,7 +61,7 @@ impl Channel {
         })
     }
 
-    /// Sends a request and hands out what comes, until it is acknowledged.
+    /// Sends a request and passes its answers on until it is acknowledged.
     pub fn exchange(
         &mut self,
         what: &str,
@@ -74,9 +74,9 @@ impl Channel {
         self.answers(what, sequence, sequence, each)
     }
 
-    /// Sends many requests, of which only the last of each batch and those
-    /// that fail are answered. Stops at the batch of the first that fails.
-    /// Returns how many were sent.
+    /// Sends many requests. Only the last of each batch and those that fail are
+    /// answered. Stops at the batch of the first that fails. Returns how many were
+    /// sent.
     pub fn batch(
         &mut self,
         what: &str,
@@ -129,8 +129,8 @@ impl Channel {
         }
     }
 
-    /// Reads until request `last` is acknowledged, or the first of
-    /// `first..=last` that failed has told so, and nothing is left to read.
+    /// Reads until request `last` is acknowledged, or the first failure of
+    /// `first..=last` was reported, and nothing is left to read.
     fn answers(
         &mut self,
         what: &str,
@@ -194,7 +194,7 @@ impl Channel {
     }
 }
 
-/// Whether something can be read from one of them within so long.
+/// Whether one of them can be read within that time.
 pub(crate) fn are_readable(
     sockets: &[BorrowedFd<'_>],
     within: Duration,
@@ -257,7 +257,6 @@ impl Message<'_> {
     }
 }
 
-/// The messages of one read, until their end or the first that is malformed.
 pub(crate) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
     std::iter::from_fn(move || {
         let header: &[u8; HEADER_BYTES] = bytes.first_chunk()?;

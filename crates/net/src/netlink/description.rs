@@ -14,8 +14,8 @@ pub struct Link {
     pub address: [u8; 6],
     pub mtu: u32,
     pub up: bool,
-    /// Whether its operational state is up (RFC 2863, section 3.1.13): it and
-    /// its other end are, and frames pass. The loopback's is never known.
+    /// Whether its operational state is up (RFC 2863, section 3.1.13): both ends are,
+    /// and frames pass. Never known for the loopback.
     pub running: bool,
     pub master: Option<u32>,
     /// The link that this is a part of or, where both ends are in one
@@ -24,12 +24,11 @@ pub struct Link {
     pub rx_queues: u32,
     pub tx_queues: u32,
     pub xdp: bool,
-    /// Whether somebody wants it to take in frames for any Ethernet address;
-    /// sockets that want it are not counted.
+    /// Whether it was set to take in frames for any Ethernet address; sockets that
+    /// ask for it are not counted.
     pub promiscuous: bool,
 }
 
-/// What a link counted since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkStatistics {
     pub rx_packets: u64,

@@ -61,7 +61,7 @@ impl NetlinkError {
         }
     }
 
-    /// Whether the thing it was about is not there.
+    /// Whether the thing that the request named does not exist.
     #[must_use]
     pub fn is_absent(&self) -> bool {
         use rustix::io::Errno;
@@ -70,7 +70,7 @@ impl NetlinkError {
             || self.errno().is_some_and(|errno| absent.contains(&errno))
     }
 
-    /// Whether this kernel lacks what was asked for, e.g. a kind of link.
+    /// Whether this kernel lacks what the request needs, e.g. a kind of link.
     #[must_use]
     pub fn is_unsupported(&self) -> bool {
         matches!(self, Self::Unsupported { .. })

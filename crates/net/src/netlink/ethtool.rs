@@ -44,8 +44,8 @@ impl Netlink {
         self.features(link, FEATURES_ACTIVE)
     }
 
-    /// The offloads of a link that somebody wants on and may switch: the driver,
-    /// or the kernel for the want of another, may have some of them off.
+    /// The offloads of a link that are requested and can be switched: the driver, or
+    /// the kernel for lack of another, may have some of them off.
     ///
     /// # Errors
     /// As [`offloads`](Self::offloads).
@@ -67,10 +67,10 @@ impl Netlink {
             .collect())
     }
 
-    /// Switches offloads on or off, by their names (`ethtool -k`): `rx-gro`,
-    /// which also gives a veth NAPI without an XDP program;
-    /// `tx-checksum-ip-generic`, `tx-tcp-segmentation`, `tx-tcp6-segmentation`
-    /// and `tx-generic-segmentation`, off before a program sees TCP.
+    /// Switches offloads on or off, by their names (`ethtool -k`): `rx-gro`, which
+    /// also gives a veth NAPI without an XDP program; `tx-checksum-ip-generic`,
+    /// `tx-tcp-segmentation`, `tx-tcp6-segmentation` and `tx-generic-segmentation`,
+    /// off before a program sees TCP.
     ///
     /// # Errors
     /// [`NetlinkError`], also where the link does not do as it is told.

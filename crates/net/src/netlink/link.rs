@@ -20,7 +20,7 @@ use crate::tag::INTERFACE_NAME_BYTES_MAX;
 /// The kernel takes up to a second, more on a busy machine.
 pub(super) const READY_WAIT: Duration = Duration::from_secs(10);
 
-/// What the journal calls them: others have names of files in sysfs.
+/// The journal's name for them: other settings have names of files in sysfs.
 pub(crate) const ADDRESS: &str = "link:address";
 pub(crate) const PROMISCUOUS: &str = "link:promiscuous";
 pub(crate) const XDP: &str = "link:xdp";
@@ -117,9 +117,8 @@ impl Netlink {
         self.set_flags(name, LinkFlags::Up, LinkFlags::Up, "up")
     }
 
-    /// Waits until frames pass and addresses are in use. The kernel sees to
-    /// both some time after the call that set up the second end of a veth, and
-    /// drops frames till then.
+    /// Waits until frames pass and addresses are in use. The kernel does both some
+    /// time after the second end of a veth is set up, and drops frames until then.
     ///
     /// # Errors
     /// [`NetlinkError::NotReady`] when that takes more than ten seconds.
@@ -174,7 +173,7 @@ impl Netlink {
         )
     }
 
-    /// Takes away an XDP program that stayed when its owner ended: one that a socket
+    /// Removes an XDP program that stayed when its owner ended: one that a socket
     /// library attached by netlink, not by a link of its own.
     ///
     /// # Errors
@@ -220,15 +219,14 @@ impl Netlink {
         self.change(name, "the bridge", LinkAttribute::Controller(index))
     }
 
-    /// Moves a link into a namespace; it is down there, and its addresses are
-    /// gone.
+    /// Moves a link into a namespace; it is down there, without its addresses.
     pub fn move_link(&mut self, name: &str, to: &Namespace) -> Result<(), NetlinkError> {
         let file = to.as_fd().as_raw_fd();
         self.change(name, "the namespace", LinkAttribute::NetNsFd(file))
     }
 
-    /// As [`move_link`](Self::move_link), with the number that it had there, if
-    /// nobody else has taken it: since Linux 5.12 one may ask for it.
+    /// As [`move_link`](Self::move_link), with the number that it had there, if that
+    /// is free: since Linux 5.12 one may ask for it.
     pub(crate) fn move_back(
         &mut self,
         name: &str,
@@ -334,8 +332,8 @@ fn named(name: &str) -> Result<LinkMessage, NetlinkError> {
     Ok(message)
 }
 
-/// Those that the kernel gives itself: they are asked for first, which takes
-/// a second or two, and are the same on several links.
+/// Addresses that the kernel assigns itself. It asks for duplicates first, which
+/// takes a second or two, and they are the same on several links.
 fn is_link_local(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local())
 }

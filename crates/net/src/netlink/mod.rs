@@ -37,20 +37,19 @@ use crate::journal::Loans;
 /// How often a list is read again because it changed while it was read.
 const DUMPS_MAX: usize = 10;
 
-/// A socket. Everything it is asked is answered, or failed, before the call
-/// returns. It belongs to the namespace in which it was opened, and keeps that
-/// alive.
+/// A socket. Every request is answered, or has failed, when the call returns. It
+/// belongs to the namespace in which it was opened, and keeps that alive.
 pub struct Netlink {
     route: Channel,
     /// `None` where the kernel has none.
     ethtool: Option<Family>,
     netdev: Option<Family>,
-    /// What is set of devices that are lent to its namespace goes there first.
+    /// Changes of devices that are lent to its namespace are journalled here first.
     pub(crate) loans: Loans,
 }
 
 impl Netlink {
-    /// In the calling thread's namespace; see also
+    /// Opens a socket in the calling thread's namespace; see also
     /// [`Namespace::netlink`](crate::Namespace::netlink).
     ///
     /// # Errors
@@ -65,7 +64,7 @@ impl Netlink {
         })
     }
 
-    /// Asks for one thing to be done; `flags` besides request and ack.
+    /// Sends one order; `flags` besides request and ack.
     fn order(
         &mut self,
         what: &str,
@@ -125,7 +124,7 @@ pub(crate) fn decode(kind: u16, payload: &[u8]) -> Result<RouteNetlinkMessage, S
     RouteNetlinkMessage::deserialize(&header, payload).map_err(|error| error.to_string())
 }
 
-/// Messages as they come, for whoever reads them without asking.
+/// Messages as they come, for readers that send no requests.
 pub(crate) mod wire {
     pub(crate) use super::address::described as address;
     pub(crate) use super::channel::{are_readable, messages};

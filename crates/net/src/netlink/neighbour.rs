@@ -18,13 +18,13 @@ pub struct Neighbour {
     pub link_address: Option<[u8; 6]>,
     pub permanent: bool,
     pub valid: bool,
-    /// Whether it was not heard of for a while: its address may be used, and
-    /// whoever does asks whether it is still there (RFC 4861, section 7.3.2).
+    /// Whether it was not heard of for a while: its address may be used, and a user
+    /// asks whether it is still there (RFC 4861, section 7.3.2).
     pub stale: bool,
 }
 
 impl Netlink {
-    /// Writes down a neighbour that stays, in place of what was known.
+    /// Sets a permanent neighbour in place of what was known.
     ///
     /// # Errors
     /// [`NetlinkError`], e.g. while the link is down.
@@ -37,8 +37,7 @@ impl Netlink {
         self.add_neighbour(link, address, link_address, NeighbourState::Permanent)
     }
 
-    /// Writes down a neighbour that was not heard of for a while, in place of
-    /// what was known.
+    /// Sets a stale neighbour in place of what was known.
     ///
     /// # Errors
     /// [`NetlinkError`], e.g. while the link is down.

@@ -11,8 +11,8 @@ const NAPI_PID: u16 = 4;
 
 impl Netlink {
     /// The NAPIs of a link that have a thread: their numbers, and those of the
-    /// threads on the host. `None` where the kernel does not tell: before 6.8, of a
-    /// link that is down, and of a tap.
+    /// threads on the host. `None` where the kernel does not report them: before 6.8,
+    /// for a link that is down, and for a tap.
     pub(crate) fn napis(&mut self, link: &str) -> Result<Option<Vec<(u32, u32)>>, NetlinkError> {
         let link = self.link(link)?;
         let Some(netdev) = self.netdev.as_mut().filter(|_| link.up) else {

@@ -16,7 +16,6 @@ use super::{Netlink, NetlinkError, encode};
 /// The table that the kernel looks in for most destinations.
 pub const MAIN_TABLE: u32 = RouteHeader::RT_TABLE_MAIN as u32;
 
-/// What happens to a packet that takes a route.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum RouteKind {
     #[default]
@@ -40,22 +39,21 @@ pub struct Route {
     pub gateway: Option<IpAddr>,
     /// The number of the link; `None`: the gateway decides, or there is none.
     pub interface: Option<u32>,
-    /// Of several to a destination, the lowest is taken; `None`: 0 for IPv4,
-    /// 1024 for IPv6.
+    /// Of several routes to a destination, the lowest metric is taken; `None`: 0 for
+    /// IPv4, 1024 for IPv6.
     pub metric: Option<u32>,
     /// The table it is in, e.g. 254 for `main`.
     pub table: u32,
     pub kind: RouteKind,
-    /// Whether it holds for some sources only, or for a time: then the route to
-    /// a destination is no function of the destination. Only read.
+    /// Whether it holds for some sources only, or for a time: then the route does not
+    /// depend on the destination alone. Only read.
     pub is_conditional: bool,
-    /// Whether it has several next hops, of which each packet takes one; then
-    /// neither gateway nor link is told. Only read.
+    /// Whether it has several next hops, of which each packet takes one; then neither
+    /// gateway nor link is set. Only read.
     pub has_several_hops: bool,
 }
 
 impl Route {
-    /// By a router on a link of this number, in the main table.
     #[must_use]
     pub fn via(destination: IpAddr, prefix_length: u8, gateway: IpAddr, interface: u32) -> Self {
         Self {
@@ -71,7 +69,6 @@ impl Route {
         }
     }
 
-    /// The sharpest errors that can be had without the kernel.
     fn message(&self) -> Result<RouteMessage, NetlinkError> {
         check_prefix(self.destination, self.prefix_length)?;
         let mut message = RouteMessage::default();

@@ -4,7 +4,6 @@
 
 use lockgate_net::{Journal, Namespace, Tag};
 
-/// Two namespaces joined by a pair of veths, which are up.
 pub struct Pair {
     pub tag: Tag,
     pub journal: Journal,

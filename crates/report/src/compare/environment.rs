@@ -78,7 +78,7 @@ fn libraries(a: &Run, b: &Run) -> Vec<String> {
         .collect()
 }
 
-/// None where both are the same or unknown.
+/// `None` where both are the same or unknown.
 fn differs(name: &str, a: Option<&str>, b: Option<&str>) -> Option<String> {
     let write = |value: Option<&str>| {
         value.map_or_else(|| "unknown".to_owned(), |value| format!("`{value}`"))

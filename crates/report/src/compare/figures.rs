@@ -20,7 +20,6 @@ pub(super) struct Figures {
     pub(super) missing: Vec<Missing>,
 }
 
-/// Every metric that has a better side, of every point valid in both runs.
 pub(super) fn figures(pairs: &[Pair<'_>], repeats: &Repeats<'_>, options: Options) -> Figures {
     let mut figures = Figures::default();
     let mut measured = Vec::new();
@@ -129,7 +128,7 @@ impl Figures {
     }
 }
 
-/// What stands behind every figure beside A and B, and the seed.
+/// The runs behind every figure besides A and B, and the seed.
 #[derive(Clone, Copy)]
 struct Runs<'r> {
     repeats: &'r Repeats<'r>,
@@ -222,10 +221,10 @@ fn row(it: &Measured<'_>, spread: &Spread, fail_below: Option<f64>) -> Result<Ro
 
 /// The interval of `ratio` from what varied within the runs and between them.
 ///
-/// Both are independent, so the half width is the root of the sum of their
-/// squares, in logarithms and on each side. So it is never narrower than
-/// either. A measured spread holds some of what varies within runs already:
-/// where that is large, the interval is somewhat wider than it need be.
+/// Both are independent, so the half width is the root of the sum of their squares,
+/// in logarithms and on each side. So it is never narrower than either. A measured
+/// spread already holds part of the variation within runs: where that is large, the
+/// interval is somewhat too wide.
 fn widened(ratio: f64, within: &Interval, between: f64) -> Interval {
     let down = between.hypot((within.estimate / within.low).ln());
     let up = between.hypot((within.high / within.estimate).ln());
@@ -237,7 +236,6 @@ fn widened(ratio: f64, within: &Interval, between: f64) -> Interval {
     }
 }
 
-/// One value a repetition, or the one value.
 pub(super) fn values(metric: &Metric) -> &[f64] {
     match metric.samples.as_slice() {
         [] => std::slice::from_ref(&metric.value),
@@ -251,7 +249,7 @@ fn is_usable(interval: &Interval) -> bool {
         .all(|ratio| ratio.is_finite() && *ratio > 0.0)
 }
 
-/// The end of the interval that speaks most for B.
+/// The end of the interval that is best for B.
 fn best_gain(interval: &Interval, direction: Direction) -> f64 {
     match direction {
         Direction::Lower => 1.0 / interval.low,

@@ -6,7 +6,6 @@ use super::{Row, RunComparison};
 use crate::markup::{code, table, text};
 use crate::number::with_unit;
 
-/// The comparison as one Markdown document, with every figure.
 #[must_use]
 pub fn render(it: &RunComparison) -> String {
     let document = [

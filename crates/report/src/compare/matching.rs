@@ -18,10 +18,10 @@ pub(super) struct Matched<'a> {
     pub(super) missing: Vec<Missing>,
 }
 
-/// Section, coordinates as written, and which of several at one place.
+/// Section, coordinates as written, and the number among several at one place.
 pub(super) type Key = (String, Vec<(String, String)>, usize);
 
-/// Points at the same place, in the order of A; what only one has, A's first.
+/// Points at the same place, in the order of A; points of one run only, A's first.
 /// Where a run has several points at one place, the first matches the first.
 pub(super) fn matched<'a>(a: &'a Run, b: &'a Run) -> Matched<'a> {
     let (in_a, in_b) = (keyed(a), keyed(b));

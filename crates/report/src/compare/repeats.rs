@@ -11,7 +11,7 @@ use super::figures::values;
 use super::matching::{Key, Pair, keyed};
 
 /// Whether `run` measured a section as `other` did: the same host, program and
-/// settings. A copy of a run is no repeat: it knows nothing new.
+/// settings. A copy of a run is no repeat: it adds nothing.
 #[must_use]
 pub fn is_repeat(run: &Run, other: &Run) -> bool {
     let mut sections = other.sections.iter();
@@ -20,14 +20,14 @@ pub fn is_repeat(run: &Run, other: &Run) -> bool {
         && sections.any(|section| same_settings(run, other, &section.name))
 }
 
-/// Whether both configured a section alike; what is not known is not alike.
+/// Whether both configured a section alike; unknown settings are not alike.
 fn same_settings(run: &Run, other: &Run, section: &str) -> bool {
     let settings = settings(run, section);
     !settings.is_empty() && settings == self::settings(other, section)
 }
 
-/// A section as resolved, in each of the run's scenarios. The seed only
-/// decides in which order and of which bytes the same is measured.
+/// A section as resolved, in each of the run's scenarios. The seed only decides the
+/// order and the bytes of what is measured.
 fn settings(run: &Run, section: &str) -> Vec<Value> {
     let several = run.scenario.get("scenarios").and_then(Value::as_array);
     let scenarios = several.map_or(std::slice::from_ref(&run.scenario), Vec::as_slice);
@@ -45,7 +45,7 @@ fn settings(run: &Run, section: &str) -> Vec<Value> {
 enum Of {
     A,
     B,
-    /// A and B repeat each other: on which side the run belongs is not known.
+    /// A and B repeat each other: the run's side is not known.
     Both,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Repeats<'a> {
 pub(super) struct Medians {
     pub(super) a: Vec<f64>,
     pub(super) b: Vec<f64>,
-    /// Of runs that repeat both A and B: they tell the spread and no side.
+    /// Of runs that repeat both A and B: they show the spread and no side.
     pub(super) both: Vec<f64>,
 }
 
@@ -104,7 +104,7 @@ impl<'a> Repeats<'a> {
         }
     }
 
-    /// What `metric`, whose medians in A and B are given, was in every run.
+    /// The values of `metric` in every run; its medians in A and B are given.
     pub(super) fn medians(&self, pair: &Pair<'_>, metric: &Metric, own: (f64, f64)) -> Medians {
         let mut medians = Medians {
             a: vec![own.0],

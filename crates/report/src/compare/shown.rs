@@ -7,8 +7,6 @@ use trial::Dimension;
 use super::Place;
 use crate::words;
 
-/// What a list of places has in common, so that it is said once, and what
-/// tells them apart.
 pub(super) struct Shown {
     common: BTreeMap<String, Dimension>,
     varied: BTreeSet<String>,
@@ -56,7 +54,7 @@ impl Shown {
         coordinates.collect::<Vec<_>>().join(", ")
     }
 
-    /// What tells a place from the others, in one text.
+    /// What distinguishes a place from the others, in one text.
     pub(super) fn place(&self, place: &Place) -> String {
         let section =
             (self.several_sections || self.varied.is_empty()).then(|| place.section.clone());
@@ -72,7 +70,6 @@ impl Shown {
             .join(", ")
     }
 
-    /// The head over [`Self::cells`].
     pub(super) fn head(&self) -> Vec<String> {
         let section = self.several_sections.then(|| "section".to_owned());
         let names = self
@@ -82,7 +79,8 @@ impl Shown {
         section.into_iter().chain(names).collect()
     }
 
-    /// What tells a place from the others, a cell each; empty where it lacks one.
+    /// What distinguishes a place from the others, a cell each; empty where it lacks
+    /// one.
     pub(super) fn cells(&self, place: &Place) -> Vec<String> {
         let section = self.several_sections.then(|| place.section.clone());
         let coordinate = |name: &String| {

@@ -6,13 +6,13 @@ use serde::Serialize;
 
 use super::figures::Measured;
 
-/// How far the ratio of two runs of one program is from 1 in 95 of 100 cases,
-/// where no repeats tell. Two such runs gave 0.98 to 1.05 in one section and
-/// 0.78 to 1.35 in another: 10% holds for the first, which is the usual kind,
-/// and is no promise for the second. So it is said wherever it is used.
+/// How far the ratio of two runs of one program is from 1 in 95 of 100 cases, where
+/// there are no repeats. Two such runs gave 0.98 to 1.05 in one section and 0.78 to
+/// 1.35 in another: 10% holds for the first, which is the usual kind, and is no
+/// promise for the second. So it is stated wherever it is used.
 pub const CHANGE_ASSUMED: f64 = 0.10;
 
-/// What the runs of one section say about how they differ, for one metric.
+/// How the runs of one section differ, for one metric.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Spread {
     pub section: String,
@@ -20,17 +20,16 @@ pub struct Spread {
     /// Runs of A's side, A included, with a valid value at some point.
     pub runs_a: usize,
     pub runs_b: usize,
-    /// Further ones, where A and B repeat each other: they tell the spread only.
+    /// Further ones, where A and B repeat each other: they show the spread only.
     pub runs_of_both: usize,
-    /// Standard deviation between runs of the logarithm of a median; none
-    /// where no repeats tell, and [`CHANGE_ASSUMED`] holds.
+    /// Standard deviation between runs of the logarithm of a median; `None` without
+    /// repeats, where [`CHANGE_ASSUMED`] holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deviation: Option<f64>,
     /// Degrees of freedom of `deviation`.
     pub degrees_of_freedom: usize,
 }
 
-/// The spread of every metric of every section.
 pub(super) fn spreads(measured: &[Measured<'_>]) -> Vec<Spread> {
     let mut tallies: BTreeMap<(&str, &str), Tally> = BTreeMap::new();
     for it in measured {
@@ -87,8 +86,8 @@ impl Tally {
 }
 
 impl Spread {
-    /// Half the width, as a logarithm, of the interval of a ratio of so many
-    /// runs, as far as the spread between runs makes it.
+    /// Half the width, as a logarithm, of the interval of a ratio of this many runs,
+    /// as far as the spread between runs causes it.
     pub(super) fn half_width(&self, runs_a: usize, runs_b: usize) -> f64 {
         match self.deviation {
             Some(deviation) => {
@@ -107,7 +106,7 @@ fn mean_log(values: &[f64]) -> f64 {
     sum / values.len().max(1) as f64
 }
 
-/// One value as it is, of several the geometric mean.
+/// One value as it is; the geometric mean of several.
 pub(super) fn geometric_mean(values: &[f64]) -> f64 {
     match values {
         [only] => *only,

@@ -49,8 +49,8 @@ pub(super) fn extremes(it: &RunComparison) -> Vec<String> {
         .collect()
 }
 
-/// What is assumed where no repeats tell how much runs differ; None where they
-/// tell it everywhere.
+/// What is assumed where no repeats show how much runs differ; `None` where they show
+/// it everywhere.
 pub(super) fn assumption(it: &RunComparison) -> Option<String> {
     let assumed = percent(it.change_assumed?);
     let unknown = |spread: &&Spread| spread.deviation.is_none();
@@ -72,7 +72,7 @@ pub(super) fn assumption(it: &RunComparison) -> Option<String> {
     ))
 }
 
-/// The runs behind each side and how much they differ, a line each section.
+/// The runs behind each side and how much they differ, one line per section.
 pub(super) fn spreads(it: &RunComparison) -> Vec<String> {
     let sections = it
         .spreads
@@ -122,7 +122,7 @@ pub(super) fn figures_title(it: &RunComparison) -> &'static str {
     }
 }
 
-/// What became of the threshold; None without one.
+/// The result of the threshold; `None` without one.
 pub(super) fn threshold(it: &RunComparison) -> Option<String> {
     let threshold = it.threshold?;
     let limit = number(threshold.fail_below);
@@ -142,7 +142,7 @@ pub(super) fn threshold(it: &RunComparison) -> Option<String> {
     })
 }
 
-/// How many of the verdicts chance alone would give.
+/// How many of the verdicts are expected by chance alone.
 pub(super) fn chance(it: &RunComparison) -> Option<String> {
     let expected = it.rows.len() as f64 * (1.0 - it.confidence);
     (expected >= 1.0).then(|| {
@@ -153,7 +153,7 @@ pub(super) fn chance(it: &RunComparison) -> Option<String> {
     })
 }
 
-/// `1.05 [1.02, 1.09]`, or the ratio alone where one value stands behind it.
+/// `1.05 [1.02, 1.09]`, or the ratio alone where it rests on one value.
 pub(super) fn ratio(row: &Row) -> String {
     if row.samples < 2 {
         return words::ratio(row.ratio);

@@ -84,7 +84,6 @@ fn figures(it: &RunComparison, style: Style) -> String {
     out
 }
 
-/// A cell or a column for each coordinate, and whether A and B are shown.
 type Layout = (bool, bool);
 
 /// The widest layout that fits; the narrowest, which wraps, where none does.

@@ -56,7 +56,6 @@ const LEGEND: &str = "Each ratio is the median of paired ratios, with its confid
     In the drawing the solid line is 1 (equal) and the dashed line the target; a hollow mark is \
     no evidence either way.";
 
-/// The command, where it is the same for all rows.
 fn shared_command(comparisons: &[Comparison]) -> Option<&str> {
     let first = comparisons.first()?.command.as_str();
     comparisons

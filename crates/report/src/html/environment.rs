@@ -67,7 +67,7 @@ fn scenario(run: &Run) -> Html {
     details("Scenario as resolved, every default written out", [pre])
 }
 
-/// How many capabilities are not as they should be, before the long tables.
+/// How many capabilities are not `ok`, before the long tables.
 fn wanting(run: &Run) -> Html {
     let count = |state| {
         let facts = run.probe.groups.iter().flat_map(|group| &group.facts);

@@ -45,7 +45,7 @@ fn verdict(page: &Page<'_>) -> Html {
     }
 }
 
-/// One row a crossing: its name, a bar on a logarithmic scale with the interval
+/// One row per crossing: its name, a bar on a logarithmic scale with the interval
 /// marked, the price, the interval in words.
 fn prices(page: &Page<'_>) -> Html {
     let Some(scale) = page::scale(&page.prices) else {
@@ -81,7 +81,7 @@ fn prices(page: &Page<'_>) -> Html {
     )
 }
 
-/// One row a change: what, where, the gain, its interval.
+/// One row per change: what, where, the gain, its interval.
 fn changes(page: &Page<'_>) -> Html {
     if page.changes.is_empty() {
         return Html::empty();
@@ -129,8 +129,6 @@ fn cell(class: &str, text: &str) -> Html {
     Html::classed("span", class, [Html::text(text)])
 }
 
-/// A bar that ends at `at` (0 to 1), and where its interval lies. The words
-/// beside it say the same.
 fn bar(at: f64, (low, high): (f64, f64)) -> Html {
     let percent = |share: f64| format!("{:.1}%", share * 100.0);
     let part = |class: &str, style: String| {

@@ -15,7 +15,7 @@ impl Html {
         Self(escape(text.as_ref()))
     }
 
-    /// A stylesheet, which HTML does not unescape. Only our own text may come
+    /// A stylesheet, which HTML does not unescape. Only Lockgate's own text may come
     /// here, and it has neither `<` nor `&`.
     pub(super) fn style(css: &str) -> Self {
         debug_assert!(
@@ -25,8 +25,8 @@ impl Html {
         Self(format!("<style>\n{css}</style>\n"))
     }
 
-    /// A drawing of `plotters`, which escapes what it writes, with attributes
-    /// and children of ours put in front of its own.
+    /// A drawing of `plotters`, which escapes what it writes, with further attributes
+    /// and children put in front of its own.
     pub(super) fn drawing(
         svg: &str,
         attributes: &[(&str, &str)],
@@ -83,7 +83,6 @@ impl Html {
         Self(children.into_iter().map(|child| child.0).collect())
     }
 
-    /// The text as it goes into the file.
     pub(super) fn into_string(self) -> String {
         self.0
     }
@@ -115,7 +114,7 @@ pub(super) fn details(summary: &str, children: impl IntoIterator<Item = Html>) -
     Html::tag("details", std::iter::once(summary).chain(children))
 }
 
-/// The text on one line, without characters that no document may hold.
+/// The text on one line, without characters that a document must not hold.
 pub(super) fn one_line(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })

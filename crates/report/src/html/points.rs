@@ -156,8 +156,8 @@ fn metric_head(stem: &str, unit: &str) -> String {
     }
 }
 
-/// The name without its unit, where it ends in it as names do:
-/// `speed_mb_per_s` in MB/s is `speed`, `requests_per_s` is nothing but unit.
+/// The name without its unit: `speed_mb_per_s` in MB/s is `speed`; `requests_per_s`
+/// is nothing but unit.
 fn stem<'a>(name: &'a str, unit: &str) -> &'a str {
     let spelled = unit
         .to_lowercase()

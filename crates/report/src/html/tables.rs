@@ -5,7 +5,6 @@ use trial::{Cell, Column, Table};
 use super::markup::{Html, command, one_line, paragraph};
 use crate::words;
 
-/// A table with its title, note and command.
 pub(super) fn render(table: &Table) -> Html {
     let numeric: Vec<bool> = (0..table.columns.len())
         .map(|index| is_numeric(table, index))
@@ -49,8 +48,8 @@ pub(super) fn render(table: &Table) -> Html {
     )
 }
 
-/// Head and rows in a box of their own, which scrolls so that the page need
-/// not; `name` is what a screen reader calls the box.
+/// Head and rows in a box that scrolls instead of the page; `name` is what a screen
+/// reader calls the box.
 pub(super) fn grid(name: &str, head: Html, rows: impl IntoIterator<Item = Html>) -> Html {
     let table = Html::tag(
         "table",

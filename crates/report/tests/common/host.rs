@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 use trial::{Fact, Group, Probe, State};
 
-/// Three groups; long text, a remedy, a list, nothing, and text to escape.
 pub fn sample_probe() -> Probe {
     let group = |title: &str, facts| Group {
         title: title.into(),

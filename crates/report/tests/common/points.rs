@@ -8,7 +8,6 @@ use super::COMMAND;
 
 pub const SIZES: [u64; 5] = [64, 1024, 4096, 16384, 65536];
 
-/// Three modes at five sizes; six of the fifteen are not valid.
 pub fn sample_points() -> Vec<Point> {
     let modes = [
         ("sync", 1_u64, 1.0),

@@ -4,9 +4,9 @@
 
 use std::fs;
 
-/// Whether only root and `us` are in the group, by `/etc/group` and
-/// `/etc/passwd`. Root's own group is always; one that is not listed there (a
-/// directory service's) never is.
+/// Whether only root and `us` are in the group, by `/etc/group` and `/etc/passwd`.
+/// Root's own group always is; one that is not listed there (a directory service's)
+/// never is.
 pub(super) fn is_ours(group: u32, us: u32) -> bool {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     group == 0 || is_alone(group, us, &read("/etc/group"), &read("/etc/passwd"))

@@ -22,11 +22,11 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-/// As many links are followed as the kernel follows, path_resolution(7).
+/// Links are followed up to the kernel's own maximum, path_resolution(7).
 const LINKS_MAX: usize = 40;
 const STICKY: u32 = 0o1000;
 
-/// Why a path is not to be used.
+/// Why a path must not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Untrusted {
     #[error(
@@ -58,14 +58,14 @@ pub enum Untrusted {
 }
 
 impl Untrusted {
-    /// Whether the path ends where nothing is. The way to there is sound: only
-    /// root and this user can make what is missing, sticky folders aside.
+    /// Whether the path ends where nothing exists. The path up to there is trusted:
+    /// only root and this user can make what is missing, sticky folders aside.
     #[must_use]
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Unseen { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 
-    /// Whether somebody else has a hand in it.
+    /// Whether another user can change it.
     #[must_use]
     pub fn is_foreign(&self) -> bool {
         !matches!(self, Self::Unseen { .. })
@@ -93,7 +93,7 @@ impl From<Untrusted> for io::Error {
     }
 }
 
-/// What `path` names, absolute and without links, if it may be trusted.
+/// The target of `path`, absolute and without links, if it may be trusted.
 ///
 /// # Errors
 /// [`Untrusted`], with the first part of the way that is at fault.
@@ -101,8 +101,8 @@ pub fn check(path: &Path) -> Result<PathBuf, Untrusted> {
     walk(path, effective_user(), Place::End)
 }
 
-/// As [`check`], of a folder into which others may put things too, if it is
-/// sticky: what is made there anew is this user's.
+/// As [`check`], for a folder into which others may also put files, if it is sticky:
+/// new files there are this user's.
 ///
 /// # Errors
 /// As [`check`].
@@ -149,7 +149,6 @@ fn walk(wanted: &Path, us: u32, last: Place) -> Result<PathBuf, Untrusted> {
     Ok(real)
 }
 
-/// Names that are still to be gone through, the next one last.
 fn push(ahead: &mut Vec<OsString>, path: &Path) {
     let names = path.components().filter_map(|part| match part {
         Component::Normal(_) | Component::ParentDir => Some(part.as_os_str().to_owned()),

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::temporary::Folder;
 
-/// Somebody who is neither root nor who runs tests as `nobody`.
+/// A user who is neither root nor the one that runs tests as `nobody`.
 const OTHER: u32 = 12_345;
 
 fn place() -> Folder {
@@ -126,7 +126,6 @@ fn a_chain_of_links_is_followed_link_by_link() {
     assert!(!check(&at("round")).unwrap_err().is_foreign());
 }
 
-/// A folder, file or link below others of its kind; its name is its number.
 #[derive(Clone, Debug)]
 struct Node {
     above: usize,
@@ -173,7 +172,6 @@ fn node() -> impl Strategy<Value = Node> {
     })
 }
 
-/// The first node is the tree's root; each lies in a folder of a lower number.
 fn tree() -> impl Strategy<Value = Vec<Node>> {
     prop::collection::vec(node(), NODES).prop_map(|mut nodes| {
         nodes[0].kind = Kind::Folder;
@@ -195,7 +193,6 @@ fn tree() -> impl Strategy<Value = Vec<Node>> {
     })
 }
 
-/// Most steps made such that they lead to what is there.
 fn likely(nodes: &[Node], from: usize, steps: &[Step]) -> Vec<Step> {
     let mut at = Some(from);
     let likely = |&step: &Step| {
@@ -243,8 +240,8 @@ fn plant(nodes: &[Node], root: &Path) {
     }
 }
 
-/// Where the steps lead from a folder, and every node that is looked at on the
-/// way; no end where nothing is. `None` above the tree, or after too many links.
+/// Where the steps lead from a folder, and every node that is looked at on the way;
+/// no end where nothing exists. `None` above the tree, or after too many links.
 fn model(
     nodes: &[Node],
     from: usize,

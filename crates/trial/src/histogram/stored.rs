@@ -37,9 +37,9 @@ pub enum HistogramError {
         "the histogram covers {low} to {high} ns with {digits} digits, Lockgate's cover 1 to {LATENCY_NS_MAX} ns with {DIGITS}; convert it or leave it out"
     )]
     Range {
-        /// Lowest value told apart, ns.
+        /// Lowest value that is distinguished, ns.
         low: u64,
-        /// Highest value told apart, ns.
+        /// Highest value that is distinguished, ns.
         high: u64,
         digits: u32,
     },
@@ -92,7 +92,7 @@ fn inflate(bytes: &[u8]) -> Result<Vec<u8>, HistogramError> {
     Ok(plain)
 }
 
-/// Refuses what the library would panic on or spend unbounded memory for.
+/// Refuses values that the library would panic on or spend unbounded memory for.
 fn check_head(plain: &[u8]) -> Result<(), HistogramError> {
     let cut_short = || HistogramError::Form("it is cut short".to_owned());
     let counts = plain.get(HEAD_BYTES..).ok_or_else(cut_short)?;

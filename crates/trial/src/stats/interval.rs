@@ -9,7 +9,7 @@ pub const RESAMPLES: usize = 10_000;
 /// Confidence that every interval has at least, where there are values enough.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// How often an interval may miss, all looks together.
+/// How often an interval may miss, over all looks.
 pub const ERROR: f64 = 1.0 - CONFIDENCE;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -134,7 +134,7 @@ fn percentiles(estimate: f64, mut resampled: Vec<f64>) -> Interval {
 }
 
 /// How many values at either end the interval of a median may leave out at
-/// [`CONFIDENCE`]. So many of `count` values can be anything, and the interval
+/// [`CONFIDENCE`]. That many of `count` values can be anything, and the interval
 /// still holds the median.
 #[must_use]
 pub fn values_outside(count: usize) -> usize {

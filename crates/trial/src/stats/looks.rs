@@ -9,13 +9,12 @@
 
 use super::{ERROR, PAIRS_FOR_A_CLAIM};
 
-/// What each look may spend: nine pairs, all of them kept, miss in 0.4%.
+/// The error of each look: nine pairs, all of them kept, miss in 0.4%.
 const LOOK_ERROR: f64 = 0.005;
 const GROWTH: f64 = 1.5;
-/// No more looks than leave two fifths of the error to the end.
+/// Maximum number of looks: they leave two fifths of the error to the end.
 const LOOKS_MAX: usize = 6;
 
-/// The looks of a measurement whose end depends on widths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Looks;
 
@@ -26,20 +25,19 @@ impl Looks {
         std::iter::successors(Some(PAIRS_FOR_A_CLAIM), next).take(LOOKS_MAX)
     }
 
-    /// Whether there is a look after so many rounds.
     #[must_use]
     pub fn is_at(rounds: usize) -> bool {
         Self::all().any(|look| look == rounds)
     }
 
-    /// How often an interval may miss that ends measuring by being narrow.
+    /// How often an interval may miss that ends the measurement by being narrow.
     #[must_use]
     pub fn of_a_look() -> f64 {
         LOOK_ERROR
     }
 
-    /// How often one may miss where something else ended it after so many
-    /// rounds: what the looks before left.
+    /// How often an interval may miss where something else ended the measurement
+    /// after this many rounds: what the looks before left.
     #[must_use]
     pub fn of_the_end(rounds: usize) -> f64 {
         let before = Self::all().filter(|look| *look < rounds).count();

@@ -14,11 +14,11 @@ use super::Interval;
 use super::interval::{ERROR, interval_of_median};
 use crate::{Comparison, Direction, Outcome, Target};
 
-/// Fewer pairs than this are never evidence: all on one side of 1, five are so
-/// by chance in one case of 16, six in one of 32.
+/// Minimum number of pairs for evidence: five on one side of 1 are chance in one case
+/// of 16, six in one of 32.
 pub const PAIRS_MIN: usize = 6;
 
-/// Fewer pairs than this never meet a target: a claim rests on nine or more.
+/// Minimum number of pairs to meet a target: a claim rests on nine or more.
 pub const PAIRS_FOR_A_CLAIM: usize = 9;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,7 +103,7 @@ pub fn compare_at(
     })
 }
 
-/// What an interval of a ratio allows one to say, given which way the metric is
+/// The outcome that an interval of a ratio allows, given which way the metric is
 /// better.
 #[must_use]
 pub fn outcome(interval: &Interval, direction: Direction) -> Outcome {
@@ -132,9 +132,9 @@ impl Comparison {
 }
 
 impl Comparison {
-    /// The interval of its ratio where it is the one picked of `places`: each of
-    /// them may miss only so much less often (Bonferroni), as far as its pairs
-    /// allow. None where a stored pair gives no ratio.
+    /// The interval of its ratio where it was picked among `places`: each may miss
+    /// less often accordingly (Bonferroni), as far as its pairs allow. `None` where a
+    /// stored pair gives no ratio.
     #[must_use]
     pub fn picked_of(&self, places: usize) -> Option<Interval> {
         if places <= 1 {

@@ -13,15 +13,14 @@
 use super::{Interval, PAIRS_FOR_A_CLAIM};
 use crate::Comparison;
 
-/// How narrow intervals are to be, and between how many pairs each that is
-/// decided.
+/// How narrow intervals must be, and between which numbers of pairs that is decided.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Precision {
     /// Half the width of a ratio's interval, as a share of the ratio: 0.02
     /// means ±2%.
     pub relative_half_width: f64,
     pub pairs_min: usize,
-    /// With so many pairs of every comparison, it ends whatever the widths.
+    /// With this many pairs of every comparison, it ends whatever the widths.
     pub pairs_max: usize,
 }
 
@@ -29,12 +28,11 @@ pub struct Precision {
 pub enum Decision {
     Enough,
     More,
-    /// Some are still wide, and all have the most pairs that are allowed.
+    /// Some are still wide, and all have the maximum number of pairs.
     Exhausted,
 }
 
 impl Precision {
-    /// Intervals of that half width from [`PAIRS_FOR_A_CLAIM`] pairs on.
     #[must_use]
     pub fn new(relative_half_width: f64, pairs_max: usize) -> Self {
         Self {
@@ -44,8 +42,8 @@ impl Precision {
         }
     }
 
-    /// What to do, given every comparison from its pairs so far. No
-    /// comparison at all leaves nothing to narrow: enough.
+    /// What to do, given every comparison from its pairs so far. Without a comparison
+    /// nothing needs to be narrower: enough.
     #[must_use]
     pub fn decide(&self, comparisons: &[Comparison]) -> Decision {
         let are_few = |comparison: &Comparison| comparison.pairs.len() < self.pairs_min;
@@ -108,7 +106,6 @@ mod tests {
         compare(arms, Direction::Higher, pairs).expect("all are positive")
     }
 
-    /// Pairs whose ratio is `ratio`, give or take up to `noise`.
     fn around(ratio: f64, noise: f64, count: usize, random: &mut Random) -> Vec<(f64, f64)> {
         let unit = |random: &mut Random| random.below(1 << 20) as f64 / f64::from(1 << 20);
         (0..count)

@@ -123,12 +123,10 @@ impl<'a> Folder<'a> {
         Self { path }
     }
 
-    /// The file `relative` names in this folder.
     pub(super) fn file(&self, relative: &str) -> Result<PathBuf, CacheError> {
         self.resolve(relative, Path::is_file)
     }
 
-    /// The folder `relative` names in this folder.
     fn folder(&self, relative: &str) -> Result<PathBuf, CacheError> {
         self.resolve(relative, Path::is_dir)
     }

@@ -9,11 +9,10 @@ use crate::{Accelerator, AcceleratorChoice};
 
 const DEVICE: &str = "/dev/kvm";
 
-/// A stock guest on KVM is ready in about a second; one that hangs says
-/// nothing for ever.
+/// A stock guest on KVM is ready in about a second; one that hangs never reports.
 pub(super) const KVM_TRIAL_LIMIT: Duration = Duration::from_secs(15);
 
-/// What booting on KVM taught, remembered for the life of this process.
+/// The result of booting on KVM, remembered for the life of this process.
 static FOUND: Mutex<Option<Result<(), String>>> = Mutex::new(None);
 
 /// KVM was demanded and cannot run a guest here.
@@ -31,15 +30,14 @@ pub(super) enum Plan {
     TryKvm,
 }
 
-/// What `choice` comes to on this host, as far as is known without a boot.
+/// The result of `choice` on this host, as far as is known without a boot.
 pub(super) fn plan(choice: AcceleratorChoice) -> Result<Plan, AcceleratorError> {
     let found = FOUND.lock().ok().and_then(|found| found.clone());
     decide(choice, found, || judge(&cpu_flags(), open()))
 }
 
-/// What a guest would run on here, and why, without booting one: KVM means
-/// that nothing speaks against it, or that a guest of this process has booted
-/// on it.
+/// The accelerator of a guest here, and why, without booting one: KVM means that
+/// nothing speaks against it, or that a guest of this process has booted on it.
 #[must_use]
 pub fn accelerator_here() -> (Accelerator, String) {
     match plan(AcceleratorChoice::Auto) {
@@ -78,8 +76,8 @@ fn decide(
     }
 }
 
-/// The device alone proves nothing: without vmx or svm something imitates
-/// them, and stock kernels hang on it.
+/// The device alone proves nothing: without vmx or svm another layer imitates it, and
+/// stock kernels hang on it.
 fn judge(flags: &str, opened: io::Result<()>) -> Result<(), String> {
     opened.map_err(|error| format!("{DEVICE} cannot be used: {error}"))?;
     let virtualises = |flag| flag == "vmx" || flag == "svm";

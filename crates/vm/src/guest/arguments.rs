@@ -3,18 +3,17 @@
 use crate::protocol::PORT_NAME;
 use crate::{Accelerator, Shape};
 
-/// The numbers under which QEMU inherits what it is given.
+/// The numbers under which QEMU inherits its files.
 pub(super) const KERNEL_FD: i32 = 3;
 pub(super) const IMAGE_FD: i32 = 4;
 pub(super) const CONTROL_FD: i32 = 5;
 pub(super) const QMP_FD: i32 = 6;
 pub(super) const CONSOLE_FD: i32 = 7;
 
-/// What the kernel is always told: to the console only what matters; a panic
-/// ends the guest, since `-no-reboot` does not start it again; entropy comes
-/// from the processor, so that nothing waits for it; and the timer's ticks are
-/// not counted at boot, since a busy host is late with them and the kernel
-/// then panics.
+/// Always on the kernel's command line. The console gets only important messages. A
+/// panic ends the guest, since `-no-reboot` does not start it again. Entropy comes
+/// from the processor, so that nothing waits for it. The timer's ticks are not
+/// checked at boot: a busy host is late with them and the kernel would panic.
 const KERNEL_ARGUMENTS: [&str; 5] = [
     "console=ttyS0",
     "quiet",
@@ -23,10 +22,10 @@ const KERNEL_ARGUMENTS: [&str; 5] = [
     "no_timer_check",
 ];
 
-/// What a guest shall not do to its host, were it to take QEMU over.
+/// Forbids what a guest must not do to its host, should it take QEMU over.
 const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny";
 
-/// What one start of QEMU is made of.
+/// The parts of one start of QEMU.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Start<'a> {
     pub(super) shape: &'a Shape,
@@ -66,7 +65,7 @@ impl Start<'_> {
             .collect()
     }
 
-    /// One thread a vCPU also under emulation, or pinning would mean nothing.
+    /// One thread a vCPU also under emulation: otherwise pinning has no effect.
     fn accel(&self) -> &'static str {
         match self.accelerator {
             Accelerator::Kvm => "kvm",
@@ -74,10 +73,10 @@ impl Start<'_> {
         }
     }
 
-    /// Room for a second vCPU, though none comes: where there can be only one,
-    /// QEMU's emulation takes the guest's barriers and locked instructions for
-    /// needless. But devices run in threads of their own, and a virtio queue
-    /// then loses a notification now and then, for ever.
+    /// Room for a second vCPU that never comes. Where there can be only one, QEMU's
+    /// emulation omits the guest's barriers and locked instructions. But devices run
+    /// in threads of their own, and a virtio queue then sometimes loses a
+    /// notification for good.
     fn processors(&self) -> String {
         match (self.accelerator, self.shape.vcpus) {
             (Accelerator::Tcg, 1) => "1,maxcpus=2".to_owned(),
@@ -104,8 +103,8 @@ fn inherited(fd: i32) -> String {
     format!("/proc/self/fd/{fd}")
 }
 
-/// Console, control port and QMP: all over sockets that are inherited, so
-/// that nothing has a name anywhere.
+/// Console, control port and QMP over inherited sockets, so that nothing has a name
+/// anywhere.
 fn channels(add: &mut impl FnMut(&str, String)) {
     for (id, fd) in [
         ("console", CONSOLE_FD),

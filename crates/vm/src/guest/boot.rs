@@ -19,7 +19,6 @@ use super::{Guest, LIMIT_MAX, node, pin};
 use crate::protocol::Channel;
 use crate::{Accelerator, Kernel, Qemu, Shape};
 
-/// What an attempt to boot is made of.
 pub(super) struct Boot<'a> {
     pub(super) qemu: &'a Qemu,
     pub(super) kernel: &'a Kernel,
@@ -40,8 +39,8 @@ impl Boot<'_> {
         }
     }
 
-    /// What KVM fails at and emulation does is KVM's fault, and remembered;
-    /// what both fail at is the shape's or the image's.
+    /// If KVM fails and emulation works, the fault is KVM's, and remembered; if both
+    /// fail it is the shape's or the image's.
     fn try_kvm(&self) -> Result<Guest, BootError> {
         let limit = self.ready_limit.min(KVM_TRIAL_LIMIT);
         let because = "a guest boots on it".to_owned();
@@ -233,7 +232,7 @@ mod tests {
     use crate::image::Image;
     use crate::{AcceleratorChoice, Cache};
 
-    /// A QEMU that cannot have KVM, and else is the one found.
+    /// A QEMU without KVM, otherwise the one found.
     fn without_kvm(qemu: &Qemu, folder: &Path) -> Qemu {
         let program = folder.join("qemu-without-kvm");
         let script = format!(

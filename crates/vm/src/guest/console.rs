@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 
 use crate::plain::plain;
 
-/// So much of a console is kept, bytes.
+/// Bytes of a console that are kept.
 pub const CONSOLE_BYTES_MAX: usize = 256 * 1024;
 
 const TAIL_BYTES: usize = 2048;
@@ -81,8 +81,6 @@ impl State {
     }
 }
 
-/// Reads `source` to its end into `console`, in a thread; `printed` runs after
-/// each piece.
 pub(super) fn follow(
     name: &str,
     mut source: impl Read + Send + 'static,

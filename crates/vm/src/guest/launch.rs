@@ -24,7 +24,7 @@ pub(super) struct Launched {
     pub(super) qmp: UnixStream,
 }
 
-/// Bytes as a file without a name, which nobody can change any more.
+/// Bytes as a file without a name, which can no longer be changed.
 pub(super) fn nameless(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let mut file = File::from(memfd_create(name, flags)?);

@@ -46,7 +46,7 @@ impl Machine {
         }
     }
 
-    /// Reads the guest's console and QEMU's own words from now on.
+    /// Starts reading the guest's console and QEMU's own output.
     pub(super) fn read(&mut self, console: UnixStream, errors: PipeReader) -> io::Result<()> {
         let process = Arc::clone(&self.process);
         let on_output = move |console: &Console| {
@@ -71,9 +71,8 @@ impl Machine {
         Some(ending)
     }
 
-    /// How QEMU ended, where that may be why `error` came: a closed channel says
-    /// that it is ending, and anything else can be the doing of a guest that
-    /// goes on.
+    /// How QEMU ended, where that may be the cause of `error`: a closed channel means
+    /// that it is ending; other errors can come from a guest that continues.
     pub(super) fn ended_behind(&mut self, error: &GuestError) -> Option<Ending> {
         let is_closed = matches!(
             error,

@@ -44,7 +44,7 @@ use qmp::Qmp;
 /// A guest says hello within this time, or [`Guest::boot`] gives it up.
 pub const READY_LIMIT: Duration = Duration::from_secs(60);
 
-/// A longer limit is as long: clocks and the guest's `sleep` can tell it.
+/// Maximum time limit: clocks and the guest's `sleep` can represent it.
 const LIMIT_MAX: Duration = Duration::from_secs(30 * 86_400);
 
 /// A guest that was asked to end does so within this time.
@@ -94,7 +94,7 @@ pub struct Guest {
 pub struct Killer(Arc<Process>);
 
 impl Killer {
-    /// Kills QEMU. Whoever waits for the guest gets [`GuestError::Died`].
+    /// Kills QEMU. A caller that waits for the guest gets [`GuestError::Died`].
     pub fn kill(&self) {
         self.0.kill(Kill::Asked);
     }
@@ -104,9 +104,9 @@ impl Guest {
     /// Boots `kernel` with `image` (an initramfs of [`Image`](crate::image::Image))
     /// and waits, at most [`READY_LIMIT`], until its agent says hello.
     ///
-    /// The first guest of a kernel has it unpacked here, which takes about a
-    /// second and, while this process lives, some 70 MB of memory; each guest
-    /// then has one or two seconds of emulation less to do.
+    /// The first guest of a kernel has it unpacked here, which takes about a second
+    /// and, while this process lives, about 70 MB of memory. Each guest then has one
+    /// or two seconds of emulation less to do.
     ///
     /// # Errors
     /// [`BootError`]; nothing of the guest is left then.
@@ -153,8 +153,8 @@ impl Guest {
         Ok(Outcome { status, output })
     }
 
-    /// As [`Guest::run`], but `on_output` gets the output while it comes, also
-    /// what came before an error. Returns the exit status.
+    /// As [`Guest::run`], but `on_output` gets the output as it comes, including what
+    /// came before an error. Returns the exit status.
     ///
     /// # Errors
     /// As [`Guest::run`].
@@ -208,8 +208,8 @@ impl Guest {
         self.explained(got)
     }
 
-    /// Has QEMU carry out a QMP command, within [`QMP_LIMIT`]; `arguments` is
-    /// an object, or null for none.
+    /// Executes a QMP command, within [`QMP_LIMIT`]; `arguments` is an object, or
+    /// null for none.
     ///
     /// # Errors
     /// [`GuestError::Qmp`], or how QEMU ended.
@@ -221,13 +221,12 @@ impl Guest {
         })
     }
 
-    /// What the agent said of the guest when it was up.
+    /// What the agent reported about the guest when it was up.
     #[must_use]
     pub fn hello(&self) -> &Hello {
         &self.hello
     }
 
-    /// The end of the serial console's output, at most [`CONSOLE_BYTES_MAX`].
     #[must_use]
     pub fn console(&self) -> String {
         self.machine.console.text()
@@ -238,7 +237,7 @@ impl Guest {
         self.machine.console.total_bytes()
     }
 
-    /// What runs the guest's instructions. It belongs beside every number.
+    /// What runs the guest's instructions. It belongs with every number.
     #[must_use]
     pub fn accelerator(&self) -> Accelerator {
         self.accelerator
@@ -278,14 +277,14 @@ impl Guest {
         &self.vcpu_threads
     }
 
-    /// Something that kills this guest from another thread.
+    /// A handle that kills this guest from another thread.
     #[must_use]
     pub fn killer(&self) -> Killer {
         Killer(Arc::clone(&self.machine.process))
     }
 
-    /// Asks the guest to power off, then QEMU to end, then kills it: about a
-    /// minute at the worst, with a guest that hangs.
+    /// Asks the guest to power off, then QEMU to end, then kills it: about a minute
+    /// at most, with a guest that hangs.
     ///
     /// # Errors
     /// [`GuestError`] if it had died before, or had to be killed.

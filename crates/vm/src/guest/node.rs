@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-/// Why a guest's memory cannot be bound to a node.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("this host has the NUMA nodes {nodes:?}, not node {node}; choose one of them")]
 pub struct NodeError {

@@ -46,8 +46,8 @@ struct State {
 }
 
 impl Process {
-    /// Starts `command`; what is left of it at `deadline` is killed. The
-    /// thread ends with the process.
+    /// Starts `command`, and kills it at `deadline`. The thread ends with the
+    /// process.
     pub(super) fn start(
         command: Command,
         deadline: Instant,
@@ -160,8 +160,8 @@ enum Waited {
     Woken,
 }
 
-/// The child's handle; and no core file will be left of it, which would have
-/// the guest's memory in it.
+/// The child's handle; and no core file will be left of it, which would contain the
+/// guest's memory.
 fn hold(child: &Child) -> io::Result<OwnedFd> {
     // The child is not reaped, so the number is still its own.
     let pid = Pid::from_child(child);

@@ -16,7 +16,6 @@ pub const QMP_LIMIT: Duration = Duration::from_secs(60);
 /// The longest answer taken, bytes: `query-cpu-definitions` has some 200 kB.
 pub const QMP_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// A QMP command that was not carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum QmpError {
     #[error("QEMU closed its control channel before it answered `{command}`")]
@@ -216,7 +215,7 @@ mod tests {
     const AGREED: &str = "{\"return\": {}, \"id\": 1}\r\n";
     const LIMIT: Duration = Duration::from_secs(20);
 
-    /// A QEMU that says these words whatever it hears, then hangs up.
+    /// A fake QEMU that sends these words whatever it receives, then hangs up.
     fn spoken(words: String) -> UnixStream {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         thread::spawn(move || {

@@ -42,7 +42,6 @@ impl Outcome {
         self.status == 0
     }
 
-    /// The output, with what is not UTF-8 replaced.
     #[must_use]
     pub fn text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.output)

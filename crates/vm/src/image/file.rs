@@ -33,7 +33,6 @@ impl GuestFile {
         Self::new(path, mode, Content::HostFile(from.to_owned()))
     }
 
-    /// A symbolic link to `target`.
     #[must_use]
     pub fn symlink(path: &str, target: &str) -> Self {
         Self::new(path, 0o777, Content::Symlink(target.to_owned()))

@@ -11,8 +11,8 @@ use cpio::newc::{Builder, ModeFileType};
 
 use super::file::{Content, GuestFile};
 
-/// Largest image, bytes: it lies in the host's memory and twice, for a moment,
-/// in the guest's.
+/// Maximum size of an image, bytes: it lies in the host's memory and twice, for a
+/// moment, in the guest's.
 pub const IMAGE_BYTES_MAX: u64 = 1 << 30;
 
 /// Longest path that the kernel unpacks (`N_ALIGN(PATH_MAX)`).
@@ -50,15 +50,13 @@ pub enum ArchiveError {
     },
 }
 
-/// The files of an archive by path, each once, with the folders above them.
 #[derive(Debug, Default)]
 pub(super) struct Archive {
     files: BTreeMap<String, GuestFile>,
 }
 
 impl Archive {
-    /// Takes a file in. One that is there already with the same content is
-    /// taken once.
+    /// Adds a file. A file that is already there with the same content is taken once.
     pub(super) fn add(&mut self, file: GuestFile) -> Result<(), ArchiveError> {
         check(&file)?;
         self.add_folders_above(&file.path)?;

@@ -30,14 +30,13 @@ pub enum ImageError {
     Archive(#[from] ArchiveError),
 }
 
-/// What an image is made of; [`Image::build`] makes it.
+/// The parts of an image; [`Image::build`] makes it.
 ///
-/// In the guest, `/init` mounts `/proc`, `/sys`, `/dev`, `/sys/kernel/debug`
-/// and `/tmp`, loads the modules in the order given here, each behind what it
-/// depends on, and starts the agent. A module that refuses to load is named
-/// on the console and in the agent's hello; the guest goes on without it.
-/// Note that busybox's shell prefers its own commands: call others of the
-/// same name by their path.
+/// In the guest, `/init` mounts `/proc`, `/sys`, `/dev`, `/sys/kernel/debug` and
+/// `/tmp`, loads the modules in the order given here, each behind what it depends on,
+/// and starts the agent. A module that refuses to load is named on the console and in
+/// the agent's hello; the guest continues without it. Note that busybox's shell
+/// prefers its own commands: call others of the same name by their path.
 #[derive(Clone, Debug)]
 pub struct Image {
     busybox: PathBuf,

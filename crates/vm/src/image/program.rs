@@ -47,7 +47,6 @@ pub enum ProgramError {
     },
 }
 
-/// A program of the host, to be taken into a guest.
 #[derive(Clone, Debug)]
 pub struct HostProgram {
     program: PathBuf,
@@ -77,9 +76,9 @@ impl HostProgram {
         Ok(Self::new(&path))
     }
 
-    /// A library that the program opens by name while it runs (`dlopen`),
-    /// with what that needs. Where the host has none it is left out, as the
-    /// program must expect.
+    /// A library that the program opens by name while it runs (`dlopen`), with its
+    /// dependencies. Where the host has none it is left out, as the program must
+    /// expect.
     #[must_use]
     pub fn opens(mut self, library: &str) -> Self {
         self.libraries.push(library.to_owned());

@@ -18,8 +18,8 @@ const TEXT_BYTES_MAX: usize = 16 << 10;
 /// 64 KiB at a time, and puts the last pieces together.
 const PIECE_BYTES_MAX: usize = 4 << 20;
 
-/// How much longer than its own limit the guest may take to say that it was
-/// reached: an emulated guest on a busy host is slow.
+/// How much longer than its own limit the guest may take to report that limit: an
+/// emulated guest on a busy host is slow.
 const GRACE: Duration = Duration::from_secs(30);
 
 const PATH_BYTES_MAX: usize = 4095;
@@ -37,7 +37,6 @@ pub struct Hello {
     pub modules_failed: Vec<String>,
 }
 
-/// The host's end of a guest's control port.
 #[derive(Debug)]
 pub struct Channel {
     framed: Framed,
@@ -46,7 +45,7 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// Over a connected stream to an agent that has yet to say hello.
+    /// A channel over a connected stream to an agent that has not yet said hello.
     #[must_use]
     pub fn new(stream: UnixStream) -> Self {
         Self {
@@ -61,7 +60,7 @@ impl Channel {
         !self.is_broken
     }
 
-    /// Waits up to `limit` until the guest is ready. To be called once, first.
+    /// Waits up to `limit` until the guest is ready. Call it once, first.
     ///
     /// # Errors
     ///
@@ -86,13 +85,13 @@ impl Channel {
         })
     }
 
-    /// Runs a script, busybox's shell being its interpreter unless it names
-    /// another in its first line (`#!`). Its standard input is empty; its
-    /// output, both streams in one, goes to `live` as it comes. Returns its
-    /// exit status, 128 + n if signal n ended it.
+    /// Runs a script, by busybox's shell unless its first line (`#!`) names another
+    /// interpreter. Its standard input is empty; its output, both streams in one,
+    /// goes to `live` as it comes. Returns its exit status, 128 + n if signal n ended
+    /// it.
     ///
-    /// After `limit` its session is killed. What it left running in the
-    /// background is not, and may write on: into nothing.
+    /// After `limit` its session is killed. Processes that it left in the background
+    /// are not, but their output goes nowhere.
     ///
     /// # Errors
     ///
@@ -274,7 +273,7 @@ fn unexpected(frame: &Frame, request: Kind) -> ChannelError {
     })
 }
 
-/// What an answer means that is not the one hoped for.
+/// The meaning of an answer that is not the expected one.
 fn refusal(
     frame: &Frame,
     request: Kind,
@@ -297,8 +296,8 @@ fn refusal(
     }
 }
 
-/// What may still come after this frame. The agent keeps to the limit that it
-/// was told, so more is no answer but a violation.
+/// What may still come after this frame. The agent keeps to its limit, so more is a
+/// violation of the protocol.
 fn rest(room: u64, frame: &Frame) -> Result<u64, ChannelError> {
     let length = frame.payload.len() as u64;
     room.checked_sub(length).ok_or({

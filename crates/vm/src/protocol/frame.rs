@@ -16,7 +16,6 @@ pub const HEADER_BYTES_MAX: usize = 128;
 /// The first word of every header: the protocol and its version.
 const MAGIC: &str = "LG1";
 
-/// What a frame is for, and what its numbers mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     Hello,
@@ -119,8 +118,8 @@ pub(super) fn header_line(
     format!("{MAGIC} {sequence} {kind} {value} {limit} {length}\n")
 }
 
-/// Why a stream of bytes is not a stream of frames. What it came from is
-/// broken: there is no looking for the next frame.
+/// Why a stream of bytes is not a stream of frames. The stream is broken: the decoder
+/// does not search for the next frame.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// No line feed where a header must have ended.
@@ -171,7 +170,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// One that accepts payloads of up to `payload_bytes_max` bytes.
+    /// A decoder that accepts payloads of up to `payload_bytes_max` bytes.
     #[must_use]
     pub const fn new(payload_bytes_max: usize) -> Self {
         Self {

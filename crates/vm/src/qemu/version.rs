@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A QEMU answers within 0.1 s; a file system that hangs must not hang us.
+/// A QEMU answers within 0.1 s; a file system that hangs must not block us.
 const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 
 const ANSWER_BYTES_MAX: u64 = 4096;

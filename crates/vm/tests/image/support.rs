@@ -11,7 +11,6 @@ use tempfile::TempDir;
 
 pub const RELEASE: &str = "1.2.3-test";
 
-/// A folder with a busybox and a kernel's modules.
 pub struct Kernel {
     folder: TempDir,
 }
@@ -46,14 +45,12 @@ impl Kernel {
         self.path("modules")
     }
 
-    /// Writes a file below the folder of modules.
     pub fn write(&self, path: &str, bytes: &[u8]) {
         let path = self.modules().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, bytes).unwrap();
     }
 
-    /// A module `kernel/PATH.ko` with these dependencies.
     pub fn depends(&self, path: &str, depends: &str) {
         let modinfo = format!("license=GPL\ndepends={depends}\nvermagic={RELEASE} SMP");
         self.write(&format!("kernel/{path}.ko"), &module(&modinfo));

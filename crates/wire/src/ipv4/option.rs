@@ -19,7 +19,7 @@ impl HeaderOption<'_> {
     pub const TIMESTAMP: u8 = 68;
     pub const LOOSE_SOURCE_ROUTE: u8 = 131;
     pub const STRICT_SOURCE_ROUTE: u8 = 137;
-    /// Routers shall look closer (RFC 2113).
+    /// Routers must examine it (RFC 2113).
     pub const ROUTER_ALERT: u8 = 148;
 }
 
@@ -88,8 +88,8 @@ impl Options {
         length: 0,
     };
 
-    /// These bytes, well-formed or not: what is in them is for routers to
-    /// judge. Ends of the list fill the last word.
+    /// These bytes, well-formed or not: routers judge their content. Ends of the list
+    /// fill the last word.
     ///
     /// # Errors
     /// [`EmitError::Long`] above 40 bytes.

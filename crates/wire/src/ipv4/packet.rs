@@ -5,16 +5,16 @@ use crate::bytes::{ipv4_at, u16_at};
 use crate::checksum;
 use crate::error::{Layer, ParseError, require};
 
-/// A view of a packet; bytes behind its total length (padding of the link) are
-/// not part of it. Its checksum may be wrong: see [`Self::is_checksum_right`].
+/// A view of a packet; bytes behind its total length (padding of the link) are not
+/// part of it. Its checksum may be invalid: see [`Self::is_checksum_right`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> Packet<'a> {
-    /// Of what a frame of type 0x0800 carries. The checks are those of RFC
-    /// 1812, section 5.2.2, but for the checksum.
+    /// A view of the payload of a frame of type 0x0800. The checks are those of RFC
+    /// 1812, section 5.2.2, except for the checksum.
     ///
     /// # Errors
     /// [`ParseError`] if the bytes are fewer than a length says, the version
@@ -35,8 +35,8 @@ impl<'a> Packet<'a> {
         Ok(Self { bytes })
     }
 
-    /// Of the header and the first bytes behind it, as an ICMP error quotes a
-    /// packet: its total length may say more.
+    /// A view of the header and the first bytes behind it, as an ICMP error quotes a
+    /// packet: its total length may be larger.
     ///
     /// # Errors
     /// [`ParseError`] if the header is not whole, or is none.
@@ -79,13 +79,13 @@ impl<'a> Packet<'a> {
         self.bytes[6] & 0x20 != 0
     }
 
-    /// Flag without a meaning, which routers leave as it is.
+    /// A flag without a meaning, which routers leave unchanged.
     #[must_use]
     pub fn reserved_flag(&self) -> bool {
         self.bytes[6] & 0x80 != 0
     }
 
-    /// Where its payload belongs in the datagram's, bytes.
+    /// The offset of its payload in the datagram's, bytes.
     #[must_use]
     pub fn fragment_offset_bytes(&self) -> u32 {
         u32::from(u16_at(self.bytes, 6) & 0x1fff) * 8
@@ -102,7 +102,6 @@ impl<'a> Packet<'a> {
         self.bytes[8]
     }
 
-    /// What it carries: see [`crate::protocol`].
     #[must_use]
     pub fn protocol(&self) -> u8 {
         self.bytes[9]
@@ -165,10 +164,9 @@ fn header_bytes(bytes: &[u8]) -> Result<usize, ParseError> {
     Ok(header_bytes)
 }
 
-/// Takes one from the time to live and brings the checksum up to date (RFC
-/// 1812, section 5.3.1; RFC 1624), as Linux does: the same bytes for every
-/// header with a right checksum. Returns what is left. The checksum is not
-/// verified.
+/// Decrements the time to live and updates the checksum (RFC 1812, section 5.3.1; RFC
+/// 1624), as Linux does: the same bytes for every header with a valid checksum.
+/// Returns what is left. The checksum is not verified.
 ///
 /// # Errors
 /// [`ParseError`], and nothing written, if the header is not whole or the time

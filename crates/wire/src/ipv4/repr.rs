@@ -39,7 +39,6 @@ impl Fragment {
 pub struct Repr {
     pub source: Ipv4Addr,
     pub destination: Ipv4Addr,
-    /// What it carries: see [`crate::protocol`].
     pub protocol: u8,
     pub ttl: u8,
     /// Differentiated services and congestion bits.
@@ -51,7 +50,7 @@ pub struct Repr {
 }
 
 impl Repr {
-    /// A plain one, with 64 hops to go.
+    /// A plain one, with a time to live of 64.
     #[must_use]
     pub fn new(source: Ipv4Addr, destination: Ipv4Addr, protocol: u8) -> Self {
         Self {
@@ -105,7 +104,7 @@ impl Repr {
         HEADER_BYTES + self.options.as_bytes().len()
     }
 
-    /// Writes the header of a packet with so many bytes of payload.
+    /// Writes the header of a packet with this many bytes of payload.
     ///
     /// # Errors
     /// [`EmitError::Long`] above 65,535 bytes with the header; then nothing was

@@ -40,7 +40,7 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Of the bytes where a header of that kind begins.
+    /// A view of the bytes where a header of that kind begins.
     ///
     /// # Errors
     /// [`ParseError::Truncated`] if they are fewer than its length says;
@@ -115,7 +115,7 @@ impl<'a> Extensions<'a> {
         Self { next_header, rest }
     }
 
-    /// What comes behind those that were read: the next header and its bytes.
+    /// The bytes behind those that were read, and their next header.
     #[must_use]
     pub fn rest(&self) -> (u8, &'a [u8]) {
         (self.next_header, self.rest)
@@ -157,7 +157,7 @@ pub enum Repr<'a> {
     Routing {
         kind: u8,
         segments_left: u8,
-        /// What that variant has behind it: 4 bytes and whole words.
+        /// The data of that variant: 4 bytes and whole words.
         data: &'a [u8],
     },
     Fragment(Fragment),

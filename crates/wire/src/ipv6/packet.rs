@@ -12,7 +12,7 @@ pub struct Packet<'a> {
     bytes: &'a [u8],
 }
 
-/// What comes behind all extension headers that can be read.
+/// The upper layer, behind all extension headers that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Upper<'a> {
     /// See [`crate::protocol`]; 59 in a later fragment, which has none.
@@ -22,7 +22,7 @@ pub struct Upper<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Of what a frame of type 0x86dd carries.
+    /// A view of the payload of a frame of type 0x86dd.
     ///
     /// # Errors
     /// [`ParseError`] if the bytes are fewer than the length says, or the
@@ -35,8 +35,8 @@ impl<'a> Packet<'a> {
         Ok(Self { bytes })
     }
 
-    /// Of the first bytes, as an ICMPv6 error quotes a packet: its length may
-    /// say more.
+    /// A view of the first bytes, as an ICMPv6 error quotes a packet: its length may
+    /// be larger.
     ///
     /// # Errors
     /// [`ParseError`] if the header is not whole, or is none.
@@ -59,13 +59,12 @@ impl<'a> Packet<'a> {
         u32_at(self.bytes, 0) & 0x000f_ffff
     }
 
-    /// As stated: all behind the 40 bytes of the header.
+    /// As stated: everything behind the 40 bytes of the header.
     #[must_use]
     pub fn payload_bytes(&self) -> u16 {
         u16_at(self.bytes, 4)
     }
 
-    /// What follows the header: an extension or a protocol.
     #[must_use]
     pub fn next_header(&self) -> u8 {
         self.bytes[6]
@@ -96,7 +95,7 @@ impl<'a> Packet<'a> {
         Extensions::new(self.next_header(), self.payload())
     }
 
-    /// What comes behind them.
+    /// The upper layer behind them.
     ///
     /// # Errors
     /// [`ParseError`] within an extension header.
@@ -129,8 +128,8 @@ fn check_header(bytes: &[u8]) -> Result<(), ParseError> {
     Ok(())
 }
 
-/// Takes one from the hop limit, and returns what is left. IPv6 has no checksum
-/// to bring up to date.
+/// Decrements the hop limit, and returns what is left. IPv6 has no checksum to
+/// update.
 ///
 /// # Errors
 /// [`ParseError`], and nothing written, if the header is not whole or the hop

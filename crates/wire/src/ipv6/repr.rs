@@ -17,7 +17,6 @@ pub struct Repr {
 }
 
 impl Repr {
-    /// A plain one, with 64 hops to go.
     #[must_use]
     pub fn new(source: Ipv6Addr, destination: Ipv6Addr, next_header: u8) -> Self {
         Self {
@@ -42,7 +41,7 @@ impl Repr {
         }
     }
 
-    /// Writes the header of a packet with so many bytes of payload.
+    /// Writes the header of a packet with this many bytes of payload.
     ///
     /// # Errors
     /// [`EmitError::Long`] above 65,535 bytes of payload, [`EmitError::Field`]

@@ -8,8 +8,8 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::OnceLock;
 
-/// Frames of one call: nearly as many as its counter holds, and a multiple of
-/// every batch.
+/// Frames of one call: nearly as many as its counter holds, and a multiple of every
+/// batch.
 const REPEAT: u32 = 0xffff_0000;
 
 /// Runs the program on this thread, again and again, until it has run
@@ -39,7 +39,6 @@ pub(super) fn run(program: BorrowedFd<'_>, frame: &[u8], batch: u32) -> io::Resu
     }
 }
 
-/// A thread that [`run`]s.
 #[derive(Clone, Copy)]
 pub(super) struct Thread {
     process: libc::pid_t,
@@ -47,7 +46,7 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    /// The calling one, made interruptible.
+    /// The calling thread, made interruptible.
     ///
     /// # Errors
     /// From `sigaction(2)` and `pthread_sigmask(3)`.
@@ -62,8 +61,8 @@ impl Thread {
         Ok(Self { process, thread })
     }
 
-    /// Ends the call that the thread is in, if it is in one: to be repeated
-    /// until the thread says that it is out.
+    /// Ends the call that the thread is in, if any; to be repeated until the thread
+    /// says that it is out.
     pub fn interrupt(self) {
         // SAFETY: no memory is passed; a thread that is gone is an error, and
         // the process is this one, so no other can be meant.

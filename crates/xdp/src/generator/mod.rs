@@ -25,7 +25,6 @@ pub use watch::{Phase, Watch};
 
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
-    /// It is none.
     #[error(transparent)]
     Plan(#[from] PlanError),
     #[error(transparent)]
@@ -51,8 +50,8 @@ pub struct Sent {
     /// Frames that were due while it ran: at the stream's rate, or as many as
     /// were offered where it has none.
     pub due: u64,
-    /// Frames handed to the port. Whether its peer had room for each is not
-    /// known here: this is what loss is counted against.
+    /// Frames handed to the port: loss is counted against these. Whether its peer had
+    /// room for each is not known here.
     pub offered: u64,
     /// When the first frame was due, ns of `CLOCK_MONOTONIC`; 0 if none was.
     pub start_ns: u64,
@@ -62,8 +61,8 @@ pub struct Sent {
     pub behind_ns_max: u64,
     /// Longest time between two looks at the clock, ns.
     pub gap_ns_max: u64,
-    /// Frames taken for lost, where only so many may be under way: of some of
-    /// them nothing was heard in time.
+    /// Frames counted as lost, where the number under way is limited: some of them
+    /// were not heard of in time.
     pub given_up: u64,
     /// CPU time of the calling thread, ns. It never sleeps while it sends.
     pub cpu_ns: u64,
@@ -103,16 +102,14 @@ impl Generator {
         })
     }
 
-    /// From now on a limit to the frames under way is kept by what this sink
-    /// counts.
+    /// From now on the limit of frames under way is kept by this sink's counts.
     pub fn follow(&mut self, sink: &Reached) -> Result<(), LoadError> {
         self.sinks.write_map(0, &sink.0)
     }
 
-    /// Sends from the calling thread, on its CPU, until the time is over or who
-    /// watches says so. Takes about 25 ms more than the stream, partly before
-    /// its first frame: who measures the time of sending is told when it begins
-    /// and when it is over.
+    /// Sends from the calling thread, on its CPU, until the time is over or the
+    /// watcher ends it. Takes about 25 ms more than the stream, partly before its
+    /// first frame: the watcher is told when sending begins and when it is over.
     pub fn send<'a>(
         &mut self,
         plan: &Plan,
@@ -134,8 +131,8 @@ impl Generator {
         self.progress.write(0, &[0; PROGRESS_BYTES])
     }
 
-    /// How far the stream is; nothing before its first frame. A map that cannot
-    /// be read ends the stream: the error comes with the counts.
+    /// The stream's phase; `None` before its first frame. A map that cannot be read
+    /// ends the stream: the error comes with the counts.
     fn phase(&self) -> Option<Phase> {
         match self.progress.read(0) {
             Ok(value) if number(&value, 7) >> 32 == 0 => {
@@ -177,9 +174,9 @@ impl Generator {
     }
 }
 
-/// Calls the kernel with a program, its frames and their batch until the stream
-/// is over, while another thread looks at that and at the wish to stop, and
-/// interrupts the call. `longest` is the stream's time.
+/// Calls the kernel with a program, its frames and their batch until the stream is
+/// over. Meanwhile another thread watches for its end or a stop, and interrupts the
+/// call. `longest` is the stream's time.
 fn run(
     (program, frame, batch): (BorrowedFd<'_>, &[u8], u32),
     watch: Watch<'_>,

@@ -16,7 +16,7 @@ const TIME_SHIFT: u32 = 20;
 const LEAD_BYTES: usize = 16;
 /// So that a time fits in 64 bits.
 const DURATION_MAX: Duration = Duration::from_secs(3600);
-/// The slowest stream: one frame in so many ns.
+/// The slowest stream: the longest interval of two frames, ns.
 const INTERVAL_NS_MAX: f64 = 3.6e12;
 /// Frames that leave the kernel's loop together when the rate is paced: a due
 /// frame waits for the rest of its batch.
@@ -56,10 +56,9 @@ pub struct Plan {
     pub rate_pps: Option<f64>,
     pub duration: Duration,
     pub frames_max: Option<u64>,
-    /// At most so many under way, where the generator follows a sink
-    /// ([`Generator::follow`](super::Generator::follow)): sent, and no frame as
-    /// new as they counted. After 2 ms without news they are taken for lost.
-    /// `None` or 0: no limit.
+    /// Maximum number of frames under way, where the generator follows a sink
+    /// ([`Generator::follow`](super::Generator::follow)): sent, with no newer frame
+    /// counted. After 2 ms without news they count as lost. `None` or 0: no limit.
     pub in_flight_max: Option<u32>,
 }
 
@@ -68,7 +67,7 @@ pub(super) struct Image {
     pub plan: Vec<u8>,
     pub page: Vec<u8>,
     pub batch: u32,
-    /// Between two frames, ns; 0: as fast as it goes.
+    /// Between two frames, ns; 0: as fast as possible.
     pub interval_ns: f64,
     lengths: Vec<usize>,
     is_v6: bool,

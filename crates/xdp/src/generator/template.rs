@@ -9,7 +9,6 @@ const VLAN_BYTES: usize = 4;
 const UDP_BYTES: usize = 8;
 const PROTOCOL_UDP: u8 = 17;
 
-/// Why bytes are no frame that can be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
     #[error(
@@ -38,15 +37,14 @@ pub(super) struct Template {
     pub ip_offset: usize,
     pub is_v6: bool,
     pub has_udp_sum: bool,
-    /// Of its destination, all or the low 64 bits.
+    /// The destination, all of it or the low 64 bits.
     pub destination: u64,
     pub source_port: u16,
 }
 
 impl Template {
-    /// Takes a frame apart, and makes zero what the program will write: the
-    /// stamp, the destination (of IPv6 its low half), the source port, the
-    /// checksums.
+    /// Parses a frame, and zeroes what the program will write: the stamp, the
+    /// destination (of IPv6 its low half), the source port, the checksums.
     pub fn parse(frame: &[u8]) -> Result<Self, TemplateError> {
         let (ip_offset, is_v6) = network_layer(frame).ok_or(TemplateError::Unsupported)?;
         let udp = ip_offset + if is_v6 { 40 } else { 20 };

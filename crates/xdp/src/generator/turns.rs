@@ -12,8 +12,8 @@ pub const GENERATORS_MAX: usize = 32;
 
 /// Several generators that take turns, frame by frame, on one thread.
 ///
-/// Threads of their own would take turns too, but milliseconds long where they
-/// share a CPU: each stream would have gaps, and bursts after them.
+/// Separate threads would take turns too, but milliseconds long where they share a
+/// CPU: each stream would have gaps, and bursts after them.
 pub struct Turns {
     object: Object,
     generators: Map,
@@ -21,10 +21,6 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Loads the program.
-    ///
-    /// # Errors
-    /// [`crate::LoadError`].
     pub fn load() -> Result<Self, crate::LoadError> {
         let object = Object::load(&source!("turns"), |_| Ok(()))?;
         Ok(Self {
@@ -34,10 +30,10 @@ impl Turns {
         })
     }
 
-    /// Sends one plan by each generator from the calling thread, all at the
-    /// same time, until all are over or who watches says so: they are told when
-    /// the first begins and when the last is over. Each has an equal share of
-    /// the CPU time.
+    /// Sends one plan by each generator from the calling thread, all at the same
+    /// time, until all are over or the watcher ends them. The watcher is told when
+    /// the first begins and when the last is over. Each has an equal share of the CPU
+    /// time.
     ///
     /// # Errors
     /// [`SendError`]; [`SendError::Turns`] where there is not one plan for each

@@ -9,11 +9,11 @@ use sys::affinity::{allowed_cpus, keep_to, process_cpus};
 
 use super::live;
 
-/// How often it is looked whether a stream has begun, and from its planned end
-/// on whether it is over.
+/// Interval of looks for the begin of a stream, and from its planned end on for its
+/// end.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// How often in between, for the wish to stop and for streams of few frames.
+/// Interval in between, for a stop and for streams of few frames.
 const LOOK_BETWEEN: Duration = Duration::from_millis(5);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,11 +22,11 @@ pub enum Phase {
     Over,
 }
 
-/// Who waits for a stream: what they are told, and how they end it.
+/// A watcher of a stream: what it is told, and how it ends the stream.
 #[derive(Clone, Copy)]
 pub struct Watch<'a> {
     pub stop: &'a AtomicBool,
-    /// Told each phase once, in order, within 2 ms on a quiet machine, by
+    /// Called with each phase once, in order, within 2 ms on a quiet machine, from
     /// another thread than the one that sends.
     pub tell: &'a (dyn Fn(Phase) + Sync),
 }
@@ -53,9 +53,8 @@ impl Lookout<'_> {
         self.watch.stop.load(Ordering::Relaxed) || (self.phase)() == Some(Phase::Over)
     }
 
-    /// Looks until the sender is out, tells of each phase, and interrupts the
-    /// sender when it is over: the frames that the program drops until then are
-    /// only time.
+    /// Watches until the sender is out, reports each phase, and interrupts the sender
+    /// when it is over: frames that the program drops until then cost only time.
     pub fn look(&self) {
         let (mut told, mut ends) = (None, None);
         while !self.is_out.load(Ordering::Relaxed) {
@@ -81,8 +80,7 @@ impl Lookout<'_> {
     }
 }
 
-/// Until the next look at a stream that is planned to end then, or has not
-/// begun.
+/// Until the next look at a stream with that planned end, or before its begin.
 fn pause(ends: Option<Instant>) -> Duration {
     ends.map_or(LOOK, |ends| {
         let rest = ends.saturating_duration_since(Instant::now());
@@ -90,8 +88,8 @@ fn pause(ends: Option<Instant>) -> Duration {
     })
 }
 
-/// CPUs of this process that the calling thread, which sends, does not have:
-/// whoever wakes on its own makes gaps in the stream.
+/// CPUs of this process other than the calling thread's, which sends: a thread that
+/// wakes on that CPU makes gaps in the stream.
 pub(super) fn other_cpus() -> Vec<usize> {
     let (Ok(all), Ok(own)) = (process_cpus(), allowed_cpus()) else {
         return vec![];
@@ -99,8 +97,8 @@ pub(super) fn other_cpus() -> Vec<usize> {
     all.into_iter().filter(|cpu| !own.contains(cpu)).collect()
 }
 
-/// Where there is no such CPU, or it was taken away meanwhile, the watcher
-/// stays where the sender is: the stream has gaps then, and its verdict says so.
+/// Where there is no such CPU, or it was taken away meanwhile, the watcher stays with
+/// the sender: the stream has gaps then, and its verdict says so.
 pub(super) fn move_to(cpus: &[usize]) {
     if !cpus.is_empty() {
         let _ = keep_to(cpus);

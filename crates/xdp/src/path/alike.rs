@@ -9,20 +9,20 @@ const CELLS: usize = 1 << 16;
 const V4_BITS: u8 = 16;
 const V6_BITS: u8 = 64;
 
-/// In how many of their last bits addresses may differ and still go the same
-/// way, by what they begin with. A program that keeps answers keeps one for all
-/// of them, so that what it keeps grows with the routes in use, and not with the
-/// destinations: [`Control::set_alike`](super::Control::set_alike).
+/// In how many of their last bits addresses may differ and still go the same way, by
+/// their first bits. A program that caches answers keeps one for all of them, so that
+/// the cache grows with the routes in use, and not with the destinations:
+/// [`Control::set_alike`](super::Control::set_alike).
 ///
-/// Of a cell that several routes reach into, the longest decides: addresses are
-/// told apart sometimes where they need not be, never the other way round.
+/// In a cell with several routes the longest decides: addresses are sometimes
+/// distinguished without need, never the other way round.
 pub struct Alike {
     /// `struct alike`.
     cells: Vec<u8>,
 }
 
 impl Alike {
-    /// Without a route: all addresses of a cell are alike.
+    /// Without routes: all addresses of a cell are alike.
     #[must_use]
     pub fn without_routes() -> Self {
         let cells = [V4_BITS, V6_BITS].map(|bits| vec![bits; CELLS]);
@@ -32,9 +32,9 @@ impl Alike {
     }
 
     /// A route to the addresses whose first `prefix_length` bits are those of
-    /// `destination`. `is_one_way`: all of them go to the same place, by a gateway
-    /// or nowhere; each of a network of neighbours goes to one of its own. Returns
-    /// whether addresses are told apart now that were alike before.
+    /// `destination`. `is_one_way`: all of them go to the same place, by a gateway or
+    /// nowhere; otherwise each address of a network of neighbours goes to its own.
+    /// Returns whether addresses are now distinguished that were alike before.
     pub fn add(&mut self, destination: IpAddr, prefix_length: u8, is_one_way: bool) -> bool {
         if !travels(destination) {
             return false;

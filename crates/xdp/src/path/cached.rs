@@ -8,18 +8,17 @@ use crate::object::{LoadError, Map, Object, source};
 use super::control::Control;
 use super::ports::{RouterError, RouterOptions, RouterPort};
 
-/// As [`super::Fib`], with a cache of 262,144 answers, by addresses, type of
-/// service and port, and one for all addresses that [`Control::set_alike`] says
-/// go the same way. They are used until [`Control::forget`].
+/// As [`super::Fib`], with a cache of 262,144 answers, by addresses, type of service
+/// and port. There is one for all addresses that [`Control::set_alike`] says go the
+/// same way. They are used until [`Control::forget`].
 pub struct FibCached {
     counters: Map,
     control: Control,
 }
 
 impl FibCached {
-    /// Loads it for these ports, in whose network namespace the calling thread
-    /// must be. Until somebody watches ([`Control::renew`]), every frame goes to
-    /// the kernel.
+    /// Loads it for these ports, in whose network namespace the calling thread must
+    /// be. Until it is watched ([`Control::renew`]), every frame goes to the kernel.
     pub fn load(ports: &[RouterPort], options: RouterOptions) -> Result<Self, RouterError> {
         let object = Object::load(&source!("cached"), |_| Ok(()))?;
         Ok(Self {
@@ -33,7 +32,6 @@ impl FibCached {
         self.control.clone()
     }
 
-    /// What it counted.
     pub fn counters(&self) -> Result<Counters, LoadError> {
         Counters::read([&self.counters])
     }

@@ -14,20 +14,19 @@ use crate::object::{LoadError, Map, Object};
 use super::alike::Alike;
 use super::ports::{Ports, RouterError, RouterOptions, RouterPort};
 
-/// How long after a look what it told is used, at most. Less than the 100 ms
-/// within which a change must show, since a host that takes the CPU away may
-/// keep the kernel's ticks back for some of them.
+/// How long after a look its information is used, at most. Less than the 100 ms
+/// within which a change must show: a host that takes the CPU away may delay some of
+/// the kernel's ticks.
 pub const LEASE: Duration = Duration::from_millis(80);
 
 /// `AF_INET` and `AF_INET6`.
 const FAMILIES: [u32; 2] = [2, 10];
 
-/// Tells a program what its router is. Clones are for the same program.
+/// Keeps a program's description of its router. Clones are for the same program.
 ///
-/// A program forwards only under a lease: without the first
-/// [`renew`](Self::renew), and [`LEASE`] after the last look that was renewed,
-/// every frame goes to the kernel. So a watcher that is late, stuck or dead
-/// makes a router slow, never wrong.
+/// A program forwards only under a lease: before the first [`renew`](Self::renew),
+/// and from [`LEASE`] after the last renewed look, every frame goes to the kernel. So
+/// a watcher that is late, stuck or dead makes a router slow, never wrong.
 ///
 /// ```text
 /// loop { look; see what changed; describe, set_stale, set_alike, forget; renew }
@@ -49,7 +48,7 @@ struct Kept {
     now: Mutex<u32>,
 }
 
-/// That somebody looks for changes now, and when that is.
+/// A look for changes, and its time.
 #[derive(Debug)]
 #[must_use = "a lease is renewed by the look that it counts from"]
 pub struct Look {
@@ -108,7 +107,7 @@ impl Control {
         self.0.ports.carriers().iter().map(entry).collect()
     }
 
-    /// To be called before the caller looks for changes.
+    /// Call it before looking for changes.
     pub fn look(&self) -> Result<Look, LoadError> {
         let mut moment = [0; 8];
         self.0.object.run("look", &mut moment)?;
@@ -117,15 +116,15 @@ impl Control {
         })
     }
 
-    /// Every change before this look was told: [`LEASE`] counts from it.
+    /// Every change before this look was passed on: [`LEASE`] counts from it.
     pub fn renew(&self, look: Look) -> Result<(), LoadError> {
         let until = look.ticks.saturating_add(self.0.lease_ticks);
         self.0.object.run("renew", &mut until.to_ne_bytes())
     }
 
-    /// Says anew what the ports are, e.g. after an address changed; none, when
-    /// all are gone. The interfaces that carry them must stay the same. What was
-    /// kept is forgotten, and the lease ends: no frame is forwarded by half of it.
+    /// Sets the ports anew, e.g. after an address changed; empty when all are gone.
+    /// The interfaces that carry them must stay the same. The cache is emptied, and
+    /// the lease ends: no frame is forwarded by half of it.
     ///
     /// # Errors
     /// [`RouterError`]; then do not renew.
@@ -139,8 +138,8 @@ impl Control {
         Ok(self.forget()?)
     }
 
-    /// Which addresses go the same way, by the tables that the look found; until
-    /// then none do. Nothing to a program that keeps no answers. To be followed by
+    /// Sets which addresses go the same way, by the tables that the look found; until
+    /// then none do. Has no effect on a program without a cache. Must be followed by
     /// [`forget`](Self::forget).
     ///
     /// # Errors
@@ -152,7 +151,7 @@ impl Control {
         }
     }
 
-    /// Something changed: no answer that was kept may be used.
+    /// Something changed: no cached answer may be used.
     ///
     /// # Errors
     /// [`LoadError`]; then do not renew.
@@ -165,9 +164,9 @@ impl Control {
         kept.generation.write(0, &now.to_ne_bytes())
     }
 
-    /// Whether a neighbour is stale (RFC 4861, section 7.3.2): then the first
-    /// frame to it goes to the kernel, which asks whether it is still there. To
-    /// be followed by [`forget`](Self::forget).
+    /// Sets whether a neighbour is stale (RFC 4861, section 7.3.2): then the first
+    /// frame to it goes to the kernel, which asks whether it is still there. Must be
+    /// followed by [`forget`](Self::forget).
     ///
     /// # Errors
     /// [`LoadError`]; then do not renew.
@@ -204,9 +203,9 @@ fn neighbour(interface: u32, address: IpAddr) -> [u8; 24] {
     key
 }
 
-/// A time in ticks of the kernel's clock, rounded down so that a lease is not
-/// longer than it says: it counts from within a tick, and one has passed when
-/// the count is equal.
+/// A time in ticks of the kernel's clock, rounded down so that a lease is not longer
+/// than stated: it counts from within a tick, and one has passed when the count is
+/// equal.
 fn ticks(time: Duration) -> u64 {
     let tick = clock_getres(ClockId::MonotonicCoarse);
     let tick_ns = u64::try_from(tick.tv_nsec).unwrap_or(0).max(1);

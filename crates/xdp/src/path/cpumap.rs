@@ -33,9 +33,9 @@ pub enum CpuMapError {
     Load(#[from] LoadError),
 }
 
-/// Spreads IP frames over CPUs, all between two addresses to the same one, so
-/// that their order stays. The kernel's thread `cpumap/<cpu>/map:<id>` takes
-/// them there.
+/// Spreads IP frames over CPUs, all between two addresses to the same one, so that
+/// their order stays. The kernel's thread `cpumap/<cpu>/map:<id>` receives them
+/// there.
 pub struct CpuMap {
     spread: Map,
     routed: Map,
@@ -92,19 +92,18 @@ impl CpuMap {
         map.write(0, &spread)
     }
 
-    /// For whoever watches for changes, with [`Then::Fib`].
     #[must_use]
     pub fn control(&self) -> Control {
         self.control.clone()
     }
 
-    /// What the first program did: what it forwarded, it handed to a CPU, whose
+    /// Counts of the first program: `forwarded` frames were handed to a CPU, whose
     /// queue may have been full.
     pub fn counters(&self) -> Result<Counters, LoadError> {
         Counters::read([&self.spread])
     }
 
-    /// What the second program did, with [`Then::Fib`].
+    /// Counts of the second program, with [`Then::Fib`].
     pub fn routed(&self) -> Result<Counters, LoadError> {
         Counters::read([&self.routed])
     }

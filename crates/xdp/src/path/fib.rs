@@ -8,18 +8,16 @@ use crate::object::{LoadError, Map, Object, source};
 use super::control::Control;
 use super::ports::{RouterError, RouterOptions, RouterPort};
 
-/// Forwards what is plain, as the kernel would, and leaves the rest to it. What
-/// the kernel does for its own routes and this does not: it looks at no
-/// firewall and no traffic control.
+/// Forwards plain frames as the kernel would, and leaves the rest to it. Unlike the
+/// kernel's own routing it applies no firewall and no traffic control.
 pub struct Fib {
     counters: Map,
     control: Control,
 }
 
 impl Fib {
-    /// Loads it for these ports, in whose network namespace the calling thread
-    /// must be. Until somebody watches ([`Control::renew`]), every frame goes to
-    /// the kernel.
+    /// Loads it for these ports, in whose network namespace the calling thread must
+    /// be. Until it is watched ([`Control::renew`]), every frame goes to the kernel.
     pub fn load(ports: &[RouterPort], options: RouterOptions) -> Result<Self, RouterError> {
         let object = Object::load(&source!("fib"), |_| Ok(()))?;
         Ok(Self {
@@ -33,7 +31,6 @@ impl Fib {
         self.control.clone()
     }
 
-    /// What it counted.
     pub fn counters(&self) -> Result<Counters, LoadError> {
         Counters::read([&self.counters])
     }

@@ -4,20 +4,19 @@ use crate::object::{LoadError, Map, Object};
 
 /// The most ports of a router, VLANs among them.
 pub const PORTS_MAX: usize = 64;
-/// Interfaces are looked up by so many low bits of their number.
+/// Interfaces are looked up by the low bits of their number, modulo this.
 const INTERFACES: usize = 4096;
 const NO_PORT: u8 = 0xff;
 const PORT_BYTES: usize = 24;
 
-/// A port: an interface that the kernel routes over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouterPort {
     pub ifindex: u32,
     pub address: [u8; 6],
     /// If it is a VLAN: the interface that carries it, and its tag (1 to 4094).
     pub vlan: Option<(u32, u16)>,
-    /// A frame must come from where its source would be sent to: as the kernel
-    /// does with `rp_filter` 1 (RFC 3704, section 2.2).
+    /// A frame must come from where its source would be sent to, as with the kernel's
+    /// `rp_filter` 1 (RFC 3704, section 2.2).
     pub strict_source: bool,
 }
 
@@ -27,15 +26,14 @@ impl RouterPort {
     }
 }
 
-/// What a router leaves out, all `false` for behaviour as the kernel's.
+/// What a router leaves out; all `false` for the kernel's behaviour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RouterOptions {
     /// Every frame goes to the kernel: where it decides by more than a frame's
     /// addresses and type of service, e.g. by rules with ports, IPsec policies,
     /// or several next hops.
     pub all_to_kernel: bool,
-    /// Sources are not checked, which saves a look-up and is not as the kernel
-    /// does it.
+    /// Sources are not checked, which saves a look-up and differs from the kernel.
     pub any_source: bool,
     /// The cache is not asked: where there are rules, or routes that hold for
     /// some sources or for a time.
@@ -56,7 +54,6 @@ pub enum RouterError {
     Load(#[from] LoadError),
 }
 
-/// The maps of a router's object that describe its ports.
 pub(super) struct Ports {
     ports: Map,
     devices: Map,
@@ -65,8 +62,8 @@ pub(super) struct Ports {
 }
 
 impl Ports {
-    /// Tells the program its ports, in whose network namespace the calling
-    /// thread must be.
+    /// Describes its ports to the program; the calling thread must be in their
+    /// network namespace.
     pub fn new(
         object: &Object,
         ports: &[RouterPort],
@@ -95,7 +92,7 @@ impl Ports {
         &self.carriers
     }
 
-    /// Says anew what the ports are, if any are left. The carriers must stay.
+    /// Writes the ports anew, if any are left. The carriers must stay.
     pub fn write(&self, ports: &[RouterPort], options: RouterOptions) -> Result<(), RouterError> {
         let value = self.encode(ports, options)?;
         for (place, port) in (0_u32..).zip(ports) {

@@ -17,15 +17,15 @@ pub const SOCKET_QUEUES_MAX: u32 = 64;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SocketPort {
     pub port: RouterPort,
-    /// The longest IP packet that leaves by the port which sends on what comes
-    /// here, bytes: longer ones are the kernel's.
+    /// The longest IP packet that leaves by the other port, bytes: longer ones are
+    /// the kernel's.
     pub mtu_out: u32,
 }
 
-/// Gives frames to sockets, by port and queue. A frame that a router would not
-/// simply send on goes to the kernel: not IP, not addressed to this port or to
-/// one of the router's own addresses, with options, at the end of its time, too
-/// long, a martian, or with a wrong checksum. Which way it goes is not asked.
+/// Gives frames to sockets, by port and queue. A frame that a router would not simply
+/// forward goes to the kernel: not IP, not addressed to this port or to one of the
+/// router's own addresses, with options, at the end of its time to live, too long, a
+/// martian, or with a wrong checksum. Routes are not looked up.
 pub struct ToSockets {
     ports: Vec<OnePort>,
 }
@@ -56,7 +56,6 @@ impl ToSockets {
         at.try_for_each(|port| port.sockets.write(queue, &value))
     }
 
-    /// What it counted: `forwarded` are those given to sockets.
     pub fn counters(&self) -> Result<Counters, LoadError> {
         Counters::read(self.ports.iter().map(|port| &port.counters))
     }

@@ -10,7 +10,7 @@ struct Direction {
     counters: Map,
 }
 
-/// Every frame leaves by the other port as it came.
+/// Every frame leaves by the other port unchanged.
 pub struct Wire {
     directions: [Direction; 2],
 }
@@ -25,7 +25,6 @@ impl Wire {
         })
     }
 
-    /// What it counted.
     pub fn counters(&self) -> Result<Counters, LoadError> {
         Counters::read(self.directions.iter().map(|direction| &direction.counters))
     }

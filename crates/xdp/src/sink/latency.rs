@@ -6,8 +6,8 @@ const SHIFT: u32 = 7;
 const BUCKETS: usize = 32 << SHIFT;
 pub(super) const BYTES: usize = BUCKETS * 8;
 
-/// How many frames took how long, in steps of less than 0.8%; from 275 s on all
-/// the same.
+/// How many frames took how long, in steps of less than 0.8%; from 275 s on in one
+/// bucket.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Latency {
     frames: Vec<u64>,

@@ -8,15 +8,14 @@ use crate::object::{LoadError, Map, Object, number, source};
 
 pub use latency::Latency;
 
-/// Sequences among which a second copy is told from a first: a frame that is
-/// further behind the newest one counts as received and reordered.
-/// `WINDOW_WORDS` in `bpf/sink.bpf.c`.
+/// Sequences among which a second copy is recognised: a frame that is further behind
+/// the newest one counts as received and reordered. `WINDOW_WORDS` in
+/// `bpf/sink.bpf.c`.
 pub const WINDOW_FRAMES: u64 = 1 << 20;
 
 /// `struct seen`.
 const SEEN_BYTES: usize = 8 + 8 * (1 << 15);
 
-/// Why a sink could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum SinkError {
     #[error(transparent)]
@@ -35,8 +34,8 @@ pub struct Counts {
     /// section 3.3).
     pub reordered: u64,
     pub late: u64,
-    /// Frames of another stream of this trial, and those without a stamp, which
-    /// the kernel was given.
+    /// Frames of another stream of this trial, and those without a stamp, which go to
+    /// the kernel.
     pub foreign: u64,
     /// Bytes of `received`, each frame with its frame check sequence.
     pub bytes: u64,
@@ -78,9 +77,8 @@ pub struct Sink {
 }
 
 impl Sink {
-    /// Puts a sink on the port, in whose network namespace the calling thread
-    /// must be. It counts nothing but late and foreign frames before
-    /// [`Self::begin`].
+    /// Puts a sink on the port, in whose network namespace the calling thread must
+    /// be. Before [`Self::begin`] it counts only late and foreign frames.
     pub fn attach(ifindex: u32) -> Result<Self, SinkError> {
         let object = Object::load(&source!("sink"), |_| Ok(()))?;
         let mut sink = Self {
@@ -98,9 +96,9 @@ impl Sink {
     }
 
     /// From the next [`Self::begin`] on, the clock is read only for frames whose
-    /// sequence is a multiple of `frames`, rounded up to a power of two: reading
-    /// it costs about 20 ns, of which a rate of millions a second shows. First
-    /// it is read for every frame.
+    /// sequence is a multiple of `frames`, rounded up to a power of two. Reading it
+    /// costs about 20 ns, which shows at millions of frames a second. At first it is
+    /// read for every frame.
     pub fn time_every(&mut self, frames: u32) {
         self.clock_mask = frames.clamp(1, 1 << 16).next_power_of_two() - 1;
     }
@@ -110,7 +108,7 @@ impl Sink {
         &self.reached
     }
 
-    /// Counts from now on, from nothing, the frames of this trial and stream.
+    /// Starts to count the frames of this trial and stream, from zero.
     pub fn begin(&mut self, trial: u8, stream: u8) -> Result<(), LoadError> {
         // What comes meanwhile is of an earlier trial.
         self.watch.write(0, &[0; 8])?;
@@ -124,7 +122,7 @@ impl Sink {
         self.watch.write(0, &watch)
     }
 
-    /// What was counted so far; it goes on counting.
+    /// The current counts; counting continues.
     pub fn counts(&self) -> Result<Counts, LoadError> {
         let totals = self.totals()?;
         let since = |index: usize| totals[index].saturating_sub(self.base[index]);
@@ -140,7 +138,7 @@ impl Sink {
         })
     }
 
-    /// Sums over CPUs; of the times the first and the last.
+    /// Sums over CPUs; for times the first and the last.
     fn totals(&self) -> Result<[u64; COUNTS], LoadError> {
         let mut totals = [0; COUNTS];
         for value in self.counts.read_per_cpu(0)? {
@@ -158,7 +156,7 @@ impl Sink {
         Ok(totals)
     }
 
-    /// The first and last times are no sums that a base could be taken from.
+    /// The first and last times are not sums from which a base could be subtracted.
     fn clear_times(&self) -> Result<(), LoadError> {
         let mut values = self.counts.read_per_cpu(0)?;
         for value in &mut values {

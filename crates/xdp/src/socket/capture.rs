@@ -159,7 +159,6 @@ fn link(program: &OwnedFd, interface_index: u32) -> io::Result<OwnedFd> {
     descriptor(fd)
 }
 
-/// libbpf returns a descriptor, or an error number below zero.
 fn descriptor(fd: c_int) -> io::Result<OwnedFd> {
     checked(fd)?;
     // SAFETY: the kernel just gave us this descriptor; nobody else owns it.

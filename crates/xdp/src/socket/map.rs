@@ -17,7 +17,6 @@ use super::sync::{AtomicU32, UnsafeCell};
 pub(super) struct Descriptor {
     pub(super) address: u64,
     pub(super) len: u32,
-    /// Flags: none of those that are used here.
     pub(super) options: u32,
 }
 

@@ -79,9 +79,9 @@ pub enum OpenError {
     },
 }
 
-/// A socket at one queue of one interface, both halves: each may go to a thread
-/// of its own. It is closed when both are dropped, unless it was the first of
-/// its UMEM: that one stays bound until the UMEM and its other sockets are gone.
+/// A socket at one queue of one interface, in two halves that may go to different
+/// threads. It is closed when both are dropped, unless it was the first of its UMEM:
+/// that one stays bound until the UMEM and its other sockets are gone.
 #[derive(Debug)]
 pub struct Socket {
     pub receive: Receive,
@@ -90,9 +90,9 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Opens a socket in the calling thread's network namespace at one queue.
-    /// The first socket of a UMEM gives the memory to the kernel; later ones
-    /// share it, and take the first one's mode and way of waking.
+    /// Opens a socket in the calling thread's network namespace at one queue. The
+    /// first socket of a UMEM gives the memory to the kernel; later ones share it,
+    /// and use the first one's mode and way of waking.
     pub fn open(
         umem: &Arc<Umem>,
         interface_index: u32,

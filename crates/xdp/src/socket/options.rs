@@ -4,7 +4,6 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
-/// Whether frames are copied between driver and UMEM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     #[default]
@@ -47,11 +46,11 @@ pub struct SocketOptions {
     /// one keeps its 32.
     pub send_budget: Option<u32>,
     /// Memory for the kernel's copies of packets that a device has not done with
-    /// (`SO_SNDBUFFORCE`); else the host's default, of some 200 KB. When it is
+    /// (`SO_SNDBUFFORCE`); otherwise the host's default, about 200 KB. When it is
     /// used up, packets wait in the transmit ring.
     pub send_buffer_bytes: Option<usize>,
-    /// How long to try again where the queue is still another socket's: the
-    /// kernel frees it some time after that one was closed.
+    /// How long to try again where the queue is still another socket's: the kernel
+    /// frees it some time after that one was closed.
     pub patience: Duration,
 }
 
@@ -81,7 +80,7 @@ const XDP_MAX_TX_SKB_BUDGET: libc::c_int = 9;
 /// Linux's own budget in copy mode (`TX_BATCH_SIZE`, `net/xdp/xsk.c`).
 const SEND_BUDGET: u32 = 32;
 
-/// Sets the budget of a call, and says which it is now.
+/// Sets the budget of a call, and returns the one in force.
 pub(super) fn set_send_budget(socket: &OwnedFd, wanted: Option<u32>, entries: u32) -> u32 {
     let Some(wanted) = wanted else {
         return SEND_BUDGET;

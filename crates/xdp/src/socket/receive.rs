@@ -27,11 +27,11 @@ pub struct Receive {
 }
 
 impl Receive {
-    /// Gives the kernel frames of `pool` to receive into, until it has `level`
-    /// of them, the ring is full or the pool is empty. Says how many.
+    /// Gives the kernel frames of `pool` to receive into, until it has `level` of
+    /// them, the ring is full or the pool is empty. Returns how many.
     ///
-    /// A low level keeps the memory that packets pass through in a cache; a high
-    /// one takes longer bursts.
+    /// A low level keeps the memory that packets pass through in a cache; a high one
+    /// takes longer bursts.
     ///
     /// # Panics
     /// If the pool is another UMEM's.
@@ -81,10 +81,10 @@ impl Receive {
         self.ring.available(max)
     }
 
-    /// Whether busy polling can work: the kernel knows which polling loop (NAPI)
-    /// of the driver fills this queue. Linux learns it from the first packet
-    /// until 6.12, and from the driver when the socket is bound since 6.14; some
-    /// drivers do not tell, veth among them in 6.18.
+    /// Whether busy polling can work: the kernel knows which polling loop (NAPI) of
+    /// the driver fills this queue. Linux learns it from the first packet until 6.12,
+    /// and from the driver when the socket is bound since 6.14; some drivers do not
+    /// report it, veth among them in 6.18.
     ///
     /// # Errors
     /// From `getsockopt(2)`.

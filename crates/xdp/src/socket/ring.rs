@@ -17,7 +17,7 @@ use super::sync::{AtomicU32, Ordering, UnsafeCell, fence};
 /// The kernel's request to be called, in a ring's flags (`XDP_RING_NEED_WAKEUP`).
 pub const NEED_WAKEUP: u32 = 1;
 
-/// Where the parts of a ring lie, and what keeps them there.
+/// The parts of a ring, and what keeps them in memory.
 #[derive(Debug)]
 pub(super) struct Shared<T> {
     producer: NonNull<AtomicU32>,
@@ -109,7 +109,7 @@ pub struct Consumer<T> {
 }
 
 impl<T: Copy> Producer<T> {
-    /// Goes on where the memory says that the ring stands.
+    /// Continues where the memory says that the ring stands.
     pub(super) fn new(shared: Shared<T>) -> Self {
         let published = shared.producer().load(Ordering::Relaxed);
         let consumer_seen = shared.consumer().load(Ordering::Acquire);
@@ -132,7 +132,7 @@ impl<T: Copy> Producer<T> {
         self.room()
     }
 
-    /// Never more than there are entries, and none if the other side broke the
+    /// Never more than there are entries, and zero if the other side broke the
     /// protocol.
     fn room(&self) -> u32 {
         let used = self.staged.wrapping_sub(self.consumer_seen);
@@ -193,7 +193,7 @@ impl<T: Copy> Drop for Taking<'_, T> {
 }
 
 impl<T: Copy> Consumer<T> {
-    /// Goes on where the memory says that the ring stands.
+    /// Continues where the memory says that the ring stands.
     pub(super) fn new(shared: Shared<T>) -> Self {
         let taken = shared.consumer().load(Ordering::Relaxed);
         Self {
@@ -247,8 +247,8 @@ impl<T: Copy> Consumer<T> {
         taken
     }
 
-    /// Asks the producer to call after it has published; then look at the ring
-    /// once more. What the kernel does on the fill and the transmit ring.
+    /// Asks the producer to call after it has published; then look at the ring once
+    /// more. The kernel does this on the fill and the transmit ring.
     pub fn ask_for_wakeup(&self, asks: bool) {
         let flags = if asks { NEED_WAKEUP } else { 0 };
         self.shared.flags().store(flags, Ordering::Relaxed);

@@ -9,8 +9,8 @@ pub(crate) use loom::{
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-/// `std`'s cell behind loom's interface; as its content in memory, so that it
-/// may lie over what the kernel shares.
+/// `std`'s cell behind loom's interface; laid out like its content, so that it may
+/// lie over memory shared with the kernel.
 #[cfg(not(loom))]
 #[repr(transparent)]
 #[derive(Debug)]

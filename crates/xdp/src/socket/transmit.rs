@@ -59,10 +59,10 @@ impl Transmit {
         }
     }
 
-    /// Sends all that was staged: calls the kernel, which takes a budget's worth
-    /// a call where it copies, until it has all, or takes no more for now (its
-    /// socket buffer or the interface's queue is full). Says how many it left;
-    /// they stay in the ring, and the next flush tries again.
+    /// Sends all that was staged. It calls the kernel, which takes a budget's worth a
+    /// call where it copies, until it has all, or takes no more for now (its socket
+    /// buffer or the interface's queue is full). Returns how many it left; they stay
+    /// in the ring, and the next flush tries again.
     ///
     /// # Errors
     /// When the interface is gone or down.
@@ -86,7 +86,7 @@ impl Transmit {
         Ok(left)
     }
 
-    /// Takes the frames of packets that were sent back to `pool`. Says how many.
+    /// Takes the frames of packets that were sent back to `pool`. Returns how many.
     pub fn reclaim(&mut self, pool: &mut Pool) -> u32 {
         if self.in_flight == 0 {
             return 0;
@@ -108,10 +108,10 @@ impl Transmit {
         self.in_flight
     }
 
-    /// Packets staged that the link has not taken. Where the kernel copies, it has
-    /// once a packet left the transmit ring: the completion comes only when
-    /// whoever got the copy has done with it. Where the driver sends from our
-    /// memory, it has with the completion: [`reclaim`](Self::reclaim) first.
+    /// Packets staged that the link has not taken. Where the kernel copies, a packet
+    /// is taken once it left the transmit ring: the completion comes only when the
+    /// receiver of the copy is done with it. Where the driver sends from the UMEM, it
+    /// is taken with the completion: [`reclaim`](Self::reclaim) first.
     #[must_use]
     pub fn waiting(&self) -> u32 {
         if self.is_zero_copy {

@@ -49,13 +49,11 @@ impl Frame {
         self.len == 0
     }
 
-    /// Where its bytes in use begin in the UMEM.
     pub(super) fn address(&self) -> u64 {
         self.address
     }
 }
 
-/// Bytes that do not fit into a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{len} bytes do not fit into a frame of {frame_bytes}; take a UMEM of larger frames")]
 pub struct TooLong {
@@ -149,7 +147,7 @@ impl Umem {
         Ok(())
     }
 
-    /// Takes `len` bytes into use, from the frame's start on, whatever they hold.
+    /// Takes `len` bytes into use, from the frame's start on, with any content.
     ///
     /// # Errors
     /// [`TooLong`]; the frame is as it was.
@@ -177,10 +175,10 @@ impl Umem {
             .expect("frames are made inside their UMEM")
     }
 
-    /// The frame of what the kernel gave back, if it lies inside one.
+    /// The frame that the kernel gave back, if it lies inside one.
     ///
-    /// The kernel gives each frame back once, in one ring: then nobody has
-    /// another handle to it.
+    /// The kernel gives each frame back once, in one ring: then no other handle to it
+    /// exists.
     pub(super) fn claim(&self, address: u64, len: u32) -> Option<Frame> {
         let within = address & u64::from(self.frame_bytes - 1);
         let is_inside = within + u64::from(len) <= u64::from(self.frame_bytes)
@@ -192,14 +190,13 @@ impl Umem {
         })
     }
 
-    /// Whether a frame is one of this memory's.
     pub(super) fn owns(&self, frame: &Frame) -> bool {
         frame.umem == self.id
     }
 }
 
-/// Frames that nobody uses: what was put in last comes out first, since its
-/// bytes are the likeliest to be in a cache.
+/// Frames that are not in use. The last one put in comes out first, since its bytes
+/// are the likeliest to be in a cache.
 #[derive(Debug, Default)]
 pub struct Pool {
     free: Vec<Frame>,
@@ -218,8 +215,7 @@ impl Pool {
         self.free.extend(frames);
     }
 
-    /// Takes `count` frames, or what there is, as a pool of their own: for
-    /// another thread.
+    /// Takes `count` frames, or all there are, as a separate pool for another thread.
     pub fn split(&mut self, count: usize) -> Self {
         let rest = self.free.len().saturating_sub(count);
         Self {
@@ -232,7 +228,6 @@ impl Pool {
         self.free.len()
     }
 
-    /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.free.is_empty()

@@ -10,7 +10,6 @@ use lockgate_xdp::path::Wire;
 use lockgate_xdp::{Attached, Generator, Phase, Plan, Sink, Watch};
 use wires::{frame_v4, frame_v6, ifindex, in_namespace, shell};
 
-/// Fewer than a veth's ring holds: none is lost however slow the machine is.
 const BURST: u64 = 200;
 
 fn cables() {
@@ -140,8 +139,7 @@ fn a_stream_keeps_its_rate_and_ends_when_told() {
     });
 }
 
-/// Who looks at a stream is told of it in order, and takes nothing of the CPU
-/// that sends.
+/// The watcher is told of phases in order, and takes nothing of the CPU that sends.
 #[test]
 fn who_watches_is_elsewhere_and_hears_of_each_phase_once() {
     testing::timed(|| {

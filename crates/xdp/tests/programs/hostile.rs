@@ -98,8 +98,8 @@ fn assert_forwarded(before: &[u8], after: &[u8]) {
     assert_eq!(after[14..], expected);
 }
 
-/// How many of the frames the path forwards; the rest it must leave as they are.
-/// Watched anew for each, so that a busy machine makes none the kernel's.
+/// How many of the frames the path forwards; the rest it must leave unchanged. The
+/// lease is renewed for each, so that a busy machine makes none the kernel's.
 fn try_frames<P: Path>(path: &P, control: &Control, ifindex: u32) -> u32 {
     let forwarded = std::cell::Cell::new(0);
     let config = Config {

@@ -28,8 +28,8 @@ fn plan(frame: Vec<u8>, destinations: u32) -> Plan {
     }
 }
 
-/// A machine that is busy may keep whoever watches: then frames are the
-/// kernel's, and this is done again.
+/// A busy machine may delay the renewal: then frames are the kernel's, and this is
+/// done again.
 fn while_watched_throughout<T>(
     control: &Control,
     counters: impl Fn() -> Counters,

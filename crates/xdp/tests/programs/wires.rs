@@ -7,7 +7,6 @@ use std::thread;
 
 use nix::sched::{CloneFlags, unshare};
 
-/// Runs the body in a network namespace of its own, or says why it is skipped.
 pub fn in_namespace<T: Send>(body: impl FnOnce() -> T + Send) -> Option<T> {
     let look = ["-c", "command -v ip && command -v mount"];
     if !Command::new("sh")
@@ -90,7 +89,6 @@ pub fn shell(script: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The number of an interface of this thread's namespace.
 pub fn ifindex(name: &str) -> u32 {
     shell(&format!("cat /sys/class/net/{name}/ifindex"))
         .trim()

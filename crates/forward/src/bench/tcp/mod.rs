@@ -11,7 +11,6 @@ pub use run::{TcpError, run};
 use crate::tester::trial::Placement;
 use crate::tester::validity::{self, Seen, noise};
 
-/// What `iperf3` found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpResult {
     /// Mbit/s (10^6) received, from port 0 to 1, then, two-way, from 1 to 0.
@@ -25,10 +24,9 @@ pub struct TcpResult {
 }
 
 impl TcpResult {
-    /// From what `iperf3` says, and what was seen of the host meanwhile. TCP fits
-    /// its rate to what comes through, so that sharing a CPU between its ends and
-    /// the router is a part of what is measured, except where all share one: then
-    /// nothing else is.
+    /// Combines what `iperf3` reports with what was seen of the host. TCP adapts its
+    /// rate, so sharing a CPU between its ends and the router is part of what is
+    /// measured, except where all share one: then nothing else is.
     #[must_use]
     pub fn new(report: Report, router_cpu_ns: u64, seen: &Seen) -> Self {
         let flows = [Some(report.forth), report.back].into_iter().flatten();

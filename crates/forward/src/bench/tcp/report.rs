@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-/// The most of a report that is read, bytes: one of 60 s has 50 KB.
+/// Maximum number of bytes read of a report: one of 60 s has 50 KB.
 pub const REPORT_BYTES_MAX: u64 = 4 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -71,7 +71,6 @@ struct Sum {
     retransmits: Option<u64>,
 }
 
-/// Reads a report.
 pub fn parse(text: &[u8], two_way: bool) -> Result<Report, ReportError> {
     let document: Document = serde_json::from_slice(text).map_err(ReportError::Json)?;
     if let Some(reason) = document.error {

@@ -12,7 +12,7 @@ use crate::topology::{Family, Topology};
 const PROGRAM: &str = "iperf3";
 const PORT: u16 = 5201;
 const LISTEN_WAIT: Duration = Duration::from_secs(5);
-/// The client may take so long for connecting and exchanging results.
+/// Time that the client may need to connect and to exchange results.
 const OVERTIME: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Tried in this order: the first is what most hosts use, the second is in
@@ -39,9 +39,9 @@ pub enum TcpError {
     Report(#[from] ReportError),
 }
 
-/// Runs it for at least `duration`, whole seconds, from port 0's namespace to
-/// port 1's, and the other way too if `two_way`; both ends are killed as soon as
-/// `go_on`, asked a hundred times a second, says so. The tester must have its
+/// Runs `iperf3` for at least `duration`, whole seconds, from port 0's namespace to
+/// port 1's, and the other way too if `two_way`. Both ends are killed as soon as
+/// `go_on`, asked a hundred times a second, returns false. The tester must have its
 /// addresses.
 ///
 /// # Errors

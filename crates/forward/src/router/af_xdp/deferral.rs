@@ -12,8 +12,8 @@ const SETTINGS: [(&str, &str); 2] = [
     ("gro_flush_timeout", "200000"),
 ];
 
-/// Sets them at the links, which are in `namespace`. They go with the links, or
-/// are put back with those that are lent.
+/// Sets them on the links, which are in `namespace`. They go with the links, or are
+/// restored on lent ones.
 pub(super) fn set(namespace: &Namespace, links: [&str; 2]) -> Result<(), SysfsError> {
     let sysfs = Sysfs::of(namespace)?;
     for link in links {

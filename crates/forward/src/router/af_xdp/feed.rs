@@ -12,17 +12,17 @@ use crate::router::RouterError;
 use crate::topology::plan::Side;
 use crate::topology::{NetworkError, Topology, address};
 
-/// The program at both ports: what is plain goes to the sockets, the rest is the
-/// kernel's.
+/// The program at both ports: it gives plain frames to the sockets and the rest to
+/// the kernel.
 pub(super) struct Feed {
     attached: Attached<ToSockets>,
     interfaces: [u32; 2],
 }
 
 impl Feed {
-    /// What is plain, of a topology's router, which gets addresses and routes:
-    /// the kernel's part works as without us. Addresses that it gets later are
-    /// not known here.
+    /// Describes the plain frames of a topology's router, which gets addresses and
+    /// routes: the kernel's part works as without the program. Addresses added later
+    /// are not known here.
     pub(super) fn over(topology: &Topology) -> Result<Self, RouterError> {
         let context = || "cannot set up the kernel's part of the router".to_owned();
         match address::assign_router(topology) {
@@ -77,8 +77,8 @@ fn describe(topology: &Topology) -> Result<(Vec<SocketPort>, Vec<IpAddr>), Netwo
     Ok((ports, own))
 }
 
-/// An address, and those that its network has as a whole: IPv4's first and last
-/// (RFC 1122, section 3.2.1.3), IPv6's first (RFC 4291, section 2.6.1).
+/// An address, and those that mean its whole network: IPv4's first and last (RFC
+/// 1122, section 3.2.1.3), IPv6's first (RFC 4291, section 2.6.1).
 fn locals(address: IpAddr, bits: u8) -> Vec<IpAddr> {
     match address {
         IpAddr::V4(own) => {

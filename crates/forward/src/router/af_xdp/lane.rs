@@ -16,8 +16,7 @@ pub(super) const FILL_LEVEL: u32 = 1024;
 
 pub(super) const RING_ENTRIES: u32 = 2048;
 
-/// Frames of memory that a lane needs: what is to be received into and what is
-/// being sent, at both ports.
+/// Frames of memory that a lane needs at both ports: to receive into, and being sent.
 pub(super) const LANE_FRAMES: u32 = 2 * (FILL_LEVEL + RING_ENTRIES);
 
 pub(super) struct Lane {
@@ -73,7 +72,7 @@ pub(super) struct Hands {
 }
 
 impl Lane {
-    /// Takes a batch at one port and sends it by the other. Says how many came.
+    /// Takes a batch at one port and sends it by the other. Returns how many came.
     pub(super) fn pass(&mut self, from: usize, hands: &mut Hands) -> io::Result<u32> {
         let [zero, one] = &mut self.sockets;
         let (input, output) = match from {

@@ -39,8 +39,6 @@ pub struct Forwarder {
 }
 
 impl Forwarder {
-    /// Starts forwarding over a topology: each port's next hop is the tester's
-    /// port there, queues and CPUs are the topology's.
     pub fn over(topology: &Topology, config: AfXdp) -> Result<Self, RouterError> {
         let spec = topology.spec();
         check(config, &spec.cpus.router)?;
@@ -123,8 +121,8 @@ fn receives_on(topology: &Topology, cpu: usize) -> bool {
     })
 }
 
-/// Since Linux 6.14 the kernel knows from the start whether it can; before, the
-/// first packet tells, and until then it is believed.
+/// Since Linux 6.14 the kernel knows from the start whether it can. Before, the first
+/// packet tells, and until then it counts as possible.
 fn check_busy_poll(lane: &Lane, port: &str) -> Result<(), RouterError> {
     let context = || format!("cannot busy-poll {port}");
     let can = lane
@@ -185,8 +183,8 @@ impl Router for Forwarder {
         "af-xdp"
     }
 
-    /// As the kernel counts, like any router's: what was sent on is what the link
-    /// took. What found no room to be sent is known here alone.
+    /// As the kernel counts, like any router's: the frames sent on are those that the
+    /// link took. Only the router itself knows those without room to be sent.
     fn counters(&mut self) -> Result<Counters, RouterError> {
         let mut counters = self.ports.counters()?;
         let mut own = Own::default();

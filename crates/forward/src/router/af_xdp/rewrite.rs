@@ -7,19 +7,18 @@ const IPV4: [u8; 2] = [0x08, 0x00];
 const IPV6: [u8; 2] = [0x86, 0xdd];
 const TAG: [u8; 2] = [0x81, 0x00];
 
-/// Where a frame goes from a port: the addresses of its next Ethernet header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
     pub source: [u8; 6],
     pub destination: [u8; 6],
 }
 
-/// Makes a frame ready for its next hop: one off the time to live (RFC 1812,
-/// section 5.3.1; RFC 8200, section 3), the IPv4 header's checksum with it
-/// (RFC 1624, equation 3), and new Ethernet addresses; an 802.1Q tag stays.
+/// Prepares a frame for its next hop: lowers the time to live (RFC 1812, section
+/// 5.3.1; RFC 8200, section 3), updates the IPv4 header's checksum (RFC 1624,
+/// equation 3), and sets new Ethernet addresses; an 802.1Q tag stays.
 ///
-/// `false` when it is no frame to send on: not IP, cut off, or at the end of its
-/// time; then it is as it was.
+/// Returns `false`, without a change, for a frame that cannot be sent on: not IP, cut
+/// off, or at the end of its time to live.
 #[must_use]
 pub fn send_on(frame: &mut [u8], hop: &Hop) -> bool {
     let Some((kind, start)) = network(frame) else {

@@ -12,11 +12,11 @@ use xdp::socket::wait_for_packets;
 use super::lane::{Hands, Lane};
 use crate::router::path::Poll;
 
-/// How long a sleeping worker may not see that it shall stop.
+/// How long a sleeping worker may not see a stop.
 const SLEEP_MAX: Duration = Duration::from_millis(20);
 
-/// Empty rounds before a worker that shares its core with the driver gives it
-/// up: about the time of a switch there and back.
+/// Empty rounds before a worker that shares its core with the driver yields it: about
+/// the time of a switch there and back.
 const SPINS_MAX: u32 = 16;
 
 pub(super) struct Worker {
@@ -31,14 +31,14 @@ pub(super) struct Worker {
 
 impl Worker {
     /// Gives the kernel frames to receive into: from now on no packet is lost for
-    /// want of them.
+    /// lack of them.
     pub(super) fn prepare(&mut self) {
         for lane in &mut self.lanes {
             lane.refill(&mut self.hands.pool);
         }
     }
 
-    /// Forwards until it is told to stop.
+    /// Forwards until it is stopped.
     ///
     /// # Errors
     /// When a port is gone.

@@ -7,7 +7,7 @@ pub enum Plant {
     /// It drops each frame whose number, from 1, is a multiple of this: 100
     /// for exactly 1%.
     DropEvery(u32),
-    /// It forwards so many frames a second, and drops the others.
+    /// It forwards this many frames a second, and drops the others.
     CapPps(u32),
     /// It holds back each frame whose number is a multiple of this, and sends
     /// it after the next one.
@@ -47,8 +47,8 @@ impl Planted {
         }
     }
 
-    /// What becomes of the next frame, which comes at `now_ns`. A period of 0
-    /// is never reached.
+    /// The fate of the next frame, which comes at `now_ns`. A period of 0 is never
+    /// reached.
     pub fn act(&mut self, now_ns: u64) -> Act {
         self.number += 1;
         let is_turn = |every: u32| every > 0 && self.number.is_multiple_of(u64::from(every));
@@ -61,8 +61,8 @@ impl Planted {
         }
     }
 
-    /// A bucket of tokens, one a frame. What was earned while nothing came is
-    /// not kept: it would be a burst of the next trial's.
+    /// A bucket of tokens, one per frame. Tokens earned while nothing came are not
+    /// kept: they would be a burst of the next trial.
     fn spend(&mut self, rate_pps: u32, now_ns: u64) -> Act {
         if self.looked_ns == 0 {
             self.looked_ns = now_ns;

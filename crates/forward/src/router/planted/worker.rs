@@ -18,8 +18,8 @@ use crate::router::{Counters, Cpu, Router, RouterError, Task};
 use crate::topology::Topology;
 use crate::topology::plan::Side;
 
-/// Frames that the kernel may fill at each port, all of its ring: a device that
-/// comes late must not lose what it was not told to lose.
+/// Frames that the kernel may fill at each port, all of its ring: a late device must
+/// not lose frames that it was not told to lose.
 const FILL_LEVEL: u32 = 4096;
 
 /// Frames of memory, of 2 KiB: both rings of both ports.
@@ -27,8 +27,8 @@ const FRAMES: u32 = 4 * FILL_LEVEL;
 
 const BATCH: u32 = 64;
 
-/// How long the thread sleeps when nothing comes; then a frame that was held
-/// back for a next one is sent after all.
+/// How long the thread sleeps when nothing comes; then a held frame is sent all the
+/// same.
 const SLEEP: Duration = Duration::from_millis(20);
 
 /// What a device did to the frames of all directions.
@@ -41,11 +41,10 @@ pub struct Truth {
     /// Frames that it sent a second time.
     pub duplicated: u64,
     pub reordered: u64,
-    /// Frames that it lost though it should not have: a full ring.
+    /// Frames lost without being told to: a full ring.
     pub mishaps: u64,
 }
 
-/// A device with a fault. It stops when dropped.
 pub struct Device {
     shared: Arc<Shared>,
     clock: CpuClock,
@@ -61,7 +60,7 @@ pub struct Device {
 struct Shared {
     stop: AtomicBool,
     truth: [AtomicU64; 6],
-    /// To be taken up by the thread before its next batch.
+    /// Taken up by the thread before its next batch.
     plant: Mutex<Option<Plant>>,
 }
 
@@ -139,8 +138,8 @@ impl Device {
         Ok(device)
     }
 
-    /// From the next frame on it has another fault, and counts frames anew for
-    /// it; the truth goes on.
+    /// From the next frame on the device has another fault, and counts frames anew
+    /// for it; the truth continues.
     pub fn replant(&self, plant: Plant) {
         *self
             .shared
@@ -149,7 +148,6 @@ impl Device {
             .unwrap_or_else(PoisonError::into_inner) = Some(plant);
     }
 
-    /// What it did since it started.
     #[must_use]
     pub fn truth(&self) -> Truth {
         self.shared.truth()
@@ -211,7 +209,6 @@ impl Router for Device {
     }
 }
 
-/// A port: its number, and the Ethernet addresses of what leaves by it.
 #[derive(Clone, Copy)]
 struct Port {
     index: u32,
@@ -256,7 +253,7 @@ struct Worker {
     held: [Option<Frame>; 2],
     frames: Vec<Frame>,
     truth: Truth,
-    /// Frames for which the ring of the other port had no room.
+    /// Frames for which the other port's ring had no room.
     unsent: u64,
 }
 
@@ -388,7 +385,6 @@ impl Worker {
         Some(copy)
     }
 
-    /// Puts a frame into the ring; sends what is there if it is full.
     fn send(&mut self, to: usize, frame: Frame) -> bool {
         let transmit = &mut self.sockets[to].transmit;
         let Err(frame) = transmit.stage(frame) else {
@@ -407,7 +403,7 @@ impl Worker {
         }
     }
 
-    /// Nothing came: what is held goes, and the thread sleeps.
+    /// Nothing came: held frames go, and the thread sleeps.
     fn sleep(&mut self) -> io::Result<()> {
         let polled = [
             self.sockets[0].receive.as_fd(),

@@ -17,8 +17,8 @@ pub struct Call {
 
 const RING_ENTRIES: u32 = 2048;
 
-/// Memory buffers: two rings of 2,048 in each direction of each port and queue,
-/// and what the threads hold back.
+/// Memory buffers: two rings of 2,048 in each direction of each port and queue, and
+/// what the threads hold back.
 const BUFFERS_PER_QUEUE: u32 = 16_384;
 
 /// MiB of a queue's buffers: 2,304 bytes each, and some.

@@ -33,7 +33,7 @@ use super::ports::Ports;
 use super::{Counters, Cpu, Lack, Router, RouterError, Task, rise_above_drivers};
 use crate::topology::Topology;
 
-/// As Debian's package `dpdk` calls it, and as it is built.
+/// The names in Debian's package `dpdk` and in a build from source.
 const PROGRAMS: [&str; 2] = ["dpdk-testpmd", "testpmd"];
 
 const BURST: u32 = 32;
@@ -41,7 +41,7 @@ const BURST: u32 = 32;
 /// Time to open both ports, also on a busy machine.
 const START_MAX: Duration = Duration::from_secs(30);
 
-/// CPU time of a thread that forwards, at least: before, they wait for work.
+/// Least CPU time of a thread that forwards: before, they wait for work.
 const FORWARDING_NS: u64 = 20_000_000;
 
 const STOP_MAX: Duration = Duration::from_secs(5);
@@ -90,8 +90,8 @@ impl Testpmd {
         Ok(testpmd)
     }
 
-    /// Its program is at both ports once they are open, and its threads never
-    /// sleep once they forward.
+    /// Its program is at both ports once they are open, and its threads do not sleep
+    /// once they forward.
     fn wait_for_ports(&mut self, topology: &Topology) -> Result<(), RouterError> {
         let context = "cannot see whether testpmd has its ports";
         let mut netlink = topology
@@ -118,7 +118,7 @@ impl Testpmd {
         Ok(times.max().unwrap_or(0) > FORWARDING_NS)
     }
 
-    /// It has ended, or is to: why, as it said last.
+    /// It has ended, or is about to: the reason, from its last output.
     fn failure(&mut self) -> RouterError {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -132,7 +132,6 @@ impl Testpmd {
         }
     }
 
-    /// CPU time of all its threads, ns.
     fn process_ns(&self) -> Result<u64, RouterError> {
         // A thread may end in between: its time is what was read before.
         Ok(self

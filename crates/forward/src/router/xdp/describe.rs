@@ -13,7 +13,6 @@ use xdp::path::{Alike, RouterOptions, RouterPort};
 use crate::topology::plan::Side;
 use crate::topology::{NetworkError, Topology};
 
-/// One port: the link that has the addresses, and the one that carries it.
 #[derive(Clone, Debug)]
 struct Named {
     link: String,
@@ -21,7 +20,6 @@ struct Named {
     tag: Option<u16>,
 }
 
-/// Looks at a router's namespace, again and again.
 pub struct Describer {
     namespace: Namespace,
     netlink: Netlink,
@@ -34,14 +32,13 @@ pub struct Tables {
     pub alike: Alike,
 }
 
-/// Routes that are no function of a packet's destination, type of service and
-/// port.
+/// Routes that depend on more than a packet's destination, type of service and port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Special {
     /// They hold for some sources only, or for a time: each packet must ask.
     pub conditional: bool,
-    /// They have several next hops. Which one an ICMP error takes the kernel
-    /// finds in the packet that it is about, so they are the kernel's.
+    /// They have several next hops. The kernel takes an ICMP error's hop from the
+    /// packet that it is about, so these are the kernel's.
     pub several_hops: bool,
 }
 
@@ -66,8 +63,8 @@ impl Describer {
         })
     }
 
-    /// What the router is now; its routes are as [`tables`](Self::tables) found
-    /// them and what was heard since.
+    /// The current description of the router; its routes are as
+    /// [`tables`](Self::tables) found them, with the changes heard since.
     pub fn describe(&mut self, special: Special) -> Result<Description, NetworkError> {
         let mut ports = Vec::new();
         for named in self.ports.clone() {
@@ -79,8 +76,7 @@ impl Describer {
         })
     }
 
-    /// `None` for a port that is gone, or goes just now: its frames are the
-    /// kernel's.
+    /// `None` for a port that is gone, or is just going: its frames are the kernel's.
     fn port(&mut self, named: &Named) -> Result<Option<RouterPort>, NetworkError> {
         let link = present(self.netlink.link(&named.link))?;
         let carrier = present(self.netlink.link(&named.carrier))?;
@@ -102,7 +98,7 @@ impl Describer {
         Ok(own.map(|own| own.max(all.unwrap_or(0))))
     }
 
-    /// `None` for a setting that is not there, as of a link that is gone.
+    /// `None` for a setting that does not exist, e.g. of a link that is gone.
     fn number(&self, name: &str) -> Result<Option<u8>, NetworkError> {
         match self.namespace.sysctl(name) {
             Err(SysctlError::System { source, .. }) if is_gone(&source) => Ok(None),
@@ -189,7 +185,7 @@ impl Tables {
         }
     }
 
-    /// Whether addresses are told apart that were alike before.
+    /// Whether addresses are now distinguished that were alike before.
     pub fn add(&mut self, route: &Route) -> bool {
         self.special.add(route);
         let is_one_way = route.kind != RouteKind::Unicast || route.gateway.is_some();
@@ -222,7 +218,7 @@ fn present<T>(asked: Result<T, NetlinkError>) -> Result<Option<T>, NetworkError>
     }
 }
 
-/// It was not there, or went while it was read.
+/// It did not exist, or went while it was read.
 fn is_gone(error: &io::Error) -> bool {
     let gone = [rustix::io::Errno::NOENT, rustix::io::Errno::NODEV];
     gone.iter()

@@ -41,7 +41,6 @@ fn named(ending: &str) -> Vec<i32> {
     numbers.collect()
 }
 
-/// Their CPU time since they were started, ns.
 pub fn cpu_ns(threads: &[i32]) -> Result<u64, RouterError> {
     let mut sum = 0;
     for &thread in threads {

@@ -51,8 +51,8 @@ impl Xdp<Fib> {
 }
 
 impl Xdp<FibCached> {
-    /// The kernel's answers are kept, and forgotten within 100 ms after a route,
-    /// a rule, a neighbour, a link, an address or a setting changed.
+    /// The kernel's answers are kept, and forgotten within 100 ms of a change of a
+    /// route, a rule, a neighbour, a link, an address or a setting.
     pub fn fib_cached(topology: &Topology) -> Result<Self, RouterError> {
         let name = "xdp-fib-cached";
         let listening = listen(name, topology)?;
@@ -94,7 +94,6 @@ fn listen(name: &str, topology: &Topology) -> Result<Listening, RouterError> {
 }
 
 impl<P: Path + Send> Xdp<P> {
-    /// Puts the program that `load` gives on the router's ports.
     fn start<E>(
         name: &'static str,
         topology: &Topology,

@@ -22,8 +22,8 @@ use xdp::path::{Control, RouterError as ProgramError};
 use super::describe::{Describer, Description, Special, Tables};
 use crate::topology::{NetworkError, Topology};
 
-/// How often it looks: several times in a lease, so that one late wake-up does
-/// no harm.
+/// How often it looks: several times in a lease, so that one late wake-up does no
+/// harm.
 const LOOK_EVERY: Duration = Duration::from_millis(15);
 
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +40,6 @@ pub enum WatchError {
     Thread(#[source] io::Error),
 }
 
-/// A thread that follows. It ends when this is dropped.
 pub struct Watch {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -53,15 +52,15 @@ struct Shared {
     failed: Mutex<Option<WatchError>>,
 }
 
-/// Listens from before the router is looked at first.
+/// Listens from before the first look at the router.
 pub struct Listening {
     monitor: Monitor,
     describer: Describer,
     tables: Tables,
     stale: BTreeSet<(u32, IpAddr)>,
     last: Description,
-    /// Something that was seen was not told: the program, or the router, could
-    /// not be reached. Until all is looked at anew, there is no lease.
+    /// A change was seen and not passed on: the program, or the router, could not be
+    /// reached. Until a full look there is no lease.
     is_behind: bool,
 }
 
@@ -85,8 +84,7 @@ impl Listening {
         &self.last
     }
 
-    /// Tells the program what the router is, and goes on so on a thread of its
-    /// own.
+    /// Tells the program about the router, and continues on a thread of its own.
     pub fn follow(mut self, control: Control) -> Result<Watch, WatchError> {
         self.step(&control, Duration::ZERO)?;
         let shared = Arc::new(Shared::default());
@@ -120,7 +118,8 @@ impl Listening {
         Ok(())
     }
 
-    /// Stale neighbours first: an answer that is kept from now on must know.
+    /// Stale neighbours first: an answer that is kept from now on must take them into
+    /// account.
     fn tell(&mut self, events: &[Event], control: &Control) -> Result<(), WatchError> {
         self.tell_stale(events, control)?;
         let special = self.tables.special;
@@ -171,8 +170,7 @@ impl Listening {
     }
 
     /// Reads all routes where a special one goes, since it may have been the last.
-    /// Of the others, and where one is replaced, it is assumed that they stay until
-    /// then: it costs time only.
+    /// Other special routes are assumed to stay until then, which costs only time.
     fn tell_alike(&mut self, events: &[Event], control: &Control) -> Result<(), WatchError> {
         let goes = |event: &Event| matches!(event, Event::Route { route, removed: true } if Special::is(route));
         let is_new = if events.contains(&Event::Lost) || events.iter().any(goes) {
@@ -227,7 +225,7 @@ impl Watch {
         u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// Why changes are not followed now, if they are not; told once a look.
+    /// Why changes are not followed now, if so; reported once per look.
     pub fn failed(&self) -> Option<WatchError> {
         lock(&self.shared.failed).take()
     }

@@ -44,8 +44,8 @@ impl Account {
         }
     }
 
-    /// Counts one frame, as it lay in memory (without frame check sequence),
-    /// that came at `now_ns` of `CLOCK_MONOTONIC`. Any bytes are welcome.
+    /// Counts one frame, as it lay in memory (without frame check sequence), that
+    /// came at `now_ns` of `CLOCK_MONOTONIC`. Any bytes are accepted.
     pub fn record(&mut self, frame: &[u8], now_ns: u64) {
         let stamp = frame
             .last_chunk::<STAMP_BYTES>()

@@ -1,16 +1,15 @@
 //! Which sequences came already. The same table as `bpf/sink.bpf.c` has, so
 //! that both decide alike.
 
-/// So many sequences back a second copy is still known as one: a thousand
-/// times the longest queue of a path (1,024 frames), in 256 KiB.
+/// How far back, in sequences, a second copy is recognised: a thousand times the
+/// longest queue of a path (1,024 frames), in 256 KiB.
 pub const WINDOW_FRAMES: u64 = 1 << 20;
 
 const WORDS: usize = 1 << 15;
-/// A word tells of 32 sequences: in its high half which, in its low half those
-/// that came.
+/// A word covers 32 sequences: which ones in its high half, those that came in its
+/// low half.
 const SHIFT: u32 = 5;
 
-/// What a sequence is, given those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     InOrder,
@@ -52,7 +51,7 @@ impl Window {
         Arrival::InOrder
     }
 
-    /// Whether it came before, as far as the window reaches; notes it.
+    /// Whether it came before, as far as the window reaches; records it.
     fn is_known(&mut self, sequence: u64) -> bool {
         let group = sequence >> SHIFT;
         let word = &mut self.words[(group % WORDS as u64) as usize];

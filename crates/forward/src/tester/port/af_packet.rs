@@ -45,7 +45,7 @@ struct PacketTransmitter {
     socket: PacketSocket,
     batch: Batch,
     interface: String,
-    /// Whether what the link drops found a queue of its own full. A veth has
+    /// Whether frames that the link drops found a queue of its own full. A veth has
     /// none: its frames lie in the ring of its other end, the device under test.
     has_queue: bool,
 }

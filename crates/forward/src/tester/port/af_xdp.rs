@@ -23,8 +23,8 @@ const BATCH: u32 = 64;
 /// instead of holding the port back.
 const SEND_BUFFER_BYTES: usize = 16 << 20;
 
-/// How long what waits at the end of a stream may take to leave, and how often
-/// it is looked at.
+/// How long frames that wait at the end of a stream may take to leave, and the
+/// interval of looks.
 const LEAVE_MAX: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_micros(200);
 

@@ -13,7 +13,7 @@ use super::{PortError, Received, Receiver};
 use crate::tester::accounting::Account;
 use crate::tester::stream::Stream;
 
-/// How long a sleeping collector may not see that it shall stop.
+/// How long a sleeping collector may not see a stop.
 const SLEEP_MAX: Duration = Duration::from_millis(20);
 
 pub(super) trait Inlet: Send {

@@ -28,7 +28,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// Of a stream that can be made: a frame of each size was tried.
+    /// For a stream that can be made: a frame of each size was tried.
     ///
     /// # Panics
     /// If it has no destination, too many, or not a power of two: `Addresses`
@@ -202,8 +202,8 @@ mod tests {
         }
     }
 
-    /// Whoever counts what came to whom would see it: each destination and each
-    /// flow once a round, the same ones in the next.
+    /// A receiver must see each destination and each flow once a round, and the same
+    /// ones in the next.
     #[test]
     fn each_destination_has_its_equal_share() {
         let mut many = stream(None);

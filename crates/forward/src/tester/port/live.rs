@@ -13,8 +13,8 @@ use super::frames::Frames;
 use super::{Port, PortError, Received, Receiver, Transmitted, Transmitter};
 use crate::tester::stream::{Addresses, Stream};
 
-/// One frame in so many is timed when as many as possible are sent: latency is
-/// that of full queues then, and the clock a good part of what counting takes.
+/// Of this many frames one is timed in a flood: latency is then that of full queues,
+/// and the clock is a good part of the cost of counting.
 const FLOOD_TIMED: u32 = 16;
 
 /// Opens both ends of a port at an interface of the calling thread's network
@@ -68,8 +68,8 @@ impl Transmitter for LiveTransmitter {
 
 const CONTEXT: &str = "cannot send live frames";
 
-/// Sends a stream by each port from the calling thread, all at the same time.
-/// Who watches is told when the first begins and when the last is over.
+/// Sends a stream by each port from the calling thread, all at the same time. The
+/// watcher is told when the first begins and when the last is over.
 ///
 /// # Errors
 /// [`PortError`], e.g. where the streams differ in sizes, tag or IP version, or

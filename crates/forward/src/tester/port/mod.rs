@@ -21,11 +21,11 @@ use super::stream::Stream;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Transmitted {
     pub due: u64,
-    /// Frames that the port's link took, and those that its own queue refused:
-    /// what loss is counted against.
+    /// Frames that the port's link took, and those that its own queue refused: loss
+    /// is counted against these.
     pub offered: u64,
-    /// Of these, frames that the port's own queue refused. One that finds the
-    /// ring of a veth's other end full is none: the device under test lost it.
+    /// Of these, frames that the port's own queue refused. A frame that finds the
+    /// ring of a veth's other end full does not count: the device under test lost it.
     pub refused: u64,
     /// From the first frame due to the last, ns.
     pub elapsed_ns: u64,
@@ -33,12 +33,11 @@ pub struct Transmitted {
     pub behind_ns_max: u64,
     /// Longest pause between two looks at the clock, ns: a scheduler gap.
     pub gap_ns_max: u64,
-    /// Frames taken for lost, where only so many may be under way: no more than
-    /// these can have found no room.
+    /// Frames counted as lost where the number under way is limited: at most this
+    /// many found no room.
     pub given_up: u64,
-    /// CPU time of the thread that sent, ns. With a rate most of it is waiting:
-    /// a port that is to be in time looks at the clock until the next frame is
-    /// due.
+    /// CPU time of the thread that sent, ns. With a rate most of it is waiting: to be
+    /// in time, a port looks at the clock until the next frame is due.
     pub cpu_ns: u64,
 }
 
@@ -77,8 +76,8 @@ pub trait Transmitter: Send {
     /// a full queue.
     fn transmit(&mut self, stream: &Stream, stop: &AtomicBool) -> Result<Transmitted, PortError>;
 
-    /// From now on a limit to the frames under way is kept by what this receiver
-    /// counts, where both can.
+    /// From now on the limit of frames under way is kept by this receiver's counts,
+    /// where both can.
     fn follow(&mut self, receiver: &dyn Receiver) -> Result<(), PortError> {
         let _ = receiver;
         Ok(())
@@ -99,7 +98,7 @@ pub trait Receiver: Send {
     /// What was counted so far; it goes on counting.
     fn counts(&mut self) -> Result<Received, PortError>;
 
-    /// How far it is, where a transmitter of its kind can follow that.
+    /// Its progress, where a transmitter of its kind can follow that.
     #[cfg(feature = "bpf")]
     fn reached(&self) -> Option<&xdp::Reached> {
         None
@@ -111,7 +110,6 @@ pub trait Receiver: Send {
 
 /// A port of the tester: either end of it may be used alone.
 pub struct Port {
-    /// For people: `live-frame`, `af-xdp`, `af-packet`, `tap`.
     pub kind: &'static str,
     pub interface: String,
     pub address: [u8; 6],

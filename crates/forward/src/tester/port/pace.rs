@@ -25,7 +25,7 @@ impl Pace {
     }
 
     /// How many frames are due by `now_ns`, of which `sent` were sent; without a
-    /// rate, as many as there may be.
+    /// rate, the maximum.
     #[must_use]
     pub fn due(&self, now_ns: u64) -> u64 {
         // The end itself is out: rate × duration frames, not one more.

@@ -13,8 +13,8 @@ use crate::tester::stream::Stream;
 /// Frames staged between two looks at the clock.
 pub(super) const BATCH_MAX: u64 = 64;
 
-/// A pause before the next frame that is worth sleeping for, and what is kept of
-/// it to be awake in time.
+/// A pause before the next frame that is worth sleeping for, and the part of it kept
+/// to be awake in time.
 const SLEEP_NS_MIN: u64 = 200_000;
 const AWAKE_NS: u64 = 100_000;
 
@@ -27,8 +27,8 @@ pub(super) trait Outlet {
     /// gone.
     fn flush(&mut self) -> Result<u64, PortError>;
 
-    /// At the end of a stream, gives what still waits the time it takes. Says
-    /// how many frames the link never took: these were not offered.
+    /// At the end of a stream, gives frames that still wait time to leave. Returns
+    /// how many the link never took: these were not offered.
     fn finish(&mut self) -> Result<u64, PortError> {
         Ok(0)
     }
@@ -79,8 +79,8 @@ impl Sender {
         }
     }
 
-    /// Sends what is due, up to a batch, or waits for the next frame. `false`
-    /// when the stream is over.
+    /// Sends what is due, up to a batch, or waits for the next frame. `false` when
+    /// the stream is over.
     fn step(&mut self, outlet: &mut impl Outlet) -> Result<bool, PortError> {
         let now = now_ns();
         self.result.gap_ns_max = self.result.gap_ns_max.max(now - self.looked_ns);
@@ -122,8 +122,8 @@ impl Sender {
         Ok(true)
     }
 
-    /// Sleeps if the next frame is far, else comes back at once. It looks at the
-    /// clock when it wakes, so a sleep that was meant is no gap.
+    /// Sleeps if the next frame is far, otherwise returns at once. It looks at the
+    /// clock when it wakes, so a planned sleep is no gap.
     fn wait(&mut self, now: u64) {
         let next = self.pace.due_ns(self.sent, now);
         let pause = next.saturating_sub(now);

@@ -12,7 +12,7 @@ pub struct BurstsGoal {
     pub rate_pps: f64,
     /// The longest burst tried, frames: two seconds of them, for the RFC.
     pub frames_max: u64,
-    /// Two bursts that differ by so many frames are one: at least 1.
+    /// Two bursts that differ by at most this many frames are equal: at least 1.
     pub resolution_frames: u64,
     /// Times that the search is repeated: 50, for the RFC; at least 1.
     pub repetitions: u32,
@@ -34,17 +34,16 @@ impl Bursts {
         (count > 0).then(|| sum as f64 / count as f64)
     }
 
-    /// Whether the longest burst tried came through: the device carries the
-    /// burst's rate, and the burst says nothing of its buffer (RFC 9004,
-    /// section 4).
+    /// Whether the longest burst tried came through: the device carries the burst's
+    /// rate, and the burst says nothing about its buffer (RFC 9004, section 4).
     #[must_use]
     pub fn is_bounded_by_length(&self) -> bool {
         self.frames.contains(&self.goal.frames_max)
     }
 
-    /// How long the device's buffer holds what it cannot forward yet, s: the
-    /// time of the mean burst, less what was forwarded meanwhile at the
-    /// device's throughput (RFC 9004, section 6, "corrected DUT buffer time").
+    /// How long the device's buffer holds what it cannot forward yet, s: the time of
+    /// the mean burst, less what was forwarded meanwhile at the device's throughput
+    /// (RFC 9004, section 6, "corrected DUT buffer time").
     #[must_use]
     pub fn buffer_s(&self, throughput_pps: f64) -> Option<f64> {
         let implied_s = self.mean_frames()? / self.goal.rate_pps;
@@ -57,17 +56,12 @@ pub struct BackToBack {
     goal: BurstsGoal,
     found: Vec<u64>,
     passed: u64,
-    /// The shortest with loss, or one more than the longest tried.
     failed: u64,
     retried: u32,
     ended: Option<Verdict>,
 }
 
 impl BackToBack {
-    /// Nothing tried yet.
-    ///
-    /// # Errors
-    /// [`GoalError`] names the value and its limits.
     pub fn new(goal: BurstsGoal) -> Result<Self, GoalError> {
         check(
             "the rate",

@@ -14,13 +14,11 @@ const LOSSLESS_TRIALS: u32 = 2;
 #[derive(Clone, Debug, PartialEq)]
 pub struct LossPoint {
     pub share: f64,
-    /// Frames a second.
     pub rate_pps: f64,
     pub loss_ratio: f64,
     pub verdict: Verdict,
 }
 
-/// The procedure. It finds a point a rate, from the highest.
 #[derive(Clone, Debug)]
 pub struct FrameLoss {
     max_pps: f64,

@@ -11,14 +11,12 @@ pub const LATENCY_SHARES: [f64; 4] = [0.1, 0.5, 0.9, 1.0];
 #[derive(Clone, Debug, PartialEq)]
 pub struct LatencyPoint {
     pub share: f64,
-    /// Frames a second.
     pub rate_pps: f64,
     pub loss_ratio: f64,
     pub latency: Histogram,
     pub verdict: Verdict,
 }
 
-/// The procedure. It finds a point a share, from the lowest.
 #[derive(Clone, Debug)]
 pub struct Latency {
     throughput_pps: f64,

@@ -19,14 +19,13 @@ pub use throughput::{Ceiling, Found, Throughput, ThroughputGoal};
 
 use trial::{Histogram, Verdict};
 
-/// A trial that is invalid is repeated so often.
+/// Times that an invalid trial is repeated.
 pub const RETRIES: u32 = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Request {
-    /// Frames a second, of all ports that send together.
     pub rate_pps: f64,
-    /// So many frames, of all ports together; `None`: for the trial's length.
+    /// Number of frames, of all ports together; `None`: for the trial's length.
     pub frames: Option<u64>,
 }
 
@@ -60,7 +59,7 @@ pub enum Step<R> {
 pub trait Procedure {
     type Found;
 
-    /// What it wants next; the same until something is recorded.
+    /// The next request; the same until something is recorded.
     fn next(&self) -> Step<Self::Found>;
 
     /// How the trial that it wanted ended. Ignored once it is done.

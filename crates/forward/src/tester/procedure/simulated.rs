@@ -4,7 +4,6 @@ use trial::{Histogram, Validity, Verdict};
 
 use super::{Outcome, Request};
 
-/// Forwards at most a rate, and holds a queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Device {
     pub(super) capacity_pps: f64,

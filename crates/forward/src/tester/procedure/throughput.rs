@@ -5,12 +5,12 @@ use trial::{Validity, Verdict};
 
 use super::{GoalError, Outcome, Procedure, RETRIES, Request, Step, check};
 
-/// More trials than any search of a device that behaves needs: 17 halvings
-/// bring 17.6 Mpps to within 1% of 1 kpps, and each may be repeated.
+/// More trials than any search of a regular device needs: 17 halvings bring 17.6 Mpps
+/// to within 1% of 1 kpps, and each may be repeated.
 const TRIALS_MAX: u32 = 96;
 
-/// Above this loss the rate that came through says more about where the answer
-/// lies than half the rate does; below it, following it would creep.
+/// Above this loss the received rate is a better guide than half the rate; below it,
+/// following the received rate would creep.
 const OVERLOAD_RATIO: f64 = 0.25;
 
 /// What limits the rates that can be tried.
@@ -18,15 +18,14 @@ const OVERLOAD_RATIO: f64 = 0.25;
 pub enum Ceiling {
     /// The stated link's speed: a device that carries it all has its result.
     Line,
-    /// What the generator can vouch for: a device that carries it all is
-    /// quicker than the tester.
+    /// The generator's verified rate: a device that carries it all is quicker than
+    /// the tester.
     Generator,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThroughputGoal {
     pub floor_pps: f64,
-    /// The highest, at least the floor; tried first, as the RFC says.
     pub ceiling_pps: f64,
     pub ceiling: Ceiling,
     /// The search ends when the lowest rate that failed is at most this share
@@ -34,8 +33,8 @@ pub struct ThroughputGoal {
     pub resolution: f64,
     /// Frames that may be lost, as a share: 0 for the NDR; below 1.
     pub loss_ratio_max: f64,
-    /// Further trials that the result must pass: a rate that passed once by
-    /// luck is searched on below.
+    /// Further trials that the result must pass: after a lucky pass the search
+    /// continues below.
     pub confirmations: u32,
 }
 
@@ -108,10 +107,6 @@ pub struct Throughput {
 }
 
 impl Throughput {
-    /// A search that has tried nothing.
-    ///
-    /// # Errors
-    /// [`GoalError`] names the value and its limits.
     pub fn new(goal: ThroughputGoal) -> Result<Self, GoalError> {
         let goal = goal.checked()?;
         Ok(Self {

@@ -5,28 +5,25 @@ use trial::Histogram;
 use crate::tester::port::{Received, Transmitted};
 use crate::tester::stream::Stream;
 
-/// What was seen of the thread that sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sender {
     /// Time in which it was ready to run and another thread ran, ns
     /// (`/proc/thread-self/schedstat`).
     pub waited_ns: u64,
-    /// Network receive softirqs that its CPU ran meanwhile: those of a device
-    /// that forwards in the sender's context.
+    /// Network receive softirqs that its CPU ran meanwhile: those of a device that
+    /// forwards in the sender's context.
     pub receive_softirqs: u64,
 }
 
-/// What counting took, from the moment in which the trial's sending began until
-/// it was over: frames that came afterwards are no part of it.
+/// Cost of counting from the begin of sending to its end: frames that came later do
+/// not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counting {
     pub frames: u64,
-    /// CPU time of whoever counted, ns.
     pub cpu_ns: u64,
 }
 
 impl Counting {
-    /// What was added since `before`.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self {
@@ -82,8 +79,8 @@ impl Direction {
         per_second(self.received.bytes, elapsed_ns) * 8.0 / 1e6
     }
 
-    /// Time that sending took: the stream's, also where its last frame that was
-    /// sent was due long before its end; or a burst's.
+    /// Time that sending took: the stream's, even if its last sent frame was due long
+    /// before its end; or a burst's.
     fn sending_ns(&self) -> u64 {
         let planned_ns = match self.stream.frames_max {
             Some(_) => 0,

@@ -21,8 +21,8 @@ pub(super) struct Sending<'w, 'a> {
 
 /// Ways that share a CPU and can take turns there frame by frame, or one way.
 ///
-/// Threads of their own would have the CPU in turns of milliseconds, and each
-/// stream gaps, with bursts after them.
+/// Separate threads would have the CPU in turns of milliseconds: each stream would
+/// have gaps, with bursts after them.
 pub(super) struct Group<'w, 'a> {
     ways: Vec<(usize, Sending<'w, 'a>)>,
 }
@@ -51,9 +51,9 @@ impl<'w, 'a> Group<'w, 'a> {
             && self.ways.len() < most()
     }
 
-    /// Sends all ways from the calling thread, on their CPU, once `start` says
-    /// so, and tells when it begins and when it is over. A failure sets `stop`:
-    /// the trial is lost, the others need not go on.
+    /// Sends all ways from the calling thread, on their CPU, once `start` allows it,
+    /// and reports begin and end. A failure sets `stop`: the trial is lost, so the
+    /// others stop too.
     pub(super) fn send(
         mut self,
         count: usize,

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 /// (`USER_HZ`).
 const TICK: Duration = Duration::from_millis(10);
 
-/// Where one CPU's time went since the start, from `/proc/stat`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTime {
     pub busy: Duration,
@@ -14,7 +13,6 @@ pub struct CpuTime {
 }
 
 impl CpuTime {
-    /// What was added since `before`.
     #[must_use]
     pub fn since(self, before: Self) -> Self {
         Self {
@@ -81,8 +79,8 @@ impl Placement {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostUse {
     pub busy_generator: Duration,
-    /// The same of the device's and the sink's, those that are the generator's
-    /// too left out.
+    /// The same for the CPUs of the device and the sink, without those of the
+    /// generator.
     pub busy_behind: Duration,
     pub resolution: Duration,
     pub steal: Duration,
@@ -121,7 +119,6 @@ impl Moment {
         }
     }
 
-    /// What was used since `before`.
     #[must_use]
     pub fn since(&self, before: &Self, placement: &Placement) -> HostUse {
         let cpus = placement.cpus();
@@ -192,15 +189,15 @@ pub fn waited_ns(schedstat: &str) -> Option<u64> {
     schedstat.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// [`waited_ns`] of any thread of the host, by its number; `None` where it is
-/// gone or the host does not say.
+/// [`waited_ns`] of any thread of the host, by its number; `None` where it is gone or
+/// the host does not say.
 #[must_use]
 pub fn thread_waited_ns(thread: i32) -> Option<u64> {
     waited_ns(&std::fs::read_to_string(format!("/proc/{thread}/schedstat")).ok()?)
 }
 
-/// What is read before and after the calling thread sends. What the host does
-/// not tell counts as 0 both times.
+/// Read before and after the calling thread sends. Values that the host does not give
+/// count as 0 both times.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reading {
     at: Instant,
@@ -209,7 +206,6 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Of the calling thread, on `cpu`.
     pub(super) fn now(cpu: usize) -> Self {
         let read = |path| std::fs::read_to_string(path).unwrap_or_default();
         Self {

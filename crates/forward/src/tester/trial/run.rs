@@ -14,22 +14,22 @@ use super::group::{Group, Sending, Sent};
 use super::host::{HostUse, Placement};
 use super::window::{Limit, Mark, Reader, watch};
 
-/// A transmitter that goes on so long after its stream should have ended is
-/// told to stop: live frames end some 30 ms late, a starved one much later.
+/// A transmitter that continues this long after the end of its stream is stopped:
+/// live frames end some 30 ms late, a starved transmitter much later.
 const OVERTIME: Duration = Duration::from_secs(5);
 
 /// How often counts are looked at while the last frames come.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Looks without a change that mean that nothing is on its way any more, where
-/// a loss is to be told; a busy host keeps a device waiting for that long.
+/// Looks without a change after which nothing is under way any more, where a loss
+/// must be known; a busy host keeps a device waiting for that long.
 const QUIET_LOOKS: u32 = 15;
 
-/// The same at overload, where what is still queued is no part of the rate; not
-/// for a burst, of which every frame counts.
+/// The same at overload, where what is still queued is not part of the rate; not for
+/// a burst, of which every frame counts.
 const QUIET_LOOKS_OVERLOAD: u32 = 4;
 
-/// One direction: who sends what, and who counts it.
+/// One direction: transmitter, stream and receiver.
 pub struct Way<'a> {
     pub transmitter: &'a mut dyn Transmitter,
     pub receiver: &'a mut dyn Receiver,
@@ -38,7 +38,7 @@ pub struct Way<'a> {
 }
 
 impl<'a> Way<'a> {
-    /// What a thread of its own sends, and what the harness reads meanwhile.
+    /// Splits what a thread of its own sends from what the harness reads meanwhile.
     fn split(&mut self) -> (Sending<'_, 'a>, &mut (dyn Receiver + 'a)) {
         let sending = Sending {
             transmitter: &mut *self.transmitter,
@@ -53,7 +53,7 @@ impl<'a> Way<'a> {
 pub struct Ran<R> {
     pub directions: Vec<Direction>,
     pub host: HostUse,
-    /// What was read when the sending began, and when it was over.
+    /// Read when the sending began, and when it was over.
     pub readings: [R; 2],
 }
 
@@ -74,11 +74,11 @@ pub enum TrialError {
     Thread(#[source] std::io::Error),
 }
 
-/// Sends on all ways at the same time, waits until all frames have come, none
-/// does any more or `residual` is over, and says what each way sent and got.
-/// The calling thread sleeps meanwhile. The use of the CPUs of `placement` is
-/// noted, and `read` is called where the sending begins and where it is over (and
-/// before, in case nobody tells); `go_on` is asked ten times a second.
+/// Sends on all ways at the same time. Waits until all frames have come, no more come
+/// or `residual` is over, and returns what each way sent and received. The calling
+/// thread sleeps meanwhile. The use of the CPUs of `placement` is noted, and `read`
+/// is called at begin and end of sending (and before, in case neither is reported);
+/// `go_on` is asked ten times a second.
 ///
 /// # Panics
 /// If a transmitter does.
@@ -168,8 +168,8 @@ fn send_all<R>(
     })
 }
 
-/// The counts once all `offered` frames have come, nothing comes any more, or
-/// the deadline is over.
+/// The counts once all `offered` frames have come, no more come, or the deadline is
+/// over.
 fn last_counts(
     receiver: &mut dyn Receiver,
     stream: &Stream,

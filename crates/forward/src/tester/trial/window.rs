@@ -12,10 +12,9 @@ use super::host::Moment;
 use super::{Counting, TrialError};
 use crate::tester::port::{PortError, Receiver};
 
-/// How often whoever waits is asked whether to go on.
+/// How often `go_on` is asked.
 const ASK_EVERY: Duration = Duration::from_millis(100);
 
-/// How far a thread is with what it sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Begun,
@@ -56,17 +55,17 @@ fn counting(receiver: &mut dyn Receiver) -> Result<Counting, PortError> {
     })
 }
 
-/// Until when, and who is told to stop.
+/// A deadline, and the flag that stops senders.
 pub(super) struct Limit<'s> {
     pub stop: &'s AtomicBool,
     pub deadline: Instant,
     pub go_on: &'s dyn Fn() -> bool,
 }
 
-/// Waits until all of so many `senders` have ended, and reads where the first
-/// begins and where the last is over. `before` was read before they could begin,
-/// and stands for one that never told. Sets `stop` when nobody wants to go on,
-/// time is over, or nothing can be read.
+/// Waits until all `senders` have ended, and reads at the begin of the first and the
+/// end of the last. `before` was read before they could begin, and replaces a begin
+/// that was not reported. Sets `stop` when `go_on` returns false, time is over, or
+/// nothing can be read.
 pub(super) fn watch<R>(
     reader: &mut Reader<'_, '_, R>,
     before: Mark<R>,

@@ -4,12 +4,12 @@ use trial::{Validity, Verdict};
 
 use super::{Claim, Evidence, ratio};
 
-/// Frames of a trial that are nobody's: neighbour discovery, router
-/// solicitations. Counters may differ by so many, or by a thousandth.
+/// Foreign frames of a trial: neighbour discovery, router solicitations. Counters may
+/// differ by this many, or by a thousandth.
 pub const STRANGERS_MAX: u64 = 64;
 
-/// Share of the frames that may take the kernel's path instead of the one that
-/// is measured: their cost does not show beside the others'.
+/// Share of the frames that may take the kernel's path instead of the measured one:
+/// their cost does not show beside the others'.
 pub const UNSURE_RATIO_MAX: f64 = 0.01;
 
 /// Share of the frames that a path is credited with which its own program must
@@ -34,7 +34,7 @@ fn disagree(reason: String, remedy: &str) -> Verdict {
     Verdict::new(Validity::Noisy, reason, remedy)
 }
 
-/// Whether `more` exceeds `less` by more than strangers explain.
+/// Whether `more` exceeds `less` by more than foreign frames explain.
 fn exceeds(more: u64, less: u64) -> bool {
     more.saturating_sub(less) > STRANGERS_MAX.max(less / 1000)
 }
@@ -65,7 +65,7 @@ fn came_without_being_forwarded(evidence: &Evidence<'_>) -> Option<Verdict> {
     })
 }
 
-/// What the device sent and nobody counted is the tester's loss, not its.
+/// Frames that the device sent and that were not counted are the tester's loss.
 fn lost_behind_the_device(evidence: &Evidence<'_>) -> Option<Verdict> {
     let forwarded = evidence.counters?.forwarded;
     let came =

@@ -13,8 +13,8 @@ pub const SENT_RATIO_MIN: f64 = 0.99;
 /// A result this near to the generator's own ceiling may be the generator's.
 pub const CEILING_RATIO_MAX: f64 = 0.8;
 
-/// Share of the trial for which the generator's thread may have been ready
-/// without running. What it sends afterwards comes in bursts.
+/// Share of the trial for which the generator's thread may have been ready without
+/// running. Frames sent afterwards come in bursts.
 pub const WAITED_RATIO_MAX: f64 = 0.05;
 
 /// A device that forwards in the sender's softirq runs one for each 64 frames
@@ -22,7 +22,7 @@ pub const WAITED_RATIO_MAX: f64 = 0.05;
 /// raises far fewer.
 const FRAMES_PER_SOFTIRQ: u64 = 512;
 
-/// So many softirqs happen in any second.
+/// Softirqs that happen in any second.
 const SOFTIRQS_IDLE: u64 = 2_000;
 
 pub(super) const LESS: &str = "offer less, or use a quicker port";
@@ -66,8 +66,8 @@ fn intended(direction: &Direction) -> Option<f64> {
     )
 }
 
-/// The rate is judged over the time that sending really took, too: frames that
-/// were all sent, but over twice the time, were not sent at that rate.
+/// The rate is also judged over the time that sending really took: frames sent over
+/// twice the time were not sent at that rate.
 fn short(evidence: &Evidence<'_>, direction: &Direction) -> Option<Verdict> {
     if evidence.claim == Claim::Rate {
         return None;
@@ -185,8 +185,8 @@ fn near_ceiling(evidence: &Evidence<'_>) -> Option<Verdict> {
     })
 }
 
-/// What came, no more than was to be sent: the last frames of a short burst may
-/// come quicker than they left.
+/// Frames received, at most those to be sent: the last frames of a short burst may
+/// arrive quicker than they left.
 fn carried_pps(direction: &Direction) -> f64 {
     let most = direction.stream.rate_pps.unwrap_or(f64::INFINITY);
     direction.received_pps().min(most)

@@ -25,9 +25,9 @@ pub use noise::{ELSEWHERE_RATIO_MAX, GAP_RATIO_MAX, LOSS_ERROR_MAX};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Claim {
-    /// Whether a rate is carried: the generator must hold the rate, and where a
-    /// loss decides, it must be the device's. Who else used the device's CPU
-    /// makes no pass less.
+    /// Whether a rate is carried: the generator must hold the rate, and where a loss
+    /// decides, it must be the device's. Other use of the device's CPU does not make
+    /// a pass invalid.
     Carried {
         /// Share of the frames that may be lost: 0 for the NDR, a PDR's own loss.
         loss_ratio_max: f64,
@@ -36,10 +36,10 @@ pub enum Claim {
     /// above, and the loss must be nearly all the device's.
     Loss,
     /// How long frames take at a rate, and what CPU time: as for
-    /// [`Self::WITHOUT_LOSS`], and nobody else may use the CPUs.
+    /// [`Self::WITHOUT_LOSS`], and no other program may use the CPUs.
     Latency,
-    /// How much comes through at overload: frames may be lost anywhere behind
-    /// the generator.
+    /// The received rate at overload: frames may be lost anywhere behind the
+    /// generator.
     Rate,
 }
 
@@ -58,21 +58,20 @@ pub struct OwnCpu {
     pub behind: Duration,
 }
 
-/// What was seen besides the frames. What is not known is `None` or empty, and
-/// not judged.
+/// Observations besides the frames. Unknown ones are `None` or empty, and not judged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seen {
     pub host: HostUse,
     pub placement: Placement,
-    /// Frames a second, of all ports together, that the generator reaches at
-    /// this size when nothing holds it back.
+    /// Frames a second, of all ports together, that the generator reaches at this
+    /// size unhindered.
     pub ceiling_pps: Option<f64>,
     /// Whether the device forwards in threads of its own: threaded NAPI, a
     /// process, a guest. If not, it forwards in the sender's softirq.
     pub threaded: Option<bool>,
     pub own_cpu: Option<OwnCpu>,
-    /// Time in which threads that forward or count were ready and another had
-    /// their CPU, be it one of themselves: all together.
+    /// Total time in which threads that forward or count were ready while another
+    /// thread, possibly one of themselves, had their CPU.
     pub waited_behind: Option<Duration>,
 }
 
@@ -97,11 +96,10 @@ impl Evidence<'_> {
         combine(&found)
     }
 
-    /// Frames whose loss something else than the device may have caused: those
-    /// that a generator which was behind sent at once beyond what it always does,
-    /// and those that came while its threads waited for a CPU that others had. 0
-    /// where the pauses were too short for that. An upper bound: the true share
-    /// is smaller.
+    /// Maximum number of frames whose loss may have another cause than the device.
+    /// These are frames that a late generator sent at once beyond its usual batches,
+    /// and frames that came while the device's threads waited for a CPU. 0 where the
+    /// pauses were too short for that.
     #[must_use]
     pub fn excusable_frames(&self) -> u64 {
         (noise::excusable_frames(self).ceil() as u64).min(self.offered())
@@ -142,7 +140,7 @@ fn too_few(direction: &Direction) -> Option<Verdict> {
     })
 }
 
-/// One verdict of many: the first kind, every reason, each remedy once.
+/// Combines verdicts: the first kind, every reason, each remedy once.
 pub(crate) fn combine(found: &[Verdict]) -> Verdict {
     let Some(validity) = found.iter().map(|one| one.validity).min_by_key(gravity) else {
         return Verdict::valid();
@@ -167,7 +165,6 @@ fn gravity(validity: &Validity) -> u8 {
     }
 }
 
-/// The share `part` of `whole`, 0 of nothing.
 fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }

@@ -9,8 +9,8 @@ use super::generator::LESS;
 use super::{Claim, Evidence, Seen, ratio};
 use crate::tester::trial::Direction;
 
-/// Longest pause of the generator, as a share of the trial; and never more
-/// than 10 ms.
+/// Longest pause of the generator, as a share of the trial; and never more than 10
+/// ms.
 pub const GAP_RATIO_MAX: f64 = 0.01;
 
 /// CPU time of the generator's CPU, or of the device's and the sink's, that
@@ -18,15 +18,15 @@ pub const GAP_RATIO_MAX: f64 = 0.01;
 /// harness's take 1 to 2%.
 pub const ELSEWHERE_RATIO_MAX: f64 = 0.05;
 
-/// By so much of itself a loss may be wrong that is stated as a figure.
+/// Relative error allowed for a loss that is stated as a figure.
 pub const LOSS_ERROR_MAX: f64 = 0.1;
 
-/// Frames that a paced generator sends at once anyway: two batches of 16. How
-/// many more a device takes nobody knows beforehand.
+/// Frames that a paced generator always sends at once: two batches of 16. How many
+/// more a device takes is not known beforehand.
 const BATCH_FRAMES: f64 = 32.0;
 
-/// Frames that wait for a device that pauses without any harm: half of a veth's
-/// ring of 256.
+/// Frames that wait harmlessly for a device that pauses: half of a veth's ring of
+/// 256.
 const QUEUE_FRAMES: f64 = 128.0;
 
 const QUIET: &str = "stop other programs, or give the trial CPUs of its own";
@@ -46,8 +46,8 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Vec<Verdict> {
         .collect()
 }
 
-/// Whether the host left something alone that was measured on these CPUs, be it
-/// a trial or something else.
+/// Whether the host left a measurement on these CPUs alone, be it a trial or
+/// something else.
 pub(crate) fn of_host(seen: &Seen) -> Vec<Verdict> {
     let doubts = [stolen(seen), elsewhere(seen)];
     doubts.into_iter().flatten().collect()
@@ -92,7 +92,6 @@ fn overrun(evidence: &Evidence<'_>, direction: &Direction) -> Option<Verdict> {
     })
 }
 
-/// See [`Evidence::excusable_frames`].
 pub(super) fn excusable_frames(evidence: &Evidence<'_>) -> f64 {
     // Others that used what the device left over took nothing from it; and
     // threads of the device that waited for each other belong to it.
@@ -107,9 +106,9 @@ pub(super) fn excusable_frames(evidence: &Evidence<'_>) -> f64 {
         .sum()
 }
 
-/// Frames that the generator sent late, beyond those that it always sends at
-/// once. Of its pauses it is known how long the longest was, and how long all
-/// were together: the most frames are late when all were as long as that.
+/// Frames that the generator sent late, beyond its usual batches. The longest of its
+/// pauses and their sum are known; the most frames are late when all pauses were the
+/// longest.
 fn late_frames(direction: &Direction) -> f64 {
     let Some(rate_pps) = direction.stream.rate_pps else {
         return 0.0;
@@ -125,8 +124,8 @@ fn late_frames(direction: &Direction) -> f64 {
     }
 }
 
-/// Frames that came while others had the device's CPU. A queue that overflowed
-/// kept its first frame for as long as it takes to fill.
+/// Frames that came while others had the device's CPU. A queue that overflowed kept
+/// its first frame for as long as it takes to fill.
 fn paused_frames(direction: &Direction, elsewhere_ns: f64) -> f64 {
     let per_ns = direction.offered_pps() / 1e9;
     let longest_ns = direction.received.latency.max_ns();
@@ -173,8 +172,6 @@ fn stolen(seen: &Seen) -> Option<Verdict> {
     })
 }
 
-/// CPU time of the device's and the sink's CPUs that neither took; nothing
-/// where it is not known.
 fn elsewhere_behind(seen: &Seen) -> Duration {
     let Some(own) = seen.own_cpu else {
         return Duration::ZERO;

@@ -186,7 +186,6 @@ fn hops() -> Vec<Case> {
     ]
 }
 
-/// About the next link's MTU, 1400, and about the frame's own room.
 fn sizes() -> Vec<Case> {
     let mut cases = Vec::new();
     for (total, fits) in [

@@ -87,7 +87,6 @@ fn types() -> Vec<Case> {
     cases
 }
 
-/// A frame behind tags of these types and identifiers, the outer one first.
 fn tagged(frame: &[u8], tags: &[(EtherType, u16)]) -> Vec<u8> {
     let inner = EtherType(u16::from_be_bytes([frame[12], frame[13]]));
     let mut ether_type = inner;

@@ -21,7 +21,6 @@ use crate::behaviour::probe::Output;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {
-    /// One frame or more out of the other port, none back.
     Forwarded,
     Answered,
     Dropped,
@@ -65,7 +64,7 @@ impl Case {
     }
 }
 
-/// All frames, in an order that does not matter but for fragments of one packet.
+/// All frames, in an order that matters only for fragments of one packet.
 pub fn all() -> Vec<Case> {
     let mut cases = link::cases();
     cases.extend(ipv4::cases());
@@ -103,12 +102,10 @@ pub fn across6(next_header: u8) -> wire::ipv6::Repr {
     wire::ipv6::Repr::new(plan::HOST_V6[0], plan::HOST_V6[1], next_header)
 }
 
-/// A frame into port 0 with this header and payload.
 pub fn four(repr: &wire::ipv4::Repr, payload: &[u8]) -> Vec<u8> {
     ethernet(0, EtherType::IPV4, &repr.to_bytes(payload).unwrap())
 }
 
-/// A frame into port 0 with this header and payload.
 pub fn six(repr: &wire::ipv6::Repr, payload: &[u8]) -> Vec<u8> {
     ethernet(0, EtherType::IPV6, &repr.to_bytes(payload).unwrap())
 }
@@ -130,17 +127,14 @@ pub fn udp6(source: Ipv6Addr, destination: Ipv6Addr, data: &[u8]) -> Vec<u8> {
         .unwrap()
 }
 
-/// A whole UDP frame into port 0, with this header.
 pub fn udp4_with(repr: &wire::ipv4::Repr, data: &[u8]) -> Vec<u8> {
     four(repr, &udp4(repr.source, repr.destination, data))
 }
 
-/// A whole UDP frame into port 0, with this header.
 pub fn udp6_with(repr: &wire::ipv6::Repr, data: &[u8]) -> Vec<u8> {
     six(repr, &udp6(repr.source, repr.destination, data))
 }
 
-/// The ordinary frame of each family, both ways.
 pub fn plain4(port: usize) -> Vec<u8> {
     let (source, destination) = (plan::HOST_V4[port], plan::HOST_V4[1 - port]);
     let packet = wire::ipv4::Repr::new(source, destination, protocol::UDP)

@@ -5,7 +5,6 @@ use wire::{EtherType, arp, icmpv6, protocol};
 use super::{ethernet, fresh4, six, udp4_with, udp6_with};
 use crate::behaviour::plan;
 
-/// Of each family: a frame into port 0, the answer into port 1.
 pub fn frames() -> [(Vec<u8>, Vec<u8>); 2] {
     [(question4(), answer4()), (question6(), answer6())]
 }

@@ -14,8 +14,8 @@ use crate::exit::{Exit, Failure, OrExit};
 
 const ELF: &[u8] = b"\x7fELF";
 
-/// The files, programs with the libraries they are linked to. A library that
-/// two programs need comes once; two files for one place are refused.
+/// The files, and programs with the libraries they are linked to. A library that two
+/// programs need comes once; two files for one place are refused.
 pub(super) fn guest_files(arguments: &[GuestFileArgument]) -> Result<Vec<GuestFile>, Failure> {
     let mut places = BTreeSet::new();
     let mut libraries = BTreeSet::new();

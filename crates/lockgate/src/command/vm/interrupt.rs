@@ -13,8 +13,8 @@ use crate::interrupt;
 
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Once its guest is killed the program ends in this time, or is ended: it may
-/// be writing to somebody who does not read.
+/// Once its guest is killed the program ends within this time, or is ended: it may be
+/// writing to a reader that does not read.
 const END_LIMIT: Duration = Duration::from_secs(5);
 
 pub(super) struct Interrupt {
@@ -23,8 +23,8 @@ pub(super) struct Interrupt {
 }
 
 impl Interrupt {
-    /// Watches from now on. While no guest is up the program ends at once,
-    /// and QEMU with it.
+    /// Starts to watch. While no guest is up the program ends at once, and QEMU with
+    /// it.
     pub(super) fn watch() -> Result<Self, Failure> {
         let flag = interrupt::flag().or_failed()?;
         let guest = Arc::new(Mutex::new(None));

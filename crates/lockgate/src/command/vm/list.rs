@@ -5,7 +5,6 @@ use vm::{Accelerator, Cache, CacheError, Qemu, QemuError, QemuOrigin, accelerato
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
 
-/// Prints what guests can be made of here; ends with 4 where none can.
 pub(super) fn list(console: &Console) -> Result<Exit, Failure> {
     let cache = Cache::open_default();
     let qemus = Qemu::find_all(cache.as_ref().ok());

@@ -110,8 +110,8 @@ fn boot(machine: &Machine, console: &Console) -> Result<Guest, Failure> {
     Ok(guest)
 }
 
-/// The script's status. None if nobody read its output any more and there is
-/// nothing to fetch: then nobody waits for its end, and the guest is killed.
+/// The script's status. `None` if its output has no reader any more and there is
+/// nothing to fetch: then the guest is killed.
 fn run_in(
     guest: &mut Guest,
     script: String,
@@ -139,7 +139,7 @@ fn run_in(
     ended.map(Some).map_err(by_limit).or_failed()
 }
 
-/// What the guest says of a limit, said of the flag that sets it.
+/// Puts the flag that sets a limit into the guest's message about it.
 fn by_limit(error: GuestError) -> anyhow::Error {
     let is_limit = matches!(
         &error,
@@ -153,7 +153,7 @@ fn by_limit(error: GuestError) -> anyhow::Error {
     }
 }
 
-/// Fetches every file there is; the first error of those that are not.
+/// Fetches every file there is; returns the first error.
 fn fetch(guest: &mut Guest, arguments: &VmRunArguments) -> Result<(), Failure> {
     let each = arguments.gets.iter();
     let fetched: Vec<_> = each

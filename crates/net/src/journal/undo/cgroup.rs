@@ -6,8 +6,7 @@ use std::time::Instant;
 
 use super::{LOOK_EVERY, UNDO_WAIT, process};
 
-/// A control group can be removed only when nobody is inside. Its own groups
-/// go first.
+/// A control group can be removed only when it is empty. Its own groups go first.
 pub fn remove(path: &Path) -> io::Result<()> {
     let deadline = Instant::now() + UNDO_WAIT;
     loop {
@@ -56,9 +55,9 @@ fn threads_file(path: &Path) -> &'static str {
     }
 }
 
-/// Moves a thread to the group above, alone: the others of its process, that
-/// are elsewhere, stay there. Only out of a group of whole processes, which
-/// version 2 has, the process goes. It may end meanwhile.
+/// Moves a thread alone to the group above; other threads of its process stay. Out of
+/// a group of whole processes, which only version 2 has, the process moves. It may
+/// end meanwhile.
 fn move_out(path: &Path, thread: i32) {
     if process::is_kernel_thread(thread) {
         let _ = sys::schedule::as_usual(thread);

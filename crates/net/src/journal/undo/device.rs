@@ -35,8 +35,8 @@ fn is_there(number: u64) -> bool {
     threads.any(|thread| is_it(thread.join("ns/net"))) || below("/run/netns".into()).any(is_it)
 }
 
-/// Brings a device back to the calling thread's namespace, if it is still where
-/// it was lent to, as it was. Returns the settings that are not.
+/// Brings a device back to the calling thread's namespace, if it is still where it
+/// was lent to, with its settings. Returns the settings that were not restored.
 pub(in super::super) fn bring_back(
     (name, namespace): (&str, &str),
     home_was: u64,

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use super::super::entry::absent_is_fine;
 use crate::namespace::unmount_all;
 
-/// Removes a folder with everything in it, but nothing of what is mounted
-/// inside: a container that was killed may have the host's own files there.
+/// Removes a folder with everything in it, except what is mounted inside: a container
+/// that was killed may have the host's own files there.
 pub fn remove(path: &Path) -> io::Result<()> {
     for mount in mounts_below(path)?.iter().rev() {
         unmount_all(mount)?;

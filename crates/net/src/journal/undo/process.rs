@@ -14,7 +14,6 @@ pub const NICE: usize = 19;
 const STARTED: usize = 22;
 pub const PRIORITY: usize = 40;
 pub const POLICY: usize = 41;
-/// Of the flags (`linux/sched.h`).
 const PF_KTHREAD: u32 = 0x0020_0000;
 
 pub fn kill(pid: i32) -> io::Result<()> {

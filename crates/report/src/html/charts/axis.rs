@@ -21,9 +21,9 @@ pub(super) struct Ruler {
 }
 
 impl Ruler {
-    /// Fits `axis` to those `values` that it can show, with at most
-    /// `ticks_max` ticks; `from_zero` keeps zero in sight of a linear axis.
-    /// None when it can show none of them.
+    /// Fits `axis` to those `values` that it can show, with at most `ticks_max`
+    /// ticks; `from_zero` keeps zero in sight of a linear axis. `None` when it can
+    /// show none of them.
     pub(super) fn fit(
         axis: &Axis,
         values: impl IntoIterator<Item = f64>,
@@ -60,7 +60,7 @@ impl Ruler {
 }
 
 /// `plotters` draws axis, grid and labels from this. Its own logarithmic ranges
-/// choose ticks that nobody would say, so the ruler brings its own.
+/// choose odd ticks, so the ruler brings its own.
 impl Ranged for Ruler {
     type FormatOption = NoDefaultFormatting;
     type ValueType = f64;
@@ -98,7 +98,7 @@ pub(super) fn place(scale: Scale, value: f64) -> Option<f64> {
     }
 }
 
-/// Room around the outermost marks; a lone value gets a span of its own.
+/// Room around the outermost marks; a single value gets a span of its own.
 fn pad(scale: Scale, low: f64, high: f64, zero: bool) -> (f64, f64) {
     let span = high - low;
     if span <= low.abs().max(high.abs()) * 1e-9 {

@@ -43,7 +43,6 @@ pub(super) const SHAPES: [Shape; 7] = [
     Shape::Upright,
 ];
 
-/// Draws on a canvas of that size and gives its SVG.
 pub(super) fn drawing(
     (width, height): (u32, u32),
     draw: impl FnOnce(&Area<'_>) -> Result<(), Failure>,
@@ -152,8 +151,8 @@ fn cross(r: i32) -> [Pixel; 12] {
     ]
 }
 
-/// Roughly how wide words are, in pixels: without fonts nobody knows exactly,
-/// so this rounds up.
+/// Approximate width of words, in pixels, rounded up: without fonts it is not known
+/// exactly.
 pub(super) fn width_px(text: &str) -> i32 {
     let ems: f64 = text
         .chars()

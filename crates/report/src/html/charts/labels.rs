@@ -9,8 +9,8 @@ use crate::html::markup::one_line;
 const LINE_PX: i32 = TEXT_PX + 3;
 const WIDTH_PX_MAX: i32 = 190;
 
-/// The pixels that names at line ends need, or None where they would not fit
-/// in `height_px` or would leave too little room for the lines.
+/// The pixels that names at line ends need, or `None` where they would not fit in
+/// `height_px` or would leave too little room for the lines.
 pub(super) fn width(series: &[Series], height_px: i32) -> Option<i32> {
     let widest = series
         .iter()

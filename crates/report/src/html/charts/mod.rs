@@ -90,7 +90,7 @@ fn drawings(chart: &Chart) -> Html {
 
 const NOTHING: &str = "Nothing to draw: no point has a value that these axes can show.";
 
-/// The drawing with a name for those who cannot see it.
+/// The drawing with a name for readers who cannot see it.
 fn labelled(svg: &str, name: &str, class: &str) -> Html {
     let name = one_line(name);
     let attributes = [("class", class), ("role", "img"), ("aria-label", &name)];

@@ -61,8 +61,8 @@ pub(super) const MUTED: Colour = Colour::new(0x57606A, 0x9DA7B3);
 pub(super) const GRID: Colour = Colour::new(0xE3E7EB, 0x2C323A);
 pub(super) const UNITY: Colour = Colour::new(0x8C959F, 0x6E7781);
 
-/// Measured series: Okabe and Ito's hues, darkened or lightened until each has
-/// a contrast of 3:1 or more with its surface, then three more for crowds.
+/// Measured series: Okabe and Ito's hues, darkened or lightened until each has a
+/// contrast of 3:1 or more with its surface, then three more.
 pub(super) const MEASURED: [Colour; 8] = [
     Colour::new(0x0072B2, 0x56B4E9),
     Colour::new(0xC44E00, 0xFF8A4C),

@@ -9,7 +9,7 @@ use super::canvas::{Area, Failure, bar, drawing, line, mark, width_px, words};
 use super::palette::{GRID, INK, MUTED, UNITY};
 use super::plot::{Frame, axis_name, rulers};
 
-/// Height of a row: a line of text, and air.
+/// Height of a row: a line of text, and space.
 const ROW_PX: i32 = 18;
 const TOP: i32 = 44;
 /// The figures again: a long chart is read at both ends.

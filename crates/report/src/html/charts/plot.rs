@@ -11,8 +11,8 @@ use super::palette::{GRID, INK, MUTED, UNITY};
 use super::trace::Trace;
 use super::{Look, labels};
 
-/// The size of a canvas: one for the page and one for a telephone, whose
-/// letters would be too small if it only shrank the other.
+/// The size of a canvas: one for the page and one for a telephone, whose letters
+/// would be too small if it only shrank the other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     pub(super) width: u32,
@@ -44,7 +44,6 @@ pub(super) const NARROW: Frame = Frame {
 const TOP: i32 = 28;
 const BOTTOM: i32 = 42;
 
-/// Draws the chart; None where it has nothing that its axes can show.
 pub(super) fn draw(chart: &Chart, frame: Frame) -> Option<Result<String, Failure>> {
     let (x, y) = rulers(chart, frame)?;
     let size = (frame.width, frame.height);
@@ -136,7 +135,6 @@ fn axis_names(
     words(area, &axis_name(&chart.x), below, INK, HPos::Center)
 }
 
-/// An axis with its unit: `speed, MB/s`.
 pub(super) fn axis_name(axis: &Axis) -> String {
     match axis.unit.as_str() {
         "" => axis.label.clone(),

@@ -5,7 +5,6 @@ use trial::{Axis, Scale};
 use super::axis::place;
 use crate::number;
 
-/// A tick: its place in drawn coordinates and its label.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tick {
     pub(super) at: f64,

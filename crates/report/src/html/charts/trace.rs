@@ -9,7 +9,6 @@ use super::canvas::Pixel;
 /// With more dots than this a mark for each would hide the line.
 const MARKS_MAX: usize = 120;
 
-/// What of a series is drawn, in pixels.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Trace {
     /// Lines through the valid dots; a dot that the axes cannot show ends one.

@@ -13,7 +13,6 @@ const MODULE_BYTES_MAX: u64 = 64 << 20;
 /// of dictionary.
 const UNPACK_KIB_MAX: u32 = 128 << 10;
 
-/// Why a file is no module that can be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ModuleFileError {
     #[error("cannot read the kernel module {}", .path.display())]

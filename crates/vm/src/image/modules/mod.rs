@@ -19,7 +19,6 @@ use tree::Tree;
 
 use super::file::GuestFile;
 
-/// Why modules cannot be put into an image.
 #[derive(Debug, thiserror::Error)]
 pub enum ModulesError {
     #[error(
@@ -74,7 +73,7 @@ pub(super) struct Modules<'a> {
 }
 
 impl<'a> Modules<'a> {
-    /// `folder` is what is `/lib/modules/RELEASE` in the guest.
+    /// `folder` is `/lib/modules/RELEASE` in the guest.
     pub(super) fn new(folder: &std::path::Path, release: &'a str) -> Result<Self, ModulesError> {
         Ok(Self {
             release,

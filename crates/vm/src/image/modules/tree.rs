@@ -9,7 +9,6 @@ use super::canonical;
 /// Deepest folder below the modules' own; a kernel has about eight.
 const DEPTH_MAX: usize = 32;
 
-/// Why a folder is no kernel's folder of modules.
 #[derive(Debug, thiserror::Error)]
 pub enum ModuleTreeError {
     #[error("cannot read the kernel's modules in {}: `make setup-guests` unpacks them", .path.display())]

@@ -10,7 +10,6 @@ use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
 use super::ProgramError;
 use crate::image::IMAGE_BYTES_MAX;
 
-/// What the dynamic linker needs to know of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Linking {
     pub(super) machine: Machine,

@@ -9,7 +9,6 @@ use crate::protocol::frame::{Decoder, Frame};
 
 const READ_BYTES: usize = 64 << 10;
 
-/// When something must be done, and what that came from.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deadline {
     at: Instant,
@@ -28,7 +27,7 @@ impl Deadline {
         ChannelError::Silent { limit: self.limit }
     }
 
-    /// What is left, never zero: a socket takes that for no limit.
+    /// The time left, never zero: a socket takes that for no limit.
     fn rest(self) -> Result<Duration, ChannelError> {
         let rest = self.at.saturating_duration_since(Instant::now());
         if rest.is_zero() {
