@@ -1,5 +1,7 @@
 //! Text made safe for a terminal and broken into lines.
 
+use std::borrow::Cow;
+
 const TEXT_COLUMNS_MIN: usize = 20;
 
 /// Columns that a text takes: one per character, since the texts are Latin.
@@ -23,58 +25,40 @@ fn is_unsafe(letter: char) -> bool {
         || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
+fn options(columns: usize) -> textwrap::Options<'static> {
+    textwrap::Options::new(columns.max(1)).word_splitter(textwrap::WordSplitter::NoHyphenation)
+}
+
 /// The cleaned text in lines of at most `columns`, broken between words; a longer
 /// word is broken within. At least one line, which may be empty.
 pub(crate) fn lines(text: &str, columns: usize) -> Vec<String> {
-    let columns = columns.max(1);
-    let mut lines = vec![String::new()];
-    for word in clean(text).split(' ') {
-        for (index, piece) in pieces(word, columns).into_iter().enumerate() {
-            let line = lines.last_mut().expect("there is always a line");
-            if line.is_empty() {
-                line.push_str(&piece);
-            } else if index == 0 && width(line) + 1 + width(&piece) <= columns {
-                line.push(' ');
-                line.push_str(&piece);
-            } else {
-                lines.push(piece);
-            }
-        }
-    }
-    lines
-}
-
-fn pieces(word: &str, columns: usize) -> Vec<String> {
-    let letters: Vec<char> = word.chars().collect();
-    letters
-        .chunks(columns)
-        .map(|piece| piece.iter().collect())
-        .collect()
+    let text = clean(text);
+    let lines = textwrap::wrap(&text, options(columns));
+    lines.into_iter().map(Cow::into_owned).collect()
 }
 
 /// [`lines`] after `first`, the following ones indented as far as it reaches.
 /// Ends each line with a newline.
 pub(crate) fn paragraph(first: &str, text: &str, columns: usize) -> String {
-    let indent = width(first);
-    let rest = " ".repeat(indent);
-    let lines = lines(text, columns.saturating_sub(indent).max(TEXT_COLUMNS_MIN));
-    let leads = std::iter::once(first).chain(std::iter::repeat(rest.as_str()));
-    let line = |(lead, line): (&str, String)| format!("{lead}{line}").trim_end().to_owned() + "\n";
-    leads.zip(lines).map(line).collect()
+    indented(first, width(first), text, columns)
 }
 
 /// The text with every line but the first indented by `indent` columns.
 pub(crate) fn hung(indent: usize, text: &str, columns: usize) -> String {
-    let room = columns.saturating_sub(indent).max(TEXT_COLUMNS_MIN);
-    // The first line has `indent` columns more than the others.
-    let first = lines(text, room + indent).swap_remove(0);
+    indented("", indent, text, columns)
+}
+
+fn indented(first: &str, indent: usize, text: &str, columns: usize) -> String {
+    let rest = " ".repeat(indent);
+    let options = options(columns.max(indent + TEXT_COLUMNS_MIN))
+        .initial_indent(first)
+        .subsequent_indent(&rest);
     let text = clean(text);
-    let rest = text[first.len()..].trim_start();
-    if rest.is_empty() {
-        first + "\n"
-    } else {
-        first + "\n" + &paragraph(&" ".repeat(indent), rest, columns)
-    }
+    let lines = textwrap::wrap(&text, options);
+    lines
+        .iter()
+        .map(|line| format!("{}\n", line.trim_end()))
+        .collect()
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ pub struct Target {
 }
 
 /// The ratio of an arm to a reference arm: median of paired ratios, with its
-/// confidence interval (DESIGN, "Measuring", rule 1).
+/// confidence interval.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Comparison {

@@ -1,5 +1,4 @@
-//! Judges a trial from what was observed around it (DESIGN, "Measuring",
-//! rule 2).
+//! Judges a trial from what was observed around it.
 //!
 //! Each threshold is where the disturbance would reach the size of what a
 //! comparison here can show: about one percent for what adds time, more for

@@ -1,4 +1,4 @@
-//! From interleaved pairs to a comparison (DESIGN, "Measuring", rule 1).
+//! From interleaved pairs to a comparison.
 //!
 //! Which arm of a pair comes first is drawn by lot. So, whatever the host does
 //! meanwhile (states that change, drift, rounds like their neighbours), the
