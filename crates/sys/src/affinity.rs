@@ -2,6 +2,9 @@
 
 use std::io;
 
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
 /// A CPU number that `sched_setaffinity(2)`'s fixed set cannot hold, or one outside
 /// the set of this process.
 #[derive(Debug, thiserror::Error)]
@@ -23,7 +26,7 @@ pub enum PinError {
 /// # Errors
 /// From `sched_getaffinity(2)`, e.g. on a machine of more than 1,024 CPUs.
 pub fn allowed_cpus() -> io::Result<Vec<usize>> {
-    cpus_of(0)
+    cpus_of(None)
 }
 
 /// The CPUs that this process's first thread may use, ascending: the process's own
@@ -32,22 +35,13 @@ pub fn allowed_cpus() -> io::Result<Vec<usize>> {
 /// # Errors
 /// As [`allowed_cpus`].
 pub fn process_cpus() -> io::Result<Vec<usize>> {
-    // SAFETY: it touches no memory and cannot fail.
-    cpus_of(unsafe { libc::getpid() })
+    cpus_of(Some(rustix::process::getpid()))
 }
 
-fn cpus_of(thread: libc::pid_t) -> io::Result<Vec<usize>> {
-    // SAFETY: cpu_set_t is plain integers, for which all zeroes is a value.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: one writable set of the size stated.
-    let failed = unsafe { libc::sched_getaffinity(thread, size_of_val(&set), &raw mut set) };
-    if failed != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let limit = usize::try_from(libc::CPU_SETSIZE).expect("1024");
-    // SAFETY: every index is below CPU_SETSIZE.
-    Ok((0..limit)
-        .filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) })
+fn cpus_of(thread: Option<Pid>) -> io::Result<Vec<usize>> {
+    let set = sched_getaffinity(thread)?;
+    Ok((0..CpuSet::MAX_CPU)
+        .filter(|&cpu| set.is_set(cpu))
         .collect())
 }
 
@@ -68,20 +62,15 @@ pub fn pin_to(cpu: usize) -> Result<(), PinError> {
 /// # Panics
 /// At a CPU from 1,024 on, which [`allowed_cpus`] does not name.
 pub fn keep_to(cpus: &[usize]) -> io::Result<()> {
-    // SAFETY: as above.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    let limit = usize::try_from(libc::CPU_SETSIZE).expect("1024");
+    let mut set = CpuSet::new();
     for &cpu in cpus {
-        assert!(cpu < limit, "CPU {cpu} is beyond what the set can name");
-        // SAFETY: the index is below CPU_SETSIZE.
-        unsafe { libc::CPU_SET(cpu, &mut set) };
+        assert!(
+            cpu < CpuSet::MAX_CPU,
+            "CPU {cpu} is beyond what the set can name"
+        );
+        set.set(cpu);
     }
-    // SAFETY: one readable set of the size stated.
-    let failed = unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) };
-    if failed != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
+    Ok(sched_setaffinity(None, &set)?)
 }
 
 #[cfg(all(test, not(loom)))]

@@ -2,29 +2,21 @@
 
 use std::io;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 /// Raises the limit of open files to the maximum that this process may set itself
 /// (`RLIMIT_NOFILE`, soft to hard); returns it and whether that is more than before.
 ///
 /// # Errors
-/// From `getrlimit(2)`, `setrlimit(2)`.
+/// From `setrlimit(2)`.
 pub fn raise_open_files() -> io::Result<(u64, bool)> {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: one writable rlimit.
-    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let is_more = limit.rlim_cur < limit.rlim_max;
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let is_more = current != maximum;
     if is_more {
-        limit.rlim_cur = limit.rlim_max;
-        // SAFETY: one readable rlimit.
-        if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        let current = maximum;
+        setrlimit(Resource::Nofile, Rlimit { current, maximum })?;
     }
-    Ok((limit.rlim_cur, is_more))
+    Ok((maximum.unwrap_or(u64::MAX), is_more))
 }
 
 /// Whether the error means too many open files.

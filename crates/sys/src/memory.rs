@@ -2,9 +2,11 @@
 //! by copying: no reference is ever made to bytes that another party writes.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use rustix::fs::{MemfdFlags, SealFlags};
 
 /// Mapped memory, page-aligned, unmapped on drop: this process's own, or shared with
 /// others.
@@ -21,20 +23,15 @@ pub struct Mapping {
 /// # Errors
 /// From `memfd_create(2)` and what makes it so.
 pub fn sealed(len: usize) -> io::Result<OwnedFd> {
-    let checked = |done: i32| match done {
-        done if done < 0 => Err(io::Error::last_os_error()),
-        done => Ok(done),
-    };
-    let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-    let len = libc::off_t::try_from(len).map_err(io::Error::other)?;
-    // SAFETY: the name ends with zero, and the kernel just gave us the descriptor.
-    unsafe {
-        let made = checked(libc::memfd_create(c"lockgate".as_ptr(), flags))?;
-        let memory = OwnedFd::from_raw_fd(made);
-        checked(libc::ftruncate(made, len))?;
-        checked(libc::fcntl(made, libc::F_ADD_SEALS, libc::F_SEAL_SHRINK))?;
-        Ok(memory)
-    }
+    memory(len, SealFlags::SHRINK)
+}
+
+fn memory(len: usize, seals: SealFlags) -> io::Result<OwnedFd> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let memory = rustix::fs::memfd_create(c"lockgate", flags)?;
+    rustix::fs::ftruncate(&memory, len as u64)?;
+    rustix::fs::fcntl_add_seals(&memory, seals)?;
+    Ok(memory)
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -114,26 +111,18 @@ impl Mapping {
     /// must not be possible to shorten it: memory of `memfd_create` with the seal
     /// `F_SEAL_SHRINK` (memfd_create(2), fcntl(2)).
     pub fn shared(memory: BorrowedFd<'_>, len: usize) -> Result<Self, ShareError> {
-        let file = memory.as_raw_fd();
-        // SAFETY: no memory is passed. Fails for what cannot be sealed.
-        let seals = unsafe { libc::fcntl(file, libc::F_GET_SEALS) };
-        if seals < 0 || seals & libc::F_SEAL_SHRINK == 0 {
+        // Fails for what cannot be sealed.
+        let seals = rustix::fs::fcntl_get_seals(memory).unwrap_or(SealFlags::empty());
+        if !seals.contains(SealFlags::SHRINK) {
             return Err(ShareError::Unsealed);
         }
-        // After the seals, so that what is looked at is what stays.
-        let mut status = std::mem::MaybeUninit::<libc::stat>::zeroed();
-        // SAFETY: room for what is written, and zeros are a value of it, too.
-        let status = unsafe {
-            if libc::fstat(file, status.as_mut_ptr()) != 0 {
-                return Err(io::Error::last_os_error().into());
-            }
-            status.assume_init()
-        };
+        // After the seals, so that the size seen is the size that stays.
+        let status = rustix::fs::fstat(memory).map_err(io::Error::from)?;
         let file_bytes = u64::try_from(status.st_size).unwrap_or(0);
         if u64::try_from(len).map_or(true, |len| len > file_bytes) {
             return Err(ShareError::TooShort { len, file_bytes });
         }
-        Ok(Self::map(len, libc::MAP_SHARED, file)?)
+        Ok(Self::map(len, libc::MAP_SHARED, memory.as_raw_fd())?)
     }
 
     fn map(len: usize, flags: i32, file: i32) -> io::Result<Self> {
@@ -279,21 +268,10 @@ mod tests {
         }
     }
 
-    fn memory(seals: i32, len: i64) -> OwnedFd {
-        let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-        // SAFETY: a name that ends with zero; the descriptor is nobody else's.
-        unsafe {
-            let file = OwnedFd::from_raw_fd(libc::memfd_create(c"test".as_ptr(), flags));
-            assert_eq!(libc::ftruncate(file.as_raw_fd(), len), 0);
-            assert_eq!(libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals), 0);
-            file
-        }
-    }
-
     #[test]
     fn memory_that_can_be_shortened_is_refused() {
-        for seals in [0, libc::F_SEAL_GROW] {
-            let refused = Mapping::shared(memory(seals, 8192).as_fd(), 4096);
+        for seals in [SealFlags::empty(), SealFlags::GROW] {
+            let refused = Mapping::shared(memory(8192, seals).unwrap().as_fd(), 4096);
             assert!(matches!(refused, Err(ShareError::Unsealed)), "{refused:?}");
         }
         let file = std::fs::File::open("/proc/self/exe").unwrap();

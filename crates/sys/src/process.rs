@@ -1,7 +1,7 @@
 //! Children that do not outlive us.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::sync::mpsc::{self, Sender};
@@ -47,11 +47,11 @@ pub fn spawn_inside(mut command: Command, namespace: OwnedFd) -> io::Result<Chil
 }
 
 fn enter(namespace: &OwnedFd) -> io::Result<()> {
-    // SAFETY: setns takes an open file and touches no memory.
-    if unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(())
+    let kind = Some(rustix::thread::LinkNameSpaceType::Network);
+    Ok(rustix::thread::move_into_link_name_space(
+        namespace.as_fd(),
+        kind,
+    )?)
 }
 
 fn spawn(mut command: Command) -> io::Result<Child> {
@@ -81,10 +81,7 @@ fn spawn(mut command: Command) -> io::Result<Child> {
 }
 
 fn die_with(parent: u32) -> io::Result<()> {
-    // SAFETY: PR_SET_PDEATHSIG takes a signal number and touches no memory.
-    if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     // The parent may have died before the call, and then nobody signals.
     // SAFETY: getppid has no preconditions.
     if unsafe { libc::getppid() }.cast_unsigned() != parent {

@@ -2,11 +2,13 @@
 //! put them there ([`crate::trusted`]).
 
 use std::env;
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use rustix::fs::{Access, AtFlags};
 
 use crate::trusted::{self, Untrusted};
 
@@ -94,11 +96,7 @@ pub(crate) fn folders(list: &OsStr, separators: &[u8]) -> Vec<PathBuf> {
 
 /// As execve(2) would say, for the effective user.
 fn is_executable(path: &Path) -> bool {
-    let Ok(path) = CString::new(OsString::from(path).as_bytes()) else {
-        return false;
-    };
-    // SAFETY: the path ends with a zero and lives through the call.
-    unsafe { libc::faccessat(libc::AT_FDCWD, path.as_ptr(), libc::X_OK, libc::AT_EACCESS) == 0 }
+    rustix::fs::accessat(rustix::fs::CWD, path, Access::EXEC_OK, AtFlags::EACCESS).is_ok()
 }
 
 #[cfg(all(test, not(loom)))]

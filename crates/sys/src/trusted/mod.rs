@@ -111,8 +111,7 @@ pub fn check_shared(folder: &Path) -> Result<PathBuf, Untrusted> {
 }
 
 pub(crate) fn effective_user() -> u32 {
-    // SAFETY: geteuid has no preconditions and touches no memory.
-    unsafe { libc::geteuid() }
+    rustix::process::geteuid().as_raw()
 }
 
 fn walk(wanted: &Path, us: u32, last: Place) -> Result<PathBuf, Untrusted> {
