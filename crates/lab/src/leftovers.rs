@@ -66,7 +66,7 @@ fn with_causes(error: &dyn Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use net::journal::SweepError;
+    use sys::failure::Failure;
 
     use super::*;
 
@@ -79,16 +79,13 @@ mod tests {
                 Entry::Namespace { name },
                 Entry::Process { pid: 7, started: 1 },
             ],
-            failed: vec![SweepError::Read {
-                path: "x.journal".into(),
-                source,
-            }],
+            failed: vec![Failure::of("cannot read the journal x.journal")(source)],
         };
         let told = described(&swept);
         assert_eq!(told.removed, ["the namespace lockgate-x", "the process 7"]);
         assert_eq!(
             told.complaints,
-            ["cannot read the journal x.journal; look at it, and remove it: a gate stands open"]
+            ["cannot read the journal x.journal: a gate stands open"]
         );
     }
 }

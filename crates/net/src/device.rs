@@ -6,54 +6,19 @@ mod sysctls;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-pub use settings::{Settings, SettingsError};
+pub use settings::Settings;
+use sys::failure::Failure;
 
-use crate::journal::{Entry, Journal, JournalError, Record};
-use crate::namespace::{Namespace, NamespaceError};
+use crate::journal::{Entry, Journal, Record};
+use crate::namespace::Namespace;
 use crate::netlink::{Link, Netlink, NetlinkError, RouteKind};
 
 #[derive(Debug, thiserror::Error)]
 pub enum DeviceError {
-    /// There is no device of that name.
-    #[error("there is no device '{name}' here; 'ip link' shows those there are")]
+    #[error("there is no device '{name}' here; 'ip link' shows the existing ones")]
     Absent { name: String },
-    #[error(
-        "the device {name} is in use: it {use_}; Lockgate takes only devices that carry no address and no route, and belong to nothing: name another, or free this one"
-    )]
-    InUse { name: String, use_: String },
-    #[error("cannot journal that the device {name} is lent")]
-    Journal {
-        name: String,
-        #[source]
-        source: JournalError,
-    },
-    #[error("cannot tell in which namespace the device {name} is")]
-    Namespace {
-        name: String,
-        #[source]
-        source: NamespaceError,
-    },
-    #[error("cannot look at the device {name}")]
-    Look {
-        name: String,
-        #[source]
-        source: NetlinkError,
-    },
-    #[error("cannot read the settings of the device {name}, which stays where it is")]
-    Settings {
-        name: String,
-        #[source]
-        source: SettingsError,
-    },
-    #[error(
-        "cannot move the device {name} to {namespace}; a loopback, a bridge and other devices that belong to their namespace stay there: name another"
-    )]
-    Move {
-        name: String,
-        namespace: String,
-        #[source]
-        source: NetlinkError,
-    },
+    #[error(transparent)]
+    Failed(#[from] Failure),
 }
 
 /// A device of the host in a namespace of ours, under its own name. When this is
@@ -66,15 +31,12 @@ pub struct Lent {
 
 /// Moves a device of the calling thread's namespace to one that was made with
 /// [`Namespace::create`](crate::Namespace::create). It is down there.
-///
 /// # Errors
-/// [`DeviceError::InUse`] for one that carries an address or a route, or belongs
+/// [`DeviceError`], also for a device that carries an address or a route, or belongs
 /// to another device: such a one is never touched.
 pub fn lend(journal: &Journal, name: &str, to: &Namespace) -> Result<Lent, DeviceError> {
-    let look = |source| DeviceError::Look {
-        name: name.to_owned(),
-        source,
-    };
+    let look =
+        |error: NetlinkError| Failure::of(format!("cannot look at the device {name}"))(error);
     let mut netlink = Netlink::open().map_err(look)?;
     let links = netlink.links().map_err(look)?;
     let link = links.iter().find(|link| link.name == name);
@@ -82,42 +44,33 @@ pub fn lend(journal: &Journal, name: &str, to: &Namespace) -> Result<Lent, Devic
         name: name.to_owned(),
     })?;
     if let Some(use_) = use_of(&mut netlink, &links, link).map_err(look)? {
-        return Err(DeviceError::InUse {
-            name: name.to_owned(),
-            use_,
-        });
+        return Err(Failure::new(format!(
+            "the device {name} is in use: it {use_}; Lockgate takes only devices that carry no address and no route, and belong to nothing: name another, or free this one"
+        )).into());
     }
     let entry = Entry::Device {
         name: name.to_owned(),
         namespace: to.name().to_owned(),
-        home: home().map_err(|source| DeviceError::Namespace {
-            name: name.to_owned(),
-            source: NamespaceError::System {
-                what: "look at this thread's namespace".to_owned(),
-                source,
-            },
-        })?,
-        settings: Settings::of(&mut netlink, link).map_err(|source| DeviceError::Settings {
-            name: name.to_owned(),
-            source,
-        })?,
+        home: home().map_err(Failure::of(format!(
+            "cannot read the namespace of the device {name}"
+        )))?,
+        settings: Settings::of(&mut netlink, link).map_err(Failure::of(format!(
+            "cannot read the settings of the device {name}, which stays where it is"
+        )))?,
     };
-    let record = journal
-        .record(entry)
-        .map_err(|source| DeviceError::Journal {
-            name: name.to_owned(),
-            source,
-        })?;
+    let record = journal.record(entry).map_err(Failure::of(format!(
+        "cannot journal that the device {name} is lent"
+    )))?;
     match netlink.move_link(name, to) {
         Ok(()) => Ok(Lent { _record: record }),
         Err(source) => {
             // It stayed as it was.
             record.forget();
-            Err(DeviceError::Move {
-                name: name.to_owned(),
-                namespace: to.name().to_owned(),
-                source,
-            })
+            Err(Failure::of(format!(
+                "cannot move the device {name} to {}; a loopback, a bridge and other devices that belong to their namespace stay there: name another",
+                to.name()
+            ))(source)
+            .into())
         }
     }
 }

@@ -22,7 +22,7 @@ pub mod tap;
 
 pub use cgroup::{Cgroup, CgroupError, Limits};
 pub use journal::{Entry, Journal, JournalError, Record};
-pub use monitor::{Event, Monitor, MonitorError, Topic};
-pub use namespace::{Namespace, NamespaceError};
+pub use monitor::{Event, Monitor, Topic};
+pub use namespace::Namespace;
 pub use netlink::{Netlink, NetlinkError};
 pub use tag::{Tag, TagError};

@@ -13,8 +13,9 @@ use netlink_sys::Socket;
 use netlink_sys::protocols::{NETLINK_ROUTE, NETLINK_XFRM};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
+use sys::failure::Failure;
 
-use crate::namespace::{Namespace, NamespaceError};
+use crate::namespace::Namespace;
 use crate::netlink::{Link, Neighbour, Route, wire};
 
 /// The kernel's own messages are at most 32 KiB.
@@ -93,24 +94,6 @@ pub enum Event {
     Lost,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum MonitorError {
-    #[error("cannot watch a namespace")]
-    Namespace(#[source] NamespaceError),
-    #[error("cannot watch the changes of {namespace}; check the limit of open files (ulimit -n)")]
-    Open {
-        namespace: String,
-        #[source]
-        source: io::Error,
-    },
-    #[error("cannot read the changes of {namespace}: its socket failed")]
-    Read {
-        namespace: String,
-        #[source]
-        source: io::Error,
-    },
-}
-
 /// Reports changes since it was opened, in order; policies separately.
 pub struct Monitor {
     namespace: String,
@@ -127,18 +110,14 @@ struct Source {
 
 impl Monitor {
     /// Watches a namespace.
-    ///
-    /// # Errors
-    /// [`MonitorError::Open`], [`MonitorError::Namespace`].
-    pub fn open(namespace: &Namespace, topics: &[Topic]) -> Result<Self, MonitorError> {
-        let opened = namespace.run(|| open_all(topics));
-        let sources =
-            opened
-                .map_err(MonitorError::Namespace)?
-                .map_err(|source| MonitorError::Open {
-                    namespace: namespace.name().to_owned(),
-                    source,
-                })?;
+    pub fn open(namespace: &Namespace, topics: &[Topic]) -> Result<Self, Failure> {
+        let opened = namespace
+            .run(|| open_all(topics))
+            .map_err(Failure::of("cannot watch a namespace"))?;
+        let sources = opened.map_err(Failure::of(format!(
+            "cannot watch the changes of {}; check the limit of open files (ulimit -n)",
+            namespace.name()
+        )))?;
         Ok(Self {
             namespace: namespace.name().to_owned(),
             sources,
@@ -150,10 +129,7 @@ impl Monitor {
 
     /// What changed since the last call. Waits at most this long for the first
     /// change; empty if nothing changed.
-    ///
-    /// # Errors
-    /// [`MonitorError::Read`].
-    pub fn wait(&mut self, at_most: Duration) -> Result<Vec<Event>, MonitorError> {
+    pub fn wait(&mut self, at_most: Duration) -> Result<Vec<Event>, Failure> {
         let deadline = Instant::now() + at_most;
         loop {
             self.read_all().map_err(|error| self.failed(error))?;
@@ -174,11 +150,11 @@ impl Monitor {
         self.is_drained
     }
 
-    fn failed(&self, error: Errno) -> MonitorError {
-        MonitorError::Read {
-            namespace: self.namespace.clone(),
-            source: error.into(),
-        }
+    fn failed(&self, error: Errno) -> Failure {
+        Failure::of(format!(
+            "cannot read the changes of {}: its socket failed",
+            self.namespace
+        ))(error)
     }
 
     fn read_all(&mut self) -> Result<(), Errno> {

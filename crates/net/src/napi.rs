@@ -8,46 +8,15 @@ use std::time::{Duration, Instant};
 use rustix::process::Pid;
 use rustix::thread::CpuSet;
 use serde::{Deserialize, Serialize};
+use sys::failure::Failure;
 
 use crate::journal::process;
 use crate::namespace::Namespace;
 use crate::netlink::Netlink;
-use crate::sysfs::{Sysfs, SysfsError};
+use crate::sysfs::Sysfs;
 
 /// How long the kernel may take to start its threads.
 const START_WAIT: Duration = Duration::from_secs(5);
-
-#[derive(Debug, thiserror::Error)]
-pub enum NapiError {
-    #[error(
-        "cannot switch threaded NAPI of {link}; it takes a kernel since 5.12 and a link that has NAPI: a veth only with an XDP program or 'rx-gro' on"
-    )]
-    Setting {
-        link: String,
-        #[source]
-        source: SysfsError,
-    },
-    /// There are fewer threads than queues.
-    #[error(
-        "{link} has {found} NAPI threads after {} ms, not {wanted}; switch them on with set_threaded, and set the link up; in a container of its own process numbers they cannot be seen: run on the host",
-        START_WAIT.as_millis()
-    )]
-    Missing {
-        link: String,
-        wanted: usize,
-        found: usize,
-    },
-    #[error(
-        "cannot {what} the thread {thread} of {link}; it takes root, and the thread must still be there"
-    )]
-    System {
-        what: String,
-        thread: i32,
-        link: String,
-        #[source]
-        source: io::Error,
-    },
-}
 
 /// A kernel thread that receives the frames of one queue of one link.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -147,29 +116,26 @@ impl fmt::Display for Scheduling {
 /// gets one again, it has new threads, which are not pinned.
 ///
 /// # Errors
-/// [`NapiError::Setting`].
-pub fn set_threaded(namespace: &Namespace, link: &str, on: bool) -> Result<(), NapiError> {
-    let setting = |source| NapiError::Setting {
-        link: link.to_owned(),
-        source,
-    };
-    let sysfs = Sysfs::of(namespace).map_err(setting)?;
+/// [`Failure::Setting`].
+pub fn set_threaded(namespace: &Namespace, link: &str, on: bool) -> Result<(), Failure> {
     let value = if on { "1" } else { "0" };
-    sysfs
-        .write(&format!("{link}/threaded"), value)
-        .map_err(setting)
+    Sysfs::of(namespace)
+        .and_then(|sysfs| sysfs.write(&format!("{link}/threaded"), value))
+        .map_err(Failure::of(format!(
+            "cannot switch threaded NAPI of {link}; it takes a kernel since 5.12 and a link that has NAPI: a veth only with an XDP program or 'rx-gro' on"
+        )))
 }
 
 /// The threads of a link of the socket's namespace, by their NAPI's number, once
 /// there are as many as it has queues.
 ///
 /// # Errors
-/// [`NapiError::Missing`] when there are not within a few seconds.
+/// [`Failure::Missing`] when there are not within a few seconds.
 pub fn threads(
     netlink: &mut Netlink,
     link: &str,
     wanted: usize,
-) -> Result<Vec<NapiThread>, NapiError> {
+) -> Result<Vec<NapiThread>, Failure> {
     let deadline = Instant::now() + START_WAIT;
     loop {
         let found = threads_now(netlink, link);
@@ -177,11 +143,11 @@ pub fn threads(
             return Ok(found);
         }
         if Instant::now() > deadline {
-            return Err(NapiError::Missing {
-                link: link.to_owned(),
-                wanted,
-                found: found.len(),
-            });
+            return Err(Failure::new(format!(
+                "{link} has {} NAPI threads after {} ms, not {wanted}; switch them on with set_threaded, and set the link up; in a container with its own process numbers they cannot be seen: run on the host",
+                found.len(),
+                START_WAIT.as_millis()
+            )));
         }
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -235,8 +201,8 @@ impl NapiThread {
     /// Lets it run on these CPUs only.
     ///
     /// # Errors
-    /// [`NapiError::System`].
-    pub fn pin(&self, cpus: &[usize]) -> Result<(), NapiError> {
+    /// [`Failure::System`].
+    pub fn pin(&self, cpus: &[usize]) -> Result<(), Failure> {
         let what = || format!("pin to the CPUs {cpus:?}");
         let mut set = CpuSet::new();
         for &cpu in cpus {
@@ -252,18 +218,16 @@ impl NapiThread {
     /// CPU time since it was started, ns.
     ///
     /// # Errors
-    /// [`NapiError::System`].
-    pub fn cpu_ns(&self) -> Result<u64, NapiError> {
+    /// [`Failure::System`].
+    pub fn cpu_ns(&self) -> Result<u64, Failure> {
         thread_cpu_ns(self.pid).map_err(|source| self.failed("read the time of".to_owned(), source))
     }
 
-    fn failed(&self, what: String, source: io::Error) -> NapiError {
-        NapiError::System {
-            what,
-            thread: self.pid,
-            link: self.link.clone(),
-            source,
-        }
+    fn failed(&self, what: String, source: io::Error) -> Failure {
+        let Self { pid, link, .. } = self;
+        Failure::of(format!(
+            "cannot {what} the thread {pid} of {link}; it takes root, and the thread must still be there"
+        ))(source)
     }
 }
 

@@ -3,14 +3,16 @@
 use std::io;
 use std::path::Path;
 
-use crate::namespace::{Namespace, NamespaceError};
+use sys::failure::Failure;
+
+use crate::namespace::Namespace;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SysctlError {
     #[error("'{name}' is no setting of the network: use e.g. 'ipv4/ip_forward'")]
     Name { name: String },
     #[error("cannot reach the settings of a namespace")]
-    Namespace(#[source] NamespaceError),
+    Namespace(#[source] Failure),
     #[error(
         "cannot {what} /proc/sys/net/{name}; it takes root, a kernel that has it, and a value it allows"
     )]

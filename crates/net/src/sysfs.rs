@@ -7,9 +7,10 @@ use std::path::{Component, Path};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags};
+use sys::failure::Failure;
 
 use crate::journal::{JournalError, Loans};
-use crate::namespace::{Namespace, NamespaceError};
+use crate::namespace::Namespace;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SysfsError {
@@ -22,7 +23,7 @@ pub enum SysfsError {
         source: io::Error,
     },
     #[error("cannot mount a sysfs for a namespace")]
-    Namespace(#[source] NamespaceError),
+    Namespace(#[source] Failure),
     #[error(transparent)]
     Journal(#[from] JournalError),
     #[error(

@@ -5,6 +5,7 @@
 pub mod affinity;
 pub mod clock;
 pub mod event;
+pub mod failure;
 pub mod files;
 pub mod kernel;
 pub mod library;

@@ -1,23 +1,7 @@
 //! Programs on ports, and their replacement.
 
 use libbpf_rs::{Link, ProgramImpl};
-
-#[derive(Debug, thiserror::Error)]
-pub enum AttachError {
-    #[error(
-        "interface {ifindex} takes no XDP program (is it in this thread's network namespace, without another XDP program, and its MTU within one page?)"
-    )]
-    Refused {
-        ifindex: u32,
-        #[source]
-        source: libbpf_rs::Error,
-    },
-    /// Not a valid interface number.
-    #[error("{ifindex} is no number of an interface: they go from 1 to 2147483647")]
-    Number { ifindex: u32 },
-    #[error("the new path runs on the ports {new:?}, the old one on {old:?}; attach it anew")]
-    OtherPorts { old: Vec<u32>, new: Vec<u32> },
-}
+use sys::failure::Failure;
 
 pub struct Entry<'p> {
     pub(crate) ifindex: u32,
@@ -47,8 +31,8 @@ impl<P: Path> Attached<P> {
     /// ports' network namespace.
     ///
     /// # Errors
-    /// [`AttachError`]; then none runs.
-    pub fn new(path: P) -> Result<Self, AttachError> {
+    /// Then none runs.
+    pub fn new(path: P) -> Result<Self, Failure> {
         let links = path
             .entries()
             .iter()
@@ -61,21 +45,20 @@ impl<P: Path> Attached<P> {
     /// which a port has none: no frame is lost.
     ///
     /// # Errors
-    /// [`AttachError`]; ports that were replaced before stay so, and all
+    /// Ports that were replaced before stay so, and all
     /// programs are gone with the error.
-    pub fn switch<Q: Path>(mut self, path: Q) -> Result<Attached<Q>, AttachError> {
+    pub fn switch<Q: Path>(mut self, path: Q) -> Result<Attached<Q>, Failure> {
         let entries = path.entries();
         let old: Vec<_> = self.links.iter().map(|(ifindex, _)| *ifindex).collect();
         let new: Vec<_> = entries.iter().map(|entry| entry.ifindex).collect();
         if old != new {
-            return Err(AttachError::OtherPorts { old, new });
+            return Err(Failure::new(format!(
+                "the new path runs on the ports {new:?}, the old one on {old:?}; attach it anew"
+            )));
         }
         for ((ifindex, link), entry) in self.links.iter_mut().zip(&entries) {
             link.update_prog(&entry.program)
-                .map_err(|source| AttachError::Refused {
-                    ifindex: *ifindex,
-                    source,
-                })?;
+                .map_err(refused(*ifindex))?;
         }
         drop(entries);
         Ok(Attached {
@@ -99,15 +82,23 @@ impl<P> std::ops::DerefMut for Attached<P> {
     }
 }
 
-fn attach(entry: &Entry<'_>) -> Result<(u32, Link), AttachError> {
+fn attach(entry: &Entry<'_>) -> Result<(u32, Link), Failure> {
     let ifindex = entry.ifindex;
     let number = i32::try_from(ifindex)
         .ok()
         .filter(|number| *number > 0)
-        .ok_or(AttachError::Number { ifindex })?;
-    let link = entry
-        .program
-        .attach_xdp(number)
-        .map_err(|source| AttachError::Refused { ifindex, source })?;
+        .ok_or_else(|| {
+            Failure::new(format!(
+                "{ifindex} is not a valid interface number: they go from 1 to {}",
+                i32::MAX
+            ))
+        })?;
+    let link = entry.program.attach_xdp(number).map_err(refused(ifindex))?;
     Ok((ifindex, link))
+}
+
+fn refused(ifindex: u32) -> impl FnOnce(libbpf_rs::Error) -> Failure {
+    Failure::of(format!(
+        "interface {ifindex} takes no XDP program (is it in this thread's network namespace, without another XDP program, and its MTU within one page?)"
+    ))
 }

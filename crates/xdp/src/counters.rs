@@ -1,6 +1,8 @@
 //! What a program that forwards counts: `bpf/counters.h`.
 
-use crate::object::{LoadError, Map, number};
+use sys::failure::Failure;
+
+use crate::object::{Map, number};
 
 /// Why a frame went to the kernel instead of being forwarded by the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -78,7 +80,7 @@ impl Counters {
         self.passed.iter().sum()
     }
 
-    pub(crate) fn read<'m>(maps: impl IntoIterator<Item = &'m Map>) -> Result<Self, LoadError> {
+    pub(crate) fn read<'m>(maps: impl IntoIterator<Item = &'m Map>) -> Result<Self, Failure> {
         let mut sum = Self::default();
         for map in maps {
             for value in map.read_per_cpu(0)? {

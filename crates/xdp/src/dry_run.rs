@@ -1,5 +1,7 @@
 //! A program's verdict on one frame, without sending anything.
 
+use sys::failure::Failure;
+
 use crate::attached::Path;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,23 +14,6 @@ pub enum Verdict {
     Redirect,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum DryRunError {
-    #[error("the path has no program on interface {0}")]
-    NoProgram(u32),
-    #[error(
-        "the kernel runs no program on this frame of {bytes} bytes as from interface {ifindex}: it needs root, 14 bytes at least, and an interface of this network namespace that is up with XDP"
-    )]
-    Refused {
-        bytes: usize,
-        ifindex: u32,
-        #[source]
-        source: libbpf_rs::Error,
-    },
-    #[error("the program answered {0}, which is no verdict")]
-    Unknown(u32),
-}
-
 const ROOM_BYTES: usize = 256;
 
 /// Runs a path's program on a frame as if it had come in by the interface, in
@@ -38,12 +23,12 @@ pub fn dry_run(
     path: &impl Path,
     ifindex: u32,
     frame: &[u8],
-) -> Result<(Verdict, Vec<u8>), DryRunError> {
+) -> Result<(Verdict, Vec<u8>), Failure> {
     let entries = path.entries();
     let entry = entries
         .iter()
         .find(|entry| entry.ifindex == ifindex)
-        .ok_or(DryRunError::NoProgram(ifindex))?;
+        .ok_or_else(|| Failure::new(format!("the path has no program on interface {ifindex}")))?;
     let mut context = context(frame.len(), ifindex);
     let mut out = vec![0; frame.len() + ROOM_BYTES];
     let ran = entry.program.test_run(libbpf_rs::ProgramInput {
@@ -52,18 +37,20 @@ pub fn dry_run(
         data_out: Some(&mut out),
         ..Default::default()
     });
-    let ran = ran.map_err(|source| DryRunError::Refused {
-        bytes: frame.len(),
-        ifindex,
-        source,
-    })?;
+    let ran = ran.map_err(Failure::of(format!(
+        "the kernel runs no program on this frame of {} bytes as from interface {ifindex}: it needs root, 14 bytes at least, and an interface of this network namespace that is up with XDP",
+        frame.len()
+    )))?;
     let verdict = match ran.return_value {
         0 => Verdict::Aborted,
         1 => Verdict::Drop,
         2 => Verdict::Pass,
         3 => Verdict::Transmit,
         4 => Verdict::Redirect,
-        other => return Err(DryRunError::Unknown(other)),
+        other => {
+            let context = format!("the program answered {other}, which is no verdict");
+            return Err(Failure::new(context));
+        }
     };
     let bytes = ran.data.map_or(0, |data| data.len());
     out.truncate(bytes);

@@ -20,13 +20,11 @@ pub mod path;
 mod sink;
 pub mod socket;
 
-pub use attached::{AttachError, Attached, Entry, Path};
+pub use attached::{Attached, Entry, Path};
 pub use counters::{Counters, Reason};
-pub use dry_run::{DryRunError, Verdict, dry_run};
+pub use dry_run::{Verdict, dry_run};
 pub use generator::{
-    GENERATORS_MAX, Generator, ORDER_MAX, Phase, Plan, PlanError, SIZES_MAX, SendError, Sent,
-    TemplateError, Turns, Watch,
+    GENERATORS_MAX, Generator, ORDER_MAX, Phase, Plan, SIZES_MAX, SendError, Sent, Turns, Watch,
 };
-pub use object::LoadError;
 pub use pass::Pass;
-pub use sink::{Counts, Latency, Reached, Sink, SinkError, WINDOW_FRAMES};
+pub use sink::{Counts, Latency, Reached, Sink, WINDOW_FRAMES};

@@ -4,6 +4,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use libbpf_rs::{MapCore, MapHandle, MapImpl, ObjectBuilder, PrintLevel, ProgramImpl};
+use sys::failure::Failure;
 
 /// Bytes of an object, aligned as ELF wants them.
 #[repr(C, align(8))]
@@ -29,37 +30,6 @@ macro_rules! source {
 }
 pub(crate) use source;
 
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    #[error(
-        "the kernel does not take the BPF object {object}{}; it needs root (or CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON) and Linux 6.1 or newer",
-        said(.log)
-    )]
-    Refused {
-        object: &'static str,
-        log: String,
-        #[source]
-        source: libbpf_rs::Error,
-    },
-    #[error(
-        "program {program} of the BPF object {object} could not be run; it needs root or CAP_BPF"
-    )]
-    Run {
-        object: &'static str,
-        program: &'static str,
-        #[source]
-        source: libbpf_rs::Error,
-    },
-    #[error("map {map} of the BPF object {object}: {doing}")]
-    Map {
-        object: &'static str,
-        map: &'static str,
-        doing: String,
-        #[source]
-        source: libbpf_rs::Error,
-    },
-}
-
 fn said(log: &str) -> String {
     if log.is_empty() {
         String::new()
@@ -80,7 +50,7 @@ impl Object {
     pub fn load(
         source: &Source,
         prepare: impl FnOnce(&mut libbpf_rs::OpenObject) -> libbpf_rs::Result<()>,
-    ) -> Result<Self, LoadError> {
+    ) -> Result<Self, Failure> {
         let log = Log::start();
         let loaded = ObjectBuilder::default()
             .name(source.name)
@@ -89,10 +59,12 @@ impl Object {
                 prepare(&mut open)?;
                 open.load()
             });
-        let inner = loaded.map_err(|cause| LoadError::Refused {
-            object: source.name,
-            log: log.tail(),
-            source: cause,
+        let inner = loaded.map_err(|cause| {
+            Failure::of(format!(
+                "the kernel does not take the BPF object {}{}; it needs root (or CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON) and Linux 6.1 or newer",
+                source.name,
+                said(&log.tail())
+            ))(cause)
         })?;
         Ok(Self {
             name: source.name,
@@ -109,30 +81,27 @@ impl Object {
 
     /// Runs a program that runs nowhere else, once, on a context that it may
     /// change.
-    pub fn run(&self, name: &'static str, context: &mut [u8]) -> Result<(), LoadError> {
+    pub fn run(&self, name: &'static str, context: &mut [u8]) -> Result<(), Failure> {
         let ended = self.program(name).test_run(libbpf_rs::ProgramInput {
             context_in: Some(context),
             ..Default::default()
         });
-        ended.map(drop).map_err(|source| LoadError::Run {
-            object: self.name,
-            program: name,
-            source,
-        })
+        ended.map(drop).map_err(Failure::of(format!(
+            "program {name} of the BPF object {} could not be run; it needs root or CAP_BPF",
+            self.name
+        )))
     }
 
-    pub fn map(&self, name: &'static str) -> Result<Map, LoadError> {
+    pub fn map(&self, name: &'static str) -> Result<Map, Failure> {
         let map: MapImpl<'_> = self
             .inner
             .maps()
             .find(|map| map.name() == name)
             .expect("the object was built with this map");
-        let handle = MapHandle::try_from(&map).map_err(|source| LoadError::Map {
-            object: self.name,
-            map: name,
-            doing: "opened again; raise the limit of open files (ulimit -n)".to_owned(),
-            source,
-        })?;
+        let handle = MapHandle::try_from(&map).map_err(Failure::of(format!(
+            "map {name} of the BPF object {} cannot be opened again; raise the limit of open files (ulimit -n)",
+            self.name
+        )))?;
         Ok(Map {
             object: self.name,
             name,
@@ -149,67 +118,66 @@ pub(crate) struct Map {
 }
 
 impl Map {
-    fn error(&self, doing: impl Into<String>, source: libbpf_rs::Error) -> LoadError {
-        LoadError::Map {
-            object: self.object,
-            map: self.name,
-            doing: doing.into(),
-            source,
+    fn cannot(&self, what: impl FnOnce() -> String) -> impl FnOnce(libbpf_rs::Error) -> Failure {
+        let Self { object, name, .. } = self;
+        move |cause| {
+            let what = what();
+            Failure::of(format!(
+                "cannot {what} of map {name} of the BPF object {object}"
+            ))(cause)
         }
     }
 
-    pub fn write(&self, key: u32, value: &[u8]) -> Result<(), LoadError> {
+    pub fn write(&self, key: u32, value: &[u8]) -> Result<(), Failure> {
         self.write_key(&key.to_ne_bytes(), value)
     }
 
     /// Writes an entry whose key is no number.
-    pub fn write_key(&self, key: &[u8], value: &[u8]) -> Result<(), LoadError> {
+    pub fn write_key(&self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
         self.handle
             .update(key, value, libbpf_rs::MapFlags::ANY)
-            .map_err(|source| self.error(format!("entry {key:02x?} written"), source))
+            .map_err(self.cannot(|| format!("write entry {key:02x?}")))
     }
 
     /// Makes another map an entry of this one, a map of maps.
-    pub fn write_map(&self, key: u32, inner: &Self) -> Result<(), LoadError> {
+    pub fn write_map(&self, key: u32, inner: &Self) -> Result<(), Failure> {
         let descriptor = inner.handle.as_fd().as_raw_fd();
         self.write(key, &descriptor.to_ne_bytes())
     }
 
-    pub fn remove_key(&self, key: &[u8]) -> Result<(), LoadError> {
+    pub fn remove_key(&self, key: &[u8]) -> Result<(), Failure> {
         match self.handle.delete(key) {
             Err(error) if error.kind() == libbpf_rs::ErrorKind::NotFound => Ok(()),
-            removed => {
-                removed.map_err(|source| self.error(format!("entry {key:02x?} removed"), source))
-            }
+            removed => removed.map_err(self.cannot(|| format!("remove entry {key:02x?}"))),
         }
     }
 
     /// Reads the entry of an array, which is always there.
-    pub fn read(&self, key: u32) -> Result<Vec<u8>, LoadError> {
+    pub fn read(&self, key: u32) -> Result<Vec<u8>, Failure> {
         self.handle
             .lookup(&key.to_ne_bytes(), libbpf_rs::MapFlags::ANY)
             .map(Option::unwrap_or_default)
-            .map_err(|source| self.error(format!("entry {key} read"), source))
+            .map_err(self.cannot(|| format!("read entry {key}")))
     }
 
-    pub fn read_per_cpu(&self, key: u32) -> Result<Vec<Vec<u8>>, LoadError> {
+    pub fn read_per_cpu(&self, key: u32) -> Result<Vec<Vec<u8>>, Failure> {
         self.handle
             .lookup_percpu(&key.to_ne_bytes(), libbpf_rs::MapFlags::ANY)
             .map(Option::unwrap_or_default)
-            .map_err(|source| self.error(format!("entry {key} read"), source))
+            .map_err(self.cannot(|| format!("read entry {key}")))
     }
 
     /// Its number, by which the kernel names what belongs to it.
-    pub fn id(&self) -> Result<u32, LoadError> {
+    pub fn id(&self) -> Result<u32, Failure> {
         let info = self.handle.info();
         info.map(|info| info.info.id)
-            .map_err(|source| self.error("its number read", source))
+            .map_err(self.cannot(|| "read the number".to_owned()))
     }
 
-    pub fn write_per_cpu(&self, key: u32, values: &[Vec<u8>]) -> Result<(), LoadError> {
+    pub fn write_per_cpu(&self, key: u32, values: &[Vec<u8>]) -> Result<(), Failure> {
         self.handle
             .update_percpu(&key.to_ne_bytes(), values, libbpf_rs::MapFlags::ANY)
-            .map_err(|source| self.error(format!("entry {key} written"), source))
+            .map_err(self.cannot(|| format!("write entry {key}")))
     }
 }
 

@@ -1,7 +1,9 @@
 //! A program that hands every frame to the kernel.
 
+use sys::failure::Failure;
+
 use crate::attached::{Entry, Path};
-use crate::object::{LoadError, Object, source};
+use crate::object::{Object, source};
 
 /// Hands every frame of one port to the kernel. It turns NAPI on for a veth, so that
 /// frames redirected to its peer arrive.
@@ -11,7 +13,7 @@ pub struct Pass {
 }
 
 impl Pass {
-    pub fn load(ports: &[u32]) -> Result<Self, LoadError> {
+    pub fn load(ports: &[u32]) -> Result<Self, Failure> {
         let mut ports = ports.to_vec();
         ports.sort_unstable();
         ports.dedup();

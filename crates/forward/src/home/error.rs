@@ -4,7 +4,7 @@ use std::io;
 
 use net::TagError;
 use net::journal::JournalError;
-use net::namespace::NamespaceError;
+use sys::failure::Failure;
 
 #[derive(Debug, thiserror::Error)]
 pub enum HomeError {
@@ -20,7 +20,7 @@ pub enum HomeError {
     #[error(transparent)]
     Tag(#[from] TagError),
     #[error(transparent)]
-    Namespace(#[from] NamespaceError),
+    Namespace(#[from] Failure),
     #[error("cannot {what} the container {name}; check that {folder} has room, and that this is root's own host", folder = net::journal::FOLDER)]
     System {
         what: &'static str,

@@ -3,12 +3,10 @@
 use net::TagError;
 use net::device::DeviceError;
 use net::journal::JournalError;
-use net::namespace::NamespaceError;
-use net::napi::NapiError;
 use net::netlink::NetlinkError;
 use net::sysctl::SysctlError;
 use net::sysfs::SysfsError;
-use net::tap::TapError;
+use sys::failure::Failure;
 
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
@@ -17,7 +15,7 @@ pub enum NetworkError {
     #[error(transparent)]
     Tag(#[from] TagError),
     #[error(transparent)]
-    Namespace(#[from] NamespaceError),
+    Failed(#[from] Failure),
     #[error(transparent)]
     Netlink(#[from] NetlinkError),
     #[error(
@@ -28,8 +26,6 @@ pub enum NetworkError {
         "the tester's ports are taps, which have no network stack at its end; take veth pairs, or devices"
     )]
     TapHasNoStack,
-    #[error(transparent)]
-    Tap(#[from] TapError),
     #[error(transparent)]
     Device(#[from] DeviceError),
     #[error(
@@ -44,6 +40,10 @@ pub enum NetworkError {
     Sysctl(#[from] SysctlError),
     #[error(transparent)]
     Sysfs(#[from] SysfsError),
-    #[error(transparent)]
-    Napi(#[from] NapiError),
+}
+
+impl From<NetworkError> for Failure {
+    fn from(error: NetworkError) -> Self {
+        Self::as_is(error)
+    }
 }

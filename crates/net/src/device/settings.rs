@@ -4,15 +4,14 @@ use std::io;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use sys::failure::Failure;
 
 use super::sysctls;
 use crate::namespace::Namespace;
 use crate::napi::{self, Scheduling};
-use crate::netlink::{
-    ADDRESS, Link, Netlink, NetlinkError, OFFLOAD, PROMISCUOUS, XDP, hexadecimal,
-};
+use crate::netlink::{ADDRESS, Link, Netlink, OFFLOAD, PROMISCUOUS, XDP, hexadecimal};
 use crate::setting::{Changes, Kept, OFF, ON, Values, are_plain};
-use crate::sysfs::{Sysfs, SysfsError};
+use crate::sysfs::Sysfs;
 
 /// Below `/sys/class/net/<device>`. NAPI threads come first: a veth without the
 /// offload `rx-gro` has none, and keeps this setting as it is.
@@ -38,20 +37,10 @@ pub struct Settings {
     pub threads: Vec<Scheduling>,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum SettingsError {
-    #[error(transparent)]
-    Netlink(#[from] NetlinkError),
-    #[error(transparent)]
-    Sysfs(#[from] SysfsError),
-    #[error("cannot read settings in /proc; it must be mounted")]
-    System(#[from] io::Error),
-}
-
 impl Settings {
     /// As they are now, in the calling thread's namespace.
-    pub(crate) fn of(netlink: &mut Netlink, link: &Link) -> Result<Self, SettingsError> {
-        let sysfs = Sysfs::of(&Namespace::current().map_err(SysfsError::Namespace)?)?;
+    pub(crate) fn of(netlink: &mut Netlink, link: &Link) -> Result<Self, Failure> {
+        let sysfs = Sysfs::of(&Namespace::current()?)?;
         let threads = napi::threads_now(netlink, &link.name);
         Ok(Self {
             index: link.index,
@@ -60,11 +49,12 @@ impl Settings {
                 before: values(netlink, &sysfs, link)?,
                 ..Changes::default()
             },
-            sysctls: sysctls::of(&link.name, link.mtu)?,
+            sysctls: sysctls::of(&link.name, link.mtu).map_err(in_proc)?,
             threads: threads
                 .iter()
                 .map(|thread| Scheduling::of(thread.pid))
-                .collect::<io::Result<_>>()?,
+                .collect::<io::Result<_>>()
+                .map_err(in_proc)?,
         })
     }
 
@@ -78,7 +68,7 @@ impl Settings {
     /// Restores, where the device is lent to, the settings that stay with it.
     ///
     /// # Errors
-    /// [`SettingsError`] when it cannot be told how they are. What the kernel
+    /// [`Failure`] when it cannot be told how they are. What the kernel
     /// refuses is among the settings that are returned: a device that comes back
     /// changed is better than one that does not.
     pub(crate) fn put_back(
@@ -86,7 +76,7 @@ impl Settings {
         there: &Namespace,
         netlink: &mut Netlink,
         name: &str,
-    ) -> Result<Vec<Kept>, SettingsError> {
+    ) -> Result<Vec<Kept>, Failure> {
         let sysfs = Sysfs::of(there)?;
         let link = netlink.link(name)?;
         let now = values(netlink, &sysfs, &link)?;
@@ -143,18 +133,19 @@ impl Settings {
     /// there and back. Unless it `has_just_come`, another program may have set it.
     ///
     /// # Errors
-    /// [`SettingsError`]; else as [`put_back`](Self::put_back).
+    /// [`Failure`]; else as [`put_back`](Self::put_back).
     pub(crate) fn settle(
         &self,
         netlink: &mut Netlink,
         name: &str,
         has_just_come: bool,
-    ) -> Result<Vec<Kept>, SettingsError> {
-        let mut kept = sysctls::put_back(name, &self.sysctls, has_just_come)?;
+    ) -> Result<Vec<Kept>, Failure> {
+        let restore = || sysctls::put_back(name, &self.sysctls, has_just_come).map_err(in_proc);
+        let mut kept = restore()?;
         if self.up && !netlink.link(name)?.up {
             netlink.set_up(name)?;
             // Some follow others when it comes up.
-            kept = sysctls::put_back(name, &self.sysctls, has_just_come)?;
+            kept = restore()?;
         }
         if self.threads.is_empty() {
             return Ok(kept);
@@ -172,7 +163,7 @@ impl Settings {
         for (thread, before) in threads.iter().zip(&self.threads) {
             if let Err(why) = before.put_back(thread.pid) {
                 let setting = format!("thread napi/{name}-{}", thread.napi);
-                let now = Scheduling::of(thread.pid)?;
+                let now = Scheduling::of(thread.pid).map_err(in_proc)?;
                 kept.push(Kept::of(&setting, &now.to_string(), &before.to_string()).refused(&why));
             }
         }
@@ -184,7 +175,7 @@ impl Settings {
 /// veth's peer has one, the kernel accepts requests to segment and forgets them. A
 /// program of Lockgate's goes a moment after its process: a child that another thread
 /// has forked holds it until it executes.
-fn await_programs(netlink: &mut Netlink, name: &str) -> Result<(), SettingsError> {
+fn await_programs(netlink: &mut Netlink, name: &str) -> Result<(), Failure> {
     for _ in 0..PROGRAM_LOOKS {
         let mut links = netlink.links()?;
         links.retain(|link| link.xdp && link.name != name);
@@ -201,10 +192,14 @@ fn await_programs(netlink: &mut Netlink, name: &str) -> Result<(), SettingsError
 }
 
 /// A second in all.
+fn in_proc(error: io::Error) -> Failure {
+    Failure::of("cannot read settings in /proc; it must be mounted")(error)
+}
+
 const PROGRAM_LOOKS: u32 = 100;
 const PROGRAM_PAUSE: Duration = Duration::from_millis(10);
 
-fn values(netlink: &mut Netlink, sysfs: &Sysfs, link: &Link) -> Result<Values, SettingsError> {
+fn values(netlink: &mut Netlink, sysfs: &Sysfs, link: &Link) -> Result<Values, Failure> {
     let mut values = Values::new();
     for file in FILES {
         match sysfs.read(&format!("{}/{file}", link.name)) {
@@ -228,7 +223,7 @@ fn write(
     sysfs: &Sysfs,
     name: &str,
     (setting, value): (&str, &str),
-) -> Result<(), SettingsError> {
+) -> Result<(), Failure> {
     match setting {
         ADDRESS => {
             let number = u64::from_str_radix(value, 16).unwrap_or_default();
@@ -249,7 +244,7 @@ fn put_threads(
     sysfs: &Sysfs,
     name: &str,
     value: &str,
-) -> Result<(), SettingsError> {
+) -> Result<(), Failure> {
     let path = format!("{name}/{}", FILES[0]);
     if sysfs.write(&path, value).is_ok() {
         return Ok(());

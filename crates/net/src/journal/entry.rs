@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use sys::failure::Failure;
 
-use super::undo::device::ReturnError;
 use super::undo::{cgroup, container, device, folder, process};
 use crate::cgroup::controllers;
 use crate::device::Settings;
@@ -111,7 +111,7 @@ pub enum UndoError {
         name: String,
         namespace: String,
         #[source]
-        source: Box<ReturnError>,
+        source: Box<Failure>,
     },
     #[error(
         "the namespace {namespace} stays: the device {device} was lent to it and did not come back; bring that back first, 'ip netns delete {namespace}' would destroy it"

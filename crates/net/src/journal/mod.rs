@@ -24,9 +24,8 @@ use serde::{Deserialize, Serialize};
 pub use entry::{Entry, Runtime, UndoError};
 pub(crate) use entry::{absent_is_fine, is_our_name};
 pub(crate) use loans::Loans;
-pub use sweep::{Left, SweepError, Swept, left_in, sweep, sweep_folder};
+pub use sweep::{Left, Swept, left_in, sweep, sweep_folder};
 pub(crate) use undo::cgroup::threads_inside;
-pub use undo::device::ReturnError;
 pub(crate) use undo::process::{self, is_kernel_thread, process_of};
 
 use crate::tag::Tag;

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use serde::de::Error as _;
+use sys::failure::Failure;
 
 use super::{Entry, FOLDER, JournalError, LINE_BYTES_MAX, Line, Locked, UndoError, check_folder};
 
@@ -18,30 +19,7 @@ const JOURNAL_BYTES_MAX: u64 = 16 << 20;
 pub struct Swept {
     pub undone: Vec<Entry>,
     /// Not undone: stays in the journal for the next sweep.
-    pub failed: Vec<SweepError>,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum SweepError {
-    #[error("cannot read the journal {}; look at it, and remove it", path.display())]
-    Read {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
-    #[error("line {line} of the journal {} is damaged; look at it, and remove it", path.display())]
-    Damaged {
-        path: PathBuf,
-        line: usize,
-        #[source]
-        source: serde_json::Error,
-    },
-    #[error("an entry of the journal {} cannot be undone", path.display())]
-    Undo {
-        path: PathBuf,
-        #[source]
-        source: UndoError,
-    },
+    pub failed: Vec<Failure>,
 }
 
 /// Undoes what dead owners left under [`FOLDER`]. Call it once, where a run begins,
@@ -75,7 +53,11 @@ pub fn sweep_folder(folder: &Path) -> Result<Swept, JournalError> {
             .is_some_and(|extension| extension == "journal")
             && let Err(source) = sweep_journal(&path, &mut swept)
         {
-            swept.failed.push(SweepError::Read { path, source });
+            let context = format!(
+                "cannot read the journal {}; look at it, and remove it",
+                path.display()
+            );
+            swept.failed.push(Failure::of(context)(source));
         }
     }
     Ok(swept)
@@ -94,14 +76,13 @@ fn sweep_journal(path: &Path, swept: &mut Swept) -> io::Result<()> {
     let text = read(&mut file.0)?;
     let left = left_in(&text);
     let mut is_done = left.damaged.is_empty();
-    let damaged = left.damaged.into_iter();
-    swept
-        .failed
-        .extend(damaged.map(|(line, source)| SweepError::Damaged {
-            path: path.to_owned(),
-            line,
-            source,
-        }));
+    let damaged = left.damaged.into_iter().map(|(line, source)| {
+        Failure::of(format!(
+            "line {line} of the journal {} is damaged; look at it, and remove it",
+            path.display()
+        ))(source)
+    });
+    swept.failed.extend(damaged);
     let mut stays = vec![];
     for entry in left.entries.into_iter().rev() {
         match entry.may_go(&stays).and_then(|()| entry.undo()) {
@@ -112,10 +93,11 @@ fn sweep_journal(path: &Path, swept: &mut Swept) -> io::Result<()> {
                     is_done = false;
                     stays.push(entry);
                 }
-                swept.failed.push(SweepError::Undo {
-                    path: path.to_owned(),
-                    source,
-                });
+                let context = format!(
+                    "an entry of the journal {} cannot be undone",
+                    path.display()
+                );
+                swept.failed.push(Failure::of(context)(source));
             }
         }
     }

@@ -11,40 +11,15 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use nix::sched::CloneFlags;
+use sys::failure::Failure;
 
 pub use name::FOLDER;
 pub(crate) use name::{remove_name, unmount_all};
 
-use crate::journal::{Entry, Journal, JournalError, Loans, Record, is_our_name};
+use crate::journal::{Entry, Journal, Loans, Record, is_our_name};
 use crate::netlink::{Netlink, NetlinkError};
 
 /// Why a namespace cannot be made or entered.
-#[derive(Debug, thiserror::Error)]
-pub enum NamespaceError {
-    #[error(
-        "'{name}' is no name for a namespace: use 'lockgate-' and up to 55 lower-case letters, digits or '-', e.g. of Tag::name"
-    )]
-    Name { name: String },
-    #[error("cannot journal the namespace {name}")]
-    Journal {
-        name: String,
-        #[source]
-        source: JournalError,
-    },
-    #[error("cannot {what}; it takes root (CAP_SYS_ADMIN) and a kernel with CONFIG_NET_NS")]
-    System {
-        what: String,
-        #[source]
-        source: io::Error,
-    },
-    #[error("cannot set up the loopback of the namespace {name}")]
-    Loopback {
-        name: String,
-        #[source]
-        source: NetlinkError,
-    },
-}
-
 /// A network namespace. Clones are the same one. When the last clone of one that was
 /// made here is dropped, its name goes, and it ends with the last socket and thread
 /// inside.
@@ -63,12 +38,12 @@ impl Namespace {
     /// Makes a new one, journalled, with its loopback up.
     ///
     /// # Errors
-    /// [`NamespaceError`], e.g. without root, or when the name is taken.
-    pub fn create(journal: &Journal, name: &str) -> Result<Self, NamespaceError> {
+    /// [`Failure`], e.g. without root, or when the name is taken.
+    pub fn create(journal: &Journal, name: &str) -> Result<Self, Failure> {
         if !is_our_name(name) {
-            return Err(NamespaceError::Name {
-                name: name.to_owned(),
-            });
+            return Err(Failure::new(format!(
+                "'{name}' is not a valid name of a namespace: use 'lockgate-' and up to 55 lower-case letters, digits or '-', e.g. of Tag::name"
+            )));
         }
         let record = reserve(journal, name)?;
         let file = name::fill(name).map_err(failed(format!("make the namespace {name}")))?;
@@ -77,28 +52,28 @@ impl Namespace {
             file,
             record: Some(record),
         }));
-        let loopback = |source| NamespaceError::Loopback {
-            name: name.to_owned(),
-            source,
-        };
-        let mut netlink = namespace.netlink().map_err(loopback)?;
-        netlink.set_up("lo").map_err(loopback)?;
+        namespace
+            .netlink()
+            .and_then(|mut netlink| netlink.set_up("lo"))
+            .map_err(Failure::of(format!(
+                "cannot set up the loopback of the namespace {name}"
+            )))?;
         Ok(namespace)
     }
 
     /// The calling thread's namespace.
     ///
     /// # Errors
-    /// [`NamespaceError::System`] without `/proc`.
-    pub fn current() -> Result<Self, NamespaceError> {
+    /// [`Failure::System`] without `/proc`.
+    pub fn current() -> Result<Self, Failure> {
         Self::at("/proc/thread-self/ns/net", "this process's namespace")
     }
 
     /// The namespace of a process, e.g. of a container's first.
     ///
     /// # Errors
-    /// [`NamespaceError::System`], e.g. when it has ended.
-    pub fn of_process(pid: u32) -> Result<Self, NamespaceError> {
+    /// [`Failure::System`], e.g. when it has ended.
+    pub fn of_process(pid: u32) -> Result<Self, Failure> {
         let path = format!("/proc/{pid}/ns/net");
         Self::at(&path, &format!("the namespace of process {pid}"))
     }
@@ -108,7 +83,7 @@ impl Namespace {
         Self::at(&format!("{FOLDER}/{name}"), name).ok()
     }
 
-    fn at(path: &str, name: &str) -> Result<Self, NamespaceError> {
+    fn at(path: &str, name: &str) -> Result<Self, Failure> {
         let file = File::open(path).map_err(failed(format!("open {path}")))?;
         Ok(Self(Arc::new(Inner {
             name: name.to_owned(),
@@ -127,8 +102,8 @@ impl Namespace {
     /// start of a thread of your own.
     ///
     /// # Errors
-    /// [`NamespaceError::System`].
-    pub fn enter(&self) -> Result<(), NamespaceError> {
+    /// [`Failure::System`].
+    pub fn enter(&self) -> Result<(), Failure> {
         nix::sched::setns(&self.0.file, CloneFlags::CLONE_NEWNET)
             .map_err(|error| failed(format!("enter {}", self.0.name))(error.into()))
     }
@@ -137,8 +112,8 @@ impl Namespace {
     /// continues in the caller.
     ///
     /// # Errors
-    /// [`NamespaceError::System`].
-    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, NamespaceError> {
+    /// [`Failure::System`].
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, Failure> {
         std::thread::scope(|scope| {
             let inside = std::thread::Builder::new()
                 .name("lockgate-inside".to_owned())
@@ -154,13 +129,13 @@ impl Namespace {
     /// Starts a thread that stays inside.
     ///
     /// # Errors
-    /// [`NamespaceError::System`] when no thread can be started; that it could
+    /// [`Failure::System`] when no thread can be started; that it could
     /// not enter is the thread's own result.
     pub fn spawn<T: Send + 'static>(
         &self,
         name: &str,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<JoinHandle<Result<T, NamespaceError>>, NamespaceError> {
+    ) -> Result<JoinHandle<Result<T, Failure>>, Failure> {
         let namespace = self.clone();
         std::thread::Builder::new()
             .name(name.to_owned())
@@ -199,16 +174,13 @@ impl AsFd for Namespace {
     }
 }
 
-fn reserve(journal: &Journal, name: &str) -> Result<Record, NamespaceError> {
+fn reserve(journal: &Journal, name: &str) -> Result<Record, Failure> {
     let entry = Entry::Namespace {
         name: name.to_owned(),
     };
     let record = journal
         .record(entry)
-        .map_err(|source| NamespaceError::Journal {
-            name: name.to_owned(),
-            source,
-        })?;
+        .map_err(Failure::of(format!("cannot journal the namespace {name}")))?;
     match name::reserve(name) {
         Ok(()) => Ok(record),
         Err(source) => {
@@ -221,6 +193,8 @@ fn reserve(journal: &Journal, name: &str) -> Result<Record, NamespaceError> {
     }
 }
 
-fn failed(what: String) -> impl FnOnce(io::Error) -> NamespaceError {
-    move |source| NamespaceError::System { what, source }
+pub(crate) fn failed(what: String) -> impl FnOnce(io::Error) -> Failure {
+    Failure::of(format!(
+        "cannot {what}; it takes root (CAP_SYS_ADMIN) and a kernel with CONFIG_NET_NS"
+    ))
 }

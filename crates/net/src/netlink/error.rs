@@ -2,8 +2,10 @@
 
 use std::io;
 
+use sys::failure::Failure;
+
 use crate::journal::JournalError;
-use crate::namespace::NamespaceError;
+use crate::sysfs::SysfsError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum NetlinkError {
@@ -13,7 +15,7 @@ pub enum NetlinkError {
     Namespace(
         #[source]
         #[from]
-        Box<NamespaceError>,
+        Box<Failure>,
     ),
     #[error("cannot {what}: {reason}{}", remedy(source))]
     Refused {
@@ -78,9 +80,21 @@ impl NetlinkError {
     }
 }
 
-impl From<NamespaceError> for NetlinkError {
-    fn from(error: NamespaceError) -> Self {
+impl From<Failure> for NetlinkError {
+    fn from(error: Failure) -> Self {
         Self::Namespace(Box::new(error))
+    }
+}
+
+impl From<NetlinkError> for Failure {
+    fn from(error: NetlinkError) -> Self {
+        Self::as_is(error)
+    }
+}
+
+impl From<SysfsError> for Failure {
+    fn from(error: SysfsError) -> Self {
+        Self::as_is(error)
     }
 }
 

@@ -13,12 +13,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::object::{LoadError, Map, Object, number, source};
+use sys::failure::Failure;
+
+use crate::object::{Map, Object, number, source};
 use crate::sink::Reached;
 
 use plan::Image;
-pub use plan::{ORDER_MAX, Plan, PlanError, SIZES_MAX};
-pub use template::TemplateError;
+pub use plan::{ORDER_MAX, Plan, SIZES_MAX};
 pub use turns::{GENERATORS_MAX, Turns};
 use watch::Lookout;
 pub use watch::{Phase, Watch};
@@ -26,15 +27,11 @@ pub use watch::{Phase, Watch};
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
     #[error(transparent)]
-    Plan(#[from] PlanError),
-    #[error(transparent)]
-    Map(#[from] LoadError),
+    Failed(#[from] Failure),
     #[error(
         "the kernel does not send live frames; it needs Linux 5.18 or newer and root (or CAP_BPF and CAP_NET_ADMIN)"
     )]
     Refused(#[source] io::Error),
-    #[error("the sending thread could not be made to end in time")]
-    Thread(#[source] io::Error),
     #[error(
         "one plan for each of 1 to {GENERATORS_MAX} generators can be sent from one thread, not {plans} plans by {generators}"
     )]
@@ -81,18 +78,16 @@ impl Generator {
     /// Loads a generator for the port, in whose network namespace the calling
     /// thread must be. Frames come out of the peer of the port; one that is a
     /// veth needs an XDP program or NAPI at that peer, else they vanish.
-    pub fn load(ifindex: u32) -> Result<Self, LoadError> {
+    pub fn load(ifindex: u32) -> Result<Self, Failure> {
         let object = Object::load(&source!("generator"), |_| Ok(()))?;
         object.map("port")?.write(0, &ifindex.to_ne_bytes())?;
         let program = object
             .program("generate")
             .as_fd()
             .try_clone_to_owned()
-            .map_err(|cause| LoadError::Refused {
-                object: object.name,
-                log: "its program was opened again; raise ulimit -n".to_owned(),
-                source: cause.into(),
-            })?;
+            .map_err(Failure::of(
+                "the generator's program cannot be opened again; raise ulimit -n",
+            ))?;
         Ok(Self {
             program,
             plan: object.map(".data.plan")?,
@@ -103,7 +98,7 @@ impl Generator {
     }
 
     /// From now on the limit of frames under way is kept by this sink's counts.
-    pub fn follow(&mut self, sink: &Reached) -> Result<(), LoadError> {
+    pub fn follow(&mut self, sink: &Reached) -> Result<(), Failure> {
         self.sinks.write_map(0, &sink.0)
     }
 
@@ -126,7 +121,7 @@ impl Generator {
         Ok(sent)
     }
 
-    fn begin(&self, image: &Image) -> Result<(), LoadError> {
+    fn begin(&self, image: &Image) -> Result<(), Failure> {
         self.plan.write(0, &image.plan)?;
         self.progress.write(0, &[0; PROGRESS_BYTES])
     }
@@ -187,7 +182,7 @@ fn run(
         watch,
         longest,
         phase,
-        sender: live::Thread::this().map_err(SendError::Thread)?,
+        sender: live::Thread::this().map_err(no_watch())?,
         is_out: AtomicBool::new(false),
     };
     let cpus = watch::other_cpus();
@@ -198,7 +193,7 @@ fn run(
                 watch::move_to(&cpus);
                 lookout.look();
             })
-            .map_err(SendError::Thread)?;
+            .map_err(no_watch())?;
         let mut ended = Ok(());
         while ended.is_ok() && !lookout.is_over() {
             ended = live::run(program, frame, batch);
@@ -207,6 +202,10 @@ fn run(
         watcher.thread().unpark();
         ended.map_err(SendError::Refused)
     })
+}
+
+fn no_watch() -> impl FnOnce(io::Error) -> Failure {
+    Failure::of("the sending thread could not be made to end in time")
 }
 
 /// `struct progress`.

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use sys::failure::Failure;
 use wire::Spread;
 
-use super::template::{Template, TemplateError};
+use super::template::Template;
 
 /// Sizes of a stream. `SIZES_MAX` in `bpf/generator.bpf.c`.
 pub const SIZES_MAX: usize = 4;
@@ -22,22 +23,6 @@ const INTERVAL_NS_MAX: f64 = 3.6e12;
 /// frame waits for the rest of its batch.
 const BATCH_PACED: u32 = 16;
 const BATCH: u32 = 64;
-
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum PlanError {
-    #[error(transparent)]
-    Template(#[from] TemplateError),
-    #[error("a stream has 1 to {SIZES_MAX} sizes, not {0}")]
-    Sizes(usize),
-    #[error("the order of sizes has 1 to {ORDER_MAX} entries, each below {sizes}: not {order:?}")]
-    Order { order: Vec<u8>, sizes: usize },
-    #[error("a stream goes to 1 to 65536 destinations, a power of two: not to {0}")]
-    Destinations(u32),
-    #[error("a rate must be positive, at least a frame an hour, not {0} frames/s")]
-    Rate(f64),
-    #[error("a trial takes at most an hour, not {0:?}")]
-    Duration(Duration),
-}
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
@@ -82,11 +67,14 @@ impl Image {
 }
 
 impl Plan {
-    pub(super) fn image(&self) -> Result<Image, PlanError> {
+    pub(super) fn image(&self) -> Result<Image, Failure> {
         let (templates, order) = self.sorted()?;
         let interval_ns = self.interval_ns()?;
         if self.duration > DURATION_MAX {
-            return Err(PlanError::Duration(self.duration));
+            return Err(Failure::new(format!(
+                "a trial takes at most an hour, not {:?}",
+                self.duration
+            )));
         }
         let spread = self.spread()?;
         Ok(Image {
@@ -106,13 +94,18 @@ impl Plan {
         })
     }
 
-    fn spread(&self) -> Result<Spread, PlanError> {
+    fn spread(&self) -> Result<Spread, Failure> {
         Spread::over(self.destinations)
             .filter(|_| self.destinations <= 65_536)
-            .ok_or(PlanError::Destinations(self.destinations))
+            .ok_or_else(|| {
+                Failure::new(format!(
+                    "a stream goes to 1 to 65536 destinations, a power of two: not to {}",
+                    self.destinations
+                ))
+            })
     }
 
-    fn interval_ns(&self) -> Result<f64, PlanError> {
+    fn interval_ns(&self) -> Result<f64, Failure> {
         let Some(rate) = self.rate_pps else {
             return Ok(0.0);
         };
@@ -121,22 +114,26 @@ impl Plan {
         if rate > 0.0 && interval <= INTERVAL_NS_MAX {
             Ok(interval.max(1.0))
         } else {
-            Err(PlanError::Rate(rate))
+            Err(Failure::new(format!(
+                "a rate must be positive, at least a frame an hour, not {rate} frames/s"
+            )))
         }
     }
 
     /// The frames by rising size, and the order in their new numbers.
-    fn sorted(&self) -> Result<(Vec<Template>, Vec<u8>), PlanError> {
+    fn sorted(&self) -> Result<(Vec<Template>, Vec<u8>), Failure> {
         let sizes = self.frames.len();
         if !(1..=SIZES_MAX).contains(&sizes) {
-            return Err(PlanError::Sizes(sizes));
+            return Err(Failure::new(format!(
+                "a stream has 1 to {SIZES_MAX} sizes, not {sizes}"
+            )));
         }
         let is_known = |index: &u8| usize::from(*index) < sizes;
         if !(1..=ORDER_MAX).contains(&self.order.len()) || !self.order.iter().all(is_known) {
-            return Err(PlanError::Order {
-                order: self.order.clone(),
-                sizes,
-            });
+            return Err(Failure::new(format!(
+                "the order of sizes has 1 to {ORDER_MAX} entries, each below {sizes}: not {:?}",
+                self.order
+            )));
         }
         let mut templates = Vec::new();
         for (index, frame) in (0_u8..).zip(&self.frames) {
@@ -148,7 +145,9 @@ impl Plan {
             .iter()
             .all(|(_, template)| template.matches(first))
         {
-            return Err(TemplateError::Mixed.into());
+            return Err(Failure::new(
+                "the frames of a stream must have the same headers, their lengths and checksums aside",
+            ));
         }
         let place = |old: u8| templates.iter().position(|(index, _)| *index == old);
         let order = self

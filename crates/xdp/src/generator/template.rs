@@ -1,5 +1,7 @@
 //! What a frame has in common with all others of its size, and the sums over it.
 
+use sys::failure::Failure;
+
 /// Bytes of a frame that the program writes: Ethernet, 802.1Q, IPv6, UDP,
 /// rounded up to whole eight bytes. `HEAD_BYTES_MAX` in `bpf/generator.bpf.c`.
 pub(super) const HEAD_BYTES: usize = 72;
@@ -8,24 +10,6 @@ const ETHERNET_BYTES: usize = 14;
 const VLAN_BYTES: usize = 4;
 const UDP_BYTES: usize = 8;
 const PROTOCOL_UDP: u8 = 17;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TemplateError {
-    #[error(
-        "a frame to send must be UDP over IPv4 without options or over IPv6 without extension headers, with at most one 802.1Q tag"
-    )]
-    Unsupported,
-    #[error(
-        "a frame of {bytes} bytes in memory is outside {min} to {max}, which headers and stamp need and a page holds"
-    )]
-    Length {
-        bytes: usize,
-        min: usize,
-        max: usize,
-    },
-    #[error("the frames of a stream must have the same headers, their lengths and checksums aside")]
-    Mixed,
-}
 
 /// The longest frame in memory: a page has room for 3,520 bytes, of which
 /// Lockgate uses what Ethernet has.
@@ -45,21 +29,20 @@ pub(super) struct Template {
 impl Template {
     /// Parses a frame, and zeroes what the program will write: the stamp, the
     /// destination (of IPv6 its low half), the source port, the checksums.
-    pub fn parse(frame: &[u8]) -> Result<Self, TemplateError> {
-        let (ip_offset, is_v6) = network_layer(frame).ok_or(TemplateError::Unsupported)?;
+    pub fn parse(frame: &[u8]) -> Result<Self, Failure> {
+        let (ip_offset, is_v6) = network_layer(frame).ok_or_else(unsupported)?;
         let udp = ip_offset + if is_v6 { 40 } else { 20 };
         let (min, max) = (udp + UDP_BYTES + wire::STAMP_BYTES, FRAME_BYTES_MAX);
         // The program copies whole eight bytes.
         let min = if is_v6 { min.max(HEAD_BYTES) } else { min };
         if frame.len() < min || frame.len() > max {
-            return Err(TemplateError::Length {
-                bytes: frame.len(),
-                min,
-                max,
-            });
+            return Err(Failure::new(format!(
+                "a frame of {} bytes in memory is outside {min} to {max}, which headers and stamp need and a page holds",
+                frame.len()
+            )));
         }
         if frame[ip_offset + if is_v6 { 6 } else { 9 }] != PROTOCOL_UDP {
-            return Err(TemplateError::Unsupported);
+            return Err(unsupported());
         }
         let mut template = Self {
             frame: frame.to_vec(),
@@ -143,6 +126,12 @@ impl Template {
             && same(0..ip + 2)
             && same(ip + addresses.start..ip + addresses.end)
     }
+}
+
+fn unsupported() -> Failure {
+    Failure::new(
+        "a frame to send must be UDP over IPv4 without options or over IPv6 without extension headers, with at most one 802.1Q tag",
+    )
 }
 
 /// Where the IP header begins, and whether it is version 6.

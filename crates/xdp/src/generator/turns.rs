@@ -2,6 +2,8 @@
 
 use std::os::fd::{AsFd, AsRawFd};
 
+use sys::failure::Failure;
+
 use crate::object::{Map, Object, source};
 
 use super::plan::Image;
@@ -21,7 +23,7 @@ pub struct Turns {
 }
 
 impl Turns {
-    pub fn load() -> Result<Self, crate::LoadError> {
+    pub fn load() -> Result<Self, Failure> {
         let object = Object::load(&source!("turns"), |_| Ok(()))?;
         Ok(Self {
             generators: object.map("generators")?,
@@ -80,11 +82,7 @@ impl Turns {
         .collect()
     }
 
-    fn prepare(
-        &self,
-        generators: &[&mut Generator],
-        images: &[Image],
-    ) -> Result<(), crate::LoadError> {
+    fn prepare(&self, generators: &[&mut Generator], images: &[Image]) -> Result<(), Failure> {
         for ((index, generator), image) in (0..).zip(generators).zip(images) {
             generator.begin(image)?;
             let descriptor = generator.program.as_raw_fd();

@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_getres};
 
+use sys::failure::Failure;
+
 use crate::attached::Entry;
-use crate::object::{LoadError, Map, Object};
+use crate::object::{Map, Object};
 
 use super::alike::Alike;
-use super::ports::{Ports, RouterError, RouterOptions, RouterPort};
+use super::ports::{Ports, RouterOptions, RouterPort};
 
 /// How long after a look its information is used, at most. Less than the 100 ms
 /// within which a change must show: a host that takes the CPU away may delay some of
@@ -60,7 +62,7 @@ impl Control {
         object: Object,
         ports: &[RouterPort],
         options: RouterOptions,
-    ) -> Result<Self, RouterError> {
+    ) -> Result<Self, Failure> {
         Self::of(object, ports, options, None)
     }
 
@@ -68,7 +70,7 @@ impl Control {
         object: Object,
         ports: &[RouterPort],
         options: RouterOptions,
-    ) -> Result<Self, RouterError> {
+    ) -> Result<Self, Failure> {
         let kept = Kept {
             alike: object.map(".bss.alike")?,
             generation: object.map(".data.generation")?,
@@ -84,7 +86,7 @@ impl Control {
         ports: &[RouterPort],
         options: RouterOptions,
         kept: Option<Kept>,
-    ) -> Result<Self, RouterError> {
+    ) -> Result<Self, Failure> {
         Ok(Self(Arc::new(Inner {
             ports: Ports::new(&object, ports, options)?,
             stale: object.map("stale")?,
@@ -108,7 +110,7 @@ impl Control {
     }
 
     /// Call it before looking for changes.
-    pub fn look(&self) -> Result<Look, LoadError> {
+    pub fn look(&self) -> Result<Look, Failure> {
         let mut moment = [0; 8];
         self.0.object.run("look", &mut moment)?;
         Ok(Look {
@@ -117,7 +119,7 @@ impl Control {
     }
 
     /// Every change before this look was passed on: [`LEASE`] counts from it.
-    pub fn renew(&self, look: Look) -> Result<(), LoadError> {
+    pub fn renew(&self, look: Look) -> Result<(), Failure> {
         let until = look.ticks.saturating_add(self.0.lease_ticks);
         self.0.object.run("renew", &mut until.to_ne_bytes())
     }
@@ -127,12 +129,8 @@ impl Control {
     /// the lease ends: no frame is forwarded by half of it.
     ///
     /// # Errors
-    /// [`RouterError`]; then do not renew.
-    pub fn describe(
-        &self,
-        ports: &[RouterPort],
-        options: RouterOptions,
-    ) -> Result<(), RouterError> {
+    /// [`Failure`]; then do not renew.
+    pub fn describe(&self, ports: &[RouterPort], options: RouterOptions) -> Result<(), Failure> {
         self.0.object.run("renew", &mut [0; 8])?;
         self.0.ports.write(ports, options)?;
         Ok(self.forget()?)
@@ -143,8 +141,8 @@ impl Control {
     /// [`forget`](Self::forget).
     ///
     /// # Errors
-    /// [`LoadError`]; then do not renew.
-    pub fn set_alike(&self, alike: &Alike) -> Result<(), LoadError> {
+    /// [`Failure`]; then do not renew.
+    pub fn set_alike(&self, alike: &Alike) -> Result<(), Failure> {
         match &self.0.kept {
             Some(kept) => kept.alike.write(0, alike.as_bytes()),
             None => Ok(()),
@@ -154,8 +152,8 @@ impl Control {
     /// Something changed: no cached answer may be used.
     ///
     /// # Errors
-    /// [`LoadError`]; then do not renew.
-    pub fn forget(&self) -> Result<(), LoadError> {
+    /// [`Failure`]; then do not renew.
+    pub fn forget(&self) -> Result<(), Failure> {
         let Some(kept) = &self.0.kept else {
             return Ok(());
         };
@@ -169,13 +167,13 @@ impl Control {
     /// followed by [`forget`](Self::forget).
     ///
     /// # Errors
-    /// [`LoadError`]; then do not renew.
+    /// [`Failure`]; then do not renew.
     pub fn set_stale(
         &self,
         interface: u32,
         address: IpAddr,
         is_stale: bool,
-    ) -> Result<(), LoadError> {
+    ) -> Result<(), Failure> {
         let key = neighbour(interface, address);
         if is_stale {
             self.0.stale.write_key(&key, &1_u32.to_ne_bytes())

@@ -2,12 +2,14 @@
 
 use std::os::fd::{AsFd, AsRawFd};
 
+use sys::failure::Failure;
+
 use crate::attached::{Entry, Path};
 use crate::counters::Counters;
-use crate::object::{LoadError, Map, Object, source};
+use crate::object::{Map, Object, source};
 
 use super::control::Control;
-use super::ports::{RouterError, RouterOptions, RouterPort};
+use super::ports::{RouterOptions, RouterPort};
 
 /// The most CPUs that frames are spread over.
 pub const CPUS_MAX: usize = 64;
@@ -28,9 +30,7 @@ pub enum CpuMapError {
     #[error("frames go to 1 to {CPUS_MAX} CPUs below {possible}: not to {cpus:?}")]
     Cpus { cpus: Vec<usize>, possible: usize },
     #[error(transparent)]
-    Router(#[from] RouterError),
-    #[error(transparent)]
-    Load(#[from] LoadError),
+    Failed(#[from] Failure),
 }
 
 /// Spreads IP frames over CPUs, all between two addresses to the same one, so that
@@ -74,7 +74,7 @@ impl CpuMap {
     }
 
     /// `struct cpu_queue` of each CPU, and `struct spread`.
-    fn write(&self, cpus: &[usize], then: Then) -> Result<(), LoadError> {
+    fn write(&self, cpus: &[usize], then: Then) -> Result<(), Failure> {
         let program = self.control.object().program("on_cpu");
         let program = match then {
             Then::Kernel => 0,
@@ -99,18 +99,18 @@ impl CpuMap {
 
     /// Counts of the first program: `forwarded` frames were handed to a CPU, whose
     /// queue may have been full.
-    pub fn counters(&self) -> Result<Counters, LoadError> {
+    pub fn counters(&self) -> Result<Counters, Failure> {
         Counters::read([&self.spread])
     }
 
     /// Counts of the second program, with [`Then::Fib`].
-    pub fn routed(&self) -> Result<Counters, LoadError> {
+    pub fn routed(&self) -> Result<Counters, Failure> {
         Counters::read([&self.routed])
     }
 
     /// How the names of its threads end: `map:<id>`. The kernel makes one a CPU,
     /// called `cpumap/<cpu>/map:<id>`.
-    pub fn threads(&self) -> Result<String, LoadError> {
+    pub fn threads(&self) -> Result<String, Failure> {
         Ok(format!("map:{}", self.cpus.id()?))
     }
 }

@@ -14,6 +14,6 @@ pub use cached::FibCached;
 pub use control::{Control, LEASE, Look};
 pub use cpumap::{CPUS_MAX, CpuMap, CpuMapError, Then};
 pub use fib::Fib;
-pub use ports::{PORTS_MAX, RouterError, RouterOptions, RouterPort};
+pub use ports::{PORTS_MAX, RouterOptions, RouterPort};
 pub use sockets::{SOCKET_QUEUES_MAX, SocketPort, ToSockets};
 pub use wire::Wire;

@@ -1,6 +1,8 @@
 //! The ports of a router: `bpf/ports.h`.
 
-use crate::object::{LoadError, Map, Object};
+use sys::failure::Failure;
+
+use crate::object::{Map, Object};
 
 /// The most ports of a router, VLANs among them.
 pub const PORTS_MAX: usize = 64;
@@ -40,18 +42,10 @@ pub struct RouterOptions {
     pub no_cache: bool,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum RouterError {
-    #[error("a router has 1 to {PORTS_MAX} ports, VLANs among them: not {0}")]
-    Ports(usize),
-    #[error(
-        "interfaces {0} and {1} have the same number modulo {INTERFACES}; make one of them anew"
-    )]
-    Collide(u32, u32),
-    #[error("{tag} is no VLAN of a port: 1 to 4094 are")]
-    Vlan { tag: u16 },
-    #[error(transparent)]
-    Load(#[from] LoadError),
+fn not_that_many(ports: usize) -> Failure {
+    Failure::new(format!(
+        "a router has 1 to {PORTS_MAX} ports, VLANs among them: not {ports}"
+    ))
 }
 
 pub(super) struct Ports {
@@ -68,9 +62,9 @@ impl Ports {
         object: &Object,
         ports: &[RouterPort],
         options: RouterOptions,
-    ) -> Result<Self, RouterError> {
+    ) -> Result<Self, Failure> {
         if ports.is_empty() {
-            return Err(RouterError::Ports(0));
+            return Err(not_that_many(0));
         }
         let mut carriers: Vec<_> = ports.iter().map(RouterPort::carrier).collect();
         carriers.sort_unstable();
@@ -93,7 +87,7 @@ impl Ports {
     }
 
     /// Writes the ports anew, if any are left. The carriers must stay.
-    pub fn write(&self, ports: &[RouterPort], options: RouterOptions) -> Result<(), RouterError> {
+    pub fn write(&self, ports: &[RouterPort], options: RouterOptions) -> Result<(), Failure> {
         let value = self.encode(ports, options)?;
         for (place, port) in (0_u32..).zip(ports) {
             if let Some((carrier, tag)) = port.vlan {
@@ -101,20 +95,23 @@ impl Ports {
                 self.vlans.write_key(&key.concat(), &place.to_ne_bytes())?;
             }
         }
-        Ok(self.ports.write(0, &value)?)
+        self.ports.write(0, &value)
     }
 
     /// `struct ports`.
-    fn encode(&self, ports: &[RouterPort], options: RouterOptions) -> Result<Vec<u8>, RouterError> {
+    fn encode(&self, ports: &[RouterPort], options: RouterOptions) -> Result<Vec<u8>, Failure> {
         if ports.len() > PORTS_MAX {
-            return Err(RouterError::Ports(ports.len()));
+            return Err(not_that_many(ports.len()));
         }
         let mut out = Vec::with_capacity(PORTS_MAX * PORT_BYTES + INTERFACES + 8);
         let mut places = vec![NO_PORT; INTERFACES];
         for (place, port) in (0_u8..).zip(ports) {
             let low = port.ifindex as usize % INTERFACES;
             if let Some(other) = ports.get(usize::from(places[low])) {
-                return Err(RouterError::Collide(other.ifindex, port.ifindex));
+                return Err(Failure::new(format!(
+                    "interfaces {} and {} have the same number modulo {INTERFACES}; make one of them anew",
+                    other.ifindex, port.ifindex
+                )));
             }
             places[low] = place;
             out.extend(self.encode_port(port)?);
@@ -131,11 +128,13 @@ impl Ports {
         Ok(out)
     }
 
-    fn encode_port(&self, port: &RouterPort) -> Result<Vec<u8>, RouterError> {
+    fn encode_port(&self, port: &RouterPort) -> Result<Vec<u8>, Failure> {
         let carrier = port.carrier();
         let tag = port.vlan.map_or(0, |(_, tag)| tag);
         if tag > 4094 || (tag == 0 && port.vlan.is_some()) {
-            return Err(RouterError::Vlan { tag });
+            return Err(Failure::new(format!(
+                "{tag} is not a valid VLAN of a port: 1 to 4094 are"
+            )));
         }
         let device = self.carriers.iter().position(|known| *known == carrier);
         // A carrier that is not among those loaded is no device: the frame is

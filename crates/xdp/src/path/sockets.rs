@@ -4,11 +4,13 @@
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd};
 
+use sys::failure::Failure;
+
 use crate::attached::{Entry, Path};
 use crate::counters::Counters;
-use crate::object::{LoadError, Map, Object, source};
+use crate::object::{Map, Object, source};
 
-use super::ports::{Ports, RouterError, RouterOptions, RouterPort};
+use super::ports::{Ports, RouterOptions, RouterPort};
 
 /// The most queues of a port. `QUEUES_MAX` in `bpf/sockets.bpf.c`.
 pub const SOCKET_QUEUES_MAX: u32 = 64;
@@ -41,7 +43,7 @@ impl ToSockets {
     /// Loads it for these ports of a router with these addresses, in whose
     /// network namespace the calling thread must be. Until
     /// [`feed`](Self::feed) every frame goes to the kernel.
-    pub fn load(ports: &[SocketPort], own: &[IpAddr]) -> Result<Self, RouterError> {
+    pub fn load(ports: &[SocketPort], own: &[IpAddr]) -> Result<Self, Failure> {
         let loaded = ports.iter().map(|port| OnePort::load(port, own));
         let mut ports = loaded.collect::<Result<Vec<_>, _>>()?;
         ports.sort_by_key(OnePort::carrier);
@@ -50,19 +52,19 @@ impl ToSockets {
 
     /// Gives frames of a queue of the interface `carrier` to a socket that is
     /// bound there. Frames of other interfaces' sockets would be dropped.
-    pub fn feed(&self, carrier: u32, queue: u32, socket: &impl AsFd) -> Result<(), LoadError> {
+    pub fn feed(&self, carrier: u32, queue: u32, socket: &impl AsFd) -> Result<(), Failure> {
         let value = socket.as_fd().as_raw_fd().to_ne_bytes();
         let mut at = self.ports.iter().filter(|port| port.carrier() == carrier);
         at.try_for_each(|port| port.sockets.write(queue, &value))
     }
 
-    pub fn counters(&self) -> Result<Counters, LoadError> {
+    pub fn counters(&self) -> Result<Counters, Failure> {
         Counters::read(self.ports.iter().map(|port| &port.counters))
     }
 }
 
 impl OnePort {
-    fn load(port: &SocketPort, own: &[IpAddr]) -> Result<Self, RouterError> {
+    fn load(port: &SocketPort, own: &[IpAddr]) -> Result<Self, Failure> {
         let object = Object::load(&source!("sockets"), |_| Ok(()))?;
         object
             .map(".data.way")?

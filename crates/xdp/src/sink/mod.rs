@@ -3,8 +3,10 @@
 
 mod latency;
 
-use crate::attached::{AttachError, Attached, Entry, Path};
-use crate::object::{LoadError, Map, Object, number, source};
+use sys::failure::Failure;
+
+use crate::attached::{Attached, Entry, Path};
+use crate::object::{Map, Object, number, source};
 
 pub use latency::Latency;
 
@@ -15,14 +17,6 @@ pub const WINDOW_FRAMES: u64 = 1 << 20;
 
 /// `struct seen`.
 const SEEN_BYTES: usize = 8 + 8 * (1 << 15);
-
-#[derive(Debug, thiserror::Error)]
-pub enum SinkError {
-    #[error(transparent)]
-    Load(#[from] LoadError),
-    #[error(transparent)]
-    Attach(#[from] AttachError),
-}
 
 /// What was counted since [`Sink::begin`]. Each frame counts once: in
 /// `received`, `duplicates`, `late` or `foreign`.
@@ -79,7 +73,7 @@ pub struct Sink {
 impl Sink {
     /// Puts a sink on the port, in whose network namespace the calling thread must
     /// be. Before [`Self::begin`] it counts only late and foreign frames.
-    pub fn attach(ifindex: u32) -> Result<Self, SinkError> {
+    pub fn attach(ifindex: u32) -> Result<Self, Failure> {
         let object = Object::load(&source!("sink"), |_| Ok(()))?;
         let mut sink = Self {
             watch: object.map(".data.watch")?,
@@ -109,7 +103,7 @@ impl Sink {
     }
 
     /// Starts to count the frames of this trial and stream, from zero.
-    pub fn begin(&mut self, trial: u8, stream: u8) -> Result<(), LoadError> {
+    pub fn begin(&mut self, trial: u8, stream: u8) -> Result<(), Failure> {
         // What comes meanwhile is of an earlier trial.
         self.watch.write(0, &[0; 8])?;
         self.seen.write(0, &[0; SEEN_BYTES])?;
@@ -123,7 +117,7 @@ impl Sink {
     }
 
     /// The current counts; counting continues.
-    pub fn counts(&self) -> Result<Counts, LoadError> {
+    pub fn counts(&self) -> Result<Counts, Failure> {
         let totals = self.totals()?;
         let since = |index: usize| totals[index].saturating_sub(self.base[index]);
         Ok(Counts {
@@ -139,7 +133,7 @@ impl Sink {
     }
 
     /// Sums over CPUs; for times the first and the last.
-    fn totals(&self) -> Result<[u64; COUNTS], LoadError> {
+    fn totals(&self) -> Result<[u64; COUNTS], Failure> {
         let mut totals = [0; COUNTS];
         for value in self.counts.read_per_cpu(0)? {
             for (index, total) in totals.iter_mut().enumerate() {
@@ -157,7 +151,7 @@ impl Sink {
     }
 
     /// The first and last times are not sums from which a base could be subtracted.
-    fn clear_times(&self) -> Result<(), LoadError> {
+    fn clear_times(&self) -> Result<(), Failure> {
         let mut values = self.counts.read_per_cpu(0)?;
         for value in &mut values {
             if let Some(times) = value.get_mut(48..64) {

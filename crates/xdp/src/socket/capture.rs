@@ -8,38 +8,7 @@ use std::ffi::{CStr, c_int};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
-#[derive(Debug, thiserror::Error)]
-pub enum CaptureError {
-    #[error(
-        "cannot make a map of {queues} AF_XDP sockets; it needs CAP_BPF and CAP_NET_ADMIN (run as root)"
-    )]
-    Map {
-        queues: u32,
-        #[source]
-        source: io::Error,
-    },
-    #[error(
-        "the kernel refused the program that feeds AF_XDP sockets; it needs CAP_BPF and CAP_NET_ADMIN (run as root)"
-    )]
-    Program(#[source] io::Error),
-    #[error(
-        "cannot attach a program to interface {interface_index}; it must exist in this network namespace and have no other XDP program"
-    )]
-    Attach {
-        interface_index: u32,
-        #[source]
-        source: io::Error,
-    },
-    #[error(
-        "cannot give queue {queue} to a socket: the map has {queues} queues, and the socket must be bound"
-    )]
-    Queue {
-        queue: u32,
-        queues: u32,
-        #[source]
-        source: io::Error,
-    },
-}
+use sys::failure::Failure;
 
 /// A program on an interface that gives packets to sockets, by receive queue.
 /// Detached when dropped.
@@ -56,13 +25,16 @@ impl Capture {
     /// Attaches to an interface of the calling thread's network namespace that
     /// has `queues` receive queues. Until [`feed`](Self::feed) is called all
     /// packets go to the kernel.
-    pub fn attach(interface_index: u32, queues: u32) -> Result<Self, CaptureError> {
-        let map = new_map(queues).map_err(|source| CaptureError::Map { queues, source })?;
-        let program = load(&map).map_err(CaptureError::Program)?;
-        let link = link(&program, interface_index).map_err(|source| CaptureError::Attach {
-            interface_index,
-            source,
-        })?;
+    pub fn attach(interface_index: u32, queues: u32) -> Result<Self, Failure> {
+        let map = new_map(queues).map_err(Failure::of(format!(
+            "cannot make a map of {queues} AF_XDP sockets; it needs CAP_BPF and CAP_NET_ADMIN (run as root)"
+        )))?;
+        let program = load(&map).map_err(Failure::of(
+            "the kernel refused the program that feeds AF_XDP sockets; it needs CAP_BPF and CAP_NET_ADMIN (run as root)",
+        ))?;
+        let link = link(&program, interface_index).map_err(Failure::of(format!(
+            "cannot attach a program to interface {interface_index}; it must exist in this network namespace and have no other XDP program"
+        )))?;
         Ok(Self {
             map,
             queues,
@@ -71,10 +43,7 @@ impl Capture {
     }
 
     /// Gives packets of a receive queue to a socket that is bound to it.
-    ///
-    /// # Errors
-    /// [`CaptureError::Queue`].
-    pub fn feed(&self, queue: u32, socket: &impl AsFd) -> Result<(), CaptureError> {
+    pub fn feed(&self, queue: u32, socket: &impl AsFd) -> Result<(), Failure> {
         let value = socket.as_fd().as_raw_fd();
         // SAFETY: a readable key and value of four bytes each, as the map has.
         let failed = unsafe {
@@ -85,11 +54,10 @@ impl Capture {
                 0,
             )
         };
-        checked(failed).map_err(|source| CaptureError::Queue {
-            queue,
-            queues: self.queues,
-            source,
-        })
+        checked(failed).map_err(Failure::of(format!(
+            "cannot give queue {queue} to a socket: the map has {} queues, and the socket must be bound",
+            self.queues
+        )))
     }
 }
 

@@ -19,10 +19,10 @@ mod sync;
 mod transmit;
 mod umem;
 
-pub use capture::{Capture, CaptureError};
+pub use capture::Capture;
 pub use open::{OpenError, RING_ENTRIES_MAX, Socket};
 pub use options::{BusyPoll, Mode, SocketOptions};
 pub use receive::{Receive, wait_for_packets};
 pub use rustix::net::xdp::XdpStatistics;
 pub use transmit::Transmit;
-pub use umem::{FRAMES_MAX, Frame, Pool, TooLong, Umem, UmemError};
+pub use umem::{FRAMES_MAX, Frame, Pool, TooLong, Umem};

@@ -13,6 +13,7 @@ use rustix::net::xdp::{
     XdpUmemReg, XdpUmemRegFlags,
 };
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};
+use sys::failure::Failure;
 
 use super::map::{Descriptor, map};
 use super::options::{Mode, SocketOptions, set_busy_poll, set_send_budget};
@@ -30,32 +31,8 @@ pub const RING_ENTRIES_MAX: u32 = 1 << 17;
 pub enum OpenError {
     #[error("rings of {0} entries: choose a power of two up to {RING_ENTRIES_MAX}")]
     RingEntries(u32),
-    #[error(
-        "cannot make an AF_XDP socket; it needs CAP_NET_RAW (run as root) and a kernel with CONFIG_XDP_SOCKETS"
-    )]
-    Socket(#[source] io::Error),
-    #[error(
-        "the kernel refused a UMEM of {bytes} bytes; take fewer frames, or raise RLIMIT_MEMLOCK"
-    )]
-    Umem {
-        bytes: u64,
-        #[source]
-        source: io::Error,
-    },
-    #[error("the kernel refused rings of {entries} entries; take fewer")]
-    Rings {
-        entries: u32,
-        #[source]
-        source: io::Error,
-    },
-    #[error("the kernel refused busy polling; it needs Linux 5.11 and CAP_NET_ADMIN")]
-    BusyPoll(#[source] io::Error),
-    #[error("the kernel refused {bytes} bytes for packets on their way; it needs CAP_NET_ADMIN")]
-    SendBuffer {
-        bytes: usize,
-        #[source]
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Failed(#[from] Failure),
     #[error(
         "queue {queue} of interface {interface_index} is still another AF_XDP socket's after {waited_ms} ms; end the program that has it"
     )]
@@ -109,8 +86,9 @@ impl Socket {
         if first.is_none() {
             register(&socket, umem)?;
         }
-        let failed = |source| OpenError::Rings { entries, source };
-        let ends = rings(&socket, entries).map_err(failed)?;
+        let ends = rings(&socket, entries).map_err(Failure::of(format!(
+            "the kernel refused rings of {entries} entries; take fewer"
+        )))?;
         let place = Place {
             interface_index,
             queue,
@@ -121,15 +99,14 @@ impl Socket {
         }
         drop(first);
         if let Some(busy) = options.busy_poll {
-            set_busy_poll(&socket, busy).map_err(OpenError::BusyPoll)?;
+            set_busy_poll(&socket, busy).map_err(Failure::of(
+                "the kernel refused busy polling; it needs Linux 5.11 and CAP_NET_ADMIN",
+            ))?;
         }
         if let Some(bytes) = options.send_buffer_bytes {
-            sockopt::set_socket_send_buffer_size_force(&socket, bytes).map_err(|error| {
-                OpenError::SendBuffer {
-                    bytes,
-                    source: error.into(),
-                }
-            })?;
+            sockopt::set_socket_send_buffer_size_force(&socket, bytes).map_err(Failure::of(
+                format!("the kernel refused {bytes} bytes for packets on their way; it needs CAP_NET_ADMIN"),
+            ))?;
         }
         let budget = set_send_budget(&socket, options.send_budget, entries);
         Ok(ends.into_socket(&socket, umem, budget))
@@ -142,17 +119,19 @@ impl Socket {
     }
 }
 
-fn new_socket() -> Result<OwnedFd, OpenError> {
+fn new_socket() -> Result<OwnedFd, Failure> {
     socket_with(
         AddressFamily::XDP,
         SocketType::RAW,
         SocketFlags::CLOEXEC,
         None,
     )
-    .map_err(|error| OpenError::Socket(error.into()))
+    .map_err(Failure::of(
+        "cannot make an AF_XDP socket; it needs CAP_NET_RAW (run as root) and a kernel with CONFIG_XDP_SOCKETS",
+    ))
 }
 
-fn register(socket: &OwnedFd, umem: &Umem) -> Result<(), OpenError> {
+fn register(socket: &OwnedFd, umem: &Umem) -> Result<(), Failure> {
     let (addr, len) = umem.area();
     let registration = XdpUmemReg {
         addr,
@@ -162,10 +141,9 @@ fn register(socket: &OwnedFd, umem: &Umem) -> Result<(), OpenError> {
         flags: XdpUmemRegFlags::empty(),
         tx_metadata_len: 0,
     };
-    sockopt::set_xdp_umem_reg(socket, registration).map_err(|error| OpenError::Umem {
-        bytes: len,
-        source: error.into(),
-    })
+    sockopt::set_xdp_umem_reg(socket, registration).map_err(Failure::of(format!(
+        "the kernel refused a UMEM of {len} bytes; take fewer frames, or raise RLIMIT_MEMLOCK"
+    )))
 }
 
 struct Ends {

@@ -8,22 +8,8 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
+use sys::failure::Failure;
 use sys::memory::Mapping;
-
-#[derive(Debug, thiserror::Error)]
-pub enum UmemError {
-    #[error("frames of {0} bytes: the kernel takes 2048 or 4096 (a power of two, at most a page)")]
-    FrameBytes(u32),
-    /// None, or too many.
-    #[error("{frames} frames: choose 1 to {FRAMES_MAX}")]
-    Frames { frames: u32 },
-    #[error("no memory for a UMEM of {bytes} bytes; take fewer frames")]
-    Memory {
-        bytes: usize,
-        #[source]
-        source: std::io::Error,
-    },
-}
 
 /// The most frames of a UMEM: 256 MiB in frames of 4096 bytes.
 pub const FRAMES_MAX: u32 = 1 << 16;
@@ -72,16 +58,22 @@ pub struct Umem {
 
 impl Umem {
     /// Maps memory for `frames` frames of `frame_bytes`, and gives all frames.
-    pub fn new(frames: u32, frame_bytes: u32) -> Result<(Arc<Self>, Pool), UmemError> {
+    pub fn new(frames: u32, frame_bytes: u32) -> Result<(Arc<Self>, Pool), Failure> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         if ![2048, 4096].contains(&frame_bytes) {
-            return Err(UmemError::FrameBytes(frame_bytes));
+            return Err(Failure::new(format!(
+                "frames of {frame_bytes} bytes: the kernel takes 2048 or 4096 (a power of two, at most a page)"
+            )));
         }
         if frames == 0 || frames > FRAMES_MAX {
-            return Err(UmemError::Frames { frames });
+            return Err(Failure::new(format!(
+                "{frames} frames: choose 1 to {FRAMES_MAX}"
+            )));
         }
         let bytes = frames as usize * frame_bytes as usize;
-        let memory = Mapping::new(bytes).map_err(|source| UmemError::Memory { bytes, source })?;
+        let memory = Mapping::new(bytes).map_err(Failure::of(format!(
+            "no memory for a UMEM of {bytes} bytes; take fewer frames"
+        )))?;
         let umem = Arc::new(Self {
             memory,
             frame_bytes,

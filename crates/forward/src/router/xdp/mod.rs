@@ -5,11 +5,12 @@ mod describe;
 mod helpers;
 mod watch;
 
+use sys::failure::Failure;
 use xdp::path::{Control, CpuMap, Fib, FibCached, Then, Wire};
-use xdp::{Attached, LoadError, Path, Reason};
+use xdp::{Attached, Path, Reason};
 
 use self::describe::Description;
-use self::watch::{Listening, Watch, WatchError};
+use self::watch::{Listening, Watch};
 use super::ports::Ports;
 use super::{Counters, Cpu, Own, Router, RouterError, Task};
 use crate::topology::{Topology, address};
@@ -24,7 +25,7 @@ pub struct Xdp<P> {
     count: Count<P>,
 }
 
-type Count<P> = fn(&P) -> Result<xdp::Counters, LoadError>;
+type Count<P> = fn(&P) -> Result<xdp::Counters, Failure>;
 
 impl Xdp<Wire> {
     /// Every frame leaves by the other port, as it came.
@@ -149,7 +150,7 @@ impl<P: Path + Send> Router for Xdp<P> {
                 "{} does not follow changes of its tables, and leaves all frames to the kernel",
                 self.name
             );
-            return Err(RouterError::from_cause::<WatchError>(context)(error));
+            return Err(RouterError::from_cause::<Failure>(context)(error));
         }
         let counted = (self.count)(&self.attached).map_err(RouterError::from_cause(format!(
             "cannot read what the programs of the path {} counted",

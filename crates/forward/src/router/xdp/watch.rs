@@ -7,38 +7,23 @@
 //! after the last look whose every change was told, all frames are the kernel's.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use net::monitor::{Event, Monitor, MonitorError, Topic};
+use net::monitor::{Event, Monitor, Topic};
 use sys::clock::CpuClock;
-use xdp::LoadError;
-use xdp::path::{Control, RouterError as ProgramError};
+use sys::failure::Failure;
+use xdp::path::Control;
 
 use super::describe::{Describer, Description, Special, Tables};
-use crate::topology::{NetworkError, Topology};
+use crate::topology::Topology;
 
 /// How often it looks: several times in a lease, so that one late wake-up does no
 /// harm.
 const LOOK_EVERY: Duration = Duration::from_millis(15);
-
-#[derive(Debug, thiserror::Error)]
-pub enum WatchError {
-    #[error(transparent)]
-    Monitor(#[from] MonitorError),
-    #[error(transparent)]
-    Network(#[from] NetworkError),
-    #[error(transparent)]
-    Program(#[from] ProgramError),
-    #[error(transparent)]
-    Load(#[from] LoadError),
-    #[error("cannot start a thread; check the limit of processes (ulimit -u)")]
-    Thread(#[source] io::Error),
-}
 
 pub struct Watch {
     shared: Arc<Shared>,
@@ -49,7 +34,7 @@ pub struct Watch {
 struct Shared {
     stop: AtomicBool,
     clock: Mutex<Option<CpuClock>>,
-    failed: Mutex<Option<WatchError>>,
+    failed: Mutex<Option<Failure>>,
 }
 
 /// Listens from before the first look at the router.
@@ -65,7 +50,7 @@ pub struct Listening {
 }
 
 impl Listening {
-    pub fn begin(topology: &Topology) -> Result<Self, WatchError> {
+    pub fn begin(topology: &Topology) -> Result<Self, Failure> {
         let monitor = Monitor::open(topology.router(), &Topic::ALL)?;
         let mut describer = Describer::of(topology)?;
         let tables = Tables::without_routes();
@@ -85,21 +70,23 @@ impl Listening {
     }
 
     /// Tells the program about the router, and continues on a thread of its own.
-    pub fn follow(mut self, control: Control) -> Result<Watch, WatchError> {
+    pub fn follow(mut self, control: Control) -> Result<Watch, Failure> {
         self.step(&control, Duration::ZERO)?;
         let shared = Arc::new(Shared::default());
         let inside = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
             .name("lockgate-watch".to_owned())
             .spawn(move || inside.run(self, &control))
-            .map_err(WatchError::Thread)?;
+            .map_err(Failure::of(
+                "cannot start a thread; check the limit of processes (ulimit -u)",
+            ))?;
         Ok(Watch {
             shared,
             thread: Some(thread),
         })
     }
 
-    fn step(&mut self, control: &Control, wait: Duration) -> Result<(), WatchError> {
+    fn step(&mut self, control: &Control, wait: Duration) -> Result<(), Failure> {
         let mut events = self.monitor.wait(wait)?;
         let look = control.look()?;
         events.extend(self.monitor.wait(Duration::ZERO)?);
@@ -120,7 +107,7 @@ impl Listening {
 
     /// Stale neighbours first: an answer that is kept from now on must take them into
     /// account.
-    fn tell(&mut self, events: &[Event], control: &Control) -> Result<(), WatchError> {
+    fn tell(&mut self, events: &[Event], control: &Control) -> Result<(), Failure> {
         self.tell_stale(events, control)?;
         let special = self.tables.special;
         self.tell_alike(events, control)?;
@@ -138,7 +125,7 @@ impl Listening {
         Ok(control.forget()?)
     }
 
-    fn tell_stale(&mut self, events: &[Event], control: &Control) -> Result<(), WatchError> {
+    fn tell_stale(&mut self, events: &[Event], control: &Control) -> Result<(), Failure> {
         let (mut gone, mut come) = (BTreeSet::new(), BTreeSet::new());
         if events.contains(&Event::Lost) {
             come = self.describer.stale()?;
@@ -171,7 +158,7 @@ impl Listening {
 
     /// Reads all routes where a special one goes, since it may have been the last.
     /// Other special routes are assumed to stay until then, which costs only time.
-    fn tell_alike(&mut self, events: &[Event], control: &Control) -> Result<(), WatchError> {
+    fn tell_alike(&mut self, events: &[Event], control: &Control) -> Result<(), Failure> {
         let goes = |event: &Event| matches!(event, Event::Route { route, removed: true } if Special::is(route));
         let is_new = if events.contains(&Event::Lost) || events.iter().any(goes) {
             self.tables = self.describer.tables()?;
@@ -226,7 +213,7 @@ impl Watch {
     }
 
     /// Why changes are not followed now, if so; reported once per look.
-    pub fn failed(&self) -> Option<WatchError> {
+    pub fn failed(&self) -> Option<Failure> {
         lock(&self.shared.failed).take()
     }
 }

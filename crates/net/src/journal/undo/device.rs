@@ -1,27 +1,14 @@
 //! Devices that were lent.
 
-use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use crate::device::{Settings, SettingsError, home};
-use crate::namespace::Namespace;
-use crate::netlink::{Netlink, NetlinkError};
-use crate::setting::Kept;
+use sys::failure::Failure;
 
-#[derive(Debug, thiserror::Error)]
-pub enum ReturnError {
-    #[error(
-        "the device came from another network namespace (its number was {home}); run this there, which is where Lockgate ran before"
-    )]
-    Elsewhere { home: u64 },
-    #[error("cannot tell which namespace this is")]
-    Here(#[source] io::Error),
-    #[error(transparent)]
-    Netlink(#[from] NetlinkError),
-    #[error(transparent)]
-    Settings(#[from] SettingsError),
-}
+use crate::device::{Settings, home};
+use crate::namespace::Namespace;
+use crate::netlink::Netlink;
+use crate::setting::Kept;
 
 /// Whether a network namespace of that number exists: some thread is in it, or it
 /// has a name.
@@ -41,19 +28,21 @@ pub(in super::super) fn bring_back(
     (name, namespace): (&str, &str),
     home_was: u64,
     settings: &Settings,
-) -> Result<Vec<Kept>, ReturnError> {
-    if home().map_err(ReturnError::Here)? != home_was {
+) -> Result<Vec<Kept>, Failure> {
+    if home().map_err(Failure::of("cannot tell which namespace this is"))? != home_was {
         // Of a home that is gone nothing is owed: the kernel gives hardware to the
         // host when the namespace that it was lent to is removed.
         return match is_there(home_was) {
-            true => Err(ReturnError::Elsewhere { home: home_was }),
+            true => Err(Failure::new(format!(
+                "the device came from another network namespace (its number was {home_was}); run this there, which is where Lockgate ran before"
+            ))),
             false => Ok(vec![]),
         };
     }
     let mut kept = vec![];
     let mut has_just_come = false;
     if let Some(there) = Namespace::named(namespace) {
-        let here = Namespace::current().map_err(NetlinkError::from)?;
+        let here = Namespace::current()?;
         let mut inside = there.netlink()?;
         if inside.link(name).is_ok() {
             // It may come back changed rather than not at all.
