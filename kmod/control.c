@@ -101,7 +101,7 @@ static int take_number(const struct number_word *word, struct words *words,
 	}
 	kspeed_fault(fault, err && err != -ERANGE ? -EINVAL : -ERANGE, "",
 		     "choose a number within the limit",
-		     "%s=%s is no number within the limit", word->name, value);
+		     "%s=%s is not a number within the limit", word->name, value);
 	kspeed_fault_limit(fault, "%u to %u, decimal", word->min, word->max);
 	return fault->code;
 }

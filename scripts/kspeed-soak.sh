@@ -15,7 +15,7 @@ cannot() { echo "kspeed-soak: $1" >&2; exit 2; }
 
 for count in "$@"; do
     case $count in
-        '' | *[!0-9]*) cannot "\"$count\" is no whole number; usage: $0 [CYCLES [UNLOADS]]" ;;
+        '' | *[!0-9]*) cannot "\"$count\" is not a whole number; usage: $0 [CYCLES [UNLOADS]]" ;;
     esac
 done
 cycles=${1:-1000}

@@ -10,8 +10,8 @@ set -euo pipefail
 percent=80 spell_ms=150
 [ "${1:---}" = -- ] || { percent=$1; shift; }
 [ "${1:---}" = -- ] || { spell_ms=$1; shift; }
-[[ $percent =~ ^[1-9][0-9]?$ ]] || { echo "'$percent' is no share: 1 to 99 percent" >&2; exit 2; }
-[[ $spell_ms =~ ^[1-9][0-9]{0,3}$ ]] || { echo "'$spell_ms' is no time: 1 to 9999 ms" >&2; exit 2; }
+[[ $percent =~ ^[1-9][0-9]?$ ]] || { echo "'$percent' is not a share: 1 to 99 percent" >&2; exit 2; }
+[[ $spell_ms =~ ^[1-9][0-9]{0,3}$ ]] || { echo "'$spell_ms' is not a time: 1 to 9999 ms" >&2; exit 2; }
 if [ "${1:-}" != -- ] || [ "$#" -lt 2 ]; then
     echo "no command; scripts/starve.sh [PERCENT [SPELL_MS]] -- COMMAND…" >&2
     exit 2

@@ -173,7 +173,6 @@ const CORES: &[(u32, u32, Core)] = &[
 ];
 
 /// The core that `/proc/cpuinfo` names; `None` for one not in the table.
-#[must_use]
 pub fn core(info: &CpuInfo) -> Option<Core> {
     let implementer = info.number("CPU implementer")?;
     let part = info.number("CPU part")?;

@@ -10,7 +10,6 @@ pub struct CpuInfo {
 impl CpuInfo {
     /// Reads the first block; unknown or malformed lines are skipped, so any text
     /// gives a value.
-    #[must_use]
     pub fn parse(text: &str) -> Self {
         let block = text.lines().skip_while(|line| line.trim().is_empty());
         let fields = block
@@ -22,7 +21,6 @@ impl CpuInfo {
     }
 
     /// A field's text, e.g. `microcode`; `None` where empty.
-    #[must_use]
     pub fn field(&self, key: &str) -> Option<&str> {
         self.fields
             .get(key)
@@ -31,7 +29,6 @@ impl CpuInfo {
     }
 
     /// A field as a number, decimal or after `0x` hexadecimal.
-    #[must_use]
     pub fn number(&self, key: &str) -> Option<u32> {
         let text = self.field(key)?;
         match text.strip_prefix("0x") {
@@ -41,7 +38,6 @@ impl CpuInfo {
     }
 
     /// The flags (`flags` on x86, `Features` on ARM); empty where not stated.
-    #[must_use]
     pub fn flags(&self) -> BTreeSet<&str> {
         let list = self
             .field("flags")
@@ -51,7 +47,6 @@ impl CpuInfo {
     }
 
     /// Whether this is the file of an ARM processor.
-    #[must_use]
     pub fn is_arm(&self) -> bool {
         self.field("CPU implementer").is_some()
     }

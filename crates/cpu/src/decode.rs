@@ -26,7 +26,6 @@ pub struct Processor {
 
 impl Processor {
     /// Decodes `source`; `None` where it has no leaves 0 and 1.
-    #[must_use]
     pub fn decode(source: &dyn Source) -> Option<Self> {
         let basic = source.leaf(source::BASIC, 0)?;
         let version = source.leaf(1, 0)?;
@@ -61,12 +60,10 @@ impl Processor {
     }
 
     /// Whether CPUID states `feature` and its register state is enabled.
-    #[must_use]
     pub fn is_usable(&self, feature: Feature) -> bool {
         self.features.contains(&feature) && self.disabled_state(feature).next().is_none()
     }
 
-    #[must_use]
     pub fn usable(&self) -> BTreeSet<Feature> {
         self.features
             .iter()

@@ -109,19 +109,16 @@ impl Feature {
     }
 
     /// Name as in `/proc/cpuinfo`, e.g. `sha_ni`.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.place().name
     }
 
     /// Name for people, e.g. `SHA-NI`.
-    #[must_use]
     pub fn label(self) -> &'static str {
         self.place().label
     }
 
     /// The flag of that name in `/proc/cpuinfo`.
-    #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         PLACES
             .iter()
@@ -131,18 +128,15 @@ impl Feature {
 
     /// Whether `/proc/cpuinfo` would print it, so that its absence there
     /// means that the kernel cleared it.
-    #[must_use]
     pub fn is_printed(self) -> bool {
         self.place().printed
     }
 
     /// Register state that the operating system must have enabled.
-    #[must_use]
     pub fn needs(self) -> &'static [Component] {
         self.place().needs
     }
 
-    #[must_use]
     pub fn is_set(self, source: &dyn Source) -> bool {
         let place = self.place();
         let (leaf, subleaf) = place.leaf;
@@ -162,7 +156,6 @@ impl Feature {
     /// (`OPENSSL_ia32cap(3)`): CPUID leaf 1 or 7, and the bit, EDX (of leaf 7:
     /// EBX) being 0 to 31 and ECX 32 to 63. None where the vector's first two
     /// words do not hold it.
-    #[must_use]
     pub fn capability_bit(self) -> Option<(u32, u32)> {
         let Place {
             leaf: (leaf, subleaf),

@@ -17,7 +17,6 @@ pub enum Vendor {
 
 impl Vendor {
     /// From the twelve characters of CPUID or `vendor_id` of `/proc/cpuinfo`.
-    #[must_use]
     pub fn from_id(id: &str) -> Self {
         match id {
             "GenuineIntel" => Self::Intel,
@@ -27,7 +26,6 @@ impl Vendor {
         }
     }
 
-    #[must_use]
     pub fn name(&self) -> &str {
         match self {
             Self::Intel => "Intel",
@@ -49,7 +47,6 @@ pub struct Signature {
 impl Signature {
     /// From EAX of leaf 1 (Intel SDM volume 2A, CPUID, figure 3-6). Base
     /// families 6 and 15 carry an extended model.
-    #[must_use]
     pub fn from_eax(eax: u32) -> Self {
         let base_family = eax >> 8 & 0xf;
         let base_model = eax >> 4 & 0xf;
@@ -86,7 +83,6 @@ pub enum Hypervisor {
 }
 
 impl Hypervisor {
-    #[must_use]
     pub fn from_id(id: &str) -> Self {
         match id {
             "KVMKVMKVM" | "Linux KVM Hv" => Self::Kvm,
@@ -99,7 +95,6 @@ impl Hypervisor {
         }
     }
 
-    #[must_use]
     pub fn name(&self) -> &str {
         match self {
             Self::Kvm => "KVM",

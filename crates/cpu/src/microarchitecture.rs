@@ -35,7 +35,6 @@ impl Microarchitecture {
 ///
 /// Sources: Linux `arch/x86/include/asm/intel-family.h`; AMD's Processor
 /// Programming References (family 17h, 19h, 1Ah model ranges).
-#[must_use]
 pub fn microarchitecture(vendor: &Vendor, signature: Signature) -> Option<Microarchitecture> {
     let (name, generation) = match (vendor, signature.family) {
         (Vendor::Intel, 6) => intel(signature),

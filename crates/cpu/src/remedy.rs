@@ -72,7 +72,7 @@ fn not_there(feature: Feature, around: &Circumstances<'_>) -> String {
         Feature::Hypervisor => "nothing to do: this is not a guest".to_owned(),
         Feature::Osxsave => "remove `noxsave` from the kernel command line and reboot".to_owned(),
         _ if around.hypervisor.is_some() => {
-            "if the host's processor is newer than the model presented, present it as it is (QEMU: `-cpu host`); else only a processor that has it".to_owned()
+            "if the host's processor is newer than the model presented, present it as it is (QEMU: `-cpu host`); otherwise only a processor that has it".to_owned()
         }
         _ => "only a processor that has it; software falls back to slower code".to_owned(),
 

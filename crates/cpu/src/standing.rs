@@ -34,13 +34,11 @@ pub enum Standing {
 
 impl Standing {
     /// The standing in words; `feature` as in [`standing`].
-    #[must_use]
     pub fn text(&self, feature: Feature, around: &Circumstances<'_>) -> String {
         remedy::text(self, feature, around)
     }
 
     /// What would make the flag usable; empty when it is.
-    #[must_use]
     pub fn remedy(&self, feature: Feature, around: &Circumstances<'_>) -> String {
         remedy::remedy(self, feature, around)
     }
@@ -48,7 +46,6 @@ impl Standing {
 
 /// How `feature` stands. Without a `processor` (no CPUID) the kernel's list
 /// alone decides: it prints a flag only after it enabled its state.
-#[must_use]
 pub fn standing(
     feature: Feature,
     processor: Option<&Processor>,

@@ -33,7 +33,6 @@ impl Tier {
         Self::Avx512,
     ];
 
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -45,7 +44,6 @@ impl Tier {
         }
     }
 
-    #[must_use]
     pub fn adds(self) -> &'static [Feature] {
         match self {
             Self::None => &[],
@@ -70,7 +68,6 @@ impl Tier {
 
 /// The highest tier that `usable` reaches without a gap, and the flags that
 /// the next one lacks.
-#[must_use]
 pub fn tier(usable: &BTreeSet<Feature>) -> (Tier, Vec<Feature>) {
     let mut reached = Tier::None;
     for tier in Tier::ALL {

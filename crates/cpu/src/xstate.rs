@@ -27,7 +27,6 @@ impl Component {
     ];
 
     /// Name as in our keys: `zmm_hi256`.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::X87 => "x87",
@@ -39,7 +38,6 @@ impl Component {
         }
     }
 
-    #[must_use]
     pub fn label(self) -> &'static str {
         match self {
             Self::X87 => "x87 state",
@@ -72,7 +70,6 @@ pub struct XState {
 }
 
 impl XState {
-    #[must_use]
     pub fn is_enabled(&self, component: Component) -> bool {
         match self.xcr0 {
             Some(xcr0) => xcr0 >> component.bit() & 1 == 1,
@@ -81,7 +78,6 @@ impl XState {
         }
     }
 
-    #[must_use]
     pub fn is_supported(&self, component: Component) -> bool {
         self.supported >> component.bit() & 1 == 1
             || matches!(component, Component::X87 | Component::Sse)

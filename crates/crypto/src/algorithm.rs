@@ -75,7 +75,6 @@ pub enum RsaBits {
 }
 
 impl RsaBits {
-    #[must_use]
     pub const fn bits(self) -> usize {
         match self {
             Self::B512 => 512,
@@ -157,7 +156,6 @@ impl Algorithm {
 
     /// The name that flags, files and reports use; RSA without a scheme in
     /// its name is PKCS#1 v1.5.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Aes128Ecb => "aes-128-ecb",
@@ -203,7 +201,6 @@ impl Algorithm {
     }
 
     /// Key length in bytes, or which other form its key has.
-    #[must_use]
     pub const fn key_form(self) -> KeyForm {
         match self {
             Self::Aes128Ecb | Self::Aes128Cbc | Self::Aes128Ctr | Self::Aes128Gcm => {
@@ -229,7 +226,6 @@ impl Algorithm {
 
     /// Whether there is such an algorithm: a modulus of 512 bits has no room for
     /// OAEP or PSS with SHA-256 (RFC 8017 §7.1.1, §9.1.1).
-    #[must_use]
     pub const fn exists(self) -> bool {
         !matches!(
             self,
@@ -239,7 +235,6 @@ impl Algorithm {
 
     /// The operations this algorithm has; none of one that does not
     /// [exist](Self::exists).
-    #[must_use]
     pub const fn operations(self) -> &'static [Operation] {
         match self {
             _ if !self.exists() => &[],
@@ -260,7 +255,6 @@ impl Algorithm {
     }
 
     /// Whether it seals and opens: text, additional data and a tag.
-    #[must_use]
     pub const fn is_aead(self) -> bool {
         matches!(
             self,
@@ -274,7 +268,6 @@ impl Algorithm {
 
     /// Whether it has public keys: a request has a size of its own, and costs
     /// microseconds whatever that is.
-    #[must_use]
     pub const fn is_public_key(self) -> bool {
         matches!(
             self,
@@ -283,13 +276,11 @@ impl Algorithm {
     }
 
     /// Whether its keys are so short that it protects nothing.
-    #[must_use]
     pub const fn is_for_measuring_only(self) -> bool {
         matches!(self, Self::Rsa(RsaBits::B512 | RsaBits::B1024, _))
     }
 
     /// Bytes of the tag or signature of a job; 0 where it has none.
-    #[must_use]
     pub const fn tag_bytes(self, operation: Operation) -> usize {
         match (self, operation) {
             (Self::Rsa(bits, _), Operation::Sign | Operation::Verify) => bits.bits() / 8,
@@ -300,7 +291,6 @@ impl Algorithm {
     }
 
     /// Bytes of a digest or code; 0 for what is no hash.
-    #[must_use]
     pub const fn digest_bytes(self) -> usize {
         match self {
             Self::Sha1 => 20,
@@ -312,7 +302,6 @@ impl Algorithm {
     }
 
     /// Bytes of a number of RSA or finite-field DH; 32 for X25519; else 0.
-    #[must_use]
     pub const fn modulus_bytes(self) -> usize {
         match self {
             Self::Rsa(bits, _) => bits.bits() / 8,

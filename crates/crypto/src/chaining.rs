@@ -26,7 +26,6 @@ impl Kind {
     /// How pieces of such a message follow one another; `None` where a message is done
     /// in one go: no piece of an AEAD's text may be seen before its tag is checked, and
     /// public keys have no pieces.
-    #[must_use]
     pub const fn chaining(self) -> Option<Chaining> {
         use Algorithm as A;
         match (self.algorithm, self.operation) {
@@ -46,7 +45,6 @@ impl Kind {
 
     /// Bytes of the next piece of `left` bytes, `most` at most, whole blocks: in XTS, where
     /// the last two blocks are computed together, a block at least is left, or nothing.
-    #[must_use]
     pub fn piece_bytes(self, left: usize, most: usize) -> usize {
         if self.algorithm.is_xts() {
             chunk_bytes(left, most)
@@ -57,7 +55,6 @@ impl Kind {
 }
 
 /// The counter block behind `bytes` (SP 800-38A appendix B.1, 128 bits).
-#[must_use]
 pub fn counter_after(iv: [u8; 16], bytes: usize) -> [u8; 16] {
     let blocks = bytes.div_ceil(BLOCK_BYTES) as u128;
     u128::from_be_bytes(iv).wrapping_add(blocks).to_be_bytes()

@@ -14,7 +14,6 @@ const HMAC_KEY_BYTES: usize = 32;
 ///
 /// # Panics
 /// When memory runs out. Where there is no randomness, the library aborts.
-#[must_use]
 pub fn generate_key(algorithm: Algorithm) -> KeyMaterial {
     let key_bytes = match algorithm.key_form() {
         KeyForm::Pkcs8 => {

@@ -36,7 +36,6 @@ pub fn limit_instructions(limit: Instructions) -> Result<(), Instructions> {
 
 /// What may be used: what the CPU has (and the operating system enabled), up
 /// to the limit.
-#[must_use]
 pub fn instructions() -> Instructions {
     let limit = *LIMIT.get_or_init(|| Instructions::Avx512);
     limit.min(*DETECTED.get_or_init(detected))

@@ -42,7 +42,6 @@ unsafe impl Send for Segments {}
 impl Segments {
     pub const EMPTY: Self = Self::one(Segment::EMPTY);
 
-    #[must_use]
     pub const fn one(first: Segment) -> Self {
         Self {
             first,

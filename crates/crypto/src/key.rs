@@ -13,14 +13,12 @@ pub struct KeyMaterial(Zeroizing<Vec<u8>>);
 
 impl KeyMaterial {
     /// Takes the bytes and leaves `bytes` zeroised.
-    #[must_use]
     pub fn take(bytes: &mut [u8]) -> Self {
         let own = Self(Zeroizing::new(bytes.to_vec()));
         bytes.zeroize();
         own
     }
 
-    #[must_use]
     pub fn expose(&self) -> &[u8] {
         &self.0
     }
@@ -81,7 +79,7 @@ pub enum KeyError {
     )]
     NoSuchAlgorithm,
     #[error(
-        "{algorithm} protects nothing: only an engine for measuring takes it; take 2048 bits or more"
+        "keys of {algorithm} protect nothing and are accepted only for measurements; take 2048 bits or more"
     )]
     ForMeasuringOnly { algorithm: Algorithm },
     /// XTS with two equal halves (SP 800-38E requires them to differ).

@@ -28,7 +28,6 @@ impl Operation {
     ];
 
     /// The name that flags, files and reports use.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Encrypt => "encrypt",
@@ -77,7 +76,6 @@ impl Kind {
     /// Bytes that a job of this kind writes to its destination where its
     /// source has `source_bytes`; `None` where the job itself says it: for
     /// RSA decryption. Whether the kind takes such a source is not looked at.
-    #[must_use]
     pub const fn destination_bytes(self, source_bytes: usize) -> Option<usize> {
         match self.operation {
             Operation::Hash => Some(self.algorithm.digest_bytes()),

@@ -18,7 +18,6 @@ pub enum UnknownBackend {
 
 /// The back-ends that `auto` chooses among on this host, the most trusted
 /// first; without the portable one, whose public-key code leaks timing.
-#[must_use]
 pub fn candidates() -> Vec<Arc<dyn Backend>> {
     let mut candidates: Vec<Arc<dyn Backend>> = vec![Arc::new(AwsLc)];
     candidates.extend(ipsec_mb());
@@ -28,14 +27,12 @@ pub fn candidates() -> Vec<Arc<dyn Backend>> {
 
 /// The back-end that chooses among the [`candidates`] by what `source` yields
 /// when the first key is made.
-#[must_use]
 pub fn auto(source: impl Fn() -> Calibration + Send + Sync + 'static) -> Arc<dyn Backend> {
     Arc::new(Auto::new(candidates(), source))
 }
 
 /// Every back-end that runs on this host, the default one first. Nothing has
 /// been measured for this `auto`: see [`auto()`] and [`crate::calibrate`].
-#[must_use]
 pub fn backends() -> Vec<Arc<dyn Backend>> {
     let kinds: Vec<_> = Kind::all().collect();
     let expected = auto(move || Calibration::expected(&candidates(), &kinds));
@@ -63,7 +60,6 @@ pub fn by_name(name: &str) -> Result<Arc<dyn Backend>, UnknownBackend> {
 }
 
 /// Each back-end's name and its library's version, for a result's environment.
-#[must_use]
 pub fn library_versions() -> Vec<(&'static str, String)> {
     backends()
         .iter()
@@ -71,7 +67,6 @@ pub fn library_versions() -> Vec<(&'static str, String)> {
         .collect()
 }
 
-#[must_use]
 pub fn backend_names() -> Vec<&'static str> {
     backends().iter().map(|backend| backend.name()).collect()
 }

@@ -98,7 +98,6 @@ impl Workload {
 
     /// Bytes of a request's input where blocks of `block_bytes` are asked for:
     /// an algorithm with public keys has a size of its own.
-    #[must_use]
     pub fn input_bytes(kind: Kind, block_bytes: usize) -> usize {
         match kind.operation {
             Operation::Decrypt | Operation::Derive if kind.algorithm.is_public_key() => {
@@ -164,7 +163,6 @@ impl Workload {
     }
 
     /// Bytes that a request in flight touches, in and out.
-    #[must_use]
     pub fn footprint_bytes(&self) -> usize {
         let Slot {
             source,

@@ -96,38 +96,32 @@ impl<R: Copy + Send> Lane<R> {
     }
 
     /// How the lane was configured.
-    #[must_use]
     pub fn config(&self) -> &LaneConfig {
         &self.shared.config
     }
 
     /// Requests in flight: submitted and not reaped.
-    #[must_use]
     pub fn in_flight(&self) -> usize {
         self.tickets.in_flight()
     }
 
     /// Requests that can be submitted now.
-    #[must_use]
     pub fn room(&self) -> usize {
         self.shared.config.depth - self.in_flight()
     }
 
     /// Whether and how the worker's end has closed.
-    #[must_use]
     pub fn closed(&self) -> Option<Closed> {
         self.shared.closed()
     }
 
     /// Crossings client → worker so far: of the counters, one that the client
     /// itself has at hand.
-    #[must_use]
     pub fn doorbells(&self) -> u64 {
         self.counters.doorbells
     }
 
     /// The counters now.
-    #[must_use]
     pub fn counters(&self) -> LaneCounters {
         let tally = &self.shared.tally;
         LaneCounters {
@@ -145,7 +139,6 @@ impl<R: Copy + Send> Lane<R> {
     }
 
     /// The lane as a controller sees it.
-    #[must_use]
     pub fn watch(&self) -> Watch
     where
         R: 'static,

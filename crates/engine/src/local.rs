@@ -121,7 +121,6 @@ impl<L: Port> LocalLane<L> {
     ///
     /// # Panics
     /// When something is.
-    #[must_use]
     pub fn new(lane: L) -> Self {
         assert_eq!(
             lane.in_flight(),
@@ -170,7 +169,6 @@ impl<L: Port> LocalLane<L> {
         })
     }
 
-    #[must_use]
     pub fn in_flight(&self) -> usize {
         self.0.borrow().lane.in_flight()
     }

@@ -312,7 +312,6 @@ impl<S: Service> Engine<S> {
         Ok(engine)
     }
 
-    #[must_use]
     pub fn workers(&self) -> usize {
         self.workers.len()
     }
@@ -344,7 +343,6 @@ impl<S: Service> Engine<S> {
     ///
     /// # Panics
     /// When there is no such worker.
-    #[must_use]
     pub fn counters(&self, worker: usize) -> WorkerCounters {
         let tally = &self.workers[worker].control.tally;
         WorkerCounters {
@@ -360,7 +358,6 @@ impl<S: Service> Engine<S> {
     ///
     /// # Panics
     /// When there is no such worker.
-    #[must_use]
     pub fn cpu_time(&self, worker: usize) -> Option<Duration> {
         self.workers[worker].control.cpu_clock.get()?.read()
     }

@@ -80,7 +80,6 @@ impl<R> Clone for Batch<'_, R> {
 impl<R> Copy for Batch<'_, R> {}
 
 impl<R> Batch<'_, R> {
-    #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a batch is never empty")]
     pub fn len(&self) -> usize {
         self.0.len()

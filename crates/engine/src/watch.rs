@@ -67,7 +67,6 @@ impl Watch {
         Self(Arc::new(observed))
     }
 
-    #[must_use]
     pub fn settings(&self) -> Settings {
         self.0.settings()
     }
@@ -76,14 +75,12 @@ impl Watch {
         self.0.set(settings);
     }
 
-    #[must_use]
     pub fn counters(&self) -> Counters {
         self.0.counters()
     }
 
     /// Notifications that were held back although only one request was in
     /// flight: none, by every policy.
-    #[must_use]
     pub fn held_alone(&self) -> u64 {
         self.0.held_alone()
     }

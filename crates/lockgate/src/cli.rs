@@ -39,7 +39,7 @@ and settings. Without repeats 10% is assumed: run each side three times or more.
 #[derive(Debug, Parser)]
 #[command(name = "lockgate", version, long_version = crate::build::LONG_VERSION, after_help = EXAMPLES)]
 pub struct Cli {
-    /// Say nothing on stderr but warnings and errors
+    /// Print only warnings and errors on stderr
     #[arg(long, short, global = true)]
     pub quiet: bool,
 
@@ -55,8 +55,7 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// When to use colours. The values have no help of their own: they say it
-/// all, and clap would give every option two lines for it.
+/// The values have no help: clap would give every option two lines for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Color {
     Auto,
@@ -66,7 +65,7 @@ pub enum Color {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Say what this host can do: each capability ok, degraded or absent, with the remedy
+    /// Show what this host can do: each capability ok, degraded or absent, with the remedy
     Probe(ProbeArguments),
     /// Measure this host and write the report; changes no setting, needs no root
     Run(RunArguments),
@@ -139,7 +138,7 @@ pub struct MeasuringArguments {
     #[arg(long, value_name = "SECONDS", value_parser = lab::budget::parse_budget)]
     pub budget: Option<Duration>,
 
-    /// Measure until every ratio's interval is so narrow (0.02: ±2%) or the budget is spent
+    /// Measure until every ratio's interval is this narrow (0.02: ±2%) or the budget is spent
     #[arg(long, value_name = "SHARE", value_parser = units::parse_precision)]
     pub precision: Option<f64>,
 
@@ -182,7 +181,7 @@ pub struct CompareArguments {
     #[arg(long = "repeat", value_name = "RUN")]
     pub repeats: Vec<String>,
 
-    /// Exit with 1 when a ratio B/A, better being above 1, is below this with its whole interval
+    /// Exit with 1 when the whole interval of a ratio B/A (above 1 is better) is below this
     #[arg(long, value_name = "RATIO", value_parser = units::parse_ratio)]
     pub fail_below: Option<f64>,
 
@@ -219,7 +218,7 @@ pub struct RunsArguments {
     pub folder: PathBuf,
 }
 
-/// What `speed` measures; left out, the section's defaults hold.
+/// What `speed` measures; without a flag, the section's default holds.
 #[derive(Debug, Default, Args)]
 pub struct SpeedPoints {
     /// Algorithms: aes-128-gcm, aes-256-xts, sha256, rsa-2048 …; all: every one, beside its peers
@@ -275,7 +274,7 @@ pub struct SpeedPoints {
     #[arg(long, value_name = "NUMBER")]
     pub pairs: Option<u32>,
 
-    /// Do not measure `openssl speed`, or any other peer, beside us
+    /// Do not measure `openssl speed` or any other peer
     #[arg(long)]
     pub no_peers: bool,
 

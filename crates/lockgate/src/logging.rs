@@ -14,7 +14,9 @@ pub fn start(color: bool) -> Result<(), Failure> {
     let filter = match std::env::var(VARIABLE) {
         Ok(text) if !text.is_empty() => EnvFilter::try_new(&text)
             .with_context(|| {
-                format!("{VARIABLE}='{text}' is no filter; write e.g. debug or lockgate_lab=trace")
+                format!(
+                    "{VARIABLE}='{text}' is not a filter; write e.g. debug or lockgate_lab=trace"
+                )
             })
             .or_usage()?,
         _ => EnvFilter::new("warn"),

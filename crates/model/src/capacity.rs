@@ -33,11 +33,11 @@ pub struct Load {
 
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum LoadError {
-    #[error("a block of {bytes} bytes cannot be; give a finite size above 0")]
+    #[error("a block of {bytes} bytes is not valid; give a finite size above 0")]
     Block { bytes: f64 },
-    #[error("{depth} requests in flight cannot be; give a finite depth of at least 1")]
+    #[error("{depth} requests in flight are not valid; give a finite depth of at least 1")]
     Depth { depth: f64 },
-    #[error("a cap of {per_s} notifications/s cannot be; give a finite rate above 0, or no cap")]
+    #[error("a cap of {per_s} notifications/s is not valid; give a finite rate above 0, or no cap")]
     Cap { per_s: f64 },
 }
 
@@ -83,32 +83,27 @@ impl Costs {
     }
 
     /// `T`: one notification, ns.
-    #[must_use]
     pub fn notification_ns(&self) -> f64 {
         self.notification_ns
     }
 
     /// `c`: one request, whatever its size, ns.
-    #[must_use]
     pub fn request_ns(&self) -> f64 {
         self.request_ns
     }
 
     /// `t`: one byte, ns.
-    #[must_use]
     pub fn byte_ns(&self) -> f64 {
         self.byte_ns
     }
 
     /// `c + t·B`: one request of `block_bytes` without its notification, ns.
-    #[must_use]
     pub fn service_ns(&self, block_bytes: f64) -> f64 {
         self.request_ns + self.byte_ns * block_bytes
     }
 
     /// `T·I + c·N + t·V`: the share of the core that these rates take; above
     /// 1 they are out of reach.
-    #[must_use]
     pub fn busy_share(
         &self,
         notifications_per_s: f64,
@@ -128,7 +123,6 @@ impl Costs {
     /// The equation holds every completion to the cap, as the paper's device
     /// does. Lockgate's gate lets those pass that nothing can join, so that at
     /// depth 1 its caps never bind.
-    #[must_use]
     pub fn predict(&self, load: &Load) -> Prediction {
         let uncapped = NS_PER_S / (self.service_ns(load.block_bytes) + self.notification_ns);
         match load.cap_per_s {
@@ -153,14 +147,12 @@ impl Costs {
     /// notifications/s. Below it the load is depth-bound, so that a lower cap costs
     /// speed in proportion; above it notifications cost more than they bring. At
     /// depth 1 it is the rate without a cap. The load's own cap is ignored.
-    #[must_use]
     pub fn best_cap_per_s(&self, load: &Load) -> f64 {
         NS_PER_S / (load.depth * self.service_ns(load.block_bytes) + self.notification_ns)
     }
 
     /// The core's rates under the best cap: `1/(c + t·B + T/D)` requests/s, each
     /// notification shared by all requests in flight.
-    #[must_use]
     pub fn best(&self, load: &Load) -> Prediction {
         let cap = self.best_cap_per_s(load);
         load.prediction(load.depth * cap, cap, Bound::Core)
@@ -168,7 +160,6 @@ impl Costs {
 
     /// Speed under the best cap over speed without a cap; 1 when notifications
     /// cost nothing, or at depth 1.
-    #[must_use]
     pub fn gain(&self, load: &Load) -> f64 {
         self.best(load).requests_per_s / self.predict(&load.uncapped()).requests_per_s
     }
@@ -216,18 +207,15 @@ impl Load {
         }
     }
 
-    #[must_use]
     pub fn block_bytes(&self) -> f64 {
         self.block_bytes
     }
 
-    #[must_use]
     pub fn depth(&self) -> f64 {
         self.depth
     }
 
     /// Maximum of notifications/s, if there is a cap.
-    #[must_use]
     pub fn cap_per_s(&self) -> Option<f64> {
         self.cap_per_s
     }
@@ -249,12 +237,10 @@ impl Load {
 
 impl Prediction {
     /// Speed, MB/s (1 MB = 10^6 bytes).
-    #[must_use]
     pub fn speed_mb_per_s(&self) -> f64 {
         self.bytes_per_s / 1e6
     }
 
-    #[must_use]
     pub fn completions_per_notification(&self) -> f64 {
         self.requests_per_s / self.notifications_per_s
     }

@@ -165,7 +165,6 @@ fn without_fall(case: &Case) -> Diagnosis {
 
 impl Diagnosis {
     /// The whole in one or two sentences, without the evidence.
-    #[must_use]
     pub fn summary(&self) -> String {
         let list = |causes: &[(Cause, Share)]| {
             let each = causes.iter().map(|(cause, share)| match share.low {
@@ -207,7 +206,6 @@ impl Cause {
         Self::Generator,
     ];
 
-    #[must_use]
     pub fn sentence(self) -> &'static str {
         match self {
             Self::Notifications => "notifications take the time",
@@ -223,7 +221,6 @@ impl Cause {
     }
 
     /// What to do about it; `None` where no cause is named.
-    #[must_use]
     pub fn remedy(self) -> &'static str {
         match self {
             Self::Notifications => "cap or coalesce notifications as far as the depth allows",

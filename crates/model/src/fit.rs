@@ -48,7 +48,6 @@ pub struct Observation {
 }
 
 impl Observation {
-    #[must_use]
     pub fn new(
         notifications_per_s: f64,
         requests_per_s: f64,

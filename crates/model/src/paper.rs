@@ -34,7 +34,7 @@ pub struct Device {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-#[error("{what} of {value} cannot be; give a finite one above 0")]
+#[error("{what} of {value} is not valid; give a finite one above 0")]
 pub struct DeviceError {
     pub what: &'static str,
     pub value: f64,
@@ -63,19 +63,16 @@ impl Device {
     }
 
     /// `T`, s.
-    #[must_use]
     pub fn interrupt_s(&self) -> f64 {
         self.interrupt_s
     }
 
     /// `t`, s per group.
-    #[must_use]
     pub fn group_s(&self) -> f64 {
         self.group_s
     }
 
     /// `L`, bytes.
-    #[must_use]
     pub fn group_bytes(&self) -> f64 {
         self.group_bytes
     }
@@ -109,7 +106,7 @@ mod tests {
         let error = Device::new(1e-5, 2e-8, 0.0).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "a group size of 0 cannot be; give a finite one above 0"
+            "a group size of 0 is not valid; give a finite one above 0"
         );
     }
 

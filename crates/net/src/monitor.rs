@@ -145,7 +145,6 @@ impl Monitor {
 
     /// Whether the last [`wait`](Self::wait) returned everything that had changed
     /// when it was called: in a flood, it returns the first part.
-    #[must_use]
     pub fn is_drained(&self) -> bool {
         self.is_drained
     }

@@ -156,7 +156,6 @@ pub fn threads(
 /// The current threads of a link, by their NAPI's number. Before Linux 6.8 they
 /// cannot be distinguished from those of a link of the same name in another
 /// namespace.
-#[must_use]
 pub fn threads_now(netlink: &mut Netlink, link: &str) -> Vec<NapiThread> {
     let mut found = match netlink.napis(link) {
         // Those that were started before their NAPI had a number have 0 in the name.

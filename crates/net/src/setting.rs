@@ -49,7 +49,7 @@ impl fmt::Display for Kept {
         write!(text, "{setting} stays '{now}' and was '{before}': ")?;
         match refused {
             Some(reason) => write!(text, "the kernel refused it ({reason}); set it by hand"),
-            None => text.write_str("somebody else has set it meanwhile"),
+            None => text.write_str("another program has set it meanwhile"),
         }
     }
 }
@@ -151,7 +151,11 @@ mod tests {
         let wanted = wanted.map(|(name, value)| (name.to_owned(), value.to_owned()));
         assert_eq!(due, wanted);
         assert_eq!(kept, [Kept::of("c", "9", "1")]);
-        assert!(kept[0].to_string().contains("somebody else"), "{}", kept[0]);
+        assert!(
+            kept[0].to_string().contains("another program"),
+            "{}",
+            kept[0]
+        );
     }
 
     #[test]

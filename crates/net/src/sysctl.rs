@@ -9,7 +9,7 @@ use crate::namespace::Namespace;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SysctlError {
-    #[error("'{name}' is no setting of the network: use e.g. 'ipv4/ip_forward'")]
+    #[error("'{name}' is not a network setting: use e.g. 'ipv4/ip_forward'")]
     Name { name: String },
     #[error("cannot reach the settings of a namespace")]
     Namespace(#[source] Failure),

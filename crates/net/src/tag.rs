@@ -26,7 +26,6 @@ pub struct TagError {
 
 impl Tag {
     /// A tag that this process has not used before; after 46,656 they repeat.
-    #[must_use]
     pub fn fresh() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         Self {

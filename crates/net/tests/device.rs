@@ -231,7 +231,7 @@ fn what_somebody_else_set_meanwhile_stays_and_is_told() {
     };
     let said = said.source().unwrap().to_string();
     assert!(said.contains("mtu stays '1444' and was '1700'"), "{said}");
-    assert!(said.contains("somebody else"), "{said}");
+    assert!(said.contains("another program"), "{said}");
     assert_eq!(said.matches("stays").count(), 1, "{said}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }

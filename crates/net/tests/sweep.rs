@@ -266,7 +266,7 @@ fn a_damaged_journal_harms_nothing_that_is_not_ours() {
             .source()
             .unwrap()
             .to_string()
-            .contains("none of Lockgate's")),
+            .contains("not made by Lockgate")),
         "{:?}",
         swept.failed
     );

@@ -21,7 +21,6 @@ pub struct Counters {
 }
 
 impl Counters {
-    #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             requests: self.requests.wrapping_sub(earlier.requests),
@@ -37,7 +36,6 @@ impl Counters {
     }
 
     /// Mean requests in flight, when the worker looked; 0 when it did not.
-    #[must_use]
     pub fn depth(&self) -> f64 {
         if self.looks == 0 {
             0.0
@@ -81,7 +79,6 @@ pub struct Turn {
 }
 
 impl Turn {
-    #[must_use]
     pub fn new(controller: Box<dyn Controller>) -> Self {
         Self {
             controller,
@@ -89,12 +86,10 @@ impl Turn {
         }
     }
 
-    #[must_use]
     pub fn controller(&self) -> &dyn Controller {
         &*self.controller
     }
 
-    #[must_use]
     pub fn due_ns(&self) -> u64 {
         self.due_ns
     }

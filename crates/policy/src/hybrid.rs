@@ -112,19 +112,16 @@ impl Default for Hybrid {
 
 impl Hybrid {
     /// From a notification until the client runs, ns.
-    #[must_use]
     pub fn wake_ns(&self) -> u64 {
         self.wake.ns() as u64
     }
 
     /// What notifying takes the worker, ns.
-    #[must_use]
     pub fn signal_ns(&self) -> u64 {
         self.signal.ns() as u64
     }
 
     /// What a wake-up costs, ns of the client's time: the maximum time it polls.
-    #[must_use]
     pub fn cost_ns(&self) -> u64 {
         self.cost() as u64
     }
@@ -142,7 +139,6 @@ impl Hybrid {
     }
 
     /// Whether waiting for this many more completions is worth a sleep.
-    #[must_use]
     pub fn is_long(&self, lacking: usize) -> bool {
         lacking as f64 * self.completion.ns() > self.cost()
     }

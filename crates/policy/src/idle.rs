@@ -34,13 +34,11 @@ impl Default for Idle {
 }
 
 impl Idle {
-    #[must_use]
     pub fn spin_ns(&self) -> u64 {
         self.spin_ns as u64
     }
 
     /// What a wake-up costs, ns: the maximum time it polls.
-    #[must_use]
     pub fn cost_ns(&self) -> u64 {
         self.cost() as u64
     }

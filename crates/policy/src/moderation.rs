@@ -57,7 +57,6 @@ impl Moderation {
         Self::Spin,
     ];
 
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Each => "each",
@@ -68,7 +67,6 @@ impl Moderation {
         }
     }
 
-    #[must_use]
     pub const fn decide(self, progress: Progress) -> Decision {
         match self {
             Self::Polled | Self::Spin => Decision::Silent,
@@ -81,19 +79,16 @@ impl Moderation {
     }
 
     /// Whether a waiting client sleeps, at least in a long wait (else it polls).
-    #[must_use]
     pub const fn client_sleeps(self) -> bool {
         !matches!(self, Self::Polled | Self::Spin)
     }
 
     /// Whether a waiting client polls, at least now and then.
-    #[must_use]
     pub const fn client_looks(self) -> bool {
         matches!(self, Self::Hybrid | Self::Polled | Self::Spin)
     }
 
     /// Whether a worker that serves the lane may sleep when idle.
-    #[must_use]
     pub const fn worker_sleeps(self) -> bool {
         !matches!(self, Self::Spin)
     }

@@ -24,12 +24,10 @@ impl Default for Gate {
 
 impl Gate {
     /// As one word, for lanes of several workers that share it.
-    #[must_use]
     pub fn pack(self) -> u64 {
         self.next_ns
     }
 
-    #[must_use]
     pub fn unpack(next_ns: u64) -> Self {
         Self { next_ns, lanes: 1 }
     }
@@ -75,7 +73,6 @@ pub struct Moderator {
 
 impl Moderator {
     /// Of a lane that has just been made.
-    #[must_use]
     pub const fn new(moderation: Moderation, settings: Settings) -> Self {
         Self {
             moderation,
@@ -85,7 +82,6 @@ impl Moderator {
         }
     }
 
-    #[must_use]
     pub fn settings(&self) -> Settings {
         self.settings
     }
@@ -97,7 +93,6 @@ impl Moderator {
     /// Whether decisions depend on the time and on what the client has in flight; if
     /// not, 0 will do for both. What was held back under other settings must still be
     /// decided.
-    #[must_use]
     pub fn needs_clock(&self) -> bool {
         self.moderation.client_sleeps() && (!self.settings.is_unlimited() || self.pending > 0)
     }

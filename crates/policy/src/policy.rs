@@ -25,7 +25,6 @@ impl Policy {
     pub const POLLED: Self = Self::of(Moderation::Polled);
     pub const SPIN: Self = Self::of(Moderation::Spin);
 
-    #[must_use]
     pub const fn of(moderation: Moderation) -> Self {
         Self {
             moderation,

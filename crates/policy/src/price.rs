@@ -40,7 +40,6 @@ pub struct Price {
 }
 
 impl Price {
-    #[must_use]
     pub fn prior(request_ns: f64, byte_ns: f64) -> Self {
         let mut price = Self {
             request_ns: 0.0,
@@ -66,7 +65,6 @@ impl Price {
     }
 
     /// What a request on that many bytes will take, ns.
-    #[must_use]
     #[inline]
     pub fn work_ns(&self, bytes: u64) -> u64 {
         self.request

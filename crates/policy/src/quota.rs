@@ -84,7 +84,6 @@ impl Quota {
         Ok(Self { burst_ns, ..self })
     }
 
-    #[must_use]
     pub fn is_unlimited(self) -> bool {
         self.requests_per_s.is_none() && self.bytes_per_s.is_none()
     }
@@ -148,7 +147,6 @@ impl Allowance {
 }
 
 impl Bucket {
-    #[must_use]
     pub fn new(quota: Quota) -> Self {
         let tokens = |per_s: u64| Tokens {
             per_s,

@@ -15,7 +15,6 @@ pub struct Refill {
 
 impl Refill {
     /// For a lane of that depth; begins in the middle.
-    #[must_use]
     pub const fn new(depth: usize) -> Self {
         Self {
             depth,
@@ -25,7 +24,6 @@ impl Refill {
 
     /// How many completions to wait for with this many requests in flight: 1 to
     /// `in_flight` (1 when nothing is).
-    #[must_use]
     pub fn wanted(&self, in_flight: usize) -> usize {
         in_flight
             .saturating_sub(self.reserve)

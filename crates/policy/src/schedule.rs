@@ -100,7 +100,6 @@ impl Schedule {
         }
     }
 
-    #[must_use]
     pub fn active(&self) -> usize {
         self.ring.len()
     }

@@ -98,24 +98,20 @@ impl Settings {
     }
 
     /// Least time between two notifications, ns; 0 when there is no cap.
-    #[must_use]
     pub fn interval_ns(self) -> u32 {
         self.interval_ns
     }
 
     /// The cap, notifications a second; `None` when there is none.
-    #[must_use]
     pub fn cap_per_s(self) -> Option<f64> {
         (self.interval_ns > 0).then(|| 1e9 / f64::from(self.interval_ns))
     }
 
     /// Completions to gather for a notification; 1 without gathering.
-    #[must_use]
     pub fn count(self) -> u32 {
         self.count.into()
     }
 
-    #[must_use]
     pub fn timeout_ns(self) -> u64 {
         u64::from(self.timeout_us) * 1000
     }
@@ -131,17 +127,14 @@ impl Settings {
     }
 
     /// Whether a client of the policy `hybrid` sleeps at once.
-    #[must_use]
     pub fn is_asleep(self) -> bool {
         self.is_asleep
     }
 
-    #[must_use]
     pub fn is_unlimited(self) -> bool {
         self.interval_ns == 0 && self.count == 1
     }
 
-    #[must_use]
     pub fn pack(self) -> u64 {
         u64::from(self.is_asleep) << 63
             | u64::from(self.interval_ns) << 32
@@ -151,7 +144,6 @@ impl Settings {
 
     /// The settings that [`pack`](Self::pack) made the word from; for any other word,
     /// valid ones.
-    #[must_use]
     pub fn unpack(word: u64) -> Self {
         let field = |shift: u32, bits: u32| (word >> shift) as u32 & (u32::MAX >> (32 - bits));
         Self {

@@ -201,7 +201,6 @@ fn threshold(rows: &[Row], fail_below: f64) -> Threshold {
 
 impl Row {
     /// How much better B is: above 1 is better, for either direction.
-    #[must_use]
     pub fn gain(&self) -> f64 {
         match self.direction {
             Direction::Lower => 1.0 / self.ratio,
@@ -212,13 +211,11 @@ impl Row {
 
 impl RunComparison {
     /// Whether a threshold was given and not passed: exit code 1.
-    #[must_use]
     pub fn has_failed(&self) -> bool {
         self.threshold.is_some_and(|threshold| !threshold.passed)
     }
 
     /// The whole comparison as JSON, pretty, with a final newline.
-    #[must_use]
     pub fn json(&self) -> String {
         crate::json::pretty(self)
     }

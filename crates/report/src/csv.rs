@@ -16,7 +16,6 @@ const FIXED: [&str; 7] = [
 /// remedy. A point without metrics has one row without a value. A dimension with the
 /// name of a fixed column is written `dimension.<name>`. Values have every digit, and
 /// no thousands separators.
-#[must_use]
 pub fn render(run: &Run) -> String {
     let points = || run.sections.iter().flat_map(|section| &section.points);
     let dimensions: BTreeSet<&str> = points()

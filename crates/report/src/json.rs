@@ -3,12 +3,10 @@
 use serde::Serialize;
 use trial::{Probe, Run};
 
-#[must_use]
 pub fn render(run: &Run) -> String {
     pretty(run)
 }
 
-#[must_use]
 pub fn probe(probe: &Probe) -> String {
     pretty(probe)
 }

@@ -10,7 +10,6 @@ use crate::number::number;
 use crate::page::{self, Change, Page};
 use crate::words::{self, plural};
 
-#[must_use]
 pub fn render(run: &Run) -> String {
     let sections: String = run.sections.iter().map(section).collect();
     let document = [title(run), first(run), sections, environment(run)].concat();

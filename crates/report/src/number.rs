@@ -7,7 +7,6 @@
 /// was measured, and more than three digits would claim what no trial here can
 /// hold. Beyond 10^15 and below 10^-4 the form is `1.23e-7`; what is not a
 /// number is `–`.
-#[must_use]
 pub fn number(value: f64) -> String {
     if value.is_nan() {
         return "–".to_owned();
@@ -38,7 +37,6 @@ pub fn number(value: f64) -> String {
 /// Sizes below 1 MiB that are no quarter of a unit keep every byte, because a
 /// block of 65,520 bytes is not a block of 64 KiB; larger ones are rounded to
 /// three significant digits.
-#[must_use]
 pub fn bytes(value: f64) -> String {
     const UNITS: [(&str, f64); 4] = [
         ("TiB", 1099511627776.0),
@@ -62,7 +60,6 @@ pub fn bytes(value: f64) -> String {
 
 /// A number with its unit: `13,300 MB/s`, `12.5%`, `2.03×`, and, where the
 /// unit is `bytes`, as [`bytes`] writes it. An empty unit adds nothing.
-#[must_use]
 pub fn with_unit(value: f64, unit: &str) -> String {
     match unit {
         "" => number(value),

@@ -13,7 +13,6 @@ const STATE_COLUMNS: usize = 8;
 
 /// The facts by group, each with its state in words, and a remedy beneath those that
 /// are not `ok`.
-#[must_use]
 pub fn render(probe: &Probe, style: Style) -> String {
     let facts = || probe.groups.iter().flat_map(|group| &group.facts);
     let widest = facts()

@@ -32,7 +32,6 @@ pub struct Saved<'a> {
 }
 
 /// The first page: at most 40 lines.
-#[must_use]
 pub fn render(run: &Run, style: Style, saved: Saved<'_>) -> String {
     let text = Text { style };
     let page = Page::of(run);
@@ -59,7 +58,6 @@ pub fn render(run: &Run, style: Style, saved: Saved<'_>) -> String {
 
 /// All of it: the first page, then each section with its findings, its first chart,
 /// its tables, its ratios, and the points that are not valid.
-#[must_use]
 pub fn full(run: &Run, style: Style, saved: Saved<'_>) -> String {
     let text = Text { style };
     let page = Page::of(run);

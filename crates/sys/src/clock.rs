@@ -20,7 +20,6 @@ fn read(clock: libc::clockid_t) -> Duration {
 }
 
 /// Nanoseconds of `CLOCK_MONOTONIC` (a vDSO call, no system call).
-#[must_use]
 pub fn now_ns() -> u64 {
     u64::try_from(read(libc::CLOCK_MONOTONIC).as_nanos()).expect("584 years of uptime")
 }
@@ -34,7 +33,6 @@ pub fn make_timers_exact() {
 }
 
 /// How far timers of the calling thread may be delayed, ns.
-#[must_use]
 pub fn timer_slack_ns() -> u64 {
     // SAFETY: no memory is passed. It cannot fail: the slack is this thread's.
     let slack_ns = unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) };
@@ -47,7 +45,6 @@ pub fn put_timers_off_by(slack_ns: u64) {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack_ns) };
 }
 
-#[must_use]
 pub fn thread_cpu() -> Duration {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
@@ -61,7 +58,6 @@ impl CpuClock {
     ///
     /// # Panics
     /// Never on Linux: a live thread has a CPU clock.
-    #[must_use]
     pub fn of_this_thread() -> Self {
         let mut clock = 0;
         // SAFETY: the calling thread is alive; one writable clock id.
@@ -71,7 +67,6 @@ impl CpuClock {
     }
 
     /// CPU time so far, or `None` if the thread has ended.
-    #[must_use]
     pub fn read(self) -> Option<Duration> {
         let mut time = libc::timespec {
             tv_sec: 0,

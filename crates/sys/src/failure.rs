@@ -12,7 +12,6 @@ pub struct Failure {
 }
 
 impl Failure {
-    #[must_use]
     pub fn new(context: impl Into<String>) -> Self {
         let (context, cause) = (context.into(), None);
         Self { context, cause }
@@ -34,7 +33,6 @@ impl Failure {
         Self::of("")(error)
     }
 
-    #[must_use]
     pub fn cause(&self) -> Option<&(dyn Error + 'static)> {
         Some(self.cause.as_deref()?)
     }

@@ -2,7 +2,6 @@
 
 /// Major and minor number of the running kernel's release; zeros where it
 /// cannot be read.
-#[must_use]
 pub fn version() -> (u32, u32) {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     parse(&release)

@@ -20,7 +20,6 @@ pub fn raise_open_files() -> io::Result<(u64, bool)> {
 }
 
 /// Whether the error means too many open files.
-#[must_use]
 pub fn is_too_many_files(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EMFILE)
 }

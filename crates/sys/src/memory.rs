@@ -37,7 +37,7 @@ fn memory(len: usize, seals: SealFlags) -> io::Result<OwnedFd> {
 #[derive(Debug, thiserror::Error)]
 pub enum ShareError {
     #[error(
-        "the memory can be shortened by who made it: make it with `memfd_create` and seal it with `F_SEAL_SHRINK` (QEMU: `memory-backend-memfd,seal=on`)"
+        "the memory's owner can shorten it: make it with `memfd_create` and seal it with `F_SEAL_SHRINK` (QEMU: `memory-backend-memfd,seal=on`)"
     )]
     Unsealed,
     #[error("the memory has {file_bytes} bytes, which is less than the {len} to be mapped")]
@@ -141,19 +141,16 @@ impl Mapping {
     }
 
     /// Whether other processes can read and write it.
-    #[must_use]
     #[inline]
     pub fn is_shared(&self) -> bool {
         self.is_shared
     }
 
-    #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Always `false`: a mapping has at least one byte.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -23,7 +23,6 @@ impl Batch {
     ///
     /// # Panics
     /// Outside that range: callers choose a number of their own.
-    #[must_use]
     pub fn new(capacity: usize) -> Self {
         assert!(
             (1..=BATCH_MAX).contains(&capacity),
@@ -37,7 +36,6 @@ impl Batch {
     }
 
     /// Copies a frame in; `false` if there is no room, or it is too long.
-    #[must_use]
     pub fn push(&mut self, frame: &[u8]) -> bool {
         if self.lens.len() == self.capacity || frame.len() > SLOT_BYTES {
             return false;
@@ -57,12 +55,10 @@ impl Batch {
         self.lens.clear();
     }
 
-    #[must_use]
     pub fn len(&self) -> usize {
         self.lens.len()
     }
 
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.lens.is_empty()
     }

@@ -37,7 +37,6 @@ impl ReadySet {
     ///
     /// # Panics
     /// When there are more than [`SLOTS_MAX`].
-    #[must_use]
     pub fn new(slots: usize) -> Self {
         assert!(
             slots <= SLOTS_MAX,
@@ -72,7 +71,6 @@ impl ReadySet {
 
     /// Worker: whether anything was announced since the last
     /// [`sweep`](Self::sweep).
-    #[must_use]
     #[inline]
     pub fn has_news(&self) -> bool {
         self.summary.0.load(Ordering::Relaxed) != 0
@@ -122,7 +120,6 @@ impl ReadySet {
 
 impl Known {
     /// None, of a set of that many slots.
-    #[must_use]
     pub fn none(slots: usize) -> Self {
         Self(vec![0; slots.div_ceil(64)].into_boxed_slice())
     }

@@ -66,7 +66,6 @@ pub struct Full<T>(pub T);
 /// # Panics
 /// When `capacity` is not a power of two between 1 and [`CAPACITY_MAX`]:
 /// callers validate what users give.
-#[must_use]
 pub fn ring<T: Copy + Send>(capacity: usize) -> (Producer<T>, Consumer<T>) {
     assert!(
         capacity.is_power_of_two() && capacity <= CAPACITY_MAX,
@@ -145,31 +144,26 @@ impl<T: Copy + Send> Producer<T> {
     }
 
     /// Items staged so far, wrapping: the index of the next one.
-    #[must_use]
     pub fn index(&self) -> u32 {
         self.staged
     }
 
     /// Whether there are staged items the consumer cannot see yet.
-    #[must_use]
     pub fn has_unpublished(&self) -> bool {
         self.staged != self.published
     }
 
-    #[must_use]
     pub fn is_drained(&self) -> bool {
         self.unreaped() == 0
     }
 
     /// How many published items the consumer has not taken.
-    #[must_use]
     pub fn unreaped(&self) -> u32 {
         let head = self.shared.head.0.load(Ordering::Acquire);
         self.published.wrapping_sub(head)
     }
 
     /// Whether the consumer has taken all items before `index`, wrapping.
-    #[must_use]
     pub fn is_taken(&self, index: u32) -> bool {
         let head = self.shared.head.0.load(Ordering::Acquire);
         head.wrapping_sub(index) as i32 >= 0
@@ -281,7 +275,6 @@ impl<T: Copy + Send> Consumer<T> {
     }
 
     /// Items taken so far, wrapping: the index of the next one.
-    #[must_use]
     pub fn index(&self) -> u32 {
         self.taken
     }

@@ -52,7 +52,6 @@ impl Folder {
         Err(io::Error::from(io::ErrorKind::ResourceBusy))
     }
 
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

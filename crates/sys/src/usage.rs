@@ -7,7 +7,6 @@ pub struct ThreadUsage {
     pub minor_faults: u64,
 }
 
-#[must_use]
 pub fn thread_usage() -> ThreadUsage {
     // SAFETY: rusage is plain integers, for which all zeroes is a value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };

@@ -46,7 +46,6 @@ impl WakeIndex {
 
     /// Waker: whether items up to `staged` (exclusive) are wanted: no poller stated
     /// an item, or the stated one is among them.
-    #[must_use]
     pub fn is_wanted(&self, staged: u32) -> bool {
         let word = self.0.0.load(Ordering::Relaxed);
         word == AWAKE || reaches(staged, word as u32)
@@ -86,7 +85,6 @@ impl WakeIndex {
     }
 
     /// Whether a sleeper is armed, at a glance and without ordering.
-    #[must_use]
     pub fn is_armed(&self) -> bool {
         u32::try_from(self.0.0.load(Ordering::Relaxed)).is_ok()
     }

@@ -35,7 +35,6 @@ pub struct Use {
 }
 
 impl Use {
-    #[must_use]
     pub fn is_busy(&self) -> bool {
         self.stolen > STOLEN_RATIO_MAX || self.others_cpus > OTHERS_CPUS_MAX
     }
@@ -58,7 +57,6 @@ impl fmt::Display for Use {
 
 impl Snapshot {
     /// The host's current state; what it does not report counts as zero.
-    #[must_use]
     pub fn now() -> Self {
         let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
         Self {
@@ -69,7 +67,6 @@ impl Snapshot {
     }
 
     /// The use since this snapshot, over at least a second: waits for the rest.
-    #[must_use]
     pub fn until_now(&self) -> Use {
         std::thread::sleep(WINDOW_MIN.saturating_sub(self.at.elapsed()));
         Self::now().since(self, std::process::id())

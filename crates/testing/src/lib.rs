@@ -17,7 +17,6 @@ pub use note::{left_out, skipped, warn};
 pub use time::{Certain, alone, noisy, timed};
 
 /// Whether this process has root's rights; if not, it reports the test as skipped.
-#[must_use]
 pub fn is_root() -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
@@ -26,14 +25,12 @@ pub fn is_root() -> bool {
     root
 }
 
-#[must_use]
 pub fn is_thorough() -> bool {
     std::env::var("LOCKGATE_THOROUGH").is_ok_and(|value| value == "1")
 }
 
 /// Cases of a property: the usual number, or, when a thorough search is asked
 /// for, that many.
-#[must_use]
 pub fn cases(usual: u32, thorough: u32) -> u32 {
     if is_thorough() { thorough } else { usual }
 }

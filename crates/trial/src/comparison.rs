@@ -88,7 +88,6 @@ pub enum Standing {
 }
 
 impl Standing {
-    #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Self::Met => "met",
@@ -100,7 +99,6 @@ impl Standing {
 
 impl Comparison {
     /// How it stands against its target; none without one.
-    #[must_use]
     pub fn standing(&self) -> Option<Standing> {
         let target = self.target?;
         let is_enough = self.believed && self.pairs.len() >= PAIRS_MIN;
@@ -112,7 +110,6 @@ impl Comparison {
     }
 
     /// As a scenario lists it: `aes-128-gcm, 64 B: async ÷ sync`.
-    #[must_use]
     pub fn name(&self) -> String {
         let arms = format!("{} ÷ {}", self.arm, self.reference);
         match self.subject.as_str() {

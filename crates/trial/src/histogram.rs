@@ -38,7 +38,6 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    #[must_use]
     pub fn new() -> Self {
         let counts = hdrhistogram::Histogram::new_with_bounds(1, LATENCY_NS_MAX, DIGITS)
             .expect("1 ns to 100 s with three digits is a range the library takes");
@@ -68,13 +67,11 @@ impl Histogram {
         self.counts.reset();
     }
 
-    #[must_use]
     pub fn len(&self) -> u64 {
         self.counts.len()
     }
 
     /// Whether none was.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty()
     }
@@ -87,14 +84,12 @@ impl Histogram {
     }
 
     /// How many were at the limit of 100 s (to 0.1%) or beyond it.
-    #[must_use]
     pub fn saturated(&self) -> u64 {
         self.counts.count_at(LATENCY_NS_MAX)
     }
 
     /// The latency, ns, that a share `q` (0 to 1) of all do not exceed, to
     /// 0.1% and never below the true one; `None` when empty or `q` is not a number.
-    #[must_use]
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
         let usable = !self.is_empty() && !q.is_nan();
         usable.then(|| {
@@ -105,7 +100,6 @@ impl Histogram {
     }
 
     /// The longest latency, ns, to 0.1%; `None` when empty.
-    #[must_use]
     pub fn max_ns(&self) -> Option<u64> {
         (!self.is_empty()).then(|| self.counts.max().min(LATENCY_NS_MAX))
     }
@@ -116,7 +110,6 @@ impl Histogram {
     /// A quantile is left out while fewer than ten values lie beyond it (p50
     /// needs 20, p99.9 needs 10,000): such a figure would be the chance of a
     /// few requests. An empty histogram gives nothing.
-    #[must_use]
     pub fn metrics(&self) -> Vec<Metric> {
         Self::metrics_over(std::slice::from_ref(self))
     }
@@ -124,7 +117,6 @@ impl Histogram {
     /// [`Self::metrics`] of several repetitions of one trial: every quantile
     /// is the median of the repetitions', kept as samples where there is more
     /// than one; the maximum is that of all.
-    #[must_use]
     pub fn metrics_over(repetitions: &[Self]) -> Vec<Metric> {
         let fewest = repetitions.iter().map(Self::len).min().unwrap_or(0);
         let stated = QUANTILES

@@ -58,7 +58,6 @@ pub struct Point {
 }
 
 impl Point {
-    #[must_use]
     pub fn metric(&self, name: &str) -> Option<&Metric> {
         self.metrics.iter().find(|metric| metric.name == name)
     }

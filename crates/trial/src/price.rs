@@ -23,7 +23,6 @@ pub struct Price {
 
 impl Price {
     /// From one value a valid round; none without a usable value.
-    #[must_use]
     pub fn of_rounds(crossing: impl Into<String>, rounds_ns: &[f64]) -> Option<Self> {
         let interval = median_interval(rounds_ns).ok()?;
         Some(Self {

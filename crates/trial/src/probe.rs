@@ -54,7 +54,6 @@ pub struct Probe {
 }
 
 impl Probe {
-    #[must_use]
     pub fn fact(&self, key: &str) -> Option<&Fact> {
         self.groups
             .iter()
@@ -62,17 +61,14 @@ impl Probe {
             .find(|fact| fact.key == key)
     }
 
-    #[must_use]
     pub fn number(&self, key: &str) -> Option<u64> {
         self.fact(key)?.value.as_u64()
     }
 
-    #[must_use]
     pub fn text(&self, key: &str) -> Option<&str> {
         self.fact(key)?.value.as_str()
     }
 
-    #[must_use]
     pub fn is_ok(&self, key: &str) -> bool {
         self.fact(key).is_some_and(|fact| fact.state == State::Ok)
     }

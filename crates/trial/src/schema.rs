@@ -25,7 +25,7 @@ pub enum ReadError {
     #[error("the result has schema version {found}, this program reads version {SCHEMA_VERSION}; {}", version_remedy(*.found))]
     Version { found: u64 },
     #[error(
-        "the result is no run of schema version {SCHEMA_VERSION} (line {line}, column {column}): {source}; undo what changed the file, or run again"
+        "the result is not a run of schema version {SCHEMA_VERSION} (line {line}, column {column}): {source}; undo what changed the file, or run again"
     )]
     NotARun {
         line: usize,
@@ -90,7 +90,6 @@ fn unreadable(source: serde_json::Error) -> ReadError {
 
 /// The JSON schema (draft 2020-12) of [`Run`], pretty, with a final newline.
 /// A copy is committed as `crates/trial/schema/run-v1.schema.json`.
-#[must_use]
 pub fn run_schema() -> String {
     let schema = schemars::schema_for!(Run);
     let text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");

@@ -66,7 +66,6 @@ impl Observed {
     /// The verdict. Where several things disturbed the trial, the kind is the
     /// gravest (too few samples, then generator, noise, working set) and the
     /// reason names them all.
-    #[must_use]
     pub fn verdict(&self) -> Verdict {
         let found: Vec<Verdict> = [
             self.too_few_samples(),
@@ -221,7 +220,6 @@ impl Observed {
 /// disturbance: the worst by size. It leaves out as many rounds as the interval of a
 /// median leaves out anyway (one of nine, none of fewer), since those cannot move it.
 /// `None` without rounds.
-#[must_use]
 pub fn over_rounds(rounds: &[f64]) -> Option<f64> {
     let mut by_size = rounds.to_vec();
     by_size.sort_unstable_by(|a, b| b.abs().total_cmp(&a.abs()));

@@ -36,7 +36,6 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    #[must_use]
     pub fn valid() -> Self {
         Self {
             validity: Validity::Valid,
@@ -45,7 +44,6 @@ impl Verdict {
         }
     }
 
-    #[must_use]
     pub fn new(validity: Validity, reason: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
             validity,
@@ -55,7 +53,6 @@ impl Verdict {
     }
 
     /// Whether the number may pass, lose or enter a fit.
-    #[must_use]
     pub fn is_valid(&self) -> bool {
         self.validity == Validity::Valid
     }

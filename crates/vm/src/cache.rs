@@ -59,7 +59,6 @@ pub struct Cache {
 impl Cache {
     /// Where the cache is or would be: `$LOCKGATE_GUESTS`, else
     /// `$XDG_CACHE_HOME/lockgate/guests`, else `~/.cache/lockgate/guests`.
-    #[must_use]
     pub fn locate() -> PathBuf {
         let absolute = |name| {
             env::var_os(name)
@@ -94,23 +93,19 @@ impl Cache {
         Self::open(&Self::locate())
     }
 
-    #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// The Debian mirror it was last filled from.
-    #[must_use]
     pub fn mirror(&self) -> &str {
         &self.mirror
     }
 
-    #[must_use]
     pub fn packages(&self) -> &[Package] {
         &self.packages
     }
 
-    #[must_use]
     pub fn kernels(&self) -> &[Kernel] {
         &self.kernels
     }
@@ -133,18 +128,15 @@ impl Cache {
             })
     }
 
-    #[must_use]
     pub fn busybox(&self) -> &Path {
         &self.busybox
     }
 
-    #[must_use]
     pub fn busybox_version(&self) -> &str {
         &self.busybox_version
     }
 
     /// The QEMUs in it; most often none.
-    #[must_use]
     pub fn qemus(&self) -> &[CachedQemu] {
         &self.qemus
     }

@@ -58,7 +58,6 @@ pub enum QemuError {
 impl Qemu {
     /// Every QEMU that starts: the one `LOCKGATE_QEMU` names, the path's, the
     /// cache's; each program once.
-    #[must_use]
     pub fn find_all(cache: Option<&Cache>) -> Vec<Self> {
         let mut found: Vec<Self> = Vec::new();
         for (origin, program) in candidates(cache) {

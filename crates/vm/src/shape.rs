@@ -17,7 +17,6 @@ pub enum Accelerator {
 }
 
 impl Accelerator {
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Kvm => "kvm",

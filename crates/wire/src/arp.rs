@@ -48,27 +48,22 @@ impl<'a> Packet<'a> {
         }
     }
 
-    #[must_use]
     pub fn operation(&self) -> Operation {
         Operation(u16_at(self.bytes, 6))
     }
 
-    #[must_use]
     pub fn sender_ethernet(&self) -> [u8; 6] {
         array_at(self.bytes, 8)
     }
 
-    #[must_use]
     pub fn sender(&self) -> Ipv4Addr {
         ipv4_at(self.bytes, 14)
     }
 
-    #[must_use]
     pub fn target_ethernet(&self) -> [u8; 6] {
         array_at(self.bytes, 18)
     }
 
-    #[must_use]
     pub fn target(&self) -> Ipv4Addr {
         ipv4_at(self.bytes, 24)
     }
@@ -84,7 +79,6 @@ pub struct Repr {
 }
 
 impl Repr {
-    #[must_use]
     pub fn parse(packet: &Packet<'_>) -> Self {
         Self {
             operation: packet.operation(),
@@ -95,7 +89,6 @@ impl Repr {
         }
     }
 
-    #[must_use]
     pub fn to_bytes(&self) -> [u8; PACKET_BYTES] {
         let mut bytes = [0; PACKET_BYTES];
         bytes[..6].copy_from_slice(&KIND);

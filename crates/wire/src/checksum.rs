@@ -8,7 +8,6 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub struct Sum(u64);
 
 impl Sum {
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -52,7 +51,6 @@ impl Sum {
 
     /// The value of the header's field: the complement of the folded sum. Over bytes
     /// with a valid checksum it is 0.
-    #[must_use]
     pub fn finish(self) -> u16 {
         let mut sum = self.0;
         while sum > 0xffff {
@@ -73,7 +71,6 @@ pub enum Pseudo {
 
 impl Pseudo {
     /// Of two addresses; `None` if they are of two families.
-    #[must_use]
     pub fn new(source: IpAddr, destination: IpAddr) -> Option<Self> {
         match (source, destination) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => Some(Self::V4(source, destination)),
@@ -83,14 +80,12 @@ impl Pseudo {
     }
 }
 
-#[must_use]
 pub fn of(bytes: &[u8]) -> u16 {
     Sum::new().over(bytes).finish()
 }
 
 /// The checksum after one word of the covered bytes changed (RFC 1624, equation 3),
 /// without reading the rest.
-#[must_use]
 pub fn update(checksum: u16, old: u16, new: u16) -> u16 {
     Sum::new()
         .over_word(!checksum)

@@ -61,7 +61,7 @@ pub enum EmitError {
         found_bytes: usize,
         limit_bytes: usize,
     },
-    #[error("{layer}: {field} cannot be {found}: {limit}")]
+    #[error("{layer}: {field} {found} is not valid: {limit}")]
     Field {
         layer: Layer,
         field: &'static str,

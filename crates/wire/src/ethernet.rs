@@ -24,14 +24,12 @@ impl EtherType {
     /// A provider's tag (IEEE 802.1ad).
     pub const PROVIDER_VLAN: Self = Self(0x88a8);
 
-    #[must_use]
     pub fn is_tag(self) -> bool {
         self == Self::VLAN || self == Self::PROVIDER_VLAN
     }
 
     /// Whether it is the length of an LLC frame (IEEE 802.3, 3.2.6) instead of a
     /// type.
-    #[must_use]
     pub fn is_length(self) -> bool {
         self.0 < 0x0600
     }
@@ -52,27 +50,22 @@ impl<'a> Packet<'a> {
         Ok(Self { bytes })
     }
 
-    #[must_use]
     pub fn destination(&self) -> [u8; 6] {
         array_at(self.bytes, 0)
     }
 
-    #[must_use]
     pub fn source(&self) -> [u8; 6] {
         array_at(self.bytes, 6)
     }
 
-    #[must_use]
     pub fn ether_type(&self) -> EtherType {
         EtherType(u16_at(self.bytes, 12))
     }
 
-    #[must_use]
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[HEADER_BYTES..]
     }
 
-    #[must_use]
     pub fn tags(&self) -> vlan::Tags<'a> {
         vlan::Tags::new(self.ether_type(), self.payload())
     }
@@ -99,7 +92,6 @@ pub struct Repr {
 }
 
 impl Repr {
-    #[must_use]
     pub fn parse(packet: &Packet<'_>) -> Self {
         Self {
             destination: packet.destination(),
@@ -108,7 +100,6 @@ impl Repr {
         }
     }
 
-    #[must_use]
     pub fn header(&self) -> [u8; HEADER_BYTES] {
         let mut header = [0; HEADER_BYTES];
         header[..6].copy_from_slice(&self.destination);
@@ -117,7 +108,6 @@ impl Repr {
         header
     }
 
-    #[must_use]
     pub fn to_bytes(&self, payload: &[u8]) -> Vec<u8> {
         [&self.header(), payload].concat()
     }

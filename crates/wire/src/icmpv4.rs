@@ -16,7 +16,6 @@ pub mod kind {
     pub const ECHO_REQUEST: u8 = 8;
     pub const TIME_EXCEEDED: u8 = 11;
     pub const PARAMETER_PROBLEM: u8 = 12;
-    pub const TIMESTAMP_REQUEST: u8 = 13;
     pub const TIMESTAMP_REPLY: u8 = 14;
 }
 
@@ -35,27 +34,22 @@ impl<'a> Packet<'a> {
         Ok(Self { bytes })
     }
 
-    #[must_use]
     pub fn kind(&self) -> u8 {
         self.bytes[0]
     }
 
-    #[must_use]
     pub fn code(&self) -> u8 {
         self.bytes[1]
     }
 
-    #[must_use]
     pub fn is_checksum_right(&self) -> bool {
         checksum::of(self.bytes) == 0
     }
 
-    #[must_use]
     pub fn rest(&self) -> [u8; 4] {
         array_at(self.bytes, 4)
     }
 
-    #[must_use]
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[HEADER_BYTES..]
     }
@@ -155,7 +149,6 @@ impl<'a> Repr<'a> {
         })
     }
 
-    #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let (kind, code, rest, data) = self.parts();
         let mut bytes = [&[kind, code, 0, 0], &rest, data].concat();

@@ -17,7 +17,6 @@ pub mod kind {
     pub const PARAMETER_PROBLEM: u8 = 4;
     pub const ECHO_REQUEST: u8 = 128;
     pub const ECHO_REPLY: u8 = 129;
-    pub const MULTICAST_QUERY: u8 = 130;
     pub const ROUTER_SOLICITATION: u8 = 133;
     pub const NEIGHBOUR_SOLICITATION: u8 = 135;
     pub const NEIGHBOUR_ADVERTISEMENT: u8 = 136;
@@ -41,28 +40,23 @@ impl<'a> Packet<'a> {
         Ok(Self { bytes })
     }
 
-    #[must_use]
     pub fn kind(&self) -> u8 {
         self.bytes[0]
     }
 
-    #[must_use]
     pub fn code(&self) -> u8 {
         self.bytes[1]
     }
 
     /// Whether it adds up, from `source` to `destination`.
-    #[must_use]
     pub fn is_checksum_right(&self, source: Ipv6Addr, destination: Ipv6Addr) -> bool {
         sum(self.bytes, source, destination) == 0
     }
 
-    #[must_use]
     pub fn rest(&self) -> [u8; 4] {
         array_at(self.bytes, 4)
     }
 
-    #[must_use]
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[HEADER_BYTES..]
     }
@@ -175,7 +169,6 @@ impl<'a> Repr<'a> {
         })
     }
 
-    #[must_use]
     pub fn to_bytes(&self, source: Ipv6Addr, destination: Ipv6Addr) -> Vec<u8> {
         let mut bytes = self.unsummed();
         let checksum = sum(&bytes, source, destination);

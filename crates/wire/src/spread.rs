@@ -20,7 +20,6 @@ const FACTOR: u32 = 0x9e37_79b1;
 
 impl Spread {
     /// Over this many destinations, or `None` unless that is a power of two.
-    #[must_use]
     pub fn over(count: u32) -> Option<Self> {
         count.is_power_of_two().then(|| Self {
             mask: count - 1,
@@ -29,7 +28,6 @@ impl Spread {
     }
 
     /// The destination of a frame, from 0.
-    #[must_use]
     pub fn turn(self, sequence: u64) -> u32 {
         // The high half makes no difference to any round.
         let turn = (sequence as u32).wrapping_mul(FACTOR) & self.mask;
@@ -37,7 +35,6 @@ impl Spread {
         mixed.wrapping_mul(FACTOR) & self.mask
     }
 
-    #[must_use]
     pub fn shift(self) -> u32 {
         self.shift
     }

@@ -32,7 +32,6 @@ impl Stamp {
     ///
     /// # Panics
     /// If the sequence is above [`SEQUENCE_MAX`].
-    #[must_use]
     pub fn to_bytes(self) -> [u8; STAMP_BYTES] {
         assert!(self.sequence <= SEQUENCE_MAX, "48 bits of sequence");
         let mut bytes = [0; STAMP_BYTES];
@@ -45,7 +44,6 @@ impl Stamp {
     }
 
     /// From bytes of unknown origin; `None` for a foreign frame.
-    #[must_use]
     pub fn from_bytes(bytes: &[u8; STAMP_BYTES]) -> Option<Self> {
         let (magic, rest) = bytes.split_first_chunk::<2>()?;
         if *magic != MAGIC {

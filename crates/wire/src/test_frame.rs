@@ -54,13 +54,11 @@ pub enum TestFrameError {
 
 impl TestFrame {
     /// The shortest of this family and tag, with its frame check sequence.
-    #[must_use]
     pub fn frame_bytes_min(&self) -> usize {
         self.headers_bytes() + STAMP_BYTES + FCS_BYTES
     }
 
     /// Bytes in memory: without the frame check sequence.
-    #[must_use]
     pub fn memory_bytes(&self) -> usize {
         (self.frame_bytes as usize).saturating_sub(FCS_BYTES)
     }
@@ -205,7 +203,6 @@ fn shifted(stamp: &[u8; STAMP_BYTES]) -> [u8; STAMP_BYTES + 1] {
 /// skipping tags and IPv4 options. `None` for a frame that is not UDP, is a fragment,
 /// or carries no stamp. Checksums are not verified: the tester counts what comes
 /// back, damaged or not.
-#[must_use]
 pub fn stamp_of(frame: &[u8]) -> Option<Stamp> {
     let payload = udp_payload(frame).ok()??;
     Stamp::from_bytes(payload.last_chunk()?)

@@ -35,29 +35,24 @@ impl<'a> Packet<'a> {
         Ok(Self { bytes })
     }
 
-    #[must_use]
     pub fn source_port(&self) -> u16 {
         u16_at(self.bytes, 0)
     }
 
-    #[must_use]
     pub fn destination_port(&self) -> u16 {
         u16_at(self.bytes, 2)
     }
 
     /// As sent; 0: none.
-    #[must_use]
     pub fn checksum(&self) -> u16 {
         u16_at(self.bytes, 6)
     }
 
-    #[must_use]
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[HEADER_BYTES..]
     }
 
     /// Whether the checksum is valid, or is missing where it may be: over IPv4.
-    #[must_use]
     pub fn is_checksum_right(&self, pseudo: &Pseudo) -> bool {
         if self.checksum() == 0 {
             return matches!(pseudo, Pseudo::V4(..));

@@ -27,27 +27,22 @@ impl<'a> Packet<'a> {
     }
 
     /// The VLAN's number; 0: none, only a priority.
-    #[must_use]
     pub fn identifier(&self) -> u16 {
         u16_at(self.bytes, 0) & 0x0fff
     }
 
-    #[must_use]
     pub fn priority(&self) -> u8 {
         self.bytes[0] >> 5
     }
 
-    #[must_use]
     pub fn drop_eligible(&self) -> bool {
         self.bytes[0] & 0x10 != 0
     }
 
-    #[must_use]
     pub fn ether_type(&self) -> EtherType {
         EtherType(u16_at(self.bytes, 2))
     }
 
-    #[must_use]
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[TAG_BYTES..]
     }
@@ -92,7 +87,6 @@ pub struct Repr {
 }
 
 impl Repr {
-    #[must_use]
     pub fn parse(packet: &Packet<'_>) -> Self {
         Self {
             identifier: packet.identifier(),

@@ -70,14 +70,8 @@ pub struct Counters {
 }
 
 impl Counters {
-    #[must_use]
     pub fn passed(&self, reason: Reason) -> u64 {
         self.passed[reason as usize]
-    }
-
-    #[must_use]
-    pub fn passed_total(&self) -> u64 {
-        self.passed.iter().sum()
     }
 
     pub(crate) fn read<'m>(maps: impl IntoIterator<Item = &'m Map>) -> Result<Self, Failure> {

@@ -48,7 +48,7 @@ pub fn dry_run(
         3 => Verdict::Transmit,
         4 => Verdict::Redirect,
         other => {
-            let context = format!("the program answered {other}, which is no verdict");
+            let context = format!("the program answered {other}, which is not a verdict");
             return Err(Failure::new(context));
         }
     };

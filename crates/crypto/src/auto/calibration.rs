@@ -31,7 +31,6 @@ pub struct Calibration {
 
 impl Calibration {
     /// From measurements; nothing is decided before [`Self::among`].
-    #[must_use]
     pub fn from_measured(measured: Vec<Measured>) -> Self {
         Self {
             measured,
@@ -41,7 +40,6 @@ impl Calibration {
 
     /// Where nothing can be measured: multi-buffer back-ends once half of
     /// what they work on at once is at hand, the first one otherwise.
-    #[must_use]
     pub fn expected(candidates: &[Arc<dyn Backend>], kinds: &[Kind]) -> Self {
         let mut measured = Vec::new();
         for (&kind, index) in kinds
@@ -64,12 +62,10 @@ impl Calibration {
         Self::from_measured(measured)
     }
 
-    #[must_use]
     pub fn measured(&self) -> &[Measured] {
         &self.measured
     }
 
-    #[must_use]
     pub fn at(&self, kind: Kind, bytes: usize, jobs: usize) -> Vec<&Measured> {
         let kind = stand_in(kind);
         let mut here: Vec<_> = self
@@ -121,7 +117,6 @@ impl Calibration {
         })
     }
 
-    #[must_use]
     pub fn backend_for(&self, kind: Kind, bytes: usize, jobs: usize) -> Option<&'static str> {
         self.names.get(self.choice(kind, bytes, jobs)?).copied()
     }

@@ -39,7 +39,6 @@ impl Auto {
     ///
     /// # Panics
     /// Without a candidate.
-    #[must_use]
     pub fn new(
         candidates: Vec<Arc<dyn Backend>>,
         source: impl Fn() -> Calibration + Send + Sync + 'static,

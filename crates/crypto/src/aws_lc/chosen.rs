@@ -5,7 +5,6 @@ use crate::Instructions;
 
 /// What AWS-LC chose among: the set of instructions, and whether it has the
 /// SHA extensions. On other architectures than x86-64: the baseline.
-#[must_use]
 pub fn aws_lc_chose() -> (Instructions, bool) {
     chosen(capabilities())
 }

@@ -24,7 +24,6 @@ pub struct Ceiling {
 impl Ceiling {
     /// For keys of `rounds` rounds: 10, 12 or 14. `None` for other numbers,
     /// and without AES instructions within the limit.
-    #[must_use]
     pub fn new(rounds: usize) -> Option<Self> {
         let set = instructions();
         let fits = matches!(rounds, 10 | 12 | 14) && set > Instructions::Baseline;

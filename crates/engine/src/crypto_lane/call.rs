@@ -36,7 +36,6 @@ pub struct Span {
 impl Span {
     pub const EMPTY: Self = Self::slab(0, 0);
 
-    #[must_use]
     pub const fn slab(offset: usize, len: usize) -> Self {
         Self {
             region: RegionId::SLAB,

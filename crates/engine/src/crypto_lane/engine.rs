@@ -121,12 +121,10 @@ impl CryptoEngine {
         })
     }
 
-    #[must_use]
     pub fn backend(&self) -> &dyn Backend {
         &*self.issuer.backend
     }
 
-    #[must_use]
     pub fn workers(&self) -> usize {
         self.engine.workers()
     }
@@ -135,7 +133,6 @@ impl CryptoEngine {
     ///
     /// # Panics
     /// When there is no such worker.
-    #[must_use]
     pub fn counters(&self, worker: usize) -> WorkerCounters {
         WorkerCounters {
             panics: self.panics[worker].load(Ordering::Relaxed),
@@ -147,7 +144,6 @@ impl CryptoEngine {
     ///
     /// # Panics
     /// When there is no such worker.
-    #[must_use]
     pub fn cpu_time(&self, worker: usize) -> Option<Duration> {
         self.engine.cpu_time(worker)
     }

@@ -96,27 +96,22 @@ impl CryptoFunction {
         self.function.remove(timeout)
     }
 
-    #[must_use]
     pub fn watch(&self) -> Watch {
         self.function.watch()
     }
 
-    #[must_use]
     pub fn settings(&self) -> Settings {
         self.function.settings()
     }
 
-    #[must_use]
     pub fn weight(&self) -> u32 {
         self.function.weight()
     }
 
-    #[must_use]
     pub fn life(&self) -> Life {
         self.function.life()
     }
 
-    #[must_use]
     pub fn counters(&self) -> FunctionCounters {
         self.function.counters()
     }

@@ -348,38 +348,31 @@ impl CryptoLane {
         self.lane.ready()
     }
 
-    #[must_use]
     pub fn in_flight(&self) -> usize {
         self.lane.in_flight()
     }
 
-    #[must_use]
     pub fn room(&self) -> usize {
         self.lane.room()
     }
 
-    #[must_use]
     pub fn config(&self) -> &LaneConfig {
         self.lane.config()
     }
 
     /// See [`Lane::doorbells`].
-    #[must_use]
     pub fn doorbells(&self) -> u64 {
         self.lane.doorbells()
     }
 
-    #[must_use]
     pub fn counters(&self) -> LaneCounters {
         self.lane.counters()
     }
 
-    #[must_use]
     pub fn watch(&self) -> Watch {
         self.lane.watch()
     }
 
-    #[must_use]
     pub fn closed(&self) -> Option<Closed> {
         self.lane.closed()
     }

@@ -72,7 +72,6 @@ impl Session {
         })
     }
 
-    #[must_use]
     #[inline]
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
@@ -87,7 +86,6 @@ impl Session {
         self.owner
     }
 
-    #[must_use]
     #[inline]
     pub fn is_ended(&self) -> bool {
         self.is_ended.load(Ordering::Relaxed)

@@ -70,32 +70,26 @@ impl<R: Copy + Send + 'static> VirtualFunction<R> {
         }
     }
 
-    #[must_use]
     pub fn watch(&self) -> Watch {
         watch(Arc::clone(&self.function), Arc::clone(&self.controls))
     }
 
-    #[must_use]
     pub fn settings(&self) -> Settings {
         self.function.state().settings
     }
 
-    #[must_use]
     pub fn weight(&self) -> u32 {
         self.function.weight()
     }
 
-    #[must_use]
     pub fn life(&self) -> Life {
         self.function.state().life
     }
 
-    #[must_use]
     pub fn counters(&self) -> FunctionCounters {
         self.function.counters()
     }
 
-    #[must_use]
     pub fn workers(&self) -> usize {
         self.controls.len()
     }

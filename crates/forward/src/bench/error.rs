@@ -15,7 +15,7 @@ use crate::topology::{NetworkError, SpecError};
 pub enum BenchError {
     #[error("{what} is not possible here: {remedy}")]
     NotSupported { what: String, remedy: String },
-    #[error("this topology cannot be")]
+    #[error("this topology is not valid")]
     Spec(#[from] SpecError),
     #[error("{0}")]
     Offer(String),

@@ -126,7 +126,6 @@ impl Offer {
     }
 
     /// The lengths of its frames on such a bench.
-    #[must_use]
     pub fn shape(&self, setup: &Setup) -> Shape {
         Shape {
             size: self.size,

@@ -84,20 +84,17 @@ impl Bench {
         Ok(bench)
     }
 
-    #[must_use]
     pub fn setup(&self) -> &Setup {
         &self.setup
     }
 
     /// How long the start took until a frame passed.
-    #[must_use]
     pub fn ready(&self) -> Duration {
         self.ready
     }
 
     /// The first process of the container that the router lives in, by its
     /// number in the host.
-    #[must_use]
     pub fn container(&self) -> Option<u32> {
         self.started.home.process()
     }

@@ -30,29 +30,24 @@ pub struct TrialResult {
 }
 
 impl TrialResult {
-    #[must_use]
     pub fn received_pps(&self) -> f64 {
         self.sum(DirectionResult::received_pps)
     }
 
     /// Mbit/s (10^6) received, all directions, as counted: with tags, and with IMIX
     /// over IPv6.
-    #[must_use]
     pub fn received_mbit_per_s(&self) -> f64 {
         self.sum(DirectionResult::received_mbit_per_s)
     }
 
-    #[must_use]
     pub fn offered_pps(&self) -> f64 {
         self.sum(DirectionResult::offered_pps)
     }
 
-    #[must_use]
     pub fn offered(&self) -> u64 {
         self.directions.iter().map(|way| way.sent.offered).sum()
     }
 
-    #[must_use]
     pub fn received(&self) -> u64 {
         self.directions
             .iter()
@@ -62,32 +57,27 @@ impl TrialResult {
 
     /// Frames received while frames were sent, all directions: the CPU time of router
     /// and sinks went into these.
-    #[must_use]
     pub fn received_while_sending(&self) -> u64 {
         self.directions.iter().map(|way| way.counting.frames).sum()
     }
 
-    #[must_use]
     pub fn lost(&self) -> u64 {
         self.directions.iter().map(DirectionResult::lost).sum()
     }
 
     /// Share of the offered frames that were lost, 0 to 1.
-    #[must_use]
     pub fn loss_ratio(&self) -> f64 {
         ratio(self.lost(), self.offered())
     }
 
     /// The verdict for that claim: a loss as a figure needs more than a rate that is
     /// carried or not, which `verdict` is about.
-    #[must_use]
     pub fn verdict_for(&self, claim: Claim) -> Verdict {
         self.evidence(claim).verdict()
     }
 
     /// Maximum number of frames whose loss may have another cause than the router:
     /// see [`Evidence::excusable_frames`].
-    #[must_use]
     pub fn excusable_frames(&self) -> u64 {
         self.evidence(Claim::Loss).excusable_frames()
     }
@@ -102,13 +92,11 @@ impl TrialResult {
     }
 
     /// CPU time of the router while frames were sent, ns.
-    #[must_use]
     pub fn router_cpu_ns(&self) -> u64 {
         self.router_cpu.total_ns()
     }
 
     /// CPU time of all its threads.
-    #[must_use]
     pub fn own_cpu(&self) -> OwnCpu {
         OwnCpu {
             generators: Duration::from_nanos(self.generator_cpu_ns),
@@ -118,21 +106,18 @@ impl TrialResult {
 
     /// CPU time of the router for each frame received while it was sent to, ns;
     /// `None` if none was.
-    #[must_use]
     pub fn router_ns_per_frame(&self) -> Option<f64> {
         per_frame(self.router_cpu_ns(), self.received_while_sending())
     }
 
     /// CPU time of the sinks for each frame received meanwhile, ns; `None` if
     /// none was.
-    #[must_use]
     pub fn sink_ns_per_frame(&self) -> Option<f64> {
         per_frame(self.sink_cpu_ns, self.received_while_sending())
     }
 
     /// CPU time of the generators for each frame offered, ns; `None` if none
     /// was, or with a rate.
-    #[must_use]
     pub fn generator_ns_per_frame(&self) -> Option<f64> {
         match self.offer.rate_pps {
             Some(_) => None,
@@ -140,18 +125,8 @@ impl TrialResult {
         }
     }
 
-    /// Frames received for each second of the router's CPU time, both while
-    /// frames were sent; `None` if it used none.
-    #[must_use]
-    pub fn frames_per_cpu_second(&self) -> Option<f64> {
-        let received = self.received_while_sending();
-        let cpu_ns = self.router_cpu_ns();
-        (cpu_ns > 0).then(|| per_second(received, cpu_ns))
-    }
-
     /// CPU time, ns, of polls in user space that found no frame, of
     /// [`Self::router_cpu_ns`]; `None` where nothing polls.
-    #[must_use]
     pub fn idle_poll_ns(&self) -> Option<u64> {
         let busy_ns = self.router.own?.busy_ns;
         (busy_ns > 0).then(|| self.router_cpu.own_ns.saturating_sub(busy_ns))
@@ -167,14 +142,6 @@ fn ratio(part: u64, whole: u64) -> f64 {
         0.0
     } else {
         as_f64(part) / as_f64(whole)
-    }
-}
-
-fn per_second(count: u64, elapsed_ns: u64) -> f64 {
-    if elapsed_ns == 0 {
-        0.0
-    } else {
-        as_f64(count) / (as_f64(elapsed_ns) * 1e-9)
     }
 }
 

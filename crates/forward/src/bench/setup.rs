@@ -20,7 +20,6 @@ pub enum PortKind {
 
 impl PortKind {
     /// The kind's name, as in dimensions and scenario files.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::LiveFrame => "live-frame",
@@ -45,7 +44,6 @@ pub struct Setup {
 impl Setup {
     /// Kernel routing in a namespace, on the CPUs given; live frames where this
     /// build has them.
-    #[must_use]
     pub fn new(cpus: Cpus) -> Self {
         let ports = if cfg!(feature = "bpf") {
             PortKind::LiveFrame
@@ -62,7 +60,6 @@ impl Setup {
     }
 
     /// Whether it needs this build's cargo feature `bpf`.
-    #[must_use]
     pub fn needs_bpf(&self) -> bool {
         self.path.needs_bpf() || matches!(self.ports, PortKind::LiveFrame | PortKind::AfXdp)
     }

@@ -69,7 +69,7 @@ fn over_wires(setup: &Setup) -> Result<(), BenchError> {
     };
     Err(BenchError::NotSupported {
         what,
-        remedy: "take tap ports with wires that are taps, for kernel routing and bridging: XDP programs of a tap run in the context of whoever writes to it".to_owned(),
+        remedy: "take tap ports with wires that are taps, for kernel routing and bridging: XDP programs of a tap run in the writer's context".to_owned(),
     })
 }
 

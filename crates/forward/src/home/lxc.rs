@@ -39,7 +39,6 @@ pub(super) fn start(
     Ok(Container::new(process, input, runtime, records, folder))
 }
 
-#[must_use]
 pub fn configuration(name: &str, root: &Path, namespace: &Path) -> String {
     [
         ("lxc.uts.name", name.to_owned()),

@@ -23,7 +23,6 @@ pub enum Kind {
 
 impl Kind {
     /// The kind's name, as in dimensions and scenario files.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Namespace => "namespace",
@@ -64,17 +63,14 @@ impl Home {
         })
     }
 
-    #[must_use]
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    #[must_use]
     pub fn namespace(&self) -> &Namespace {
         &self.namespace
     }
 
-    #[must_use]
     pub fn process(&self) -> Option<u32> {
         self.container.as_ref().map(Container::process)
     }

@@ -48,7 +48,6 @@ pub(super) fn start(
 
 /// The configuration: no terminal and no capability, the network namespace
 /// given, `/usr` of the host read-only.
-#[must_use]
 pub fn configuration(name: &str, root: &Path, namespace: &Path) -> Value {
     json!({
         "ociVersion": "1.0.2",

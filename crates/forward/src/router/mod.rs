@@ -54,14 +54,12 @@ pub struct Cpu {
 
 impl Cpu {
     /// Of the kernel alone.
-    #[must_use]
     pub const fn of_kernel(kernel_ns: u64) -> Self {
         let own_ns = 0;
         Self { kernel_ns, own_ns }
     }
 
     /// Of both.
-    #[must_use]
     pub const fn total_ns(self) -> u64 {
         self.kernel_ns + self.own_ns
     }
@@ -132,7 +130,6 @@ impl RouterError {
 
     /// What the host lacks, if that is the cause: then no router has failed, but this
     /// kind is not available here.
-    #[must_use]
     pub fn lacks(&self) -> Option<String> {
         let cause = self.source.as_deref()?;
         if let Some(lack) = cause.downcast_ref::<Lack>() {

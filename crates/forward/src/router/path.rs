@@ -58,7 +58,6 @@ pub enum Path {
 
 impl Path {
     /// The path's name, as in dimensions and scenario files.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Kernel => "kernel",
@@ -75,13 +74,11 @@ impl Path {
 
     /// Whether frames keep their Ethernet addresses (layer 2): then the tester
     /// addresses them to its own other port.
-    #[must_use]
     pub const fn is_layer_two(self) -> bool {
         matches!(self, Self::Bridge)
     }
 
     /// Whether it needs this build's cargo feature `bpf`.
-    #[must_use]
     pub const fn needs_bpf(self) -> bool {
         matches!(
             self,

@@ -13,11 +13,6 @@ pub const LATENCY_RFC: Duration = Duration::from_secs(120);
 /// 23, step d).
 pub const RESIDUAL_RFC: Duration = Duration::from_secs(2);
 
-pub const BURST_RFC: Duration = Duration::from_secs(2);
-
-/// Times a burst is searched for: "at least 50" (RFC 2544, section 26.4).
-pub const BURSTS_RFC: u32 = 50;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lengths {
     pub trial: Duration,
@@ -34,7 +29,6 @@ impl Lengths {
 
     /// Trials of `trial` each, for latency too, and at most half a second for frames
     /// under way.
-    #[must_use]
     pub fn short(trial: Duration) -> Self {
         Self {
             trial,
@@ -44,7 +38,6 @@ impl Lengths {
     }
 
     /// Whether all are at least as long as the RFC demands.
-    #[must_use]
     pub fn is_rfc(&self) -> bool {
         self.trial >= TRIAL_RFC && self.latency >= LATENCY_RFC && self.residual >= RESIDUAL_RFC
     }

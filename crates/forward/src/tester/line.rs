@@ -22,7 +22,6 @@ pub const IMIX: [(u32, u32); 3] = [(7, 64), (4, 570), (1, 1518)];
 
 /// Bytes of the shortest frame, with its frame check sequence: Ethernet's, or
 /// what headers and stamp need.
-#[must_use]
 pub const fn bytes_min(family: Family) -> u32 {
     match family {
         Family::V4 => 64,
@@ -41,7 +40,6 @@ pub struct Shape {
 
 impl Shape {
     /// Bytes of a frame on average, with its frame check sequence and tag.
-    #[must_use]
     pub fn mean_bytes(self) -> f64 {
         let tag = if self.tagged { TAG_BYTES } else { 0 };
         let mean = match self.size {
@@ -60,7 +58,6 @@ impl Shape {
 impl FrameSize {
     /// Bytes of a frame on average, with its frame check sequence, as the size is
     /// defined: over IPv4, without a tag.
-    #[must_use]
     pub fn mean_bytes(self) -> f64 {
         let shape = Shape {
             size: self,
@@ -93,7 +90,6 @@ impl Line {
 
     /// Frames a second that the link carries one way at most: each takes
     /// [`WIRE_OVERHEAD_BYTES`] besides its own.
-    #[must_use]
     pub fn max_pps(self, shape: Shape) -> f64 {
         let bytes = shape.mean_bytes() + f64::from(WIRE_OVERHEAD_BYTES);
         self.speed_bits_per_s / (bytes * 8.0)
@@ -101,7 +97,6 @@ impl Line {
 
     /// `rate_pps` one way as a share of the maximum; above 1 where no such link was
     /// in between.
-    #[must_use]
     pub fn share(self, rate_pps: f64, shape: Shape) -> f64 {
         rate_pps / self.max_pps(shape)
     }

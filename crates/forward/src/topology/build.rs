@@ -76,27 +76,22 @@ impl Topology {
         })
     }
 
-    #[must_use]
     pub fn spec(&self) -> &Spec {
         &self.spec
     }
 
-    #[must_use]
     pub fn tag(&self) -> &Tag {
         &self.tag
     }
 
-    #[must_use]
     pub fn router(&self) -> &Namespace {
         &self.router
     }
 
-    #[must_use]
     pub fn side(&self, side: Side) -> &Built {
         &self.sides[side.index()]
     }
 
-    #[must_use]
     pub fn sides(&self) -> &[Built; 2] {
         &self.sides
     }
@@ -113,7 +108,6 @@ impl Topology {
 
     /// The link that carries the router's addresses on that side: its port, or
     /// the VLAN above it.
-    #[must_use]
     pub fn router_link(&self, side: Side) -> &str {
         let names = &self.side(side).names;
         match self.spec.vlan {
@@ -123,7 +117,6 @@ impl Topology {
     }
 
     /// The link that carries the tester's addresses on that side.
-    #[must_use]
     pub fn tester_link(&self, side: Side) -> &str {
         let names = &self.side(side).names;
         match self.spec.vlan {

@@ -23,7 +23,6 @@ pub enum Side {
 impl Side {
     pub const BOTH: [Self; 2] = [Self::Zero, Self::One];
 
-    #[must_use]
     pub const fn index(self) -> usize {
         match self {
             Self::Zero => 0,
@@ -46,12 +45,10 @@ pub struct Network {
     pub bits: u8,
 }
 
-#[must_use]
 pub fn router_address(side: Side, family: Family) -> IpAddr {
     link_address(side, family, 1)
 }
 
-#[must_use]
 pub fn tester_address(side: Side, family: Family) -> IpAddr {
     link_address(side, family, 2)
 }
@@ -70,7 +67,6 @@ fn link_address(side: Side, family: Family, host: u8) -> IpAddr {
 }
 
 /// Bits of a link's network.
-#[must_use]
 pub const fn link_bits(family: Family) -> u8 {
     match family {
         Family::V4 => LINK_BITS_V4,
@@ -79,7 +75,6 @@ pub const fn link_bits(family: Family) -> u8 {
 }
 
 /// The network behind the tester's port on that side.
-#[must_use]
 pub fn network_behind(side: Side, family: Family) -> Network {
     let (address, bits): (IpAddr, u8) = match (family, side) {
         (Family::V4, Side::Zero) => (Ipv4Addr::new(198, 18, 0, 0).into(), 16),

@@ -85,7 +85,6 @@ impl Wires {
     }
 
     /// The devices of one side, where it has some.
-    #[must_use]
     pub fn pair(&self, side: Side) -> Option<&Pair> {
         match (self, side) {
             (Self::Devices { zero, .. }, Side::Zero) => Some(zero),
@@ -136,7 +135,6 @@ impl Cpus {
     ///
     /// # Panics
     /// If `allowed` is empty: whoever runs has a CPU.
-    #[must_use]
     pub fn among(allowed: &[usize]) -> Self {
         let pick = |index: usize| {
             let last = allowed
@@ -162,7 +160,6 @@ impl Cpus {
 
     /// Whether the generator shares a CPU with the router or the sink: then they
     /// delay each other, and no loss can be seen.
-    #[must_use]
     pub fn are_shared_with_generator(&self) -> bool {
         self.generator == self.sink || self.router.contains(&self.generator)
     }
@@ -185,7 +182,6 @@ pub struct Spec {
 
 impl Spec {
     /// Two ports of one queue, IPv4 and IPv6, MTU 1500, no tag, no table.
-    #[must_use]
     pub fn new(cpus: Cpus) -> Self {
         Self {
             wires: Wires::Veth,

@@ -39,7 +39,7 @@ pub struct AfAlgArguments {
     #[arg(long, value_name = "BYTES", default_value_t = 16)]
     pub tag: usize,
 
-    /// Requests in flight: so many sockets, each with a thread
+    /// Requests in flight: the number of sockets, each with a thread
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub depth: u32,
 

@@ -79,7 +79,7 @@ pub struct VmRunArguments {
     #[arg(long, value_name = "NUMBER", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=16))]
     pub crypto_devices: u32,
 
-    /// Kernel module to load at boot, behind what it depends on; lockgate_kspeed is ours; repeatable
+    /// Kernel module to load at boot, after its dependencies; lockgate_kspeed is Lockgate's own; repeatable
     #[arg(long = "module", value_name = "NAME")]
     pub modules: Vec<String>,
 

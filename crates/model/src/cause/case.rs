@@ -79,7 +79,6 @@ pub enum CaseError {
 
 /// The ratio of a comparison, changed over unchanged, as experiments and falls
 /// take it.
-#[must_use]
 pub fn measured(comparison: &Comparison) -> Interval {
     Interval {
         estimate: comparison.ratio,
@@ -90,7 +89,6 @@ pub fn measured(comparison: &Comparison) -> Interval {
 }
 
 impl Effect {
-    #[must_use]
     pub fn of(ratio: Interval) -> Self {
         Self {
             ratio,
@@ -110,7 +108,6 @@ impl Effect {
 
 impl Point {
     /// Bytes in flight when the lane is full.
-    #[must_use]
     pub fn footprint_bytes(&self) -> f64 {
         self.depth * self.block_bytes
     }
@@ -143,7 +140,6 @@ impl Point {
 }
 
 impl Case {
-    #[must_use]
     pub fn new(peak: Point, fallen: Point, is_shared: bool) -> Self {
         Self {
             peak,
@@ -154,7 +150,6 @@ impl Case {
         }
     }
 
-    #[must_use]
     pub fn fall_ratio(&self) -> Interval {
         self.fall
             .unwrap_or_else(|| quotient(&self.fallen.speed_mb_per_s, &self.peak.speed_mb_per_s))

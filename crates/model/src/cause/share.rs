@@ -70,7 +70,6 @@ impl Share {
     }
 
     /// In words: `about 80% of the fall (71% to 90%)`.
-    #[must_use]
     pub fn words(&self) -> String {
         let percent = |share: f64| format!("{:.0}%", (share * 100.0).round() + 0.0);
         match (self.low.is_finite(), self.high.is_finite()) {

@@ -32,7 +32,7 @@ pub enum FitError {
     )]
     Absent { unknown: Unknown },
     #[error(
-        "the observations cannot tell the prices of a {} apart (condition index {condition:.0}, at most {CONDITION_MAX}): {}",
+        "the observations do not separate the prices of a {} (condition index {condition:.0}, at most {CONDITION_MAX}): {}",
         list(unknowns),
         to_vary(unknowns)
     )]

@@ -32,33 +32,28 @@ pub struct Fit {
 }
 
 impl Fit {
-    #[must_use]
     pub fn costs(&self) -> Costs {
         self.costs
     }
 
-    #[must_use]
     pub fn estimate(&self, unknown: Unknown) -> Estimate {
         self.estimates[unknown as usize]
     }
 
     /// Weighted root mean square of what the prices leave unexplained, as a share of
     /// a core: 0.02 means that the observations are 2% of a core off.
-    #[must_use]
     pub fn residual_share(&self) -> f64 {
         self.residual_share
     }
 
     /// Observed less explained busy share, one an observation, in their order
     /// (without weights).
-    #[must_use]
     pub fn residuals(&self) -> &[f64] {
         &self.residuals
     }
 
     /// Condition index of the observations, 1 or more; see
     /// [`CONDITION_MAX`](super::CONDITION_MAX).
-    #[must_use]
     pub fn condition(&self) -> f64 {
         self.condition
     }
@@ -67,7 +62,6 @@ impl Fit {
 impl Estimate {
     /// Whether the interval is within `share` of the price on either side: then a
     /// report may print it as a figure.
-    #[must_use]
     pub fn is_within(&self, share: f64) -> bool {
         self.ns > 0.0 && (self.high_ns - self.ns).max(self.ns - self.low_ns) <= share * self.ns
     }

@@ -12,7 +12,6 @@ use super::Device;
 const MIB: f64 = 1_048_576.0;
 
 /// (3): `n = V·2^20/L`, groups/s.
-#[must_use]
 pub fn groups_per_s(device: &Device, speed_mib_per_s: f64) -> f64 {
     speed_mib_per_s * MIB / device.group_bytes
 }
@@ -20,27 +19,23 @@ pub fn groups_per_s(device: &Device, speed_mib_per_s: f64) -> f64 {
 /// (4): `I ≤ (1 − V·2^20·t/L)/T`, interrupts/s at most. `B` has gone, and with
 /// it (5): at a given speed, requests of any size leave as much time for
 /// interrupts.
-#[must_use]
 pub fn interrupts_per_s_max(device: &Device, speed_mib_per_s: f64) -> f64 {
     (1.0 - groups_per_s(device, speed_mib_per_s) * device.group_s) / device.interrupt_s
 }
 
 /// (6): `V ≤ (1 − T·I)·L/(2^20·t)`, MiB/s; 0 where interrupts take all time.
-#[must_use]
 pub fn speed_mib_per_s_max(device: &Device, interrupts_per_s: f64) -> f64 {
     let left = 1.0 - device.interrupt_s * interrupts_per_s;
     left.max(0.0) * speed_limit_mib_per_s(device)
 }
 
 /// `L/(2^20·t)`, MiB/s: the speed without interrupts.
-#[must_use]
 pub fn speed_limit_mib_per_s(device: &Device) -> f64 {
     device.group_bytes / (MIB * device.group_s)
 }
 
 /// (7), second line: `∂V/∂I = −T·L/(2^20·t)`, MiB/s per interrupt/s. The
 /// first, `∂V/∂B` at a given `I`, is zero.
-#[must_use]
 pub fn speed_by_interrupts(device: &Device) -> f64 {
     -device.interrupt_s * speed_limit_mib_per_s(device)
 }
@@ -49,7 +44,6 @@ pub fn speed_by_interrupts(device: &Device) -> f64 {
 /// of them each (1 without moderation, less with it, more on a device that
 /// cuts requests up): `V = 1/(2^20·(t/L + r·T/B))`, MiB/s. Rises with `B`
 /// wherever `r` does not grow faster than `B` does.
-#[must_use]
 pub fn speed_mib_per_s(device: &Device, block_bytes: f64, interrupts_per_request: f64) -> f64 {
     let byte_s = device.group_s / device.group_bytes
         + interrupts_per_request * device.interrupt_s / block_bytes;
@@ -61,7 +55,6 @@ pub fn speed_mib_per_s(device: &Device, block_bytes: f64, interrupts_per_request
 ///
 /// Still one relation for three unknowns; `t/L` has to be known, from a polled
 /// measurement for one.
-#[must_use]
 pub fn interrupt_s(device: &Device, speed_max_mib_per_s: f64, ideal_interrupts_per_s: f64) -> f64 {
     (1.0 - groups_per_s(device, speed_max_mib_per_s) * device.group_s) / ideal_interrupts_per_s
 }
@@ -69,7 +62,6 @@ pub fn interrupt_s(device: &Device, speed_max_mib_per_s: f64, ideal_interrupts_p
 /// (10): the speed under a cap, MiB/s, where enough requests are in flight
 /// that the cap does not starve the client (the paper has no depth;
 /// [`capacity`](crate::capacity) has).
-#[must_use]
 pub fn capped_speed_mib_per_s(
     device: &Device,
     block_bytes: f64,

@@ -6,13 +6,11 @@ use super::Device;
 
 /// (1), its left side: `T·I + t₀`, seconds of each second; the paper demands
 /// at most 1.
-#[must_use]
 pub fn used_s(device: &Device, interrupts_per_s: f64, computing_s: f64) -> f64 {
     device.interrupt_s * interrupts_per_s + computing_s
 }
 
 /// (2): `t₀ = n·t`, seconds of computing for `n` groups.
-#[must_use]
 pub fn computing_s(device: &Device, groups: f64) -> f64 {
     groups * device.group_s
 }
@@ -21,7 +19,6 @@ pub fn computing_s(device: &Device, groups: f64) -> f64 {
 ///
 /// As printed. Its unit is not groups: those are `V·2^20/L`, and have nothing
 /// to do with `B`. The paper's (4) to (10) inherit this.
-#[must_use]
 pub fn groups(device: &Device, speed: f64, block_bytes: f64) -> f64 {
     1024.0 * speed * device.group_bytes / block_bytes
 }
@@ -29,7 +26,6 @@ pub fn groups(device: &Device, speed: f64, block_bytes: f64) -> f64 {
 /// (4): `I ≤ 1/T − 1024·V·L·t/(T·B)`, interrupts/s at most.
 ///
 /// As printed, hence with (3)'s units.
-#[must_use]
 pub fn interrupts_per_s_max(device: &Device, speed: f64, block_bytes: f64) -> f64 {
     let computing = 1024.0 * speed * device.group_bytes * device.group_s / block_bytes;
     (1.0 - computing) / device.interrupt_s
@@ -40,7 +36,6 @@ pub fn interrupts_per_s_max(device: &Device, speed: f64, block_bytes: f64) -> f6
 /// As printed. That interrupts rise with the request size follows from (3)'s
 /// slip alone, and from holding `V` while `B` changes; with (3) corrected the
 /// derivative is zero.
-#[must_use]
 pub fn interrupts_by_block(device: &Device, speed: f64, block_bytes: f64) -> f64 {
     1024.0 * speed * device.group_bytes * device.group_s
         / (device.interrupt_s * block_bytes * block_bytes)
@@ -50,7 +45,6 @@ pub fn interrupts_by_block(device: &Device, speed: f64, block_bytes: f64) -> f64
 ///
 /// As printed. The second term lacks a `t` below the line: it follows from
 /// (1) to (3) as `B·T·I/(1024·L·t)`.
-#[must_use]
 pub fn speed_max(device: &Device, block_bytes: f64, interrupts_per_s: f64) -> f64 {
     let per_group = block_bytes / (1024.0 * device.group_bytes);
     per_group / device.group_s - per_group * device.interrupt_s * interrupts_per_s
@@ -60,7 +54,6 @@ pub fn speed_max(device: &Device, block_bytes: f64, interrupts_per_s: f64) -> f6
 ///
 /// As printed. It has the `t` that (6) lacks; it is never zero but at
 /// `I = 1/T`, where the speed itself is zero, so that it proves no maximum.
-#[must_use]
 pub fn speed_by_block(device: &Device, interrupts_per_s: f64) -> f64 {
     (1.0 - device.interrupt_s * interrupts_per_s) / (1024.0 * device.group_bytes * device.group_s)
 }
@@ -68,7 +61,6 @@ pub fn speed_by_block(device: &Device, interrupts_per_s: f64) -> f64 {
 /// (7), second line: `∂V/∂I = −T·B/(1024·L)`, speed per interrupt/s.
 ///
 /// As printed: lacks the `t` below the line, as (6).
-#[must_use]
 pub fn speed_by_interrupts(device: &Device, block_bytes: f64) -> f64 {
     -device.interrupt_s * block_bytes / (1024.0 * device.group_bytes)
 }
@@ -78,7 +70,6 @@ pub fn speed_by_interrupts(device: &Device, block_bytes: f64) -> f64 {
 /// As printed. One relation in three unknowns (`I₀`, `V_max`, `B₀`): two must
 /// be measured before it says the third, and the paper says itself that `I₀`
 /// "needs to be measured". It is (4) with an equals sign.
-#[must_use]
 pub fn ideal_interrupts_per_s(device: &Device, speed_max: f64, best_block_bytes: f64) -> f64 {
     interrupts_per_s_max(device, speed_max, best_block_bytes)
 }
@@ -87,7 +78,6 @@ pub fn ideal_interrupts_per_s(device: &Device, speed_max: f64, best_block_bytes:
 ///
 /// As printed: a request that is no multiple of `B₀` grows. See
 /// [`split_pieces`](super::split_pieces) for what splitting does.
-#[must_use]
 pub fn processed_bytes(block_bytes: f64, best_block_bytes: f64) -> f64 {
     if block_bytes < best_block_bytes {
         block_bytes
@@ -101,7 +91,6 @@ pub fn processed_bytes(block_bytes: f64, best_block_bytes: f64) -> f64 {
 ///
 /// As printed, hence without (6)'s `t`. It says nothing of `B < B₀` with
 /// `I ≥ I₀`: `None`.
-#[must_use]
 pub fn speed(
     device: &Device,
     block_bytes: f64,

@@ -66,37 +66,14 @@ pub const RSA: Published = Published {
 
 pub const ALGORITHMS: [Published; 3] = [AES_128, SHA_256, RSA];
 
-/// Axes of a figure, as far as they are legible.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Axes {
-    pub figure: u8,
-    /// Where the speed axis ends, MB/s.
-    pub speed_max_mb_per_s: f64,
-    pub interrupts_max_per_s: f64,
-    pub caption: &'static str,
-}
-
-/// Figure 2: one task.
-pub const FIGURE_2: Axes = Axes {
-    figure: 2,
-    speed_max_mb_per_s: 700.0,
-    interrupts_max_per_s: 10_000.0,
-    caption: "AES128, one task: speed highest at 16,384 bytes and falling beyond, interrupts rising throughout",
-};
-
-/// Figure 3: what the text says of several equal tasks.
-pub const FIGURE_3: &str = "several equal tasks: each has about 1/n of one task's speed; their sum is below one task's, the further the more tasks";
-
 /// Figure 3: what each of `tasks` equal tasks has, as a share of one task's
 /// speed: "about" 1/n, and in sum less than 1.
-#[must_use]
 pub fn share_of_one_task(tasks: u32) -> f64 {
     1.0 / f64::from(tasks.max(1))
 }
 
 impl Published {
     /// Requests an interrupt at the peak, where the text has both figures.
-    #[must_use]
     pub fn requests_per_interrupt(&self) -> Option<f64> {
         let bytes = f64::from(self.peak_block_bytes?);
         Some(self.kept_mb_per_s? * 1e6 / bytes / self.best_interrupts_per_s?)

@@ -15,7 +15,6 @@ pub struct Pieces {
 
 /// (9): how a request of `block_bytes` goes where `best_bytes` (`B₀`) is the
 /// best size. A request of no bytes is one piece of none.
-#[must_use]
 pub fn split_pieces(block_bytes: u64, best_bytes: NonZeroU64) -> Pieces {
     let count = block_bytes.div_ceil(best_bytes.get()).max(1);
     let piece_bytes = best_bytes.get().min(block_bytes);

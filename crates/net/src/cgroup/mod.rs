@@ -22,7 +22,7 @@ use member::Member;
 #[derive(Debug, thiserror::Error)]
 pub enum CgroupError {
     #[error(
-        "'{name}' is no name for a control group: use 'lockgate-' and up to 55 lower-case letters, digits or '-', e.g. of Tag::name"
+        "'{name}' is not a valid name of a control group: use 'lockgate-' and up to 55 lower-case letters, digits or '-', e.g. of Tag::name"
     )]
     Name { name: String },
     /// A limit is out of range, or none was given.
@@ -64,7 +64,7 @@ pub enum CgroupError {
         #[source]
         source: io::Error,
     },
-    #[error("cannot {what}; it takes root, and a control group file system that may be written")]
+    #[error("cannot {what}; it takes root, and a writable control group file system")]
     System {
         what: String,
         #[source]
@@ -152,7 +152,6 @@ impl Cgroup {
         Ok(group)
     }
 
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -89,7 +89,7 @@ pub enum Runtime {
 #[derive(Debug, thiserror::Error)]
 pub enum UndoError {
     #[error(
-        "{entry:?} is none of Lockgate's; a journal that names it is damaged: look at it, and remove it"
+        "{entry:?} was not made by Lockgate; a journal that names it is damaged: look at it, and remove it"
     )]
     NotOurs { entry: Box<Entry> },
     #[error("cannot remove {what}; remove it by hand")]
@@ -218,7 +218,6 @@ impl Entry {
 
     /// Whether it has the shape of a thing that Lockgate makes: nothing else is ever
     /// undone, whatever a damaged journal says.
-    #[must_use]
     pub fn is_ours(&self) -> bool {
         match self {
             Self::Namespace { name } | Self::Container { name, .. } => is_our_name(name),

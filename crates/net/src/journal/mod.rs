@@ -151,7 +151,6 @@ impl Journal {
     }
 
     /// What is in it, in the order of its making.
-    #[must_use]
     pub fn entries(&self) -> Vec<Entry> {
         let state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.entries.values().cloned().collect()

@@ -127,7 +127,6 @@ pub struct Left {
 
 /// Reads a journal's text. A last line without an end was being written when the
 /// owner died: the thing it names was not made.
-#[must_use]
 pub fn left_in(text: &[u8]) -> Left {
     let mut left = BTreeMap::new();
     let mut damaged = Vec::new();

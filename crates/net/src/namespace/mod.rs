@@ -69,15 +69,6 @@ impl Namespace {
         Self::at("/proc/thread-self/ns/net", "this process's namespace")
     }
 
-    /// The namespace of a process, e.g. of a container's first.
-    ///
-    /// # Errors
-    /// [`Failure::System`], e.g. when it has ended.
-    pub fn of_process(pid: u32) -> Result<Self, Failure> {
-        let path = format!("/proc/{pid}/ns/net");
-        Self::at(&path, &format!("the namespace of process {pid}"))
-    }
-
     /// A namespace of Lockgate's that still exists, by its name.
     pub fn named(name: &str) -> Option<Self> {
         Self::at(&format!("{FOLDER}/{name}"), name).ok()
@@ -93,7 +84,6 @@ impl Namespace {
     }
 
     /// Its name in `/run/netns`, or what it is called in messages.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.0.name
     }

@@ -36,13 +36,13 @@ pub enum NetlinkError {
     Malformed { what: String, reason: String },
     #[error("cannot {what}: the list changes faster than it can be read; try again later")]
     Changed { what: String },
-    #[error("there is no link '{name}' in this namespace; 'ip link' shows those there are")]
+    #[error("there is no link '{name}' in this namespace; 'ip link' shows the existing ones")]
     NoLink { name: String },
     #[error(
         "{what} is not in use after {seconds} s; set the link and its other end up, and look whether the machine is overloaded"
     )]
     NotReady { what: String, seconds: u64 },
-    #[error("{argument} cannot be {value}: {allowed}")]
+    #[error("{argument} {value} is not valid: {allowed}")]
     Argument {
         argument: &'static str,
         value: String,
@@ -55,7 +55,6 @@ pub enum NetlinkError {
 }
 
 impl NetlinkError {
-    #[must_use]
     pub fn errno(&self) -> Option<i32> {
         match self {
             Self::Refused { source, .. } => source.raw_os_error(),
@@ -64,7 +63,6 @@ impl NetlinkError {
     }
 
     /// Whether the thing that the request named does not exist.
-    #[must_use]
     pub fn is_absent(&self) -> bool {
         use rustix::io::Errno;
         let absent = [Errno::NODEV, Errno::NOENT, Errno::SRCH].map(Errno::raw_os_error);
@@ -73,7 +71,6 @@ impl NetlinkError {
     }
 
     /// Whether this kernel lacks what the request needs, e.g. a kind of link.
-    #[must_use]
     pub fn is_unsupported(&self) -> bool {
         matches!(self, Self::Unsupported { .. })
             || self.errno() == Some(rustix::io::Errno::OPNOTSUPP.raw_os_error())

@@ -54,7 +54,6 @@ pub struct Route {
 }
 
 impl Route {
-    #[must_use]
     pub fn via(destination: IpAddr, prefix_length: u8, gateway: IpAddr, interface: u32) -> Self {
         Self {
             destination,

@@ -30,7 +30,6 @@ pub struct Rule {
 
 impl Rule {
     /// Whether it is one of the three that every namespace begins with.
-    #[must_use]
     pub fn is_usual(&self) -> bool {
         self.selector == Selector::All && self.is_plain_lookup && USUAL.contains(&self.priority)
     }

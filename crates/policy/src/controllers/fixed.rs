@@ -17,7 +17,6 @@ pub struct Static {
 const PERIOD_NS: u64 = 1_000_000_000;
 
 impl Static {
-    #[must_use]
     pub fn new(parameters: &Parameters) -> Self {
         Self {
             settings: Settings::cap(parameters.static_per_s())

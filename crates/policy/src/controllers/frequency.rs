@@ -27,7 +27,6 @@ pub struct Frequency {
 }
 
 impl Frequency {
-    #[must_use]
     pub fn new(parameters: &Parameters) -> Self {
         Self {
             meter: Meter::new(parameters.interval_ns()),

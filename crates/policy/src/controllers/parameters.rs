@@ -127,33 +127,27 @@ impl Parameters {
     }
 
     /// Time between two observations, ns.
-    #[must_use]
     pub fn interval_ns(&self) -> u64 {
         self.interval_ns
     }
 
-    #[must_use]
     pub fn initial_per_s(&self) -> Option<u32> {
         self.initial_per_s
     }
 
-    #[must_use]
     pub fn static_per_s(&self) -> u32 {
         self.static_per_s
     }
 
-    #[must_use]
     pub fn optimal_per_s(&self) -> u32 {
         self.optimal_per_s
     }
 
-    #[must_use]
     pub fn cpu_price(&self) -> Option<f64> {
         self.cpu_price
     }
 
     /// Longest time that a notification may be held back, ns.
-    #[must_use]
     pub fn hold_ns_max(&self) -> u64 {
         self.hold_ns_max
     }

@@ -17,7 +17,6 @@ pub const NAMES: [&str; 7] = [
 ];
 
 /// How a controller differs from the published one of the same name.
-#[must_use]
 pub fn departure(name: &str) -> Option<&'static str> {
     match name {
         "vic" => Some("vIC's ratio in whole completions, with our bound on waiting"),
@@ -26,7 +25,6 @@ pub fn departure(name: &str) -> Option<&'static str> {
 }
 
 /// A controller's name for people, with its [`departure`].
-#[must_use]
 pub fn in_words(name: &str) -> String {
     departure(name).map_or_else(|| name.to_owned(), |what| format!("{name} ({what})"))
 }

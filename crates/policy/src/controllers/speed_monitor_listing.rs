@@ -41,7 +41,6 @@ pub struct SpeedMonitorListing {
 }
 
 impl SpeedMonitorListing {
-    #[must_use]
     pub fn new(parameters: &Parameters) -> Self {
         Self {
             meter: Meter::new(parameters.interval_ns()),

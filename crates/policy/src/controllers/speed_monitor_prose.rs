@@ -21,7 +21,6 @@ pub struct SpeedMonitorProse {
 }
 
 impl SpeedMonitorProse {
-    #[must_use]
     pub fn new(parameters: &Parameters) -> Self {
         Self {
             meter: Meter::new(parameters.interval_ns()),

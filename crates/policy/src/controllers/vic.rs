@@ -48,7 +48,6 @@ impl Default for Vic {
 impl Vic {
     /// The part of the completions that are notified of, 0 to 1, from the
     /// requests in flight and their rate (the paper's algorithm 1).
-    #[must_use]
     pub fn delivery_ratio(in_flight: f64, requests_per_s: f64) -> f64 {
         if in_flight < IN_FLIGHT_MIN || requests_per_s < REQUESTS_PER_S_MIN {
             1.0

@@ -6,7 +6,6 @@ use super::{Row, RunComparison};
 use crate::markup::{code, table, text};
 use crate::number::with_unit;
 
-#[must_use]
 pub fn render(it: &RunComparison) -> String {
     let document = [
         "# Lockgate compares two runs\n\n".to_owned(),

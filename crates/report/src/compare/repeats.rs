@@ -12,7 +12,6 @@ use super::matching::{Key, Pair, keyed};
 
 /// Whether `run` measured a section as `other` did: the same host, program and
 /// settings. A copy of a run is no repeat: it adds nothing.
-#[must_use]
 pub fn is_repeat(run: &Run, other: &Run) -> bool {
     let mut sections = other.sections.iter();
     run != other

@@ -18,7 +18,6 @@ const PLACES_MAX: usize = 4;
 
 /// The comparison as text: what is assumed, the verdict, the threshold, what
 /// limits both, the figures with the largest effect, and what was not compared.
-#[must_use]
 pub fn render(it: &RunComparison, style: Style) -> String {
     let parts = [
         origins(it, style),

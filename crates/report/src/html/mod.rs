@@ -23,7 +23,6 @@ use self::markup::Html;
 ///
 /// Every string of the run is escaped. Figures that cannot be drawn (no point,
 /// or none with a value that the axes can show) say so in words.
-#[must_use]
 pub fn render(run: &Run) -> String {
     let sections = run
         .sections

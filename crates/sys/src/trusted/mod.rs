@@ -60,13 +60,11 @@ pub enum Untrusted {
 impl Untrusted {
     /// Whether the path ends where nothing exists. The path up to there is trusted:
     /// only root and this user can make what is missing, sticky folders aside.
-    #[must_use]
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Unseen { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 
     /// Whether another user can change it.
-    #[must_use]
     pub fn is_foreign(&self) -> bool {
         !matches!(self, Self::Unseen { .. })
     }

@@ -48,7 +48,6 @@ pub enum HistogramError {
 impl Histogram {
     /// The compressed V2 form in base64, as an interval log holds it
     /// (`HISTFAAA…`): what `HdrHistogram`'s own tools read. Values are in ns.
-    #[must_use]
     pub fn encode(&self) -> String {
         let mut bytes = Vec::new();
         V2DeflateSerializer::new()

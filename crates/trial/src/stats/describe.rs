@@ -2,7 +2,6 @@
 
 /// The middle value, or the mean of the two middle ones. `None` when there is
 /// no value or one is not finite.
-#[must_use]
 pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
@@ -10,7 +9,6 @@ pub fn median(values: &[f64]) -> Option<f64> {
 /// The value below which a share `q` (0 to 1, clamped) of the values lies, by
 /// linear interpolation between order statistics (Hyndman and Fan, 1996, type
 /// 7). `None` when there is no value, or one of them or `q` is not finite.
-#[must_use]
 pub fn quantile(values: &[f64], q: f64) -> Option<f64> {
     if values.is_empty() || !q.is_finite() || values.iter().any(|value| !value.is_finite()) {
         return None;
@@ -37,7 +35,6 @@ pub(super) fn quantile_of_sorted(sorted: &[f64], q: f64) -> f64 {
 /// The mean distance from the mean, in the values' own unit: how much a rate
 /// swings, without a few outliers dominating it as they do a standard
 /// deviation. `None` when there is no value or one is not finite.
-#[must_use]
 pub fn mean_absolute_deviation(values: &[f64]) -> Option<f64> {
     if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
         return None;

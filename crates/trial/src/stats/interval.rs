@@ -136,7 +136,6 @@ fn percentiles(estimate: f64, mut resampled: Vec<f64>) -> Interval {
 /// How many values at either end the interval of a median may leave out at
 /// [`CONFIDENCE`]. That many of `count` values can be anything, and the interval
 /// still holds the median.
-#[must_use]
 pub fn values_outside(count: usize) -> usize {
     left_out(count, ERROR).0
 }

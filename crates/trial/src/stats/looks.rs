@@ -25,20 +25,17 @@ impl Looks {
         std::iter::successors(Some(PAIRS_FOR_A_CLAIM), next).take(LOOKS_MAX)
     }
 
-    #[must_use]
     pub fn is_at(rounds: usize) -> bool {
         Self::all().any(|look| look == rounds)
     }
 
     /// How often an interval may miss that ends the measurement by being narrow.
-    #[must_use]
     pub fn of_a_look() -> f64 {
         LOOK_ERROR
     }
 
     /// How often an interval may miss where something else ended the measurement
     /// after this many rounds: what the looks before left.
-    #[must_use]
     pub fn of_the_end(rounds: usize) -> f64 {
         let before = Self::all().filter(|look| *look < rounds).count();
         ERROR - before as f64 * LOOK_ERROR

@@ -105,7 +105,6 @@ pub fn compare_at(
 
 /// The outcome that an interval of a ratio allows, given which way the metric is
 /// better.
-#[must_use]
 pub fn outcome(interval: &Interval, direction: Direction) -> Outcome {
     match direction {
         Direction::Higher if interval.low > 1.0 => Outcome::Faster,
@@ -135,7 +134,6 @@ impl Comparison {
     /// The interval of its ratio where it was picked among `places`: each may miss
     /// less often accordingly (Bonferroni), as far as its pairs allow. `None` where a
     /// stored pair gives no ratio.
-    #[must_use]
     pub fn picked_of(&self, places: usize) -> Option<Interval> {
         if places <= 1 {
             return Some(Interval {

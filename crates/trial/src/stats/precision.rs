@@ -33,7 +33,6 @@ pub enum Decision {
 }
 
 impl Precision {
-    #[must_use]
     pub fn new(relative_half_width: f64, pairs_max: usize) -> Self {
         Self {
             relative_half_width,
@@ -44,7 +43,6 @@ impl Precision {
 
     /// What to do, given every comparison from its pairs so far. Without a comparison
     /// nothing needs to be narrower: enough.
-    #[must_use]
     pub fn decide(&self, comparisons: &[Comparison]) -> Decision {
         let are_few = |comparison: &Comparison| comparison.pairs.len() < self.pairs_min;
         let wide = self.wide(comparisons);
@@ -59,7 +57,6 @@ impl Precision {
     }
 
     /// Those that are wider than wanted, widest first.
-    #[must_use]
     pub fn wide<'a>(&self, comparisons: &'a [Comparison]) -> Vec<&'a Comparison> {
         // What is not a number is not narrow.
         let is_narrow = |width: f64| width <= self.relative_half_width;
@@ -74,7 +71,6 @@ impl Precision {
 
 impl Interval {
     /// Half its width, as a share of the estimate: 0.02 is ±2%.
-    #[must_use]
     pub fn relative_half_width(&self) -> f64 {
         (self.high - self.low) / 2.0 / self.estimate
     }
@@ -83,7 +79,6 @@ impl Interval {
 impl Comparison {
     /// Half the width of the ratio's interval, as a share of the ratio: 0.02
     /// is ±2%.
-    #[must_use]
     pub fn relative_half_width(&self) -> f64 {
         (self.high - self.low) / 2.0 / self.ratio
     }

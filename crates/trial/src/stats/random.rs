@@ -10,7 +10,6 @@ pub struct Random {
 
 impl Random {
     /// A generator whose whole sequence follows from `seed`.
-    #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }

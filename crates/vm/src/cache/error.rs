@@ -20,7 +20,7 @@ pub enum CacheError {
     #[error("the guest cache: {0}, or let LOCKGATE_GUESTS name another folder")]
     Untrusted(sys::trusted::Untrusted),
     #[error(
-        "{} has more than {limit_bytes} bytes and is no manifest; remove it, then `make setup-guests`",
+        "{} has more than {limit_bytes} bytes and is not a manifest; remove it, then `make setup-guests`",
         path.display()
     )]
     TooLarge { path: PathBuf, limit_bytes: u64 },
@@ -45,7 +45,7 @@ pub enum CacheError {
     )]
     Outside { path: String, folder: PathBuf },
     #[error(
-        "the guest cache's manifest names a kernel {release:?}, which is no kernel release; remove the folder, then `make setup-guests`"
+        "the guest cache's manifest names a kernel {release:?}, which is not a valid kernel release; remove the folder, then `make setup-guests`"
     )]
     Release { release: String },
     #[error("{} is missing from the guest cache; `make setup-guests` brings it back", path.display())]

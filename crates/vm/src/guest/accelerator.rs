@@ -38,7 +38,6 @@ pub(super) fn plan(choice: AcceleratorChoice) -> Result<Plan, AcceleratorError> 
 
 /// The accelerator of a guest here, and why, without booting one: KVM means that
 /// nothing speaks against it, or that a guest of this process has booted on it.
-#[must_use]
 pub fn accelerator_here() -> (Accelerator, String) {
     match plan(AcceleratorChoice::Auto) {
         Ok(Plan::Settled(accelerator, reason)) => (accelerator, reason),

@@ -26,7 +26,6 @@ pub(super) struct Console {
 #[derive(Debug, Default)]
 struct State {
     kept: VecDeque<u8>,
-    total_bytes: u64,
     line: Vec<u8>,
     panic: Option<String>,
 }
@@ -34,7 +33,6 @@ struct State {
 impl Console {
     pub(super) fn push(&self, bytes: &[u8]) {
         let mut state = self.state();
-        state.total_bytes += bytes.len() as u64;
         let newest = &bytes[bytes.len().saturating_sub(CONSOLE_BYTES_MAX)..];
         let excess = (state.kept.len() + newest.len()).saturating_sub(CONSOLE_BYTES_MAX);
         state.kept.drain(..excess);
@@ -52,10 +50,6 @@ impl Console {
         let kept = state.kept.make_contiguous();
         let tail = &kept[kept.len().saturating_sub(TAIL_BYTES)..];
         plain(tail)
-    }
-
-    pub(super) fn total_bytes(&self) -> u64 {
-        self.state().total_bytes
     }
 
     pub(super) fn panic(&self) -> Option<String> {
@@ -118,7 +112,6 @@ mod tests {
         console.push(b"end");
         assert_eq!(console.text().len(), CONSOLE_BYTES_MAX);
         assert!(console.text().ends_with("aend"));
-        assert_eq!(console.total_bytes(), 500_003);
         console.push(&vec![b'b'; CONSOLE_BYTES_MAX + 9]);
         assert!(console.text().bytes().all(|byte| byte == b'b'));
     }
@@ -147,7 +140,6 @@ mod tests {
             pieces.iter().for_each(|piece| piecewise.push(piece));
             prop_assert_eq!(whole.text(), piecewise.text());
             prop_assert_eq!(whole.panic(), piecewise.panic());
-            prop_assert_eq!(whole.total_bytes(), piecewise.total_bytes());
         }
     }
 }

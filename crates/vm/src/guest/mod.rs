@@ -222,63 +222,48 @@ impl Guest {
     }
 
     /// What the agent reported about the guest when it was up.
-    #[must_use]
     pub fn hello(&self) -> &Hello {
         &self.hello
     }
 
-    #[must_use]
     pub fn console(&self) -> String {
         self.machine.console.text()
     }
 
-    #[must_use]
-    pub fn console_bytes(&self) -> u64 {
-        self.machine.console.total_bytes()
-    }
-
     /// What runs the guest's instructions. It belongs with every number.
-    #[must_use]
     pub fn accelerator(&self) -> Accelerator {
         self.accelerator
     }
 
-    #[must_use]
     pub fn accelerator_reason(&self) -> &str {
         &self.accelerator_reason
     }
 
-    #[must_use]
     pub fn kernel_arguments(&self) -> &str {
         &self.kernel_arguments
     }
 
     /// Where the guest differs from what its shape asks for, and why.
-    #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
     /// From the start to the agent's hello; with the first guest of a kernel,
     /// unpacking that kernel is part of it.
-    #[must_use]
     pub fn ready_in(&self) -> Duration {
         self.ready_in
     }
 
-    #[must_use]
     pub fn process_id(&self) -> u32 {
         self.machine.process.pid()
     }
 
     /// The host's threads that run the vCPUs, in the vCPUs' order.
-    #[must_use]
     pub fn vcpu_threads(&self) -> &[i32] {
         &self.vcpu_threads
     }
 
     /// A handle that kills this guest from another thread.
-    #[must_use]
     pub fn killer(&self) -> Killer {
         Killer(Arc::clone(&self.machine.process))
     }

@@ -14,7 +14,6 @@ pub struct Run {
 
 impl Run {
     /// `script` within 30 s and 1 MiB of output.
-    #[must_use]
     pub fn new(script: impl Into<String>) -> Self {
         Self {
             script: script.into(),
@@ -37,12 +36,10 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    #[must_use]
     pub fn is_success(&self) -> bool {
         self.status == 0
     }
 
-    #[must_use]
     pub fn text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.output)
     }

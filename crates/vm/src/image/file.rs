@@ -21,25 +21,21 @@ pub struct GuestFile {
 impl GuestFile {
     /// A file with this content. `path` is absolute in the guest, `mode` its
     /// permissions, e.g. `0o644`.
-    #[must_use]
     pub fn bytes(path: &str, mode: u32, content: impl Into<Vec<u8>>) -> Self {
         Self::new(path, mode, Content::Bytes(content.into()))
     }
 
     /// A file with the content that the host's file `from` has when the image
     /// is built.
-    #[must_use]
     pub fn host(path: &str, mode: u32, from: &Path) -> Self {
         Self::new(path, mode, Content::HostFile(from.to_owned()))
     }
 
-    #[must_use]
     pub fn symlink(path: &str, target: &str) -> Self {
         Self::new(path, 0o777, Content::Symlink(target.to_owned()))
     }
 
     /// A folder. Those above a file need not be named.
-    #[must_use]
     pub fn folder(path: &str, mode: u32) -> Self {
         Self::new(path, mode, Content::Folder)
     }
@@ -56,7 +52,6 @@ impl GuestFile {
         }
     }
 
-    #[must_use]
     pub fn path(&self) -> &str {
         &self.path
     }

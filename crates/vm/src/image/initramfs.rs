@@ -21,7 +21,7 @@ const PATH_BYTES_MAX: usize = 4095;
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
     #[error(
-        "{path:?} is no path of a guest file: it must begin with /, have no empty, `.` or `..` part, no NUL, and at most {PATH_BYTES_MAX} bytes"
+        "{path:?} is not a valid path of a guest file: it must begin with /, have no empty, `.` or `..` part, no NUL, and at most {PATH_BYTES_MAX} bytes"
     )]
     BadPath { path: String },
     /// Permissions beyond `0o7777`.
@@ -29,9 +29,9 @@ pub enum ArchiveError {
     BadMode { path: String, mode: u32 },
     #[error("{path:?} is in the image already, with another content: leave one of them out")]
     Duplicate { path: String },
-    #[error("{path:?} lies below {above:?}, which is no folder in this image")]
+    #[error("{path:?} lies below {above:?}, which is not a folder in this image")]
     BelowAFile { path: String, above: String },
-    #[error("{path:?} of the guest is to be a copy of {}, which cannot be read", .host.display())]
+    #[error("{path:?} of the guest must be a copy of {}, which cannot be read", .host.display())]
     Unreadable {
         path: String,
         host: PathBuf,
@@ -183,7 +183,7 @@ fn read_host_file(path: &str, host: &Path, room: u64) -> Result<Vec<u8>, Archive
     let file = std::fs::File::open(host).map_err(unreadable)?;
     let about = file.metadata().map_err(unreadable)?;
     if !about.is_file() {
-        return Err(unreadable(io::Error::other("it is no regular file")));
+        return Err(unreadable(io::Error::other("it is not a regular file")));
     }
     let mut bytes = Vec::new();
     file.take(room + 1)

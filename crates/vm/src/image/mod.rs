@@ -48,14 +48,12 @@ pub struct Image {
 }
 
 impl Image {
-    #[must_use]
     pub fn new(cache: &Cache, kernel: &Kernel) -> Self {
         Self::of_parts(cache.busybox(), &kernel.modules, &kernel.release)
     }
 
     /// An image from these parts: a static busybox, the folder that is
     /// `/lib/modules/RELEASE`, and the kernel's release.
-    #[must_use]
     pub fn of_parts(busybox: &Path, modules: &Path, release: &str) -> Self {
         Self {
             busybox: busybox.to_owned(),

@@ -54,7 +54,6 @@ pub struct HostProgram {
 }
 
 impl HostProgram {
-    #[must_use]
     pub fn new(program: &Path) -> Self {
         Self {
             program: program.to_owned(),

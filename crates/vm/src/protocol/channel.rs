@@ -46,7 +46,6 @@ pub struct Channel {
 
 impl Channel {
     /// A channel over a connected stream to an agent that has not yet said hello.
-    #[must_use]
     pub fn new(stream: UnixStream) -> Self {
         Self {
             framed: Framed::new(stream),
@@ -55,7 +54,6 @@ impl Channel {
         }
     }
 
-    #[must_use]
     pub const fn is_usable(&self) -> bool {
         !self.is_broken
     }

@@ -59,7 +59,6 @@ impl Kind {
         Self::Bye,
     ];
 
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Hello => "hello",
@@ -125,11 +124,11 @@ pub enum FrameError {
     /// No line feed where a header must have ended.
     #[error("a header has no end within {HEADER_BYTES_MAX} bytes: it begins {start:?}")]
     HeaderTooLong { start: String },
-    #[error("{header:?} is no header: `LG1 sequence kind value limit length` is expected")]
+    #[error("{header:?} is not a header: `LG1 sequence kind value limit length` is expected")]
     NotAHeader { header: String },
-    #[error("field {field} of the header {header:?} is no whole number in its range")]
+    #[error("field {field} of the header {header:?} is not a whole number in its range")]
     BadNumber { field: &'static str, header: String },
-    #[error("{word:?} is no kind of frame: both ends must speak LG1")]
+    #[error("{word:?} is not a kind of frame: both ends must speak LG1")]
     UnknownKind { word: String },
     #[error("a frame `{kind}` announces {length} bytes, more than the {limit} that may come")]
     PayloadTooLarge {
@@ -143,7 +142,7 @@ pub enum FrameError {
         found: u32,
         expected: u32,
     },
-    #[error("a frame `{kind}` is no answer to `{request}`")]
+    #[error("a frame `{kind}` does not answer `{request}`")]
     UnexpectedKind { kind: Kind, request: Kind },
     #[error("the stream was broken before: start the guest again")]
     Broken,
@@ -171,7 +170,6 @@ pub struct Decoder {
 
 impl Decoder {
     /// A decoder that accepts payloads of up to `payload_bytes_max` bytes.
-    #[must_use]
     pub const fn new(payload_bytes_max: usize) -> Self {
         Self {
             payload_bytes_max,
@@ -187,14 +185,7 @@ impl Decoder {
         self.payload_bytes_max = payload_bytes_max;
     }
 
-    /// Whether part of a frame is there, and its rest is awaited.
-    #[must_use]
-    pub const fn is_within_a_frame(&self) -> bool {
-        self.header.is_some() || !self.line.is_empty()
-    }
-
     /// Bytes held for a frame that is not complete.
-    #[must_use]
     pub const fn bytes_held(&self) -> usize {
         self.line.capacity() + self.payload.capacity()
     }

@@ -15,12 +15,7 @@ pub struct HeaderOption<'a> {
 impl HeaderOption<'_> {
     pub const END: u8 = 0;
     pub const NO_OPERATION: u8 = 1;
-    pub const RECORD_ROUTE: u8 = 7;
     pub const TIMESTAMP: u8 = 68;
-    pub const LOOSE_SOURCE_ROUTE: u8 = 131;
-    pub const STRICT_SOURCE_ROUTE: u8 = 137;
-    /// Routers must examine it (RFC 2113).
-    pub const ROUTER_ALERT: u8 = 148;
 }
 
 /// The options of a header; ends with the first error or the end of the list.
@@ -107,7 +102,6 @@ impl Options {
         Ok(options)
     }
 
-    #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.length]
     }

@@ -48,97 +48,79 @@ impl<'a> Packet<'a> {
     }
 
     /// Bytes of the header with its options, 20 to 60.
-    #[must_use]
     pub fn header_bytes(&self) -> usize {
         usize::from(self.bytes[0] & 0x0f) * 4
     }
 
-    #[must_use]
     pub fn total_bytes(&self) -> u16 {
         u16_at(self.bytes, 2)
     }
 
     /// Differentiated services and congestion bits (RFC 2474, RFC 3168).
-    #[must_use]
     pub fn traffic_class(&self) -> u8 {
         self.bytes[1]
     }
 
-    #[must_use]
     pub fn identification(&self) -> u16 {
         u16_at(self.bytes, 4)
     }
 
-    #[must_use]
     pub fn dont_fragment(&self) -> bool {
         self.bytes[6] & 0x40 != 0
     }
 
-    #[must_use]
     pub fn more_fragments(&self) -> bool {
         self.bytes[6] & 0x20 != 0
     }
 
     /// A flag without a meaning, which routers leave unchanged.
-    #[must_use]
     pub fn reserved_flag(&self) -> bool {
         self.bytes[6] & 0x80 != 0
     }
 
     /// The offset of its payload in the datagram's, bytes.
-    #[must_use]
     pub fn fragment_offset_bytes(&self) -> u32 {
         u32::from(u16_at(self.bytes, 6) & 0x1fff) * 8
     }
 
     /// Whether it is a part of a datagram.
-    #[must_use]
     pub fn is_fragment(&self) -> bool {
         self.more_fragments() || self.fragment_offset_bytes() > 0
     }
 
-    #[must_use]
     pub fn ttl(&self) -> u8 {
         self.bytes[8]
     }
 
-    #[must_use]
     pub fn protocol(&self) -> u8 {
         self.bytes[9]
     }
 
-    #[must_use]
     pub fn checksum(&self) -> u16 {
         u16_at(self.bytes, 10)
     }
 
-    #[must_use]
     pub fn is_checksum_right(&self) -> bool {
         checksum::of(&self.bytes[..self.header_bytes()]) == 0
     }
 
-    #[must_use]
     pub fn source(&self) -> Ipv4Addr {
         ipv4_at(self.bytes, 12)
     }
 
-    #[must_use]
     pub fn destination(&self) -> Ipv4Addr {
         ipv4_at(self.bytes, 16)
     }
 
     /// The options' bytes, 0 to 40.
-    #[must_use]
     pub fn option_bytes(&self) -> &'a [u8] {
         &self.bytes[HEADER_BYTES..self.header_bytes()]
     }
 
-    #[must_use]
     pub fn options(&self) -> OptionsIter<'a> {
         OptionsIter::new(self.option_bytes())
     }
 
-    #[must_use]
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[self.header_bytes()..]
     }

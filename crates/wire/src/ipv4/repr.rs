@@ -51,7 +51,6 @@ pub struct Repr {
 
 impl Repr {
     /// A plain one, with a time to live of 64.
-    #[must_use]
     pub fn new(source: Ipv4Addr, destination: Ipv4Addr, protocol: u8) -> Self {
         Self {
             source,
@@ -99,7 +98,6 @@ impl Repr {
     }
 
     /// Bytes of the header with its options, 20 to 60.
-    #[must_use]
     pub fn header_bytes(&self) -> usize {
         HEADER_BYTES + self.options.as_bytes().len()
     }

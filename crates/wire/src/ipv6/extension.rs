@@ -18,7 +18,6 @@ pub const HOST_IDENTITY: u8 = 139;
 pub const SHIM6: u8 = 140;
 
 /// Whether a next header is an extension that says its own length.
-#[must_use]
 pub fn is_extension(next_header: u8) -> bool {
     [
         HOP_BY_HOP,
@@ -65,23 +64,19 @@ impl<'a> Packet<'a> {
         Ok(Self { kind, bytes })
     }
 
-    #[must_use]
     pub fn kind(&self) -> u8 {
         self.kind
     }
 
-    #[must_use]
     pub fn next_header(&self) -> u8 {
         self.bytes[0]
     }
 
-    #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
     /// What a fragment header says; `None` for other kinds.
-    #[must_use]
     pub fn fragment(&self) -> Option<Fragment> {
         (self.kind == FRAGMENT).then(|| {
             let field = u16_at(self.bytes, 2);
@@ -116,7 +111,6 @@ impl<'a> Extensions<'a> {
     }
 
     /// The bytes behind those that were read, and their next header.
-    #[must_use]
     pub fn rest(&self) -> (u8, &'a [u8]) {
         (self.next_header, self.rest)
     }
@@ -164,7 +158,6 @@ pub enum Repr<'a> {
 }
 
 impl Repr<'_> {
-    #[must_use]
     pub fn kind(&self) -> u8 {
         match self {
             Self::HopByHop(_) => HOP_BY_HOP,

@@ -48,49 +48,40 @@ impl<'a> Packet<'a> {
     }
 
     /// Differentiated services and congestion bits.
-    #[must_use]
     pub fn traffic_class(&self) -> u8 {
         (u16_at(self.bytes, 0) >> 4).to_be_bytes()[1]
     }
 
     /// Flow label (RFC 6437), 20 bits.
-    #[must_use]
     pub fn flow_label(&self) -> u32 {
         u32_at(self.bytes, 0) & 0x000f_ffff
     }
 
     /// As stated: everything behind the 40 bytes of the header.
-    #[must_use]
     pub fn payload_bytes(&self) -> u16 {
         u16_at(self.bytes, 4)
     }
 
-    #[must_use]
     pub fn next_header(&self) -> u8 {
         self.bytes[6]
     }
 
-    #[must_use]
     pub fn hop_limit(&self) -> u8 {
         self.bytes[7]
     }
 
-    #[must_use]
     pub fn source(&self) -> Ipv6Addr {
         ipv6_at(self.bytes, 8)
     }
 
-    #[must_use]
     pub fn destination(&self) -> Ipv6Addr {
         ipv6_at(self.bytes, 24)
     }
 
-    #[must_use]
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[HEADER_BYTES..]
     }
 
-    #[must_use]
     pub fn extensions(&self) -> Extensions<'a> {
         Extensions::new(self.next_header(), self.payload())
     }

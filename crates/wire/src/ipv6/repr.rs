@@ -17,7 +17,6 @@ pub struct Repr {
 }
 
 impl Repr {
-    #[must_use]
     pub fn new(source: Ipv6Addr, destination: Ipv6Addr, next_header: u8) -> Self {
         Self {
             source,
@@ -29,7 +28,6 @@ impl Repr {
         }
     }
 
-    #[must_use]
     pub fn parse(packet: &Packet<'_>) -> Self {
         Self {
             source: packet.source(),

@@ -23,7 +23,6 @@ pub struct Alike {
 
 impl Alike {
     /// Without routes: all addresses of a cell are alike.
-    #[must_use]
     pub fn without_routes() -> Self {
         let cells = [V4_BITS, V6_BITS].map(|bits| vec![bits; CELLS]);
         Self {

@@ -29,7 +29,6 @@ impl FibCached {
         })
     }
 
-    #[must_use]
     pub fn control(&self) -> Control {
         self.control.clone()
     }

@@ -92,7 +92,6 @@ impl CpuMap {
         map.write(0, &spread)
     }
 
-    #[must_use]
     pub fn control(&self) -> Control {
         self.control.clone()
     }

@@ -28,7 +28,6 @@ impl Fib {
         })
     }
 
-    #[must_use]
     pub fn control(&self) -> Control {
         self.control.clone()
     }

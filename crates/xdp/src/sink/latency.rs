@@ -31,7 +31,6 @@ impl Latency {
             .map(|(index, frames)| (longest_ns(index), *frames))
     }
 
-    #[must_use]
     pub fn frames(&self) -> u64 {
         self.frames.iter().sum()
     }

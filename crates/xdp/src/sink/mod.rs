@@ -97,7 +97,6 @@ impl Sink {
         self.clock_mask = frames.clamp(1, 1 << 16).next_power_of_two() - 1;
     }
 
-    #[must_use]
     pub fn reached(&self) -> &Reached {
         &self.reached
     }

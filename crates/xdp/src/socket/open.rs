@@ -113,7 +113,6 @@ impl Socket {
     }
 
     /// Whether the driver reads and writes the UMEM itself.
-    #[must_use]
     pub fn is_zero_copy(&self) -> bool {
         self.is_zero_copy
     }

@@ -102,7 +102,6 @@ impl Receive {
 
     /// Descriptors that lay outside the UMEM, and were ignored: 0 unless the
     /// kernel is broken.
-    #[must_use]
     pub fn invalid(&self) -> u64 {
         self.invalid
     }

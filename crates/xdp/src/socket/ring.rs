@@ -59,7 +59,7 @@ impl<T: Copy> Shared<T> {
     ) -> Self {
         assert!(
             entries.is_power_of_two(),
-            "a ring of {entries} entries is no power of two"
+            "a ring of {entries} entries is not a power of two"
         );
         Self {
             producer,
@@ -166,7 +166,6 @@ impl<T: Copy> Producer<T> {
     }
 
     /// Descriptors that the consumer has not taken yet.
-    #[must_use]
     pub fn pending(&self) -> u32 {
         let consumer = self.shared.consumer().load(Ordering::Acquire);
         self.published.wrapping_sub(consumer)
@@ -176,7 +175,6 @@ impl<T: Copy> Producer<T> {
     /// the fence between the two makes sure that a consumer which asks and then
     /// looks at the ring once more either sees what was published or is seen
     /// asking.
-    #[must_use]
     pub fn needs_wakeup(&self) -> bool {
         fence(Ordering::SeqCst);
         self.shared.flags().load(Ordering::Relaxed) & NEED_WAKEUP != 0
@@ -271,7 +269,6 @@ unsafe impl<T: Copy + Send> Sync for Heap<T> {}
 ///
 /// # Panics
 /// When `entries` is no power of two.
-#[must_use]
 pub fn on_heap<T: Copy + Default + Send + 'static>(entries: u32) -> (Producer<T>, Consumer<T>) {
     let heap = Arc::new(Heap {
         indices: [AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0)],

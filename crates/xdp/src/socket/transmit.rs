@@ -103,7 +103,6 @@ impl Transmit {
     }
 
     /// Packets staged whose frames have not come back.
-    #[must_use]
     pub fn in_flight(&self) -> u32 {
         self.in_flight
     }
@@ -112,7 +111,6 @@ impl Transmit {
     /// is taken once it left the transmit ring: the completion comes only when the
     /// receiver of the copy is done with it. Where the driver sends from the UMEM, it
     /// is taken with the completion: [`reclaim`](Self::reclaim) first.
-    #[must_use]
     pub fn waiting(&self) -> u32 {
         if self.is_zero_copy {
             self.in_flight
@@ -121,20 +119,17 @@ impl Transmit {
         }
     }
 
-    #[must_use]
     pub fn calls(&self) -> u64 {
         self.calls
     }
 
     /// Packets that one call takes at most where frames are copied.
-    #[must_use]
     pub fn budget(&self) -> u32 {
         self.budget
     }
 
     /// Completions that lay outside the UMEM, and were ignored: 0 unless the
     /// kernel is broken.
-    #[must_use]
     pub fn invalid(&self) -> u64 {
         self.invalid
     }

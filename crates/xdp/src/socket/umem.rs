@@ -25,12 +25,10 @@ pub struct Frame {
 }
 
 impl Frame {
-    #[must_use]
     pub fn len(&self) -> usize {
         self.len as usize
     }
 
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -90,7 +88,6 @@ impl Umem {
         Ok((umem, Pool { free }))
     }
 
-    #[must_use]
     pub fn frame_bytes(&self) -> u32 {
         self.frame_bytes
     }
@@ -106,7 +103,6 @@ impl Umem {
     ///
     /// # Panics
     /// If it is another UMEM's.
-    #[must_use]
     pub fn bytes<'f>(&'f self, frame: &'f Frame) -> &'f [u8] {
         let start = self.start(frame);
         // SAFETY: `start` checked the range. The frame is in the caller's hands,
@@ -119,7 +115,6 @@ impl Umem {
     ///
     /// # Panics
     /// If it is another UMEM's.
-    #[must_use]
     pub fn bytes_mut<'f>(&'f self, frame: &'f mut Frame) -> &'f mut [u8] {
         let start = self.start(frame);
         // SAFETY: as in `bytes`, and the frame is borrowed mutably.
@@ -215,12 +210,10 @@ impl Pool {
         }
     }
 
-    #[must_use]
     pub fn len(&self) -> usize {
         self.free.len()
     }
 
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.free.is_empty()
     }

@@ -15,8 +15,6 @@ pub struct Bench {
     pub router: Elsewhere,
     pub ports: [RouterPort; 2],
     pub tester: [u32; 2],
-    /// Prefix of all names, so that NAPI threads are told apart.
-    pub prefix: String,
 }
 
 impl Bench {
@@ -36,14 +34,12 @@ impl Bench {
                  ip link set {t} up"
             ));
         }
-        let names = prefix.clone();
-        let ports = router.run(move || set_up_router(&names));
         let tester = [0, 1].map(|side| ifindex(&format!("{prefix}t{side}")));
+        let ports = router.run(move || set_up_router(&prefix));
         Self {
             router,
             ports,
             tester,
-            prefix,
         }
     }
 }

@@ -27,7 +27,6 @@ impl TcpResult {
     /// Combines what `iperf3` reports with what was seen of the host. TCP adapts its
     /// rate, so sharing a CPU between its ends and the router is part of what is
     /// measured, except where all share one: then nothing else is.
-    #[must_use]
     pub fn new(report: Report, router_cpu_ns: u64, seen: &Seen) -> Self {
         let flows = [Some(report.forth), report.back].into_iter().flatten();
         let (rates, again) = flows

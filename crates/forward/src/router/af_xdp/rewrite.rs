@@ -19,7 +19,6 @@ pub struct Hop {
 ///
 /// Returns `false`, without a change, for a frame that cannot be sent on: not IP, cut
 /// off, or at the end of its time to live.
-#[must_use]
 pub fn send_on(frame: &mut [u8], hop: &Hop) -> bool {
     let Some((kind, start)) = network(frame) else {
         return false;

@@ -37,7 +37,6 @@ pub struct Planted {
 }
 
 impl Planted {
-    #[must_use]
     pub fn new(plant: Plant) -> Self {
         Self {
             plant,

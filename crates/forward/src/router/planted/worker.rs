@@ -2,9 +2,9 @@
 
 use std::io;
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -60,8 +60,6 @@ pub struct Device {
 struct Shared {
     stop: AtomicBool,
     truth: [AtomicU64; 6],
-    /// Taken up by the thread before its next batch.
-    plant: Mutex<Option<Plant>>,
 }
 
 impl Shared {
@@ -138,17 +136,6 @@ impl Device {
         Ok(device)
     }
 
-    /// From the next frame on the device has another fault, and counts frames anew
-    /// for it; the truth continues.
-    pub fn replant(&self, plant: Plant) {
-        *self
-            .shared
-            .plant
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(plant);
-    }
-
-    #[must_use]
     pub fn truth(&self) -> Truth {
         self.shared.truth()
     }
@@ -302,14 +289,6 @@ impl Worker {
 
     fn run(&mut self, shared: &Shared) -> io::Result<()> {
         while !shared.stop.load(Ordering::Relaxed) {
-            let new = shared
-                .plant
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take();
-            if let Some(plant) = new {
-                self.planted = [Planted::new(plant); 2];
-            }
             let count = self.pass(0)? + self.pass(1)?;
             if count == 0 {
                 self.truth.mishaps = self.unsent + self.ring_losses()?;

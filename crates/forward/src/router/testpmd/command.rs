@@ -27,7 +27,6 @@ const MEMORY_MIB_PER_QUEUE: u32 = 64;
 impl Call {
     /// The command. It forwards until it is told to quit, counts the cycles of
     /// bursts that had frames, and needs neither huge pages nor PCI devices nor a BPF file system.
-    #[must_use]
     pub fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.env("LIBXDP_SKIP_DISPATCHER", "1");

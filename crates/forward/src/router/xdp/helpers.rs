@@ -19,7 +19,7 @@ pub fn wait_for(ending: &str, wanted: usize) -> Result<Vec<i32>, RouterError> {
         if Instant::now() > deadline {
             return Err(RouterError {
                 context: format!(
-                    "{} threads of the kernel are called …{ending}, not {wanted}; in a container of its own process numbers they cannot be seen: run on the host",
+                    "{} threads of the kernel are called …{ending}, not {wanted}; in a container with its own process numbers they cannot be seen: run on the host",
                     found.len()
                 ),
                 source: None,

@@ -133,7 +133,6 @@ impl<P: Path + Send> Xdp<P> {
 }
 
 impl<P> Xdp<P> {
-    #[must_use]
     pub fn program(&self) -> &P {
         &self.attached
     }

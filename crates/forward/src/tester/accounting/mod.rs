@@ -32,7 +32,6 @@ pub struct Account {
 }
 
 impl Account {
-    #[must_use]
     pub fn new(trial: u8, stream: u8) -> Self {
         Self {
             trial,
@@ -84,7 +83,6 @@ impl Account {
             .record(now_ns.saturating_sub(stamp.due_ns));
     }
 
-    #[must_use]
     pub fn counts(&self) -> &Received {
         &self.counts
     }

@@ -31,7 +31,6 @@ impl Default for Window {
 }
 
 impl Window {
-    #[must_use]
     pub fn new() -> Self {
         Self {
             words: vec![0; WORDS].into_boxed_slice(),

@@ -73,7 +73,6 @@ impl Frames {
     }
 
     /// Which of the [`templates`](Self::templates) is whose turn, repeated.
-    #[must_use]
     pub fn order(&self) -> &'static [u8] {
         self.order
     }
@@ -93,7 +92,6 @@ impl Frames {
         self.frame(sequence).write(stamp, buffer)
     }
 
-    #[must_use]
     pub fn memory_bytes(&self, sequence: u64) -> usize {
         self.frame(sequence).memory_bytes()
     }

@@ -13,7 +13,6 @@ pub struct Pace {
 }
 
 impl Pace {
-    #[must_use]
     pub fn new(stream: &Stream, start_ns: u64) -> Self {
         let duration_ns = u64::try_from(stream.duration.as_nanos()).unwrap_or(u64::MAX);
         Self {
@@ -26,7 +25,6 @@ impl Pace {
 
     /// How many frames are due by `now_ns`, of which `sent` were sent; without a
     /// rate, the maximum.
-    #[must_use]
     pub fn due(&self, now_ns: u64) -> u64 {
         // The end itself is out: rate × duration frames, not one more.
         let until = now_ns.min(self.end_ns.saturating_sub(1));
@@ -42,7 +40,6 @@ impl Pace {
     }
 
     /// When frame `sequence` is due; without a rate, now.
-    #[must_use]
     pub fn due_ns(&self, sequence: u64, now_ns: u64) -> u64 {
         if self.interval_ns > 0.0 {
             self.start_ns + (sequence as f64 * self.interval_ns) as u64
@@ -52,19 +49,16 @@ impl Pace {
     }
 
     /// Whether nothing more will be due once `sent` frames were sent.
-    #[must_use]
     pub fn is_over(&self, sent: u64, now_ns: u64) -> bool {
         sent >= self.frames_max || (now_ns >= self.end_ns && sent >= self.due(now_ns))
     }
 
     /// Whether the time is over: a sender that is behind stops here.
-    #[must_use]
     pub fn is_past(&self, now_ns: u64) -> bool {
         now_ns >= self.end_ns
     }
 
     /// Frames that were due in all, when `sent` were and the time is over.
-    #[must_use]
     pub fn due_in_all(&self, sent: u64, now_ns: u64) -> u64 {
         if self.interval_ns > 0.0 {
             self.due(now_ns).max(sent)

@@ -27,7 +27,6 @@ pub struct Bursts {
 
 impl Bursts {
     /// The mean burst, frames; `None` if there is none.
-    #[must_use]
     pub fn mean_frames(&self) -> Option<f64> {
         let count = self.frames.len();
         let sum: u64 = self.frames.iter().sum();
@@ -36,7 +35,6 @@ impl Bursts {
 
     /// Whether the longest burst tried came through: the device carries the burst's
     /// rate, and the burst says nothing about its buffer (RFC 9004, section 4).
-    #[must_use]
     pub fn is_bounded_by_length(&self) -> bool {
         self.frames.contains(&self.goal.frames_max)
     }
@@ -44,7 +42,6 @@ impl Bursts {
     /// How long the device's buffer holds what it cannot forward yet, s: the time of
     /// the mean burst, less what was forwarded meanwhile at the device's throughput
     /// (RFC 9004, section 6, "corrected DUT buffer time").
-    #[must_use]
     pub fn buffer_s(&self, throughput_pps: f64) -> Option<f64> {
         let implied_s = self.mean_frames()? / self.goal.rate_pps;
         Some(implied_s * (1.0 - throughput_pps / self.goal.rate_pps).max(0.0))

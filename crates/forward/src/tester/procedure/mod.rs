@@ -40,7 +40,6 @@ pub struct Outcome {
 impl Outcome {
     /// Frames lost as a share of those sent (RFC 2544, section 26.3); 1 where
     /// none was sent.
-    #[must_use]
     pub fn loss_ratio(&self) -> f64 {
         if self.offered == 0 {
             return 1.0;

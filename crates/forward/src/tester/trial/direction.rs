@@ -43,13 +43,11 @@ pub struct Direction {
 }
 
 impl Direction {
-    #[must_use]
     pub fn lost(&self) -> u64 {
         self.sent.offered.saturating_sub(self.received.received)
     }
 
     /// Frames lost as a share of those sent; 1 where none was sent.
-    #[must_use]
     pub fn loss_ratio(&self) -> f64 {
         if self.sent.offered == 0 {
             return 1.0;
@@ -58,14 +56,12 @@ impl Direction {
     }
 
     /// Frames a second that were sent; 0 for none.
-    #[must_use]
     pub fn offered_pps(&self) -> f64 {
         per_second(self.sent.offered, self.sending_ns())
     }
 
     /// Frames a second that came, over the longer of sending and receiving: a
     /// queue that empties afterwards makes no rate higher.
-    #[must_use]
     pub fn received_pps(&self) -> f64 {
         let elapsed_ns = self.sending_ns().max(self.received.elapsed_ns);
         per_second(self.received.received, elapsed_ns)
@@ -73,7 +69,6 @@ impl Direction {
 
     /// Megabits (10^6) a second that came, over the same time: frames with their
     /// frame check sequences and tags, without what only the wire adds.
-    #[must_use]
     pub fn received_mbit_per_s(&self) -> f64 {
         let elapsed_ns = self.sending_ns().max(self.received.elapsed_ns);
         per_second(self.received.bytes, elapsed_ns) * 8.0 / 1e6
@@ -97,7 +92,6 @@ fn per_second(frames: u64, elapsed_ns: u64) -> f64 {
     frames as f64 * 1e9 / elapsed_ns as f64
 }
 
-#[must_use]
 pub fn latency_of(directions: &[Direction]) -> Histogram {
     let mut all = Histogram::new();
     for direction in directions {
@@ -107,7 +101,6 @@ pub fn latency_of(directions: &[Direction]) -> Histogram {
 }
 
 /// An outcome for a procedure: all directions together, the verdict as given.
-#[must_use]
 pub fn outcome(
     directions: &[Direction],
     verdict: trial::Verdict,

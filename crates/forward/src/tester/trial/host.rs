@@ -24,7 +24,6 @@ impl CpuTime {
 
 /// The time of `cpus` together, from the text of `/proc/stat`; a CPU that it
 /// does not name counts nothing.
-#[must_use]
 pub fn cpu_time(stat: &str, cpus: &[usize]) -> CpuTime {
     let mut sum = CpuTime::default();
     for line in stat.lines() {
@@ -65,7 +64,6 @@ impl Placement {
         }
     }
 
-    #[must_use]
     pub fn cpus(&self) -> Vec<usize> {
         let parts = [&self.generator, &self.device, &self.sink];
         let mut cpus: Vec<_> = parts.into_iter().flatten().copied().collect();
@@ -109,7 +107,6 @@ pub struct Moment {
 }
 
 impl Moment {
-    #[must_use]
     pub fn now() -> Self {
         let read = |path: &&str| std::fs::read_to_string(path).ok();
         Self {
@@ -119,7 +116,6 @@ impl Moment {
         }
     }
 
-    #[must_use]
     pub fn since(&self, before: &Self, placement: &Placement) -> HostUse {
         let cpus = placement.cpus();
         let behind: Vec<usize> = cpus
@@ -154,7 +150,6 @@ impl Moment {
 
 /// CPU time of all tasks on `cpus`, from the text of `cpuacct.usage_percpu`;
 /// `None` where it does not name one of them.
-#[must_use]
 pub fn usage(accounts: &str, cpus: &[usize]) -> Option<Duration> {
     let all = accounts
         .split_whitespace()
@@ -170,7 +165,6 @@ pub fn usage(accounts: &str, cpus: &[usize]) -> Option<Duration> {
 
 /// Receive softirqs that `cpu` ran, from the text of `/proc/softirqs`; `None`
 /// where it does not say.
-#[must_use]
 pub fn receive_softirqs(softirqs: &str, cpu: usize) -> Option<u64> {
     let mut lines = softirqs.lines();
     // The header names the CPUs that are there.
@@ -184,14 +178,12 @@ pub fn receive_softirqs(softirqs: &str, cpu: usize) -> Option<u64> {
 
 /// Time that a thread was ready and did not run, ns, from the text of its
 /// `schedstat`; `None` where it does not say.
-#[must_use]
 pub fn waited_ns(schedstat: &str) -> Option<u64> {
     schedstat.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// [`waited_ns`] of any thread of the host, by its number; `None` where it is gone or
 /// the host does not say.
-#[must_use]
 pub fn thread_waited_ns(thread: i32) -> Option<u64> {
     waited_ns(&std::fs::read_to_string(format!("/proc/{thread}/schedstat")).ok()?)
 }

@@ -86,7 +86,7 @@ fn more_than_arrived(evidence: &Evidence<'_>) -> Option<Verdict> {
     exceeds(arrived, offered).then(|| {
         disagree(
             format!("{arrived} frames reached the device, the generator sent {offered}"),
-            "stop whoever else sends through this device",
+            "stop other senders through this device",
         )
     })
 }
@@ -97,7 +97,7 @@ fn another_path(evidence: &Evidence<'_>) -> Option<Verdict> {
     (share > UNSURE_RATIO_MAX).then(|| {
         disagree(
             format!(
-                "{:.1}% of the frames went by kernel routing, while nobody had time to follow changes of its tables",
+                "{:.1}% of the frames went by kernel routing, because changes of its tables could not be followed in time",
                 share * 100.0
             ),
             "stop other programs: who follows the changes needs a CPU at least every 100 ms",

@@ -87,7 +87,6 @@ impl Evidence<'_> {
     /// The verdict. Where several things are wrong the kind is the gravest's
     /// (too few frames, then the generator, then noise), and the reason names
     /// them all.
-    #[must_use]
     pub fn verdict(&self) -> Verdict {
         let mut found: Vec<Verdict> = self.directions.iter().filter_map(too_few).collect();
         found.extend(generator::check(self));
@@ -100,7 +99,6 @@ impl Evidence<'_> {
     /// These are frames that a late generator sent at once beyond its usual batches,
     /// and frames that came while the device's threads waited for a CPU. 0 where the
     /// pauses were too short for that.
-    #[must_use]
     pub fn excusable_frames(&self) -> u64 {
         (noise::excusable_frames(self).ceil() as u64).min(self.offered())
     }

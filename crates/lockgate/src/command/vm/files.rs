@@ -40,7 +40,7 @@ fn one(argument: &GuestFileArgument) -> Result<Vec<GuestFile>, Failure> {
         .with_context(|| format!("--file: cannot read '{}'", host.display()))
         .or_usage()?;
     if !about.is_file() {
-        let message = format!("--file: '{}' is no file; name each file", host.display());
+        let message = format!("--file: '{}' is not a file; name each file", host.display());
         return Err(Failure::new(Exit::Usage, message));
     }
     if is_program(host, &about) {

@@ -29,7 +29,7 @@ pub(in super::super) fn bring_back(
     home_was: u64,
     settings: &Settings,
 ) -> Result<Vec<Kept>, Failure> {
-    if home().map_err(Failure::of("cannot tell which namespace this is"))? != home_was {
+    if home().map_err(Failure::of("cannot read this thread's network namespace"))? != home_was {
         // Of a home that is gone nothing is owed: the kernel gives hardware to the
         // host when the namespace that it was lent to is removed.
         return match is_there(home_was) {
@@ -47,7 +47,7 @@ pub(in super::super) fn bring_back(
         if inside.link(name).is_ok() {
             // It may come back changed rather than not at all.
             kept = match settings.put_back(&there, &mut inside, name) {
-                Err(why) => vec![Kept::of("what it takes along", "?", "?").refused(&why)],
+                Err(why) => vec![Kept::of("settings that stay with it", "?", "?").refused(&why)],
                 Ok(kept) => kept,
             };
             inside.set_down(name)?;

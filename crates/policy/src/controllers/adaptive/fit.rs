@@ -28,7 +28,6 @@ impl Prices {
     };
 
     /// c + t·B: a request of that many bytes, ns.
-    #[must_use]
     pub fn work_ns(&self, block_bytes: f64) -> f64 {
         self.request_ns + self.byte_ns * block_bytes
     }

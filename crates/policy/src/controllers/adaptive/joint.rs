@@ -43,7 +43,6 @@ struct Place {
 }
 
 impl Joint {
-    #[must_use]
     pub fn new(parameters: &Parameters) -> Self {
         Self {
             core: Arc::new(Mutex::new(Core {
@@ -55,7 +54,6 @@ impl Joint {
 
     /// A controller for one more virtual function of the core. Dropped, it
     /// leaves its place to another.
-    #[must_use]
     pub fn seat(&self) -> Seat {
         Seat {
             at: lock(&self.core).take(),
@@ -64,7 +62,6 @@ impl Joint {
         }
     }
 
-    #[must_use]
     pub fn prices(&self) -> Prices {
         lock(&self.core).regulator.prices()
     }

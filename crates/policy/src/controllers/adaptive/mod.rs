@@ -77,7 +77,6 @@ pub struct Adaptive {
 
 impl Adaptive {
     /// Holds nothing back for longer than [`Parameters::hold_ns_max`].
-    #[must_use]
     pub fn new(parameters: &Parameters) -> Self {
         Self {
             meter: Meter::new(PERIOD_NS),
@@ -87,7 +86,6 @@ impl Adaptive {
     }
 
     /// What it has found a notification, a request and a byte to cost.
-    #[must_use]
     pub fn prices(&self) -> Prices {
         self.regulator.prices()
     }

@@ -35,7 +35,6 @@ pub(super) struct Usual {
 /// I* = 1 / (D·(c + t·B) + T): the notifications a second that let D requests in
 /// flight keep the core busy, and no more. It is N = D·I put into T·I + c·N + t·V =
 /// 1.
-#[must_use]
 pub fn optimum_per_s(prices: &Prices, depth: f64, block_bytes: f64) -> f64 {
     1e9 / (depth.max(1.0) * prices.work_ns(block_bytes) + prices.notification_ns)
 }

@@ -25,7 +25,7 @@ pub enum ModuleFileError {
     Untrusted(Untrusted),
     #[error("the kernel module {} is larger than {MODULE_BYTES_MAX} bytes", .path.display())]
     TooLarge { path: PathBuf },
-    #[error("{} is no kernel module: {what}", .path.display())]
+    #[error("{} is not a kernel module: {what}", .path.display())]
     NotAModule { path: PathBuf, what: String },
 }
 

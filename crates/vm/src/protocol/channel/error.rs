@@ -38,7 +38,7 @@ pub enum ChannelError {
         why: String,
     },
     #[error(
-        "{path:?} is no path in a guest: it must begin with /, have no NUL and at most {PATH_BYTES_MAX} bytes"
+        "{path:?} is not a valid path in a guest: it must begin with /, have no NUL and at most {PATH_BYTES_MAX} bytes"
     )]
     BadPath { path: String },
     #[error("the channel was broken by an earlier error: start the guest again")]
@@ -46,7 +46,6 @@ pub enum ChannelError {
 }
 
 impl ChannelError {
-    #[must_use]
     pub const fn is_recoverable(&self) -> bool {
         matches!(
             self,

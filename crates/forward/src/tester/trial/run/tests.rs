@@ -1,4 +1,4 @@
-use super::{Placement, TrialError, Way, run};
+use super::{Placement, Ran, TrialError, Way, run};
 use crate::tester::testing::{Fault, LinkReceiver, LinkTransmitter, link, stream};
 use std::time::{Duration, Instant};
 
@@ -23,6 +23,11 @@ fn way<'a>(
     }
 }
 
+fn ran(ways: &mut [Way<'_>], go_on: bool) -> Result<Ran<()>, TrialError> {
+    let placement = Placement::default();
+    run(ways, &placement, RESIDUAL, &mut || (), &|| go_on)
+}
+
 #[test]
 fn both_directions_are_sent_and_counted() {
     testing::timed(|| {
@@ -32,14 +37,7 @@ fn both_directions_are_sent_and_counted() {
             way(&mut back, Some(10_000.0), 1),
         ];
         let start = Instant::now();
-        let ran = run(
-            &mut ways,
-            &Placement::default(),
-            RESIDUAL,
-            &mut || (),
-            &|| true,
-        )
-        .unwrap();
+        let ran = ran(&mut ways, true).unwrap();
         let [one, other] = ran.directions.as_slice() else {
             panic!("two directions")
         };
@@ -58,14 +56,7 @@ fn a_cpu_that_is_not_there_is_named() {
     let mut link = link(Fault::None);
     let mut ways = [way(&mut link, Some(1_000.0), 0)];
     ways[0].generator_cpu = 100_000;
-    let error = run(
-        &mut ways,
-        &Placement::default(),
-        RESIDUAL,
-        &mut || (),
-        &|| true,
-    )
-    .unwrap_err();
+    let error = ran(&mut ways, true).unwrap_err();
     let TrialError::Pin(cause) = error else {
         panic!("{error}")
     };
@@ -76,14 +67,7 @@ fn a_cpu_that_is_not_there_is_named() {
 fn a_port_that_fails_is_named_and_stops_the_others() {
     let (mut one, mut other) = (link(Fault::Forever), link(Fault::Fail));
     let mut ways = [way(&mut one, None, 0), way(&mut other, Some(1_000.0), 1)];
-    let error = run(
-        &mut ways,
-        &Placement::default(),
-        RESIDUAL,
-        &mut || (),
-        &|| true,
-    )
-    .unwrap_err();
+    let error = ran(&mut ways, true).unwrap_err();
     assert_eq!(error.to_string(), "way 2 of 2 of a trial failed");
 }
 
@@ -92,26 +76,13 @@ fn a_port_that_fails_is_named_and_stops_the_others() {
 fn a_port_that_panics_takes_the_trial_with_it() {
     let (mut one, mut other) = (link(Fault::None), link(Fault::Panic));
     let mut ways = [way(&mut one, Some(1_000.0), 0), way(&mut other, None, 1)];
-    let _ = run(
-        &mut ways,
-        &Placement::default(),
-        RESIDUAL,
-        &mut || (),
-        &|| true,
-    );
+    let _ = ran(&mut ways, true);
 }
 
 #[test]
 fn who_is_told_to_stop_stops() {
     let mut link = link(Fault::Forever);
     let mut ways = [way(&mut link, None, 0)];
-    let error = run(
-        &mut ways,
-        &Placement::default(),
-        RESIDUAL,
-        &mut || (),
-        &|| false,
-    )
-    .unwrap_err();
+    let error = ran(&mut ways, false).unwrap_err();
     assert!(matches!(error, TrialError::Interrupted));
 }
