@@ -273,6 +273,12 @@ pub trait Rig<E: Experiment> {
         go_on: &dyn Fn() -> bool,
     ) -> Result<Reading, Stopped>;
 
+    /// What of every subject is known only after [`Rig::prepare`]: dimensions of
+    /// all points; the words stand in every ratio.
+    fn about(&self) -> Spot {
+        Spot::new()
+    }
+
     /// What it found out besides, for [`Experiment::more`].
     fn notes(&self) -> E::Notes {
         E::Notes::default()
@@ -292,6 +298,9 @@ pub trait Experiment: Clone + 'static {
     /// Where the rounds of a subject must lie close together, by what; none:
     /// rounds far apart only widen intervals.
     const STEADY: Option<Measure> = None;
+    /// The dimension whose change takes time: in a round, what shares its value
+    /// is measured together.
+    const TOGETHER: &'static str = "";
     /// What it answers.
     const QUESTION: Question;
 

@@ -13,6 +13,7 @@ use crate::host::Host;
 use crate::judged::{over_rounds, spread};
 use crate::load::rig::LatencyCounts;
 use crate::ratio::Ratio;
+use crate::spot::Spot;
 use crate::told::Tried;
 
 /// What one subject gave, by round.
@@ -92,6 +93,8 @@ pub struct Results<'a, E: Experiment> {
     /// One a subject.
     pub series: Vec<Series>,
     pub notes: E::Notes,
+    /// What the rig says of every subject.
+    pub about: Spot,
     /// Seconds of a trial.
     pub slice_s: f64,
     /// The command that measures it again.
@@ -115,6 +118,7 @@ impl<'a, E: Experiment> Results<'a, E> {
             subjects,
             series: vec![Series::default(); subjects.len()],
             notes: E::Notes::default(),
+            about: Spot::new(),
             slice_s,
             command,
             error: ERROR,
@@ -283,6 +287,9 @@ impl<'a, E: Experiment> Results<'a, E> {
         };
         let ((own, above), (others, below)) = (of(&pair.arm)?, of(&pair.reference)?);
         let (subject, arm, reference) = own.apart(others);
+        let said = [subject, self.about.words()];
+        let said = said.into_iter().filter(|words| !words.is_empty());
+        let subject = said.collect::<Vec<_>>().join(", ");
         let arms = Arms {
             subject,
             arm,

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use trial::stats::Random;
-use trial::{Event, Finding, RunError, Sink, Verdict, Weight};
+use trial::{Dimension, Event, Finding, RunError, Sink, Verdict, Weight};
 
 use crate::config::keys::Keys;
 use crate::experiment::{Experiment, Rig, Stopped};
@@ -95,6 +95,7 @@ pub fn measure<E: Experiment>(
         Err(Stopped::Interrupted) => return End::Interrupted,
         Err(stopped) => return failed("before the rounds".to_owned(), stopped),
     }
+    results.about = rig.about();
     let mut random = Random::new(results.experiment.config().common().seed);
     let begin = Instant::now();
     let (mut rounds, mut failure) = (0, None);
@@ -241,22 +242,26 @@ pub(crate) fn failed(label: String, stopped: Stopped) -> End {
     }
 }
 
-/// Places in shuffled order, and at each its arms.
+/// Places in shuffled order, those that are measured together side by side, and
+/// at each its arms.
 fn order<E: Experiment>(job: &Job<E>, random: &mut Random) -> Vec<usize> {
-    let mut places: Vec<(&E::Place, Vec<usize>)> = Vec::new();
+    let mut places: Vec<(&E::Place, Option<&Dimension>, Vec<usize>)> = Vec::new();
     let all = job.subjects.iter().enumerate();
     for (index, subject) in all.filter(|(_, subject)| !subject.shares_trial) {
-        match places
-            .iter_mut()
-            .find(|(place, _)| **place == subject.place)
-        {
-            Some((_, own)) => own.push(index),
-            None => places.push((&subject.place, vec![index])),
+        let same = |own: &&mut (&E::Place, _, _)| *own.0 == subject.place;
+        match places.iter_mut().find(same) {
+            Some((.., own)) => own.push(index),
+            None => {
+                let group = subject.spot.value(E::TOGETHER);
+                places.push((&subject.place, group, vec![index]));
+            }
         }
     }
     random.shuffle(&mut places);
-    for (_, arms) in &mut places {
+    let groups: Vec<_> = places.iter().map(|(_, group, _)| *group).collect();
+    places.sort_by_key(|(_, group, _)| groups.iter().position(|own| own == group));
+    for (.., arms) in &mut places {
         random.shuffle(arms);
     }
-    places.into_iter().flat_map(|(_, arms)| arms).collect()
+    places.into_iter().flat_map(|(.., arms)| arms).collect()
 }

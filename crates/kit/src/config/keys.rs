@@ -45,9 +45,32 @@ impl Key {
     #[must_use]
     pub fn value(&self, text: &str) -> Toml {
         if self.is_list {
-            return Toml::Array(text.split(',').map(str::trim).map(scalar).collect());
+            return Toml::Array(parts(text).into_iter().map(scalar).collect());
         }
         scalar(text)
+    }
+}
+
+/// What commas part; within parentheses they belong to a name.
+fn parts(text: &str) -> Vec<&str> {
+    let mut open = 0_usize;
+    let is_end = |letter: char| {
+        match letter {
+            '(' => open += 1,
+            ')' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        letter == ',' && open == 0
+    };
+    text.split(is_end).map(str::trim).collect()
+}
+
+/// As a shell takes it.
+fn quoted(text: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.,:+/=%@".contains(&byte);
+    match !text.is_empty() && text.bytes().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
     }
 }
 
@@ -122,7 +145,7 @@ pub fn flags<K: Keys>(own: &K) -> String {
         .iter()
         .filter(|key| written.get(key.name) != usual.get(key.name));
     differing
-        .map(|key| format!(" --{} {}", key.flag(), text(&written[key.name])))
+        .map(|key| format!(" --{} {}", key.flag(), quoted(&text(&written[key.name]))))
         .collect()
 }
 
@@ -336,6 +359,14 @@ mod tests {
             let error = lock(text).expect_err(text).to_string();
             assert!(parts.iter().all(|part| error.contains(part)), "{error}");
         }
+    }
+
+    #[test]
+    fn names_with_commas_and_parentheses_stand_in_a_shell() {
+        assert_eq!(parts("gcm(ctr(a),b), cbc(a)"), ["gcm(ctr(a),b)", "cbc(a)"]);
+        assert_eq!(quoted("1,armed+cap:5000"), "1,armed+cap:5000");
+        assert_eq!(quoted("cbc(a)"), "'cbc(a)'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
     }
 
     #[test]

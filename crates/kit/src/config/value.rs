@@ -406,6 +406,21 @@ impl Value for u64 {
     }
 }
 
+impl Value for String {
+    fn parse(value: &Toml) -> Result<Self, String> {
+        let text = value.as_str().map(str::to_owned);
+        text.ok_or_else(|| format!("{value} is not a text"))
+    }
+
+    fn written(&self) -> Toml {
+        Toml::from(self.as_str())
+    }
+
+    fn allowed() -> String {
+        "a text".to_owned()
+    }
+}
+
 impl Value for bool {
     fn parse(value: &Toml) -> Result<Self, String> {
         value

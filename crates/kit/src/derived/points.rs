@@ -38,6 +38,7 @@ fn point<E: Experiment>(
         histogram = latency.encode();
     }
     let mut dimensions = subject.spot.dimensions();
+    dimensions.extend(results.about.dimensions());
     if let Some(last) = series.rounds.values().next_back() {
         dimensions.extend(last.also.dimensions());
     }

@@ -62,6 +62,15 @@ fn middle_ns(bucket: usize) -> u64 {
 pub struct LatencyCounts(Vec<u64>);
 
 impl LatencyCounts {
+    /// Of latencies, ns, with how often each was seen.
+    pub fn of(seen: impl IntoIterator<Item = (u64, u64)>) -> Self {
+        let mut counts = vec![0; BUCKETS];
+        for (latency_ns, count) in seen {
+            counts[bucket(latency_ns)] += count;
+        }
+        Self(counts)
+    }
+
     /// What was counted since `earlier`.
     pub fn since(&self, earlier: &Self) -> Self {
         let before = earlier.0.iter().copied().chain(std::iter::repeat(0));
@@ -109,9 +118,8 @@ impl LatencyCounts {
     /// As a histogram of results.
     pub fn histogram(&self) -> Histogram {
         let mut histogram = Histogram::new();
-        for (bucket, &count) in self.0.iter().enumerate() {
-            (0..count).for_each(|_| histogram.record(middle_ns(bucket)));
-        }
+        let seen = self.0.iter().enumerate().filter(|(_, count)| **count > 0);
+        seen.for_each(|(bucket, &count)| histogram.record_many(middle_ns(bucket), count));
         histogram
     }
 }
