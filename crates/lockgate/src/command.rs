@@ -1,6 +1,6 @@
 //! The commands, one file each.
 
-mod af_alg;
+mod arms;
 mod compare;
 mod completions;
 mod man;
@@ -9,10 +9,9 @@ mod report;
 mod run;
 mod sections;
 mod speed;
-mod user_space;
 mod vm;
 
-pub use af_alg::af_alg;
+pub use arms::{af_alg, user_space};
 pub use compare::compare;
 pub use completions::completions;
 pub use man::man;
@@ -21,5 +20,4 @@ pub use report::report;
 pub use run::run;
 pub use sections::sections;
 pub use speed::speed;
-pub use user_space::user_space;
 pub use vm::vm;

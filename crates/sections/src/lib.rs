@@ -93,7 +93,7 @@ pub static SECTIONS: &[SectionKind] = &[
     kind!("vcm-shifting", vcm::shifting::parse, true, None, ["vcm-shifting"]),
     kind!("vcm-cause", vcm::cause::parse, true, None, ["vcm-cause"]),
     kind!(vcm_tenants::Tenants, "vcm-tenants"),
-    kind!("kspeed", kspeed::parse, true, None, ["kspeed", "kspeed-tcrypt"]),
+    kind!(kspeed::Kspeed, "kspeed", "kspeed-tcrypt"),
     kind!("router-native", router::native::parse, true, None, ["router-native"]),
     kind!("router-os-level", router::os_level::parse, true, None, ["router-os-level"]),
     kind!(router_scaling::Scaling, "router-scaling"),

@@ -86,18 +86,16 @@ fn every_driver_is_measured_by_every_method() {
                 "{dimensions:?}: {verdict:?}"
             );
             let rate = point.metric("requests_per_s").expect("it was measured");
-            assert!(rate.value > 0.0 && rate.samples.len() <= 2);
+            assert!(rate.value > 0.0 && rate.samples.len() == 1);
         }
         assert_eq!(values(events, "driver").len(), 4);
         assert_eq!(values(events, "method").len(), 6);
-        for dimension in ["guest_kernel", "qemu", "accelerator", "vcpus"] {
+        for dimension in ["guest_kernel", "qemu", "accelerator", "vcpus", "guest_cpu"] {
             assert_eq!(values(events, dimension).len(), 1, "{dimension}");
         }
-        assert_eq!(count(events, |event| matches!(event, Event::Chart(_))), 4);
-        assert!(count(events, |event| matches!(event, Event::Table(_))) >= 3);
         assert!(count(events, |event| matches!(event, Event::Comparison(_))) > 10);
         let latencies = points(events).filter(|point| !point.histogram.is_empty());
-        assert!(latencies.count() > 0, "the first round takes latencies");
+        assert!(latencies.count() > 0, "the warm-up takes latencies");
     });
 }
 

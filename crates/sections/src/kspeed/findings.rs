@@ -1,218 +1,255 @@
-//! What the numbers mean, in plain words.
+//! What the numbers mean, in plain words, and the article's figures beside ours.
 
-use trial::{Comparison, Finding, Outcome, Weight};
-
-use crate::kspeed::cell::{Cell, Failure};
-use crate::kspeed::comparisons::{Ratio, SAME_MIN, of};
-use crate::kspeed::context::Context;
-use crate::kspeed::end::End;
-use crate::kspeed::method::Method;
+use kit::drawing::{column, text};
+use kit::prelude::*;
+use kit::ratio::Ratio;
+use kit::results::Told;
 use kit::words::{finding, percent, size};
+use trial::{Outcome, Price, Table, Weight};
+
+use super::catalogue::Chosen;
+use super::method::Method;
+use super::rig::REQUESTS;
+use super::{Kspeed, Place, SAME_MIN};
 
 /// Waiting for each request hides so much that it is worth a headline.
 const HIDES: f64 = 0.8;
+/// What the source says: how much of user space's speed the kernel's benchmark
+/// showed on an accelerator (source 003, "优化结果"), by bytes of a request: one
+/// after the other (not stated for 1024 B), and many in flight, with callbacks.
+const PUBLISHED: [(usize, &str, &str); 2] = [(64, "0.10×", "0.33×"), (1024, "not stated", "1.00×")];
 
-pub(super) fn findings(context: &Context<'_>, ratios: &[Ratio<'_>], end: &End) -> Vec<Finding> {
-    let one = [
-        hidden(context, ratios),
-        at_once(context, ratios),
-        same(context, ratios),
-        socket(context, ratios),
-        user_space(context, ratios),
-        emulated(context),
-        end.finding(),
-    ];
-    let mut findings: Vec<_> = one.into_iter().flatten().collect();
-    findings.extend(missing(context));
-    findings
+type All<'a> = Results<'a, Kspeed>;
+
+/// The first that can be said.
+pub(super) fn answer(results: &All<'_>) -> Option<Answer> {
+    let answer = hidden(results)
+        .or_else(|| at_once(results))
+        .or_else(|| same(results));
+    answer.map(Answer::from)
 }
 
-/// Where asking one by one hides most of an asynchronous driver: the headline.
-fn hidden(context: &Context<'_>, ratios: &[Ratio<'_>]) -> Option<Finding> {
-    let gains = ratios.iter().filter(|ratio| {
-        (ratio.method, ratio.reference) == (Method::Async, Method::Sync)
-            && ratio.comparison.outcome == Outcome::Faster
-            && context.is_async(ratio.cell) == Some(true)
-            && 1.0 / ratio.comparison.ratio < HIDES
+pub(super) fn findings(results: &All<'_>) -> Vec<Finding> {
+    let said = answer(results).map(|answer| answer.text);
+    let all = [
+        at_once(results),
+        same(results),
+        socket(results),
+        emulated(results),
+    ];
+    let all = all.into_iter().flatten();
+    all.filter(|one| Some(&one.text) != said.as_ref()).collect()
+}
+
+/// The valid ratios of one method over another.
+fn ratios<'a>(
+    results: &'a All<'_>,
+    method: Method,
+    reference: Method,
+) -> impl Iterator<Item = &'a Told<Place, Method>> {
+    results.told().iter().filter(move |told| {
+        (told.pair.arm.1, told.pair.reference.1) == (method, reference) && told.ratio.is_believed
+    })
+}
+
+/// Whether a driver is known to complete requests at once.
+fn is_at_once(results: &All<'_>, driver: Chosen) -> bool {
+    let told = &results.notes;
+    told.iter().any(|(own, later)| *own == driver && !later)
+}
+
+fn of(told: &Told<Place, Method>) -> f64 {
+    told.ratio.comparison.ratio
+}
+
+/// ` (emulated guest)`, behind a figure in a sentence.
+fn mark(results: &All<'_>) -> String {
+    match results.about.words() {
+        words if words.is_empty() => words,
+        words => format!(" ({words})"),
+    }
+}
+
+/// Where asking one by one hides most of an asynchronous driver.
+fn hidden(results: &All<'_>) -> Option<Finding> {
+    let gains = ratios(results, Method::Async, Method::Sync).filter(|told| {
+        told.ratio.comparison.outcome == Outcome::Faster
+            && !is_at_once(results, told.pair.arm.0.driver)
+            && 1.0 / of(told) < HIDES
     });
-    let most = gains.max_by(|a, b| a.comparison.ratio.total_cmp(&b.comparison.ratio))?;
-    let (cell, gain) = (most.cell, &most.comparison);
-    let asynchronous = cell.arm(Method::Async)?.median()?;
-    let place = cell.place;
-    let benchmark = context
-        .ratio(cell, Method::Tcrypt, Method::Async)
-        .filter(|_| context.is_valid(cell, Method::Tcrypt));
-    let benchmark = benchmark.map_or_else(
-        || "A benchmark that waits for each request".to_owned(),
-        |share| {
-            format!(
-                "tcrypt, which waits for each request, shows {} of that; kspeed sync",
-                percent(share.ratio)
-            )
-        },
-    );
+    let most = gains.max_by(|a, b| of(a).total_cmp(&of(b)))?;
+    let place = most.pair.arm.0;
+    let depth = results.experiment.depth();
+    let rate = results.median(&place, &Method::Async, REQUESTS)?;
+    let beside = |method: Method| {
+        let pair = Pair::new((place, method), (place, Method::Async), REQUESTS);
+        let ratio = results.compare(&pair, &results.usual())?;
+        ratio.is_believed.then(|| percent(ratio.comparison.ratio))
+    };
+    let tcrypt = beside(Method::Tcrypt).map_or_else(String::new, |share| {
+        format!(" tcrypt, which waits for each, shows {share}.")
+    });
     let text = format!(
-        "With {} requests in flight {} ({}) does {asynchronous:.0} requests/s at {}{}. {benchmark} shows {} of that: a factor of {:.1} is hidden ({:.1} to {:.1}).",
-        context.config.depth,
+        "At {} {} ({}) does {rate:.0} requests/s with {depth} in flight{}. Waiting for each request shows {} of that: async is {} of sync.{tcrypt}",
+        size(place.size_bytes),
         place.driver,
         place.driver.what,
-        size(place.size_bytes),
-        context.guest.mark(),
-        percent(1.0 / gain.ratio),
-        gain.ratio,
-        gain.low,
-        gain.high,
+        mark(results),
+        percent(1.0 / of(most)),
+        most.ratio.words(),
     );
-    let batch = of(ratios, cell, Method::Batch, Method::Sync)
-        .filter(|_| context.is_valid(cell, Method::Batch));
-    let remedy = match batch {
-        Some(batch) => format!(
-            "Measure asynchronous drivers with callbacks (kspeed async), or at least with num_mb of {}: that shows {} of the asynchronous rate here.",
-            context.config.depth,
-            percent(batch.ratio / gain.ratio)
-        ),
-        None => "Measure asynchronous drivers with callbacks (kspeed async).".to_owned(),
-    };
+    let batch = beside(Method::Batch).map_or_else(String::new, |share| {
+        format!(" Batches of {depth} (num_mb) show {share} of it.")
+    });
+    let remedy = format!("Measure asynchronous drivers with callbacks (kspeed async).{batch}");
     Some(finding(Weight::Headline, text, remedy))
 }
 
-/// Drivers that complete at once gain nothing.
-fn at_once(context: &Context<'_>, ratios: &[Ratio<'_>]) -> Option<Finding> {
-    let own: Vec<_> = ratios
-        .iter()
-        .filter(|ratio| (ratio.method, ratio.reference) == (Method::Async, Method::Sync))
-        .filter(|ratio| context.is_async(ratio.cell) == Some(false))
-        .filter(|ratio| believed(context, ratio))
-        .map(|ratio| &ratio.comparison)
-        .collect();
-    let (least, most) = ends(&own)?;
+/// Drivers that complete at once.
+fn at_once(results: &All<'_>) -> Option<Finding> {
+    let own = ratios(results, Method::Async, Method::Sync);
+    let own = own.filter(|told| is_at_once(results, told.pair.arm.0.driver));
+    let (least, most, places) = ends(own.map(of))?;
     let text = format!(
-        "Drivers that complete at once gain nothing from more requests in flight: async is {least:.2} to {most:.2}× sync over {} places.",
-        own.len()
+        "Drivers that complete at once cannot gain from more requests in flight: async is {least:.2} to {most:.2}× sync at {places} places."
     );
     Some(finding(Weight::Note, text, ""))
 }
 
 /// Whether the kernel's benchmark and ours agree where they do the same.
-fn same(context: &Context<'_>, ratios: &[Ratio<'_>]) -> Option<Finding> {
-    let own: Vec<_> = ratios
-        .iter()
-        .filter(|ratio| (ratio.method, ratio.reference) == (Method::Tcrypt, Method::Sync))
-        .filter(|ratio| believed(context, ratio))
-        .collect();
-    let comparisons: Vec<_> = own.iter().map(|ratio| &ratio.comparison).collect();
-    let (least, most) = ends(&comparisons)?;
-    let is_same =
-        |ratio: &&&Ratio<'_>| (SAME_MIN..=1.0 / SAME_MIN).contains(&ratio.comparison.ratio);
-    let (alike, all) = (own.iter().filter(is_same).count(), own.len());
-    let counts = if context.config.tcrypt_seconds == 0 {
-        "cycles of a few operations"
-    } else {
-        "operations a second"
+fn same(results: &All<'_>) -> Option<Finding> {
+    let own = || ratios(results, Method::Tcrypt, Method::Sync).map(of);
+    let (least, most, all) = ends(own())?;
+    let is_same = |ratio: &f64| (SAME_MIN..=1.0 / SAME_MIN).contains(ratio);
+    let alike = own().filter(is_same).count();
+    let counts = match results.experiment.seconds_of_tcrypt() {
+        0 => "cycles of a few operations",
+        _ => "operations a second",
     };
     let text = format!(
         "tcrypt serial ({counts}) gives {least:.2} to {most:.2}× of kspeed sync; within 10% at {alike} of {all} places."
     );
-    let (weight, remedy) = if alike == all {
-        (Weight::Note, "")
-    } else {
-        (
+    let (weight, remedy) = match alike == all {
+        true => (Weight::Note, ""),
+        false => (
             Weight::Warning,
-            "tcrypt's few operations come right after one another's set-up; its seconds (key tcrypt_seconds = 1) say more.",
-        )
+            "Let tcrypt count for a second (tcrypt_seconds = 1): a few operations right after set-up say little.",
+        ),
     };
     Some(finding(weight, text, remedy))
 }
 
 /// What user space gets through the kernel's socket.
-fn socket(context: &Context<'_>, ratios: &[Ratio<'_>]) -> Option<Finding> {
-    let own = ratios.iter().filter(|ratio| {
-        (ratio.method, ratio.reference) == (Method::AfAlg, Method::Async)
-            && ratio.comparison.outcome == Outcome::Slower
-            && context.is_async(ratio.cell) == Some(true)
+fn socket(results: &All<'_>) -> Option<Finding> {
+    let own = ratios(results, Method::AfAlg, Method::Async).filter(|told| {
+        told.ratio.comparison.outcome == Outcome::Slower
+            && !is_at_once(results, told.pair.arm.0.driver)
     });
-    let worst = own.min_by(|a, b| a.comparison.ratio.total_cmp(&b.comparison.ratio))?;
+    let worst = own.min_by(|a, b| of(a).total_cmp(&of(b)))?;
+    let place = worst.pair.arm.0;
     let text = format!(
-        "AF_ALG keeps one request in flight: from user space it shows {} of what {} does at {}{}.",
-        percent(worst.comparison.ratio),
-        worst.cell.place.driver,
-        size(worst.cell.place.size_bytes),
-        context.guest.mark()
+        "AF_ALG keeps one request in flight. From user space it shows {} of what {} does at {}{}.",
+        percent(of(worst)),
+        place.driver,
+        size(place.size_bytes),
+        mark(results)
     );
     let remedy = "Do not judge an asynchronous driver by AF_ALG.";
     Some(finding(Weight::Advice, text, remedy))
 }
 
-/// The article's comparison, in a sentence; its figures are in a table.
-fn user_space(context: &Context<'_>, ratios: &[Ratio<'_>]) -> Option<Finding> {
-    let said = |size_bytes: usize| {
-        let own = ratios.iter().find(|ratio| {
-            (ratio.method, ratio.reference) == (Method::Async, Method::Engine)
-                && ratio.cell.place.size_bytes == size_bytes
-                && context.is_async(ratio.cell) == Some(true)
-                && believed(context, ratio)
-        })?;
-        Some(format!(
-            "{:.2}× at {} ({})",
-            own.comparison.ratio,
-            size(size_bytes),
-            own.cell.place.driver
-        ))
-    };
-    let said: Vec<_> = [64, 1024].into_iter().filter_map(said).collect();
-    if said.is_empty() {
-        return None;
-    }
-    let text = format!(
-        "The kernel asked asynchronously, over user space's own crypto in the same guest: {}{}. The article found 0.33× at 64 B (0.10× when asked serially) and 1.0× at 1 KiB, with an accelerator behind both sides; here user space has the guest's CPU alone, and a virtio-crypto device the host's.",
-        said.join(", "),
-        context.guest.mark()
-    );
-    Some(finding(Weight::Note, text, ""))
-}
-
-fn emulated(context: &Context<'_>) -> Option<Finding> {
-    let text = "The guest was emulated (QEMU without KVM): the ratios hold within this guest; the figures hold for no other machine.";
+fn emulated(results: &All<'_>) -> Option<Finding> {
+    let accelerator = results.about.value("accelerator")?;
+    let is_emulated = *accelerator == vm::Accelerator::Tcg.name().into();
+    let text = "The guest was emulated (QEMU without KVM). Ratios hold within this guest; its figures hold for no other machine.";
     let remedy = "Run where a guest boots with KVM for figures.";
-    context
-        .guest
-        .is_emulated()
-        .then(|| finding(Weight::Note, text.to_owned(), remedy))
+    is_emulated.then(|| finding(Weight::Warning, text.to_owned(), remedy))
 }
 
-/// What could not be measured, each reason once.
-fn missing(context: &Context<'_>) -> Vec<Finding> {
-    let mut told: Vec<(&Failure, Vec<String>)> = Vec::new();
-    for cell in context.cells {
-        for (method, series) in &cell.arms {
-            let Some(failure) = &series.failure else {
+/// The least and the greatest ratio, and how many there are.
+fn ends(ratios: impl Iterator<Item = f64>) -> Option<(f64, f64, usize)> {
+    let all: Vec<_> = ratios.collect();
+    let ends = all.iter().copied();
+    Some((
+        ends.clone().reduce(f64::min)?,
+        ends.reduce(f64::max)?,
+        all.len(),
+    ))
+}
+
+/// A request that a driver's caller waits for, in the smallest size.
+pub(super) fn prices(results: &All<'_>) -> Vec<Price> {
+    let waits = || {
+        results
+            .measured()
+            .filter(|(one, _)| one.arm == Method::Sync)
+    };
+    let Some(first) = waits()
+        .map(|(one, _)| (one.place.threads, one.place.size_bytes))
+        .min()
+    else {
+        return Vec::new();
+    };
+    let own = waits().filter(|(one, _)| (one.place.threads, one.place.size_bytes) == first);
+    let price = |place: Place, rates: Vec<f64>| {
+        let rounds_ns: Vec<_> = rates.into_iter().map(|rate| 1e9 / rate).collect();
+        let name = format!("request to {}{}", place.driver.what, mark(results));
+        Price::of_rounds(name, &rounds_ns)
+    };
+    own.filter(|(one, _)| results.is_valid(&one.place, &one.arm))
+        .filter_map(|(one, series)| price(one.place, series.values(REQUESTS)))
+        .collect()
+}
+
+/// The article's figures beside this guest's.
+pub(super) fn beside(results: &All<'_>) -> Option<Table> {
+    let ratio = |place: Place, method: Method| {
+        let pair = Pair::new((place, method), (place, Method::Engine), REQUESTS);
+        results.compare(&pair, &results.usual())
+    };
+    let said = |ratio: Option<Ratio>| match ratio {
+        Some(ratio) if ratio.is_believed => text(ratio.words()),
+        Some(_) => text("not valid"),
+        None => text(""),
+    };
+    let engine = results
+        .measured()
+        .filter(|(one, _)| one.arm == Method::Engine);
+    let places: Vec<_> = engine.map(|(one, _)| one.place).collect();
+    let mut rows = Vec::new();
+    for (bytes, serial, asynchronous) in PUBLISHED {
+        for &place in places.iter().filter(|place| place.size_bytes == bytes) {
+            let Some(own) = ratio(place, Method::Async) else {
                 continue;
             };
-            let place = what(cell, *method);
-            match told.iter_mut().find(|(own, _)| *own == failure) {
-                Some((_, places)) if places.contains(&place) => {}
-                Some((_, places)) => places.push(place),
-                None => told.push((failure, vec![place])),
-            }
+            let own_serial = ratio(place, Method::Tcrypt).or_else(|| ratio(place, Method::Sync));
+            rows.push(vec![
+                text(place.driver.name),
+                text(size(bytes)),
+                text(serial),
+                said(own_serial),
+                text(asynchronous),
+                said(Some(own)),
+            ]);
         }
     }
-    let say = |(failure, places): (&Failure, Vec<String>)| {
-        let text = format!("Not measured: {}. {}.", places.join("; "), failure.reason);
-        finding(Weight::Warning, text, &failure.remedy[..])
-    };
-    told.into_iter().map(say).collect()
-}
-
-fn what(cell: &Cell, method: Method) -> String {
-    format!("{method} of {}", cell.place.driver)
-}
-
-fn believed(context: &Context<'_>, ratio: &Ratio<'_>) -> bool {
-    context.is_valid(ratio.cell, ratio.method) && context.is_valid(ratio.cell, ratio.reference)
-}
-
-/// The least and the greatest ratio.
-fn ends(comparisons: &[&Comparison]) -> Option<(f64, f64)> {
-    let ratios = || comparisons.iter().map(|comparison| comparison.ratio);
-    Some((ratios().reduce(f64::min)?, ratios().reduce(f64::max)?))
+    let columns = [
+        "driver",
+        "size",
+        "article: serial",
+        "here: serial",
+        "article: async",
+        "here: async",
+    ];
+    (!rows.is_empty()).then(|| Table {
+        title: "The article's figures beside this guest's: the kernel's rate over user space's"
+            .to_owned(),
+        note: format!(
+            "The article: an accelerator that it does not name, kernel against user space on the same hardware. Here user space is Lockgate's engine on the guest's own CPU; a virtio-crypto device computes on the host's{}.",
+            mark(results)
+        ),
+        columns: columns.map(|label| column(label, "")).to_vec(),
+        rows,
+        command: results.command.to_owned(),
+    })
 }

@@ -5,15 +5,14 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use trial::{PlanError, RunError, Sink};
+use kit::experiment::Stopped;
+use kit::spot::Spot;
+use trial::PlanError;
 use vm::image::Image;
-use vm::{Cache, CacheError, Guest, GuestError, Kernel, Qemu, Run, Shape};
+use vm::{Accelerator, Cache, Guest, GuestError, Kernel, Qemu, Run, Shape};
 
-use crate::kspeed::config::Config;
-use crate::kspeed::guest_facts::GuestFacts;
-use crate::kspeed::program;
-use crate::kspeed::shell::{Lost, Output, Shell, Stop};
-use kit::running::failed;
+use super::program;
+use super::shell::{LOOK, Lost, Output, Shell, Stop};
 
 /// Enough for Debian's kernel, the program twice (in the image and unpacked)
 /// and all buffers.
@@ -36,8 +35,6 @@ const ON_DEMAND: [&str; 11] = [
     "algif_hash",
     "algif_aead",
 ];
-/// So often somebody looks whether the user wants to stop.
-const LOOK: Duration = Duration::from_millis(100);
 /// What Linux says of time in /proc on x86.
 const TICKS_PER_S: f64 = 100.0;
 /// The status of a script that went past a limit.
@@ -56,29 +53,29 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// What this host has.
+    /// What this host has; of kernels the one of that release, or the first.
     ///
     /// # Errors
     /// [`PlanError::NotSupported`] says what is missing and how to get it.
-    pub(super) fn find(config: &Config) -> Result<Self, PlanError> {
-        let cache = Cache::open_default().map_err(absent)?;
+    pub(super) fn find(release: &str) -> Result<Self, PlanError> {
+        let setup = "make setup-guests";
+        let cache = Cache::open_default().map_err(|error| absent(error, setup))?;
+        let release = (!release.is_empty()).then_some(release);
         let kernel = cache
-            .kernel(config.kernel.as_deref())
-            .map_err(absent)?
-            .clone();
+            .kernel(release)
+            .map_err(|error| absent(error, setup))?;
+        let kernel = kernel.clone();
         if kernel.kspeed.is_none() {
-            return Err(PlanError::NotSupported {
-                reason: format!(
-                    "the guest cache {} has no lockgate_kspeed.ko for kernel {}",
-                    cache.folder().display(),
-                    kernel.release
-                ),
-                remedy: "make setup-guests (with gcc and make installed, it builds the module)"
-                    .to_owned(),
-            });
+            let folder = cache.folder().display();
+            let reason = format!(
+                "the guest cache {folder} has no lockgate_kspeed.ko for kernel {}",
+                kernel.release
+            );
+            let remedy = "make setup-guests (with gcc and make installed, it builds the module)";
+            return Err(absent(reason, remedy));
         }
-        let qemu = Qemu::find(Some(&cache))
-            .map_err(|error| not_supported(error, "apt-get install qemu-system-x86"))?;
+        let qemu = Qemu::find(Some(&cache));
+        let qemu = qemu.map_err(|error| absent(error, "apt-get install qemu-system-x86"))?;
         Ok(Self {
             cache,
             kernel,
@@ -88,20 +85,85 @@ impl Parts {
 
     /// In words, for a plan.
     pub(super) fn step(&self) -> String {
-        format!(
-            "one guest: Linux {} in QEMU {}",
-            self.kernel.release,
-            version(&self.qemu)
-        )
+        let release = &self.kernel.release;
+        format!("one guest: Linux {release} in QEMU {}", self.version())
+    }
+
+    fn version(&self) -> String {
+        let (major, minor, patch) = self.qemu.version;
+        format!("{major}.{minor}.{patch}")
+    }
+
+    fn image(&self) -> Result<Vec<u8>, Stopped> {
+        let mut image = Image::new(&self.cache, &self.kernel);
+        for module in ON_DEMAND {
+            image = image.on_demand(module);
+        }
+        if let Some(module) = &self.kernel.kspeed {
+            image = image.module_file(module);
+        }
+        let program = program::files().map_err(Stopped::failed)?;
+        image.files(program).build().map_err(Stopped::failed)
+    }
+
+    /// Builds the image and boots it, unless the user stops; with what it is.
+    ///
+    /// # Errors
+    /// [`Stopped`].
+    pub(super) fn boot(
+        &self,
+        (cpu, vcpus): (&str, u32),
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<(Box<dyn Shell>, Spot), Stopped> {
+        let shape = Shape {
+            vcpus,
+            memory_mib: MEMORY_MIB,
+            cpu: cpu.to_owned(),
+            crypto_devices: 1,
+            kernel_arguments: KERNEL_ARGUMENTS.map(str::to_owned).to_vec(),
+            time_limit: TIME_LIMIT,
+            ..Shape::default()
+        };
+        let (image, parts) = (self.image()?, self.clone());
+        let (answer, answered) = mpsc::channel();
+        // A guest that nobody waits for any more ends when the answer is dropped.
+        thread::spawn(move || {
+            let _ = answer.send(Guest::boot(&parts.qemu, &parts.kernel, &image, &shape));
+        });
+        loop {
+            match answered.recv_timeout(LOOK) {
+                Ok(booted) => {
+                    let guest = booted.map_err(Stopped::failed)?;
+                    let about = self.about((cpu, vcpus), guest.accelerator());
+                    return Ok((Box::new(GuestShell(guest)), about));
+                }
+                Err(RecvTimeoutError::Timeout) if !go_on() => return Err(Stopped::Interrupted),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    let error = "the thread that boots the guest died";
+                    return Err(Stopped::Failed(error.into()));
+                }
+            }
+        }
+    }
+
+    /// What stands beside every number.
+    fn about(&self, (cpu, vcpus): (&str, u32), accelerator: Accelerator) -> Spot {
+        let words = match accelerator {
+            Accelerator::Tcg => "emulated guest",
+            Accelerator::Kvm => "in a guest",
+        };
+        Spot::new()
+            .with("accelerator", accelerator.name(), words)
+            .also("guest_kernel", &*self.kernel.release)
+            .also("qemu", &*self.version())
+            .also("vcpus", u64::from(vcpus))
+            .also("guest_cpu", cpu)
     }
 }
 
-fn absent(error: CacheError) -> PlanError {
-    not_supported(error, "make setup-guests")
-}
-
-/// Somebody else's files say their own remedy.
-fn not_supported(error: impl std::fmt::Display, remedy: &str) -> PlanError {
+/// Somebody else's errors say their own remedy.
+fn absent(error: impl std::fmt::Display, remedy: &str) -> PlanError {
     let error = error.to_string();
     let (reason, remedy) = error.rsplit_once("; ").unwrap_or((&error, remedy));
     PlanError::NotSupported {
@@ -110,92 +172,8 @@ fn not_supported(error: impl std::fmt::Display, remedy: &str) -> PlanError {
     }
 }
 
-/// Builds the image and boots it, unless the user stops.
-///
-/// # Errors
-/// [`RunError`].
-pub(super) fn boot(
-    config: &Config,
-    parts: &Parts,
-    sink: &dyn Sink,
-) -> Result<(GuestShell, GuestFacts), RunError> {
-    let image = image(parts)?;
-    let (shape, parts) = (shape(config), parts.clone());
-    let (answer, answered) = mpsc::channel();
-    // A guest that nobody waits for any more ends when the answer is dropped.
-    thread::spawn(move || {
-        let guest = Guest::boot(&parts.qemu, &parts.kernel, &image, &shape);
-        let _ = answer.send(guest.map(|guest| facts(guest, &parts, &shape)));
-    });
-    loop {
-        match answered.recv_timeout(LOOK) {
-            Ok(booted) => {
-                let (guest, facts) =
-                    booted.map_err(|error| failed("the guest did not boot", error))?;
-                return Ok((GuestShell { guest }, facts));
-            }
-            Err(RecvTimeoutError::Timeout) if sink.is_interrupted() => {
-                return Err(RunError::Interrupted);
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => {
-                return Err(RunError::Failed {
-                    context: "the thread that boots the guest died".to_owned(),
-                    source: None,
-                });
-            }
-        }
-    }
-}
-
-fn image(parts: &Parts) -> Result<Vec<u8>, RunError> {
-    let mut image = Image::new(&parts.cache, &parts.kernel);
-    for module in ON_DEMAND {
-        image = image.on_demand(module);
-    }
-    if let Some(module) = &parts.kernel.kspeed {
-        image = image.module_file(module);
-    }
-    let program = program::files()
-        .map_err(|error| failed("lockgate cannot be taken into the guest", error))?;
-    image
-        .files(program)
-        .build()
-        .map_err(|error| failed("the guest's image cannot be built", error))
-}
-
-fn shape(config: &Config) -> Shape {
-    Shape {
-        vcpus: config.vcpus,
-        memory_mib: MEMORY_MIB,
-        cpu: config.cpu.clone(),
-        crypto_devices: 1,
-        kernel_arguments: KERNEL_ARGUMENTS.map(str::to_owned).to_vec(),
-        time_limit: TIME_LIMIT,
-        ..Shape::default()
-    }
-}
-
-fn facts(guest: Guest, parts: &Parts, shape: &Shape) -> (Guest, GuestFacts) {
-    let facts = GuestFacts {
-        kernel: parts.kernel.release.clone(),
-        qemu: version(&parts.qemu),
-        accelerator: guest.accelerator(),
-        vcpus: shape.vcpus,
-        cpu: shape.cpu.clone(),
-    };
-    (guest, facts)
-}
-
-fn version(qemu: &Qemu) -> String {
-    let (major, minor, patch) = qemu.version;
-    format!("{major}.{minor}.{patch}")
-}
-
 /// A guest that runs scripts.
-pub(super) struct GuestShell {
-    guest: Guest,
-}
+struct GuestShell(Guest);
 
 impl Shell for GuestShell {
     fn run(&mut self, script: &str, limit: Duration) -> Result<Output, Lost> {
@@ -204,7 +182,7 @@ impl Shell for GuestShell {
             limit,
             output_bytes_max: OUTPUT_BYTES_MAX,
         };
-        match self.guest.run(&run) {
+        match self.0.run(&run) {
             Ok(outcome) => Ok(Output {
                 status: outcome.status,
                 text: outcome.text().into_owned(),
@@ -222,12 +200,12 @@ impl Shell for GuestShell {
     }
 
     fn stop(&self) -> Stop {
-        let killer = self.guest.killer();
+        let killer = self.0.killer();
         Box::new(move || killer.kill())
     }
 
     fn cpu_s(&self) -> f64 {
-        cpu_s(self.guest.process_id()).unwrap_or(0.0)
+        cpu_s(self.0.process_id()).unwrap_or(0.0)
     }
 }
 
@@ -239,16 +217,4 @@ fn cpu_s(pid: u32) -> Option<f64> {
     let mut ticks = || fields.next()?.parse::<u64>().ok();
     let (user, system) = (ticks()?, ticks()?);
     Some((user + system) as f64 / TICKS_PER_S)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_process_has_used_some_time() {
-        let pid = std::process::id();
-        assert!(cpu_s(pid).is_some_and(|seconds| seconds >= 0.0));
-        assert_eq!(cpu_s(u32::MAX), None);
-    }
 }

@@ -3,9 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use kit::config::value::Choice;
+
 /// How a driver is driven.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Method {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
     /// Lockgate's module, one request after the other.
     Sync,
     /// Lockgate's module: so many at once, then a wait for all.
@@ -19,10 +21,19 @@ pub(super) enum Method {
     Tcrypt,
     /// The kernel's own benchmark with `num_mb` requests at once.
     TcryptMb,
-    /// A program in the guest, by the kernel's socket.
+    /// This program in the guest, by the kernel's socket.
     AfAlg,
-    /// Lockgate's engine, in a program in the guest, without the kernel.
+    /// Lockgate's engine, in this program in the guest, without the kernel.
     Engine,
+}
+
+/// Who does a method's trials.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Means {
+    /// The module, in that mode.
+    Module(&'static str),
+    Tcrypt,
+    Program,
 }
 
 impl Method {
@@ -37,85 +48,58 @@ impl Method {
         Self::Engine,
     ];
 
+    /// Its name, what it is called in charts and sentences, who does it, and
+    /// whether several requests are in flight.
+    #[rustfmt::skip]
+    fn facts(self) -> (&'static str, &'static str, Means, bool) {
+        match self {
+            Self::Sync => ("sync", "kspeed sync", Means::Module("sync"), false),
+            Self::Batch => ("batch", "kspeed batch", Means::Module("batch"), true),
+            Self::Async => ("async", "kspeed async", Means::Module("async"), true),
+            Self::Resubmit => ("resubmit", "kspeed resubmit", Means::Module("resubmit"), true),
+            Self::Tcrypt => ("tcrypt", "tcrypt serial", Means::Tcrypt, false),
+            Self::TcryptMb => ("tcrypt-mb", "tcrypt num_mb", Means::Tcrypt, true),
+            Self::AfAlg => ("af-alg", "AF_ALG", Means::Program, false),
+            Self::Engine => ("engine", "user-space engine", Means::Program, true),
+        }
+    }
+
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Sync => "sync",
-            Self::Batch => "batch",
-            Self::Async => "async",
-            Self::Resubmit => "resubmit",
-            Self::Tcrypt => "tcrypt",
-            Self::TcryptMb => "tcrypt-mb",
-            Self::AfAlg => "af-alg",
-            Self::Engine => "engine",
-        }
+        self.facts().0
     }
 
-    /// The module's name for it; none where another program measures.
-    pub(super) fn module_mode(self) -> Option<&'static str> {
-        matches!(
-            self,
-            Self::Sync | Self::Batch | Self::Async | Self::Resubmit
-        )
-        .then(|| self.name())
-    }
-
-    /// What it is called in charts and sentences.
     pub(super) fn title(self) -> &'static str {
-        match self {
-            Self::Sync => "kspeed sync",
-            Self::Batch => "kspeed batch",
-            Self::Async => "kspeed async",
-            Self::Resubmit => "kspeed resubmit",
-            Self::Tcrypt => "tcrypt serial",
-            Self::TcryptMb => "tcrypt num_mb",
-            Self::AfAlg => "AF_ALG",
-            Self::Engine => "user-space engine",
-        }
+        self.facts().1
+    }
+
+    pub(super) fn means(self) -> Means {
+        self.facts().2
     }
 
     /// Requests in flight at once, given the configured depth.
     pub(super) fn depth(self, depth: usize) -> usize {
-        match self {
-            Self::Sync | Self::Tcrypt | Self::AfAlg => 1,
-            Self::Batch | Self::Async | Self::Resubmit | Self::TcryptMb | Self::Engine => depth,
-        }
+        if self.facts().3 { depth } else { 1 }
     }
 }
 
 impl fmt::Display for Method {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.title())
+        f.write_str(self.name())
     }
-}
-
-/// No way to measure has that name.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{name} is no method; allowed: {}", Method::ALL.map(Method::name).join(", "))]
-pub(super) struct UnknownMethod {
-    name: String,
 }
 
 impl FromStr for Method {
-    type Err = UnknownMethod;
+    type Err = String;
 
-    fn from_str(name: &str) -> Result<Self, UnknownMethod> {
+    fn from_str(name: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|method| method.name() == name);
-        found.ok_or_else(|| UnknownMethod {
-            name: name.to_owned(),
-        })
+        let known = || Self::ALL.map(Self::name).join(", ");
+        found.ok_or_else(|| format!("'{name}' is not a method; allowed: {}", known()))
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_read_back() {
-        for method in Method::ALL {
-            assert_eq!(method.name().parse(), Ok(method));
-        }
-        let error = "poll".parse::<Method>().unwrap_err().to_string();
-        assert!(error.contains("poll") && error.contains("tcrypt-mb"));
+impl Choice for Method {
+    fn known() -> Vec<String> {
+        Self::ALL.map(|method| method.name().to_owned()).to_vec()
     }
 }

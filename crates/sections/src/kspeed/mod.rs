@@ -1,42 +1,412 @@
-//! What asynchronous crypto of a kernel can do, and how much of it each way to
-//! measure shows: Lockgate's kernel module in four modes, the kernel's own
-//! `tcrypt`, the socket AF_ALG and user space's own crypto, in one guest and
-//! interleaved (source 003).
+//! The section `kspeed`: what asynchronous crypto of a kernel can do, and how
+//! much of it each way to measure shows. Lockgate's kernel module in four modes,
+//! the kernel's own `tcrypt`, the socket AF_ALG and user space's own crypto, in
+//! one guest and interleaved (source 003).
 //!
-//! `section` plans and runs; `guest` boots; `measure` has scripts run by a
-//! `shell`; `module`, `tcrypt` and `program` say what is run and read what it
-//! prints; `context` judges it. [`af_alg`] and [`userspace`] are what the
-//! program itself does in the guest.
+//! `guest` boots, `rig` has a `shell` run scripts; `module`, `tcrypt` and
+//! [`program`] say what is run and read what it prints.
 
-pub mod af_alg;
-mod article;
 mod catalogue;
-mod cell;
-mod charts;
 mod clock;
-mod comparisons;
-mod config;
-mod context;
-mod end;
 mod findings;
 mod guest;
-mod guest_facts;
-mod measure;
 mod method;
 mod module;
-mod points;
-mod program;
-mod schedule;
-mod scripts;
-mod section;
+pub mod program;
+mod rig;
 mod shell;
-mod tables;
 mod tcrypt;
-pub mod trial_line;
-pub mod userspace;
-mod watched;
 
-pub use section::{Kspeed, parse};
+use kit::prelude::*;
+use kit::words::size;
+use trial::Price;
+
+use catalogue::{Chosen, DRIVERS};
+use guest::Parts;
+use method::{Means, Method};
+use rig::{MEASURES, OnGuest, REQUESTS, WARM_UP};
+use tcrypt::Call;
+
+/// Shorter and a guest's timer tick weighs; longer says no more than another
+/// round would, and an interrupt is to end the run within a second.
+const SLICE_S: (f64, f64) = (0.04, 0.15);
+const SECONDS_MAX: f64 = 0.8;
+/// QEMU, kernel and first script of an emulated guest, and its end.
+const BOOT_S: f64 = 8.0;
+/// The command into the guest, the module's own warm-up and clean-up.
+const OVERHEAD_S: f64 = 0.06;
+/// Loading and unloading the modules of one driver.
+const LOAD_S: f64 = 0.15;
+/// Starting lockgate in the guest, its checks and set-up, and what it measures
+/// longer than a slice.
+const PROGRAM_S: f64 = 1.0;
+/// More is a slip of the finger: a round would take hours.
+const PLACES_MAX: usize = 512;
+
+/// Who is compared with whom.
+const PAIRS: [(Method, Method); 8] = [
+    (Method::Async, Method::Sync),
+    (Method::Batch, Method::Sync),
+    (Method::Resubmit, Method::Async),
+    (Method::Tcrypt, Method::Sync),
+    (Method::Sync, Method::Tcrypt),
+    (Method::TcryptMb, Method::Batch),
+    (Method::AfAlg, Method::Async),
+    (Method::Async, Method::Engine),
+];
+/// The same thing is measured where neither shows less than this of the other.
+const SAME_MIN: f64 = 0.9;
+/// What an asynchronous device gains at least by being kept busy, in an emulated
+/// guest: driver, bytes, depth, factor.
+const GAIN: (&str, usize, usize, f64) = ("virtio_crypto_aes_cbc", 512, 16, 3.5);
+
+kit::keys! {
+    /// What is measured.
+    pub struct Config {
+        /// Drivers of the guest's kernel
+        drivers: List<Name<Chosen>> = DRIVERS.each_ref().map(|driver| driver.name),
+        /// Bytes of one request
+        sizes_bytes: List<Bytes<16, 65_536>> = [64, 512, 1024, 4096, 16_384, 65_536],
+        /// Requests in flight of batch, async, resubmit and engine; tcrypt's num_mb
+        depth: Count<1, 256> = 16,
+        /// Kernel threads that submit, in total
+        threads: List<Count<1, 64>> = [1],
+        /// Ways to measure
+        methods: List<Name<Method>> = Method::ALL.map(Name),
+        /// Seconds that tcrypt takes for each of its sizes; 0: it counts the cycles of a few operations
+        tcrypt_seconds: Count<0, 4> = 0,
+        /// Virtual CPUs of the guest
+        vcpus: Count<1, { vm::VCPUS_MAX as usize }> = 1,
+        /// QEMU's model of the guest's CPU
+        cpu: String = "max",
+        /// Release of the guest's kernel; empty: the first of the cache
+        kernel: String = "",
+    }
+}
+
+/// The section, configured.
+#[derive(Clone)]
+pub struct Kspeed(Config);
+
+/// Where in the grid.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Place {
+    driver: Chosen,
+    size_bytes: usize,
+    /// Kernel threads that submit.
+    threads: usize,
+}
+
+impl Kspeed {
+    fn depth(&self) -> usize {
+        self.0.depth.get()
+    }
+
+    fn vcpus(&self) -> usize {
+        self.0.vcpus.get()
+    }
+
+    fn seconds_of_tcrypt(&self) -> usize {
+        self.0.tcrypt_seconds.get()
+    }
+
+    /// How tcrypt is called for a method of its own.
+    fn call(&self, method: Method) -> Call {
+        Call {
+            num_mb: (method == Method::TcryptMb).then(|| self.depth()),
+            seconds: self.seconds_of_tcrypt(),
+        }
+    }
+
+    /// A driver's subjects. What does not submit from the module's threads has
+    /// one; what tcrypt measures shares a trial.
+    fn subjects_of(&self, driver: Chosen) -> Vec<Subject<Place, Method>> {
+        let mut subjects = Vec::new();
+        let methods = || self.0.methods.iter().map(|method| method.0);
+        let of_tcrypt = |method: &Method| method.means() == Means::Tcrypt;
+        let mut add = |threads: usize, size_bytes, method, shares_trial| {
+            let place = Place {
+                driver,
+                size_bytes,
+                threads,
+            };
+            let subject = self.subject(place, method);
+            subjects.push(Subject {
+                shares_trial,
+                ..subject
+            });
+        };
+        let one = self.0.threads[0].get();
+        for threads in self.0.threads.iter().map(|threads| threads.get()) {
+            for size_bytes in self.0.sizes_bytes.iter().map(|size| size.get()) {
+                for method in methods().filter(|method| !of_tcrypt(method)) {
+                    if threads == one || method.means() != Means::Program {
+                        add(threads, size_bytes, method, false);
+                    }
+                }
+            }
+        }
+        for method in methods().filter(of_tcrypt) {
+            let sizes = self.sizes_of(driver, method).into_iter().enumerate();
+            sizes.for_each(|(at, size_bytes)| add(one, size_bytes, method, at > 0));
+        }
+        subjects
+    }
+
+    /// The sizes that tcrypt measures of a driver in one call.
+    fn sizes_of(&self, driver: Chosen, method: Method) -> Vec<usize> {
+        let sizes = self.0.sizes_bytes.iter().map(|size| size.get());
+        let call = self.call(method);
+        sizes
+            .filter(|&bytes| call.measures(driver, bytes))
+            .collect()
+    }
+
+    /// What keeping the first driver busy gains says most; a program of its own
+    /// for each trial takes longest.
+    fn rank(&self, place: Place, method: Method) -> u8 {
+        let is_first = place.driver == self.0.drivers[0].0;
+        let rank = match method {
+            Method::Sync | Method::Async => 0,
+            Method::Batch | Method::Resubmit | Method::Tcrypt | Method::TcryptMb => 1,
+            Method::AfAlg | Method::Engine => 2,
+        };
+        rank + u8::from(!is_first)
+    }
+
+    fn subject(&self, place: Place, method: Method) -> Subject<Place, Method> {
+        let Place {
+            driver,
+            size_bytes,
+            threads,
+        } = place;
+        let of_threads = match threads {
+            1 => String::new(),
+            threads => format!("{threads} threads"),
+        };
+        let depth = method.depth(self.depth());
+        let title = match depth {
+            1 => method.title().to_owned(),
+            depth => format!("{}, {depth} in flight", method.title()),
+        };
+        let spot = Spot::new()
+            .with("driver", driver.name, driver.name)
+            .also("algorithm", driver.kind.name())
+            .also("operation", driver.kind.facts().operation)
+            .with("block_bytes", size_bytes as u64, size(size_bytes))
+            .with("threads", threads as u64, of_threads)
+            .with("method", method.name(), title)
+            .also("depth", depth as u64);
+        let (weight, own_s) = match method.means() {
+            Means::Module(_) => (1.0, 0.0),
+            Means::Program => (1.0, PROGRAM_S),
+            // It takes its own time.
+            Means::Tcrypt => (0.0, self.call(method).expected_s(driver)),
+        };
+        let trials = self.0.sizes_bytes.len() * self.0.threads.len() * self.0.methods.len();
+        Subject {
+            weight,
+            overhead_s: own_s + LOAD_S / trials as f64,
+            ..Subject::new(place, method, spot).ranked(self.rank(place, method))
+        }
+    }
+
+    /// How long a trial of the warm-up takes; 0 where there is none.
+    fn warm_up_s(&self, subject: &Subject<Place, Method>) -> f64 {
+        // tcrypt's seconds are too long for a warm-up.
+        let is_long = subject.arm.means() == Means::Tcrypt && self.seconds_of_tcrypt() > 0;
+        if is_long || subject.shares_trial {
+            return 0.0;
+        }
+        OVERHEAD_S + subject.overhead_s + WARM_UP.as_secs_f64() * subject.weight
+    }
+
+    fn target(&self, place: Place, method: Method, reference: Method) -> Option<f64> {
+        let (driver, bytes, depth, gain) = GAIN;
+        let is_known =
+            (place.driver.name, place.size_bytes, self.depth()) == (driver, bytes, depth);
+        match (method, reference) {
+            (Method::Tcrypt, Method::Sync) | (Method::Sync, Method::Tcrypt) => Some(SAME_MIN),
+            (Method::Async, Method::Sync) if is_known => {
+                let is_emulated = vm::accelerator_here().0 == vm::Accelerator::Tcg;
+                is_emulated.then_some(gain)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Experiment for Kspeed {
+    const NAME: &'static str = "kspeed";
+    const TITLE: &'static str =
+        "Asynchronous crypto of a kernel, and how much of it each benchmark shows";
+    const CREATES: &'static [&'static str] =
+        &["one QEMU process; it ends with the section, and with lockgate"];
+    const STEADY: Option<Measure> = Some(REQUESTS);
+    const TOGETHER: &'static str = "driver";
+    const QUESTION: Question = Question {
+        what: "How much of a kernel's asynchronous crypto a benchmark that waits shows",
+        against: "the article's figures (0.10 of user space at 64 B serially, 0.33 with callbacks)",
+    };
+
+    type Config = Config;
+    type Place = Place;
+    type Arm = Method;
+    /// Whether a driver completes requests later than at once.
+    type Notes = Vec<(Chosen, bool)>;
+
+    fn new(mut config: Config) -> Result<Self, ConfigError> {
+        let places = config.drivers.len() * config.sizes_bytes.len() * config.threads.len();
+        if places > PLACES_MAX {
+            let reason = format!(
+                "{places} places of driver, size and threads; the limit is {PLACES_MAX}; name fewer"
+            );
+            return Err(ConfigError::value("sizes_bytes", reason));
+        }
+        for driver in config.drivers.iter() {
+            let multiple = driver.kind.facts().multiple_bytes;
+            let odd = |bytes: &usize| !bytes.is_multiple_of(multiple);
+            let mut sizes = config.sizes_bytes.iter().map(|size| size.get());
+            if let Some(bytes) = sizes.find(odd) {
+                let reason = format!(
+                    "{bytes}: {} takes multiples of {multiple} bytes only",
+                    driver.name
+                );
+                return Err(ConfigError::value("sizes_bytes", reason));
+            }
+        }
+        let seconds = config.common.seconds.0.map(|seconds| seconds.get());
+        if let Some(seconds) = seconds.filter(|seconds| *seconds > SECONDS_MAX) {
+            let reason = format!(
+                "{seconds} is more than {SECONDS_MAX}, after which an interrupt would wait"
+            );
+            return Err(ConfigError::value("seconds", reason));
+        }
+        let shape = vm::Shape {
+            cpu: config.cpu.clone(),
+            ..vm::Shape::default()
+        };
+        let checked = shape.check();
+        checked.map_err(|error| ConfigError::value("cpu", error))?;
+        let (mut sizes, mut threads) = (config.sizes_bytes.to_vec(), config.threads.to_vec());
+        sizes.sort();
+        threads.sort();
+        (config.sizes_bytes, config.threads) = (List::of(sizes), List::of(threads));
+        Ok(Self(config))
+    }
+
+    fn config(&self) -> &Config {
+        &self.0
+    }
+
+    fn needs(&self, _: &Probe) -> Result<(), PlanError> {
+        Parts::find(&self.0.kernel).map(drop)
+    }
+
+    fn subjects(&self, _: &Host) -> Vec<Subject<Place, Method>> {
+        let drivers = self.0.drivers.iter();
+        drivers
+            .flat_map(|driver| self.subjects_of(driver.0))
+            .collect()
+    }
+
+    fn times(&self) -> Times {
+        Times {
+            least_s: SLICE_S.0,
+            good_s: SLICE_S.0,
+            most_s: SLICE_S.1,
+            overhead_s: OVERHEAD_S,
+        }
+    }
+
+    fn start_s(&self, subjects: &Subjects<Self>) -> f64 {
+        let warm_up = subjects.iter().map(|subject| self.warm_up_s(subject));
+        BOOT_S + warm_up.sum::<f64>()
+    }
+
+    fn steps(&self) -> Vec<String> {
+        let guest = Parts::find(&self.0.kernel).map(|parts| parts.step());
+        guest.into_iter().collect()
+    }
+
+    fn rig(&self, host: &Host, _: &Subjects<Self>) -> Result<Box<dyn Rig<Self>>, Stopped> {
+        let parts = Parts::find(&self.0.kernel).map_err(Stopped::failed)?;
+        let (cpu, vcpus) = (self.0.cpu.clone(), self.vcpus() as u32);
+        let boot = move |go_on: &dyn Fn() -> bool| parts.boot((&cpu, vcpus), go_on);
+        Ok(Box::new(OnGuest::new(self.clone(), host, Box::new(boot))))
+    }
+
+    fn measures(&self) -> Vec<Measure> {
+        MEASURES.to_vec()
+    }
+
+    fn prices(&self, results: &Results<'_, Self>) -> Vec<Price> {
+        findings::prices(results)
+    }
+
+    fn pairs(&self, subjects: &Subjects<Self>) -> Vec<Pair<Place, Method>> {
+        let of = |(method, reference): (Method, Method)| {
+            let own = subjects.iter().filter(move |subject| subject.arm == method);
+            own.map(move |subject| {
+                let place = subject.place;
+                let change = match (method, reference) {
+                    (Method::Async, Method::Sync) => "Keep many requests in flight in the kernel",
+                    _ => "",
+                };
+                Pair {
+                    target: self.target(place, method, reference),
+                    ..Pair::new((place, method), (place, reference), REQUESTS).changed_by(change)
+                }
+            })
+        };
+        PAIRS.into_iter().flat_map(of).collect()
+    }
+
+    fn views(&self) -> Vec<View<Self>> {
+        let note = "Medians over the rounds, whiskers: their 95% interval. sync, tcrypt serial and AF_ALG have one request in flight.";
+        vec![
+            View::Lines(Lines {
+                title: "How much of a driver each method shows".to_owned(),
+                note: note.to_owned(),
+                over: "block_bytes",
+                x: axis("request", "bytes", Scale::Log2),
+                y: axis("requests", "1/s", Scale::Log10),
+                measures: vec![(REQUESTS, "", 1.0)],
+                split: vec!["driver", "threads"],
+                // User space is another thing measured.
+                only: |_, method| *method != Method::Engine,
+            }),
+            View::Table(Sheet {
+                title: "Requests a second by method".to_owned(),
+                note: note.to_owned(),
+                columns: vec![Cells::of(REQUESTS, "")],
+                across: Some("method"),
+                only: all,
+            }),
+        ]
+    }
+
+    /// What the guest is.
+    fn finish(&self, results: &Results<'_, Self>, _: &Spot, chart: &mut Chart) {
+        let about = results.about.words();
+        if !about.is_empty() {
+            chart.note += &format!(" Measured {}.", about);
+        }
+    }
+
+    fn answer(&self, results: &Results<'_, Self>) -> Option<Answer> {
+        findings::answer(results)
+    }
+
+    fn findings(&self, results: &Results<'_, Self>) -> Vec<Finding> {
+        findings::findings(results)
+    }
+
+    fn more(&self, results: &Results<'_, Self>) -> Vec<Event> {
+        let table = findings::beside(results).map(Event::Table);
+        table.into_iter().collect()
+    }
+}
 
 #[cfg(test)]
 mod tests;

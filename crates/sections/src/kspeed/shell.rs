@@ -1,8 +1,17 @@
-//! The guest as the section sees it: something that runs scripts.
+//! The guest as the section sees it: something that runs scripts, which an
+//! interrupt ends at once.
 
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::Duration;
 
-use crate::kspeed::cell::Failure;
+use kit::experiment::Stopped;
+use trial::{Validity, Verdict};
+
+/// So often somebody looks whether the user wants to stop.
+pub(super) const LOOK: Duration = Duration::from_millis(100);
+/// What is told of a script's last line, bytes.
+const SAID_MAX: usize = 200;
 
 /// What a script did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,13 +22,12 @@ pub(super) struct Output {
     pub(super) text: String,
 }
 
-/// A guest that is gone: nothing more can be measured.
+/// A guest that is gone.
 #[derive(Debug, thiserror::Error)]
 #[error("the guest no longer answers: {during}")]
 pub(super) struct Lost {
     /// What it was doing.
     pub(super) during: String,
-    /// What the machine says.
     #[source]
     pub(super) source: Box<dyn std::error::Error + Send + Sync>,
 }
@@ -42,18 +50,61 @@ pub(super) trait Shell: Send {
     fn cpu_s(&self) -> f64;
 }
 
-impl Output {
-    /// Its end as the reason why something cannot be measured.
-    pub(super) fn failure(&self, what: &str, remedy: &str) -> Failure {
-        let said = self.text.lines().rev().find(|line| !line.trim().is_empty());
-        let said: String = said
-            .unwrap_or("it printed nothing")
-            .chars()
-            .take(200)
-            .collect();
-        Failure {
-            reason: format!("{what} ended with {}: {}", self.status, said.trim()),
-            remedy: remedy.to_owned(),
-        }
+/// Runs a script on another thread, and ends the guest when the user wants to
+/// stop.
+///
+/// # Errors
+/// [`Stopped::Interrupted`], or [`Stopped::Failed`] with [`Lost`]: the guest is
+/// gone.
+pub(super) fn run(
+    shell: &mut dyn Shell,
+    script: &str,
+    limit: Duration,
+    go_on: &dyn Fn() -> bool,
+) -> Result<Output, Stopped> {
+    if !go_on() {
+        return Err(Stopped::Interrupted);
     }
+    let stop = shell.stop();
+    let (end, ended) = mpsc::channel::<()>();
+    let mut is_stopped = false;
+    let output = thread::scope(|scope| {
+        let script = scope.spawn(move || {
+            // Dropped at the script's end, also at a panic.
+            let _end = end;
+            shell.run(script, limit)
+        });
+        while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+            if !is_stopped && !go_on() {
+                stop();
+                is_stopped = true;
+            }
+        }
+        script.join()
+    });
+    match output {
+        _ if is_stopped => Err(Stopped::Interrupted),
+        Ok(output) => output.map_err(Stopped::failed),
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
+}
+
+impl Output {
+    /// The last line that says something, bounded and without what moves a
+    /// cursor.
+    pub(super) fn said(&self) -> String {
+        let said = self.text.lines().rev().find(|line| !line.trim().is_empty());
+        plain(said.unwrap_or("it printed nothing").trim(), SAID_MAX)
+    }
+}
+
+/// A text out of the guest, bounded and without what moves a cursor.
+pub(super) fn plain(text: &str, bytes_max: usize) -> String {
+    let plain = text.chars().filter(|letter| !letter.is_control());
+    plain.take(bytes_max).collect()
+}
+
+/// Why something gives nothing.
+pub(super) fn not_measured(reason: impl Into<String>, remedy: &str) -> Verdict {
+    Verdict::new(Validity::NotSupported, reason.into(), remedy)
 }

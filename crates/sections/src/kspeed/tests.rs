@@ -1,31 +1,23 @@
 //! The section without a guest: a shell that answers as one does.
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::time::Duration;
 
-use trial::{Dimension, Outcome, Validity};
-
-use crate::kspeed::cell::{Cell, grid};
-use crate::kspeed::charts;
-use crate::kspeed::clock::Clock;
-use crate::kspeed::comparisons;
-use crate::kspeed::config::{Config, Table};
-use crate::kspeed::context::{Context, HostFacts};
-use crate::kspeed::end::End;
-use crate::kspeed::findings;
-use crate::kspeed::guest_facts::GuestFacts;
-use crate::kspeed::measure::Bench;
-use crate::kspeed::method::Method;
-use crate::kspeed::points;
-use crate::kspeed::schedule::Schedule;
-use crate::kspeed::shell::{Lost, Output, Shell, Stop};
-use crate::kspeed::tables;
+use kit::plan;
+use kit::section::run_with;
 use kit::testing::Collector;
+use trial::{Comparison, Outcome, Point, RunError, Validity};
+
+use super::shell::{Lost, Output, Shell, Stop};
+use super::*;
 
 const CBC: &str = include_str!("fixtures/tcrypt-cbc-generic.log");
 const LOG: &str = "tsc: Detected 2600.004 MHz processor";
 
 /// Answers scripts: an asynchronous driver that does four times as many
 /// requests when it is kept busy.
+#[derive(Clone, Default)]
 struct Fake {
     scripts: usize,
     /// It is gone after so many.
@@ -46,7 +38,7 @@ impl Fake {
     fn answer(&mut self, script: &str) -> String {
         let (mode, bytes) = (word(script, "mode"), word(script, "size"));
         if bytes == "65536" {
-            return r#"{"schema":1,"ok":false,"error":{"code":-22,"name":"EINVAL","what":"too long","limit":"4096","remedy":"a shorter one"}}"#.to_owned();
+            return r#"{"schema":1,"ok":false,"error":{"name":"EINVAL","what":"too long","limit":"4096","remedy":"a shorter one"}}"#.to_owned();
         }
         // tcrypt's fixture has 2.6e9 / 5330 requests a second at 64 B.
         let sync = 2.6e9 / 5190.0 * 0.05;
@@ -74,7 +66,7 @@ impl Fake {
 }
 
 impl Shell for Fake {
-    fn run(&mut self, script: &str, _limit: Duration) -> Result<Output, Lost> {
+    fn run(&mut self, script: &str, _: Duration) -> Result<Output, Lost> {
         self.scripts += 1;
         if self.dies_after.is_some_and(|most| self.scripts > most) {
             return Err(Lost {
@@ -83,9 +75,10 @@ impl Shell for Fake {
             });
         }
         let (status, text) = match script {
+            _ if script == clock::SCRIPT => (0, LOG.to_owned()),
             _ if script.contains("/control") => (0, self.answer(script)),
             _ if script.contains("modprobe tcrypt") => (0, CBC.to_owned()),
-            _ if script.contains("pcrypt") && script.contains("modprobe") => {
+            _ if script.contains("modprobe pcrypt") => {
                 (1, "modprobe: module pcrypt not found\n".to_owned())
             }
             _ => (0, String::new()),
@@ -102,170 +95,197 @@ impl Shell for Fake {
     }
 }
 
-fn config(text: &str) -> Config {
-    let table = kit::config::from_table::<Table>(text.parse().expect("toml"));
-    Config::try_from(table.expect("a table")).expect("a configuration")
+/// What came of a run, and how often a guest was booted.
+struct Ran {
+    events: Vec<Event>,
+    result: Result<(), RunError>,
+    boots: usize,
 }
 
-fn measured(config: &Config, shell: &mut Fake, sink: &mut Collector) -> (Vec<Cell>, End) {
-    let schedule = Schedule::within(config, Duration::from_secs(3600)).expect("it fits");
-    let mut cells = grid(config);
-    let mut bench = Bench {
-        shell,
-        config,
-        schedule: &schedule,
-        clock: Clock::of_log(LOG),
-        cpus: &[],
+fn run(text: &str, fake: &Fake) -> Ran {
+    let config = kit::config::keys::parse(&text.parse().expect("toml")).expect("a table");
+    let section = Kspeed::new(config).expect("a configuration");
+    let host = Host::default();
+    let all = section.subjects(&host);
+    let job = plan::job(&section, &all, Duration::from_secs(3600)).expect("it fits");
+    let (boots, fake) = (Rc::new(Cell::new(0)), fake.clone());
+    let counted = Rc::clone(&boots);
+    let boot = move |_: &dyn Fn() -> bool| {
+        counted.set(counted.get() + 1);
+        let about = Spot::new().with("accelerator", "tcg", "emulated guest");
+        Ok((Box::new(fake.clone()) as Box<dyn Shell>, about))
     };
-    let end = bench.measure(&mut cells, sink, |_, _| ());
-    (cells, end)
-}
-
-fn guest() -> GuestFacts {
-    GuestFacts {
-        kernel: "6.1.0".to_owned(),
-        qemu: "7.2.0".to_owned(),
-        accelerator: vm::Accelerator::Tcg,
-        vcpus: 1,
-        cpu: "max".to_owned(),
+    let mut rig = OnGuest::new(section.clone(), &host, Box::new(boot));
+    let mut sink = Collector::default();
+    let result = run_with(&section, &host, &job, &mut rig, &mut sink);
+    Ran {
+        events: sink.events,
+        result,
+        boots: boots.get(),
     }
 }
 
-fn context<'a>(config: &'a Config, guest: &'a GuestFacts, cells: &'a [Cell]) -> Context<'a> {
-    Context {
-        config,
-        guest,
-        cells,
-        host: HostFacts {
-            l2_bytes: 1 << 20,
-            cpu_count: 0,
-        },
-        command: "lockgate run kspeed",
+impl Ran {
+    /// As the run left them.
+    fn point(&self, driver: &str, bytes: u64, method: &str) -> &Point {
+        let is_own = |point: &Point| {
+            let dimensions = &point.dimensions;
+            (
+                &dimensions["driver"],
+                &dimensions["block_bytes"],
+                &dimensions["method"],
+            ) == (&driver.into(), &bytes.into(), &method.into())
+        };
+        let points = self.events.iter().rev().filter_map(|event| match event {
+            Event::Point(point) => Some(point),
+            _ => None,
+        });
+        let mut own = points.filter(|point| is_own(point));
+        own.next().expect("it was tried")
+    }
+
+    fn comparisons(&self) -> impl Iterator<Item = &Comparison> {
+        self.events.iter().filter_map(|event| match event {
+            Event::Comparison(one) => Some(one),
+            _ => None,
+        })
+    }
+
+    fn findings(&self) -> Vec<&str> {
+        let texts = self.events.iter().filter_map(|event| match event {
+            Event::Finding(finding) => Some(finding.text.as_str()),
+            _ => None,
+        });
+        texts.collect()
     }
 }
 
-const FEW: &str = "drivers = ['cbc(aes-generic)']\nsizes_bytes = [64, 512]\nmethods = ['sync', 'batch', 'async', 'resubmit', 'tcrypt', 'tcrypt-mb']\nseconds = 0.05\npairs = 9";
-
-fn alive() -> Fake {
-    Fake {
-        scripts: 0,
-        dies_after: None,
-        idle: 0,
-    }
-}
+const FEW: &str = "drivers = ['cbc(aes-generic)']\nsizes_bytes = [512, 64, 512]\nmethods = ['sync', 'batch', 'async', 'resubmit', 'tcrypt', 'tcrypt-mb']\nseconds = 0.05";
 
 #[test]
 fn every_method_is_measured_and_compared() {
-    let (config, guest) = (config(FEW), guest());
-    let (cells, end) = measured(&config, &mut alive(), &mut Collector::default());
-    assert!(matches!(end, End::Complete), "{end:?}");
-    let context = context(&config, &guest, &cells);
-    let points = points::points(&context);
-    // tcrypt has no 512 B.
-    assert_eq!(points.len(), 10);
-    for point in &points {
-        assert_eq!(point.verdict.validity, Validity::Valid, "{:?}", point);
-        let accelerator = &point.dimensions["accelerator"];
-        assert_eq!(accelerator, &Dimension::from("tcg"));
+    let ran = run(FEW, &Fake::default());
+    ran.result.as_ref().expect("it ends well");
+    assert_eq!(ran.boots, 1);
+    for method in ["sync", "batch", "async", "resubmit", "tcrypt", "tcrypt-mb"] {
+        let point = ran.point("cbc(aes-generic)", 64, method);
+        assert_eq!(point.verdict.validity, Validity::Valid, "{point:?}");
+        assert_eq!(point.dimensions["accelerator"], "tcg".into());
         let rates = point.metric("requests_per_s").expect("a rate");
         assert_eq!(rates.samples.len(), 9);
+        let is_timed = !method.starts_with("tcrypt");
+        assert_eq!(!point.histogram.is_empty(), is_timed, "{method}");
     }
-    let ratios = comparisons::ratios(&context);
-    let gain = comparisons::of(&ratios, &cells[0], Method::Async, Method::Sync);
-    let gain = gain.expect("both were measured");
+    let gain = ran.comparisons().next().expect("there are ratios");
+    assert_eq!(gain.subject, "cbc(aes-generic), 64 B, emulated guest");
+    assert_eq!(
+        (&*gain.arm, &*gain.reference),
+        ("kspeed async, 16 in flight", "kspeed sync")
+    );
     assert!((3.9..4.1).contains(&gain.ratio) && gain.outcome == Outcome::Faster);
-    let same = comparisons::of(&ratios, &cells[0], Method::Tcrypt, Method::Sync);
-    let same = same.expect("both were measured");
-    assert!(same.target.expect("it has one").met, "{same:?}");
-    assert_eq!(charts::charts(&context).len(), 1);
-    for table in tables::tables(&context, &ratios) {
-        assert!(table.note.contains("Emulated"), "{}", table.title);
-        let columns = table.columns.len();
-        assert!(table.rows.iter().all(|row| row.len() == columns));
+    let same = ran.comparisons().find(|one| one.arm == "tcrypt serial");
+    assert!(
+        same.and_then(|one| one.target.as_ref())
+            .expect("it has one")
+            .met
+    );
+    let first = ran.findings()[0];
+    for part in ["shows 25%", "emulated guest"] {
+        assert!(first.contains(part), "{part}: {first}");
     }
-    let findings = findings::findings(&context, &ratios, &end);
-    let headline = &findings[0];
-    assert!(headline.text.contains("25%"), "{}", headline.text);
 }
 
 #[test]
 fn what_a_guest_refuses_is_not_supported_and_no_zero() {
     let text = "drivers = ['virtio_crypto_aes_cbc', 'pcrypt(generic-gcm-aesni)']\nsizes_bytes = [64, 65536]\nmethods = ['sync', 'async', 'tcrypt']\npairs = 5";
-    let (config, guest) = (config(text), guest());
-    let (cells, end) = measured(&config, &mut alive(), &mut Collector::default());
-    let context = context(&config, &guest, &cells);
-    let points = points::points(&context);
-    let verdict = |driver: &str, bytes: u64, method: &str| {
-        let own = points.iter().find(|point| {
-            let is = |name: &str, value: Dimension| point.dimensions[name] == value;
-            is("driver", driver.into())
-                && is("block_bytes", bytes.into())
-                && is("method", method.into())
-        });
-        let point = own.expect("it was tried");
-        assert_eq!(point.metrics.is_empty(), !point.verdict.is_valid());
-        (point.verdict.validity, point.verdict.reason.clone())
-    };
+    let ran = run(text, &Fake::default());
+    ran.result.as_ref().expect("a guest may lack things");
     let virtio = "virtio_crypto_aes_cbc";
-    assert_eq!(verdict(virtio, 64, "async").0, Validity::Valid);
-    let (validity, reason) = verdict(virtio, 65_536, "async");
-    assert_eq!(validity, Validity::NotSupported);
+    assert!(ran.point(virtio, 64, "async").verdict.is_valid());
+    for (driver, bytes, method, part) in [
+        (virtio, 65_536, "async", "too long (limit: 4096)"),
+        ("pcrypt(generic-gcm-aesni)", 64, "sync", "pcrypt not found"),
+        // The log is another driver's.
+        (virtio, 64, "tcrypt", "cbc(aes-generic) instead of"),
+    ] {
+        let point = ran.point(driver, bytes, method);
+        let verdict = &point.verdict;
+        assert_eq!(verdict.validity, Validity::NotSupported);
+        assert!(verdict.reason.contains(part), "{}", verdict.reason);
+        assert!(point.metrics.is_empty() && !verdict.remedy.is_empty());
+        let told = ran.findings().into_iter();
+        let told = told.filter(|text| text.starts_with("Not measured") && text.contains(part));
+        assert_eq!(told.count(), 1, "{part}");
+    }
+}
+
+#[test]
+fn a_guest_that_dies_is_booted_again_but_not_for_ever() {
+    let dies = |after| Fake {
+        dies_after: Some(after),
+        ..Fake::default()
+    };
+    let ran = run(FEW, &dies(40));
+    assert!(matches!(ran.result, Err(RunError::Failed { .. })));
+    assert!((2..=4).contains(&ran.boots), "{}", ran.boots);
+    let has_rate = |method| {
+        let point = ran.point("cbc(aes-generic)", 64, method);
+        point.metric("requests_per_s").is_some()
+    };
+    assert!(["sync", "batch", "async"].into_iter().any(has_rate));
+    let ran = run(FEW, &dies(3));
+    assert_eq!(ran.boots, 4);
     assert!(
-        reason.contains("too long") && reason.contains("4096"),
-        "{reason}"
+        ran.findings()
+            .iter()
+            .any(|text| text.contains("ended 4 times"))
     );
-    let (validity, reason) = verdict("pcrypt(generic-gcm-aesni)", 64, "sync");
-    assert_eq!(validity, Validity::NotSupported);
-    assert!(reason.contains("pcrypt not found"), "{reason}");
-    // The log is another driver's.
-    let (_, reason) = verdict(virtio, 64, "tcrypt");
-    assert!(reason.contains("cbc(aes-generic) instead of"), "{reason}");
-    let findings = findings::findings(&context, &comparisons::ratios(&context), &end);
-    let told = findings
-        .iter()
-        .filter(|one| one.text.starts_with("Not measured"));
-    assert_eq!(told.count(), 3);
-}
-
-#[test]
-fn an_interrupt_keeps_the_rounds_before_it() {
-    let mut sink = Collector {
-        interrupt_after: Some(4),
-        ..Collector::default()
-    };
-    let (cells, end) = measured(&config(FEW), &mut alive(), &mut sink);
-    assert!(matches!(end, End::Interrupted));
-    let series = cells[0].arm(Method::Async).expect("two rounds");
-    assert_eq!(series.trials.len(), 2);
-}
-
-#[test]
-fn a_guest_that_dies_leaves_what_was_measured() {
-    let mut shell = Fake {
-        scripts: 0,
-        dies_after: Some(25),
-        ..alive()
-    };
-    let (cells, end) = measured(&config(FEW), &mut shell, &mut Collector::default());
-    assert!(matches!(&end, End::Failed(lost) if lost.to_string().contains("a test")));
-    assert!(cells.iter().any(|cell| cell.arm(Method::Sync).is_some()));
-    assert!(end.result().is_err());
 }
 
 #[test]
 fn a_guest_that_was_let_do_nothing_is_asked_for_longer() {
-    let config = config(
-        "drivers = ['cbc(aes-generic)']\nsizes_bytes = [64]\nmethods = ['sync']\nseconds = 0.05\npairs = 5",
-    );
-    // Six slices count and one warms up; two more times each of a round.
-    for (idle, rounds, scripts) in [(0, 5, 12), (1, 5, 13), (2, 5, 14), (3, 0, 9)] {
-        let mut shell = Fake { idle, ..alive() };
-        let (cells, _) = measured(&config, &mut shell, &mut Collector::default());
-        let (_, series) = &cells[0].arms[0];
-        assert_eq!(series.trials.len(), rounds, "{idle} idle");
-        assert_eq!(shell.scripts, scripts, "{idle} idle");
-        let failure = series.failure.as_ref().map(|one| one.reason.as_str());
-        let expected = (rounds == 0).then_some("no request completed in 3200 ms");
-        assert_eq!(failure, expected);
+    let text = "drivers = ['cbc(aes-generic)']\nsizes_bytes = [64]\nmethods = ['sync']\nseconds = 0.05\npairs = 5";
+    // The warm-up, too, is asked for three times.
+    for (idle, rounds) in [(0, 5), (2, 5), (5, 5), (6, 0)] {
+        let ran = run(
+            text,
+            &Fake {
+                idle,
+                ..Fake::default()
+            },
+        );
+        let point = ran.point("cbc(aes-generic)", 64, "sync");
+        let rate = point.metric("requests_per_s");
+        assert_eq!(
+            rate.map_or(0, |rate| rate.samples.len()),
+            rounds,
+            "{idle} idle"
+        );
+        if rounds == 0 {
+            let reason = &point.verdict.reason;
+            assert!(
+                reason.contains("no request completed in 3200 ms"),
+                "{reason}"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_wrong_value_is_named() {
+    let parse = |text: &str| {
+        let config = kit::config::keys::parse(&text.parse().unwrap())?;
+        Kspeed::new(config).map(drop)
+    };
+    parse("drivers = ['sha256-generic']\nsizes_bytes = [100]\nkernel = ''").expect("of any length");
+    for (text, key, part) in [
+        ("drivers = ['cbc(des)']", "drivers", "cbc-aes-aesni"),
+        ("sizes_bytes = [100]", "sizes_bytes", "multiples of 16"),
+        ("cpu = 'max -device x'", "cpu", "max -device x"),
+        ("seconds = 5.0", "seconds", "more than 0.8"),
+    ] {
+        let error = parse(text).expect_err(text);
+        assert_eq!(error.key(), key, "{error}");
+        assert!(error.to_string().contains(part), "{text}: {error}");
     }
 }

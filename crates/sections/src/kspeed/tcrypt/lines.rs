@@ -6,7 +6,7 @@
 //! is bounded, and what is not understood is passed over.
 
 /// No log of one call is longer.
-pub(in super::super) const TEXT_BYTES_MAX: usize = 4 << 20;
+pub(super) const TEXT_BYTES_MAX: usize = 4 << 20;
 /// Longer lines are none of tcrypt's.
 const LINE_BYTES_MAX: usize = 512;
 /// tcrypt has a few hundred tests in its longest mode, and runs twice.
@@ -16,48 +16,38 @@ const NUMBER_MAX: u64 = 1 << 52;
 
 /// One test with its figure.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in super::super) struct Entry {
-    pub(in super::super) is_multibuffer: bool,
+pub(super) struct Entry {
+    pub(super) is_multibuffer: bool,
     /// As it was asked for, e.g. `cbc(aes)`.
-    pub(in super::super) algorithm: String,
+    pub(super) algorithm: String,
     /// The driver that the kernel chose.
-    pub(in super::super) driver: String,
+    pub(super) driver: String,
     /// Of a cipher; a hash has no direction.
-    pub(in super::super) is_encryption: bool,
+    pub(super) is_encryption: bool,
     /// 0 of a hash.
-    pub(in super::super) key_bits: u64,
-    pub(in super::super) bytes: u64,
+    pub(super) key_bits: u64,
+    pub(super) bytes: u64,
     /// Bytes handed over at once: the whole request, except of some hashes.
-    pub(in super::super) update_bytes: u64,
-    pub(in super::super) figure: Figure,
+    pub(super) update_bytes: u64,
+    pub(super) figure: Figure,
 }
 
 /// What a test found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Figure {
+pub(super) enum Figure {
     /// CPU cycles of one operation, mean of eight.
     Cycles(u64),
     /// Operations in that many seconds.
-    Operations {
-        /// How many.
-        count: u64,
-        /// In how long.
-        seconds: u64,
-    },
+    Operations { count: u64, seconds: u64 },
 }
 
 /// The log cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(in super::super) enum TextError {
-    /// Longer than any call prints.
+pub(super) enum TextError {
     #[error(
         "the kernel's log has {bytes} bytes, the limit is {TEXT_BYTES_MAX}; measure fewer drivers at once"
     )]
-    TooLong {
-        /// How long it is.
-        bytes: usize,
-    },
-    /// More tests than tcrypt has.
+    TooLong { bytes: usize },
     #[error("tcrypt printed more than {ENTRIES_MAX} figures, which no mode has")]
     TooMany,
 }
@@ -66,7 +56,7 @@ pub(in super::super) enum TextError {
 ///
 /// # Errors
 /// [`TextError`] where the log is longer than any of tcrypt's.
-pub(in super::super) fn parse(text: &str) -> Result<Vec<Entry>, TextError> {
+pub(super) fn parse(text: &str) -> Result<Vec<Entry>, TextError> {
     if text.len() > TEXT_BYTES_MAX {
         return Err(TextError::TooLong { bytes: text.len() });
     }
@@ -183,14 +173,8 @@ fn header(message: &str) -> Option<Header> {
 /// `test  5 (  256 byte blocks,  256 bytes per update,   1 updates): …` of a
 /// hash.
 fn test(message: &str) -> Option<(Test, &str)> {
-    let rest = message.strip_prefix("test")?.trim_start();
-    let (index, rest) = rest.split_once('(')?;
-    number(index)?;
-    let (parts, rest) = rest.split_once("):")?;
-    let mut parts = parts.split(',');
-    let mut part = |unit: &str| number(parts.next()?.trim().strip_suffix(unit)?);
-    if let Some(key_bits) = part("bit key") {
-        let bytes = part("byte blocks")?;
+    let cipher = ["test", "(", " bit key,", " byte blocks):"];
+    if let Some(([_, key_bits, bytes], rest)) = scan(message, cipher) {
         let test = Test {
             key_bits,
             bytes,
@@ -198,54 +182,58 @@ fn test(message: &str) -> Option<(Test, &str)> {
         };
         return Some((test, rest));
     }
-    let mut parts = message.split_once('(')?.1.split(',');
-    let mut part = |unit: &str| number(parts.next()?.trim().strip_suffix(unit)?);
+    let hash = [
+        "test",
+        "(",
+        " byte blocks,",
+        " bytes per update,",
+        " updates):",
+    ];
+    let ([_, bytes, update_bytes, _], rest) = scan(message, hash)?;
     let test = Test {
         key_bits: 0,
-        bytes: part("byte blocks")?,
-        update_bytes: part("bytes per update")?,
+        bytes,
+        update_bytes,
     };
     Some((test, rest))
 }
 
-fn figure(text: &str) -> Option<Found> {
-    let text = text.trim();
-    one_operation(text)
-        .or_else(|| operations(text))
-        .or_else(|| cycles_per_operation(text))
-        .or_else(|| per_second(text))
-}
-
-/// `1 operation in 5194 cycles (64 bytes)`.
-fn one_operation(text: &str) -> Option<Found> {
-    let rest = text.strip_prefix("1 operation in ")?;
-    let (cycles, rest) = rest.split_once(" cycles (")?;
-    let bytes = number(rest.strip_suffix(" bytes)")?)?;
-    Some((Figure::Cycles(number(cycles)?), Some(bytes)))
-}
-
-/// `491520 operations in 1 seconds (31457280 bytes)`.
-fn operations(text: &str) -> Option<Found> {
-    let (count, rest) = text.split_once(" operations in ")?;
-    let (seconds, rest) = rest.split_once(" seconds (")?;
-    let bytes = number(rest.strip_suffix(" bytes)")?)?;
-    let (count, seconds) = (number(count)?, number(seconds)?);
-    (seconds > 0).then_some((Figure::Operations { count, seconds }, Some(bytes)))
-}
-
-/// `4920 cycles/operation,   76 cycles/byte`.
-fn cycles_per_operation(text: &str) -> Option<Found> {
-    let (cycles, rest) = text.split_once(" cycles/operation,")?;
-    number(rest.strip_suffix(" cycles/byte")?)?;
-    Some((Figure::Cycles(number(cycles)?), None))
-}
-
+/// `1 operation in 5194 cycles (64 bytes)`,
+/// `491520 operations in 1 seconds (31457280 bytes)`,
+/// `4920 cycles/operation,   76 cycles/byte`,
 /// `491520 opers/sec,  31457280 bytes/sec`.
-fn per_second(text: &str) -> Option<Found> {
-    let (count, rest) = text.split_once(" opers/sec,")?;
-    number(rest.strip_suffix(" bytes/sec")?)?;
-    let (count, seconds) = (number(count)?, 1);
-    Some((Figure::Operations { count, seconds }, None))
+fn figure(text: &str) -> Option<Found> {
+    let operations = |count, seconds| Figure::Operations { count, seconds };
+    if let Some(([cycles, bytes], "")) = scan(text, ["1 operation in ", " cycles (", " bytes)"]) {
+        return Some((Figure::Cycles(cycles), Some(bytes)));
+    }
+    let each = ["", " operations in ", " seconds (", " bytes)"];
+    if let Some(([count, seconds, bytes], "")) = scan(text, each) {
+        return (seconds > 0).then_some((operations(count, seconds), Some(bytes)));
+    }
+    if let Some(([cycles, _], "")) = scan(text, ["", " cycles/operation,", " cycles/byte"]) {
+        return Some((Figure::Cycles(cycles), None));
+    }
+    match scan(text, ["", " opers/sec,", " bytes/sec"])? {
+        ([count, _], "") => Some((operations(count, 1), None)),
+        _ => None,
+    }
+}
+
+/// The numbers between those words, and what follows the last.
+fn scan<'a, const WORDS: usize, const NUMBERS: usize>(
+    text: &'a str,
+    words: [&str; WORDS],
+) -> Option<([u64; NUMBERS], &'a str)> {
+    let (first, words) = words.split_first()?;
+    let mut rest = text.trim().strip_prefix(first)?;
+    let mut numbers = Vec::new();
+    for word in words {
+        let (before, behind) = rest.split_once(word)?;
+        numbers.push(number(before)?);
+        rest = behind;
+    }
+    Some((numbers.try_into().ok()?, rest))
 }
 
 /// Digits alone, with spaces around them.
