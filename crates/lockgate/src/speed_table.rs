@@ -126,6 +126,9 @@ mod tests {
     }
 
     fn configured(arguments: &[&str]) -> Box<dyn trial::Section> {
+        if let ["lockgate", "run", name, flags @ ..] = arguments {
+            return by_flags(name, flags);
+        }
         let cli = crate::cli::Cli::try_parse_from(arguments).unwrap();
         let crate::cli::Command::Speed(arguments) = cli.command else {
             panic!("speed")
@@ -136,6 +139,18 @@ mod tests {
         }
         let name = section(&arguments.points);
         (sections::section(name).unwrap().parse)(table).unwrap()
+    }
+
+    /// The same of a section of the kit, as its command has them.
+    fn by_flags(name: &str, flags: &[&str]) -> Box<dyn trial::Section> {
+        let kind = sections::section(name).unwrap();
+        let options = (kind.kit.as_ref().unwrap().options)();
+        let given = flags.chunks(2).map(|pair| {
+            let flag = pair[0].trim_start_matches("--");
+            let key = options.iter().find(|key| key.flag() == flag).unwrap();
+            (key.name.to_owned(), key.value(pair[1]))
+        });
+        (kind.parse)(given.collect()).unwrap()
     }
 
     #[test]

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod crossings;
+pub mod crypto_peers;
 pub mod kspeed;
 pub mod probe;
 pub mod router;
@@ -85,7 +86,7 @@ macro_rules! kind {
 pub static SECTIONS: &[SectionKind] = &[
     kind!("probe", probe::parse, false, None, []),
     kind!(crossings::Crossings, "crossings"),
-    kind!("crypto-peers", speed::peers::parse, true, None, ["crypto-peers"]),
+    kind!(crypto_peers::CryptoPeers, "crypto-peers"),
     kind!("crypto-speed", speed::parse, true, None, ["crypto-speed"]),
     kind!(vcm_block_size::BlockSize, "vcm-block-size"),
     kind!(vcm_tasks::Tasks, "vcm-tasks"),

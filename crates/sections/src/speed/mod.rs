@@ -14,7 +14,6 @@ pub(crate) mod findings;
 pub(crate) mod grid;
 mod invocation;
 pub(crate) mod measure;
-pub mod peers;
 pub(crate) mod points;
 pub(crate) mod results;
 mod schedule;

@@ -5,12 +5,9 @@ use std::time::Duration;
 use crypto::{Algorithm, KeyForm, Kind, Operation};
 use sys::temporary::Folder;
 
-use crate::speed::peers::arm::Arm;
-use kit::load::fresh::trial_run::Sample;
+use kit::host::DPDK_CRYPTO as PROGRAM;
 use probe::command;
 
-/// Debian puts it into the package `dpdk-dev`.
-const PROGRAM: &str = "dpdk-test-crypto-perf";
 /// Folders of this name in the folder for temporary files are ours.
 const FOLDER: &str = "lockgate-dpdk-";
 /// Setting its buffers up, measured generously.
@@ -29,27 +26,18 @@ const TIME_MAX: Duration = Duration::from_secs(20);
 const SMALL_BYTES: usize = 1024;
 
 /// What one call measures.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Call {
-    pub(super) kind: Kind,
-    pub(super) burst: usize,
-    /// By size.
-    pub(super) sizes_bytes: Vec<usize>,
+    kind: Kind,
+    /// Operations in a burst.
+    burst: usize,
+    /// Rising.
+    sizes_bytes: Vec<usize>,
 }
 
 /// Whether the driver has that kind.
 pub(super) fn knows(kind: Kind) -> bool {
     words(kind).is_some()
-}
-
-/// Whether it is installed and starts.
-pub(super) fn is_installed() -> bool {
-    command::is_there(PROGRAM)
-}
-
-/// Whether one call can measure both sizes.
-pub(super) fn is_one_call(a: usize, b: usize) -> bool {
-    (a <= SMALL_BYTES) == (b <= SMALL_BYTES)
 }
 
 /// Its words for a kind.
@@ -94,6 +82,17 @@ fn words(kind: Kind) -> Option<String> {
 }
 
 impl Call {
+    /// The one that measures that size of a kind, of all its sizes.
+    pub(super) fn of(kind: Kind, burst: usize, block_bytes: usize, all: &[usize]) -> Self {
+        let is_along = |size: &usize| (*size <= SMALL_BYTES) == (block_bytes <= SMALL_BYTES);
+        let sizes_bytes = all.iter().copied().filter(is_along).collect();
+        Self {
+            kind,
+            burst,
+            sizes_bytes,
+        }
+    }
+
     fn operations(&self) -> u64 {
         let bytes = if self.burst > 1 {
             BURST_BYTES
@@ -111,81 +110,45 @@ impl Call {
         START_S + self.operations() as f64 * bytes as f64 / PLANNED_BYTES_PER_S * slowness
     }
 
-    /// The command's words after its name, on those CPUs.
-    pub(super) fn arguments(&self, main_cpu: usize, worker_cpu: usize) -> Vec<String> {
+    /// As a user would type it, on those CPUs.
+    pub(super) fn command(&self, main_cpu: usize, worker_cpu: usize) -> String {
         let sizes: Vec<_> = self.sizes_bytes.iter().map(usize::to_string).collect();
-        let text = format!(
-            "--no-huge -m 512 --no-pci --lcores 0@{main_cpu},1@{worker_cpu} --vdev crypto_aesni_mb \
+        format!(
+            "{PROGRAM} --no-huge -m 512 --no-pci --lcores 0@{main_cpu},1@{worker_cpu} --vdev crypto_aesni_mb \
              --no-telemetry --no-shconf --file-prefix lockgate -- --ptest throughput \
              --devtype crypto_aesni_mb {} --buffer-sz {} --burst-sz {} --total-ops {} --silent",
             words(self.kind).unwrap_or_default(),
             sizes.join(","),
             self.burst,
             self.operations(),
-        );
-        text.split_ascii_whitespace().map(str::to_owned).collect()
-    }
-
-    /// As a user would type it.
-    pub(super) fn command(&self, main_cpu: usize, worker_cpu: usize) -> String {
-        format!(
-            "{PROGRAM} {}",
-            self.arguments(main_cpu, worker_cpu).join(" ")
         )
     }
 
-    /// Runs it: a sample for each size that it printed.
-    pub(super) fn run(&self, main_cpu: usize, worker_cpu: usize) -> Vec<(usize, Sample)> {
+    /// What it prints; none where it failed.
+    pub(super) fn run(&self, main_cpu: usize, worker_cpu: usize) -> Option<String> {
         // Where it keeps its lock and logs.
-        let Ok(folder) = Folder::new(FOLDER) else {
-            return Vec::new();
-        };
-        let arguments = self.arguments(main_cpu, worker_cpu);
-        let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+        let folder = Folder::new(FOLDER).ok()?;
+        let command = self.command(main_cpu, worker_cpu);
+        let arguments: Vec<_> = command.split_ascii_whitespace().skip(1).collect();
         let place = [("RUNTIME_DIRECTORY", folder.path())];
-        command::run_with(PROGRAM, &arguments, &place, TIME_MAX)
-            .printed()
-            .map_or_else(Vec::new, |output| parse(&output, self.burst))
+        command::run_with(PROGRAM, &arguments, &place, TIME_MAX).printed()
+    }
+
+    /// Operations/s that it printed of that size.
+    pub(super) fn operations_per_s(&self, output: &str, block_bytes: usize) -> Option<f64> {
+        let own = [block_bytes as f64, self.burst as f64];
+        let lines = output.lines().filter_map(figures);
+        let [.., millions_per_s, _, _] = lines.into_iter().find(|one| one[1..3] == own)?;
+        (millions_per_s > 0.0).then_some(millions_per_s * 1e6)
     }
 }
 
-/// The lines of figures: lcore, size, burst, enqueued, dequeued, failed
-/// twice, millions of operations a second, Gbit/s, cycles.
-fn parse(output: &str, burst: usize) -> Vec<(usize, Sample)> {
-    let line = |line: &str| {
-        let figures: Vec<f64> = line
-            .split_ascii_whitespace()
-            .map(str::parse)
-            .collect::<Result<_, _>>()
-            .ok()?;
-        let &[_, size, own_burst, _, dequeued, _, _, millions_per_s, _, _] = &figures[..] else {
-            return None;
-        };
-        let sample = Sample {
-            requests: dequeued as u64,
-            requests_per_s: millions_per_s * 1e6,
-            ..Sample::default()
-        };
-        let is_sound = own_burst as usize == burst && size >= 1.0 && millions_per_s > 0.0;
-        is_sound.then_some((size as usize, sample))
-    };
-    output.lines().filter_map(line).collect()
-}
-
-/// The calls that measure those sizes of a kind, and which each is in.
-pub(super) fn call_for(kind: Kind, arm: Arm, block_bytes: usize, all: &[usize]) -> Option<Call> {
-    let mut sizes_bytes: Vec<_> = all
-        .iter()
-        .copied()
-        .filter(|&size| is_one_call(size, block_bytes))
-        .collect();
-    sizes_bytes.sort_unstable();
-    sizes_bytes.dedup();
-    Some(Call {
-        kind,
-        burst: arm.burst()?,
-        sizes_bytes,
-    })
+/// A line of figures: lcore, size, burst, enqueued, dequeued, failed twice,
+/// millions of operations a second, Gbit/s, cycles.
+fn figures(line: &str) -> Option<[f64; 10]> {
+    let figures = line.split_ascii_whitespace().map(str::parse);
+    let figures: Vec<f64> = figures.collect::<Result<_, _>>().ok()?;
+    figures.try_into().ok()
 }
 
 #[cfg(test)]
@@ -204,27 +167,20 @@ mod tests {
 
     #[test]
     fn reads_what_it_prints() {
-        let samples = parse(PRINTED, 32);
-        let rates: Vec<_> = samples
-            .iter()
-            .map(|(size, sample)| (*size, sample.requests_per_s.round(), sample.requests))
-            .collect();
-        let expected = [
-            (64, 29_885_800.0, 30_000),
-            (1024, 13_510_700.0, 30_000),
-            (16_384, 352_200.0, 30_000),
-        ];
-        assert_eq!(rates, expected);
-        assert!(parse(PRINTED, 1).is_empty(), "another burst");
+        let call = |burst| Call::of(kind("aes-128-cbc"), burst, 64, &[64]);
+        let rate = |size| call(32).operations_per_s(PRINTED, size);
+        assert_eq!(rate(64).map(f64::round), Some(29_885_800.0));
+        assert_eq!(rate(16_384).map(f64::round), Some(352_200.0));
+        assert_eq!(rate(4096), None, "another size");
+        assert_eq!(call(1).operations_per_s(PRINTED, 64), None, "another burst");
         for garbage in ["", "1 64 32", "1 64 32 0 0 0 0 0.0 0.0 0.0", "a b c"] {
-            assert!(parse(garbage, 32).is_empty(), "{garbage}");
+            assert_eq!(call(32).operations_per_s(garbage, 64), None, "{garbage}");
         }
     }
 
     #[test]
     fn a_call_is_what_one_would_type_and_takes_a_second_or_two() {
-        let call = call_for(kind("aes-128-cbc"), Arm::Dpdk32, 4096, &[64, 16_384, 4096]).unwrap();
-        assert_eq!(call.sizes_bytes, [4096, 16_384]);
+        let call = Call::of(kind("aes-128-cbc"), 32, 4096, &[64, 4096, 16_384]);
         let command = call.command(0, 1);
         for part in [
             "dpdk-test-crypto-perf --no-huge",
@@ -235,33 +191,14 @@ mod tests {
             assert!(command.contains(part), "{part}: {command}");
         }
         for (name, words) in [
-            (
-                "sha256",
-                "--auth-algo sha2-256 --auth-op generate --auth-key-sz 0 --digest-sz 32",
-            ),
-            ("sha384", "--auth-key-sz 0 --digest-sz 48"),
-            (
-                "hmac-sha256",
-                "sha2-256-hmac --auth-op generate --auth-key-sz 32 --digest-sz 32",
-            ),
+            ("sha256", "--auth-key-sz 0 --digest-sz 32"),
+            ("hmac-sha256", "--auth-key-sz 32 --digest-sz 32"),
             ("aes-256-ecb", "--cipher-key-sz 32 --cipher-iv-sz 0"),
-            (
-                "chacha20-poly1305",
-                "--aead-algo chacha20-poly1305 --aead-op encrypt --aead-key-sz 32",
-            ),
+            ("chacha20-poly1305", "--aead-op encrypt --aead-key-sz 32"),
         ] {
-            let call = call_for(kind(name), Arm::Dpdk1, 64, &[64]).unwrap();
-            assert!(call.command(0, 1).contains(words), "{}", call.command(0, 1));
-        }
-        for name in [
-            "aes-256-gcm",
-            "sha1",
-            "sha256",
-            "hmac-sha256",
-            "aes-192-ctr",
-        ] {
-            for arm in [Arm::Dpdk32, Arm::Dpdk1] {
-                let call = call_for(kind(name), arm, 16_384, &[64, 1024, 16_384]).unwrap();
+            for burst in [32, 1] {
+                let call = Call::of(kind(name), burst, 16_384, &[64, 1024, 16_384]);
+                assert!(call.command(0, 1).contains(words), "{call:?}");
                 assert!((0.5..3.0).contains(&call.seconds()), "{call:?}");
             }
         }

@@ -4,7 +4,7 @@ use crypto::{Algorithm, Kind, Operation, Workload};
 use ring::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
 use ring::{digest, hmac};
 
-use kit::load::fresh::trial_run::{Sample, Slice, TrialError, alone};
+use kit::load::alone::{Alone, AloneError, Slice, alone};
 
 /// What it does with a slot.
 enum Call {
@@ -38,10 +38,10 @@ fn hash(kind: Kind) -> Option<&'static digest::Algorithm> {
     }
 }
 
-fn call(workload: &Workload) -> Result<Call, TrialError> {
+fn call(workload: &Workload) -> Result<Call, AloneError> {
     let key = workload.material.expose();
     if let Some(cipher) = cipher(workload.kind) {
-        let key = UnboundKey::new(cipher, key).map_err(|_| TrialError::Ring)?;
+        let key = UnboundKey::new(cipher, key).map_err(|_| AloneError::Refused("ring"))?;
         return Ok(Call::Seal(Box::new(LessSafeKey::new(key))));
     }
     match hash(workload.kind) {
@@ -56,7 +56,7 @@ pub(super) fn trial(
     slots: usize,
     cpu: usize,
     slice: Slice<'_>,
-) -> Result<Sample, TrialError> {
+) -> Result<Alone, AloneError> {
     alone(cpu, slice, || {
         let mut ring = RingLoop::new(workload, slots)?;
         Ok(move || ring.pass())
@@ -74,7 +74,7 @@ struct RingLoop<'a> {
 }
 
 impl<'a> RingLoop<'a> {
-    fn new(workload: &'a Workload, slots: usize) -> Result<Self, TrialError> {
+    fn new(workload: &'a Workload, slots: usize) -> Result<Self, AloneError> {
         let stride = workload.slot.stride;
         let mut memory = vec![0; slots * stride + 64];
         let begin = memory.as_ptr().align_offset(64).min(64);
@@ -92,7 +92,7 @@ impl<'a> RingLoop<'a> {
     }
 
     /// Every slot once; how many requests that were.
-    fn pass(&mut self) -> Result<f64, TrialError> {
+    fn pass(&mut self) -> Result<f64, AloneError> {
         let layout = self.workload.slot;
         let slots = self.memory[self.begin..].chunks_exact_mut(layout.stride);
         for slot in slots.take(self.slots) {
@@ -114,7 +114,7 @@ impl<'a> RingLoop<'a> {
                     let nonce = Nonce::assume_unique_for_key(nonce);
                     let tag = key
                         .seal_in_place_separate_tag(nonce, Aad::empty(), data)
-                        .map_err(|_| TrialError::Ring)?;
+                        .map_err(|_| AloneError::Refused("ring"))?;
                     rest[layout.tag.0 - layout.source.1..][..16].copy_from_slice(tag.as_ref());
                 }
             }
@@ -127,21 +127,31 @@ impl<'a> RingLoop<'a> {
 mod tests {
     use super::*;
 
+    /// The last of three slots after a pass, with its workload.
+    fn passed(name: &str, bytes: usize) -> (Workload, Vec<u8>) {
+        let backend = crypto::by_name("aws-lc").unwrap();
+        let algorithm: Algorithm = name.parse().unwrap();
+        let kind = Kind {
+            algorithm,
+            operation: algorithm.operations()[0],
+        };
+        assert!(knows(kind), "{name}");
+        let workload = Workload::new(&backend, kind, bytes).unwrap();
+        let mut ring = RingLoop::new(&workload, 3).unwrap();
+        assert_eq!(ring.pass().unwrap(), 3.0);
+        let last = ring.begin + 2 * workload.slot.stride;
+        let slot = ring.memory[last..][..workload.slot.stride].to_vec();
+        (workload, slot)
+    }
+
     #[test]
-    fn a_pass_does_every_slot_and_gives_what_the_back_end_gives() {
+    fn a_pass_hashes_every_slot_as_the_back_end_does() {
         let backend = crypto::by_name("aws-lc").unwrap();
         for name in ["sha1", "sha256", "sha384", "sha512", "hmac-sha256"] {
-            let algorithm: Algorithm = name.parse().unwrap();
-            let kind = Kind {
-                algorithm,
-                operation: Operation::Hash,
-            };
-            assert!(knows(kind));
-            let workload = Workload::new(&backend, kind, 1000).unwrap();
-            let mut ring = RingLoop::new(&workload, 3).unwrap();
-            assert_eq!(ring.pass().unwrap(), 3.0);
-            let mut expected = vec![0; algorithm.digest_bytes()];
-            let key = backend.key(algorithm, &workload.material).unwrap();
+            let (workload, slot) = passed(name, 1000);
+            let kind = workload.kind;
+            let mut expected = vec![0; kind.algorithm.digest_bytes()];
+            let key = backend.key(kind.algorithm, &workload.material).unwrap();
             let slices = crypto::Slices {
                 iv: [0; 16],
                 aad: &[],
@@ -153,29 +163,17 @@ mod tests {
             };
             let status = crypto::process_slices(&*backend, &*key, kind, slices);
             assert_eq!(status, crypto::Status::Ok);
-            let last = &ring.memory[ring.begin + 2 * workload.slot.stride..];
             let (at, len) = workload.slot.destination;
-            assert_eq!(&last[at..at + len], expected, "{name}");
+            assert_eq!(&slot[at..at + len], expected, "{name}");
         }
     }
 
     #[test]
-    fn sealing_changes_every_slot() {
-        let backend = crypto::by_name("aws-lc").unwrap();
+    fn a_pass_seals_every_slot() {
         for name in ["aes-128-gcm", "aes-256-gcm", "chacha20-poly1305"] {
-            let kind = Kind {
-                algorithm: name.parse().unwrap(),
-                operation: Operation::Encrypt,
-            };
-            assert!(knows(kind), "{name}");
-            let workload = Workload::new(&backend, kind, 64).unwrap();
-            let mut ring = RingLoop::new(&workload, 3).unwrap();
-            assert_eq!(ring.pass().unwrap(), 3.0);
-            let stride = workload.slot.stride;
-            for slot in ring.memory[ring.begin..].chunks_exact(stride) {
-                assert_ne!(&slot[..64], &workload.input[..]);
-                assert_ne!(&slot[workload.slot.tag.0..][..16], &[0; 16]);
-            }
+            let (workload, slot) = passed(name, 64);
+            assert_ne!(&slot[..64], &workload.input[..]);
+            assert_ne!(&slot[workload.slot.tag.0..][..16], &[0; 16]);
         }
     }
 }

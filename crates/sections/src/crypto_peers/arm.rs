@@ -1,0 +1,154 @@
+//! The ways to do a place's work, and how options name them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use kit::config::value::{Choice, Name, Several, Value};
+use kit::host::DPDK_CRYPTO;
+use kit::openssl;
+use probe::tier::{self, Unmaskable};
+use toml::Value as Toml;
+
+/// One way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Arm {
+    /// Through a lane, polled.
+    Engine,
+    /// The loop of the lane's own back-end.
+    OwnLoop,
+    /// `openssl speed`, one stream.
+    OpenSsl,
+    /// `dpdk-test-crypto-perf` with 32 operations in a burst.
+    Dpdk32,
+    /// The same with one operation at a time.
+    Dpdk1,
+    /// `ring`, called directly in a loop.
+    Ring,
+    /// AES rounds on registers: no memory, no mode.
+    Ceiling,
+}
+
+use Arm::{Ceiling, Dpdk1, Dpdk32, Engine, OpenSsl, OwnLoop, Ring};
+
+impl Arm {
+    /// In the order of reports.
+    pub const ALL: [Self; 7] = [Engine, OwnLoop, OpenSsl, Dpdk32, Dpdk1, Ring, Ceiling];
+    /// What others offer.
+    pub const PEERS: [Self; 4] = [OpenSsl, Dpdk32, Dpdk1, Ring];
+    /// What the option `peers` may name.
+    pub const OPTIONAL: [Self; 5] = [OpenSsl, Dpdk32, Dpdk1, Ring, Ceiling];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Engine => "engine",
+            OwnLoop => "own-loop",
+            OpenSsl => "openssl",
+            Dpdk32 => "dpdk-32",
+            Dpdk1 => "dpdk-1",
+            Ring => "ring",
+            Ceiling => "ceiling",
+        }
+    }
+
+    /// For people, and as what a lane is divided by.
+    pub const fn labels(self) -> (&'static str, &'static str) {
+        match self {
+            Engine => ("engine", "÷ engine"),
+            OwnLoop => ("own loop", "÷ own loop"),
+            OpenSsl => ("openssl speed", "÷ openssl speed"),
+            Dpdk32 => ("DPDK, burst 32", "÷ DPDK, burst 32"),
+            Dpdk1 => ("DPDK, burst 1", "÷ DPDK, burst 1"),
+            Ring => ("ring", "÷ ring"),
+            Ceiling => ("AES ceiling", "÷ AES ceiling"),
+        }
+    }
+
+    /// The program that it is.
+    pub const fn program(self) -> Option<&'static str> {
+        match self {
+            OpenSsl => Some(openssl::PROGRAM),
+            Dpdk32 | Dpdk1 => Some(DPDK_CRYPTO),
+            _ => None,
+        }
+    }
+
+    /// Why the tier in force forbids it, if it does.
+    pub fn cannot_mask(self) -> Option<Unmaskable> {
+        match self {
+            Dpdk32 | Dpdk1 => tier::cannot_mask("dpdk"),
+            Ring => tier::cannot_mask("ring"),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Arm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Arm {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let own = Self::OPTIONAL.into_iter().find(|arm| arm.name() == name);
+        own.ok_or_else(|| format!("unknown peer '{name}'; known: {}", Names::<Self>::allowed()))
+    }
+}
+
+impl Choice for Arm {
+    fn known() -> Vec<String> {
+        Self::OPTIONAL.map(|arm| arm.to_string()).to_vec()
+    }
+}
+
+const ALL: &str = "all";
+
+/// Names of what there is, `all` of it, or `none`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Names<T>(pub Vec<T>);
+
+impl<T: Choice> Names<T> {
+    pub fn all() -> Self {
+        let known = T::known().into_iter().map(|name| name.parse().ok());
+        Self(known.flatten().collect())
+    }
+}
+
+impl<T: Choice> Value for Names<T> {
+    const IS_LIST: bool = true;
+
+    fn parse(value: &Toml) -> Result<Self, String> {
+        let items = match value {
+            Toml::Array(items) => items.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        let is_all = |item: &Toml| {
+            let text = item.as_str();
+            text.is_some_and(|text| text.eq_ignore_ascii_case(ALL))
+        };
+        if items.iter().any(is_all) {
+            return Ok(Self::all());
+        }
+        let mut own = Vec::new();
+        for Name(one) in Several::<Name<T>>::parse(value)?.iter() {
+            if !own.contains(one) {
+                own.push(one.clone());
+            }
+        }
+        Ok(Self(own))
+    }
+
+    fn written(&self) -> Toml {
+        match &self.0[..] {
+            [] => Several::<Name<T>>::from([] as [Name<T>; 0]).written(),
+            all if *all == Self::all().0 => Toml::Array(vec![Toml::from(ALL)]),
+            some => Toml::Array(some.iter().map(|one| Toml::from(one.to_string())).collect()),
+        }
+    }
+
+    fn allowed() -> String {
+        format!("{ALL}, {}", Several::<Name<T>>::allowed())
+    }
+}
