@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use trial::stats::{Arms, ERROR, compare_at, median};
-use trial::{Event, Sink, Verdict};
+use trial::{Cell, Event, Sink, Table, Verdict};
 
 use crate::config::keys::Keys;
 use crate::derived::points;
+use crate::drawing::column;
 use crate::evidence::{self, Usual};
 use crate::experiment::{Experiment, Measure, Pair, Reading, Subject};
 use crate::host::Host;
@@ -306,6 +307,24 @@ impl<'a, E: Experiment> Results<'a, E> {
             .into_iter()
             .all(|series| self.of_rounds(series, usual).is_valid());
         Some(Ratio::judged(comparison, is_believed).wanting(pair.target))
+    }
+
+    /// A table of its own, each column with its unit; none without a row.
+    pub fn table<L: Into<String>>(
+        &self,
+        title: impl Into<String>,
+        note: impl Into<String>,
+        columns: impl IntoIterator<Item = (L, &'static str)>,
+        rows: Vec<Vec<Cell>>,
+    ) -> Option<Table> {
+        let columns = columns.into_iter();
+        (!rows.is_empty()).then(|| Table {
+            title: title.into(),
+            note: note.into(),
+            columns: columns.map(|(label, unit)| column(label, unit)).collect(),
+            rows,
+            command: self.command.to_owned(),
+        })
     }
 
     /// Points of all that was tried; with their latencies, which take long to

@@ -1,7 +1,7 @@
 //! What the prices mean.
 
 use kit::crossing::{Crossing, Where};
-use kit::drawing::{column, number, text};
+use kit::drawing::{number, text};
 use kit::experiment::Subject;
 use kit::headline::Answer;
 use kit::results::Results;
@@ -137,19 +137,16 @@ pub(super) fn equation(results: &Results<'_, Crossings>) -> Option<Table> {
     };
     let rows: Vec<_> = wakers.into_iter().filter_map(row).collect();
     let name = results.experiment.kind().algorithm.name();
-    (!rows.is_empty()).then(|| Table {
-        title: format!("T, c and t of T·I + c·N + t·V ≤ 1, with {name}"),
-        note: "T is the price of a crossing, c that of a request, t that of a byte, on one core. A request of the size in the last column costs as much as two such crossings: smaller ones pay more for the way than for the work.".to_owned(),
-        columns: vec![
-            column("crossing", ""),
-            column("T", "ns"),
-            column("c", "ns"),
-            column("t", "ns/byte"),
-            column("breaks even at", "bytes"),
-        ],
-        rows,
-        command: results.command.to_owned(),
-    })
+    let columns = [
+        ("crossing", ""),
+        ("T", "ns"),
+        ("c", "ns"),
+        ("t", "ns/byte"),
+        ("breaks even at", "bytes"),
+    ];
+    let title = format!("T, c and t of T·I + c·N + t·V ≤ 1, with {name}");
+    let note = "T is the price of a crossing, c that of a request, t that of a byte, on one core. A request of the size in the last column costs as much as two such crossings: smaller ones pay more for the way than for the work.";
+    results.table(title, note, columns, rows)
 }
 
 #[cfg(test)]

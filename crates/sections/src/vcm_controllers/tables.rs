@@ -3,14 +3,14 @@
 use crypto::{Algorithm, Kind, Operation};
 use kit::controllers::contender::Contender;
 use kit::controllers::fixed::label;
-use kit::drawing::{column, number, text};
+use kit::drawing::{number, text};
 use kit::load::benches::{NOTIFICATIONS, REQUESTS, SPEED};
 use kit::place::Placement;
 use kit::places::on;
 use kit::results::Results;
 use kit::words::{size, what};
 use model::paper::published::{AES_128, Published, RSA, RSA_DATA_BYTES, SHA_256, TEST_BED};
-use trial::{Cell, Column, Table};
+use trial::{Cell, Table};
 
 use super::{Controllers, Place, at};
 
@@ -30,21 +30,6 @@ pub(super) fn published(algorithm: Algorithm) -> Option<Published> {
 pub(super) fn tables(results: &Results<'_, Controllers>) -> Vec<Table> {
     let tables = [beside(results), rsa(results), scouted(results)];
     tables.into_iter().flatten().collect()
-}
-
-fn table(
-    results: &Results<'_, Controllers>,
-    (title, note): (&str, String),
-    columns: Vec<Column>,
-    rows: Vec<Vec<Cell>>,
-) -> Option<Table> {
-    (!rows.is_empty()).then(|| Table {
-        title: title.to_owned(),
-        note,
-        columns,
-        rows,
-        command: results.command.to_owned(),
-    })
 }
 
 /// Where no moderation was measured.
@@ -70,20 +55,20 @@ fn beside(results: &Results<'_, Controllers>) -> Option<Table> {
     let note = format!(
         "Theirs: {TEST_BED}. Interrupts there, notifications (eventfd wake-ups of a sleeping or working client) here."
     );
-    let columns = vec![
-        column("figure", ""),
-        column("fastest block, paper", ""),
-        column("fastest block, uncapped here", ""),
-        column("interrupts there, paper", "1/s"),
-        column("notifications there, uncapped", "1/s"),
-        column("notifications there, oracle", "1/s"),
-        column("speed kept, paper", "MB/s"),
-        column("at the largest block, uncapped", "MB/s"),
-        column("at the largest block, oracle", "MB/s"),
-        column("falls with size, uncapped", ""),
+    let columns = [
+        ("figure", ""),
+        ("fastest block, paper", ""),
+        ("fastest block, uncapped here", ""),
+        ("interrupts there, paper", "1/s"),
+        ("notifications there, uncapped", "1/s"),
+        ("notifications there, oracle", "1/s"),
+        ("speed kept, paper", "MB/s"),
+        ("at the largest block, uncapped", "MB/s"),
+        ("at the largest block, oracle", "MB/s"),
+        ("falls with size, uncapped", ""),
     ];
     let title = "The paper's figures 8 and 9 beside ours";
-    table(results, (title, note), columns, rows.collect())
+    results.table(title, note, columns, rows.collect())
 }
 
 /// Of several sizes of a kind that the paper has.
@@ -138,18 +123,18 @@ fn rsa(results: &Results<'_, Controllers>) -> Option<Table> {
         "The paper does not say how RSA takes more bytes than its key has. Data is encrypted in pieces here (PKCS#1 v1.5: modulus less 11 bytes), each a request: these follow from the measured requests/s. Theirs: {}.",
         RSA.caption
     );
-    let columns = vec![
-        column("key", ""),
-        column("data", "bytes"),
-        column("requests each", ""),
-        column("data/s, uncapped", "1/s"),
-        column("data/s, oracle", "1/s"),
-        column("speed, uncapped", "MB/s"),
-        column("speed, oracle", "MB/s"),
-        column("notifications, uncapped", "1/s"),
+    let columns = [
+        ("key", ""),
+        ("data", "bytes"),
+        ("requests each", ""),
+        ("data/s, uncapped", "1/s"),
+        ("data/s, oracle", "1/s"),
+        ("speed, uncapped", "MB/s"),
+        ("speed, oracle", "MB/s"),
+        ("notifications, uncapped", "1/s"),
     ];
     let title = "The paper's figure 10: data under RSA";
-    table(results, (title, note), columns, rows.collect())
+    results.table(title, note, columns, rows.collect())
 }
 
 fn rsa_row(results: &Results<'_, Controllers>, place: &Place, data_bytes: usize) -> Vec<Cell> {
@@ -189,14 +174,14 @@ fn scouted(results: &Results<'_, Controllers>) -> Option<Table> {
         ])
     });
     let note = "Short trials of every fixed setting, the best four again: only to choose. What is best of many by chance is less when measured again. Only that second figure is compared with anything.";
-    let columns = vec![
-        column("place", ""),
-        column("best setting", ""),
-        column("when scouted", "requests/s"),
-        column("measured again", "requests/s"),
-        column("next, share of it", ""),
-        column("worst", ""),
+    let columns = [
+        ("place", ""),
+        ("best setting", ""),
+        ("when scouted", "requests/s"),
+        ("measured again", "requests/s"),
+        ("next, share of it", ""),
+        ("worst", ""),
     ];
     let title = "How the oracle was found";
-    table(results, (title, note.to_owned()), columns, rows.collect())
+    results.table(title, note, columns, rows.collect())
 }
