@@ -11,6 +11,7 @@ pub mod router_tcp;
 pub mod speed;
 pub mod vcm;
 pub mod vcm_block_size;
+pub mod vcm_cause;
 pub mod vcm_controllers;
 pub mod vcm_tasks;
 pub mod vcm_tenants;
@@ -92,7 +93,7 @@ pub static SECTIONS: &[SectionKind] = &[
     kind!(vcm_tasks::Tasks, "vcm-tasks"),
     kind!(vcm_controllers::Controllers, "vcm-controllers"),
     kind!("vcm-shifting", vcm::shifting::parse, true, None, ["vcm-shifting"]),
-    kind!("vcm-cause", vcm::cause::parse, true, None, ["vcm-cause"]),
+    kind!(vcm_cause::Causes, "vcm-cause"),
     kind!(vcm_tenants::Tenants, "vcm-tenants"),
     kind!(kspeed::Kspeed, "kspeed", "kspeed-tcrypt"),
     kind!("router-native", router::native::parse, true, None, ["router-native"]),

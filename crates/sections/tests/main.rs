@@ -7,5 +7,4 @@ mod peers;
 mod router;
 mod speed;
 mod vcm;
-mod vcm_cause;
 mod vcm_tenants;

@@ -4,5 +4,4 @@
 //! Every section has benches (`rig`) and cells, which `rounds` measures
 //! interleaved within a `schedule`.
 
-pub mod cause;
 pub mod shifting;
