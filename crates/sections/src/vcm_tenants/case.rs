@@ -21,26 +21,19 @@ pub enum Hostile {
 impl Hostile {
     pub(super) const ALL: [Self; 3] = [Self::Flood, Self::Signer, Self::Mute];
 
-    const fn name(self) -> &'static str {
+    /// Its name, and in words.
+    const fn said(self) -> (&'static str, &'static str) {
         match self {
-            Self::Flood => "flood",
-            Self::Signer => "signer",
-            Self::Mute => "mute",
-        }
-    }
-
-    const fn what(self) -> &'static str {
-        match self {
-            Self::Flood => "one that floods with requests of 1 MiB",
-            Self::Signer => "one that signs with RSA-2048",
-            Self::Mute => "one that fills its lane and never reaps",
+            Self::Flood => ("flood", "one that floods with requests of 1 MiB"),
+            Self::Signer => ("signer", "one that signs with RSA-2048"),
+            Self::Mute => ("mute", "one that fills its lane and never reaps"),
         }
     }
 }
 
 impl fmt::Display for Hostile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        f.write_str(self.said().0)
     }
 }
 
@@ -48,7 +41,7 @@ impl FromStr for Hostile {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let found = Self::ALL.into_iter().find(|own| own.name() == name);
+        let found = Self::ALL.into_iter().find(|own| own.said().0 == name);
         found.ok_or_else(|| {
             let known = Self::known().join(", ");
             format!("unknown hostile tenant '{name}'; known: {known}")
@@ -118,30 +111,27 @@ impl Case {
             .collect()
     }
 
-    pub(super) fn name(self) -> String {
-        match self {
-            Self::Equal(tenants) => format!("equal-{tenants}"),
-            Self::Weighted => "weighted".to_owned(),
-            Self::Polite => "polite".to_owned(),
-            Self::Beside(hostile) => hostile.to_string(),
-            Self::Cap => "cap".to_owned(),
-            Self::Quota => "quota".to_owned(),
-        }
-    }
-
-    pub(super) fn what(self, config: &Config) -> String {
-        match self {
-            Self::Equal(1) => "one tenant alone".to_owned(),
-            Self::Equal(tenants) => format!("{tenants} equal tenants"),
-            Self::Weighted => {
-                let weights = config.weights.iter().map(|weight| weight.get().to_string());
-                format!("weights {}", weights.collect::<Vec<_>>().join(":"))
+    /// Its name, and in words.
+    pub(super) fn said(self, config: &Config) -> (String, String) {
+        let weights = || {
+            let all = config.weights.iter().map(|weight| weight.get().to_string());
+            all.collect::<Vec<_>>().join(":")
+        };
+        let (name, words) = match self {
+            Self::Equal(1) => ("equal-1", "one tenant alone"),
+            Self::Equal(count) => {
+                return (format!("equal-{count}"), format!("{count} equal tenants"));
             }
-            Self::Polite => "beside a polite third".to_owned(),
-            Self::Beside(hostile) => format!("beside {}", hostile.what()),
-            Self::Cap => "two, the first's notifications capped".to_owned(),
-            Self::Quota => "two, the first's requests limited".to_owned(),
-        }
+            Self::Weighted => return ("weighted".to_owned(), format!("weights {}", weights())),
+            Self::Polite => ("polite", "beside a polite third"),
+            Self::Beside(hostile) => {
+                let (name, words) = hostile.said();
+                return (name.to_owned(), format!("beside {words}"));
+            }
+            Self::Cap => ("cap", "two, the first's notifications capped"),
+            Self::Quota => ("quota", "two, the first's requests limited"),
+        };
+        (name.to_owned(), words.to_owned())
     }
 
     /// Everyone at work with the own weight, a hostile one last.

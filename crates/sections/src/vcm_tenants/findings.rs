@@ -110,7 +110,7 @@ fn weighted(results: &Results<'_, Tenants>) -> Option<Finding> {
     let shares = tenants.filter_map(|(place, _)| results.median(&place, &Case::Weighted, SHARE));
     let text = format!(
         "With {} each has {} of its entitlement; Jain's index of speeds over weights is {jain:.4}.",
-        Case::Weighted.what(config),
+        Case::Weighted.said(config).1,
         shares.map(percent).collect::<Vec<_>>().join(", ")
     );
     Some(finding(Weight::Note, text, ""))

@@ -96,7 +96,8 @@ impl Tenants {
             Some(weight) => spot.with("weight", u64::from(weight), format!("weight {weight}")),
             None => spot,
         };
-        spot.with("case", case.name().as_str(), case.what(&self.config))
+        let (name, words) = case.said(&self.config);
+        spot.with("case", name.as_str(), words)
     }
 
     /// The trial of all, and what it gives of each.
@@ -211,7 +212,8 @@ impl Experiment for Tenants {
     }
 
     fn rig(&self, host: &Host, _: &Subjects<Self>) -> Result<Box<dyn Rig<Self>>, Stopped> {
-        Ok(Box::new(rig::OnBench::start(self, host)?))
+        let bench = rig::OnBench::start(self, host).map_err(Stopped::Failed)?;
+        Ok(Box::new(bench))
     }
 
     fn measures(&self) -> Vec<Measure> {

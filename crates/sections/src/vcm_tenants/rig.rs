@@ -1,14 +1,14 @@
 //! The bench with its tenants, and trials.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crypto::{Algorithm, Kind, Operation, RsaBits, RsaScheme, Workload};
 use engine::{CryptoFunction, CryptoLane, LaneConfig, RegionId};
-use kit::evidence::Evidence;
 use kit::experiment::{Measure, Reading, Rig, Stopped, Subject};
 use kit::host::Host;
-use kit::load::benches::{CLIENT_CPU, NOTIFICATIONS, REQUESTS, SPEED, WORKER_CPU};
+use kit::load::benches::{self, CLIENT_CPU, NOTIFICATIONS, REQUESTS, SPEED, WORKER_CPU};
 use kit::load::rig::{Bench, Cores, Course, Load, Record, Regime, Setup, Tenant, Window};
 use kit::load::slots::Slots;
 use kit::schedule::WARM_UP;
@@ -39,6 +39,9 @@ const SIGNER_DEPTH: usize = 16;
 /// As deep as the mute one fills its lane.
 const MUTE_DEPTH: usize = 1024;
 
+/// Why a bench gave nothing.
+type Failure = Box<dyn Error + Send + Sync>;
+
 pub(super) struct OnBench {
     section: Tenants,
     bench: Bench,
@@ -51,14 +54,18 @@ pub(super) struct OnBench {
     l2_bytes: u64,
 }
 
+/// A tenant in a trial.
+struct AtWork {
+    seat: usize,
+    weight: u32,
+    load: Load,
+}
+
 impl OnBench {
-    pub(super) fn start(section: &Tenants, host: &Host) -> Result<Self, Stopped> {
+    pub(super) fn start(section: &Tenants, host: &Host) -> Result<Self, Failure> {
         let config = &section.config;
         let backend = config.backend.get();
-        let workload = |kind, bytes| {
-            let workload = Workload::new(backend, kind, bytes).map_err(Stopped::failed)?;
-            Ok::<_, Stopped>(Arc::new(workload))
-        };
+        let workload = |kind, bytes| Workload::new(backend, kind, bytes).map(Arc::new);
         let tenant = |workload: &Arc<Workload>, depth_max| Tenant {
             workloads: vec![Arc::clone(workload)],
             depth_max,
@@ -79,56 +86,48 @@ impl OnBench {
                 Hostile::Mute => tenant(&usual, 1),
             });
         }
-        let cores = Tenants::cores(host).ok_or_else(|| Stopped::NotSupported {
-            what: "a core each for clients and worker".to_owned(),
-            remedy: "allow more CPUs (taskset, cpuset)".to_owned(),
-        })?;
         let setup = Setup {
-            cores,
+            cores: Tenants::cores(host).expect("else there are no subjects"),
             backend: Arc::clone(backend),
             tenants,
         };
         Ok(Self {
             section: section.clone(),
-            bench: Bench::start(&setup).map_err(Stopped::failed)?,
-            cores,
+            bench: Bench::start(&setup)?,
+            cores: setup.cores,
             workload: usual,
             polite,
             l2_bytes: host.l2_bytes,
         })
     }
 
-    /// Everyone at work, by seat.
+    fn seat(&self, hostile: Hostile) -> usize {
+        self.polite + hostile as usize
+    }
+
+    /// Everyone at work, a hostile one last.
     fn at_work(&self, case: Case) -> Vec<AtWork> {
         let tenants = case.tenants(&self.section.config);
         let stride = self.workload.slot.stride;
         let wished = self.section.config.depth.get();
         let depth = depth(wished, tenants.len(), stride, self.l2_bytes);
-        let at_work = |(place, weight)| {
+        let at_work = |(index, (place, weight))| {
             let (seat, load) = match (place, case) {
-                (Place::Hostile, Case::Beside(hostile)) => {
-                    let load = match hostile {
-                        Hostile::Flood => Load::closed(0, FLOOD_DEPTH),
-                        Hostile::Signer => Load::closed(0, SIGNER_DEPTH),
-                        // No thread of its own: its lane is filled by hand.
-                        Hostile::Mute => idle(),
-                    };
-                    (self.seat(hostile), load)
-                }
-                (Place::Tenant(index), _) => (index, Load::closed(0, depth)),
-                (Place::Hostile | Place::All, _) => unreachable!("no case has it"),
+                (Place::Hostile, Case::Beside(hostile)) => match hostile {
+                    Hostile::Flood => (self.seat(hostile), Load::closed(0, FLOOD_DEPTH)),
+                    Hostile::Signer => (self.seat(hostile), Load::closed(0, SIGNER_DEPTH)),
+                    // No thread of its own: its lane is filled by hand.
+                    Hostile::Mute => (self.seat(hostile), idle()),
+                },
+                _ => (index, Load::closed(0, depth)),
             };
             AtWork { seat, weight, load }
         };
-        tenants.into_iter().map(at_work).collect()
-    }
-
-    fn seat(&self, hostile: Hostile) -> usize {
-        self.polite + hostile as usize
+        tenants.into_iter().enumerate().map(at_work).collect()
     }
 
     /// Loads of all seats, each with its rules; who is not at work has no lane.
-    fn prepare(&mut self, case: Case, at_work: &[AtWork]) -> Result<Vec<Load>, Stopped> {
+    fn prepare(&mut self, case: Case, at_work: &[AtWork]) -> Result<Vec<Load>, Failure> {
         let config = &self.section.config;
         let mut loads = Vec::new();
         for seat in 0..self.polite + Hostile::ALL.len() {
@@ -138,66 +137,68 @@ impl OnBench {
             let mut quota = Quota::UNLIMITED;
             match case {
                 Case::Cap if seat == 0 => {
-                    let cap = Settings::cap(self.section.cap()).map_err(Stopped::failed)?;
+                    let cap = Settings::cap(self.section.cap())?;
                     regime = Regime::fixed(Moderation::Each, cap);
                 }
                 Case::Quota if seat == 0 => {
-                    let per_s = config.quota_per_s.get() as u64;
-                    quota = quota.and_requests(per_s).map_err(Stopped::failed)?;
+                    quota = quota.and_requests(config.quota_per_s.get() as u64)?;
                 }
                 _ => {}
             }
             let function = self.bench.function(seat);
             if let Some(own) = own {
-                function.set_weight(own.weight).map_err(Stopped::failed)?;
+                function.set_weight(own.weight)?;
             }
             function.set_quota(quota);
-            let regime = regime.for_tasks(load.tasks);
-            self.bench.apply(seat, regime).map_err(Stopped::failed)?;
+            self.bench.apply(seat, regime.for_tasks(load.tasks))?;
             loads.push(load);
         }
         Ok(loads)
     }
 
+    fn run(
+        &mut self,
+        case: Case,
+        at_work: &[AtWork],
+        slice: Duration,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Record, Failure> {
+        let loads = self.prepare(case, at_work)?;
+        let mute = self.bench.function(self.seat(Hostile::Mute));
+        let is_mute = case == Case::Beside(Hostile::Mute);
+        // Lives until the trial is over.
+        let _full = is_mute.then(|| fill(mute, &self.workload)).transpose()?;
+        let course = Course {
+            window: WINDOW,
+            ..Course::steady(WARM_UP, slice, loads)
+        };
+        let record = self.bench.run(&course, &|| !go_on());
+        // What is limited would be waited for by the next trial.
+        self.bench.function(0).set_quota(Quota::UNLIMITED);
+        Ok(record?)
+    }
+
     /// The whole, and beside it each tenant.
     fn reading(&self, case: Case, at_work: &[AtWork], record: &Record, window: &Window) -> Reading {
-        let speed = |one: &AtWork| window.mb_per_s(one.seat);
-        let clients: f64 = at_work.iter().map(|one| window.client_cpus(one.seat)).sum();
-        let speeds: Vec<_> = at_work.iter().map(speed).collect();
+        let speeds: Vec<_> = at_work
+            .iter()
+            .map(|one| window.mb_per_s(one.seat))
+            .collect();
         let weights: Vec<_> = at_work.iter().map(|one| f64::from(one.weight)).collect();
         let fairness = || Fairness::of(&speeds, &weights);
         let fairness = case.is_shared_out().then(fairness).flatten();
         let Fairness { whole, shares } = fairness.unwrap_or_default();
-        let polite = at_work.iter().filter(|one| one.seat < self.polite);
         // What hostile ones have in flight is theirs: that it fills caches is
         // part of what others must bear.
-        let in_flight: usize = polite.map(|one| one.load.depth).sum();
-        let all = window.tenants.iter();
-        let evidence = Evidence {
-            requests: all.map(|share| share.counters.requests).sum(),
-            times: record.facts.times,
-            step_ns: record.facts.step_ns,
-            pause_ns: record.facts.pause_ns,
-            busy_cpus: window.worker_cpus() + clients,
-            in_flight_bytes: in_flight * self.workload.slot.stride,
-            cores: self.cores,
-            cpus: self.cores.all().len(),
-            crowd: 0,
-            rates: None,
-        };
-        let verdict = busy(case, window.worker_cpus());
+        let polite = at_work.iter().filter(|one| one.seat < self.polite);
+        let in_flight = (polite.map(|one| one.load.depth).sum(), 1);
+        let (cpus, all) = (self.cores.cpus(), window.together());
+        let of_all = benches::reading(&all, &record.facts, &cpus, &self.workload, in_flight);
         let judged = |values| Reading {
-            verdict: verdict.clone(),
-            evidence: Some(evidence),
+            verdict: busy(case, window.worker_cpus()),
+            evidence: of_all.evidence,
             ..Reading::new(values)
         };
-        let mut values = vec![
-            (SPEED, speeds.iter().sum()),
-            (CLIENT_CPU, clients * 100.0),
-            (WORKER_CPU, window.worker_cpus() * 100.0),
-        ];
-        values.extend(whole);
-        let mut reading = judged(values);
         let tenants = at_work.iter().enumerate().map(|(index, one)| {
             let mut values = vec![
                 (SPEED, speeds[index]),
@@ -207,16 +208,17 @@ impl OnBench {
             values.extend(shares.get(index).map(|&share| (SHARE, share)));
             judged(values)
         });
-        reading.beside = tenants.collect();
-        reading
+        let mut values = vec![
+            (SPEED, speeds.iter().sum()),
+            (CLIENT_CPU, all.client_cpus(0) * 100.0),
+            (WORKER_CPU, window.worker_cpus() * 100.0),
+        ];
+        values.extend(whole);
+        Reading {
+            beside: tenants.collect(),
+            ..judged(values)
+        }
     }
-}
-
-/// A tenant in a trial.
-struct AtWork {
-    seat: usize,
-    weight: u32,
-    load: Load,
 }
 
 /// Of a tenant without a thread at work.
@@ -233,19 +235,8 @@ impl Rig<Tenants> for OnBench {
     ) -> Result<Reading, Stopped> {
         let case = subject.arm;
         let at_work = self.at_work(case);
-        let loads = self.prepare(case, &at_work)?;
-        let mute = self.bench.function(self.seat(Hostile::Mute));
-        let is_mute = case == Case::Beside(Hostile::Mute);
-        // Lives until the trial is over.
-        let _full = is_mute.then(|| fill(mute, &self.workload)).transpose()?;
-        let course = Course {
-            window: WINDOW,
-            ..Course::steady(WARM_UP, slice, loads)
-        };
-        let record = self.bench.run(&course, &|| !go_on());
-        // What is limited would be waited for by the next trial.
-        self.bench.function(0).set_quota(Quota::UNLIMITED);
-        let record = record.map_err(Stopped::failed)?;
+        let record = self.run(case, &at_work, slice, go_on);
+        let record = record.map_err(Stopped::Failed)?;
         let window = record.whole().filter(|_| go_on());
         let window = window.ok_or(Stopped::Interrupted)?;
         Ok(self.reading(case, &at_work, &record, &window))
@@ -291,27 +282,21 @@ impl Fairness {
 /// Requests that each of so many tenants keeps in flight: as wished, fewer
 /// where three quarters of L2 would not hold them all.
 pub(super) fn depth(wished: usize, tenants: usize, stride: usize, l2_bytes: u64) -> usize {
-    let l2_bytes = if l2_bytes == 0 {
-        L2_BYTES_USUAL
-    } else {
-        l2_bytes
-    };
-    let l2_bytes = usize::try_from(l2_bytes).unwrap_or(usize::MAX);
+    let known = Some(l2_bytes).filter(|bytes| *bytes > 0);
+    let l2_bytes = usize::try_from(known.unwrap_or(L2_BYTES_USUAL)).unwrap_or(usize::MAX);
     let fits = l2_bytes / 4 * 3 / (tenants * stride).max(1);
     wished.min(fits.max(DEPTH_MIN))
 }
 
 /// A lane of that function, full, which nobody reaps while it lives.
-fn fill(function: &CryptoFunction, workload: &Workload) -> Result<CryptoLane, Stopped> {
+fn fill(function: &CryptoFunction, workload: &Workload) -> Result<CryptoLane, Failure> {
     let config = LaneConfig {
         depth: MUTE_DEPTH,
         ..LaneConfig::default()
     };
-    let lane = function.lane(0, config, 1, 1);
-    let mut lane = lane.map_err(Stopped::failed)?;
-    let session = function.session(workload.kind.algorithm, &workload.material);
-    let session = session.map_err(Stopped::failed)?;
-    let memory = Mapping::new(workload.slot.stride * MUTE_DEPTH).map_err(Stopped::failed)?;
+    let mut lane = function.lane(0, config, 1, 1)?;
+    let session = function.session(workload.kind.algorithm, &workload.material)?;
+    let memory = Arc::new(Mapping::new(workload.slot.stride * MUTE_DEPTH)?);
     let slots = |region| Slots {
         workload,
         region,
@@ -321,12 +306,11 @@ fn fill(function: &CryptoFunction, workload: &Workload) -> Result<CryptoLane, St
     slots(RegionId::SLAB).write(MUTE_DEPTH, |offset, bytes| {
         written = written.and(memory.write(offset, bytes));
     });
-    written.map_err(Stopped::failed)?;
-    let region = lane.register(Arc::new(memory)).map_err(Stopped::failed)?;
-    let session = lane.attach(&session).map_err(Stopped::failed)?;
+    written?;
+    let region = lane.register(memory)?;
+    let session = lane.attach(&session)?;
     for slot in 0..MUTE_DEPTH {
-        let call = slots(region).enqueue(&mut lane, session, slot, slot as u64);
-        call.map_err(Stopped::failed)?;
+        slots(region).enqueue(&mut lane, session, slot, slot as u64)?;
     }
     lane.kick();
     Ok(lane)
