@@ -1,8 +1,8 @@
 //! From facts to findings: what bears on the speed or validity of crypto.
 
-use trial::{Fact, Finding, Probe, State, Weight};
-
+use kit::words::finding;
 use probe::fact::NOTHING_TO_DO;
+use trial::{Fact, Finding, Probe, State, Weight};
 
 /// Keys (or their beginnings, where they end with a dot) that matter when
 /// degraded, the weightiest first.
@@ -32,14 +32,14 @@ const SEEDS: [&str; 2] = ["cpu.flag.rdrand", "cpu.flag.rdseed"];
 /// are so for the same reason share one.
 pub(super) fn findings(probe: &Probe) -> Vec<Finding> {
     let mut reasons: Vec<Vec<&Fact>> = Vec::new();
-    let facts: Vec<&Fact> = probe.groups.iter().flat_map(|group| &group.facts).collect();
-    for fact in facts.into_iter().filter(|fact| matters(fact)) {
+    let facts = probe.groups.iter().flat_map(|group| &group.facts);
+    for fact in facts.filter(|fact| matters(fact)) {
         match reasons.iter_mut().find(|reason| is_same(reason[0], fact)) {
             Some(reason) => reason.push(fact),
             None => reasons.push(vec![fact]),
         }
     }
-    let mut findings: Vec<Finding> = reasons.iter().map(|reason| finding(reason)).collect();
+    let mut findings: Vec<Finding> = reasons.iter().map(|reason| of(reason)).collect();
     findings.sort_by_key(|finding| finding.weight);
     findings
 }
@@ -76,13 +76,11 @@ fn is_same(one: &Fact, other: &Fact) -> bool {
     family(one) && family(other) && one.text == other.text
 }
 
-fn finding(reason: &[&Fact]) -> Finding {
+fn of(reason: &[&Fact]) -> Finding {
     let labels: Vec<&str> = reason.iter().map(|fact| fact.label.as_str()).collect();
-    Finding {
-        weight: weight(reason[0]).unwrap_or(Weight::Advice),
-        text: format!("{}: {}.", labels.join(", "), reason[0].text),
-        remedy: reason[0].remedy.clone(),
-    }
+    let text = format!("{}: {}.", labels.join(", "), reason[0].text);
+    let weight = weight(reason[0]).unwrap_or(Weight::Advice);
+    finding(weight, text, &*reason[0].remedy)
 }
 
 #[cfg(test)]

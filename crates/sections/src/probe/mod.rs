@@ -1,37 +1,30 @@
 //! The section `probe`: what about this host bears on the numbers.
-
-use std::time::Duration;
-
-use serde::{Deserialize, Serialize};
-use trial::{Event, Plan, PlanError, Probe, RunError, Section, Sink};
+//!
+//! It measures nothing, so that it is no experiment of the kit: what the probe
+//! found becomes findings and tables.
 
 mod findings;
 mod summary;
+
+use std::time::Duration;
+
 use kit::ConfigError;
+use kit::config::keys;
 use probe::calibration;
+use trial::{Event, Plan, PlanError, Probe, RunError, Section, Sink};
 
 /// The section; it has nothing to configure.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ProbeSection;
-
-/// The section's table in a scenario: no key is allowed.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct Config {}
-
-/// The section with its only configuration.
-#[must_use]
-pub fn section() -> Box<dyn Section> {
-    Box::new(ProbeSection)
-}
+struct ProbeSection;
 
 /// Turns the scenario's table `[probe]`, which has no keys, into the section.
 ///
 /// # Errors
 /// [`ConfigError`] names the first key there is.
 pub fn parse(table: toml::Table) -> Result<Box<dyn Section>, ConfigError> {
-    kit::config::from_table::<Config>(table)?;
-    Ok(section())
+    match table.keys().next() {
+        Some(key) => Err(keys::unknown(key, Vec::new())),
+        None => Ok(Box::new(ProbeSection)),
+    }
 }
 
 impl Section for ProbeSection {
@@ -63,16 +56,13 @@ impl Section for ProbeSection {
     }
 
     fn run(&self, probe: &Probe, _plan: &Plan, sink: &mut dyn Sink) -> Result<(), RunError> {
-        findings::findings(probe)
-            .into_iter()
-            .for_each(|finding| sink.emit(Event::Finding(finding)));
-        sink.emit(Event::Table(summary::table(probe)));
+        let findings = findings::findings(probe).into_iter();
+        findings.for_each(|finding| sink.emit(Event::Finding(finding)));
         // A recorded host's back-ends are not here.
         let is_live = probe.fact("crypto.calibration").is_some();
-        let table = is_live.then(|| calibration::table(summary::command()));
-        if let Some(table) = table.flatten() {
-            sink.emit(Event::Table(table));
-        }
+        let backends = is_live.then(|| calibration::table(summary::command()));
+        let tables = [Some(summary::table(probe)), backends.flatten()];
+        (tables.into_iter().flatten()).for_each(|table| sink.emit(Event::Table(table)));
         sink.emit(Event::Progress(1.0, "this host".to_owned()));
         Ok(())
     }

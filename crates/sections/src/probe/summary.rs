@@ -1,8 +1,9 @@
 //! The table "What this host can do".
 
-use trial::{Cell, Column, Fact, Group, Probe, State, Table};
+use kit::drawing::{column, number, text};
+use trial::{Cell, Fact, Group, Probe, State, Table};
 
-use crate::probe::findings::matters;
+use super::findings::matters;
 
 /// The command behind the table.
 pub(super) fn command() -> String {
@@ -16,12 +17,7 @@ pub(super) fn table(probe: &Probe) -> Table {
     Table {
         title: "What this host can do".to_owned(),
         note: "`lockgate probe` lists every capability with its remedy.".to_owned(),
-        columns: columns
-            .map(|label| Column {
-                label: label.to_owned(),
-                unit: String::new(),
-            })
-            .into(),
+        columns: columns.map(|label| column(label, "")).into(),
         rows: probe.groups.iter().map(row).collect(),
         command: command(),
     }
@@ -29,20 +25,15 @@ pub(super) fn table(probe: &Probe) -> Table {
 
 fn row(group: &Group) -> Vec<Cell> {
     let count = |state: State| {
-        Cell::Number(
-            group
-                .facts
-                .iter()
-                .filter(|fact| fact.state == state)
-                .count() as f64,
-        )
+        let all = group.facts.iter().filter(|fact| fact.state == state);
+        number(Some(all.count() as f64))
     };
     vec![
-        Cell::Text(group.title.clone()),
+        text(group.title.as_str()),
         count(State::Ok),
         count(State::Degraded),
         count(State::Absent),
-        Cell::Text(first(group)),
+        text(first(group)),
     ]
 }
 
