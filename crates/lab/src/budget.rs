@@ -14,12 +14,7 @@ pub enum Share {
     /// This much measuring.
     Granted(Duration),
     /// Not even its least fits.
-    Refused {
-        /// The least it needs.
-        needed: Duration,
-        /// What the others left.
-        left: Duration,
-    },
+    Refused { needed: Duration, left: Duration },
 }
 
 /// What one section could use.
@@ -116,22 +111,10 @@ fn portion(wish: Duration, left: Duration, wanted: Duration) -> Duration {
     Duration::from_nanos(u64::try_from(nanos).expect("a budget of at most a day is below 2^64 ns"))
 }
 
-/// Why a text is no budget.
+/// A text that is no budget.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BudgetError {
-    /// Not a number with a unit we know.
-    #[error("'{text}' is no time; write seconds or minutes: 90, 90s, 1.5m")]
-    Syntax {
-        /// What was given.
-        text: String,
-    },
-    /// Zero, negative or above [`BUDGET_MAX`].
-    #[error("'{text}' is out of range; a budget is more than 0 s and at most {} s", BUDGET_MAX.as_secs())]
-    Range {
-        /// What was given.
-        text: String,
-    },
-}
+#[error("'{0}' is no budget; write seconds, minutes or hours: 90, 90s, 1.5m; more than 0 and at most {} s", BUDGET_MAX.as_secs())]
+pub struct BudgetError(String);
 
 /// Reads `90`, `90s`, `1.5m` or `2h`.
 ///
@@ -145,12 +128,9 @@ pub fn parse_budget(text: &str) -> Result<Duration, BudgetError> {
         Some((at, 'h')) => (&trimmed[..at], 3600.0),
         _ => (trimmed, 1.0),
     };
-    let value: f64 = number.parse().map_err(|_| BudgetError::Syntax {
-        text: text.to_owned(),
-    })?;
-    budget_of_seconds(value * unit_s).ok_or_else(|| BudgetError::Range {
-        text: text.to_owned(),
-    })
+    let seconds = number.parse().ok().map(|value: f64| value * unit_s);
+    let budget = seconds.and_then(budget_of_seconds);
+    budget.ok_or_else(|| BudgetError(text.to_owned()))
 }
 
 /// The budget of that many seconds; `None` outside 0 < s ≤ [`BUDGET_MAX`].

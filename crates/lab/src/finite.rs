@@ -1,77 +1,47 @@
 //! JSON has no NaN and no infinity: one of them in a result would make the
 //! whole file unreadable, so they are stopped where they come in.
 
-use trial::{Cell, Chart, Comparison, Dot, Event, Metric, Point, Table};
+use trial::{Cell, Event, Metric};
 
-/// The name of the first number that is not finite, if there is one.
+/// The name of the first that has a number that is not finite, if there is one.
 pub(crate) fn not_finite(event: &Event) -> Option<String> {
-    match event {
-        Event::Progress(..) | Event::Finding(_) => None,
-        Event::Point(point) => in_point(point),
-        Event::Comparison(comparison) => in_comparison(comparison),
-        Event::Price(price) => {
-            let fine = all_finite(&[price.ns, price.low_ns, price.high_ns]);
-            (!fine).then(|| format!("price '{}'", price.crossing))
+    let (kind, name, numbers): (_, &str, Vec<f64>) = match event {
+        Event::Progress(..) | Event::Finding(_) => return None,
+        Event::Point(point) => {
+            let is_broken = |metric: &&Metric| {
+                !metric.value.is_finite() || !metric.samples.iter().all(|one| one.is_finite())
+            };
+            let metric = point.metrics.iter().find(is_broken)?;
+            return Some(format!("metric '{}'", metric.name));
         }
-        Event::Chart(chart) => in_chart(chart),
-        Event::Table(table) => in_table(table),
-    }
-}
-
-fn in_point(point: &Point) -> Option<String> {
-    let broken = |metric: &&Metric| !metric.value.is_finite() || !all_finite(&metric.samples);
-    point
-        .metrics
-        .iter()
-        .find(broken)
-        .map(|metric| format!("metric '{}'", metric.name))
-}
-
-fn in_comparison(comparison: &Comparison) -> Option<String> {
-    let Comparison {
-        ratio,
-        low,
-        high,
-        confidence,
-        pairs,
-        ..
-    } = comparison;
-    let pairs = pairs
-        .iter()
-        .all(|(arm, reference)| all_finite(&[*arm, *reference]));
-    let fine = all_finite(&[*ratio, *low, *high, *confidence]) && pairs;
-    (!fine).then(|| format!("comparison '{}'", comparison.subject))
-}
-
-fn in_chart(chart: &Chart) -> Option<String> {
-    let fine = |dot: &Dot| {
-        all_finite(&[
-            dot.x,
-            dot.y,
-            dot.low.unwrap_or(0.0),
-            dot.high.unwrap_or(0.0),
-        ])
+        Event::Comparison(one) => {
+            let pairs = one
+                .pairs
+                .iter()
+                .flat_map(|(arm, reference)| [*arm, *reference]);
+            let own = [one.ratio, one.low, one.high, one.confidence];
+            ("comparison", &one.subject, pairs.chain(own).collect())
+        }
+        Event::Price(price) => {
+            let own = vec![price.ns, price.low_ns, price.high_ns];
+            ("price", &price.crossing, own)
+        }
+        Event::Chart(chart) => {
+            let dots = chart.series.iter().flat_map(|series| &series.dots);
+            let numbers = dots.flat_map(|dot| [Some(dot.x), Some(dot.y), dot.low, dot.high]);
+            ("chart", &chart.title, numbers.flatten().collect())
+        }
+        Event::Table(table) => {
+            let number = |cell: &Cell| match cell {
+                Cell::Number(number) => Some(*number),
+                _ => None,
+            };
+            let cells = table.rows.iter().flatten().filter_map(number);
+            ("table", &table.title, cells.collect())
+        }
     };
-    let fine = chart
-        .series
-        .iter()
-        .flat_map(|series| &series.dots)
-        .all(fine);
-    (!fine).then(|| format!("chart '{}'", chart.title))
-}
-
-fn in_table(table: &Table) -> Option<String> {
-    let broken = |cell: &Cell| matches!(cell, Cell::Number(number) if !number.is_finite());
-    table
-        .rows
-        .iter()
-        .flatten()
-        .any(broken)
-        .then(|| format!("table '{}'", table.title))
-}
-
-fn all_finite(numbers: &[f64]) -> bool {
-    numbers.iter().all(|number| number.is_finite())
+    let is_broken = !numbers.iter().all(|number| number.is_finite());
+    is_broken.then(|| format!("{kind} '{name}'"))
 }
 
 #[cfg(test)]

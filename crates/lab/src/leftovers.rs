@@ -2,7 +2,6 @@
 //! begins, and removed.
 
 use std::error::Error;
-use std::fmt::Write;
 
 use net::journal::{Entry, Swept};
 
@@ -54,14 +53,13 @@ fn named(entry: &Entry) -> String {
     }
 }
 
-fn with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let _ = write!(text, ": {error}");
-        cause = error.source();
-    }
-    text
+/// The error and its causes, joined by colons.
+pub(crate) fn with_causes(error: &(dyn Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ")
 }
 
 #[cfg(test)]

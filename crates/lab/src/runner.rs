@@ -5,10 +5,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use trial::{Event, Plan, Point, Run, RunError, Section, SectionResult, SectionState, Sink};
+use trial::{
+    Event, Plan, PlanError, Point, Run, RunError, Section, SectionResult, SectionState, Sink,
+};
 
 use crate::finite::not_finite;
-use crate::schedule::{Scheduled, Skip};
+use crate::leftovers::with_causes;
+use crate::schedule::Scheduled;
 
 /// The most points, ratios, charts, tables or findings a section may yield;
 /// each beyond is dropped and counted in a warning. Bounds memory and disk.
@@ -16,7 +19,6 @@ pub const YIELD_MAX: usize = 10_000;
 
 /// Who follows a run while it runs: progress, storing.
 pub trait Watcher {
-    /// A section begins.
     fn begins(&mut self, section: &dyn Section, plan: &Plan);
 
     /// A section is `share` (0 to 1) done and measures `now`.
@@ -45,9 +47,9 @@ pub fn run(
     };
     for Scheduled { section, plan } in scheduled {
         let (state, seconds) = match plan {
-            Err(skip) => {
+            Err(why) => {
                 course.open(section.as_ref());
-                (skipped(skip), 0.0)
+                (skipped(why), 0.0)
             }
             Ok(_) if course.is_interrupted() => {
                 course.open(section.as_ref());
@@ -213,29 +215,24 @@ fn end_state(
     }
 }
 
-fn skipped(skip: Skip) -> SectionState {
-    SectionState::NotSupported {
-        reason: skip.to_string(),
-        remedy: skip.remedy(),
-    }
+fn skipped(why: PlanError) -> SectionState {
+    let (reason, remedy) = match why {
+        PlanError::NotSupported { reason, remedy } => (reason, remedy),
+        PlanError::Budget { needed_s, budget_s } => (
+            format!("needs at least {needed_s:.1} s of measuring, {budget_s:.1} s are left for it"),
+            format!(
+                "raise --budget by {:.0} s or name fewer scenarios",
+                (needed_s - budget_s).ceil().max(1.0)
+            ),
+        ),
+    };
+    SectionState::NotSupported { reason, remedy }
 }
 
 fn partial(reason: &str) -> SectionState {
     SectionState::Partial {
         reason: reason.to_owned(),
     }
-}
-
-/// The error and its causes, joined by colons.
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }
 
 fn panic_message(panic: &(dyn Any + Send)) -> &str {

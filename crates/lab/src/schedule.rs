@@ -6,61 +6,10 @@ use trial::{Plan, PlanError, Probe, Section};
 
 use crate::budget::{Appetite, Share, share};
 
-/// A section with what it will do.
+/// A section with its plan, or why it will not run.
 pub struct Scheduled {
-    /// The section.
     pub section: Box<dyn Section>,
-    /// Its plan, or why it will not run.
-    pub plan: Result<Plan, Skip>,
-}
-
-/// Why a section will not run.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Skip {
-    /// The host lacks something.
-    #[error("{reason}")]
-    NotSupported {
-        /// What is missing.
-        reason: String,
-        /// What would change that.
-        remedy: String,
-    },
-    /// The budget is too small for it.
-    #[error("needs at least {needed_s:.1} s of measuring, {left_s:.1} s are left for it")]
-    Budget {
-        /// The least it needs, seconds.
-        needed_s: f64,
-        /// What was left for it, seconds.
-        left_s: f64,
-    },
-}
-
-impl Skip {
-    /// What would let the section run.
-    #[must_use]
-    pub fn remedy(&self) -> String {
-        match self {
-            Self::NotSupported { remedy, .. } => remedy.clone(),
-            Self::Budget { needed_s, left_s } => {
-                format!(
-                    "raise --budget by {:.0} s or name fewer scenarios",
-                    (needed_s - left_s).ceil().max(1.0)
-                )
-            }
-        }
-    }
-}
-
-impl From<PlanError> for Skip {
-    fn from(error: PlanError) -> Self {
-        match error {
-            PlanError::NotSupported { reason, remedy } => Self::NotSupported { reason, remedy },
-            PlanError::Budget { needed_s, budget_s } => Self::Budget {
-                needed_s,
-                left_s: budget_s,
-            },
-        }
-    }
+    pub plan: Result<Plan, PlanError>,
 }
 
 /// Plans every section within `budget`. What a section that cannot run would
@@ -71,7 +20,7 @@ pub fn schedule(
     probe: &Probe,
     budget: Duration,
 ) -> Vec<Scheduled> {
-    let mut plans: Vec<Option<Result<Plan, Skip>>> = sections.iter().map(|_| None).collect();
+    let mut plans: Vec<Option<Result<Plan, PlanError>>> = sections.iter().map(|_| None).collect();
     // Every round but the last drops at least one section.
     for _ in 0..=sections.len() {
         let dropped = plan_round(&sections, &mut plans, probe, budget);
@@ -95,7 +44,7 @@ pub fn schedule(
 /// once the other is gone.
 fn plan_round(
     sections: &[Box<dyn Section>],
-    plans: &mut [Option<Result<Plan, Skip>>],
+    plans: &mut [Option<Result<Plan, PlanError>>],
     probe: &Probe,
     budget: Duration,
 ) -> bool {
@@ -113,26 +62,26 @@ fn plan_round(
         .collect();
     let unsupported = round
         .iter()
-        .any(|(_, plan)| matches!(plan, Err(Skip::NotSupported { .. })));
+        .any(|(_, plan)| matches!(plan, Err(PlanError::NotSupported { .. })));
     let dropped = round.iter().any(|(_, plan)| plan.is_err());
     for (at, plan) in round {
-        if !(unsupported && matches!(plan, Err(Skip::Budget { .. }))) {
+        if !(unsupported && matches!(plan, Err(PlanError::Budget { .. }))) {
             plans[at] = Some(plan);
         }
     }
     dropped
 }
 
-fn plan_one(section: &dyn Section, probe: &Probe, share: Share) -> Result<Plan, Skip> {
+fn plan_one(section: &dyn Section, probe: &Probe, share: Share) -> Result<Plan, PlanError> {
     match share {
-        Share::Granted(seconds) => Ok(section.plan(probe, seconds)?),
+        Share::Granted(seconds) => section.plan(probe, seconds),
         // A section that the host cannot run says that first: a longer budget
         // would not help it.
         Share::Refused { needed, left } => match section.plan(probe, needed) {
-            Err(error @ PlanError::NotSupported { .. }) => Err(error.into()),
-            _ => Err(Skip::Budget {
+            Err(error @ PlanError::NotSupported { .. }) => Err(error),
+            _ => Err(PlanError::Budget {
                 needed_s: needed.as_secs_f64(),
-                left_s: left.as_secs_f64(),
+                budget_s: left.as_secs_f64(),
             }),
         },
     }

@@ -6,6 +6,7 @@ mod load;
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process;
 
@@ -83,7 +84,6 @@ impl Store {
         }
     }
 
-    /// The run's folder.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -151,16 +151,6 @@ pub fn result_bytes(run: &Run) -> Vec<u8> {
         serde_json::to_vec_pretty(run).expect("a run is maps with text keys, lists and numbers");
     bytes.push(b'\n');
     bytes
-}
-
-#[cfg(unix)]
-fn symlink(target: &Path, link: &Path) -> io::Result<()> {
-    std::os::unix::fs::symlink(target, link)
-}
-
-#[cfg(not(unix))]
-fn symlink(_: &Path, _: &Path) -> io::Result<()> {
-    Err(io::Error::from(io::ErrorKind::Unsupported))
 }
 
 /// `20261121T210000Z-host`; whatever a host may be called, the name is one

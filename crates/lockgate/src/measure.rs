@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use lab::runner;
 use lab::saver::Saver;
-use lab::schedule::{Scheduled, Skip, schedule};
+use lab::schedule::{Scheduled, schedule};
 use lab::store::{REPORT, Store, result_bytes};
 use probe::Host;
 use report::terminal::Saved;
-use trial::{Plan, Probe, Run, SCHEMA_VERSION, Section, SectionState, Validity};
+use trial::{Plan, PlanError, Probe, Run, SCHEMA_VERSION, Section, SectionState, Validity};
 
 use crate::build::build;
 use crate::cli::{ExportArguments, MeasuringArguments};
@@ -78,7 +78,7 @@ fn refuse_the_impossible(scheduled: &[Scheduled]) -> Result<(), Failure> {
             .filter_map(|each| each.plan.as_ref().err().map(|skip| (each, skip)))
     };
     let measures = |each: &Scheduled| each.plan.as_ref().is_ok_and(|plan| plan.seconds > 0.0);
-    let too_small = skips().find(|(_, skip)| matches!(skip, Skip::Budget { .. }));
+    let too_small = skips().find(|(_, skip)| matches!(skip, PlanError::Budget { .. }));
     if let Some((each, skip)) = too_small.filter(|_| !scheduled.iter().any(measures)) {
         return Err(refusal(Exit::Usage, each, skip));
     }
@@ -89,15 +89,9 @@ fn refuse_the_impossible(scheduled: &[Scheduled]) -> Result<(), Failure> {
     }
 }
 
-fn refusal(exit: Exit, scheduled: &Scheduled, skip: &Skip) -> Failure {
-    Failure::new(
-        exit,
-        format!(
-            "{} cannot run: {skip}; {}",
-            scheduled.section.name(),
-            skip.remedy()
-        ),
-    )
+fn refusal(exit: Exit, scheduled: &Scheduled, why: &PlanError) -> Failure {
+    let name = scheduled.section.name();
+    Failure::new(exit, format!("{name} cannot run: {why}"))
 }
 
 fn head(scenario: serde_json::Value, seed: u64, probe: Probe) -> Run {

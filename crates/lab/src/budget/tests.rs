@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use crate::budget::{Appetite, BudgetError, Share, parse_budget, share};
+use crate::budget::{Appetite, Share, parse_budget, share};
 use crate::testing::config;
 
 fn s(seconds: u64) -> Duration {
@@ -142,18 +142,21 @@ fn budgets_are_read_in_seconds_minutes_hours() {
     assert_eq!(parse_budget("3m"), Ok(s(180)));
     assert_eq!(parse_budget("1.5m"), Ok(s(90)));
     assert_eq!(parse_budget("2h"), Ok(s(7200)));
-    for text in ["", "s", "ten", "3 parsecs", "1_000", "90é"] {
-        assert!(
-            matches!(parse_budget(text), Err(BudgetError::Syntax { .. })),
-            "{text}"
-        );
-    }
-    for text in ["0", "-3", "inf", "NaN", "1e300", "25h"] {
-        let error = parse_budget(text).unwrap_err();
-        assert!(matches!(error, BudgetError::Range { .. }), "{text}");
-        assert!(
-            error.to_string().contains(text) && error.to_string().contains("86400"),
-            "{error}"
-        );
+    for text in [
+        "",
+        "s",
+        "ten",
+        "3 parsecs",
+        "1_000",
+        "90é",
+        "0",
+        "-3",
+        "inf",
+        "NaN",
+        "1e300",
+        "25h",
+    ] {
+        let error = parse_budget(text).unwrap_err().to_string();
+        assert!(error.contains(text) && error.contains("86400"), "{error}");
     }
 }

@@ -7,41 +7,29 @@ use trial::ReadError;
 
 use crate::store::FILE_BYTES_MAX;
 
-/// Why a run cannot be stored.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// No folder, no run.
     #[error("cannot create the run folder '{}'; name a writable one with --out or LOCKGATE_RUNS", path.display())]
     Create {
-        /// The folder.
         path: PathBuf,
-        /// The cause.
         #[source]
         source: io::Error,
     },
     /// A file cannot be written: no space, no permission, or the folder went.
     #[error("cannot write '{}'; {}", path.display(), write_remedy(source))]
     Write {
-        /// The file.
         path: PathBuf,
-        /// The cause.
         #[source]
         source: io::Error,
     },
     /// More than a run may take.
     #[error("'{}' would have {bytes} bytes, the limit is {FILE_BYTES_MAX}; choose fewer points", path.display())]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-        /// What it would have.
-        bytes: usize,
-    },
+    TooLarge { path: PathBuf, bytes: usize },
     /// The link to the newest run cannot be made.
     #[error("cannot link '{}' to this run; name the run by its folder instead", path.display())]
     Latest {
-        /// The link.
         path: PathBuf,
-        /// The cause.
         #[source]
         source: io::Error,
     },
@@ -64,33 +52,21 @@ fn write_remedy(source: &io::Error) -> &'static str {
 pub enum LoadError {
     /// Nothing there.
     #[error("no run at '{argument}': give a run's folder, a result.json, or 'latest' (looked for '{}')", path.display())]
-    Missing {
-        /// What was given.
-        argument: String,
-        /// Where it would have been.
-        path: PathBuf,
-    },
+    Missing { argument: String, path: PathBuf },
     /// There, but not readable.
     #[error("cannot read '{}'", path.display())]
     Read {
-        /// The file.
         path: PathBuf,
-        /// The cause.
         #[source]
         source: io::Error,
     },
     /// Larger than any result of ours.
     #[error("'{}' has more than {FILE_BYTES_MAX} bytes: it is no result of Lockgate", path.display())]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-    },
+    TooLarge { path: PathBuf },
     /// Not a result, a damaged one, or one of another schema version.
     #[error("cannot use '{}'", path.display())]
     Content {
-        /// The file.
         path: PathBuf,
-        /// The cause, with its remedy.
         #[source]
         source: ReadError,
     },
