@@ -4,7 +4,7 @@ use serde_json::Value;
 use trial::Fact;
 
 use crate::Host;
-use crate::fact::{Judge, fact};
+use crate::fact::{Judge, fact, joined};
 
 const V2_MOUNTS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 
@@ -39,12 +39,7 @@ fn controllers(host: &Host) -> Fact {
         .into_iter()
         .filter(|name| !names.iter().any(|n| n == name))
         .collect();
-    let text = if names.is_empty() {
-        "none".to_owned()
-    } else {
-        names.join(", ")
-    };
-    let fact = fact(key, label, names.clone(), text);
+    let fact = fact(key, label, names.clone(), joined(&names));
     if names.is_empty() {
         fact.absent("without controllers nothing can be pinned or limited: mount cgroups")
     } else if missing.is_empty() {

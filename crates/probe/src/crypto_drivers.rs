@@ -98,32 +98,17 @@ fn block(text: &str) -> Driver {
 
 /// By the names that Linux drivers use.
 fn kind(driver: &str, module: &str) -> Kind {
-    const DEVICES: [&str; 11] = [
-        "qat",
-        "ccp",
-        "hisi",
-        "iaa",
-        "virtio_crypto",
-        "cpt",
-        "caam",
-        "chcr",
-        "safexcel",
-        "nitrox",
-        "omap",
-    ];
-    const INSTRUCTIONS: [&str; 14] = [
-        "aesni", "vaes", "-avx", "_avx", "ssse3", "clmul", "pclmul", "sha-ni", "sha_ni",
-        // Since Linux 6.16 a library driver picks the instructions itself.
-        "-lib", "-neon", "-ce", "-simd", "-x86",
-    ];
-    let holds = |names: &[&str]| {
-        names
-            .iter()
-            .any(|name| driver.contains(name) || module.contains(name))
+    const DEVICES: &str = "qat ccp hisi iaa virtio_crypto cpt caam chcr safexcel nitrox omap";
+    // Since Linux 6.16 a library driver ("-lib") picks the instructions itself.
+    const INSTRUCTIONS: &str =
+        "aesni vaes -avx _avx ssse3 clmul pclmul sha-ni sha_ni -lib -neon -ce -simd -x86";
+    let holds = |names: &str| {
+        let mut names = names.split(' ');
+        names.any(|name| driver.contains(name) || module.contains(name))
     };
-    if holds(&DEVICES) {
+    if holds(DEVICES) {
         Kind::Device
-    } else if holds(&INSTRUCTIONS) {
+    } else if holds(INSTRUCTIONS) {
         Kind::Instructions
     } else {
         Kind::Generic

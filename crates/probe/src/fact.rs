@@ -106,6 +106,13 @@ fn clean_value(value: Value) -> Value {
     }
 }
 
+pub(super) fn joined<T: AsRef<str>>(names: &[T]) -> String {
+    match names.is_empty() {
+        true => "none".to_owned(),
+        false => names.iter().map(T::as_ref).collect::<Vec<_>>().join(", "),
+    }
+}
+
 /// Bytes for people: `24 GiB`, `1.5 MiB`.
 pub(super) fn bytes_text(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"];

@@ -5,7 +5,7 @@ use trial::Fact;
 
 use crate::Host;
 use crate::cpu::Context;
-use crate::fact::{Judge, fact, unread};
+use crate::fact::{Judge, fact, joined, unread};
 use crate::list::{option, value_of};
 
 pub(super) fn facts(host: &Host, cpu: &Context) -> Vec<Fact> {
@@ -108,37 +108,12 @@ fn command_line(cpu: &Context) -> Fact {
 
 /// Options that change what this tool measures.
 fn telling(line: &str) -> Vec<&str> {
-    const NAMES: [&str; 28] = [
-        "mitigations",
-        "nosmt",
-        "isolcpus",
-        "nohz_full",
-        "rcu_nocbs",
-        "clearcpuid",
-        "noxsave",
-        "iommu",
-        "intel_iommu",
-        "amd_iommu",
-        "intremap",
-        "iommu.passthrough",
-        "iommu.strict",
-        "hugepages",
-        "hugepagesz",
-        "default_hugepagesz",
-        "transparent_hugepage",
-        "idle",
-        "intel_idle.max_cstate",
-        "processor.max_cstate",
-        "intel_pstate",
-        "amd_pstate",
-        "tsc",
-        "clocksource",
-        "preempt",
-        "spectre_v2",
-        "psi",
-        "gather_data_sampling",
-    ];
-    NAMES.iter().filter_map(|name| option(line, name)).collect()
+    const NAMES: &str = "mitigations nosmt isolcpus nohz_full rcu_nocbs clearcpuid noxsave iommu intel_iommu \
+        amd_iommu intremap iommu.passthrough iommu.strict hugepages hugepagesz \
+        default_hugepagesz transparent_hugepage idle intel_idle.max_cstate processor.max_cstate \
+        intel_pstate amd_pstate tsc clocksource preempt spectre_v2 psi gather_data_sampling";
+    let named = NAMES.split(' ').filter_map(|name| option(line, name));
+    named.collect()
 }
 
 /// Mitigations make every crossing dearer, so reports must say which ran.
@@ -172,14 +147,6 @@ fn mitigations(host: &Host, cpu: &Context) -> Fact {
             "crossings look cheaper than on a protected host: remove `mitigations=off` before quoting them",
         ),
         _ => fact.degraded("update microcode and kernel (a guest: the outer host too), then reboot"),
-    }
-}
-
-fn joined(names: &[&str]) -> String {
-    if names.is_empty() {
-        "none".to_owned()
-    } else {
-        names.join(", ")
     }
 }
 

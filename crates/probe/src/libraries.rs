@@ -53,78 +53,19 @@ const fn library(
 
 const IPSEC_MB: &str = "library.ipsec_mb";
 
+#[rustfmt::skip]
 const LIBRARIES: &[Library] = &[
-    library(
-        "library.libcrypto",
-        "OpenSSL libcrypto",
-        "libcrypto.so",
-        "libssl3",
-        "openssl-libs",
-    ),
-    library(
-        IPSEC_MB,
-        "Intel ipsec-mb",
-        "libIPSec_MB.so",
-        "libipsec-mb1",
-        "intel-ipsec-mb",
-    ),
-    library(
-        "library.gnutls",
-        "GnuTLS",
-        "libgnutls.so",
-        "libgnutls30",
-        "gnutls",
-    ),
-    library(
-        "library.gcrypt",
-        "libgcrypt",
-        "libgcrypt.so",
-        "libgcrypt20",
-        "libgcrypt",
-    ),
-    library(
-        "library.nettle",
-        "Nettle",
-        "libnettle.so",
-        "libnettle8",
-        "nettle",
-    ),
+    library("library.libcrypto", "OpenSSL libcrypto", "libcrypto.so", "libssl3", "openssl-libs"),
+    library(IPSEC_MB, "Intel ipsec-mb", "libIPSec_MB.so", "libipsec-mb1", "intel-ipsec-mb"),
+    library("library.gnutls", "GnuTLS", "libgnutls.so", "libgnutls30", "gnutls"),
+    library("library.gcrypt", "libgcrypt", "libgcrypt.so", "libgcrypt20", "libgcrypt"),
+    library("library.nettle", "Nettle", "libnettle.so", "libnettle8", "nettle"),
     library("library.nss", "NSS", "libnss3.so", "libnss3", "nss"),
-    library(
-        "library.wolfssl",
-        "wolfSSL",
-        "libwolfssl.so",
-        "libwolfssl35",
-        "wolfssl",
-    ),
-    library(
-        "library.mbedtls",
-        "Mbed TLS",
-        "libmbedcrypto.so",
-        "libmbedcrypto7",
-        "mbedtls",
-    ),
-    library(
-        "library.sodium",
-        "libsodium",
-        "libsodium.so",
-        "libsodium23",
-        "libsodium",
-    ),
-    library(
-        "library.qat",
-        "Intel QATlib",
-        "libqat.so",
-        "libqat4",
-        "qatlib",
-    ),
-    library(
-        "library.isal_crypto",
-        "ISA-L crypto",
-        "libisal_crypto.so",
-        "libisal-crypto2",
-        "isa-l_crypto",
-    ),
+    library("library.wolfssl", "wolfSSL", "libwolfssl.so", "libwolfssl35", "wolfssl"),
+    library("library.mbedtls", "Mbed TLS", "libmbedcrypto.so", "libmbedcrypto7", "mbedtls"),
+    library("library.sodium", "libsodium", "libsodium.so", "libsodium23", "libsodium"),
+    library("library.qat", "Intel QATlib", "libqat.so", "libqat4", "qatlib"),
+    library("library.isal_crypto", "ISA-L crypto", "libisal_crypto.so", "libisal-crypto2", "isa-l_crypto"),
 ];
 
 pub(super) fn facts(host: &Host, cpu: &Context) -> Vec<Fact> {

@@ -191,15 +191,10 @@ fn pressure(host: &Host) -> Fact {
         .split_whitespace()
         .find_map(|word| word.strip_prefix("avg10=")?.parse().ok());
     match waited.filter(|percent: &f64| percent.is_finite()) {
+        // As with the load average: what was is no judgement on what is.
         Some(percent) => {
-            let fact = fact(
-                key,
-                label,
-                percent,
-                format!("{percent}% of the time a thread waited"),
-            );
-            // As with the load average: what was is no judgement on what is.
-            fact
+            let text = format!("{percent}% of the time a thread waited");
+            fact(key, label, percent, text)
         }
         None => fact(key, label, Value::Null, "not available")
             .absent("boot with `psi=1` to see when threads wait for a processor"),

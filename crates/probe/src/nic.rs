@@ -7,7 +7,7 @@ use serde_json::Value;
 use trial::Fact;
 
 use crate::Host;
-use crate::fact::{Judge, fact};
+use crate::fact::{Judge, fact, joined};
 use crate::load;
 use crate::pci;
 
@@ -39,26 +39,21 @@ fn summary(physical: &[String]) -> Fact {
 }
 
 fn others(names: &[String]) -> Fact {
-    let text = if names.is_empty() {
-        "none".to_owned()
-    } else {
-        names.join(", ")
-    };
+    let text = joined(names);
     fact("nic.virtual", "Other interfaces", names.to_vec(), text)
 }
 
 fn interface(host: &Host, name: &str, attached: &xdp::Attached) -> Vec<Fact> {
     let dir = format!("{NET}/{name}");
     let driver = host.link_name(&format!("{dir}/device/driver"));
-    let mut facts = vec![
+    vec![
         driver_fact(name, driver.as_deref()),
         link(host, name, &dir),
         queues(host, name, &dir),
         xdp::fact(name, driver.as_deref(), attached),
         coalescing::fact(host, name),
-    ];
-    facts.push(sriov(host, name, &dir));
-    facts
+        sriov(host, name, &dir),
+    ]
 }
 
 fn driver_fact(name: &str, driver: Option<&str>) -> Fact {

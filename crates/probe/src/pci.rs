@@ -4,20 +4,15 @@ use crate::Host;
 
 const DEVICES: &str = "/sys/bus/pci/devices";
 
-/// One device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Device {
     /// Domain, bus, device, function: `0000:6b:00.0`.
     pub(super) address: String,
     /// Class, subclass and programming interface, 24 bits.
     pub(super) class: u32,
-    /// Vendor number.
     pub(super) vendor: u16,
-    /// Device number.
     pub(super) device: u16,
-    /// Driver bound to it.
     pub(super) driver: Option<String>,
-    /// Whether it is a virtual function.
     pub(super) is_virtual: bool,
     /// SR-IOV, where it is capable of it.
     pub(super) sriov: Option<Sriov>,
@@ -26,9 +21,7 @@ pub(super) struct Device {
 /// SR-IOV of a physical function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sriov {
-    /// Virtual functions it can have.
     pub(super) total: u32,
-    /// Virtual functions it has now.
     pub(super) on: u32,
 }
 

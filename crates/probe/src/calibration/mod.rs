@@ -25,9 +25,7 @@ const BUDGET: Duration = Duration::from_millis(800);
 /// The calibration in use, and where it is from.
 #[derive(Clone, Debug)]
 pub struct Calibrated {
-    /// What was measured.
     pub calibration: Calibration,
-    /// When and where.
     pub origin: Origin,
 }
 
@@ -36,18 +34,11 @@ pub struct Calibrated {
 pub enum Origin {
     /// Measured by this process, and kept there; or not, for that reason.
     Measured {
-        /// Seconds it took.
         seconds: f64,
-        /// The cache's file, or why there is none.
         kept: Result<PathBuf, String>,
     },
     /// Found in the cache.
-    Cached {
-        /// The file.
-        path: PathBuf,
-        /// When it was measured, RFC 3339 in UTC.
-        measured_utc: String,
-    },
+    Cached { path: PathBuf, measured_utc: String },
 }
 
 /// This process's calibration: from the cache, else measured now.

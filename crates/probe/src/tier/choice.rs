@@ -11,7 +11,6 @@ const WITHOUT_SHA: &str = "-sha";
 /// A tier, and whether SHA-NI (which is in none of them) stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// The tier.
     pub tier: Tier,
     /// Whether SHA-NI is left as the host has it.
     pub sha: bool,
@@ -21,7 +20,6 @@ pub struct Choice {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown tier '{name}'; known: {}, each with {WITHOUT_SHA} behind it to hide SHA-NI too", Tier::ALL.map(Tier::name).join(", "))]
 pub struct UnknownTier {
-    /// What was given.
     pub name: String,
 }
 

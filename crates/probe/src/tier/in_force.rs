@@ -4,8 +4,9 @@ use std::sync::OnceLock;
 
 use cpu::Tier;
 use serde_json::Value;
-use trial::{Fact, State};
+use trial::Fact;
 
+use crate::fact::{Judge, fact};
 use crate::tier::MASK_VARIABLE;
 use crate::tier::choice::Choice;
 use crate::tier::read_back::Reading;
@@ -15,7 +16,6 @@ static IN_FORCE: OnceLock<InForce> = OnceLock::new();
 /// A tier, enforced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InForce {
-    /// Which.
     pub choice: Choice,
     /// The mask, if there is something to hide.
     pub mask: Option<String>,
@@ -120,8 +120,7 @@ fn facts_of(tier: &InForce) -> Vec<Fact> {
         None => " (nothing to hide)".to_owned(),
     };
     let text = format!("{}{hidden}", tier.choice);
-    let name = tier.choice.to_string();
-    let own = fact("tier", "Measured as tier", name.into(), text);
+    let own = fact("tier", "Measured as tier", tier.choice.to_string(), text);
     std::iter::once(own)
         .chain(tier.readings.iter().map(reading))
         .collect()
@@ -130,20 +129,10 @@ fn facts_of(tier: &InForce) -> Vec<Fact> {
 fn reading(reading: &Reading) -> Fact {
     let label = format!("{} sees", reading.name);
     match reading.seen {
-        Some(seen) => {
-            let name = seen.tier.name();
-            fact(&reading.key, &label, name.into(), text(seen))
-        }
-        None => Fact {
-            state: State::Degraded,
-            remedy: "its figures may be of another tier: leave it out, or (OpenSSL) update it to 3.0 or newer".to_owned(),
-            ..fact(
-                &reading.key,
-                &label,
-                Value::Null,
-                "it does not tell".to_owned(),
-            )
-        },
+        Some(seen) => fact(&*reading.key, label, seen.tier.name(), text(seen)),
+        None => fact(&*reading.key, label, Value::Null, "it does not tell").degraded(
+            "its figures may be of another tier: leave it out, or (OpenSSL) update it to 3.0 or newer",
+        ),
     }
 }
 
@@ -152,19 +141,10 @@ fn text(seen: Choice) -> String {
     format!("{}{sha}", seen.tier.name())
 }
 
-fn fact(key: &str, label: &str, value: Value, text: String) -> Fact {
-    Fact {
-        key: key.to_owned(),
-        label: label.to_owned(),
-        state: State::Ok,
-        value,
-        text,
-        remedy: String::new(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use trial::State;
+
     use super::*;
 
     fn tier(name: &str, hides: bool) -> InForce {

@@ -40,9 +40,7 @@ pub enum TierError {
         "tier {wanted} is above this host's, which is {host} (it lacks {lacks}): choose {host} or a lower one, or show the CPU's features to this guest (QEMU: -cpu host)"
     )]
     AboveHost {
-        /// What was asked for.
         wanted: &'static str,
-        /// What there is.
         host: &'static str,
         /// What the next tier would need.
         lacks: String,
@@ -52,19 +50,14 @@ pub enum TierError {
         "{library} was to see tier {wanted}, and sees {found}: its mask did nothing, so that figures would be of another tier; measure without --tier, or with a library that takes the mask ({MASK_VARIABLE})"
     )]
     NotMasked {
-        /// The library.
         library: &'static str,
-        /// What was asked for.
         wanted: Choice,
-        /// What it sees.
         found: Choice,
     },
     /// Our own code has been limited to something else.
     #[error("tier {wanted} comes too late: back-ends may already use {in_force}")]
     TooLate {
-        /// What was asked for.
         wanted: Choice,
-        /// What is in force.
         in_force: Instructions,
     },
 }
