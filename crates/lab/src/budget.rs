@@ -113,8 +113,10 @@ fn portion(wish: Duration, left: Duration, wanted: Duration) -> Duration {
 
 /// A text that is no budget.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is no budget; write seconds, minutes or hours: 90, 90s, 1.5m; more than 0 and at most {} s", BUDGET_MAX.as_secs())]
-pub struct BudgetError(String);
+#[error("'{text}' is no budget; write seconds, minutes or hours: 90, 90s, 1.5m; more than 0 and at most {} s", BUDGET_MAX.as_secs())]
+pub struct BudgetError {
+    text: String,
+}
 
 /// Reads `90`, `90s`, `1.5m` or `2h`.
 ///
@@ -130,7 +132,9 @@ pub fn parse_budget(text: &str) -> Result<Duration, BudgetError> {
     };
     let seconds = number.parse().ok().map(|value: f64| value * unit_s);
     let budget = seconds.and_then(budget_of_seconds);
-    budget.ok_or_else(|| BudgetError(text.to_owned()))
+    budget.ok_or_else(|| BudgetError {
+        text: text.to_owned(),
+    })
 }
 
 /// The budget of that many seconds; `None` outside 0 < s ≤ [`BUDGET_MAX`].

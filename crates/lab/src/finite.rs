@@ -46,7 +46,7 @@ pub(crate) fn not_finite(event: &Event) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use trial::Direction;
+    use trial::{Direction, Point, Table};
 
     use super::*;
     use crate::testing::point;

@@ -55,7 +55,7 @@ fn named(entry: &Entry) -> String {
 
 /// The error and its causes, joined by colons.
 pub(crate) fn with_causes(error: &(dyn Error + 'static)) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
+    let causes = std::iter::successors(Some(error), |error| (*error).source());
     causes
         .map(ToString::to_string)
         .collect::<Vec<_>>()

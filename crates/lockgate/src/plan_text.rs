@@ -34,10 +34,7 @@ pub fn plan(scheduled: &[Scheduled], budget: Duration, out: &Path) -> String {
 fn push_section(text: &mut String, Scheduled { section, plan }: &Scheduled) {
     push(text, &format!("\n{}: {}", section.name(), section.title()));
     match plan {
-        Err(skip) => {
-            push(text, &format!("  not run: {skip}"));
-            push(text, &format!("  remedy: {}", skip.remedy()));
-        }
+        Err(why) => push(text, &format!("  not run: {why}")),
         Ok(plan) => push_plan(text, plan, &section.command()),
     }
 }
@@ -87,15 +84,9 @@ pub fn notice(scheduled: &[Scheduled], folder: &Path) -> String {
         ),
     );
     for each in scheduled {
-        if let Err(skip) = &each.plan {
-            push(
-                &mut text,
-                &format!(
-                    "Leaves out {}: {skip}; {}.",
-                    each.section.name(),
-                    skip.remedy()
-                ),
-            );
+        if let Err(why) = &each.plan {
+            let name = each.section.name();
+            push(&mut text, &format!("Leaves out {name}: {why}."));
         }
     }
     text.trim_end().to_owned()

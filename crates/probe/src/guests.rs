@@ -85,7 +85,7 @@ fn of_accelerator((accelerator, reason): (Accelerator, String)) -> Fact {
 
 /// An error with its causes.
 fn chain(error: &(dyn Error + 'static)) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
+    let causes = std::iter::successors(Some(error), |error| (*error).source());
     causes
         .map(ToString::to_string)
         .collect::<Vec<_>>()

@@ -80,17 +80,11 @@ fn recorded_hosts_read_as_reviewed() {
 
 #[test]
 fn keys_that_others_rely_on_have_their_types() {
-    let holds: [(&str, fn(&Value) -> bool); 3] = [
-        (
-            "cpu.cores.online cpu.cache.l2_bytes memory.total_bytes load.steal_percent load.average_1m",
-            Value::is_number,
-        ),
-        ("cpu.vendor cpu.model host.kernel", Value::is_string),
-        ("cpu.smt kvm.usable cpu.flag.aes", Value::is_boolean),
-    ];
+    let numbers =
+        "cpu.cores.online cpu.cache.l2_bytes memory.total_bytes load.steal_percent load.average_1m";
     for name in HOSTS {
         let probe = probe(&Host::at(recording(name)));
-        for (keys, is_such) in holds {
+        let all = |keys: &str, is_such: fn(&Value) -> bool| {
             for key in keys.split(' ') {
                 let fact = probe.fact(key);
                 assert!(
@@ -98,7 +92,10 @@ fn keys_that_others_rely_on_have_their_types() {
                     "{name}: {key}"
                 );
             }
-        }
+        };
+        all(numbers, Value::is_number);
+        all("cpu.vendor cpu.model host.kernel", Value::is_string);
+        all("cpu.smt kvm.usable cpu.flag.aes", Value::is_boolean);
         let allowed = probe.fact("cpu.allowed");
         assert!(allowed.is_some_and(|fact| fact.value.is_array()), "{name}");
         for key in [
