@@ -10,7 +10,7 @@ pub struct Segment {
     pub len: usize,
 }
 
-// SAFETY: a segment is only an address and a length; whoever dereferences it
+// SAFETY: a segment is only an address and a length; code that dereferences it
 // (a back-end, under `Backend::process`'s contract) upholds its validity.
 #[allow(unsafe_code, reason = "raw addresses cross threads in rings")]
 unsafe impl Send for Segment {}

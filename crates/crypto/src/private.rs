@@ -1,4 +1,4 @@
-//! Opening where nobody else can look.
+//! Opening in memory that no other process can read.
 
 #![allow(unsafe_code, reason = "moves text from private memory into a job's")]
 

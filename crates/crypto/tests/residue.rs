@@ -10,7 +10,7 @@ use lockgate_crypto::{Algorithm, Backend, Key, Kind, Operation, RsaBits, RsaSche
 use sha2::{Digest, Sha256};
 
 const DEPTH: usize = 128 << 10;
-/// Of them, so many: `paint` and who looks have frames of their own.
+/// The part that is searched: `paint` and the search have frames of their own.
 const LOOKED_AT: usize = DEPTH - (16 << 10);
 const PATTERN: usize = 8;
 

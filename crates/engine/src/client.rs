@@ -53,7 +53,7 @@ pub struct Lane<R: Copy + Send> {
     /// Completions made up after the worker's end, last first.
     settled: Vec<Done>,
     returned: Option<Consumer<Entry<R>>>,
-    /// What nobody can name any more, and requests in flight may point into.
+    /// Values without a name, into which requests in flight may still point.
     leaving: Vec<Leaving>,
     pub(crate) counters: LaneCounters,
     pub(crate) refill: Refill,

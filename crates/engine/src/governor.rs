@@ -26,7 +26,7 @@ pub struct Governor {
 }
 
 impl Governor {
-    /// Starts the thread, on `cpu` if one is given and can be had.
+    /// Starts the thread, on `cpu` if one is given and available.
     ///
     /// # Errors
     /// No thread or no eventfd.

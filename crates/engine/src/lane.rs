@@ -118,7 +118,7 @@ pub enum Closed {
 const DRAINING: u8 = 4;
 
 /// What a client says of one request, so that moderation does not delay what
-/// somebody waits for (Tai et al., "Optimizing Storage Performance with
+/// a client waits for (Tai et al., "Optimizing Storage Performance with
 /// Calibrated Interrupts", OSDI 2021, §3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Hint {

@@ -300,7 +300,7 @@ fn notify<R: Copy + Send>(lane: &mut WorkerLane<R>, published: u32, is_dry: bool
             let force = progress.is_urgent || !lane.completions.is_drained();
             claim(lane, force, now_ns);
         }
-        // For nobody awake is anything held back.
+        // For a client that is awake nothing is held back.
         Decision::Later(due_ns) if lane.is_awaited(is_dry) => lane.hold(now_ns, due_ns, progress),
         Decision::Later(_) => lane.held = None,
     }

@@ -131,7 +131,7 @@ impl<R: Copy + Send> Lane<R> {
                 return Ok(there);
             }
             match self.hybrid.step(wanted - there, waited) {
-                // Armed when it ends, for who waits by the descriptor.
+                // Armed when it ends, for a client that waits by the descriptor.
                 _ if time_ns >= deadline_ns => return self.sleep(wanted, deadline_ns),
                 Step::Spin(limit_ns) => {
                     let until_ns = time_ns.saturating_add(limit_ns).min(deadline_ns);
@@ -221,7 +221,7 @@ impl<R: Copy + Send> Lane<R> {
                 return Ok(there);
             }
             if !is_signalled && now_ns() >= deadline_ns {
-                // Still armed: who waits by the descriptor is told later.
+                // Still armed: a client that waits by the descriptor is notified later.
                 return Err(WaitError::TimedOut);
             }
         }

@@ -98,7 +98,7 @@ impl<S: Service> Worker<S> {
 
     /// Hands every lane back, also after a panic.
     pub(crate) fn close(&mut self, how: Closed) {
-        // First, so that whoever learns of the end finds that none can be made.
+        // First, so that a client that learns of the end can make no lane.
         self.commands.extend(self.control.end(how));
         let slots: Vec<u32> = self.roster.slots().collect();
         for slot in slots {

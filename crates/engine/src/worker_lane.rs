@@ -180,7 +180,7 @@ impl<R: Copy + Send> WorkerLane<R> {
     ) -> usize {
         match self.shared.config.piece_bytes {
             None => self.requests.drain_while(max, |&entry| {
-                // All of a breath end with it: nobody asks for their numbers.
+                // All of a breath end with it: their numbers are not needed.
                 take(service, entry, 0, false)
             }),
             Some(piece_bytes) => self.take_pieces(service, max, piece_bytes, take),

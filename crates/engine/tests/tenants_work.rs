@@ -487,8 +487,8 @@ const BREATH: usize = 32;
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases(64)))]
 
-    /// Whoever waits for a barrier is told in the breath in which the last of it is done,
-    /// and nobody is told of anything else: whatever follows, and for however long.
+    /// A client that waits for a barrier is told in the breath that completes it,
+    /// and of nothing else, whatever follows and for however long.
     #[test]
     fn a_barrier_waits_for_what_was_before_it_alone(
         requests in proptest::collection::vec((1usize..12, 0u8..4), 1..BREATH - 1),

@@ -1,4 +1,4 @@
-//! Benches carry what they are told, count it right, and leave nothing.
+//! Benches carry what is offered, count it right, and leave nothing.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;

@@ -42,7 +42,7 @@ fn child() {
     match Bench::start(&setup) {
         Err(error @ BenchError::NotSupported { .. }) => testing::skipped(error),
         bench => {
-            // Of the container, or of nobody.
+            // Of the container, or without an owner.
             println!("ready {}", bench.unwrap().container().unwrap_or(0));
             std::thread::sleep(PATIENCE);
         }
@@ -101,7 +101,7 @@ fn within(limit: Duration, is_so: impl Fn() -> bool) -> bool {
     true
 }
 
-/// Gone, or dead and not yet waited for by whoever adopted it.
+/// Gone, or dead and not yet waited for by its new parent.
 fn has_ended(process: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     stat.rsplit_once(')')

@@ -266,7 +266,7 @@ pub struct SpeedPoints {
     #[arg(long, value_name = "SECONDS", value_parser = units::parse_seconds)]
     pub seconds: Option<f64>,
 
-    /// Offer so many requests per second (open loop) and report latency from the intended time
+    /// Offer this many requests per second (open loop) and report latency from the intended time
     #[arg(long, value_name = "PER_SECOND", value_parser = units::parse_rate)]
     pub rate: Option<f64>,
 

@@ -1,5 +1,5 @@
-//! As root, what somebody else may have put there is neither executed, opened nor
-//! believed, and the probe says so. Each test first sees that the same is used where
+//! As root, what another user may have put there is neither executed, opened nor
+//! trusted, and the probe says so. Each test first sees that the same is used where
 //! it is root's own.
 
 use std::fs;

@@ -2,7 +2,7 @@
 //! and named `lockgate-…`; whatever outlives a process is journalled first, and
 //! swept by the next start if its owner died.
 //!
-//! Start with [`Journal::open`], [`Tag::fresh`] for names that nobody else has,
+//! Start with [`Journal::open`], [`Tag::fresh`] for unique names,
 //! and [`Namespace::create`]. [`Namespace::netlink`] gives the socket that
 //! makes links, addresses, neighbours and routes inside.
 #![forbid(unsafe_code)]

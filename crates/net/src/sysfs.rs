@@ -1,5 +1,5 @@
 //! A namespace's own view of `/sys/class/net`: the usual one shows the links of
-//! whoever mounted it.
+//! the process that mounted it.
 
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;

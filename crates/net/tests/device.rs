@@ -210,7 +210,7 @@ fn what_somebody_else_set_meanwhile_stays_and_is_told() {
     let host = host_with(Journal::open_in(folder.path()).unwrap());
     let lent = host.lend().unwrap();
     use_as_port(&host.guest, &host.device, STEPS);
-    // Not through us, as by a program of somebody else's.
+    // Directly, as by another program.
     let theirs = Namespace::named(host.guest.name()).unwrap();
     theirs
         .netlink()

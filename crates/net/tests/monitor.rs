@@ -1,4 +1,4 @@
-//! Changes are told, each once, in their order.
+//! Changes are reported, each once, in order.
 
 use std::net::IpAddr;
 use std::time::{Duration, Instant};

@@ -94,7 +94,7 @@ impl Gather {
     }
 
     /// Whether the next batch should be timed: short ones only now and then,
-    /// since nobody waits for them and looking at the clock takes time, too.
+    /// since looking at the clock takes time too.
     pub fn wants_time(&mut self) -> bool {
         self.untimed += 1;
         self.batch_ns >= LIMIT_NS_MIN * PART || self.untimed >= UNTIMED_MAX

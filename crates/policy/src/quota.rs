@@ -1,4 +1,4 @@
-//! How much a virtual function may have a second, whoever else is there.
+//! How much a virtual function may have per second, independent of others.
 
 /// Longest burst, ns: 1 s.
 pub const BURST_NS_MAX: u64 = 1_000_000_000;

@@ -168,7 +168,7 @@ impl Schedule {
     pub fn end(&mut self, visit: Visit, spent_ns: u64, last_ns: u64, has_more: bool) {
         let own = &mut self.flows[visit.flow as usize];
         if visit.is_alone {
-            // For nobody: only what it overdrew at the end is still to pay.
+            // No quantum is given: only what it overdrew at the end is still to pay.
             let quantum_ns = self.quantum_ns * i64::from(own.weight);
             own.deficit_ns = (quantum_ns - narrow(last_ns)).min(0);
         } else {

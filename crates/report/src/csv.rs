@@ -73,7 +73,7 @@ fn value(value: f64) -> String {
         return String::new();
     }
     let plain = value.to_string();
-    // 10^300 written out helps nobody.
+    // 10^300 written out is not readable.
     if plain.len() > 24 {
         format!("{value:e}")
     } else {

@@ -57,7 +57,7 @@ fn simulated(program: &str, rate: f64, between: f64, random: &mut Random) -> Run
     run
 }
 
-/// `a` against `b`, with so many runs of each side.
+/// `a` against `b`, with this many runs of each side.
 fn simulation(ratio: f64, runs: usize, between: f64, random: &mut Random) -> RunComparison {
     let side = |program, rate, random: &mut Random| -> Vec<Run> {
         let run = |_| simulated(program, rate, between, random);

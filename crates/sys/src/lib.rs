@@ -1,6 +1,6 @@
 //! The unsafe floor: clocks, affinity, eventfd, mapped memory, the ring,
 //! the ready set, the wake index, children that die with us, and what may be
-//! executed, loaded or believed. Everything above is safe code over these.
+//! executed, loaded or trusted. Everything above is safe code over these.
 
 pub mod affinity;
 pub mod clock;
@@ -17,6 +17,7 @@ pub mod program;
 pub mod ready;
 pub mod ring;
 pub mod schedule;
+pub mod sync;
 pub mod tap;
 pub mod temporary;
 pub mod trusted;
@@ -25,4 +26,3 @@ pub mod usage;
 pub mod wake;
 
 mod prefetch;
-mod sync;

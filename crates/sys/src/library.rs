@@ -1,5 +1,5 @@
 //! Shared libraries found by name before they are opened, so that no code runs
-//! of one that somebody else may have put there ([`crate::trusted`]).
+//! of one that another user may have put there ([`crate::trusted`]).
 
 use std::env;
 use std::fs;
@@ -11,9 +11,9 @@ use crate::trusted::{self, Untrusted};
 /// Written by ldconfig(8).
 const CACHE: &str = "/etc/ld.so.cache";
 
-/// `{machine}` is the triplet. Some are in the loader's own list, some in most hosts'
-/// cache.
-const USUAL: [&str; 7] = [
+/// Where hosts keep libraries; `{machine}` is the triplet. Some are in the loader's
+/// own list, some in most hosts' cache.
+pub const FOLDERS: [&str; 7] = [
     "/lib/{machine}-linux-gnu",
     "/usr/lib/{machine}-linux-gnu",
     "/lib64",
@@ -28,7 +28,7 @@ const USUAL: [&str; 7] = [
 /// absolute, for dlopen(3); `None` where there is none.
 ///
 /// # Errors
-/// [`Untrusted`]: the file may be somebody else's; or a folder of
+/// [`Untrusted`]: the file may be another user's; or a folder of
 /// `LD_LIBRARY_PATH`, in which the loader also looks for what the library needs.
 pub fn find(name: &str) -> Result<Option<PathBuf>, Untrusted> {
     let (variable, separators) = LIBRARY_PATH;
@@ -41,7 +41,7 @@ pub fn find(name: &str) -> Result<Option<PathBuf>, Untrusted> {
         }
     }
     let cached = cached(name, &fs::read(CACHE).unwrap_or_default());
-    let usual = USUAL.map(|folder| folder.replace("{machine}", env::consts::ARCH));
+    let usual = FOLDERS.map(|folder| folder.replace("{machine}", env::consts::ARCH));
     let mut places = given
         .iter()
         .map(|folder| folder.join(name))
@@ -114,7 +114,7 @@ mod tests {
         match find(name) {
             Ok(Some(found)) => assert!(found.is_absolute() && found.is_file()),
             Ok(None) => assert!(!Path::new("/lib/x86_64-linux-gnu").join(name).exists()),
-            // Whoever runs tests may build as somebody else.
+            // Tests may run as another user than the build.
             Err(error) => assert!(error.is_foreign(), "{error}"),
         }
         assert!(matches!(find("lib-none.so.1"), Ok(None) | Err(_)));

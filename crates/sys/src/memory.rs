@@ -71,7 +71,7 @@ impl Mapping {
         let address = mapping.address.as_ptr();
         // SAFETY: the whole mapping is ours; advice cannot harm.
         unsafe { libc::madvise(address.cast(), len, libc::MADV_HUGEPAGE) };
-        // SAFETY: the whole mapping is writable and nobody else knows it yet.
+        // SAFETY: the whole mapping is writable and not shared yet.
         unsafe { std::ptr::write_bytes(address, 0, len) };
         Ok(mapping)
     }

@@ -95,7 +95,7 @@ impl PacketSocket {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // SAFETY: no memory is passed.
         let fd = check(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
-        // SAFETY: the kernel just gave us this descriptor; nobody else owns it.
+        // SAFETY: the kernel just made this descriptor; it has no other owner.
         let socket = Self(unsafe { OwnedFd::from_raw_fd(fd) });
         socket.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
         socket.set(libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)?;
@@ -169,8 +169,8 @@ impl PacketSocket {
     /// One call. Returns how many frames the interface took, from the first on.
     fn send_some(&self, headers: &mut [libc::mmsghdr]) -> io::Result<usize> {
         let count = u32::try_from(headers.len()).expect("at most BATCH_MAX");
-        // SAFETY: so many headers, each with one piece inside a batch that
-        // whoever made them borrows.
+        // SAFETY: this many headers, each with one piece inside a batch that
+        // their maker borrows.
         check(unsafe {
             libc::sendmmsg(
                 self.0.as_raw_fd(),
@@ -192,7 +192,7 @@ impl PacketSocket {
         let mut pieces = pieces(batch);
         let mut headers = headers(&mut pieces);
         let count = u32::try_from(headers.len()).expect("at most BATCH_MAX");
-        // SAFETY: so many headers, each with one piece inside the batch, which
+        // SAFETY: this many headers, each with one piece inside the batch, which
         // is borrowed mutably; no timeout.
         let received = unsafe {
             libc::recvmmsg(

@@ -19,10 +19,10 @@ type Job = Box<dyn FnOnce() + Send>;
 /// never ends starts them all.
 ///
 /// Where this process was started with SIGCHLD ignored (a shell's
-/// `trap '' CHLD`) it gets the default back: children that nobody may wait for
+/// `trap '' CHLD`) it gets the default back: children that cannot be waited for
 /// have no exit status, waitpid(2), "NOTES".
 ///
-/// Programs that somebody else may have put there are not started, and what a
+/// Programs that another user may have put there are not started, and what a
 /// child finds by its environment is made sure of likewise: [`program::vet`].
 ///
 /// # Errors
@@ -82,7 +82,7 @@ fn spawn(mut command: Command) -> io::Result<Child> {
 
 fn die_with(parent: u32) -> io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-    // The parent may have died before the call, and then nobody signals.
+    // The parent may have died before the call, and then no signal comes.
     // SAFETY: getppid has no preconditions.
     if unsafe { libc::getppid() }.cast_unsigned() != parent {
         return Err(io::Error::from_raw_os_error(libc::ESRCH));

@@ -20,10 +20,10 @@ pub(crate) const LIBRARY_PATH: (&str, &[u8]) = ("LD_LIBRARY_PATH", b":;");
 /// The program of that name in a folder of `PATH`, or then in one of `also`; or the
 /// one of that path. It is absolute; `None` where there is none.
 ///
-/// Folders into which somebody else may put programs are passed over.
+/// Folders into which another user may put programs are skipped.
 ///
 /// # Errors
-/// [`Untrusted`] where all that is found is somebody else's.
+/// [`Untrusted`] where all that is found is another user's.
 pub fn find(program: impl AsRef<Path>, also: &[&str]) -> Result<Option<PathBuf>, Untrusted> {
     let program = program.as_ref();
     let is_path = program.as_os_str().as_bytes().contains(&b'/');

@@ -1,7 +1,7 @@
 //! The one place where loom's atomics are swapped in.
 
 #[cfg(loom)]
-pub(crate) use loom::{
+pub use loom::{
     cell::UnsafeCell,
     sync::{
         Arc,
@@ -10,27 +10,29 @@ pub(crate) use loom::{
 };
 
 #[cfg(not(loom))]
-pub(crate) use std::sync::{
+pub use std::sync::{
     Arc,
     atomic::{AtomicU32, AtomicU64, Ordering, fence},
 };
 
-/// `std`'s cell behind loom's interface.
+/// `std`'s cell behind loom's interface; laid out like its content, so that it may
+/// lie over memory shared with the kernel.
 #[cfg(not(loom))]
+#[repr(transparent)]
 #[derive(Debug)]
-pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+pub struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
 #[cfg(not(loom))]
 impl<T> UnsafeCell<T> {
-    pub(crate) fn new(value: T) -> Self {
+    pub fn new(value: T) -> Self {
         Self(std::cell::UnsafeCell::new(value))
     }
 
-    pub(crate) fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
+    pub fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
         read(self.0.get())
     }
 
-    pub(crate) fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
+    pub fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
         write(self.0.get())
     }
 }
@@ -39,4 +41,4 @@ impl<T> UnsafeCell<T> {
 /// x86 pulls lines in pairs.
 #[repr(align(128))]
 #[derive(Debug)]
-pub(crate) struct Padded<T>(pub(crate) T);
+pub struct Padded<T>(pub T);

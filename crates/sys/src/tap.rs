@@ -71,7 +71,7 @@ fn attach(file: &File, name: &str, mode: TapMode) -> io::Result<()> {
     if mode.ring_bytes.is_some() {
         flags |= libc::IFF_NAPI;
     }
-    // The flags' top bit is a sign bit to nobody.
+    // The kernel reads the flags' top bit as a flag, not as a sign.
     request.ifr_ifru.ifru_flags = libc::c_short::try_from(flags).unwrap_or_default();
     // SAFETY: TUNSETIFF reads one ifreq, which lives until the call returns;
     // its name ends with a zero, as it is shorter than the array.

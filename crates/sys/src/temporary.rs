@@ -27,7 +27,7 @@ impl Folder {
     /// Folders that dead owners left there under that prefix are removed.
     ///
     /// # Errors
-    /// What the file system says; `PermissionDenied` where somebody else could
+    /// What the file system says; `PermissionDenied` where another user could
     /// replace what is made there.
     pub fn new(prefix: &str) -> io::Result<Self> {
         Self::new_in(&std::env::temp_dir(), prefix)

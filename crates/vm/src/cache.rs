@@ -79,7 +79,7 @@ impl Cache {
     /// names lies in the folder, and that only root and this user can change it.
     ///
     /// # Errors
-    /// [`CacheError`]: no cache, one that is somebody else's, a damaged manifest,
+    /// [`CacheError`]: no cache, one that another user owns, a damaged manifest,
     /// one that names files outside the cache or files that are not there.
     pub fn open(folder: &Path) -> Result<Self, CacheError> {
         manifest::open(folder)

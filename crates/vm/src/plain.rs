@@ -1,4 +1,4 @@
-//! Text of a guest, before it is shown to anybody.
+//! Text of a guest, made safe to show.
 
 /// The text of `bytes`, without control characters other than line ends and tabs: a
 /// guest's words reach the user's terminal in error messages, and must not control

@@ -145,7 +145,7 @@ mod tests {
             let before = of(&bytes(&words));
             let old = std::mem::replace(&mut words[0], new);
             let after = update(before, old, new);
-            // Zero and its complement are one number to whoever verifies.
+            // Zero and its complement are the same number in a check.
             let verified = Sum::new().over(&bytes(&words)).over_word(after).finish();
             prop_assert!(verified == 0 || words.iter().all(|word| *word == 0), "{verified:#x}");
         }

@@ -1,4 +1,4 @@
-//! Frames on the wire: views of bytes that anybody may have sent, and values
+//! Frames on the wire: views of bytes of unknown origin, and values
 //! that are valid by construction.
 //!
 //! Each protocol has a module with the same two types. `Packet` is a view: its

@@ -49,14 +49,14 @@ fn a_ring_delivers_in_order_through_a_lap() {
 /// fails.
 struct Memory([UnsafeCell<u32>; 2]);
 
-// SAFETY: what the models are to show: a frame is touched by who has it.
+// SAFETY: what the models must show: only its holder touches a frame.
 unsafe impl Sync for Memory {}
 // SAFETY: plain integers.
 unsafe impl Send for Memory {}
 
 impl Memory {
     fn write(&self, frame: u32, value: u32) {
-        // SAFETY: loom reports whoever else touches it.
+        // SAFETY: loom reports any other access.
         self.0[frame as usize].with_mut(|byte| unsafe { *byte = value });
     }
 

@@ -84,7 +84,7 @@ impl<'l> Batch<'l> {
         }
     }
 
-    /// Notes that the message pushed last has so many bytes more.
+    /// Notes that the message pushed last has this many bytes more.
     ///
     /// # Safety
     /// Its source is readable.

@@ -1,4 +1,4 @@
-//! Each operation against AWS-LC, before anybody may ask for it: several
+//! Each operation against AWS-LC, before it is offered: several
 //! messages of different lengths at once, with keys in turn.
 
 use super::IpsecMb;

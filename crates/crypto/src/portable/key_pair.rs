@@ -26,7 +26,7 @@ impl<Public, Private> KeyPair<Public, Private> {
 }
 
 impl RsaPair {
-    /// `None` when `der` is no RSA key of so many bits.
+    /// `None` when `der` is not an RSA key of this size.
     pub(super) fn parse(der: &[u8], bits: RsaBits) -> Option<Box<Self>> {
         let pair = match RsaPrivateKey::from_pkcs8_der(der) {
             Ok(private) => Self {

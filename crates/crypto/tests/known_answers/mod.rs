@@ -45,7 +45,7 @@ fn key(backend: &dyn Backend, algorithm: Algorithm, material: &[u8]) -> Box<dyn 
 }
 
 /// A job without IV, additional data and tag: its status and what is then in
-/// a destination of so many bytes.
+/// a destination of this size.
 fn apart(
     backend: &dyn Backend,
     (algorithm, operation): (Algorithm, Operation),

@@ -5,7 +5,7 @@ use rsa::pkcs1::RsaPrivateKeyRef;
 use rsa::pkcs8::{EncodePrivateKey, EncodePublicKey, PrivateKeyInfoRef};
 use rsa::{BoxedUint, RsaPrivateKey, RsaPublicKey};
 
-/// The algorithm for a modulus of so many bits, when we have it.
+/// The algorithm for a modulus of this size, if there is one.
 pub fn algorithm(bits: usize, scheme: RsaScheme) -> Option<Algorithm> {
     let sizes = [
         RsaBits::B512,

@@ -70,7 +70,7 @@ impl CryptoEngine {
     /// From now on lanes to other workers than these, its own and those of virtual
     /// functions made hereafter, take no sessions with public keys.
     ///
-    /// A request with a public key is done in one go, and keeps whoever shares its worker
+    /// A request with a public key is done in one go, and keeps tenants that share its worker
     /// waiting: tens of microseconds for ECDSA and X25519, and milliseconds to sign or
     /// decrypt with RSA of 4096 bits or to derive with FFDH. So give tenants whose small
     /// requests must not wait workers that these are not allowed on.

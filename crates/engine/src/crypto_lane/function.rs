@@ -85,7 +85,7 @@ impl CryptoFunction {
     }
 
     /// See [`VirtualFunction::reset`]. Its sessions have ended: their keys
-    /// are zeroised, whoever still holds them.
+    /// are zeroised, even if a client still holds them.
     pub fn reset(&self, timeout: Duration) -> Result<(), EndError> {
         self.function.reset(timeout)
     }

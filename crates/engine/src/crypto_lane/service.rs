@@ -403,7 +403,7 @@ impl Service for CryptoService {
             kinds += 1;
         }
         if kinds > 1 {
-            // Of a mixture nobody knows what comes next.
+            // After a mixture the next kind is not known.
             self.width = 1;
         }
         self.order = order;

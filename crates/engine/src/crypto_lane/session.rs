@@ -98,7 +98,7 @@ impl Session {
     /// not end the session while it holds the key.
     #[inline]
     pub(crate) unsafe fn key(&self, worker: usize) -> Option<&dyn Key> {
-        // SAFETY: forwarded from the caller: nobody else touches this cell.
+        // SAFETY: forwarded from the caller: no other thread touches this cell.
         unsafe { (*self.keys[worker].get()).as_deref() }
     }
 
@@ -106,10 +106,10 @@ impl Session {
     ///
     /// # Safety
     /// Only worker `worker` of the session's engine may call this, while it
-    /// holds no key; or anybody, once that worker has ended.
+    /// holds no key; or any thread, once that worker has ended.
     unsafe fn end_for(&self, worker: usize) {
         self.is_ended.store(true, Ordering::Relaxed);
-        // SAFETY: forwarded from the caller: nobody else touches this cell.
+        // SAFETY: forwarded from the caller: no other thread touches this cell.
         unsafe { *self.keys[worker].get() = None };
     }
 }

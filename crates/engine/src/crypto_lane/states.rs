@@ -26,7 +26,7 @@ impl Default for States {
 }
 
 impl States {
-    /// One that nobody uses; `None` when all numbers are taken.
+    /// An unused one; `None` when all numbers are taken.
     pub(super) fn take(&mut self) -> Option<u16> {
         if let Some(number) = self.free.pop() {
             return Some(number);

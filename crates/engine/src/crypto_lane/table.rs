@@ -49,7 +49,7 @@ impl SegmentTable {
         let cells = &self.cells[begin..begin + self.row];
         let parts = [parts.source, parts.destination, parts.aad, parts.tag];
         for (cell, segment) in cells.iter().zip(parts.into_iter().chain(rest)) {
-            // SAFETY: nobody reads a free ticket's row, and only we write.
+            // SAFETY: no one else reads a free ticket's row, and only the client writes.
             unsafe { *cell.get() = segment };
         }
         cells.as_ptr().cast()

@@ -152,7 +152,7 @@ impl Numbers {
     }
 }
 
-/// A virtual function's number: free again when nobody, lane or handle,
+/// A virtual function's number: free again when no lane and no handle
 /// knows the function any more.
 #[derive(Debug)]
 pub(crate) struct Number {

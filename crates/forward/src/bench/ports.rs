@@ -50,10 +50,9 @@ fn open(kind: PortKind, place: &Place<'_>) -> Result<Port, BenchError> {
     let interface = place.interface;
     let sink_cpu = Some(place.sink_cpu);
     if let Some((file, address)) = place.tap {
-        let file = file.try_clone().map_err(|source| PortError {
-            context: format!("cannot open the tap {interface} again; raise ulimit -n"),
-            source: Some(Box::new(source)),
-        })?;
+        let file = file.try_clone().map_err(PortError::of(format!(
+            "cannot open the tap {interface} again; raise ulimit -n"
+        )))?;
         return Ok(tap::open(interface, file, address, sink_cpu)?);
     }
     let link = place

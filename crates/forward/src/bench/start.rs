@@ -108,7 +108,7 @@ impl Started {
     /// Limits the router, its kernel threads and its own together, to this many CPUs,
     /// or lifts the limit.
     pub fn limit(&mut self, cpus: Option<f64>) -> Result<(), BenchError> {
-        // The old limit first: whoever is in it moves out.
+        // The old limit first: its threads move out.
         self.limit = None;
         if cpus.is_none() {
             return Ok(());

@@ -67,9 +67,9 @@ pub struct Stream {
     pub rate_pps: Option<f64>,
     /// For how long; the first frame is due when it starts.
     pub duration: Duration,
-    /// Exactly so many frames at most (back-to-back bursts); `None`: no limit.
+    /// Maximum number of frames (back-to-back bursts); `None`: no limit.
     pub frames_max: Option<u64>,
-    /// At most so many frames under way, by a port that knows
+    /// Maximum number of frames under way, by a port that knows
     /// ([`Transmitter::follow`](super::port::Transmitter::follow)); `None`: no
     /// limit.
     pub in_flight_max: Option<u32>,

@@ -114,10 +114,7 @@ impl LinkTransmitter {
 impl Transmitter for LinkTransmitter {
     fn transmit(&mut self, stream: &Stream, stop: &AtomicBool) -> Result<Transmitted, PortError> {
         if self.fault == Fault::Fail {
-            return Err(PortError {
-                context: "planted".to_owned(),
-                source: None,
-            });
+            return Err(PortError::new("planted"));
         }
         assert!(self.fault != Fault::Panic, "planted");
         let rate_pps = stream.rate_pps.unwrap_or(f64::INFINITY);

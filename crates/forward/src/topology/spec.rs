@@ -51,7 +51,7 @@ pub enum Wires {
     Veth,
     /// Taps: each is a port of the router, and the tester reads and writes its
     /// file. They need [`PortKind::Tap`](crate::bench::PortKind), and a path
-    /// that is the kernel's own: XDP programs of a tap run in whoever writes.
+    /// that is the kernel's own: XDP programs of a tap run in the writer's context.
     Tap,
     /// Devices of the host, which are lent to tester and router
     /// ([`net::device`]). Port 1 has a veth pair where there is one pair only.
@@ -134,7 +134,7 @@ impl Cpus {
     /// or more the sink on the third. With one, all share it.
     ///
     /// # Panics
-    /// If `allowed` is empty: whoever runs has a CPU.
+    /// If `allowed` is empty: a process always has a CPU.
     pub fn among(allowed: &[usize]) -> Self {
         let pick = |index: usize| {
             let last = allowed

@@ -23,7 +23,7 @@ impl Raw {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // SAFETY: no pointers; the result is checked.
         let fd = check(unsafe { libc::socket(libc::AF_PACKET, kind, i32::from(every)) })?;
-        // SAFETY: a descriptor that was just made, and is nobody else's.
+        // SAFETY: a descriptor that was just made, without another owner.
         let raw = Self(unsafe { OwnedFd::from_raw_fd(fd) });
         raw.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
         raw.set(libc::SOL_PACKET, libc::PACKET_AUXDATA, 1)?;

@@ -31,7 +31,7 @@ pub fn catalogue(pair: &mut Pair) {
             ("mirrored", Expect::Any, 1 - case.port, &mirrored),
         ];
         for (round, expect, port, frame) in rounds {
-            // The first time nobody has been told yet that this is unreachable.
+            // The first time no sender has been told yet that this is unreachable.
             pair.ignored = if round == "first" {
                 |_| false
             } else {

@@ -1,4 +1,4 @@
-//! The equations as printed, for whoever checks the paper against its text.
+//! The equations as printed, to check the paper against its text.
 //! Nothing else in Lockgate computes with them: where the units do not add
 //! up, [`corrected`](super::corrected) says what does.
 

@@ -47,7 +47,7 @@ pub(super) fn enable(
     for controller in controllers.iter().filter(|name| !on.contains_key(*name)) {
         changes.note(controller, ON);
     }
-    // What others of ours switched on is switched off by whoever ends last.
+    // Controllers that other runs switched on are switched off by the last of them.
     for controller in ours.flat_map(|set| set.into_keys()) {
         changes.note(&controller, ON);
     }

@@ -143,7 +143,7 @@ fn reserve(journal: &Journal, name: &str, path: &Path) -> Result<Record, CgroupE
         Ok(()) => Ok(record),
         Err(source) => {
             if source.kind() == io::ErrorKind::AlreadyExists {
-                // It is somebody else's: not ours to remove.
+                // It belongs to another program: not to be removed.
                 record.forget();
             }
             Err(failed(format!("make the control group {}", path.display()))(source))

@@ -259,7 +259,7 @@ fn controllers_are_switched_off_by_the_last_who_needs_them() {
     assert!(swept.failed.is_empty(), "{:?}", swept.failed);
     assert_eq!(root.on(), "");
 
-    // A group of somebody's has taken it into use.
+    // A group of another program uses it.
     let group = root.group(&other);
     let theirs = root.tree.mount.join("theirs");
     std::fs::create_dir(&theirs).unwrap();

@@ -175,7 +175,7 @@ fn reserve(journal: &Journal, name: &str) -> Result<Record, Failure> {
         Ok(()) => Ok(record),
         Err(source) => {
             if source.kind() == io::ErrorKind::AlreadyExists {
-                // It is somebody else's: not ours to remove.
+                // It belongs to another program: not to be removed.
                 record.forget();
             }
             Err(failed(format!("make {FOLDER}/{name}"))(source))

@@ -26,7 +26,7 @@ pub(super) fn reserve(name: &str) -> io::Result<()> {
 /// Makes a namespace and mounts it on the file.
 pub(super) fn fill(name: &str) -> io::Result<File> {
     let path = Path::new(FOLDER).join(name);
-    // The thread ends, so that nobody is inside but by the file.
+    // The thread ends, so that only the file keeps it.
     let inside = || {
         nix::sched::unshare(CloneFlags::CLONE_NEWNET)?;
         let file = File::open("/proc/thread-self/ns/net")?;

@@ -73,7 +73,7 @@ impl Netlink {
     /// off before a program sees TCP.
     ///
     /// # Errors
-    /// [`NetlinkError`], also where the link does not do as it is told.
+    /// [`NetlinkError`], also where the link ignores the request.
     pub fn set_offloads(
         &mut self,
         link: &str,

@@ -1,4 +1,4 @@
-//! `static`: a number that somebody else found.
+//! `static`: a fixed cap.
 
 use super::Parameters;
 use crate::{Controller, Counters, Moderation, Settings};

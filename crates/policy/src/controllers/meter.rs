@@ -1,4 +1,4 @@
-//! What happened between two observations, if it can be believed.
+//! What happened between two observations, if they are plausible.
 
 use crate::{Counters, Settings};
 

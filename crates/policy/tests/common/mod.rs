@@ -27,7 +27,7 @@ pub struct Core {
     /// Requests of a lane that the worker does before it publishes them.
     pub burst: u32,
     pub noise: f64,
-    /// The part of the core's time that somebody else takes, a few
+    /// The part of the core's time that other programs take, a few
     /// milliseconds now and then.
     pub stolen: f64,
     pub counters_begin: u64,
@@ -76,7 +76,7 @@ pub struct Sim {
     next: usize,
     worker_ns: f64,
     core_ns: f64,
-    /// When somebody else next takes the core: the same whatever else
+    /// When another program next takes the core: the same whatever else
     /// happens, so that two runs can be compared.
     thief: Random,
     theft_ns: u64,

@@ -1,4 +1,4 @@
-//! Groups in which nobody else is. Debian's `/usr/local/lib` is root's and
+//! Groups without other users. Debian's `/usr/local/lib` is root's and
 //! writable for `staff`, which most often has no members; and where each user
 //! has a group of their own, their files are writable for it.
 

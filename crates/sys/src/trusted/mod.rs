@@ -1,13 +1,13 @@
-//! Whether what a path names may be executed, loaded or believed: only root
+//! Whether what a path names may be executed, loaded or trusted: only root
 //! and this process's user can have put it there (as `StrictModes` of sshd(8)).
 //!
 //! Each part of the way is looked at, from `/` on: every folder, every link
 //! with the folder that it lies in, and the file. Each must belong to root or
-//! to the effective user, and nobody else may write to it. A folder that others
+//! to the effective user, and no other user may write to it. A folder that others
 //! may write to is passed through where it is sticky, as `/tmp` is: what is
-//! ours in it nobody else can move. So after a check only root and this user
+//! ours in it no other user can move. So after a check only root and this user
 //! can change what the path names, and no time lies between check and use in
-//! which somebody else could.
+//! which another user could.
 //!
 //! Where an access control list lets others write, the group's bit shows it,
 //! acl(5).

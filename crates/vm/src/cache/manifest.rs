@@ -73,7 +73,7 @@ pub(super) fn open(folder: &Path) -> Result<Cache, CacheError> {
     Cache::from_manifest(real, parse(&path, &text)?)
 }
 
-/// What the file system says, or that it is somebody else's.
+/// The file system's error, or that it belongs to another user.
 fn unseen(error: Untrusted, otherwise: impl FnOnce(io::Error) -> CacheError) -> CacheError {
     match error {
         Untrusted::Unseen { source, .. } => otherwise(source),

@@ -17,17 +17,6 @@ use elf::Linking;
 
 const GUEST_FOLDER: &str = "/usr/lib/lockgate";
 
-/// Where a host keeps its libraries; `{machine}` is its triplet.
-const HOST_FOLDERS: [&str; 7] = [
-    "/lib/{machine}-linux-gnu",
-    "/usr/lib/{machine}-linux-gnu",
-    "/lib64",
-    "/usr/lib64",
-    "/lib",
-    "/usr/lib",
-    "/usr/local/lib",
-];
-
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
     #[error("cannot read {}", .path.display())]
@@ -149,8 +138,8 @@ fn search(library: &str, needed_by: &Path, linking: &Linking) -> Result<PathBuf,
                 .replace("$ORIGIN", &origin),
         )
     });
-    let usual =
-        HOST_FOLDERS.map(|path| PathBuf::from(path.replace("{machine}", std::env::consts::ARCH)));
+    let usual = sys::library::FOLDERS
+        .map(|path| PathBuf::from(path.replace("{machine}", std::env::consts::ARCH)));
     let searched: Vec<PathBuf> = own.chain(usual).collect();
     let fits = |path: &PathBuf| elf::read(path).is_ok_and(|other| other.machine == linking.machine);
     searched

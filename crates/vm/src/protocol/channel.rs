@@ -156,7 +156,7 @@ impl Channel {
     }
 
     /// Reads a file of the guest, of at most `bytes_max` bytes; also those of
-    /// `/proc`, `/sys` and debugfs, whose length nobody knows before. `limit`
+    /// `/proc`, `/sys` and debugfs, whose length is not known before. `limit`
     /// counts in whole seconds, at least one.
     ///
     /// # Errors

@@ -80,7 +80,7 @@ fn what_stays_in_the_background_may_write_on() {
     let noise = text.replacen("end of script\n", "", 1);
     assert!("noise\n".repeat(noise.len() / 6 + 1).starts_with(&noise));
     goes_on(&mut agent);
-    // It was not killed by writing to nobody.
+    // It was not killed by writing without a reader.
     let script = format!("read -r pid <{pid}; kill -0 \"$pid\" && kill -KILL \"$pid\"");
     assert_eq!(agent.run(&script).unwrap(), (0, Vec::new()));
 }

@@ -1,4 +1,4 @@
-//! What whoever watches a router tells its program: `bpf/lease.h`,
+//! What a router's watcher tells its program: `bpf/lease.h`,
 //! `bpf/stale.h`, and of one that keeps answers `bpf/alike.h` and the generation
 //! of `bpf/cache.h`.
 
@@ -133,7 +133,7 @@ impl Control {
     pub fn describe(&self, ports: &[RouterPort], options: RouterOptions) -> Result<(), Failure> {
         self.0.object.run("renew", &mut [0; 8])?;
         self.0.ports.write(ports, options)?;
-        Ok(self.forget()?)
+        self.forget()
     }
 
     /// Sets which addresses go the same way, by the tables that the look found; until

@@ -98,7 +98,7 @@ fn instructions(map: c_int) -> [u64; 6] {
 
 fn load(map: &OwnedFd) -> io::Result<OwnedFd> {
     let instructions = instructions(map.as_raw_fd());
-    // SAFETY: strings that end in a zero; so many instructions of eight bytes
+    // SAFETY: strings that end in a zero; this many instructions of eight bytes
     // as stated, aligned to eight; no options.
     let fd = unsafe {
         libbpf_sys::bpf_prog_load(
@@ -129,7 +129,7 @@ fn link(program: &OwnedFd, interface_index: u32) -> io::Result<OwnedFd> {
 
 fn descriptor(fd: c_int) -> io::Result<OwnedFd> {
     checked(fd)?;
-    // SAFETY: the kernel just gave us this descriptor; nobody else owns it.
+    // SAFETY: the kernel just made this descriptor; it has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 

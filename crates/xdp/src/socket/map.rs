@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustix::net::xdp::XdpRingOffset;
 
 use super::ring::Shared;
-use super::sync::{AtomicU32, UnsafeCell};
+use sys::sync::{AtomicU32, UnsafeCell};
 
 /// What lies in a receive or transmit ring (`struct xdp_desc`).
 #[repr(C)]

@@ -15,7 +15,6 @@ mod open;
 mod options;
 mod receive;
 pub mod ring;
-mod sync;
 mod transmit;
 mod umem;
 

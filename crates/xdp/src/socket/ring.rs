@@ -12,7 +12,7 @@ use std::any::Any;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use super::sync::{AtomicU32, Ordering, UnsafeCell, fence};
+use sys::sync::{AtomicU32, Ordering, UnsafeCell, fence};
 
 /// The kernel's request to be called, in a ring's flags (`XDP_RING_NEED_WAKEUP`).
 pub const NEED_WAKEUP: u32 = 1;
@@ -49,7 +49,7 @@ impl<T: Copy> Shared<T> {
     /// # Safety
     /// The pointers are valid, aligned and stay so as long as `memory` lives;
     /// `slots` is the first of `entries` (a power of two) initialised slots; and
-    /// nobody but one [`Producer`] and one [`Consumer`], in this process or in
+    /// only one [`Producer`] and one [`Consumer`], in this process or in
     /// the kernel, writes to them.
     pub(super) unsafe fn new(
         [producer, consumer, flags]: [NonNull<AtomicU32>; 3],

@@ -1,7 +1,7 @@
 //! Memory that a socket's frames lie in (UMEM), and who owns which frame.
 //!
 //! A frame is always in one place: in a program's hands as a [`Frame`], in a
-//! [`Pool`], or with the kernel. A [`Frame`] cannot be copied, so whoever has one
+//! [`Pool`], or with the kernel. A [`Frame`] cannot be copied, so its holder
 //! is alone with its bytes.
 
 use std::os::fd::OwnedFd;

@@ -1,4 +1,4 @@
-//! Frames that anybody may have sent: whatever they hold, a program either
+//! Frames of unknown origin: whatever they hold, a program either
 //! leaves them to the kernel as they came, or forwards them whole and right.
 
 use lockgate_xdp::path::{Control, CpuMap, Fib, FibCached, RouterOptions, Then};

@@ -37,7 +37,7 @@ enum Scheme {
 }
 
 impl RsaKey {
-    /// `key` is an RSA key of so many bits; `None` without memory.
+    /// `key` is an RSA key of this size; `None` without memory.
     pub(super) fn new(key: KeyPair, bits: RsaBits, scheme: RsaScheme) -> Option<Self> {
         let modulus_bytes = bits.bits() / 8;
         let scheme = match scheme {

@@ -177,7 +177,7 @@ fn counters_that_wrap() {
     wraps_agree(&[0, 1, 2, 3, 4, 5, 8, 15, 16, 17, 31, 32, 33, 255, 256, 4094]);
 }
 
-/// Counters that begin so many blocks before 2^32, 2^64 and 2^128.
+/// Counters that begin this many blocks before 2^32, 2^64 and 2^128.
 pub(super) fn wraps_agree(before: &[u128]) {
     let Some(backend) = backend() else { return };
     let is_ctr = |kind: &&Kind| kind.algorithm.name().ends_with("-ctr");

@@ -176,7 +176,7 @@ impl<const KEYS: usize> Messages<'_, '_, KEYS> {
         let lanes = N * V::BLOCKS;
         let least = self.blocks_left[..lanes].iter().min();
         let blocks = least.copied().unwrap_or(0);
-        // SAFETY: forwarded; every lane has so many blocks.
+        // SAFETY: forwarded; every lane has this many blocks.
         unsafe { self.run::<V, N>(keys, blocks) };
         for lane in 0..lanes {
             self.from[lane] = self.from[lane].wrapping_add(blocks * BLOCK_BYTES);

@@ -119,7 +119,7 @@ unsafe fn encrypt_tweaks<V: Lanes, const ROUNDS: usize>(
 /// Encrypts `N` registers of blocks in place; `N`.
 ///
 /// # Safety
-/// The CPU has the instructions of `V`, and `at` so many bytes.
+/// The CPU has the instructions of `V`, and `at` this many bytes.
 #[inline(always)]
 unsafe fn encrypt_blocks<V: Lanes, const N: usize, const ROUNDS: usize>(
     keys: &RoundKeys,

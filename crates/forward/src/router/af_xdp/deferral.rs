@@ -1,5 +1,5 @@
 //! What busy polling wants of a link: while a program polls, the driver stays
-//! quiet, and looks by itself only when nobody has polled for a while
+//! quiet, and polls by itself only when the socket has not been polled for a while
 //! (Documentation/networking/napi.rst, "IRQ mitigation").
 
 use net::Namespace;

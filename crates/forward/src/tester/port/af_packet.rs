@@ -8,7 +8,7 @@ use net::netlink::Link;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use sys::packet::{Batch, PacketSocket};
 
-use super::collect::{Collector, Inlet, failed};
+use super::collect::{Collector, Inlet};
 use super::send::{BATCH_MAX, Outlet, send};
 use super::{Port, PortError, Transmitted, Transmitter};
 use crate::tester::stream::Stream;
@@ -18,7 +18,7 @@ use crate::tester::stream::Stream;
 pub fn open(link: &Link, sink_cpu: Option<usize>) -> Result<Port, PortError> {
     let interface = &link.name;
     let open = || {
-        PacketSocket::open(link.index).map_err(failed(format!(
+        PacketSocket::open(link.index).map_err(PortError::of(format!(
             "cannot open a packet socket at {interface}; it needs CAP_NET_RAW and CAP_NET_ADMIN (run as root)"
         )))
     };
@@ -58,7 +58,7 @@ impl Outlet for PacketTransmitter {
     fn flush(&mut self) -> Result<u64, PortError> {
         let sent = self.socket.send(&mut self.batch);
         self.batch.clear();
-        let sent = sent.map_err(failed(format!(
+        let sent = sent.map_err(PortError::of(format!(
             "{} takes no frames; it must be up",
             self.interface
         )))?;
@@ -84,10 +84,9 @@ impl Inlet for PacketInlet {
         timeout: Duration,
         each: &mut dyn FnMut(&[u8]),
     ) -> Result<usize, PortError> {
-        let count = self
-            .socket
-            .receive(&mut self.batch)
-            .map_err(failed("cannot receive frames; the interface must be there"))?;
+        let count = self.socket.receive(&mut self.batch).map_err(PortError::of(
+            "cannot receive frames; the interface must be there",
+        ))?;
         if count == 0 {
             wait(&self.socket, timeout)?;
         }
@@ -104,6 +103,6 @@ pub(super) fn wait(file: &impl AsFd, timeout: Duration) -> Result<(), PortError>
     };
     match poll(&mut [PollFd::new(file, PollFlags::IN)], Some(&timeout)) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-        Err(error) => Err(failed("cannot wait for frames")(error)),
+        Err(error) => Err(PortError::of("cannot wait for frames")(error)),
     }
 }

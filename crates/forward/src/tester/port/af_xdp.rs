@@ -9,7 +9,7 @@ use xdp::socket::{
     Capture, Frame, Pool, Receive, Socket, SocketOptions, Transmit, Umem, wait_for_packets,
 };
 
-use super::collect::{Collector, Inlet, failed};
+use super::collect::{Collector, Inlet};
 use super::send::{Outlet, send};
 use super::{Port, PortError, Transmitted, Transmitter};
 use crate::tester::stream::Stream;
@@ -39,9 +39,9 @@ pub fn open(
     sink_cpu: Option<usize>,
 ) -> Result<Port, PortError> {
     let context = || format!("cannot open an AF_XDP port at {interface}");
-    let capture = Capture::attach(interface_index, queues).map_err(failed(context()))?;
+    let capture = Capture::attach(interface_index, queues).map_err(PortError::of(context()))?;
     let (umem, mut pool) =
-        Umem::new(RING_ENTRIES * (queues + 1), 2048).map_err(failed(context()))?;
+        Umem::new(RING_ENTRIES * (queues + 1), 2048).map_err(PortError::of(context()))?;
     let options = SocketOptions {
         ring_entries: RING_ENTRIES,
         send_budget: Some(BATCH),
@@ -51,19 +51,16 @@ pub fn open(
     let mut first = None;
     let mut receivers = Vec::new();
     for queue in 0..queues {
-        let socket =
-            Socket::open(&umem, interface_index, queue, &options).map_err(failed(context()))?;
+        let socket = Socket::open(&umem, interface_index, queue, &options)
+            .map_err(PortError::of(context()))?;
         capture
             .feed(queue, &socket.receive)
-            .map_err(failed(context()))?;
+            .map_err(PortError::of(context()))?;
         receivers.push(socket.receive);
         first.get_or_insert(socket.transmit);
     }
     let transmitter = XdpTransmitter {
-        transmit: first.ok_or_else(|| PortError {
-            context: format!("{interface} has no queue"),
-            source: None,
-        })?,
+        transmit: first.ok_or_else(|| PortError::new(format!("{interface} has no queue")))?,
         pool: pool.split(RING_ENTRIES as usize),
         umem: Arc::clone(&umem),
         interface: interface.to_owned(),
@@ -75,7 +72,7 @@ pub fn open(
         frames: Vec::new(),
         _capture: capture,
     };
-    // Before anybody sends: without frames to receive into, packets are lost.
+    // Before any sending: without frames to receive into, packets are lost.
     inlet.refill();
     Ok(Port {
         kind: "af-xdp",
@@ -102,7 +99,9 @@ impl Outlet for XdpTransmitter {
             return Ok(false);
         };
         let written = self.umem.write(&mut frame, bytes);
-        written.map_err(failed("a test frame is longer than a frame of memory"))?;
+        written.map_err(PortError::of(
+            "a test frame is longer than a frame of memory",
+        ))?;
         match self.transmit.stage(frame) {
             Ok(()) => Ok(true),
             Err(frame) => {
@@ -116,7 +115,7 @@ impl Outlet for XdpTransmitter {
         // What the kernel does not take now stays in the ring: nothing is
         // refused, and the sender gets behind.
         let flushed = self.transmit.flush();
-        flushed.map_err(failed(format!(
+        flushed.map_err(PortError::of(format!(
             "{} takes no frames; it must be up",
             self.interface
         )))?;
@@ -177,7 +176,7 @@ impl Inlet for XdpInlet {
         }
         if count == 0 {
             let sockets: Vec<_> = self.receivers.iter().map(AsFd::as_fd).collect();
-            wait_for_packets(&sockets, timeout).map_err(failed("cannot wait for frames"))?;
+            wait_for_packets(&sockets, timeout).map_err(PortError::of("cannot wait for frames"))?;
         }
         Ok(count)
     }

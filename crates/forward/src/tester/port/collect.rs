@@ -70,11 +70,13 @@ impl Collector {
         let thread = std::thread::Builder::new()
             .name("lockgate-count".to_owned())
             .spawn(work)
-            .map_err(failed("cannot start a thread that counts"))?;
+            .map_err(PortError::of("cannot start a thread that counts"))?;
         let clock = started
             .recv()
             .expect("a thread that started answers")
-            .map_err(failed("cannot bind the thread that counts to its CPU"))?;
+            .map_err(PortError::of(
+                "cannot bind the thread that counts to its CPU",
+            ))?;
         Ok(Self {
             shared,
             clock,
@@ -94,10 +96,7 @@ impl Collector {
 }
 
 fn ended() -> PortError {
-    PortError {
-        context: "the thread that counts has ended; why, it said before".to_owned(),
-        source: None,
-    }
+    PortError::new("the counting thread has ended; its error came before")
 }
 
 fn count(mut inlet: impl Inlet, shared: &Shared) -> Result<(), PortError> {
@@ -138,16 +137,5 @@ impl Drop for Collector {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-    }
-}
-
-pub(super) fn failed<E>(context: impl Into<String>) -> impl FnOnce(E) -> PortError
-where
-    E: std::error::Error + Send + Sync + 'static,
-{
-    let context = context.into();
-    move |source| PortError {
-        context,
-        source: Some(Box::new(source)),
     }
 }

@@ -8,7 +8,6 @@ use trial::Histogram;
 use wire::TestFrameError;
 use xdp::{Generator, Plan, Sent, Sink, Watch};
 
-use super::collect::failed;
 use super::frames::Frames;
 use super::{Port, PortError, Received, Receiver, Transmitted, Transmitter};
 use crate::tester::stream::{Addresses, Stream};
@@ -30,8 +29,8 @@ pub fn open(
     receivers: &[NapiThread],
 ) -> Result<Port, PortError> {
     let context = || format!("cannot open the live-frame port {interface}");
-    let generator = Generator::load(interface_index).map_err(failed(context()))?;
-    let sink = Sink::attach(interface_index).map_err(failed(context()))?;
+    let generator = Generator::load(interface_index).map_err(PortError::of(context()))?;
+    let sink = Sink::attach(interface_index).map_err(PortError::of(context()))?;
     Ok(Port {
         kind: "live-frame",
         interface: interface.to_owned(),
@@ -48,9 +47,10 @@ pub struct LiveTransmitter(Generator);
 
 impl Transmitter for LiveTransmitter {
     fn transmit(&mut self, stream: &Stream, stop: &AtomicBool) -> Result<Transmitted, PortError> {
-        let plan = plan(stream).map_err(failed(CONTEXT.to_owned()))?;
+        let plan = plan(stream).map_err(PortError::of(CONTEXT.to_owned()))?;
         let sent = self.0.send(&plan, stop);
-        sent.map(transmitted).map_err(failed(CONTEXT.to_owned()))
+        sent.map(transmitted)
+            .map_err(PortError::of(CONTEXT.to_owned()))
     }
 
     fn follow(&mut self, receiver: &dyn Receiver) -> Result<(), PortError> {
@@ -58,7 +58,7 @@ impl Transmitter for LiveTransmitter {
             return Ok(());
         };
         let followed = self.0.follow(reached);
-        followed.map_err(failed("cannot follow what is counted".to_owned()))
+        followed.map_err(PortError::of("cannot follow what is counted".to_owned()))
     }
 
     fn taking_turns(&mut self) -> Option<&mut LiveTransmitter> {
@@ -80,16 +80,16 @@ pub fn transmit_in_turns(
     watch: Watch<'_>,
 ) -> Result<Vec<Transmitted>, PortError> {
     let plans = streams.iter().map(plan).collect::<Result<Vec<_>, _>>();
-    let plans = plans.map_err(failed(CONTEXT.to_owned()))?;
+    let plans = plans.map_err(PortError::of(CONTEXT.to_owned()))?;
     if let ([only], [plan]) = (&mut *transmitters, &plans[..]) {
         let sent = only.0.send(plan, watch);
-        let sent = sent.map_err(failed(CONTEXT.to_owned()))?;
+        let sent = sent.map_err(PortError::of(CONTEXT.to_owned()))?;
         return Ok(vec![transmitted(sent)]);
     }
-    let mut turns = xdp::Turns::load().map_err(failed(CONTEXT.to_owned()))?;
+    let mut turns = xdp::Turns::load().map_err(PortError::of(CONTEXT.to_owned()))?;
     let mut generators: Vec<_> = transmitters.iter_mut().map(|one| &mut one.0).collect();
     let sent = turns.send(&mut generators, &plans, watch);
-    let sent = sent.map_err(failed(CONTEXT.to_owned()))?;
+    let sent = sent.map_err(PortError::of(CONTEXT.to_owned()))?;
     Ok(sent.into_iter().map(transmitted).collect())
 }
 
@@ -97,7 +97,7 @@ fn transmitted(sent: Sent) -> Transmitted {
     Transmitted {
         due: sent.due,
         offered: sent.offered,
-        // A frame that finds the ring full was lost by whoever did not empty
+        // A frame that finds the ring full was lost by the side that did not empty
         // it: the router.
         refused: 0,
         elapsed_ns: sent.elapsed_ns,
@@ -118,12 +118,14 @@ impl Receiver for LiveReceiver {
         let is_flood = stream.rate_pps.is_none() && stream.frames_max.is_none();
         self.sink.time_every(if is_flood { FLOOD_TIMED } else { 1 });
         let begun = self.sink.begin(stream.trial, stream.id);
-        begun.map_err(failed("cannot begin to count live frames".to_owned()))
+        begun.map_err(PortError::of(
+            "cannot begin to count live frames".to_owned(),
+        ))
     }
 
     fn counts(&mut self) -> Result<Received, PortError> {
         let counts = self.sink.counts();
-        let counts = counts.map_err(failed(
+        let counts = counts.map_err(PortError::of(
             "cannot read what live frames were counted".to_owned(),
         ))?;
         let mut latency = Histogram::new();
@@ -150,7 +152,7 @@ impl Receiver for LiveReceiver {
         let mut sum = 0;
         for thread in &self.receivers {
             let cpu_ns = thread.cpu_ns();
-            sum += cpu_ns.map_err(failed(
+            sum += cpu_ns.map_err(PortError::of(
                 "cannot read the time that counting takes".to_owned(),
             ))?;
         }

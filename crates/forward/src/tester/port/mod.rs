@@ -59,13 +59,7 @@ pub struct Received {
     pub latency: Histogram,
 }
 
-#[derive(Debug, thiserror::Error)]
-#[error("{context}")]
-pub struct PortError {
-    pub context: String,
-    #[source]
-    pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
-}
+pub use sys::failure::Failure as PortError;
 
 pub trait Transmitter: Send {
     /// Sends the stream from the calling thread, until its time is over or
@@ -104,7 +98,7 @@ pub trait Receiver: Send {
         None
     }
 
-    /// CPU time of whoever counts, so far, ns.
+    /// CPU time of the counting thread so far, ns.
     fn cpu_ns(&mut self) -> Result<u64, PortError>;
 }
 

@@ -39,10 +39,7 @@ pub(super) fn send(
     stream: &Stream,
     stop: &AtomicBool,
 ) -> Result<Transmitted, PortError> {
-    let frames = Frames::new(stream).map_err(|source| PortError {
-        context: "cannot make the stream's frames".to_owned(),
-        source: Some(Box::new(source)),
-    })?;
+    let frames = Frames::new(stream).map_err(PortError::of("cannot make the stream's frames"))?;
     make_timers_exact();
     let cpu_before = thread_cpu();
     let mut sender = Sender::new(frames, Pace::new(stream, now_ns()));

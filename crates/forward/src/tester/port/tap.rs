@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::io::{Errno, read, write};
 
 use super::af_packet::wait;
-use super::collect::{Collector, Inlet, failed};
+use super::collect::{Collector, Inlet};
 use super::frames::FRAME_BYTES_MAX;
 use super::send::{BATCH_MAX, Outlet, send};
 use super::{Port, PortError, Transmitted, Transmitter};
@@ -23,7 +23,7 @@ pub fn open(
     sink_cpu: Option<usize>,
 ) -> Result<Port, PortError> {
     let context = format!("cannot open the tap {interface} for both directions");
-    let reader = file.try_clone().map_err(failed(context))?;
+    let reader = file.try_clone().map_err(PortError::of(context))?;
     let inlet = TapInlet {
         file: reader,
         buffer: vec![0; 65_536],
@@ -52,14 +52,14 @@ impl Outlet for TapTransmitter {
     fn stage(&mut self, frame: &[u8]) -> Result<bool, PortError> {
         debug_assert!(frame.len() <= FRAME_BYTES_MAX);
         match write(&self.file, frame) {
-            // What finds the ring full is lost by whoever did not empty it: the
+            // What finds the ring full is lost by the side that did not empty it: the
             // device under test, whose port the tap is.
             Ok(_) | Err(Errno::AGAIN) => Ok(true),
             Err(Errno::NOBUFS | Errno::NOMEM | Errno::INTR) => {
                 self.refused += 1;
                 Ok(true)
             }
-            Err(error) => Err(failed(format!(
+            Err(error) => Err(PortError::of(format!(
                 "{} takes no frames; it must be up",
                 self.interface
             ))(error)),
@@ -98,7 +98,9 @@ impl Inlet for TapInlet {
                     return Ok(count);
                 }
                 Err(error) => {
-                    return Err(failed("cannot read frames; the tap must be there")(error));
+                    return Err(PortError::of("cannot read frames; the tap must be there")(
+                        error,
+                    ));
                 }
             }
         }

@@ -65,7 +65,7 @@ impl<'w, 'a> Group<'w, 'a> {
         let (way, cpu) = (*way, first.cpu);
         sys::affinity::pin_to(cpu).map_err(TrialError::Pin)?;
         if start.recv().is_err() {
-            // Another thread was not to be had.
+            // Another thread could not be started.
             return Err(TrialError::Interrupted);
         }
         let before = Reading::now(cpu);

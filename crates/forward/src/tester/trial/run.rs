@@ -138,7 +138,7 @@ fn send_all<R>(
             let (phase, stop) = (phase.clone(), &stop);
             let builder = thread::Builder::new().name(format!("lockgate-send-{index}"));
             // Its end of the channel is dropped at the end, whatever the end:
-            // that wakes who waits.
+            // that wakes the waiting thread.
             let send = move || group.send(count, &start, &phase, stop);
             let thread = builder.spawn_scoped(scope, send);
             threads.push((go, thread.map_err(TrialError::Thread)?));

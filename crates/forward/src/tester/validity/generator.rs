@@ -134,7 +134,7 @@ fn throttled(evidence: &Evidence<'_>, direction: &Direction) -> Option<Verdict> 
     let seconds = direction.sent.elapsed_ns as f64 / 1e9;
     let idle = (SOFTIRQS_IDLE as f64 * seconds.max(1.0)) as u64;
     let forwards = softirqs > idle && softirqs > offered / FRAMES_PER_SOFTIRQ;
-    // Where the device is known to have threads, these are somebody else's.
+    // Where the device is known to have threads, these belong to other traffic.
     (forwards && evidence.seen.threaded != Some(true)).then(|| {
         bound(
             format!(

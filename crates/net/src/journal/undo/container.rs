@@ -21,7 +21,7 @@ pub fn remove(runtime: Runtime, name: &str, folder: &Path) -> Result<(), UndoErr
     };
     let mut ended = Ok(());
     for words in commands {
-        // Only the last decides: who is stopped cannot be stopped again.
+        // Only the last decides: a stopped container cannot be stopped again.
         ended = run_bounded(words);
     }
     ended.map_err(|reason| UndoError::Program {

@@ -119,7 +119,7 @@ impl Regulator {
             notifications_per_s: sum(|look| look.notifications_per_s),
             requests_per_s: sum(|look| look.requests_per_s),
             bytes_per_s: sum(|look| look.bytes_per_s),
-            // Where nobody counts it the core is taken to be busy.
+            // Where it is not counted the core is taken to be busy.
             busy: if busy > 0.0 { busy } else { 1.0 },
         });
     }

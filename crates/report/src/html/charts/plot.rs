@@ -129,7 +129,7 @@ fn axis_names(
     to: Pixel,
     frame: Frame,
 ) -> Result<(), Failure> {
-    // Above the axis and level: nobody reads a sideways word with pleasure.
+    // Above the axis and level: sideways words are hard to read.
     words(area, &axis_name(&chart.y), (2, 11), INK, HPos::Left)?;
     let below = (to.0.midpoint(from.0), frame.height as i32 - 9);
     words(area, &axis_name(&chart.x), below, INK, HPos::Center)
