@@ -46,7 +46,6 @@ impl CpuInfo {
         list.split_whitespace().collect()
     }
 
-    /// Whether this is the file of an ARM processor.
     pub fn is_arm(&self) -> bool {
         self.field("CPU implementer").is_some()
     }

@@ -16,15 +16,12 @@ pub struct Circumstances<'a> {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// CPUID states it, its register state is enabled, and the kernel shows it.
     Usable,
     /// CPUID states it, but the kernel did not enable the state it needs.
     StateDisabled(Vec<Component>),
-    /// CPUID states it, but the kernel took it off its list.
     Cleared,
     /// Processors of this microarchitecture have it; CPUID does not state it.
     Withheld,
-    /// The hypervisor invents the model, so what the processor has is hidden.
     Disguised,
     /// This microarchitecture does not have it.
     NotInModel,

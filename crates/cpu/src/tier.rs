@@ -10,9 +10,7 @@ use crate::Feature;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tier {
-    /// No AES instructions.
     None,
-    /// AES-NI and PCLMULQDQ with SSE.
     Aesni,
     Avx,
     /// 256-bit integers and BMI2.

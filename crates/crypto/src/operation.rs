@@ -27,7 +27,6 @@ impl Operation {
         Self::Derive,
     ];
 
-    /// The name that flags, files and reports use.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Encrypt => "encrypt",

@@ -22,6 +22,5 @@ pub enum Status {
     BackendFailed,
     /// The lane closed before a worker took the request; nothing was done.
     Cancelled,
-    /// The worker died while it held the request; the destination is undefined.
     WorkerFailed,
 }

@@ -63,7 +63,6 @@ pub struct Slot {
 }
 
 impl Workload {
-    /// Makes key and input with a random key.
     pub fn new(
         backend: &Arc<dyn Backend>,
         kind: Kind,

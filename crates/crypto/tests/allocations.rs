@@ -218,7 +218,6 @@ fn a_request_allocates_nothing_but_with_public_keys() {
     }
 }
 
-/// The exceptions that the documentation names; and a proof that we can count.
 #[test]
 fn what_is_said_to_allocate_does() {
     let [aws_lc, portable] = ["aws-lc", "portable"].map(|name| by_name(name).expect("it exists"));

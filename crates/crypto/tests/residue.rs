@@ -58,7 +58,6 @@ fn run_once(
 struct Secrets(Vec<[u8; PATTERN]>);
 
 impl Secrets {
-    /// Text that went in or came out, key, key stream.
     fn of(kind: Kind, text: &[u8], result: &[u8]) -> Self {
         let mut secrets: Vec<_> = windows(text).collect();
         secrets.extend(windows(material(kind.algorithm, KEY).expose()));
@@ -121,7 +120,6 @@ fn left(backend: &dyn Backend, kind: Kind, text_bytes: usize, pieces: usize) -> 
     secrets.count(&stack)
 }
 
-/// On a thread with a stack as deep as this looks.
 fn on_a_deep_stack(run: impl FnOnce() + Send + 'static) {
     let thread = std::thread::Builder::new().stack_size(4 << 20).spawn(run);
     let ended = thread.expect("there is memory").join();

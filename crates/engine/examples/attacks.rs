@@ -36,7 +36,6 @@ struct Tenant {
     shapes: Vec<Shape>,
     turn: usize,
     turns: usize,
-    /// Fills that found the lane dry: its client was too late.
     late: usize,
     fills: usize,
     done: u64,

@@ -39,7 +39,6 @@ fn argument(index: usize, usual: usize) -> usize {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum How {
     Polled,
-    /// Fills its lanes, then waits for all; CPU time of both.
     Batches,
 }
 

@@ -23,7 +23,6 @@ pub trait Port {
     fn depth(&self) -> usize;
     fn in_flight(&self) -> usize;
     fn reap_all(&mut self, take: impl FnMut(Completion));
-    /// Ready when a completion is there or nothing is in flight.
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<usize>;
 }
 

@@ -91,7 +91,6 @@ impl Slots {
 pub(crate) struct Control<R> {
     doorbell: WakeIndex,
     event: Event,
-    /// Something besides requests waits: a new lane, an abandoned one, the stop.
     is_called: AtomicBool,
     is_stopping: AtomicBool,
     pub(crate) ready: ReadySet,
@@ -146,7 +145,6 @@ impl<R> Control<R> {
         self.wake();
     }
 
-    /// Something besides requests is to be seen about that lane.
     pub(crate) fn call_for(&self, slot: u32) {
         WakeIndex::fence_after_publish();
         self.attention.announce(slot);
@@ -214,7 +212,6 @@ impl<R> Control<R> {
         self.slots().free.push(slot);
     }
 
-    /// Worker: answers the call and returns the new commands.
     pub(crate) fn take_commands(&self) -> Vec<Command<R>> {
         // Before looking, so that a call after the look is not lost; a swap,
         // so that we see what the callers wrote before they called.

@@ -213,7 +213,6 @@ impl<R: Copy + Send> Outcomes<'_, R> {
     }
 }
 
-/// Stages all that the lane's worker has or could take as cancelled.
 pub(crate) fn cancel<S: Service>(service: &mut S, lane: &mut WorkerLane<S::Request>) {
     let forgotten = lane.carried.drain(..).map(|rest| {
         service.forget(&rest.entry.request);
@@ -245,7 +244,6 @@ fn stage<R: Copy + Send>(lane: &mut WorkerLane<R>, ticket: u32, number: u32, sta
     lane.in_hand -= 1;
 }
 
-/// Stages the done prefix of a lane's part of the batch.
 fn stage_in_order<R: Copy + Send>(lane: &mut WorkerLane<R>, origins: &[Origin]) {
     while lane.next < lane.end
         && let Some(status) = origins[lane.next].done

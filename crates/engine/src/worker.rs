@@ -60,7 +60,6 @@ pub(crate) struct Worker<S: Service> {
     /// Lanes with a notification held back, by the time to look at them: when it is
     /// due, or before.
     held: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Of the attention set; empty except during its sweep.
     known: Known,
     due: Vec<u32>,
 }
@@ -119,7 +118,6 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// One breath: takes what is there, processes it, gives it back.
     fn breathe(&mut self) -> usize {
         let width = self.gather();
         let is_priced = self.roster.charges() && self.service.wants_time();
@@ -417,7 +415,6 @@ impl<S: Service> Worker<S> {
         drop(ending);
     }
 
-    /// Ends the requests that the worker has taken or could take.
     fn cancel(&mut self, slots: &[u32]) {
         for &slot in slots {
             let lane = &mut self.roster.lanes[slot as usize];

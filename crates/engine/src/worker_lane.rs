@@ -246,7 +246,6 @@ impl<R: Copy + Send> WorkerLane<R> {
         self.shared.close(self.requests, how);
     }
 
-    /// Leaves its virtual function.
     pub(crate) fn leave_function(&mut self) {
         if let Some(function) = self.function.take() {
             function.let_go(&self.shared);

@@ -419,7 +419,6 @@ impl Plan {
         [self.seed; 16]
     }
 
-    /// Writes the input into its slot and submits the call.
     fn submit(
         self,
         lane: &mut CryptoLane,

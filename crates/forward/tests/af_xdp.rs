@@ -222,7 +222,6 @@ fn a_batch_out_of_range_is_refused() {
     drop(Forwarder::over(&topology, AfXdp::default()).unwrap());
 }
 
-/// A router with sockets at both of the tester's ports.
 fn with_sockets(test: impl FnOnce(&Topology, &mut Forwarder, &PacketSocket, &PacketSocket)) {
     if !is_root() {
         return;

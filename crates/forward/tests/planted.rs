@@ -35,7 +35,6 @@ fn believed(bench: &mut Bench, offer: &Offer, claim: Claim) -> TrialResult {
     result
 }
 
-/// A trial that the tester itself calls noisy says nothing about the device.
 fn believe(verdict: &Verdict) {
     if verdict.validity == Validity::Noisy {
         testing::noisy(&verdict.reason);
@@ -47,7 +46,6 @@ fn is_within(value: f64, truth: f64, share: f64) -> bool {
     (value / truth - 1.0).abs() <= share
 }
 
-/// However busy the host is: the counts are what the device did.
 #[test]
 fn counts_are_the_devices_but_for_what_is_excused() {
     testing::alone(|| {

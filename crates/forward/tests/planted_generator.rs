@@ -105,7 +105,6 @@ fn shared_core() {
     });
 }
 
-/// A device quicker than the generator: what comes through is the generator's.
 #[test]
 fn near_its_ceiling() {
     testing::alone(|| {
@@ -201,7 +200,6 @@ fn throttled_by_the_device() {
 
 const SOFTIRQS: &str = "receive softirqs";
 
-/// Whether the verdict says that the host took the CPUs away.
 fn is_stolen(verdict: &Verdict) -> bool {
     verdict.reason.contains("the hypervisor took")
 }

@@ -103,7 +103,6 @@ pub fn check(exports: &[Export]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether one of them uses stdout.
 pub fn takes_stdout(exports: &[Export]) -> bool {
     exports.iter().any(|export| export.path.is_none())
 }

@@ -199,7 +199,6 @@ impl runner::Watcher for Keeper<'_> {
     }
 }
 
-/// Shows and exports the results, and says how the run ended.
 fn finish(
     run: &Run,
     stored: &Stored,

@@ -30,7 +30,6 @@ impl Progress {
         }
     }
 
-    /// A section begins that will take about that long.
     pub fn begin(&self, section: &str, seconds: f64) {
         self.bar.reset();
         self.bar

@@ -43,7 +43,6 @@ pub fn flag_of(key: &str) -> &str {
         .map_or(key, |(_, flag)| flag)
 }
 
-/// The table: a key for each given flag.
 pub fn table(points: &SpeedPoints) -> Table {
     let peers = match (section(points), points.no_peers) {
         (PEERS, true) => Some(Value::Array(Vec::new())),
@@ -83,7 +82,6 @@ fn numbers(items: &[u32]) -> Option<Value> {
     list(items.iter().map(|&number| Value::Integer(number.into())))
 }
 
-/// The command line bounds sizes far below what a TOML integer takes.
 fn sizes(items: &[u64]) -> Option<Value> {
     list(
         items

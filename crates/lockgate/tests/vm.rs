@@ -100,7 +100,6 @@ fn kernels_and_qemus_are_listed() {
     }
 }
 
-/// One guest shows it all: output, status, files in and out, modules.
 #[test]
 fn a_script_runs_and_its_status_and_files_come_back() {
     testing::timed(|| {

@@ -44,7 +44,6 @@ pub enum LoadError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
     Core,
-    /// All requests in flight wait for the next notification: N = D·I.
     Depth,
 }
 

@@ -123,7 +123,6 @@ proptest! {
         prop_assert!((met - 1.0).abs() < 1e-9);
     }
 
-    /// Neither inequality is ever broken, and one of them holds with equality.
     #[test]
     fn predictions_keep_the_inequalities(
         costs in costs(), load in load(), cap in prop::option::of(1.0..1e7)
@@ -282,7 +281,6 @@ proptest! {
     }
 }
 
-/// Share of synthetic fits whose interval holds the planted price.
 fn coverage(points: usize, fits: u64) -> [f64; 3] {
     let costs = Costs::new(650.0, 180.0, 0.09).expect("above zero");
     let mut random = Random::new(20_261_122);

@@ -122,12 +122,10 @@ fn use_of(
     Ok(None)
 }
 
-/// What a kernel gives every link that is up, by itself.
 fn is_automatic(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local() || v6.is_multicast())
 }
 
-/// The number of the calling thread's network namespace.
 pub(crate) fn home() -> io::Result<u64> {
     use std::os::unix::fs::MetadataExt;
     Ok(std::fs::metadata("/proc/thread-self/ns/net")?.ino())

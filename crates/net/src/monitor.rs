@@ -109,7 +109,6 @@ struct Source {
 }
 
 impl Monitor {
-    /// Watches a namespace.
     pub fn open(namespace: &Namespace, topics: &[Topic]) -> Result<Self, Failure> {
         let opened = namespace
             .run(|| open_all(topics))

@@ -113,7 +113,6 @@ impl Sysfs {
     }
 }
 
-/// sysfs shows the namespace of the thread that opens it.
 fn mount() -> io::Result<OwnedFd> {
     let context = rustix::mount::fsopen("sysfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     rustix::mount::fsconfig_create(&context)?;

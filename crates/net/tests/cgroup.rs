@@ -318,7 +318,6 @@ fn flood(pair: &Pair, stop: &AtomicBool) {
     }
 }
 
-/// The share of a CPU that a thread used while frames came.
 fn used(thread: &napi::NapiThread) -> f64 {
     let (begun, before) = (Instant::now(), thread.cpu_ns().unwrap());
     std::thread::sleep(Duration::from_secs(1));

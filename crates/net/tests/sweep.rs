@@ -113,7 +113,6 @@ fn restless_victim() {
     }
 }
 
-/// Things on the host whose name shows that a restless victim made them.
 fn torn_by(pid: u32) -> Vec<String> {
     let digit = |power: u32| char::from_digit(pid / 36_u32.pow(power) % 36, 36).unwrap();
     let of_it: String = (0..5).rev().map(digit).collect();
@@ -214,7 +213,6 @@ fn dead_journal(folder: &Path, text: &str) {
         .unwrap();
 }
 
-/// An entry of a lent device, with settings of its own and sysctls.
 fn device(name: &str, namespace: &str, before: &str, sysctls: &str) -> String {
     format!(
         r#"{{"kind":"device","name":"{name}","namespace":"{namespace}","home":1,"settings":{{"index":1,"up":true,"changes":{{"before":{before},"set":{{}}}},"sysctls":{sysctls},"threads":[]}}}}"#

@@ -84,7 +84,6 @@ impl Gather {
         }
     }
 
-    /// The usual number came: now and then there could be more.
     fn hope(&mut self) {
         self.content += 1;
         if self.content >= HOPE_EVERY {

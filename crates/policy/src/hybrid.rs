@@ -143,7 +143,6 @@ impl Hybrid {
         lacking as f64 * self.completion.ns() > self.cost()
     }
 
-    /// How a wait continues that lacks this many completions.
     pub fn step(&mut self, lacking: usize, waited: Waited) -> Step {
         let left_ns = self.cost_ns().saturating_sub(waited.spun_ns);
         let (is_long, is_due) = (self.is_long(lacking), self.is_due(lacking, waited));

@@ -72,7 +72,6 @@ pub struct Moderator {
 }
 
 impl Moderator {
-    /// Of a lane that has just been made.
     pub const fn new(moderation: Moderation, settings: Settings) -> Self {
         Self {
             moderation,

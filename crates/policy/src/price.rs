@@ -31,7 +31,6 @@ const BYTE_PARTS: f64 = (1_u64 << 20) as f64;
 pub struct Price {
     request_ns: f64,
     byte_ns: f64,
-    /// The same as integers, for the hot path.
     request: u64,
     byte_parts: u64,
     samples: u32,

@@ -84,7 +84,6 @@ impl Schedule {
         own.deficit_ns = own.deficit_ns.saturating_sub(narrow(debt_ns));
     }
 
-    /// The heavier the heaviest flow, the shorter a turn of the lightest.
     fn weigh(&mut self) {
         let heaviest = self.flows.iter().map(|flow| flow.weight).max();
         let most = TURN_NS_MAX / u64::from(heaviest.unwrap_or(0).max(1));

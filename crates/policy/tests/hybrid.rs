@@ -241,7 +241,6 @@ proptest! {
         prop_assert!(ratio >= 0.97, "{ratio}");
     }
 
-    /// What notifying takes the worker is a bounded part of its time.
     #[test]
     fn is_nearly_so_where_notifying_is_dear(place in place(), signal in 0_u64..8_000) {
         let ratio = speed(Place { signal, ..place }, Way::Hybrid);

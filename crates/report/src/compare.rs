@@ -107,7 +107,6 @@ pub struct Ignored {
 pub struct Threshold {
     /// [`Options::fail_below`].
     pub fail_below: f64,
-    /// Figures whose whole interval of gain is below it.
     pub failed: usize,
     /// Figures whose gain is below it, but not with evidence.
     pub unproven: usize,

@@ -32,7 +32,6 @@ fn title(run: &Run) -> String {
     )
 }
 
-/// The first page: verdict, price list, what to change, what limits trust.
 fn first(run: &Run) -> String {
     let page = Page::of(run);
     let limits = page.limits.iter().map(|it| format!("- {}\n", text(it)));
@@ -210,7 +209,6 @@ fn data_table(it: &Table) -> String {
     )
 }
 
-/// A heading, a note that is Markdown already, a figure, its command.
 fn block_of(title: &str, note: &str, figure: &str, behind: &str) -> String {
     let note = if note.is_empty() {
         String::new()

@@ -51,7 +51,6 @@ pub(crate) fn code(text: &str) -> String {
     format!("{fence}{space}{text}{space}{fence}")
 }
 
-/// A fenced block; the text stays as it is, its control characters aside.
 pub(crate) fn block(language: &str, text: &str) -> String {
     let text: String = text
         .chars()

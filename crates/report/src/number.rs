@@ -83,7 +83,6 @@ fn significant(size: f64) -> String {
     group(&format!("{rounded:.decimals$}"))
 }
 
-/// Commas between the thousands of a decimal number, its fraction left alone.
 fn group(text: &str) -> String {
     match text.split_once('.') {
         Some((whole, fraction)) => format!("{}.{fraction}", thousands(whole)),

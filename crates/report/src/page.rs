@@ -20,7 +20,6 @@ pub(crate) struct Page<'a> {
     pub(crate) prices: Vec<&'a Price>,
     pub(crate) changes: Vec<Change<'a>>,
     pub(crate) limits: Vec<String>,
-    /// Answers of sections that have neither a price nor a change here.
     pub(crate) answers: Vec<&'a str>,
 }
 
@@ -69,7 +68,6 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Whether a ratio rests on enough pairs for a claim.
 pub(crate) fn is_shown(it: &Comparison) -> bool {
     it.believed && it.pairs.len() >= PAIRS_FOR_A_CLAIM
 }
@@ -326,7 +324,6 @@ fn invalid(run: &Run) -> Option<String> {
     ))
 }
 
-/// Up to the first full stop that ends a sentence.
 pub(crate) fn first_sentence(text: &str) -> &str {
     let ends = text.match_indices(". ");
     let ends_one = |(at, _): &(usize, &str)| {

@@ -173,7 +173,6 @@ impl Text {
         out
     }
 
-    /// What to change: one line each, the greatest gain first.
     fn changes(self, page: &Page<'_>) -> String {
         if page.changes.is_empty() {
             return String::new();
@@ -243,7 +242,6 @@ impl Text {
         }
     }
 
-    /// A section's first chart or table, as far as it fits.
     fn glimpse(self, section: &SectionResult, room: usize) -> String {
         let charts = section.charts.iter().take(1).map(|it| self.chart(it));
         let tables = section
@@ -303,7 +301,6 @@ impl Text {
         out + &self.comparisons(comparisons) + &self.points(&section.points)
     }
 
-    /// A chart over named places; charts over numbers are for the report.
     fn chart(self, chart: &Chart) -> String {
         let lines = dots::lines(chart, self.style.width);
         if lines.is_empty() {

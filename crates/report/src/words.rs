@@ -45,7 +45,6 @@ pub(crate) fn said_once(section: &SectionResult) -> SectionResult {
     once
 }
 
-/// The host in a line, part by part: name, CPU, tier, moment, length.
 pub(crate) fn host(run: &Run) -> Vec<String> {
     let probe = &run.probe;
     let allowed = probe.fact("cpu.allowed").map(|fact| &fact.value);
@@ -177,7 +176,6 @@ pub(crate) fn plural(count: usize, noun: &str) -> String {
     format!("{} {noun}{ending}", number(count as f64))
 }
 
-/// A column's heading with its unit; sizes carry theirs in the cells.
 pub(crate) fn heading(column: &Column) -> String {
     match column.unit.as_str() {
         "" | "bytes" => column.label.clone(),
@@ -260,7 +258,6 @@ pub(crate) fn coordinate(name: &str, value: &Dimension) -> String {
     format!("{} {}", dimension(name), coordinate_value(name, value))
 }
 
-/// A dimension's name for people; sizes carry their unit in the value.
 pub(crate) fn dimension(name: &str) -> &str {
     name.strip_suffix("_bytes").unwrap_or(name)
 }

@@ -27,7 +27,6 @@ fn with_threshold(a: &Run, b: &Run, fail_below: f64) -> RunComparison {
     .expect("it is a ratio")
 }
 
-/// The sample with every metric of its first section's points scaled.
 fn scaled(factor: f64) -> Run {
     let mut run = sample_run();
     run.started_utc = "2026-03-15T09:26:53Z".into();

@@ -16,7 +16,6 @@ fn cases() -> ProptestConfig {
     }
 }
 
-/// The sample with its texts and numbers replaced in turn by odd ones.
 fn odd_run(texts: &[String], numbers: &[f64], rows: usize) -> Run {
     let mut run = sample_run();
     let (mut texts, mut numbers) = (

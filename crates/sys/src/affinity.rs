@@ -31,9 +31,6 @@ pub fn allowed_cpus() -> io::Result<Vec<usize>> {
 
 /// The CPUs that this process's first thread may use, ascending: the process's own
 /// set even where the calling thread is pinned.
-///
-/// # Errors
-/// As [`allowed_cpus`].
 pub fn process_cpus() -> io::Result<Vec<usize>> {
     cpus_of(Some(rustix::process::getpid()))
 }

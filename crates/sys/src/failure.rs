@@ -28,7 +28,6 @@ impl Failure {
         }
     }
 
-    /// Reads as the error itself.
     pub fn as_is<E: Error + Send + Sync + 'static>(error: E) -> Self {
         Self::of("")(error)
     }

@@ -19,7 +19,6 @@ pub fn raise_open_files() -> io::Result<(u64, bool)> {
     Ok((maximum.unwrap_or(u64::MAX), is_more))
 }
 
-/// Whether the error means too many open files.
 pub fn is_too_many_files(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EMFILE)
 }

@@ -166,7 +166,6 @@ impl PacketSocket {
         }
     }
 
-    /// One call. Returns how many frames the interface took, from the first on.
     fn send_some(&self, headers: &mut [libc::mmsghdr]) -> io::Result<usize> {
         let count = u32::try_from(headers.len()).expect("at most BATCH_MAX");
         // SAFETY: this many headers, each with one piece inside a batch that

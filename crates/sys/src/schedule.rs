@@ -13,9 +13,6 @@ pub fn in_real_time(thread: i32) -> io::Result<()> {
 }
 
 /// Schedules a thread as usual, with the nice value that it had before.
-///
-/// # Errors
-/// As [`in_real_time`].
 pub fn as_usual(thread: i32) -> io::Result<()> {
     set(thread, libc::SCHED_OTHER, 0)
 }

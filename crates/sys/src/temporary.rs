@@ -34,9 +34,6 @@ impl Folder {
     }
 
     /// As [`Folder::new`], in the given folder.
-    ///
-    /// # Errors
-    /// As [`Folder::new`].
     pub fn new_in(folder: &Path, prefix: &str) -> io::Result<Self> {
         let folder = trusted::check_shared(folder)?;
         sweep(&folder, prefix);

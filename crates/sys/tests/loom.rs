@@ -122,7 +122,6 @@ fn no_wake_up_is_lost_in_batches() {
     model(|| sleeper_gets_all(3, 2));
 }
 
-/// What a client does for each item: publish, fence, announce, ring.
 fn offer(
     producer: &mut lockgate_sys::ring::Producer<u32>,
     slot: u32,

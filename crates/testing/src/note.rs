@@ -24,7 +24,6 @@ pub fn left_out(reason: impl Display) {
     note("left out", reason);
 }
 
-/// Reports what is no failure and should be seen.
 #[track_caller]
 pub fn warn(what: impl Display) {
     note("warning", what);

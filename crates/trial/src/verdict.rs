@@ -12,7 +12,6 @@ pub enum Validity {
     Valid,
     /// The load generator, not the thing under test, set the rate.
     GeneratorBound,
-    /// Steal, load, frequency drift or a scheduler gap disturbed the trial.
     Noisy,
     TooFewSamples,
     /// The bytes in flight exceed the L2 cache: the cache is measured too.

@@ -55,7 +55,6 @@ impl Clock {
         }
     }
 
-    /// The logarithm of what the next trial's speed is multiplied by.
     fn tick(&mut self) -> f64 {
         self.trials += 1.0;
         if self.random.unit() < 1.0 / 12.0 {
@@ -93,7 +92,6 @@ fn compare(pairs: &[(f64, f64)], error: f64) -> Comparison {
     compare_at(pairs.to_vec(), error).expect("all are positive")
 }
 
-/// One run that ends by widths: its claim, and the number of rounds.
 fn until_narrow(clock: &mut Clock, ratio: f64, is_shuffled: bool) -> Comparison {
     const ROUNDS_MAX: usize = 60;
     let rule = Precision::new(0.02, ROUNDS_MAX);

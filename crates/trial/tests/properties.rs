@@ -67,7 +67,6 @@ fn the_interval_of_two_separate_arms_holds_the_true_ratio_too() {
     }
 }
 
-/// Speeds and times as a trial could give them, each around one scale.
 fn pairs() -> impl Strategy<Value = Vec<(f64, f64)>> {
     prop::collection::vec((0.5_f64..2.0, 0.5_f64..2.0), 1..20)
         .prop_flat_map(|pairs| (Just(pairs), 1e-3_f64..1e9))

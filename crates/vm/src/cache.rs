@@ -86,9 +86,6 @@ impl Cache {
     }
 
     /// Opens the cache at [`Cache::locate`].
-    ///
-    /// # Errors
-    /// As [`Cache::open`].
     pub fn open_default() -> Result<Self, CacheError> {
         Self::open(&Self::locate())
     }
@@ -97,7 +94,6 @@ impl Cache {
         &self.folder
     }
 
-    /// The Debian mirror it was last filled from.
     pub fn mirror(&self) -> &str {
         &self.mirror
     }

@@ -40,7 +40,6 @@ pub struct Shape {
     pub memory_mib: u32,
     pub cpu: String,
     pub accelerator: AcceleratorChoice,
-    /// virtio-crypto devices with QEMU's built-in back-end.
     pub crypto_devices: u32,
     /// Further arguments to QEMU, as they are, e.g. `-device`, `igb`.
     pub qemu_arguments: Vec<String>,

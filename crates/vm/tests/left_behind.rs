@@ -81,7 +81,6 @@ fn links(folder: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The names of this process's threads that belong to guests.
 fn threads() -> BTreeSet<String> {
     let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
     tasks
@@ -220,7 +219,6 @@ fn has_no_names(lab: &Lab, qemu: u32) {
     assert_eq!(words[4..6], ["0", "0"], "{core:?}");
 }
 
-/// The process that owns a guest; does nothing in an ordinary run.
 #[test]
 fn owner() {
     if std::env::var_os(OWNER).is_none() {

@@ -63,7 +63,6 @@ impl Place {
             .unwrap()
     }
 
-    /// What the script leaves when it has unpacked busybox and one kernel.
     fn fill(&self) {
         let release = "6.1.0-56-amd64";
         let headers = format!("headers/{release}/src/linux-headers-{release}");

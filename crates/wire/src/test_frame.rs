@@ -111,7 +111,6 @@ impl TestFrame {
         Ok(needed_bytes)
     }
 
-    /// Addresses of one family, a known VLAN, a possible size.
     fn check(&self) -> Result<Pseudo, TestFrameError> {
         let pseudo = Pseudo::new(self.source, self.destination)
             .ok_or(TestFrameError::Families(self.source, self.destination))?;
@@ -142,7 +141,6 @@ impl TestFrame {
         ethernet::HEADER_BYTES + self.tag_bytes() + network + udp::HEADER_BYTES
     }
 
-    /// Writes addresses, tag and type; returns what is behind them.
     fn write_link<'a>(&self, frame: &'a mut [u8]) -> &'a mut [u8] {
         let network = match self.destination {
             IpAddr::V4(_) => EtherType::IPV4,

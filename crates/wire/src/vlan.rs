@@ -125,9 +125,6 @@ impl Repr {
     }
 
     /// The tag with what follows it.
-    ///
-    /// # Errors
-    /// As [`Self::header`].
     pub fn to_bytes(&self, payload: &[u8]) -> Result<Vec<u8>, EmitError> {
         Ok([&self.header()?, payload].concat())
     }

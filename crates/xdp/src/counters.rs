@@ -23,7 +23,6 @@ pub enum Reason {
     Source,
     /// It would leave by the port it came from: the kernel sends a redirect.
     SamePort,
-    /// The route leads to an interface that is no port of the router.
     NotAPort,
     SwitchedOff,
     Unwatched,

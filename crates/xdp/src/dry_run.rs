@@ -6,7 +6,6 @@ use crate::attached::Path;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// An error of the program, for tracing; the frame is dropped.
     Aborted,
     Drop,
     Pass,

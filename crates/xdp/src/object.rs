@@ -132,7 +132,6 @@ impl Map {
         self.write_key(&key.to_ne_bytes(), value)
     }
 
-    /// Writes an entry whose key is no number.
     pub fn write_key(&self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
         self.handle
             .update(key, value, libbpf_rs::MapFlags::ANY)

@@ -20,7 +20,6 @@ pub struct Pair {
     backend: Arc<dyn Backend>,
     reference: Arc<dyn Backend>,
     keys: Vec<[Box<dyn Key>; 2]>,
-    /// What the jobs find, what the back-end leaves, what the reference leaves.
     arenas: [Vec<u8>; 3],
     noise: Vec<u8>,
 }

@@ -96,7 +96,6 @@ impl Backend for Auto {
         candidates.any(|candidate| candidate.supports(kind))
     }
 
-    /// As many as the widest of those that are chosen for this kind.
     fn width(&self, kind: Kind) -> usize {
         self.plan().row(kind).map_or(1, |row| row.width)
     }

@@ -132,7 +132,6 @@ fn has(algorithm: Algorithm) -> bool {
     algorithm != Algorithm::Aes128Xts
 }
 
-/// The library queues errors for each thread; a verdict is all we report.
 fn forget_errors() {
     // SAFETY: has no preconditions.
     unsafe { aws_lc_sys::ERR_clear_error() };

@@ -24,7 +24,6 @@ const HASH_BLOCK: usize = 64;
 
 pub(super) struct IpsecKey {
     algorithm: Algorithm,
-    /// Bit n: the operation with number n passed its self-test.
     operations: u8,
     expanded: Memory,
     /// 0, 1 or 2 for 128, 192 or 256 bits.

@@ -87,7 +87,6 @@ impl Version {
         !matches!(self, Self::V1_3)
     }
 
-    /// Whether the cipher burst takes ECB.
     pub const fn bursts_ecb(self) -> bool {
         matches!(self, Self::V2_0)
     }

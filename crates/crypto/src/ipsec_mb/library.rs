@@ -33,7 +33,6 @@ unsafe impl Send for Handle {}
 unsafe impl Sync for Handle {}
 
 impl Library {
-    /// Opens the newest of the library that is installed and known.
     pub(super) fn open() -> Result<Self, Unavailable> {
         if !cfg!(all(target_arch = "x86_64", unix)) {
             return Err(Unavailable::Architecture);
@@ -49,7 +48,6 @@ impl Library {
         Self::gated(handle, name)
     }
 
-    /// Looks the entry points up, when the version is one we know.
     fn gated(handle: Handle, name: &'static CStr) -> Result<Self, Unavailable> {
         let file = name.to_str().unwrap_or_default();
         let missing = |symbol: &'static CStr| Unavailable::Symbol {
@@ -98,7 +96,6 @@ impl Library {
         self.version_text.to_string_lossy().into_owned()
     }
 
-    /// The function that makes a manager's pointers those for some CPUs.
     pub(super) fn init(&self, symbol: &'static CStr) -> Result<Init, Unavailable> {
         let found = self.handle.symbol(symbol).ok_or(Unavailable::Symbol {
             file: self.file,
@@ -165,7 +162,6 @@ impl Handle {
     }
 }
 
-/// Of two reasons, that of a library which is installed.
 fn more_telling(first: Unavailable, second: Unavailable) -> Unavailable {
     match first {
         Unavailable::NotInstalled { .. } => second,

@@ -147,7 +147,6 @@ impl Messages {
         }
     }
 
-    /// All of them in one batch: text in place, digests apart.
     fn run<'k>(&mut self, backend: &dyn Backend, kind: Kind, key: impl Fn(usize) -> &'k dyn Key) {
         let tag_bytes = kind.algorithm.tag_bytes(kind.operation);
         let digest_bytes = kind.algorithm.digest_bytes();

@@ -30,7 +30,6 @@ impl Ceiling {
         fits.then(|| Self::best(rounds, set))
     }
 
-    /// The number of registers whose best pass of some was the fastest.
     fn best(rounds: usize, set: Instructions) -> Self {
         let of = |width| Self { rounds, set, width };
         let fastest = |width| (0..8).map(move |_| of(width).seconds_per_byte());

@@ -109,7 +109,6 @@ impl Batch {
             .collect()
     }
 
-    /// Whether every set makes the same of it as the twin.
     fn agrees(&self, kind: Kind, what: &str) {
         let expected = self.results(&TWIN, kind);
         for backend in native_sets() {

@@ -103,7 +103,6 @@ fn end_of_tampered(kind: Kind, spec: &Spec, job: &Prepared) -> Status {
     }
 }
 
-/// Flips one bit of source, additional data or tag.
 fn flip(job: &mut Prepared, bit: u32) {
     let read = job.source.iter().chain([&job.aad, &job.tag]);
     let places: Vec<usize> = read.flat_map(|&(at, len)| at..at + len).collect();

@@ -62,7 +62,6 @@ fn is_randomised(kind: Kind) -> bool {
     pads || (has_salt && operation == Operation::Sign)
 }
 
-/// The reference accepts the result: it decrypts to the message, or verifies.
 fn undone(reference: &dyn Backend, kind: Kind, spec: &Spec, after: &Prepared) -> TestCaseResult {
     let mut back = after.clone();
     let operation = match kind.operation {

@@ -169,7 +169,6 @@ impl Vector {
         }
     }
 
-    /// That nothing comes out when a byte of tag or additional data differs.
     fn check_forgery(mut self) {
         let zeros = vec![0; self.cipher.len()];
         for flip in [

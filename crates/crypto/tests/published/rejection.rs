@@ -20,7 +20,6 @@ impl Rejection {
         }
     }
 
-    /// Ours: of the length that was asked for.
     pub fn of(&self, bytes: usize) -> Vec<u8> {
         self.prf("message", bytes)
     }

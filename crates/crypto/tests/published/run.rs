@@ -184,7 +184,6 @@ fn batch(backend: &dyn Backend, keys: &Keys, cases: &[&Case]) -> Vec<Outcome> {
         .collect()
 }
 
-/// Whether outside destination and tag the arena is as it was.
 fn is_all_it_wrote(prepared: &Prepared, before: &[u8]) -> bool {
     let mut restored = prepared.arena.clone();
     for &(at, len) in prepared.destination.iter().chain([&prepared.tag]) {

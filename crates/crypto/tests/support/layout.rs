@@ -83,7 +83,6 @@ pub fn specs() -> impl Strategy<Value = Spec> {
     specs_of(lengths())
 }
 
-/// Short ones, and now and then one that is cut into pieces.
 pub fn many_specs() -> impl Strategy<Value = Spec> {
     specs_of(prop_oneof![60 => 0..300_usize, 1 => 65_500..140_000_usize])
 }

@@ -164,9 +164,6 @@ impl CryptoLane {
     }
 
     /// [`enqueue`](Self::enqueue) with a hint.
-    ///
-    /// # Errors
-    /// As there.
     #[inline]
     pub fn enqueue_with(
         &mut self,

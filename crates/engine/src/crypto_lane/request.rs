@@ -25,14 +25,12 @@ pub struct CryptoRequest {
     pub(super) operation: Operation,
     pub(super) form: Form,
     pub(super) session: *const Session,
-    /// First byte of the source; of a long one, its row.
     pub(super) source: *mut u8,
     /// First byte; of a long one, how many bytes of its lists are before it.
     pub(super) destination: *mut u8,
     pub(super) iv: [u8; 16],
     /// First byte; of a long one, how many bytes of its source it works on.
     pub(super) aad: *mut u8,
-    /// Of the source; of a long one, how many segments follow its first.
     pub(super) source_bytes: u32,
     /// From the destination's first byte to the tag's; of a long one, how
     /// many segments follow the destination's first.
@@ -226,7 +224,6 @@ impl CryptoRequest {
         self.bytes().saturating_add(aad)
     }
 
-    /// Segments beyond the first of the source and of the destination.
     #[inline]
     pub(super) fn rest_segments(&self) -> u64 {
         if self.form.has(Form::LONG) {

@@ -298,7 +298,6 @@ impl Service for CryptoService {
         self.width
     }
 
-    /// Includes additional data: it is work, and counts for quotas.
     fn bytes(request: &CryptoRequest) -> usize {
         // SAFETY: the worker asks for requests it has taken and not completed.
         unsafe { request.all_bytes() }

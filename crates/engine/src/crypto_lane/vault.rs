@@ -34,7 +34,6 @@ impl Vault {
         Arc::new(Self { limit, used })
     }
 
-    /// Room for one more session with a key of this size.
     pub(super) fn hold(self: &Arc<Self>, key_bytes: usize) -> Result<Held, SessionError> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         if used.sessions >= self.limit.sessions {

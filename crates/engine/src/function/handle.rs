@@ -54,7 +54,6 @@ impl<R: Copy + Send + 'static> VirtualFunction<R> {
         Ok(())
     }
 
-    /// Changes the quota; the new one starts full.
     pub fn set_quota(&self, quota: Quota) {
         self.function.set_quota(quota);
         self.tell_workers();

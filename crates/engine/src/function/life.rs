@@ -150,7 +150,6 @@ impl<R: Copy + Send + 'static> VirtualFunction<R> {
     }
 }
 
-/// Tells the workers; what a worker that has ended left is ended here.
 fn begin_end<R: Copy + Send>(
     function: &Function<R>,
     controls: &[Arc<Control<R>>],

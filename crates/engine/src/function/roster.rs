@@ -59,7 +59,6 @@ pub(crate) struct Roster<R> {
     owned: usize,
     restless: usize,
     breath: u64,
-    /// Set at the end of the engine, when quotas hold no longer.
     ignores_quotas: bool,
     pub(crate) looks: u64,
     scratch: Vec<u32>,
@@ -95,7 +94,6 @@ impl<R: Copy + Send> Roster<R> {
             .collect()
     }
 
-    /// Whether there is a lane of that function with work in that slot.
     pub(crate) fn has_work_of(&mut self, function: u64, slot: u32) -> bool {
         let lane = self.lanes.find(slot);
         lane.is_some_and(|lane| lane.is_of(function) && lane.has_work())

@@ -142,7 +142,6 @@ impl<R> Function<R> {
         self.is_limited.load(Ordering::Relaxed)
     }
 
-    /// Worker: what may be taken now, or when to ask again.
     pub(crate) fn allowance(&self) -> Result<Allowance, u64> {
         let mut bucket = self.bucket();
         // Within the lock, so that no worker's clock is behind another's.
@@ -164,7 +163,6 @@ impl<R> Function<R> {
         self.debt_ns.fetch_add(debt_ns, Ordering::Relaxed);
     }
 
-    /// Worker: takes the stored debt back, with a lane of the function.
     pub(super) fn take_debt(&self) -> u64 {
         self.debt_ns.swap(0, Ordering::Relaxed)
     }
@@ -235,7 +233,6 @@ impl<R> Function<R> {
         }
     }
 
-    /// The worker has let a lane go: its totals stay.
     pub(crate) fn let_go(&self, shared: &Arc<Shared<R>>) {
         let mut state = self.state();
         if state.dismiss(shared) {
@@ -247,14 +244,12 @@ impl<R> Function<R> {
         state.free_number();
     }
 
-    /// The totals of all lanes; but for CPU time, which is the workers'.
     pub(crate) fn totals(&self) -> Counters {
         let state = self.state();
         let add = |total, member: &Member<R>| sum(&total, &member.shared.counters());
         state.members.iter().fold(state.gone, add)
     }
 
-    /// Notifications held back at depth one, over all lanes.
     pub(crate) fn held_alone(&self) -> u64 {
         let state = self.state();
         let of = |member: &Member<R>| member.shared.tally.held_alone.value();

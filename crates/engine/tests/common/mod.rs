@@ -45,7 +45,6 @@ impl Tally {
         Self { delay, ..self }
     }
 
-    /// Processes no batch while the lock is held.
     pub fn behind(self, gate: &Arc<Mutex<()>>) -> Self {
         let gate = Arc::clone(gate);
         Self { gate, ..self }

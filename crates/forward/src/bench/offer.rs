@@ -102,9 +102,6 @@ impl Offer {
     }
 
     /// What the port on side `from` sends.
-    ///
-    /// # Errors
-    /// As [`plan::addresses`].
     pub(super) fn stream(
         &self,
         spec: &Spec,
@@ -125,7 +122,6 @@ impl Offer {
         })
     }
 
-    /// The lengths of its frames on such a bench.
     pub fn shape(&self, setup: &Setup) -> Shape {
         Shape {
             size: self.size,

@@ -259,7 +259,6 @@ impl Bench {
         ports::open_both(self.setup.ports, [place(zero), place(one)])
     }
 
-    /// Whether its last trial used such frames.
     pub(super) fn is_warm_for(&self, offer: &Offer) -> bool {
         self.warm_for == Some(kind(offer))
     }
@@ -276,7 +275,6 @@ impl Bench {
         from.iter().map(|&from| self.stream(offer, from)).collect()
     }
 
-    /// Senders and receivers, and the router whose use is read meanwhile.
     pub(super) fn parts(&mut self, streams: Vec<Stream>) -> (Vec<Way<'_>>, Watched<'_>) {
         let generator_cpu = self.setup.topology.cpus.generator;
         let ports = self.ports.as_mut().expect("opened when the trial began");

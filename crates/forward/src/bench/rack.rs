@@ -10,9 +10,6 @@ pub struct Rack {
 
 impl Rack {
     /// Starts one after the other. If one fails, none is left.
-    ///
-    /// # Errors
-    /// As [`Bench::start`].
     pub fn start(setups: &[Setup]) -> Result<Self, BenchError> {
         Self::start_while(setups, &|| true)
     }
@@ -34,9 +31,6 @@ impl Rack {
 
     /// One trial of all routers at the same moment, with one offer for each; results
     /// in the same order. `go_on` as in [`Bench::trial_while`].
-    ///
-    /// # Errors
-    /// As [`Bench::trial_while`].
     ///
     /// # Panics
     /// If there is not one offer for each router.

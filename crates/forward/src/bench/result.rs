@@ -96,7 +96,6 @@ impl TrialResult {
         self.router_cpu.total_ns()
     }
 
-    /// CPU time of all its threads.
     pub fn own_cpu(&self) -> OwnCpu {
         OwnCpu {
             generators: Duration::from_nanos(self.generator_cpu_ns),

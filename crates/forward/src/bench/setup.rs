@@ -19,7 +19,6 @@ pub enum PortKind {
 }
 
 impl PortKind {
-    /// The kind's name, as in dimensions and scenario files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::LiveFrame => "live-frame",
@@ -75,9 +74,6 @@ impl Setup {
     }
 
     /// [`new`](Self::new) on the CPUs that this process may use.
-    ///
-    /// # Errors
-    /// As [`sys::affinity::allowed_cpus`].
     pub fn of_host() -> io::Result<Self> {
         Cpus::of_host().map(Self::new)
     }

@@ -15,7 +15,6 @@ pub(super) struct Watched<'a> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Usage {
-    /// CPU time of its threads.
     pub cpu: Cpu,
     /// Time in which threads that forward or count waited for their CPU, ns;
     /// `None` where it is not known of all.

@@ -163,7 +163,6 @@ impl Container {
         }
     }
 
-    /// The first process, by its number in the host.
     pub fn process(&self) -> u32 {
         self.process
     }

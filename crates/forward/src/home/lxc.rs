@@ -67,7 +67,6 @@ fn monitor(name: &str) -> String {
     format!("{name}-monitor")
 }
 
-/// Journals control groups of these names, in each tree there is.
 fn cgroups(journal: &Journal, names: &[&str]) -> Result<Vec<Record>, HomeError> {
     let root = Path::new("/sys/fs/cgroup");
     let trees = std::fs::read_dir(root).into_iter().flatten().flatten();

@@ -22,7 +22,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The kind's name, as in dimensions and scenario files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Namespace => "namespace",

@@ -8,7 +8,6 @@ use crate::topology::{NetworkError, Topology};
 pub struct Bridge(Ports);
 
 impl Bridge {
-    /// Makes the bridge; it goes with the router's namespace.
     pub fn start(topology: &Topology) -> Result<Self, RouterError> {
         let set_up = || {
             let mut netlink = topology.router().netlink()?;

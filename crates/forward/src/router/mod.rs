@@ -48,18 +48,15 @@ impl Counters {
 pub struct Cpu {
     /// Of the kernel's threads that receive and forward for it.
     pub kernel_ns: u64,
-    /// Of its own threads in user space.
     pub own_ns: u64,
 }
 
 impl Cpu {
-    /// Of the kernel alone.
     pub const fn of_kernel(kernel_ns: u64) -> Self {
         let own_ns = 0;
         Self { kernel_ns, own_ns }
     }
 
-    /// Of both.
     pub const fn total_ns(self) -> u64 {
         self.kernel_ns + self.own_ns
     }
@@ -77,7 +74,6 @@ impl Cpu {
 /// What a path's own program says of itself, since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Own {
-    /// Frames that it sent on.
     pub forwarded: u64,
     /// Time of its rounds that found frames, ns; the rest of its own CPU time went
     /// to idle polls. 0 where it never polls.

@@ -57,7 +57,6 @@ pub enum Path {
 }
 
 impl Path {
-    /// The path's name, as in dimensions and scenario files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Kernel => "kernel",

@@ -80,7 +80,6 @@ pub(crate) enum Fault {
     Forever,
 }
 
-/// Two ends of a link in memory: frames take no time.
 pub(crate) fn link(fault: Fault) -> (LinkTransmitter, LinkReceiver) {
     let account = Arc::new(Mutex::new(Account::new(0, 0)));
     let transmitter = LinkTransmitter {

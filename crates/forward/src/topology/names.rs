@@ -20,9 +20,6 @@ pub struct SideNames {
 impl SideNames {
     /// The names of one side whose wire is a cable between two devices, which keep
     /// their names, if one is given.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new).
     pub fn over(tag: &Tag, side: Side, devices: Option<&Pair>) -> Result<Self, TagError> {
         let mut names = Self::new(tag, side)?;
         if let Some(pair) = devices {

@@ -66,7 +66,6 @@ fn link_address(side: Side, family: Family, host: u8) -> IpAddr {
     }
 }
 
-/// Bits of a link's network.
 pub const fn link_bits(family: Family) -> u8 {
     match family {
         Family::V4 => LINK_BITS_V4,
@@ -74,7 +73,6 @@ pub const fn link_bits(family: Family) -> u8 {
     }
 }
 
-/// The network behind the tester's port on that side.
 pub fn network_behind(side: Side, family: Family) -> Network {
     let (address, bits): (IpAddr, u8) = match (family, side) {
         (Family::V4, Side::Zero) => (Ipv4Addr::new(198, 18, 0, 0).into(), 16),

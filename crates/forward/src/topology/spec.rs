@@ -151,9 +151,6 @@ impl Cpus {
     }
 
     /// [`among`](Self::among) the CPUs that this process may use.
-    ///
-    /// # Errors
-    /// As [`sys::affinity::allowed_cpus`].
     pub fn of_host() -> io::Result<Self> {
         sys::affinity::allowed_cpus().map(|allowed| Self::among(&allowed))
     }

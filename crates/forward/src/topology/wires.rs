@@ -145,7 +145,6 @@ fn bridged(
     bridge(names, between)
 }
 
-/// A veth pair, as the topology wants it.
 pub fn pair(
     spec: &Spec,
     one: (&Namespace, &str),

@@ -65,7 +65,6 @@ impl Pair {
         }
     }
 
-    /// Sends a frame to both, compares what comes out, and returns it.
     pub fn compare(&mut self, port: usize, frame: &[u8]) -> Result<Output, Difference> {
         self.compare_by(&[(port, frame)], |_| {})
     }
@@ -136,7 +135,6 @@ impl Pair {
         Ok(looks)
     }
 
-    /// In both; replies to it belong to no look.
     fn forget_neighbours(&self) {
         for rig in [&self.reference, &self.subject] {
             rig.forget_neighbours();
@@ -157,7 +155,6 @@ impl Pair {
     }
 }
 
-/// Takes what is there, and counts unexpected frames.
 fn drain(rig: &Rig) -> usize {
     let mut count = 0;
     for port in &rig.ports {
@@ -204,7 +201,6 @@ enum Mark {
     Forwarded,
 }
 
-/// Whether the frame is the result of a mark, and of which.
 fn mark_of(frame: &[u8]) -> Option<(Mark, u16)> {
     let view = ethernet::Packet::new(frame).ok()?;
     let packet = ipv4::Packet::new(view.payload()).ok()?;
@@ -276,7 +272,6 @@ fn collect(
     }
 }
 
-/// For people: what went in, what came out of each.
 fn told(input: &Input<'_>, reference: &Look, subject: &Look) -> String {
     let mut text = String::new();
     for (port, frame) in input {

@@ -112,7 +112,6 @@ impl Raw {
     }
 }
 
-/// The tag that the kernel took from the frame, with its type.
 fn tag(header: &libc::msghdr) -> Option<[u8; 4]> {
     // SAFETY: the kernel filled the header's control buffer, which is aligned.
     let control = unsafe { libc::CMSG_FIRSTHDR(header).as_ref() }?;

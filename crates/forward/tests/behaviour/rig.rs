@@ -136,7 +136,6 @@ fn set_neighbours(dut: &Namespace, link: &str, setting: &str, value: &str) {
     }
 }
 
-/// Gives the wire of one side the plan's addresses and limits.
 fn as_planned(topology: &Topology, side: Side) {
     let (built, place) = (topology.side(side), side.index());
     let (t, d) = (&built.names.tester, &built.names.router);

@@ -68,7 +68,6 @@ fn summaries(output: &Output) -> [Vec<String>; 2] {
     })
 }
 
-/// A path that leaves everything to the kernel behaves as it does, too.
 fn assert_forwarded_itself(pair: &Pair) {
     let (forwarded, hits) = pair.subject.path.forwarded();
     let enough = forwarded.is_none_or(|frames| frames > 1000);

@@ -106,7 +106,6 @@ fn side_by_side<T>(
     })
 }
 
-/// The answer is in the cache when the next change comes.
 fn use_it(bench: &mut Bench) {
     let comes = !bench.look(false).is_empty();
     assert!(!comes || !bench.look(comes).is_empty());

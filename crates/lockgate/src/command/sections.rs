@@ -55,7 +55,6 @@ fn one(kind: &SectionKind) -> String {
     said
 }
 
-/// One option: its flag, which is its key with dashes, and its values.
 fn option(said: &mut String, section: &str, key: &Key) {
     let (flag, default) = (key.flag(), text(&key.default));
     // Writing to a string cannot fail.

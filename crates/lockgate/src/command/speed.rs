@@ -40,7 +40,6 @@ pub fn speed(arguments: &SpeedArguments, console: &Console) -> Result<Exit, Fail
     measure(job, &arguments.measuring, &arguments.export, console)
 }
 
-/// Puts the flag that was typed into a section's message about a key.
 fn by_flag(error: ConfigError) -> anyhow::Error {
     match error {
         ConfigError::Value { key, reason } => anyhow!("{}: {reason}", flag_of(&key)),

@@ -96,7 +96,6 @@ impl Effect {
         }
     }
 
-    /// The same with what it changes at the peak.
     #[must_use]
     pub fn with_peak(self, at_peak: Interval) -> Self {
         Self {
@@ -191,8 +190,6 @@ impl Case {
     }
 }
 
-/// For two separate measurements: their widths add as those of independent logarithms
-/// do.
 pub(super) fn quotient(above: &Interval, below: &Interval) -> Interval {
     let estimate = above.estimate / below.estimate;
     let down = (above.estimate / above.low)

@@ -21,7 +21,6 @@ pub enum Source {
 pub enum Speaks {
     For(Cause),
     Against(Cause),
-    /// Neither: it fits several causes, or its interval is too wide.
     Neither,
 }
 

@@ -19,7 +19,6 @@ pub(super) enum Reading {
 pub(super) struct Finding {
     pub(super) share: Share,
     pub(super) next: Option<Test>,
-    /// Whether it may be larger, or smaller, than its test could show.
     pub(super) is_open: bool,
     pub(super) reading: Option<Reading>,
 }
@@ -43,7 +42,6 @@ impl Finding {
         }
     }
 
-    /// An experiment that itself made things worse: its gain is hidden.
     pub(super) fn unseen(share: Share) -> Self {
         Self {
             is_open: true,

@@ -67,7 +67,6 @@ impl Findings {
         (top.share.low >= NAMED_SHARE && is_separate).then_some(*cause)
     }
 
-    /// Whether nothing is left open, and every cause but this one ruled out.
     pub(super) fn rule_out_all_but(&self, cause: Cause) -> bool {
         self.all.iter().all(|(other, finding)| {
             !finding.is_open && (*other == cause || finding.share.high < NAMED_SHARE)
@@ -105,7 +104,6 @@ impl Findings {
         tests
     }
 
-    /// Experiments that would separate the possible causes.
     pub(super) fn next(&self) -> Vec<Test> {
         let tests = self.untested();
         let is_possible = !self.possible().is_empty();

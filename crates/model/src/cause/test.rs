@@ -11,7 +11,6 @@ pub enum Test {
     Split,
     GeneratorOnly,
     GeneratorOnlyAtPeak,
-    /// The same experiments with more pairs: the intervals are too wide.
     Again,
 }
 

@@ -11,11 +11,8 @@ pub struct Planted {
     /// Notifications a request grow as (block / `interrupt_bytes`) to this
     /// power beyond that size.
     pub interrupt_power: f64,
-    /// Each notification's price grows in proportion to the size beyond it,
-    /// times this.
     pub interrupt_growth: f64,
     pub interrupt_bytes: f64,
-    /// Price of a byte beyond the cache, over that within it.
     pub miss_factor: f64,
     pub cache_bytes: f64,
     /// Fixed cost of each piece of a request above `piece_bytes`, times the

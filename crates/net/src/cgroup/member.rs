@@ -33,7 +33,6 @@ impl Member {
         Ok(())
     }
 
-    /// Moves it back, with its usual scheduling. It may have ended.
     pub(super) fn move_back(&self, folders: &[Folder]) {
         if self.is_kernels {
             let _ = sys::schedule::as_usual(self.task.number());
@@ -44,7 +43,6 @@ impl Member {
         }
     }
 
-    /// Moves tasks that were started inside along with it.
     pub(super) fn lead_back(&self, folders: &[Folder]) {
         for (folder, home) in folders.iter().zip(&self.homes) {
             for process in folder.processes().unwrap_or_default() {

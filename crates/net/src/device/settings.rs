@@ -38,7 +38,6 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// As they are now, in the calling thread's namespace.
     pub(crate) fn of(netlink: &mut Netlink, link: &Link) -> Result<Self, Failure> {
         let sysfs = Sysfs::of(&Namespace::current()?)?;
         let threads = napi::threads_now(netlink, &link.name);

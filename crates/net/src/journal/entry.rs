@@ -26,7 +26,6 @@ pub enum Entry {
         /// `lockgate-…`.
         name: String,
     },
-    /// A link in the namespace that the program was started in.
     Link {
         /// `lg…`.
         name: String,
@@ -47,7 +46,6 @@ pub enum Entry {
         /// Where; a part of the path begins with `lockgate-`.
         path: PathBuf,
     },
-    /// A device of the host, lent to one of our namespaces.
     Device {
         name: String,
         /// `lockgate-…`: where it was moved to.
@@ -55,7 +53,6 @@ pub enum Entry {
         home: u64,
         settings: Settings,
     },
-    /// Controllers that were switched on for the control groups below a root.
     Controllers {
         /// Its `cgroup.subtree_control`, below `/sys/fs/cgroup`.
         path: PathBuf,
@@ -174,7 +171,6 @@ impl Entry {
         })
     }
 
-    /// Removes the thing; a missing one is no error.
     pub fn undo(&self) -> Result<(), UndoError> {
         if !self.is_ours() {
             return Err(UndoError::NotOurs {

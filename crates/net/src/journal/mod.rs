@@ -97,9 +97,6 @@ impl Journal {
     }
 
     /// Opens a new one in the given folder, made if it is missing.
-    ///
-    /// # Errors
-    /// As [`Journal::open`].
     pub fn open_in(folder: &Path) -> Result<Self, JournalError> {
         let failed = |source| JournalError::Open {
             folder: folder.to_owned(),
@@ -193,7 +190,6 @@ impl Drop for Record {
 }
 
 impl Inner {
-    /// A number that is already in it has this entry from now on.
     fn write(&self, file: &mut Locked, number: u64, entry: &Entry) -> Result<(), JournalError> {
         let entry = entry.clone();
         write_line(&mut file.0, &Line::Made { number, entry }).map_err(|source| {

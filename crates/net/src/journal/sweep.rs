@@ -33,9 +33,6 @@ pub fn sweep() -> Result<Swept, JournalError> {
 }
 
 /// As [`sweep`], in the given folder; a missing one is clean.
-///
-/// # Errors
-/// As [`sweep`].
 pub fn sweep_folder(folder: &Path) -> Result<Swept, JournalError> {
     let mut swept = Swept::default();
     if !folder.exists() {

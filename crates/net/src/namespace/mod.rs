@@ -135,9 +135,6 @@ impl Namespace {
 
     /// Starts a process inside that dies with this one. `/sys` inside still
     /// shows the links of outside.
-    ///
-    /// # Errors
-    /// As [`sys::process::spawn_dying_with_us`].
     pub fn spawn_process(&self, command: Command) -> io::Result<Child> {
         let namespace = OwnedFd::from(self.0.file.try_clone()?);
         sys::process::spawn_inside(command, namespace)

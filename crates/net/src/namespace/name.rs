@@ -23,7 +23,6 @@ pub(super) fn reserve(name: &str) -> io::Result<()> {
         .map(drop)
 }
 
-/// Makes a namespace and mounts it on the file.
 pub(super) fn fill(name: &str) -> io::Result<File> {
     let path = Path::new(FOLDER).join(name);
     // The thread ends, so that only the file keeps it.
@@ -41,7 +40,6 @@ pub(super) fn fill(name: &str) -> io::Result<File> {
     })
 }
 
-/// Takes the name away; a missing one is no error.
 pub(crate) fn remove_name(name: &str) -> io::Result<()> {
     let path = Path::new(FOLDER).join(name);
     unmount_all(&path)?;

@@ -86,7 +86,6 @@ impl Netlink {
         }
     }
 
-    /// Takes an address from a link.
     pub fn remove_address(
         &mut self,
         link: &str,
@@ -101,7 +100,6 @@ impl Netlink {
         )
     }
 
-    /// The addresses of a link with their prefix lengths.
     pub fn addresses(&mut self, link: &str) -> Result<Vec<(IpAddr, u8)>, NetlinkError> {
         let index = self.link(link)?.index;
         let question = RouteNetlinkMessage::GetAddress(AddressMessage::default());
@@ -142,7 +140,6 @@ impl Netlink {
     }
 }
 
-/// Address and prefix length; on a point-to-point link, our own end's.
 pub(crate) fn described(message: &AddressMessage) -> Option<(IpAddr, u8)> {
     let mut found = None;
     for attribute in &message.attributes {

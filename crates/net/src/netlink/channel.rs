@@ -194,7 +194,6 @@ impl Channel {
     }
 }
 
-/// Whether one of them can be read within that time.
 pub(crate) fn are_readable(
     sockets: &[BorrowedFd<'_>],
     within: Duration,
@@ -246,7 +245,6 @@ impl Message<'_> {
         }))
     }
 
-    /// The attributes follow the code and the header of the request.
     fn reason(&self) -> Option<String> {
         let after = if self.kind == NLMSG_ERROR {
             4 + HEADER_BYTES

@@ -46,9 +46,6 @@ impl Netlink {
 
     /// The offloads of a link that are requested and can be switched: the driver, or
     /// the kernel for lack of another, may have some of them off.
-    ///
-    /// # Errors
-    /// As [`offloads`](Self::offloads).
     pub(crate) fn wanted_offloads(&mut self, link: &str) -> Result<BTreeSet<String>, NetlinkError> {
         self.features(link, FEATURES_WANTED)
     }

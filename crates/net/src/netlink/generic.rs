@@ -56,7 +56,6 @@ impl Family {
         Ok(answers.pop().unwrap_or_default())
     }
 
-    /// The attributes of each answer of a list.
     pub fn list(
         &mut self,
         what: &str,

@@ -185,7 +185,6 @@ impl Netlink {
         })
     }
 
-    /// Sets a link's Ethernet address.
     pub fn set_address(&mut self, name: &str, address: [u8; 6]) -> Result<(), NetlinkError> {
         self.loans.note(name, ADDRESS, &hexadecimal(address))?;
         self.change(

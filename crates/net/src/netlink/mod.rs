@@ -44,7 +44,6 @@ pub struct Netlink {
     /// `None` where the kernel has none.
     ethtool: Option<Family>,
     netdev: Option<Family>,
-    /// Changes of devices that are lent to its namespace are journalled here first.
     pub(crate) loans: Loans,
 }
 

@@ -82,7 +82,6 @@ impl Netlink {
         )
     }
 
-    /// All neighbours of both families.
     pub fn neighbours(&mut self) -> Result<Vec<Neighbour>, NetlinkError> {
         let question = RouteNetlinkMessage::GetNeighbour(NeighbourMessage::default());
         let answers = self.list("list the neighbours", &question)?;

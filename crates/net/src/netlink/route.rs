@@ -24,7 +24,6 @@ pub enum RouteKind {
     Broadcast,
     Blackhole,
     Unreachable,
-    /// It is dropped, and its sender told that this is forbidden.
     Prohibit,
     Throw,
     Other,
@@ -147,9 +146,6 @@ impl Netlink {
     }
 
     /// Removes many routes. Returns how many.
-    ///
-    /// # Errors
-    /// As [`Netlink::add_routes`].
     pub fn remove_routes(
         &mut self,
         routes: impl IntoIterator<Item = Route>,

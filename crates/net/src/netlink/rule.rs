@@ -15,7 +15,6 @@ const USUAL: [u32; 3] = [0, 32_766, 32_767];
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Selector {
     All,
-    /// By addresses, type of service or the link that packets came by.
     Addresses,
     More,
 }

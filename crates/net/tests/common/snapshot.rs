@@ -29,7 +29,6 @@ const FILES: [&str; 14] = [
 
 pub type Settings = BTreeMap<String, String>;
 
-/// Of a device in the calling thread's namespace, and of that namespace.
 pub fn snapshot(device: &str) -> Settings {
     let here = Namespace::current().unwrap();
     let (sysfs, mut netlink) = (Sysfs::of(&here).unwrap(), here.netlink().unwrap());

@@ -35,7 +35,6 @@ pub struct UnknownController {
     pub name: String,
 }
 
-/// The controller of that name, at its start.
 pub fn by_name(
     name: &str,
     parameters: &Parameters,

@@ -69,7 +69,6 @@ pub(super) fn initial(parameters: &Parameters) -> Settings {
         .map_or(Settings::UNLIMITED, |per_s| capped(per_s.into()))
 }
 
-/// The lower cap of two; the longer interval is the lower cap.
 fn lower(one: Settings, other: Settings) -> Settings {
     if one.interval_ns() > other.interval_ns() {
         one

@@ -37,7 +37,6 @@ pub struct Lane {
     pub latencies_ns: Vec<u64>,
     pub counters: Counters,
     pub due_ns: Option<u64>,
-    /// When a client on a core of its own will be awake.
     pub waking_ns: Option<u64>,
     held_since_ns: Option<u64>,
     hold_bound_ns: u64,

@@ -56,7 +56,6 @@ pub struct Measured {
     pub requests_per_s: f64,
     pub bytes_per_s: f64,
     pub notifications_per_s: f64,
-    /// The part of the time that the whole core was busy.
     pub utilisation: f64,
     pub latencies_ns: Vec<u64>,
 }

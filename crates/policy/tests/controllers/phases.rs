@@ -117,7 +117,6 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Mean of each phase as a share of the best fixed settings.
 fn shares(name: &str, phases: &[Vec<f64>], best: &[f64]) -> Vec<f64> {
     let shares: Vec<f64> = phases
         .iter()
@@ -138,7 +137,6 @@ fn named(name: &str) -> Vec<Vec<f64>> {
     run(&|| by_name(name, &parameters).unwrap())
 }
 
-/// Ours, in two forms: each virtual function for itself, and jointly.
 fn ours() -> [(&'static str, Vec<Vec<f64>>); 2] {
     let joint = Joint::new(&Parameters::default());
     [

@@ -36,7 +36,6 @@ pub(super) fn warnings(a: &Run, b: &Run) -> Vec<String> {
     warnings
 }
 
-/// What differs in host and program, one sentence each.
 pub(super) fn differences(a: &Run, b: &Run) -> Vec<String> {
     let mut differences = Vec::new();
     differences.extend(differs("host", Some(&a.host), Some(&b.host)));

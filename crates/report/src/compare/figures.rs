@@ -249,7 +249,6 @@ fn is_usable(interval: &Interval) -> bool {
         .all(|ratio| ratio.is_finite() && *ratio > 0.0)
 }
 
-/// The end of the interval that is best for B.
 fn best_gain(interval: &Interval, direction: Direction) -> f64 {
     match direction {
         Direction::Lower => 1.0 / interval.low,

@@ -106,7 +106,6 @@ fn mean_log(values: &[f64]) -> f64 {
     sum / values.len().max(1) as f64
 }
 
-/// One value as it is; the geometric mean of several.
 pub(super) fn geometric_mean(values: &[f64]) -> f64 {
     match values {
         [only] => *only,

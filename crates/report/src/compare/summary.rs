@@ -142,7 +142,6 @@ pub(super) fn threshold(it: &RunComparison) -> Option<String> {
     })
 }
 
-/// How many of the verdicts are expected by chance alone.
 pub(super) fn chance(it: &RunComparison) -> Option<String> {
     let expected = it.rows.len() as f64 * (1.0 - it.confidence);
     (expected >= 1.0).then(|| {

@@ -103,7 +103,6 @@ fn row(point: &Point, varied: &[&str], metrics: &[(&str, &str)]) -> Html {
     Html::tag("tr", dimensions.chain(metrics).chain(rest))
 }
 
-/// A metric's value; pointing at it shows how far its repetitions spread.
 fn measured(metric: Option<&Metric>) -> Html {
     let Some(metric) = metric else {
         return Html::classed("td", "number", []);
@@ -144,7 +143,6 @@ fn coordinate(name: &str, value: &Dimension) -> String {
     }
 }
 
-/// A dimension's name; sizes carry their unit in each cell.
 fn dimension_head(name: &str) -> String {
     spaced(name.strip_suffix("_bytes").unwrap_or(name))
 }

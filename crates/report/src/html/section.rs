@@ -85,7 +85,6 @@ fn finding(finding: &Finding) -> Html {
     }
 }
 
-/// What to do, marked as such in words.
 pub(super) fn remedy(words: &str) -> Html {
     if words.trim().is_empty() {
         return Html::empty();

@@ -65,7 +65,6 @@ fn metrics(size: u64, gain: f64) -> Vec<Metric> {
     ]
 }
 
-/// One size has a latency histogram, as open-loop points do.
 fn histogram(size: u64) -> String {
     if size != 4096 {
         return String::new();

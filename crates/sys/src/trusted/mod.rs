@@ -69,7 +69,6 @@ impl Untrusted {
         !matches!(self, Self::Unseen { .. })
     }
 
-    /// The same of what was wanted in the end.
     pub(crate) fn of(mut self, other: &Path) -> Self {
         match &mut self {
             Self::Owner { wanted, .. } | Self::Writable { wanted, .. } => {
@@ -101,9 +100,6 @@ pub fn check(path: &Path) -> Result<PathBuf, Untrusted> {
 
 /// As [`check`], for a folder into which others may also put files, if it is sticky:
 /// new files there are this user's.
-///
-/// # Errors
-/// As [`check`].
 pub fn check_shared(folder: &Path) -> Result<PathBuf, Untrusted> {
     walk(folder, effective_user(), Place::Way)
 }

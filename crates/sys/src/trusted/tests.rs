@@ -139,7 +139,6 @@ struct Node {
 enum Kind {
     Folder,
     File,
-    /// Whether from the root of the tree, and by which steps.
     Link(bool, Vec<Step>),
 }
 

@@ -91,7 +91,6 @@ fn inflate(bytes: &[u8]) -> Result<Vec<u8>, HistogramError> {
     Ok(plain)
 }
 
-/// Refuses values that the library would panic on or spend unbounded memory for.
 fn check_head(plain: &[u8]) -> Result<(), HistogramError> {
     let cut_short = || HistogramError::Form("it is cut short".to_owned());
     let counts = plain.get(HEAD_BYTES..).ok_or_else(cut_short)?;

@@ -67,9 +67,6 @@ pub fn compare(
 
 /// [`compare`] with an interval that misses no more often than `error`: the
 /// share of [`Looks`](super::Looks) where widths had a say in when to end.
-///
-/// # Errors
-/// As [`compare`].
 pub fn compare_at(
     arms: Arms,
     direction: Direction,

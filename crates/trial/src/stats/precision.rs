@@ -56,7 +56,6 @@ impl Precision {
         Decision::More
     }
 
-    /// Those that are wider than wanted, widest first.
     pub fn wide<'a>(&self, comparisons: &'a [Comparison]) -> Vec<&'a Comparison> {
         // What is not a number is not narrow.
         let is_narrow = |width: f64| width <= self.relative_half_width;

@@ -188,7 +188,6 @@ impl ManifestQemu {
     }
 }
 
-/// A release becomes the name of a folder in the guest.
 fn is_release(release: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b".+-_~".contains(&byte);
     release.starts_with(|first: char| first.is_ascii_digit())

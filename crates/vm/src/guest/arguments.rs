@@ -32,7 +32,6 @@ pub(super) struct Start<'a> {
     pub(super) accelerator: Accelerator,
     pub(super) node: Option<u32>,
     pub(super) sandbox: bool,
-    /// Whether this QEMU has the firmware that starts an unpacked kernel.
     pub(super) pvh: bool,
 }
 

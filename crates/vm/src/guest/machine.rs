@@ -46,7 +46,6 @@ impl Machine {
         }
     }
 
-    /// Starts reading the guest's console and QEMU's own output.
     pub(super) fn read(&mut self, console: UnixStream, errors: PipeReader) -> io::Result<()> {
         let process = Arc::clone(&self.process);
         let on_output = move |console: &Console| {
@@ -86,7 +85,6 @@ impl Machine {
         })
     }
 
-    /// The end of QEMU in the caller's terms.
     pub(super) fn death(&self, ending: &Ending, limit: Duration) -> GuestError {
         let console = self.console.tail();
         if let Some(line) = self.console.panic() {

@@ -155,9 +155,6 @@ impl Guest {
 
     /// As [`Guest::run`], but `on_output` gets the output as it comes, including what
     /// came before an error. Returns the exit status.
-    ///
-    /// # Errors
-    /// As [`Guest::run`].
     pub fn run_live(
         &mut self,
         run: &Run,

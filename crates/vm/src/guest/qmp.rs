@@ -62,7 +62,6 @@ pub(super) struct Qmp {
 }
 
 impl Qmp {
-    /// Waits for the greeting and agrees on the protocol.
     pub(super) fn connect(stream: UnixStream, limit: Duration) -> Result<Self, QmpError> {
         let mut qmp = Self {
             stream,

@@ -141,7 +141,6 @@ mod tests {
         elf
     }
 
-    /// A bzImage of one sector of setup code, with this payload.
     fn image(payload: &[u8]) -> Vec<u8> {
         let mut image = vec![0; 1024 + 16];
         image[0x1f1] = 1;

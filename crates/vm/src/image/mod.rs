@@ -81,7 +81,6 @@ impl Image {
         self
     }
 
-    /// A module built outside the kernel, loaded at boot.
     #[must_use]
     pub fn module_file(mut self, path: &Path) -> Self {
         self.at_boot.push(Wanted::File(path.to_owned()));

@@ -56,7 +56,6 @@ impl Agent {
         children.split_whitespace().count()
     }
 
-    /// Runs a script with room for any output.
     pub fn run(&mut self, script: &str) -> Result<(i32, Vec<u8>), ChannelError> {
         self.run_within(script, LONG, 100 << 20)
     }

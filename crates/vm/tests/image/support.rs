@@ -25,7 +25,6 @@ pub fn module(modinfo: &str) -> Vec<u8> {
 }
 
 impl Kernel {
-    /// One with the modules that every guest needs.
     pub fn new() -> Self {
         let kernel = Self {
             folder: tempfile::tempdir().unwrap(),

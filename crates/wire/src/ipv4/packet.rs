@@ -83,7 +83,6 @@ impl<'a> Packet<'a> {
         u32::from(u16_at(self.bytes, 6) & 0x1fff) * 8
     }
 
-    /// Whether it is a part of a datagram.
     pub fn is_fragment(&self) -> bool {
         self.more_fragments() || self.fragment_offset_bytes() > 0
     }

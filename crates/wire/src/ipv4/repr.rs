@@ -41,7 +41,6 @@ pub struct Repr {
     pub destination: Ipv4Addr,
     pub protocol: u8,
     pub ttl: u8,
-    /// Differentiated services and congestion bits.
     pub traffic_class: u8,
     pub identification: u16,
     pub dont_fragment: bool,
@@ -130,9 +129,6 @@ impl Repr {
     }
 
     /// A packet with this payload.
-    ///
-    /// # Errors
-    /// As [`Self::write_header`].
     pub fn to_bytes(&self, payload: &[u8]) -> Result<Vec<u8>, EmitError> {
         let mut bytes = vec![0; self.header_bytes()];
         self.write_header(payload.len(), &mut bytes)?;

@@ -47,7 +47,6 @@ impl<'a> Packet<'a> {
         Ok(Self { bytes })
     }
 
-    /// Differentiated services and congestion bits.
     pub fn traffic_class(&self) -> u8 {
         (u16_at(self.bytes, 0) >> 4).to_be_bytes()[1]
     }

@@ -10,7 +10,6 @@ pub struct Repr {
     pub destination: Ipv6Addr,
     pub next_header: u8,
     pub hop_limit: u8,
-    /// Differentiated services and congestion bits.
     pub traffic_class: u8,
     /// Flow label, 20 bits.
     pub flow_label: u32,
@@ -68,9 +67,6 @@ impl Repr {
     }
 
     /// A packet with this payload.
-    ///
-    /// # Errors
-    /// As [`Self::write_header`].
     pub fn to_bytes(&self, payload: &[u8]) -> Result<Vec<u8>, EmitError> {
         let mut bytes = vec![0; HEADER_BYTES];
         self.write_header(payload.len(), &mut bytes)?;

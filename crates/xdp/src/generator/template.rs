@@ -112,7 +112,6 @@ impl Template {
         head
     }
 
-    /// Whether both can be frames of one stream.
     pub fn matches(&self, other: &Self) -> bool {
         let same =
             |range: std::ops::Range<usize>| self.frame.get(range.clone()) == other.frame.get(range);

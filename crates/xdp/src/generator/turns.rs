@@ -95,7 +95,6 @@ impl Turns {
     }
 }
 
-/// How far all together are: begun with the first, over with the last.
 fn phase_of(generators: &[&mut Generator]) -> Option<Phase> {
     let phases: Vec<_> = generators.iter().map(|one| one.phase()).collect();
     let is_begun = phases.iter().any(Option::is_some);

@@ -100,7 +100,6 @@ impl Control {
         &self.0.object
     }
 
-    /// One of its programs on every interface that carries a port.
     pub(super) fn entries(&self, program: &'static str) -> Vec<Entry<'_>> {
         let entry = |ifindex: &u32| Entry {
             ifindex: *ifindex,

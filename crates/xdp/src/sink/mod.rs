@@ -115,7 +115,6 @@ impl Sink {
         self.watch.write(0, &watch)
     }
 
-    /// The current counts; counting continues.
     pub fn counts(&self) -> Result<Counts, Failure> {
         let totals = self.totals()?;
         let since = |index: usize| totals[index].saturating_sub(self.base[index]);
@@ -131,7 +130,6 @@ impl Sink {
         })
     }
 
-    /// Sums over CPUs; for times the first and the last.
     fn totals(&self) -> Result<[u64; COUNTS], Failure> {
         let mut totals = [0; COUNTS];
         for value in self.counts.read_per_cpu(0)? {

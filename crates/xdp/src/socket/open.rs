@@ -112,7 +112,6 @@ impl Socket {
         Ok(ends.into_socket(&socket, umem, budget))
     }
 
-    /// Whether the driver reads and writes the UMEM itself.
     pub fn is_zero_copy(&self) -> bool {
         self.is_zero_copy
     }

@@ -80,7 +80,6 @@ const XDP_MAX_TX_SKB_BUDGET: libc::c_int = 9;
 /// Linux's own budget in copy mode (`TX_BATCH_SIZE`, `net/xdp/xsk.c`).
 const SEND_BUDGET: u32 = 32;
 
-/// Sets the budget of a call, and returns the one in force.
 pub(super) fn set_send_budget(socket: &OwnedFd, wanted: Option<u32>, entries: u32) -> u32 {
     let Some(wanted) = wanted else {
         return SEND_BUDGET;

@@ -157,7 +157,6 @@ impl<T: Copy> Producer<T> {
         Ok(())
     }
 
-    /// Shows all that was staged to the consumer.
     pub fn publish(&mut self) {
         if self.staged != self.published {
             self.published = self.staged;

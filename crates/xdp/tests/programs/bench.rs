@@ -77,7 +77,6 @@ pub fn renew(control: &Control) {
     control.renew(look).unwrap();
 }
 
-/// Runs the body while the lease is renewed.
 pub fn while_watched<T>(control: &Control, body: impl FnOnce() -> T) -> T {
     struct Stop<'s>(&'s AtomicBool);
     impl Drop for Stop<'_> {

@@ -193,7 +193,6 @@ fn open<'o>(
     Ok(&out[..bytes])
 }
 
-/// Distinguishes a lack of memory from an invalid ciphertext.
 fn why_failed() -> Status {
     // SAFETY: has no preconditions.
     let error = unsafe { lc::ERR_peek_last_error() };

@@ -73,7 +73,6 @@ impl Message {
     }
 }
 
-/// Both back-ends on the same messages, two keys in turn.
 fn agrees(backend: &IpsecMb, kind: Kind, messages: &[Message]) {
     let run = |backend: &dyn Backend| {
         let keys = [1, 7].map(|seed| {
@@ -157,7 +156,6 @@ fn one_burst_and_a_job_more() {
     }
 }
 
-/// Long and short ones: lanes run dry at different times.
 #[test]
 fn mixed_lengths_in_lockstep() {
     let lengths: Vec<_> = (0..150)

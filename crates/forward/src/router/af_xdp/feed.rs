@@ -46,7 +46,6 @@ impl Feed {
         })
     }
 
-    /// Gives packets of a port's queue to a socket.
     pub(super) fn feed(&self, port: usize, queue: u32, to: &Receive) -> Result<(), RouterError> {
         (self.attached)
             .feed(self.interfaces[port], queue, to)
@@ -54,7 +53,6 @@ impl Feed {
     }
 }
 
-/// The ports, and all addresses that are the router's own.
 fn describe(topology: &Topology) -> Result<(Vec<SocketPort>, Vec<IpAddr>), NetworkError> {
     let mut netlink = topology.router().netlink()?;
     let (mut ports, mut own) = (Vec::new(), Vec::new());

@@ -25,7 +25,6 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    /// Opens both sockets in the calling thread's network namespace.
     pub(super) fn open(
         umem: &Arc<Umem>,
         interfaces: [u32; 2],
@@ -48,14 +47,12 @@ impl Lane {
         [0, 1].map(|port| self.sockets[port].receive.as_fd())
     }
 
-    /// Gives the kernel frames to receive into, at both ports.
     pub(super) fn refill(&mut self, pool: &mut Pool) {
         for socket in &mut self.sockets {
             socket.receive.refill(pool, FILL_LEVEL);
         }
     }
 
-    /// Runs the driver's polling loop, at both ports.
     pub(super) fn call_drivers(&self) {
         for socket in &self.sockets {
             socket.receive.call();

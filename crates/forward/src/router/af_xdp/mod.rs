@@ -113,7 +113,6 @@ impl Forwarder {
     }
 }
 
-/// Whether a thread that receives for the ports may run on this CPU.
 fn receives_on(topology: &Topology, cpu: usize) -> bool {
     topology.router_threads().any(|thread| {
         let thread = rustix::process::Pid::from_raw(thread.pid);

@@ -17,9 +17,7 @@ use crate::router::{RouterError, rise_above_drivers};
 #[derive(Default)]
 pub(super) struct Tally {
     pub(super) forwarded: AtomicU64,
-    /// Frames that found no room to be sent.
     pub(super) dropped: AtomicU64,
-    /// Of rounds that found frames.
     pub(super) busy_ns: AtomicU64,
 }
 

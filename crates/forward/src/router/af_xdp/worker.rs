@@ -23,7 +23,6 @@ pub(super) struct Worker {
     pub(super) lanes: Vec<Lane>,
     pub(super) hands: Hands,
     pub(super) poll: Poll,
-    /// Whether the kernel's threads that receive for the ports have the same CPU.
     pub(super) shares_core: bool,
     pub(super) empty_rounds: u32,
     pub(super) stop: Arc<AtomicBool>,

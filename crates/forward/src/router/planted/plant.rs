@@ -12,7 +12,6 @@ pub enum Plant {
     /// It holds back each frame whose number is a multiple of this, and sends
     /// it after the next one.
     ReorderEvery(u32),
-    /// It sends each frame whose number is a multiple of this twice.
     DuplicateEvery(u32),
 }
 

@@ -382,7 +382,6 @@ impl Worker {
         }
     }
 
-    /// Nothing came: held frames go, and the thread sleeps.
     fn sleep(&mut self) -> io::Result<()> {
         let polled = [
             self.sockets[0].receive.as_fd(),

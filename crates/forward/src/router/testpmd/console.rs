@@ -29,7 +29,6 @@ pub struct Console {
     terminal: File,
     lines: Receiver<String>,
     reader: Option<JoinHandle<()>>,
-    /// The last line that tells of a failure.
     failure: Option<String>,
 }
 
@@ -93,7 +92,6 @@ impl Console {
         let _ = self.terminal.write_all(b"quit\n");
     }
 
-    /// Its last words about a failure; it has ended.
     pub fn last_failure(&mut self) -> Option<String> {
         while let Ok(line) = self.lines.recv_timeout(Duration::from_millis(100)) {
             self.note(line);

@@ -118,7 +118,6 @@ impl Testpmd {
         Ok(times.max().unwrap_or(0) > FORWARDING_NS)
     }
 
-    /// It has ended, or is about to: the reason, from its last output.
     fn failure(&mut self) -> RouterError {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -150,7 +149,6 @@ impl Testpmd {
     }
 }
 
-/// For what it keeps while it runs, and leaves when it is killed.
 fn make_folder(journal: &Journal, topology: &Topology) -> Result<(PathBuf, Record), RouterError> {
     let context = "cannot make a folder for testpmd";
     let name = topology.tag().name("testpmd");
@@ -241,7 +239,6 @@ impl Router for Testpmd {
 }
 
 impl Drop for Testpmd {
-    /// It takes its programs off the ports.
     fn drop(&mut self) {
         self.console.quit();
         let until = Instant::now() + STOP_MAX;

@@ -167,7 +167,6 @@ impl Describer {
         Ok(tables)
     }
 
-    /// Stale neighbours, by the number of their link.
     pub fn stale(&mut self) -> Result<BTreeSet<(u32, IpAddr)>, NetworkError> {
         let all = self.netlink.neighbours()?;
         let stale = all.iter().filter(|neighbour| neighbour.stale);

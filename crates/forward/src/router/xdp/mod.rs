@@ -38,7 +38,6 @@ impl Xdp<Wire> {
 }
 
 impl Xdp<Fib> {
-    /// The kernel's table is asked for each frame.
     pub fn fib(topology: &Topology) -> Result<Self, RouterError> {
         let name = "xdp-fib";
         let listening = listen(name, topology)?;

@@ -133,7 +133,6 @@ impl Frames {
     }
 }
 
-/// From whom, to whom first, and how many there are.
 fn ends(addresses: Addresses) -> (IpAddr, IpAddr, u32) {
     match addresses {
         Addresses::V4 {

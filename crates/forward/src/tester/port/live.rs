@@ -160,7 +160,6 @@ impl Receiver for LiveReceiver {
     }
 }
 
-/// The program writes a stamp of its own in each frame.
 fn plan(stream: &Stream) -> Result<Plan, TestFrameError> {
     let frames = Frames::new(stream)?;
     let (destinations, stride) = match stream.addresses {

@@ -89,7 +89,6 @@ pub trait Receiver: Send {
     /// Counts from now on, from nothing, the frames of this stream of its trial.
     fn begin(&mut self, stream: &Stream) -> Result<(), PortError>;
 
-    /// What was counted so far; it goes on counting.
     fn counts(&mut self) -> Result<Received, PortError>;
 
     /// Its progress, where a transmitter of its kind can follow that.

@@ -61,14 +61,10 @@ pub trait Procedure {
     /// The next request; the same until something is recorded.
     fn next(&self) -> Step<Self::Found>;
 
-    /// How the trial that it wanted ended. Ignored once it is done.
     fn record(&mut self, outcome: &Outcome);
 }
 
 /// Runs a procedure to its end.
-///
-/// # Errors
-/// Those of `trial`.
 pub fn drive<P: Procedure, E>(
     procedure: &mut P,
     mut trial: impl FnMut(Request) -> Result<Outcome, E>,

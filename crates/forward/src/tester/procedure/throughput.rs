@@ -16,7 +16,6 @@ const OVERLOAD_RATIO: f64 = 0.25;
 /// What limits the rates that can be tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ceiling {
-    /// The stated link's speed: a device that carries it all has its result.
     Line,
     /// The generator's verified rate: a device that carries it all is quicker than
     /// the tester.
@@ -162,7 +161,6 @@ impl Throughput {
         }
     }
 
-    /// Which rate is next, or that the search is done.
     fn choose(&mut self, hint_pps: Option<f64>) {
         let Some(limit) = &self.limit else {
             // Passed at the ceiling.

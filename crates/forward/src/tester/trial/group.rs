@@ -148,7 +148,6 @@ fn most() -> usize {
     return 1;
 }
 
-/// Whether frames of both streams have the same lengths and headers.
 fn is_like(one: &Stream, other: &Stream) -> bool {
     let is_v6 = |stream: &Stream| matches!(stream.addresses, Addresses::V6 { .. });
     one.size == other.size

@@ -120,7 +120,6 @@ impl Evidence<'_> {
     }
 }
 
-/// A burst may be as short as the procedure wants.
 fn too_few(direction: &Direction) -> Option<Verdict> {
     let offered = direction.sent.offered;
     let is_burst = direction.stream.frames_max.is_some();
@@ -138,7 +137,6 @@ fn too_few(direction: &Direction) -> Option<Verdict> {
     })
 }
 
-/// Combines verdicts: the first kind, every reason, each remedy once.
 pub(crate) fn combine(found: &[Verdict]) -> Verdict {
     let Some(validity) = found.iter().map(|one| one.validity).min_by_key(gravity) else {
         return Verdict::valid();

@@ -21,7 +21,6 @@ pub fn cases() -> Vec<Case> {
     cases
 }
 
-/// Every version and header length, wrong total lengths, service classes.
 fn headers() -> Vec<Case> {
     let frame = plain4(0);
     let edit = |name: String, expect, edit: &dyn Fn(&mut [u8])| {
@@ -104,7 +103,6 @@ fn checksums() -> Vec<Case> {
     cases
 }
 
-/// An ordinary frame whose identification makes its checksum this one.
 fn with_checksum(wanted: u16) -> Vec<u8> {
     let found = (0..=u16::MAX).find_map(|identification| {
         let repr = Repr {

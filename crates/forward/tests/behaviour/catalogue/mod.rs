@@ -169,7 +169,6 @@ pub fn echo6(source: Ipv6Addr, destination: Ipv6Addr, data: &[u8]) -> Vec<u8> {
     .to_bytes(source, destination)
 }
 
-/// A TCP segment that opens a connection, with a right checksum.
 pub fn tcp_syn(pseudo: &Pseudo, port: u16) -> Vec<u8> {
     let mut bytes = vec![0x04, 0x00];
     bytes.extend(port.to_be_bytes());

@@ -139,7 +139,6 @@ fn run_in(
     ended.map(Some).map_err(by_limit).or_failed()
 }
 
-/// Puts the flag that sets a limit into the guest's message about it.
 fn by_limit(error: GuestError) -> anyhow::Error {
     let is_limit = matches!(
         &error,
@@ -153,7 +152,6 @@ fn by_limit(error: GuestError) -> anyhow::Error {
     }
 }
 
-/// Fetches every file there is; returns the first error.
 fn fetch(guest: &mut Guest, arguments: &VmRunArguments) -> Result<(), Failure> {
     let each = arguments.gets.iter();
     let fetched: Vec<_> = each

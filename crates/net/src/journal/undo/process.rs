@@ -33,7 +33,6 @@ pub fn started_at(pid: i32) -> io::Result<u64> {
         .map_err(|_| io::Error::other(format!("/proc/{pid}/stat has no time of start")))
 }
 
-/// Whether it is one of the kernel's own threads.
 pub fn is_kernel_thread(pid: i32) -> bool {
     field(pid, FLAGS).is_ok_and(|flags| {
         flags

@@ -69,7 +69,6 @@ impl Choice {
         true
     }
 
-    /// Judges the way on trial, which is in force.
     fn judge(&mut self) {
         let [own, other] = &mut self.worths;
         if median(other) > BETTER * median(own) {

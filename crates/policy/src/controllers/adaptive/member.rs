@@ -76,7 +76,6 @@ impl Look {
         }
     }
 
-    /// The depth is the limit while notifications are held back.
     pub(super) fn is_depth_bound(&self) -> bool {
         self.held >= HELD && self.usual().is_depth_bound()
     }

@@ -22,14 +22,14 @@ const RAISE: f64 = 1.4;
 const RAISES_MAX: u32 = 3;
 #[derive(Clone, Debug)]
 enum Stage {
-    /// The caps in force are those that are known to be good.
     Steady,
     Trying {
         former: Vec<Option<f64>>,
         raises: u32,
     },
-    /// No caps are in force, to see whether they still help.
-    Checking { kept: Vec<Option<f64>> },
+    Checking {
+        kept: Vec<Option<f64>>,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -42,7 +42,6 @@ pub(super) struct Regulator {
     trial: Span,
     skip: u32,
     direction: Direction,
-    /// Looks in a row in which the core could do more.
     roomy_looks: u32,
     backoff: Backoff,
 }
@@ -143,7 +142,6 @@ impl Regulator {
         if speed > 0.0 { busy / speed } else { 0.0 }
     }
 
-    /// Mean of what each does as a multiple of what it did.
     fn speed(&self, looks: &[Look]) -> f64 {
         let members = self.members.iter().zip(looks);
         let speeds = members.filter_map(|(member, look)| member.speed(look));

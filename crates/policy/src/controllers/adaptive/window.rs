@@ -51,7 +51,6 @@ impl Window {
         (self.squares / (looks - 1.0) / looks).max(0.0).sqrt()
     }
 
-    /// Spread of one look, two standard deviations of it.
     pub(super) fn spread(&self) -> f64 {
         if self.looks < 2 {
             return self.mean;

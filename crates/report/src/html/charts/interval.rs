@@ -34,7 +34,6 @@ impl RatioScale {
         Ruler::fit(&axis, values.flatten().chain([1.0]), false, 6).map(Self)
     }
 
-    /// The scale's figures, for the head of the column.
     pub(in crate::html) fn head(&self) -> Html {
         picture(|area| {
             for tick in &self.0.ticks {

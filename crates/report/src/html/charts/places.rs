@@ -97,7 +97,6 @@ impl Picture<'_> {
         }
     }
 
-    /// A dot with its interval; nothing for one that has no place here.
     fn dot(&self, area: &Area<'_>, dot: &Dot, look: Look) -> Result<(), Failure> {
         let is_row = dot.x >= 0.0 && dot.x.fract() == 0.0 && dot.x < self.rows as f64;
         let Some(at) = self.values.place(dot.y).filter(|_| is_row) else {

@@ -50,7 +50,6 @@ pub(super) fn draw(chart: &Chart, frame: Frame) -> Option<Result<String, Failure
     Some(drawing(size, |area| fill(area, chart, &x, &y, frame)))
 }
 
-/// Whether the names of series stand at the ends of their lines.
 pub(super) fn names_in_plot(chart: &Chart, frame: Frame) -> bool {
     frame.names_in_plot && labels::width(&chart.series, plot_height(frame)).is_some()
 }
@@ -174,7 +173,6 @@ fn draw_trace(area: &Area<'_>, trace: &Trace, look: Look) -> Result<(), Failure>
     Ok(())
 }
 
-/// Names at the right, level with the last dots of their lines.
 fn draw_names(
     area: &Area<'_>,
     chart: &Chart,

@@ -58,7 +58,6 @@ fn powers(base: f64, low: f64, high: f64, ticks_max: usize) -> Vec<f64> {
         .collect()
 }
 
-/// One to six values a decade, as many as fit.
 fn round_digits(low: f64, high: f64, ticks_max: usize) -> Vec<f64> {
     let (first, last) = (low.floor() as i32, high.ceil() as i32);
     if last - first <= 8 {

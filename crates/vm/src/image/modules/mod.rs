@@ -140,7 +140,6 @@ impl<'a> Modules<'a> {
         Ok(())
     }
 
-    /// Reads a module once. False for one that is built into the kernel.
     fn choose(&mut self, name: &str, needed_by: Option<&str>) -> Result<bool, ModulesError> {
         if self.chosen.contains_key(name) {
             return Ok(true);

@@ -117,7 +117,6 @@ fn choose(modules: &mut BTreeMap<String, PathBuf>, name: String, path: PathBuf) 
     }
 }
 
-/// The canonical name of the module in a file called so.
 pub(super) fn module_name(path: &Path) -> Option<String> {
     let file = path.file_name()?.to_str()?;
     let stem = [".ko", ".ko.xz", ".ko.gz", ".ko.zst"]
