@@ -70,12 +70,6 @@ impl Usual {
         Self(all.filter_map(step).collect())
     }
 
-    /// Where it is known already: ns of one step, by CPU.
-    #[must_use]
-    pub fn known(steps_ns: impl Iterator<Item = (usize, f64)>) -> Self {
-        Self(steps_ns.collect())
-    }
-
     /// Every look, by CPU: ns of one step.
     #[must_use]
     pub fn steps_ns(&self) -> std::collections::BTreeMap<usize, Vec<f64>> {

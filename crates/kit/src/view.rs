@@ -76,6 +76,8 @@ pub enum Cells<E: Experiment> {
     Latency(f64, &'static str),
     /// The ratio to that arm at the same place, with its interval.
     Ratio(Measure, E::Arm, &'static str),
+    /// What trials say besides, by that dimension, with its label.
+    Also(&'static str, &'static str),
     /// Whether to believe it.
     Verdict,
 }

@@ -9,10 +9,10 @@ pub mod router;
 pub mod router_scaling;
 pub mod router_tcp;
 pub mod speed;
-pub mod vcm;
 pub mod vcm_block_size;
 pub mod vcm_cause;
 pub mod vcm_controllers;
+pub mod vcm_shifting;
 pub mod vcm_tasks;
 pub mod vcm_tenants;
 
@@ -92,7 +92,7 @@ pub static SECTIONS: &[SectionKind] = &[
     kind!(vcm_block_size::BlockSize, "vcm-block-size"),
     kind!(vcm_tasks::Tasks, "vcm-tasks"),
     kind!(vcm_controllers::Controllers, "vcm-controllers"),
-    kind!("vcm-shifting", vcm::shifting::parse, true, None, ["vcm-shifting"]),
+    kind!(vcm_shifting::Shifting, "vcm-shifting"),
     kind!(vcm_cause::Causes, "vcm-cause"),
     kind!(vcm_tenants::Tenants, "vcm-tenants"),
     kind!(kspeed::Kspeed, "kspeed", "kspeed-tcrypt"),

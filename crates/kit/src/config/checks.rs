@@ -95,8 +95,12 @@ pub fn check_kind(
 /// Whether so many requests of so many bytes in flight are not too much memory.
 ///
 /// # Errors
-/// [`ConfigError`] at `depth`, with the remedy.
-pub fn check_slots(slots: usize, block_bytes: usize, remedy: &str) -> Result<(), ConfigError> {
+/// [`ConfigError`] at that key, with the remedy.
+pub fn check_slots(
+    key: &str,
+    (slots, block_bytes): (usize, usize),
+    remedy: &str,
+) -> Result<(), ConfigError> {
     let bytes = slots.saturating_mul(block_bytes);
     if bytes <= SLOTS_BYTES_MAX {
         return Ok(());
@@ -104,5 +108,5 @@ pub fn check_slots(slots: usize, block_bytes: usize, remedy: &str) -> Result<(),
     let reason = format!(
         "{slots} requests in flight of {block_bytes} bytes need {bytes} bytes, the limit is {SLOTS_BYTES_MAX}; {remedy}"
     );
-    Err(ConfigError::value("depth", reason))
+    Err(ConfigError::value(key, reason))
 }

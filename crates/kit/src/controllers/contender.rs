@@ -27,8 +27,6 @@ impl Contender {
     pub const ADAPTIVE: Self = Self::Controlled(ADAPTIVE);
     /// The paper's.
     pub const PROSE: Self = Self::Controlled(PROSE);
-    /// Those that nobody controls.
-    pub const FIXED: [Self; 3] = [Self::Oracle, Self::Uncapped, Self::Armed];
 
     /// Its name for people, with what a controller departs in.
     pub fn in_words(&self) -> String {

@@ -20,16 +20,6 @@ pub const MODERATE: &str = "Let the controller adaptive moderate";
 /// Longest time between two looks, ms.
 const INTERVAL_MS_MAX: f64 = 10_000.0;
 
-/// Controllers by name.
-///
-/// # Errors
-/// [`ConfigError`] at `controllers`.
-pub fn controllers(names: &[String]) -> Result<Vec<&'static str>, ConfigError> {
-    let own = names.iter().map(|name| contender::known(name));
-    own.collect::<Result<_, _>>()
-        .map_err(|error| ConfigError::value("controllers", error))
-}
-
 /// What controllers are told: how often those look whose sources have 1 s, which
 /// 0 leaves as it is.
 ///

@@ -123,6 +123,7 @@ fn label<E: Experiment>(cells: &Cells<E>) -> (&'static str, &'static str) {
         Cells::P99 => ("p99", "µs"),
         Cells::Latency(_, label) => (label, "µs"),
         Cells::Ratio(_, _, label) => (label, ""),
+        Cells::Also(_, label) => (label, ""),
         Cells::Verdict => ("verdict", ""),
     }
 }
@@ -154,6 +155,12 @@ fn cell<E: Experiment>(
         Cells::Ratio(measure, reference, _) => {
             let ratio = results.ratio((place, arm), (place, reference), *measure);
             ratio.map_or(Cell::Empty, |ratio| text(ratio.words()))
+        }
+        Cells::Also(name, _) => {
+            let last = results.series(place, arm);
+            let last = last.and_then(|series| series.rounds.values().next_back());
+            let value = last.and_then(|reading| reading.also.value(name));
+            value.map_or(Cell::Empty, |value| text(value.to_string()))
         }
         Cells::Verdict => {
             let verdict = results.verdict(place, arm);

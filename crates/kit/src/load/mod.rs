@@ -3,11 +3,8 @@
 
 pub mod alone;
 pub mod benches;
-pub mod cell;
 pub mod fresh;
 pub mod moderated;
 pub mod once;
-pub mod points;
 pub mod rig;
 pub mod slots;
-pub mod verdict;

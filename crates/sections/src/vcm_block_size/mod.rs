@@ -9,7 +9,7 @@ mod price;
 use std::time::Duration;
 
 use crypto::{Algorithm, Kind, Workload};
-use kit::config::checks::{BLOCK_BYTES_MAX, SLOTS_BYTES_MAX, check_kind};
+use kit::config::checks::{BLOCK_BYTES_MAX, check_kind, check_slots};
 use kit::drawing::block_axis;
 use kit::load::benches::{
     Ask, Benches, Length, MEASURES, NOTIFICATIONS, REQUESTS, SPEED, unmaskable,
@@ -112,18 +112,10 @@ impl BlockSize {
     }
 
     fn check_memory(&self) -> Result<(), ConfigError> {
-        let depth = self.config.depth.get();
-        let sizes: usize = self.sizes().iter().map(|(bytes, _)| bytes).sum();
-        let bytes = sizes
-            .saturating_mul(depth)
-            .saturating_mul(self.config.algorithms.len());
-        if bytes <= SLOTS_BYTES_MAX {
-            return Ok(());
-        }
-        let reason = format!(
-            "{depth} requests in flight of every size and algorithm need {bytes} bytes, the limit is {SLOTS_BYTES_MAX}; lower depth, or name fewer sizes_bytes or algorithms"
-        );
-        Err(ConfigError::value("depth", reason))
+        let slots = self.config.depth.get() * self.config.algorithms.len();
+        let bytes = self.sizes().iter().map(|(bytes, _)| bytes).sum();
+        let remedy = "lower depth, or name fewer sizes_bytes or algorithms";
+        check_slots("depth", (slots, bytes), remedy)
     }
 
     fn spot(&self, place: Place, policy: Policy) -> Spot {

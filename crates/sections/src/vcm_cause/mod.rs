@@ -168,11 +168,10 @@ impl Experiment for Causes {
         }
         // Twice the depth of every size, and as much again in small requests.
         let loads = own.kinds().count() * (2 + own.config.policies.len());
-        check_slots(
-            own.config.depth.get() * loads,
-            own.sizes_bytes.iter().sum(),
-            "lower depth, or name fewer sizes_bytes, algorithms or policies",
-        )?;
+        let slots = own.config.depth.get() * loads;
+        let all = (slots, own.sizes_bytes.iter().sum());
+        let remedy = "lower depth, or name fewer sizes_bytes, algorithms or policies";
+        check_slots("depth", all, remedy)?;
         Ok(own)
     }
 

@@ -156,11 +156,9 @@ impl Experiment for Tasks {
         check_kind("algorithm", backend, kind)?;
         Workload::check(kind, block_bytes.get())
             .map_err(|error| ConfigError::value("block_bytes", error))?;
-        check_slots(
-            depth.get().saturating_mul(own.tasks_max()),
-            block_bytes.get(),
-            "lower depth, tasks or block_bytes",
-        )?;
+        let slots = depth.get().saturating_mul(own.tasks_max());
+        let remedy = "lower depth, tasks or block_bytes";
+        check_slots("depth", (slots, block_bytes.get()), remedy)?;
         Ok(own)
     }
 

@@ -171,7 +171,8 @@ impl Experiment for Tenants {
             return Err(ConfigError::value("tenants", reason));
         };
         let remedy = "lower depth, block_bytes or tenants";
-        check_slots(most.saturating_mul(depth.get()), block_bytes.get(), remedy)?;
+        let all = (most.saturating_mul(depth.get()), block_bytes.get());
+        check_slots("depth", all, remedy)?;
         Ok(own)
     }
 
