@@ -114,9 +114,6 @@ impl fmt::Display for Scheduling {
 /// Lets kernel threads receive for a link instead of the sender's context. A veth
 /// must have NAPI by then: an XDP program, or `rx-gro` on. When it loses both and
 /// gets one again, it has new threads, which are not pinned.
-///
-/// # Errors
-/// [`Failure::Setting`].
 pub fn set_threaded(namespace: &Namespace, link: &str, on: bool) -> Result<(), Failure> {
     let value = if on { "1" } else { "0" };
     Sysfs::of(namespace)
@@ -130,7 +127,7 @@ pub fn set_threaded(namespace: &Namespace, link: &str, on: bool) -> Result<(), F
 /// there are as many as it has queues.
 ///
 /// # Errors
-/// [`Failure::Missing`] when there are not within a few seconds.
+/// [`Failure`] when there are not within a few seconds.
 pub fn threads(
     netlink: &mut Netlink,
     link: &str,
@@ -198,9 +195,6 @@ fn named(name: &str, link: &str, pid: i32) -> Option<NapiThread> {
 
 impl NapiThread {
     /// Lets it run on these CPUs only.
-    ///
-    /// # Errors
-    /// [`Failure::System`].
     pub fn pin(&self, cpus: &[usize]) -> Result<(), Failure> {
         let what = || format!("pin to the CPUs {cpus:?}");
         let mut set = CpuSet::new();
@@ -215,9 +209,6 @@ impl NapiThread {
     }
 
     /// CPU time since it was started, ns.
-    ///
-    /// # Errors
-    /// [`Failure::System`].
     pub fn cpu_ns(&self) -> Result<u64, Failure> {
         thread_cpu_ns(self.pid).map_err(|source| self.failed("read the time of".to_owned(), source))
     }

@@ -64,7 +64,7 @@ impl Namespace {
     /// The calling thread's namespace.
     ///
     /// # Errors
-    /// [`Failure::System`] without `/proc`.
+    /// [`Failure`] without `/proc`.
     pub fn current() -> Result<Self, Failure> {
         Self::at("/proc/thread-self/ns/net", "this process's namespace")
     }
@@ -90,9 +90,6 @@ impl Namespace {
 
     /// Moves the calling thread inside, for as long as it lives. Use it at the
     /// start of a thread of your own.
-    ///
-    /// # Errors
-    /// [`Failure::System`].
     pub fn enter(&self) -> Result<(), Failure> {
         nix::sched::setns(&self.0.file, CloneFlags::CLONE_NEWNET)
             .map_err(|error| failed(format!("enter {}", self.0.name))(error.into()))
@@ -100,9 +97,6 @@ impl Namespace {
 
     /// Runs `work` inside, on a separate thread, and waits for it. A panic inside
     /// continues in the caller.
-    ///
-    /// # Errors
-    /// [`Failure::System`].
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, Failure> {
         std::thread::scope(|scope| {
             let inside = std::thread::Builder::new()
@@ -119,7 +113,7 @@ impl Namespace {
     /// Starts a thread that stays inside.
     ///
     /// # Errors
-    /// [`Failure::System`] when no thread can be started; that it could
+    /// [`Failure`] when no thread can be started; that it could
     /// not enter is the thread's own result.
     pub fn spawn<T: Send + 'static>(
         &self,
