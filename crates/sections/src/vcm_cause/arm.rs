@@ -3,7 +3,7 @@
 use kit::place::Placement;
 use policy::Policy;
 
-use super::place::{Place, Setting};
+use super::place::{Ends, Place, Setting};
 
 /// A load as it is, or with one thing changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +30,7 @@ pub enum Arm {
     AlonePeak,
 }
 
-/// What is run where the speed falls, in the order of reports: its name in
-/// results, and in words.
+/// What is run where the speed falls: its name in results, and in words.
 #[rustfmt::skip]
 pub const AT_FALL: [(Arm, &str, &str); 11] = [
     (Arm::Peak, "peak", "at the size of the peak"),
@@ -78,8 +77,8 @@ impl Arm {
         }
     }
 
-    /// How the load is run for it, between a peak and a fall.
-    pub fn setting(self, (peak, fallen): (Setting, Setting)) -> Setting {
+    /// How the load is run for it.
+    pub fn setting(self, (peak, fallen): Ends) -> Setting {
         let mut setting = match self {
             Self::Peak | Self::PolledPeak | Self::MovedPeak | Self::AlonePeak => peak,
             _ => fallen,

@@ -11,8 +11,7 @@ use super::plant::Plant;
 /// Block sizes of planted faults.
 const PLANTED_BYTES: [usize; 4] = [1 << 10, 4 << 10, 16 << 10, 64 << 10];
 
-/// A load on this host, or a planted fault: on one shared core, where what each
-/// side spends is spent by both. The diagnosis does not look which it is.
+/// A planted fault is on one shared core, where both sides spend of one time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Place {
     Load {
@@ -32,6 +31,9 @@ pub struct Setting {
     pub placement: Placement,
     pub policy: Policy,
 }
+
+/// A peak, and the fall beyond.
+pub type Ends = (Setting, Setting);
 
 impl Setting {
     pub fn in_flight_bytes(&self) -> usize {

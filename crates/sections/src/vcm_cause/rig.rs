@@ -15,7 +15,7 @@ use trial::{Sink, Verdict};
 
 use super::arm::{Arm, fall};
 use super::done::{Done, of_lane};
-use super::place::{Place, Setting};
+use super::place::{Ends, Place, Setting};
 use super::{Causes, alone, places, planted};
 
 /// Rounds over the sizes, and seconds of each of their trials at most: enough
@@ -47,8 +47,8 @@ pub(super) struct OnHost {
     benches: Benches,
     /// For small requests, many in flight: no other touches their memory.
     split: Vec<(Place, Benches)>,
-    /// Peak and fall of each place, or why they are not known.
-    falls: Vec<(Place, Result<(Setting, Setting), Verdict>)>,
+    /// Of each place, or why there are none.
+    ends: Vec<(Place, Result<Ends, Verdict>)>,
 }
 
 impl OnHost {
@@ -79,7 +79,7 @@ impl OnHost {
             section: section.clone(),
             cpus: host.cpus.clone(),
             split: Vec::new(),
-            falls: Vec::new(),
+            ends: Vec::new(),
         })
     }
 
@@ -89,7 +89,7 @@ impl OnHost {
         place: Place,
         random: &mut Random,
         go_on: &dyn Fn() -> bool,
-    ) -> Result<(Setting, Setting), Stopped> {
+    ) -> Result<Ends, Stopped> {
         let sizes = place.sizes(&self.section.sizes_bytes).to_vec();
         let length = Duration::from_secs_f64(scan_s(&self.section));
         let mut speeds = vec![Vec::new(); sizes.len()];
@@ -208,7 +208,7 @@ impl Rig<Causes> for OnHost {
                 Ok(both) => Ok(both),
                 Err(stopped) => Err(stopped.verdict().ok_or(Stopped::Interrupted)?),
             };
-            self.falls.push((place, found));
+            self.ends.push((place, found));
         }
         Ok(())
     }
@@ -223,7 +223,7 @@ impl Rig<Causes> for OnHost {
         let setting = match arm {
             Arm::Scan(bytes) => place.setting(bytes),
             arm => {
-                let own = self.falls.iter().find(|(own, _)| *own == place);
+                let own = self.ends.iter().find(|(own, _)| *own == place);
                 let (_, found) = own.expect("every place was looked at");
                 arm.setting(found.clone().map_err(Stopped::Doubted)?)
             }
