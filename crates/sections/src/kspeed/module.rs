@@ -276,7 +276,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::kspeed::catalogue::DRIVERS;
 
     const RUN: &str = include_str!("fixtures/module-async.json");
     const REFUSAL: &str = include_str!("fixtures/module-refused.json");
@@ -290,21 +289,6 @@ mod tests {
             threads: 1,
             duration: Duration::from_millis(200),
             latency: true,
-        }
-    }
-
-    #[test]
-    fn a_line_names_everything_once() {
-        for driver in DRIVERS.iter().map(Chosen) {
-            let line = Start { driver, ..start() }.line();
-            let words = line
-                .split(' ')
-                .filter_map(|word| Some(word.split_once('=')?.0));
-            let mut keys: Vec<_> = words.collect();
-            let count = keys.len();
-            keys.sort_unstable();
-            keys.dedup();
-            assert_eq!(keys.len(), count, "{line}");
         }
     }
 

@@ -62,35 +62,3 @@ fn failed(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> TrialE
         source: source.into(),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-    use crate::kspeed::program::Kind;
-
-    #[test]
-    fn it_measures_and_refuses_what_cannot_be() {
-        testing::timed(|| {
-            let request = Request {
-                kind: Kind::Cbc,
-                size_bytes: 512,
-                time: Duration::from_millis(50),
-            };
-            let line = measure(4, &request).expect("it measures");
-            assert!(line.completed > 0 && line.elapsed_ns >= 50_000_000);
-            let refused = measure(0, &request).unwrap_err().to_string();
-            assert!(refused.contains("depth 0"), "{refused}");
-            let odd = Request {
-                size_bytes: 17,
-                ..request
-            };
-            let refused = measure(4, &odd).unwrap_err().to_string();
-            assert!(
-                refused.contains("17") && refused.contains("16"),
-                "{refused}"
-            );
-        });
-    }
-}
