@@ -11,7 +11,7 @@ use lockgate_forward::router::planted::Plant;
 use lockgate_forward::tester::line::Line;
 use lockgate_forward::tester::procedure::{Ceiling, Found, Throughput, ThroughputGoal, drive};
 use lockgate_forward::tester::trial::outcome;
-use lockgate_forward::tester::validity::Claim;
+use lockgate_forward::tester::validity::{Claim, WINDOW_LOSS_MAX};
 use testing::is_root;
 use trial::{Validity, Verdict};
 
@@ -139,6 +139,32 @@ fn losses_are_found_to_a_tenth() {
                 (found / truth - 1.0) * 100.0
             );
             assert!(is_within(found, truth, 0.1), "{result:?}");
+        }
+    });
+}
+
+/// The window follows the highest sequence that came, so that frames keep coming:
+/// only the count of those lost tells.
+#[test]
+fn a_device_that_drops_by_chance_has_no_rate_under_a_window() {
+    testing::alone(|| {
+        if !is_root() {
+            return;
+        }
+        for (plant, is_lossy) in [(Plant::Nothing, false), (Plant::DropPercent(30), true)] {
+            let mut bench = bench(plant);
+            let windowed = Offer {
+                in_flight_max: Some(256),
+                duration: Duration::from_millis(200),
+                ..Offer::default()
+            };
+            let result = bench.trial(&windowed).unwrap();
+            let (lost, device) = (result.lost(), result.router);
+            println!("{plant:?}: {lost} of {} lost; {device:?}", result.offered());
+            let told = result.verdict.reason.contains("frames were lost");
+            testing::certainly!(told == (result.loss_ratio() > WINDOW_LOSS_MAX));
+            testing::certainly!(!is_lossy || told);
+            testing::certainly!(device.forwarded >= result.received());
         }
     });
 }

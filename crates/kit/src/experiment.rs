@@ -90,6 +90,9 @@ pub struct Subject<P, A> {
     /// Measured by the trial of the subject before it, whose reading has its own
     /// in [`Reading::beside`].
     pub shares_trial: bool,
+    /// Whether the first round alone has it, after all others: what it rests on
+    /// is known then.
+    pub is_once: bool,
 }
 
 impl<P, A> Subject<P, A> {
@@ -102,6 +105,7 @@ impl<P, A> Subject<P, A> {
             weight: 1.0,
             overhead_s: 0.0,
             shares_trial: false,
+            is_once: false,
         }
     }
 
@@ -117,6 +121,11 @@ impl<P, A> Subject<P, A> {
     #[must_use]
     pub fn ranked(self, rank: u8) -> Self {
         Self { rank, ..self }
+    }
+
+    /// In how many of so many rounds it is.
+    pub(crate) fn rounds(&self, all: usize) -> f64 {
+        if self.is_once { 1.0 } else { all as f64 }
     }
 }
 
@@ -301,6 +310,9 @@ pub trait Experiment: Clone + 'static {
     /// The dimension whose change takes time: in a round, what shares its value
     /// is measured together.
     const TOGETHER: &'static str = "";
+    /// Whether trials often take less than planned, as a search does: what is left
+    /// of the budget is for more rounds, up to those that a claim needs.
+    const SEARCHES: bool = false;
     /// What it answers.
     const QUESTION: Question;
 

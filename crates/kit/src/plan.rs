@@ -228,15 +228,15 @@ impl<'a, E: Experiment> Wishes<'a, E> {
         slice_s: f64,
     ) -> Filled<'a, E::Place, E::Arm> {
         let owned: Vec<_> = subjects.iter().map(|&subject| subject.clone()).collect();
-        let trial = |subject: &Subject<E::Place, E::Arm>| {
-            slice_s * subject.weight + self.times.overhead_s + subject.overhead_s
+        let all_s = |subject: &Subject<E::Place, E::Arm>| {
+            let trial_s = slice_s * subject.weight + self.times.overhead_s + subject.overhead_s;
+            trial_s * subject.rounds(rounds)
         };
-        let round_s: f64 = trials(subjects.iter().copied()).map(trial).sum();
         Filled {
             rounds,
             slice_s,
             start_s: self.experiment.start_s(&owned),
-            round_s: round_s * rounds as f64,
+            round_s: trials(subjects.iter().copied()).map(all_s).sum(),
             subjects,
         }
     }
@@ -248,11 +248,11 @@ impl<'a, E: Experiment> Wishes<'a, E> {
         rounds: usize,
         budget_s: f64,
     ) -> Filled<'a, E::Place, E::Arm> {
-        let weights = trials(subjects.iter().copied()).map(|subject| subject.weight);
-        let weights: f64 = weights.sum();
+        let weight = |subject: &Subject<_, _>| subject.weight * subject.rounds(rounds);
+        let weights: f64 = trials(subjects.iter().copied()).map(weight).sum();
         let empty = self.at(subjects, rounds, 0.0);
         let free_s = budget_s - empty.start_s - empty.round_s - ROUNDING_S;
-        let slice_s = free_s / (weights * rounds as f64).max(1e-9);
+        let slice_s = free_s / weights.max(1e-9);
         let (_, _, most_s) = self.slices();
         if slice_s < 0.0 {
             return Filled { slice_s, ..empty };
@@ -271,10 +271,15 @@ impl<'a, E: Experiment> Wishes<'a, E> {
             round_s,
         } = filled;
         let precision = self.common.precision.0.map(|precision| precision.get());
-        let is_open = precision.is_some() && self.fixed_rounds().is_none();
+        let is_open = (precision.is_some() || E::SEARCHES) && self.fixed_rounds().is_none();
+        let rounds_max = match precision {
+            Some(_) if is_open => ROUNDS_MAX,
+            None if is_open => rounds.max(ROUNDS[0]),
+            _ => rounds,
+        };
         let limits = Limits {
             rounds,
-            rounds_max: if is_open { ROUNDS_MAX } else { rounds },
+            rounds_max,
             seconds: if is_open { budget_s - start_s } else { round_s },
             precision,
         };

@@ -65,6 +65,8 @@ pub struct Rehearsal {
     pub trials: usize,
     /// Subjects of a round that have a trial of their own.
     pub subjects: usize,
+    /// Of these, in every round.
+    pub in_every_round: usize,
 }
 
 /// Why there was none.
@@ -127,6 +129,9 @@ pub fn rehearse<E: Experiment>(
         left_out: job.left_out.clone(),
         trials: rig.trials,
         subjects: plan::trials(&job.subjects).count(),
+        in_every_round: plan::trials(&job.subjects)
+            .filter(|one| !one.is_once)
+            .count(),
     })
 }
 

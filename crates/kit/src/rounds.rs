@@ -152,7 +152,12 @@ fn one<E: Experiment>(
     sink: &mut dyn Sink,
 ) -> Result<Option<End>, End> {
     let mut failure = None;
-    let order = order(job, random);
+    let mut order = order(job, random);
+    let is_once = |index: &usize| job.subjects[*index].is_once;
+    match round {
+        0 => order.sort_by_key(is_once),
+        _ => order.retain(|index| !is_once(index)),
+    }
     for (done, &index) in order.iter().enumerate() {
         let subject = &job.subjects[index];
         let label = subject.spot.words();

@@ -134,16 +134,27 @@ impl Spot {
         self.0.iter().map(pair).collect()
     }
 
-    /// What both have in common, and what each has of its own, in words.
+    /// What both have in common, and what each has of its own, in words: also
+    /// where that else goes without saying.
     #[must_use]
     pub fn apart(&self, other: &Self) -> (String, String, String) {
         let is_common = |part: &&Part| other.value(part.name) == Some(&part.value);
-        let is_own = |part: &&Part| self.value(part.name) != Some(&part.value);
-        (
-            join(self.0.iter().filter(is_common)),
-            join(self.0.iter().filter(|part| !is_common(part))),
-            join(other.0.iter().filter(is_own)),
-        )
+        let common = join(self.0.iter().filter(is_common));
+        (common, self.own(other), other.own(self))
+    }
+
+    fn own(&self, other: &Self) -> String {
+        let differs = |part: &&Part| other.value(part.name) != Some(&part.value);
+        let own = join(self.0.iter().filter(differs));
+        if !own.is_empty() {
+            return own;
+        }
+        let name = |part: &Part| part.name.replace('_', " ");
+        let plain = self.0.iter().filter(differs);
+        let plain = plain.map(|part| format!("{} {}", name(part), part.value));
+        let lacks = (other.0.iter()).filter(|part| self.part(part.name).is_none());
+        let lacks = lacks.map(|part| format!("no {}", name(part)));
+        plain.chain(lacks).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -172,6 +183,25 @@ mod tests {
         assert_eq!(common, "SHA-256, each");
         assert_eq!((own.as_str(), others.as_str()), ("8 tasks", "1 tasks"));
         assert_ne!(one, other);
+    }
+
+    #[test]
+    fn what_goes_without_saying_is_said_where_it_is_all_that_differs() {
+        let usual = Spot::new()
+            .also("queue_count", 1_u64)
+            .with("path", "a", "A");
+        let other = Spot::new().with("queue_count", 2_u64, "2 queues");
+        let other = other.with("path", "a", "A");
+        let with_table = usual.clone().with("routes", 1000_u64, "1000 routes");
+        let words = |(common, own, others): (String, String, String)| [common, own, others];
+        assert_eq!(
+            words(other.apart(&usual)),
+            ["A", "2 queues", "queue count 1"]
+        );
+        assert_eq!(
+            words(usual.apart(&with_table)),
+            ["A", "no routes", "1000 routes"]
+        );
     }
 
     #[test]

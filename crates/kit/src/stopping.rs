@@ -77,8 +77,11 @@ impl Limits {
         comparisons: impl FnOnce(f64) -> Vec<Comparison>,
     ) -> Option<Stop> {
         let Some(rule) = self.rule() else {
-            let is_planned = (rounds >= self.rounds).then_some(Stop::Planned);
-            return is_planned.or_else(|| self.late(elapsed_s));
+            let is_spent = || self.spent(elapsed_s, round_s).is_some();
+            return match rounds >= self.rounds {
+                true => (rounds >= self.rounds_max || is_spent()).then_some(Stop::Planned),
+                false => self.late(elapsed_s),
+            };
         };
         if rounds < self.rounds.min(PAIRS_FOR_A_CLAIM) {
             return self.late(elapsed_s);
@@ -174,6 +177,7 @@ mod tests {
     #[test]
     fn without_a_precision_or_a_ratio_the_plan_holds() {
         let fixed = Limits {
+            rounds_max: 9,
             precision: None,
             ..LIMITS
         };
@@ -197,6 +201,14 @@ mod tests {
         assert_eq!(stop(small, 3, 30.0, 0.0), None);
         assert_eq!(stop(small, 9, 85.0, 0.0), Some(Stop::Precise));
         assert_eq!(stop(small, 3, 80.0, 0.0), Some(Stop::BudgetSpent));
+        let searches = Limits {
+            rounds_max: 9,
+            precision: None,
+            ..small
+        };
+        assert_eq!(stop(searches, 3, 30.0, 0.2), None);
+        assert_eq!(stop(searches, 3, 80.0, 0.2), Some(Stop::Planned));
+        assert_eq!(stop(searches, 9, 45.0, 0.2), Some(Stop::Planned));
     }
 
     proptest! {
@@ -220,7 +232,7 @@ mod tests {
             let (done, stop) = ends.expect("it ends within the most rounds");
             match stop {
                 Stop::Precise => prop_assert!(done >= 9 && precision.is_some()),
-                Stop::Planned => prop_assert_eq!(done, rounds),
+                Stop::Planned => prop_assert!(done >= rounds),
                 Stop::BudgetSpent => prop_assert!(done >= rounds),
                 Stop::RoundsSpent => prop_assert_eq!(done, rounds + more),
                 Stop::Late => prop_assert!(done as f64 * round_s > seconds),

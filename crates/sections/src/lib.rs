@@ -5,9 +5,10 @@ pub mod crossings;
 pub mod crypto_peers;
 pub mod kspeed;
 pub mod probe;
-pub mod router;
+pub mod router_paths;
 pub mod router_scaling;
 pub mod router_tcp;
+pub mod router_throughput;
 pub mod speed;
 pub mod vcm_block_size;
 pub mod vcm_cause;
@@ -96,10 +97,10 @@ pub static SECTIONS: &[SectionKind] = &[
     kind!(vcm_cause::Causes, "vcm-cause"),
     kind!(vcm_tenants::Tenants, "vcm-tenants"),
     kind!(kspeed::Kspeed, "kspeed", "kspeed-tcrypt"),
-    kind!("router-native", router::native::parse, true, None, ["router-native"]),
-    kind!("router-os-level", router::os_level::parse, true, None, ["router-os-level"]),
+    kind!(router_throughput::OfNative, "router-native"),
+    kind!(router_throughput::OfHomes, "router-os-level"),
     kind!(router_scaling::Scaling, "router-scaling"),
-    kind!("router-paths", router::paths::parse, true, None, ["router-paths"]),
+    kind!(router_paths::Paths, "router-paths"),
     kind!(router_tcp::Tcp, "router-tcp"),
 ];
 

@@ -249,7 +249,7 @@ macro_rules! keys {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Common {
     /// Seconds of one trial.
-    pub seconds: Auto<Real<1, 60_000>>,
+    pub seconds: Auto<Real<1, 120_000>>,
     /// Rounds: any two arms of a place give that many pairs.
     pub pairs: Auto<Count<1, 999>>,
     /// Half width of every ratio's interval that is enough, as a share.
@@ -270,7 +270,7 @@ impl Default for Common {
 }
 
 plain_keys!(Common {
-    ["Seconds of one trial"] seconds: Auto<Real<1, 60_000>> = None,
+    ["Seconds of one trial"] seconds: Auto<Real<1, 120_000>> = None,
     ["Rounds; any two arms of a place give that many interleaved pairs"] pairs: Auto<Count<1, 999>> = None,
     ["Half width of every ratio's interval that is enough, as a share (0.02: ±2%)"] precision: Auto<Real<1, 500>> = None,
     ["Seed of everything random"] seed: u64 = 1,
@@ -353,7 +353,7 @@ mod tests {
                 "water_bytes = '5k'",
                 ["water_bytes", "5120 is outside 1 to 4096"],
             ),
-            ("seconds = 61", ["seconds", "0.001 to 60"]),
+            ("seconds = 121", ["seconds", "0.001 to 120"]),
             ("pairs = -1", ["pairs", "-1 is outside"]),
         ] {
             let error = lock(text).expect_err(text).to_string();

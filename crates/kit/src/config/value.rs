@@ -315,6 +315,12 @@ impl<T: Value, U: Into<T>, const N: usize> From<[U; N]> for Several<T> {
     }
 }
 
+impl<T> FromIterator<T> for Several<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        Self(items.into_iter().collect())
+    }
+}
+
 impl<T: Value> Value for Several<T> {
     const IS_LIST: bool = true;
 

@@ -62,11 +62,19 @@ pub fn sheet<E: Experiment>(results: &Results<'_, E>, view: &Sheet<E>) -> Option
         }
         row
     };
+    let mut rows: Vec<_> = rows.iter().map(row).collect();
+    // What no row has is no column.
+    for index in (heads.len()..columns.len()).rev() {
+        if rows.iter().all(|row| row[index] == Cell::Empty) {
+            columns.remove(index);
+            rows.iter_mut().for_each(|row| drop(row.remove(index)));
+        }
+    }
     (!rows.is_empty()).then(|| Table {
         title: view.title.clone(),
         note: view.note.clone(),
         columns,
-        rows: rows.iter().map(row).collect(),
+        rows,
         command: results.command.to_owned(),
     })
 }

@@ -1,23 +1,21 @@
 //! What of a trial becomes a metric, and what of a router a dimension.
 
-use std::collections::BTreeMap;
-
 use forward::bench::{Directions, Offer, Setup};
 use forward::home;
 use forward::router::path::{AfXdp, Path};
 use forward::tester::stream::FrameSize;
 use forward::topology::{Attachment, Family, Routes, Wires};
-use trial::{Dimension, Metric};
+use trial::Dimension;
 
 use crate::experiment::{Measure, Reading};
-use crate::metric::metric;
-use crate::routers::series::{Measured, Series};
 use crate::routers::trial::{Trial, size_name};
 use crate::routers::way::{path_words, poll_name};
 use crate::spot::Spot;
 
 pub const RECEIVED_PPS: Measure = Measure::higher("received_pps", "frames/s");
 pub const RECEIVED_MBIT: Measure = Measure::higher("received_mbit_per_s", "Mbit/s");
+pub const LOSS: Measure = Measure::fact("loss_percent", "%");
+pub const PER_CPU: Measure = Measure::higher("frames_per_cpu_s", "frames/CPU-s");
 pub const ROUTER_CPU: Measure = Measure::lower("router_cpu_ns", "ns/frame");
 
 type Known = fn(&Trial) -> Option<f64>;
@@ -29,14 +27,9 @@ const OF_TRIAL: [(Measure, Known); 10] = [
     (Measure::fact("offered_pps", "frames/s"), |trial| {
         Some(trial.offered_pps())
     }),
-    (Measure::fact("loss_percent", "%"), |trial| {
-        Some(trial.loss() * 100.0)
-    }),
+    (LOSS, |trial| Some(trial.loss() * 100.0)),
     (ROUTER_CPU, Trial::router_ns_per_frame),
-    (
-        Measure::higher("frames_per_cpu_s", "frames/CPU-s"),
-        Trial::frames_per_cpu_s,
-    ),
+    (PER_CPU, Trial::frames_per_cpu_s),
     (
         Measure::higher("frames_per_busy_cpu_s", "frames/CPU-s"),
         Trial::frames_per_busy_cpu_s,
@@ -63,19 +56,6 @@ pub fn measures() -> Vec<Measure> {
 pub fn of_trial(trial: &Trial) -> Vec<(Measure, f64)> {
     let known = |(measure, value): (Measure, Known)| value(trial).map(|value| (measure, value));
     OF_TRIAL.into_iter().filter_map(known).collect()
-}
-
-/// The same of a series.
-pub fn of_series(series: &Series) -> Vec<Metric> {
-    let metric = |(measure, value): (Measure, Known)| {
-        let Measure {
-            name,
-            unit,
-            direction,
-        } = measure;
-        metric(name, unit, direction, series.values(value))
-    };
-    OF_TRIAL.into_iter().filter_map(metric).collect()
 }
 
 impl From<&Trial> for Reading {
@@ -148,12 +128,6 @@ pub fn spot(setup: &Setup, offer: &Offer) -> Spot {
     }
 }
 
-/// The same as a point has it.
-pub fn dimensions(setup: &Setup, offer: &Offer, procedure: &str) -> BTreeMap<String, Dimension> {
-    let spot = spot(setup, offer).also("procedure", procedure);
-    spot.dimensions()
-}
-
 fn frame(size: FrameSize) -> Dimension {
     match size {
         FrameSize::Fixed(bytes) => u64::from(bytes).into(),
@@ -194,21 +168,25 @@ mod tests {
         assert_eq!(kernel.words(), "kernel routing, 64 B, one way");
         let (common, own, others) = polled.apart(&kernel);
         assert_eq!(common, "64 B, one way");
-        let words = ("AF_XDP, polled, batch 32", "kernel routing");
+        let words = (
+            "AF_XDP two-port patch (asks no table), polled, batch 32",
+            "kernel routing",
+        );
         assert_eq!((own.as_str(), others.as_str()), words);
         let (common, own, others) = polled.apart(&of("af-xdp:interrupt:32"));
-        assert_eq!(common, "AF_XDP, batch 32, 64 B, one way");
+        let words = "AF_XDP two-port patch (asks no table), batch 32, 64 B, one way";
+        assert_eq!(common, words);
         assert_eq!((own.as_str(), others.as_str()), ("polled", "interrupt"));
-        assert_eq!(of("kernel:2").apart(&kernel).1, "2 queues");
+        let (_, own, others) = of("kernel:2").apart(&kernel);
+        assert_eq!((own.as_str(), others.as_str()), ("2 queues", "queues 1"));
     }
 
     #[test]
     fn a_point_has_every_dimension() {
         let setup = Way::KERNEL.setup(&Cpus::among(&[0, 1]));
-        let dimensions = dimensions(&setup, &Offer::default(), "saturation");
+        let dimensions = spot(&setup, &Offer::default()).dimensions();
         let names: Vec<_> = dimensions.keys().map(String::as_str).collect();
-        let wanted =
-            "attachment destinations direction frame home path ports procedure protocol queues";
+        let wanted = "attachment destinations direction frame home path ports protocol queues";
         assert_eq!(names, wanted.split(' ').collect::<Vec<_>>());
         assert_eq!(dimensions["queues"], Dimension::Number(1));
     }

@@ -30,17 +30,6 @@ pub trait Rig {
     ) -> Result<TcpResult, BenchError>;
 }
 
-/// What builds routers side by side. Everything is gone when the rig is dropped.
-pub type Build<'a> = &'a dyn Fn(&[Setup]) -> Result<Box<dyn Rig>, BenchError>;
-
-/// Builds real ones.
-///
-/// # Errors
-/// As [`Rack::start`].
-pub fn build(setups: &[Setup]) -> Result<Box<dyn Rig>, BenchError> {
-    Ok(Box::new(Rack::start(setups)?))
-}
-
 impl Rig for Rack {
     fn trial(&mut self, offers: &[Offer], go_on: &dyn Fn() -> bool) -> Result<Trial, BenchError> {
         let routers = self.trial_while(offers, go_on)?;

@@ -13,7 +13,7 @@ use forward::router::{Counters, Cpu};
 use forward::tester::port::{Received, Transmitted};
 use forward::tester::stream::{Addresses, Link, Stream};
 use forward::tester::trial::{Counting, Sender};
-use forward::tester::validity::Seen;
+use forward::tester::validity::{Claim, Seen};
 use forward::topology::Routes;
 use trial::{Event, Finding, Validity, Verdict, Weight};
 
@@ -21,11 +21,8 @@ use crate::config::keys;
 use crate::experiment::{self, Experiment};
 use crate::host::Host;
 use crate::plan;
-use crate::routers::end::End;
 use crate::routers::rig::{Rig, Routers};
-use crate::routers::section::{InRounds, On};
 use crate::routers::trial::Trial;
-use crate::schedule::Wishes;
 use crate::section::run_with;
 pub use crate::testing::Collector;
 
@@ -107,30 +104,6 @@ fn stream(offer: &Offer) -> Stream {
     }
 }
 
-/// Measures on a host, in so many rounds of trials of so many seconds.
-pub fn in_rounds(
-    config: &impl InRounds,
-    host: &Fake,
-    (seconds, pairs): (f64, usize),
-    sink: &mut Collector,
-) -> End {
-    let wishes = Wishes {
-        trials: 1,
-        slice_s: (seconds, seconds),
-        pairs: Some(pairs),
-        seconds: None,
-        start_s: 0.0,
-        overhead_s: 0.0,
-    };
-    let schedule = wishes.schedule(Duration::from_secs(3600)).expect("it fits");
-    let on = On {
-        schedule: &schedule,
-        cpus: &[0, 1],
-        command: "lockgate run",
-    };
-    config.measure(on, &|setups: &[Setup]| host.build(setups), sink)
-}
-
 /// Measures a section of the kit in as many rounds as it wants, with a rig on
 /// that host; `rig` makes it of the section, the host and its routers.
 ///
@@ -168,6 +141,8 @@ pub struct Fake {
     pub missing_homes: Vec<&'static str>,
     /// Paths whose trials are never valid.
     pub noisy: Vec<&'static str>,
+    /// Paths that lose three frames of ten.
+    pub lossy: Vec<&'static str>,
     /// Trials, by number, that are not valid.
     pub noisy_trials: Option<fn(usize) -> bool>,
     /// The trial that fails.
@@ -247,9 +222,19 @@ impl Rig for FakeRig {
             };
             let most = capacity_pps(setup, offer) * jitter / ways / offers.len() as f64;
             let seconds = offer.duration.as_secs_f64();
-            let offered = offer.rate_pps.unwrap_or(GENERATOR_PPS) * seconds;
-            let received = offered.min(most * seconds);
+            let is_lossy = self.host.lossy.contains(&setup.path.name());
+            let kept = if is_lossy { 0.7 } else { 1.0 };
+            // Who follows what comes offers no more.
+            let flood = match offer.in_flight_max {
+                Some(_) => most / kept,
+                None => GENERATOR_PPS,
+            };
+            let offered = offer.rate_pps.unwrap_or(flood) * seconds;
+            let received = (offered * kept).min(most * seconds);
             let mut result = of(offer, seconds, offered as u64, received as u64);
+            if is_lossy {
+                result.verdict = result.verdict_for(Claim::Rate);
+            }
             let is_noisy_trial = self.host.noisy_trials.is_some_and(|is| is(count));
             if is_noisy_trial || self.host.noisy.contains(&setup.path.name()) {
                 let ways = result.directions.iter_mut();

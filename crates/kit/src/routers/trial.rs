@@ -4,8 +4,6 @@ use forward::bench::TrialResult;
 use forward::tester::stream::FrameSize;
 use trial::Verdict;
 
-use crate::routers::series::Measured;
-
 /// What one trial gave, router by router.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trial {
@@ -102,18 +100,14 @@ impl Trial {
     }
 }
 
-impl Measured for Trial {
+impl Trial {
     /// The first doubt of any router.
-    fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> Verdict {
         let doubt = self
             .routers
             .iter()
             .find(|router| !router.verdict.is_valid());
         doubt.map_or_else(Verdict::valid, |router| router.verdict.clone())
-    }
-
-    fn rate(&self) -> f64 {
-        self.received_pps()
     }
 }
 

@@ -7,8 +7,6 @@ use forward::bench::Setup;
 use forward::router::path::{AfXdp, Path, Poll};
 use forward::topology::Cpus;
 
-use crate::ConfigError;
-
 /// The most frames that an AF_XDP forwarder takes at once.
 const BATCH_MAX: u32 = 64;
 /// The most queues of a port that a scenario may ask for.
@@ -68,7 +66,7 @@ impl Way {
     pub fn what(self) -> String {
         let mut what = path_words(self.path).to_owned();
         if let Path::AfXdp(AfXdp { poll, batch, .. }) = self.path {
-            what += &format!(" {}, batch {batch}", poll_name(poll));
+            what += &format!(", {}, batch {batch}", poll_name(poll));
         }
         match (self.queues, self.is_bound()) {
             (1, _) => what,
@@ -121,7 +119,7 @@ pub const fn path_words(path: Path) -> &'static str {
         Path::XdpCpumap => "kernel routing behind an XDP CPU map",
         Path::Testpmd => "DPDK testpmd on net_af_xdp",
         Path::Planted(_) => "a planted fault",
-        Path::AfXdp(_) => "AF_XDP",
+        Path::AfXdp(_) => "AF_XDP two-port patch (asks no table)",
     }
 }
 
@@ -204,20 +202,6 @@ fn af_xdp(poll: &str, batch: &str) -> Option<Path> {
     (1..=BATCH_MAX)
         .contains(&batch)
         .then_some(Way::af_xdp(poll, batch).path)
-}
-
-/// The ways that those names mean, none twice.
-///
-/// # Errors
-/// [`ConfigError`] naming the first that is none, and all there are.
-pub fn ways(key: &str, names: &[String]) -> Result<Vec<Way>, ConfigError> {
-    let mut kept = Vec::new();
-    for way in crate::config::checks::names::<Way>(key, names)? {
-        if !kept.contains(&way) {
-            kept.push(way);
-        }
-    }
-    Ok(kept)
 }
 
 #[cfg(test)]

@@ -2,50 +2,60 @@
 //! `ports = "tap"`, or devices of this host: `ports = ["eth1", "eth2"]`.
 
 use forward::topology::Wires;
-use serde::{Deserialize, Serialize};
+use toml::Value as Toml;
 
 use crate::ConfigError;
+use crate::config::value::Value;
 
-const KEY: &str = "ports";
+/// What is meant. Whether devices are there, and free, is seen when they are
+/// lent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ports(pub Wires);
 
-/// As it is written.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "write \"veth\", \"tap\", or the names of devices, e.g. [\"eth1\", \"eth2\"]"
-)]
-pub enum Ports {
-    Kind(String),
-    Devices(Vec<String>),
-}
-
-impl Default for Ports {
-    fn default() -> Self {
-        Self::Kind("veth".to_owned())
+impl From<Wires> for Ports {
+    fn from(wires: Wires) -> Self {
+        Self(wires)
     }
 }
 
-impl Ports {
-    /// What is meant. Whether the devices are there, and free, is seen when they
-    /// are lent.
-    ///
-    /// # Errors
-    /// [`ConfigError`] for another kind, or a number of devices that makes no
-    /// cables.
-    pub fn wires(&self) -> Result<Wires, ConfigError> {
-        match self {
-            Self::Kind(kind) if kind == "veth" => Ok(Wires::Veth),
-            Self::Kind(kind) if kind == "tap" => Ok(Wires::Tap),
-            Self::Kind(kind) => Err(ConfigError::value(
-                KEY,
-                format!(
-                    "'{kind}' is no kind of port: take \"veth\", \"tap\", or a list of two or four devices of this host"
-                ),
+impl Value for Ports {
+    const IS_LIST: bool = true;
+
+    fn parse(value: &Toml) -> Result<Self, String> {
+        let items = value
+            .as_array()
+            .map_or(std::slice::from_ref(value), Vec::as_slice);
+        let names = items.iter().map(|item| item.as_str().map(str::to_owned));
+        let names: Vec<_> = names
+            .collect::<Option<_>>()
+            .ok_or_else(|| format!("{value} is no kind of port: take {}", Self::allowed()))?;
+        match names.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+            ["veth"] => Ok(Self(Wires::Veth)),
+            ["tap"] => Ok(Self(Wires::Tap)),
+            [kind] if !value.is_array() => Err(format!(
+                "'{kind}' is no kind of port: take {}",
+                Self::allowed()
             )),
-            Self::Devices(names) => {
-                Wires::devices(names).map_err(|error| ConfigError::value(KEY, error))
+            _ => Wires::devices(&names)
+                .map(Self)
+                .map_err(|error| error.to_string()),
+        }
+    }
+
+    fn written(&self) -> Toml {
+        match &self.0 {
+            Wires::Veth => Toml::from("veth"),
+            Wires::Tap => Toml::from("tap"),
+            Wires::Devices { zero, one } => {
+                let pairs = std::iter::once(zero).chain(one);
+                let names = pairs.flat_map(|pair| [&pair.tester, &pair.router]);
+                Toml::Array(names.map(|name| Toml::from(name.as_str())).collect())
             }
         }
+    }
+
+    fn allowed() -> String {
+        "veth, tap, or a list of two or four devices of this host".to_owned()
     }
 }
 
@@ -54,7 +64,7 @@ pub fn too_many(wires: &Wires, routers: usize) -> Option<ConfigError> {
     let is_one_set = matches!(wires, Wires::Devices { .. });
     (is_one_set && routers > 1).then(|| {
         ConfigError::value(
-            KEY,
+            "ports",
             format!(
                 "devices are lent to one router at a time, and homes times paths are {routers}: name one home and one path"
             ),
@@ -79,13 +89,11 @@ pub fn note(wires: &Wires) -> String {
 mod tests {
     use super::*;
 
-    fn wires(text: &str) -> Result<Wires, ConfigError> {
-        #[derive(Deserialize)]
-        struct Table {
-            ports: Ports,
-        }
-        let table: Table = toml::from_str(&format!("ports = {text}")).expect("toml");
-        table.ports.wires()
+    fn wires(text: &str) -> Result<Wires, String> {
+        let table: toml::Table = format!("ports = {text}").parse().expect("toml");
+        let ports = Ports::parse(&table["ports"])?;
+        assert_eq!(Ports::parse(&ports.written()), Ok(ports.clone()));
+        Ok(ports.0)
     }
 
     #[test]
@@ -106,13 +114,12 @@ mod tests {
     fn what_makes_no_cable_is_named() {
         for (text, part) in [
             ("'sriov'", "'sriov'"),
+            ("[-7]", "-7"),
             ("[]", "[]"),
             ("['eth1']", "eth1"),
             ("['eth1', 'eth1']", "two different ones"),
         ] {
-            let error = wires(text).unwrap_err();
-            assert_eq!(error.key(), "ports");
-            let said = error.to_string();
+            let said = wires(text).unwrap_err();
             assert!(said.contains(part), "{text}: {said}");
         }
     }

@@ -13,7 +13,7 @@ use forward::topology::Cpus;
 use kit::prelude::*;
 use kit::routers::ground;
 use kit::routers::metrics::{RECEIVED_PPS, ROUTER_CPU, measures, spot};
-use kit::routers::sizes::Frame;
+use kit::routers::options::Frame;
 use kit::routers::source::SCALING;
 use kit::routers::trial::size_name;
 use kit::routers::way::Way;

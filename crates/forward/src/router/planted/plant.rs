@@ -1,5 +1,7 @@
 //! What a planted device does to each frame: pure, and exact by count.
 
+use trial::stats::Random;
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Plant {
     #[default]
@@ -7,6 +9,8 @@ pub enum Plant {
     /// It drops each frame whose number, from 1, is a multiple of this: 100
     /// for exactly 1%.
     DropEvery(u32),
+    /// It drops this percentage of the frames, each by chance.
+    DropPercent(u32),
     /// It forwards this many frames a second, and drops the others.
     CapPps(u32),
     /// It holds back each frame whose number is a multiple of this, and sends
@@ -27,12 +31,13 @@ pub enum Act {
 const BURST_FRAMES: f64 = 64.0;
 
 /// A device's memory of the frames of one direction.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Planted {
     plant: Plant,
     number: u64,
     credit: f64,
     looked_ns: u64,
+    random: Random,
 }
 
 impl Planted {
@@ -42,6 +47,7 @@ impl Planted {
             number: 0,
             credit: BURST_FRAMES,
             looked_ns: 0,
+            random: Random::new(1),
         }
     }
 
@@ -52,6 +58,7 @@ impl Planted {
         let is_turn = |every: u32| every > 0 && self.number.is_multiple_of(u64::from(every));
         match self.plant {
             Plant::DropEvery(every) if is_turn(every) => Act::Drop,
+            Plant::DropPercent(share) if self.random.unit() * 100.0 < f64::from(share) => Act::Drop,
             Plant::ReorderEvery(every) if is_turn(every) => Act::Hold,
             Plant::DuplicateEvery(every) if is_turn(every) => Act::Twice,
             Plant::CapPps(rate) => self.spend(rate, now_ns),
@@ -97,6 +104,14 @@ mod tests {
         assert_eq!(count(Plant::ReorderEvery(50), 100_000, Act::Hold), 2_000);
         assert_eq!(count(Plant::DuplicateEvery(7), 70, Act::Twice), 10);
         assert_eq!(count(Plant::DropEvery(0), 100, Act::Send), 100);
+    }
+
+    #[test]
+    fn chance_drops_its_share() {
+        let share = count(Plant::DropPercent(30), 100_000, Act::Drop);
+        assert!(share.abs_diff(30_000) < 1_000, "{share}");
+        assert_eq!(count(Plant::DropPercent(0), 100, Act::Send), 100);
+        assert_eq!(count(Plant::DropPercent(100), 100, Act::Drop), 100);
     }
 
     proptest! {

@@ -270,7 +270,7 @@ impl Worker {
             pool,
             sockets: [socket0, socket1],
             ports,
-            planted: [Planted::new(plant); 2],
+            planted: [Planted::new(plant), Planted::new(plant)],
             held: [None, None],
             frames: Vec::new(),
             truth: Truth::default(),

@@ -1,8 +1,9 @@
-//! Whether tester and device counted the same frames.
+//! Whether tester and device counted the same frames, and lost few.
 
 use trial::{Validity, Verdict};
 
 use super::{Claim, Evidence, ratio};
+use crate::tester::trial::Direction;
 
 /// Foreign frames of a trial: neighbour discovery, router solicitations. Counters may
 /// differ by this many, or by a thousandth.
@@ -16,6 +17,11 @@ pub const UNSURE_RATIO_MAX: f64 = 0.01;
 /// have sent on.
 pub const OWN_RATIO_MIN: f64 = 0.99;
 
+/// Share of the frames that may be lost where only so many are under way. The
+/// limit follows the highest sequence that came, so that a device that drops
+/// frames keeps its pace: only this tells it from one that carries them.
+pub const WINDOW_LOSS_MAX: f64 = 0.01;
+
 pub(super) fn check(evidence: &Evidence<'_>) -> Vec<Verdict> {
     [
         more_than_sent(evidence),
@@ -24,6 +30,7 @@ pub(super) fn check(evidence: &Evidence<'_>) -> Vec<Verdict> {
         more_than_arrived(evidence),
         another_path(evidence),
         not_its_own(evidence),
+        lost_in_a_window(evidence),
     ]
     .into_iter()
     .flatten()
@@ -119,6 +126,26 @@ fn not_its_own(evidence: &Evidence<'_>) -> Option<Verdict> {
                 ratio(own as f64, came as f64) * 100.0
             ),
             "check that the path forwards such frames itself",
+        )
+    })
+}
+
+/// At overload any loss is allowed, but not where queues have room for all that
+/// is under way.
+fn lost_in_a_window(evidence: &Evidence<'_>) -> Option<Verdict> {
+    let is_too_much = |one: &&Direction| one.loss_ratio() > WINDOW_LOSS_MAX;
+    let mut ways = evidence.directions.iter().filter(is_too_much);
+    let (worst, most) = ways.find_map(|one| Some((one, one.stream.in_flight_max?)))?;
+    (evidence.claim == Claim::Rate && worst.sent.offered > 0).then(|| {
+        disagree(
+            format!(
+                "{:.1}% of the frames were lost, though at most {most} were under way: a rate without loss may lose {:.0}% (the generator stopped waiting for {} of {} frames)",
+                worst.loss_ratio() * 100.0,
+                WINDOW_LOSS_MAX * 100.0,
+                worst.sent.given_up,
+                worst.sent.offered
+            ),
+            "look where frames are dropped (ip -s link at the router's ports), and measure on a quiet host",
         )
     })
 }

@@ -19,7 +19,7 @@ use trial::{Validity, Verdict};
 use super::trial::{Direction, HostUse, Placement};
 use crate::router::Counters;
 
-pub use counts::STRANGERS_MAX;
+pub use counts::{STRANGERS_MAX, WINDOW_LOSS_MAX};
 pub use generator::{CEILING_RATIO_MAX, SENT_RATIO_MIN, WAITED_RATIO_MAX};
 pub use noise::{ELSEWHERE_RATIO_MAX, GAP_RATIO_MAX, LOSS_ERROR_MAX};
 
@@ -39,7 +39,7 @@ pub enum Claim {
     /// [`Self::WITHOUT_LOSS`], and no other program may use the CPUs.
     Latency,
     /// The received rate at overload: frames may be lost anywhere behind the
-    /// generator.
+    /// generator, unless only so many may be under way ([`WINDOW_LOSS_MAX`]).
     Rate,
 }
 

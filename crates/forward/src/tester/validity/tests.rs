@@ -1,4 +1,5 @@
-use super::{Claim, Evidence, OwnCpu, Seen};
+use super::{Claim, Evidence, OwnCpu, Seen, WINDOW_LOSS_MAX};
+use crate::router::planted::{Act, Plant, Planted};
 use crate::router::{Counters, Own};
 use crate::tester::testing::direction;
 use crate::tester::trial::{Direction, HostUse, Placement};
@@ -379,6 +380,26 @@ fn counters_that_disagree() {
     assert_is(&verdict, Validity::Noisy, "1001 frames came of 1000");
 }
 
+/// A window of 256 frames, without a rate.
+fn windowed(offered: u64, received: u64) -> Verdict {
+    judged(offered, received, |trial| {
+        trial.claim = Claim::Rate;
+        trial.directions[0].stream.rate_pps = None;
+        trial.directions[0].stream.in_flight_max = Some(256);
+        trial.directions[0].sent.given_up = 700;
+    })
+}
+
+#[test]
+fn a_window_bounds_the_loss_and_a_flood_does_not() {
+    assert!(windowed(1_000_000, 990_000).is_valid());
+    let verdict = windowed(1_000_000, 700_000);
+    assert_is(&verdict, Validity::Noisy, "30.0% of the frames");
+    assert!(verdict.reason.contains("700 of 1000000"), "{verdict:?}");
+    let flood = judged(1_000_000, 700_000, |trial| trial.claim = Claim::Rate);
+    assert!(flood.is_valid(), "{flood:?}");
+}
+
 #[test]
 fn several_faults_are_all_named_and_the_gravest_is_the_kind() {
     let verdict = of_direction(|one| {
@@ -470,6 +491,34 @@ proptest! {
     }
 
     #[test]
+    fn a_router_that_drops_by_chance_carries_nothing_without_loss(
+        percent in 0u32..100,
+        frames in 20_000u64..60_000,
+    ) {
+        let mut device = Planted::new(Plant::DropPercent(percent));
+        let received = (0..frames).filter(|at_ns| device.act(*at_ns) == Act::Send).count() as u64;
+        let lost = (frames - received) as f64 / frames as f64;
+        let verdict = windowed(frames, received);
+        prop_assert_eq!(verdict.is_valid(), lost <= WINDOW_LOSS_MAX, "{}", lost);
+        prop_assert!(percent < 2 || !verdict.is_valid(), "{}", lost);
+    }
+
+    #[test]
+    fn a_path_is_credited_with_what_its_program_sent_on(
+        received in 10_000u64..2_000_000,
+        share in 0.0..1.2f64,
+    ) {
+        let forwarded = (received as f64 * share) as u64;
+        let limit = received as f64 * 0.99;
+        prop_assume!((forwarded as f64 - limit).abs() > 1.0);
+        let verdict = judged(received, received, |trial| {
+            let own = Some(Own { forwarded, ..Own::default() });
+            trial.counters = trial.counters.map(|counted| Counters { own, ..counted });
+        });
+        prop_assert_eq!(verdict.is_valid(), forwarded as f64 > limit, "{:?}", verdict);
+    }
+
+    #[test]
     fn any_numbers_get_a_verdict(
         numbers in prop::array::uniform12(any::<u64>()),
         floats in prop::array::uniform3(any::<f64>()),
@@ -484,6 +533,7 @@ proptest! {
             trial.seen.waited_behind = Some(Duration::from_nanos(numbers[3]));
             let one = &mut trial.directions[0];
             one.stream.rate_pps = Some(floats[1]);
+            one.stream.in_flight_max = Some(numbers[6] as u32);
             one.sent.elapsed_ns = numbers[4];
             one.sent.behind_ns_max = numbers[5];
             one.sent.gap_ns_max = numbers[6];

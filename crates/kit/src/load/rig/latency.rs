@@ -61,6 +61,16 @@ fn middle_ns(bucket: usize) -> u64 {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LatencyCounts(Vec<u64>);
 
+impl From<&Histogram> for LatencyCounts {
+    fn from(histogram: &Histogram) -> Self {
+        let mut counts = vec![0; BUCKETS];
+        for (latency_ns, count) in histogram.recorded() {
+            counts[bucket(latency_ns)] += count;
+        }
+        Self(counts)
+    }
+}
+
 impl LatencyCounts {
     /// Of latencies, ns, with how often each was seen.
     pub fn of(seen: impl IntoIterator<Item = (u64, u64)>) -> Self {

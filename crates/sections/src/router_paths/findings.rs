@@ -1,0 +1,274 @@
+//! The section's answer, how its targets stand, and what each setting gives.
+
+use forward::router::path::Path;
+use kit::experiment::Pair;
+use kit::headline::Answer;
+use kit::ratio::Ratio;
+use kit::results::{Results, Told};
+use kit::routers::metrics::{PER_CPU, RECEIVED_PPS};
+use kit::routers::trial::size_name;
+use kit::routers::way::Way;
+use kit::words::finding;
+use trial::{Finding, Outcome, Standing, Weight};
+
+use super::Paths;
+use super::load::Load;
+use super::questions::{self, Asked, PEER};
+
+/// A gain below this is not worth a change.
+const WORTH: f64 = 1.1;
+/// A loss to this is worth a word.
+const COSTS: f64 = 0.9;
+
+type Found<'a> = Results<'a, Paths>;
+
+pub(super) fn findings(results: &Found<'_>) -> Vec<Finding> {
+    let batching = (
+        ("Batching", "one that takes frames one by one"),
+        "Take frames in batches: a copy-mode AF_XDP socket pays a system call for each batch it sends.",
+    );
+    let polling = (
+        ("Polling", "one that sleeps until frames come"),
+        "Poll where a CPU may be kept busy for it; it also burns when no frame comes.",
+    );
+    let binding = (
+        ("Queue binding", "one thread for all queues"),
+        "Bind each queue to a core of its own, where the router has as many.",
+    );
+    let of = |asked, (words, remedy)| setting(results, asked, words, remedy);
+    let one = [
+        targets(results),
+        of(Asked::Batching, batching),
+        of(Asked::Polling, polling),
+        of(Asked::Binding, binding),
+        peer(results),
+        keeps(results, Asked::Destinations, "more destinations"),
+        keeps(results, Asked::Routes, "a larger table"),
+    ];
+    one.into_iter().flatten().collect()
+}
+
+/// Ratios of a question that tell the two apart, the largest first.
+fn evident<'a>(results: &'a Found<'_>, asked: Asked) -> Vec<&'a Told<Load, Way>> {
+    let is_evident = |told: &&Told<_, _>| Asked::by(&told.pair) == asked && told.ratio.is_evident();
+    let mut all: Vec<_> = results.told().iter().filter(is_evident).collect();
+    all.sort_by(|a, b| gain(&b.ratio).total_cmp(&gain(&a.ratio)));
+    all
+}
+
+fn gain(ratio: &Ratio) -> f64 {
+    ratio.comparison.ratio
+}
+
+/// The fastest path that routes as the kernel does, or the fastest at all;
+/// and how many targets are met.
+pub(super) fn answer(results: &Found<'_>) -> Option<Answer> {
+    let Answer { text, remedy } = best(results).or_else(|| fastest(results))?;
+    let standings = standings(results);
+    let met = count(&standings, Standing::Met);
+    let text = match (standings.len(), met) {
+        (0, _) => text,
+        (1, 0) => format!("{text} Its one target is not met."),
+        (1, _) => format!("{text} Its target is met."),
+        (all, met) => format!("{text} Of {all} targets {met} are met."),
+    };
+    Some(Answer { text, remedy })
+}
+
+/// The fastest path that routes as the kernel does, where it is evidently
+/// faster.
+fn best(results: &Found<'_>) -> Option<Answer> {
+    let load = results.experiment.first();
+    let routes = |told: &&&Told<Load, Way>| {
+        let (place, way) = told.pair.arm;
+        way.asks_the_table() && place == load
+    };
+    let best = evident(results, Asked::Path);
+    let best = best.iter().find(routes)?;
+    if best.ratio.comparison.outcome != Outcome::Faster {
+        return None;
+    }
+    let way = best.pair.arm.1;
+    let rate = results.median(&load, &way, RECEIVED_PPS)?;
+    let about = if results.is_valid(&load, &way) {
+        ""
+    } else {
+        "about "
+    };
+    let redirect = (&load, &Way::of(Path::XdpDevmap));
+    let near = results
+        .ratio((&load, &way), redirect, RECEIVED_PPS)
+        .filter(|ratio| ratio.is_evident() || ratio.reaches(COSTS))
+        .map(|ratio| {
+            format!(
+                ", and {:.2}× of a redirect that looks at nothing",
+                gain(ratio)
+            )
+        });
+    let text = format!(
+        "The fastest path that routes as the kernel does is {}: {about}{rate:.0} frames/s of {}, {} of kernel routing{}.",
+        way.what(),
+        size_name(results.experiment.0.frame.0),
+        best.ratio.words(),
+        near.unwrap_or_default()
+    );
+    let remedy = match way.path {
+        Path::XdpFib | Path::XdpFibCached => {
+            "Forward with XDP where the kernel's routing is all that is needed: what XDP does not know it still leaves to the kernel."
+        }
+        _ => "",
+    };
+    Some(Answer {
+        text,
+        remedy: remedy.to_owned(),
+    })
+}
+
+/// The highest rate that is valid, where no path is evidently faster
+/// than kernel routing.
+fn fastest(results: &Found<'_>) -> Option<Answer> {
+    let load = results.experiment.first();
+    let rate = |way: Way| {
+        let rate = results.median(&load, &way, RECEIVED_PPS)?;
+        results.is_valid(&load, &way).then_some((way, rate))
+    };
+    let ways = results.experiment.0.paths.iter().map(|name| name.0);
+    let (way, most) = ways.filter_map(rate).max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let beside = match rate(Way::KERNEL) {
+        Some((_, rate)) => format!(" Kernel routing carries {rate:.0}."),
+        None => " There is no rate of kernel routing to compare it with.".to_owned(),
+    };
+    let text = format!(
+        "Of the rates that are valid the highest is that of {}: {most:.0} frames/s of {}.{beside} That a path which routes is faster than the kernel is not evident.",
+        way.what(),
+        size_name(results.experiment.0.frame.0),
+    );
+    let remedy = "Measure kernel routing beside it in nine rounds or more, on a quiet host.";
+    Some(Answer {
+        text,
+        remedy: remedy.to_owned(),
+    })
+}
+
+/// Every target, with how it stands and in words.
+fn standings(results: &Found<'_>) -> Vec<(Standing, String)> {
+    let of = |pair: Pair<Load, Way>| {
+        let wanted = pair.target?;
+        let (arm, reference) = (&pair.arm, &pair.reference);
+        let spots = [arm, reference].map(|(load, way)| results.subject(load, way));
+        let [Some(own), Some(other)] = spots else {
+            return None;
+        };
+        let (_, what, beside) = own.spot.apart(&other.spot);
+        let ratio = results.ratio((&arm.0, &arm.1), (&reference.0, &reference.1), pair.measure);
+        let (standing, said) = match ratio {
+            Some(ratio) if ratio.is_believed => (ratio.standing(), ratio.words()),
+            Some(ratio) => (None, format!("{}, not valid", ratio.words())),
+            None => (None, "no pair of rounds".to_owned()),
+        };
+        let said = format!("{what} compared with {beside}: {said}, at least {wanted:.2}× wanted");
+        Some((standing.unwrap_or(Standing::Undecided), said))
+    };
+    let pairs = questions::pairs(results.experiment, results.subjects);
+    pairs.into_iter().filter_map(of).collect()
+}
+
+fn count(standings: &[(Standing, String)], wanted: Standing) -> usize {
+    let same = |(standing, _): &&(Standing, String)| *standing == wanted;
+    standings.iter().filter(same).count()
+}
+
+/// How many targets are met, and which are not.
+fn targets(results: &Found<'_>) -> Option<Finding> {
+    let standings = standings(results);
+    let (met, all) = (count(&standings, Standing::Met), standings.len());
+    if met == all {
+        let text = format!("All {all} targets of the paths are met.");
+        return (all > 0).then(|| finding(Weight::Note, text, ""));
+    }
+    let told = |lead: &str, wanted: Standing| {
+        let same = standings.iter().filter(|(standing, _)| *standing == wanted);
+        let named: Vec<_> = same.map(|(_, said)| said.as_str()).collect();
+        match named.is_empty() {
+            true => String::new(),
+            false => format!(" {lead}: {}.", named.join("; ")),
+        }
+    };
+    let text = format!(
+        "{met} of {all} targets of the paths are met.{}{}",
+        told("Not met", Standing::NotMet),
+        told("Undecided", Standing::Undecided)
+    );
+    let remedy = match count(&standings, Standing::Undecided) {
+        0 => {
+            "BENCHMARKING.md, \"Forwarding\", says what limits the paths. Where router and sink share a CPU, measure with one for each."
+        }
+        _ => {
+            "A target needs nine pairs and a lower bound above it: measure on a quiet host, or longer (--budget)."
+        }
+    };
+    Some(finding(Weight::Warning, text, remedy))
+}
+
+/// What a setting of AF_XDP gives: worth doing, or only worth knowing.
+fn setting(
+    results: &Found<'_>,
+    asked: Asked,
+    (name, than): (&str, &str),
+    remedy: &str,
+) -> Option<Finding> {
+    let all = evident(results, asked);
+    let most = gain(&all.first()?.ratio);
+    // Of those that are nearly as good, what takes the fewest frames at once.
+    let batch = |told: &&&Told<Load, Way>| match told.pair.arm.1.path {
+        Path::AfXdp(settings) => settings.batch,
+        _ => u32::MAX,
+    };
+    let near = all.iter().filter(|told| gain(&told.ratio) > COSTS * most);
+    let Told { pair, ratio } = near.min_by_key(batch)?;
+    let text = format!(
+        "{name}: {} forwards {} of {than}.",
+        pair.arm.1.what(),
+        ratio.words()
+    );
+    let is_gain = ratio.comparison.outcome == Outcome::Faster && gain(ratio) > WORTH;
+    Some(match is_gain {
+        true => finding(Weight::Advice, text, remedy),
+        false => finding(Weight::Note, text, ""),
+    })
+}
+
+/// How we stand beside DPDK.
+fn peer(results: &Found<'_>) -> Option<Finding> {
+    let load = results.experiment.first();
+    let testpmd = Way::of(Path::Testpmd);
+    let over = |measure| {
+        let ratio = results.ratio((&load, &PEER), (&load, &testpmd), measure);
+        ratio.filter(|ratio| ratio.is_believed)
+    };
+    let (by_cpu, by_rate) = (over(PER_CPU)?, over(RECEIVED_PPS)?);
+    let weight = match by_cpu.comparison.outcome {
+        Outcome::Slower => Weight::Warning,
+        _ => Weight::Note,
+    };
+    let text = format!(
+        "Beside DPDK's testpmd on the same ports (net_af_xdp), the AF_XDP two-port patch does {} of its frames per CPU-second and {} of its rate. Neither asks a table.",
+        by_cpu.words(),
+        by_rate.words()
+    );
+    Some(finding(weight, text, ""))
+}
+
+/// What the paths keep at the largest of its loads.
+fn keeps(results: &Found<'_>, asked: Asked, what: &str) -> Option<Finding> {
+    let load = |told: &&Told<Load, Way>| (told.pair.arm.0.routes, told.pair.arm.0.destinations);
+    let own = |told: &&Told<_, _>| Asked::by(&told.pair) == asked && told.ratio.is_believed;
+    let all = || results.told().iter().filter(own);
+    let most = all().map(|told| load(&told)).max()?;
+    let words =
+        |told: &Told<Load, Way>| format!("{} {}", told.pair.arm.1.what(), told.ratio.words());
+    let told: Vec<_> = all().filter(|told| load(told) == most).map(words).collect();
+    let count = most.0.unwrap_or(most.1);
+    let text = format!("With {what} ({count}) the paths keep: {}.", told.join("; "));
+    Some(finding(Weight::Note, text, ""))
+}

@@ -1,0 +1,127 @@
+//! What is measured: which routers, under which loads.
+
+use forward::bench::{Directions, Offer, PortKind, Setup};
+use forward::router::path::Path;
+use forward::topology::{Cpus, Family, Routes};
+use kit::routers::way::Way;
+
+use super::{FEW, Paths};
+
+/// Destinations that a route of a table has.
+const PER_ROUTE: u32 = 128;
+
+/// Frames under way: what a veth's ring holds. More would be lost before or behind
+/// the router, and what it did for those that nobody counts would be in its time.
+pub(super) const IN_FLIGHT_MAX: u32 = 256;
+
+/// What a router has to carry.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Load {
+    pub(super) destinations: u32,
+    /// Of the kernel's table besides the links'.
+    pub(super) routes: Option<u32>,
+}
+
+/// Whether the number of destinations can matter to it, or it is the
+/// reference of those to which it can.
+fn meets(way: Way) -> bool {
+    way.asks_the_table() || way.path == Path::XdpDevmap
+}
+
+impl Paths {
+    fn ways(&self) -> impl Iterator<Item = Way> {
+        self.0.paths.iter().map(|name| name.0)
+    }
+
+    /// What every path is measured with.
+    pub(super) fn first(&self) -> Load {
+        Load {
+            destinations: self.0.destinations[0].0,
+            routes: None,
+        }
+    }
+
+    /// Every subject, in the order of reports.
+    pub(super) fn grid(&self) -> Vec<(Load, Way)> {
+        let first = self.first();
+        let more = self.0.destinations[1..].iter().map(|count| Load {
+            destinations: count.0,
+            routes: None,
+        });
+        let tables = self.0.routes.iter().map(|routes| Load {
+            destinations: self.table_destinations(),
+            routes: Some(routes.0),
+        });
+        let all = self.ways().map(|way| (first, way));
+        let more = more.flat_map(|load| {
+            let ways = self.ways().filter(|way| meets(*way));
+            ways.map(move |way| (load, way))
+        });
+        let tables = tables.flat_map(|load| {
+            let ways = self.ways().filter(|way| way.asks_the_table());
+            ways.map(move |way| (load, way))
+        });
+        let mut grid: Vec<(Load, Way)> = Vec::new();
+        for one in all.chain(more).chain(tables) {
+            if !grid.contains(&one) {
+                grid.push(one);
+            }
+        }
+        grid
+    }
+
+    /// The most destinations that fit every table, so that tables differ in
+    /// nothing else.
+    fn table_destinations(&self) -> u32 {
+        let routes = self.0.routes.iter().map(|routes| routes.0);
+        let smallest = routes.min().unwrap_or(2);
+        let counts = self.0.destinations.iter().map(|count| count.0);
+        let fits = counts.filter(|count| *count <= smallest / 2 * PER_ROUTE);
+        fits.max().unwrap_or(1)
+    }
+
+    pub(super) fn rank(&self, way: Way, load: Load) -> u8 {
+        let says_most = FEW.contains(&way.to_string().as_str());
+        match load {
+            _ if load == self.first() => u8::from(!says_most),
+            Load { routes: None, .. } => 2,
+            _ => 3,
+        }
+    }
+
+    pub(super) fn setup(&self, way: Way, load: Load, cpus: &[usize]) -> Setup {
+        let mut setup = way.setup(&cpus_of(way, cpus));
+        setup.topology.routes = load.routes.map_or(Routes::Networks, Routes::Table);
+        setup
+    }
+
+    pub(super) fn offer(&self, setup: &Setup, load: Load) -> Offer {
+        Offer {
+            size: self.0.frame.0,
+            directions: match self.0.two_way {
+                true => Directions::TwoWay,
+                false => Directions::OneWay,
+            },
+            family: if self.0.ipv6 { Family::V6 } else { Family::V4 },
+            destinations: load.destinations,
+            in_flight_max: (setup.ports == PortKind::LiveFrame).then_some(IN_FLIGHT_MAX),
+            ..Offer::default()
+        }
+    }
+}
+
+/// A CPU of its own for each queue of the router, where there are enough: the
+/// generator keeps one, and the sink one as long as there are three.
+pub(super) fn cpus_of(way: Way, allowed: &[usize]) -> Cpus {
+    let usual = Cpus::among(allowed);
+    let is_free = |cpu: &&usize| **cpu != usual.generator && **cpu != usual.sink;
+    let free = allowed.iter().filter(is_free);
+    let more: Vec<_> = free.copied().take(way.queues as usize).collect();
+    match more.is_empty() {
+        true => usual,
+        false => Cpus {
+            router: more,
+            ..usual
+        },
+    }
+}

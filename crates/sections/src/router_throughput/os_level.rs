@@ -1,0 +1,125 @@
+//! `router-os-level`: routers in namespaces, LXC and runc beside a native one,
+//! as in figure 3 of source 004 and that row of its figure 6.
+
+use forward::home;
+use forward::tester::stream::FrameSize;
+use kit::headline::{Answer, Question, sentence};
+use kit::ratio::Ratio;
+use kit::results::{Results, Told};
+use kit::routers::metrics::RECEIVED_PPS;
+use kit::routers::source::OS_LEVEL;
+use kit::words::finding;
+use trial::{Finding, Outcome, Weight};
+
+use super::options::Extra;
+use super::{Item, Kind, Procedure, Rfc2544, believed};
+
+/// A ratio so near to 1 is the same.
+const SAME: f64 = 0.95;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct OsLevel;
+
+type Found<'a> = Results<'a, Rfc2544<OsLevel>>;
+
+impl Kind for OsLevel {
+    const NAME: &'static str = "router-os-level";
+    const TITLE: &'static str = "Routers in OS-level virtualisation: namespaces, LXC, runc";
+    const QUESTION: Question = Question {
+        what: "What containers keep of a native router",
+        against: "the source's figures 3 and 6 (OpenVZ: like native but for small frames)",
+    };
+    const HOMES: &'static [&'static str] = &[
+        "namespace",
+        "namespace:bridged",
+        "lxc:bridged",
+        "runc:bridged",
+    ];
+    const EXTRAS: &'static [Extra] = &[];
+    const RATES: (&'static str, &'static str) = (
+        "Throughput of OS-level virtualisation, as figure 3 of the source",
+        "The source's figure has no numbers. OpenVZ is not in today's kernels: LXC is the nearest relative. ",
+    );
+
+    /// The farthest from native and the nearest; where no ratio says anything,
+    /// the rates that are valid.
+    fn answer(results: &Found<'_>) -> Option<Answer> {
+        let told = |told: &Told<FrameSize, Item>| {
+            let one = &told.ratio.comparison;
+            format!("{} {} at {}", one.arm, told.ratio.words(), one.subject)
+        };
+        let text = match evident(results).as_slice() {
+            [] => return rates(results),
+            [only] => told(only),
+            [least, .., most] => format!("{}, and at most {}", told(least), told(most)),
+        };
+        let text = format!(
+            "Of what a native router passes when offered more than it can carry, OS-level virtualisation keeps at least {text}. The source found: {OS_LEVEL}."
+        );
+        let remedy = String::new();
+        Some(Answer { text, remedy })
+    }
+
+    fn findings(results: &Found<'_>) -> Vec<Finding> {
+        bridge(results).into_iter().collect()
+    }
+}
+
+/// Ratios at overload that say something, the least first.
+fn evident<'a>(results: &'a Found<'_>) -> Vec<&'a Told<FrameSize, Item>> {
+    let says = |ratio: &Ratio| ratio.is_evident() || ratio.is_same(SAME);
+    let own = |told: &&Told<_, Item>| told.pair.measure == RECEIVED_PPS && says(&told.ratio);
+    let mut all: Vec<_> = results.told().iter().filter(own).collect();
+    all.sort_by(|a, b| gain(a).total_cmp(&gain(b)));
+    all
+}
+
+fn gain(told: &Told<FrameSize, Item>) -> f64 {
+    told.ratio.comparison.ratio
+}
+
+fn rates(results: &Found<'_>) -> Option<Answer> {
+    let told = results.subjects.iter().filter_map(|subject| {
+        let item = (subject.place, subject.arm);
+        let is_it = subject.arm.procedure == Procedure::Overload;
+        let rate = believed(results, item, RECEIVED_PPS).filter(|_| is_it)?;
+        Some(format!("{} {rate:.0} frames/s", subject.spot.words()))
+    });
+    let told: Vec<_> = told.collect();
+    (!told.is_empty()).then(|| Answer {
+        text: format!(
+            "{}. No difference from native is evident in so few rounds. The source found: {OS_LEVEL}.",
+            sentence(&told.join("; "))
+        ),
+        remedy: "Measure nine rounds or more (--budget, or key pairs), on a quiet host.".to_owned(),
+    })
+}
+
+/// What the difference is: the bridge, or the container.
+fn bridge(results: &Found<'_>) -> Option<Finding> {
+    let all = evident(results);
+    let is_plain =
+        |told: &&&Told<_, Item>| told.pair.arm.1.router.home.kind == home::Kind::Namespace;
+    let is_slow = |told: &&&Told<FrameSize, Item>| {
+        told.ratio.comparison.outcome == Outcome::Slower && gain(told) < SAME
+    };
+    let bridge = all.iter().filter(is_plain).find(is_slow)?;
+    let same = |told: &&&Told<FrameSize, Item>| {
+        !is_plain(told)
+            && told.pair.arm.0 == bridge.pair.arm.0
+            && told.pair.arm.1.router.way == bridge.pair.arm.1.router.way
+    };
+    let container = all
+        .iter()
+        .filter(same)
+        .max_by(|a, b| gain(a).total_cmp(&gain(b)))?;
+    let text = format!(
+        "The bridge before a router is what costs: a namespace behind one has {:.2}× of native, {} {:.2}×, at {}.",
+        gain(bridge),
+        container.ratio.comparison.arm,
+        gain(container),
+        bridge.ratio.comparison.subject
+    );
+    let remedy = "Give a router in a container its interfaces directly (a veth or VF moved into it), not through a bridge.";
+    Some(finding(Weight::Advice, text, remedy))
+}
