@@ -3,8 +3,6 @@
 use trial::stats::median_interval;
 use trial::{Axis, Cell as Entry, Column, Dot, Scale};
 
-use crate::place::Placement;
-
 /// A mark: the median of one value a round with its 95% interval; none where
 /// a value is no rate.
 pub fn dot(x: f64, values: &[f64], valid: bool) -> Option<Dot> {
@@ -35,13 +33,6 @@ pub fn text(text: impl Into<String>) -> Entry {
 /// An entry of one number, if there is one.
 pub fn number(value: Option<f64>) -> Entry {
     value.map_or(Entry::Empty, Entry::Number)
-}
-
-pub fn where_(placement: Placement) -> &'static str {
-    match placement {
-        Placement::Split => "client and worker on cores of their own",
-        Placement::Shared => "client and worker on one core",
-    }
 }
 
 pub fn block_axis() -> Axis {

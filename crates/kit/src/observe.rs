@@ -8,8 +8,6 @@ use sys::affinity::pin_to;
 use sys::clock::now_ns;
 use trial::Histogram;
 
-use crate::load::fresh::trial_run::Sample;
-
 /// Multiplications in a row, each of which needs the one before: some 12 µs.
 const STEPS: u32 = 10_000;
 /// Chains timed one after the other: the fastest was not interrupted.
@@ -48,20 +46,6 @@ fn chain_ns() -> u64 {
 /// How much faster (above 0) or slower a core runs than usual, as a share.
 pub fn drift(step_ns: f64, usual_ns: f64) -> f64 {
     usual_ns / step_ns - 1.0
-}
-
-/// For how long a trial stood still, ns, as far as it shows: through lanes at
-/// least so long at once, in the back-end's own loop (which never sleeps) so
-/// long in all. `None` of a peer, which counts its own CPU time.
-pub fn pause_ns(sample: &Sample) -> Option<f64> {
-    match &sample.latency {
-        Some(latency) => Some(gap_ns(latency) as f64),
-        None if sample.worker_cpus > 0.0 && sample.requests_per_s > 0.0 => {
-            let seconds = sample.requests as f64 / sample.requests_per_s;
-            Some((1.0 - sample.worker_cpus).max(0.0) * seconds * 1e9)
-        }
-        None => None,
-    }
 }
 
 /// The longest latency against the 99th percentile, since what makes every
@@ -198,23 +182,6 @@ mod tests {
         assert!((19_000_000..21_000_000).contains(&pause), "{pause}");
         assert_eq!(of(&[(30_000_000, 1000)]), 0);
         assert_eq!(of(&[(1_000, 98), (20_000_000, 1)]), 0, "too few to tell");
-    }
-
-    #[test]
-    fn a_loop_that_never_sleeps_pauses_while_it_is_off_its_cpu() {
-        let raw = |worker_cpus| Sample {
-            requests: 500,
-            requests_per_s: 1000.0,
-            worker_cpus,
-            ..Sample::default()
-        };
-        let pause = pause_ns(&raw(0.9)).unwrap();
-        assert!(
-            (pause - 5e7).abs() < 1.0,
-            "a tenth of half a second: {pause}"
-        );
-        assert_eq!(pause_ns(&raw(1.001)), Some(0.0));
-        assert_eq!(pause_ns(&raw(0.0)), None, "a peer");
     }
 
     #[test]

@@ -107,11 +107,9 @@ pub fn rehearse<E: Experiment>(
     let all = experiment.subjects(&host);
     plan::any(&experiment, &host, &all)?;
     let job = plan::job(&experiment, &all, script.budget)?;
-    let mut rig = Known {
+    let mut rig = Known::<E> {
         script: script.clone(),
-        spots: (job.subjects.iter())
-            .map(|subject| (subject.spot.dimensions(), subject.shares_trial))
-            .collect(),
+        subjects: job.subjects.clone(),
         measures: experiment.measures(),
         trials: 0,
         moving: script.moves.map(Moving::new),
@@ -150,10 +148,9 @@ impl Sink for Kept {
     }
 }
 
-struct Known {
+struct Known<E: Experiment> {
     script: Script,
-    /// Of each subject, and whether it shares the trial of the one before.
-    spots: Vec<(BTreeMap<String, Dimension>, bool)>,
+    subjects: Vec<Subject<E::Place, E::Arm>>,
     measures: Vec<Measure>,
     trials: usize,
     moving: Option<Moving>,
@@ -193,7 +190,7 @@ impl Moving {
     }
 }
 
-impl<E: Experiment> Rig<E> for Known {
+impl<E: Experiment> Rig<E> for Known<E> {
     fn trial(
         &mut self,
         subject: &Subject<E::Place, E::Arm>,
@@ -201,10 +198,12 @@ impl<E: Experiment> Rig<E> for Known {
         _: &dyn Fn() -> bool,
     ) -> Result<Reading, Stopped> {
         let point = subject.spot.dimensions();
-        let index = self.spots.iter().position(|(own, _)| *own == point);
+        let is_own =
+            |own: &Subject<E::Place, E::Arm>| own.place == subject.place && own.arm == subject.arm;
+        let index = self.subjects.iter().position(is_own);
         let index = index.expect("it is one of the job's");
-        let beside = self.spots[index + 1..].iter();
-        let beside = beside.take_while(|(_, shares_trial)| *shares_trial);
+        let beside = self.subjects[index + 1..].iter();
+        let beside = beside.take_while(|own| own.shares_trial);
         let is_one_in = |one_in: Option<usize>| one_in.is_some_and(|one_in| index % one_in == 0);
         if is_one_in(self.script.missing_one_in) {
             return Err(Stopped::NotSupported {
@@ -229,13 +228,14 @@ impl<E: Experiment> Rig<E> for Known {
             Some(moving) => moving.next(),
             None => 1.0 + (self.trials % 5) as f64 * 1e-6,
         };
-        let give = |point| {
+        let give = |point: &BTreeMap<String, Dimension>| {
             let value = (self.script.speed)(point) * jitter;
             let values = self.measures.iter().map(|&measure| (measure, value));
             Reading::new(values.collect())
         };
         let mut reading = give(&point);
-        reading.beside = beside.map(|(point, _)| give(point)).collect();
+        let beside = beside.map(|own| give(&own.spot.dimensions()));
+        reading.beside = beside.collect();
         let is_late = self
             .script
             .noisy_after

@@ -3,13 +3,13 @@
 
 pub mod crossings;
 pub mod crypto_peers;
+pub mod crypto_speed;
 pub mod kspeed;
 pub mod probe;
 pub mod router_paths;
 pub mod router_scaling;
 pub mod router_tcp;
 pub mod router_throughput;
-pub mod speed;
 pub mod vcm_block_size;
 pub mod vcm_cause;
 pub mod vcm_controllers;
@@ -89,7 +89,7 @@ pub static SECTIONS: &[SectionKind] = &[
     kind!("probe", probe::parse, false, None, []),
     kind!(crossings::Crossings, "crossings"),
     kind!(crypto_peers::CryptoPeers, "crypto-peers"),
-    kind!("crypto-speed", speed::parse, true, None, ["crypto-speed"]),
+    kind!(crypto_speed::CryptoSpeed, "crypto-speed"),
     kind!(vcm_block_size::BlockSize, "vcm-block-size"),
     kind!(vcm_tasks::Tasks, "vcm-tasks"),
     kind!(vcm_controllers::Controllers, "vcm-controllers"),

@@ -12,9 +12,6 @@ pub const SLOTS_BYTES_MAX: usize = 1 << 30;
 
 const PAIRS_MAX: usize = 999;
 
-/// Wider intervals say nothing that nine pairs do not.
-pub const PRECISION_MAX: f64 = 0.5;
-
 pub fn some<T>(key: &str, list: &[T]) -> Result<(), ConfigError> {
     if list.is_empty() {
         return Err(ConfigError::value(

@@ -9,11 +9,11 @@ mod findings;
 
 use std::time::Duration;
 
-use crypto::{Algorithm, Kind, Operation, RawLoop, Workload};
+use crypto::{Algorithm, Kind, Operation, Workload};
 use kit::crossing::{Cpus, Crossing, Price, PriceError, Where, price};
 use kit::evidence::Evidence;
+use kit::load::alone::{Slice, raw};
 use kit::load::benches::unmaskable;
-use kit::load::fresh::trial_run::{Slice, TrialError, alone};
 use kit::load::rig::Cores;
 use kit::prelude::*;
 use kit::words::size;
@@ -325,14 +325,12 @@ impl OnCpus {
             length: slice,
             go_on,
         };
-        let sample = alone(self.cpus.own, slice, || {
-            let mut raw = RawLoop::new(std::sync::Arc::clone(self.backend.get()), workload, 16)?;
-            Ok(move || raw.pass().map_err(TrialError::Raw).map(|jobs| jobs as f64))
-        });
-        let sample = sample.map_err(|error| PriceError::Failed {
+        let did = raw(self.backend.get(), workload, 16, self.cpus.own, slice);
+        let did = did.map_err(|error| PriceError::Failed {
             doing: "encrypt",
             source: std::io::Error::other(error),
         })?;
-        Ok((vec![(PRICE, 1e9 / sample.requests_per_s)], sample.requests))
+        let price = (PRICE, 1e9 / did.requests_per_s());
+        Ok((vec![price], did.requests as u64))
     }
 }
