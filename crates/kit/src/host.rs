@@ -7,6 +7,10 @@ use crate::{openssl, place};
 /// DPDK's benchmark of crypto drivers; Debian puts it into the package `dpdk-dev`.
 pub const DPDK_CRYPTO: &str = "dpdk-test-crypto-perf";
 
+/// What is planned for before the host is known: what is in flight within L2 is there
+/// on nearly every host, and takes as long however large that is.
+const L2_BYTES_USUAL: u64 = 1 << 20;
+
 /// What of the host the grid depends on.
 #[derive(Clone, Debug, Default)]
 pub struct Host {
@@ -20,7 +24,10 @@ pub struct Host {
 impl Host {
     /// What the probe and the system say.
     pub fn of(probe: Option<&Probe>) -> Self {
-        let l2_bytes = probe.and_then(|probe| probe.number("cpu.cache.l2_bytes"));
+        let l2_bytes = match probe {
+            Some(probe) => probe.number("cpu.cache.l2_bytes"),
+            None => Some(L2_BYTES_USUAL),
+        };
         let is_missing = |program: &&str| !probe::command::is_there(program);
         Self {
             cpus: place::usable_cpus().unwrap_or_else(|_| vec![0]),
