@@ -26,8 +26,6 @@ pub mod rehearsal;
 pub mod results;
 pub mod rounds;
 pub mod routers;
-pub mod running;
-pub mod schedule;
 pub mod section;
 pub mod spot;
 pub mod stopping;

@@ -51,9 +51,6 @@ impl Places {
     }
 
     /// Whether there is any.
-    ///
-    /// # Errors
-    /// [`PlanError::NotSupported`].
     pub fn any(&self) -> Result<(), PlanError> {
         if !self.kept.is_empty() {
             return Ok(());

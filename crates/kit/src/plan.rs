@@ -74,9 +74,6 @@ pub fn trials<'a, P: 'a, A: 'a>(
 }
 
 /// Whether there is anything to measure on a host.
-///
-/// # Errors
-/// [`PlanError::NotSupported`].
 pub fn any<E: Experiment>(
     experiment: &E,
     host: &Host,

@@ -92,9 +92,6 @@ pub fn known(point: &BTreeMap<String, Dimension>) -> f64 {
 }
 
 /// Runs a section so.
-///
-/// # Errors
-/// [`RehearsalError`].
 pub fn rehearse<E: Experiment>(
     table: &toml::Table,
     script: &Script,

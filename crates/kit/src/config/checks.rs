@@ -1,36 +1,12 @@
 //! Checks that configurations share.
 
-use std::str::FromStr;
-
 use crate::ConfigError;
 
 /// Largest block: the GCM and XTS limits are far above, memory is not.
 pub const BLOCK_BYTES_MAX: usize = 16 << 20;
 
 /// Most memory one trial's slots may take.
-pub const SLOTS_BYTES_MAX: usize = 1 << 30;
-
-const PAIRS_MAX: usize = 999;
-
-pub fn some<T>(key: &str, list: &[T]) -> Result<(), ConfigError> {
-    if list.is_empty() {
-        return Err(ConfigError::value(
-            key,
-            "an empty list measures nothing; name at least one",
-        ));
-    }
-    Ok(())
-}
-
-pub fn names<T: FromStr<Err: std::fmt::Display>>(
-    key: &str,
-    names: &[String],
-) -> Result<Vec<T>, ConfigError> {
-    names
-        .iter()
-        .map(|name| name.parse().map_err(|error| ConfigError::value(key, error)))
-        .collect()
-}
+const SLOTS_BYTES_MAX: usize = 1 << 30;
 
 pub fn within(
     key: &str,
@@ -56,16 +32,6 @@ pub fn positive(key: &str, value: f64, most: f64) -> Result<Option<f64>, ConfigE
         ));
     }
     Ok((value > 0.0).then_some(value))
-}
-
-pub fn pairs(pairs: usize) -> Result<Option<usize>, ConfigError> {
-    if pairs > PAIRS_MAX {
-        return Err(ConfigError::value(
-            "pairs",
-            format!("{pairs} is more than {PAIRS_MAX}"),
-        ));
-    }
-    Ok((pairs > 0).then_some(pairs))
 }
 
 /// Whether the back-end has that kind.

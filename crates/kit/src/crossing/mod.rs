@@ -271,9 +271,6 @@ fn failed<E: Into<io::Error>>(doing: &'static str) -> impl FnOnce(E) -> PriceErr
 
 /// Measures a crossing for about `slice`. Asks `go_on` from the calling thread, which is
 /// left as it was, every 50 ms. The CPUs are among those that this thread may use.
-///
-/// # Errors
-/// [`PriceError`].
 pub fn price(
     crossing: Crossing,
     cpus: &Cpus,

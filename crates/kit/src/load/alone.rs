@@ -141,9 +141,6 @@ impl Phase {
 }
 
 /// The back-end's own loop over so many slots on that CPU.
-///
-/// # Errors
-/// [`AloneError`].
 pub fn raw(
     backend: &Arc<dyn Backend>,
     workload: &Workload,
@@ -163,9 +160,6 @@ pub fn raw(
 
 /// A trial of one loop: `make` sets it up in the thread that runs it, and each
 /// call of what it makes says how many requests it did.
-///
-/// # Errors
-/// [`AloneError`].
 pub fn alone<W>(
     cpu: usize,
     slice: Slice<'_>,

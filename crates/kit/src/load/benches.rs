@@ -41,6 +41,11 @@ pub const MEASURES: [Measure; 7] = [
     CLIENTS_CPU,
 ];
 
+/// Warm-up before each trial counts.
+pub const WARM_UP: Duration = Duration::from_millis(3);
+/// What a trial takes besides: warm-up, parking, and a look at the core's clock, seconds.
+pub const OVERHEAD_S: f64 = 0.006;
+
 /// A long trial asks so often whether it is to end, and is sampled.
 const WINDOW: Duration = Duration::from_millis(100);
 
@@ -71,9 +76,6 @@ pub struct Benches {
 
 impl Benches {
     /// Starts those that are asked for. All have every workload that is.
-    ///
-    /// # Errors
-    /// [`Stopped::Failed`].
     pub fn start(backend: &BackendName, places: &Places, asks: &[Ask]) -> Result<Self, Stopped> {
         let mut own = Self {
             benches: BTreeMap::new(),
@@ -115,9 +117,6 @@ impl Benches {
 
     /// Runs one, with its evidence; `own` makes of what was seen what else it
     /// gives.
-    ///
-    /// # Errors
-    /// [`Stopped`].
     ///
     /// # Panics
     /// Where that was not asked for from the start.
@@ -203,9 +202,6 @@ pub fn held(window: &Window) -> Vec<(Measure, f64)> {
 }
 
 /// Why the tier in force forbids to measure, if it does.
-///
-/// # Errors
-/// [`PlanError::NotSupported`].
 pub fn unmaskable(backend: &str) -> Result<(), PlanError> {
     match probe::tier::cannot_mask(backend) {
         Some(probe::tier::Unmaskable { reason, remedy }) => {

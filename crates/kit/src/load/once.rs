@@ -23,9 +23,6 @@ const WINDOW: Duration = Duration::from_millis(100);
 
 /// Starts an engine with a worker on each of their CPUs, runs the load, and ends it.
 /// The load's depth is that of the lanes.
-///
-/// # Errors
-/// [`RigError`].
 pub fn trial(
     backend: &Arc<dyn Backend>,
     workload: &Arc<Workload>,

@@ -13,15 +13,9 @@ use crate::routers::way::Way;
 pub trait Rig {
     /// One trial of all routers at the same moment, an offer each; it stops
     /// early when `go_on` says so.
-    ///
-    /// # Errors
-    /// [`BenchError`].
     fn trial(&mut self, offers: &[Offer], go_on: &dyn Fn() -> bool) -> Result<Trial, BenchError>;
 
     /// TCP through the first router; it stops early likewise.
-    ///
-    /// # Errors
-    /// [`BenchError`].
     fn tcp(
         &mut self,
         directions: Directions,

@@ -107,9 +107,6 @@ impl Parts {
     }
 
     /// Builds the image and boots it, unless the user stops; with what it is.
-    ///
-    /// # Errors
-    /// [`Stopped`].
     pub(super) fn boot(
         &self,
         (cpu, vcpus): (&str, u32),

@@ -14,11 +14,11 @@ use kit::drawing::block_axis;
 use kit::load::benches::{
     Ask, Benches, Length, MEASURES, NOTIFICATIONS, REQUESTS, SPEED, unmaskable,
 };
+use kit::load::benches::{OVERHEAD_S, WARM_UP};
 use kit::load::moderated::Moderated;
 use kit::place::Placement;
 use kit::places::{Places, on};
 use kit::prelude::*;
-use kit::schedule::{OVERHEAD_S, WARM_UP};
 use kit::words::NOTIFY_SLEEPERS;
 use kit::words::{size, what};
 use model::paper::published::BLOCKS_BYTES;

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use crypto::Kind;
 use engine::DEPTH_MAX;
+use kit::load::benches::WARM_UP;
 use kit::load::benches::{Ask, Benches, Length, SPEED};
 use kit::load::moderated::Moderated;
 use kit::load::rig::{Cores, LatencyCounts};
 use kit::places::Places;
 use kit::prelude::*;
-use kit::schedule::WARM_UP;
 use trial::stats::{Random, median};
 use trial::{Sink, Verdict};
 

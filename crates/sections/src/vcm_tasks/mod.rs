@@ -13,12 +13,12 @@ use kit::load::benches::{
     Ask, Benches, CLIENT_CPU, Length, MEASURES, NOTIFICATIONS, REQUESTS, SPEED, WORKER_CPU,
     unmaskable,
 };
+use kit::load::benches::{OVERHEAD_S, WARM_UP};
 use kit::load::moderated::Moderated;
 use kit::load::rig::Window;
 use kit::place::Placement;
 use kit::places::{Places, on};
 use kit::prelude::*;
-use kit::schedule::{OVERHEAD_S, WARM_UP};
 use kit::words::NOTIFY_SLEEPERS;
 use kit::words::{size, what};
 use policy::Policy;

@@ -14,11 +14,11 @@ mod tests;
 
 use crypto::{Algorithm, Kind, Workload};
 use kit::config::checks::{BLOCK_BYTES_MAX, check_kind, check_slots};
+use kit::load::benches::OVERHEAD_S;
 use kit::load::benches::{CLIENT_CPU, NOTIFICATIONS, REQUESTS, SPEED, WORKER_CPU, unmaskable};
 use kit::load::rig::Cores;
 use kit::place::Placement;
 use kit::prelude::*;
-use kit::schedule::OVERHEAD_S;
 use kit::words::{size, what};
 use policy::{Settings, WEIGHT_MAX};
 

@@ -36,9 +36,6 @@ const ABSENT: &str = "no AF_ALG socket: load af_alg and algif_skcipher, algif_ha
 
 /// Compares the driver's output with another implementation's, then asks as
 /// fast as it answers.
-///
-/// # Errors
-/// [`TrialError`].
 pub fn measure(driver: &str, request: &Request) -> Result<TrialLine, TrialError> {
     request.check()?;
     let kind = request.kind;

@@ -18,9 +18,6 @@ use super::{Request, TrialError, TrialLine};
 const CALIBRATION_NS: u64 = 60_000_000;
 
 /// Measures once. Client and worker share a core where there is only one.
-///
-/// # Errors
-/// [`TrialError`].
 pub fn measure(depth: usize, request: &Request) -> Result<TrialLine, TrialError> {
     request.check()?;
     if !(1..=engine::DEPTH_MAX).contains(&depth) {

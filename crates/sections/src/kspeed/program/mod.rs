@@ -121,9 +121,6 @@ impl TrialLine {
 
 /// The files that make the running program one of the guest's; none where it
 /// is not lockgate that runs (a test of the library).
-///
-/// # Errors
-/// [`ProgramError`].
 pub(super) fn files() -> Result<Vec<GuestFile>, ProgramError> {
     if !is_lockgate() {
         return Ok(Vec::new());
