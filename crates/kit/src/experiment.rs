@@ -11,253 +11,28 @@
 //!                              charts, findings
 //! ```
 
-use std::borrow::Cow;
-use std::error::Error;
 use std::fmt::Debug;
 use std::time::Duration;
 
-use trial::{Chart, Direction, Event, Finding, PlanError, Price, Probe, Sink, Validity, Verdict};
+use trial::stats::{Arms, ERROR, compare_at};
+use trial::{Cell, Chart, Event, Finding, PlanError, Price, Probe, Sink, Table, Verdict};
 
 use crate::ConfigError;
 use crate::config::keys::Keys;
-use crate::evidence::Evidence;
+use crate::drawing::column;
+use crate::evidence::{self, Usual};
 use crate::headline::{Answer, Question};
 use crate::host::Host;
-use crate::load::rig::LatencyCounts;
-use crate::results::Results;
+use crate::judged::{over_rounds, spread};
+use crate::ratio::Ratio;
+use crate::series::{Series, Told};
 use crate::spot::Spot;
-use crate::told::{broken, impossible};
+use crate::subject::{Measure, Pair, Reading, Stopped, Subject, Times};
+use crate::told::Tried;
 use crate::view::View;
-
-/// A quantity that trials give.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Measure {
-    /// With its unit last: `speed_mb_per_s`.
-    pub name: &'static str,
-    /// For people: `MB/s`.
-    pub unit: &'static str,
-    pub direction: Direction,
-}
-
-impl Measure {
-    /// More is better.
-    #[must_use]
-    pub const fn higher(name: &'static str, unit: &'static str) -> Self {
-        let direction = Direction::Higher;
-        Self {
-            name,
-            unit,
-            direction,
-        }
-    }
-
-    /// Less is better.
-    #[must_use]
-    pub const fn lower(name: &'static str, unit: &'static str) -> Self {
-        let direction = Direction::Lower;
-        Self {
-            name,
-            unit,
-            direction,
-        }
-    }
-
-    /// Neither is.
-    #[must_use]
-    pub const fn fact(name: &'static str, unit: &'static str) -> Self {
-        let direction = Direction::Neutral;
-        Self {
-            name,
-            unit,
-            direction,
-        }
-    }
-}
-
-/// One thing that is measured again and again: an arm at a place.
-#[derive(Clone, Debug)]
-pub struct Subject<P, A> {
-    pub place: P,
-    pub arm: A,
-    /// Its identity, and its words.
-    pub spot: Spot,
-    /// 0 says most and is left out last.
-    pub rank: u8,
-    /// How much longer than others' its trials are.
-    pub weight: f64,
-    /// What its trials take besides, more than others', seconds.
-    pub overhead_s: f64,
-    /// Measured by the trial of the subject before it, whose reading has its own
-    /// in [`Reading::beside`].
-    pub shares_trial: bool,
-    /// Whether the first round alone has it, after all others: what it rests on
-    /// is known then.
-    pub is_once: bool,
-}
-
-impl<P, A> Subject<P, A> {
-    pub fn new(place: P, arm: A, spot: Spot) -> Self {
-        Self {
-            place,
-            arm,
-            spot,
-            rank: 0,
-            weight: 1.0,
-            overhead_s: 0.0,
-            shares_trial: false,
-            is_once: false,
-        }
-    }
-
-    /// The same, measured by the trial of the subject before it.
-    #[must_use]
-    pub fn sharing_trial(self) -> Self {
-        Self {
-            shares_trial: true,
-            ..self
-        }
-    }
-
-    #[must_use]
-    pub fn ranked(self, rank: u8) -> Self {
-        Self { rank, ..self }
-    }
-
-    /// In how many of so many rounds it is.
-    pub(crate) fn rounds(&self, all: usize) -> f64 {
-        if self.is_once { 1.0 } else { all as f64 }
-    }
-}
 
 /// The subjects of an experiment.
 pub type Subjects<E> = [Subject<<E as Experiment>::Place, <E as Experiment>::Arm>];
-
-/// How long trials are.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Times {
-    /// Less means nothing, seconds.
-    pub least_s: f64,
-    /// So much is worth having before more is measured.
-    pub good_s: f64,
-    /// More says no more than another round would.
-    pub most_s: f64,
-    /// What a trial takes besides: warm-up, starting and ending.
-    pub overhead_s: f64,
-}
-
-/// A ratio that is told.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Pair<P, A> {
-    pub arm: (P, A),
-    pub reference: (P, A),
-    pub measure: Measure,
-    /// The bound that the ratio's interval must keep, where a claim rests on it.
-    pub target: Option<f64>,
-    /// What to change to get the arm in place of the reference, as an order;
-    /// empty where that is no change to make.
-    pub change: Cow<'static, str>,
-}
-
-impl<P, A> Pair<P, A> {
-    /// A ratio of two, without a target.
-    pub const fn new(arm: (P, A), reference: (P, A), measure: Measure) -> Self {
-        Self {
-            arm,
-            reference,
-            measure,
-            target: None,
-            change: Cow::Borrowed(""),
-        }
-    }
-
-    /// With what to do about it.
-    #[must_use]
-    pub fn changed_by(self, change: impl Into<Cow<'static, str>>) -> Self {
-        let change = change.into();
-        Self { change, ..self }
-    }
-}
-
-/// What one trial gave.
-#[derive(Clone, Debug)]
-pub struct Reading {
-    pub values: Vec<(Measure, f64)>,
-    /// Whether this trial alone is valid; if not, it is tried again.
-    pub verdict: Verdict,
-    /// What a verdict over all rounds rests on.
-    pub evidence: Option<Evidence>,
-    pub latency: LatencyCounts,
-    /// Dimensions of the point that are known only now, and are no identity.
-    pub also: Spot,
-    /// Of the subjects after its own that share its trial, in their order.
-    pub beside: Vec<Self>,
-}
-
-impl Reading {
-    /// A trial that is valid.
-    #[must_use]
-    pub fn new(values: Vec<(Measure, f64)>) -> Self {
-        Self {
-            values,
-            verdict: Verdict::valid(),
-            evidence: None,
-            latency: LatencyCounts::default(),
-            also: Spot::new(),
-            beside: Vec::new(),
-        }
-    }
-
-    /// The same without values that are no number: a rate of nothing in no time
-    /// is no measurement, and the trial is one of too few.
-    #[must_use]
-    pub fn checked(mut self) -> Self {
-        let is_broken = |(_, value): &&(Measure, f64)| !value.is_finite();
-        if let Some((measure, _)) = self.values.iter().find(is_broken) {
-            let reason = format!("nothing was counted that gives {}", measure.name);
-            let remedy = "measure on a quiet host, or longer (--seconds)";
-            self.verdict = Verdict::new(Validity::TooFewSamples, reason, remedy);
-        }
-        self.values.retain(|(_, value)| value.is_finite());
-        self.beside = self.beside.into_iter().map(Self::checked).collect();
-        self
-    }
-
-    #[must_use]
-    pub fn value(&self, measure: Measure) -> Option<f64> {
-        let own = self.values.iter().find(|(own, _)| *own == measure);
-        own.map(|(_, value)| *value)
-    }
-}
-
-/// Why a trial gave nothing.
-#[derive(Debug)]
-pub enum Stopped {
-    /// Somebody wants it to end.
-    Interrupted,
-    /// The host cannot do it: the subject is not tried again.
-    NotSupported { what: String, remedy: String },
-    /// What it rests on is not valid: neither is that subject.
-    Doubted(Verdict),
-    /// It broke: neither is that subject.
-    Failed(Box<dyn Error + Send + Sync>),
-}
-
-impl Stopped {
-    pub fn failed(error: impl Error + Send + Sync + 'static) -> Self {
-        Self::Failed(Box::new(error))
-    }
-
-    /// What to say of its subject; none where nothing is wrong with it.
-    #[must_use]
-    pub fn verdict(&self) -> Option<Verdict> {
-        match self {
-            Self::Interrupted => None,
-            Self::NotSupported { what, remedy } => Some(impossible(what, remedy)),
-            Self::Doubted(verdict) => Some(verdict.clone()),
-            Self::Failed(source) => Some(broken(source.as_ref())),
-        }
-    }
-}
 
 /// Does trials.
 pub trait Rig<E: Experiment> {
@@ -382,7 +157,7 @@ pub trait Experiment: Clone + 'static {
     fn pairs(&self, subjects: &Subjects<Self>) -> Vec<Pair<Self::Place, Self::Arm>>;
 
     /// Charts and tables.
-    fn views(&self) -> Vec<View<Self>>;
+    fn views(&self) -> Vec<View<Self::Place, Self::Arm>>;
 
     /// A yardstick in a chart that a view gave; `spot` is what the view was
     /// split by.
@@ -403,5 +178,247 @@ pub trait Experiment: Clone + 'static {
     fn more(&self, results: &Results<'_, Self>) -> Vec<Event> {
         let _ = results;
         Vec::new()
+    }
+}
+
+/// Everything that was measured, with its conditions.
+pub struct Results<'a, E: Experiment> {
+    pub experiment: &'a E,
+    pub host: &'a Host,
+    pub subjects: &'a [Subject<E::Place, E::Arm>],
+    /// One a subject.
+    pub series: Vec<Series>,
+    pub notes: E::Notes,
+    /// What the rig says of every subject.
+    pub about: Spot,
+    /// Seconds of a trial.
+    pub slice_s: f64,
+    /// The command that measures it again.
+    pub command: &'a str,
+    /// How often a ratio's interval may miss.
+    pub(crate) error: f64,
+    told: Vec<Told<E::Place, E::Arm>>,
+}
+
+impl<'a, E: Experiment> Results<'a, E> {
+    /// Before the first round.
+    pub fn new(
+        experiment: &'a E,
+        host: &'a Host,
+        subjects: &'a [Subject<E::Place, E::Arm>],
+        (slice_s, command): (f64, &'a str),
+    ) -> Self {
+        Self {
+            experiment,
+            host,
+            subjects,
+            series: vec![Series::default(); subjects.len()],
+            notes: E::Notes::default(),
+            about: Spot::new(),
+            slice_s,
+            command,
+            error: ERROR,
+            told: Vec::new(),
+        }
+    }
+
+    pub fn seed(&self) -> u64 {
+        self.experiment.config().common().seed
+    }
+
+    fn index(&self, place: &E::Place, arm: &E::Arm) -> Option<usize> {
+        let own =
+            |subject: &Subject<E::Place, E::Arm>| subject.place == *place && subject.arm == *arm;
+        self.subjects.iter().position(own)
+    }
+
+    /// Subjects of which something was measured, with it.
+    pub fn measured(&self) -> impl Iterator<Item = (&'a Subject<E::Place, E::Arm>, &Series)> {
+        let pairs = self.subjects.iter().zip(&self.series);
+        pairs.filter(|(_, series)| !series.rounds.is_empty())
+    }
+
+    pub fn subject(&self, place: &E::Place, arm: &E::Arm) -> Option<&'a Subject<E::Place, E::Arm>> {
+        self.index(place, arm).map(|index| &self.subjects[index])
+    }
+
+    /// What an arm gave at a place, if it was measured.
+    pub fn series(&self, place: &E::Place, arm: &E::Arm) -> Option<&Series> {
+        let series = &self.series[self.index(place, arm)?];
+        (!series.rounds.is_empty()).then_some(series)
+    }
+
+    pub fn median(&self, place: &E::Place, arm: &E::Arm, measure: Measure) -> Option<f64> {
+        self.series(place, arm)?.median(measure)
+    }
+
+    /// How fast each worker's core was in this run.
+    pub fn usual(&self) -> Usual {
+        let all = self.series.iter().flat_map(|series| series.rounds.values());
+        Usual::of(all.filter_map(|reading| reading.evidence.as_ref()))
+    }
+
+    /// Whether a series is valid, rounds far apart aside: they spoil no
+    /// ratio, since what both sides share cancels out in a pair, and what they
+    /// do not share makes its interval wide.
+    pub fn of_rounds(&self, series: &Series, usual: &Usual) -> Verdict {
+        if let Some(failure) = &series.failure {
+            return failure.clone();
+        }
+        let rounds = series
+            .rounds
+            .values()
+            .map(|reading| reading.verdict.clone());
+        let verdict = over_rounds(&rounds.collect::<Vec<_>>());
+        if !verdict.is_valid() {
+            return verdict;
+        }
+        let evidence = series
+            .rounds
+            .values()
+            .filter_map(|one| one.evidence.as_ref());
+        evidence::verdict(&evidence.collect::<Vec<_>>(), usual, self.host.l2_bytes)
+    }
+
+    /// Whether a series is valid.
+    pub fn verdict_of(&self, series: &Series, usual: &Usual) -> Verdict {
+        let verdict = self.of_rounds(series, usual);
+        let steady = E::STEADY.filter(|_| verdict.is_valid());
+        let apart = steady.and_then(|measure| spread(&series.values(measure)));
+        apart.unwrap_or(verdict)
+    }
+
+    /// None where it was not measured.
+    pub fn verdict(&self, place: &E::Place, arm: &E::Arm) -> Option<Verdict> {
+        Some(self.verdict_of(self.series(place, arm)?, &self.usual()))
+    }
+
+    pub fn is_valid(&self, place: &E::Place, arm: &E::Arm) -> bool {
+        self.verdict(place, arm)
+            .is_some_and(|verdict| verdict.is_valid())
+    }
+
+    /// What was tried, and whether it is valid; what shares a trial only where
+    /// it is not as valid as that.
+    pub fn tried(&self) -> Vec<Tried> {
+        let usual = self.usual();
+        let pairs = self.subjects.iter().zip(&self.series);
+        let (mut tried, mut of_trial) = (Vec::new(), None);
+        for (subject, series) in pairs.filter(|(_, series)| series.is_tried()) {
+            let verdict = self.verdict_of(series, &usual);
+            if !subject.shares_trial {
+                of_trial = Some(verdict.clone());
+            } else if of_trial.as_ref() == Some(&verdict) {
+                continue;
+            }
+            tried.push(Tried {
+                name: subject.spot.words(),
+                label: subject.spot.words(),
+                is_measured: !series.rounds.is_empty(),
+                verdict,
+            });
+        }
+        tried
+    }
+
+    /// Every ratio that is told, once all is measured.
+    pub fn told(&self) -> &[Told<E::Place, E::Arm>] {
+        &self.told
+    }
+
+    /// That of an arm over another, if it is told.
+    pub fn ratio(
+        &self,
+        arm: (&E::Place, &E::Arm),
+        reference: (&E::Place, &E::Arm),
+        measure: Measure,
+    ) -> Option<&Ratio> {
+        let same = |own: &(E::Place, E::Arm), (place, arm): (&E::Place, &E::Arm)| {
+            own.0 == *place && own.1 == *arm
+        };
+        let own = self.told.iter().find(|told| {
+            let pair = &told.pair;
+            pair.measure == measure && same(&pair.arm, arm) && same(&pair.reference, reference)
+        });
+        own.map(|told| &told.ratio)
+    }
+
+    /// Every ratio that is told, as the rounds so far have it, with intervals
+    /// that miss no more often than `error`.
+    pub fn ratios(&self, error: f64) -> Vec<Ratio> {
+        let told = self.compared(error).into_iter();
+        told.map(|told| told.ratio).collect()
+    }
+
+    /// Compares once and for all.
+    pub fn conclude(&mut self) {
+        self.told = self.compared(self.error);
+    }
+
+    fn compared(&self, error: f64) -> Vec<Told<E::Place, E::Arm>> {
+        let usual = self.usual();
+        let pairs = self.experiment.pairs(self.subjects).into_iter();
+        pairs
+            .filter_map(|pair| {
+                let ratio = self.compare_at(&pair, &usual, error)?;
+                Some(Told { pair, ratio })
+            })
+            .collect()
+    }
+
+    /// A ratio that may not be among those told.
+    pub fn compare(&self, pair: &Pair<E::Place, E::Arm>, usual: &Usual) -> Option<Ratio> {
+        self.compare_at(pair, usual, self.error)
+    }
+
+    fn compare_at(
+        &self,
+        pair: &Pair<E::Place, E::Arm>,
+        usual: &Usual,
+        error: f64,
+    ) -> Option<Ratio> {
+        let of = |(place, arm): &(E::Place, E::Arm)| {
+            let index = self.index(place, arm)?;
+            Some((&self.subjects[index].spot, &self.series[index]))
+        };
+        let ((own, above), (others, below)) = (of(&pair.arm)?, of(&pair.reference)?);
+        let (subject, arm, reference) = own.apart(others);
+        let said = [subject, self.about.words()];
+        let said = said.into_iter().filter(|words| !words.is_empty());
+        let subject = said.collect::<Vec<_>>().join(", ");
+        let arms = Arms {
+            subject,
+            arm,
+            reference,
+            metric: pair.measure.name.to_owned(),
+            command: self.command.to_owned(),
+        };
+        let pairs = above.pairs(below, pair.measure);
+        let mut comparison = compare_at(arms, pair.measure.direction, pairs, error).ok()?;
+        comparison.change = pair.change.clone().into_owned();
+        comparison.arm_point = own.dimensions();
+        comparison.reference_point = others.dimensions();
+        let is_believed = [above, below]
+            .into_iter()
+            .all(|series| self.of_rounds(series, usual).is_valid());
+        Some(Ratio::judged(comparison, is_believed).wanting(pair.target))
+    }
+
+    /// A table of its own, each column with its unit; none without a row.
+    pub fn table<L: Into<String>>(
+        &self,
+        title: impl Into<String>,
+        note: impl Into<String>,
+        columns: impl IntoIterator<Item = (L, &'static str)>,
+        rows: Vec<Vec<Cell>>,
+    ) -> Option<Table> {
+        let columns = columns.into_iter();
+        (!rows.is_empty()).then(|| Table {
+            title: title.into(),
+            note: note.into(),
+            columns: columns.map(|(label, unit)| column(label, unit)).collect(),
+            rows,
+            command: self.command.to_owned(),
+        })
     }
 }

@@ -9,9 +9,10 @@ use trial::PlanError;
 use trial::stats::PAIRS_FOR_A_CLAIM;
 
 use crate::config::keys::{Common, Keys};
-use crate::experiment::{Experiment, Subject, Subjects, Times};
+use crate::experiment::{Experiment, Subjects};
 use crate::host::Host;
 use crate::stopping::Limits;
+use crate::subject::{Subject, Times};
 
 /// Nine pairs are a claim; fewer than three rounds are no interval.
 const ROUNDS: [usize; 6] = [PAIRS_FOR_A_CLAIM, 7, 5, 3, 2, 1];

@@ -10,10 +10,11 @@ use trial::{Dimension, Event, PlanError, RunError, Sink, Validity, Verdict};
 
 use crate::ConfigError;
 use crate::config::keys;
-use crate::experiment::{Experiment, Measure, Reading, Rig, Stopped, Subject};
+use crate::experiment::{Experiment, Rig};
 use crate::host::Host;
 use crate::plan;
 use crate::section::run_with;
+use crate::subject::{Measure, Reading, Stopped, Subject};
 
 /// What a rehearsal is to show.
 #[derive(Clone, Debug)]

@@ -7,10 +7,12 @@ use trial::stats::Random;
 use trial::{Dimension, Event, Finding, RunError, Sink, Verdict, Weight};
 
 use crate::config::keys::Keys;
-use crate::experiment::{Experiment, Rig, Stopped};
+use crate::derived::points;
+use crate::experiment::{Experiment, Results, Rig};
 use crate::plan::Job;
-use crate::results::{Results, Series};
+use crate::series::Series;
 use crate::stopping::{Closing, Stop};
+use crate::subject::Stopped;
 use crate::words::finding;
 
 /// What is not valid is measured again: a disturbance may pass. So many
@@ -119,7 +121,7 @@ pub fn measure<E: Experiment>(
             Err(end) => return end,
         }
         rounds += 1;
-        results.emit_points(false, sink);
+        points::emit(results, false, sink);
     }
 }
 
@@ -187,7 +189,7 @@ fn one<E: Experiment>(
         };
         let mut last: Result<_, Stopped> = trial();
         for _ in 1..tries {
-            let is_doubtful = |reading: &crate::experiment::Reading| !reading.verdict.is_valid();
+            let is_doubtful = |reading: &crate::subject::Reading| !reading.verdict.is_valid();
             if !last.as_ref().is_ok_and(is_doubtful) || is_late() || !go_on() {
                 break;
             }
@@ -208,7 +210,7 @@ fn one<E: Experiment>(
 fn keep(
     own: &mut [Series],
     round: usize,
-    trial: Result<crate::experiment::Reading, Stopped>,
+    trial: Result<crate::subject::Reading, Stopped>,
     label: String,
 ) -> Result<Option<End>, End> {
     let stopped = match trial {

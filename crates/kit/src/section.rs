@@ -9,11 +9,10 @@ use trial::{Event, Plan, PlanError, Probe, RunError, Section, Sink, Weight};
 use crate::ConfigError;
 use crate::closing::{clock, closing};
 use crate::config::keys::{self, Key, Keys};
-use crate::derived::{charts, tables};
-use crate::experiment::{Experiment, Rig};
+use crate::derived::{charts, points, tables};
+use crate::experiment::{Experiment, Results, Rig};
 use crate::host::Host;
 use crate::plan::{self, Job};
-use crate::results::Results;
 use crate::rounds::{End, failed, measure};
 use crate::told::told;
 use crate::view::View;
@@ -122,7 +121,7 @@ pub fn run_with<E: Experiment>(
     let end = measure(rig, job, &mut results, sink);
     results.notes = rig.notes();
     results.conclude();
-    results.emit_points(true, sink);
+    points::emit(&results, true, sink);
     tell(&results, job, &end, sink);
     sink.emit(Event::Progress(1.0, E::NAME.to_owned()));
     end.result()

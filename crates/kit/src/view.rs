@@ -2,20 +2,20 @@
 
 use trial::{Axis, Scale};
 
-use crate::experiment::{Experiment, Measure};
+use crate::subject::Measure;
 
 /// A chart or a table.
-pub enum View<E: Experiment> {
-    Lines(Lines<E>),
-    Rows(Rows<E>),
-    Table(Sheet<E>),
+pub enum View<P, A> {
+    Lines(Lines<P, A>),
+    Rows(Rows<P, A>),
+    Table(Sheet<P, A>),
 }
 
 /// Whether something is shown.
-pub type Only<E> = fn(&<E as Experiment>::Place, &<E as Experiment>::Arm) -> bool;
+pub type Only<P, A> = fn(&P, &A) -> bool;
 
 /// A measure over a dimension of numbers; a line for each way.
-pub struct Lines<E: Experiment> {
+pub struct Lines<P, A> {
     /// What the words of the split follow.
     pub title: String,
     pub note: String,
@@ -28,40 +28,40 @@ pub struct Lines<E: Experiment> {
     pub measures: Vec<(Measure, &'static str, f64)>,
     /// A chart for each combination of these dimensions' values.
     pub split: Vec<&'static str>,
-    pub only: Only<E>,
+    pub only: Only<P, A>,
 }
 
 /// A measure of every subject, one under the other.
-pub struct Rows<E: Experiment> {
+pub struct Rows<P, A> {
     pub title: String,
     pub note: String,
     pub label: &'static str,
     pub scale: Scale,
-    pub what: Shown<E>,
+    pub what: Shown<A>,
     /// Marks of one row are told apart by these dimensions.
     pub series: Vec<&'static str>,
-    pub only: Only<E>,
+    pub only: Only<P, A>,
 }
 
 /// What a row shows.
-pub enum Shown<E: Experiment> {
+pub enum Shown<A> {
     Value(Measure),
     /// The ratio to that arm at the same place.
-    Ratio(Measure, E::Arm),
+    Ratio(Measure, A),
 }
 
 /// A row for every subject.
-pub struct Sheet<E: Experiment> {
+pub struct Sheet<P, A> {
     pub title: String,
     pub note: String,
-    pub columns: Vec<Cells<E>>,
+    pub columns: Vec<Cells<A>>,
     /// The values of this dimension stand side by side.
     pub across: Option<&'static str>,
-    pub only: Only<E>,
+    pub only: Only<P, A>,
 }
 
 /// What a column of a [`Sheet`] holds.
-pub enum Cells<E: Experiment> {
+pub enum Cells<A> {
     /// The median, in so many of the unit that is named.
     Value {
         measure: Measure,
@@ -75,14 +75,14 @@ pub enum Cells<E: Experiment> {
     /// ten values, which is chance.
     Latency(f64, &'static str),
     /// The ratio to that arm at the same place, with its interval.
-    Ratio(Measure, E::Arm, &'static str),
+    Ratio(Measure, A, &'static str),
     /// What trials say besides, by that dimension, with its label.
     Also(&'static str, &'static str),
     /// Whether to believe it.
     Verdict,
 }
 
-impl<E: Experiment> Cells<E> {
+impl<A> Cells<A> {
     /// A number whose label says what it is of.
     #[must_use]
     pub fn bare(measure: Measure, label: &'static str) -> Self {

@@ -5,15 +5,7 @@ use trial::Fact;
 use crate::Host;
 use crate::cpu::Context;
 use crate::fact::{Judge, fact};
-use crate::iommu::posts_interrupts;
-
-/// The interrupt chip whose name says that the IOMMU remaps: on x86 the
-/// kernel prefixes `IR-`; on ARM the GIC's ITS translates.
-pub(super) fn remapping_chip(host: &Host) -> Option<String> {
-    let text = host.text("/proc/interrupts")?;
-    let remaps = |word: &&str| word.starts_with("IR-") || word.starts_with("ITS-");
-    text.split_whitespace().find(remaps).map(str::to_owned)
-}
+use crate::iommu::{posts_interrupts, remapping_chip};
 
 /// Whether a device can interrupt a running guest without an exit.
 pub(super) fn posted(host: &Host, cpu: &Context) -> Fact {

@@ -8,7 +8,6 @@ use trial::Fact;
 use crate::Host;
 use crate::cpu::Context;
 use crate::fact::{Judge, fact};
-use crate::interrupts;
 use crate::list::option;
 
 const UNITS: &str = "/sys/class/iommu";
@@ -93,7 +92,7 @@ fn domain_types(host: &Host) -> Vec<String> {
 
 fn interrupt_remapping(host: &Host, cpu: &Context) -> Fact {
     let (key, label) = ("iommu.interrupt_remapping", "Interrupt remapping");
-    if let Some(chip) = interrupts::remapping_chip(host) {
+    if let Some(chip) = remapping_chip(host) {
         return fact(key, label, true, format!("on ({chip} in /proc/interrupts)"));
     }
     let off = ["intremap", "intel_iommu", "amd_iommu"]
@@ -123,6 +122,14 @@ fn intel_supports(host: &Host) -> bool {
 /// The extended capability registers of Intel's units.
 fn extended_capabilities(host: &Host) -> Vec<u64> {
     registers(host, "intel-iommu/ecap")
+}
+
+/// The interrupt chip whose name says that the IOMMU remaps: on x86 the
+/// kernel prefixes `IR-`; on ARM the GIC's ITS translates.
+pub(super) fn remapping_chip(host: &Host) -> Option<String> {
+    let text = host.text("/proc/interrupts")?;
+    let remaps = |word: &&str| word.starts_with("IR-") || word.starts_with("ITS-");
+    text.split_whitespace().find(remaps).map(str::to_owned)
 }
 
 /// Whether every unit posts device interrupts to running guests: bit 59 of

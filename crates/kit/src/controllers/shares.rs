@@ -5,9 +5,8 @@ use trial::{Finding, Standing, Weight};
 
 use super::contender::Contender;
 use super::{OF_ORACLE, OF_UNCAPPED};
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, Results};
 use crate::ratio::Ratio;
-use crate::results::Results;
 use crate::words::finding;
 
 /// So many comparisons are named.

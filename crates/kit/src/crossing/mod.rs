@@ -20,13 +20,14 @@
 
 mod pair;
 mod trial;
+mod turns;
 
 use std::io;
 use std::time::Duration;
 
 use ::trial::{Validity, Verdict};
 
-use crate::experiment::{Reading, Stopped};
+use crate::subject::{Reading, Stopped};
 
 /// On which CPUs the two threads of a wake-up run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

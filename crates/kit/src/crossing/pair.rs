@@ -1,21 +1,21 @@
-//! Two threads that hand something over in turns.
+//! What two threads hand over.
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::thread::futex;
-use sys::clock::now_ns;
 use sys::event::Event;
-use sys::usage::thread_usage;
 
 use super::Crossing;
-use super::trial::{ANSWER_MAX, BATCH_MAX, SAMPLES_MAX, Trial, room};
 
 /// Turns of a wake-up that only warm up.
 const WARM_UP: usize = 16;
+/// A peer that has not answered for so long never will.
+pub(super) const ANSWER_MAX: Duration = Duration::from_secs(1);
 
 /// What two threads hand over; the index is who gets it.
 pub(super) enum Pair {
@@ -30,15 +30,15 @@ pub(super) enum Pair {
 /// Alone on its line, and on the next, which processors fetch with it.
 #[derive(Default)]
 #[repr(align(128))]
-pub(super) struct Line(AtomicU32);
+pub(super) struct Line(pub(super) AtomicU32);
 
 /// When a thread was woken, and when it then began to wake the other, ns.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Turn {
-    woken_ns: u64,
+    pub(super) woken_ns: u64,
     /// Otherwise it was woken before it slept, and that is no wake-up.
-    has_slept: bool,
-    wakes_ns: u64,
+    pub(super) has_slept: bool,
+    pub(super) wakes_ns: u64,
 }
 
 impl Pair {
@@ -93,66 +93,6 @@ impl Pair {
     }
 }
 
-impl Trial {
-    /// Half of a round trip: nothing but the two hand-overs is in it.
-    pub(super) fn hand_over(&self, lines: &[Line; 2]) -> io::Result<Vec<f64>> {
-        let mut turn = 0;
-        let once = |_| {
-            turn = u32::wrapping_add(turn, 1);
-            lines[1].0.store(turn, Ordering::Release);
-            self.spin_until(&lines[0], turn);
-            Ok(())
-        };
-        let samples = self.batches(BATCH_MAX, once, || Ok(()))?;
-        Ok(samples.iter().map(|ns| ns / 2.0).collect())
-    }
-
-    pub(super) fn echo(&self, lines: &[Line; 2]) -> io::Result<()> {
-        let mut turn = 1;
-        while self.spin_until(&lines[1], turn) {
-            lines[0].0.store(turn, Ordering::Release);
-            turn = u32::wrapping_add(turn, 1);
-        }
-        Ok(())
-    }
-
-    /// Without PAUSE, which takes up to 140 cycles: as long as the hand-over. `false` if
-    /// the trial is over.
-    #[inline]
-    fn spin_until(&self, line: &Line, value: u32) -> bool {
-        while !self.is_over() {
-            for _ in 0..1000 {
-                if line.0.load(Ordering::Acquire) == value {
-                    return true;
-                }
-            }
-        }
-        false
-    }
-
-    /// Is woken, notes when, notes when again, wakes the other; until the slice is over.
-    pub(super) fn take_turns(&self, side: usize) -> io::Result<Vec<Turn>> {
-        let mut turns = room(Turn::default());
-        let mut sleeps = thread_usage().voluntary_switches;
-        let stop_ns = now_ns() + self.slice_ns();
-        while turns.len() < SAMPLES_MAX {
-            self.pair.wait(side)?;
-            let woken_ns = now_ns();
-            if self.is_over() || woken_ns > stop_ns {
-                break;
-            }
-            let before = std::mem::replace(&mut sleeps, thread_usage().voluntary_switches);
-            turns.push(Turn {
-                woken_ns,
-                has_slept: sleeps > before,
-                wakes_ns: now_ns(),
-            });
-            self.pair.wake(1 - side)?;
-        }
-        Ok(turns)
-    }
-}
-
 /// From each side's waking to the other's being woken; the leader woke the peer once
 /// before it took turns.
 pub(super) fn one_way(leader: &[Turn], peer: &[Turn], clock_ns: f64) -> Vec<f64> {
@@ -166,27 +106,4 @@ pub(super) fn one_way(leader: &[Turn], peer: &[Turn], clock_ns: f64) -> Vec<f64>
     both.filter(|(_, woken)| woken.has_slept)
         .map(took_ns)
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::super::Where;
-    use super::*;
-
-    #[test]
-    fn whoever_sleeps_is_woken_by_the_end() {
-        let kinds = [Crossing::Futex, Crossing::Eventfd, Crossing::Pipe];
-        let kinds = kinds.map(|kind| kind(Where::SameCore));
-        for kind in kinds.into_iter().chain([Crossing::Notification]) {
-            let trial = Trial::new(kind, 0, 0, Duration::from_secs(60)).unwrap();
-            std::thread::scope(|scope| {
-                let sleeper = scope.spawn(|| trial.take_turns(1));
-                std::thread::sleep(Duration::from_millis(20));
-                trial.end();
-                assert!(sleeper.join().unwrap().unwrap().is_empty(), "{kind:?}");
-            });
-        }
-    }
 }

@@ -18,11 +18,9 @@ use sys::event::Event;
 use sys::memory::Mapping;
 use sys::uring::Nops;
 
-use super::pair::{Pair, one_way};
+use super::pair::{ANSWER_MAX, Pair, one_way};
 use super::{Crossing, PriceError, failed};
 
-/// A peer that has not answered for so long never will.
-pub(super) const ANSWER_MAX: Duration = Duration::from_secs(1);
 /// How often the caller is asked whether to go on.
 const ASK_EVERY: Duration = Duration::from_millis(50);
 /// Samples for which there is room.

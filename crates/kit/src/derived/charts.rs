@@ -3,15 +3,18 @@
 use trial::{Chart, Dot, Scale, Series as Line, SeriesKind};
 
 use crate::drawing::dot;
-use crate::experiment::{Experiment, Measure, Pair, Subject};
-use crate::results::Results;
+use crate::experiment::{Experiment, Results};
 use crate::spot::Spot;
+use crate::subject::{Measure, Pair, Subject};
 use crate::view::{Lines, Rows, Shown, axis};
 
 type Shows<'a, E> = Vec<&'a Subject<<E as Experiment>::Place, <E as Experiment>::Arm>>;
 
 /// A chart for each combination of what a view is split by.
-pub fn lines<E: Experiment>(results: &Results<'_, E>, view: &Lines<E>) -> Vec<Chart> {
+pub fn lines<E: Experiment>(
+    results: &Results<'_, E>,
+    view: &Lines<E::Place, E::Arm>,
+) -> Vec<Chart> {
     let all = results.measured().map(|(subject, _)| subject);
     let all: Shows<'_, E> = all
         .filter(|subject| (view.only)(&subject.place, &subject.arm))
@@ -26,7 +29,7 @@ pub fn lines<E: Experiment>(results: &Results<'_, E>, view: &Lines<E>) -> Vec<Ch
 
 fn chart<E: Experiment>(
     results: &Results<'_, E>,
-    view: &Lines<E>,
+    view: &Lines<E::Place, E::Arm>,
     spot: &Spot,
     own: &Shows<'_, E>,
 ) -> Option<Chart> {
@@ -85,7 +88,10 @@ fn value<E: Experiment>(
 }
 
 /// A row for each subject or place.
-pub fn rows<E: Experiment>(results: &Results<'_, E>, view: &Rows<E>) -> Option<Chart> {
+pub fn rows<E: Experiment>(
+    results: &Results<'_, E>,
+    view: &Rows<E::Place, E::Arm>,
+) -> Option<Chart> {
     let all = results.measured().map(|(subject, _)| subject);
     let all: Shows<'_, E> = all
         .filter(|subject| (view.only)(&subject.place, &subject.arm))
@@ -132,7 +138,7 @@ pub fn rows<E: Experiment>(results: &Results<'_, E>, view: &Rows<E>) -> Option<C
 
 fn shown<E: Experiment>(
     results: &Results<'_, E>,
-    what: &Shown<E>,
+    what: &Shown<E::Arm>,
     subject: &Subject<E::Place, E::Arm>,
     x: f64,
 ) -> Option<Dot> {

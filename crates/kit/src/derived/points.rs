@@ -1,14 +1,21 @@
 //! Every subject as a point.
 
-use trial::Point;
+use trial::{Event, Point, Sink};
 
 use crate::evidence::Usual;
-use crate::experiment::{Experiment, Subject};
+use crate::experiment::{Experiment, Results};
 use crate::metric::metric;
-use crate::results::{Results, Series};
+use crate::series::Series;
+use crate::subject::Subject;
 
-/// All that was tried.
-pub fn points<E: Experiment>(results: &Results<'_, E>, are_final: bool) -> Vec<Point> {
+/// Emits points of all that was tried; with their latencies, which take long to
+/// write, where the rounds are over.
+pub fn emit<E: Experiment>(results: &Results<'_, E>, are_final: bool, sink: &mut dyn Sink) {
+    let points = points(results, are_final).into_iter();
+    points.for_each(|point| sink.emit(Event::Point(point)));
+}
+
+fn points<E: Experiment>(results: &Results<'_, E>, are_final: bool) -> Vec<Point> {
     let usual = results.usual();
     let pairs = results.subjects.iter().zip(&results.series);
     let tried = pairs.filter(|(_, series)| series.is_tried());

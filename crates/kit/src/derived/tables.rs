@@ -3,11 +3,11 @@
 use trial::{Cell, Table};
 
 use crate::drawing::{column, number, text};
-use crate::experiment::{Experiment, Subject};
+use crate::experiment::{Experiment, Results};
 use crate::judged::judged;
 use crate::load::rig::LatencyCounts;
-use crate::results::Results;
 use crate::spot::{Part, Spot};
+use crate::subject::Subject;
 use crate::view::{Cells, Sheet};
 
 /// Values that must lie beyond a quantile; a hair less, since 100 × (1 − 0.9) is.
@@ -20,7 +20,10 @@ type Row<'a, E> = (
 );
 
 /// The table of a view; none where nothing was measured.
-pub fn sheet<E: Experiment>(results: &Results<'_, E>, view: &Sheet<E>) -> Option<Table> {
+pub fn sheet<E: Experiment>(
+    results: &Results<'_, E>,
+    view: &Sheet<E::Place, E::Arm>,
+) -> Option<Table> {
     let all = results.measured().map(|(subject, _)| subject);
     let all: Vec<_> = all
         .filter(|subject| (view.only)(&subject.place, &subject.arm))
@@ -125,7 +128,7 @@ fn heading(name: &str) -> String {
     name.trim_end_matches("_bytes").replace('_', " ")
 }
 
-fn label<E: Experiment>(cells: &Cells<E>) -> (&'static str, &'static str) {
+fn label<A>(cells: &Cells<A>) -> (&'static str, &'static str) {
     match cells {
         Cells::Value { label, unit, .. } => (label, unit),
         Cells::P99 => ("p99", "µs"),
@@ -138,7 +141,7 @@ fn label<E: Experiment>(cells: &Cells<E>) -> (&'static str, &'static str) {
 
 fn cell<E: Experiment>(
     results: &Results<'_, E>,
-    cells: &Cells<E>,
+    cells: &Cells<E::Arm>,
     subject: &Subject<E::Place, E::Arm>,
 ) -> Cell {
     let (place, arm) = (&subject.place, &subject.arm);

@@ -10,10 +10,11 @@ use sys::affinity::{PinError, pin_to};
 use sys::clock::{now_ns, thread_cpu};
 
 use crate::evidence::Evidence;
-use crate::load::once::WARM_UP;
 use crate::load::rig::Cores;
 use crate::observe::{CpuTimes, step_ns};
 
+/// Before a trial counts.
+pub const WARM_UP: Duration = Duration::from_millis(5);
 /// A loop that is not set up by then never will be.
 const READY_LIMIT: Duration = Duration::from_secs(10);
 

@@ -10,10 +10,10 @@ use trial::PlanError;
 
 use crate::config::choices::BackendName;
 use crate::evidence::Evidence;
-use crate::experiment::{Measure, Reading, Stopped};
 use crate::load::rig::{Bench, Cores, Course, Facts, Load, Regime, Setup, Tenant, Window};
 use crate::place::{Cpus, Placement};
 use crate::places::Places;
+use crate::subject::{Measure, Reading, Stopped};
 
 /// Requests that were completed.
 pub const REQUESTS: Measure = Measure::higher("requests_per_s", "requests/s");

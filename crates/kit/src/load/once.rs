@@ -8,13 +8,11 @@ use std::time::Duration;
 use crypto::{Backend, Workload};
 use policy::Policy;
 
-use crate::load::alone::Slice;
+use crate::load::alone::{Slice, WARM_UP};
 use crate::load::moderated::Moderated;
 use crate::load::rig::{Bench, Course, Load, Record, RigError, Tenant};
 use crate::place::Cpus;
 
-/// Before each of these trials counts.
-pub const WARM_UP: Duration = Duration::from_millis(5);
 /// Set-up, warm-up and clean-up of one, seconds.
 pub const OVERHEAD_S: f64 = 0.012;
 

@@ -7,10 +7,10 @@ use forward::tester::stream::FrameSize;
 use forward::topology::{Attachment, Family, Routes, Wires};
 use trial::Dimension;
 
-use crate::experiment::{Measure, Reading};
 use crate::routers::trial::{Trial, size_name};
 use crate::routers::way::{path_words, poll_name};
 use crate::spot::Spot;
+use crate::subject::{Measure, Reading};
 
 pub const RECEIVED_PPS: Measure = Measure::higher("received_pps", "frames/s");
 pub const RECEIVED_MBIT: Measure = Measure::higher("received_mbit_per_s", "Mbit/s");

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use forward::bench::{BenchError, Directions, Offer, Rack, Setup, TcpResult};
 
-use crate::experiment::Stopped;
 use crate::routers::trial::Trial;
 use crate::routers::way::Way;
+use crate::subject::Stopped;
 
 /// Something built, ready to be measured.
 pub trait Rig {

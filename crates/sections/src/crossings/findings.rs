@@ -2,9 +2,9 @@
 
 use kit::crossing::{Crossing, Where};
 use kit::drawing::{number, text};
-use kit::experiment::Subject;
+use kit::experiment::Results;
 use kit::headline::Answer;
-use kit::results::Results;
+use kit::subject::Subject;
 use kit::words::{finding, time};
 use trial::{Finding, Outcome, Price, Table, Weight};
 

@@ -213,7 +213,7 @@ impl Experiment for Crossings {
         findings::prices(results)
     }
 
-    fn views(&self) -> Vec<View<Self>> {
+    fn views(&self) -> Vec<View<Self::Place, Self::Arm>> {
         let note = "Medians over the rounds, whiskers: their 95% interval. A wake-up counts one way, from the waking call to the return of the other. Copying is told for a page of 4 KiB.";
         vec![
             View::Rows(Rows {

@@ -1,8 +1,9 @@
 //! What the numbers mean, in plain words.
 
+use kit::experiment::Results;
 use kit::headline::Answer;
 use kit::ratio::Ratio;
-use kit::results::{Results, Told};
+use kit::series::Told;
 use kit::words::finding;
 use trial::{Finding, Outcome, Weight};
 
@@ -114,9 +115,10 @@ fn listed(all: &[&Told<Place, Arm>]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use kit::experiment::{Experiment, Reading};
+    use kit::experiment::Experiment;
     use kit::host::Host;
     use kit::load::benches::REQUESTS;
+    use kit::subject::Reading;
     use trial::{Validity, Verdict};
 
     use super::*;

@@ -382,9 +382,9 @@ impl Experiment for CryptoPeers {
         RATIOS.into_iter().flat_map(of).collect()
     }
 
-    fn views(&self) -> Vec<View<Self>> {
+    fn views(&self) -> Vec<View<Self::Place, Self::Arm>> {
         let note = "Client and worker on cores of their own, in place, in flight no more than half of L2. DPDK works on the 8192 buffers that are its default. The ceiling is AES rounds on registers alone. Of a public key a request is one operation.";
-        let rows = |title: &str, only: Only<Self>| {
+        let rows = |title: &str, only: Only<Self::Place, Self::Arm>| {
             View::Rows(Rows {
                 title: title.to_owned(),
                 note: note.to_owned(),
@@ -395,7 +395,7 @@ impl Experiment for CryptoPeers {
                 only,
             })
         };
-        let sheet = |title: &str, columns, across, only: Only<Self>| {
+        let sheet = |title: &str, columns, across, only: Only<Self::Place, Self::Arm>| {
             View::Table(Sheet {
                 title: title.to_owned(),
                 note: "Medians over the rounds; MB/s are 10^6 bytes a second.".to_owned(),

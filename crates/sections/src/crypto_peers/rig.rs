@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crypto::{Algorithm, Ceiling, KeyMaterial, Kind, Workload, WorkloadError};
 use kit::evidence::Evidence;
-use kit::experiment::{Reading, Rig, Stopped, Subject};
+use kit::experiment::Rig;
 use kit::host::Host;
 use kit::load::alone::{Alone, AloneError, Slice, alone, raw};
 use kit::load::benches::{REQUESTS, SPEED, WORKERS_CPU, reading};
@@ -15,6 +15,7 @@ use kit::load::rig::Load;
 use kit::observe::step_ns;
 use kit::openssl;
 use kit::place::{Cpus, Placement, place};
+use kit::subject::{Reading, Stopped, Subject};
 use policy::Policy;
 use probe::tier;
 use trial::{Validity, Verdict};

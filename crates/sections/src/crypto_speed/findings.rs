@@ -1,10 +1,10 @@
 //! What the numbers mean, in plain words.
 
+use kit::experiment::Results;
 use kit::headline::Answer;
 use kit::load::benches::{REQUESTS, SPEED};
 use kit::place::Placement;
 use kit::ratio::Ratio;
-use kit::results::Results;
 use kit::words::{finding, percent, size, speed, time, what};
 use trial::stats::{Arms, median, quantile};
 use trial::{Comparison, Finding, Weight};

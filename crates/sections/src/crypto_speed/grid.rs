@@ -12,12 +12,13 @@ use kit::prelude::*;
 use kit::words::{size, what};
 use policy::Policy;
 
-use super::rig::WAKE_UP_S;
 use super::{Config, CryptoSpeed};
 
 pub(super) const SIZES_BYTES: [usize; 6] = [64, 256, 1024, 4096, 16_384, 65_536];
 /// What says most of these: the others are left out first.
 const FEW_BYTES: [usize; 3] = [64, 1024, 16_384];
+/// What looking at it takes, seconds.
+const WAKE_UP_S: f64 = 0.05;
 /// Depth of batch and async where the user names none.
 const DEPTH: usize = 16;
 /// The ladder that finds how many requests in flight are enough.

@@ -276,28 +276,30 @@ impl Experiment for CryptoSpeed {
         pairs.into_iter().map(|(_, pair)| pair).collect()
     }
 
-    fn views(&self) -> Vec<View<Self>> {
-        let lines = |title: &str, (over, x), y: Scale, split: &[_], only: Only<Self>| {
-            View::Lines(Lines {
-                title: title.to_owned(),
-                note: format!("{IN_FLIGHT} Whiskers: 95% interval of the median."),
-                over,
-                x,
-                y: axis("speed", "MB/s", y),
-                measures: vec![(SPEED, "", 1.0)],
-                split: split.to_vec(),
-                only,
-            })
-        };
-        let sheet = |title: &str, note: &str, columns, across, only: Only<Self>| {
-            View::Table(Sheet {
-                title: title.to_owned(),
-                note: note.to_owned(),
-                columns,
-                across,
-                only,
-            })
-        };
+    fn views(&self) -> Vec<View<Self::Place, Self::Arm>> {
+        let lines =
+            |title: &str, (over, x), y: Scale, split: &[_], only: Only<Self::Place, Self::Arm>| {
+                View::Lines(Lines {
+                    title: title.to_owned(),
+                    note: format!("{IN_FLIGHT} Whiskers: 95% interval of the median."),
+                    over,
+                    x,
+                    y: axis("speed", "MB/s", y),
+                    measures: vec![(SPEED, "", 1.0)],
+                    split: split.to_vec(),
+                    only,
+                })
+            };
+        let sheet =
+            |title: &str, note: &str, columns, across, only: Only<Self::Place, Self::Arm>| {
+                View::Table(Sheet {
+                    title: title.to_owned(),
+                    note: note.to_owned(),
+                    columns,
+                    across,
+                    only,
+                })
+            };
         vec![
             lines(
                 "Speed by block size",

@@ -1,6 +1,7 @@
 //! One trial: lanes, a loop without a lane, or `openssl speed`.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc as Shared;
 use std::time::Duration;
 
@@ -21,8 +22,6 @@ use super::{CryptoSpeed, DOORBELLS, OFFERED};
 
 /// What waking a sleeper on the other core took just before, ns; of no point.
 pub(super) const WAKE_UP: Measure = Measure::lower("wake_up_ns", "ns");
-/// What looking at it takes, seconds.
-pub(super) const WAKE_UP_S: f64 = 0.05;
 const WAKE_UP_SLICE: Duration = Duration::from_millis(40);
 const LINE_SLICE: Duration = Duration::from_millis(2);
 /// By default the open loop runs at half of what a closed loop reached, and
@@ -73,10 +72,10 @@ impl OnCpus {
             kind, block_bytes, ..
         } in subjects.iter().map(|own| &own.place)
         {
-            if !workloads.contains_key(&(kind, block_bytes)) {
+            if let Entry::Vacant(vacant) = workloads.entry((kind, block_bytes)) {
                 let backend = section.config.backend.get();
                 let own = Workload::new(backend, kind, block_bytes).map_err(Stopped::failed)?;
-                workloads.insert((kind, block_bytes), Shared::new(own));
+                vacant.insert(Shared::new(own));
             }
         }
         Ok(Self {

@@ -3,7 +3,7 @@
 use kit::drawing::{column, text};
 use kit::prelude::*;
 use kit::ratio::Ratio;
-use kit::results::Told;
+use kit::series::Told;
 use kit::words::{finding, percent, size};
 use trial::{Outcome, Price, Table, Weight};
 

@@ -5,8 +5,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use kit::experiment::Stopped;
 use kit::spot::Spot;
+use kit::subject::Stopped;
 use trial::PlanError;
 use vm::image::Image;
 use vm::{Accelerator, Cache, Guest, GuestError, Kernel, Qemu, Run, Shape};

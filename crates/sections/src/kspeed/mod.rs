@@ -362,7 +362,7 @@ impl Experiment for Kspeed {
         PAIRS.into_iter().flat_map(of).collect()
     }
 
-    fn views(&self) -> Vec<View<Self>> {
+    fn views(&self) -> Vec<View<Self::Place, Self::Arm>> {
         let note = "Medians over the rounds, whiskers: their 95% interval. sync, tcrypt serial and AF_ALG have one request in flight.";
         vec![
             View::Lines(Lines {

@@ -4,10 +4,10 @@
 use std::time::{Duration, Instant};
 
 use kit::evidence::Evidence;
-use kit::experiment::Measure;
 use kit::load::rig::{Cores, LatencyCounts};
 use kit::observe::CpuTimes;
 use kit::prelude::*;
+use kit::subject::Measure;
 use trial::{Sink, Verdict};
 
 use super::catalogue::Chosen;

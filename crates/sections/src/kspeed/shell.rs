@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use kit::experiment::Stopped;
+use kit::subject::Stopped;
 use trial::{Validity, Verdict};
 
 /// So often somebody looks whether the user wants to stop.

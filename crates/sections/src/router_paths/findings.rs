@@ -1,13 +1,14 @@
 //! The section's answer, how its targets stand, and what each setting gives.
 
 use forward::router::path::Path;
-use kit::experiment::Pair;
+use kit::experiment::Results;
 use kit::headline::Answer;
 use kit::ratio::Ratio;
-use kit::results::{Results, Told};
 use kit::routers::metrics::{PER_CPU, RECEIVED_PPS};
 use kit::routers::trial::size_name;
 use kit::routers::way::Way;
+use kit::series::Told;
+use kit::subject::Pair;
 use kit::words::finding;
 use trial::{Finding, Outcome, Standing, Weight};
 

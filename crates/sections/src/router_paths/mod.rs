@@ -198,7 +198,7 @@ impl Experiment for Paths {
         questions::pairs(self, subjects)
     }
 
-    fn views(&self) -> Vec<View<Self>> {
+    fn views(&self) -> Vec<View<Self::Place, Self::Arm>> {
         let columns = vec![
             Cells::of(RECEIVED_PPS, "received"),
             Cells::Ratio(RECEIVED_PPS, Way::KERNEL, "over kernel routing"),

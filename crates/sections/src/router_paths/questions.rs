@@ -1,10 +1,10 @@
 //! What is compared with what, and what a target asks.
 
 use forward::router::path::{AfXdp, Path, Poll};
-use kit::experiment::{Measure, Pair, Subject};
 use kit::routers::metrics::{PER_CPU, RECEIVED_PPS};
 use kit::routers::options::Frame;
 use kit::routers::way::Way;
+use kit::subject::{Measure, Pair, Subject};
 
 use super::Paths;
 use super::load::Load;

@@ -1,10 +1,10 @@
 //! What the numbers mean, in plain words.
 
-use kit::experiment::Measure;
+use kit::experiment::Results;
 use kit::headline::Answer;
-use kit::results::Results;
 use kit::routers::metrics::RECEIVED_PPS;
 use kit::routers::source::SCALING;
+use kit::subject::Measure;
 use kit::words::{finding, percent};
 use trial::{Finding, Outcome, Weight};
 

@@ -211,7 +211,7 @@ impl Experiment for Scaling {
             .collect()
     }
 
-    fn views(&self) -> Vec<View<Self>> {
+    fn views(&self) -> Vec<View<Self::Place, Self::Arm>> {
         let beside = self.config.beside.get();
         let million = |measure, words| (measure, words, 1e-6);
         let side_by_side = |_: &(), case: &Case| !case.is_beside();

@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use forward::bench::TrialResult;
 use forward::topology::Cpus;
-use kit::experiment::{Reading, Rig, Stopped, Subject, Subjects};
+use kit::experiment::{Rig, Subjects};
 use kit::host::Host;
 use kit::routers::metrics::RECEIVED_PPS;
 use kit::routers::rig::Routers;
 use kit::routers::trial::Trial;
+use kit::subject::{Reading, Stopped, Subject};
 use trial::{Event, Sink, Validity, Verdict};
 
 use super::case::Case;

@@ -3,14 +3,14 @@
 use forward::bench::Directions;
 use forward::router::path::Path;
 use kit::drawing::{column, number, text};
-use kit::experiment::Measure;
+use kit::experiment::Results;
 use kit::headline::Answer;
 use kit::judged::judged;
 use kit::ratio::Ratio;
-use kit::results::Results;
 use kit::routers::metrics::RECEIVED_MBIT;
 use kit::routers::source::TCP;
 use kit::routers::way::Way;
+use kit::subject::Measure;
 use trial::{Cell, Outcome, Table};
 
 use super::{BACK, FORTH, Tcp};

@@ -136,7 +136,7 @@ impl Experiment for Tcp {
         others.map(pair).collect()
     }
 
-    fn views(&self) -> Vec<View<Self>> {
+    fn views(&self) -> Vec<View<Self::Place, Self::Arm>> {
         Vec::new()
     }
 

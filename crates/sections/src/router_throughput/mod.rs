@@ -189,7 +189,7 @@ impl<K: Kind> Rfc2544<K> {
         )
     }
 
-    fn share_by_size(&self) -> Lines<Self> {
+    fn share_by_size(&self) -> Lines<<Self as Experiment>::Place, <Self as Experiment>::Arm> {
         Lines {
             title: "Throughput as a share of what the links carry, by frame size".to_owned(),
             note: self.note(),
@@ -202,7 +202,7 @@ impl<K: Kind> Rfc2544<K> {
         }
     }
 
-    fn loss_by_rate(&self) -> Lines<Self> {
+    fn loss_by_rate(&self) -> Lines<<Self as Experiment>::Place, <Self as Experiment>::Arm> {
         Lines {
             title: "Frame loss by rate".to_owned(),
             note: self.note(),
@@ -215,7 +215,7 @@ impl<K: Kind> Rfc2544<K> {
         }
     }
 
-    fn rates(&self) -> Sheet<Self> {
+    fn rates(&self) -> Sheet<<Self as Experiment>::Place, <Self as Experiment>::Arm> {
         let (title, first) = K::RATES;
         Sheet {
             title: title.to_owned(),
@@ -235,7 +235,7 @@ impl<K: Kind> Rfc2544<K> {
         }
     }
 
-    fn latencies(&self) -> Sheet<Self> {
+    fn latencies(&self) -> Sheet<<Self as Experiment>::Place, <Self as Experiment>::Arm> {
         Sheet {
             title: "Latency at the throughput and below it".to_owned(),
             note: format!(
@@ -253,7 +253,7 @@ impl<K: Kind> Rfc2544<K> {
         }
     }
 
-    fn bursts(&self) -> Sheet<Self> {
+    fn bursts(&self) -> Sheet<<Self as Experiment>::Place, <Self as Experiment>::Arm> {
         Sheet {
             title: "The longest burst without loss".to_owned(),
             note: format!(
@@ -378,7 +378,7 @@ impl<K: Kind> Experiment for Rfc2544<K> {
         subjects.iter().filter_map(pair).collect()
     }
 
-    fn views(&self) -> Vec<View<Self>> {
+    fn views(&self) -> Vec<View<Self::Place, Self::Arm>> {
         vec![
             View::Table(self.rates()),
             View::Table(self.latencies()),

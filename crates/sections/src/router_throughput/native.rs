@@ -3,9 +3,9 @@
 
 use forward::tester::stream::FrameSize;
 use kit::drawing::{column, number, text};
+use kit::experiment::Results;
 use kit::headline::{Answer, Question, first_reason, sentence};
 use kit::judged::judged;
-use kit::results::Results;
 use kit::routers::metrics::RECEIVED_PPS;
 use kit::routers::options::Home;
 use kit::routers::source::{LINK_MBIT_PER_S, PORTS, TEST_BED, native};

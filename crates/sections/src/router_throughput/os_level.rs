@@ -3,11 +3,12 @@
 
 use forward::home;
 use forward::tester::stream::FrameSize;
+use kit::experiment::Results;
 use kit::headline::{Answer, Question, sentence};
 use kit::ratio::Ratio;
-use kit::results::{Results, Told};
 use kit::routers::metrics::RECEIVED_PPS;
 use kit::routers::source::OS_LEVEL;
+use kit::series::Told;
 use kit::words::finding;
 use trial::{Finding, Outcome, Weight};
 

@@ -10,12 +10,13 @@ use forward::tester::procedure::{
 use forward::tester::stream::FrameSize;
 use forward::tester::validity::Claim;
 use forward::topology::Cpus;
-use kit::experiment::{Measure, Reading, Rig, Stopped, Subject};
+use kit::experiment::Rig;
 use kit::host::Host;
 use kit::load::rig::LatencyCounts;
 use kit::routers::metrics::LOSS;
 use kit::routers::rig::{Rig as Bench, Routers};
 use kit::routers::trial::Trial;
+use kit::subject::{Measure, Reading, Stopped, Subject};
 use trial::{Histogram, Validity, Verdict};
 
 use super::options::Options;

@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 
 use kit::drawing::{column, text};
-use kit::experiment::{Pair, Subject};
+use kit::experiment::Results;
 use kit::load::benches::{NOTIFICATIONS, SPEED};
-use kit::results::{Results, Series};
+use kit::series::Series;
+use kit::subject::{Pair, Subject};
 use kit::words::{percent, size, speed};
 use model::paper::published;
 use policy::Policy;
@@ -179,8 +180,9 @@ pub(super) fn beside(results: &Results<'_, BlockSize>) -> Option<Table> {
 
 #[cfg(test)]
 mod tests {
-    use kit::experiment::{Experiment, Reading};
+    use kit::experiment::Experiment;
     use kit::host::Host;
+    use kit::subject::Reading;
 
     use super::*;
 

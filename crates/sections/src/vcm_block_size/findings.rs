@@ -3,10 +3,10 @@
 
 use std::cmp::Reverse;
 
+use kit::experiment::Results;
 use kit::headline::Answer;
 use kit::places::on;
 use kit::ratio::{Ratio, words};
-use kit::results::Results;
 use kit::words::{finding, percent, size, speed, what};
 use policy::Policy;
 use probe::tier;

@@ -249,9 +249,13 @@ impl Experiment for BlockSize {
         price::list(results)
     }
 
-    fn views(&self) -> Vec<View<Self>> {
+    fn views(&self) -> Vec<View<Self::Place, Self::Arm>> {
         let depth = self.config.depth.get();
-        let lines = |title: &str, note: String, y, measure, (split, only): (&[_], Only<Self>)| {
+        let lines = |title: &str,
+                     note: String,
+                     y,
+                     measure,
+                     (split, only): (&[_], Only<Self::Place, Self::Arm>)| {
             View::Lines(Lines {
                 title: title.to_owned(),
                 note,
@@ -263,16 +267,17 @@ impl Experiment for BlockSize {
                 only,
             })
         };
-        let sheet = |title: &str, note: &str, measure: Measure, only: Only<Self>| {
-            View::Table(Sheet {
-                title: format!("{title} by block size, {depth} requests in flight"),
-                note: note.to_owned(),
-                columns: vec![Cells::of(measure, "")],
-                across: Some("policy"),
-                only,
-            })
-        };
-        let sleeps: Only<Self> = |_, policy| policy.moderation.client_sleeps();
+        let sheet =
+            |title: &str, note: &str, measure: Measure, only: Only<Self::Place, Self::Arm>| {
+                View::Table(Sheet {
+                    title: format!("{title} by block size, {depth} requests in flight"),
+                    note: note.to_owned(),
+                    columns: vec![Cells::of(measure, "")],
+                    across: Some("policy"),
+                    only,
+                })
+            };
+        let sleeps: Only<Self::Place, Self::Arm> = |_, policy| policy.moderation.client_sleeps();
         vec![
             lines(
                 "Speed by block size",

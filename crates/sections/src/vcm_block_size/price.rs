@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use kit::experiment::{Measure, Reading};
+use kit::experiment::Results;
 use kit::load::benches::{CLIENT_CPU, NOTIFICATIONS, REQUESTS, WORKER_CPU};
 use kit::metric::metric;
 use kit::place::Placement;
-use kit::results::Results;
 use kit::spot::Spot;
+use kit::subject::{Measure, Reading};
 use policy::Policy;
 use trial::stats::{median, median_interval};
 use trial::{Point, Validity, Verdict};

@@ -5,9 +5,9 @@ use std::thread;
 use std::time::Duration;
 
 use engine::{LaneConfig, WorkerConfig};
-use kit::experiment::{Measure, Reading, Stopped};
 use kit::load::benches::{CLIENT_CPU, SPEED, WORKER_CPU};
 use kit::load::rig::Cores;
+use kit::subject::{Measure, Reading, Stopped};
 use policy::{Counters, Moderation};
 
 pub const NOTIFICATIONS: Measure = Measure::lower("notifications_per_request", "");

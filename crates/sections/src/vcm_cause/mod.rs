@@ -237,7 +237,7 @@ impl Experiment for Causes {
         loads.filter_map(pair).collect()
     }
 
-    fn views(&self) -> Vec<View<Self>> {
+    fn views(&self) -> Vec<View<Self::Place, Self::Arm>> {
         vec![View::Lines(Lines {
             title: "Speed by block size, of the loads whose falls are examined".to_owned(),
             note: "Whiskers: 95% interval of the median. Hollow: trials were disturbed.".to_owned(),

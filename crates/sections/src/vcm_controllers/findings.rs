@@ -4,10 +4,10 @@
 use kit::controllers::contender::Contender;
 use kit::controllers::fixed::label;
 use kit::controllers::shares::{believed, everyone, targets};
+use kit::experiment::Results;
 use kit::headline::Answer;
 use kit::load::benches::SPEED;
 use kit::ratio::Ratio;
-use kit::results::Results;
 use kit::words::{finding, speed};
 use trial::{Finding, Outcome, Weight};
 

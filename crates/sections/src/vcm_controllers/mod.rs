@@ -370,7 +370,7 @@ impl Experiment for Controllers {
         subjects.iter().flat_map(of).collect()
     }
 
-    fn views(&self) -> Vec<View<Self>> {
+    fn views(&self) -> Vec<View<Self::Place, Self::Arm>> {
         let depth = self.config.depth.get();
         let departures = departures(self.config.controllers.iter().map(|name| name.0.0));
         let by_size = |title: &str, label, measure: Measure| {

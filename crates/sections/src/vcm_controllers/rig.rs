@@ -7,12 +7,13 @@ use crypto::{Algorithm, RsaBits};
 use kit::controllers::contender::Contender;
 use kit::controllers::fixed::{label, scout, scout_s};
 use kit::controllers::warm::Warm;
-use kit::experiment::{Measure, Reading, Rig, Stopped, Subject, Subjects};
+use kit::experiment::{Rig, Subjects};
 use kit::host::Host;
 use kit::load::benches::{Ask, Benches, Length, REQUESTS, held};
 use kit::load::moderated::Moderated;
 use kit::load::rig::{Regime, Window};
 use kit::spot::Spot;
+use kit::subject::{Measure, Reading, Stopped, Subject};
 use policy::{Controller, Policy};
 use trial::{Event, Sink};
 

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use kit::experiment::Experiment;
+use kit::experiment::Results;
 use kit::host::Host;
 use kit::rehearsal::{Rehearsal, Script, known, rehearse};
-use kit::results::Results;
 use trial::{Cell, Dimension, Event, Table};
 
 use super::{Config, Contender, Controllers, findings};

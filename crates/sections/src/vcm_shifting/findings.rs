@@ -3,8 +3,8 @@
 use kit::controllers::MODERATE;
 use kit::controllers::contender::Contender;
 use kit::controllers::shares::{believed, everyone, mean, targets};
+use kit::experiment::Results;
 use kit::headline::Answer;
-use kit::results::Results;
 use kit::words::finding;
 use trial::stats::median;
 use trial::{Finding, Weight};

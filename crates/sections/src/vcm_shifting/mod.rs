@@ -287,7 +287,7 @@ impl Experiment for Shifting {
             .collect()
     }
 
-    fn views(&self) -> Vec<View<Self>> {
+    fn views(&self) -> Vec<View<Self::Place, Self::Arm>> {
         let departures = departures(self.config.controllers.iter().map(|name| name.0.0));
         let note = format!(
             "Settled: the later half of a phase. Recovered: the first window ({} ms) from which on the speed stays for {:.0} ms at {RECOVERED} of that, a single window aside; or of the oracle's speed as it was measured last, where a run came to that.{departures}",

@@ -1,12 +1,13 @@
 //! What the numbers mean, in plain words: the paper's figure 3 beside ours.
 
-use kit::experiment::{Subject, Subjects};
+use kit::experiment::Results;
+use kit::experiment::Subjects;
 use kit::headline::Answer;
 use kit::load::benches::REQUESTS;
 use kit::place::Placement;
 use kit::places::on;
 use kit::ratio::Ratio;
-use kit::results::Results;
+use kit::subject::Subject;
 use kit::words::finding;
 use policy::Policy;
 use trial::{Finding, Outcome, Weight};

@@ -239,7 +239,7 @@ impl Experiment for Tasks {
         sums.chain(gains).collect()
     }
 
-    fn views(&self) -> Vec<View<Self>> {
+    fn views(&self) -> Vec<View<Self::Place, Self::Arm>> {
         let depth = self.config.depth.get();
         let lines = |title: &str, note: String, y, measures| {
             View::Lines(Lines {

@@ -1,9 +1,10 @@
 //! What the tenants have of each other, in plain words.
 
-use kit::experiment::Measure;
+use kit::experiment::Results;
 use kit::headline::Answer;
 use kit::load::benches::{NOTIFICATIONS, REQUESTS, SPEED};
-use kit::results::{Results, Told};
+use kit::series::Told;
+use kit::subject::Measure;
 use kit::words::{finding, percent, speed};
 use trial::{Finding, Standing, Weight};
 

@@ -244,7 +244,7 @@ impl Experiment for Tenants {
         subjects.iter().filter(is_kept).map(pair).collect()
     }
 
-    fn views(&self) -> Vec<View<Self>> {
+    fn views(&self) -> Vec<View<Self::Place, Self::Arm>> {
         let of = format!(
             "{}, {}, up to {} in flight each",
             what(self.kind),

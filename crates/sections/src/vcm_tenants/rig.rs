@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use crypto::{Algorithm, Kind, Operation, RsaBits, RsaScheme, Workload};
 use engine::{CryptoFunction, CryptoLane, LaneConfig, RegionId};
-use kit::experiment::{Measure, Reading, Rig, Stopped, Subject};
+use kit::experiment::Rig;
 use kit::host::Host;
-use kit::load::benches::WARM_UP;
-use kit::load::benches::{self, CLIENT_CPU, NOTIFICATIONS, REQUESTS, SPEED, WORKER_CPU};
+use kit::load::benches::{self, CLIENT_CPU, NOTIFICATIONS, REQUESTS, SPEED, WARM_UP, WORKER_CPU};
 use kit::load::rig::{Bench, Cores, Course, Load, Record, Regime, Setup, Tenant, Window};
 use kit::load::slots::Slots;
+use kit::subject::{Measure, Reading, Stopped, Subject};
 use model::fairness::{entitlements, share_kept, weighted_jain_index};
 use policy::{Moderation, Quota, Settings};
 use sys::memory::Mapping;

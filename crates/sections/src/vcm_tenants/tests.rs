@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use kit::config::keys::{self, Keys};
-use kit::experiment::{Experiment, Reading};
+use kit::experiment::Experiment;
+use kit::experiment::Results;
 use kit::host::Host;
 use kit::load::benches::NOTIFICATIONS;
 use kit::rehearsal::{Script, rehearse};
-use kit::results::Results;
+use kit::subject::Reading;
 use trial::{Dimension, Event, Weight};
 
 use super::case::{Case, Place};
@@ -109,7 +110,7 @@ fn a_broken_limit_is_a_warning() {
     let host = Host::with_cpus([0, 1]);
     let subjects = section.subjects(&host);
     let mut results = Results::new(&section, &host, &subjects, (0.1, ""));
-    let of = |one: &kit::experiment::Subject<Place, Case>| {
+    let of = |one: &kit::subject::Subject<Place, Case>| {
         (one.place, one.arm) == (Place::Tenant(0), Case::Cap)
     };
     let capped = subjects.iter().position(of).expect("it is measured");

@@ -1,16 +1,13 @@
 //! The bench: an engine with its workers, and the tenants at it.
 
-use std::io;
 use std::sync::Arc;
 
 use crypto::Backend;
-use engine::{
-    CryptoEngine, CryptoFunction, FunctionError, LaneError, SessionError, StartError, WorkerConfig,
-};
+use engine::{CryptoEngine, CryptoFunction, WorkerConfig};
 
-use crate::load::rig::client::ClientError;
 use crate::load::rig::cores::Cores;
 use crate::load::rig::course::Course;
+use crate::load::rig::error::RigError;
 use crate::load::rig::record::Record;
 use crate::load::rig::sampler::Sampler;
 use crate::load::rig::seat::Seat;
@@ -23,33 +20,6 @@ pub struct Setup {
     pub cores: Cores,
     pub backend: Arc<dyn Backend>,
     pub tenants: Vec<Tenant>,
-}
-
-/// Why a bench gave nothing.
-#[derive(Debug, thiserror::Error)]
-pub enum RigError {
-    #[error("the engine did not start")]
-    Start(#[from] StartError),
-    #[error("no virtual function")]
-    Function(#[from] FunctionError),
-    #[error("no lane")]
-    Lane(#[from] LaneError),
-    #[error("no key")]
-    Key(#[from] SessionError),
-    #[error("a task got no thread or memory: lower tasks or depths, or raise the limits")]
-    Task(#[source] io::Error),
-    #[error("a task failed")]
-    Client(#[from] ClientError),
-    #[error("the tasks were not parked in time: stop other programs, or lower the load")]
-    NotParked,
-    #[error("a load asks for {what} {value}, the bench was made for {most} at most")]
-    Load {
-        what: &'static str,
-        value: usize,
-        most: usize,
-    },
-    #[error("a phase has {loads} loads for {tenants} tenants")]
-    Tenants { loads: usize, tenants: usize },
 }
 
 /// A bench; between runs its threads sleep, with nothing in flight.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use engine::{CryptoLane, RegionId, SessionId};
 use sys::clock::CpuClock;
 
-use crate::load::rig::client::ClientError;
+use crate::load::rig::error::ClientError;
 use crate::load::rig::latency::Latencies;
 
 /// A lane with what its client needs to use it.

@@ -6,33 +6,21 @@ use std::time::Duration;
 
 use crypto::{Status, Workload};
 use engine::SessionId;
-use sys::affinity::{PinError, pin_to};
+use sys::affinity::pin_to;
 use sys::clock::now_ns;
 use sys::memory::Mapping;
 
 use crate::load::rig::board::{Board, Channel};
 use crate::load::rig::dial::{Dial, Orders};
+use crate::load::rig::error::{ClientError, STUCK};
 use crate::load::rig::tenant::{Load, Mode, Tenant};
 use crate::load::slots::Slots;
 
-/// No wait is longer: a lane that is dead for so long is a failure.
-pub const STUCK: Duration = Duration::from_secs(10);
 /// An open-loop client that sleeps comes back so early before the next
 /// request is due: a timer may be late, a late request may not.
 const SLEEP_MARGIN_NS: u64 = 100_000;
 /// Nor does it look at its orders more rarely than this.
 const SLEEP_MAX: Duration = Duration::from_millis(20);
-
-/// Why a task ended.
-#[derive(Debug, thiserror::Error)]
-pub enum ClientError {
-    #[error("it could not be placed")]
-    Pin(#[from] PinError),
-    #[error("a request ended with {0:?}")]
-    Status(Status),
-    #[error("the lane took no request or gave no completion for {} s", STUCK.as_secs())]
-    Stuck,
-}
 
 /// The slots of one workload in a task's memory.
 #[derive(Clone, Debug)]

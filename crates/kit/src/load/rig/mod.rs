@@ -17,6 +17,7 @@ mod client;
 mod cores;
 mod course;
 mod dial;
+mod error;
 mod latency;
 mod record;
 mod sampler;
@@ -25,9 +26,10 @@ mod tenant;
 #[cfg(test)]
 mod tests;
 
-pub use bench::{Bench, RigError, Setup};
+pub use bench::{Bench, Setup};
 pub use cores::Cores;
 pub use course::{Course, Phase};
+pub use error::RigError;
 pub use latency::LatencyCounts;
 pub use record::{Facts, Record, Share, Window};
 pub use tenant::{Load, Mode, Regime, Tenant};

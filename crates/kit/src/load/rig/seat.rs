@@ -12,10 +12,10 @@ use engine::{
 use policy::{Counters, Moderation, Settings, Turn};
 use sys::memory::Mapping;
 
-use crate::load::rig::bench::RigError;
 use crate::load::rig::board::{Board, Channel};
 use crate::load::rig::client::{Client, memory_bytes};
 use crate::load::rig::dial::Dial;
+use crate::load::rig::error::RigError;
 use crate::load::rig::record::{Share, add};
 use crate::load::rig::tenant::{Load, Regime, Tenant};
 use crate::place::Cpus;
