@@ -71,6 +71,17 @@ pub struct Kind {
     pub operation: Operation,
 }
 
+/// Its first operation.
+impl From<Algorithm> for Kind {
+    fn from(algorithm: Algorithm) -> Self {
+        let operation = algorithm.operations()[0];
+        Self {
+            algorithm,
+            operation,
+        }
+    }
+}
+
 impl Kind {
     /// Bytes that a job of this kind writes to its destination where its
     /// source has `source_bytes`; `None` where the job itself says it: for

@@ -201,11 +201,4 @@ mod tests {
         let most = closed(Stop::RoundsSpent, &narrow).text;
         assert!(!most.contains("every ratio"), "{most}");
     }
-
-    #[test]
-    fn widths_are_short() {
-        assert_eq!(share(0.02), "±2%");
-        assert_eq!(share(0.0149), "±1.5%");
-        assert_eq!(share(0.406), "±41%");
-    }
 }

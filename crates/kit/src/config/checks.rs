@@ -55,6 +55,21 @@ pub fn check_kind(
     Err(ConfigError::value(key, reason))
 }
 
+/// Whether the kind takes blocks of those sizes.
+///
+/// # Errors
+/// [`ConfigError`] at that key.
+pub fn check_blocks(
+    key: &str,
+    kind: crypto::Kind,
+    sizes: impl IntoIterator<Item = usize>,
+) -> Result<(), ConfigError> {
+    let mut sizes = sizes.into_iter();
+    sizes
+        .try_for_each(|bytes| crypto::Workload::check(kind, bytes))
+        .map_err(|error| ConfigError::value(key, error))
+}
+
 /// Whether so many requests of so many bytes in flight are not too much memory.
 ///
 /// # Errors

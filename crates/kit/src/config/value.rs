@@ -24,24 +24,39 @@ pub trait Value: Clone + PartialEq + std::fmt::Debug {
     fn allowed() -> String;
 }
 
-/// A whole number of something, `LEAST` to `MOST`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Count<const LEAST: usize, const MOST: usize>(usize);
+/// A type of option with a range and a number behind it.
+macro_rules! ranged {
+    ($(#[$meta:meta])* $name:ident) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub struct $name<const LEAST: usize, const MOST: usize>(usize);
 
-impl<const LEAST: usize, const MOST: usize> Count<LEAST, MOST> {
-    #[must_use]
-    pub fn get(self) -> usize {
-        self.0
-    }
+        impl<const LEAST: usize, const MOST: usize> $name<LEAST, MOST> {
+            #[must_use]
+            pub fn get(self) -> usize {
+                self.0
+            }
+        }
+
+        impl<const LEAST: usize, const MOST: usize> From<usize> for $name<LEAST, MOST> {
+            /// # Panics
+            /// Outside its range: for defaults.
+            fn from(value: usize) -> Self {
+                assert!((LEAST..=MOST).contains(&value), "a default is allowed");
+                Self(value)
+            }
+        }
+    };
 }
 
-impl<const LEAST: usize, const MOST: usize> From<usize> for Count<LEAST, MOST> {
-    /// # Panics
-    /// Outside its range: for defaults.
-    fn from(value: usize) -> Self {
-        assert!((LEAST..=MOST).contains(&value), "a default is allowed");
-        Self(value)
-    }
+ranged! {
+    /// A whole number of something, `LEAST` to `MOST`.
+    Count
+}
+
+ranged! {
+    /// A number of bytes, `LEAST` to `MOST`: `4096`, `"4k"` or `"4KiB"`.
+    Bytes
 }
 
 fn whole(value: &Toml, least: usize, most: usize) -> Result<usize, String> {
@@ -69,26 +84,6 @@ impl<const LEAST: usize, const MOST: usize> Value for Count<LEAST, MOST> {
 
     fn allowed() -> String {
         format!("{LEAST} to {MOST}")
-    }
-}
-
-/// A number of bytes, `LEAST` to `MOST`: `4096`, `"4k"` or `"4KiB"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Bytes<const LEAST: usize, const MOST: usize>(usize);
-
-impl<const LEAST: usize, const MOST: usize> Bytes<LEAST, MOST> {
-    #[must_use]
-    pub fn get(self) -> usize {
-        self.0
-    }
-}
-
-impl<const LEAST: usize, const MOST: usize> From<usize> for Bytes<LEAST, MOST> {
-    /// # Panics
-    /// Outside its range: for defaults.
-    fn from(value: usize) -> Self {
-        assert!((LEAST..=MOST).contains(&value), "a default is allowed");
-        Self(value)
     }
 }
 
@@ -236,6 +231,13 @@ pub fn near<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a 
         .map(|(_, own)| own)
 }
 
+/// Those of a list; one alone is a list of it.
+pub fn items(value: &Toml) -> &[Toml] {
+    value
+        .as_array()
+        .map_or(std::slice::from_ref(value), Vec::as_slice)
+}
+
 /// One or more, none twice, in the order in which they were named.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct List<T>(Vec<T>);
@@ -274,10 +276,7 @@ impl<T: Value> Value for List<T> {
     const IS_LIST: bool = true;
 
     fn parse(value: &Toml) -> Result<Self, String> {
-        let items = match value {
-            Toml::Array(items) => items.as_slice(),
-            one => std::slice::from_ref(one),
-        };
+        let items = items(value);
         if items.is_empty() {
             return Err("an empty list measures nothing; name at least one".to_owned());
         }
@@ -325,10 +324,7 @@ impl<T: Value> Value for Several<T> {
     const IS_LIST: bool = true;
 
     fn parse(value: &Toml) -> Result<Self, String> {
-        let items = match value {
-            Toml::Array(items) => items.as_slice(),
-            one => std::slice::from_ref(one),
-        };
+        let items = items(value);
         if items == [Toml::from(NONE)] {
             return Ok(Self(Vec::new()));
         }

@@ -68,6 +68,14 @@ pub struct Length {
     pub counted: Duration,
 }
 
+impl From<Duration> for Length {
+    /// After the usual warm-up.
+    fn from(counted: Duration) -> Self {
+        let warm_up = WARM_UP;
+        Self { warm_up, counted }
+    }
+}
+
 /// A bench for each placement.
 pub struct Benches {
     benches: BTreeMap<Placement, (Cores, Bench)>,
@@ -123,7 +131,7 @@ impl Benches {
     pub fn trial(
         &mut self,
         ask: &Ask,
-        length: Length,
+        length: impl Into<Length>,
         regime: Regime,
         go_on: &dyn Fn() -> bool,
         own: impl FnOnce(&Window) -> Vec<(Measure, f64)>,
@@ -133,6 +141,7 @@ impl Benches {
         let bench = self.benches.get_mut(&ask.placement);
         let (cores, bench) = bench.expect("it was asked for from the start");
         let load = Load::closed(index, ask.depth).with_tasks(ask.tasks);
+        let length = length.into();
         let course = Course {
             window: WINDOW,
             ..Course::steady(length.warm_up, length.counted, vec![load])

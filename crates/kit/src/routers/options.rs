@@ -3,9 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use forward::bench::{Directions, Offer};
 use forward::home;
 use forward::tester::stream::{DESTINATIONS_MAX, FrameSize};
-use forward::topology::{Attachment, Cpus, Routes, Spec};
+use forward::topology::{Attachment, Cpus, Family, Routes, Spec};
 use toml::Value as Toml;
 
 use crate::ConfigError;
@@ -72,6 +73,20 @@ impl Value for Frame {
 
     fn allowed() -> String {
         format!("{} to {} bytes, or {IMIX}", BYTES.start(), BYTES.end())
+    }
+}
+
+/// An offer of those frames, as fast as the generator can.
+pub fn offer(size: FrameSize, two_way: bool, ipv6: bool, destinations: u32) -> Offer {
+    Offer {
+        size,
+        directions: match two_way {
+            true => Directions::TwoWay,
+            false => Directions::OneWay,
+        },
+        family: if ipv6 { Family::V6 } else { Family::V4 },
+        destinations,
+        ..Offer::default()
     }
 }
 

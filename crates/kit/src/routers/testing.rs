@@ -143,10 +143,6 @@ pub struct Fake {
     pub noisy: Vec<&'static str>,
     /// Paths that lose three frames of ten.
     pub lossy: Vec<&'static str>,
-    /// Trials, by number, that are not valid.
-    pub noisy_trials: Option<fn(usize) -> bool>,
-    /// The trial that fails.
-    pub breaks_at: Option<usize>,
 }
 
 struct FakeRig {
@@ -209,9 +205,6 @@ impl Rig for FakeRig {
         }
         let count = self.host.trials.get();
         self.host.trials.set(count + 1);
-        if self.host.breaks_at == Some(count) {
-            return Err(BenchError::Offer("a port is gone".to_owned()));
-        }
         assert_eq!(offers.len(), self.setups.len());
         let jitter = 1.0 + (count % 7) as f64 * 0.001;
         let one = |(setup, offer): (&Setup, &Offer)| {
@@ -235,8 +228,7 @@ impl Rig for FakeRig {
             if is_lossy {
                 result.verdict = result.verdict_for(Claim::Rate);
             }
-            let is_noisy_trial = self.host.noisy_trials.is_some_and(|is| is(count));
-            if is_noisy_trial || self.host.noisy.contains(&setup.path.name()) {
+            if self.host.noisy.contains(&setup.path.name()) {
                 let ways = result.directions.iter_mut();
                 ways.for_each(|way| way.sent.gap_ns_max = 20_000_000);
                 result.verdict = noisy();

@@ -5,7 +5,7 @@ use forward::topology::Wires;
 use toml::Value as Toml;
 
 use crate::ConfigError;
-use crate::config::value::Value;
+use crate::config::value::{Value, items};
 
 /// What is meant. Whether devices are there, and free, is seen when they are
 /// lent.
@@ -22,10 +22,9 @@ impl Value for Ports {
     const IS_LIST: bool = true;
 
     fn parse(value: &Toml) -> Result<Self, String> {
-        let items = value
-            .as_array()
-            .map_or(std::slice::from_ref(value), Vec::as_slice);
-        let names = items.iter().map(|item| item.as_str().map(str::to_owned));
+        let names = items(value)
+            .iter()
+            .map(|item| item.as_str().map(str::to_owned));
         let names: Vec<_> = names
             .collect::<Option<_>>()
             .ok_or_else(|| format!("{value} is no kind of port: take {}", Self::allowed()))?;

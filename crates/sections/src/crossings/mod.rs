@@ -63,10 +63,7 @@ pub enum Item {
 impl Crossings {
     fn kind(&self) -> Kind {
         let algorithm = self.0.algorithm.0;
-        Kind {
-            algorithm,
-            operation: algorithm.operations()[0],
-        }
+        Kind::from(algorithm)
     }
 
     fn cpus(host: &Host) -> Cpus {
@@ -124,10 +121,7 @@ impl Experiment for Crossings {
             let reason = "public keys have no price of a byte; name a cipher or a hash";
             return Err(ConfigError::value("algorithm", reason));
         }
-        for bytes in SIZES_BYTES {
-            Workload::check(own.kind(), bytes)
-                .map_err(|error| ConfigError::value("algorithm", error))?;
-        }
+        kit::config::checks::check_blocks("algorithm", own.kind(), SIZES_BYTES)?;
         Ok(own)
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use kit::config::value::{Choice, Name, Several, Value};
+use kit::config::value::{Choice, Name, Several, Value, items};
 use kit::host::DPDK_CRYPTO;
 use kit::openssl;
 use probe::tier::{self, Unmaskable};
@@ -120,15 +120,11 @@ impl<T: Choice> Value for Names<T> {
     const IS_LIST: bool = true;
 
     fn parse(value: &Toml) -> Result<Self, String> {
-        let items = match value {
-            Toml::Array(items) => items.as_slice(),
-            one => std::slice::from_ref(one),
-        };
         let is_all = |item: &Toml| {
             let text = item.as_str();
             text.is_some_and(|text| text.eq_ignore_ascii_case(ALL))
         };
-        if items.iter().any(is_all) {
+        if items(value).iter().any(is_all) {
             return Ok(Self::all());
         }
         let mut own = Vec::new();

@@ -159,10 +159,7 @@ mod tests {
 
     fn kind(name: &str) -> Kind {
         let algorithm: Algorithm = name.parse().unwrap();
-        Kind {
-            algorithm,
-            operation: algorithm.operations()[0],
-        }
+        Kind::from(algorithm)
     }
 
     #[test]

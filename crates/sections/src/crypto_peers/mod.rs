@@ -11,6 +11,7 @@ mod ring_loop;
 use std::collections::BTreeSet;
 
 use crypto::{Algorithm, Ceiling, Kind, Operation, Workload};
+use kit::config::checks::check_blocks;
 use kit::load::benches::{REQUESTS, SPEED, WORKERS_CPU, unmaskable};
 use kit::load::once;
 use kit::openssl;
@@ -61,6 +62,9 @@ pub struct CryptoPeers {
     config: Config,
     kinds: Vec<Kind>,
 }
+
+/// What one trial measures, and the call of another program that it is.
+type Group = (Option<Call>, Vec<Subject<Place, Arm>>);
 
 /// An algorithm at a block size.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -261,17 +265,13 @@ impl Experiment for CryptoPeers {
 
     fn new(config: Config) -> Result<Self, ConfigError> {
         let kinds = Self::kinds(&config)?;
-        let refuse = |reason: String| Err(ConfigError::value("sizes_bytes", reason));
         let sizes = config.sizes_bytes.0.as_deref().unwrap_or_default();
         if sizes.len() > SIZES_MAX {
-            return refuse(format!("{} sizes, the limit is {SIZES_MAX}", sizes.len()));
+            let reason = format!("{} sizes, the limit is {SIZES_MAX}", sizes.len());
+            return Err(ConfigError::value("sizes_bytes", reason));
         }
         for &kind in &kinds {
-            for bytes in sizes {
-                if let Err(error) = Workload::check(kind, bytes.get()) {
-                    return refuse(error.to_string());
-                }
-            }
+            check_blocks("sizes_bytes", kind, sizes.iter().map(|size| size.get()))?;
         }
         Ok(Self { config, kinds })
     }
@@ -285,9 +285,10 @@ impl Experiment for CryptoPeers {
     }
 
     fn subjects(&self, host: &Host) -> Vec<Subject<Place, Arm>> {
-        let (mut subjects, mut calls) = (Vec::new(), BTreeSet::new());
+        // What one call of a program measures stands together: its first pays for it.
+        let mut groups: Vec<Group> = Vec::new();
         if host.cpus.len() < 2 {
-            return subjects;
+            return Vec::new();
         }
         for (at, &kind) in self.kinds.iter().enumerate() {
             let sizes = self.sizes(kind);
@@ -304,18 +305,21 @@ impl Experiment for CryptoPeers {
                     let mut subject = Subject::new(place, arm, spot);
                     subject.rank = Self::rank(&place, arm, at);
                     subject.weight = if place.is_public_key() { 2.0 } else { 1.0 };
-                    if let Some(call) = Call::of(&place, arm, &sizes) {
-                        // The first of those that share a call pays for it.
-                        let call_s = call.seconds(kind);
-                        let is_first = calls.insert(call);
+                    let call = Call::of(&place, arm, &sizes);
+                    if let Some(call) = &call {
                         subject.weight = 0.0;
-                        subject.overhead_s = if is_first { call_s } else { 0.0 };
+                        subject.overhead_s = call.seconds(kind);
                     }
-                    subjects.push(subject);
+                    let is_same =
+                        |(own, _): &&mut (Option<Call>, _)| call.is_some() && *own == call;
+                    match groups.iter_mut().find(is_same) {
+                        Some((_, own)) => own.push(subject.sharing_trial().ranked(own[0].rank)),
+                        None => groups.push((call, vec![subject])),
+                    }
                 }
             }
         }
-        subjects
+        groups.into_iter().flat_map(|(_, own)| own).collect()
     }
 
     fn left_out(&self, host: &Host) -> Option<String> {
@@ -349,8 +353,7 @@ impl Experiment for CryptoPeers {
     }
 
     fn rig(&self, host: &Host, subjects: &Subjects<Self>) -> Result<Box<dyn Rig<Self>>, Stopped> {
-        let places = subjects.iter().map(|subject| subject.place);
-        Ok(Box::new(OnCores::new(self, host, places)?))
+        Ok(Box::new(OnCores::new(self, host, subjects)?))
     }
 
     fn measures(&self) -> Vec<Measure> {

@@ -24,7 +24,7 @@ use super::arm::Arm;
 use super::{CryptoPeers, Place, dpdk, ring_loop};
 
 /// What one call of another program measures: often several places.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Call {
     OpenSsl(Vec<String>),
     Dpdk(dpdk::Call),
@@ -78,19 +78,12 @@ impl Call {
     }
 }
 
-/// What a call printed, and who has had a figure of it.
-#[derive(Default)]
-struct Printed {
-    output: String,
-    taken: Vec<(Place, Arm)>,
-}
-
 pub(super) struct OnCores {
     experiment: CryptoPeers,
     cpus: Cpus,
     /// One a place.
     workloads: Vec<Shared<Workload>>,
-    calls: BTreeMap<Call, Printed>,
+    subjects: Vec<Subject<Place, Arm>>,
     /// The first call of each program that gave no figure.
     silent: BTreeMap<Arm, String>,
 }
@@ -99,7 +92,7 @@ impl OnCores {
     pub(super) fn new(
         experiment: &CryptoPeers,
         host: &Host,
-        places: impl Iterator<Item = Place>,
+        subjects: &[Subject<Place, Arm>],
     ) -> Result<Self, Stopped> {
         let cpus = place(&host.cpus, Placement::Split, 1, 1);
         let cpus = cpus.expect("without two CPUs there is no subject");
@@ -107,12 +100,12 @@ impl OnCores {
             experiment: experiment.clone(),
             cpus,
             workloads: Vec::new(),
-            calls: BTreeMap::new(),
+            subjects: subjects.to_vec(),
             silent: BTreeMap::new(),
         };
-        for place in places {
-            if own.workload(&place).is_none() {
-                let workload = own.make(&place).map_err(Stopped::failed)?;
+        for Subject { place, .. } in subjects {
+            if own.workload(place).is_none() {
+                let workload = own.make(place).map_err(Stopped::failed)?;
                 own.workloads.push(Shared::new(workload));
             }
         }
@@ -177,46 +170,64 @@ impl OnCores {
         Ok((did.requests_per_s(), did.evidence(cpu, in_flight_bytes)))
     }
 
-    /// Another program, which counts its own CPU time.
-    fn program(&mut self, place: &Place, arm: Arm, call: Call) -> Result<(f64, Evidence), Stopped> {
+    /// Another program, which counts its own CPU time: what it printed of its
+    /// place, and of those that share its call.
+    fn program(&mut self, own: &Subject<Place, Arm>, call: &Call) -> Result<Reading, Stopped> {
+        let is_own = |one: &Subject<Place, Arm>| (one.place, one.arm) == (own.place, own.arm);
+        let at = self.subjects.iter().position(is_own);
+        let after = &self.subjects[at.map_or(0, |at| at + 1)..];
+        let beside = after.iter().take_while(|one| one.shares_trial);
+        let places: Vec<_> = beside.map(|one| one.place).collect();
         let step_ns = step_ns(self.cpus.workers[0]);
-        let rate = self.figure(place, arm, &call);
+        let is_silent = self.silent.contains_key(&own.arm);
         // Once more: it may have been starved.
-        let rate = rate.or_else(|| self.figure(place, arm, &call));
-        let Some(requests_per_s) = rate else {
-            let command = || call.command(&self.cpus);
-            let command = self.silent.entry(arm).or_insert_with(command);
-            let remedy = format!("run it and read its error: {command}");
-            let reason = "it printed no figure";
-            let verdict = Verdict::new(Validity::TooFewSamples, reason, remedy);
-            return Err(Stopped::Doubted(verdict));
-        };
-        // A rate is all that it prints; a second of it is what was measured.
-        let seen = Alone {
-            requests: requests_per_s,
-            seconds: 1.0,
-            cpu: Duration::from_secs(1),
-            step_ns,
-            ..Alone::default()
-        };
-        let evidence = seen.evidence(self.cpus.workers[0], 0);
-        Ok((requests_per_s, evidence))
+        for _ in 0..if is_silent { 1 } else { 2 } {
+            let output = call.run(&self.cpus).unwrap_or_default();
+            let seen = |place: &Place| match call.requests_per_s(&output, place) {
+                Some(requests_per_s) => {
+                    // A rate is all that it prints; a second of it is what was measured.
+                    let seen = Alone {
+                        requests: requests_per_s,
+                        seconds: 1.0,
+                        cpu: Duration::from_secs(1),
+                        step_ns,
+                        ..Alone::default()
+                    };
+                    self.reading(
+                        place,
+                        requests_per_s,
+                        seen.evidence(self.cpus.workers[0], 0),
+                    )
+                }
+                None => Reading {
+                    verdict: no_figure(&call.command(&self.cpus)),
+                    ..Reading::new(Vec::new())
+                },
+            };
+            let mut reading = seen(&own.place);
+            reading.beside = places.iter().map(seen).collect();
+            if reading.verdict.is_valid() || reading.beside.iter().any(|one| one.verdict.is_valid())
+            {
+                return Ok(reading);
+            }
+        }
+        let command = || call.command(&self.cpus);
+        let command = self.silent.entry(own.arm).or_insert_with(command);
+        Err(Stopped::Doubted(no_figure(command)))
     }
 
-    /// Each place takes a figure of a call once: every round has calls of its own.
-    fn figure(&mut self, place: &Place, arm: Arm, call: &Call) -> Option<f64> {
-        let own = (*place, arm);
-        let known = self.calls.get(call);
-        if known.is_none_or(|printed| printed.taken.contains(&own)) {
-            let printed = Printed {
-                output: call.run(&self.cpus).unwrap_or_default(),
-                taken: Vec::new(),
-            };
-            self.calls.insert(call.clone(), printed);
-        }
-        let printed = self.calls.get_mut(call)?;
-        printed.taken.push(own);
-        call.requests_per_s(&printed.output, place)
+    fn reading(&self, place: &Place, requests_per_s: f64, evidence: Evidence) -> Reading {
+        let mb_per_s = requests_per_s * place.block_bytes as f64 / 1e6;
+        // Bytes a second say nothing of a public key.
+        let speed = (!place.is_public_key()).then_some((SPEED, mb_per_s));
+        let values = [
+            Some((REQUESTS, requests_per_s)),
+            speed,
+            Some((WORKERS_CPU, self.cpus.workers[0] as f64)),
+        ];
+        let mut reading = Reading::new(values.into_iter().flatten().collect());
+        reading.evidence = Some(evidence);
+        reading
     }
 }
 
@@ -230,22 +241,17 @@ impl Rig<CryptoPeers> for OnCores {
         let (place, arm, slice) = (&subject.place, subject.arm, Slice { length, go_on });
         let sizes = self.experiment.sizes(place.kind);
         let (requests_per_s, evidence) = match (arm, Call::of(place, arm, &sizes)) {
-            (_, Some(call)) => self.program(place, arm, call)?,
+            (_, Some(call)) => return self.program(subject, &call),
             (Arm::Engine, _) => self.engine(place, slice)?,
             _ => self.alone((place, arm), slice)?,
         };
-        let mb_per_s = requests_per_s * place.block_bytes as f64 / 1e6;
-        // Bytes a second say nothing of a public key.
-        let speed = (!place.is_public_key()).then_some((SPEED, mb_per_s));
-        let values = [
-            Some((REQUESTS, requests_per_s)),
-            speed,
-            Some((WORKERS_CPU, self.cpus.workers[0] as f64)),
-        ];
-        let mut reading = Reading::new(values.into_iter().flatten().collect());
-        reading.evidence = Some(evidence);
-        Ok(reading)
+        Ok(self.reading(place, requests_per_s, evidence))
     }
+}
+
+fn no_figure(command: &str) -> Verdict {
+    let remedy = format!("run it and read its error: {command}");
+    Verdict::new(Validity::TooFewSamples, "it printed no figure", remedy)
 }
 
 /// Bytes that so many rounds would encrypt, as requests of a block.

@@ -131,10 +131,7 @@ mod tests {
     fn passed(name: &str, bytes: usize) -> (Workload, Vec<u8>) {
         let backend = crypto::by_name("aws-lc").unwrap();
         let algorithm: Algorithm = name.parse().unwrap();
-        let kind = Kind {
-            algorithm,
-            operation: algorithm.operations()[0],
-        };
+        let kind = Kind::from(algorithm);
         assert!(knows(kind), "{name}");
         let workload = Workload::new(&backend, kind, bytes).unwrap();
         let mut ring = RingLoop::new(&workload, 3).unwrap();

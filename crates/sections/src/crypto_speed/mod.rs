@@ -5,9 +5,9 @@ mod findings;
 mod grid;
 mod rig;
 
-use crypto::{Algorithm, Kind, Operation, Workload};
+use crypto::{Algorithm, Kind, Operation};
 use engine::DEPTH_MAX;
-use kit::config::checks::{BLOCK_BYTES_MAX, check_kind, check_slots};
+use kit::config::checks::{BLOCK_BYTES_MAX, check_blocks, check_kind, check_slots};
 use kit::drawing::block_axis;
 use kit::load::benches::{
     CLIENT_CPU, CLIENTS_CPU, NOTIFICATIONS, REQUESTS, SPEED, WORKER_CPU, WORKERS_CPU, unmaskable,
@@ -101,10 +101,8 @@ impl CryptoSpeed {
     fn check_kinds(&self) -> Result<(), ConfigError> {
         for &kind in &self.kinds {
             check_kind("algorithms", &self.config.backend, kind)?;
-            for size in self.config.sizes_bytes.iter() {
-                Workload::check(kind, size.get())
-                    .map_err(|error| ConfigError::value("sizes_bytes", error))?;
-            }
+            let sizes = self.config.sizes_bytes.iter().map(|size| size.get());
+            check_blocks("sizes_bytes", kind, sizes)?;
         }
         Ok(())
     }

@@ -1,11 +1,12 @@
 //! What is measured: which routers, under which loads.
 
-use forward::bench::{Directions, Offer, PortKind, Setup};
+use forward::bench::{Offer, PortKind, Setup};
 use forward::router::path::Path;
-use forward::topology::{Cpus, Family, Routes};
+use forward::topology::{Cpus, Routes};
+use kit::routers::options::offer;
 use kit::routers::way::Way;
 
-use super::{FEW, Paths};
+use super::{Config, FEW, Paths};
 
 /// Destinations that a route of a table has.
 const PER_ROUTE: u32 = 128;
@@ -96,16 +97,15 @@ impl Paths {
     }
 
     pub(super) fn offer(&self, setup: &Setup, load: Load) -> Offer {
+        let Config {
+            frame,
+            two_way,
+            ipv6,
+            ..
+        } = &self.0;
         Offer {
-            size: self.0.frame.0,
-            directions: match self.0.two_way {
-                true => Directions::TwoWay,
-                false => Directions::OneWay,
-            },
-            family: if self.0.ipv6 { Family::V6 } else { Family::V4 },
-            destinations: load.destinations,
             in_flight_max: (setup.ports == PortKind::LiveFrame).then_some(IN_FLIGHT_MAX),
-            ..Offer::default()
+            ..offer(frame.0, *two_way, *ipv6, load.destinations)
         }
     }
 }

@@ -3,7 +3,7 @@
 use forward::topology::Routes;
 use kit::config::keys;
 use kit::routers::testing::{Fake, headline, measured};
-use trial::{Comparison, Event, Outcome, Point, Weight};
+use trial::{Comparison, Event, Point, Weight};
 
 use super::load::cpus_of;
 use super::*;
@@ -130,36 +130,6 @@ fn what_loses_frames_has_no_rate_and_says_why() {
     assert!(warnings.contains("ip -s link"), "{warnings}");
     let all = comparisons(&events);
     assert!(all.iter().all(|one| !one.believed && one.target.is_none()));
-}
-
-#[test]
-fn what_is_missing_or_noisy_claims_nothing() {
-    let host = Fake {
-        missing: vec!["testpmd"],
-        noisy: vec!["xdp-devmap"],
-        ..Fake::default()
-    };
-    let events = run("destinations = [1]\nroutes = []", &host);
-    for one in comparisons(&events) {
-        let names = format!("{} {}", one.arm, one.reference);
-        assert!(!names.contains("testpmd"), "{names}");
-        if names.contains("devmap") {
-            assert_eq!((one.outcome, &one.target), (Outcome::NoEvidence, &None));
-        }
-    }
-    let warnings = texts(&events, Weight::Warning);
-    // What is asked of devmap and beside testpmd is undecided all the same.
-    for part in [
-        "install testpmd",
-        "2 of 4 targets of the paths are met",
-        "at least 2.80× wanted",
-        "no pair of rounds, at least 1.10× wanted",
-        "a pause of 20 ms",
-    ] {
-        assert!(warnings.contains(part), "{part}: {warnings}");
-    }
-    let first = &headline(&events).text;
-    assert!(first.contains("14 of 16 results are valid"), "{first}");
 }
 
 #[test]

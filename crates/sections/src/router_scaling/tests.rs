@@ -90,16 +90,3 @@ fn noise_offers_nobody_a_share_of_it() {
     let each_twice = 2 + 9 * 4 * 2;
     assert_eq!(host.trials.get(), each_twice, "those beside never");
 }
-
-#[test]
-fn a_router_that_breaks_at_once_is_told_all_the_same() {
-    let host = Fake {
-        breaks_at: Some(0),
-        ..Fake::default()
-    };
-    let events = run(&host);
-    let first = headline(&events);
-    assert!(first.text.starts_with("8 routers"), "{}", first.text);
-    let is_told = |event: &Event| matches!(event, Event::Finding(finding) if finding.text.contains("a port is gone"));
-    assert!(events.iter().any(is_told));
-}

@@ -11,13 +11,6 @@ fn run(text: &str, fake: &Fake) -> Vec<Event> {
     })
 }
 
-fn noisy(path: &'static str) -> Fake {
-    Fake {
-        noisy: vec![path],
-        ..Fake::default()
-    }
-}
-
 #[test]
 fn table_3_has_the_source_s_rows_and_ours() {
     let host = Fake {
@@ -49,16 +42,4 @@ fn table_3_has_the_source_s_rows_and_ours() {
     assert!(first.text.contains("210 to 749"), "{}", first.text);
     let ratio = "Beside it: XDP with bpf_fib_lookup 1.00×";
     assert!(first.text.contains(ratio), "{}", first.text);
-}
-
-#[test]
-fn what_is_not_valid_is_compared_with_nothing() {
-    let paths = "paths = ['kernel', 'xdp-fib']";
-    let events = run(paths, &noisy("kernel"));
-    let first = &headline(&events).text;
-    assert!(first.contains("XDP with bpf_fib_lookup: 10000"), "{first}");
-    assert!(!first.contains('×'), "{first}");
-    let events = run(paths, &noisy("xdp-fib"));
-    let first = &headline(&events).text;
-    assert!(!first.contains('×'), "{first}");
 }

@@ -4,14 +4,14 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
-use forward::bench::{Directions, Offer, Setup};
+use forward::bench::{Offer, Setup};
 use forward::tester::line::{Line, Shape};
 use forward::tester::stream::FrameSize;
 use forward::topology::{Cpus, Family, Wires};
 use kit::config::keys::{Common, Key, Keys};
 use kit::config::value::Choice;
 use kit::prelude::*;
-use kit::routers::options::{Destinations, Frame, Home};
+use kit::routers::options::{Destinations, Frame, Home, offer};
 use kit::routers::source::LINK_MBIT_PER_S;
 use kit::routers::way::Way;
 use kit::routers::wires::{Ports, too_many};
@@ -213,16 +213,7 @@ impl Options {
 
     /// What is offered at overload; a search or an extra changes rate and length.
     pub(super) fn offer(&self, size: FrameSize) -> Offer {
-        Offer {
-            size,
-            directions: match self.two_way {
-                true => Directions::TwoWay,
-                false => Directions::OneWay,
-            },
-            family: if self.ipv6 { Family::V6 } else { Family::V4 },
-            destinations: self.destinations.0,
-            ..Offer::default()
-        }
+        offer(size, self.two_way, self.ipv6, self.destinations.0)
     }
 
     /// Ports that send: the theoretical maximum is that of so many links.

@@ -9,18 +9,16 @@ mod price;
 use std::time::Duration;
 
 use crypto::{Algorithm, Kind, Workload};
-use kit::config::checks::{BLOCK_BYTES_MAX, check_kind, check_slots};
+use kit::config::checks::{BLOCK_BYTES_MAX, check_blocks, check_kind, check_slots};
 use kit::drawing::block_axis;
 use kit::load::benches::{
-    Ask, Benches, Length, MEASURES, NOTIFICATIONS, REQUESTS, SPEED, unmaskable,
+    Ask, Benches, MEASURES, NOTIFICATIONS, OVERHEAD_S, REQUESTS, SPEED, unmaskable,
 };
-use kit::load::benches::{OVERHEAD_S, WARM_UP};
 use kit::load::moderated::Moderated;
 use kit::place::Placement;
 use kit::places::{Places, on};
 use kit::prelude::*;
-use kit::words::NOTIFY_SLEEPERS;
-use kit::words::{size, what};
+use kit::words::{NOTIFY_SLEEPERS, size, what};
 use model::paper::published::BLOCKS_BYTES;
 use policy::Policy;
 
@@ -87,10 +85,7 @@ impl BlockSize {
     }
 
     fn kinds(&self) -> impl Iterator<Item = Kind> {
-        self.config.algorithms.iter().map(|name| Kind {
-            algorithm: name.0,
-            operation: name.operations()[0],
-        })
+        self.config.algorithms.iter().map(|name| Kind::from(name.0))
     }
 
     /// The sizes that were asked for, rising, with their ranks.
@@ -162,10 +157,11 @@ impl Experiment for BlockSize {
         let own = Self { config };
         for kind in own.kinds() {
             check_kind("algorithms", &own.config.backend, kind)?;
-            for (bytes, _) in own.sizes() {
-                Workload::check(kind, bytes)
-                    .map_err(|error| ConfigError::value("sizes_bytes", error))?;
-            }
+            check_blocks(
+                "sizes_bytes",
+                kind,
+                own.sizes().into_iter().map(|(bytes, _)| bytes),
+            )?;
         }
         own.check_memory()?;
         Ok(own)
@@ -343,13 +339,9 @@ impl Rig<BlockSize> for OnBenches {
         slice: Duration,
         go_on: &dyn Fn() -> bool,
     ) -> Result<Reading, Stopped> {
-        let length = Length {
-            warm_up: WARM_UP,
-            counted: slice,
-        };
         let (ask, regime) = (subject.place.ask(self.depth), subject.arm.regime());
         self.benches
-            .trial(&ask, length, regime, go_on, |_| Vec::new())
+            .trial(&ask, slice, regime, go_on, |_| Vec::new())
     }
 }
 

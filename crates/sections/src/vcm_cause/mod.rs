@@ -17,9 +17,9 @@ mod rig;
 #[cfg(test)]
 mod tests;
 
-use crypto::{Algorithm, Kind, Workload};
+use crypto::{Algorithm, Kind};
 use engine::DEPTH_MAX;
-use kit::config::checks::{BLOCK_BYTES_MAX, check_kind, check_slots};
+use kit::config::checks::{BLOCK_BYTES_MAX, check_blocks, check_kind, check_slots};
 use kit::drawing::block_axis;
 use kit::load::benches::{CLIENT_CPU, SPEED, WORKER_CPU, unmaskable};
 use kit::load::rig::Cores;
@@ -71,10 +71,7 @@ fn places(subjects: &Subjects<Causes>) -> Vec<Place> {
 
 impl Causes {
     fn kinds(&self) -> impl Iterator<Item = Kind> {
-        self.config.algorithms.iter().map(|name| Kind {
-            algorithm: name.0,
-            operation: name.operations()[0],
-        })
+        self.config.algorithms.iter().map(|name| Kind::from(name.0))
     }
 
     fn placements(&self, host: &Host) -> Places {
@@ -161,10 +158,7 @@ impl Experiment for Causes {
                 return Err(ConfigError::value("algorithms", reason));
             }
             check_kind("algorithms", &own.config.backend, kind)?;
-            for &bytes in &own.sizes_bytes {
-                Workload::check(kind, bytes)
-                    .map_err(|error| ConfigError::value("sizes_bytes", error))?;
-            }
+            check_blocks("sizes_bytes", kind, own.sizes_bytes.iter().copied())?;
         }
         // Twice the depth of every size, and as much again in small requests.
         let loads = own.kinds().count() * (2 + own.config.policies.len());

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use crypto::Kind;
 use engine::DEPTH_MAX;
-use kit::load::benches::WARM_UP;
-use kit::load::benches::{Ask, Benches, Length, SPEED};
+use kit::load::benches::{Ask, Benches, SPEED};
 use kit::load::moderated::Moderated;
 use kit::load::rig::{Cores, LatencyCounts};
 use kit::places::Places;
@@ -169,12 +168,8 @@ fn load(
     counted: Duration,
     go_on: &dyn Fn() -> bool,
 ) -> Result<Reading, Stopped> {
-    let length = Length {
-        warm_up: WARM_UP,
-        counted,
-    };
     let (ask, regime) = (ask(kind, setting), setting.policy.regime());
-    let mut reading = benches.trial(&ask, length, regime, go_on, |window| {
+    let mut reading = benches.trial(&ask, counted, regime, go_on, |window| {
         let counters = &window.tenants[0].counters;
         of_lane(counters.requests, counters).to_vec()
     })?;

@@ -17,7 +17,7 @@ mod tables;
 mod tests;
 
 use crypto::{Algorithm, Kind, Operation, RsaBits, Workload};
-use kit::config::checks::check_kind;
+use kit::config::checks::{check_blocks, check_kind};
 use kit::config::choices::ControllerName;
 use kit::controllers::contender::{Contender, main_ones};
 use kit::controllers::{MODERATE, OF_ORACLE, OF_UNCAPPED, departures, depth, parameters};
@@ -269,10 +269,8 @@ impl Experiment for Controllers {
         }
         for &kind in &kinds {
             check_kind("algorithms", &config.backend, kind)?;
-            for size in config.sizes_bytes.iter() {
-                Workload::check(kind, size.get())
-                    .map_err(|error| ConfigError::value("sizes_bytes", error))?;
-            }
+            let sizes = config.sizes_bytes.iter().map(|size| size.get());
+            check_blocks("sizes_bytes", kind, sizes)?;
         }
         let interval_ms = config.interval_ms.0.map_or(0.0, Real::get);
         let parameters = parameters(interval_ms)?

@@ -5,8 +5,7 @@ use std::time::Duration;
 use kit::experiment::Experiment;
 use kit::experiment::Results;
 use kit::host::Host;
-use kit::rehearsal::{Rehearsal, Script, known, rehearse};
-use trial::{Cell, Dimension, Event, Table};
+use kit::rehearsal::{Rehearsal, Script, rehearse};
 
 use super::{Config, Contender, Controllers, findings};
 
@@ -85,44 +84,4 @@ fn a_remark_is_told_with_its_places() {
             "`speed-monitor-listing`, at sha256, 512 B, one shared core; sha256, 1 KiB, one shared core: odd."
         ]
     );
-}
-
-/// Two places that differ in their last word: a share is the place's own.
-#[test]
-fn a_share_is_that_of_its_own_place() {
-    let text = "algorithms = ['sha256']\nsizes_bytes = [1024]\nplacements = ['shared', 'split']";
-    let events = rehearsed(text, 600).events;
-    let share = |placement: &str, reference: &str| {
-        let own = events.iter().find_map(|event| match event {
-            Event::Comparison(one) => {
-                let is_here = one.arm_point["placement"] == Dimension::from(placement);
-                (is_here && one.arm == "adaptive" && one.reference == reference).then_some(one)
-            }
-            _ => None,
-        });
-        let own = own.expect("it is told");
-        let wanted = known(&own.arm_point) / known(&own.reference_point);
-        assert!((own.ratio / wanted - 1.0).abs() < 1e-4);
-        Cell::Text(kit::ratio::words(own))
-    };
-    let table = events.iter().find_map(|event| match event {
-        Event::Table(table) if table.title.starts_with("Every contender") => Some(table),
-        _ => None,
-    });
-    let Table { columns, rows, .. } = table.expect("it is there");
-    let at = |label: &str| {
-        columns
-            .iter()
-            .position(|own| own.label == label)
-            .expect(label)
-    };
-    for (placement, words) in [("shared", "one shared core"), ("split", "a core each")] {
-        let named =
-            |label: &str, row: &[Cell], words: &str| row[at(label)] == Cell::Text(words.to_owned());
-        let is_own =
-            |row: &&Vec<Cell>| named("placement", row, words) && named("arm", row, "adaptive");
-        let row = rows.iter().find(is_own).expect("it has a row");
-        assert_eq!(row[at("of the oracle")], share(placement, "oracle"));
-        assert_eq!(row[at("of uncapped")], share(placement, "uncapped"));
-    }
 }

@@ -16,8 +16,8 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crypto::{Algorithm, Kind, Workload};
-use kit::config::checks::{check_kind, check_slots, within};
+use crypto::{Algorithm, Kind};
+use kit::config::checks::{check_blocks, check_kind, check_slots, within};
 use kit::config::choices::ControllerName;
 use kit::controllers::contender::{Contender, main_ones};
 use kit::controllers::{MODERATE, OF_ORACLE, OF_UNCAPPED, departures, parameters};
@@ -159,20 +159,18 @@ impl Experiment for Shifting {
 
     fn new(config: Config) -> Result<Self, ConfigError> {
         let algorithm = config.algorithm.0;
-        let kind = Kind {
-            algorithm,
-            operation: algorithm.operations()[0],
-        };
+        let kind = Kind::from(algorithm);
         if algorithm.is_public_key() {
             let reason = format!("{algorithm} takes no blocks of a size; name a cipher or a hash");
             return Err(ConfigError::value("algorithm", reason));
         }
         check_kind("algorithm", &config.backend, kind)?;
         within("phases", &[config.phases.len()], 2, 64)?;
-        for phase in config.phases.iter() {
-            Workload::check(kind, phase.block_bytes)
-                .map_err(|error| ConfigError::value("phases", error))?;
-        }
+        check_blocks(
+            "phases",
+            kind,
+            config.phases.iter().map(|phase| phase.block_bytes),
+        )?;
         if config.phase_seconds.0.is_some() && config.common.seconds.0.is_some() {
             let reason = "both it and seconds say how long a phase is; name one of them";
             return Err(ConfigError::value("phase_seconds", reason));

@@ -7,20 +7,18 @@ mod findings;
 use std::time::Duration;
 
 use crypto::{Algorithm, Kind, Workload};
-use kit::config::checks::{BLOCK_BYTES_MAX, check_kind, check_slots};
+use kit::config::checks::{BLOCK_BYTES_MAX, check_blocks, check_kind, check_slots};
 use kit::drawing::dot_without_interval;
+use kit::load::benches::OVERHEAD_S;
 use kit::load::benches::{
-    Ask, Benches, CLIENT_CPU, Length, MEASURES, NOTIFICATIONS, REQUESTS, SPEED, WORKER_CPU,
-    unmaskable,
+    Ask, Benches, CLIENT_CPU, MEASURES, NOTIFICATIONS, REQUESTS, SPEED, WORKER_CPU, unmaskable,
 };
-use kit::load::benches::{OVERHEAD_S, WARM_UP};
 use kit::load::moderated::Moderated;
 use kit::load::rig::Window;
 use kit::place::Placement;
 use kit::places::{Places, on};
 use kit::prelude::*;
-use kit::words::NOTIFY_SLEEPERS;
-use kit::words::{size, what};
+use kit::words::{NOTIFY_SLEEPERS, size, what};
 use policy::Policy;
 use trial::{Series, SeriesKind};
 
@@ -142,10 +140,7 @@ impl Experiment for Tasks {
     type Notes = ();
 
     fn new(config: Config) -> Result<Self, ConfigError> {
-        let kind = Kind {
-            algorithm: config.algorithm.0,
-            operation: config.algorithm.operations()[0],
-        };
+        let kind = Kind::from(config.algorithm.0);
         let own = Self { config, kind };
         let Config {
             backend,
@@ -154,8 +149,7 @@ impl Experiment for Tasks {
             ..
         } = &own.config;
         check_kind("algorithm", backend, kind)?;
-        Workload::check(kind, block_bytes.get())
-            .map_err(|error| ConfigError::value("block_bytes", error))?;
+        check_blocks("block_bytes", kind, [block_bytes.get()])?;
         let slots = depth.get().saturating_mul(own.tasks_max());
         let remedy = "lower depth, tasks or block_bytes";
         check_slots("depth", (slots, block_bytes.get()), remedy)?;
@@ -337,14 +331,10 @@ impl Rig<Tasks> for OnBenches {
         go_on: &dyn Fn() -> bool,
     ) -> Result<Reading, Stopped> {
         let (ask, tasks) = (self.section.ask(subject.place), subject.place.tasks);
-        let length = Length {
-            warm_up: WARM_UP,
-            counted: slice,
-        };
         let block_bytes = self.section.block_bytes() as f64;
         let speed = |per_s: f64| per_s * block_bytes / 1e6;
         let regime = subject.arm.regime();
-        self.benches.trial(&ask, length, regime, go_on, |window| {
+        self.benches.trial(&ask, slice, regime, go_on, |window| {
             let rates = rates(window, tasks);
             let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
             vec![

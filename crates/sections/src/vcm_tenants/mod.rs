@@ -12,8 +12,8 @@ mod rig;
 #[cfg(test)]
 mod tests;
 
-use crypto::{Algorithm, Kind, Workload};
-use kit::config::checks::{BLOCK_BYTES_MAX, check_kind, check_slots};
+use crypto::{Algorithm, Kind};
+use kit::config::checks::{BLOCK_BYTES_MAX, check_blocks, check_kind, check_slots};
 use kit::load::benches::OVERHEAD_S;
 use kit::load::benches::{CLIENT_CPU, NOTIFICATIONS, REQUESTS, SPEED, WORKER_CPU, unmaskable};
 use kit::load::rig::Cores;
@@ -135,10 +135,7 @@ impl Experiment for Tenants {
 
     fn new(config: Config) -> Result<Self, ConfigError> {
         let algorithm = config.algorithm.0;
-        let kind = Kind {
-            algorithm,
-            operation: algorithm.operations()[0],
-        };
+        let kind = Kind::from(algorithm);
         let own = Self { config, kind };
         let Config {
             backend,
@@ -152,8 +149,7 @@ impl Experiment for Tenants {
             return Err(ConfigError::value("algorithm", reason));
         }
         check_kind("algorithm", backend, kind)?;
-        Workload::check(kind, block_bytes.get())
-            .map_err(|error| ConfigError::value("block_bytes", error))?;
+        check_blocks("block_bytes", kind, [block_bytes.get()])?;
         if own.hostile(Hostile::Signer) {
             check_kind("hostile", backend, rig::SIGNER)?;
         }
