@@ -138,8 +138,8 @@ fn no_section_uses_another() {
         let others: Vec<_> = others.into_iter().filter(|name| name != folder).collect();
         assert!(others.is_empty(), "{} uses {others:?}", path.display());
     }
-    let planted = sections_named("use crate::speed::arm;", &folders);
-    assert_eq!(planted, BTreeSet::from(["speed"]));
+    let planted = sections_named("use crate::kspeed::arm;", &folders);
+    assert_eq!(planted, BTreeSet::from(["kspeed"]));
 }
 
 #[test]

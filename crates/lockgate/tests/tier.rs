@@ -126,7 +126,7 @@ fn a_measurement_says_its_tier_everywhere() {
         let commands = section.points.iter().map(|point| &point.command);
         for command in commands.chain([&section.command]) {
             assert!(
-                command.starts_with("lockgate --tier aesni speed"),
+                command.starts_with("lockgate --tier aesni run crypto-speed"),
                 "{command}"
             );
         }

@@ -38,8 +38,10 @@ impl Sink for Impatient {
 fn an_interrupt_ends_a_long_trial_within_a_second() {
     testing::timed(|| {
         for kind in SECTIONS.iter().filter(|kind| kind.kit.is_some()) {
-            let table = "seconds = 60.0\npairs = 1".parse().expect("toml");
-            let section = (kind.parse)(table).expect("every section has these");
+            let parsed = |table: &str| (kind.parse)(table.parse().expect("toml"));
+            // A guest's trial that is so long would be refused: nothing ends it.
+            let section = parsed("seconds = 60.0\npairs = 1").or_else(|_| parsed("pairs = 1"));
+            let section = section.expect("every section has these");
             // The least there is: what comes before the rounds is short then.
             let budget = section.appetite().0 + Duration::from_secs(1);
             let plan = match section.plan(&Probe::default(), budget) {
