@@ -95,7 +95,7 @@ impl Tenant {
         self.done += self.lane.reap(usize::MAX, |_| ()) as u64;
         self.late += usize::from(self.lane.in_flight() == 0);
         self.fills += 1;
-        // Not so many that the honest client, on the same CPU, is kept.
+        // Not this many that the honest client, on the same CPU, is kept.
         for _ in 0..self.lane.room().min(32) {
             self.enqueue()?;
         }

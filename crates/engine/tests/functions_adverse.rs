@@ -101,7 +101,7 @@ fn the_end_of_one_function_is_not_that_of_the_next() {
 fn lanes_dropped_at_once_leave_nothing_behind() {
     let rig = free_running(1);
     let function = || rig.engine.function(FunctionConfig::default()).unwrap();
-    // One makes no more than so many a second.
+    // One makes no more than this many a second.
     let mut functions = vec![function()];
     let watched = functions[0]
         .lane(0, lane_config(4, Moderation::Polled))

@@ -43,7 +43,7 @@ pub fn clock(steps_ns: BTreeMap<usize, Vec<f64>>) -> Option<Finding> {
     Some(finding(Weight::Warning, text, remedy))
 }
 
-/// What ended so many rounds, where widths had a say, and what stayed wide.
+/// What ended this many rounds, where widths had a say, and what stayed wide.
 pub fn closing(
     closing: Option<Closing>,
     rounds: usize,
@@ -134,7 +134,7 @@ mod tests {
 
     use super::*;
 
-    /// A ratio from so many pairs that vary by so much.
+    /// A ratio from this many pairs that vary by this much.
     fn ratio(subject: &str, pairs: usize, noise: f64) -> Comparison {
         let arms = Arms {
             subject: subject.to_owned(),

@@ -125,7 +125,7 @@ impl CpuTimes {
     }
 
     /// The smallest load, in CPUs, that jiffies can tell from none after so
-    /// many windows on so many CPUs. Each window's ends are a tick uncertain, and
+    /// many windows on this many CPUs. Each window's ends are a tick uncertain, and
     /// who has a CPU is only seen at a tick: of CPUs that are busy half of the
     /// time, so few samples are off by chance (two standard deviations).
     fn resolution(self, windows: usize, cpus: usize) -> f64 {
@@ -139,8 +139,8 @@ impl CpuTimes {
         ends.hypot(samples) * cpus as f64 / jiffies
     }
 
-    /// Cores that others kept busy, as far as jiffies can tell, in so many
-    /// windows on so many CPUs of which we kept `ours` busy.
+    /// Cores that others kept busy, as far as jiffies can tell, in this many
+    /// windows on this many CPUs of which we kept `ours` busy.
     pub fn load_elsewhere(self, windows: usize, cpus: usize, ours: f64) -> f64 {
         let unsure = self.resolution(windows, cpus);
         (self.busy_ratio() * cpus as f64 - ours - unsure).max(0.0)

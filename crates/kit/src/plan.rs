@@ -337,7 +337,7 @@ fn values<'a, P: 'a, A: 'a>(subjects: impl Iterator<Item = &'a Subject<P, A>>) -
     values
 }
 
-/// Those of dimensions that have so many.
+/// Those of dimensions that have this many.
 fn listed(values: &Values<'_>, least: usize) -> String {
     let some = values.iter().filter(|(_, words)| words.len() >= least);
     let has_comma = |words: &[&str]| words.iter().any(|one| one.contains(", "));

@@ -22,15 +22,15 @@ pub struct Script {
     pub budget: Duration,
     /// CPUs that the process may use.
     pub cpus: Vec<usize>,
-    /// Interrupts after so many trials.
+    /// Interrupts after this many trials.
     pub interrupt_after: Option<usize>,
     /// The trial that breaks.
     pub breaks_at: Option<usize>,
-    /// Subjects, by their order, that the host cannot do: one in so many.
+    /// Subjects, by their order, that the host cannot do: one in this many.
     pub missing_one_in: Option<usize>,
-    /// Trials of which none is valid: those of one subject in so many.
+    /// Trials of which none is valid: those of one subject in this many.
     pub noisy_one_in: Option<usize>,
-    /// After so many trials none is valid.
+    /// After this many trials none is valid.
     pub noisy_after: Option<usize>,
     /// What every measure is at a point.
     pub speed: fn(&BTreeMap<String, Dimension>) -> f64,

@@ -24,7 +24,7 @@ const TRIES: (usize, usize) = (8, 2);
 #[derive(Debug)]
 pub enum End {
     Complete(Option<Closing>),
-    /// It took too long; so many rounds are whole.
+    /// It took too long; this many rounds are whole.
     Late(usize),
     Interrupted,
     Failed {

@@ -57,7 +57,7 @@ impl Limits {
             .map(|share| Precision::new(share, self.rounds_max))
     }
 
-    /// How often an interval may miss, given why measuring ended after so many
+    /// How often an interval may miss, given why measuring ended after this many
     /// rounds; none: something else than the rounds ended it.
     pub fn error(&self, stop: Option<Stop>, rounds: usize) -> f64 {
         match (self.precision, stop) {
@@ -67,7 +67,7 @@ impl Limits {
         }
     }
 
-    /// Whether and why to stop after so many rounds in so many seconds.
+    /// Whether and why to stop after this many rounds in this many seconds.
     /// Another one takes `round_s`. `comparisons` is asked only where widths
     /// decide, with how often their intervals may miss.
     pub fn stop(
@@ -128,7 +128,7 @@ mod tests {
 
     use super::*;
 
-    /// A comparison of so many pairs that vary by so much.
+    /// A comparison of this many pairs that vary by this much.
     fn comparison(pairs: usize, noise: f64) -> Comparison {
         let arms = Arms {
             subject: String::new(),

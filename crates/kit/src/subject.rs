@@ -104,7 +104,7 @@ impl<P, A> Subject<P, A> {
         Self { rank, ..self }
     }
 
-    /// In how many of so many rounds it is.
+    /// In how many of this many rounds it is.
     pub(crate) fn rounds(&self, all: usize) -> f64 {
         if self.is_once { 1.0 } else { all as f64 }
     }

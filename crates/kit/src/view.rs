@@ -62,7 +62,7 @@ pub struct Sheet<P, A> {
 
 /// What a column of a [`Sheet`] holds.
 pub enum Cells<A> {
-    /// The median, in so many of the unit that is named.
+    /// The median, in multiples of the unit that is named.
     Value {
         measure: Measure,
         label: &'static str,

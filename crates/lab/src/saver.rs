@@ -10,7 +10,7 @@ use crate::store::{Store, StoreError};
 /// New results never wait longer than this for the next event.
 const WAIT_MAX: Duration = Duration::from_secs(3);
 
-/// Storing may take at most one part in so many of a run's time.
+/// Storing may take at most one part in this many of a run's time.
 const TIME_PER_COST: u32 = 50;
 
 /// Stores a run as it grows.

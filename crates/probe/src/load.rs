@@ -9,7 +9,7 @@ use crate::list::{cpu_list, value_of};
 
 /// Above this share of time, measurements are disturbed.
 const STEAL_PERCENT_MAX: f64 = 1.0;
-/// Above so many processors kept busy by others, measurements are disturbed.
+/// Above this many processors kept busy by others, measurements are disturbed.
 const BUSY_ELSEWHERE_MAX: f64 = 0.25;
 
 /// Processor time since boot, in ticks: the first line of `/proc/stat`.
@@ -55,7 +55,7 @@ impl Ticks {
         })
     }
 
-    /// Processors that others kept busy from `self` to `later`, of so many; none
+    /// Processors that others kept busy from `self` to `later`, of this many; none
     /// where no tick lies between them.
     fn busy_elsewhere(self, later: Self, cpus: usize) -> Option<f64> {
         let total = later

@@ -89,7 +89,7 @@ fn false_claims(trials: u32, runs: usize, between: f64) -> f64 {
     claims.sum::<f64>() / f64::from(trials)
 }
 
-/// 5%, and three standard errors of so many trials, of which the points of one
+/// 5%, and three standard errors of this many trials, of which the points of one
 /// tell the same.
 fn allowed(trials: u32) -> f64 {
     0.05 + 3.0 * (0.05 * 0.95 / f64::from(trials)).sqrt()

@@ -127,7 +127,7 @@ impl Bench {
         ways.into_iter().flatten().collect()
     }
 
-    /// Sends a frame to each and says where it went, if it came; so many are to
+    /// Sends a frame to each and says where it went, if it came; this many are to
     /// come.
     pub fn ways(&mut self, destinations: &[IpAddr], comes: usize) -> Vec<Outcome> {
         self.trial = self.trial.wrapping_add(1);

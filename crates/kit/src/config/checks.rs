@@ -70,7 +70,7 @@ pub fn check_blocks(
         .map_err(|error| ConfigError::value(key, error))
 }
 
-/// Whether so many requests of so many bytes in flight are not too much memory.
+/// Whether this many requests of this many bytes in flight are not too much memory.
 ///
 /// # Errors
 /// [`ConfigError`] at that key, with the remedy.

@@ -37,7 +37,7 @@ pub fn grid(depth: usize) -> Vec<Arm> {
 }
 
 /// Every setting of a grid once and the best again; fastest first. `rate` is
-/// requests/s of a trial that is so many times as long as a short one.
+/// requests/s of a trial that is this many times as long as a short one.
 ///
 /// # Errors
 /// As `rate`.

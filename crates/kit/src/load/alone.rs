@@ -141,7 +141,7 @@ impl Phase {
     }
 }
 
-/// The back-end's own loop over so many slots on that CPU.
+/// The back-end's own loop over this many slots on that CPU.
 pub fn raw(
     backend: &Arc<dyn Backend>,
     workload: &Workload,

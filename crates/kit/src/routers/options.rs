@@ -23,7 +23,7 @@ const IMIX: &str = "imix";
 pub struct Frame(pub FrameSize);
 
 impl From<u32> for Frame {
-    /// Of so many bytes: for defaults.
+    /// Of this many bytes: for defaults.
     fn from(bytes: u32) -> Self {
         Self(FrameSize::Fixed(bytes))
     }

@@ -29,7 +29,7 @@ pub use crate::testing::Collector;
 /// A generator's best, frames/s.
 const GENERATOR_PPS: f64 = 10e6;
 
-/// One second in which so many frames were offered and received; the router
+/// One second in which this many frames were offered and received; the router
 /// was busy all the time.
 pub fn result(offered: u64, received: u64) -> TrialResult {
     of(&Offer::default(), 1.0, offered, received)

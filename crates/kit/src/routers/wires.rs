@@ -58,7 +58,7 @@ impl Value for Ports {
     }
 }
 
-/// Why so many routers cannot be had over those wires; none where they can.
+/// Why this many routers cannot be had over those wires; none where they can.
 pub fn too_many(wires: &Wires, routers: usize) -> Option<ConfigError> {
     let is_one_set = matches!(wires, Wires::Devices { .. });
     (is_one_set && routers > 1).then(|| {

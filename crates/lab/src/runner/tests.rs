@@ -7,7 +7,7 @@ use crate::runner::{Watcher, YIELD_MAX, run};
 use crate::schedule::schedule;
 use crate::testing::{Fake, blank_run, point};
 
-/// Notes what it was told; sets a flag after so many points.
+/// Notes what it was told; sets a flag after this many points.
 struct Log<'a> {
     begun: usize,
     progress: Vec<f64>,

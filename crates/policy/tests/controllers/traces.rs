@@ -27,7 +27,7 @@ impl Tape {
         self.controller.observe(self.now_ns, &self.total)
     }
 
-    /// One interval of so many requests of 1000 bytes a second and so many
+    /// One interval of this many requests of 1000 bytes a second and this many
     /// notifications a second, with that many in flight.
     fn play(&mut self, requests_per_s: u64, notifications_per_s: u64, in_flight: u64) -> Settings {
         let interval_ns = self.controller.period_ns();

@@ -56,7 +56,7 @@ pub struct Crossings(Config);
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Item {
     Crossing(Crossing),
-    /// A request of so many bytes.
+    /// A request of this many bytes.
     Crypto(usize),
 }
 

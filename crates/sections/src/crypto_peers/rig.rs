@@ -254,7 +254,7 @@ fn no_figure(command: &str) -> Verdict {
     Verdict::new(Validity::TooFewSamples, "it printed no figure", remedy)
 }
 
-/// Bytes that so many rounds would encrypt, as requests of a block.
+/// Bytes that this many rounds would encrypt, as requests of a block.
 fn ceiling(
     rounds: usize,
     block_bytes: usize,

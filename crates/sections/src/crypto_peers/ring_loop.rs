@@ -50,7 +50,7 @@ fn call(workload: &Workload) -> Result<Call, AloneError> {
     }
 }
 
-/// A trial with so many slots on that CPU.
+/// A trial with this many slots on that CPU.
 pub(super) fn trial(
     workload: &Workload,
     slots: usize,

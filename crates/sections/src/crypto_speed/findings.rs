@@ -15,7 +15,7 @@ use super::rig::WAKE_UP;
 
 /// A share of the best that counts as all of it.
 const ENOUGH: f64 = 0.9;
-/// The cores have moved apart when a line takes so many times as long.
+/// The cores have moved apart when a line takes this many times as long.
 const MOVED: f64 = 1.5;
 /// Where the ways of asking are compared in words.
 const BLOCK_BYTES: usize = 1024;

@@ -10,7 +10,7 @@ use kit::config::value::Choice;
 pub enum Method {
     /// Lockgate's module, one request after the other.
     Sync,
-    /// Lockgate's module: so many at once, then a wait for all.
+    /// Lockgate's module: this many at once, then a wait for all.
     Batch,
     /// Lockgate's module: a callback counts and gives the request back to the
     /// submitting thread.

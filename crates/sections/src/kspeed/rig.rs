@@ -40,7 +40,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// How long a trial is, in slices, until a request completes in it: a host of
 /// which other guests take the CPUs away may not let ours run in one.
 const LONGER: [u32; 3] = [1, 8, 64];
-/// A guest that ends is booted again, so many times in all.
+/// A guest that ends is booted again, this many times in all.
 const BOOTS_MAX: usize = 4;
 
 /// Boots a guest, and says what it is.

@@ -20,7 +20,7 @@ const LOG: &str = "tsc: Detected 2600.004 MHz processor";
 #[derive(Clone, Default)]
 struct Fake {
     scripts: usize,
-    /// It is gone after so many.
+    /// It is gone after this many.
     dies_after: Option<usize>,
     /// So many answers of the module, at most, come from a guest that was let
     /// do nothing.

@@ -70,7 +70,7 @@ impl Scaling {
         vec![setup; count]
     }
 
-    /// What each is offered, where one alone carries so many frames/s.
+    /// What each is offered, where one alone carries this many frames/s.
     pub(super) fn offers(&self, case: Case, capacity_pps: f64, duration: Duration) -> Vec<Offer> {
         let count = self.count(case);
         let modest = Some(capacity_pps * MODEST / count as f64);

@@ -45,7 +45,7 @@ kit::keys! {
         path: Name<Way> = "kernel",
         /// How many stand side by side
         routers: List<Count<1, ROUTERS_MAX>> = [1, 2, 4, 8],
-        /// Of so many, two at least, one is offered all that the generator can; 0: none
+        /// Routers side by side, two at least, of which one is offered all that the generator can; 0: none
         beside: Count<0, ROUTERS_MAX> = 4,
         /// Bytes of a frame with its check sequence, or imix
         frame: Frame = 64,

@@ -19,7 +19,7 @@ use super::{Item, Kind, Procedure, Rfc2544, Router, SHARE, THROUGHPUT, believed}
 
 /// So much of the links is all of it: what the search can resolve.
 const ALL_PERCENT: f64 = 99.0;
-/// Beyond so many times, frames in flight wait in a queue.
+/// Beyond this many times, frames in flight wait in a queue.
 const QUEUED: f64 = 5.0;
 /// The router that the source had.
 const KERNEL: Router = Router {

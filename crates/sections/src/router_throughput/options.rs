@@ -216,7 +216,7 @@ impl Options {
         offer(size, self.two_way, self.ipv6, self.destinations.0)
     }
 
-    /// Ports that send: the theoretical maximum is that of so many links.
+    /// Ports that send: the theoretical maximum is that of this many links.
     pub(super) fn ways(&self) -> f64 {
         if self.two_way { 2.0 } else { 1.0 }
     }

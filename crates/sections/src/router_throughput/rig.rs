@@ -29,7 +29,7 @@ use super::{
 const FLOOR: f64 = 0.0005;
 /// A rate that passed once by luck is searched on below.
 const CONFIRMATIONS: u32 = 1;
-/// A procedure of which so many trials in a row are not valid ends.
+/// A procedure of which this many trials in a row are not valid ends.
 const SPOILT: u32 = 5;
 /// Bursts are searched for so often (RFC 2544, section 26.4: 50).
 const BURSTS: u32 = 3;

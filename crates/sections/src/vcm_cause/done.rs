@@ -74,7 +74,7 @@ impl Done {
     }
 }
 
-/// What the counters of a lane say of so many requests.
+/// What the counters of a lane say of this many requests.
 pub fn of_lane(requests: u64, counters: &Counters) -> [(Measure, f64); 2] {
     let each = counters.notifications as f64 / requests.max(1) as f64;
     [(NOTIFICATIONS, each), (IN_FLIGHT, counters.depth())]

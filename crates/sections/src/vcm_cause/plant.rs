@@ -12,7 +12,7 @@ const NOTIFICATION_NS: f64 = 100.0;
 const PREPARE_NS: f64 = 150.0;
 /// What the slow generator's device needs of a sound one's time.
 const FAST: f64 = 0.1;
-/// Beyond so many bytes in flight the cache's device works so much slower.
+/// Beyond this many bytes in flight the cache's device works so much slower.
 const CACHE_BYTES: usize = 512 << 10;
 const CLIFF: f64 = 4.0;
 /// The device that fragments takes so much at once, and its table of pieces
@@ -82,7 +82,7 @@ impl Plant {
         (self == Self::Shallow).then_some(DISTANCE_NS + DISTANCE_BYTE_NS * bytes as f64)
     }
 
-    /// CPU time of the device for a request, with so many bytes in flight, ns.
+    /// CPU time of the device for a request, with this many bytes in flight, ns.
     pub fn device_ns(self, bytes: usize, in_flight_bytes: usize) -> f64 {
         let sound_ns = REQUEST_NS + BYTE_NS * bytes as f64;
         match self {

@@ -15,7 +15,7 @@ use super::{Controllers, Place, at};
 
 /// So many places are named.
 const NAMED_MAX: usize = 5;
-/// The paper's monitor looks once so many milliseconds.
+/// The paper's monitor looks once in this many milliseconds.
 const PAPER_INTERVAL_MS: f64 = 1000.0;
 /// A gain of less is none.
 const GAIN_MIN: f64 = 1.05;

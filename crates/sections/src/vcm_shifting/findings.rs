@@ -11,7 +11,7 @@ use trial::{Finding, Weight};
 
 use super::{Place, RECOVERED, RECOVERY, Shifting};
 
-/// A change is answered within so many ms.
+/// A change is answered within this many ms.
 const RECOVERY_MS_MAX: f64 = 300.0;
 /// A gain of less is none.
 const GAIN_MIN: f64 = 1.1;

@@ -37,7 +37,7 @@ use recovery::{RECOVERED, STAYS_S};
 const PHASE_S: (f64, f64) = (0.5, 1.0);
 /// A trial of fixed settings is so much shorter than a phase of a controller.
 const FIXED: f64 = 0.1;
-/// `adaptive` reaches so many times the speed of the paper's monitor.
+/// `adaptive` reaches this many times the speed of the paper's monitor.
 const OF_PROSE: f64 = 1.25;
 
 const SETTLED: Measure = Measure::higher("settled_mb_per_s", "MB/s");
@@ -49,7 +49,7 @@ kit::keys! {
     pub struct Config {
         /// Algorithm of every request
         algorithm: Name<Algorithm> = "aes-128-cbc",
-        /// The course: 2 to 64 phases, each of so many bytes a request, requests in flight a tenant, and tenants
+        /// The course: 2 to 64 phases, each of this many bytes a request, requests in flight a tenant, and tenants
         phases: Several<Phase> = ["1024x32x1", "64x64x1", "65536x8x1", "1024x1x1", "4096x16x2", "256x8x4", "16384x32x1", "64x4x1", "4096x1x4", "1024x64x1"],
         /// Seconds of each phase; auto: 0.5 to 1 by the budget
         phase_seconds: Auto<Real<1, 60_000>> = None,

@@ -7,7 +7,7 @@ use toml::Value as Toml;
 
 const FIELDS: [&str; 3] = ["block_bytes", "depth", "tenants"];
 
-/// So many tenants, each with so many requests in flight.
+/// So many tenants, each with this many requests in flight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Phase {
     pub block_bytes: usize,

@@ -279,7 +279,7 @@ impl Fairness {
     }
 }
 
-/// Requests that each of so many tenants keeps in flight: as wished, fewer
+/// Requests that each of this many tenants keeps in flight: as wished, fewer
 /// where three quarters of L2 would not hold them all.
 pub(super) fn depth(wished: usize, tenants: usize, stride: usize, l2_bytes: u64) -> usize {
     let known = Some(l2_bytes).filter(|bytes| *bytes > 0);

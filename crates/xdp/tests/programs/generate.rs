@@ -206,7 +206,7 @@ fn no_more_are_under_way_than_allowed() {
             assert!(sent.offered > 1000, "{sent:?}");
             let lost = sent.offered - counts.received;
             assert!(lost <= sent.given_up, "{sent:?} {counts:?}");
-            // Nobody counts these: so many, and as many again every 2 ms.
+            // Nobody counts these: this many, and as many again every 2 ms.
             sink.begin(8, 3).unwrap();
             let sent = generator.send(&flood, &AtomicBool::new(false)).unwrap();
             assert!(sent.given_up > 0, "{sent:?}");

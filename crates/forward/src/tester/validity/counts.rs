@@ -17,7 +17,7 @@ pub const UNSURE_RATIO_MAX: f64 = 0.01;
 /// have sent on.
 pub const OWN_RATIO_MIN: f64 = 0.99;
 
-/// Share of the frames that may be lost where only so many are under way. The
+/// Share of the frames that may be lost where only this many are under way. The
 /// limit follows the highest sequence that came, so that a device that drops
 /// frames keeps its pace: only this tells it from one that carries them.
 pub const WINDOW_LOSS_MAX: f64 = 0.01;

@@ -39,7 +39,7 @@ pub enum Claim {
     /// [`Self::WITHOUT_LOSS`], and no other program may use the CPUs.
     Latency,
     /// The received rate at overload: frames may be lost anywhere behind the
-    /// generator, unless only so many may be under way ([`WINDOW_LOSS_MAX`]).
+    /// generator, unless only this many may be under way ([`WINDOW_LOSS_MAX`]).
     Rate,
 }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use trial::Histogram;
 
-/// Each doubling is divided into so many steps: quantiles are right to 3%.
+/// Each doubling is divided into this many steps: quantiles are right to 3%.
 const STEPS: u64 = 32;
 /// Longest told apart: 2^37 ns are 137 s.
 const OCTAVES: usize = 37;

@@ -20,7 +20,7 @@ use crate::load::rig::record::{Share, add};
 use crate::load::rig::tenant::{Load, Regime, Tenant};
 use crate::place::Cpus;
 
-/// At most so many lanes a task: the one it has and the next.
+/// At most this many lanes a task: the one it has and the next.
 const LANES_A_TASK: usize = 2;
 /// A task that is not parked by then never will be.
 const PARK_LIMIT: Duration = Duration::from_secs(15);

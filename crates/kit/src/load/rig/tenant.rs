@@ -59,7 +59,7 @@ impl FromStr for Mode {
     }
 }
 
-/// In closed loops of many requests, one in so many is timed: two looks at
+/// In closed loops of many requests, one in this many is timed: two looks at
 /// the clock would be as long as a small request. Odd, since depths are mostly
 /// powers of two: 32 would time only the first request of each batch.
 const TIMED_ONE_IN: u64 = 37;
@@ -79,12 +79,12 @@ pub struct Load {
     pub tasks: usize,
     /// Requests/s of all tasks together, evenly; none is a closed loop.
     pub rate_per_s: Option<f64>,
-    /// One request in so many is timed in a closed loop; in an open loop every one.
+    /// One request in this many is timed in a closed loop; in an open loop every one.
     pub timed_one_in: u64,
 }
 
 impl Load {
-    /// One task in a closed loop that keeps so many in flight.
+    /// One task in a closed loop that keeps this many in flight.
     pub fn closed(workload: usize, depth: usize) -> Self {
         let timed_one_in = if depth <= SHALLOW { 1 } else { TIMED_ONE_IN };
         Self {
@@ -108,7 +108,7 @@ impl Load {
         }
     }
 
-    /// One task in an open loop with so many in flight at most.
+    /// One task in an open loop with this many in flight at most.
     pub fn paced(rate_per_s: f64, depth: usize) -> Self {
         Self {
             rate_per_s: Some(rate_per_s),
@@ -116,7 +116,7 @@ impl Load {
         }
     }
 
-    /// The same by so many tasks.
+    /// The same by this many tasks.
     pub fn with_tasks(self, tasks: usize) -> Self {
         Self { tasks, ..self }
     }

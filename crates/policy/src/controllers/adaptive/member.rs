@@ -16,7 +16,7 @@ const STIRRED: u32 = 200;
 /// up.
 const CALMED: u32 = 4;
 const RESTLESS: u32 = 1000;
-/// A mean of so many looks is one that a look can differ from.
+/// A mean of this many looks is one that a look can differ from.
 const KNOWN_LOOKS: u32 = 2;
 /// Where at least this part of the notifications was held back.
 const HELD: f64 = 0.3;

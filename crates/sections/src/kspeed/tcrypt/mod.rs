@@ -15,7 +15,7 @@ const CBC_BYTES: &[usize] = &[16, 64, 128, 256, 1024, 1424, 4096];
 const GCM_BYTES: &[usize] = &[16, 64, 256, 512, 1024, 1420, 4096, 8192];
 /// Of hashes, those in which the whole request is handed over at once.
 const HASH_BYTES: &[usize] = &[16, 64, 256, 1024, 2048, 4096, 8192];
-/// Cycles are counted over so many operations.
+/// Cycles are counted over this many operations.
 const OPERATIONS: u64 = 8;
 
 /// One call.
