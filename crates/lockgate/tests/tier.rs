@@ -161,9 +161,11 @@ fn peers_are_masked_or_left_out_with_the_reason() {
             assert!(point.command.starts_with(begins), "{}", point.command);
         }
         let texts: Vec<_> = section.findings.iter().map(|it| it.text.as_str()).collect();
-        for part in ["ring asks the CPU itself", "DPDK's library asks the CPU"] {
-            assert!(texts.iter().any(|text| text.contains(part)), "{texts:?}");
-        }
+        let says = |part: &str| texts.iter().any(|text| text.contains(part));
+        assert!(says("ring asks the CPU itself"), "{texts:?}");
+        let is_left_out =
+            says("DPDK's library asks the CPU") || says("dpdk-test-crypto-perf is not installed");
+        assert!(is_left_out, "{texts:?}");
     });
 }
 

@@ -412,7 +412,8 @@ impl Grid<'_> {
 
 /// Where a request is so small that what waiting for it takes are wake-ups.
 pub(super) fn is_woken(place: Place, arm: Arm) -> bool {
-    arm == Arm::SYNC && place.placement == Placement::Split && place.block_bytes <= 64
+    let is_small = place.block_bytes <= 64 && !place.kind.algorithm.is_public_key();
+    arm == Arm::SYNC && place.placement == Placement::Split && is_small
 }
 
 #[cfg(test)]
