@@ -346,9 +346,19 @@ impl Text {
         let head = ["what", "arm ÷ reference", "ratio", "verdict", "target"]
             .map(str::to_owned)
             .to_vec();
+        // Two measures of the same sides would be told by the same words.
+        let is_like = |one: &Comparison, other: &Comparison| {
+            one.metric != other.metric
+                && (&one.subject, &one.arm, &one.reference)
+                    == (&other.subject, &other.arm, &other.reference)
+        };
+        let subject = |it: &Comparison| match shown.iter().any(|other| is_like(it, other)) {
+            true => format!("{} ({})", it.subject, it.metric),
+            false => it.subject.clone(),
+        };
         let rows = shown.iter().map(|it| {
             vec![
-                it.subject.clone(),
+                subject(it),
                 format!("{} ÷ {}", it.arm, it.reference),
                 words::interval(it.ratio, it.low, it.high),
                 words::outcome(it.outcome).to_owned(),

@@ -16,6 +16,9 @@ pub const RECEIVED_PPS: Measure = Measure::higher("received_pps", "frames/s");
 pub const RECEIVED_MBIT: Measure = Measure::higher("received_mbit_per_s", "Mbit/s");
 pub const LOSS: Measure = Measure::fact("loss_percent", "%");
 pub const PER_CPU: Measure = Measure::higher("frames_per_cpu_s", "frames/CPU-s");
+/// Without CPU time of idle polls.
+pub const PER_BUSY_CPU: Measure = Measure::higher("frames_per_busy_cpu_s", "frames/CPU-s");
+pub const IDLE_POLLS: Measure = Measure::fact("idle_polls_percent", "%");
 pub const ROUTER_CPU: Measure = Measure::lower("router_cpu_ns", "ns/frame");
 
 type Known = fn(&Trial) -> Option<f64>;
@@ -30,13 +33,8 @@ const OF_TRIAL: [(Measure, Known); 10] = [
     (LOSS, |trial| Some(trial.loss() * 100.0)),
     (ROUTER_CPU, Trial::router_ns_per_frame),
     (PER_CPU, Trial::frames_per_cpu_s),
-    (
-        Measure::higher("frames_per_busy_cpu_s", "frames/CPU-s"),
-        Trial::frames_per_busy_cpu_s,
-    ),
-    (Measure::fact("idle_polls_percent", "%"), |trial| {
-        Some(trial.idle_polls()? * 100.0)
-    }),
+    (PER_BUSY_CPU, Trial::frames_per_busy_cpu_s),
+    (IDLE_POLLS, |trial| Some(trial.idle_polls()? * 100.0)),
     (
         Measure::fact("generator_cpu_ns", "ns/frame"),
         Trial::generator_ns_per_frame,

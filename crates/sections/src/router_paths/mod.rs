@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use kit::prelude::*;
 use kit::routers::ground;
-use kit::routers::metrics::{LOSS, PER_CPU, RECEIVED_PPS, ROUTER_CPU, measures, spot};
+use kit::routers::metrics::{IDLE_POLLS, LOSS, PER_CPU, RECEIVED_PPS, ROUTER_CPU, measures, spot};
 use kit::routers::options::{Destinations, Frame, TableRoutes};
 use kit::routers::rig::Routers;
 use kit::routers::trial::Trial;
@@ -206,12 +206,16 @@ impl Experiment for Paths {
             Cells::of(GIVEN_UP, "not waited for"),
             Cells::of(ROUTER_CPU, "router's CPU"),
             Cells::of(PER_CPU, "per CPU-second"),
+            Cells::of(IDLE_POLLS, "idle polls"),
             Cells::Verdict,
         ];
         vec![
             View::Table(Sheet {
                 title: "What each path carries".to_owned(),
-                note: self.note(),
+                note: format!(
+                    "{} The CPU time of idle polls is a lower bound where the driver's threads share the CPU.",
+                    self.note()
+                ),
                 columns,
                 across: None,
                 only: all,

@@ -1,7 +1,7 @@
 //! What is compared with what, and what a target asks.
 
 use forward::router::path::{AfXdp, Path, Poll};
-use kit::routers::metrics::{PER_CPU, RECEIVED_PPS};
+use kit::routers::metrics::{PER_BUSY_CPU, PER_CPU, RECEIVED_PPS};
 use kit::routers::options::Frame;
 use kit::routers::way::Way;
 use kit::subject::{Measure, Pair, Subject};
@@ -111,7 +111,7 @@ fn references(paths: &Paths, (load, way): (Load, Way)) -> Vec<((Load, Way), Meas
     let mut all: Vec<_> = others.into_iter().map(|one| (one, RECEIVED_PPS)).collect();
     if way == PEER {
         let peer = (load, TESTPMD);
-        all.extend([(peer, PER_CPU), (peer, RECEIVED_PPS)]);
+        all.extend([PER_CPU, PER_BUSY_CPU, RECEIVED_PPS].map(|measure| (peer, measure)));
     }
     all
 }
