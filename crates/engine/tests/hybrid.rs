@@ -133,7 +133,9 @@ fn who_is_woken_late_asks_not_to_be() {
                 pump(&mut lane, WAITS)
             });
             let [armed, hybrid] = counters;
-            assert!(hybrid.wake_ns > 250_000, "{hybrid:?}");
+            // An average of few wake-ups, as it soon asks for none: a fifth of
+            // what each takes is more than any average without the delay.
+            assert!(hybrid.wake_ns > 100_000, "{hybrid:?}");
             let most = 3 * armed.notifications / 4;
             assert!(hybrid.notifications < most, "{counters:?}");
         });
