@@ -33,18 +33,13 @@ pub fn crypto_job(data: &[u8]) {
         0 => input.pick(&Algorithm::ALL),
         _ => algorithm,
     };
-    let kind = Kind {
-        algorithm,
-        operation,
-    };
+    let kind = Kind::new(algorithm, operation);
     let is_over_slices = input.below(2) == 0;
     let with_key = |backend: &&dyn Backend| {
-        of_key.operations().iter().any(|&operation| {
-            backend.supports(Kind {
-                algorithm: of_key,
-                operation,
-            })
-        })
+        of_key
+            .operations()
+            .iter()
+            .any(|&operation| backend.supports(Kind::new(of_key, operation)))
     };
     // A back-end without the kind has no say in what becomes of it.
     let others = keys::others().iter().map(|backend| &**backend);

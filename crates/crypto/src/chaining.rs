@@ -74,10 +74,7 @@ mod tests {
     #[test]
     fn authenticated_text_and_public_keys_have_no_pieces() {
         let chains = |algorithm: &Algorithm| {
-            let kind = Kind {
-                algorithm: *algorithm,
-                operation: Operation::Encrypt,
-            };
+            let kind = Kind::new(*algorithm, Operation::Encrypt);
             kind.chaining().is_some()
         };
         assert_eq!(Algorithm::ALL.iter().filter(|a| chains(a)).count(), 16);

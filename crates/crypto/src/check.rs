@@ -133,10 +133,7 @@ mod tests {
     use crate::{FfdhGroup, RsaBits};
 
     fn at(address: usize, len: usize) -> Segment {
-        Segment {
-            address: std::ptr::without_provenance_mut(address),
-            len,
-        }
+        Segment::new(std::ptr::without_provenance_mut(address), len)
     }
 
     fn taken(algorithm: Algorithm, of: [usize; 4]) -> Result<(), Status> {
@@ -146,10 +143,7 @@ mod tests {
     fn taken_by(algorithm: Algorithm, operation: Operation, of: [usize; 4]) -> Result<(), Status> {
         let [source, destination, aad, tag] = of;
         lengths(
-            Kind {
-                algorithm,
-                operation,
-            },
+            Kind::new(algorithm, operation),
             Lengths {
                 source,
                 destination,
@@ -223,10 +217,7 @@ mod tests {
     #[test]
     fn an_operation_of_another_algorithm_does_not_exist() {
         let algorithm = Algorithm::Sha256;
-        let with = |operation| Kind {
-            algorithm,
-            operation,
-        };
+        let with = |operation| Kind::new(algorithm, operation);
         assert!(exists(with(Operation::Hash)) && !exists(with(Operation::Encrypt)));
     }
 

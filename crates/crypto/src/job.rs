@@ -16,10 +16,11 @@ pub struct Segment {
 unsafe impl Send for Segment {}
 
 impl Segment {
-    pub const EMPTY: Self = Self {
-        address: std::ptr::null_mut(),
-        len: 0,
-    };
+    pub const EMPTY: Self = Self::new(std::ptr::null_mut(), 0);
+
+    pub const fn new(address: *mut u8, len: usize) -> Self {
+        Self { address, len }
+    }
 }
 
 /// A source or destination: the first segment inline, since most requests

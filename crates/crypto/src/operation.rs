@@ -74,15 +74,18 @@ pub struct Kind {
 /// Its first operation.
 impl From<Algorithm> for Kind {
     fn from(algorithm: Algorithm) -> Self {
-        let operation = algorithm.operations()[0];
+        Self::new(algorithm, algorithm.operations()[0])
+    }
+}
+
+impl Kind {
+    pub const fn new(algorithm: Algorithm, operation: Operation) -> Self {
         Self {
             algorithm,
             operation,
         }
     }
-}
 
-impl Kind {
     /// Bytes that a job of this kind writes to its destination where its
     /// source has `source_bytes`; `None` where the job itself says it: for
     /// RSA decryption. Whether the kind takes such a source is not looked at.
@@ -101,10 +104,7 @@ impl Kind {
     pub fn all() -> impl Iterator<Item = Self> {
         Algorithm::ALL.into_iter().flat_map(|algorithm| {
             let operations = algorithm.operations().iter();
-            operations.map(move |&operation| Self {
-                algorithm,
-                operation,
-            })
+            operations.map(move |&operation| Self::new(algorithm, operation))
         })
     }
 }

@@ -132,10 +132,7 @@ mod tests {
     use super::*;
 
     fn at(address: usize, len: usize) -> Segment {
-        Segment {
-            address: std::ptr::without_provenance_mut(address),
-            len,
-        }
+        Segment::new(std::ptr::without_provenance_mut(address), len)
     }
 
     fn both(source: &[Segment], destination: &[Segment]) -> Result<(), Status> {

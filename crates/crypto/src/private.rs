@@ -34,10 +34,7 @@ impl Private {
                     return status[0];
                 }
                 self.0.resize(bytes.max(self.0.len()), 0);
-                let text = Segment {
-                    address: self.0.as_mut_ptr(),
-                    len: bytes,
-                };
+                let text = Segment::new(self.0.as_mut_ptr(), bytes);
                 let inside = Job {
                     destination: Segments::one(text),
                     ..*job

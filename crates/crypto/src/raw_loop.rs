@@ -90,10 +90,7 @@ impl RawLoop {
 
 /// The job of the slot at `base`, whose input it writes there.
 fn job(workload: &Workload, key: &'static dyn Key, base: *mut u8) -> Job<'static> {
-    let segment = |(offset, len): (usize, usize)| Segment {
-        address: base.wrapping_add(offset),
-        len,
-    };
+    let segment = |(offset, len): (usize, usize)| Segment::new(base.wrapping_add(offset), len);
     let slot = &workload.slot;
     for (part, bytes) in [(slot.source, &workload.input), (slot.tag, &workload.tag)] {
         // SAFETY: the slot lies in fresh memory of `RawLoop::new`, which

@@ -56,15 +56,9 @@ pub fn process_slices(
 
 /// A segment that is only read: no kind writes its source or additional data.
 fn segment(slice: &[u8]) -> Segment {
-    Segment {
-        address: slice.as_ptr().cast_mut(),
-        len: slice.len(),
-    }
+    Segment::new(slice.as_ptr().cast_mut(), slice.len())
 }
 
 fn segment_mut(slice: &mut [u8]) -> Segment {
-    Segment {
-        address: slice.as_mut_ptr(),
-        len: slice.len(),
-    }
+    Segment::new(slice.as_mut_ptr(), slice.len())
 }

@@ -192,10 +192,7 @@ impl Workload {
             Operation::Derive => Operation::Derive,
             _ => return Ok(()),
         };
-        let kind = Kind {
-            algorithm,
-            operation: before,
-        };
+        let kind = Kind::new(algorithm, before);
         let source = match before {
             Operation::Derive => base(algorithm),
             Operation::Encrypt if algorithm.is_public_key() => self.input[..SHORT].to_vec(),

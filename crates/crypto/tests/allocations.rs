@@ -136,10 +136,7 @@ fn cut(segment: Segment, count: usize) -> Vec<Segment> {
         .map(|index| {
             let at = |index| segment.len * index / count;
             let address = segment.address.wrapping_add(at(index));
-            Segment {
-                address,
-                len: at(index + 1) - at(index),
-            }
+            Segment::new(address, at(index + 1) - at(index))
         })
         .collect()
 }
@@ -167,10 +164,7 @@ fn steady_state(backend: &dyn Backend, kind: Kind, text_bytes: usize, pieces: us
         .iter_mut()
         .map(|job| {
             let base = job.arena.as_mut_ptr();
-            let at = |(at, len)| Segment {
-                address: base.wrapping_add(at),
-                len,
-            };
+            let at = |(at, len)| Segment::new(base.wrapping_add(at), len);
             let [source, destination] = [job.source[0], job.destination[0]];
             let cuts = [(source, pieces), (destination, pieces + 1)]
                 .map(|(piece, pieces)| cut(at(piece), if pieces > 2 { pieces } else { 1 }));

@@ -69,10 +69,7 @@ fn survives(backend: &dyn Backend, kind: Kind, in_place: bool) {
     let layout = plain(Shape::near(kind, TEXT_BYTES, 13), 1, in_place);
     let shared = Shared::new(layout.arena.len());
     let base = shared.arena().as_ptr().cast::<u8>().cast_mut();
-    let at = |(at, len)| Segment {
-        address: base.wrapping_add(at),
-        len,
-    };
+    let at = |(at, len)| Segment::new(base.wrapping_add(at), len);
     let job = Job {
         key: &*key,
         source: Segments::one(at(layout.source[0])),

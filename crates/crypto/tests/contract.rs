@@ -5,21 +5,13 @@ use lockgate_crypto::{Algorithm, Backend, Key, KeyError, Kind, Operation, Status
 
 /// Every operation with every algorithm, whether that has it or not.
 fn pairs() -> impl Iterator<Item = Kind> {
-    Algorithm::ALL.into_iter().flat_map(|algorithm| {
-        Operation::ALL.map(|operation| Kind {
-            algorithm,
-            operation,
-        })
-    })
+    Algorithm::ALL
+        .into_iter()
+        .flat_map(|algorithm| Operation::ALL.map(|operation| Kind::new(algorithm, operation)))
 }
 
 fn supports_any(backend: &dyn Backend, algorithm: Algorithm) -> bool {
-    let has = |&operation: &Operation| {
-        backend.supports(Kind {
-            algorithm,
-            operation,
-        })
-    };
+    let has = |&operation: &Operation| backend.supports(Kind::new(algorithm, operation));
     Operation::ALL.iter().any(has)
 }
 

@@ -98,10 +98,7 @@ impl Pair<'_> {
         destination: &mut [u8],
         tag: &mut [u8],
     ) -> Status {
-        let kind = Kind {
-            algorithm: self.algorithm,
-            operation,
-        };
+        let kind = Kind::new(self.algorithm, operation);
         let slices = Slices {
             iv: [0; 16],
             aad: &[],

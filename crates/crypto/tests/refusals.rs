@@ -165,22 +165,10 @@ fn plainest(backend: &dyn Backend, text_bytes: usize) -> Vec<Kind> {
 #[test]
 fn null_wrapping_and_overlong_segments() {
     let mut bytes = noise(1, 64);
-    let whole = Segment {
-        address: bytes.as_mut_ptr(),
-        len: 64,
-    };
-    let null = Segment {
-        address: ptr::null_mut(),
-        len: 64,
-    };
-    let wrapping = Segment {
-        address: ptr::without_provenance_mut(usize::MAX - 10),
-        len: 64,
-    };
-    let huge = Segment {
-        address: ptr::without_provenance_mut(16),
-        len: isize::MAX as usize + 1,
-    };
+    let whole = Segment::new(bytes.as_mut_ptr(), 64);
+    let null = Segment::new(ptr::null_mut(), 64);
+    let wrapping = Segment::new(ptr::without_provenance_mut(usize::MAX - 10), 64);
+    let huge = Segment::new(ptr::without_provenance_mut(16), isize::MAX as usize + 1);
     for backend in backends() {
         for kind in plainest(&*backend, 64) {
             let run = |source, destination| {
@@ -208,15 +196,9 @@ fn null_wrapping_and_overlong_segments() {
 fn lists_that_are_null_misaligned_too_long_or_too_large() {
     let mut bytes = noise(1, 2048);
     let base = bytes.as_mut_ptr();
-    let first = Segment {
-        address: base,
-        len: 1,
-    };
+    let first = Segment::new(base, 1);
     let rest: Vec<Segment> = (1..=1025)
-        .map(|at| Segment {
-            address: base.wrapping_add(at),
-            len: 1,
-        })
+        .map(|at| Segment::new(base.wrapping_add(at), 1))
         .collect();
     let list = |rest_count| Segments {
         first,
@@ -231,20 +213,14 @@ fn lists_that_are_null_misaligned_too_long_or_too_large() {
         rest: rest.as_ptr().wrapping_byte_add(1),
         ..list(1)
     };
-    let half = Segment {
-        address: base,
-        len: isize::MAX as usize,
-    };
+    let half = Segment::new(base, isize::MAX as usize);
     let halves = [half, half];
     let too_large = Segments {
         first: half,
         rest: halves.as_ptr(),
         rest_count: 2,
     };
-    let with_null = [Segment {
-        address: ptr::null_mut(),
-        len: 1,
-    }];
+    let with_null = [Segment::new(ptr::null_mut(), 1)];
     let null_inside = Segments {
         first,
         rest: with_null.as_ptr(),
@@ -430,10 +406,7 @@ fn what_does_not_exist_has_no_key_and_runs_nowhere() {
                 continue;
             };
             for operation in Operation::ALL {
-                let kind = Kind {
-                    algorithm,
-                    operation,
-                };
+                let kind = Kind::new(algorithm, operation);
                 assert!(!backend.supports(kind), "{kind:?}");
                 for (source, destination) in [(32, 0), (64, 0), (64, 32), (20, 64)] {
                     let shape = Shape {

@@ -148,10 +148,10 @@ fn a_request_leaves_no_secret_on_the_stack() {
 #[test]
 fn implicit_rejection_leaves_nothing_on_the_stack() {
     on_a_deep_stack(|| {
-        let kind = Kind {
-            algorithm: Algorithm::Rsa(RsaBits::B2048, RsaScheme::Pkcs1),
-            operation: Operation::Encrypt,
-        };
+        let kind = Kind::new(
+            Algorithm::Rsa(RsaBits::B2048, RsaScheme::Pkcs1),
+            Operation::Encrypt,
+        );
         let material = || material(kind.algorithm, KEY);
         let [_, exponent] = rsa_key::numbers(material().expose());
         for backend in fast_backends() {

@@ -55,10 +55,7 @@ type Ready = (Kind, Box<dyn Key>, Prepared);
 
 fn run(backend: &dyn Backend, (kind, key, job): &mut Ready) -> bool {
     let base = job.arena.as_mut_ptr();
-    let at = |(at, len)| Segment {
-        address: base.wrapping_add(at),
-        len,
-    };
+    let at = |(at, len)| Segment::new(base.wrapping_add(at), len);
     let job = Job {
         key: &**key,
         source: Segments::one(at(job.source[0])),

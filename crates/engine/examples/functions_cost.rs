@@ -21,10 +21,7 @@ const WORKER_CPU: usize = 1;
 /// In flight where one function is busy among idle ones.
 const DEPTH: usize = 64;
 const SIZES: [usize; 3] = [64, 1024, 4096];
-const KIND: Kind = Kind {
-    algorithm: Algorithm::Aes128Gcm,
-    operation: Operation::Encrypt,
-};
+const KIND: Kind = Kind::new(Algorithm::Aes128Gcm, Operation::Encrypt);
 
 fn argument(index: usize, usual: usize) -> usize {
     let text = std::env::args().nth(index);

@@ -164,10 +164,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let name: String = argument(4, "aws-lc");
     let (rounds, delay_us): (usize, u64) = (argument(5, "20"), argument(6, "0"));
     let backend = crypto::by_name(&name)?;
-    let kind = Kind {
-        algorithm,
-        operation: algorithm.operations()[0],
-    };
+    let kind = Kind::from(algorithm);
     let workload = Workload::new(&backend, kind, bytes)?;
     let mut arms = Vec::new();
     for moderation in POLICIES {

@@ -320,10 +320,7 @@ fn symmetric() -> impl Iterator<Item = Algorithm> {
     let auto = crypto::by_name("auto").unwrap();
     let second = crypto::by_name("portable").unwrap();
     Algorithm::ALL.into_iter().filter(move |algorithm| {
-        let kind = Kind {
-            algorithm: *algorithm,
-            operation: algorithm.operations()[0],
-        };
+        let kind = Kind::from(*algorithm);
         !algorithm.is_public_key() && auto.supports(kind) && second.supports(kind)
     })
 }

@@ -88,14 +88,8 @@ fn a_signature_is_charged_for_its_time_and_not_its_bytes() {
     };
     let engine = CryptoEngine::start(backend, &[worker]).unwrap();
     let rsa: Algorithm = "rsa-2048".parse().unwrap();
-    let sign = Kind {
-        algorithm: rsa,
-        operation: Operation::Sign,
-    };
-    let seal = Kind {
-        algorithm: Algorithm::Aes128Gcm,
-        operation: Operation::Encrypt,
-    };
+    let sign = Kind::new(rsa, Operation::Sign);
+    let seal = Kind::new(Algorithm::Aes128Gcm, Operation::Encrypt);
     let mut signer = Tenant::new(&engine, sign, 256);
     let mut sealer = Tenant::new(&engine, seal, 256);
     for _ in 0..8 {

@@ -120,10 +120,7 @@ mod tests {
 
     /// The rate that `output` gives for an algorithm, by name.
     fn rate(output: &str, algorithm: &str, operation: Operation) -> Option<f64> {
-        let kind = Kind {
-            algorithm: algorithm.parse().unwrap(),
-            operation,
-        };
+        let kind = Kind::new(algorithm.parse().unwrap(), operation);
         requests_per_s(output, kind, 16_384)
     }
 
@@ -163,10 +160,7 @@ mod tests {
         let typed = |algorithm: &str| {
             let algorithm: Algorithm = algorithm.parse().unwrap();
             let operation = algorithm.operations()[0];
-            let kind = Kind {
-                algorithm,
-                operation,
-            };
+            let kind = Kind::new(algorithm, operation);
             arguments(kind, 1024)[3..].join(" ")
         };
         for (algorithm, words) in [

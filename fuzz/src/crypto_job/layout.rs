@@ -81,10 +81,7 @@ impl Layout {
     ) -> Status {
         assert_eq!(arena.len(), ARENA_BYTES);
         let base = arena.as_mut_ptr();
-        let segment = |&(at, len): &Piece| Segment {
-            address: base.wrapping_add(at),
-            len,
-        };
+        let segment = |&(at, len): &Piece| Segment::new(base.wrapping_add(at), len);
         let [source, destination] = [&self.source, &self.destination]
             .map(|list| list.iter().map(segment).collect::<Vec<_>>());
         let job = Job {

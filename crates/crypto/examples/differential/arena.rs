@@ -67,10 +67,7 @@ fn lengths(kind: Kind, text_bytes: usize) -> (usize, usize) {
 }
 
 pub fn job<'k>(place: &Place, key: &'k dyn Key, base: *mut u8) -> Job<'k> {
-    let at = |(offset, len): (usize, usize)| Segment {
-        address: base.wrapping_add(offset),
-        len,
-    };
+    let at = |(offset, len): (usize, usize)| Segment::new(base.wrapping_add(offset), len);
     Job {
         key,
         source: Segments::one(at(place.source)),

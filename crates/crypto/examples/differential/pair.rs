@@ -30,10 +30,7 @@ pub fn pairs() -> Vec<Pair> {
     for backend in backends() {
         for algorithm in Algorithm::ALL {
             for &operation in algorithm.operations() {
-                let kind = Kind {
-                    algorithm,
-                    operation,
-                };
+                let kind = Kind::new(algorithm, operation);
                 let is_other = backend.name() != reference.name();
                 if is_other && !algorithm.is_public_key() && backend.supports(kind) {
                     pairs.push(Pair::new(kind, backend.clone(), reference.clone()));

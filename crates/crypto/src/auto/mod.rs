@@ -104,10 +104,7 @@ impl Backend for Auto {
         let mut needed: Vec<_> = algorithm
             .operations()
             .iter()
-            .map(|&operation| Kind {
-                algorithm,
-                operation,
-            })
+            .map(|&operation| Kind::new(algorithm, operation))
             .filter_map(|kind| self.plan().row(kind))
             .flat_map(|row| row.chosen().chain(row.of_pieces))
             .collect();

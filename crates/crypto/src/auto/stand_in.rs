@@ -16,10 +16,7 @@ pub(super) fn stand_in(kind: Kind) -> Kind {
         Algorithm::Aes128Ctr | Algorithm::Aes256Ctr => Operation::Encrypt,
         _ => kind.operation,
     };
-    Kind {
-        algorithm,
-        operation,
-    }
+    Kind::new(algorithm, operation)
 }
 
 #[cfg(test)]

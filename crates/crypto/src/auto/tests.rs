@@ -54,10 +54,7 @@ impl Backend for Counting {
     }
 }
 
-const CBC: Kind = Kind {
-    algorithm: Algorithm::Aes128Cbc,
-    operation: Operation::Encrypt,
-};
+const CBC: Kind = Kind::new(Algorithm::Aes128Cbc, Operation::Encrypt);
 
 fn measured(backend: &str, bytes: usize, jobs: usize, ns: f64) -> Measured {
     Measured {
@@ -113,10 +110,7 @@ fn requests_go_to_whom_the_calibration_names() {
 }
 
 fn job<'k>(key: &'k dyn Key, bytes: &mut [u8]) -> Job<'k> {
-    let both = crate::Segments::one(crate::Segment {
-        address: bytes.as_mut_ptr(),
-        len: bytes.len(),
-    });
+    let both = crate::Segments::one(crate::Segment::new(bytes.as_mut_ptr(), bytes.len()));
     Job {
         key,
         source: both,
@@ -135,10 +129,7 @@ fn what_only_one_has_needs_no_measurement() {
         operation: Operation::Decrypt,
         ..CBC
     };
-    let hash = Kind {
-        algorithm: Algorithm::Sha256,
-        operation: Operation::Hash,
-    };
+    let hash = Kind::new(Algorithm::Sha256, Operation::Hash);
     assert!(auto.supports(decrypt) && !auto.supports(hash));
     let material = generate_key(Algorithm::Sha256);
     assert!(matches!(

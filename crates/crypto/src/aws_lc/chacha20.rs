@@ -119,10 +119,7 @@ unsafe fn in_private(
     work: &Work<'_>,
 ) -> Status {
     let mut buffer = MaybeUninit::<[u8; PRIVATE_BYTES]>::uninit();
-    let private = Segment {
-        address: buffer.as_mut_ptr().cast(),
-        len: work.source_bytes,
-    };
+    let private = Segment::new(buffer.as_mut_ptr().cast(), work.source_bytes);
     // SAFETY: both lists hold the bytes of the text, and the buffer has room;
     // it is ours, and wiped before it goes.
     unsafe {
@@ -219,10 +216,7 @@ mod tests {
         let ends = ends.iter().copied().filter(|&end| end < len).chain([len]);
         ends.map(|end| {
             let address = base.wrapping_add(from);
-            let segment = Segment {
-                address,
-                len: end - from,
-            };
+            let segment = Segment::new(address, end - from);
             from = end;
             segment
         })

@@ -95,10 +95,7 @@ impl IpsecKey {
     /// writable.
     #[inline(never)]
     pub(super) unsafe fn spare(&self, operation: Operation, work: &Work<'_>) -> Status {
-        let kind = Kind {
-            algorithm: self.algorithm,
-            operation,
-        };
+        let kind = Kind::new(self.algorithm, operation);
         let job = Job {
             key: &*self.spare,
             source: listed(work.source),

@@ -59,10 +59,7 @@ pub(super) fn run(backend: &IpsecMb) -> (Vec<Kind>, Vec<Refused>) {
     let (mut supported, mut refused) = (Vec::new(), Vec::new());
     for algorithm in CANDIDATES {
         for &operation in algorithm.operations() {
-            let kind = Kind {
-                algorithm,
-                operation,
-            };
+            let kind = Kind::new(algorithm, operation);
             match sound(backend, kind) {
                 Ok(()) => supported.push(kind),
                 Err(reason) => refused.push(Refused { kind, reason }),
@@ -188,10 +185,7 @@ impl Messages {
 }
 
 fn segment(memory: &mut [u8], bytes: usize) -> Segment {
-    Segment {
-        address: memory[..bytes].as_mut_ptr(),
-        len: bytes,
-    }
+    Segment::new(memory[..bytes].as_mut_ptr(), bytes)
 }
 
 fn byte(at: usize, seed: u8) -> u8 {

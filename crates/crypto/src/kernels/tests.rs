@@ -43,10 +43,7 @@ fn key_bytes(algorithm: Algorithm) -> usize {
 
 fn kinds() -> impl Iterator<Item = Kind> {
     let all = Algorithm::ALL.into_iter().flat_map(|algorithm| {
-        [Operation::Encrypt, Operation::Decrypt].map(|operation| Kind {
-            algorithm,
-            operation,
-        })
+        [Operation::Encrypt, Operation::Decrypt].map(|operation| Kind::new(algorithm, operation))
     });
     all.filter(|kind| TWIN.supports(*kind))
 }
@@ -186,10 +183,7 @@ fn scattered_like_whole(backend: &Kernels, kind: Kind, len: usize) {
     let key = backend.key(kind.algorithm, &material).unwrap();
     let (mut text, iv) = (noise(0, len), iv(0));
     let at = text.as_mut_ptr();
-    let piece = |start: usize, end: usize| Segment {
-        address: at.wrapping_add(start),
-        len: end - start,
-    };
+    let piece = |start: usize, end: usize| Segment::new(at.wrapping_add(start), end - start);
     let cuts = [0, 5, len / 2, len - 3, len];
     let pieces: Vec<_> = cuts.windows(2).map(|cut| piece(cut[0], cut[1])).collect();
     let both = Segments {
@@ -313,10 +307,7 @@ fn one(
     iv: [u8; 16],
     mut text: Vec<u8>,
 ) -> Vec<u8> {
-    let kind = Kind {
-        algorithm: Algorithm::Aes128Xts,
-        operation,
-    };
+    let kind = Kind::new(Algorithm::Aes128Xts, operation);
     let key = backend.key(kind.algorithm, material).unwrap();
     let slices = crate::Slices {
         iv,

@@ -47,10 +47,7 @@ fn by_each(algorithm: Algorithm, text: &str) {
 }
 
 fn key(backend: &dyn Backend, algorithm: Algorithm) -> Option<Box<dyn Key>> {
-    let kind = Kind {
-        algorithm,
-        operation: Operation::Hash,
-    };
+    let kind = Kind::new(algorithm, Operation::Hash);
     if !backend.supports(kind) {
         return None;
     }
@@ -86,10 +83,7 @@ fn digest(backend: &dyn Backend, key: &dyn Key, algorithm: Algorithm, text: &[u8
         },
         tag: &mut [],
     };
-    let kind = Kind {
-        algorithm,
-        operation: Operation::Hash,
-    };
+    let kind = Kind::new(algorithm, Operation::Hash);
     assert_eq!(process_slices(backend, key, kind, slices), Status::Ok);
     digest
 }

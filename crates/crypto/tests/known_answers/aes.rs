@@ -116,10 +116,7 @@ fn ctr_wraps_all_128_bits() {
                     data,
                     tag: &mut [],
                 };
-                let kind = Kind {
-                    algorithm,
-                    operation,
-                };
+                let kind = Kind::new(algorithm, operation);
                 assert_eq!(process_slices(&*backend, &*key, kind, slices), Status::Ok);
                 text
             };

@@ -28,10 +28,7 @@ fn hex(text: &str) -> Vec<u8> {
 
 /// The back-ends that say they have it; one at least does.
 fn with(algorithm: Algorithm, operation: Operation) -> Vec<Arc<dyn Backend>> {
-    let kind = Kind {
-        algorithm,
-        operation,
-    };
+    let kind = Kind::new(algorithm, operation);
     let mut backends = backends();
     backends.retain(|backend| backend.supports(kind));
     assert!(!backends.is_empty(), "no back-end has {kind:?}");
@@ -64,10 +61,7 @@ fn apart(
         data,
         tag: &mut [],
     };
-    let kind = Kind {
-        algorithm,
-        operation,
-    };
+    let kind = Kind::new(algorithm, operation);
     (process_slices(backend, key, kind, slices), destination)
 }
 
@@ -88,10 +82,7 @@ fn signature(
         data,
         tag,
     };
-    let kind = Kind {
-        algorithm,
-        operation,
-    };
+    let kind = Kind::new(algorithm, operation);
     process_slices(backend, key, kind, slices)
 }
 
@@ -149,10 +140,7 @@ impl Vector {
             data,
             tag: &mut tag,
         };
-        let kind = Kind {
-            algorithm: self.algorithm,
-            operation,
-        };
+        let kind = Kind::new(self.algorithm, operation);
         let status = process_slices(backend, &*key, kind, slices);
         (status, destination, tag)
     }

@@ -45,10 +45,7 @@ impl Case {
     ) -> Self {
         Self {
             label: label.to_owned(),
-            kind: Kind {
-                algorithm,
-                operation,
-            },
+            kind: Kind::new(algorithm, operation),
             material: material.into(),
             iv: [0; 16],
             aad: Vec::new(),

@@ -33,10 +33,10 @@ pub fn noise(seed: u64, bytes: usize) -> Vec<u8> {
 
 pub fn kinds() -> impl Iterator<Item = Kind> {
     Algorithm::ALL.into_iter().flat_map(|algorithm| {
-        algorithm.operations().iter().map(move |&operation| Kind {
-            algorithm,
-            operation,
-        })
+        algorithm
+            .operations()
+            .iter()
+            .map(move |&operation| Kind::new(algorithm, operation))
     })
 }
 

@@ -247,10 +247,7 @@ impl CryptoLane {
             return Ok(Segment::EMPTY);
         }
         let address = self.region(span.region)?.address(span.offset, span.len)?;
-        Ok(Segment {
-            address,
-            len: span.len,
-        })
+        Ok(Segment::new(address, span.len))
     }
 
     fn first(&self, spans: &[Span]) -> Result<Segment, CallError> {

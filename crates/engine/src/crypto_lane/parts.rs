@@ -125,10 +125,7 @@ impl CryptoRequest {
             let skipped = skip.min(len);
             let taken = left.min(len - skipped);
             (skip, left) = (skip - skipped, left - taken);
-            (taken > 0).then(|| Segment {
-                address: address.wrapping_add(skipped),
-                len: taken,
-            })
+            (taken > 0).then(|| Segment::new(address.wrapping_add(skipped), taken))
         })
     }
 

@@ -93,10 +93,7 @@ impl CryptoRequest {
         parts: &Parts,
         form: Form,
     ) -> Option<Self> {
-        let kind = Kind {
-            algorithm: session.algorithm(),
-            operation,
-        };
+        let kind = Kind::new(session.algorithm(), operation);
         let Parts {
             source,
             destination,
@@ -171,10 +168,7 @@ impl CryptoRequest {
     pub(super) unsafe fn kind(&self) -> Kind {
         // SAFETY: forwarded from the caller.
         let session = unsafe { &*self.session };
-        Kind {
-            algorithm: session.algorithm(),
-            operation: self.operation,
-        }
+        Kind::new(session.algorithm(), self.operation)
     }
 
     /// Its kind as a number: below those of algorithms times operations.
@@ -290,10 +284,7 @@ impl CryptoRequest {
         // SAFETY: forwarded from the caller.
         let key = unsafe { session.key(worker) };
         let key = key.expect("a request without a key is not processed");
-        let kind = Kind {
-            algorithm: session.algorithm(),
-            operation: self.operation,
-        };
+        let kind = Kind::new(session.algorithm(), self.operation);
         let (source, destination, aad, tag) = if self.form.has(Form::LONG) {
             // SAFETY: forwarded from the caller.
             unsafe { self.long_parts() }

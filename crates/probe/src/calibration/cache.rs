@@ -71,10 +71,7 @@ fn load_from(folder: &Path, subject: &Subject) -> Option<Calibrated> {
 
 fn read(row: (String, String, usize, usize, String, f64)) -> Option<Measured> {
     let (algorithm, operation, bytes, jobs, backend, ns) = row;
-    let kind = Kind {
-        algorithm: algorithm.parse().ok()?,
-        operation: operation.parse().ok()?,
-    };
+    let kind = Kind::new(algorithm.parse().ok()?, operation.parse().ok()?);
     let is_place = SIZES_BYTES.contains(&bytes) && JOBS.contains(&jobs);
     let is_sound = is_place && ns.is_finite() && ns > 0.0;
     is_sound.then_some(Measured {
@@ -146,10 +143,7 @@ mod tests {
 
     fn calibration() -> Calibration {
         let one = |backend: &str, ns| Measured {
-            kind: Kind {
-                algorithm: Algorithm::Aes128Cbc,
-                operation: Operation::Encrypt,
-            },
+            kind: Kind::new(Algorithm::Aes128Cbc, Operation::Encrypt),
             bytes: 4096,
             jobs: 12,
             backend: backend.to_owned(),

@@ -115,10 +115,7 @@ fn decided(measured: Vec<Measured>) -> Calibration {
 pub(super) fn example() -> Calibration {
     use crypto::{Algorithm, Operation};
 
-    let kind = Kind {
-        algorithm: Algorithm::Aes128Cbc,
-        operation: Operation::Encrypt,
-    };
+    let kind = Kind::new(Algorithm::Aes128Cbc, Operation::Encrypt);
     let of = |(bytes, jobs): (usize, usize)| {
         let ns = bytes as f64;
         let kernels = if jobs >= 4 { 0.1 } else { 2.0 };
@@ -139,10 +136,7 @@ mod tests {
     use crypto::{Algorithm, Operation};
 
     fn kind(algorithm: Algorithm) -> Kind {
-        Kind {
-            algorithm,
-            operation: Operation::Encrypt,
-        }
+        Kind::new(algorithm, Operation::Encrypt)
     }
 
     #[test]

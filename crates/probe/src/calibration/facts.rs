@@ -162,10 +162,7 @@ mod tests {
         let arm = of_ipsec_mb(Err(Unavailable::Architecture)).unwrap();
         assert!(arm.remedy.starts_with(NOTHING_TO_DO), "{arm:?}");
         let refused = Refused {
-            kind: Kind {
-                algorithm: Algorithm::Sha256,
-                operation: Operation::Hash,
-            },
+            kind: Kind::new(Algorithm::Sha256, Operation::Hash),
             reason: "wrong digest".to_owned(),
         };
         let degraded = of_ipsec_mb(Ok(vec![refused])).unwrap();

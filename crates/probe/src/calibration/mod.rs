@@ -98,10 +98,7 @@ mod tests {
     #[test]
     fn auto_knows_this_hosts_calibration_and_others_are_themselves() {
         let auto = backend("AUTO").unwrap();
-        let gcm = Kind {
-            algorithm: crypto::Algorithm::Aes128Gcm,
-            operation: crypto::Operation::Encrypt,
-        };
+        let gcm = Kind::new(crypto::Algorithm::Aes128Gcm, crypto::Operation::Encrypt);
         assert!(auto.supports(gcm) && auto.width(gcm) >= 1);
         assert_eq!(backend("aws-lc").unwrap().name(), "aws-lc");
         assert!(backend("qat").is_err());

@@ -173,10 +173,7 @@ impl CryptoPeers {
             };
             let before = kinds.len();
             kinds.extend(has.iter().filter_map(|&operation| {
-                let kind = Kind {
-                    algorithm,
-                    operation,
-                };
+                let kind = Kind::new(algorithm, operation);
                 let is_there = is_asked(operation) && config.backend.get().supports(kind);
                 is_there.then_some(kind)
             }));

@@ -143,10 +143,11 @@ fn kinds(config: &Config) -> Result<Vec<Kind>, ConfigError> {
             );
             return Err(ConfigError::value("operations", reason));
         }
-        kinds.extend(asked.into_iter().map(|operation| Kind {
-            algorithm,
-            operation,
-        }));
+        kinds.extend(
+            asked
+                .into_iter()
+                .map(|operation| Kind::new(algorithm, operation)),
+        );
     }
     Ok(kinds)
 }

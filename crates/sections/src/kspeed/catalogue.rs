@@ -63,10 +63,7 @@ impl Kind {
             Self::Gcm => (Algorithm::Aes128Gcm, Operation::Encrypt),
             Self::Sha256 => (Algorithm::Sha256, Operation::Hash),
         };
-        crypto::Kind {
-            algorithm,
-            operation,
-        }
+        crypto::Kind::new(algorithm, operation)
     }
 }
 

@@ -143,10 +143,7 @@ fn kinds(config: &Config) -> Vec<Kind> {
     let of = |name: &Name<Algorithm>| {
         let algorithm = name.0;
         let all = algorithm.operations().iter();
-        all.map(move |&operation| Kind {
-            algorithm,
-            operation,
-        })
+        all.map(move |&operation| Kind::new(algorithm, operation))
     };
     let is_wanted = |kind: &Kind| match &config.operations.0 {
         Some(some) => some.contains(&Name(kind.operation)),

@@ -31,10 +31,10 @@ const DEPTH_MIN: usize = 4;
 /// What floods.
 const HUGE_BYTES: usize = 1 << 20;
 const FLOOD_DEPTH: usize = 64;
-pub(super) const SIGNER: Kind = Kind {
-    algorithm: Algorithm::Rsa(RsaBits::B2048, RsaScheme::Pkcs1),
-    operation: Operation::Sign,
-};
+pub(super) const SIGNER: Kind = Kind::new(
+    Algorithm::Rsa(RsaBits::B2048, RsaScheme::Pkcs1),
+    Operation::Sign,
+);
 const SIGNER_DEPTH: usize = 16;
 /// As deep as the mute one fills its lane.
 const MUTE_DEPTH: usize = 1024;

@@ -49,10 +49,7 @@ impl Message {
 
     fn job<'k>(&mut self, kind: Kind, key: &'k dyn Key) -> Job<'k> {
         let base = self.arena.as_mut_ptr();
-        let segment = |at: usize, len: usize| Segment {
-            address: base.wrapping_add(at),
-            len,
-        };
+        let segment = |at: usize, len: usize| Segment::new(base.wrapping_add(at), len);
         let source = segment(GAP + 1, self.bytes);
         let second = 2 * GAP + 2 + self.bytes;
         let destination = match kind.algorithm.digest_bytes() {

@@ -45,10 +45,7 @@ impl Fenced {
         } else {
             PAGE
         };
-        Segment {
-            address: self.map.wrapping_add(start),
-            len: self.bytes,
-        }
+        Segment::new(self.map.wrapping_add(start), self.bytes)
     }
 }
 

@@ -83,10 +83,7 @@ impl Batch {
 }
 
 fn segment(bytes: &mut [u8]) -> Segment {
-    Segment {
-        address: bytes.as_mut_ptr(),
-        len: bytes.len(),
-    }
+    Segment::new(bytes.as_mut_ptr(), bytes.len())
 }
 
 fn key_bytes(kind: Kind) -> Vec<u8> {

@@ -26,10 +26,7 @@ fn round_trips(backend: &dyn Backend, thread: u8) {
     for _ in 0..20 {
         let mut bytes = text.clone();
         for operation in [Operation::Encrypt, Operation::Decrypt] {
-            let kind = Kind {
-                algorithm,
-                operation,
-            };
+            let kind = Kind::new(algorithm, operation);
             let slices = Slices {
                 iv: [thread; 16],
                 aad: &[],

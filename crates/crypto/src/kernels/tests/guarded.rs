@@ -34,10 +34,7 @@ impl Guarded {
         let opened = unsafe { libc::mprotect(map.add(PAGE_BYTES).cast(), inner, writable) };
         assert_eq!(opened, 0);
         let start = if at_the_end { inner - len } else { 0 };
-        let segment = Segment {
-            address: map.wrapping_add(PAGE_BYTES + start),
-            len,
-        };
+        let segment = Segment::new(map.wrapping_add(PAGE_BYTES + start), len);
         Self {
             map,
             map_bytes,

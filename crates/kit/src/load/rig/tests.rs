@@ -12,10 +12,7 @@ use crate::load::once;
 use crate::load::rig::*;
 use crate::place::{Placement, place, usable_cpus};
 
-const KIND: Kind = Kind {
-    algorithm: Algorithm::Aes128Cbc,
-    operation: Operation::Encrypt,
-};
+const KIND: Kind = Kind::new(Algorithm::Aes128Cbc, Operation::Encrypt);
 
 fn backend() -> Arc<dyn Backend> {
     crypto::by_name("aws-lc").expect("it is built in")
