@@ -14,6 +14,7 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
+use probe::tier::{Unmaskable, cannot_mask};
 use trial::stats::{Arms, ERROR, compare_at};
 use trial::{Cell, Chart, Event, Finding, PlanError, Price, Probe, Sink, Table, Verdict};
 
@@ -69,6 +70,34 @@ pub trait Rig<E: Experiment> {
     }
 }
 
+/// A rig that is nothing but its trials.
+pub fn trials<E: Experiment>(
+    trial: impl FnMut(
+        &Subject<E::Place, E::Arm>,
+        Duration,
+        &dyn Fn() -> bool,
+    ) -> Result<Reading, Stopped>
+    + 'static,
+) -> Box<dyn Rig<E>> {
+    Box::new(Trials(trial))
+}
+
+struct Trials<T>(T);
+
+impl<E: Experiment, T> Rig<E> for Trials<T>
+where
+    T: FnMut(&Subject<E::Place, E::Arm>, Duration, &dyn Fn() -> bool) -> Result<Reading, Stopped>,
+{
+    fn trial(
+        &mut self,
+        subject: &Subject<E::Place, E::Arm>,
+        slice: Duration,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Reading, Stopped> {
+        (self.0)(subject, slice, go_on)
+    }
+}
+
 /// A section of the kit: the value is its checked configuration.
 pub trait Experiment: Clone + 'static {
     /// The section's name, also its table in a scenario.
@@ -109,13 +138,18 @@ pub trait Experiment: Clone + 'static {
 
     fn config(&self) -> &Self::Config;
 
-    /// What the host lacks for any of it.
+    /// What the host lacks for any of it: the tier in force for the option
+    /// `backend`, where there is one.
     ///
     /// # Errors
     /// [`PlanError::NotSupported`] with the remedy.
-    fn needs(&self, probe: &Probe) -> Result<(), PlanError> {
-        let _ = probe;
-        Ok(())
+    fn needs(&self, _: &Probe) -> Result<(), PlanError> {
+        let written = self.config().written();
+        let backend = written.get("backend").and_then(toml::Value::as_str);
+        match backend.and_then(cannot_mask) {
+            Some(Unmaskable { reason, remedy }) => Err(PlanError::NotSupported { reason, remedy }),
+            None => Ok(()),
+        }
     }
 
     /// Everything that could be measured on a host, in the order of reports.

@@ -5,7 +5,7 @@ pub use trial::{Chart, Event, Finding, PlanError, Probe, Scale};
 pub use crate::ConfigError;
 pub use crate::config::choices::BackendName;
 pub use crate::config::value::{Auto, Bytes, Count, List, Name, Real, Several};
-pub use crate::experiment::{Experiment, Results, Rig, Subjects};
+pub use crate::experiment::{Experiment, Results, Rig, Subjects, trials};
 pub use crate::headline::{Answer, Question};
 pub use crate::host::Host;
 pub use crate::spot::Spot;

@@ -2,8 +2,14 @@
 //! dimensions of its point, from one list.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
+use crypto::Kind;
 use trial::Dimension;
+
+use crate::place::Placement;
+use crate::places::on;
+use crate::words::{size, what};
 
 /// One coordinate.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,7 +17,7 @@ pub struct Part {
     /// The dimension: `block_bytes`.
     pub name: &'static str,
     pub value: Dimension,
-    /// For people; empty where nobody need be told.
+    /// For people; empty where it goes without saying.
     pub words: String,
     /// Whether it follows from the others: nothing is told apart by it.
     pub follows: bool,
@@ -38,17 +44,18 @@ impl Spot {
     /// With one more coordinate, and how people say it.
     #[must_use]
     pub fn with(
-        self,
+        mut self,
         name: &'static str,
         value: impl Into<Dimension>,
         words: impl Into<String>,
     ) -> Self {
-        self.push(Part {
+        self.0.push(Part {
             name,
             value: value.into(),
             words: words.into(),
             follows: false,
-        })
+        });
+        self
     }
 
     /// With one more that follows from the others, as a depth that the block
@@ -60,17 +67,9 @@ impl Spot {
         value: impl Into<Dimension>,
         words: impl Into<String>,
     ) -> Self {
-        self.push(Part {
-            name,
-            value: value.into(),
-            words: words.into(),
-            follows: true,
-        })
-    }
-
-    fn push(mut self, part: Part) -> Self {
-        self.0.push(part);
-        self
+        let mut own = self.with(name, value, words);
+        own.0.iter_mut().last().expect("it was pushed").follows = true;
+        own
     }
 
     fn identity(&self) -> BTreeMap<&str, &Dimension> {
@@ -82,6 +81,31 @@ impl Spot {
     #[must_use]
     pub fn also(self, name: &'static str, value: impl Into<Dimension>) -> Self {
         self.with(name, value, "")
+    }
+
+    /// With one more whose value is what people say.
+    #[must_use]
+    pub fn named(self, name: &'static str, value: impl Display) -> Self {
+        let words = value.to_string();
+        self.with(name, Dimension::Text(words.clone()), words)
+    }
+
+    /// With an algorithm and its operation.
+    #[must_use]
+    pub fn kind(self, kind: Kind) -> Self {
+        self.with("algorithm", kind.algorithm.name(), what(kind))
+            .also("operation", kind.operation.name())
+    }
+
+    /// With the bytes of a request.
+    #[must_use]
+    pub fn block(self, bytes: usize) -> Self {
+        self.with("block_bytes", bytes as u64, size(bytes))
+    }
+
+    #[must_use]
+    pub fn placement(self, placement: Placement) -> Self {
+        self.with("placement", placement.name(), on(placement))
     }
 
     /// With all coordinates of another after its own.

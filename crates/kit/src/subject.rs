@@ -24,29 +24,22 @@ impl Measure {
     /// More is better.
     #[must_use]
     pub const fn higher(name: &'static str, unit: &'static str) -> Self {
-        let direction = Direction::Higher;
-        Self {
-            name,
-            unit,
-            direction,
-        }
+        Self::new(name, unit, Direction::Higher)
     }
 
     /// Less is better.
     #[must_use]
     pub const fn lower(name: &'static str, unit: &'static str) -> Self {
-        let direction = Direction::Lower;
-        Self {
-            name,
-            unit,
-            direction,
-        }
+        Self::new(name, unit, Direction::Lower)
     }
 
     /// Neither is.
     #[must_use]
     pub const fn fact(name: &'static str, unit: &'static str) -> Self {
-        let direction = Direction::Neutral;
+        Self::new(name, unit, Direction::Neutral)
+    }
+
+    const fn new(name: &'static str, unit: &'static str, direction: Direction) -> Self {
         Self {
             name,
             unit,
@@ -104,6 +97,16 @@ impl<P, A> Subject<P, A> {
         Self { rank, ..self }
     }
 
+    /// The same with trials that are longer, and take more besides.
+    #[must_use]
+    pub fn weighing(self, weight: f64, overhead_s: f64) -> Self {
+        Self {
+            weight,
+            overhead_s,
+            ..self
+        }
+    }
+
     /// In how many of this many rounds it is.
     pub(crate) fn rounds(&self, all: usize) -> f64 {
         if self.is_once { 1.0 } else { all as f64 }
@@ -115,12 +118,25 @@ impl<P, A> Subject<P, A> {
 pub struct Times {
     /// Less means nothing, seconds.
     pub least_s: f64,
-    /// So much is worth having before more is measured.
+    /// This is worth having before more is measured.
     pub good_s: f64,
     /// More says no more than another round would.
     pub most_s: f64,
     /// What a trial takes besides: warm-up, starting and ending.
     pub overhead_s: f64,
+}
+
+impl Times {
+    /// Trials of that many seconds, of which the least is worth having.
+    #[must_use]
+    pub const fn new((least_s, most_s): (f64, f64), overhead_s: f64) -> Self {
+        Self {
+            least_s,
+            good_s: least_s,
+            most_s,
+            overhead_s,
+        }
+    }
 }
 
 /// A ratio that is told.
@@ -146,6 +162,21 @@ impl<P, A> Pair<P, A> {
             target: None,
             change: Cow::Borrowed(""),
         }
+    }
+
+    /// A ratio of two arms at one place.
+    pub fn at(place: P, (arm, reference): (A, A), measure: Measure) -> Self
+    where
+        P: Clone,
+    {
+        Self::new((place.clone(), arm), (place, reference), measure)
+    }
+
+    /// With the bound that a claim rests on, if one does.
+    #[must_use]
+    pub fn wanting(self, target: impl Into<Option<f64>>) -> Self {
+        let target = target.into();
+        Self { target, ..self }
     }
 
     /// With what to do about it.
@@ -210,7 +241,7 @@ impl Reading {
 /// Why a trial gave nothing.
 #[derive(Debug)]
 pub enum Stopped {
-    /// Somebody wants it to end.
+    /// The user, or a signal.
     Interrupted,
     /// The host cannot do it: the subject is not tried again.
     NotSupported { what: String, remedy: String },

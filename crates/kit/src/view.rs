@@ -11,6 +11,24 @@ pub enum View<P, A> {
     Table(Sheet<P, A>),
 }
 
+impl<P, A> From<Lines<P, A>> for View<P, A> {
+    fn from(lines: Lines<P, A>) -> Self {
+        Self::Lines(lines)
+    }
+}
+
+impl<P, A> From<Rows<P, A>> for View<P, A> {
+    fn from(rows: Rows<P, A>) -> Self {
+        Self::Rows(rows)
+    }
+}
+
+impl<P, A> From<Sheet<P, A>> for View<P, A> {
+    fn from(sheet: Sheet<P, A>) -> Self {
+        Self::Table(sheet)
+    }
+}
+
 /// Whether something is shown.
 pub type Only<P, A> = fn(&P, &A) -> bool;
 
@@ -31,6 +49,50 @@ pub struct Lines<P, A> {
     pub only: Only<P, A>,
 }
 
+impl<P, A> Lines<P, A> {
+    /// Over that dimension, of all subjects; `y` is what [`Lines::of`] adds.
+    pub fn new(
+        title: impl Into<String>,
+        note: impl Into<String>,
+        (over, x): (&'static str, Axis),
+        y: Axis,
+    ) -> Self {
+        Self {
+            title: title.into(),
+            note: note.into(),
+            over,
+            x,
+            y,
+            measures: Vec::new(),
+            split: Vec::new(),
+            only: all,
+        }
+    }
+
+    #[must_use]
+    pub fn of(self, measure: Measure) -> Self {
+        self.called(measure, "")
+    }
+
+    /// With lines of a measure that are called so.
+    #[must_use]
+    pub fn called(mut self, measure: Measure, name: &'static str) -> Self {
+        self.measures.push((measure, name, 1.0));
+        self
+    }
+
+    #[must_use]
+    pub fn split(self, by: &[&'static str]) -> Self {
+        let split = by.to_vec();
+        Self { split, ..self }
+    }
+
+    #[must_use]
+    pub fn only(self, only: Only<P, A>) -> Self {
+        Self { only, ..self }
+    }
+}
+
 /// A measure of every subject, one under the other.
 pub struct Rows<P, A> {
     pub title: String,
@@ -41,6 +103,42 @@ pub struct Rows<P, A> {
     /// Marks of one row are told apart by these dimensions.
     pub series: Vec<&'static str>,
     pub only: Only<P, A>,
+}
+
+impl<P, A> Rows<P, A> {
+    /// Of all subjects, on a linear scale.
+    pub fn new(
+        title: impl Into<String>,
+        note: impl Into<String>,
+        label: &'static str,
+        what: Shown<A>,
+    ) -> Self {
+        Self {
+            title: title.into(),
+            note: note.into(),
+            label,
+            scale: Scale::Linear,
+            what,
+            series: Vec::new(),
+            only: all,
+        }
+    }
+
+    #[must_use]
+    pub fn scale(self, scale: Scale) -> Self {
+        Self { scale, ..self }
+    }
+
+    #[must_use]
+    pub fn series(self, dimension: &'static str) -> Self {
+        let series = vec![dimension];
+        Self { series, ..self }
+    }
+
+    #[must_use]
+    pub fn only(self, only: Only<P, A>) -> Self {
+        Self { only, ..self }
+    }
 }
 
 /// What a row shows.
@@ -58,6 +156,34 @@ pub struct Sheet<P, A> {
     /// The values of this dimension stand side by side.
     pub across: Option<&'static str>,
     pub only: Only<P, A>,
+}
+
+impl<P, A> Sheet<P, A> {
+    /// Of all subjects, each in a row of its own.
+    pub fn new(
+        title: impl Into<String>,
+        note: impl Into<String>,
+        columns: impl Into<Vec<Cells<A>>>,
+    ) -> Self {
+        Self {
+            title: title.into(),
+            note: note.into(),
+            columns: columns.into(),
+            across: None,
+            only: all,
+        }
+    }
+
+    #[must_use]
+    pub fn across(self, dimension: &'static str) -> Self {
+        let across = Some(dimension);
+        Self { across, ..self }
+    }
+
+    #[must_use]
+    pub fn only(self, only: Only<P, A>) -> Self {
+        Self { only, ..self }
+    }
 }
 
 /// What a column of a [`Sheet`] holds.
@@ -78,7 +204,6 @@ pub enum Cells<A> {
     Ratio(Measure, A, &'static str),
     /// What trials say besides, by that dimension, with its label.
     Also(&'static str, &'static str),
-    /// Whether to believe it.
     Verdict,
 }
 

@@ -1,8 +1,6 @@
 //! The fixed settings of which the best is the oracle.
 
-use policy::{Moderation, Settings};
-
-use crate::load::moderated::Arm;
+use policy::{Moderation, Policy, Settings};
 
 /// Caps, notifications/s: the paper's best ones (5109, 6450) lie within.
 const CAPS_PER_S: [u32; 9] = [250, 500, 1000, 2000, 4000, 8000, 16_000, 32_000, 64_000];
@@ -19,8 +17,8 @@ const FINAL: u32 = 2;
 
 /// The grid at a depth. At depth 1 no setting holds anything back, so that
 /// only the policies differ.
-pub fn grid(depth: usize) -> Vec<Arm> {
-    let mut grid = vec![Arm::EACH, Arm::ARMED];
+pub fn grid(depth: usize) -> Vec<Policy> {
+    let mut grid = vec![Policy::EACH, Policy::ARMED];
     if depth == 1 {
         return grid;
     }
@@ -43,13 +41,13 @@ pub fn grid(depth: usize) -> Vec<Arm> {
 /// As `rate`.
 pub fn scout<E>(
     depth: usize,
-    mut rate: impl FnMut(Arm, u32) -> Result<f64, E>,
-) -> Result<Vec<(Arm, f64)>, E> {
+    mut rate: impl FnMut(Policy, u32) -> Result<f64, E>,
+) -> Result<Vec<(Policy, f64)>, E> {
     let mut found = Vec::new();
     for arm in grid(depth) {
         found.push((arm, rate(arm, 1)?));
     }
-    let sort = |found: &mut [(Arm, f64)]| found.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let sort = |found: &mut [(Policy, f64)]| found.sort_by(|a, b| b.1.total_cmp(&a.1));
     sort(&mut found);
     let finalists = FINALISTS.min(found.len());
     for (arm, first) in &mut found[..finalists] {
@@ -67,16 +65,16 @@ pub fn scout_s(depth: usize, trial_s: impl Fn(u32) -> f64) -> f64 {
     count as f64 * trial_s(1) + FINALISTS.min(count) as f64 * trial_s(FINAL)
 }
 
-fn of(moderation: Moderation, settings: Settings) -> Arm {
-    Arm {
+fn of(moderation: Moderation, settings: Settings) -> Policy {
+    Policy {
         moderation,
         settings,
     }
 }
 
 /// Settings in words: `each, cap 4000/s`.
-pub fn label(arm: &Arm) -> String {
-    let Arm {
+pub fn label(arm: &Policy) -> String {
+    let Policy {
         moderation,
         settings,
     } = arm;
@@ -101,14 +99,14 @@ mod tests {
         let found = scout(32, |arm, times| {
             trials += 1;
             let rate = match (arm, times) {
-                (Arm::ARMED, _) => 9.0,
+                (Policy::ARMED, _) => 9.0,
                 (arm, 1) if arm == lucky => 12.0,
                 _ => 5.0,
             };
             Ok::<_, ()>(rate)
         });
         let found = found.unwrap();
-        assert_eq!(found[0], (Arm::ARMED, 9.0));
+        assert_eq!(found[0], (Policy::ARMED, 9.0));
         assert_eq!(found[1], (lucky, (12.0 + 2.0 * 5.0) / 3.0));
         assert_eq!(scout_s(32, |_| 1.0), f64::from(trials));
     }

@@ -5,15 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crypto::{Kind, Workload};
-use trial::PlanError;
-
 use crate::config::choices::BackendName;
 use crate::evidence::Evidence;
 use crate::load::rig::{Bench, Cores, Course, Facts, Load, Regime, Setup, Tenant, Window};
 use crate::place::{Cpus, Placement};
 use crate::places::Places;
 use crate::subject::{Measure, Reading, Stopped};
+use crypto::{Kind, Workload};
 
 /// Requests that were completed.
 pub const REQUESTS: Measure = Measure::higher("requests_per_s", "requests/s");
@@ -46,7 +44,7 @@ pub const WARM_UP: Duration = Duration::from_millis(3);
 /// What a trial takes besides: warm-up, parking, and a look at the core's clock, seconds.
 pub const OVERHEAD_S: f64 = 0.006;
 
-/// A long trial asks so often whether it is to end, and is sampled.
+/// How often a long trial asks whether it is to end, and is sampled.
 const WINDOW: Duration = Duration::from_millis(100);
 
 /// What a trial asks for.
@@ -84,12 +82,17 @@ pub struct Benches {
 
 impl Benches {
     /// Starts those that are asked for. All have every workload that is.
-    pub fn start(backend: &BackendName, places: &Places, asks: &[Ask]) -> Result<Self, Stopped> {
+    pub fn start(
+        backend: &BackendName,
+        places: &Places,
+        asks: impl IntoIterator<Item = Ask>,
+    ) -> Result<Self, Stopped> {
+        let asks: Vec<_> = asks.into_iter().collect();
         let mut own = Self {
             benches: BTreeMap::new(),
             workloads: Vec::new(),
         };
-        for ask in asks {
+        for ask in &asks {
             if own.index(ask).is_none() {
                 let workload = Workload::new(backend.get(), ask.kind, ask.block_bytes);
                 let workload = workload.map_err(Stopped::failed)?;
@@ -132,7 +135,7 @@ impl Benches {
         &mut self,
         ask: &Ask,
         length: impl Into<Length>,
-        regime: Regime,
+        regime: impl Into<Regime>,
         go_on: &dyn Fn() -> bool,
         own: impl FnOnce(&Window) -> Vec<(Measure, f64)>,
     ) -> Result<Reading, Stopped> {
@@ -146,9 +149,8 @@ impl Benches {
             window: WINDOW,
             ..Course::steady(length.warm_up, length.counted, vec![load])
         };
-        bench
-            .apply(0, regime.for_tasks(ask.tasks))
-            .map_err(Stopped::failed)?;
+        let regime = regime.into().for_tasks(ask.tasks);
+        bench.apply(0, regime).map_err(Stopped::failed)?;
         let record = bench.run(&course, &|| !go_on()).map_err(Stopped::failed)?;
         let window = record.whole().filter(|_| go_on());
         let window = window.ok_or(Stopped::Interrupted)?;
@@ -208,14 +210,4 @@ pub fn held(window: &Window) -> Vec<(Measure, f64)> {
         (ALONE, own.held_alone as f64),
         (CAP, own.settings.cap_per_s().unwrap_or(0.0)),
     ]
-}
-
-/// Why the tier in force forbids to measure, if it does.
-pub fn unmaskable(backend: &str) -> Result<(), PlanError> {
-    match probe::tier::cannot_mask(backend) {
-        Some(probe::tier::Unmaskable { reason, remedy }) => {
-            Err(PlanError::NotSupported { reason, remedy })
-        }
-        None => Ok(()),
-    }
 }

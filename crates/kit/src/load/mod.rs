@@ -3,7 +3,6 @@
 
 pub mod alone;
 pub mod benches;
-pub mod moderated;
 pub mod once;
 pub mod rig;
 pub mod slots;

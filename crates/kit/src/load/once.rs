@@ -9,7 +9,6 @@ use crypto::{Backend, Workload};
 use policy::Policy;
 
 use crate::load::alone::{Slice, WARM_UP};
-use crate::load::moderated::Moderated;
 use crate::load::rig::{Bench, Course, Load, Record, RigError, Tenant};
 use crate::place::Cpus;
 
@@ -34,7 +33,7 @@ pub fn trial(
         tasks_max: load.tasks,
     };
     let mut bench = Bench::plain(cpus, backend, &tenant)?;
-    bench.apply(0, policy.regime())?;
+    bench.apply(0, policy.into())?;
     let course = Course {
         window: WINDOW,
         ..Course::steady(WARM_UP, slice.length, vec![load])

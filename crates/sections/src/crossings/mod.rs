@@ -13,7 +13,6 @@ use crypto::{Algorithm, Kind, Operation, Workload};
 use kit::crossing::{Cpus, Crossing, Price, PriceError, Where, price};
 use kit::evidence::Evidence;
 use kit::load::alone::{Slice, raw};
-use kit::load::benches::unmaskable;
 use kit::load::rig::Cores;
 use kit::prelude::*;
 use kit::words::size;
@@ -129,10 +128,6 @@ impl Experiment for Crossings {
         &self.0
     }
 
-    fn needs(&self, _: &Probe) -> Result<(), PlanError> {
-        unmaskable(self.0.backend.name())
-    }
-
     fn subjects(&self, _: &Host) -> Vec<Subject<(), Item>> {
         let crossings = self.0.crossings.iter();
         let crossings = crossings.map(|crossing| Item::Crossing(crossing.0));
@@ -147,10 +142,8 @@ impl Experiment for Crossings {
     /// idled is part of their price, so longer trials are no more of the same.
     fn times(&self) -> Times {
         Times {
-            least_s: 0.015,
             good_s: 0.02,
-            most_s: 0.05,
-            overhead_s: OVERHEAD_S,
+            ..Times::new((0.015, 0.05), OVERHEAD_S)
         }
     }
 
@@ -197,8 +190,8 @@ impl Experiment for Crossings {
         let pair = |(arm, reference)| {
             let is_move = (arm, reference) == (Eventfd(SameCore), Eventfd(OtherCore));
             let change = if is_move { SAME_CORE } else { "" };
-            let of = |crossing| ((), Item::Crossing(crossing));
-            Pair::new(of(arm), of(reference), PRICE).changed_by(change)
+            let arms = (Item::Crossing(arm), Item::Crossing(reference));
+            Pair::at((), arms, PRICE).changed_by(change)
         };
         pairs.map(pair).to_vec()
     }
@@ -209,30 +202,20 @@ impl Experiment for Crossings {
 
     fn views(&self) -> Vec<View<Self::Place, Self::Arm>> {
         let note = "Medians over the rounds, whiskers: their 95% interval. A wake-up counts one way, from the waking call to the return of the other. Copying is told for a page of 4 KiB.";
+        let columns = [
+            Cells::of(PRICE, "median"),
+            Cells::of(P99, "p99"),
+            Cells::of(BYTE, "a byte"),
+            Cells::bare(OWN_CPU, "CPU"),
+            Cells::bare(OTHER_CPU, "other CPU"),
+            Cells::Verdict,
+        ];
+        let price = Shown::Value(PRICE);
         vec![
-            View::Rows(Rows {
-                title: "What each crossing costs".to_owned(),
-                note: note.to_owned(),
-                label: "price",
-                scale: Scale::Log10,
-                what: Shown::Value(PRICE),
-                series: Vec::new(),
-                only: all,
-            }),
-            View::Table(Sheet {
-                title: "The price of each crossing".to_owned(),
-                note: note.to_owned(),
-                columns: vec![
-                    Cells::of(PRICE, "median"),
-                    Cells::of(P99, "p99"),
-                    Cells::of(BYTE, "a byte"),
-                    Cells::bare(OWN_CPU, "CPU"),
-                    Cells::bare(OTHER_CPU, "other CPU"),
-                    Cells::Verdict,
-                ],
-                across: None,
-                only: all,
-            }),
+            Rows::new("What each crossing costs", note, "price", price)
+                .scale(Scale::Log10)
+                .into(),
+            Sheet::new("The price of each crossing", note, columns).into(),
         ]
     }
 

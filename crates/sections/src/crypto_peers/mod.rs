@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 use crypto::{Algorithm, Ceiling, Kind, Operation, Workload};
 use kit::config::checks::check_blocks;
-use kit::load::benches::{REQUESTS, SPEED, WORKERS_CPU, unmaskable};
+use kit::load::benches::{REQUESTS, SPEED, WORKERS_CPU};
 use kit::load::once;
 use kit::openssl;
 use kit::prelude::*;
@@ -275,10 +275,6 @@ impl Experiment for CryptoPeers {
 
     fn config(&self) -> &Config {
         &self.config
-    }
-
-    fn needs(&self, _: &Probe) -> Result<(), PlanError> {
-        unmaskable(self.config.backend.name())
     }
 
     fn subjects(&self, host: &Host) -> Vec<Subject<Place, Arm>> {

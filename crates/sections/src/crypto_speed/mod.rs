@@ -10,7 +10,7 @@ use engine::DEPTH_MAX;
 use kit::config::checks::{BLOCK_BYTES_MAX, check_blocks, check_kind, check_slots};
 use kit::drawing::block_axis;
 use kit::load::benches::{
-    CLIENT_CPU, CLIENTS_CPU, NOTIFICATIONS, REQUESTS, SPEED, WORKER_CPU, WORKERS_CPU, unmaskable,
+    CLIENT_CPU, CLIENTS_CPU, NOTIFICATIONS, REQUESTS, SPEED, WORKER_CPU, WORKERS_CPU,
 };
 use kit::load::once::OVERHEAD_S;
 use kit::load::rig::Mode;
@@ -176,10 +176,6 @@ impl Experiment for CryptoSpeed {
 
     fn config(&self) -> &Config {
         &self.config
-    }
-
-    fn needs(&self, _: &Probe) -> Result<(), PlanError> {
-        unmaskable(self.config.backend.name())
     }
 
     fn subjects(&self, host: &Host) -> Vec<Subject<Place, Arm>> {

@@ -6,19 +6,14 @@ mod figure;
 mod findings;
 mod price;
 
-use std::time::Duration;
-
 use crypto::{Algorithm, Kind, Workload};
 use kit::config::checks::{BLOCK_BYTES_MAX, check_blocks, check_kind, check_slots};
 use kit::drawing::block_axis;
-use kit::load::benches::{
-    Ask, Benches, MEASURES, NOTIFICATIONS, OVERHEAD_S, REQUESTS, SPEED, unmaskable,
-};
-use kit::load::moderated::Moderated;
+use kit::load::benches::{Ask, Benches, MEASURES, NOTIFICATIONS, OVERHEAD_S, REQUESTS, SPEED};
 use kit::place::Placement;
-use kit::places::{Places, on};
+use kit::places::Places;
 use kit::prelude::*;
-use kit::words::{NOTIFY_SLEEPERS, size, what};
+use kit::words::{NOTIFY_SLEEPERS, size};
 use model::paper::published::BLOCKS_BYTES;
 use policy::Policy;
 
@@ -114,19 +109,13 @@ impl BlockSize {
     }
 
     fn spot(&self, place: Place, policy: Policy) -> Spot {
-        let Place {
-            placement,
-            kind,
-            block_bytes,
-        } = place;
         Spot::new()
-            .with("algorithm", kind.algorithm.name(), what(kind))
-            .also("operation", kind.operation.name())
-            .with("block_bytes", block_bytes as u64, size(block_bytes))
-            .with("placement", placement.name(), on(placement))
+            .kind(place.kind)
+            .block(place.block_bytes)
+            .placement(place.placement)
             .also("backend", self.config.backend.name())
             .also("depth", self.config.depth.get() as u64)
-            .with("policy", policy.to_string().as_str(), policy.to_string())
+            .named("policy", policy)
     }
 }
 
@@ -171,10 +160,6 @@ impl Experiment for BlockSize {
         &self.config
     }
 
-    fn needs(&self, _: &Probe) -> Result<(), PlanError> {
-        unmaskable(self.config.backend.name())
-    }
-
     fn subjects(&self, host: &Host) -> Vec<Subject<Place, Policy>> {
         let mut subjects: Vec<Subject<Place, Policy>> = Vec::new();
         for (placement, _) in self.places(host).kept {
@@ -206,12 +191,7 @@ impl Experiment for BlockSize {
     /// Shorter holds too few completions of large blocks; longer says no more
     /// than another round would.
     fn times(&self) -> Times {
-        Times {
-            least_s: 0.008,
-            good_s: 0.008,
-            most_s: 0.015,
-            overhead_s: OVERHEAD_S,
-        }
+        Times::new((0.008, 0.015), OVERHEAD_S)
     }
 
     fn start_s(&self, subjects: &Subjects<Self>) -> f64 {
@@ -220,9 +200,11 @@ impl Experiment for BlockSize {
 
     fn rig(&self, host: &Host, subjects: &Subjects<Self>) -> Result<Box<dyn Rig<Self>>, Stopped> {
         let depth = self.config.depth.get();
-        let asks: Vec<_> = subjects.iter().map(|one| one.place.ask(depth)).collect();
-        let benches = Benches::start(&self.config.backend, &self.places(host), &asks)?;
-        Ok(Box::new(OnBenches { benches, depth }))
+        let asks = subjects.iter().map(|one| one.place.ask(depth));
+        let mut benches = Benches::start(&self.config.backend, &self.places(host), asks)?;
+        Ok(trials::<Self>(move |one, slice, go_on| {
+            benches.trial(&one.place.ask(depth), slice, one.arm, go_on, |_| vec![])
+        }))
     }
 
     fn measures(&self) -> Vec<Measure> {
@@ -231,12 +213,10 @@ impl Experiment for BlockSize {
 
     /// What `armed` gains at every place.
     fn pairs(&self, subjects: &Subjects<Self>) -> Vec<Pair<Place, Policy>> {
-        let armed = subjects
-            .iter()
-            .filter(|subject| subject.arm == Policy::ARMED);
-        let gain = |subject: &Subject<Place, Policy>| {
-            let of = |policy| (subject.place, policy);
-            Pair::new(of(Policy::ARMED), of(Policy::EACH), REQUESTS).changed_by(NOTIFY_SLEEPERS)
+        let armed = subjects.iter().filter(|one| one.arm == Policy::ARMED);
+        let gain = |one: &Subject<Place, Policy>| {
+            let arms = (Policy::ARMED, Policy::EACH);
+            Pair::at(one.place, arms, REQUESTS).changed_by(NOTIFY_SLEEPERS)
         };
         armed.map(gain).collect()
     }
@@ -247,65 +227,45 @@ impl Experiment for BlockSize {
 
     fn views(&self) -> Vec<View<Self::Place, Self::Arm>> {
         let depth = self.config.depth.get();
-        let lines = |title: &str,
-                     note: String,
-                     y,
-                     measure,
-                     (split, only): (&[_], Only<Self::Place, Self::Arm>)| {
-            View::Lines(Lines {
-                title: title.to_owned(),
-                note,
-                over: "block_bytes",
-                x: block_axis(),
-                y,
-                measures: vec![(measure, "", 1.0)],
-                split: split.to_vec(),
-                only,
-            })
+        let sleeps: Only<Place, Policy> = |_, policy| policy.moderation.client_sleeps();
+        let sheet = |what: &str, note, measure| {
+            let title = format!("{what} by block size, {depth} requests in flight");
+            Sheet::new(title, note, [Cells::of(measure, "")]).across("policy")
         };
-        let sheet =
-            |title: &str, note: &str, measure: Measure, only: Only<Self::Place, Self::Arm>| {
-                View::Table(Sheet {
-                    title: format!("{title} by block size, {depth} requests in flight"),
-                    note: note.to_owned(),
-                    columns: vec![Cells::of(measure, "")],
-                    across: Some("policy"),
-                    only,
-                })
-            };
-        let sleeps: Only<Self::Place, Self::Arm> = |_, policy| policy.moderation.client_sleeps();
         vec![
-            lines(
+            Lines::new(
                 "Speed by block size",
                 format!(
                     "One task, {depth} requests in flight. The paper's figure 2 rises to {} and falls beyond. Whiskers: 95% interval of the median. Hollow: what is in flight exceeds L2, or the trial was disturbed.",
                     size(PEAK_BYTES)
                 ),
+                ("block_bytes", block_axis()),
                 axis("speed", "MB/s", Scale::Linear),
-                SPEED,
-                (&["algorithm", "placement"], all),
-            ),
-            lines(
+            )
+            .of(SPEED)
+            .split(&["algorithm", "placement"])
+            .into(),
+            Lines::new(
                 "Notifications by block size",
                 format!(
                     "One task. The paper's interrupt rate rises with the block size, to {BEST_PER_S:.0}/s at its best block. A notification for every completion cannot rise, once computing takes longer."
                 ),
+                ("block_bytes", block_axis()),
                 axis("notifications", "1/s", Scale::Log10),
-                NOTIFICATIONS,
-                (&["placement"], sleeps),
-            ),
+            )
+            .of(NOTIFICATIONS)
+            .split(&["placement"])
+            .only(sleeps)
+            .into(),
             sheet(
                 "Speed",
                 "MB/s are 10^6 bytes a second; medians over the rounds.",
                 SPEED,
-                all,
-            ),
-            sheet(
-                "Notifications",
-                "Medians over the rounds.",
-                NOTIFICATIONS,
-                sleeps,
-            ),
+            )
+            .into(),
+            sheet("Notifications", "Medians over the rounds.", NOTIFICATIONS)
+                .only(sleeps)
+                .into(),
         ]
     }
 
@@ -324,24 +284,6 @@ impl Experiment for BlockSize {
         points
             .chain(figure::beside(results).map(Event::Table))
             .collect()
-    }
-}
-
-struct OnBenches {
-    benches: Benches,
-    depth: usize,
-}
-
-impl Rig<BlockSize> for OnBenches {
-    fn trial(
-        &mut self,
-        subject: &Subject<Place, Policy>,
-        slice: Duration,
-        go_on: &dyn Fn() -> bool,
-    ) -> Result<Reading, Stopped> {
-        let (ask, regime) = (subject.place.ask(self.depth), subject.arm.regime());
-        self.benches
-            .trial(&ask, slice, regime, go_on, |_| Vec::new())
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) fn examined(results: &Results<'_, Causes>) -> Vec<Examined> {
 
 fn case(results: &Results<'_, Causes>, usual: &Usual, place: Place) -> Option<Case> {
     let ratio = |arm: Arm| {
-        let pair = Pair::new((place, arm), (place, arm.reference()?), SPEED);
+        let pair = Pair::at(place, (arm, arm.reference()?), SPEED);
         let ratio = results.compare(&pair, usual)?;
         let is_evidence = ratio.is_believed && ratio.comparison.pairs.len() >= PAIRS_MIN;
         is_evidence.then(|| measured(&ratio.comparison))

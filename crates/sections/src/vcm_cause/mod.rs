@@ -21,7 +21,7 @@ use crypto::{Algorithm, Kind};
 use engine::DEPTH_MAX;
 use kit::config::checks::{BLOCK_BYTES_MAX, check_blocks, check_kind, check_slots};
 use kit::drawing::block_axis;
-use kit::load::benches::{CLIENT_CPU, SPEED, WORKER_CPU, unmaskable};
+use kit::load::benches::{CLIENT_CPU, SPEED, WORKER_CPU};
 use kit::load::rig::Cores;
 use kit::place::Placement;
 use kit::places::Places;
@@ -102,7 +102,7 @@ impl Causes {
         let (subject, is_planted) = (place.name(), place.plant().is_some());
         let placement = arm.placement(place.setting(1).placement);
         let spot = Spot::new()
-            .with("subject", subject.as_str(), subject.as_str())
+            .named("subject", subject)
             .with("experiment", name, words)
             .also("placement", placement.name());
         let (spot, rank) = match arm {
@@ -115,11 +115,10 @@ impl Causes {
         };
         // Planted faults show at once, and so does what a client does alone.
         let is_short = is_planted || arm.is_alone();
-        Subject {
-            rank,
-            weight: if is_short { 0.5 } else { 1.0 },
-            ..Subject::new(place, arm, spot)
-        }
+        let weight = if is_short { 0.5 } else { 1.0 };
+        Subject::new(place, arm, spot)
+            .ranked(rank)
+            .weighing(weight, 0.0)
     }
 }
 
@@ -173,10 +172,6 @@ impl Experiment for Causes {
         &self.config
     }
 
-    fn needs(&self, _: &Probe) -> Result<(), PlanError> {
-        unmaskable(self.config.backend.name())
-    }
-
     fn subjects(&self, host: &Host) -> Vec<Subject<Place, Arm>> {
         let can_move = Cores::of(&host.cpus, Placement::Split).is_some();
         let mut subjects = Vec::new();
@@ -197,10 +192,8 @@ impl Experiment for Causes {
     /// Shorter is mostly set-up; longer says no more than another round would.
     fn times(&self) -> Times {
         Times {
-            least_s: 0.01,
             good_s: 0.02,
-            most_s: 0.03,
-            overhead_s: rig::OVERHEAD_S,
+            ..Times::new((0.01, 0.03), rig::OVERHEAD_S)
         }
     }
 
@@ -222,26 +215,22 @@ impl Experiment for Causes {
         let loads = subjects.iter().filter(|one| one.place.plant().is_none());
         let pair = |one: &Subject<Place, Arm>| {
             let reference = one.arm.reference().filter(|_| !one.arm.is_alone())?;
-            Some(Pair::new(
-                (one.place, one.arm),
-                (one.place, reference),
-                SPEED,
-            ))
+            Some(Pair::at(one.place, (one.arm, reference), SPEED))
         };
         loads.filter_map(pair).collect()
     }
 
     fn views(&self) -> Vec<View<Self::Place, Self::Arm>> {
-        vec![View::Lines(Lines {
-            title: "Speed by block size, of the loads whose falls are examined".to_owned(),
-            note: "Whiskers: 95% interval of the median. Hollow: trials were disturbed.".to_owned(),
-            over: "block_bytes",
-            x: block_axis(),
-            y: axis("speed", "MB/s", Scale::Log10),
-            measures: vec![(SPEED, "", 1.0)],
-            split: Vec::new(),
-            only: |place, _| place.plant().is_none(),
-        })]
+        let speed = Lines::new(
+            "Speed by block size, of the loads whose falls are examined",
+            "Whiskers: 95% interval of the median. Hollow: trials were disturbed.",
+            ("block_bytes", block_axis()),
+            axis("speed", "MB/s", Scale::Log10),
+        );
+        let speed = speed
+            .of(SPEED)
+            .only(|place: &Place, _| place.plant().is_none());
+        vec![speed.into()]
     }
 
     fn answer(&self, results: &Results<'_, Self>) -> Option<Answer> {

@@ -5,7 +5,6 @@ use std::time::Duration;
 use crypto::Kind;
 use engine::DEPTH_MAX;
 use kit::load::benches::{Ask, Benches, SPEED};
-use kit::load::moderated::Moderated;
 use kit::load::rig::{Cores, LatencyCounts};
 use kit::places::Places;
 use kit::prelude::*;
@@ -74,7 +73,7 @@ impl OnHost {
             }
         }
         Ok(Self {
-            benches: Benches::start(&section.config.backend, &placements, &asks)?,
+            benches: Benches::start(&section.config.backend, &placements, asks)?,
             section: section.clone(),
             cpus: host.cpus.clone(),
             split: Vec::new(),
@@ -128,7 +127,7 @@ impl OnHost {
         if own.is_none() {
             let placement = Places::of(&[setting.placement], &self.cpus);
             let asks = [ask(kind, setting)];
-            let benches = Benches::start(&self.section.config.backend, &placement, &asks)?;
+            let benches = Benches::start(&self.section.config.backend, &placement, asks)?;
             self.split.push((place, benches));
         }
         Ok(&mut self.split[index].1)
@@ -168,7 +167,7 @@ fn load(
     counted: Duration,
     go_on: &dyn Fn() -> bool,
 ) -> Result<Reading, Stopped> {
-    let (ask, regime) = (ask(kind, setting), setting.policy.regime());
+    let (ask, regime) = (ask(kind, setting), setting.policy);
     let mut reading = benches.trial(&ask, counted, regime, go_on, |window| {
         let counters = &window.tenants[0].counters;
         of_lane(counters.requests, counters).to_vec()

@@ -23,10 +23,10 @@ use kit::controllers::contender::{Contender, main_ones};
 use kit::controllers::{MODERATE, OF_ORACLE, OF_UNCAPPED, departures, depth, parameters};
 use kit::drawing::block_axis;
 use kit::load::benches::{
-    ALONE, CAP, CLIENT_CPU, HELD, MEASURES, NOTIFICATIONS, REQUESTS, SPEED, WORKER_CPU, unmaskable,
+    ALONE, CAP, CLIENT_CPU, HELD, MEASURES, NOTIFICATIONS, REQUESTS, SPEED, WORKER_CPU,
 };
 use kit::place::Placement;
-use kit::places::{Places, on};
+use kit::places::Places;
 use kit::prelude::*;
 use kit::words::{size, what};
 use policy::Policy;
@@ -192,8 +192,8 @@ impl Controllers {
     }
 
     /// The two controllers that headlines are about come with their place; so
-    /// do others that somebody chose, and all once there is time for more places
-    /// than say most. Places that somebody chose come in their order.
+    /// do others that the user chose, and all once there is time for more places
+    /// than say most. Places that the user chose come in their order.
     fn rank(&self, index: usize, place: Place, arm: Contender) -> u8 {
         let usual = Config::default();
         let is_usual = self.config.algorithms == usual.algorithms
@@ -239,9 +239,9 @@ impl Controllers {
             .also("operation", kind.operation.name())
             .with("block_bytes", block_bytes as u64, bytes)
             .following("depth", depth as u64, bounded)
-            .with("placement", placement.name(), on(placement))
+            .placement(placement)
             .also("backend", self.config.backend.name())
-            .with("arm", arm.to_string().as_str(), arm.to_string())
+            .named("arm", arm)
     }
 }
 
@@ -284,10 +284,6 @@ impl Experiment for Controllers {
         &self.config
     }
 
-    fn needs(&self, _: &Probe) -> Result<(), PlanError> {
-        unmaskable(self.config.backend.name())
-    }
-
     fn subjects(&self, host: &Host) -> Vec<Subject<Place, Contender>> {
         let mut subjects = Vec::new();
         for (index, place) in self.grid(host).into_iter().enumerate() {
@@ -295,11 +291,10 @@ impl Experiment for Controllers {
                 true => (PUBLIC_SLICES, rig::DRAIN_S),
                 false => (1.0, 0.0),
             };
-            subjects.extend(self.contenders().into_iter().map(|arm| Subject {
-                rank: self.rank(index, place, arm),
-                weight,
-                overhead_s,
-                ..Subject::new(place, arm, self.spot(place, arm))
+            subjects.extend(self.contenders().into_iter().map(|arm| {
+                Subject::new(place, arm, self.spot(place, arm))
+                    .ranked(self.rank(index, place, arm))
+                    .weighing(weight, overhead_s)
             }));
         }
         subjects
@@ -313,10 +308,8 @@ impl Experiment for Controllers {
     /// another round would.
     fn times(&self) -> Times {
         Times {
-            least_s: 0.03,
             good_s: 0.06,
-            most_s: 0.2,
-            overhead_s: rig::OVERHEAD_S,
+            ..Times::new((0.03, 0.2), rig::OVERHEAD_S)
         }
     }
 
@@ -354,11 +347,9 @@ impl Experiment for Controllers {
             let pair = move |(reference, target)| {
                 let is_change = (arm, reference) == (Contender::ADAPTIVE, Uncapped);
                 let change = if is_change { MODERATE } else { "" };
-                let pair = Pair::new((place, arm), (place, reference), REQUESTS);
-                Pair {
-                    target,
-                    ..pair.changed_by(change)
-                }
+                Pair::at(place, (arm, reference), REQUESTS)
+                    .wanting(target)
+                    .changed_by(change)
             };
             references.into_iter().map(pair)
         };
@@ -369,61 +360,47 @@ impl Experiment for Controllers {
         let depth = self.config.depth.get();
         let departures = departures(self.config.controllers.iter().map(|name| name.0.0));
         let by_size = |title: &str, label, measure: Measure| {
-            View::Lines(Lines {
-                title: title.to_owned(),
-                note: format!(
-                    "Up to {depth} requests in flight, fewer where half of L2 would not hold them. Whiskers: 95% interval of the median.{departures}"
-                ),
-                over: "block_bytes",
-                x: block_axis(),
-                y: axis(label, measure.unit, Scale::Log10),
-                measures: vec![(measure, "", 1.0)],
-                split: vec!["algorithm", "operation", "placement"],
-                only: |place: &Place, _| !place.is_public(),
-            })
+            let note = format!(
+                "Up to {depth} requests in flight, fewer where half of L2 would not hold them. Whiskers: 95% interval of the median.{departures}"
+            );
+            let y = axis(label, measure.unit, Scale::Log10);
+            Lines::new(title, note, ("block_bytes", block_axis()), y)
+                .of(measure)
+                .split(&["algorithm", "operation", "placement"])
+                .only(|place: &Place, _| !place.is_public())
         };
+        let shares = format!(
+            "1 is the oracle: the best of the fixed settings, found in short trials and measured again beside the others. Whiskers: 95% interval of the median of paired ratios.{departures}"
+        );
+        let all = format!(
+            "Medians over the rounds; MB/s are 10^6 bytes a second. Shares are medians of interleaved pairs with their 95% interval. Latency is from submission to reaping, of all that are in flight.{departures}"
+        );
+        let columns = [
+            Cells::of(SPEED, "speed"),
+            Cells::of(REQUESTS, "requests"),
+            Cells::of(NOTIFICATIONS, "notifications"),
+            Cells::of(HELD, "held back"),
+            Cells::of(CLIENT_CPU, "client"),
+            Cells::of(WORKER_CPU, "worker"),
+            Cells::P99,
+            Cells::Ratio(REQUESTS, Contender::Oracle, "of the oracle"),
+            Cells::Ratio(REQUESTS, Contender::Uncapped, "of uncapped"),
+            Cells::Verdict,
+        ];
+        let of_oracle = Shown::Ratio(REQUESTS, Contender::Oracle);
+        let everyone = "Everyone's share of the best fixed setting";
+        let notified = "Notifications by block size";
         vec![
-            View::Rows(Rows {
-                title: "Everyone's share of the best fixed setting".to_owned(),
-                note: format!(
-                    "1 is the oracle: the best of the fixed settings, found in short trials and measured again beside the others. Whiskers: 95% interval of the median of paired ratios.{departures}"
-                ),
-                label: "share of the oracle",
-                scale: Scale::Linear,
-                what: Shown::Ratio(REQUESTS, Contender::Oracle),
-                series: vec!["arm"],
-                only: all,
-            }),
-            by_size("Speed by block size", "speed", SPEED),
-            by_size(
-                "Notifications by block size",
-                "notifications",
-                NOTIFICATIONS,
-            ),
-            View::Table(Sheet {
-                title: "Every contender at every place".to_owned(),
-                note: format!(
-                    "Medians over the rounds; MB/s are 10^6 bytes a second. Shares are medians of interleaved pairs with their 95% interval. Latency is from submission to reaping, of all that are in flight.{departures}"
-                ),
-                columns: vec![
-                    Cells::of(SPEED, "speed"),
-                    Cells::of(REQUESTS, "requests"),
-                    Cells::of(NOTIFICATIONS, "notifications"),
-                    Cells::of(HELD, "held back"),
-                    Cells::of(CLIENT_CPU, "client"),
-                    Cells::of(WORKER_CPU, "worker"),
-                    Cells::P99,
-                    Cells::Ratio(REQUESTS, Contender::Oracle, "of the oracle"),
-                    Cells::Ratio(REQUESTS, Contender::Uncapped, "of uncapped"),
-                    Cells::Verdict,
-                ],
-                across: None,
-                only: all,
-            }),
+            Rows::new(everyone, shares, "share of the oracle", of_oracle)
+                .series("arm")
+                .into(),
+            by_size("Speed by block size", "speed", SPEED).into(),
+            by_size(notified, "notifications", NOTIFICATIONS).into(),
+            Sheet::new("Every contender at every place", all, columns).into(),
         ]
     }
 
-    /// What nobody controls is a yardstick; and what the paper's figure shows.
+    /// What no controller governs is a yardstick; and what the paper's figure shows.
     fn finish(&self, _: &Results<'_, Self>, spot: &Spot, chart: &mut Chart) {
         let yardsticks = [Contender::Oracle, Contender::Uncapped].map(|arm| arm.to_string());
         for series in &mut chart.series {

@@ -10,7 +10,6 @@ use kit::controllers::warm::Warm;
 use kit::experiment::{Rig, Subjects};
 use kit::host::Host;
 use kit::load::benches::{Ask, Benches, Length, REQUESTS, held};
-use kit::load::moderated::Moderated;
 use kit::load::rig::{Regime, Window};
 use kit::spot::Spot;
 use kit::subject::{Measure, Reading, Stopped, Subject};
@@ -102,7 +101,7 @@ impl OnBenches {
             controllers: BTreeMap::new(),
         };
         Ok(Self {
-            benches: Benches::start(backend, &section.placements(host), &asks)?,
+            benches: Benches::start(backend, &section.placements(host), asks)?,
             section: section.clone(),
             grounds: places.into_iter().map(ground).collect(),
         })
@@ -132,7 +131,7 @@ impl OnBenches {
     fn scout(&mut self, subject: &Of, go_on: &dyn Fn() -> bool) -> Result<(), Stopped> {
         let ground = self.ground(&subject.place);
         let found = scout(subject.place.depth, |policy, times| {
-            let reading = self.run(ground, policy.regime(), short(subject, times), go_on)?;
+            let reading = self.run(ground, policy.into(), short(subject, times), go_on)?;
             Ok::<f64, Stopped>(reading.value(REQUESTS).unwrap_or(0.0))
         })?;
         self.grounds[ground].scouted = found;
@@ -195,9 +194,9 @@ impl Rig<Controllers> for OnBenches {
         let ground = &self.grounds[at];
         let oracle = ground.scouted.first().map(|(policy, _)| *policy);
         let regime = match subject.arm {
-            Contender::Uncapped => Policy::EACH.regime(),
-            Contender::Armed => Policy::ARMED.regime(),
-            Contender::Oracle => oracle.unwrap_or(Policy::EACH).regime(),
+            Contender::Uncapped => Policy::EACH.into(),
+            Contender::Armed => Policy::ARMED.into(),
+            Contender::Oracle => oracle.unwrap_or(Policy::EACH).into(),
             Contender::Controlled(name) => ground.controllers[name].regime(),
         };
         let mut reading = self.run(at, regime, slice, go_on)?;

@@ -22,7 +22,7 @@ use kit::config::choices::ControllerName;
 use kit::controllers::contender::{Contender, main_ones};
 use kit::controllers::{MODERATE, OF_ORACLE, OF_UNCAPPED, departures, parameters};
 use kit::load::benches::{
-    ALONE, CAP, CLIENT_CPU, HELD, NOTIFICATIONS, REQUESTS, SPEED, WORKER_CPU, unmaskable,
+    ALONE, CAP, CLIENT_CPU, HELD, NOTIFICATIONS, REQUESTS, SPEED, WORKER_CPU,
 };
 use kit::place::Placement;
 use kit::places::Places;
@@ -115,8 +115,8 @@ impl Shifting {
         phases.map(|phase| phase.block_bytes).collect()
     }
 
-    /// Controllers that no headline is about come last, unless somebody chose
-    /// them.
+    /// Controllers that no headline is about come last, unless the user
+    /// chose them.
     fn rank(&self, arm: Contender) -> u8 {
         let is_usual = self.config.controllers == Config::default().controllers;
         let is_other = matches!(arm, Contender::Controlled(name) if main_ones(&[name]).is_empty());
@@ -140,7 +140,7 @@ impl Shifting {
         };
         spot.also("placement", self.config.placement.name())
             .also("backend", self.config.backend.name())
-            .with("arm", arm.to_string().as_str(), arm.to_string())
+            .named("arm", arm)
     }
 }
 
@@ -191,10 +191,6 @@ impl Experiment for Shifting {
         &self.config
     }
 
-    fn needs(&self, _: &Probe) -> Result<(), PlanError> {
-        unmaskable(self.config.backend.name())
-    }
-
     fn subjects(&self, host: &Host) -> Vec<Subject<Place, Contender>> {
         if self.places(host).kept.is_empty() {
             return Vec::new();
@@ -205,11 +201,10 @@ impl Experiment for Shifting {
                 Contender::Controlled(_) => (1.0, rig::COURSE_S),
                 _ => (FIXED, trials_s),
             };
-            let one = move |place| Subject {
-                rank: self.rank(arm),
-                weight,
-                overhead_s,
-                ..Subject::new(place, arm, self.spot(place, arm))
+            let one = move |place| {
+                Subject::new(place, arm, self.spot(place, arm))
+                    .ranked(self.rank(arm))
+                    .weighing(weight, overhead_s)
             };
             let phases = self.phases().map(move |place| one(place).sharing_trial());
             std::iter::once(one(Place::All)).chain(phases)
@@ -226,12 +221,7 @@ impl Experiment for Shifting {
         let own = self.config.phase_seconds.0.map(Real::get);
         let (least_s, most_s) = own.map_or(PHASE_S, |own| (own, own));
         let count = self.config.phases.len() as f64;
-        Times {
-            least_s: count * least_s,
-            good_s: count * least_s,
-            most_s: count * most_s,
-            overhead_s: 0.0,
-        }
+        Times::new((count * least_s, count * most_s), 0.0)
     }
 
     fn start_s(&self, subjects: &Subjects<Self>) -> f64 {
@@ -276,8 +266,9 @@ impl Experiment for Shifting {
             };
             let is_change = (arm, reference) == (OURS, Uncapped);
             let change = if is_change { MODERATE } else { "" };
-            let pair = Pair::new((place, arm), (place, reference), SPEED).changed_by(change);
-            Pair { target, ..pair }
+            Pair::at(place, (arm, reference), SPEED)
+                .wanting(target)
+                .changed_by(change)
         };
         let places = [Place::All].into_iter().chain(self.phases());
         places
@@ -292,52 +283,42 @@ impl Experiment for Shifting {
             self.config.window_ms.get(),
             STAYS_S * 1e3
         );
-        let rows = |title: &str, note: String, label, what, only| Rows {
-            title: title.to_owned(),
-            note,
-            label,
-            scale: Scale::Linear,
-            what,
-            series: vec!["arm"],
-            only,
-        };
-        let shares = rows(
-            "Everyone's share of each phase's best fixed setting",
-            format!(
-                "1 is the phase's oracle, measured again beside the others. Whiskers: 95% interval of the median of paired ratios.{departures}"
-            ),
-            "share of the oracle",
-            Shown::Ratio(SPEED, Contender::Oracle),
-            all,
+        let shares = format!(
+            "1 is the phase's oracle, measured again beside the others. Whiskers: 95% interval of the median of paired ratios.{departures}"
         );
-        let soon = rows(
-            "How soon after each change",
-            note.clone(),
-            "recovered after",
-            Shown::Value(RECOVERY),
-            |place, arm| *place != Place::All && matches!(arm, Contender::Controlled(_)),
-        );
-        let table = Sheet {
-            title: "What everyone keeps of each phase, and how soon".to_owned(),
-            note: format!("Medians over the rounds. {note}"),
-            columns: vec![
-                Cells::Also("oracle", "setting"),
-                Cells::of(SPEED, "speed"),
-                Cells::Ratio(SPEED, Contender::Oracle, "of the oracle"),
-                Cells::Ratio(SPEED, Contender::Uncapped, "of uncapped"),
-                Cells::of(SETTLED, "settled at"),
-                Cells::of(RECOVERY, "recovered after"),
-                Cells::of(TO_ORACLE, "at the oracle's after"),
-                Cells::of(NOTIFICATIONS, "notifications"),
-                Cells::of(HELD, "held back"),
-                Cells::of(CAP, "cap at the end"),
-                Cells::P99,
-                Cells::Verdict,
-            ],
-            across: None,
-            only: all,
-        };
-        vec![View::Rows(shares), View::Rows(soon), View::Table(table)]
+        let of_oracle = Shown::Ratio(SPEED, Contender::Oracle);
+        let everyone = "Everyone's share of each phase's best fixed setting";
+        let soon = "How soon after each change";
+        let recovery = Shown::Value(RECOVERY);
+        let columns = [
+            Cells::Also("oracle", "setting"),
+            Cells::of(SPEED, "speed"),
+            Cells::Ratio(SPEED, Contender::Oracle, "of the oracle"),
+            Cells::Ratio(SPEED, Contender::Uncapped, "of uncapped"),
+            Cells::of(SETTLED, "settled at"),
+            Cells::of(RECOVERY, "recovered after"),
+            Cells::of(TO_ORACLE, "at the oracle's after"),
+            Cells::of(NOTIFICATIONS, "notifications"),
+            Cells::of(HELD, "held back"),
+            Cells::of(CAP, "cap at the end"),
+            Cells::P99,
+            Cells::Verdict,
+        ];
+        vec![
+            Rows::new(everyone, shares, "share of the oracle", of_oracle)
+                .series("arm")
+                .into(),
+            Rows::new(soon, &*note, "recovered after", recovery)
+                .series("arm")
+                .only(|place, arm| *place != Place::All && matches!(arm, Contender::Controlled(_)))
+                .into(),
+            Sheet::new(
+                "What everyone keeps of each phase, and how soon",
+                format!("Medians over the rounds. {note}"),
+                columns,
+            )
+            .into(),
+        ]
     }
 
     fn answer(&self, results: &Results<'_, Self>) -> Option<Answer> {

@@ -9,7 +9,6 @@ use kit::controllers::fixed::{label, scout, scout_s};
 use kit::controllers::shares::mean;
 use kit::evidence::Evidence;
 use kit::load::benches::{self, SPEED, held};
-use kit::load::moderated::Moderated;
 use kit::load::rig::{
     Bench, Cores, Course, Load, Phase as Stretch, Record, Regime, Setup, Tenant, Window,
 };
@@ -134,7 +133,7 @@ impl OnBench {
         go_on: &dyn Fn() -> bool,
     ) -> Result<Record, Stopped> {
         let times = (WARM_UP, length);
-        self.run(index..index + 1, &|| policy.regime(), times, go_on)
+        self.run(index..index + 1, &|| policy.into(), times, go_on)
     }
 
     /// Through all phases.

@@ -4,19 +4,15 @@
 
 mod findings;
 
-use std::time::Duration;
-
 use crypto::{Algorithm, Kind, Workload};
 use kit::config::checks::{BLOCK_BYTES_MAX, check_blocks, check_kind, check_slots};
 use kit::drawing::dot_without_interval;
-use kit::load::benches::OVERHEAD_S;
 use kit::load::benches::{
-    Ask, Benches, CLIENT_CPU, MEASURES, NOTIFICATIONS, REQUESTS, SPEED, WORKER_CPU, unmaskable,
+    Ask, Benches, CLIENT_CPU, MEASURES, NOTIFICATIONS, OVERHEAD_S, REQUESTS, SPEED, WORKER_CPU,
 };
-use kit::load::moderated::Moderated;
 use kit::load::rig::Window;
 use kit::place::Placement;
-use kit::places::{Places, on};
+use kit::places::Places;
 use kit::prelude::*;
 use kit::words::{NOTIFY_SLEEPERS, size, what};
 use policy::Policy;
@@ -98,23 +94,30 @@ impl Tasks {
         }
     }
 
+    /// What each of the tasks at work got.
+    fn shares(&self, window: &Window, tasks: usize) -> Vec<(Measure, f64)> {
+        let requests = window.tenants[0].task_requests.iter().take(tasks);
+        let rates: Vec<_> = requests
+            .map(|&requests| requests as f64 / window.seconds)
+            .collect();
+        let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
+        let speed = |per_s: f64| per_s * self.block_bytes() as f64 / 1e6;
+        vec![
+            (TASK_SPEED, speed(window.requests_per_s(0) / tasks as f64)),
+            (LEAST_SPEED, speed(least)),
+            (JAIN, model::fairness::jain_index(&rates).unwrap_or(0.0)),
+        ]
+    }
+
     fn spot(&self, place: Place, policy: Policy) -> Spot {
-        let Config {
-            block_bytes, depth, ..
-        } = &self.config;
         Spot::new()
-            .with("algorithm", self.kind.algorithm.name(), what(self.kind))
-            .also("operation", self.kind.operation.name())
-            .with(
-                "block_bytes",
-                block_bytes.get() as u64,
-                size(block_bytes.get()),
-            )
-            .with("placement", place.placement.name(), on(place.placement))
+            .kind(self.kind)
+            .block(self.config.block_bytes.get())
+            .placement(place.placement)
             .also("backend", self.config.backend.name())
-            .also("depth", depth.get() as u64)
+            .also("depth", self.config.depth.get() as u64)
             .with("tasks", place.tasks as u64, many(place.tasks))
-            .with("policy", policy.to_string().as_str(), policy.to_string())
+            .named("policy", policy)
     }
 }
 
@@ -160,10 +163,6 @@ impl Experiment for Tasks {
         &self.config
     }
 
-    fn needs(&self, _: &Probe) -> Result<(), PlanError> {
-        unmaskable(self.config.backend.name())
-    }
-
     fn subjects(&self, host: &Host) -> Vec<Subject<Place, Policy>> {
         let mut subjects = Vec::new();
         for (placement, _) in self.places(host).kept {
@@ -185,12 +184,7 @@ impl Experiment for Tasks {
     /// Shorter and the scheduler has not been round all tasks a few times; longer
     /// says no more than another round would.
     fn times(&self) -> Times {
-        Times {
-            least_s: 0.03,
-            good_s: 0.03,
-            most_s: 0.05,
-            overhead_s: OVERHEAD_S,
-        }
+        Times::new((0.03, 0.05), OVERHEAD_S)
     }
 
     fn start_s(&self, subjects: &Subjects<Self>) -> f64 {
@@ -198,11 +192,14 @@ impl Experiment for Tasks {
     }
 
     fn rig(&self, host: &Host, subjects: &Subjects<Self>) -> Result<Box<dyn Rig<Self>>, Stopped> {
-        let asks: Vec<_> = subjects.iter().map(|one| self.ask(one.place)).collect();
-        let benches = Benches::start(&self.config.backend, &self.places(host), &asks)?;
-        Ok(Box::new(OnBenches {
-            benches,
-            section: self.clone(),
+        let section = self.clone();
+        let asks = subjects.iter().map(|one| self.ask(one.place));
+        let mut benches = Benches::start(&self.config.backend, &self.places(host), asks)?;
+        Ok(trials::<Self>(move |one, slice, go_on| {
+            let ask = section.ask(one.place);
+            benches.trial(&ask, slice, one.arm, go_on, |window| {
+                section.shares(window, one.place.tasks)
+            })
         }))
     }
 
@@ -213,61 +210,56 @@ impl Experiment for Tasks {
     /// Each number of tasks against the fewest under the same policy, then what
     /// `armed` gains.
     fn pairs(&self, subjects: &Subjects<Self>) -> Vec<Pair<Place, Policy>> {
-        let pair = |arm, reference| Pair::new(arm, reference, REQUESTS);
         let sums = subjects.iter().filter_map(|subject| {
-            let few = findings::ends(subjects, subject.place.placement)?.0;
-            let reference = Place {
-                tasks: few,
-                ..subject.place
-            };
-            (subject.place.tasks > few)
-                .then(|| pair((subject.place, subject.arm), (reference, subject.arm)))
+            let Subject { place, arm, .. } = *subject;
+            let tasks = findings::ends(subjects, place.placement)?.0;
+            let reference = (Place { tasks, ..place }, arm);
+            (place.tasks > tasks).then(|| Pair::new((place, arm), reference, REQUESTS))
         });
-        let armed = subjects
-            .iter()
-            .filter(|subject| subject.arm == Policy::ARMED);
+        let armed = subjects.iter().filter(|one| one.arm == Policy::ARMED);
         let gains = armed.map(|one| {
-            let gain = pair((one.place, Policy::ARMED), (one.place, Policy::EACH));
-            gain.changed_by(NOTIFY_SLEEPERS)
+            let arms = (Policy::ARMED, Policy::EACH);
+            Pair::at(one.place, arms, REQUESTS).changed_by(NOTIFY_SLEEPERS)
         });
         sums.chain(gains).collect()
     }
 
     fn views(&self) -> Vec<View<Self::Place, Self::Arm>> {
         let depth = self.config.depth.get();
-        let lines = |title: &str, note: String, y, measures| {
-            View::Lines(Lines {
-                title: title.to_owned(),
-                note,
-                over: "tasks",
-                x: axis("equal tasks", "", Scale::Linear),
-                y,
-                measures,
-                split: vec!["algorithm", "block_bytes", "placement"],
-                only: all,
-            })
+        let lines = |title: &str, note: &str, y| {
+            let over = ("tasks", axis("equal tasks", "", Scale::Linear));
+            Lines::new(title, note, over, y).split(&["algorithm", "block_bytes", "placement"])
         };
+        let speeds = format!(
+            "{depth} requests in flight a task, each with a lane of its own. Dashed: what the paper's figure 3 says of a task. Whiskers: 95% interval of the median."
+        );
+        let busy = "On one shared core clients and worker take turns. With a core each, an idle worker looks for work a little before it sleeps.";
+        let title = format!(
+            "{}, {}: equal tasks, {depth} requests in flight each",
+            what(self.kind),
+            size(self.block_bytes())
+        );
         vec![
             lines(
                 "Each task's speed and their sum",
-                format!("{depth} requests in flight a task, each with a lane of its own. Dashed: what the paper's figure 3 says of a task. Whiskers: 95% interval of the median."),
+                &speeds,
                 axis("speed", "MB/s", Scale::Linear),
-                vec![(SPEED, "sum", 1.0), (TASK_SPEED, "a task", 1.0)],
-            ),
+            )
+            .called(SPEED, "sum")
+            .called(TASK_SPEED, "a task")
+            .into(),
             lines(
                 "How busy the cores are",
-                "On one shared core clients and worker take turns. With a core each, an idle worker looks for work a little before it sleeps.".to_owned(),
+                busy,
                 axis("CPU time", "% of a core", Scale::Linear),
-                vec![(CLIENT_CPU, "clients", 1.0), (WORKER_CPU, "worker", 1.0)],
-            ),
-            View::Table(Sheet {
-                title: format!(
-                    "{}, {}: equal tasks, {depth} requests in flight each",
-                    what(self.kind),
-                    size(self.block_bytes())
-                ),
-                note: "MB/s are 10^6 bytes a second; medians over the rounds.".to_owned(),
-                columns: vec![
+            )
+            .called(CLIENT_CPU, "clients")
+            .called(WORKER_CPU, "worker")
+            .into(),
+            Sheet::new(
+                title,
+                "MB/s are 10^6 bytes a second; medians over the rounds.",
+                [
                     Cells::of(SPEED, "all"),
                     Cells::of(TASK_SPEED, "a task"),
                     Cells::of(JAIN, "Jain's index"),
@@ -276,9 +268,8 @@ impl Experiment for Tasks {
                     Cells::of(WORKER_CPU, "worker"),
                     Cells::Verdict,
                 ],
-                across: None,
-                only: all,
-            }),
+            )
+            .into(),
         ]
     }
 
@@ -316,40 +307,4 @@ impl Experiment for Tasks {
     fn findings(&self, results: &Results<'_, Self>) -> Vec<Finding> {
         findings::findings(results)
     }
-}
-
-struct OnBenches {
-    benches: Benches,
-    section: Tasks,
-}
-
-impl Rig<Tasks> for OnBenches {
-    fn trial(
-        &mut self,
-        subject: &Subject<Place, Policy>,
-        slice: Duration,
-        go_on: &dyn Fn() -> bool,
-    ) -> Result<Reading, Stopped> {
-        let (ask, tasks) = (self.section.ask(subject.place), subject.place.tasks);
-        let block_bytes = self.section.block_bytes() as f64;
-        let speed = |per_s: f64| per_s * block_bytes / 1e6;
-        let regime = subject.arm.regime();
-        self.benches.trial(&ask, slice, regime, go_on, |window| {
-            let rates = rates(window, tasks);
-            let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
-            vec![
-                (TASK_SPEED, speed(window.requests_per_s(0) / tasks as f64)),
-                (LEAST_SPEED, speed(least)),
-                (JAIN, model::fairness::jain_index(&rates).unwrap_or(0.0)),
-            ]
-        })
-    }
-}
-
-/// Requests/s of each task at work.
-fn rates(window: &Window, tasks: usize) -> Vec<f64> {
-    let requests = window.tenants[0].task_requests.iter().take(tasks);
-    requests
-        .map(|&requests| requests as f64 / window.seconds)
-        .collect()
 }

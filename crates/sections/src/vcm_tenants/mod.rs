@@ -14,8 +14,7 @@ mod tests;
 
 use crypto::{Algorithm, Kind};
 use kit::config::checks::{BLOCK_BYTES_MAX, check_blocks, check_kind, check_slots};
-use kit::load::benches::OVERHEAD_S;
-use kit::load::benches::{CLIENT_CPU, NOTIFICATIONS, REQUESTS, SPEED, WORKER_CPU, unmaskable};
+use kit::load::benches::{CLIENT_CPU, NOTIFICATIONS, OVERHEAD_S, REQUESTS, SPEED, WORKER_CPU};
 use kit::load::rig::Cores;
 use kit::place::Placement;
 use kit::prelude::*;
@@ -103,13 +102,12 @@ impl Tenants {
     /// The trial of all, and what it gives of each.
     fn of_case(&self, case: Case) -> Vec<Subject<Place, Case>> {
         let is_basic = matches!(case, Case::Polite | Case::Beside(_));
-        let whole = Subject {
-            overhead_s: match case {
-                Case::Beside(_) => HOSTILE_S,
-                _ => 0.0,
-            },
-            ..Subject::new(Place::All, case, self.spot(case, Place::All, None))
+        let overhead_s = match case {
+            Case::Beside(_) => HOSTILE_S,
+            _ => 0.0,
         };
+        let whole = Subject::new(Place::All, case, self.spot(case, Place::All, None))
+            .weighing(1.0, overhead_s);
         let tenants = case.tenants(&self.config).into_iter();
         let tenants = tenants.map(|(place, weight)| {
             Subject::new(place, case, self.spot(case, place, Some(weight))).sharing_trial()
@@ -176,10 +174,6 @@ impl Experiment for Tenants {
         &self.config
     }
 
-    fn needs(&self, _: &Probe) -> Result<(), PlanError> {
-        unmaskable(self.config.backend.name())
-    }
-
     fn subjects(&self, host: &Host) -> Vec<Subject<Place, Case>> {
         let cases = Self::cores(host).map_or_else(Vec::new, |_| Case::all(&self.config));
         cases
@@ -196,12 +190,7 @@ impl Experiment for Tenants {
     /// Shorter gives the slow tenants too few turns; longer says no more than
     /// another round would.
     fn times(&self) -> Times {
-        Times {
-            least_s: 0.02,
-            good_s: 0.02,
-            most_s: 0.1,
-            overhead_s: OVERHEAD_S,
-        }
+        Times::new((0.02, 0.1), OVERHEAD_S)
     }
 
     fn start_s(&self, _: &Subjects<Self>) -> f64 {
@@ -229,13 +218,9 @@ impl Experiment for Tenants {
     /// What each victim keeps beside each hostile tenant.
     fn pairs(&self, subjects: &Subjects<Self>) -> Vec<Pair<Place, Case>> {
         let is_kept = |subject: &&Subject<Place, Case>| is_victim(&subject.place, &subject.arm);
-        let pair = |subject: &Subject<Place, Case>| Pair {
-            target: Some(SHARE_KEPT),
-            ..Pair::new(
-                (subject.place, subject.arm),
-                (subject.place, Case::Polite),
-                SPEED,
-            )
+        let pair = |subject: &Subject<Place, Case>| {
+            let arms = (subject.arm, Case::Polite);
+            Pair::at(subject.place, arms, SPEED).wanting(SHARE_KEPT)
         };
         subjects.iter().filter(is_kept).map(pair).collect()
     }
@@ -247,54 +232,56 @@ impl Experiment for Tenants {
             size(self.config.block_bytes.get()),
             self.config.depth.get()
         );
+        let kept = format!(
+            "{of}. Interleaved pairs with the 95% interval of their median; the target is {SHARE_KEPT}. Above 1: the hostile one leaves some of its own share."
+        );
+        let together = format!("{of}; clients on one core, the worker on another.");
+        let shared = format!(
+            "{of}. Each keeps its lane full. A share is a tenant's speed over what its weight entitles it to of the sum; Jain's index of speeds over weights is 1 when all have that."
+        );
+        let of_all = [
+            Cells::of(SPEED, "all"),
+            Cells::of(LEAST_SHARE, "least share"),
+            Cells::of(JAIN, "Jain's index"),
+            Cells::of(WORKER_CPU, "worker"),
+            Cells::Verdict,
+        ];
+        let of_each = [
+            Cells::of(SPEED, "speed"),
+            Cells::of(REQUESTS, "requests"),
+            Cells::of(NOTIFICATIONS, "notifications"),
+            Cells::of(SHARE, "share"),
+            Cells::Ratio(SPEED, Case::Polite, "kept"),
+            Cells::Verdict,
+        ];
         vec![
-            View::Rows(Rows {
-                title: "Speed beside a hostile tenant over that beside a polite one".to_owned(),
-                note: format!(
-                    "{of}. Interleaved pairs with the 95% interval of their median; the target is {SHARE_KEPT}. Above 1: the hostile one leaves some of its own share."
-                ),
-                label: "share kept",
-                scale: Scale::Linear,
-                what: Shown::Ratio(SPEED, Case::Polite),
-                series: vec!["case"],
-                only: is_victim,
-            }),
-            View::Rows(Rows {
-                title: "Speed of equal virtual functions on one worker, together".to_owned(),
-                note: format!("{of}; clients on one core, the worker on another."),
-                label: "speed",
-                scale: Scale::Linear,
-                what: Shown::Value(SPEED),
-                series: vec![],
-                only: |place, case| *place == Place::All && matches!(case, Case::Equal(_)),
-            }),
-            View::Table(Sheet {
-                title: "How virtual functions share one worker".to_owned(),
-                note: format!("{of}. Each keeps its lane full. A share is a tenant's speed over what its weight entitles it to of the sum; Jain's index of speeds over weights is 1 when all have that."),
-                columns: vec![
-                    Cells::of(SPEED, "all"),
-                    Cells::of(LEAST_SHARE, "least share"),
-                    Cells::of(JAIN, "Jain's index"),
-                    Cells::of(WORKER_CPU, "worker"),
-                    Cells::Verdict,
-                ],
-                across: None,
-                only: |place, case| *place == Place::All && case.is_shared_out(),
-            }),
-            View::Table(Sheet {
-                title: "Each virtual function's part".to_owned(),
-                note: "A quota may be used for 10 ms in advance. What is kept beside a hostile tenant: medians of interleaved pairs with their 95% interval.".to_owned(),
-                columns: vec![
-                    Cells::of(SPEED, "speed"),
-                    Cells::of(REQUESTS, "requests"),
-                    Cells::of(NOTIFICATIONS, "notifications"),
-                    Cells::of(SHARE, "share"),
-                    Cells::Ratio(SPEED, Case::Polite, "kept"),
-                    Cells::Verdict,
-                ],
-                across: None,
-                only: |place, case| *place != Place::All && !matches!(case, Case::Equal(_)),
-            }),
+            Rows::new(
+                "Speed beside a hostile tenant over that beside a polite one",
+                kept,
+                "share kept",
+                Shown::Ratio(SPEED, Case::Polite),
+            )
+            .series("case")
+            .only(is_victim)
+            .into(),
+            Rows::new(
+                "Speed of equal virtual functions on one worker, together",
+                together,
+                "speed",
+                Shown::Value(SPEED),
+            )
+            .only(|place, case| *place == Place::All && matches!(case, Case::Equal(_)))
+            .into(),
+            Sheet::new("How virtual functions share one worker", shared, of_all)
+                .only(|place, case: &Case| *place == Place::All && case.is_shared_out())
+                .into(),
+            Sheet::new(
+                "Each virtual function's part",
+                "A quota may be used for 10 ms in advance. What is kept beside a hostile tenant: medians of interleaved pairs with their 95% interval.",
+                of_each,
+            )
+            .only(|place, case| *place != Place::All && !matches!(case, Case::Equal(_)))
+            .into(),
         ]
     }
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use crypto::Workload;
-use policy::{Controller, Moderation, Settings};
+use policy::{Controller, Moderation, Policy, Settings};
 
 /// A user of the engine, through a virtual function or without: equal tasks, each a client thread with a lane
 /// of its own.
@@ -135,8 +135,14 @@ pub struct Regime {
     pub lanes: Option<usize>,
 }
 
+impl From<Policy> for Regime {
+    fn from(policy: Policy) -> Self {
+        Self::fixed(policy.moderation, policy.settings)
+    }
+}
+
 impl Regime {
-    /// A policy that nobody changes.
+    /// A policy that no controller changes.
     pub fn fixed(moderation: Moderation, settings: Settings) -> Self {
         Self {
             moderation,
