@@ -8,7 +8,7 @@ use trial::{Event, Plan, PlanError, Probe, RunError, Section, Sink, Weight};
 
 use crate::ConfigError;
 use crate::closing::{clock, closing};
-use crate::config::keys::{self, Key, Keys};
+use crate::config::keys::{self, Key, Table};
 use crate::derived::{charts, points, tables};
 use crate::experiment::{Experiment, Results, Rig};
 use crate::host::Host;

@@ -2,19 +2,24 @@
 
 use std::time::Duration;
 
-/// Seconds of measuring when nobody says otherwise.
+use kit::config::value::Value;
+use sys::failure::Failure;
+
+/// The time of measuring where none is given.
 pub const DEFAULT_BUDGET: Duration = Duration::from_secs(180);
 
-/// The most one may ask for: a day. A longer budget is a slip of the finger.
+/// The maximum: a day. A longer budget is a slip of the finger.
 pub const BUDGET_MAX: Duration = Duration::from_secs(86_400);
 
-/// What one section may get.
+/// What one section gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
-    /// This much measuring.
     Granted(Duration),
-    /// Not even its least fits.
-    Refused { needed: Duration, left: Duration },
+    /// Not even its minimum fits.
+    Refused {
+        needed: Duration,
+        left: Duration,
+    },
 }
 
 /// What one section could use.
@@ -111,18 +116,11 @@ fn portion(wish: Duration, left: Duration, wanted: Duration) -> Duration {
     Duration::from_nanos(u64::try_from(nanos).expect("a budget of at most a day is below 2^64 ns"))
 }
 
-/// A text that is no budget.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("'{text}' is no budget; write seconds, minutes or hours: 90, 90s, 1.5m; more than 0 and at most {} s", BUDGET_MAX.as_secs())]
-pub struct BudgetError {
-    text: String,
-}
-
 /// Reads `90`, `90s`, `1.5m` or `2h`.
 ///
 /// # Errors
-/// [`BudgetError`], naming the text and what is allowed.
-pub fn parse_budget(text: &str) -> Result<Duration, BudgetError> {
+/// Names the text and what is allowed.
+pub fn parse_budget(text: &str) -> Result<Duration, Failure> {
     let trimmed = text.trim();
     let (number, unit_s) = match trimmed.char_indices().next_back() {
         Some((at, 's')) => (&trimmed[..at], 1.0),
@@ -131,17 +129,47 @@ pub fn parse_budget(text: &str) -> Result<Duration, BudgetError> {
         _ => (trimmed, 1.0),
     };
     let seconds = number.parse().ok().map(|value: f64| value * unit_s);
-    let budget = seconds.and_then(budget_of_seconds);
-    budget.ok_or_else(|| BudgetError {
-        text: text.to_owned(),
+    seconds.and_then(budget_of_seconds).ok_or_else(|| {
+        Failure::new(format!(
+            "'{text}' is not a budget; write seconds, minutes or hours: 90, 90s, 1.5m; {} s",
+            Seconds::allowed()
+        ))
     })
 }
 
 /// The budget of that many seconds; `None` outside 0 < s ≤ [`BUDGET_MAX`].
-#[must_use]
-pub fn budget_of_seconds(seconds: f64) -> Option<Duration> {
+fn budget_of_seconds(seconds: f64) -> Option<Duration> {
     let budget = Duration::try_from_secs_f64(seconds).ok()?;
     (!budget.is_zero() && budget <= BUDGET_MAX).then_some(budget)
+}
+
+/// A budget as a scenario has it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Seconds(pub Duration);
+
+impl From<Duration> for Seconds {
+    fn from(budget: Duration) -> Self {
+        Self(budget)
+    }
+}
+
+impl Value for Seconds {
+    fn parse(value: &toml::Value) -> Result<Self, String> {
+        let whole = value.as_integer().map(|seconds| seconds as f64);
+        let seconds = value.as_float().or(whole);
+        let budget = seconds.and_then(budget_of_seconds);
+        budget
+            .map(Self)
+            .ok_or_else(|| format!("{value} is out of range; {}", Self::allowed()))
+    }
+
+    fn written(&self) -> toml::Value {
+        toml::Value::Float(self.0.as_secs_f64())
+    }
+
+    fn allowed() -> String {
+        format!("more than 0 and at most {}", BUDGET_MAX.as_secs())
+    }
 }
 
 #[cfg(test)]

@@ -46,51 +46,38 @@ pub(crate) fn not_finite(event: &Event) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use trial::{Direction, Point, Table};
+    use trial::{Direction, Point};
 
     use super::*;
-    use crate::testing::point;
+    use crate::testing::{point, table};
 
     #[test]
-    fn a_broken_metric_is_named() {
-        let metric = |value, samples| Metric {
-            name: "speed_mb_per_s".to_owned(),
-            unit: "MB/s".to_owned(),
-            direction: Direction::Higher,
-            value,
-            samples,
-        };
-        let of = |metric| {
-            not_finite(&Event::Point(Point {
+    fn what_holds_a_broken_number_is_named() {
+        let of_metric = |value, samples| {
+            let metric = Metric {
+                name: "speed_mb_per_s".to_owned(),
+                unit: "MB/s".to_owned(),
+                direction: Direction::Higher,
+                value,
+                samples,
+            };
+            Event::Point(Point {
                 metrics: vec![metric],
                 ..point(1)
-            }))
+            })
         };
-        assert_eq!(of(metric(1.0, vec![1.0])), None);
-        assert_eq!(
-            of(metric(f64::NAN, vec![])),
-            Some("metric 'speed_mb_per_s'".to_owned())
-        );
-        assert!(of(metric(1.0, vec![f64::INFINITY])).is_some());
-    }
-
-    #[test]
-    fn a_broken_cell_is_named() {
-        let table = |cell| {
-            let rows = vec![vec![Cell::Empty, cell]];
-            let (title, note, command) = ("Speeds".to_owned(), String::new(), String::new());
-            not_finite(&Event::Table(Table {
-                title,
-                note,
-                columns: vec![],
-                rows,
-                command,
-            }))
-        };
-        assert_eq!(table(Cell::Number(1.0)), None);
-        assert_eq!(
-            table(Cell::Number(f64::NAN)),
-            Some("table 'Speeds'".to_owned())
-        );
+        let of_cell = |number| Event::Table(table(Cell::Number(number)));
+        for (event, broken) in [
+            (of_metric(1.0, vec![1.0]), None),
+            (of_metric(f64::NAN, vec![]), Some("metric 'speed_mb_per_s'")),
+            (
+                of_metric(1.0, vec![f64::INFINITY]),
+                Some("metric 'speed_mb_per_s'"),
+            ),
+            (of_cell(1.0), None),
+            (of_cell(f64::NAN), Some("table 'Speeds'")),
+        ] {
+            assert_eq!(not_finite(&event).as_deref(), broken, "{event:?}");
+        }
     }
 }

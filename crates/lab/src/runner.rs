@@ -13,7 +13,7 @@ use crate::finite::not_finite;
 use crate::leftovers::with_causes;
 use crate::schedule::Scheduled;
 
-/// The most points, ratios, charts, tables or findings a section may yield;
+/// Maximum number of points, ratios, charts, tables or findings of a section;
 /// each beyond is dropped and counted in a warning. Bounds memory and disk.
 pub const YIELD_MAX: usize = 10_000;
 
@@ -99,19 +99,10 @@ impl Course<'_> {
     /// Enters a section into the run, as interrupted until it says otherwise:
     /// that is what a reader finds if the process is killed.
     fn open(&mut self, section: &dyn Section) {
-        self.run.sections.push(SectionResult {
-            name: section.name().to_owned(),
-            title: section.title().to_owned(),
-            state: partial("it had not ended when this was stored"),
-            seconds: 0.0,
-            command: section.command(),
-            findings: vec![],
-            charts: vec![],
-            tables: vec![],
-            prices: vec![],
-            comparisons: vec![],
-            points: vec![],
-        });
+        let state = partial("it had not ended when this was stored");
+        let name = (section.name(), section.title());
+        let opened = SectionResult::new(name, &section.command(), state);
+        self.run.sections.push(opened);
     }
 
     fn close(&mut self, state: SectionState, seconds: f64) {

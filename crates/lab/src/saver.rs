@@ -3,9 +3,10 @@
 
 use std::time::{Duration, Instant};
 
+use sys::failure::Failure;
 use trial::Run;
 
-use crate::store::{Store, StoreError};
+use crate::store::Store;
 
 /// New results never wait longer than this for the next event.
 const WAIT_MAX: Duration = Duration::from_secs(3);
@@ -42,9 +43,8 @@ impl Saver {
     /// of this process, but waiting for a disk would disturb what is measured.
     ///
     /// # Errors
-    /// [`StoreError`]; what was stored before stands, and the next call tries
-    /// again.
-    pub fn keep(&mut self, run: &Run, milestone: bool) -> Result<(), StoreError> {
+    /// What was stored before stands, and the next call tries again.
+    pub fn keep(&mut self, run: &Run, milestone: bool) -> Result<(), Failure> {
         if !milestone && !is_due(self.saved.elapsed(), self.cost) {
             return Ok(());
         }

@@ -16,7 +16,6 @@
 
 mod builtin;
 mod contract;
-mod error;
 mod parse;
 
 use std::collections::BTreeMap;
@@ -25,23 +24,23 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::Duration;
 
+use sys::failure::Failure;
 use trial::Section;
 
 pub use builtin::{Builtin, builtin};
 pub use contract::Slice;
-pub use error::ScenarioError;
 pub use parse::parse;
 
 /// The version of scenario files; a reader refuses a newer one.
 pub const SCENARIO_SCHEMA: i64 = 1;
 
-/// The seed of everything random when nobody says otherwise.
+/// The seed of everything random where none is given.
 pub const DEFAULT_SEED: u64 = 1;
 
-/// No scenario is longer than this.
+/// Maximum size of a scenario file.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// What the command line says about every scenario; stronger than the file.
+/// What the command line says about every scenario; it takes precedence over the file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overrides {
     /// The seed.
@@ -60,11 +59,11 @@ pub struct Scenario {
     pub name: String,
     /// What it measures, for people.
     pub title: String,
-    /// What for, in a sentence or two; may be empty.
+    /// Its purpose, in a sentence or two; may be empty.
     pub description: String,
     /// Seed of everything random.
     pub seed: u64,
-    /// Seconds of measuring it wants when nobody says otherwise.
+    /// The time of measuring where the command line gives none.
     pub budget: Duration,
     /// What it promises of its sections, by name.
     pub contract: BTreeMap<String, Slice>,
@@ -78,6 +77,8 @@ impl Scenario {
     pub fn resolved(&self) -> serde_json::Value {
         let sections = self.sections.iter();
         let sections = sections.map(|section| (section.name().to_owned(), section.resolved()));
+        let contract = self.contract.iter();
+        let contract = contract.map(|(name, slice)| (name.clone(), slice.resolved()));
         serde_json::json!({
             "name": self.name,
             "schema": SCENARIO_SCHEMA,
@@ -87,13 +88,11 @@ impl Scenario {
                 "seed": self.seed,
                 "budget_s": self.budget.as_secs_f64(),
             },
-            "contract": self.contract,
+            "contract": contract.collect::<serde_json::Map<_, _>>(),
             "sections": sections.collect::<serde_json::Map<_, _>>(),
         })
     }
-}
 
-impl Scenario {
     /// Its sections, each with the slice that it was promised of `budget`.
     #[must_use]
     pub fn within(self, budget: Duration) -> Vec<Box<dyn Section>> {
@@ -109,21 +108,22 @@ impl Scenario {
 /// Whether every option goes to some section.
 ///
 /// # Errors
-/// [`ScenarioError::Option`] naming the first that none has, and who has it.
-pub fn check_options(scenarios: &[Scenario], overrides: &Overrides) -> Result<(), ScenarioError> {
+/// Names the first option that no section has, and the sections that have it.
+pub fn check_options(scenarios: &[Scenario], overrides: &Overrides) -> Result<(), Failure> {
     let has = |kind: &sections::SectionKind, flag: &str| {
-        let options = kind.kit.as_ref().map(|kit| (kit.options)());
-        options.into_iter().flatten().any(|key| key.flag() == flag)
+        let mut options = kind.options().into_iter();
+        options.any(|key| key.flag() == flag)
     };
     let run = || scenarios.iter().flat_map(|scenario| &scenario.sections);
     for (flag, _) in &overrides.options {
-        let named = run().filter_map(|section| sections::section(section.name()));
-        if !named.into_iter().any(|kind| has(kind, flag)) {
+        let mut named = run().filter_map(|section| sections::section(section.name()));
+        if !named.any(|kind| has(kind, flag)) {
             let having = sections::SECTIONS.iter().filter(|kind| has(kind, flag));
-            return Err(ScenarioError::Option {
-                flag: flag.clone(),
-                having: having.map(|kind| kind.name).collect(),
-            });
+            let having: Vec<_> = having.map(|kind| kind.name).collect();
+            return Err(Failure::new(format!(
+                "--{flag}: no section of this run has it; run one that does: {}",
+                having.join(", ")
+            )));
         }
     }
     Ok(())
@@ -133,35 +133,26 @@ pub fn check_options(scenarios: &[Scenario], overrides: &Overrides) -> Result<()
 /// a `/`, else one that is built in.
 ///
 /// # Errors
-/// [`ScenarioError`] naming the file, the line where there is one, what is
-/// wrong, and what is allowed.
-pub fn load(name: &str, overrides: &Overrides) -> Result<Scenario, ScenarioError> {
-    if name.ends_with(".toml") || name.contains('/') {
-        return load_file(Path::new(name), overrides);
+/// Names the file, the line where there is one, what is wrong, and what is
+/// allowed.
+pub fn load(name: &str, overrides: &Overrides) -> Result<Scenario, Failure> {
+    if !name.ends_with(".toml") && !name.contains('/') {
+        let found = builtin().find(|builtin| builtin.name == name);
+        let builtin = found.ok_or_else(|| unknown(name))?;
+        return parse(name, &format!("scenario '{name}'"), builtin.text, overrides);
     }
-    let builtin = builtin()
-        .find(|builtin| builtin.name == name)
-        .ok_or_else(|| unknown(name))?;
-    parse(name, &format!("scenario '{name}'"), builtin.text, overrides)
+    let path = Path::new(name);
+    let text = read(path).map_err(Failure::of(format!("cannot read scenario '{name}'")))?;
+    let stem = path.file_stem().unwrap_or(path.as_os_str());
+    parse(&stem.to_string_lossy(), name, &text, overrides)
 }
 
-fn unknown(name: &str) -> ScenarioError {
-    ScenarioError::Unknown {
-        name: name.to_owned(),
-        known: builtin().map(|builtin| builtin.name).collect(),
-    }
-}
-
-fn load_file(path: &Path, overrides: &Overrides) -> Result<Scenario, ScenarioError> {
-    let place = path.display().to_string();
-    let text = read(path).map_err(|source| ScenarioError::Read {
-        place: place.clone(),
-        source,
-    })?;
-    let name = path
-        .file_stem()
-        .map_or_else(|| place.clone(), |stem| stem.to_string_lossy().into_owned());
-    parse(&name, &place, &text, overrides)
+fn unknown(name: &str) -> Failure {
+    let known: Vec<_> = builtin().map(|builtin| builtin.name).collect();
+    Failure::new(format!(
+        "unknown scenario '{name}'; built in: {}; or give a path that ends in .toml",
+        known.join(", ")
+    ))
 }
 
 fn read(path: &Path) -> io::Result<String> {
@@ -169,12 +160,12 @@ fn read(path: &Path) -> io::Result<String> {
     File::open(path)?
         .take(FILE_BYTES_MAX + 1)
         .read_to_string(&mut text)?;
-    if text.len() as u64 > FILE_BYTES_MAX {
-        return Err(io::Error::other(format!(
+    match text.len() as u64 {
+        0..=FILE_BYTES_MAX => Ok(text),
+        _ => Err(io::Error::other(format!(
             "longer than {FILE_BYTES_MAX} bytes"
-        )));
+        ))),
     }
-    Ok(text)
 }
 
 #[cfg(test)]

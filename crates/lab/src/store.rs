@@ -1,7 +1,6 @@
 //! Where runs live: `<root>/<utc>-<host>/` with `result.json` and
 //! `report.html`, and `latest` beside them.
 
-mod error;
 mod load;
 
 use std::fs;
@@ -10,13 +9,13 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process;
 
+use sys::failure::Failure;
+use sys::files::{check_writable, write_atomically};
 use trial::Run;
 
-pub use error::{LoadError, StoreError};
 pub use load::{beside, load, load_file};
-use sys::files::{check_writable, write_atomically};
 
-/// The folder of runs when neither `--out` nor `LOCKGATE_RUNS` says otherwise.
+/// The folder of runs where neither `--out` nor `LOCKGATE_RUNS` names one.
 pub const RUNS: &str = "lockgate-runs";
 
 /// The file of a run's results.
@@ -28,7 +27,7 @@ pub const REPORT: &str = "report.html";
 /// The link to the newest run.
 pub const LATEST: &str = "latest";
 
-/// The most bytes a stored file may have; bounds the disk a run takes.
+/// Maximum size of a stored file; bounds the disk a run takes.
 pub const FILE_BYTES_MAX: usize = 64 << 20;
 
 /// Runs begun in the same second on the same host get suffixes up to this.
@@ -44,44 +43,32 @@ impl Store {
     /// Makes the run's folder, and `root` above it where needed.
     ///
     /// # Errors
-    /// [`StoreError::Create`] with the path and the remedy; nothing stays.
-    pub fn create(root: &Path, utc: &str, host: &str) -> Result<Self, StoreError> {
+    /// Names the path and the remedy; nothing stays.
+    pub fn create(root: &Path, utc: &str, host: &str) -> Result<Self, Failure> {
         let name = folder_name(utc, host);
-        let failed = |path: &Path, source| StoreError::Create {
-            path: path.to_owned(),
-            source,
-        };
-        fs::create_dir_all(root).map_err(|source| failed(root, source))?;
+        fs::create_dir_all(root).map_err(not_created(root))?;
         for suffix in 1..=SUFFIX_MAX {
-            let folder = root.join(if suffix == 1 {
-                name.clone()
-            } else {
-                format!("{name}-{suffix}")
+            let folder = root.join(match suffix {
+                1 => name.clone(),
+                _ => format!("{name}-{suffix}"),
             });
             match fs::create_dir(&folder) {
                 Ok(()) => return Self::checked(folder),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(failed(&folder, error)),
+                Err(error) => return Err(not_created(&folder)(error)),
             }
         }
-        Err(failed(
-            &root.join(name),
-            io::Error::from(io::ErrorKind::AlreadyExists),
-        ))
+        let error = io::ErrorKind::AlreadyExists.into();
+        Err(not_created(&root.join(name))(error))
     }
 
-    fn checked(folder: PathBuf) -> Result<Self, StoreError> {
-        match check_writable(&folder.join(RESULT)) {
-            Ok(()) => Ok(Self { folder }),
-            Err(source) => {
-                // Best effort: an empty folder is no result.
-                let _ = fs::remove_dir(&folder);
-                Err(StoreError::Create {
-                    path: folder,
-                    source,
-                })
-            }
+    fn checked(folder: PathBuf) -> Result<Self, Failure> {
+        if let Err(error) = check_writable(&folder.join(RESULT)) {
+            // Best effort: an empty folder is no result.
+            let _ = fs::remove_dir(&folder);
+            return Err(not_created(&folder)(error));
         }
+        Ok(Self { folder })
     }
 
     #[must_use]
@@ -92,8 +79,8 @@ impl Store {
     /// Writes `result.json`, whole or not at all. `durable` waits for the disk.
     ///
     /// # Errors
-    /// [`StoreError`] with the path and the remedy; the file before stands.
-    pub fn save_result(&self, run: &Run, durable: bool) -> Result<(), StoreError> {
+    /// Names the path and the remedy; the file before stands.
+    pub fn save_result(&self, run: &Run, durable: bool) -> Result<(), Failure> {
         self.save(RESULT, &result_bytes(run), durable)
     }
 
@@ -101,46 +88,65 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::save_result`].
-    pub fn save_report(&self, html: &str) -> Result<(), StoreError> {
+    pub fn save_report(&self, html: &str) -> Result<(), Failure> {
         self.save(REPORT, html.as_bytes(), true)
     }
 
-    fn save(&self, name: &str, bytes: &[u8], durable: bool) -> Result<(), StoreError> {
+    fn save(&self, name: &str, bytes: &[u8], durable: bool) -> Result<(), Failure> {
         let path = self.folder.join(name);
         if bytes.len() > FILE_BYTES_MAX {
-            return Err(StoreError::TooLarge {
-                path,
-                bytes: bytes.len(),
-            });
+            return Err(Failure::new(format!(
+                "'{}' would have {} bytes, the limit is {FILE_BYTES_MAX}; choose fewer points",
+                path.display(),
+                bytes.len()
+            )));
         }
-        write_atomically(&path, bytes, durable).map_err(|source| StoreError::Write { path, source })
+        write_atomically(&path, bytes, durable).map_err(|error| {
+            let remedy = write_remedy(&error);
+            Failure::of(format!("cannot write '{}'; {remedy}", path.display()))(error)
+        })
     }
 
     /// Points `latest` beside the folder to it, replacing the link that may
     /// be there in one step.
     ///
     /// # Errors
-    /// [`StoreError::Latest`] where links are impossible or something else
-    /// has that name; the run itself is not concerned.
-    pub fn link_latest(&self) -> Result<(), StoreError> {
-        let latest = self.folder.with_file_name(LATEST);
-        let temporary = self
-            .folder
-            .with_file_name(format!(".{LATEST}.lockgate-{}", process::id()));
-        let target = self
-            .folder
-            .file_name()
-            .expect("create() gave the folder a name");
-        let linked =
-            symlink(Path::new(target), &temporary).and_then(|()| fs::rename(&temporary, &latest));
-        linked.map_err(|source| {
+    /// Links are impossible, or something else has that name; the run itself is
+    /// not concerned.
+    pub fn link_latest(&self) -> Result<(), Failure> {
+        let beside = |name: &str| self.folder.with_file_name(name);
+        let latest = beside(LATEST);
+        let temporary = beside(&format!(".{LATEST}.lockgate-{}", process::id()));
+        let target = self.folder.file_name();
+        let target = target.expect("create() gave the folder a name");
+        let linked = symlink(target, &temporary).and_then(|()| fs::rename(&temporary, &latest));
+        linked.map_err(|error| {
             // Best effort: the first error is the one that matters.
             let _ = fs::remove_file(&temporary);
-            StoreError::Latest {
-                path: latest,
-                source,
-            }
+            Failure::of(format!(
+                "cannot link '{}' to this run; name the run by its folder instead",
+                latest.display()
+            ))(error)
         })
+    }
+}
+
+fn not_created(path: &Path) -> impl FnOnce(io::Error) -> Failure {
+    Failure::of(format!(
+        "cannot create the run folder '{}'; name a writable one with --out or LOCKGATE_RUNS",
+        path.display()
+    ))
+}
+
+fn write_remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "free some space, or name a folder on another disk with --out or LOCKGATE_RUNS"
+        }
+        io::ErrorKind::NotFound => {
+            "was the run's folder removed meanwhile? Run again, or name another with --out"
+        }
+        _ => "name a writable folder with --out or LOCKGATE_RUNS",
     }
 }
 
@@ -158,10 +164,8 @@ pub fn result_bytes(run: &Run) -> Vec<u8> {
 fn folder_name(utc: &str, host: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '.' || c == '_' || c == '-';
     let compact = utc.chars().filter(|c| c.is_ascii_alphanumeric());
-    let host = host
-        .chars()
-        .take(HOST_CHARS_MAX)
-        .map(|c| if plain(c) { c } else { '-' });
+    let host = host.chars().take(HOST_CHARS_MAX);
+    let host = host.map(|c| if plain(c) { c } else { '-' });
     compact.chain(['-']).chain(host).collect()
 }
 

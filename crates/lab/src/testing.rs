@@ -1,10 +1,12 @@
 //! What the tests of this crate share.
 
+use std::rc::Rc;
 use std::time::Duration;
 
 use proptest::test_runner::Config;
 use trial::{
-    Build, Dimension, Plan, PlanError, Point, Probe, Run, RunError, Section, Sink, Verdict,
+    Build, Cell, Dimension, Plan, PlanError, Point, Probe, Run, RunError, Section, Sink, Table,
+    Verdict,
 };
 
 /// 64 cases, or 4096 when `LOCKGATE_THOROUGH=1`; no files of past failures.
@@ -16,27 +18,30 @@ pub(crate) fn config() -> Config {
     }
 }
 
+/// What a section does.
+pub(crate) type Act = fn(&mut dyn Sink) -> Result<(), RunError>;
+
 /// A section that does what a test asks of it.
 #[derive(Clone)]
 pub(crate) struct Fake {
     appetite_s: (u64, u64),
     supported: bool,
-    act: fn(&mut dyn Sink) -> Result<(), RunError>,
+    act: Rc<dyn Fn(&mut dyn Sink) -> Result<(), RunError>>,
 }
 
 impl Fake {
     pub(crate) fn hungry(least_s: u64, most_s: u64) -> Self {
         Self {
             appetite_s: (least_s, most_s),
-            supported: true,
-            act: |_| Ok(()),
+            ..Self::acting(|_| Ok(()))
         }
     }
 
-    pub(crate) fn acting(act: fn(&mut dyn Sink) -> Result<(), RunError>) -> Self {
+    pub(crate) fn acting(act: impl Fn(&mut dyn Sink) -> Result<(), RunError> + 'static) -> Self {
         Self {
-            act,
-            ..Self::hungry(0, 1)
+            appetite_s: (0, 1),
+            supported: true,
+            act: Rc::new(act),
         }
     }
 
@@ -70,10 +75,8 @@ impl Section for Fake {
     }
 
     fn appetite(&self) -> (Duration, Duration) {
-        (
-            Duration::from_secs(self.appetite_s.0),
-            Duration::from_secs(self.appetite_s.1),
-        )
+        let (least_s, most_s) = self.appetite_s;
+        (Duration::from_secs(least_s), Duration::from_secs(most_s))
     }
 
     fn plan(&self, _: &Probe, budget: Duration) -> Result<Plan, PlanError> {
@@ -102,6 +105,17 @@ pub(crate) fn point(number: u64) -> Point {
         verdict: Verdict::valid(),
         command: String::new(),
         histogram: String::new(),
+    }
+}
+
+/// A table with that cell.
+pub(crate) fn table(cell: Cell) -> Table {
+    Table {
+        title: "Speeds".to_owned(),
+        note: String::new(),
+        columns: vec![],
+        rows: vec![vec![Cell::Empty, cell]],
+        command: String::new(),
     }
 }
 

@@ -151,7 +151,7 @@ struct Keeper<'a> {
 }
 
 impl Keeper<'_> {
-    fn complain(&mut self, error: lab::store::StoreError) {
+    fn complain(&mut self, error: sys::failure::Failure) {
         let complaint = with_causes(&error.into());
         if self.complaint.as_ref() != Some(&complaint) {
             self.progress.suspend(|| self.console.warning(&complaint));

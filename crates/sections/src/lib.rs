@@ -30,18 +30,24 @@ pub struct SectionKind {
     /// Turns its table into a section ready to be planned; an empty table
     /// means its defaults.
     pub parse: fn(toml::Table) -> Result<Box<dyn Section>, ConfigError>,
-    /// Whether its table has a key `seed`, which `[common] seed` and `--seed`
-    /// fill in.
-    pub seeded: bool,
     /// The built-in scenarios that run it alone.
     pub scenarios: &'static [Builtin],
     /// What only sections of the kit have.
     pub kit: Option<Kit>,
 }
 
+impl SectionKind {
+    /// Its options: keys of its table, and flags; none where it is not of the kit.
+    #[must_use]
+    pub fn options(&self) -> Vec<Key> {
+        let kit = self.kit.as_ref();
+        kit.map_or_else(Vec::new, |kit| (kit.options)())
+    }
+}
+
 /// What a section of the kit has besides.
 pub struct Kit {
-    /// Its options: keys of its table, and flags.
+    /// As [`SectionKind::options`].
     pub options: fn() -> Vec<Key>,
     /// Runs it without a host, with speeds that are known.
     pub rehearse: fn(&toml::Table, &Script) -> Result<Rehearsal, RehearsalError>,
@@ -56,11 +62,10 @@ pub struct Builtin {
 }
 
 macro_rules! kind {
-    ($name:expr, $parse:expr, $seeded:literal, $kit:expr, [$($scenario:literal),*]) => {
+    ($name:expr, $parse:expr, $kit:expr, [$($scenario:literal),*]) => {
         SectionKind {
             name: $name,
             parse: $parse,
-            seeded: $seeded,
             kit: $kit,
             scenarios: &[$(Builtin {
                 name: $scenario,
@@ -73,7 +78,6 @@ macro_rules! kind {
         kind!(
             <$experiment as Experiment>::NAME,
             kit::section::parse::<$experiment>,
-            true,
             Some(Kit {
                 options: kit::section::options::<$experiment>,
                 rehearse: kit::rehearsal::rehearse::<$experiment>,
@@ -86,7 +90,7 @@ macro_rules! kind {
 /// Every section, in the order in which a run runs them.
 #[rustfmt::skip]
 pub static SECTIONS: &[SectionKind] = &[
-    kind!("probe", probe::parse, false, None, []),
+    kind!("probe", probe::parse, None, []),
     kind!(crossings::Crossings, "crossings"),
     kind!(crypto_peers::CryptoPeers, "crypto-peers"),
     kind!(crypto_speed::CryptoSpeed, "crypto-speed"),

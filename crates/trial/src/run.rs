@@ -75,6 +75,25 @@ pub struct SectionResult {
     pub points: Vec<Point>,
 }
 
+impl SectionResult {
+    /// One of that name and title that has yielded nothing.
+    pub fn new((name, title): (&str, &str), command: &str, state: SectionState) -> Self {
+        Self {
+            name: name.to_owned(),
+            title: title.to_owned(),
+            state,
+            seconds: 0.0,
+            command: command.to_owned(),
+            findings: vec![],
+            charts: vec![],
+            tables: vec![],
+            prices: vec![],
+            comparisons: vec![],
+            points: vec![],
+        }
+    }
+}
+
 /// One run, as stored in `result.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

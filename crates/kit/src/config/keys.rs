@@ -95,26 +95,29 @@ pub fn text(value: &Toml) -> String {
     }
 }
 
-/// A struct whose fields are options; [`keys!`](crate::keys) writes it.
-pub trait Keys: Clone + Default + PartialEq + std::fmt::Debug + 'static {
-    /// Its options, in order.
+/// A struct whose fields are the keys of a table; [`table!`](crate::table) writes it.
+pub trait Table: Clone + Default + PartialEq + std::fmt::Debug + 'static {
+    /// Its keys, in order.
     fn keys() -> Vec<Key>;
 
-    /// Changes one; none where there is no such option.
+    /// Changes one; none where there is no such key.
     fn set(&mut self, key: &str, value: &Toml) -> Option<Result<(), String>>;
 
-    /// Every option as a scenario has it.
+    /// Every key as a scenario has it.
     fn written(&self) -> toml::Table;
+}
 
+/// The options of a section; [`keys!`](crate::keys) writes it.
+pub trait Keys: Table {
     /// What every section has.
     fn common(&self) -> Common;
 }
 
-/// Reads a section's table.
+/// Reads a table.
 ///
 /// # Errors
 /// [`ConfigError`] naming the first key that is unknown or whose value cannot be.
-pub fn parse<K: Keys>(table: &toml::Table) -> Result<K, ConfigError> {
+pub fn parse<K: Table>(table: &toml::Table) -> Result<K, ConfigError> {
     let mut own = K::default();
     for (key, value) in table {
         match own.set(key, value) {
@@ -138,7 +141,7 @@ pub fn unknown(key: &str, allowed: Vec<&'static str>) -> ConfigError {
 
 /// The flags that give it, where it is not the default: ` --depth 32`.
 #[must_use]
-pub fn flags<K: Keys>(own: &K) -> String {
+pub fn flags<K: Table>(own: &K) -> String {
     let (written, usual) = (own.written(), K::default().written());
     let keys = K::keys();
     let differing = keys
@@ -149,37 +152,60 @@ pub fn flags<K: Keys>(own: &K) -> String {
         .collect()
 }
 
-/// Options of one struct, without the common ones.
+/// Defines a struct whose fields are the keys of a table, each with its default.
+/// The keys of a last field `and NAME: TYPE` are keys of the same table.
 #[macro_export]
-macro_rules! plain_keys {
-    ($name:ident { $( [$($help:literal)+] $key:ident: $type:ty = $default:expr, )* }) => {
-        impl $name {
-            fn own_keys() -> Vec<$crate::config::keys::Key> {
+macro_rules! table {
+    (
+        $(#[$meta:meta])*
+        $vis:vis struct $name:ident {
+            $( $(#[doc = $help:literal])+ $key:ident: $type:ty = $default:expr, )*
+        }
+        $( and $rest:ident: $rest_type:ty )?
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq)]
+        $vis struct $name {
+            $( $(#[doc = $help])+ pub $key: $type, )*
+            $( pub $rest: $rest_type, )?
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self {
+                    $( $key: <$type>::from($default), )*
+                    $( $rest: <$rest_type>::default(), )?
+                }
+            }
+        }
+
+        impl $crate::config::keys::Table for $name {
+            fn keys() -> Vec<$crate::config::keys::Key> {
                 let usual = Self::default();
-                vec![$(
+                let own = [$(
                     $crate::config::keys::Key::of::<$type>(
                         stringify!($key), concat!($($help, "\n"),+), &usual.$key
                     ),
-                )*]
+                )*];
+                own.into_iter()$( .chain(<$rest_type>::keys()) )?.collect()
             }
 
-            fn set_own(&mut self, key: &str, value: &toml::Value) -> Option<Result<(), String>> {
+            fn set(&mut self, key: &str, value: &toml::Value) -> Option<Result<(), String>> {
                 match key {
                     $( stringify!($key) => Some(
                         <$type as $crate::config::value::Value>::parse(value)
                             .map(|value| self.$key = value)
                     ), )*
-                    _ => None,
+                    _ => None$( .or_else(|| self.$rest.set(key, value)) )?,
                 }
             }
 
-            fn written_own(&self) -> toml::Table {
-                let mut table = toml::Table::new();
-                $( table.insert(
+            fn written(&self) -> toml::Table {
+                let own = [$( (
                     stringify!($key).to_owned(),
                     $crate::config::value::Value::written(&self.$key),
-                ); )*
-                table
+                ), )*];
+                own.into_iter()$( .chain(self.$rest.written()) )?.collect()
             }
         }
     };
@@ -199,45 +225,13 @@ macro_rules! plain_keys {
 /// ```
 #[macro_export]
 macro_rules! keys {
-    (
-        $(#[$meta:meta])*
-        $vis:vis struct $name:ident {
-            $( $(#[doc = $help:literal])+ $key:ident: $type:ty = $default:expr, )*
+    ( $(#[$meta:meta])* $vis:vis struct $name:ident { $($keys:tt)* } ) => {
+        $crate::table! {
+            $(#[$meta])*
+            $vis struct $name { $($keys)* } and common: $crate::config::keys::Common
         }
-    ) => {
-        $(#[$meta])*
-        #[derive(Clone, Debug, PartialEq)]
-        $vis struct $name {
-            $( $(#[doc = $help])+ pub $key: $type, )*
-            /// How long, how often and with which seed.
-            pub common: $crate::config::keys::Common,
-        }
-
-        impl Default for $name {
-            fn default() -> Self {
-                Self {
-                    $( $key: <$type>::from($default), )*
-                    common: $crate::config::keys::Common::default(),
-                }
-            }
-        }
-
-        $crate::plain_keys!($name { $( [$($help)+] $key: $type = $default, )* });
 
         impl $crate::config::keys::Keys for $name {
-            fn keys() -> Vec<$crate::config::keys::Key> {
-                let common = $crate::config::keys::Common::keys();
-                Self::own_keys().into_iter().chain(common).collect()
-            }
-
-            fn set(&mut self, key: &str, value: &toml::Value) -> Option<Result<(), String>> {
-                self.set_own(key, value).or_else(|| self.common.set(key, value))
-            }
-
-            fn written(&self) -> toml::Table {
-                self.written_own().into_iter().chain(self.common.written()).collect()
-            }
-
             fn common(&self) -> $crate::config::keys::Common {
                 self.common
             }
@@ -245,49 +239,18 @@ macro_rules! keys {
     };
 }
 
-/// What every section has.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Common {
-    /// Seconds of one trial.
-    pub seconds: Auto<Real<1, 120_000>>,
-    /// Rounds: any two arms of a place give that many pairs.
-    pub pairs: Auto<Count<1, 999>>,
-    /// Half width of every ratio's interval that is enough, as a share.
-    pub precision: Auto<Real<1, 500>>,
-    /// Of everything random.
-    pub seed: u64,
-}
-
-impl Default for Common {
-    fn default() -> Self {
-        Self {
-            seconds: Auto(None),
-            pairs: Auto(None),
-            precision: Auto(None),
-            seed: 1,
-        }
-    }
-}
-
-plain_keys!(Common {
-    ["Seconds of one trial"] seconds: Auto<Real<1, 120_000>> = None,
-    ["Rounds; any two arms of a place give that many interleaved pairs"] pairs: Auto<Count<1, 999>> = None,
-    ["Half width of every ratio's interval that is enough, as a share (0.02: ±2%)"] precision: Auto<Real<1, 500>> = None,
-    ["Seed of everything random"] seed: u64 = 1,
-});
-
-impl Common {
-    pub fn keys() -> Vec<Key> {
-        Self::own_keys()
-    }
-
-    pub fn set(&mut self, key: &str, value: &Toml) -> Option<Result<(), String>> {
-        self.set_own(key, value)
-    }
-
-    #[must_use]
-    pub fn written(&self) -> toml::Table {
-        self.written_own()
+crate::table! {
+    /// What every section has.
+    #[derive(Copy)]
+    pub struct Common {
+        /// Seconds of one trial
+        seconds: Auto<Real<1, 120_000>> = None,
+        /// Rounds; any two arms of a place give that many interleaved pairs
+        pairs: Auto<Count<1, 999>> = None,
+        /// Half width of every ratio's interval that is enough, as a share (0.02: ±2%)
+        precision: Auto<Real<1, 500>> = None,
+        /// Seed of everything random
+        seed: u64 = 1_u64,
     }
 }
 

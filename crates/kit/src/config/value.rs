@@ -393,6 +393,21 @@ impl<T: Value> From<Option<T>> for Auto<T> {
     }
 }
 
+/// What may be left out.
+impl<T: Value> Value for Option<T> {
+    fn parse(value: &Toml) -> Result<Self, String> {
+        T::parse(value).map(Some)
+    }
+
+    fn written(&self) -> Toml {
+        self.as_ref().map_or_else(|| Toml::from(NONE), T::written)
+    }
+
+    fn allowed() -> String {
+        T::allowed()
+    }
+}
+
 impl Value for u64 {
     fn parse(value: &Toml) -> Result<Self, String> {
         let number = value.as_integer().and_then(|number| number.try_into().ok());

@@ -69,93 +69,72 @@ proptest! {
     }
 }
 
+/// Each with what remains or what is lacking.
 #[test]
-fn what_remains_is_shared_in_proportion() {
-    let shares = share(
-        s(100),
-        &[(s(10), s(50)), (s(20), s(80)), (s(0), s(0))].map(of),
-    );
-    // 70 s remain for wishes of 40 and 60.
-    assert_eq!(
-        shares,
-        [38, 62, 0].map(|seconds| Share::Granted(s(seconds)))
-    );
-}
-
-#[test]
-fn an_unbounded_appetite_is_the_budget() {
-    let shares = share(
-        s(90),
-        &[(s(1), Duration::MAX), (s(1), Duration::MAX)].map(of),
-    );
-    assert_eq!(shares, [Share::Granted(s(45)); 2]);
-}
-
-#[test]
-fn the_one_that_does_not_fit_is_refused_with_its_figures() {
-    let shares = share(
-        s(30),
-        &[(s(20), s(20)), (s(15), s(60)), (s(5), s(5))].map(of),
-    );
-    assert_eq!(
-        shares,
-        [
-            Share::Granted(s(20)),
-            Share::Refused {
-                needed: s(15),
-                left: s(5)
-            },
-            Share::Granted(s(5))
-        ]
-    );
-}
-
-#[test]
-fn one_whose_least_does_not_fit_is_given_what_is_left_from_its_minimum_on() {
+fn shares_are_in_proportion_and_the_least_comes_first() {
+    let granted = |seconds| Share::Granted(s(seconds));
+    let refused = |needed, left| Share::Refused {
+        needed: s(needed),
+        left: s(left),
+    };
+    let fixed = |least, most| of((s(least), s(most)));
     let wide = Appetite {
         minimum: s(2),
         least: s(40),
         most: s(60),
     };
-    assert_eq!(share(s(5), &[wide]), [Share::Granted(s(5))]);
-    let shares = share(s(30), &[of((s(20), s(20))), wide]);
-    assert_eq!(shares, [Share::Granted(s(20)), Share::Granted(s(10))]);
-    let refused = Share::Refused {
-        needed: s(2),
-        left: s(1),
-    };
-    assert_eq!(share(s(1), &[wide]), [refused]);
-}
-
-#[test]
-fn nobody_gets_more_than_asked() {
-    assert_eq!(
-        share(s(180), &[(s(1), s(10))].map(of)),
-        [Share::Granted(s(10))]
-    );
+    let unbounded = of((s(1), Duration::MAX));
+    for (name, budget_s, appetites, shares) in [
+        (
+            "70 s remain for wishes of 40 and 60",
+            100,
+            vec![fixed(10, 50), fixed(20, 80), fixed(0, 0)],
+            vec![granted(38), granted(62), granted(0)],
+        ),
+        (
+            "an unbounded appetite is the budget",
+            90,
+            vec![unbounded, unbounded],
+            vec![granted(45), granted(45)],
+        ),
+        (
+            "one that does not fit is refused, the next one fits",
+            30,
+            vec![fixed(20, 20), fixed(15, 60), fixed(5, 5)],
+            vec![granted(20), refused(15, 5), granted(5)],
+        ),
+        ("from its minimum on", 5, vec![wide], vec![granted(5)]),
+        (
+            "what another leaves",
+            30,
+            vec![fixed(20, 20), wide],
+            vec![granted(20), granted(10)],
+        ),
+        ("below its minimum", 1, vec![wide], vec![refused(2, 1)]),
+        (
+            "no more than its most",
+            180,
+            vec![fixed(1, 10)],
+            vec![granted(10)],
+        ),
+    ] {
+        assert_eq!(share(s(budget_s), &appetites), shares, "{name}");
+    }
 }
 
 #[test]
 fn budgets_are_read_in_seconds_minutes_hours() {
-    assert_eq!(parse_budget("90"), Ok(s(90)));
-    assert_eq!(parse_budget("90s"), Ok(s(90)));
-    assert_eq!(parse_budget("3m"), Ok(s(180)));
-    assert_eq!(parse_budget("1.5m"), Ok(s(90)));
-    assert_eq!(parse_budget("2h"), Ok(s(7200)));
-    for text in [
-        "",
-        "s",
-        "ten",
-        "3 parsecs",
-        "1_000",
-        "90é",
-        "0",
-        "-3",
-        "inf",
-        "NaN",
-        "1e300",
-        "25h",
+    for (text, seconds) in [
+        ("90", 90),
+        ("90s", 90),
+        ("3m", 180),
+        ("1.5m", 90),
+        ("2h", 7200),
     ] {
+        assert_eq!(parse_budget(text).expect(text), s(seconds), "{text}");
+    }
+    let wrong = "|s|ten|3 parsecs|1_000|90é|0|-3|inf|NaN|1e300|25h";
+    for text in wrong.split('|') {
         let error = parse_budget(text).unwrap_err().to_string();
         assert!(error.contains(text) && error.contains("86400"), "{error}");
     }

@@ -1,31 +1,22 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use trial::{Event, Finding, Plan, Probe, Run, RunError, Section, SectionState, Weight};
+use trial::{
+    Event, Finding, Plan, Probe, Run, RunError, Section, SectionResult, SectionState, Sink, Weight,
+};
 
 use crate::runner::{Watcher, YIELD_MAX, run};
 use crate::schedule::schedule;
-use crate::testing::{Fake, blank_run, point};
+use crate::testing::{Act, Fake, blank_run, point, table};
 
-/// Notes what it was told; sets a flag after this many points.
+/// Keeps what it was given; sets a flag after this many points.
+#[derive(Default)]
 struct Log<'a> {
     begun: usize,
     progress: Vec<f64>,
     changes: usize,
     milestones: Vec<Run>,
     interrupt: Option<(usize, &'a AtomicBool)>,
-}
-
-impl Log<'_> {
-    fn new() -> Self {
-        Self {
-            begun: 0,
-            progress: vec![],
-            changes: 0,
-            milestones: vec![],
-            interrupt: None,
-        }
-    }
 }
 
 impl Watcher for Log<'_> {
@@ -54,6 +45,12 @@ fn run_all(sections: Vec<Fake>, interrupted: &AtomicBool, log: &mut Log<'_>) -> 
     run(scheduled, blank_run(), interrupted, log)
 }
 
+/// What one section gave that nothing interrupts.
+fn result_of(section: Fake) -> SectionResult {
+    let mut run = run_all(vec![section], &AtomicBool::new(false), &mut Log::default());
+    run.sections.remove(0)
+}
+
 #[test]
 fn events_end_up_in_the_result() {
     let section = Fake::acting(|sink| {
@@ -68,7 +65,7 @@ fn events_end_up_in_the_result() {
         sink.emit(Event::Finding(finding(Weight::Headline)));
         Ok(())
     });
-    let mut log = Log::new();
+    let mut log = Log::default();
     let run = run_all(vec![section], &AtomicBool::new(false), &mut log);
     let result = &run.sections[0];
     assert_eq!(result.state, SectionState::Complete);
@@ -79,42 +76,56 @@ fn events_end_up_in_the_result() {
     assert!(!run.interrupted);
 }
 
+/// Whatever ends it: its state says so, and what came before stands.
 #[test]
-fn a_panic_is_a_failure_and_the_next_section_runs() {
-    let sound = Fake::acting(|sink| {
-        sink.emit(Event::Point(point(2)));
-        Ok(())
-    });
-    let panicking = Fake::acting(|sink| {
-        sink.emit(Event::Point(point(1)));
-        panic!("the gate fell off")
-    });
-    let run = run_all(
-        vec![panicking, sound],
-        &AtomicBool::new(false),
-        &mut Log::new(),
-    );
-    assert!(
-        matches!(&run.sections[0].state, SectionState::Failed { reason } if reason.contains("the gate fell off")),
-        "{:?}",
-        run.sections[0].state
-    );
-    assert_eq!(run.sections[0].points, [point(1)]);
-    assert_eq!(run.sections[1].state, SectionState::Complete);
-}
-
-#[test]
-fn a_failure_keeps_its_causes() {
-    let failing = Fake::acting(|_| {
-        let source = std::io::Error::other("no water");
-        Err(RunError::Failed {
-            context: "filling the lock".to_owned(),
-            source: Some(Box::new(source)),
+fn how_a_section_ends_is_its_state_and_the_next_one_runs() {
+    let failed = |reason: &str| SectionState::Failed {
+        reason: reason.to_owned(),
+    };
+    let one = |sink: &mut dyn Sink| sink.emit(Event::Point(point(1)));
+    let acts: [(Act, _); 4] = [
+        (|_| Ok(()), SectionState::Complete),
+        (
+            |_| panic!("the gate fell off"),
+            failed("a defect of Lockgate: the gate fell off"),
+        ),
+        (
+            |_| {
+                let source = std::io::Error::other("no water");
+                Err(RunError::Failed {
+                    context: "filling the lock".to_owned(),
+                    source: Some(Box::new(source)),
+                })
+            },
+            failed("filling the lock: no water"),
+        ),
+        (
+            |sink| {
+                sink.emit(Event::Table(table(trial::Cell::Number(f64::NAN))));
+                Ok(())
+            },
+            failed("a defect of Lockgate: table 'Speeds' holds a number that is not finite"),
+        ),
+    ];
+    let (acts, states): (Vec<_>, Vec<_>) = acts.into_iter().unzip();
+    let sections = acts.into_iter().map(|act| {
+        Fake::acting(move |sink| {
+            one(sink);
+            act(sink)
         })
     });
-    let run = run_all(vec![failing], &AtomicBool::new(false), &mut Log::new());
-    let reason = "filling the lock: no water".to_owned();
-    assert_eq!(run.sections[0].state, SectionState::Failed { reason });
+    let interrupted = AtomicBool::new(false);
+    let run = run_all(sections.collect(), &interrupted, &mut Log::default());
+    for (result, state) in run.sections.iter().zip(states) {
+        assert_eq!(result.state, state);
+        assert_eq!(result.points, [point(1)], "{state:?}");
+        assert!(result.tables.is_empty());
+    }
+    let absent = result_of(Fake::hungry(0, 1).unsupported()).state;
+    assert!(
+        matches!(&absent, SectionState::NotSupported { remedy, .. } if remedy == "plug one in"),
+        "{absent:?}"
+    );
 }
 
 #[test]
@@ -131,7 +142,7 @@ fn an_interrupt_keeps_what_there_is_and_begins_nothing_more() {
     let flag = AtomicBool::new(false);
     let mut log = Log {
         interrupt: Some((3, &flag)),
-        ..Log::new()
+        ..Log::default()
     };
     let run = run_all(vec![endless.clone(), endless], &flag, &mut log);
     assert!(run.interrupted);
@@ -149,72 +160,31 @@ fn an_interrupt_keeps_what_there_is_and_begins_nothing_more() {
 }
 
 #[test]
-fn a_section_the_host_cannot_run_is_in_the_result_with_its_remedy() {
-    let run = run_all(
-        vec![Fake::hungry(0, 1).unsupported()],
-        &AtomicBool::new(false),
-        &mut Log::new(),
-    );
-    assert!(
-        matches!(&run.sections[0].state, SectionState::NotSupported { remedy, .. } if remedy == "plug one in"),
-        "{:?}",
-        run.sections[0].state
-    );
-}
-
-#[test]
 fn a_flood_is_bounded_and_said() {
-    let flood = Fake::acting(|sink| {
+    let flood = result_of(Fake::acting(|sink| {
         (0..=YIELD_MAX as u64).for_each(|number| sink.emit(Event::Point(point(number))));
         Ok(())
-    });
-    let run = run_all(vec![flood], &AtomicBool::new(false), &mut Log::new());
-    assert_eq!(run.sections[0].points.len(), YIELD_MAX);
+    }));
+    assert_eq!(flood.points.len(), YIELD_MAX);
     assert!(
-        matches!(&run.sections[0].state, SectionState::Partial { reason } if reason.contains("10000"))
+        matches!(&flood.state, SectionState::Partial { reason } if reason.contains("10000")),
+        "{:?}",
+        flood.state
     );
-}
-
-#[test]
-fn a_number_that_is_not_finite_fails_its_section_and_never_gets_into_the_file() {
-    let broken = Fake::acting(|sink| {
-        sink.emit(Event::Point(point(1)));
-        let cell = trial::Cell::Number(f64::NAN);
-        let (title, note, command) = ("Speeds".to_owned(), String::new(), String::new());
-        sink.emit(Event::Table(trial::Table {
-            title,
-            note,
-            columns: vec![],
-            rows: vec![vec![cell]],
-            command,
-        }));
-        Ok(())
-    });
-    let run = run_all(vec![broken], &AtomicBool::new(false), &mut Log::new());
-    let result = &run.sections[0];
-    assert!(
-        matches!(&result.state, SectionState::Failed { reason } if reason.contains("'Speeds'")),
-        "{result:?}"
-    );
-    assert_eq!((result.points.len(), result.tables.len()), (1, 0));
 }
 
 #[test]
 fn a_point_measured_again_replaces_what_it_was() {
-    let rounds = Fake::acting(|sink| {
-        for round in ["first", "second"] {
-            for number in [1, 2] {
-                let command = round.to_owned();
-                sink.emit(Event::Point(trial::Point {
-                    command,
-                    ..point(number)
-                }));
-            }
+    let rounds = result_of(Fake::acting(|sink| {
+        for (round, number) in [("first", 1), ("first", 2), ("second", 1), ("second", 2)] {
+            let command = round.to_owned();
+            sink.emit(Event::Point(trial::Point {
+                command,
+                ..point(number)
+            }));
         }
         Ok(())
-    });
-    let run = run_all(vec![rounds], &AtomicBool::new(false), &mut Log::new());
-    let points = &run.sections[0].points;
-    assert_eq!(points.len(), 2);
-    assert!(points.iter().all(|point| point.command == "second"));
+    }));
+    assert_eq!(rounds.points.len(), 2);
+    assert!(rounds.points.iter().all(|point| point.command == "second"));
 }

@@ -3,43 +3,39 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use kit::config::value::Several;
 use trial::{Plan, PlanError, Probe, RunError, Section, Sink};
 
-use crate::budget::{BUDGET_MAX, budget_of_seconds};
+use crate::budget::{BUDGET_MAX, Seconds};
 
-/// A section's table in `[contract]`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Slice {
-    /// Seconds of measuring, of the scenario's own budget; none: by appetite.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub seconds: Option<f64>,
-    /// Ratios that it shows, each as [`trial::Comparison::name`] has it.
-    pub shows: Vec<String>,
+kit::table! {
+    /// A section's table in `[contract]`.
+    pub struct Slice {
+        /// Seconds of measuring, of the scenario's own budget; by appetite where left out
+        seconds: Option<Seconds> = None,
+        /// Ratios that it shows, each as [`trial::Comparison::name`] has it
+        shows: Several<String> = [""; 0],
+    }
 }
 
 impl Slice {
-    /// What is wrong with it, in words: the key and what is allowed.
-    pub(super) fn check(&self) -> Result<(), (&'static str, String)> {
-        match self.seconds {
-            Some(seconds) if budget_of_seconds(seconds).is_none() => {
-                let most = BUDGET_MAX.as_secs();
-                let allowed = format!("{seconds} is out of range; more than 0 and at most {most}");
-                Err(("seconds", allowed))
-            }
-            _ => Ok(()),
+    /// As a result stores it.
+    pub(super) fn resolved(&self) -> serde_json::Value {
+        let mut slice = serde_json::json!({ "shows": *self.shows });
+        if let Some(seconds) = self.seconds {
+            slice["seconds"] = seconds.0.as_secs_f64().into();
         }
+        slice
     }
 }
 
 /// A section with its slice, of a budget that is `scale` times the scenario's.
 pub(super) fn sliced(section: Box<dyn Section>, slice: &Slice, scale: f64) -> Box<dyn Section> {
-    match slice.seconds.map(|seconds| seconds * scale) {
-        Some(seconds) => Box::new(Sliced {
+    match slice.seconds {
+        Some(Seconds(seconds)) => Box::new(Sliced {
             section,
-            // A negative time cannot be: both factors were checked.
-            seconds: Duration::try_from_secs_f64(seconds).unwrap_or(BUDGET_MAX),
+            seconds: Duration::try_from_secs_f64(seconds.as_secs_f64() * scale)
+                .unwrap_or(BUDGET_MAX),
         }),
         None => section,
     }

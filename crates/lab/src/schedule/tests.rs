@@ -8,59 +8,56 @@ use crate::testing::Fake;
 /// Why one does not run that its host cannot.
 const MISSING: &str = "no such card; remedy: plug one in";
 
-fn seconds(of: &[Fake], budget_s: u64) -> Vec<Result<f64, String>> {
-    let sections = of.iter().cloned().map(Fake::boxed).collect();
-    schedule(sections, &Probe::default(), Duration::from_secs(budget_s))
-        .into_iter()
-        .map(|scheduled| {
-            let seconds = scheduled.plan.map(|plan| plan.seconds);
-            seconds.map_err(|why| why.to_string())
-        })
-        .collect()
-}
-
 #[test]
-fn each_gets_its_share() {
-    let plans = seconds(
-        &[
-            Fake::hungry(0, 0),
-            Fake::hungry(5, 300),
-            Fake::hungry(5, 300),
-        ],
-        180,
-    );
-    assert_eq!(plans, [Ok(0.0), Ok(90.0), Ok(90.0)]);
-}
-
-#[test]
-fn the_share_of_one_that_cannot_run_goes_to_the_others() {
-    let plans = seconds(
-        &[Fake::hungry(5, 300), Fake::hungry(5, 300).unsupported()],
-        180,
-    );
-    assert_eq!(plans[0], Ok(180.0));
-    assert_eq!(plans[1], Err(MISSING.to_owned()));
-}
-
-#[test]
-fn a_budget_too_small_says_by_how_much() {
-    let plans = seconds(&[Fake::hungry(8, 60)], 3);
-    let why = plans[0].as_ref().unwrap_err();
-    assert!(
-        why.starts_with("needs 8.0 s of measuring, the budget leaves 3.0 s"),
-        "{why}"
-    );
-}
-
-#[test]
-fn what_the_host_lacks_counts_before_the_budget() {
-    let plans = seconds(&[Fake::hungry(8, 60).unsupported()], 3);
-    assert_eq!(plans[0], Err(MISSING.to_owned()));
-}
-
-#[test]
-fn one_that_fits_only_without_the_unsupported_one_runs() {
-    let plans = seconds(&[Fake::hungry(5, 5).unsupported(), Fake::hungry(8, 60)], 10);
-    assert_eq!(plans[0], Err(MISSING.to_owned()));
-    assert_eq!(plans[1], Ok(10.0));
+fn the_host_comes_before_the_budget_and_what_cannot_run_leaves_its_share() {
+    let any = Fake::hungry(5, 300);
+    let missing = || Err(MISSING);
+    let too_little =
+        "needs 8.0 s of measuring, the budget leaves 3.0 s; raise --budget or choose fewer points";
+    for (name, sections, budget_s, plans) in [
+        (
+            "each gets its share",
+            vec![Fake::hungry(0, 0), any.clone(), any.clone()],
+            180,
+            vec![Ok(0.0), Ok(90.0), Ok(90.0)],
+        ),
+        (
+            "the share of one that cannot run",
+            vec![any.clone(), any.clone().unsupported()],
+            180,
+            vec![Ok(180.0), missing()],
+        ),
+        (
+            "a budget too small",
+            vec![Fake::hungry(8, 60)],
+            3,
+            vec![Err(too_little)],
+        ),
+        (
+            "the host lacks something, and the budget is too small",
+            vec![Fake::hungry(8, 60).unsupported()],
+            3,
+            vec![missing()],
+        ),
+        (
+            "one that fits only without the other",
+            vec![Fake::hungry(5, 5).unsupported(), Fake::hungry(8, 60)],
+            10,
+            vec![missing(), Ok(10.0)],
+        ),
+    ] {
+        let sections = sections.into_iter().map(Fake::boxed).collect();
+        let scheduled = schedule(sections, &Probe::default(), Duration::from_secs(budget_s));
+        let seconds = scheduled
+            .into_iter()
+            .map(|one| one.plan.map(|plan| plan.seconds));
+        let seconds: Vec<_> = seconds
+            .map(|own| own.map_err(|why| why.to_string()))
+            .collect();
+        let wanted: Vec<_> = plans
+            .into_iter()
+            .map(|own| own.map_err(str::to_owned))
+            .collect();
+        assert_eq!(seconds, wanted, "{name}");
+    }
 }

@@ -4,42 +4,50 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use trial::{ReadError, Run};
+use sys::failure::Failure;
+use trial::Run;
 
-use crate::store::{FILE_BYTES_MAX, LATEST, LoadError, RESULT};
+use crate::store::{FILE_BYTES_MAX, LATEST, RESULT};
+
+/// That nothing is there, or something else than a file where a folder must be.
+const ABSENT: [io::ErrorKind; 2] = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
 
 /// Reads the run that `argument` names: a run's folder, a `result.json`, or
 /// `latest`, the newest below `root`.
 ///
 /// # Errors
-/// [`LoadError`] naming the file, what is wrong with it, and the remedy.
-pub fn load(argument: &str, root: &Path) -> Result<Run, LoadError> {
-    load_named(argument, result_path(argument, root))
+/// Names the file, what is wrong with it, and the remedy.
+pub fn load(argument: &str, root: &Path) -> Result<Run, Failure> {
+    load_named(argument, &result_path(argument, root))
 }
 
 /// Reads the run in a file, such as [`beside`] finds.
 ///
 /// # Errors
 /// As [`load`].
-pub fn load_file(path: &Path) -> Result<Run, LoadError> {
-    load_named(&path.display().to_string(), path.to_owned())
+pub fn load_file(path: &Path) -> Result<Run, Failure> {
+    load_named(&path.display().to_string(), path)
 }
 
-fn load_named(argument: &str, path: PathBuf) -> Result<Run, LoadError> {
-    let bytes = read(&path).map_err(|source| match source.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => LoadError::Missing {
-            argument: argument.to_owned(),
-            path: path.clone(),
-        },
-        _ => LoadError::Read {
-            path: path.clone(),
-            source,
-        },
+fn load_named(argument: &str, path: &Path) -> Result<Run, Failure> {
+    let name = path.display();
+    let bytes = read(path).map_err(|error| {
+        if ABSENT.contains(&error.kind()) {
+            return Failure::new(format!(
+                "no run at '{argument}': give a run's folder, a result.json, or 'latest' (looked for '{name}')"
+            ));
+        }
+        Failure::of(format!("cannot read '{name}'"))(error)
     })?;
     if bytes.len() > FILE_BYTES_MAX {
-        return Err(LoadError::TooLarge { path });
+        return Err(Failure::new(format!(
+            "'{name}' has more than {FILE_BYTES_MAX} bytes: it is not a result of Lockgate"
+        )));
     }
-    parse(&bytes).map_err(|source| LoadError::Content { path, source })
+    // Damaged bytes become characters that no JSON has, so that the error names
+    // line and column.
+    let text = String::from_utf8_lossy(&bytes);
+    Run::read(&text).map_err(Failure::of(format!("cannot use '{name}'")))
 }
 
 /// The files of the runs that lie beside the one that `argument` names, as
@@ -66,10 +74,7 @@ pub fn beside(argument: &str, root: &Path) -> io::Result<Vec<PathBuf>> {
         };
         // A link, such as `latest`, names what lies here anyway.
         let is_link = entry.file_type()?.is_symlink();
-        let has_name = file
-            .extension()
-            .is_some_and(|extension| extension == "json");
-        if !is_link && has_name && may_be_file(&file) {
+        if !is_link && is_json(&file) && may_be_file(&file) {
             files.push(file);
         }
     }
@@ -84,11 +89,15 @@ pub fn beside(argument: &str, root: &Path) -> io::Result<Vec<PathBuf>> {
 /// Whether a file is there, or something that cannot be looked at: reading it
 /// then says why.
 fn may_be_file(path: &Path) -> bool {
-    let absent = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
     match fs::metadata(path) {
         Ok(metadata) => metadata.is_file(),
-        Err(error) => !absent.contains(&error.kind()),
+        Err(error) => !ABSENT.contains(&error.kind()),
     }
+}
+
+fn is_json(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == "json")
 }
 
 fn result_path(argument: &str, root: &Path) -> PathBuf {
@@ -97,14 +106,9 @@ fn result_path(argument: &str, root: &Path) -> PathBuf {
     } else {
         PathBuf::from(argument)
     };
-    let names_a_file = path.is_file()
-        || path
-            .extension()
-            .is_some_and(|extension| extension == "json");
-    if names_a_file {
-        path
-    } else {
-        path.join(RESULT)
+    match path.is_file() || is_json(&path) {
+        true => path,
+        false => path.join(RESULT),
     }
 }
 
@@ -115,10 +119,4 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
         .take(FILE_BYTES_MAX as u64 + 1)
         .read_to_end(&mut bytes)?;
     Ok(bytes)
-}
-
-/// Damaged bytes become characters that no JSON has, so that the error names
-/// line and column.
-fn parse(bytes: &[u8]) -> Result<Run, ReadError> {
-    Run::read(&String::from_utf8_lossy(bytes))
 }

@@ -1,12 +1,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::store::LoadError;
-use crate::store::RESULT;
-use crate::store::Store;
-use crate::store::StoreError;
-use crate::store::folder_name;
-use crate::store::{beside, load, load_file};
+use crate::store::{FILE_BYTES_MAX, RESULT, Store, beside, folder_name, load, load_file};
 use crate::testing::{blank_run, point};
 
 const UTC: &str = "2026-11-21T21:00:00Z";
@@ -16,13 +11,18 @@ fn a_run_is_stored_linked_and_read_back() {
     let root = tempfile::tempdir().unwrap();
     let store = Store::create(&root.path().join("deep/runs"), UTC, "host").unwrap();
     let runs = store.folder().parent().unwrap();
-    store.save_result(&blank_run(), true).unwrap();
+    let mut run = blank_run();
+    let state = trial::SectionState::Complete;
+    let mut section = trial::SectionResult::new(("fake", "A fake"), "lockgate run fake", state);
+    section.points.push(point(7));
+    run.sections.push(section);
+    store.save_result(&run, true).unwrap();
     store.save_report("<!doctype html>").unwrap();
     store.link_latest().unwrap();
     assert!(store.folder().ends_with("20261121T210000Z-host"));
     let folder = store.folder().to_str().unwrap();
     for argument in [folder, &format!("{folder}/{RESULT}"), "latest"] {
-        assert_eq!(load(argument, runs).unwrap(), blank_run(), "{argument}");
+        assert_eq!(load(argument, runs).unwrap(), run, "{argument}");
     }
 }
 
@@ -74,77 +74,43 @@ fn runs_beside_a_run_are_found_the_nearest_first() {
 }
 
 #[test]
-fn a_folder_named_latest_is_left_alone() {
+fn a_host_name_is_one_plain_folder() {
+    let name = folder_name(UTC, "../étc/x y");
+    assert_eq!(name, "20261121T210000Z-..--tc-x-y");
+    let longest = folder_name(UTC, &"x".repeat(300)).len();
+    assert_eq!(longest, "20261121T210000Z-".len() + 64);
+}
+
+#[test]
+fn what_cannot_be_written_names_path_and_remedy_and_what_was_there_stands() {
     let root = tempfile::tempdir().unwrap();
     fs::create_dir(root.path().join("latest")).unwrap();
     let store = Store::create(root.path(), UTC, "host").unwrap();
-    assert!(matches!(
-        store.link_latest(),
-        Err(StoreError::Latest { .. })
-    ));
-    assert_eq!(fs::read_dir(root.path()).unwrap().count(), 2);
-}
-
-#[test]
-fn a_host_name_is_one_plain_folder() {
-    assert_eq!(
-        folder_name(UTC, "../étc/x y"),
-        "20261121T210000Z-..--tc-x-y"
-    );
-    assert_eq!(
-        folder_name(UTC, &"x".repeat(300)).len(),
-        "20261121T210000Z-".len() + 64
-    );
-}
-
-#[test]
-fn an_unwritable_place_names_path_and_remedy() {
-    let error = Store::create(Path::new("/dev/null/runs"), UTC, "host").unwrap_err();
-    let text = error.to_string();
-    assert!(
-        text.contains("/dev/null/runs") && text.contains("--out"),
-        "{text}"
-    );
-}
-
-#[test]
-fn a_folder_that_went_is_an_error_not_a_panic() {
-    let root = tempfile::tempdir().unwrap();
-    let store = Store::create(root.path(), UTC, "host").unwrap();
-    fs::remove_dir_all(store.folder()).unwrap();
-    let text = store
-        .save_result(&blank_run(), true)
-        .unwrap_err()
-        .to_string();
-    assert!(
-        text.contains("result.json") && text.contains("removed"),
-        "{text}"
-    );
-}
-
-#[test]
-fn a_result_above_the_limit_is_refused_and_the_one_before_stands() {
-    let root = tempfile::tempdir().unwrap();
-    let store = Store::create(root.path(), UTC, "host").unwrap();
     store.save_report("small").unwrap();
-    let error = store
-        .save_report(&"x".repeat(crate::store::FILE_BYTES_MAX + 1))
-        .unwrap_err();
-    assert!(matches!(error, StoreError::TooLarge { .. }));
-    assert_eq!(
-        fs::read(store.folder().join("report.html")).unwrap(),
-        b"small"
-    );
+    let large = store.save_report(&"x".repeat(FILE_BYTES_MAX + 1));
+    let report = fs::read(store.folder().join("report.html")).unwrap();
+    assert_eq!(report, b"small");
+    let latest = store.link_latest();
+    // The run and the folder named latest: no temporary link.
+    assert_eq!(fs::read_dir(root.path()).unwrap().count(), 2);
+    fs::remove_dir_all(store.folder()).unwrap();
+    let gone = store.save_result(&blank_run(), true);
+    let nowhere = Store::create(Path::new("/dev/null/runs"), UTC, "host");
+    for (refused, parts) in [
+        (large, ["report.html", "fewer points"]),
+        (latest, ["/latest'", "name the run by its folder"]),
+        (gone, ["result.json", "removed"]),
+        (nowhere.map(drop), ["/dev/null/runs", "--out"]),
+    ] {
+        let text = refused.unwrap_err().to_string();
+        assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+    }
 }
 
 #[test]
 fn what_is_no_result_is_refused_with_its_reason() {
     let root = tempfile::tempdir().unwrap();
-    let refused = |name: &str, text: &str| {
-        let path = root.path().join(name);
-        fs::write(&path, text).unwrap();
-        load(path.to_str().unwrap(), root.path()).unwrap_err()
-    };
+    let refused = |argument: &str| load(argument, root.path()).unwrap_err().to_string();
     for (name, text) in [
         ("empty.json", ""),
         ("other.json", "{\"schema\": 1}"),
@@ -152,44 +118,16 @@ fn what_is_no_result_is_refused_with_its_reason() {
         ("new.json", "{\"schema\": 99, \"colour\": 1}"),
         ("list.json", "[1]"),
     ] {
-        let error = refused(name, text);
-        assert!(
-            matches!(error, LoadError::Content { .. }),
-            "{name}: {error}"
-        );
-        assert!(error.to_string().contains(name), "{error}");
+        let path = root.path().join(name);
+        fs::write(&path, text).unwrap();
+        let path = path.to_str().unwrap();
+        assert_eq!(refused(path), format!("cannot use '{path}'"));
     }
-    assert!(matches!(
-        load("no-such-run", root.path()),
-        Err(LoadError::Missing { .. })
-    ));
-    assert!(matches!(
-        load("latest", root.path()),
-        Err(LoadError::Missing { .. })
-    ));
-}
-
-#[test]
-fn points_survive_the_round_trip() {
-    let root = tempfile::tempdir().unwrap();
-    let mut run = blank_run();
-    run.sections.push(trial::SectionResult {
-        name: "fake".to_owned(),
-        title: "A fake".to_owned(),
-        state: trial::SectionState::Complete,
-        seconds: 0.125,
-        command: "lockgate run fake".to_owned(),
-        findings: vec![],
-        charts: vec![],
-        tables: vec![],
-        prices: vec![],
-        comparisons: vec![],
-        points: vec![point(7)],
-    });
-    let store = Store::create(root.path(), UTC, "host").unwrap();
-    store.save_result(&run, false).unwrap();
-    assert_eq!(
-        load(store.folder().to_str().unwrap(), root.path()).unwrap(),
-        run
-    );
+    for missing in ["no-such-run", "latest"] {
+        let text = refused(missing);
+        assert!(
+            text.starts_with(&format!("no run at '{missing}': ")),
+            "{text}"
+        );
+    }
 }

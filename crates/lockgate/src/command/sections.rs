@@ -46,11 +46,10 @@ fn all() -> String {
 fn one(kind: &SectionKind) -> String {
     let usual = (kind.parse)(toml::Table::new()).expect("every section has defaults");
     let mut said = format!("{}: {}\n\n", kind.name, usual.title());
-    match &kind.kit {
-        Some(kit) => (kit.options)()
-            .iter()
-            .for_each(|key| option(&mut said, kind.name, key)),
-        None => keys(&mut said, &usual.resolved()),
+    let options = kind.options();
+    match options.is_empty() {
+        true => keys(&mut said, &usual.resolved()),
+        false => (options.iter()).for_each(|key| option(&mut said, kind.name, key)),
     }
     said
 }

@@ -2,6 +2,7 @@
 
 use anyhow::anyhow;
 use kit::ConfigError;
+use kit::config::value::Value;
 use lab::budget::DEFAULT_BUDGET;
 use lab::scenario::DEFAULT_SEED;
 
@@ -19,12 +20,7 @@ pub fn speed(arguments: &SpeedArguments, console: &Console) -> Result<Exit, Fail
         sections::section(name).expect("the registry has the section that this command is for");
     let seed = arguments.measuring.seed.unwrap_or(DEFAULT_SEED);
     let mut table = table(&arguments.points);
-    if kind.seeded {
-        table.insert(
-            "seed".to_owned(),
-            toml::Value::Integer(i64::try_from(seed).unwrap_or(i64::MAX)),
-        );
-    }
+    table.insert("seed".to_owned(), seed.written());
     if let Some(share) = arguments.measuring.precision {
         table.insert("precision".to_owned(), toml::Value::Float(share));
     }

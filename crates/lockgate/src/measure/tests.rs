@@ -114,19 +114,7 @@ fn point(verdict: Verdict) -> Point {
 
 #[test]
 fn the_exit_code_is_that_of_the_worst() {
-    let section = |state| SectionResult {
-        name: "gate".to_owned(),
-        title: "A gate".to_owned(),
-        state,
-        seconds: 1.0,
-        command: String::new(),
-        findings: vec![],
-        charts: vec![],
-        tables: vec![],
-        prices: vec![],
-        comparisons: vec![],
-        points: vec![],
-    };
+    let section = |state| SectionResult::new(("gate", "A gate"), "", state);
     let mut run = head(serde_json::Value::Null, 1, Probe::default());
     run.sections.push(section(SectionState::Complete));
     assert_eq!(verdict(&run), Exit::Ok);

@@ -309,19 +309,7 @@ fn comparisons() -> Vec<Comparison> {
 }
 
 fn empty_section(name: &str, title: &str, state: SectionState) -> SectionResult {
-    SectionResult {
-        name: name.into(),
-        title: title.into(),
-        state,
-        seconds: 0.0,
-        command: format!("lockgate run {name}"),
-        findings: vec![],
-        charts: vec![],
-        tables: vec![],
-        prices: vec![],
-        comparisons: vec![],
-        points: vec![],
-    }
+    SectionResult::new((name, title), &format!("lockgate run {name}"), state)
 }
 
 fn partial() -> SectionResult {

@@ -8,7 +8,7 @@ use forward::bench::{Offer, Setup};
 use forward::tester::line::{Line, Shape};
 use forward::tester::stream::FrameSize;
 use forward::topology::{Cpus, Family, Wires};
-use kit::config::keys::{Common, Key, Keys};
+use kit::config::keys::{Common, Key, Keys, Table};
 use kit::config::value::Choice;
 use kit::prelude::*;
 use kit::routers::options::{Destinations, Frame, Home, offer};
@@ -69,7 +69,7 @@ impl<K: Kind> Default for Config<K> {
     }
 }
 
-impl<K: Kind> Keys for Config<K> {
+impl<K: Kind> Table for Config<K> {
     fn keys() -> Vec<Key> {
         let usual = Self::default().written();
         let own = |key: Key| Key {
@@ -86,7 +86,9 @@ impl<K: Kind> Keys for Config<K> {
     fn written(&self) -> toml::Table {
         self.options.written()
     }
+}
 
+impl<K: Kind> Keys for Config<K> {
     fn common(&self) -> Common {
         self.options.common
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kit::config::keys::{self, Keys};
+use kit::config::keys::{self, Table};
 use kit::experiment::Experiment;
 use kit::experiment::Results;
 use kit::host::Host;
