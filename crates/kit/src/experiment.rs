@@ -286,6 +286,12 @@ impl<'a, E: Experiment> Results<'a, E> {
         self.series(place, arm)?.median(measure)
     }
 
+    /// The median of what is valid.
+    pub fn valid_median(&self, place: &E::Place, arm: &E::Arm, measure: Measure) -> Option<f64> {
+        let is_valid = self.is_valid(place, arm);
+        self.median(place, arm, measure).filter(|_| is_valid)
+    }
+
     /// How fast each worker's core was in this run.
     pub fn usual(&self) -> Usual {
         let all = self.series.iter().flat_map(|series| series.rounds.values());

@@ -1,4 +1,4 @@
-//! What a section says first: its answer with how far to believe it, or why
+//! What a section says first: its answer with how many results are valid, or why
 //! there is none. Never nothing.
 
 use trial::{Finding, Validity, Verdict, Weight};
@@ -22,6 +22,15 @@ pub struct Answer {
     pub text: String,
     /// Empty where there is nothing to do.
     pub remedy: String,
+}
+
+impl Answer {
+    pub fn new(text: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            remedy: remedy.into(),
+        }
+    }
 }
 
 impl From<Finding> for Answer {
@@ -131,10 +140,7 @@ mod tests {
 
     #[test]
     fn an_answer_says_how_many_results_carry_it() {
-        let answer = Some(Answer {
-            text: "Much.".to_owned(),
-            remedy: String::new(),
-        });
+        let answer = Some(Answer::new("Much.", ""));
         let all = QUESTION.headline(answer.clone(), &[tried(Verdict::valid())]);
         assert_eq!(all.text, "Much.");
         let some = QUESTION.headline(answer, &[tried(Verdict::valid()), noisy(), missing()]);

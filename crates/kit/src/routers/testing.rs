@@ -24,7 +24,7 @@ use crate::plan;
 use crate::routers::rig::{Rig, Routers};
 use crate::routers::trial::Trial;
 use crate::section::run_with;
-pub use crate::testing::Collector;
+pub use crate::testing::{Collector, assert_has, comparisons, findings, points, tables};
 
 /// A generator's best, frames/s.
 const GENERATOR_PPS: f64 = 10e6;

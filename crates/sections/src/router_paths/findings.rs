@@ -21,32 +21,42 @@ const WORTH: f64 = 1.1;
 /// A loss to this is worth a word.
 const COSTS: f64 = 0.9;
 
+/// How a target may stand, in words.
+const STANDINGS: [(Standing, &str); 3] = [
+    (Standing::Met, "met"),
+    (Standing::NotMet, "not met"),
+    (Standing::Undecided, "undecided"),
+];
+
 type Found<'a> = Results<'a, Paths>;
 
 pub(super) fn findings(results: &Found<'_>) -> Vec<Finding> {
-    let batching = (
-        ("Batching", "one that takes frames one by one"),
-        "Take frames in batches: a copy-mode AF_XDP socket pays a system call for each batch it sends.",
-    );
-    let polling = (
-        ("Polling", "one that sleeps until frames come"),
-        "Poll where a CPU may be kept busy for it; it also burns when no frame comes.",
-    );
-    let binding = (
-        ("Queue binding", "one thread for all queues"),
-        "Bind each queue to a core of its own, where the router has as many.",
-    );
-    let of = |asked, (words, remedy)| setting(results, asked, words, remedy);
-    let one = [
-        targets(results),
-        of(Asked::Batching, batching),
-        of(Asked::Polling, polling),
-        of(Asked::Binding, binding),
+    let settings = [
+        (
+            Asked::Batching,
+            ("Batching", "one that takes frames one by one"),
+            "Take frames in batches: a copy-mode AF_XDP socket pays a system call for each batch it sends.",
+        ),
+        (
+            Asked::Polling,
+            ("Polling", "one that sleeps until frames come"),
+            "Poll where a CPU may be kept busy for it; it also burns when no frame comes.",
+        ),
+        (
+            Asked::Binding,
+            ("Queue binding", "one thread for all queues"),
+            "Bind each queue to a core of its own, where the router has as many.",
+        ),
+    ];
+    let settings = settings.map(|(asked, words, remedy)| setting(results, asked, words, remedy));
+    let others = [
         peer(results),
         keeps(results, Asked::Destinations, "more destinations"),
         keeps(results, Asked::Routes, "a larger table"),
     ];
-    one.into_iter().flatten().collect()
+    let all = targets(results).into_iter();
+    all.chain(settings.into_iter().chain(others).flatten())
+        .collect()
 }
 
 /// Ratios of a question that tell the two apart, the largest first.
@@ -62,16 +72,18 @@ fn gain(ratio: &Ratio) -> f64 {
 }
 
 /// The fastest path that routes as the kernel does, or the fastest at all;
-/// and how many targets are met.
+/// and how the targets stand.
 pub(super) fn answer(results: &Found<'_>) -> Option<Answer> {
     let Answer { text, remedy } = best(results).or_else(|| fastest(results))?;
     let standings = standings(results);
-    let met = count(&standings, Standing::Met);
-    let text = match (standings.len(), met) {
-        (0, _) => text,
-        (1, 0) => format!("{text} Its one target is not met."),
-        (1, _) => format!("{text} Its target is met."),
-        (all, met) => format!("{text} Of {all} targets {met} are met."),
+    let counts = STANDINGS.iter().filter_map(|(standing, words)| {
+        let count = of_standing(&standings, *standing).count();
+        (count > 0).then(|| format!("{count} {words}"))
+    });
+    let counts: Vec<_> = counts.collect();
+    let text = match counts.is_empty() {
+        true => text,
+        false => format!("{text} Targets: {}.", counts.join(", ")),
     };
     Some(Answer { text, remedy })
 }
@@ -91,10 +103,9 @@ fn best(results: &Found<'_>) -> Option<Answer> {
     }
     let way = best.pair.arm.1;
     let rate = results.median(&load, &way, RECEIVED_PPS)?;
-    let about = if results.is_valid(&load, &way) {
-        ""
-    } else {
-        "about "
+    let about = match results.is_valid(&load, &way) {
+        true => "",
+        false => "about ",
     };
     let redirect = (&load, &Way::of(Path::XdpDevmap));
     let near = results
@@ -119,24 +130,19 @@ fn best(results: &Found<'_>) -> Option<Answer> {
         }
         _ => "",
     };
-    Some(Answer {
-        text,
-        remedy: remedy.to_owned(),
-    })
+    Some(Answer::new(text, remedy))
 }
 
 /// The highest rate that is valid, where no path is evidently faster
 /// than kernel routing.
 fn fastest(results: &Found<'_>) -> Option<Answer> {
     let load = results.experiment.first();
-    let rate = |way: Way| {
-        let rate = results.median(&load, &way, RECEIVED_PPS)?;
-        results.is_valid(&load, &way).then_some((way, rate))
-    };
-    let ways = results.experiment.0.paths.iter().map(|name| name.0);
-    let (way, most) = ways.filter_map(rate).max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let rate = |way: Way| results.valid_median(&load, &way, RECEIVED_PPS);
+    let rates = results.experiment.0.paths.iter();
+    let rates = rates.filter_map(|name| Some((name.0, rate(name.0)?)));
+    let (way, most) = rates.max_by(|a, b| a.1.total_cmp(&b.1))?;
     let beside = match rate(Way::KERNEL) {
-        Some((_, rate)) => format!(" Kernel routing carries {rate:.0}."),
+        Some(rate) => format!(" Kernel routing carries {rate:.0}."),
         None => " There is no rate of kernel routing to compare it with.".to_owned(),
     };
     let text = format!(
@@ -145,10 +151,7 @@ fn fastest(results: &Found<'_>) -> Option<Answer> {
         size_name(results.experiment.0.frame.0),
     );
     let remedy = "Measure kernel routing beside it in nine rounds or more, on a quiet host.";
-    Some(Answer {
-        text,
-        remedy: remedy.to_owned(),
-    })
+    Some(Answer::new(text, remedy))
 }
 
 /// Every target, with how it stands and in words.
@@ -174,37 +177,31 @@ fn standings(results: &Found<'_>) -> Vec<(Standing, String)> {
     pairs.into_iter().filter_map(of).collect()
 }
 
-fn count(standings: &[(Standing, String)], wanted: Standing) -> usize {
-    let same = |(standing, _): &&(Standing, String)| *standing == wanted;
-    standings.iter().filter(same).count()
+fn of_standing(standings: &[(Standing, String)], wanted: Standing) -> impl Iterator<Item = &str> {
+    let same = standings.iter().filter(move |(own, _)| *own == wanted);
+    same.map(|(_, said)| said.as_str())
 }
 
-/// How many targets are met, and which are not.
+/// Which targets are not met, and which are undecided.
 fn targets(results: &Found<'_>) -> Option<Finding> {
     let standings = standings(results);
-    let (met, all) = (count(&standings, Standing::Met), standings.len());
-    if met == all {
-        let text = format!("All {all} targets of the paths are met.");
-        return (all > 0).then(|| finding(Weight::Note, text, ""));
-    }
-    let told = |lead: &str, wanted: Standing| {
-        let same = standings.iter().filter(|(standing, _)| *standing == wanted);
-        let named: Vec<_> = same.map(|(_, said)| said.as_str()).collect();
-        match named.is_empty() {
-            true => String::new(),
-            false => format!(" {lead}: {}.", named.join("; ")),
-        }
+    let named = |wanted: Standing| {
+        of_standing(&standings, wanted)
+            .collect::<Vec<_>>()
+            .join("; ")
     };
-    let text = format!(
-        "{met} of {all} targets of the paths are met.{}{}",
-        told("Not met", Standing::NotMet),
-        told("Undecided", Standing::Undecided)
-    );
-    let remedy = match count(&standings, Standing::Undecided) {
-        0 => {
+    let (missed, undecided) = (named(Standing::NotMet), named(Standing::Undecided));
+    let text = match (missed.as_str(), undecided.as_str()) {
+        ("", "") => return None,
+        ("", _) => format!("Targets that are undecided: {undecided}."),
+        (_, "") => format!("Targets that are not met: {missed}."),
+        _ => format!("Targets that are not met: {missed}. Undecided: {undecided}."),
+    };
+    let remedy = match undecided.is_empty() {
+        true => {
             "BENCHMARKING.md, \"Forwarding\", says what limits the paths. Where router and sink share a CPU, measure with one for each."
         }
-        _ => {
+        false => {
             "A target needs nine pairs and a lower bound above it: measure on a quiet host, or longer (--budget)."
         }
     };

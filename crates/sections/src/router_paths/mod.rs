@@ -153,12 +153,7 @@ impl Experiment for Paths {
     }
 
     fn times(&self) -> Times {
-        Times {
-            least_s: SLICE_S.0,
-            good_s: SLICE_S.0,
-            most_s: SLICE_S.1,
-            overhead_s: OVERHEAD_S,
-        }
+        Times::new(SLICE_S, OVERHEAD_S)
     }
 
     fn start_s(&self, subjects: &Subjects<Self>) -> f64 {

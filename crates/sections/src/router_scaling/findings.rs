@@ -42,17 +42,16 @@ fn total(results: &Results<'_, Scaling>) -> Option<Answer> {
             over.unwrap_or_default()
         ),
     };
-    Some(Answer {
-        text: format!("{text} The source found: {SCALING}."),
-        remedy: String::new(),
-    })
+    Some(Answer::new(
+        format!("{text} The source found: {SCALING}."),
+        "",
+    ))
 }
 
 /// What one overloaded router does to others, and what limits do about it.
 pub(super) fn beside(results: &Results<'_, Scaling>) -> Option<Finding> {
     let delivered = |case: Case| {
-        let believed = results.is_valid(&(), &case);
-        let share = results.median(&(), &case, OTHERS).filter(|_| believed)?;
+        let share = results.valid_median(&(), &case, OTHERS)?;
         Some(percent(share / 100.0))
     };
     let (without, with) = (delivered(Case::Overloaded)?, delivered(Case::Limited)?);

@@ -156,12 +156,7 @@ impl Experiment for Scaling {
     }
 
     fn times(&self) -> Times {
-        Times {
-            least_s: SLICE_S.0,
-            good_s: SLICE_S.0,
-            most_s: SLICE_S.1,
-            overhead_s: OVERHEAD_S,
-        }
+        Times::new(SLICE_S, OVERHEAD_S)
     }
 
     /// Routers stay up, and cases that want the same share them. What is modest

@@ -2,7 +2,7 @@
 
 use forward::bench::Directions;
 use forward::router::path::Path;
-use kit::drawing::{column, number, text};
+use kit::drawing::{number, text};
 use kit::experiment::Results;
 use kit::headline::Answer;
 use kit::judged::judged;
@@ -52,10 +52,7 @@ pub(super) fn answer(results: &Results<'_, Tcp>) -> Option<Answer> {
         }
         false => "",
     };
-    Some(Answer {
-        text,
-        remedy: remedy.to_owned(),
-    })
+    Some(Answer::new(text, remedy))
 }
 
 /// Whether an XDP program sees every frame first.
@@ -87,13 +84,9 @@ pub(super) fn table_3(results: &Results<'_, Tcp>) -> Option<Table> {
         ("both ways, back", "Mbit/s"),
         ("verdict", ""),
     ];
-    Some(Table {
-        title: "TCP through a router, as table 3 of the source".to_owned(),
-        note: "iperf3, one connection each way. The source: KVM guests on links of 1 Gbit/s. Here segments cross veth pairs as pointers, several to a packet where a path takes them so: not what a wire could carry.".to_owned(),
-        columns: columns.map(|(label, unit)| column(label, unit)).to_vec(),
-        rows: source.chain(own).collect(),
-        command: results.command.to_owned(),
-    })
+    let title = "TCP through a router, as table 3 of the source";
+    let note = "iperf3, one connection each way. The source: KVM guests on links of 1 Gbit/s. Here segments cross veth pairs as pointers, several to a packet where a path takes them so: not what a wire could carry.";
+    results.table(title, note, columns, source.chain(own).collect())
 }
 
 /// With the first doubt of either.

@@ -98,12 +98,7 @@ impl Experiment for Tcp {
     /// TCP finds its rate within some round trips, here of microseconds, and
     /// iperf3 takes whole seconds. It starts and ends at both ends.
     fn times(&self) -> Times {
-        Times {
-            least_s: 1.0,
-            good_s: 1.0,
-            most_s: 3.0,
-            overhead_s: 1.0,
-        }
+        Times::new((1.0, 3.0), 1.0)
     }
 
     fn start_s(&self, subjects: &Subjects<Self>) -> f64 {

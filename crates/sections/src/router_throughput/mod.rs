@@ -138,13 +138,7 @@ impl<K: Kind> Rfc2544<K> {
         let all = spot(&setup, &options.offer(size));
         // Where there is one home only, it goes without saying.
         let is_told = options.homes.len() > 1;
-        let said = |words: &str| {
-            if is_told {
-                words.to_owned()
-            } else {
-                String::new()
-            }
-        };
+        let said = |words: &'static str| if is_told { words } else { "" };
         let (home, before) = (item.router.home.kind.name(), item.router.home.before());
         let own = all
             .only(|name| name != "home" && name != "attachment")
@@ -172,10 +166,9 @@ impl<K: Kind> Rfc2544<K> {
     /// Conditions in words: under tables and charts.
     fn note(&self) -> String {
         let options = self.options();
-        let links = if options.two_way {
-            "two links"
-        } else {
-            "a link"
+        let links = match options.two_way {
+            true => "two links",
+            false => "a link",
         };
         let destinations = match options.destinations.0 {
             1 => "one destination".to_owned(),
@@ -189,7 +182,7 @@ impl<K: Kind> Rfc2544<K> {
         )
     }
 
-    fn share_by_size(&self) -> Lines<<Self as Experiment>::Place, <Self as Experiment>::Arm> {
+    fn share_by_size(&self) -> Lines<FrameSize, Item> {
         Lines {
             title: "Throughput as a share of what the links carry, by frame size".to_owned(),
             note: self.note(),
@@ -202,7 +195,7 @@ impl<K: Kind> Rfc2544<K> {
         }
     }
 
-    fn loss_by_rate(&self) -> Lines<<Self as Experiment>::Place, <Self as Experiment>::Arm> {
+    fn loss_by_rate(&self) -> Lines<FrameSize, Item> {
         Lines {
             title: "Frame loss by rate".to_owned(),
             note: self.note(),
@@ -215,7 +208,7 @@ impl<K: Kind> Rfc2544<K> {
         }
     }
 
-    fn rates(&self) -> Sheet<<Self as Experiment>::Place, <Self as Experiment>::Arm> {
+    fn rates(&self) -> Sheet<FrameSize, Item> {
         let (title, first) = K::RATES;
         Sheet {
             title: title.to_owned(),
@@ -235,7 +228,7 @@ impl<K: Kind> Rfc2544<K> {
         }
     }
 
-    fn latencies(&self) -> Sheet<<Self as Experiment>::Place, <Self as Experiment>::Arm> {
+    fn latencies(&self) -> Sheet<FrameSize, Item> {
         Sheet {
             title: "Latency at the throughput and below it".to_owned(),
             note: format!(
@@ -253,7 +246,7 @@ impl<K: Kind> Rfc2544<K> {
         }
     }
 
-    fn bursts(&self) -> Sheet<<Self as Experiment>::Place, <Self as Experiment>::Arm> {
+    fn bursts(&self) -> Sheet<FrameSize, Item> {
         Sheet {
             title: "The longest burst without loss".to_owned(),
             note: format!(
@@ -323,12 +316,7 @@ impl<K: Kind> Experiment for Rfc2544<K> {
     }
 
     fn times(&self) -> Times {
-        Times {
-            least_s: SLICE_S.0,
-            good_s: SLICE_S.0,
-            most_s: SLICE_S.1,
-            overhead_s: OVERHEAD_S,
-        }
+        Times::new(SLICE_S, OVERHEAD_S)
     }
 
     fn start_s(&self, subjects: &Subjects<Self>) -> f64 {
@@ -378,7 +366,7 @@ impl<K: Kind> Experiment for Rfc2544<K> {
         subjects.iter().filter_map(pair).collect()
     }
 
-    fn views(&self) -> Vec<View<Self::Place, Self::Arm>> {
+    fn views(&self) -> Vec<View<FrameSize, Item>> {
         vec![
             View::Table(self.rates()),
             View::Table(self.latencies()),
@@ -399,16 +387,6 @@ impl<K: Kind> Experiment for Rfc2544<K> {
     fn more(&self, results: &Results<'_, Self>) -> Vec<Event> {
         K::more(results)
     }
-}
-
-/// The median of what is valid.
-fn believed<K: Kind>(
-    results: &Results<'_, Rfc2544<K>>,
-    (size, item): (FrameSize, Item),
-    measure: Measure,
-) -> Option<f64> {
-    let is_valid = results.is_valid(&size, &item);
-    results.median(&size, &item, measure).filter(|_| is_valid)
 }
 
 #[cfg(test)]

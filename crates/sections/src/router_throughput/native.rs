@@ -2,7 +2,7 @@
 //! table 2 of source 004.
 
 use forward::tester::stream::FrameSize;
-use kit::drawing::{column, number, text};
+use kit::drawing::{number, text};
 use kit::experiment::Results;
 use kit::headline::{Answer, Question, first_reason, sentence};
 use kit::judged::judged;
@@ -15,7 +15,7 @@ use kit::words::finding;
 use trial::{Cell, Event, Finding, Table, Weight};
 
 use super::options::Extra;
-use super::{Item, Kind, Procedure, Rfc2544, Router, SHARE, THROUGHPUT, believed};
+use super::{Item, Kind, Procedure, Rfc2544, Router, SHARE, THROUGHPUT};
 
 /// So much of the links is all of it: what the search can resolve.
 const ALL_PERCENT: f64 = 99.0;
@@ -76,21 +76,23 @@ fn sizes(results: &Found<'_>) -> Vec<FrameSize> {
 
 fn of_size(results: &Found<'_>, size: FrameSize) -> Option<Answer> {
     let router = router(results)?;
-    let item = |procedure| (size, Item { router, procedure });
-    let overload = believed(results, item(Procedure::Overload), RECEIVED_PPS);
+    let valid = |procedure, measure| {
+        let item = Item { router, procedure };
+        results.valid_median(&size, &item, measure)
+    };
+    let overload = valid(Procedure::Overload, RECEIVED_PPS);
     let (what, frames) = (sentence(&router.way.what()), size_name(size));
-    let search = item(Procedure::Throughput);
-    let found = believed(results, search, THROUGHPUT).zip(believed(results, search, SHARE));
+    let procedure = Procedure::Throughput;
+    let found = valid(procedure, THROUGHPUT).zip(valid(procedure, SHARE));
     let Some((throughput, share)) = found else {
-        let doubt = results.verdict(&search.0, &search.1)?;
+        let doubt = results.verdict(&size, &Item { router, procedure })?;
         let text = format!(
             "{what} passes {:.0} frames/s of {frames} when it is offered more than it can carry. What it carries without loss{} is not known: {}.",
             overload?,
             beside(router, size),
             first_reason(&doubt)
         );
-        let remedy = doubt.remedy;
-        return Some(Answer { text, remedy });
+        return Some(Answer::new(text, doubt.remedy));
     };
     let more = overload.map(|rate| format!("; offered more, it still passes {rate:.0}"));
     let options = results.experiment.options();
@@ -111,10 +113,7 @@ fn of_size(results: &Found<'_>, size: FrameSize) -> Option<Answer> {
         }
         false => "",
     };
-    Some(Answer {
-        text,
-        remedy: remedy.to_owned(),
-    })
+    Some(Answer::new(text, remedy))
 }
 
 /// What the source's Linux did at that size.
@@ -131,7 +130,7 @@ fn beside(router: Router, size: FrameSize) -> String {
 fn full(results: &Found<'_>, router: Router) -> String {
     let procedure = Procedure::Throughput;
     let is_full = |size: &FrameSize| {
-        let share = believed(results, (*size, Item { router, procedure }), SHARE);
+        let share = results.valid_median(size, &Item { router, procedure }, SHARE);
         share.is_some_and(|share| share >= ALL_PERCENT)
     };
     let full = sizes(results).into_iter().filter(is_full);
@@ -194,15 +193,11 @@ fn table_2(results: &Found<'_>) -> Option<Table> {
         ("here: of the links", "%"),
         ("verdict", ""),
     ];
-    (!rows.is_empty()).then(|| Table {
-        title: "The source's table 2 beside this host: throughput without virtualisation".to_owned(),
-        note: format!(
-            "The source: {TEST_BED}; its percentages are of {PORTS} links of {LINK_MBIT_PER_S:.0} Mbit/s. Here {}: {}",
-            router.way.what(),
-            results.experiment.note()
-        ),
-        columns: columns.map(|(label, unit)| column(label, unit)).to_vec(),
-        rows,
-        command: results.command.to_owned(),
-    })
+    let note = format!(
+        "The source: {TEST_BED}; its percentages are of {PORTS} links of {LINK_MBIT_PER_S:.0} Mbit/s. Here {}: {}",
+        router.way.what(),
+        results.experiment.note()
+    );
+    let title = "The source's table 2 beside this host: throughput without virtualisation";
+    results.table(title, note, columns, rows)
 }

@@ -13,7 +13,7 @@ use kit::words::finding;
 use trial::{Finding, Outcome, Weight};
 
 use super::options::Extra;
-use super::{Item, Kind, Procedure, Rfc2544, believed};
+use super::{Item, Kind, Procedure, Rfc2544};
 
 /// A ratio so near to 1 is the same.
 const SAME: f64 = 0.95;
@@ -57,8 +57,7 @@ impl Kind for OsLevel {
         let text = format!(
             "Of what a native router passes when offered more than it can carry, OS-level virtualisation keeps at least {text}. The source found: {OS_LEVEL}."
         );
-        let remedy = String::new();
-        Some(Answer { text, remedy })
+        Some(Answer::new(text, ""))
     }
 
     fn findings(results: &Found<'_>) -> Vec<Finding> {
@@ -81,19 +80,18 @@ fn gain(told: &Told<FrameSize, Item>) -> f64 {
 
 fn rates(results: &Found<'_>) -> Option<Answer> {
     let told = results.subjects.iter().filter_map(|subject| {
-        let item = (subject.place, subject.arm);
         let is_it = subject.arm.procedure == Procedure::Overload;
-        let rate = believed(results, item, RECEIVED_PPS).filter(|_| is_it)?;
+        let rate = results.valid_median(&subject.place, &subject.arm, RECEIVED_PPS);
+        let rate = rate.filter(|_| is_it)?;
         Some(format!("{} {rate:.0} frames/s", subject.spot.words()))
     });
     let told: Vec<_> = told.collect();
-    (!told.is_empty()).then(|| Answer {
-        text: format!(
-            "{}. No difference from native is evident in so few rounds. The source found: {OS_LEVEL}.",
-            sentence(&told.join("; "))
-        ),
-        remedy: "Measure nine rounds or more (--budget, or key pairs), on a quiet host.".to_owned(),
-    })
+    let text = format!(
+        "{}. No difference from native is evident in so few rounds. The source found: {OS_LEVEL}.",
+        sentence(&told.join("; "))
+    );
+    let remedy = "Measure nine rounds or more (--budget, or key pairs), on a quiet host.";
+    (!told.is_empty()).then(|| Answer::new(text, remedy))
 }
 
 /// What the difference is: the bridge, or the container.

@@ -1,8 +1,10 @@
 //! Both sections without a host: routers of known speed.
 
 use kit::config::keys;
-use kit::routers::testing::{Fake, headline, measured};
-use trial::{Comparison, Dimension, Outcome, Point, Table, Weight};
+use kit::routers::testing::{
+    Fake, assert_has, comparisons, findings, headline, measured, points, tables,
+};
+use trial::{Comparison, Dimension, Outcome, Point, Weight};
 
 use super::*;
 
@@ -16,44 +18,13 @@ fn run<K: Kind>(text: &str, fake: &Fake) -> Vec<Event> {
     })
 }
 
-/// The last point of each place.
 fn of<'a>(events: &'a [Event], procedure: &str, frame: u64) -> Vec<&'a Point> {
-    let mut kept: Vec<&Point> = Vec::new();
-    for event in events {
-        if let Event::Point(point) = event {
-            kept.retain(|own| own.dimensions != point.dimensions);
-            kept.push(point);
-        }
-    }
-    kept.retain(|point| {
+    let mut all = points(events);
+    all.retain(|point| {
         point.dimensions["procedure"] == Dimension::from(procedure)
             && point.dimensions["frame"] == Dimension::from(frame)
     });
-    kept
-}
-
-fn tables(events: &[Event]) -> Vec<&Table> {
-    let tables = events.iter().filter_map(|event| match event {
-        Event::Table(table) => Some(table),
-        _ => None,
-    });
-    tables.collect()
-}
-
-fn comparisons(events: &[Event]) -> Vec<&Comparison> {
-    let all = events.iter().filter_map(|event| match event {
-        Event::Comparison(one) => Some(one),
-        _ => None,
-    });
-    all.collect()
-}
-
-fn warnings(events: &[Event]) -> String {
-    let said = events.iter().filter_map(|event| match event {
-        Event::Finding(finding) if finding.weight == Weight::Warning => Some(&*finding.text),
-        _ => None,
-    });
-    said.collect::<Vec<_>>().join(" ")
+    all
 }
 
 #[test]
@@ -81,21 +52,12 @@ fn native_finds_the_rate_and_the_full_links() {
     let beside = tables.iter().find(|table| table.title.contains("table 2"));
     let beside = beside.expect("the source's");
     assert_eq!(beside.rows.len(), 3);
-    assert!(beside.note.contains("L5420") && beside.note.contains("60 s"));
-    let said_first = &headline(&events).text;
-    for part in ["512 B, 1518 B", "the source's Linux: 26%", "offered more"] {
-        assert!(said_first.contains(part), "{said_first}");
-    }
-    let names = comparisons(&events);
-    let names = names
-        .iter()
-        .map(|one| format!("{} ÷ {}", one.arm, one.reference));
-    assert!(
-        names.clone().count() == 3
-            && names
-                .into_iter()
-                .all(|one| one == "with 0.1% loss ÷ without loss")
-    );
+    assert_has(&beside.note, ["L5420", "60 s"]);
+    let parts = ["512 B, 1518 B", "the source's Linux: 26%", "offered more"];
+    assert_has(&headline(&events).text, parts);
+    let names = comparisons(&events).into_iter();
+    let names: Vec<_> = names.map(|one| [&*one.arm, &*one.reference]).collect();
+    assert_eq!(names, [["with 0.1% loss", "without loss"]; 3]);
 }
 
 #[test]
@@ -132,18 +94,15 @@ fn os_level_is_compared_with_native() {
     assert!((0.94..0.96).contains(&runc.ratio), "{runc:?}");
     assert_eq!(runc.outcome, Outcome::Slower);
     assert_eq!(runc.reference, "namespace, direct");
-    assert!(warnings(&events).contains("lxc, bridged"));
+    assert_has(&findings(&events, Weight::Warning), ["lxc, bridged"]);
     let shares = tables(&events)[0];
     assert!(shares.title.contains("figure 3"), "{}", shares.title);
     assert_eq!(shares.rows.len(), 3 * 2, "LXC is missing");
-    let said_first = headline(&events);
-    assert!(
-        said_first.text.contains("18 of 24 results"),
-        "{}",
-        said_first.text
-    );
     let bridged = "runc, bridged 0.95× (0.95 to 0.95)";
-    assert!(said_first.text.contains(bridged), "{}", said_first.text);
+    assert_has(&headline(&events).text, ["18 of 24 results", bridged]);
+    let few = run::<OsLevel>("pairs = 2\nframes = [64]", &Fake::default());
+    let parts = ["lxc, bridged, at overload 8", "so few rounds"];
+    assert_has(&headline(&few).text, parts);
 }
 
 #[test]
@@ -154,22 +113,13 @@ fn what_is_not_valid_is_no_throughput() {
     };
     let events = run::<Native>("pairs = 1\nframes = [64]", &host);
     let open = headline(&events);
-    for part in ["is not known", "noisy: 1 of 1 rounds: a pause", "table 2"] {
-        assert!(open.text.contains(part), "{}", open.text);
-    }
+    let parts = ["is not known", "noisy: 1 of 1 rounds: a pause", "table 2"];
+    assert_has(&open.text, parts);
     assert_eq!(open.remedy, "a quiet host");
     assert!(!of(&events, "throughput", 64)[0].verdict.is_valid());
     let latency = &of(&events, "latency", 64)[0].verdict;
     let doubt = "its throughput is not known: the generator did not run";
     assert!(latency.reason.starts_with(doubt), "{latency:?}");
-}
-
-#[test]
-fn homes_are_told_of_whatever_the_rounds_gave() {
-    let few = run::<OsLevel>("pairs = 2\nframes = [64]", &Fake::default());
-    let few = &headline(&few).text;
-    assert!(few.contains("lxc, bridged, at overload 8"), "{few}");
-    assert!(few.contains("so few rounds"), "{few}");
 }
 
 #[test]
@@ -204,12 +154,6 @@ fn what_no_option_can_see_alone_is_named() {
         assert_eq!(error.key(), key, "{error}");
         assert!(error.to_string().contains(part), "{text}: {error}");
     }
-    assert!(
-        parse("extras = []\nloss_percent = 0.0")
-            .unwrap()
-            .options()
-            .items()
-            .len()
-            == 6
-    );
+    let few = parse("extras = []\nloss_percent = 0.0").unwrap();
+    assert_eq!(few.options().items().len(), 6);
 }
