@@ -19,7 +19,7 @@ use trial::stats::{Arms, ERROR, compare_at};
 use trial::{Cell, Chart, Event, Finding, PlanError, Price, Probe, Sink, Table, Verdict};
 
 use crate::ConfigError;
-use crate::config::keys::Keys;
+use crate::config::keys::{Keys, Table as _};
 use crate::drawing::column;
 use crate::evidence::{self, Usual};
 use crate::headline::{Answer, Question};

@@ -109,10 +109,10 @@ fn stream(offer: &Offer) -> Stream {
 ///
 /// # Panics
 /// Where the options of `text` are not allowed.
-pub fn measured<E: Experiment, R: experiment::Rig<E>>(
+pub fn measured<E: Experiment>(
     text: &str,
     fake: &Fake,
-    rig: impl FnOnce(&E, &Host, Routers) -> R,
+    rig: impl FnOnce(&E, &Host, Routers) -> Box<dyn experiment::Rig<E>>,
 ) -> Vec<Event> {
     let config = keys::parse(&text.parse().expect("toml")).expect("allowed");
     let experiment = E::new(config).expect("allowed");
@@ -126,7 +126,7 @@ pub fn measured<E: Experiment, R: experiment::Rig<E>>(
     let routers = Routers::built_by(move |setups, _| own.build(setups));
     let (mut rig, mut sink) = (rig(&experiment, &host, routers), Collector::default());
     let job = job.expect("it fits");
-    run_with(&experiment, &host, &job, &mut rig, &mut sink).expect("it ends well");
+    run_with(&experiment, &host, &job, rig.as_mut(), &mut sink).expect("it ends well");
     sink.events
 }
 

@@ -5,8 +5,6 @@ mod findings;
 mod load;
 mod questions;
 
-use std::time::Duration;
-
 use kit::prelude::*;
 use kit::routers::ground;
 use kit::routers::metrics::{IDLE_POLLS, LOSS, PER_CPU, RECEIVED_PPS, ROUTER_CPU, measures, spot};
@@ -166,7 +164,7 @@ impl Experiment for Paths {
     }
 
     fn rig(&self, host: &Host, _: &Subjects<Self>) -> Result<Box<dyn Rig<Self>>, Stopped> {
-        Ok(Box::new(OnRouters::new(self, host, Routers::of_host())))
+        Ok(on(self, host, Routers::of_host()))
     }
 
     fn measures(&self) -> Vec<Measure> {
@@ -193,8 +191,13 @@ impl Experiment for Paths {
         questions::pairs(self, subjects)
     }
 
-    fn views(&self) -> Vec<View<Self::Place, Self::Arm>> {
-        let columns = vec![
+    fn views(&self) -> Vec<View<Load, Way>> {
+        let title = "What each path carries";
+        let note = format!(
+            "{} The CPU time of idle polls is a lower bound where the driver's threads share the CPU.",
+            self.note()
+        );
+        let columns = [
             Cells::of(RECEIVED_PPS, "received"),
             Cells::Ratio(RECEIVED_PPS, Way::KERNEL, "over kernel routing"),
             Cells::of(LOSS, "lost"),
@@ -204,27 +207,11 @@ impl Experiment for Paths {
             Cells::of(IDLE_POLLS, "idle polls"),
             Cells::Verdict,
         ];
-        vec![
-            View::Table(Sheet {
-                title: "What each path carries".to_owned(),
-                note: format!(
-                    "{} The CPU time of idle polls is a lower bound where the driver's threads share the CPU.",
-                    self.note()
-                ),
-                columns,
-                across: None,
-                only: all,
-            }),
-            View::Rows(Rows {
-                title: "What each path carries".to_owned(),
-                note: format!("{} Whiskers: 95% interval of the median.", self.note()),
-                label: "received",
-                scale: Scale::Linear,
-                what: Shown::Value(RECEIVED_PPS),
-                series: vec!["destinations"],
-                only: |load, _| load.routes.is_none(),
-            }),
-        ]
+        let whiskers = format!("{} Whiskers: 95% interval of the median.", self.note());
+        let received = Rows::new(title, whiskers, "received", Shown::Value(RECEIVED_PPS))
+            .series("destinations")
+            .only(|load: &Load, _| load.routes.is_none());
+        vec![Sheet::new(title, note, columns).into(), received.into()]
     }
 
     fn answer(&self, results: &Results<'_, Self>) -> Option<Answer> {
@@ -236,37 +223,16 @@ impl Experiment for Paths {
     }
 }
 
-struct OnRouters {
-    paths: Paths,
-    cpus: Vec<usize>,
-    routers: Routers,
-}
-
-impl OnRouters {
-    fn new(paths: &Paths, host: &Host, routers: Routers) -> Self {
-        Self {
-            paths: paths.clone(),
-            cpus: host.cpus.clone(),
-            routers,
-        }
-    }
-}
-
-impl Rig<Paths> for OnRouters {
-    fn trial(
-        &mut self,
-        subject: &Subject<Load, Way>,
-        slice: Duration,
-        go_on: &dyn Fn() -> bool,
-    ) -> Result<Reading, Stopped> {
-        let setup = self.paths.setup(subject.arm, subject.place, &self.cpus);
-        let mut offer = self.paths.offer(&setup, subject.place);
+/// Trials on those routers.
+fn on(paths: &Paths, host: &Host, mut routers: Routers) -> Box<dyn Rig<Paths>> {
+    let (paths, cpus) = (paths.clone(), host.cpus.clone());
+    trials::<Paths>(move |subject, slice, go_on| {
+        let setup = paths.setup(subject.arm, subject.place, &cpus);
+        let mut offer = paths.offer(&setup, subject.place);
         offer.duration = slice;
-        let trial = self
-            .routers
-            .with(&[setup], go_on, |rig| rig.trial(&[offer], go_on))?;
+        let trial = routers.with(&[setup], go_on, |rig| rig.trial(&[offer], go_on))?;
         Ok(reading(&trial))
-    }
+    })
 }
 
 fn reading(trial: &Trial) -> Reading {

@@ -119,14 +119,12 @@ fn references(paths: &Paths, (load, way): (Load, Way)) -> Vec<((Load, Way), Meas
 fn pair(paths: &Paths, plain: Pair<Load, Way>) -> Pair<Load, Way> {
     let asked = Asked::by(&plain);
     let (load, way) = plain.arm;
-    Pair {
-        target: target(paths, asked, &plain),
-        ..plain
-    }
-    .changed_by(match load.routes {
+    let change = match load.routes {
         None => asked.change(way),
         Some(_) => "",
-    })
+    };
+    let target = target(paths, asked, &plain);
+    plain.wanting(target).changed_by(change)
 }
 
 /// The lower bound that a ratio is to reach. Targets are of 64-byte IPv4 frames,

@@ -15,9 +15,7 @@ fn parse(text: &str) -> Result<Paths, ConfigError> {
 }
 
 fn run(text: &str, fake: &Fake) -> Vec<Event> {
-    measured(text, fake, |paths: &Paths, host, routers| {
-        OnRouters::new(paths, host, routers)
-    })
+    measured(text, fake, on)
 }
 
 #[test]

@@ -14,6 +14,7 @@ use kit::prelude::*;
 use kit::routers::ground;
 use kit::routers::metrics::{RECEIVED_PPS, ROUTER_CPU, measures, spot};
 use kit::routers::options::Frame;
+use kit::routers::rig::Routers;
 use kit::routers::source::SCALING;
 use kit::routers::trial::size_name;
 use kit::routers::way::Way;
@@ -178,8 +179,7 @@ impl Experiment for Scaling {
     }
 
     fn rig(&self, host: &Host, _: &Subjects<Self>) -> Result<Box<dyn Rig<Self>>, Stopped> {
-        let routers = kit::routers::rig::Routers::of_host();
-        Ok(Box::new(rig::OnRouters::new(self.clone(), host, routers)))
+        Ok(rig::on(self, host, Routers::of_host()))
     }
 
     fn measures(&self) -> Vec<Measure> {
@@ -192,79 +192,73 @@ impl Experiment for Scaling {
     /// The total of many against the fewest; what the others keep, with and
     /// without limits.
     fn pairs(&self, _: &Subjects<Self>) -> Vec<Pair<(), Case>> {
-        let pair = |measure, arm, reference| Pair::new(((), arm), ((), reference), measure);
-        let fewest = Case::SideBySide(self.fewest_and_most().0);
-        let more = self.counts[1..]
-            .iter()
-            .map(|&count| Case::SideBySide(count));
-        let totals = more.map(|case| pair(RECEIVED_PPS, case, fewest));
-        totals
-            .chain([
-                pair(OTHERS, Case::Overloaded, Case::Peace),
-                pair(OTHERS, Case::Limited, Case::Overloaded),
-            ])
-            .collect()
+        let pair = |measure, arm, reference| Pair::at((), (arm, reference), measure);
+        let fewest = Case::SideBySide(self.counts[0]);
+        let more = self.counts[1..].iter();
+        let totals = more.map(|&count| pair(RECEIVED_PPS, Case::SideBySide(count), fewest));
+        let beside = [
+            pair(OTHERS, Case::Overloaded, Case::Peace),
+            pair(OTHERS, Case::Limited, Case::Overloaded),
+        ];
+        totals.chain(beside).collect()
     }
 
-    fn views(&self) -> Vec<View<Self::Place, Self::Arm>> {
-        let beside = self.config.beside.get();
-        let million = |measure, words| (measure, words, 1e-6);
+    fn views(&self) -> Vec<View<(), Case>> {
         let side_by_side = |_: &(), case: &Case| !case.is_beside();
+        let mut lines = Lines::new(
+            "What routers side by side forward",
+            self.note(),
+            ("routers", axis("routers", "", Scale::Log2)),
+            axis("received", "million frames/s", Scale::Linear),
+        )
+        .split(&[
+            "path",
+            "poll",
+            "batch",
+            "queues",
+            "binding",
+            "frame",
+            "direction",
+        ])
+        .only(side_by_side);
+        lines.measures = vec![
+            (RECEIVED_PPS, "together", 1e-6),
+            (LEAST, "least of one", 1e-6),
+            (MOST, "most of one", 1e-6),
+        ];
+        let figures = Sheet::new(
+            "Routers side by side, as figures 7 and 8 of the source",
+            format!(
+                "The source's figures have no numbers; its text: {SCALING}. {}",
+                self.note()
+            ),
+            [
+                Cells::of(RECEIVED_PPS, "together"),
+                Cells::of(LEAST, "least of one"),
+                Cells::of(MOST, "most of one"),
+                Cells::of(ROUTER_CPU, "routers' CPU"),
+                Cells::Verdict,
+            ],
+        );
+        let beside = self.config.beside.get();
+        let overloaded = Sheet::new(
+            "Beside an overloaded router",
+            format!(
+                "{beside} routers; the others are offered {} of their share of what one router carries. Limits: {:.2} of a CPU each. {}",
+                percent(MODEST),
+                LIMITED_CPUS / beside.max(1) as f64,
+                self.note()
+            ),
+            [
+                Cells::of(FIRST, "the first forwards"),
+                Cells::of(OTHERS, "the others deliver"),
+                Cells::Verdict,
+            ],
+        );
         vec![
-            View::Lines(Lines {
-                title: "What routers side by side forward".to_owned(),
-                note: self.note(),
-                over: "routers",
-                x: axis("routers", "", Scale::Log2),
-                y: axis("received", "million frames/s", Scale::Linear),
-                measures: vec![
-                    million(RECEIVED_PPS, "together"),
-                    million(LEAST, "least of one"),
-                    million(MOST, "most of one"),
-                ],
-                split: vec![
-                    "path",
-                    "poll",
-                    "batch",
-                    "queues",
-                    "binding",
-                    "frame",
-                    "direction",
-                ],
-                only: side_by_side,
-            }),
-            View::Table(Sheet {
-                title: "Routers side by side, as figures 7 and 8 of the source".to_owned(),
-                note: format!(
-                    "The source's figures have no numbers; its text: {SCALING}. {}",
-                    self.note()
-                ),
-                columns: vec![
-                    Cells::of(RECEIVED_PPS, "together"),
-                    Cells::of(LEAST, "least of one"),
-                    Cells::of(MOST, "most of one"),
-                    Cells::of(ROUTER_CPU, "routers' CPU"),
-                    Cells::Verdict,
-                ],
-                across: None,
-                only: side_by_side,
-            }),
-            View::Table(Sheet {
-                title: "Beside an overloaded router".to_owned(),
-                note: format!(
-                    "{beside} routers; the others are offered {} of their share of what one router carries. Limits: {:.2} of a CPU each. {}",
-                    percent(MODEST),
-                    LIMITED_CPUS / beside.max(1) as f64,
-                    self.note()
-                ),
-                columns: vec![
-                    Cells::of(FIRST, "the first forwards"),
-                    Cells::of(OTHERS, "the others deliver"),
-                    Cells::Verdict,
-                ],
-                across: None,
-                only: |(), case| case.is_beside(),
-            }),
+            lines.into(),
+            figures.only(side_by_side).into(),
+            overloaded.only(|(), case: &Case| case.is_beside()).into(),
         ]
     }
 

@@ -15,7 +15,7 @@ use trial::{Event, Sink, Validity, Verdict};
 use super::case::Case;
 use super::{FIRST, LEAST, MOST, OTHERS, SLICE_S, Scaling};
 
-pub(super) struct OnRouters {
+struct OnRouters {
     scaling: Scaling,
     cpus: Cpus,
     routers: Routers,
@@ -23,20 +23,19 @@ pub(super) struct OnRouters {
     capacity_pps: Result<f64, Verdict>,
 }
 
-impl OnRouters {
-    pub(super) fn new(scaling: Scaling, host: &Host, routers: Routers) -> Self {
-        Self {
-            scaling,
-            cpus: Cpus::among(&host.cpus),
-            routers,
-            capacity_pps: Err(Verdict::new(
-                Validity::TooFewSamples,
-                "it was not measured",
-                "measure longer (--budget)",
-            )),
-        }
-    }
+/// Trials on those routers.
+pub(super) fn on(scaling: &Scaling, host: &Host, routers: Routers) -> Box<dyn Rig<Scaling>> {
+    let remedy = "measure longer (--budget)";
+    let unknown = Verdict::new(Validity::TooFewSamples, "it was not measured", remedy);
+    Box::new(OnRouters {
+        scaling: scaling.clone(),
+        cpus: Cpus::among(&host.cpus),
+        routers,
+        capacity_pps: Err(unknown),
+    })
+}
 
+impl OnRouters {
     fn run(
         &mut self,
         (case, capacity_pps): (Case, f64),

@@ -1,8 +1,10 @@
 //! The section on routers of known speed that share a CPU.
 
 use kit::config::keys;
-use kit::routers::testing::{Fake, headline, measured};
-use trial::Event;
+use kit::routers::testing::{
+    Fake, assert_has, comparisons, findings, headline, measured, points, tables,
+};
+use trial::{Event, Weight};
 
 use super::*;
 
@@ -11,9 +13,7 @@ fn parse(text: &str) -> Result<Scaling, ConfigError> {
 }
 
 fn run(fake: &Fake) -> Vec<Event> {
-    measured("", fake, |scaling: &Scaling, host, routers| {
-        rig::OnRouters::new(scaling.clone(), host, routers)
-    })
+    measured("", fake, rig::on)
 }
 
 #[test]
@@ -43,31 +43,27 @@ fn every_wrong_value_is_named_with_its_limit() {
 #[test]
 fn totals_and_limits_are_told() {
     let events = run(&Fake::default());
-    let mut counts = (0, 0, 0, 0);
-    for event in &events {
-        match event {
-            Event::Comparison(one) if one.metric == RECEIVED_PPS.name => {
-                assert!((0.98..1.02).contains(&one.ratio), "{one:?}");
-                assert_eq!(one.reference, "one router");
-                counts.0 += 1;
-            }
-            Event::Comparison(one) => {
-                assert_eq!(one.subject, "kernel routing, 64 B, one way, 4 routers");
-                counts.1 += 1;
-            }
-            Event::Table(_) => counts.2 += 1,
-            Event::Chart(chart) => {
-                let names: Vec<_> = chart.series.iter().map(|line| line.name.as_str()).collect();
-                assert_eq!(names, ["together", "least of one", "most of one"]);
-                counts.3 += 1;
-            }
-            _ => {}
-        }
+    let is_total = |one: &&&trial::Comparison| one.metric == RECEIVED_PPS.name;
+    let all = comparisons(&events);
+    let totals: Vec<_> = all.iter().filter(is_total).collect();
+    for one in &totals {
+        assert!((0.98..1.02).contains(&one.ratio), "{one:?}");
+        assert_eq!(one.reference, "one router");
     }
-    assert_eq!(counts, (3, 2, 2, 1));
+    for one in all.iter().filter(|one| !is_total(one)) {
+        assert_eq!(one.subject, "kernel routing, 64 B, one way, 4 routers");
+    }
+    assert_eq!((totals.len(), all.len()), (3, 5));
+    assert_eq!(tables(&events).len(), 2);
+    let charts = events.iter().filter_map(|event| match event {
+        Event::Chart(chart) => Some(chart.series.iter().map(|line| line.name.as_str())),
+        _ => None,
+    });
+    let charts: Vec<Vec<_>> = charts.map(Iterator::collect).collect();
+    assert_eq!(charts, [["together", "least of one", "most of one"]]);
     let first = &headline(&events).text;
     assert!(first.starts_with("8 routers"), "{first}");
-    assert!(first.contains("of one alone"), "{first}");
+    assert_has(first, ["of one alone"]);
 }
 
 #[test]
@@ -77,16 +73,13 @@ fn noise_offers_nobody_a_share_of_it() {
         ..Fake::default()
     };
     let events = run(&host);
-    let open = &headline(&events).text;
-    assert!(open.contains("is not known"), "{open}");
+    assert_has(&headline(&events).text, ["is not known"]);
     // What one carries is not known: the three cases beside were not measured.
     let doubt = "what one router carries is not known: a pause of 20 ms";
-    let beside = events.iter().filter(
-        |event| matches!(event, Event::Point(point) if point.verdict.reason.contains(doubt)),
-    );
-    assert!(beside.count() >= 3);
-    let is_told = |event: &Event| matches!(event, Event::Finding(finding) if finding.text.starts_with("Not measured") && finding.text.contains(doubt));
-    assert!(events.iter().any(is_told));
+    let mut beside = points(&events);
+    beside.retain(|point| point.verdict.reason.contains(doubt));
+    assert_eq!(beside.len(), 3);
+    assert_has(&findings(&events, Weight::Warning), ["Not measured", doubt]);
     let each_twice = 2 + 9 * 4 * 2;
     assert_eq!(host.trials.get(), each_twice, "those beside never");
 }

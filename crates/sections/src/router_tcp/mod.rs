@@ -4,7 +4,6 @@
 mod findings;
 
 use std::collections::HashSet;
-use std::time::Duration;
 
 use forward::bench::{Directions, Offer, TcpResult};
 use forward::router::path::Path;
@@ -111,7 +110,7 @@ impl Experiment for Tcp {
     }
 
     fn rig(&self, host: &Host, _: &Subjects<Self>) -> Result<Box<dyn Rig<Self>>, Stopped> {
-        Ok(Box::new(OnRouters::new(host, Routers::of_host())))
+        Ok(on(self, host, Routers::of_host()))
     }
 
     fn measures(&self) -> Vec<Measure> {
@@ -121,14 +120,9 @@ impl Experiment for Tcp {
     /// Each path against kernel routing, in the same direction.
     fn pairs(&self, subjects: &Subjects<Self>) -> Vec<Pair<Directions, Way>> {
         let others = subjects.iter().filter(|one| one.arm != Way::KERNEL);
-        let pair = |one: &Subject<Directions, Way>| {
-            Pair::new(
-                (one.place, one.arm),
-                (one.place, Way::KERNEL),
-                RECEIVED_MBIT,
-            )
-        };
-        others.map(pair).collect()
+        others
+            .map(|one| Pair::at(one.place, (one.arm, Way::KERNEL), RECEIVED_MBIT))
+            .collect()
     }
 
     fn views(&self) -> Vec<View<Self::Place, Self::Arm>> {
@@ -145,31 +139,14 @@ impl Experiment for Tcp {
     }
 }
 
-struct OnRouters {
-    cpus: Cpus,
-    routers: Routers,
-}
-
-impl OnRouters {
-    fn new(host: &Host, routers: Routers) -> Self {
-        let cpus = Cpus::among(&host.cpus);
-        Self { cpus, routers }
-    }
-}
-
-impl Rig<Tcp> for OnRouters {
-    fn trial(
-        &mut self,
-        subject: &Subject<Directions, Way>,
-        slice: Duration,
-        go_on: &dyn Fn() -> bool,
-    ) -> Result<Reading, Stopped> {
-        let setup = subject.arm.setup(&self.cpus);
-        let result = self
-            .routers
-            .with(&[setup], go_on, |rig| rig.tcp(subject.place, slice, go_on))?;
+/// Trials on those routers.
+fn on(_: &Tcp, host: &Host, mut routers: Routers) -> Box<dyn Rig<Tcp>> {
+    let cpus = Cpus::among(&host.cpus);
+    trials::<Tcp>(move |subject, slice, go_on| {
+        let setup = subject.arm.setup(&cpus);
+        let result = routers.with(&[setup], go_on, |rig| rig.tcp(subject.place, slice, go_on))?;
         Ok(reading(&result))
-    }
+    })
 }
 
 fn reading(result: &TcpResult) -> Reading {

@@ -1,14 +1,12 @@
 //! The section on routers of known speed.
 
-use kit::routers::testing::{Fake, headline, measured};
-use trial::{Event, Weight};
+use kit::routers::testing::{Fake, assert_has, comparisons, findings, headline, measured, tables};
+use trial::Weight;
 
 use super::*;
 
 fn run(text: &str, fake: &Fake) -> Vec<Event> {
-    measured(text, fake, |_: &Tcp, host, routers| {
-        OnRouters::new(host, routers)
-    })
+    measured(text, fake, on)
 }
 
 #[test]
@@ -18,28 +16,19 @@ fn table_3_has_the_source_s_rows_and_ours() {
         ..Fake::default()
     };
     let events = run("paths = ['kernel', 'xdp-fib', 'bridge']", &host);
-    let mut counts = (0, 0);
-    for event in &events {
-        match event {
-            Event::Table(table) => {
-                assert_eq!(table.rows.len(), 4, "two of the source, two of ours");
-                counts.0 += 1;
-            }
-            Event::Comparison(one) => {
-                assert_eq!((one.ratio, one.pairs.len()), (1.0, 9));
-                assert!(one.subject.starts_with("TCP, "), "{}", one.subject);
-                counts.1 += 1;
-            }
-            Event::Finding(finding) if finding.weight == Weight::Warning => {
-                assert_eq!(finding.remedy, "install bridge");
-            }
-            _ => {}
-        }
+    let tables = tables(&events);
+    assert_eq!(tables.len(), 1);
+    assert_eq!(tables[0].rows.len(), 4, "two of the source, two of ours");
+    let ratios = comparisons(&events);
+    assert_eq!(ratios.len(), 2);
+    for one in ratios {
+        assert_eq!((one.ratio, one.pairs.len()), (1.0, 9));
+        assert!(one.subject.starts_with("TCP, "), "{}", one.subject);
     }
-    assert_eq!(counts, (1, 2));
+    let warnings = findings(&events, Weight::Warning);
+    assert!(warnings.ends_with("install bridge\n"), "{warnings}");
     let first = headline(&events);
     assert!(first.text.starts_with("TCP through kernel routing: 10000"));
-    assert!(first.text.contains("210 to 749"), "{}", first.text);
     let ratio = "Beside it: XDP with bpf_fib_lookup 1.00×";
-    assert!(first.text.contains(ratio), "{}", first.text);
+    assert_has(&first.text, ["210 to 749", ratio]);
 }

@@ -183,84 +183,75 @@ impl<K: Kind> Rfc2544<K> {
     }
 
     fn share_by_size(&self) -> Lines<FrameSize, Item> {
-        Lines {
-            title: "Throughput as a share of what the links carry, by frame size".to_owned(),
-            note: self.note(),
-            over: "frame",
-            x: axis("frame", "bytes", Scale::Log2),
-            y: axis("of the links", "%", Scale::Linear),
-            measures: vec![(SHARE, "", 1.0)],
-            split: Vec::new(),
-            only: |_, item| item.procedure == Procedure::Throughput,
-        }
+        Lines::new(
+            "Throughput as a share of what the links carry, by frame size",
+            self.note(),
+            ("frame", axis("frame", "bytes", Scale::Log2)),
+            axis("of the links", "%", Scale::Linear),
+        )
+        .of(SHARE)
+        .only(|_, item| item.procedure == Procedure::Throughput)
     }
 
     fn loss_by_rate(&self) -> Lines<FrameSize, Item> {
-        Lines {
-            title: "Frame loss by rate".to_owned(),
-            note: self.note(),
-            over: "rate_percent",
-            x: axis("rate, of the links", "%", Scale::Linear),
-            y: axis("frames lost", "%", Scale::Linear),
-            measures: vec![(LOSS, "", 1.0)],
-            split: Vec::new(),
-            only: |_, item| matches!(item.procedure, Procedure::FrameLoss(_)),
-        }
+        Lines::new(
+            "Frame loss by rate",
+            self.note(),
+            (
+                "rate_percent",
+                axis("rate, of the links", "%", Scale::Linear),
+            ),
+            axis("frames lost", "%", Scale::Linear),
+        )
+        .of(LOSS)
+        .only(|_, item| matches!(item.procedure, Procedure::FrameLoss(_)))
     }
 
     fn rates(&self) -> Sheet<FrameSize, Item> {
         let (title, first) = K::RATES;
-        Sheet {
-            title: title.to_owned(),
-            note: format!(
-                "{first}At overload: what arrives when the generator sends all that it can, limited by no link. {}",
-                self.note()
-            ),
-            columns: vec![
-                Cells::of(THROUGHPUT, ""),
-                Cells::of(SHARE, ""),
-                Cells::of(RECEIVED_PPS, ""),
-                Cells::of(ROUTER_CPU, "router's CPU"),
-                Cells::Verdict,
-            ],
-            across: Some("procedure"),
-            only: |_, item| !item.procedure.is_extra(),
-        }
+        let note = format!(
+            "{first}At overload: what arrives when the generator sends all that it can, limited by no link. {}",
+            self.note()
+        );
+        let columns = [
+            Cells::of(THROUGHPUT, ""),
+            Cells::of(SHARE, ""),
+            Cells::of(RECEIVED_PPS, ""),
+            Cells::of(ROUTER_CPU, "router's CPU"),
+            Cells::Verdict,
+        ];
+        Sheet::new(title, note, columns)
+            .across("procedure")
+            .only(|_, item| !item.procedure.is_extra())
     }
 
     fn latencies(&self) -> Sheet<FrameSize, Item> {
-        Sheet {
-            title: "Latency at the throughput and below it".to_owned(),
-            note: format!(
-                "Of every frame, from the moment it was due to its arrival (RFC 2544 tags one frame in a trial). {}",
-                self.note()
-            ),
-            columns: vec![
-                Cells::of(RATE, "rate"),
-                Cells::P99,
-                Cells::of(LOSS, "lost"),
-                Cells::Verdict,
-            ],
-            across: None,
-            only: |_, item| matches!(item.procedure, Procedure::Latency(_)),
-        }
+        let note = format!(
+            "Of every frame, from the moment it was due to its arrival (RFC 2544 tags one frame in a trial). {}",
+            self.note()
+        );
+        let columns = [
+            Cells::of(RATE, "rate"),
+            Cells::P99,
+            Cells::of(LOSS, "lost"),
+            Cells::Verdict,
+        ];
+        Sheet::new("Latency at the throughput and below it", note, columns)
+            .only(|_, item| matches!(item.procedure, Procedure::Latency(_)))
     }
 
     fn bursts(&self) -> Sheet<FrameSize, Item> {
-        Sheet {
-            title: "The longest burst without loss".to_owned(),
-            note: format!(
-                "Frames at the links' rate (RFC 2544, section 26.4; the buffer that this speaks of: RFC 9004, section 6). {}",
-                self.note()
-            ),
-            columns: vec![
-                Cells::of(BURST, "burst"),
-                Cells::of(BUFFER, "buffer"),
-                Cells::Verdict,
-            ],
-            across: None,
-            only: |_, item| item.procedure == Procedure::BackToBack,
-        }
+        let note = format!(
+            "Frames at the links' rate (RFC 2544, section 26.4; the buffer that this speaks of: RFC 9004, section 6). {}",
+            self.note()
+        );
+        let columns = [
+            Cells::of(BURST, "burst"),
+            Cells::of(BUFFER, "buffer"),
+            Cells::Verdict,
+        ];
+        Sheet::new("The longest burst without loss", note, columns)
+            .only(|_, item| item.procedure == Procedure::BackToBack)
     }
 }
 
@@ -306,10 +297,9 @@ impl<K: Kind> Experiment for Rfc2544<K> {
                 0.0
             };
             Subject {
-                weight,
-                overhead_s: (weight - 1.0) * OVERHEAD_S + start_s,
                 is_once: item.procedure.is_extra(),
                 ..Subject::new(size, item, self.spot(size, item, &cpus))
+                    .weighing(weight, (weight - 1.0) * OVERHEAD_S + start_s)
             }
         };
         self.options().items().into_iter().map(of).collect()
@@ -336,8 +326,7 @@ impl<K: Kind> Experiment for Rfc2544<K> {
     }
 
     fn rig(&self, host: &Host, _: &Subjects<Self>) -> Result<Box<dyn Rig<Self>>, Stopped> {
-        let routers = Routers::of_host();
-        Ok(Box::new(rig::OnRouters::new(self.options(), host, routers)))
+        Ok(rig::on(self, host, Routers::of_host()))
     }
 
     fn measures(&self) -> Vec<Measure> {
@@ -368,11 +357,11 @@ impl<K: Kind> Experiment for Rfc2544<K> {
 
     fn views(&self) -> Vec<View<FrameSize, Item>> {
         vec![
-            View::Table(self.rates()),
-            View::Table(self.latencies()),
-            View::Table(self.bursts()),
-            View::Lines(self.share_by_size()),
-            View::Lines(self.loss_by_rate()),
+            self.rates().into(),
+            self.latencies().into(),
+            self.bursts().into(),
+            self.share_by_size().into(),
+            self.loss_by_rate().into(),
         ]
     }
 

@@ -36,7 +36,7 @@ const BURSTS: u32 = 3;
 /// Two bursts so near, as a share of the longest, are one.
 const BURST_RESOLUTION: u64 = 1000;
 
-pub(super) struct OnRouters {
+struct OnRouters {
     options: Options,
     cpus: Cpus,
     routers: Routers,
@@ -44,16 +44,21 @@ pub(super) struct OnRouters {
     found: Vec<((FrameSize, Item), Result<f64, Verdict>)>,
 }
 
-impl OnRouters {
-    pub(super) fn new(options: &Options, host: &Host, routers: Routers) -> Self {
-        Self {
-            options: options.clone(),
-            cpus: Cpus::among(&host.cpus),
-            routers,
-            found: Vec::new(),
-        }
-    }
+/// Searches and trials on those routers.
+pub(super) fn on<K: Kind>(
+    section: &Rfc2544<K>,
+    host: &Host,
+    routers: Routers,
+) -> Box<dyn Rig<Rfc2544<K>>> {
+    Box::new(OnRouters {
+        options: section.options().clone(),
+        cpus: Cpus::among(&host.cpus),
+        routers,
+        found: Vec::new(),
+    })
+}
 
+impl OnRouters {
     /// The rate without loss; where there is none, the rate with some.
     fn throughput(&self, size: FrameSize, router: Router) -> Result<f64, Verdict> {
         let known = |procedure| {

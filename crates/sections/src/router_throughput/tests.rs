@@ -13,9 +13,7 @@ fn parse(text: &str) -> Result<Rfc2544<Native>, ConfigError> {
 }
 
 fn run<K: Kind>(text: &str, fake: &Fake) -> Vec<Event> {
-    measured(text, fake, |own: &Rfc2544<K>, host, routers| {
-        rig::OnRouters::new(own.options(), host, routers)
-    })
+    measured(text, fake, rig::on::<K>)
 }
 
 fn of<'a>(events: &'a [Event], procedure: &str, frame: u64) -> Vec<&'a Point> {
