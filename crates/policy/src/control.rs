@@ -51,7 +51,10 @@ impl Counters {
 pub trait Controller: Send {
     fn name(&self) -> &'static str;
 
-    fn moderation(&self) -> Moderation;
+    /// The policy that its settings are for.
+    fn moderation(&self) -> Moderation {
+        Moderation::Each
+    }
 
     /// Time between two observations that it asks for, ns.
     fn period_ns(&self) -> u64;
@@ -128,10 +131,6 @@ mod tests {
     impl Controller for Every {
         fn name(&self) -> &'static str {
             "every"
-        }
-
-        fn moderation(&self) -> Moderation {
-            Moderation::Each
         }
 
         fn period_ns(&self) -> u64 {

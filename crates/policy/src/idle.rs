@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_doorbell_of_before_and_a_sleep_that_nobody_ended_teach_no_wake_up() {
+    fn a_doorbell_of_before_and_a_sleep_that_no_one_ended_teach_no_wake_up() {
         let mut idle = Idle::default();
         let cost_ns = idle.cost_ns();
         idle.slept(10_000, 15_000, 9_000, 1_000_000_000);

@@ -230,6 +230,16 @@ mod tests {
         schedule
     }
 
+    /// Who has the next turns, each of which takes its credit.
+    fn turns(schedule: &mut Schedule, count: usize) -> Vec<u32> {
+        let next = || {
+            let visit = schedule.begin().expect("all have work");
+            schedule.end(visit, visit.credit_ns, 1, true);
+            visit.flow
+        };
+        std::iter::repeat_with(next).take(count).collect()
+    }
+
     struct Noise(u64);
 
     impl Noise {
@@ -267,21 +277,10 @@ mod tests {
         }
     }
 
-    #[test]
-    fn weights_from_1_to_1000_count() {
-        let mut schedule = schedule(&[1, 10, 100, 1000]);
-        let done = serve(&mut schedule, &[50, 700, 40, 9000], 1_000_000_000);
-        for (flow, weight) in [1_u64, 10, 100, 1000].into_iter().enumerate() {
-            let ideal = 1_000_000_000 * weight / 1111;
-            let ratio = done[flow] as f64 / ideal as f64;
-            assert!((0.99..1.01).contains(&ratio), "{done:?}");
-        }
-    }
-
     /// While one huge request is paid for, the others continue; when all have huge
     /// ones, rounds are not passed one by one.
     #[test]
-    fn huge_requests_starve_nobody_and_are_served() {
+    fn huge_requests_starve_no_one_and_are_served() {
         let huge = 1_000_000_000_000;
         let mut one_huge = schedule(&[1, 1]);
         let mut turns = [0; 2];
@@ -298,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_saves_up_and_nobody_runs_from_debt() {
+    fn no_one_saves_up_or_runs_from_debt() {
         let mut schedule = schedule(&[1, 1]);
         // 0 leaves with credit, and comes back with none of it.
         let visit = schedule.begin().unwrap();
@@ -314,13 +313,7 @@ mod tests {
             assert_eq!((visit.flow, visit.credit_ns), (0, QUANTUM_NS));
             schedule.end(visit, QUANTUM_NS, 1, true);
         }
-        let turns: Vec<u32> = (0..3)
-            .map(|_| {
-                let visit = schedule.begin().unwrap();
-                schedule.end(visit, visit.credit_ns, 1, true);
-                visit.flow
-            })
-            .collect();
+        let turns = turns(&mut schedule, 3);
         assert!(turns.contains(&1), "{turns:?}");
     }
 
@@ -334,13 +327,7 @@ mod tests {
         }
         schedule.set(1, 1);
         schedule.wake(1);
-        let turns: Vec<u32> = (0..6)
-            .map(|_| {
-                let visit = schedule.begin().unwrap();
-                schedule.end(visit, visit.credit_ns, 1, true);
-                visit.flow
-            })
-            .collect();
+        let turns = turns(&mut schedule, 6);
         assert!(
             turns.iter().filter(|flow| **flow == 0).count() >= 2,
             "{turns:?}"
@@ -350,7 +337,7 @@ mod tests {
     /// Flows come and go, change weight and have absurd requests: exactly the flows
     /// with work are served.
     #[test]
-    fn whoever_has_work_and_nobody_else_is_served() {
+    fn exactly_who_has_work_is_served() {
         let mut noise = Noise(99);
         let mut schedule = Schedule::default();
         let mut work = [None::<u32>; 12];

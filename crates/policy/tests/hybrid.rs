@@ -33,6 +33,7 @@ enum Way {
 #[derive(Clone, Copy, Debug, Default)]
 struct Done {
     elapsed_ns: u64,
+    sent: usize,
     spun_ns: u64,
     /// What each wait would cost at best, ns: as long as it is, or a wake-up.
     best_ns: u64,
@@ -75,6 +76,7 @@ impl Client {
                 self.done = Done::default();
                 self.done.elapsed_ns = self.now;
             }
+            self.done.sent += self.there();
             self.fill();
             self.wait_to_refill();
         }
@@ -199,19 +201,9 @@ fn run(place: Place, way: Way) -> Done {
 /// Requests in a time, those of a client that looks all the time being 1.
 fn speed(place: Place, way: Way) -> f64 {
     let [polled, own] = [Way::Polled, way].map(|way| {
-        let client = Client::new(place, way);
-        // As many refills are not as many requests: count what was sent.
-        let (mut client, mut sent) = (client, 0_usize);
-        let mut begin = 0;
-        for refill in 0..REFILLS {
-            if refill == REFILLS / 2 {
-                (begin, sent) = (client.now, 0);
-            }
-            sent += client.there();
-            client.fill();
-            client.wait_to_refill();
-        }
-        sent as f64 / (client.now - begin) as f64
+        let done = run(place, way);
+        // As many refills are not as many requests: what was sent counts.
+        done.sent as f64 / done.elapsed_ns as f64
     });
     own / polled
 }

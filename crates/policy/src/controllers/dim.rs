@@ -1,7 +1,7 @@
 //! `dim`: what Linux does for network cards.
 
 use super::meter::{Lap, Meter};
-use crate::{Controller, Counters, Moderation, Settings};
+use crate::{Controller, Counters, Settings};
 
 /// Profiles: microseconds that a completion waits at most, and how many are
 /// gathered. `net_dim`'s default ones for reception, timed from the
@@ -260,10 +260,6 @@ impl Dim {
 impl Controller for Dim {
     fn name(&self) -> &'static str {
         "dim"
-    }
-
-    fn moderation(&self) -> Moderation {
-        Moderation::Each
     }
 
     fn period_ns(&self) -> u64 {

@@ -1,7 +1,7 @@
 //! `static`: a fixed cap.
 
 use super::Parameters;
-use crate::{Controller, Counters, Moderation, Settings};
+use crate::{Controller, Counters, Settings};
 
 /// One cap for ever, given by the operator.
 ///
@@ -19,7 +19,7 @@ const PERIOD_NS: u64 = 1_000_000_000;
 impl Static {
     pub fn new(parameters: &Parameters) -> Self {
         Self {
-            settings: Settings::cap(parameters.static_per_s())
+            settings: Settings::cap(parameters.static_per_s)
                 .expect("parameters hold no cap of zero"),
         }
     }
@@ -28,10 +28,6 @@ impl Static {
 impl Controller for Static {
     fn name(&self) -> &'static str {
         "static"
-    }
-
-    fn moderation(&self) -> Moderation {
-        Moderation::Each
     }
 
     fn period_ns(&self) -> u64 {

@@ -2,7 +2,7 @@
 
 use super::Parameters;
 use super::meter::{Lap, Meter, capped};
-use crate::{Controller, Counters, Moderation, Settings};
+use crate::{Controller, Counters, Settings};
 
 /// Released below this part of the optimal frequency: a rate that a cap holds
 /// at the optimum must not count as below it, or it would be released and
@@ -17,7 +17,7 @@ const RELEASE_BELOW: f64 = 0.8;
 /// virtualization" (IEEE Trans. on Cloud Computing, 2017), as the VCM
 /// paper's section 1 describes it: compare the frequency of interrupts with
 /// the optimal one, and control it by that. The optimum is
-/// [`Parameters::optimal_per_s`]; the interval
+/// [`Parameters::with_optimal_per_s`]; the interval
 /// [`Parameters::interval_ns`].
 #[derive(Clone, Debug)]
 pub struct Frequency {
@@ -30,7 +30,7 @@ impl Frequency {
     pub fn new(parameters: &Parameters) -> Self {
         Self {
             meter: Meter::new(parameters.interval_ns()),
-            optimal_per_s: parameters.optimal_per_s().into(),
+            optimal_per_s: parameters.optimal_per_s.into(),
             settings: Settings::UNLIMITED,
         }
     }
@@ -48,10 +48,6 @@ impl Frequency {
 impl Controller for Frequency {
     fn name(&self) -> &'static str {
         "frequency"
-    }
-
-    fn moderation(&self) -> Moderation {
-        Moderation::Each
     }
 
     fn period_ns(&self) -> u64 {

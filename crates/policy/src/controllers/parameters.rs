@@ -8,10 +8,10 @@ const HOLD_NS: (u64, u64) = (1_000, 100_000_000);
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameters {
     interval_ns: u64,
-    initial_per_s: Option<u32>,
-    static_per_s: u32,
-    optimal_per_s: u32,
-    hold_ns_max: u64,
+    pub(super) initial_per_s: Option<u32>,
+    pub(super) static_per_s: u32,
+    pub(super) optimal_per_s: u32,
+    pub(super) hold_ns_max: u64,
     cpu_price: Option<f64>,
 }
 
@@ -131,25 +131,8 @@ impl Parameters {
         self.interval_ns
     }
 
-    pub fn initial_per_s(&self) -> Option<u32> {
-        self.initial_per_s
-    }
-
-    pub fn static_per_s(&self) -> u32 {
-        self.static_per_s
-    }
-
-    pub fn optimal_per_s(&self) -> u32 {
-        self.optimal_per_s
-    }
-
     pub fn cpu_price(&self) -> Option<f64> {
         self.cpu_price
-    }
-
-    /// Longest time that a notification may be held back, ns.
-    pub fn hold_ns_max(&self) -> u64 {
-        self.hold_ns_max
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Parameters;
 use super::meter::{Lap, Meter, capped};
 use super::speed_monitor_prose::initial;
-use crate::{Controller, Counters, Moderation, Settings};
+use crate::{Controller, Counters, Settings};
 
 /// Takes the first speed as a baseline. From then on it remembers the interrupt
 /// rate at each rise of the speed, and caps to that at each fall.
@@ -68,10 +68,6 @@ impl SpeedMonitorListing {
 impl Controller for SpeedMonitorListing {
     fn name(&self) -> &'static str {
         "speed-monitor-listing"
-    }
-
-    fn moderation(&self) -> Moderation {
-        Moderation::Each
     }
 
     fn period_ns(&self) -> u64 {

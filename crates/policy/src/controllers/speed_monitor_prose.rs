@@ -2,7 +2,7 @@
 
 use super::Parameters;
 use super::meter::{Lap, Meter, capped};
-use crate::{Controller, Counters, Moderation, Settings};
+use crate::{Controller, Counters, Settings};
 
 /// Caps once, at the first fall of the speed, and never again.
 ///
@@ -47,10 +47,6 @@ impl Controller for SpeedMonitorProse {
         "speed-monitor-prose"
     }
 
-    fn moderation(&self) -> Moderation {
-        Moderation::Each
-    }
-
     fn period_ns(&self) -> u64 {
         self.meter.interval_ns()
     }
@@ -65,7 +61,7 @@ impl Controller for SpeedMonitorProse {
 
 pub(super) fn initial(parameters: &Parameters) -> Settings {
     parameters
-        .initial_per_s()
+        .initial_per_s
         .map_or(Settings::UNLIMITED, |per_s| capped(per_s.into()))
 }
 

@@ -1,7 +1,7 @@
 //! `vic`: what VMware ESX does for virtual disks, with departures.
 
 use super::meter::{Lap, Meter};
-use crate::{COUNT_MAX, Controller, Counters, Moderation, Settings};
+use crate::{COUNT_MAX, Controller, Counters, Settings};
 
 /// Nothing is gathered with fewer commands in flight: the paper's
 /// `cifThreshold`.
@@ -77,10 +77,6 @@ impl Vic {
 impl Controller for Vic {
     fn name(&self) -> &'static str {
         "vic"
-    }
-
-    fn moderation(&self) -> Moderation {
-        Moderation::Each
     }
 
     fn period_ns(&self) -> u64 {

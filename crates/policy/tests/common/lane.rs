@@ -22,6 +22,42 @@ pub enum Load {
     },
 }
 
+impl Load {
+    pub const fn closed(depth: u32, block_bytes: u32) -> Self {
+        Self::Closed { depth, block_bytes }
+    }
+
+    pub const fn eager(depth: u32, block_bytes: u32) -> Self {
+        Self::Eager { depth, block_bytes }
+    }
+}
+
+/// Counters of these words, in the order of their fields.
+pub fn counters_of(words: [u64; 9]) -> Counters {
+    let [
+        requests,
+        bytes,
+        notifications,
+        held,
+        held_ns,
+        in_flight,
+        looks,
+        spun_ns,
+        busy_ns,
+    ] = words;
+    Counters {
+        requests,
+        bytes,
+        notifications,
+        held,
+        held_ns,
+        in_flight,
+        looks,
+        spun_ns,
+        busy_ns,
+    }
+}
+
 pub struct Lane {
     controller: Box<dyn Controller>,
     pub moderator: Moderator,
@@ -194,19 +230,8 @@ impl Lane {
     }
 
     pub fn tick(&mut self, now_ns: u64, begin: u64) {
-        let shifted = |count: u64| count.wrapping_add(begin);
-        let seen = Counters {
-            requests: shifted(self.counters.requests),
-            bytes: shifted(self.counters.bytes),
-            notifications: shifted(self.counters.notifications),
-            held: shifted(self.counters.held),
-            held_ns: shifted(self.counters.held_ns),
-            in_flight: shifted(self.counters.in_flight),
-            looks: shifted(self.counters.looks),
-            spun_ns: shifted(self.counters.spun_ns),
-            busy_ns: shifted(self.counters.busy_ns),
-        };
-        self.observe(now_ns, &seen);
+        let before_begin = counters_of([begin.wrapping_neg(); 9]);
+        self.observe(now_ns, &self.counters.since(&before_begin));
         self.next_tick_ns = now_ns + self.controller.period_ns();
     }
 

@@ -8,7 +8,7 @@
 mod lane;
 mod random;
 
-pub use lane::{Lane, Load};
+pub use lane::{Lane, Load, counters_of};
 pub use random::Random;
 
 use lockgate_policy::{Controller, Counters, Decision, Moderation, Progress, Settings};

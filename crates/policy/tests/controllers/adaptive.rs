@@ -74,10 +74,7 @@ fn settled(core: Core, load: Load, make: impl Fn() -> Box<dyn Controller>) -> (M
 fn at_depth_one_nothing_is_held() {
     for burst in [1, 64] {
         let core = Core { burst, ..SLOW };
-        let load = Load::Closed {
-            depth: 1,
-            block_bytes: 1024,
-        };
+        let load = Load::closed(1, 1024);
         let (measured, sim) = settled(core, load, adaptive);
         assert!(measured.requests_per_s > 100_000.0);
         assert_eq!(sim.lanes[0].counters.held, 0);
@@ -88,10 +85,7 @@ fn at_depth_one_nothing_is_held() {
 
 #[test]
 fn where_armed_wakes_too_often_it_is_capped() {
-    let load = Load::Closed {
-        depth: 2,
-        block_bytes: 1024,
-    };
+    let load = Load::closed(2, 1024);
     let (free, _) = settled(SLOW, load, armed);
     let (found, _) = settled(SLOW, load, adaptive);
     let gain = found.requests_per_s / free.requests_per_s;
@@ -152,17 +146,11 @@ fn the_prices_are_found_once_the_load_has_varied() {
 fn beside_a_hostile_one(make: impl Fn() -> Box<dyn Controller>) -> Vec<Measured> {
     let mut sim = Sim::new(SLOW, 13);
     let hostile = sim.add(make());
-    let load = Load::Eager {
-        depth: 64,
-        block_bytes: 64,
-    };
+    let load = Load::eager(64, 64);
     sim.load(hostile, load);
     for _ in 0..3 {
         let lane = sim.add(make());
-        let load = Load::Closed {
-            depth: 16,
-            block_bytes: 1024,
-        };
+        let load = Load::closed(16, 1024);
         sim.load(lane, load);
     }
     sim.run_until(sim.now_ns + 1_000_000_000);
@@ -190,18 +178,12 @@ fn one_that_always_changes_does_not_keep_others_from_gaining() {
             sim.add(make());
         });
         for lane in [1, 2] {
-            let load = Load::Closed {
-                depth: 2,
-                block_bytes: 1024,
-            };
+            let load = Load::closed(2, 1024);
             sim.load(lane, load);
         }
         let mut requests_per_s = 0.0;
         for step in 0..80 {
-            let load = Load::Eager {
-                depth: [64, 16][step % 2],
-                block_bytes: [64, 4096][step % 2],
-            };
+            let load = Load::eager([64, 16][step % 2], [64, 4096][step % 2]);
             sim.load(0, load);
             let measured = sim.measure(50_000_000);
             if step >= 40 {
@@ -222,10 +204,7 @@ fn a_load_that_always_changes_is_no_slower_than_armed() {
         sim.add(make());
         let mut requests_per_s = 0.0;
         for step in 0..60 {
-            let load = Load::Closed {
-                depth: [2, 16, 5][step % 3],
-                block_bytes: [64, 4096][step % 2],
-            };
+            let load = Load::closed([2, 16, 5][step % 3], [64, 4096][step % 2]);
             sim.load(0, load);
             requests_per_s += sim.measure(step_ns)[0].requests_per_s;
         }
@@ -241,10 +220,7 @@ fn a_load_that_always_changes_is_no_slower_than_armed() {
 /// leave. The load of the last stays the same, but its cap is now the limit.
 #[test]
 fn one_that_stays_when_others_leave_is_not_held_back() {
-    let load = Load::Closed {
-        depth: 4,
-        block_bytes: 1024,
-    };
+    let load = Load::closed(4, 1024);
     for client_part in [0.0, 0.5] {
         let core = Core {
             client_part,

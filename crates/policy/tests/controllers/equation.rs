@@ -29,10 +29,7 @@ fn assert_near(found: f64, expected: f64) {
     assert!((0.97..1.03).contains(&ratio), "{found} for {expected}");
 }
 
-const DEEP: Load = Load::Closed {
-    depth: 32,
-    block_bytes: 1000,
-};
+const DEEP: Load = Load::closed(32, 1000);
 
 #[test]
 fn uncapped_each_request_pays_for_its_notification() {

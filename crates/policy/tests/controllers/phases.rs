@@ -42,10 +42,7 @@ const PHASES: [Phase; 9] = [
 fn load(sim: &mut Sim, phase: Phase) {
     for lane in 0..TENANTS_MAX {
         let load = if lane < phase.tenants {
-            Load::Closed {
-                depth: phase.depth,
-                block_bytes: phase.block_bytes,
-            }
+            Load::closed(phase.depth, phase.block_bytes)
         } else {
             Load::Idle
         };

@@ -7,7 +7,7 @@ use lockgate_policy::{
 };
 use proptest::prelude::*;
 
-use crate::common::{Core, Lane, Load, Random, Sim};
+use crate::common::{Core, Lane, Load, Random, Sim, counters_of};
 
 const SETTLING_NS: u64 = 1_000_000_000;
 const SETTLED_NS: u64 = 500_000_000;
@@ -236,7 +236,7 @@ impl Controller for Disturbed {
                 self.inner.observe(now_ns, counters)
             }
             Disturbance::Absurd if is_now => {
-                let absurd = absurd(&mut self.random);
+                let absurd = counters_of(std::array::from_fn(|_| self.random.word()));
                 let now_ns = self.random.word();
                 assert_valid(self.inner.observe(now_ns, &absurd));
                 self.inner.observe(now_ns, counters)
@@ -249,20 +249,6 @@ impl Controller for Disturbed {
         };
         assert_valid(settings);
         settings
-    }
-}
-
-fn absurd(random: &mut Random) -> Counters {
-    Counters {
-        requests: random.word(),
-        bytes: random.word(),
-        notifications: random.word(),
-        held: random.word(),
-        held_ns: random.word(),
-        in_flight: random.word(),
-        looks: random.word(),
-        spun_ns: random.word(),
-        busy_ns: random.word(),
     }
 }
 
@@ -345,11 +331,7 @@ proptest! {
             // Small steps and small counts look like a load; others do not.
             let shrink = |word: u64| word >> (kind * 13);
             now_ns = now_ns.wrapping_add(shrink(step));
-            let [requests, bytes, notifications, held, held_ns, in_flight, looks, spun_ns, busy_ns] =
-                words.map(shrink);
-            let counters = Counters {
-                requests, bytes, notifications, held, held_ns, in_flight, looks, spun_ns, busy_ns,
-            };
+            let counters = counters_of(words.map(shrink));
             assert_valid(controller.observe(now_ns, &counters));
             prop_assert!(controller.period_ns() > 0);
         }

@@ -46,7 +46,7 @@ impl Joint {
     pub fn new(parameters: &Parameters) -> Self {
         Self {
             core: Arc::new(Mutex::new(Core {
-                regulator: Regulator::new(0, parameters.hold_ns_max()),
+                regulator: Regulator::new(0, parameters.hold_ns_max),
                 places: Vec::new(),
             })),
         }

@@ -80,7 +80,7 @@ impl Adaptive {
     pub fn new(parameters: &Parameters) -> Self {
         Self {
             meter: Meter::new(PERIOD_NS),
-            regulator: Regulator::new(1, parameters.hold_ns_max()),
+            regulator: Regulator::new(1, parameters.hold_ns_max),
             choice: parameters.cpu_price().map(Choice::new),
         }
     }
