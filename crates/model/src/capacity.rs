@@ -248,16 +248,10 @@ impl Prediction {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::close;
 
     fn costs() -> Costs {
         Costs::new(600.0, 200.0, 0.1).unwrap()
-    }
-
-    fn close(left: f64, right: f64) {
-        assert!(
-            (left - right).abs() <= 1e-9 * right.abs(),
-            "{left} is not {right}"
-        );
     }
 
     #[test]

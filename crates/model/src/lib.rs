@@ -18,3 +18,11 @@ pub mod cause;
 pub mod fairness;
 pub mod fit;
 pub mod paper;
+
+#[cfg(test)]
+fn close(left: f64, right: f64) {
+    assert!(
+        (left - right).abs() <= 1e-12 * right.abs(),
+        "{left} is not {right}"
+    );
+}

@@ -77,17 +77,11 @@ pub fn capped_speed_mib_per_s(
 mod tests {
     use super::*;
     use crate::capacity::Load;
+    use crate::close;
 
     /// T = 10 µs, t = 20 ns, L = 16 bytes: at most 800 MB/s.
     fn device() -> Device {
         Device::new(1e-5, 2e-8, 16.0).unwrap()
-    }
-
-    fn close(left: f64, right: f64) {
-        assert!(
-            (left - right).abs() <= 1e-9 * right.abs(),
-            "{left} is not {right}"
-        );
     }
 
     #[test]

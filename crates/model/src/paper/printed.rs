@@ -110,16 +110,10 @@ pub fn speed(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::close;
 
     fn device() -> Device {
         Device::new(1e-5, 2e-8, 16.0).unwrap()
-    }
-
-    fn close(left: f64, right: f64) {
-        assert!(
-            (left - right).abs() <= 1e-12 * right.abs(),
-            "{left} is not {right}"
-        );
     }
 
     /// Worked by hand with B = 16,384, V = 100, I = 6450.
