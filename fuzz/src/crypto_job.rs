@@ -90,10 +90,7 @@ fn over_slices(other: &dyn Backend, kind: Kind, of_key: Algorithm, input: &mut B
         let (mut both, mut destination, mut tag) =
             (source.clone(), destination.clone(), tag.clone());
         let data = if is_apart {
-            Data::Apart {
-                source: &source,
-                destination: &mut destination,
-            }
+            Data::apart(&source, &mut destination)
         } else {
             Data::InPlace(&mut both)
         };

@@ -262,6 +262,19 @@ impl Algorithm {
         )
     }
 
+    /// Whether it takes whole blocks only: ECB and CBC.
+    pub(crate) const fn takes_blocks(self) -> bool {
+        matches!(
+            self,
+            Self::Aes128Ecb
+                | Self::Aes192Ecb
+                | Self::Aes256Ecb
+                | Self::Aes128Cbc
+                | Self::Aes192Cbc
+                | Self::Aes256Cbc
+        )
+    }
+
     pub(crate) const fn is_xts(self) -> bool {
         matches!(self, Self::Aes128Xts | Self::Aes256Xts)
     }

@@ -147,23 +147,20 @@ mod tests {
 
     #[test]
     fn in_place_and_apart_pass_partial_overlap_does_not() {
-        let bad = Err(Status::BadSegment);
-        assert_eq!(both(&[at(100, 32)], &[at(100, 32)]), Ok(()));
-        assert_eq!(both(&[at(100, 32)], &[at(132, 32)]), Ok(()));
-        assert_eq!(both(&[at(100, 32)], &[at(116, 32)]), bad);
-        assert_eq!(both(&[at(100, 32)], &[at(100, 16), at(116, 16)]), Ok(()));
-        assert_eq!(
-            both(&[at(100, 16), at(200, 16)], &[at(200, 16), at(100, 16)]),
-            bad
-        );
-        assert_eq!(
-            both(&[at(100, 16), at(200, 16)], &[at(116, 16), at(216, 16)]),
-            Ok(())
-        );
-        assert_eq!(
-            both(&[at(100, 16), at(200, 16)], &[at(116, 16), at(215, 16)]),
-            bad
-        );
+        let one = |address| vec![at(address, 32)];
+        let two = |first, second| vec![at(first, 16), at(second, 16)];
+        for (source, destination, passes) in [
+            (one(100), one(100), true),
+            (one(100), one(132), true),
+            (one(100), one(116), false),
+            (one(100), two(100, 116), true),
+            (two(100, 200), two(200, 100), false),
+            (two(100, 200), two(116, 216), true),
+            (two(100, 200), two(116, 215), false),
+        ] {
+            let passed = both(&source, &destination).is_ok();
+            assert_eq!(passed, passes, "{source:?} {destination:?}");
+        }
     }
 
     /// Every arrangement of four short segments in a few bytes.
@@ -187,21 +184,17 @@ mod tests {
     #[test]
     fn the_tag_stays_out_of_what_is_written_and_read() {
         let (text, aad) = (at(100, 32), at(200, 8));
-        let with = |operation, tag| disjoint(operation, &[text], &[text], aad, tag);
-        assert_eq!(with(Operation::Encrypt, at(132, 16)), Ok(()));
-        assert_eq!(
-            with(Operation::Encrypt, at(131, 16)),
-            Err(Status::BadSegment)
-        );
-        assert_eq!(
-            with(Operation::Encrypt, at(190, 16)),
-            Err(Status::BadSegment)
-        );
-        assert_eq!(with(Operation::Decrypt, at(190, 16)), Ok(()));
-        assert_eq!(
-            with(Operation::Decrypt, at(131, 16)),
-            Err(Status::BadSegment)
-        );
+        use Operation::{Decrypt, Encrypt};
+        for (operation, tag, expected) in [
+            (Encrypt, 132, Ok(())),
+            (Encrypt, 131, Err(Status::BadSegment)),
+            (Encrypt, 190, Err(Status::BadSegment)),
+            (Decrypt, 190, Ok(())),
+            (Decrypt, 131, Err(Status::BadSegment)),
+        ] {
+            let found = disjoint(operation, &[text], &[text], aad, at(tag, 16));
+            assert_eq!(found, expected, "{operation} {tag}");
+        }
         let over = disjoint(Operation::Encrypt, &[text], &[text], at(99, 2), at(300, 16));
         assert_eq!(over, Err(Status::BadSegment));
     }

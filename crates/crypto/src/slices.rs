@@ -13,12 +13,33 @@ pub enum Data<'b> {
     },
 }
 
+impl<'b> Data<'b> {
+    pub fn apart(source: &'b [u8], destination: &'b mut [u8]) -> Self {
+        Self::Apart {
+            source,
+            destination,
+        }
+    }
+}
+
 /// The parts of one job; what each kind takes is in the table at [`Job`].
 pub struct Slices<'b> {
     pub iv: [u8; 16],
     pub aad: &'b [u8],
     pub data: Data<'b>,
     pub tag: &'b mut [u8],
+}
+
+impl<'b> Slices<'b> {
+    /// For a kind that takes no IV, additional data or tag.
+    pub fn plain(data: Data<'b>) -> Self {
+        Self {
+            iv: [0; 16],
+            aad: &[],
+            data,
+            tag: &mut [],
+        }
+    }
 }
 
 /// Runs one job of `kind` to its end, with a key that `backend` made.

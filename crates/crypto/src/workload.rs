@@ -122,22 +122,12 @@ impl Workload {
                 operation,
             });
         }
-        use Algorithm as A;
-        let limit = match algorithm {
-            A::Aes128Ecb
-            | A::Aes192Ecb
-            | A::Aes256Ecb
-            | A::Aes128Cbc
-            | A::Aes192Cbc
-            | A::Aes256Cbc
-                if !block_bytes.is_multiple_of(16) =>
-            {
-                "multiples of 16"
-            }
-            A::Aes128Xts | A::Aes256Xts if !(16..=1 << 24).contains(&block_bytes) => {
-                "16 bytes to 16 MiB"
-            }
-            _ => return Ok(()),
+        let limit = if algorithm.takes_blocks() && !block_bytes.is_multiple_of(16) {
+            "multiples of 16"
+        } else if algorithm.is_xts() && !(16..=1 << 24).contains(&block_bytes) {
+            "16 bytes to 16 MiB"
+        } else {
+            return Ok(());
         };
         Err(WorkloadError::Block {
             algorithm,
@@ -204,13 +194,8 @@ impl Workload {
         };
         let key = backend.key(algorithm, &self.material)?;
         let slices = Slices {
-            iv: [0; 16],
-            aad: &[],
-            data: Data::Apart {
-                source: &source,
-                destination,
-            },
             tag: &mut self.tag,
+            ..Slices::plain(Data::apart(&source, destination))
         };
         match process_slices(&**backend, &*key, kind, slices) {
             Status::Ok => Ok(()),

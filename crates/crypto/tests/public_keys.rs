@@ -100,13 +100,8 @@ impl Pair<'_> {
     ) -> Status {
         let kind = Kind::new(self.algorithm, operation);
         let slices = Slices {
-            iv: [0; 16],
-            aad: &[],
-            data: Data::Apart {
-                source,
-                destination,
-            },
             tag,
+            ..Slices::plain(Data::apart(source, destination))
         };
         process_slices(self.backend, key, kind, slices)
     }

@@ -248,23 +248,6 @@ fn lists_that_are_null_misaligned_too_long_or_too_large() {
 }
 
 #[test]
-fn operations_of_another_algorithm() {
-    for backend in backends() {
-        for kind in offered(&*backend) {
-            let others = Operation::ALL.into_iter();
-            let has = kind.algorithm.operations();
-            for operation in others.filter(|operation| !has.contains(operation)) {
-                let wrong = Kind { operation, ..kind };
-                assert!(!backend.supports(wrong), "{} {wrong:?}", backend.name());
-                let job = plain(Shape::near(kind, 48, 0), 5, true);
-                refuses(&*backend, wrong, job, Status::Unsupported, "operation");
-            }
-            assert!(backend.width(kind) > 0, "{} {kind:?}", backend.name());
-        }
-    }
-}
-
-#[test]
 fn foreign_keys_stop_only_their_own_jobs() {
     for backend in backends() {
         let own = offered(&*backend);

@@ -140,12 +140,7 @@ fn what_only_one_has_needs_no_measurement() {
         .key(CBC.algorithm, &generate_key(CBC.algorithm))
         .unwrap();
     let mut text = [7; 32];
-    let slices = Slices {
-        iv: [0; 16],
-        aad: &[],
-        data: Data::InPlace(&mut text),
-        tag: &mut [],
-    };
+    let slices = Slices::plain(Data::InPlace(&mut text));
     assert_eq!(process_slices(&auto, &*key, decrypt, slices), Status::Ok);
     assert_eq!(one.taken(), 1);
 }
@@ -195,12 +190,7 @@ fn a_key_of_nobody_is_unsupported() {
     let material = generate_key(CBC.algorithm);
     let foreign = portable.key(CBC.algorithm, &material).unwrap();
     let mut text = [7; 32];
-    let slices = Slices {
-        iv: [0; 16],
-        aad: &[],
-        data: Data::InPlace(&mut text),
-        tag: &mut [],
-    };
+    let slices = Slices::plain(Data::InPlace(&mut text));
     let status = process_slices(&auto, &*foreign, CBC, slices);
     assert_eq!((status, text), (Status::Unsupported, [7; 32]));
 }

@@ -13,7 +13,7 @@ mod key;
 mod native;
 mod soft;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use key::KernelKey;
 

@@ -33,7 +33,7 @@ impl FfdhKey {
     pub fn new(group: FfdhGroup, exponent: &[u8]) -> Self {
         let prime = groups::prime(group);
         let bits = u32::try_from(4 * prime.len()).expect("at most 4096");
-        let prime = BoxedUint::from_be_hex(prime, bits).expect("the digits are hexadecimal");
+        let prime = BoxedUint::from_be_hex(&prime, bits).expect("the digits are hexadecimal");
         let prime = Odd::new(prime).expect("these primes are odd");
         Self {
             params: BoxedMontyParams::new(prime),

@@ -114,9 +114,9 @@ unsafe fn put(private: &[u8], list: &[Segment]) {
 fn compute(context: &Context, mut input: Input<'_>) -> Result<Output, Status> {
     let (encrypt, iv) = (input.encrypt, input.iv);
     match context {
-        Context::Ecb(aes) => with(aes, Ecb { encrypt }, &mut input.text),
-        Context::Cbc(aes) => with(aes, Cbc { encrypt, iv }, &mut input.text),
-        Context::Ctr(aes) => with(aes, Ctr { iv }, &mut input.text),
+        Context::Ecb(aes) => with(aes, Mode::Ecb, &mut input),
+        Context::Cbc(aes) => with(aes, Mode::Cbc, &mut input),
+        Context::Ctr(aes) => with(aes, Mode::Ctr, &mut input),
         Context::Xts128(cipher) if encrypt => {
             cipher.encrypt_sector(&mut input.text, (*iv).into());
         }
@@ -148,46 +148,27 @@ fn digest<D: Digest>(message: &[u8]) -> Private {
     D::digest(message).to_vec().into()
 }
 
-trait Mode {
-    fn run(self, cipher: &impl cipher::Cipher, text: &mut [u8]);
+/// A mode without a tag.
+#[derive(Clone, Copy)]
+enum Mode {
+    Ecb,
+    Cbc,
+    Ctr,
 }
 
-struct Ecb {
-    encrypt: bool,
-}
-
-impl Mode for Ecb {
-    fn run(self, cipher: &impl cipher::Cipher, text: &mut [u8]) {
-        cipher::ecb(cipher, self.encrypt, text);
-    }
-}
-
-struct Cbc<'i> {
-    encrypt: bool,
-    iv: &'i [u8; 16],
-}
-
-impl Mode for Cbc<'_> {
-    fn run(self, cipher: &impl cipher::Cipher, text: &mut [u8]) {
-        cipher::cbc(cipher, self.encrypt, self.iv, text);
-    }
-}
-
-struct Ctr<'i> {
-    iv: &'i [u8; 16],
-}
-
-impl Mode for Ctr<'_> {
-    fn run(self, cipher: &impl cipher::Cipher, text: &mut [u8]) {
-        cipher::ctr(cipher, self.iv, text);
-    }
-}
-
-fn with(aes: &Aes, mode: impl Mode, text: &mut [u8]) {
+fn with(aes: &Aes, mode: Mode, input: &mut Input<'_>) {
     match aes {
-        Aes::Of128(cipher) => mode.run(&**cipher, text),
-        Aes::Of192(cipher) => mode.run(&**cipher, text),
-        Aes::Of256(cipher) => mode.run(&**cipher, text),
+        Aes::Of128(cipher) => in_mode(&**cipher, mode, input),
+        Aes::Of192(cipher) => in_mode(&**cipher, mode, input),
+        Aes::Of256(cipher) => in_mode(&**cipher, mode, input),
+    }
+}
+
+fn in_mode(of: &impl cipher::Cipher, mode: Mode, input: &mut Input<'_>) {
+    match mode {
+        Mode::Ecb => cipher::ecb(of, input.encrypt, &mut input.text),
+        Mode::Cbc => cipher::cbc(of, input.encrypt, input.iv, &mut input.text),
+        Mode::Ctr => cipher::ctr(of, input.iv, &mut input.text),
     }
 }
 

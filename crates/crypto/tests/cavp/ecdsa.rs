@@ -4,7 +4,7 @@
 use lockgate_crypto::Algorithm;
 
 use super::record::{Record, records};
-use crate::published::{Case, Tally, run, unhex};
+use crate::published::{Case, Suite, unhex};
 use crate::vectors;
 
 /// Before the two coordinates: the algorithm (RFC 5480 §2.1.1), and that the
@@ -14,18 +14,14 @@ const PUBLIC_KEY_HEADER: &str = "3059301306072a8648ce3d020106082a8648ce3d0301070
 
 #[test]
 fn cavp_ecdsa_p256_verify() {
-    let mut tally = Tally::new("ECDSA P-256 verify");
-    let mut cases = Vec::new();
+    let mut suite = Suite::new("ECDSA P-256 verify");
     for record in records(vectors!("SigGen.rsp"), "Msg") {
-        tally.runs();
-        cases.push(case(&record, true));
+        suite.add([case(&record, true)]);
     }
     for record in records(vectors!("SigVer.rsp"), "Msg") {
-        tally.runs();
-        cases.push(case(&record, record.passes()));
+        suite.add([case(&record, record.passes())]);
     }
-    tally.settle(30, 0);
-    run(&cases);
+    suite.finish(30, 0);
 }
 
 fn case(record: &Record, is_right: bool) -> Case {

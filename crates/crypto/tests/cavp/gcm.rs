@@ -4,7 +4,7 @@
 use lockgate_crypto::{Algorithm, Operation, Status};
 
 use super::record::{Record, records};
-use crate::published::{Case, Expected, Tally, run};
+use crate::published::{Case, Expected, Suite};
 use crate::vectors;
 
 #[test]
@@ -17,22 +17,19 @@ fn cavp_aes_gcm() {
         (Algorithm::Aes192Gcm, vectors!("gcmDecrypt192.rsp")),
         (Algorithm::Aes256Gcm, vectors!("gcmDecrypt256.rsp")),
     ];
-    let mut tally = Tally::new("AES-GCM");
-    let mut cases = Vec::new();
+    let mut suite = Suite::new("AES-GCM");
     for (index, (algorithm, text)) in files.into_iter().enumerate() {
         for record in records(text, "Count") {
-            tally.runs();
-            cases.push(if index < 3 {
+            suite.add([if index < 3 {
                 seal(algorithm, &record)
             } else {
                 open(algorithm, &record)
-            });
+            }]);
         }
     }
-    let failures = cases.iter().filter(|case| is_refused(case)).count();
+    let failures = suite.cases().iter().filter(|case| is_refused(case)).count();
     assert_eq!(failures, 193, "tags that do not fit");
-    tally.settle(750, 0);
-    run(&cases);
+    suite.finish(750, 0);
 }
 
 fn is_refused(case: &Case) -> bool {

@@ -4,7 +4,7 @@
 use lockgate_crypto::Algorithm;
 
 use super::record::records;
-use crate::published::{Case, Expected, Tally, run};
+use crate::published::{Case, Expected, Suite};
 use crate::vectors;
 
 #[test]
@@ -41,8 +41,7 @@ fn cavp_sha512_short_and_long() {
 }
 
 fn all(algorithm: Algorithm, files: [&str; 2], count: usize) {
-    let mut tally = Tally::new(algorithm.name());
-    let mut cases = Vec::new();
+    let mut suite = Suite::new(algorithm.name());
     for record in files.iter().flat_map(|text| records(text, "MD")) {
         let mut text = record.bytes("Msg");
         // Of no bits the file still shows one byte.
@@ -50,30 +49,25 @@ fn all(algorithm: Algorithm, files: [&str; 2], count: usize) {
         assert_eq!(text.len() * 8, record.number("Len"));
         let label = format!("{algorithm} of {} bits", record.text("Len"));
         let expected = Expected::bytes(&record.bytes("MD"));
-        tally.runs();
-        cases.push(Case::hash(&label, algorithm, &[], &text, expected));
+        suite.add([Case::hash(&label, algorithm, &[], &text, expected)]);
     }
-    tally.settle(count, 0);
-    run(&cases);
+    suite.finish(count, 0);
 }
 
 #[test]
 fn hmac_sha256_of_rfc_4231() {
-    let mut tally = Tally::new("HMAC-SHA-256");
-    let mut cases = Vec::new();
+    let mut suite = Suite::new("HMAC-SHA-256");
     for record in records(vectors!("rfc-4231-sha256.txt"), "MD") {
-        tally.runs();
         let label = format!("HMAC-SHA-256 of {} bits", record.text("Len"));
         let expected = Expected::bytes(&record.bytes("MD"));
         let (key, text) = (record.bytes("Key"), record.bytes("Msg"));
-        cases.push(Case::hash(
+        suite.add([Case::hash(
             &label,
             Algorithm::HmacSha256,
             &key,
             &text,
             expected,
-        ));
+        )]);
     }
-    tally.settle(6, 0);
-    run(&cases);
+    suite.finish(6, 0);
 }

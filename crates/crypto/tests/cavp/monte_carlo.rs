@@ -74,15 +74,7 @@ fn walk(name: &str, records: &[Record], hash: impl Fn(&[u8]) -> Vec<u8>) {
 
 fn digest(backend: &dyn Backend, key: &dyn Key, algorithm: Algorithm, text: &[u8]) -> Vec<u8> {
     let mut digest = vec![0; algorithm.digest_bytes()];
-    let slices = Slices {
-        iv: [0; 16],
-        aad: &[],
-        data: Data::Apart {
-            source: text,
-            destination: &mut digest,
-        },
-        tag: &mut [],
-    };
+    let slices = Slices::plain(Data::apart(text, &mut digest));
     let kind = Kind::new(algorithm, Operation::Hash);
     assert_eq!(process_slices(backend, key, kind, slices), Status::Ok);
     digest

@@ -5,54 +5,44 @@
 use lockgate_crypto::{Operation, RsaScheme};
 
 use super::record::{Record, records};
-use crate::published::{Case, Expected, Tally, rsa_key, run};
+use crate::published::{Case, Expected, Suite, rsa_key};
 use crate::vectors;
 
 #[test]
 fn cavp_rsa_pkcs1_verify() {
-    let mut tally = Tally::new("RSA PKCS#1 v1.5 verify");
-    let mut cases = Vec::new();
+    let mut suite = Suite::new("RSA PKCS#1 v1.5 verify");
     for record in records(vectors!("SigGen15_186-3.rsp"), "S") {
-        tally.runs();
-        cases.push(verify(RsaScheme::Pkcs1, &record, true));
+        suite.add([verify(RsaScheme::Pkcs1, &record, true)]);
     }
     for record in records(vectors!("SigVer15_186-3.rsp"), "S") {
-        tally.runs();
-        cases.push(verify(RsaScheme::Pkcs1, &record, record.passes()));
+        suite.add([verify(RsaScheme::Pkcs1, &record, record.passes())]);
     }
-    tally.settle(40 + 72, 0);
-    run(&cases);
+    suite.finish(40 + 72, 0);
 }
 
 #[test]
 fn cavp_rsa_pss_with_another_salt_is_refused() {
-    let mut tally = Tally::new("RSA PSS verify, salt of 10 bytes");
-    let mut cases = Vec::new();
+    let mut suite = Suite::new("RSA PSS verify, salt of 10 bytes");
     for record in records(vectors!("SigVerPSS_186-3.rsp"), "S") {
-        tally.runs();
-        cases.push(verify(RsaScheme::Pss, &record, false));
+        suite.add([verify(RsaScheme::Pss, &record, false)]);
     }
-    tally.settle(24, 0);
-    run(&cases);
+    suite.finish(24, 0);
 }
 
 /// The signatures that pass are what signing gives, since PKCS#1 v1.5 has no
 /// chance in it.
 #[test]
 fn cavp_rsa_pkcs1_sign() {
-    let mut tally = Tally::new("RSA PKCS#1 v1.5 sign");
-    let mut cases = Vec::new();
+    let mut suite = Suite::new("RSA PKCS#1 v1.5 sign");
     for record in records(vectors!("SigVer15_186-3.rsp"), "S") {
         if !record.passes() {
-            tally.leaves_out("signature that is to fail");
+            suite.leaves_out("signature that is to fail");
             continue;
         }
         let sign = sign(&record).expect("numbers of a vector that passes");
-        tally.runs();
-        cases.push(sign);
+        suite.add([sign]);
     }
-    tally.settle(12, 60);
-    run(&cases);
+    suite.finish(12, 60);
 }
 
 fn bits(record: &Record) -> usize {

@@ -4,39 +4,25 @@
 use lockgate_crypto::{Algorithm, Operation};
 
 use super::record::{Record, records};
-use crate::published::{Case, Expected, Tally, run};
+use crate::published::{Case, Expected, Suite};
 use crate::vectors;
 
 #[test]
 fn cavp_aes_xts() {
+    let [small, large] = [Algorithm::Aes128Xts, Algorithm::Aes256Xts];
     let files = [
-        (
-            Algorithm::Aes128Xts,
-            vectors!("tweak-128hexstr-XTSGenAES128.rsp"),
-        ),
-        (
-            Algorithm::Aes256Xts,
-            vectors!("tweak-128hexstr-XTSGenAES256.rsp"),
-        ),
-        (
-            Algorithm::Aes128Xts,
-            vectors!("tweak-dataunitseqno-XTSGenAES128.rsp"),
-        ),
-        (
-            Algorithm::Aes256Xts,
-            vectors!("tweak-dataunitseqno-XTSGenAES256.rsp"),
-        ),
+        (small, vectors!("tweak-128hexstr-XTSGenAES128.rsp")),
+        (large, vectors!("tweak-128hexstr-XTSGenAES256.rsp")),
+        (small, vectors!("tweak-dataunitseqno-XTSGenAES128.rsp")),
+        (large, vectors!("tweak-dataunitseqno-XTSGenAES256.rsp")),
     ];
-    let mut tally = Tally::new("AES-XTS");
-    let mut cases = Vec::new();
+    let mut suite = Suite::new("AES-XTS");
     for (algorithm, text) in files {
         for record in records(text, "COUNT") {
-            tally.runs();
-            cases.push(case(algorithm, &record));
+            suite.add([case(algorithm, &record)]);
         }
     }
-    tally.settle(560, 0);
-    run(&cases);
+    suite.finish(560, 0);
 }
 
 fn case(algorithm: Algorithm, record: &Record) -> Case {

@@ -51,20 +51,44 @@ fn ctr_sp800_38a_f5() {
     Vector::mode(Algorithm::Aes256Ctr, KEY_256, CTR_IV, TEXT, cipher).check();
 }
 
+/// Vectors 2, 3 and 15 to 18 of IEEE 1619-2007 annex B. Vector 1 has equal halves,
+/// which SP 800-38E forbids. The last four have text that is no multiple of a block:
+/// stealing.
 #[test]
-fn xts_ieee_1619_vector_2() {
-    let (key, plain) = ("11".repeat(16) + &"22".repeat(16), "44".repeat(32));
-    let cipher = "c454185e6a16936e39334038acef838bfb186fff7480adc4289382ecd6d394f0";
-    Vector::mode(Algorithm::Aes128Xts, &key, "3333333333", &plain, cipher).check();
-}
-
-/// Text of a length that is no multiple of a block: stealing.
-#[test]
-fn xts_ieee_1619_vector_15() {
-    let key = "fffefdfcfbfaf9f8f7f6f5f4f3f2f1f0bfbebdbcbbbab9b8b7b6b5b4b3b2b1b0";
-    let cipher = "6c1625db4671522d3d7599601de7ca09ed";
-    let plain = "000102030405060708090a0b0c0d0e0f10";
-    Vector::mode(Algorithm::Aes128Xts, key, "9a78563412", plain, cipher).check();
+fn xts_ieee_1619_vectors_of_128_bits() {
+    let fours = "44".repeat(32);
+    let [ones, twos] = ["11", "22"].map(|byte| byte.repeat(16));
+    let (down, further_down) = (
+        "fffefdfcfbfaf9f8f7f6f5f4f3f2f1f0",
+        "bfbebdbcbbbab9b8b7b6b5b4b3b2b1b0",
+    );
+    for (unit, keys, plain, cipher) in [
+        (
+            "3333333333",
+            [ones.as_str(), &twos],
+            fours.as_str(),
+            "c454185e6a16936e39334038acef838bfb186fff7480adc4289382ecd6d394f0",
+        ),
+        (
+            "3333333333",
+            [down, &twos],
+            &fours,
+            "af85336b597afc1a900b2eb21ec949d292df4c047e0b21532186a5971a227a89",
+        ),
+    ] {
+        Vector::mode(Algorithm::Aes128Xts, &keys.concat(), unit, plain, cipher).check();
+    }
+    let plain = "000102030405060708090a0b0c0d0e0f10111213";
+    for (bytes, cipher) in [
+        (17, "6c1625db4671522d3d7599601de7ca09ed"),
+        (18, "d069444b7a7e0cab09e24447d24deb1fedbf"),
+        (19, "e5df1351c0544ba1350b3363cd8ef4beedbf9d"),
+        (20, "9d84c813f719aa2c7be3f66171c7c5c2edbf9dac"),
+    ] {
+        let key = [down, further_down].concat();
+        let plain = &plain[..2 * bytes];
+        Vector::mode(Algorithm::Aes128Xts, &key, "9a78563412", plain, cipher).check();
+    }
 }
 
 #[test]

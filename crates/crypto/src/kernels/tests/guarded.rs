@@ -6,7 +6,7 @@ const PAGE_BYTES: usize = 4096;
 
 /// Bytes that end where the page behind begins, or begin where the page
 /// before ends.
-pub(super) struct Guarded {
+pub(crate) struct Guarded {
     map: *mut u8,
     map_bytes: usize,
     segment: Segment,

@@ -221,10 +221,7 @@ fn known(kind: Kind, aad: &[u8], plain: &[u8]) -> Option<Vec<u8>> {
         Kind::Cbc | Kind::Gcm => plain.to_vec(),
     };
     let data = match kind {
-        Kind::Sha256 => Data::Apart {
-            source: plain,
-            destination: &mut text,
-        },
+        Kind::Sha256 => Data::apart(plain, &mut text),
         Kind::Cbc | Kind::Gcm => Data::InPlace(&mut text),
     };
     let slices = Slices {
