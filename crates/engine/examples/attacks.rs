@@ -6,9 +6,12 @@
 //!
 //! `cargo run --release -p lockgate-engine --example attacks [PAIRS] [ATTACK]`
 
+mod common;
+
 use std::error::Error;
 use std::time::{Duration, Instant};
 
+use common::{CLIENT_CPU, WORKER_CPU, argument, pinned};
 use crypto::{Algorithm, generate_key};
 use lockgate_engine::{
     Call, CallError, CryptoEngine, CryptoFunction, CryptoLane, FunctionConfig, LaneConfig,
@@ -20,8 +23,6 @@ use trial::stats::median_interval;
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 const ROUND: Duration = Duration::from_millis(60);
-const CLIENT_CPU: usize = 0;
-const WORKER_CPU: usize = 1;
 const SLAB: usize = 1 << 20;
 const LONG: Duration = Duration::from_secs(10);
 
@@ -165,12 +166,35 @@ fn lane(depth: usize, moderation: Moderation, piece_bytes: Option<usize>) -> Lan
     }
 }
 
+impl Attack {
+    /// Through a polled lane, without a quota.
+    fn new(name: &'static str, algorithm: Algorithm, shapes: Vec<Shape>) -> Self {
+        Self {
+            name,
+            algorithm,
+            shapes,
+            lane: lane(64, Moderation::Polled, None),
+            quota: Quota::UNLIMITED,
+            also: Also::Nothing,
+        }
+    }
+
+    fn through(self, lane: LaneConfig) -> Self {
+        Self { lane, ..self }
+    }
+
+    fn also(self, also: Also) -> Self {
+        Self { also, ..self }
+    }
+}
+
 fn attacks() -> Outcome<Vec<Attack>> {
-    use Algorithm as A;
+    use Algorithm::{Aes128Cbc, Aes128Ctr, Aes128Gcm, Aes256Gcm, Sha256, Sha512, X25519};
     use Moderation::{Each, Polled};
     let tag = span(SLAB - 128, 16);
-    let polled = lane(64, Polled, None);
-    let aad = (vec![], vec![], span(0, 65_536), tag);
+    let aad = vec![(vec![], vec![], span(0, 65_536), tag)];
+    let sealed = vec![(vec![span(0, 64)], vec![span(0, 64)], Span::EMPTY, tag)];
+    let (short, odd) = (plain(16), plain(17));
     let mixed = vec![
         plain(16),
         woven(1, 1),
@@ -178,122 +202,40 @@ fn attacks() -> Outcome<Vec<Attack>> {
         plain(17),
         woven(16, 3),
     ];
-    let with = |name, algorithm, shapes, lane, also| Attack {
-        name,
-        algorithm,
-        shapes,
-        lane,
-        quota: Quota::UNLIMITED,
-        also,
-    };
-    let nothing = Also::Nothing;
+    let one = |bytes| vec![hashes(vec![span(0, bytes)])];
+    let repeats = |bytes, count| vec![hashes(vec![span(0, bytes); count])];
+    let point = vec![apart(vec![span(0, 32)], vec![span(32, 32)])];
     let limited = Attack {
         quota: Quota::UNLIMITED.and_bytes(50_000_000)?,
-        ..with(
-            "quota, additional data",
-            A::Aes128Gcm,
-            vec![aad.clone()],
-            polled,
-            nothing,
-        )
+        ..Attack::new("quota, additional data", Aes128Gcm, aad.clone())
     };
-    let one = [hashes(vec![span(0, 65_536)])].to_vec();
-    let repeats = [hashes(vec![span(0, 1024); 64])].to_vec();
+    let deep = lane(4096, Polled, None);
     Ok(vec![
-        with(
-            "an equal",
-            A::Sha256,
-            [hashes(vec![span(0, 4096)])].to_vec(),
-            polled,
-            nothing,
-        ),
-        with("largest requests", A::Sha256, one.clone(), polled, nothing),
-        with(
-            "the same memory 64 times",
-            A::Sha256,
-            repeats,
-            polled,
-            nothing,
-        ),
-        with(
-            "largest, in pieces",
-            A::Sha512,
-            one,
-            lane(64, Polled, Some(4096)),
-            nothing,
-        ),
-        with("additional data", A::Aes128Gcm, vec![aad], polled, nothing),
+        Attack::new("an equal", Sha256, one(4096)),
+        Attack::new("largest requests", Sha256, one(65_536)),
+        Attack::new("the same memory 64 times", Sha256, repeats(1024, 64)),
+        Attack::new("largest, in pieces", Sha512, one(65_536)).through(lane(
+            64,
+            Polled,
+            Some(4096),
+        )),
+        Attack::new("additional data", Aes128Gcm, aad),
         limited,
-        with(
-            "woven lists",
-            A::Aes128Ctr,
-            vec![woven(1, 1)],
-            polled,
-            nothing,
-        ),
-        with(
-            "lists that are refused",
-            A::Aes128Ctr,
-            vec![woven(16, 3)],
-            polled,
-            nothing,
-        ),
-        with(
-            "lengths that are refused",
-            A::Aes128Cbc,
-            vec![plain(17)],
-            polled,
-            nothing,
-        ),
-        with("a little of all", A::Aes128Ctr, mixed, polled, nothing),
-        with(
-            "public keys",
-            A::X25519,
-            vec![apart(vec![span(0, 32)], vec![span(32, 32)])],
-            polled,
-            nothing,
-        ),
-        with(
-            "a lane of 4096",
-            A::Aes128Ctr,
-            vec![plain(16)],
-            lane(4096, Polled, None),
-            nothing,
-        ),
-        with(
-            "notify me of each",
-            A::Aes128Ctr,
-            vec![plain(16)],
-            lane(64, Each, None),
-            nothing,
-        ),
-        with(
-            "never reaps",
-            A::Sha256,
-            repeats_of(16),
-            lane(4096, Polled, None),
-            Also::Hoards,
-        ),
-        with("resets", A::Sha256, repeats_of(64), polled, Also::Resets),
-        with(
-            "keys that come and go",
-            A::Aes256Gcm,
-            vec![(vec![span(0, 64)], vec![span(0, 64)], Span::EMPTY, tag)],
-            polled,
-            Also::Keys,
-        ),
-        with(
-            "lanes that come and go",
-            A::Aes128Ctr,
-            vec![plain(16)],
-            polled,
-            Also::Lanes,
-        ),
+        Attack::new("woven lists", Aes128Ctr, vec![woven(1, 1)]),
+        Attack::new("lists that are refused", Aes128Ctr, vec![woven(16, 3)]),
+        Attack::new("lengths that are refused", Aes128Cbc, vec![odd]),
+        Attack::new("a little of all", Aes128Ctr, mixed),
+        Attack::new("public keys", X25519, point),
+        Attack::new("a lane of 4096", Aes128Ctr, vec![short.clone()]).through(deep),
+        Attack::new("notify me of each", Aes128Ctr, vec![short.clone()])
+            .through(lane(64, Each, None)),
+        Attack::new("never reaps", Sha256, repeats(64, 16))
+            .through(deep)
+            .also(Also::Hoards),
+        Attack::new("resets", Sha256, repeats(64, 64)).also(Also::Resets),
+        Attack::new("keys that come and go", Aes256Gcm, sealed).also(Also::Keys),
+        Attack::new("lanes that come and go", Aes128Ctr, vec![short]).also(Also::Lanes),
     ])
-}
-
-fn repeats_of(count: usize) -> Vec<Shape> {
-    [hashes(vec![span(0, 64); count])].to_vec()
 }
 
 fn attack(tenant: &mut Tenant, kind: &Attack) -> Outcome<()> {
@@ -367,7 +309,6 @@ fn measure(kind: &Attack, pairs: usize) -> Outcome<()> {
         ..WorkerConfig::default()
     };
     let engine = CryptoEngine::start(crypto::by_name("aws-lc")?, &[worker])?;
-    sys::affinity::pin_to(CLIENT_CPU)?;
     let polled = lane(32, Moderation::Polled, None);
     let of =
         |algorithm, shape, lane| Tenant::new(&engine, algorithm, &[shape], lane, Quota::UNLIMITED);
@@ -409,13 +350,11 @@ fn measure(kind: &Attack, pairs: usize) -> Outcome<()> {
 }
 
 fn main() -> Outcome<()> {
-    let mut arguments = std::env::args().skip(1);
-    let pairs = arguments.next().map_or(Ok(9), |text| text.parse())?;
-    let only = arguments.next().unwrap_or_default();
+    let (pairs, only): (usize, String) = (argument(1, "9"), argument(2, ""));
     for kind in attacks()?.iter().filter(|kind| kind.name.contains(&only)) {
-        // A thread of its own, since it stays on its CPU.
-        let run = || measure(kind, pairs).map_err(|error| error.to_string());
-        std::thread::scope(|scope| scope.spawn(run).join().expect("it does not panic"))?;
+        pinned(CLIENT_CPU, || {
+            measure(kind, pairs).map_err(|error| error.to_string())
+        })?;
     }
     Ok(())
 }

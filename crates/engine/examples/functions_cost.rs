@@ -6,32 +6,23 @@
 //!
 //! `cargo run --release -p lockgate-engine --example functions_cost [FUNCTIONS] [PAIRS] [ROUND-MS]`
 
+mod common;
+#[path = "../tests/common/slots.rs"]
+mod slots;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use common::{CLIENT_CPU, WORKER_CPU, argument, pinned};
 use crypto::{Algorithm, Backend, Kind, Operation, Workload};
-use lockgate_engine::{
-    Call, CryptoEngine, CryptoFunction, CryptoLane, FunctionConfig, LaneConfig, RegionId,
-    SessionId, Span, WorkerConfig,
-};
+use lockgate_engine::{CryptoEngine, CryptoFunction, FunctionConfig, LaneConfig, WorkerConfig};
 use policy::Moderation;
+use slots::{Slots, slab_bytes};
 
-const CLIENT_CPU: usize = 0;
-const WORKER_CPU: usize = 1;
 /// In flight where one function is busy among idle ones.
 const DEPTH: usize = 64;
 const SIZES: [usize; 3] = [64, 1024, 4096];
 const KIND: Kind = Kind::new(Algorithm::Aes128Gcm, Operation::Encrypt);
-
-fn argument(index: usize, usual: usize) -> usize {
-    let text = std::env::args().nth(index);
-    text.map_or(usual, |text| {
-        text.parse().unwrap_or_else(|_| {
-            eprintln!("'{text}' is no value for argument {index}");
-            std::process::exit(2)
-        })
-    })
-}
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum How {
@@ -47,61 +38,17 @@ struct Cost {
     client: f64,
 }
 
-struct Client {
-    lane: CryptoLane,
-    session: SessionId,
-    free: Vec<usize>,
-}
-
-impl Client {
-    fn reap(&mut self) -> usize {
-        let free = &mut self.free;
-        self.lane
-            .reap(usize::MAX, |one| free.push(one.token as usize))
-    }
-
-    fn fill(&mut self, workload: &Workload) {
-        while let Some(slot) = self.free.pop() {
-            let layout = &workload.slot;
-            let at = |(offset, len): (usize, usize)| Span::slab(slot * layout.stride + offset, len);
-            let call = Call {
-                session: self.session,
-                operation: KIND.operation,
-                source: &[at(layout.source)],
-                destination: &[at(layout.destination)],
-                iv: [slot as u8; 16],
-                aad: Span::EMPTY,
-                tag: at(layout.tag),
-            };
-            self.lane
-                .enqueue(&call, slot as u64)
-                .expect("a free slot means a free ticket");
-        }
-        self.lane.kick();
-    }
-
-    fn drain(&mut self) -> usize {
-        let mut done = 0;
-        while self.lane.in_flight() > 0 {
-            let all = self.lane.in_flight();
-            let _ = self.lane.wait(all, Duration::from_secs(1));
-            done += self.reap();
-        }
-        done
-    }
-}
-
-struct Arm {
-    clients: Vec<Client>,
+struct Arm<'w> {
+    clients: Vec<Slots<'w>>,
     busy: usize,
     _functions: Vec<CryptoFunction>,
     engine: CryptoEngine,
 }
 
-impl Arm {
+impl<'w> Arm<'w> {
     fn new(
         backend: &Arc<dyn Backend>,
-        workload: &Workload,
+        workload: &'w Workload,
         functions: usize,
         busy: usize,
         depth: usize,
@@ -123,12 +70,12 @@ impl Arm {
         };
         let functions: Vec<CryptoFunction> = (0..functions).map(make).collect();
         let client = |function: &CryptoFunction| client(function, workload, depth, how);
-        let mut clients: Vec<Client> = functions[..busy].iter().map(client).collect();
+        let mut clients: Vec<Slots<'w>> = functions[..busy].iter().map(client).collect();
         // The idle ones have a lane each, too, which was used once.
         let idle = functions[busy..].iter();
         clients.extend(idle.map(|function| self::client(function, workload, 1, how)));
         for client in &mut clients {
-            client.fill(workload);
+            client.fill();
             client.drain();
         }
         Self {
@@ -139,12 +86,12 @@ impl Arm {
         }
     }
 
-    fn round(&mut self, workload: &Workload, time: Duration, how: How) -> Cost {
-        self.run(workload, time / 4, how);
-        self.run(workload, time, how)
+    fn round(&mut self, time: Duration, how: How) -> Cost {
+        self.run(time / 4, how);
+        self.run(time, how)
     }
 
-    fn run(&mut self, workload: &Workload, time: Duration, how: How) -> Cost {
+    fn run(&mut self, time: Duration, how: How) -> Cost {
         let busy = &mut self.clients[..self.busy];
         let worker = || self.engine.cpu_time(0).expect("the worker runs");
         let before = (worker(), sys::clock::thread_cpu());
@@ -154,10 +101,10 @@ impl Arm {
                 if how == How::Polled {
                     done += client.reap();
                 }
-                client.fill(workload);
+                client.fill();
             }
             if how == How::Batches {
-                done += busy.iter_mut().map(Client::drain).sum::<usize>();
+                done += busy.iter_mut().map(Slots::drain).sum::<usize>();
             }
         }
         let wall = begin.elapsed();
@@ -174,7 +121,12 @@ impl Arm {
     }
 }
 
-fn client(function: &CryptoFunction, workload: &Workload, depth: usize, how: How) -> Client {
+fn client<'w>(
+    function: &CryptoFunction,
+    workload: &'w Workload,
+    depth: usize,
+    how: How,
+) -> Slots<'w> {
     let config = LaneConfig {
         depth,
         moderation: match how {
@@ -183,23 +135,14 @@ fn client(function: &CryptoFunction, workload: &Workload, depth: usize, how: How
         },
         ..LaneConfig::default()
     };
-    let stride = workload.slot.stride;
     let mut lane = function
-        .lane(0, config, depth * stride, 1)
+        .lane(0, config, slab_bytes(workload, depth), 1)
         .expect("memory and open files");
-    for slot in 0..depth {
-        lane.write(RegionId::SLAB, slot * stride, &workload.input)
-            .expect("the slab holds every slot");
-    }
     let session = function
         .session(KIND.algorithm, &workload.material)
         .expect("the key was taken before");
     let session = lane.attach(&session).expect("of this function");
-    Client {
-        lane,
-        session,
-        free: (0..depth).rev().collect(),
-    }
+    Slots::new(lane, session, workload)
 }
 
 fn spread(values: impl Iterator<Item = f64>) -> [f64; 3] {
@@ -208,20 +151,20 @@ fn spread(values: impl Iterator<Item = f64>) -> [f64; 3] {
     [2, 1, 3].map(|quarter| values[(values.len() - 1) * quarter / 4])
 }
 
-struct Pairs {
-    one: Arm,
-    many: Arm,
+struct Pairs<'w> {
+    one: Arm<'w>,
+    many: Arm<'w>,
     how: How,
 }
 
-impl Pairs {
+impl Pairs<'_> {
     fn compare(&mut self, name: &str, workload: &Workload, pairs: usize, time: Duration) {
         let mut costs = Vec::new();
         let before = self.many.engine.counters(0);
         for pair in 0..pairs {
             let how = self.how;
-            let one = |own: &mut Self| pinned(|| own.one.round(workload, time, how));
-            let many = |own: &mut Self| pinned(|| own.many.round(workload, time, how));
+            let one = |own: &mut Self| pinned(CLIENT_CPU, || own.one.round(time, how));
+            let many = |own: &mut Self| pinned(CLIENT_CPU, || own.many.round(time, how));
             costs.push(if pair.is_multiple_of(2) {
                 let one = one(self);
                 (one, many(self))
@@ -254,21 +197,11 @@ impl Pairs {
     }
 }
 
-fn pinned<T: Send>(work: impl FnOnce() -> T + Send) -> T {
-    std::thread::scope(|scope| {
-        let run = || {
-            sys::affinity::pin_to(CLIENT_CPU).expect("two CPUs");
-            work()
-        };
-        scope.spawn(run).join().expect("it does not panic")
-    })
-}
-
 struct Shape(usize, usize, usize);
 
 fn main() {
-    let (functions, pairs) = (argument(1, 1000), argument(2, 11));
-    let time = Duration::from_millis(argument(3, 30) as u64);
+    let (functions, pairs): (usize, usize) = (argument(1, "1000"), argument(2, "11"));
+    let time = Duration::from_millis(argument(3, "30"));
     let backend = crypto::by_name("aws-lc").expect("the base back-end");
     for bytes in SIZES {
         let workload = Workload::new(&backend, KIND, bytes).expect("a size that the kind takes");

@@ -5,97 +5,48 @@
 //!
 //! `cargo run --release -p lockgate-engine --example lane_speed [ALGORITHM] [BYTES] [DEPTH] [BACK-END] [ROUNDS] [WAKE_DELAY_US]`
 
+mod common;
+#[path = "../tests/common/slots.rs"]
+mod slots;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use common::{CLIENT_CPU, WORKER_CPU, argument, pinned};
 use crypto::{Algorithm, Backend, Kind, RawLoop, Workload};
-use lockgate_engine::{
-    Call, CryptoEngine, CryptoLane, LaneConfig, RegionId, SessionId, Span, WorkerConfig,
-};
+use lockgate_engine::{CryptoEngine, LaneConfig, WorkerConfig};
 use policy::Moderation;
+use slots::{Slots, slab_bytes};
 use sys::clock::thread_cpu;
 use trial::stats::{Interval, median, median_interval};
 
 const ROUND: Duration = Duration::from_millis(50);
-const CLIENT_CPU: usize = 0;
-const WORKER_CPU: usize = 1;
 
 const POLICIES: [Moderation; 3] = [Moderation::Polled, Moderation::Hybrid, Moderation::Armed];
 
-fn argument<T: std::str::FromStr>(index: usize, usual: &str) -> T {
-    let text = std::env::args().nth(index);
-    let text = text.as_deref().unwrap_or(usual);
-    text.parse().unwrap_or_else(|_| {
-        eprintln!("'{text}' is no value for argument {index}");
-        std::process::exit(2)
-    })
-}
-
-struct Client<'w> {
-    lane: CryptoLane,
-    session: SessionId,
-    workload: &'w Workload,
-    free: Vec<usize>,
-}
-
-impl Client<'_> {
-    fn round(&mut self) -> Round {
-        let (cpu, wakes) = (thread_cpu(), self.lane.counters().notifications);
-        let (begin, mut done) = (Instant::now(), 0_usize);
-        while begin.elapsed() < ROUND {
-            for _ in 0..64 {
-                while let Some(slot) = self.free.pop() {
-                    self.send(slot);
-                }
-                self.lane.kick();
-                let free = &mut self.free;
-                let _ = self.lane.wait_to_refill(Duration::from_secs(1));
-                done += self
-                    .lane
-                    .reap(usize::MAX, |one| free.push(one.token as usize));
-            }
-        }
-        let seconds = begin.elapsed().as_secs_f64();
-        // It stands still by looking at the clock, which a far host does not.
-        let woken = self.lane.counters().notifications - wakes;
-        let delays = self.lane.config().wake_delay.as_secs_f64() * woken as f64;
-        Round {
-            per_s: done as f64 / seconds,
-            client_cpus: ((thread_cpu() - cpu).as_secs_f64() - delays) / seconds,
+fn round(client: &mut Slots<'_>) -> Round {
+    let (cpu, wakes) = (thread_cpu(), client.lane.counters().notifications);
+    let (begin, mut done) = (Instant::now(), 0_usize);
+    while begin.elapsed() < ROUND {
+        for _ in 0..64 {
+            client.fill();
+            let _ = client.lane.wait_to_refill(Duration::from_secs(1));
+            done += client.reap();
         }
     }
-
-    fn send(&mut self, slot: usize) {
-        let layout = &self.workload.slot;
-        let at = |(offset, len): (usize, usize)| Span::slab(slot * layout.stride + offset, len);
-        let call = Call {
-            session: self.session,
-            operation: self.workload.kind.operation,
-            source: &[at(layout.source)],
-            destination: &[at(layout.destination)],
-            iv: [slot as u8; 16],
-            aad: Span::EMPTY,
-            tag: at(layout.tag),
-        };
-        self.lane
-            .enqueue(&call, slot as u64)
-            .expect("a free slot means a free ticket");
+    let seconds = begin.elapsed().as_secs_f64();
+    // It stands still by looking at the clock, which a far host does not.
+    let woken = client.lane.counters().notifications - wakes;
+    let delays = client.lane.config().wake_delay.as_secs_f64() * woken as f64;
+    Round {
+        per_s: done as f64 / seconds,
+        client_cpus: ((thread_cpu() - cpu).as_secs_f64() - delays) / seconds,
     }
-}
-
-fn pinned<T: Send>(cpu: usize, work: impl FnOnce() -> T + Send) -> T {
-    std::thread::scope(|scope| {
-        let run = || {
-            sys::affinity::pin_to(cpu).expect("two CPUs");
-            work()
-        };
-        scope.spawn(run).join().expect("it does not panic")
-    })
 }
 
 struct Arm<'w> {
     engine: CryptoEngine,
-    client: Client<'w>,
+    client: Slots<'w>,
     rounds: Vec<Round>,
 }
 
@@ -117,21 +68,11 @@ impl<'w> Arm<'w> {
         };
         let engine = CryptoEngine::start(Arc::clone(backend), &[worker])?.for_measuring();
         let session = engine.session(workload.kind.algorithm, &workload.material)?;
-        let (depth, stride) = (config.depth, workload.slot.stride);
-        let mut lane = engine.lane(0, config, depth * stride, 1)?;
-        for slot in 0..depth {
-            lane.write(RegionId::SLAB, slot * stride, &workload.input)?;
-        }
+        let mut lane = engine.lane(0, config, slab_bytes(workload, config.depth), 1)?;
         let session = lane.attach(&session)?;
-        let client = Client {
-            lane,
-            session,
-            workload,
-            free: (0..depth).rev().collect(),
-        };
         Ok(Self {
             engine,
-            client,
+            client: Slots::new(lane, session, workload),
             rounds: Vec::new(),
         })
     }
@@ -179,13 +120,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let before = testing::Snapshot::now();
     pinned(CLIENT_CPU, || {
         for arm in &mut arms {
-            arm.client.round();
+            round(&mut arm.client);
         }
-        for round in 0..rounds {
+        for number in 0..rounds {
             for turn in 0..arms.len() {
                 // So that none is always after the same other.
-                let arm = (turn + round) % POLICIES.len();
-                let done = arms[arm].client.round();
+                let arm = (turn + number) % POLICIES.len();
+                let done = round(&mut arms[arm].client);
                 arms[arm].rounds.push(done);
             }
         }

@@ -36,7 +36,7 @@ macro_rules! port {
             }
 
             fn in_flight(&self) -> usize {
-                self.in_flight()
+                Lane::in_flight(self)
             }
 
             fn reap_all(&mut self, take: impl FnMut(Completion)) {

@@ -4,7 +4,8 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use crate::common::works::{Client, LONG, Work, Works, engine};
+use crate::common::works::{Client, Rig, Work, Works, engine, free_running};
+use crate::common::{self, LONG, until};
 use lockgate_engine::{
     FUNCTIONS_MAX, FunctionConfig, FunctionError, LaneConfig, LaneError, VirtualFunction,
 };
@@ -19,18 +20,21 @@ fn function(engine: &lockgate_engine::Engine<Works>, weight: u32) -> VirtualFunc
 }
 
 fn lane_config(depth: usize) -> LaneConfig {
-    LaneConfig {
-        depth,
-        moderation: Moderation::Polled,
-        is_core_shared: true,
-        ..LaneConfig::default()
-    }
+    common::lane_config(depth, Moderation::Polled)
+}
+
+fn limited(rig: &Rig, quota: Quota) -> VirtualFunction<Work> {
+    let config = FunctionConfig {
+        quota,
+        ..FunctionConfig::default()
+    };
+    rig.engine.function(config).unwrap()
 }
 
 /// Keeps all clients' lanes full, in turns, until the worker has processed so
 /// much work; the last two thirds count. The worker processes one batch after
 /// each round, so that what is fair does not depend on this host's scheduler.
-fn contend(engine: &crate::common::works::Rig, clients: &mut [Client], work_ns: u64) -> Vec<u64> {
+fn contend(engine: &Rig, clients: &mut [Client], work_ns: u64) -> Vec<u64> {
     let mut begin = Vec::new();
     let deadline = Instant::now() + LONG;
     loop {
@@ -162,14 +166,8 @@ fn a_quota_is_kept_over_all_lanes_and_nothing_is_lost() {
             Quota::UNLIMITED.and_bytes(500_000).unwrap(),
         ] {
             let quota = quota.with_burst(1_000_000).unwrap();
-            let rig = crate::common::works::free_running(1);
-            let limited = rig
-                .engine
-                .function(FunctionConfig {
-                    quota,
-                    ..FunctionConfig::default()
-                })
-                .unwrap();
+            let rig = free_running(1);
+            let limited = limited(&rig, quota);
             let mut clients: Vec<Client> = (0..3)
                 .map(|_| Client::new(limited.lane(0, lane_config(64)).unwrap(), 0, 100))
                 .collect();
@@ -193,13 +191,9 @@ fn a_quota_is_kept_over_all_lanes_and_nothing_is_lost() {
 
 #[test]
 fn a_quota_does_not_outlive_the_engine() {
-    let rig = crate::common::works::free_running(1);
+    let rig = free_running(1);
     let quota = Quota::UNLIMITED.and_requests(1).unwrap();
-    let config = FunctionConfig {
-        quota,
-        ..FunctionConfig::default()
-    };
-    let limited = rig.engine.function(config).unwrap();
+    let limited = limited(&rig, quota);
     let mut client = Client::new(limited.lane(0, lane_config(64)).unwrap(), 0, 100);
     client.turn();
     drop(rig);
@@ -211,7 +205,7 @@ fn a_quota_does_not_outlive_the_engine() {
 fn a_cap_holds_for_all_lanes_together() {
     testing::timed(|| {
         const CAP: u32 = 500;
-        let rig = crate::common::works::free_running(1);
+        let rig = free_running(1);
         let config = FunctionConfig {
             settings: Settings::cap(CAP).unwrap(),
             ..FunctionConfig::default()
@@ -250,10 +244,7 @@ fn a_cap_holds_for_all_lanes_together() {
         clients.iter_mut().for_each(Client::drain);
         let accepted: u64 = clients.iter().map(|client| client.accepted).sum();
         drop(clients);
-        let deadline = Instant::now() + LONG;
-        while function.counters().lanes > 0 && Instant::now() < deadline {
-            std::thread::yield_now();
-        }
+        until("lanes are left", || function.counters().lanes == 0);
         let counters = function.counters();
         assert_eq!((counters.lanes, counters.requests), (0, accepted));
     });
@@ -261,7 +252,7 @@ fn a_cap_holds_for_all_lanes_together() {
 
 #[test]
 fn what_cannot_be_is_refused_with_the_limit() {
-    let rig = crate::common::works::free_running(1);
+    let rig = free_running(1);
     let with = |config| rig.engine.function(config).unwrap_err().to_string();
     let usual = FunctionConfig::default();
     for weight in [0, 1001] {
@@ -300,7 +291,7 @@ fn what_cannot_be_is_refused_with_the_limit() {
 fn idle_functions_cost_nothing() {
     const FUNCTIONS: usize = 500;
     const ROUNDS: u64 = 2_000;
-    let rig = crate::common::works::free_running(1);
+    let rig = free_running(1);
     let functions: Vec<_> = (0..FUNCTIONS).map(|_| function(&rig.engine, 1)).collect();
     let mut lanes: Vec<Client> = functions
         .iter()

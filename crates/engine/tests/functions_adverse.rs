@@ -4,30 +4,14 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::common::works::{Client, LONG, Rig, Work, engine, free_running};
+use crate::common::works::{Client, Rig, Work, engine, free_running};
+use crate::common::{LONG, WORKER, lane_config, until};
 use crypto::Status;
 use lockgate_engine::{
-    Batch, Closed, Engine, FunctionConfig, FunctionCounters, FunctionError, LaneConfig, LaneError,
-    Outcomes, Service, WorkerConfig,
+    Batch, Closed, Engine, FunctionConfig, FunctionCounters, FunctionError, LaneError, Outcomes,
+    Service, WorkerConfig,
 };
 use policy::{Moderation, Quota, Settings};
-
-fn lane_config(depth: usize, moderation: Moderation) -> LaneConfig {
-    LaneConfig {
-        depth,
-        moderation,
-        is_core_shared: true,
-        ..LaneConfig::default()
-    }
-}
-
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + LONG;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::yield_now();
-    }
-}
 
 /// A busy lane, the first to be asked, has a notification due whenever the
 /// cap allows one.
@@ -223,11 +207,7 @@ impl Service for Quick {
 /// What a function with two busy lanes on each of two workers does in a while;
 /// and how long that was, s.
 fn busy_on_two_workers(config: FunctionConfig, moderation: Moderation) -> (FunctionCounters, f64) {
-    let worker = WorkerConfig {
-        is_core_shared: true,
-        ..WorkerConfig::default()
-    };
-    let engine = Engine::start(&[worker; 2], |_| Quick).unwrap();
+    let engine = Engine::start(&[WORKER; 2], |_| Quick).unwrap();
     let function = engine.function(config).unwrap();
     let begin = Instant::now();
     std::thread::scope(|scope| {

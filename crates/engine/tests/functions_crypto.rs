@@ -1,74 +1,30 @@
 //! What crypto requests of virtual functions are charged.
 
-use std::time::Duration;
+use crate::common::crypto_lane::{attach, aws_lc, engine};
+use crate::common::lane_config;
+use crate::common::slots::{Slots, slab_bytes};
+use crypto::{Algorithm, Kind, Operation, Workload};
+use lockgate_engine::{CryptoEngine, CryptoFunction, FunctionConfig};
+use policy::Moderation;
 
-use crypto::{Algorithm, Kind, Operation, Status, Workload};
-use lockgate_engine::{
-    Call, CryptoEngine, CryptoFunction, CryptoLane, FunctionConfig, LaneConfig, RegionId,
-    SessionId, Span, WorkerConfig,
-};
-
-const LONG: Duration = Duration::from_secs(20);
 const DEPTH: usize = 16;
 
-struct Tenant {
+struct Tenant<'w> {
     function: CryptoFunction,
-    lane: CryptoLane,
-    session: SessionId,
-    workload: Workload,
+    slots: Slots<'w>,
 }
 
-impl Tenant {
-    fn new(engine: &CryptoEngine, kind: Kind, bytes: usize) -> Self {
-        let backend = crypto::by_name("aws-lc").unwrap();
-        let workload = Workload::new(&backend, kind, bytes).unwrap();
+impl<'w> Tenant<'w> {
+    fn new(engine: &CryptoEngine, workload: &'w Workload) -> Self {
         let function = engine.function(FunctionConfig::default()).unwrap();
-        let config = LaneConfig {
-            depth: DEPTH,
-            is_core_shared: true,
-            ..LaneConfig::default()
-        };
-        let stride = workload.slot.stride;
-        let mut lane = function.lane(0, config, DEPTH * stride, 1).unwrap();
-        for slot in 0..DEPTH {
-            lane.write(RegionId::SLAB, slot * stride, &workload.input)
-                .unwrap();
-        }
-        let session = function
-            .session(kind.algorithm, &workload.material)
-            .unwrap();
-        let session = lane.attach(&session).unwrap();
+        let config = lane_config(DEPTH, Moderation::Armed);
+        let lane = function.lane(0, config, slab_bytes(workload, DEPTH), 1);
+        let mut lane = lane.unwrap();
+        let session = function.session(workload.kind.algorithm, &workload.material);
+        let session = attach(&mut lane, session);
         Self {
             function,
-            lane,
-            session,
-            workload,
-        }
-    }
-
-    fn fill(&mut self) {
-        let layout = &self.workload.slot;
-        for slot in 0..self.lane.room() {
-            let at = |(offset, len): (usize, usize)| Span::slab(slot * layout.stride + offset, len);
-            let call = Call {
-                session: self.session,
-                operation: self.workload.kind.operation,
-                source: &[at(layout.source)],
-                destination: &[at(layout.destination)],
-                iv: [slot as u8; 16],
-                aad: Span::EMPTY,
-                tag: at(layout.tag),
-            };
-            self.lane.enqueue(&call, 0).unwrap();
-        }
-        self.lane.kick();
-    }
-
-    fn drain(&mut self) {
-        while self.lane.in_flight() > 0 {
-            self.lane.wait(1, LONG).unwrap();
-            self.lane
-                .reap(usize::MAX, |one| assert_eq!(one.status, Status::Ok));
+            slots: Slots::new(lane, session, workload),
         }
     }
 
@@ -81,26 +37,22 @@ impl Tenant {
 /// Both work on a few hundred bytes; one takes a thousand times as long.
 #[test]
 fn a_signature_is_charged_for_its_time_and_not_its_bytes() {
-    let backend = crypto::by_name("aws-lc").unwrap();
-    let worker = WorkerConfig {
-        is_core_shared: true,
-        ..WorkerConfig::default()
-    };
-    let engine = CryptoEngine::start(backend, &[worker]).unwrap();
+    let engine = engine(aws_lc());
     let rsa: Algorithm = "rsa-2048".parse().unwrap();
     let sign = Kind::new(rsa, Operation::Sign);
     let seal = Kind::new(Algorithm::Aes128Gcm, Operation::Encrypt);
-    let mut signer = Tenant::new(&engine, sign, 256);
-    let mut sealer = Tenant::new(&engine, seal, 256);
+    let [sign, seal] = [sign, seal].map(|kind| Workload::new(&aws_lc(), kind, 256).unwrap());
+    let mut signer = Tenant::new(&engine, &sign);
+    let mut sealer = Tenant::new(&engine, &seal);
     for _ in 0..8 {
-        signer.fill();
-        sealer.fill();
-        signer.drain();
+        signer.slots.fill();
+        sealer.slots.fill();
+        signer.slots.drain();
         for _ in 0..10 {
-            sealer.drain();
-            sealer.fill();
+            sealer.slots.drain();
+            sealer.slots.fill();
         }
-        sealer.drain();
+        sealer.slots.drain();
     }
     let ratio = signer.price_ns() / sealer.price_ns();
     assert!(

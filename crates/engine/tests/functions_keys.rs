@@ -5,17 +5,18 @@ use std::any::{Any, TypeId};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
+use crate::common::crypto_lane::{self, aws_lc, ends};
+use crate::common::{LONG, WORKER, lane_config, until};
 use crypto::{
     Algorithm, Backend, Job, Key, KeyError, KeyMaterial, Kind, Operation, Status, generate_key,
 };
 use lockgate_engine::{
     Call, CallError, CryptoEngine, CryptoFunction, CryptoLane, FunctionConfig, LaneConfig, Session,
-    SessionId, Span, SubmitError, WorkerConfig,
+    SessionId, Span, SubmitError,
 };
+use policy::Moderation;
 
-const LONG: Duration = Duration::from_secs(20);
 const WORKERS: usize = 2;
 const DEPTH: usize = 32;
 
@@ -91,14 +92,10 @@ impl Rig {
     fn new() -> Self {
         let keys = Arc::new(AtomicUsize::new(0));
         let backend = Counting {
-            inner: crypto::by_name("aws-lc").unwrap(),
+            inner: aws_lc(),
             keys: Arc::clone(&keys),
         };
-        let worker = WorkerConfig {
-            is_core_shared: true,
-            ..WorkerConfig::default()
-        };
-        let engine = CryptoEngine::start(Arc::new(backend), &[worker; WORKERS]).unwrap();
+        let engine = CryptoEngine::start(Arc::new(backend), &[WORKER; WORKERS]).unwrap();
         Self { engine, keys }
     }
 
@@ -112,25 +109,17 @@ impl Rig {
 }
 
 fn lane(function: &CryptoFunction, worker: usize) -> CryptoLane {
-    let config = LaneConfig {
-        depth: DEPTH,
-        is_core_shared: true,
-        ..LaneConfig::default()
-    };
+    let config = lane_config(DEPTH, Moderation::Armed);
     function.lane(worker, config, 4096, 1).unwrap()
+}
+
+fn lanes(function: &CryptoFunction) -> Vec<CryptoLane> {
+    (0..WORKERS).map(|worker| lane(function, worker)).collect()
 }
 
 fn call(session: SessionId) -> Call<'static> {
     const BLOCK: &[Span] = &[Span::slab(0, 64)];
-    Call {
-        session,
-        operation: Operation::Encrypt,
-        source: BLOCK,
-        destination: BLOCK,
-        iv: [3; 16],
-        aad: Span::EMPTY,
-        tag: Span::EMPTY,
-    }
+    crypto_lane::call(session, Operation::Encrypt, BLOCK, BLOCK)
 }
 
 fn fill(lane: &mut CryptoLane, session: SessionId) -> usize {
@@ -141,16 +130,12 @@ fn fill(lane: &mut CryptoLane, session: SessionId) -> usize {
     lane.in_flight()
 }
 
+/// How many are done, and how many cancelled.
 fn drain(lane: &mut CryptoLane) -> (usize, usize) {
-    let (mut done, mut cancelled) = (0, 0);
-    while lane.in_flight() > 0 {
-        lane.wait(1, LONG).unwrap();
-        lane.reap(usize::MAX, |one| match one.status {
-            Status::Ok => done += 1,
-            Status::Cancelled => cancelled += 1,
-            other => panic!("{other:?}"),
-        });
-    }
+    let ends = ends(lane);
+    let count = |of| ends.iter().filter(|&&end| end == of).count();
+    let (done, cancelled) = (count(Status::Ok), count(Status::Cancelled));
+    assert_eq!(done + cancelled, ends.len(), "{ends:?}");
     (done, cancelled)
 }
 
@@ -165,7 +150,7 @@ fn a_reset_takes_the_keys_from_sessions_and_lanes_that_outlive_it() {
     let _alone = alone();
     let rig = Rig::new();
     let (function, other) = (rig.function(), rig.function());
-    let mut lanes: Vec<CryptoLane> = (0..WORKERS).map(|worker| lane(&function, worker)).collect();
+    let mut lanes = lanes(&function);
     let own = session(&function, Algorithm::Aes128Ctr);
     let others = session(&other, Algorithm::Aes128Ctr);
     let mut others_lane = lane(&other, 0);
@@ -203,18 +188,13 @@ fn a_removed_function_has_no_keys_though_its_lanes_live_on() {
     let rig = Rig::new();
     for is_dropped in [false, true] {
         let function = rig.function();
-        let mut lanes: Vec<CryptoLane> =
-            (0..WORKERS).map(|worker| lane(&function, worker)).collect();
+        let mut lanes = lanes(&function);
         let own = session(&function, Algorithm::Aes256Gcm);
         let id = lanes[0].attach(&own).unwrap();
         lanes[1].attach(&own).unwrap();
         if is_dropped {
             drop(function);
-            let deadline = std::time::Instant::now() + LONG;
-            while rig.keys() > 0 {
-                assert!(std::time::Instant::now() < deadline);
-                std::thread::yield_now();
-            }
+            until("keys are left", || rig.keys() == 0);
         } else {
             function.remove(LONG).unwrap();
         }
@@ -253,7 +233,7 @@ fn sessions_are_their_functions_own() {
     assert_eq!(refused, Err(CallError::ForeignSession));
     let mut plain = rig.engine.lane(0, LaneConfig::default(), 64, 1).unwrap();
     assert_eq!(plain.attach(&session), Err(CallError::ForeignSession));
-    // A session that nobody holds any more is gone at once.
+    // A session that no one holds any more is gone at once.
     drop(session);
     assert_eq!(rig.keys(), 0);
 }
@@ -315,8 +295,7 @@ fn no_copy_of_a_key_is_left_in_memory() {
         let material = KeyMaterial::take(&mut raw);
         let own = function.session(algorithm, &material).unwrap();
         drop(material);
-        let mut lanes: Vec<CryptoLane> =
-            (0..WORKERS).map(|worker| lane(&function, worker)).collect();
+        let mut lanes = lanes(&function);
         let tag = if algorithm == Algorithm::Aes128Gcm {
             Span::slab(64, 16)
         } else {

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::common::cases;
-use crate::common::works::{Client, LONG, Work, free_running};
+use crate::common::works::{Client, Work, free_running};
+use crate::common::{LONG, cases, lane_config, until};
 use crypto::Status;
 use lockgate_engine::{
     Closed, Completion, DrainError, FunctionConfig, Hint, Lane, LaneConfig, LaneError, Life, Order,
@@ -14,15 +14,6 @@ use lockgate_engine::{
 };
 use policy::{Moderation, Quota, Settings};
 use proptest::prelude::*;
-
-fn lane_config(depth: usize, moderation: Moderation) -> LaneConfig {
-    LaneConfig {
-        depth,
-        moderation,
-        is_core_shared: true,
-        ..LaneConfig::default()
-    }
-}
 
 fn limited() -> FunctionConfig {
     FunctionConfig {
@@ -124,11 +115,7 @@ fn a_dropped_function_is_removed() {
     client.fill();
     drop(function);
     client.drain();
-    let deadline = Instant::now() + LONG;
-    while client.lane.closed().is_none() {
-        assert!(Instant::now() < deadline);
-        std::thread::yield_now();
-    }
+    until("the lane is closed", || client.lane.closed().is_some());
     assert_eq!(client.accepted, client.completed + client.cancelled);
 }
 
@@ -195,10 +182,9 @@ fn submit_until_removed(mut lane: Lane<Work>, is_over: &AtomicBool) {
         reap(&mut lane, &mut in_flight);
     }
     assert!(in_flight.is_empty());
-    while !is_over.load(Ordering::Acquire) {
-        assert!(Instant::now() < deadline);
-        std::thread::yield_now();
-    }
+    until("the function is removed", || {
+        is_over.load(Ordering::Acquire)
+    });
 }
 
 #[derive(Clone, Debug)]

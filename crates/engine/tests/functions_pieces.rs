@@ -3,14 +3,15 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::common::crypto_lane::{aws_lc, call};
+use crate::common::{LONG, WORKER, lane_config};
 use crypto::{Algorithm, KeyMaterial, Operation, Status};
 use lockgate_engine::{
-    Call, CallError, CryptoEngine, CryptoFunction, CryptoLane, FunctionConfig, LaneConfig, Order,
-    SessionId, Span, WorkerConfig,
+    CallError, CryptoEngine, CryptoFunction, CryptoLane, FunctionConfig, LaneConfig, Order,
+    SessionId, Span,
 };
 use policy::Moderation;
 
-const LONG: Duration = Duration::from_secs(20);
 const DEPTH: usize = 16;
 const BYTES: usize = 8192;
 
@@ -35,12 +36,9 @@ fn decrypt(
     count: &[AtomicBool],
 ) -> [u64; 2] {
     let config = LaneConfig {
-        depth: DEPTH,
         order,
         piece_bytes: Some(512),
-        moderation: [Moderation::Armed, Moderation::Each][resets % 2],
-        is_core_shared: true,
-        ..LaneConfig::default()
+        ..lane_config(DEPTH, [Moderation::Armed, Moderation::Each][resets % 2])
     };
     let mut lane = function.lane(resets % 2, config, DEPTH * BYTES, 1).unwrap();
     let mut session = attach(function, &mut lane);
@@ -55,15 +53,7 @@ fn decrypt(
                 buffer * BYTES,
                 16 + next * 496 % BYTES / 16 * 16,
             )];
-            let call = Call {
-                session,
-                operation: Operation::Decrypt,
-                source: &span,
-                destination: &span,
-                iv: [3; 16],
-                aad: Span::EMPTY,
-                tag: Span::EMPTY,
-            };
+            let call = call(session, Operation::Decrypt, &span, &span);
             match lane.enqueue(&call, (next * DEPTH + buffer) as u64) {
                 Ok(()) => next += 1,
                 Err(CallError::SessionEnded) => {
@@ -98,12 +88,7 @@ fn decrypt(
 
 #[test]
 fn pieces_end_exactly_once_however_often_the_function_is_reset() {
-    let worker = WorkerConfig {
-        is_core_shared: true,
-        ..WorkerConfig::default()
-    };
-    let backend = crypto::by_name("aws-lc").unwrap();
-    let engine = CryptoEngine::start(backend, &[worker; 2]).unwrap();
+    let engine = CryptoEngine::start(aws_lc(), &[WORKER; 2]).unwrap();
     for round in 0..4 {
         let function = engine.function(FunctionConfig::default()).unwrap();
         let seen: Vec<AtomicBool> = (0..4000).map(|_| AtomicBool::new(false)).collect();

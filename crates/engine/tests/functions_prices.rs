@@ -4,14 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::common::crypto_lane::{attach, aws_lc, call, ends, engine};
 use crate::common::instead::Instead;
 use crypto::{Algorithm, Backend, FfdhGroup, Operation, RsaBits, RsaScheme, Status, generate_key};
 use lockgate_engine::{
-    Call, CryptoEngine, CryptoFunction, CryptoLane, FunctionConfig, LaneConfig, RequestLimit,
-    SessionId, Span, WorkerConfig,
+    CryptoEngine, CryptoFunction, CryptoLane, FunctionConfig, LaneConfig, RequestLimit, SessionId,
+    Span,
 };
 
-const LONG: Duration = Duration::from_secs(20);
 const SLAB_BYTES: usize = 1 << 20;
 
 const TAKES: Duration = Duration::from_micros(200);
@@ -33,48 +33,28 @@ fn rig(
     backend: Arc<dyn Backend>,
     algorithm: Algorithm,
 ) -> (CryptoEngine, CryptoFunction, CryptoLane, SessionId) {
-    let worker = WorkerConfig {
-        is_core_shared: true,
-        ..WorkerConfig::default()
-    };
-    let engine = CryptoEngine::start(backend, &[worker]).unwrap();
+    let engine = engine(backend);
     let config = FunctionConfig {
         request_max: RequestLimit::NONE,
         ..FunctionConfig::default()
     };
     let function = engine.function(config).unwrap();
-    let mut lane = function
-        .lane(0, LaneConfig::default(), SLAB_BYTES, 1024)
-        .unwrap();
-    let session = function
-        .session(algorithm, &generate_key(algorithm))
-        .unwrap();
-    let session = lane.attach(&session).unwrap();
+    let lane = function.lane(0, LaneConfig::default(), SLAB_BYTES, 1024);
+    let mut lane = lane.unwrap();
+    let session = function.session(algorithm, &generate_key(algorithm));
+    let session = attach(&mut lane, session);
     (engine, function, lane, session)
 }
 
-fn call(lane: &mut CryptoLane, session: SessionId, spans: &[Span]) {
-    let call = Call {
-        session,
-        operation: Operation::Encrypt,
-        source: spans,
-        destination: spans,
-        iv: [3; 16],
-        aad: Span::EMPTY,
-        tag: Span::EMPTY,
-    };
+fn encrypt(lane: &mut CryptoLane, session: SessionId, spans: &[Span]) {
+    let call = call(session, Operation::Encrypt, spans, spans);
     lane.enqueue(&call, 0).unwrap();
 }
 
+/// How many were refused.
 fn drain(lane: &mut CryptoLane) -> usize {
-    let mut refused = 0;
-    while lane.in_flight() > 0 {
-        lane.wait(64, LONG).unwrap();
-        lane.reap(usize::MAX, |done| {
-            refused += usize::from(done.status != Status::Ok);
-        });
-    }
-    refused
+    let ends = ends(lane).into_iter();
+    ends.filter(|&end| end != Status::Ok).count()
 }
 
 #[test]
@@ -85,13 +65,13 @@ fn refused_requests_do_not_hide_what_others_take() {
         for index in 0..64 {
             // Nine of ten work, and no batch is without one that does not.
             let bytes = if index % 8 == 0 { 15 } else { 16 };
-            call(&mut lane, session, &[Span::slab(index * 64, bytes)]);
+            encrypt(&mut lane, session, &[Span::slab(index * 64, bytes)]);
         }
         refused += drain(&mut lane);
     }
     assert_eq!(refused, 80);
     let before = function.counters().work_ns;
-    call(&mut lane, session, &[Span::slab(0, 16)]);
+    encrypt(&mut lane, session, &[Span::slab(0, 16)]);
     drain(&mut lane);
     let charged_ns = function.counters().work_ns - before;
     assert!(charged_ns > TAKES.as_nanos() as u64 / 2, "{charged_ns} ns");
@@ -104,19 +84,13 @@ fn numbers_that_are_refused_do_not_lower_the_price() {
         Algorithm::Rsa(RsaBits::B2048, RsaScheme::Pkcs1),
         Algorithm::Ffdh(FfdhGroup::Ffdhe2048),
     ] {
-        let aws_lc = crypto::by_name("aws-lc").unwrap();
-        let (_engine, function, mut lane, session) = rig(aws_lc, algorithm);
+        let (_engine, function, mut lane, session) = rig(aws_lc(), algorithm);
         let is_rsa = matches!(algorithm, Algorithm::Rsa(..));
         let submit = |lane: &mut CryptoLane| {
-            let call = Call {
-                session,
-                operation: [Operation::Derive, Operation::Decrypt][usize::from(is_rsa)],
-                source: &[Span::slab(0, 256)],
-                destination: &[Span::slab(256, if is_rsa { 32 } else { 256 })],
-                iv: [0; 16],
-                aad: Span::EMPTY,
-                tag: Span::EMPTY,
-            };
+            let operation = [Operation::Derive, Operation::Decrypt][usize::from(is_rsa)];
+            let destination = [Span::slab(256, if is_rsa { 32 } else { 256 })];
+            let source = [Span::slab(0, 256)];
+            let call = call(session, operation, &source, &destination);
             lane.enqueue(&call, 0).unwrap();
         };
         // Zero.
@@ -137,12 +111,11 @@ fn numbers_that_are_refused_do_not_lower_the_price() {
 /// AES-128-CBC and CTR, 10 to 18 ns a segment of both sides.
 #[test]
 fn segments_are_charged() {
-    let (_engine, function, mut lane, session) =
-        rig(crypto::by_name("aws-lc").unwrap(), Algorithm::Aes128Cbc);
+    let (_engine, function, mut lane, session) = rig(aws_lc(), Algorithm::Aes128Cbc);
     let many: Vec<Span> = (0..1024).map(|index| Span::slab(index * 2, 1)).collect();
     for round in 0..20 {
         let before = function.counters().work_ns;
-        call(&mut lane, session, &many);
+        encrypt(&mut lane, session, &many);
         assert_eq!(drain(&mut lane), 0, "1024 bytes are whole blocks");
         let charged_ns = function.counters().work_ns - before;
         assert!(charged_ns > 8_000, "{charged_ns} ns, round {round}");

@@ -1,10 +1,10 @@
 //! Lanes with a toy service: exactly once, refusals, waits, order, futures.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::common::{Job, LONG, Tally, block_on, cases, cells};
+use crate::common::{Job, LONG, Tally, WORKER, block_on, cases, cells, lane_config, until};
 use crypto::Status;
 use lockgate_engine::{
     Closed, Engine, Hint, Lane, LaneConfig, LaneError, LocalLane, Order, StartError, SubmitError,
@@ -13,28 +13,28 @@ use lockgate_engine::{
 use policy::{Moderation, Settings};
 use proptest::prelude::*;
 
-fn engine(
-    count: usize,
-) -> (
-    Engine<Tally>,
-    std::sync::Arc<[std::sync::atomic::AtomicU64]>,
-) {
+fn engine(count: usize) -> (Engine<Tally>, Arc<[AtomicU64]>) {
     let cells = cells(count);
     let shared = cells.clone();
     let service = move |_| Tally::new(&shared);
-    (
-        Engine::start(&[WorkerConfig::default()], service).unwrap(),
-        cells,
-    )
+    let engine = Engine::start(&[WorkerConfig::default()], service);
+    (engine.unwrap(), cells)
+}
+
+/// An engine that goes on when the gate is free.
+fn gated() -> (Engine<Tally>, Arc<Mutex<()>>) {
+    let (cells, gate) = (cells(1), Arc::default());
+    let behind = Arc::clone(&gate);
+    let service = move |_| Tally::new(&cells).behind(&behind);
+    let engine = Engine::start(&[WorkerConfig::default()], service);
+    (engine.unwrap(), gate)
 }
 
 /// Only the policy that never looks for long does so where the tests share cores.
 fn config(depth: usize, moderation: Moderation) -> LaneConfig {
     LaneConfig {
-        depth,
-        moderation,
         is_core_shared: moderation != Moderation::Hybrid,
-        ..LaneConfig::default()
+        ..lane_config(depth, moderation)
     }
 }
 
@@ -56,15 +56,9 @@ fn wait_all(lane: &mut Lane<Job>) -> Vec<(u64, Status)> {
 
 /// The worker counts just after it publishes: a moment later for us.
 fn settles(what: &str, expected: u64, count: impl Fn() -> u64) {
-    let deadline = std::time::Instant::now() + LONG;
-    while count() != expected {
-        assert!(
-            std::time::Instant::now() < deadline,
-            "{what}: {} is not {expected}",
-            count()
-        );
-        std::thread::yield_now();
-    }
+    until(&format!("{what} is never {expected}"), || {
+        count() == expected
+    });
 }
 
 #[test]
@@ -107,10 +101,7 @@ fn bad_lanes_are_refused_with_the_limit() {
 
 #[test]
 fn waits_end_in_time() {
-    let (cells, gate) = (cells(1), Arc::default());
-    let behind = Arc::clone(&gate);
-    let service = move |_| Tally::new(&cells).behind(&behind);
-    let engine = Engine::start(&[WorkerConfig::default()], service).unwrap();
+    let (engine, gate) = gated();
     for moderation in Moderation::ALL {
         let mut lane = engine.lane(0, config(4, moderation)).unwrap();
         assert_eq!(
@@ -163,23 +154,6 @@ fn no_policy_keeps_a_client_of_a_closed_lane_waiting() {
 }
 
 #[test]
-fn fifo_lanes_keep_the_order_and_others_need_not() {
-    let (engine, _) = engine(16);
-    let fifo = LaneConfig {
-        order: Order::Fifo,
-        ..config(16, Moderation::Polled)
-    };
-    let mut lane = engine.lane(0, fifo).unwrap();
-    for _ in 0..50 {
-        for token in 0..16 {
-            lane.enqueue(job(token as usize), token).unwrap();
-        }
-        let tokens: Vec<_> = wait_all(&mut lane).iter().map(|done| done.0).collect();
-        assert_eq!(tokens, (0..16).collect::<Vec<_>>());
-    }
-}
-
-#[test]
 fn notifications_follow_the_policy() {
     let (engine, _) = engine(8);
     for moderation in Moderation::ALL {
@@ -210,14 +184,8 @@ fn a_panic_ends_one_worker_and_its_clients_are_told() {
     let mut lane = engine.lane(0, config(8, Moderation::Armed)).unwrap();
     let mut other = engine.lane(1, config(8, Moderation::Armed)).unwrap();
     for token in 0..8 {
-        lane.enqueue(
-            Job {
-                cell: 0,
-                panics: token == 3,
-            },
-            token,
-        )
-        .unwrap();
+        let panics = token == 3;
+        lane.enqueue(Job { cell: 0, panics }, token).unwrap();
     }
     let done = wait_all(&mut lane);
     assert_eq!(done.len(), 8, "every request completes: {done:?}");
@@ -323,10 +291,7 @@ fn a_panic_while_reaping_harms_nobody_else() {
 #[test]
 fn the_descriptor_tells_of_what_a_wait_without_time_did_not_see() {
     use std::os::fd::{AsFd, AsRawFd};
-    let (cells, gate) = (cells(1), Arc::default());
-    let behind = Arc::clone(&gate);
-    let service = move |_| Tally::new(&cells).behind(&behind);
-    let engine = Engine::start(&[WorkerConfig::default()], service).unwrap();
+    let (engine, gate) = gated();
     for round in 0..6 {
         let moderation = [Moderation::Armed, Moderation::Hybrid][round / 3];
         let mut lane = engine.lane(0, config(4, moderation)).unwrap();
@@ -387,7 +352,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn lane_config() -> impl Strategy<Value = LaneConfig> {
+fn any_config() -> impl Strategy<Value = LaneConfig> {
     let parts = (
         1usize..40,
         0usize..Moderation::ALL.len(),
@@ -458,7 +423,7 @@ proptest! {
 
     #[test]
     fn every_request_completes_exactly_once(
-        configs in proptest::collection::vec(lane_config(), 1..5),
+        configs in proptest::collection::vec(any_config(), 1..5),
         workers in 1usize..3,
         steps in proptest::collection::vec(step(), 0..60),
         shut_down_first in any::<bool>(),
@@ -466,7 +431,7 @@ proptest! {
         let cells = cells(60 * 40);
         let shared = cells.clone();
         let service = move |_| Tally::new(&shared);
-        let engine = Engine::start(&vec![WorkerConfig { is_core_shared: true, ..WorkerConfig::default() }; workers], service).unwrap();
+        let engine = Engine::start(&vec![WORKER; workers], service).unwrap();
         let mut clients: Vec<_> = configs.iter().enumerate().map(|(index, &config)| Client {
             lane: Some(engine.lane(index % workers, config).unwrap()),
             accepted: Vec::new(),

@@ -4,32 +4,28 @@ use std::sync::Arc;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use crate::common::{JOB_BYTES, Job, LONG, Tally, cells};
-use lockgate_engine::{
-    Engine, Governed, Governor, Hint, Lane, LaneConfig, SubmitError, WorkerConfig,
-};
+use crate::common::{JOB_BYTES, Job, LONG, Tally, WORKER, cells, lane_config};
+use lockgate_engine::{Engine, Governed, Governor, Hint, Lane, LaneConfig, SubmitError};
 use policy::{Controller, Counters, Moderation, Settings};
 
 /// So rare that a test which waits for it fails.
 const HARDLY_EVER: u32 = 1;
 
+const JOB: Job = Job {
+    cell: 0,
+    panics: false,
+};
+
 fn engine(delay: Duration) -> Engine<Tally> {
     let cells = cells(1);
     let service = move |_| Tally::new(&cells).delayed(delay);
-    let worker = WorkerConfig {
-        is_core_shared: true,
-        ..WorkerConfig::default()
-    };
-    Engine::start(&[worker], service).unwrap()
+    Engine::start(&[WORKER], service).unwrap()
 }
 
 fn lane(engine: &Engine<Tally>, moderation: Moderation, settings: Settings) -> Lane<Job> {
     let config = LaneConfig {
-        depth: 64,
-        moderation,
         settings,
-        is_core_shared: true,
-        ..LaneConfig::default()
+        ..lane_config(64, moderation)
     };
     engine.lane(0, config).unwrap()
 }
@@ -37,11 +33,7 @@ fn lane(engine: &Engine<Tally>, moderation: Moderation, settings: Settings) -> L
 fn submit(lane: &mut Lane<Job>, count: usize, last: Hint) {
     for left in (0..count).rev() {
         let hint = if left == 0 { last } else { Hint::None };
-        let job = Job {
-            cell: 0,
-            panics: false,
-        };
-        lane.enqueue_with(job, left as u64, hint).unwrap();
+        lane.enqueue_with(JOB, left as u64, hint).unwrap();
     }
     lane.kick();
 }
@@ -187,16 +179,7 @@ fn a_closed_lane_gives_up_what_was_held_back() {
     engine.shutdown();
     drain(&mut lane);
     assert_eq!(lane.counters().reaped, 30);
-    assert!(matches!(
-        lane.submit(
-            Job {
-                cell: 0,
-                panics: false
-            },
-            0
-        ),
-        Err(SubmitError::Closed(_))
-    ));
+    assert!(matches!(lane.submit(JOB, 0), Err(SubmitError::Closed(_))));
 }
 
 struct Recorder {
@@ -207,10 +190,6 @@ struct Recorder {
 impl Controller for Recorder {
     fn name(&self) -> &'static str {
         "recorder"
-    }
-
-    fn moderation(&self) -> Moderation {
-        Moderation::Each
     }
 
     fn period_ns(&self) -> u64 {

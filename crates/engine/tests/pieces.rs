@@ -3,11 +3,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::common::{LONG, cases};
+use crate::common::{LONG, WORKER, cases, lane_config};
 use crypto::Status;
 use lockgate_engine::{
     Batch, Engine, Lane, LaneConfig, LaneError, Order, Outcomes, PIECE_BYTES_MIN, Service,
-    WorkerConfig,
 };
 use policy::Moderation;
 use proptest::prelude::*;
@@ -69,24 +68,15 @@ fn long(id: usize, bytes: usize) -> Long {
 fn engine() -> (Engine<Log>, Log) {
     let log = Log::default();
     let shared = log.clone();
-    let worker = WorkerConfig {
-        is_core_shared: true,
-        ..WorkerConfig::default()
-    };
-    (
-        Engine::start(&[worker], move |_| shared.clone()).unwrap(),
-        log,
-    )
+    let engine = Engine::start(&[WORKER], move |_| shared.clone());
+    (engine.unwrap(), log)
 }
 
 fn config(piece_bytes: usize, order: Order) -> LaneConfig {
     LaneConfig {
-        depth: 64,
-        moderation: Moderation::Armed,
         piece_bytes: Some(piece_bytes),
         order,
-        is_core_shared: true,
-        ..LaneConfig::default()
+        ..lane_config(64, Moderation::Armed)
     }
 }
 

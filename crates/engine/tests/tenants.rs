@@ -6,32 +6,19 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Wake, Waker};
 use std::time::{Duration, Instant};
 
+use crate::common::crypto_lane::{attach, aws_lc, call, ends, engine};
 use crate::common::instead::Instead;
 use crate::common::works::{Client, free_running};
-use crate::common::{LONG, Tally, cells};
+use crate::common::{LONG, Tally, WORKER, cells, until};
 use crypto::{Algorithm, Backend, KeyError, Operation, RsaBits, RsaScheme, Status, generate_key};
 use lockgate_engine::{
     Call, CallError, CryptoEngine, CryptoFunction, CryptoLane, Engine, FUNCTION_LANES_PER_S,
     FunctionConfig, FunctionError, LaneConfig, LaneError, LocalLane, RegionId, RequestLimit,
-    SessionError, SessionId, Span, WorkerConfig,
+    SessionError, SessionId, Span,
 };
 use policy::{Moderation, Quota};
 
 const SLAB_BYTES: usize = 1 << 20;
-
-const WORKER: WorkerConfig = WorkerConfig {
-    cpu: None,
-    idle_spin: Some(Duration::ZERO),
-    is_core_shared: true,
-};
-
-fn engine(backend: Arc<dyn Backend>) -> CryptoEngine {
-    CryptoEngine::start(backend, &[WORKER]).unwrap()
-}
-
-fn aws_lc() -> Arc<dyn Backend> {
-    crypto::by_name("aws-lc").unwrap()
-}
 
 struct Tenant {
     function: CryptoFunction,
@@ -43,11 +30,10 @@ struct Tenant {
 impl Tenant {
     fn of(engine: &CryptoEngine, algorithm: Algorithm, config: FunctionConfig) -> Self {
         let function = engine.function(config).unwrap();
-        let mut lane = function
-            .lane(0, LaneConfig::default(), SLAB_BYTES, 1024)
-            .unwrap();
+        let lane = function.lane(0, LaneConfig::default(), SLAB_BYTES, 1024);
+        let mut lane = lane.unwrap();
         let session = function.session(algorithm, &generate_key(algorithm));
-        let session = lane.attach(&session.unwrap()).unwrap();
+        let session = attach(&mut lane, session);
         Self {
             function,
             lane,
@@ -65,24 +51,15 @@ impl Tenant {
         let is_aead = self.operation == Operation::Encrypt;
         let tag = Span::slab(SLAB_BYTES - 16, if is_aead { 16 } else { 0 });
         let call = Call {
-            session: self.session,
-            operation: self.operation,
-            source,
-            destination,
-            iv: [3; 16],
             aad,
             tag,
+            ..call(self.session, self.operation, source, destination)
         };
         self.lane.submit(&call, 0)
     }
 
     fn ends(&mut self) -> Vec<Status> {
-        let mut ends = Vec::new();
-        while self.lane.in_flight() > 0 {
-            self.lane.wait(1, LONG).unwrap();
-            self.lane.reap(usize::MAX, |done| ends.push(done.status));
-        }
-        ends
+        ends(&mut self.lane)
     }
 }
 
@@ -243,11 +220,7 @@ fn a_worker_sleeps_when_a_throttled_function_is_gone() {
     let mut throttled = Client::new(function.lane(0, LaneConfig::default()).unwrap(), 0, 100);
     let _plain = rig.engine.lane(0, LaneConfig::default()).unwrap();
     throttled.fill();
-    let deadline = Instant::now() + LONG;
-    while function.counters().throttled == 0 {
-        assert!(Instant::now() < deadline, "never throttled");
-        std::thread::yield_now();
-    }
+    until("never throttled", || function.counters().throttled > 0);
     function.remove(LONG).unwrap();
     // Its time comes, and goes by.
     std::thread::sleep(Duration::from_millis(1100));
@@ -332,10 +305,6 @@ fn a_waker_that_panics_does_not_leave_the_others_asleep() {
         assert!(polled.is_pending());
     }
     drop(closed);
-    let deadline = Instant::now() + LONG;
-    while !flags[1].is_woken.load(Ordering::Acquire) {
-        assert!(Instant::now() < deadline, "it sleeps on");
-        std::thread::yield_now();
-    }
+    until("it sleeps on", || flags[1].is_woken.load(Ordering::Acquire));
     assert!(flags[0].is_woken.load(Ordering::Acquire));
 }

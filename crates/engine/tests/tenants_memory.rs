@@ -3,21 +3,16 @@
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex};
 
+use crate::common::crypto_lane::{attach, aws_lc, call, ends, engine};
 use crate::common::instead::Instead;
-use crate::common::{LONG, cases};
+use crate::common::{WORKER, cases};
 use crypto::{Algorithm, Backend, KeyMaterial, Operation, PRIVATE_BYTES_MAX, Status, generate_key};
 use lockgate_engine::{
-    Call, CallError, CryptoEngine, CryptoLane, FunctionConfig, KeyLimit, LaneConfig, REGIONS_MAX,
-    RegionId, SessionError, SessionId, Span, WorkerConfig,
+    Call, CallError, CryptoEngine, FunctionConfig, KeyLimit, LaneConfig, REGIONS_MAX, RegionId,
+    SessionError, Span,
 };
 use proptest::prelude::*;
 use sys::memory::{Mapping, sealed};
-
-const WORKER: WorkerConfig = WorkerConfig {
-    is_core_shared: true,
-    cpu: None,
-    idle_spin: Some(std::time::Duration::ZERO),
-};
 
 fn behind(gate: &Arc<Mutex<()>>) -> CryptoEngine {
     let gate = Arc::clone(gate);
@@ -26,28 +21,7 @@ fn behind(gate: &Arc<Mutex<()>>) -> CryptoEngine {
         // SAFETY: as of the caller, who calls it in the place of this one.
         unsafe { aws_lc.process(kind, jobs, statuses) }
     });
-    CryptoEngine::start(backend, &[WORKER]).unwrap()
-}
-
-fn finish(lane: &mut CryptoLane) -> Vec<Status> {
-    let mut ends = Vec::new();
-    while lane.in_flight() > 0 {
-        lane.wait(lane.in_flight(), LONG).unwrap();
-        lane.reap(usize::MAX, |done| ends.push(done.status));
-    }
-    ends
-}
-
-fn in_place(session: SessionId, span: &[Span]) -> Call<'_> {
-    Call {
-        session,
-        operation: Operation::Encrypt,
-        source: span,
-        destination: span,
-        iv: [1; 16],
-        aad: Span::EMPTY,
-        tag: Span::EMPTY,
-    }
+    engine(backend)
 }
 
 #[test]
@@ -136,7 +110,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases(48)))]
 
-    /// Memory and keys are there as long as somebody names them or a request in flight
+    /// Memory and keys are there as long as someone names them or a request in flight
     /// does, and no longer.
     #[test]
     fn what_is_let_go_of_lives_until_its_requests_are_reaped(steps in steps()) {
@@ -175,14 +149,15 @@ proptest! {
                 Step::Submit(region, session) if !regions.is_empty() && !sessions.is_empty() => {
                     let region = regions[region % regions.len()].0;
                     let span = [Span { region, offset: 0, len: 64 }];
-                    let call = in_place(sessions[session % sessions.len()].0, &span);
+                    let session = sessions[session % sessions.len()].0;
+                    let call = call(session, Operation::Encrypt, &span, &span);
                     if lane.room() > 0 {
                         lane.submit(&call, 0).unwrap();
                     }
                 }
                 Step::Reap => {
                     drop(closed.take());
-                    let ends = finish(&mut lane);
+                    let ends = ends(&mut lane);
                     prop_assert!(ends.iter().all(|&end| end == Status::Ok), "{:?}", ends);
                     // The worker may hold them for a moment longer only where it looks at
                     // a lane that is no more.
@@ -199,8 +174,7 @@ proptest! {
 
 #[test]
 fn public_keys_stay_on_the_workers_marked_for_them() {
-    let aws_lc = crypto::by_name("aws-lc").unwrap();
-    let engine = CryptoEngine::start(aws_lc, &[WORKER; 2]).unwrap();
+    let engine = CryptoEngine::start(aws_lc(), &[WORKER; 2]).unwrap();
     let engine = engine.with_public_keys_on(&[1]);
     let function = engine.function(FunctionConfig::default()).unwrap();
     let algorithm = Algorithm::X25519;
@@ -249,7 +223,7 @@ fn watched() -> (Arc<dyn Backend>, Seen) {
 #[test]
 fn no_text_stands_in_shared_memory_before_its_tag_is_checked() {
     let (backend, seen) = watched();
-    let engine = CryptoEngine::start(backend, &[WORKER]).unwrap();
+    let engine = engine(backend);
     let len = 256 << 10;
     let memory = shared(len);
     let begin = memory.address(0, len).unwrap().addr();
@@ -261,8 +235,8 @@ fn no_text_stands_in_shared_memory_before_its_tag_is_checked() {
         len,
     };
     for algorithm in [Algorithm::Aes256Gcm, Algorithm::ChaCha20Poly1305] {
-        let session = engine.session(algorithm, &generate_key(algorithm)).unwrap();
-        let session = lane.attach(&session).unwrap();
+        let session = engine.session(algorithm, &generate_key(algorithm));
+        let session = attach(&mut lane, session);
         for (bytes, cuts, is_apart) in [
             (0, 1, false),
             (1, 1, true),
@@ -283,18 +257,14 @@ fn no_text_stands_in_shared_memory_before_its_tag_is_checked() {
                 let to = if is_apart { 65_536 } else { 0 };
                 lane.write(region, 0, &text).unwrap();
                 let call = |operation, source, destination| Call {
-                    session,
-                    operation,
-                    source,
-                    destination,
-                    iv: [9; 16],
                     aad: span(200_000, 13),
                     tag: span(200_016, 16),
+                    ..call(session, operation, source, destination)
                 };
                 let (source, destination) = (list(0), list(to));
                 lane.submit(&call(Operation::Encrypt, &source, &source), 0)
                     .unwrap();
-                assert_eq!(finish(&mut lane), [Status::Ok]);
+                assert_eq!(ends(&mut lane), [Status::Ok]);
                 let mut sealed = vec![0; bytes];
                 lane.read(span(0, bytes), &mut sealed).unwrap();
                 if !is_good {
@@ -304,7 +274,7 @@ fn no_text_stands_in_shared_memory_before_its_tag_is_checked() {
                 lane.submit(&call(Operation::Decrypt, &source, &destination), 0)
                     .unwrap();
                 let end = [Status::AuthenticationFailed, Status::Ok][usize::from(is_good)];
-                assert_eq!(finish(&mut lane), [end], "{algorithm} {bytes}");
+                assert_eq!(ends(&mut lane), [end], "{algorithm} {bytes}");
                 lane.write(region, 200_000, &[0]).unwrap();
                 let mut opened = vec![1; bytes];
                 lane.read(span(to, bytes), &mut opened).unwrap();
@@ -328,12 +298,12 @@ fn no_text_stands_in_shared_memory_before_its_tag_is_checked() {
 #[test]
 fn overlapping_shared_memory_is_refused_as_any_other() {
     let (backend, _) = watched();
-    let engine = CryptoEngine::start(backend, &[WORKER]).unwrap();
+    let engine = engine(backend);
     let mut lane = engine.lane(0, LaneConfig::default(), 64, 8).unwrap();
     let region = lane.register(shared(4096)).unwrap();
     let algorithm = Algorithm::Aes128Gcm;
-    let session = engine.session(algorithm, &generate_key(algorithm)).unwrap();
-    let session = lane.attach(&session).unwrap();
+    let session = engine.session(algorithm, &generate_key(algorithm));
+    let session = attach(&mut lane, session);
     lane.write(region, 0, &[5; 4096]).unwrap();
     let span = |offset, len| Span {
         region,
@@ -345,15 +315,13 @@ fn overlapping_shared_memory_is_refused_as_any_other() {
         (span(0, 64), span(128, 32), 16, Status::BadLength),
         (span(0, 64), span(128, 64), 12, Status::BadLength),
     ] {
+        let (source, destination) = ([source], [destination]);
         let call = Call {
-            operation: Operation::Decrypt,
-            source: &[source],
-            destination: &[destination],
             tag: span(1024, tag),
-            ..in_place(session, &[])
+            ..call(session, Operation::Decrypt, &source, &destination)
         };
         lane.submit(&call, 0).unwrap();
-        assert_eq!(finish(&mut lane), [end]);
+        assert_eq!(ends(&mut lane), [end]);
         let mut bytes = [0; 4096];
         lane.read(span(0, 4096), &mut bytes).unwrap();
         assert!(bytes == [5; 4096]);

@@ -4,21 +4,16 @@
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
+use crate::common::crypto_lane::{attach, call, ends, engine};
 use crate::common::instead::Instead;
-use crate::common::{LONG, cases};
+use crate::common::{LONG, WORKER, cases, lane_config, until};
 use crypto::{Algorithm, Backend, Kind, Operation, Segments, Status, generate_key};
 use lockgate_engine::{
-    Batch, Call, CryptoEngine, CryptoLane, Engine, FunctionConfig, Hint, Lane, LaneConfig,
-    Outcomes, RegionId, Service, Span, WorkerConfig,
+    Batch, Call, CryptoEngine, CryptoFunction, CryptoLane, Engine, FunctionConfig, Hint, Lane,
+    LaneConfig, Outcomes, RegionId, Service, SessionId, Span,
 };
 use policy::{Moderation, Settings};
 use proptest::prelude::*;
-
-const WORKER: WorkerConfig = WorkerConfig {
-    cpu: None,
-    idle_spin: Some(Duration::ZERO),
-    is_core_shared: true,
-};
 
 const PIECE: usize = 512;
 const SLAB_BYTES: usize = 1 << 18;
@@ -45,22 +40,13 @@ fn watched() -> (Arc<dyn Backend>, Arc<Mutex<Vec<usize>>>) {
     (backend, seen)
 }
 
-fn finish(lane: &mut CryptoLane) -> Vec<Status> {
-    let mut ends = Vec::new();
-    while lane.in_flight() > 0 {
-        lane.wait(lane.in_flight(), LONG).unwrap();
-        lane.reap(usize::MAX, |done| ends.push(done.status));
-    }
-    ends
-}
-
 /// Every kind, contiguous and scattered, in place and apart: what is longer than a piece
 /// is done in pieces, if it is no AEAD, and comes to the same.
 #[test]
 fn what_can_be_cut_is_cut_however_it_lies() {
     const BYTES: usize = 16_384;
     let (backend, seen) = watched();
-    let engine = CryptoEngine::start(Arc::clone(&backend), &[WORKER]).unwrap();
+    let engine = engine(Arc::clone(&backend));
     let config = LaneConfig {
         piece_bytes: Some(PIECE),
         ..LaneConfig::default()
@@ -115,17 +101,13 @@ fn what_can_be_cut_is_cut_however_it_lies() {
                 }
                 let is_aead = kind.algorithm.is_aead();
                 let call = Call {
-                    session,
-                    operation: kind.operation,
-                    source: &source,
-                    destination: &destination,
                     iv: [0xff; 16],
-                    aad: Span::EMPTY,
                     tag: Span::slab(SLAB_BYTES - 96, if is_aead { 16 } else { 0 }),
+                    ..call(session, kind.operation, &source, &destination)
                 };
                 seen.lock().unwrap().clear();
                 lane.submit(&call, 0).unwrap();
-                let ends = finish(lane);
+                let ends = ends(lane);
                 let mut slab = vec![0; SLAB_BYTES];
                 lane.read(Span::slab(0, SLAB_BYTES), &mut slab).unwrap();
                 left.push((ends, slab, std::mem::take(&mut *seen.lock().unwrap())));
@@ -153,7 +135,7 @@ fn what_can_be_cut_is_cut_however_it_lies() {
 #[test]
 fn what_is_refused_is_refused_whole() {
     let (backend, seen) = watched();
-    let engine = CryptoEngine::start(backend, &[WORKER]).unwrap();
+    let engine = engine(backend);
     let config = LaneConfig {
         piece_bytes: Some(PIECE),
         ..LaneConfig::default()
@@ -162,80 +144,39 @@ fn what_is_refused_is_refused_whole() {
     let before: Vec<u8> = (0..SLAB_BYTES).map(|at| (at % 253) as u8).collect();
     lane.write(RegionId::SLAB, 0, &before).unwrap();
     let slab = Span::slab;
+    let in_two = |first, second| vec![slab(first, 2048), slab(second, 2048)];
+    let at = |offset, bytes| vec![slab(offset, bytes)];
+    use Algorithm::{Aes128Cbc, Aes128Ctr, Aes128Gcm, Aes256Xts, Sha256};
+    use Status::{BadLength, BadSegment};
     for (algorithm, source, destination, tag, end) in [
+        (Aes128Ctr, at(0, 4096), at(100, 4096), 0, BadSegment),
+        (Aes128Ctr, at(0, 4096), at(8192, 4095), 0, BadLength),
+        (Aes128Ctr, at(0, 4096), at(8192, 4096), 16, BadLength),
+        (Aes128Gcm, at(0, 4096), at(8192, 4096), 12, BadLength),
+        (Aes128Gcm, at(0, 4096), at(8192, 4080), 16, BadLength),
+        (Aes128Cbc, at(0, 4097), at(8192, 4097), 0, BadLength),
+        // Piece by piece they would not overlap.
         (
-            Algorithm::Aes128Ctr,
-            [slab(0, 4096)].as_slice(),
-            [slab(100, 4096)].as_slice(),
+            Aes128Ctr,
+            in_two(0, 4096),
+            in_two(4096, 8192),
             0,
-            Status::BadSegment,
+            BadSegment,
         ),
-        (
-            Algorithm::Aes128Ctr,
-            &[slab(0, 4096)],
-            &[slab(8192, 4095)],
-            0,
-            Status::BadLength,
-        ),
-        (
-            Algorithm::Aes128Ctr,
-            &[slab(0, 4096)],
-            &[slab(8192, 4096)],
-            16,
-            Status::BadLength,
-        ),
-        (
-            Algorithm::Aes128Cbc,
-            &[slab(0, 4097)],
-            &[slab(8192, 4097)],
-            0,
-            Status::BadLength,
-        ),
-        (
-            // Piece by piece they would not overlap.
-            Algorithm::Aes128Ctr,
-            &[slab(0, 2048), slab(4096, 2048)],
-            &[slab(4096, 2048), slab(8192, 2048)],
-            0,
-            Status::BadSegment,
-        ),
-        (
-            Algorithm::Aes256Xts,
-            &[slab(0, 2048), slab(4096, 2048)],
-            &[slab(8192, 4095)],
-            0,
-            Status::BadLength,
-        ),
-        (
-            Algorithm::Sha256,
-            &[slab(0, 4096)],
-            &[slab(8192, 31)],
-            0,
-            Status::BadLength,
-        ),
-        (
-            Algorithm::Sha256,
-            &[slab(0, 4096)],
-            &[slab(64, 32)],
-            0,
-            Status::BadSegment,
-        ),
+        (Aes256Xts, in_two(0, 4096), at(8192, 4095), 0, BadLength),
+        (Sha256, at(0, 4096), at(8192, 31), 0, BadLength),
+        (Sha256, at(0, 4096), at(64, 32), 0, BadSegment),
     ] {
-        let session = engine.session(algorithm, &generate_key(algorithm)).unwrap();
-        let session = lane.attach(&session).unwrap();
+        let session = engine.session(algorithm, &generate_key(algorithm));
+        let session = attach(&mut lane, session);
         let call = Call {
-            session,
-            operation: algorithm.operations()[0],
-            source,
-            destination,
-            iv: [0; 16],
-            aad: Span::EMPTY,
             tag: slab(SLAB_BYTES - 16, tag),
+            ..call(session, algorithm.operations()[0], &source, &destination)
         };
         seen.lock().unwrap().clear();
         lane.submit(&call, 0).unwrap();
         assert_eq!(
-            finish(&mut lane),
+            ends(&mut lane),
             [end],
             "{algorithm} {source:?} {destination:?}"
         );
@@ -244,6 +185,20 @@ fn what_is_refused_is_refused_whole() {
         lane.read(slab(0, SLAB_BYTES), &mut after).unwrap();
         assert!(after == before, "{algorithm}");
     }
+}
+
+/// A lane of a function, with a session for AES-128-CTR.
+fn counter_mode(
+    backend: Arc<dyn Backend>,
+) -> (CryptoEngine, CryptoFunction, CryptoLane, SessionId) {
+    let engine = engine(backend);
+    let function = engine.function(FunctionConfig::default()).unwrap();
+    let lane = function.lane(0, LaneConfig::default(), SLAB_BYTES, 64);
+    let mut lane = lane.unwrap();
+    let algorithm = Algorithm::Aes128Ctr;
+    let session = function.session(algorithm, &generate_key(algorithm));
+    let session = attach(&mut lane, session);
+    (engine, function, lane, session)
 }
 
 /// What a list takes, measured, is charged, and if it is refused in the end, too.
@@ -263,31 +218,14 @@ fn lists_are_charged_what_they_take() {
             }
             statuses.fill(end);
         });
-        let engine = CryptoEngine::start(backend, &[WORKER]).unwrap();
-        let function = engine.function(FunctionConfig::default()).unwrap();
-        let mut lane = function
-            .lane(0, LaneConfig::default(), SLAB_BYTES, 64)
-            .unwrap();
-        let algorithm = Algorithm::Aes128Ctr;
-        let session = function
-            .session(algorithm, &generate_key(algorithm))
-            .unwrap();
-        let session = lane.attach(&session).unwrap();
+        let (_engine, function, mut lane, session) = counter_mode(backend);
         let source: Vec<Span> = (0..64).map(|at| Span::slab(at * 2, 1)).collect();
         let destination: Vec<Span> = (0..64).map(|at| Span::slab(at * 2 + 1, 1)).collect();
-        let call = Call {
-            session,
-            operation: Operation::Encrypt,
-            source: &source,
-            destination: &destination,
-            iv: [0; 16],
-            aad: Span::EMPTY,
-            tag: Span::EMPTY,
-        };
+        let call = call(session, Operation::Encrypt, &source, &destination);
         const COUNT: u64 = 320;
         for _ in 0..COUNT / 64 {
             (0..64).for_each(|_| lane.enqueue(&call, 0).unwrap());
-            assert!(finish(&mut lane).iter().all(|&one| one == end));
+            assert!(ends(&mut lane).iter().all(|&one| one == end));
         }
         let charged_ns = function.counters().work_ns / COUNT;
         let takes_ns = TAKES.as_nanos() as u64;
@@ -302,28 +240,12 @@ fn lists_are_charged_what_they_take() {
 fn what_a_request_takes_beside_the_back_end_is_charged() {
     const COUNT: usize = 20_000;
     let nothing = Instead::of_aws_lc(|_, _, _, statuses| statuses.fill(Status::Ok));
-    let engine = CryptoEngine::start(nothing, &[WORKER]).unwrap();
-    let function = engine.function(FunctionConfig::default()).unwrap();
-    let mut lane = function
-        .lane(0, LaneConfig::default(), SLAB_BYTES, 1)
-        .unwrap();
-    let algorithm = Algorithm::Aes128Ctr;
-    let session = function
-        .session(algorithm, &generate_key(algorithm))
-        .unwrap();
-    let session = lane.attach(&session).unwrap();
-    let call = Call {
-        session,
-        operation: Operation::Encrypt,
-        source: &[Span::slab(0, 16)],
-        destination: &[Span::slab(0, 16)],
-        iv: [0; 16],
-        aad: Span::EMPTY,
-        tag: Span::EMPTY,
-    };
+    let (_engine, function, mut lane, session) = counter_mode(nothing);
+    let block = [Span::slab(0, 16)];
+    let call = call(session, Operation::Encrypt, &block, &block);
     for _ in 0..COUNT / 64 {
         (0..64).for_each(|_| lane.enqueue(&call, 0).unwrap());
-        finish(&mut lane);
+        ends(&mut lane);
     }
     // Of a back-end that does nothing, a chunk takes no time: its clock's alone.
     let charged_ns = function.counters().work_ns / COUNT as u64;
@@ -379,15 +301,12 @@ fn who_takes_more_than_expected_gets_fewer_turns() {
     for (who, lane) in lanes.iter_mut().enumerate() {
         let (work_ns, beyond_ns) = [(1000, 0), (100, 900)][who];
         for _ in 0..COUNT {
-            lane.enqueue(
-                Dear {
-                    who,
-                    work_ns,
-                    beyond_ns,
-                },
-                0,
-            )
-            .unwrap();
+            let dear = Dear {
+                who,
+                work_ns,
+                beyond_ns,
+            };
+            lane.enqueue(dear, 0).unwrap();
         }
         lane.kick();
     }
@@ -429,28 +348,20 @@ fn notifications_are_charged() {
         ..LaneConfig::default()
     };
     let mut lane = function.lane(0, config).unwrap();
-    let (who, work_ns, beyond_ns) = (0, 10, 0);
-    for _ in 0..64 {
-        lane.submit(
-            Dear {
-                who,
-                work_ns,
-                beyond_ns,
-            },
-            0,
-        )
-        .unwrap();
-    }
+    let cheap = Dear {
+        who: 0,
+        work_ns: 10,
+        beyond_ns: 0,
+    };
+    (0..64).for_each(|_| lane.submit(cheap, 0).unwrap());
     while lane.in_flight() > 0 {
         lane.wait(1, LONG).unwrap();
         lane.reap(usize::MAX, |_| ());
     }
     // What the last breath is charged, it is after its requests are reaped.
-    let deadline = Instant::now() + LONG;
-    while function.counters().work_ns < 64 * 500 {
-        assert!(Instant::now() < deadline, "{:?}", function.counters());
-        std::thread::yield_now();
-    }
+    until("not all is charged", || {
+        function.counters().work_ns >= 64 * 500
+    });
     assert_eq!(function.counters().notifications, 64);
 }
 
@@ -500,11 +411,9 @@ proptest! {
         // Dropped before the engine, which ends when it has done all.
         let step = step;
         let config = LaneConfig {
-            moderation: Moderation::Each,
             settings: Settings::coalesce(64, 1_000_000).unwrap(),
             piece_bytes: Some(PIECE),
-            is_core_shared: true,
-            ..LaneConfig::default()
+            ..lane_config(64, Moderation::Each)
         };
         let mut lane: Lane<Pieces> = engine.lane(0, config).unwrap();
         // The worker has this one in hand while the others come.

@@ -1,23 +1,22 @@
 //! A virtual function that does crypto: its sessions belong to it.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crypto::{Algorithm, KeyMaterial};
-use policy::{Quota, Settings};
 
 use super::lane::CryptoLane;
 use super::request::CryptoRequest;
 use super::session::{Issuer, OwnSession, Session};
 use super::vault::{SessionError, Vault};
-use crate::function::{
-    DrainError, EndError, FunctionCounters, FunctionError, Life, RequestLimit, VirtualFunction,
-};
+use crate::function::{EndError, RequestLimit, VirtualFunction};
 use crate::lane::{LaneConfig, LaneError};
-use crate::watch::Watch;
 
 /// One tenant's share of a [`CryptoEngine`](super::CryptoEngine): its lanes,
-/// weight, quota, cap, and its keys, which no other's lanes can use.
+/// weight, quota, cap, and its keys, which no other's lanes can use. After a
+/// [reset](VirtualFunction::reset) its sessions have ended: their keys are zeroised,
+/// even if a client still holds them.
 pub struct CryptoFunction {
     pub(super) function: VirtualFunction<CryptoRequest>,
     pub(super) issuer: Issuer,
@@ -68,51 +67,16 @@ impl CryptoFunction {
         )
     }
 
-    pub fn set_weight(&self, weight: u32) -> Result<(), FunctionError> {
-        self.function.set_weight(weight)
-    }
-
-    pub fn set_quota(&self, quota: Quota) {
-        self.function.set_quota(quota);
-    }
-
-    pub fn drain(&self, timeout: Duration) -> Result<(), DrainError> {
-        self.function.drain(timeout)
-    }
-
-    pub fn resume(&self) {
-        self.function.resume();
-    }
-
-    /// See [`VirtualFunction::reset`]. Its sessions have ended: their keys
-    /// are zeroised, even if a client still holds them.
-    pub fn reset(&self, timeout: Duration) -> Result<(), EndError> {
-        self.function.reset(timeout)
-    }
-
-    /// See [`VirtualFunction::remove`]; its sessions have ended as by
-    /// [`reset`](Self::reset).
+    /// See [`VirtualFunction::remove`]; its sessions have ended as by a reset.
     pub fn remove(self, timeout: Duration) -> Result<(), EndError> {
         self.function.remove(timeout)
     }
+}
 
-    pub fn watch(&self) -> Watch {
-        self.function.watch()
-    }
+impl Deref for CryptoFunction {
+    type Target = VirtualFunction<CryptoRequest>;
 
-    pub fn settings(&self) -> Settings {
-        self.function.settings()
-    }
-
-    pub fn weight(&self) -> u32 {
-        self.function.weight()
-    }
-
-    pub fn life(&self) -> Life {
-        self.function.life()
-    }
-
-    pub fn counters(&self) -> FunctionCounters {
-        self.function.counters()
+    fn deref(&self) -> &Self::Target {
+        &self.function
     }
 }

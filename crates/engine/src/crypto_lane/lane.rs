@@ -5,6 +5,7 @@
     reason = "writes the segment table: see the SAFETY comment"
 )]
 
+use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,11 +21,9 @@ use super::session::{Seat, Session};
 use super::slots::Slots;
 use super::table::SegmentTable;
 use crate::client::{Completion, Lane};
-use crate::counters::LaneCounters;
 use crate::function::RequestLimit;
-use crate::lane::{Closed, Hint, LaneConfig, LaneError, Owner};
+use crate::lane::{Hint, LaneError, Owner};
 use crate::waiting::{Ready, WaitError};
-use crate::watch::Watch;
 
 const SEGMENTS_MAX: usize = 1024;
 
@@ -318,10 +317,6 @@ impl CryptoLane {
         self.lane.kick();
     }
 
-    pub fn clear_notification(&self) {
-        self.lane.clear_notification();
-    }
-
     pub fn reap(&mut self, max: usize, take: impl FnMut(Completion)) -> usize {
         self.lane.reap(max, take)
     }
@@ -341,34 +336,15 @@ impl CryptoLane {
     pub fn ready(&mut self) -> Ready<'_, CryptoRequest> {
         self.lane.ready()
     }
+}
 
-    pub fn in_flight(&self) -> usize {
-        self.lane.in_flight()
-    }
+/// What can only be looked at. Whoever could swap two lanes would part requests from
+/// what they point into.
+impl Deref for CryptoLane {
+    type Target = Lane<CryptoRequest>;
 
-    pub fn room(&self) -> usize {
-        self.lane.room()
-    }
-
-    pub fn config(&self) -> &LaneConfig {
-        self.lane.config()
-    }
-
-    /// See [`Lane::doorbells`].
-    pub fn doorbells(&self) -> u64 {
-        self.lane.doorbells()
-    }
-
-    pub fn counters(&self) -> LaneCounters {
-        self.lane.counters()
-    }
-
-    pub fn watch(&self) -> Watch {
-        self.lane.watch()
-    }
-
-    pub fn closed(&self) -> Option<Closed> {
-        self.lane.closed()
+    fn deref(&self) -> &Self::Target {
+        &self.lane
     }
 }
 

@@ -1,7 +1,9 @@
 //! A service simple enough to know what must come out.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub mod crypto_lane;
 pub mod instead;
+pub mod slots;
 pub mod works;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,10 +12,21 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use crypto::Status;
-use engine::{Batch, Outcomes, Service};
+use engine::{Batch, LaneConfig, Outcomes, Service};
 use lockgate_engine as engine;
+use policy::Moderation;
 
-pub const LONG: Duration = Duration::from_secs(20);
+pub use works::{LONG, WORKER, until};
+
+/// A lane whose client shares the worker's core.
+pub fn lane_config(depth: usize, moderation: Moderation) -> LaneConfig {
+    LaneConfig {
+        depth,
+        moderation,
+        is_core_shared: true,
+        ..LaneConfig::default()
+    }
+}
 
 /// What a job is said to work on.
 pub const JOB_BYTES: usize = 100;

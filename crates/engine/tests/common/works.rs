@@ -12,6 +12,21 @@ use lockgate_engine::{
 
 pub const LONG: Duration = Duration::from_secs(20);
 
+/// A worker whose clients share its core.
+pub const WORKER: WorkerConfig = WorkerConfig {
+    cpu: None,
+    idle_spin: None,
+    is_core_shared: true,
+};
+
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = std::time::Instant::now() + LONG;
+    while !is_so() {
+        assert!(std::time::Instant::now() < deadline, "{what}");
+        std::thread::yield_now();
+    }
+}
+
 /// What a request is said to work on.
 pub const WORK_BYTES: usize = 100;
 
@@ -69,11 +84,9 @@ impl Rig {
         if let Some(step) = &self.step {
             step.send(()).unwrap();
         }
-        let deadline = std::time::Instant::now() + LONG;
-        while self.engine.counters(0).batches == before.batches {
-            assert!(std::time::Instant::now() < deadline, "the worker stands");
-            std::thread::yield_now();
-        }
+        until("the worker stands", || {
+            self.engine.counters(0).batches != before.batches
+        });
     }
 
     pub fn totals(&self) -> Vec<u64> {
@@ -102,12 +115,8 @@ fn rig(count: usize, is_stepped: bool) -> Rig {
             is_free: Arc::clone(&is_free),
         }
     };
-    let worker = WorkerConfig {
-        is_core_shared: true,
-        ..WorkerConfig::default()
-    };
     Rig {
-        engine: Engine::start(&[worker], service).unwrap(),
+        engine: Engine::start(&[WORKER], service).unwrap(),
         cells,
         step: is_stepped.then_some(step),
         is_free,
