@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 
 use wire::checksum::Pseudo;
-use wire::{EtherType, Summary, arp, ethernet, icmpv4, icmpv6, ipv4, ipv6, protocol, udp, vlan};
+use wire::icmp::{self, Over};
+use wire::{EtherType, Summary, arp, ethernet, ipv4, ipv6, protocol, udp, vlan};
 
 /// Every view of the bytes as a frame, and as each packet on its own, ends in
 /// a value or an error. What is read as a value becomes bytes that are read as
@@ -104,25 +105,21 @@ fn upper(protocol: u8, bytes: &[u8], source: IpAddr, destination: IpAddr) {
                 assert_eq!(udp::Repr::parse(&again, &pseudo), Ok(repr));
             }
         }
-        (protocol::ICMPV4, ..) => {
-            if let Ok(view) = icmpv4::Packet::new(bytes)
-                && let Ok(repr) = icmpv4::Repr::parse(&view)
-            {
-                let again = repr.to_bytes();
-                let again = icmpv4::Packet::new(&again).expect("it was just made");
-                assert_eq!(icmpv4::Repr::parse(&again), Ok(repr));
-            }
-        }
+        (protocol::ICMPV4, ..) => message(bytes, Over::V4),
         (protocol::ICMPV6, IpAddr::V6(source), IpAddr::V6(destination)) => {
-            if let Ok(view) = icmpv6::Packet::new(bytes)
-                && let Ok(repr) = icmpv6::Repr::parse(&view, source, destination)
-            {
-                let again = repr.to_bytes(source, destination);
-                let again = icmpv6::Packet::new(&again).expect("it was just made");
-                assert_eq!(icmpv6::Repr::parse(&again, source, destination), Ok(repr));
-            }
+            message(bytes, Over::V6(source, destination));
         }
         _ => {}
+    }
+}
+
+fn message(bytes: &[u8], over: Over) {
+    if let Ok(view) = icmp::Packet::new(bytes)
+        && let Ok(repr) = icmp::Repr::parse(&view, over)
+    {
+        let again = repr.to_bytes(over);
+        let again = icmp::Packet::new(&again).expect("it was just made");
+        assert_eq!(icmp::Repr::parse(&again, over), Ok(repr));
     }
 }
 

@@ -47,10 +47,7 @@ impl Sender {
             self.umem.write(&mut frame, bytes).unwrap();
             self.socket.transmit.stage(frame).expect("room in the ring");
         }
-        let until = Instant::now() + PATIENCE;
-        while self.socket.transmit.flush().unwrap() > 0 {
-            assert!(Instant::now() < until, "the kernel takes no packets");
-        }
+        testing::until(|| self.socket.transmit.flush().unwrap(), |left| *left == 0);
     }
 }
 
@@ -207,13 +204,7 @@ fn with_pair(test: impl FnOnce(&Namespace, [&net::netlink::Link; 2])) {
         let _ = namespace.set_sysctl(&name, "1");
     }
     let names = ["a", "b"].map(|role| tag.interface(role).unwrap());
-    let [one, other] = [&names[0], &names[1]].map(|name| VethEnd {
-        namespace: &namespace,
-        name,
-        address: None,
-        mtu: None,
-        queues: 1,
-    });
+    let [one, other] = [&names[0], &names[1]].map(|name| VethEnd::new(&namespace, name));
     add_veth(&one, &other).unwrap();
     let mut netlink = namespace.netlink().unwrap();
     names.iter().for_each(|name| netlink.set_up(name).unwrap());
@@ -237,16 +228,11 @@ fn compare(from: u32, to: u32) {
                 .collect();
             frames.iter().for_each(|frame| account.record(frame, 2));
             sender.send(&frames);
-            let until = Instant::now() + PATIENCE;
-            let counted = loop {
-                let counts = sink.counts().unwrap();
+            let is_all = |counts: &xdp::Counts| {
                 let all = counts.received + counts.duplicates + counts.late + counts.foreign;
-                if all >= sent * BATCH as u64 {
-                    break counts;
-                }
-                assert!(Instant::now() < until, "{counts:?}");
-                std::thread::sleep(Duration::from_millis(1));
+                all >= sent * BATCH as u64
             };
+            let counted = testing::until(|| sink.counts().unwrap(), is_all);
             let expected = account.counts();
             let of_program = [
                 counted.received,

@@ -3,7 +3,7 @@
 #![cfg(feature = "bpf")]
 
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::support::{built, spec};
 use lockgate_forward::home::Kind;
@@ -18,10 +18,9 @@ use lockgate_forward::topology::{Family, Spec, Topology};
 use net::Journal;
 use sys::packet::{Batch, PacketSocket};
 use testing::is_root;
-use wire::{Stamp, TestFrame};
+use wire::{Stamp, TestFrame, checksum};
 
 const BURST: u64 = 32;
-const PATIENCE: Duration = Duration::from_secs(30);
 
 fn stream(topology: &Topology, from: Side, family: Family, trial: u8) -> Stream {
     Stream {
@@ -70,40 +69,19 @@ fn bursts(topology: &Topology, ports: &mut [Port; 2], from: Side, family: Family
         let sender = &mut ports[from.index()].transmitter;
         let sent = sender.transmit(&stream, &AtomicBool::new(false)).unwrap();
         assert_eq!((sent.offered, sent.refused), (BURST, 0));
-        let until = Instant::now() + PATIENCE;
-        let counts = loop {
-            let counts = ports[receiver].receiver.counts().unwrap();
-            if counts.received == BURST {
-                break counts;
-            }
-            let came = (counts.received, counts.foreign, counts.late);
-            assert!(Instant::now() < until, "{from:?} {family:?}: {came:?}");
-            std::thread::sleep(Duration::from_millis(1));
-        };
-        whole(&counts);
+        let receiver = &mut ports[receiver].receiver;
+        let is_all = |counts: &Received| counts.received == BURST;
+        let counts = testing::until(|| receiver.counts().unwrap(), is_all);
+        let odd = (counts.duplicates, counts.reordered, counts.late);
+        assert_eq!(odd, (0, 0, 0), "{from:?} {family:?}");
+        assert_eq!(counts.latency.len(), BURST, "{from:?} {family:?}");
     }
-}
-
-fn whole(counts: &Received) {
-    assert_eq!(
-        (counts.duplicates, counts.reordered, counts.late),
-        (0, 0, 0)
-    );
-    assert_eq!(counts.latency.len(), BURST);
 }
 
 /// What the router counted, once that is as expected: the kernel counts frames some
 /// time after it passed them on, including its own.
 fn counted(router: &mut Forwarder, is_expected: impl Fn(&Counters) -> bool) -> Counters {
-    let until = Instant::now() + PATIENCE;
-    loop {
-        let counters = router.counters().unwrap();
-        if is_expected(&counters) {
-            return counters;
-        }
-        assert!(Instant::now() < until, "{counters:?}");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    testing::until(|| router.counters().unwrap(), is_expected)
 }
 
 fn forwards(spec: &Spec, config: AfXdp, is_xdp: bool) {
@@ -131,10 +109,7 @@ fn forwards(spec: &Spec, config: AfXdp, is_xdp: bool) {
 
 #[test]
 fn every_way_of_waiting_and_batch_forwards() {
-    testing::alone(|| {
-        if !is_root() {
-            return;
-        }
+    testing::alone_as_root(|| {
         for poll in [Poll::Polled, Poll::Interrupt, Poll::BusyPoll] {
             for batch in [1, 32, 64] {
                 let config = AfXdp {
@@ -150,10 +125,7 @@ fn every_way_of_waiting_and_batch_forwards() {
 
 #[test]
 fn several_queues_bound_or_not_forward() {
-    testing::alone(|| {
-        if !is_root() {
-            return;
-        }
+    testing::alone_as_root(|| {
         for queues_bound in [true, false] {
             let spec = Spec {
                 queues: 2,
@@ -170,10 +142,7 @@ fn several_queues_bound_or_not_forward() {
 
 #[test]
 fn the_peer_forwards_and_ends() {
-    testing::alone(|| {
-        if !is_root() {
-            return;
-        }
+    testing::alone_as_root(|| {
         let journal = Journal::open().unwrap();
         let Some((_home, topology)) = built(&journal, Kind::Namespace, &spec()) else {
             return;
@@ -222,21 +191,20 @@ fn a_batch_out_of_range_is_refused() {
     drop(Forwarder::over(&topology, AfXdp::default()).unwrap());
 }
 
-fn with_sockets(test: impl FnOnce(&Topology, &mut Forwarder, &PacketSocket, &PacketSocket)) {
-    if !is_root() {
-        return;
-    }
-    let journal = Journal::open().unwrap();
-    let Some((_home, topology)) = built(&journal, Kind::Namespace, &spec()) else {
-        return;
-    };
-    let mut router = Forwarder::over(&topology, AfXdp::default()).unwrap();
-    let [zero, one] = Side::BOTH.map(|side| {
-        let index = index(&topology, side);
-        let inside = topology.side(side).tester.run(|| PacketSocket::open(index));
-        inside.unwrap().unwrap()
+fn with_sockets(test: impl Fn(&Topology, &mut Forwarder, &PacketSocket, &PacketSocket)) {
+    testing::alone_as_root(|| {
+        let journal = Journal::open().unwrap();
+        let Some((_home, topology)) = built(&journal, Kind::Namespace, &spec()) else {
+            return;
+        };
+        let mut router = Forwarder::over(&topology, AfXdp::default()).unwrap();
+        let [zero, one] = Side::BOTH.map(|side| {
+            let index = index(&topology, side);
+            let inside = topology.side(side).tester.run(|| PacketSocket::open(index));
+            inside.unwrap().unwrap()
+        });
+        test(&topology, &mut router, &zero, &one);
     });
-    test(&topology, &mut router, &zero, &one);
 }
 
 fn frame(topology: &Topology, destination: &str) -> Vec<u8> {
@@ -265,28 +233,17 @@ fn put(socket: &PacketSocket, frame: &[u8]) {
     assert_eq!(socket.send(&mut batch).unwrap().taken, 1);
 }
 
-/// The sum of an IPv4 header with its checksum: 0xffff.
-fn sum(header: &[u8]) -> u32 {
-    let words = header.chunks(2);
-    let sum: u32 = words
-        .map(|word| u32::from(word[0]) << 8 | u32::from(word[1]))
-        .sum();
-    (sum >> 16) + (sum & 0xffff)
-}
-
 #[test]
 fn a_frame_is_sent_on_as_by_a_router() {
-    testing::alone(|| {
-        with_sockets(|topology, _router, zero, one| {
-            let bytes = frame(topology, "198.19.0.1");
-            put(zero, &bytes);
-            let got = first(one, |frame| frame.len() == 60 && frame[12..14] == [8, 0]);
-            let to = topology.side(Side::One);
-            assert_eq!(&got[..12], [to.tester_mac, to.router_mac].as_flattened());
-            assert_eq!(got[22], bytes[22] - 1, "one off the time to live");
-            assert_eq!(&got[26..], &bytes[26..]);
-            assert_eq!(sum(&got[14..34]), 0xffff);
-        });
+    with_sockets(|topology, _router, zero, one| {
+        let bytes = frame(topology, "198.19.0.1");
+        put(zero, &bytes);
+        let got = first(one, |frame| frame.len() == 60 && frame[12..14] == [8, 0]);
+        let to = topology.side(Side::One);
+        assert_eq!(&got[..12], [to.tester_mac, to.router_mac].as_flattened());
+        assert_eq!(got[22], bytes[22] - 1, "one off the time to live");
+        assert_eq!(&got[26..], &bytes[26..]);
+        assert_eq!(checksum::of(&got[14..34]), 0);
     });
 }
 
@@ -297,55 +254,48 @@ fn icmp(frame: &[u8]) -> Option<[u8; 2]> {
 
 #[test]
 fn what_is_local_or_odd_is_the_kernels() {
-    testing::alone(|| {
-        with_sockets(|topology, _router, zero, _one| {
-            // At the end of its time (RFC 792: time exceeded).
-            let mut late = frame(topology, "198.19.0.1");
-            late[22] = 1;
-            late[24..26].fill(0);
-            let checksum = !(sum(&late[14..34]) as u16);
-            late[24..26].copy_from_slice(&checksum.to_be_bytes());
-            put(zero, &late);
+    with_sockets(|topology, _router, zero, _one| {
+        // At the end of its time (RFC 792: time exceeded).
+        let mut late = frame(topology, "198.19.0.1");
+        late[22] = 1;
+        late[24..26].fill(0);
+        let checksum = checksum::of(&late[14..34]);
+        late[24..26].copy_from_slice(&checksum.to_be_bytes());
+        put(zero, &late);
+        let got = first(zero, |frame| icmp(frame).is_some());
+        assert_eq!(icmp(&got), Some([11, 0]));
+        // To the router itself, at both of its addresses: port unreachable.
+        for own in ["192.0.2.1", "192.0.2.5"] {
+            put(zero, &frame(topology, own));
             let got = first(zero, |frame| icmp(frame).is_some());
-            assert_eq!(icmp(&got), Some([11, 0]));
-            // To the router itself, at both of its addresses: port unreachable.
-            for own in ["192.0.2.1", "192.0.2.5"] {
-                put(zero, &frame(topology, own));
-                let got = first(zero, |frame| icmp(frame).is_some());
-                assert_eq!(icmp(&got), Some([3, 3]), "{own}");
-            }
-        });
+            assert_eq!(icmp(&got), Some([3, 3]), "{own}");
+        }
     });
 }
 
 fn first(socket: &PacketSocket, is_meant: impl Fn(&[u8]) -> bool) -> Vec<u8> {
-    let until = Instant::now() + PATIENCE;
     let mut batch = Batch::new(8);
-    loop {
-        assert!(Instant::now() < until, "nothing came");
+    let receive = || {
         socket.receive(&mut batch).unwrap();
-        if let Some(frame) = batch.frames().find(|frame| is_meant(frame)) {
-            return frame.to_vec();
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
+        let found = batch.frames().find(|frame| is_meant(frame));
+        found.map(<[u8]>::to_vec)
+    };
+    testing::until(receive, Option::is_some).unwrap()
 }
 
 /// A frame counts as sent on when the link took it, not when it was queued.
 #[test]
 fn what_the_link_refuses_is_a_loss() {
-    testing::alone(|| {
-        with_sockets(|topology, router, zero, _one| {
-            let far = topology.side(Side::One);
-            let mut outside = far.tester.netlink().unwrap();
-            outside.set_down(&far.names.tester).unwrap();
-            let before = router.counters().unwrap();
-            for _ in 0..BURST {
-                put(zero, &frame(topology, "198.19.0.1"));
-            }
-            let lost = counted(router, |now| now.dropped >= before.dropped + BURST);
-            let sent = lost.forwarded - before.forwarded;
-            assert!(sent < BURST, "no more than the kernel's own: {lost:?}");
-        });
+    with_sockets(|topology, router, zero, _one| {
+        let far = topology.side(Side::One);
+        let mut outside = far.tester.netlink().unwrap();
+        outside.set_down(&far.names.tester).unwrap();
+        let before = router.counters().unwrap();
+        for _ in 0..BURST {
+            put(zero, &frame(topology, "198.19.0.1"));
+        }
+        let lost = counted(router, |now| now.dropped >= before.dropped + BURST);
+        let sent = lost.forwarded - before.forwarded;
+        assert!(sent < BURST, "no more than the kernel's own: {lost:?}");
     });
 }

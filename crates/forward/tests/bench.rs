@@ -42,13 +42,28 @@ fn started_or(setup: &Setup, tell: impl Fn(BenchError)) -> Option<Bench> {
     if !is_root() {
         return None;
     }
-    match Bench::start(setup) {
+    supported_or(Bench::start(setup), tell)
+}
+
+fn supported<T>(done: Result<T, BenchError>) -> Option<T> {
+    supported_or(done, |error| testing::skipped(error))
+}
+
+fn supported_or<T>(done: Result<T, BenchError>, tell: impl Fn(BenchError)) -> Option<T> {
+    match done {
         Err(error @ BenchError::NotSupported { .. }) => {
             tell(error);
             None
         }
-        bench => Some(bench.unwrap()),
+        done => Some(done.unwrap()),
     }
+}
+
+fn af_xdp(poll: Poll) -> Path {
+    Path::AfXdp(AfXdp {
+        poll,
+        ..AfXdp::default()
+    })
 }
 
 fn burst() -> Offer {
@@ -56,6 +71,14 @@ fn burst() -> Offer {
         frames_max: Some(BURST),
         duration: Duration::from_secs(5),
         ..Offer::default()
+    }
+}
+
+fn burst6() -> Offer {
+    Offer {
+        family: Family::V6,
+        size: FrameSize::Fixed(84),
+        ..burst()
     }
 }
 
@@ -89,12 +112,7 @@ fn kernel_routing_carries_every_size_and_family() {
             let offer = Offer { size, ..burst() };
             carries(&setup(Path::Kernel), &offer);
         }
-        let offer = Offer {
-            family: Family::V6,
-            size: FrameSize::Fixed(84),
-            ..burst()
-        };
-        carries(&setup(Path::Kernel), &offer);
+        carries(&setup(Path::Kernel), &burst6());
     });
 }
 
@@ -185,10 +203,8 @@ fn xdp_paths_carry_to_one_and_to_many_destinations() {
                 carries(&setup(path), &offer);
             }
             let offer = Offer {
-                family: Family::V6,
-                size: FrameSize::Fixed(84),
                 directions: Directions::TwoWay,
-                ..burst()
+                ..burst6()
             };
             carries(&setup(path), &offer);
         }
@@ -197,15 +213,10 @@ fn xdp_paths_carry_to_one_and_to_many_destinations() {
 
 #[test]
 fn routers_side_by_side_carry_each_its_own() {
-    testing::timed(|| {
-        if !is_root() {
-            return;
-        }
+    testing::timed_as_root(|| {
         let setups = [Path::Kernel, Path::Bridge, Path::Kernel].map(setup);
-        let mut rack = match Rack::start(&setups) {
-            Err(error @ BenchError::NotSupported { .. }) => return testing::skipped(error),
-            rack => rack.unwrap(),
-        };
+        let rack = supported(Rack::start(&setups));
+        let Some(mut rack) = rack else { return };
         let results = rack.trial_while(&[burst(); 3], &|| true).unwrap();
         assert_eq!(results.len(), 3);
         for result in results {
@@ -215,11 +226,8 @@ fn routers_side_by_side_carry_each_its_own() {
 }
 
 #[test]
-fn routers_that_nobody_wants_any_more_are_not_waited_for() {
-    testing::timed(|| {
-        if !is_root() {
-            return;
-        }
+fn routers_that_are_given_up_are_not_waited_for() {
+    testing::timed_as_root(|| {
         let asked = AtomicUsize::new(0);
         let go_on = || asked.fetch_add(1, Ordering::Relaxed) < 1;
         let never = setup(Path::Planted(Plant::DropEvery(1)));
@@ -281,10 +289,8 @@ fn tcp_and_trials_take_turns() {
         };
         for _ in 0..2 {
             assert_eq!(accounted(&bench.trial(&burst()).unwrap()), BURST);
-            let tcp = match bench.tcp(Directions::TwoWay, Duration::from_millis(100)) {
-                Err(error @ BenchError::NotSupported { .. }) => return testing::skipped(error),
-                tcp => tcp.unwrap(),
-            };
+            let tcp = supported(bench.tcp(Directions::TwoWay, Duration::from_millis(100)));
+            let Some(tcp) = tcp else { return };
             assert_eq!(tcp.received_mbit_per_s.len(), 2);
             assert!(tcp.router_cpu_ns > 0, "{tcp:?}");
         }
@@ -305,7 +311,7 @@ fn own_iperf3() -> Vec<u32> {
 }
 
 #[test]
-fn tcp_that_nobody_wants_any_more_ends_at_once_and_leaves_nothing() {
+fn tcp_that_is_given_up_ends_at_once_and_leaves_nothing() {
     testing::alone(|| {
         let Some(mut bench) = started(&setup(Path::Kernel)) else {
             return;
@@ -329,7 +335,7 @@ fn tcp_that_nobody_wants_any_more_ends_at_once_and_leaves_nothing() {
 }
 
 #[test]
-fn tcp_beside_a_stranger_is_not_believed() {
+fn tcp_beside_another_program_is_not_valid() {
     testing::alone(|| {
         let Some(mut bench) = started(&setup(Path::Kernel)) else {
             return;
@@ -347,10 +353,7 @@ fn tcp_beside_a_stranger_is_not_believed() {
             stop.store(true, Ordering::Relaxed);
             tcp
         });
-        let tcp = match tcp {
-            Err(error @ BenchError::NotSupported { .. }) => return testing::skipped(error),
-            tcp => tcp.unwrap(),
-        };
+        let Some(tcp) = supported(tcp) else { return };
         let Verdict { reason, remedy, .. } = &tcp.verdict;
         println!("{reason}; remedy: {remedy}");
         assert!(reason.contains("others kept the trial's CPUs busy"));
@@ -371,10 +374,8 @@ fn tcp_passes_every_path() {
             let Some(mut bench) = started(&setup(path)) else {
                 return;
             };
-            let tcp = match bench.tcp(Directions::OneWay, Duration::from_millis(100)) {
-                Err(error @ BenchError::NotSupported { .. }) => return testing::skipped(error),
-                tcp => tcp.unwrap(),
-            };
+            let tcp = supported(bench.tcp(Directions::OneWay, Duration::from_millis(100)));
+            let Some(tcp) = tcp else { return };
             assert!(tcp.received_mbit_per_s[0] > 0.0, "{path:?}: {tcp:?}");
             let rate = tcp.received_mbit_per_s[0];
             println!("{}: {rate:.0} Mbit/s {:?}", path.name(), tcp.verdict);
@@ -414,11 +415,7 @@ fn ports_of_every_kind_send_and_count() {
 fn af_xdp_forwarders_carry() {
     testing::timed(|| {
         for poll in [Poll::Polled, Poll::Interrupt, Poll::BusyPoll] {
-            let path = Path::AfXdp(AfXdp {
-                poll,
-                ..AfXdp::default()
-            });
-            carries(&setup(path), &burst());
+            carries(&setup(af_xdp(poll)), &burst());
         }
     });
 }
@@ -426,12 +423,7 @@ fn af_xdp_forwarders_carry() {
 #[test]
 fn a_router_is_charged_for_the_time_of_sending_alone() {
     testing::alone(|| {
-        let poll = Poll::BusyPoll;
-        let path = Path::AfXdp(AfXdp {
-            poll,
-            ..AfXdp::default()
-        });
-        let Some(mut bench) = started(&setup(path)) else {
+        let Some(mut bench) = started(&setup(af_xdp(Poll::BusyPoll))) else {
             return;
         };
         let offer = Offer {

@@ -6,15 +6,13 @@
 
 mod support;
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use lockgate_forward::bench::{Bench, BenchError, Setup};
 use lockgate_forward::home::Kind;
 use lockgate_forward::router::path;
-use testing::is_root;
+use testing::Again;
 
 const CHILD: &str = "LOCKGATE_TEST_CHILD";
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -51,20 +49,11 @@ fn child() {
 
 #[test]
 fn a_killed_process_leaves_nothing() {
-    testing::timed(|| {
-        if !is_root() {
-            return;
-        }
+    testing::timed_as_root(|| {
         for (name, ..) in CASES {
-            let mut child = Command::new(std::env::current_exe().unwrap())
-                .args(["child", "--exact", "--nocapture"])
-                .env(CHILD, name)
-                .env_remove("LOCKGATE_TEST_NOTES")
-                .stdout(Stdio::piped())
-                .spawn()
-                .unwrap();
-            let said = BufReader::new(child.stdout.take().unwrap());
-            let container = said.lines().map_while(Result::ok).find_map(|line| {
+            let mut child = Again::start("child", CHILD, name);
+            let number = child.id();
+            let container = child.lines().find_map(|line| {
                 if line.starts_with("skipped") {
                     testing::left_out(&line);
                 }
@@ -73,32 +62,18 @@ fn a_killed_process_leaves_nothing() {
             });
             // Looked at while it lives: afterwards another test's sweep may have
             // been here.
-            let is_there = !leftovers(child.id()).is_empty();
-            child.kill().unwrap();
-            child.wait().unwrap();
+            let is_there = !leftovers(number).is_empty();
+            child.kill();
             if let Some(container) = container {
                 assert!(is_there, "{name}: nothing was there to be left");
                 let is_gone = || container == 0 || has_ended(container);
-                assert!(within(PATIENCE, is_gone), "{name} {container} still runs");
+                testing::until(is_gone, |is_gone| *is_gone);
             }
             // Another test's sweep may be under way: then it is its work.
             net::journal::sweep().unwrap();
-            let is_clean = || leftovers(child.id()).is_empty();
-            let left = || leftovers(child.id());
-            assert!(within(PATIENCE, is_clean), "{name}: {:?}", left());
+            testing::until(|| (name, leftovers(number)), |(_, left)| left.is_empty());
         }
     });
-}
-
-fn within(limit: Duration, is_so: impl Fn() -> bool) -> bool {
-    let deadline = Instant::now() + limit;
-    while !is_so() {
-        if Instant::now() > deadline {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    true
 }
 
 /// Gone, or dead and not yet waited for by its new parent.

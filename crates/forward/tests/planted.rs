@@ -12,7 +12,6 @@ use lockgate_forward::tester::line::Line;
 use lockgate_forward::tester::procedure::{Ceiling, Found, Throughput, ThroughputGoal, drive};
 use lockgate_forward::tester::trial::outcome;
 use lockgate_forward::tester::validity::{Claim, WINDOW_LOSS_MAX};
-use testing::is_root;
 use trial::{Validity, Verdict};
 
 fn bench(plant: Plant) -> Bench {
@@ -48,10 +47,7 @@ fn is_within(value: f64, truth: f64, share: f64) -> bool {
 
 #[test]
 fn counts_are_the_devices_but_for_what_is_excused() {
-    testing::alone(|| {
-        if !is_root() {
-            return;
-        }
+    testing::alone_as_root(|| {
         for plant in [
             Plant::Nothing,
             Plant::DropEvery(20),
@@ -91,10 +87,7 @@ fn counts_are_the_devices_but_for_what_is_excused() {
 
 #[test]
 fn every_kind_of_port_finds_the_same_faults() {
-    testing::alone(|| {
-        if !is_root() {
-            return;
-        }
+    testing::alone_as_root(|| {
         for ports in [PortKind::LiveFrame, PortKind::AfXdp, PortKind::AfPacket] {
             for plant in [Plant::DropEvery(20), Plant::DuplicateEvery(20)] {
                 let mut setup = Setup::of_host().unwrap();
@@ -125,10 +118,7 @@ fn every_kind_of_port_finds_the_same_faults() {
 
 #[test]
 fn losses_are_found_to_a_tenth() {
-    testing::alone(|| {
-        if !is_root() {
-            return;
-        }
+    testing::alone_as_root(|| {
         for (every, duration_ms) in [(100, 500), (1_000, 2_000)] {
             let mut bench = bench(Plant::DropEvery(every));
             let offer = offer(20_000.0, duration_ms);
@@ -147,10 +137,7 @@ fn losses_are_found_to_a_tenth() {
 /// only the count of those lost tells.
 #[test]
 fn a_device_that_drops_by_chance_has_no_rate_under_a_window() {
-    testing::alone(|| {
-        if !is_root() {
-            return;
-        }
+    testing::alone_as_root(|| {
         for (plant, is_lossy) in [(Plant::Nothing, false), (Plant::DropPercent(30), true)] {
             let mut bench = bench(plant);
             let windowed = Offer {
@@ -173,10 +160,7 @@ const CAP_PPS: u32 = 20_000;
 
 #[test]
 fn a_cap_is_found_to_two_hundredths() {
-    testing::alone(|| {
-        if !is_root() {
-            return;
-        }
+    testing::alone_as_root(|| {
         let mut bench = bench(Plant::CapPps(CAP_PPS));
         let result = bench.trial(&offer(30_000.0, 500)).unwrap();
         let found = result.received_pps();
@@ -196,10 +180,7 @@ fn a_cap_is_found_to_two_hundredths() {
 /// there is.
 #[test]
 fn the_throughput_of_a_capped_device_is_its_cap() {
-    testing::alone(|| {
-        if !is_root() {
-            return;
-        }
+    testing::alone_as_root(|| {
         let mut bench = bench(Plant::CapPps(CAP_PPS));
         let rate_pps = throughput(&mut bench);
         testing::certainly!(rate_pps < 1.02 * f64::from(CAP_PPS), "{rate_pps}");
@@ -237,10 +218,7 @@ fn throughput(bench: &mut Bench) -> f64 {
 
 #[test]
 fn both_directions_at_once() {
-    testing::alone(|| {
-        if !is_root() {
-            return;
-        }
+    testing::alone_as_root(|| {
         let mut bench = bench(Plant::DropEvery(20));
         let offer = Offer {
             directions: Directions::TwoWay,

@@ -19,7 +19,6 @@ use lockgate_forward::tester::validity::{Claim, Evidence, Seen};
 use lockgate_forward::topology::plan::{self, Side};
 use lockgate_forward::topology::{Cpus, Family};
 use net::Journal;
-use testing::is_root;
 use trial::{Validity, Verdict};
 
 fn setup() -> Setup {
@@ -43,10 +42,7 @@ fn assert_bound(verdict: &Verdict, says: &str) {
 
 #[test]
 fn too_slow() {
-    testing::alone(|| {
-        if !is_root() {
-            return;
-        }
+    testing::alone_as_root(|| {
         for (ports, rate_pps) in [(PortKind::LiveFrame, 200e6), (PortKind::AfPacket, 20e6)] {
             let mut setup = setup();
             setup.ports = ports;
@@ -59,10 +55,7 @@ fn too_slow() {
 
 #[test]
 fn starved_core() {
-    testing::alone(|| {
-        if !is_root() {
-            return;
-        }
+    testing::alone_as_root(|| {
         let setup = setup();
         let mut bench = Bench::start(&setup).unwrap();
         let stop = AtomicBool::new(false);
@@ -88,10 +81,7 @@ fn starved_core() {
 
 #[test]
 fn shared_core() {
-    testing::alone(|| {
-        if !is_root() {
-            return;
-        }
+    testing::alone_as_root(|| {
         let cpu = sys::affinity::allowed_cpus().unwrap()[0];
         let mut setup = Setup::new(Cpus::among(&[cpu]));
         for path in [Path::Kernel, Path::Planted(Plant::Nothing)] {
@@ -107,10 +97,7 @@ fn shared_core() {
 
 #[test]
 fn near_its_ceiling() {
-    testing::alone(|| {
-        if !is_root() {
-            return;
-        }
+    testing::alone_as_root(|| {
         let mut setup = setup();
         setup.ports = PortKind::AfPacket;
         setup.path = Path::XdpDevmap;
@@ -136,10 +123,7 @@ fn near_its_ceiling() {
 /// is the generator's, and nothing is lost.
 #[test]
 fn throttled_by_the_device() {
-    testing::alone(|| {
-        if !is_root() {
-            return;
-        }
+    testing::alone_as_root(|| {
         let journal = Journal::open().unwrap();
         let Some((_home, topology)) = built(&journal, Kind::Namespace, &spec()) else {
             return;

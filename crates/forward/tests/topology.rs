@@ -13,14 +13,13 @@ use lockgate_forward::topology::address::{self, Layer};
 use lockgate_forward::topology::plan::Side;
 use lockgate_forward::topology::{Attachment, Family, NetworkError, Routes, Spec, Topology};
 use net::Journal;
-use testing::is_root;
 
 type Start = fn(&Topology) -> Option<Box<dyn Router>>;
 
 fn kernel(topology: &Topology) -> Option<Box<dyn Router>> {
     match Kernel::start(topology) {
         Err(error) if error.lacks().is_some() => {
-            testing::skipped(error.lacks()?);
+            testing::left_out(error.lacks()?);
             None
         }
         started => Some(Box::new(started.unwrap())),
@@ -44,7 +43,7 @@ fn carries(kind: Kind, spec: &Spec, start: Start) {
         _ => Layer::Three,
     };
     match address::assign_tester(&topology, layer) {
-        Err(error @ NetworkError::NoVlan(_)) => return testing::skipped(error),
+        Err(error @ NetworkError::NoVlan(_)) => return testing::left_out(error),
         assigned => assigned.unwrap(),
     }
     let families = [Family::V4, Family::V6];
@@ -62,114 +61,47 @@ fn carries(kind: Kind, spec: &Spec, start: Start) {
 }
 
 #[test]
-fn kernel_routing() {
-    testing::alone(|| {
-        if is_root() {
-            carries(Kind::Namespace, &spec(), kernel);
-        }
-    });
-}
-
-#[test]
-fn kernel_routing_without_ipv6() {
-    testing::alone(|| {
-        if is_root() {
-            let spec = Spec {
-                ipv6: false,
-                ..spec()
-            };
-            carries(Kind::Namespace, &spec, kernel);
-        }
-    });
-}
-
-#[test]
-fn kernel_routing_over_a_vlan() {
-    testing::alone(|| {
-        if is_root() {
-            let spec = Spec {
-                vlan: Some(7),
-                ..spec()
-            };
-            carries(Kind::Namespace, &spec, kernel);
-        }
-    });
-}
-
-#[test]
-fn kernel_routing_with_several_queues_and_a_table() {
-    testing::alone(|| {
-        if is_root() {
-            let spec = Spec {
-                queues: 3,
-                routes: Routes::Table(1000),
-                ..spec()
-            };
-            carries(Kind::Namespace, &spec, kernel);
-        }
-    });
-}
-
-#[test]
-fn bridging() {
-    testing::alone(|| {
-        if is_root() {
-            carries(Kind::Namespace, &spec(), bridge);
-        }
-    });
-}
-
-#[test]
-fn bridging_a_vlan() {
-    testing::alone(|| {
-        if is_root() {
-            let spec = Spec {
-                vlan: Some(7),
-                ..spec()
-            };
-            carries(Kind::Namespace, &spec, bridge);
-        }
-    });
-}
-
-#[test]
-fn a_namespace_behind_bridges() {
-    testing::alone(|| {
-        if is_root() {
-            let spec = Spec {
-                attachment: Attachment::Bridged,
-                ..spec()
-            };
-            carries(Kind::Namespace, &spec, kernel);
-        }
-    });
-}
-
-#[test]
-fn a_container_of_lxc() {
-    testing::alone(|| {
-        if is_root() {
-            carries(Kind::Lxc, &spec(), kernel);
-        }
-    });
-}
-
-#[test]
-fn a_container_of_runc() {
-    testing::alone(|| {
-        if is_root() {
-            carries(Kind::Runc, &spec(), kernel);
+fn every_topology_and_home_carries_both_families() {
+    let tagged = || Spec {
+        vlan: Some(7),
+        ..spec()
+    };
+    let without_ipv6 = Spec {
+        ipv6: false,
+        ..spec()
+    };
+    let many_routes = Spec {
+        queues: 3,
+        routes: Routes::Table(1000),
+        ..spec()
+    };
+    let behind_bridges = Spec {
+        attachment: Attachment::Bridged,
+        ..spec()
+    };
+    let cases: [(&str, Kind, Spec, Start); 9] = [
+        ("routed", Kind::Namespace, spec(), kernel),
+        ("IPv4 alone", Kind::Namespace, without_ipv6, kernel),
+        ("over a VLAN", Kind::Namespace, tagged(), kernel),
+        ("queues and a table", Kind::Namespace, many_routes, kernel),
+        ("bridged", Kind::Namespace, spec(), bridge),
+        ("bridged VLAN", Kind::Namespace, tagged(), bridge),
+        ("behind bridges", Kind::Namespace, behind_bridges, kernel),
+        ("LXC", Kind::Lxc, spec(), kernel),
+        ("runc", Kind::Runc, spec(), kernel),
+    ];
+    testing::alone_as_root(|| {
+        for (name, kind, spec, start) in &cases {
+            println!("{name}");
+            carries(*kind, spec, *start);
         }
     });
 }
 
 #[test]
 fn tcp_through_a_router_and_a_bridge() {
-    testing::alone(|| {
+    testing::alone_as_root(|| {
         for (start, layer) in [(kernel as Start, Layer::Three), (bridge, Layer::Two)] {
-            if !is_root() {
-                return;
-            }
             let journal = Journal::open().unwrap();
             let (home, topology) = built(&journal, Kind::Namespace, &spec()).unwrap();
             let router = start(&topology).unwrap();

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use lockgate_forward::tester::port::{Port, Transmitted, af_packet, tap};
+use lockgate_forward::tester::port::{Port, Received, Transmitted, af_packet, tap};
 use lockgate_forward::tester::stream::{Addresses, FrameSize, Link as Addressed, Stream};
 use net::napi;
 use net::netlink::{Link, VethEnd, add_veth};
@@ -71,24 +71,20 @@ fn stream(from: usize, trial: u8, frames_max: u64) -> Stream {
 
 /// A bridge forwards some time after its ports are up: frames until one comes.
 fn wait_until_open(ports: &mut [Port; 2]) {
-    let until = Instant::now() + PATIENCE;
-    ports[1].receiver.begin(&stream(0, 200, 1)).unwrap();
-    while ports[1].receiver.counts().unwrap().received == 0 {
-        assert!(Instant::now() < until, "the bridge stays closed");
-        let sender = &mut ports[0].transmitter;
-        sender
-            .transmit(&stream(0, 200, 1), &AtomicBool::new(false))
-            .unwrap();
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let one = stream(0, 200, 1);
+    let [sender, receiver] = ports;
+    receiver.receiver.begin(&one).unwrap();
+    let send = || {
+        let sent = sender.transmitter.transmit(&one, &AtomicBool::new(false));
+        sent.unwrap();
+        receiver.receiver.counts().unwrap().received
+    };
+    testing::until(send, |received| *received > 0);
 }
 
 #[test]
 fn frames_pass_between_taps() {
-    testing::timed(|| {
-        if !is_root() {
-            return;
-        }
+    testing::timed_as_root(|| {
         let (_home, mut ports, _, _journal) = bridged();
         wait_until_open(&mut ports);
         for trial in 0..10 {
@@ -98,19 +94,9 @@ fn frames_pass_between_taps() {
                 let sender = &mut ports[from].transmitter;
                 let sent = sender.transmit(&stream, &AtomicBool::new(false)).unwrap();
                 assert_eq!((sent.due, sent.offered, sent.refused), (BURST, BURST, 0));
-                let until = Instant::now() + PATIENCE;
-                let counts = loop {
-                    let counts = ports[1 - from].receiver.counts().unwrap();
-                    if counts.received == BURST {
-                        break counts;
-                    }
-                    assert!(
-                        Instant::now() < until,
-                        "{} of {BURST} came",
-                        counts.received
-                    );
-                    std::thread::sleep(Duration::from_millis(1));
-                };
+                let receiver = &mut ports[1 - from].receiver;
+                let is_all = |counts: &Received| counts.received == BURST;
+                let counts = testing::until(|| receiver.counts().unwrap(), is_all);
                 assert_eq!((counts.duplicates, counts.reordered), (0, 0));
                 let sizes = [64, 570, 64, 64, 570, 64, 1518, 64, 570, 64, 64, 570];
                 let bytes: u64 = (0..BURST as usize).map(|k| sizes[k % 12]).sum();
@@ -122,10 +108,7 @@ fn frames_pass_between_taps() {
 
 #[test]
 fn a_port_that_is_down_or_gone_says_so() {
-    testing::timed(|| {
-        if !is_root() {
-            return;
-        }
+    testing::timed_as_root(|| {
         let (home, mut ports, names, _journal) = bridged();
         let mut netlink = home.netlink().unwrap();
         let link = netlink.link(&names[0]).unwrap();
@@ -140,14 +123,7 @@ fn a_port_that_is_down_or_gone_says_so() {
             assert!(error.to_string().contains(&names[0]), "{error}");
         }
         // The counting thread ends with an error, and the receiver passes it on.
-        let until = Instant::now() + PATIENCE;
-        let error = loop {
-            match packets.receiver.counts() {
-                Err(error) => break error,
-                Ok(_) => std::thread::sleep(Duration::from_millis(1)),
-            }
-            assert!(Instant::now() < until, "nobody said that the port is down");
-        };
+        let error = testing::until(|| packets.receiver.counts(), Result::is_err).unwrap_err();
         assert!(error.to_string().contains("receive"), "{error}");
         let next = stream(1, 1, 1);
         assert!(packets.receiver.begin(&next).is_err(), "and it stays so");
@@ -180,13 +156,7 @@ impl Slow {
         home.set_sysctl("ipv6/conf/default/disable_ipv6", "1")
             .unwrap();
         let names = ["x", "y"].map(|role| tag.interface(role).unwrap());
-        let [one, other] = [&names[0], &names[1]].map(|name| VethEnd {
-            namespace: &home,
-            name,
-            address: None,
-            mtu: None,
-            queues: 1,
-        });
+        let [one, other] = [&names[0], &names[1]].map(|name| VethEnd::new(&home, name));
         add_veth(&one, &other).unwrap();
         let mut netlink = home.netlink().unwrap();
         for name in &names {
@@ -260,10 +230,7 @@ impl Slow {
 /// counts none of them as its own.
 #[test]
 fn a_full_ring_loses_just_what_finds_it_full() {
-    testing::timed(|| {
-        if !is_root() {
-            return;
-        }
+    testing::timed_as_root(|| {
         let Some(slow) = Slow::new() else { return };
         let open = || af_packet::open(&slow.ends[0], None).unwrap();
         let mut port = slow.home.run(open).unwrap();

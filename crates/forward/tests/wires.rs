@@ -1,9 +1,7 @@
 //! Trials over taps and over devices of the host that are lent to tester and
 //! router: every frame comes, and the devices are then as they were.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::snapshot::{Random, Settings, differences, snapshot, unsettle};
 use lockgate_forward::bench::{Bench, BenchError, Directions, Offer, PortKind, Setup};
@@ -11,7 +9,7 @@ use lockgate_forward::router::path::{AfXdp, Path, Poll};
 use lockgate_forward::topology::{Family, Wires};
 use net::netlink::{VethEnd, add_veth};
 use net::{Journal, Namespace, Tag};
-use testing::is_root;
+use testing::{Again, is_root};
 
 const BURST: u64 = 200;
 
@@ -28,8 +26,8 @@ fn carries(setup: &Setup) {
             rate_pps: Some(20_000.0),
             duration: Duration::from_secs(20),
             frames_max: Some(BURST),
-            in_flight_max: None,
             directions: Directions::TwoWay,
+            ..Offer::default()
         };
         let result = bench.trial(&offer).unwrap();
         println!("{}: {:?}", setup.ports.name(), result.verdict);
@@ -45,10 +43,7 @@ fn carries(setup: &Setup) {
 
 #[test]
 fn taps() {
-    testing::timed(|| {
-        if !is_root() {
-            return;
-        }
+    testing::timed_as_root(|| {
         for path in [Path::Kernel, Path::Bridge] {
             let mut setup = Setup::of_host().unwrap().over(Wires::Tap);
             setup.path = path;
@@ -76,14 +71,9 @@ fn what_taps_cannot_do_is_said() {
         assert!(error.to_string().contains(says), "{error}");
     }
     let mut bench = Bench::start(&over).unwrap();
-    let error = bench.tcp(Directions::OneWay, Duration::from_millis(100));
-    assert!(
-        error
-            .err()
-            .unwrap()
-            .to_string()
-            .contains("no network stack")
-    );
+    let tcp = bench.tcp(Directions::OneWay, Duration::from_millis(100));
+    let error = tcp.err().unwrap().to_string();
+    assert!(error.contains("no network stack"), "{error}");
 }
 
 /// A namespace that plays the host, with two cables between four devices: veths
@@ -101,11 +91,9 @@ impl Host {
         let names = ["e1", "e2", "e3", "e4"].map(|role| tag.interface(role).unwrap());
         for (pair, queues) in names.chunks(2).zip(queues) {
             let [one, other] = [&pair[0], &pair[1]].map(|name| VethEnd {
-                namespace: &namespace,
-                name,
-                address: None,
                 mtu: Some(1700),
                 queues,
+                ..VethEnd::new(&namespace, name)
             });
             add_veth(&one, &other).unwrap();
         }
@@ -147,10 +135,7 @@ fn paths() -> Vec<Path> {
 
 #[test]
 fn devices_are_lent_and_come_back() {
-    testing::timed(|| {
-        if !is_root() {
-            return;
-        }
+    testing::timed_as_root(|| {
         for path in paths() {
             let host = Host::new([1, 1]);
             let before = host.settings();
@@ -200,39 +185,25 @@ fn borrower() {
     let mut setup = Setup::of_host().unwrap();
     setup.path = paths()[path];
     let bench = match Bench::start(&setup.over(Wires::devices(&words).unwrap())) {
-        Err(error @ BenchError::NotSupported { .. }) => return println!("\nlacking: {error}"),
+        Err(error @ BenchError::NotSupported { .. }) => return println!("\nstarted: {error}"),
         started => started.unwrap(),
     };
-    println!("\nready");
+    println!("\nstarted: ready");
     std::thread::sleep(Duration::from_secs(60));
     drop(bench);
 }
 
 #[test]
 fn devices_come_back_as_they_were_from_a_router_that_is_killed() {
-    testing::timed(|| {
-        if !is_root() {
-            return;
-        }
+    testing::timed_as_root(|| {
         for path in 0..paths().len() {
             let host = Host::new([1, 1]);
             let before = host.settings();
-            let start = || {
-                Command::new(std::env::current_exe().unwrap())
-                    .args(["--exact", "wires::borrower", "--nocapture"])
-                    .env(BORROWER, format!("{path} {}", host.names.join(" ")))
-                    .env_remove("LOCKGATE_TEST_NOTES")
-                    .stdout(Stdio::piped())
-                    .spawn()
-                    .unwrap()
-            };
-            let mut child = host.namespace.run(start).unwrap();
-            let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-            let mut lines = lines.map_while(Result::ok);
-            let said = lines.find(|line| line == "ready" || line.starts_with("lacking"));
-            child.kill().unwrap();
-            child.wait().unwrap();
-            let said = said.expect("it said how it started");
+            let arguments = format!("{path} {}", host.names.join(" "));
+            let start = || Again::start("wires::borrower", BORROWER, &arguments);
+            let mut borrower = host.namespace.run(start).unwrap();
+            let said = borrower.says("started: ");
+            borrower.kill();
             if said != "ready" {
                 testing::left_out(said);
                 continue;
@@ -240,11 +211,11 @@ fn devices_come_back_as_they_were_from_a_router_that_is_killed() {
             let mut netlink = host.namespace.netlink().unwrap();
             assert!(netlink.link(&host.names[0]).is_err(), "it is lent");
             // Another test's sweep may have the journal just now.
-            let deadline = Instant::now() + Duration::from_secs(60);
-            while host.names.iter().any(|name| netlink.link(name).is_err()) {
-                assert!(Instant::now() < deadline, "they are not back");
+            let are_back = || {
                 host.namespace.run(net::journal::sweep).unwrap().unwrap();
-            }
+                host.names.iter().all(|name| netlink.link(name).is_ok())
+            };
+            testing::until(are_back, |are_back| *are_back);
             host.assert_as_before(&before);
         }
     });

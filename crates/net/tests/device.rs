@@ -2,18 +2,17 @@
 //! left alone. A namespace plays the host, veths its cards.
 
 use std::error::Error;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use crate::snapshot::{Random, Settings, differences, snapshot, unsettle};
 use lockgate_net::device::{DeviceError, lend};
 use lockgate_net::journal::sweep_folder;
-use lockgate_net::netlink::{Route, VethEnd, add_veth};
+use lockgate_net::netlink::{Route, RouteKind, VethEnd, add_veth};
 use lockgate_net::sysfs::Sysfs;
-use lockgate_net::{Entry, Journal, Namespace, Tag, napi};
-use testing::is_root;
+use lockgate_net::{Entry, Journal, Namespace, Netlink, Tag, napi};
+use testing::{Again, is_root};
 
 struct Host {
     namespace: Namespace,
@@ -33,11 +32,9 @@ fn host_with(journal: Journal) -> Host {
     let (namespace, guest) = (make("host"), make("guest"));
     let [device, peer] = ["n", "m"].map(|role| tag.interface(role).unwrap());
     let [one, other] = [&device, &peer].map(|name| VethEnd {
-        namespace: &namespace,
-        name,
-        address: None,
         mtu: Some(1700),
         queues: 2,
+        ..VethEnd::new(&namespace, name)
     });
     add_veth(&one, &other).unwrap();
     namespace.netlink().unwrap().set_up(&device).unwrap();
@@ -150,9 +147,8 @@ fn a_device_whose_peer_has_a_program_segments_as_before() {
     let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bpf/pass.bpf.o");
     let attach = || {
         let mut ip = Command::new("ip");
-        ip.args([
-            "link", "set", &host.peer, "xdp", "obj", program, "sec", "xdp",
-        ]);
+        let words = format!("link set {} xdp obj {program} sec xdp", host.peer);
+        ip.args(words.split(' '));
         ip.status().is_ok_and(|status| status.success())
     };
     if !host.guest.run(attach).unwrap() {
@@ -212,11 +208,8 @@ fn what_somebody_else_set_meanwhile_stays_and_is_told() {
     use_as_port(&host.guest, &host.device, STEPS);
     // Directly, as by another program.
     let theirs = Namespace::named(host.guest.name()).unwrap();
-    theirs
-        .netlink()
-        .unwrap()
-        .set_mtu(&host.device, 1444)
-        .unwrap();
+    let mut netlink = theirs.netlink().unwrap();
+    netlink.set_mtu(&host.device, 1444).unwrap();
     let before = host.namespace.run(|| {
         drop(lent);
         snapshot(&host.device)
@@ -298,24 +291,11 @@ fn lender() {
 /// Borrows the host's device in a process that is killed; the name of the namespace
 /// that the device is in.
 fn lend_and_kill(host: &Host, folder: &Path, steps: u64) -> String {
-    let start = || {
-        Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "device::lender", "--nocapture"])
-            .env(
-                LENDER,
-                format!("{} {} {steps}", folder.display(), host.device),
-            )
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap()
-    };
-    let mut child = host.namespace.run(start).unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let router = lines
-        .find_map(|line| Some(line.unwrap().strip_prefix("lent ")?.to_owned()))
-        .unwrap_or_else(|| panic!("it lent nothing: {:?}", child.wait()));
-    child.kill().unwrap();
-    child.wait().unwrap();
+    let arguments = format!("{} {} {steps}", folder.display(), host.device);
+    let start = || Again::start("device::lender", LENDER, &arguments);
+    let mut lender = host.namespace.run(start).unwrap();
+    let router = lender.says("lent ");
+    lender.kill();
     router
 }
 
@@ -337,11 +317,8 @@ fn a_killed_borrower_s_device_is_not_lost_and_comes_back_as_it_was() {
         // A sweep from elsewhere can only complain: of the device, and of the
         // namespace with which it would be gone.
         let swept = sweep_folder(folder.path()).unwrap();
-        let failed = swept
-            .failed
-            .iter()
-            .map(|error| error.source().unwrap().to_string());
-        let failed: Vec<_> = failed.collect();
+        let cause = |error: &sys::failure::Failure| error.source().unwrap().to_string();
+        let failed: Vec<_> = swept.failed.iter().map(cause).collect();
         assert_eq!(failed.len(), 2, "{failed:?}");
         assert!(failed[0].starts_with("cannot bring back"), "{failed:?}");
         assert!(failed[1].contains(&format!("{router} stays")), "{failed:?}");
@@ -363,31 +340,28 @@ fn a_device_in_use_is_left_alone() {
     if !is_root() {
         return;
     }
-    type Use = fn(&Host);
+    type Use = fn(&Host, Netlink);
     let uses: [(Use, &str); 4] = [
         (
-            |host| {
-                let mut netlink = host.namespace.netlink().unwrap();
+            |host, mut netlink| {
                 let address = "192.0.2.1".parse().unwrap();
                 netlink.add_address(&host.device, address, 24).unwrap();
             },
             "has the address 192.0.2.1/24",
         ),
         (
-            |host| {
-                let mut netlink = host.namespace.netlink().unwrap();
+            |host, mut netlink| {
                 let index = netlink.link(&host.device).unwrap().index;
                 let any = "0.0.0.0".parse().unwrap();
-                let mut route = Route::via(any, 0, any, index);
-                route.gateway = None;
+                let mut route = Route::new(any, 0, RouteKind::Unicast);
+                route.interface = Some(index);
                 netlink.set_up(&host.peer).unwrap();
                 netlink.add_route(&route).unwrap();
             },
             "carries the default route",
         ),
         (
-            |host| {
-                let mut netlink = host.namespace.netlink().unwrap();
+            |host, mut netlink| {
                 let bridge = Tag::fresh().interface("br").unwrap();
                 netlink.add_bridge(&bridge).unwrap();
                 netlink.set_master(&host.device, Some(&bridge)).unwrap();
@@ -395,8 +369,7 @@ fn a_device_in_use_is_left_alone() {
             "is a port of lg",
         ),
         (
-            |host| {
-                let mut netlink = host.namespace.netlink().unwrap();
+            |host, mut netlink| {
                 netlink.remove_link(&host.device).unwrap();
             },
             "there is no device",
@@ -404,7 +377,7 @@ fn a_device_in_use_is_left_alone() {
     ];
     for (take_into_use, says) in uses {
         let host = host();
-        take_into_use(&host);
+        take_into_use(&host, host.namespace.netlink().unwrap());
         let error = host.lend().unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
         assert!(error.contains(&host.device), "{error}");

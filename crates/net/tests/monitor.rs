@@ -1,16 +1,10 @@
 //! Changes are reported, each once, in order.
 
-use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use crate::common::{OTHER_ADDRESS, Pair};
+use crate::common::{OTHER_ADDRESS, Pair, ip, ip_does, route};
 use lockgate_net::netlink::Route;
 use lockgate_net::{Event, Monitor, Topic};
-use testing::is_root;
-
-fn ip(text: &str) -> IpAddr {
-    text.parse().unwrap()
-}
 
 fn find(monitor: &mut Monitor, wanted: impl Fn(&Event) -> bool) -> Event {
     let deadline = Instant::now() + Duration::from_secs(20);
@@ -29,15 +23,9 @@ fn find(monitor: &mut Monitor, wanted: impl Fn(&Event) -> bool) -> Event {
 #[test]
 fn every_kind_of_change_is_told() {
     testing::timed(|| {
-        if !is_root() {
-            return;
-        }
-        let pair = Pair::up(1);
+        let Some(pair) = Pair::up(1) else { return };
         let mut monitor = Monitor::open(&pair.one, &Topic::ALL).unwrap();
-        let mut netlink = pair.one.netlink().unwrap();
-        netlink
-            .add_address(&pair.one_link, ip("192.0.2.1"), 30)
-            .unwrap();
+        let (mut netlink, index) = pair.addressed();
         find(
             &mut monitor,
             |event| matches!(event, Event::Address { address, removed: false, .. } if *address == ip("192.0.2.1")),
@@ -52,37 +40,24 @@ fn every_kind_of_change_is_told() {
         assert!(
             matches!(event, Event::Neighbour { neighbour, removed: false } if neighbour.link_address == Some(OTHER_ADDRESS) && neighbour.permanent)
         );
-        let index = netlink.link(&pair.one_link).unwrap().index;
         let ours = Route::via(ip("198.19.0.0"), 16, ip("192.0.2.2"), index);
+        let told = |removed| Event::Route {
+            route: ours,
+            removed,
+        };
         netlink.add_route(&ours).unwrap();
-        find(&mut monitor, |event| {
-            *event
-                == Event::Route {
-                    route: ours,
-                    removed: false,
-                }
-        });
+        find(&mut monitor, |event| *event == told(false));
         netlink.remove_route(&ours).unwrap();
-        find(&mut monitor, |event| {
-            *event
-                == Event::Route {
-                    route: ours,
-                    removed: true,
-                }
-        });
-        netlink
-            .remove_neighbour(&pair.one_link, ip("192.0.2.2"))
-            .unwrap();
+        find(&mut monitor, |event| *event == told(true));
+        let gone = netlink.remove_neighbour(&pair.one_link, ip("192.0.2.2"));
+        gone.unwrap();
         // The entry has ended, or is gone.
         find(&mut monitor, |event| {
             matches!(event, Event::Neighbour { neighbour, removed }
                 if neighbour.address == ip("192.0.2.2") && (*removed || !neighbour.valid))
         });
-        pair.other
-            .netlink()
-            .unwrap()
-            .set_down(&pair.other_link)
-            .unwrap();
+        let mut other = pair.other.netlink().unwrap();
+        other.set_down(&pair.other_link).unwrap();
         find(
             &mut monitor,
             |event| matches!(event, Event::Link { link, .. } if link.name == pair.one_link && !link.running),
@@ -98,28 +73,20 @@ fn every_kind_of_change_is_told() {
 #[test]
 fn rules_and_settings_are_told() {
     testing::timed(|| {
-        if !is_root() {
-            return;
-        }
-        let pair = Pair::up(1);
+        let Some(pair) = Pair::up(1) else { return };
         let mut settings = Monitor::open(&pair.one, &[Topic::Settings]).unwrap();
         pair.one.set_forwarding(true).unwrap();
         find(&mut settings, |event| *event == Event::Other);
         let mut rules = Monitor::open(&pair.one, &[Topic::Rules]).unwrap();
-        let mut command = std::process::Command::new("ip");
-        command.args("rule add pref 77 from 198.18.0.0/16 table 77".split(' '));
-        match pair
-            .one
-            .spawn_process(command)
-            .map(|mut child| child.wait())
-        {
-            Ok(Ok(status)) if status.success() => {}
-            ended => {
-                testing::skipped(format!(
-                    "no rules ({ended:?}); install iproute2, and a kernel with CONFIG_IP_MULTIPLE_TABLES"
-                ));
-                return;
+        let add = "rule add pref 77 from 198.18.0.0/16 table 77";
+        match ip_does(&pair.one, add) {
+            Some(true) => {}
+            Some(false) => {
+                return testing::skipped(
+                    "no rules; a kernel with CONFIG_IP_MULTIPLE_TABLES has them",
+                );
             }
+            None => return,
         }
         find(&mut rules, |event| *event == Event::Other);
     });
@@ -128,21 +95,11 @@ fn rules_and_settings_are_told() {
 #[test]
 fn a_flood_of_routes_is_told_whole_or_as_lost() {
     testing::timed(|| {
-        if !is_root() {
-            return;
-        }
-        let pair = Pair::up(1);
-        let mut netlink = pair.one.netlink().unwrap();
-        netlink
-            .add_address(&pair.one_link, ip("192.0.2.1"), 30)
-            .unwrap();
-        let index = netlink.link(&pair.one_link).unwrap().index;
+        let Some(pair) = Pair::up(1) else { return };
+        let (mut netlink, index) = pair.addressed();
         let mut monitor = Monitor::open(&pair.one, &[Topic::Routes]).unwrap();
-        let route = |number: u32| {
-            let first = std::net::Ipv4Addr::from_bits((10 << 24) + number * 128);
-            Route::via(first.into(), 25, ip("192.0.2.2"), index)
-        };
-        netlink.add_routes((0..20_000).map(route)).unwrap();
+        let many = (0..20_000).map(|number| route(index, number));
+        netlink.add_routes(many).unwrap();
         let (mut told, mut lost) = (0, false);
         loop {
             let events = monitor.wait(Duration::from_millis(100)).unwrap();
@@ -169,18 +126,14 @@ fn a_flood_of_routes_is_told_whole_or_as_lost() {
 #[test]
 fn nothing_is_told_when_nothing_changed() {
     testing::timed(|| {
-        if !is_root() {
-            return;
-        }
-        let pair = Pair::up(1);
+        let Some(pair) = Pair::up(1) else { return };
         let mut monitor = Monitor::open(&pair.one, &[Topic::Rules]).unwrap();
         assert_eq!(monitor.wait(Duration::from_millis(1)).unwrap(), []);
         // Another namespace's changes are not ours.
         let mut routes = Monitor::open(&pair.one, &[Topic::Routes]).unwrap();
         let mut other = pair.other.netlink().unwrap();
-        other
-            .add_address(&pair.other_link, ip("192.0.2.2"), 30)
-            .unwrap();
+        let added = other.add_address(&pair.other_link, ip("192.0.2.2"), 30);
+        added.unwrap();
         assert_eq!(routes.wait(Duration::from_millis(1)).unwrap(), []);
     });
 }

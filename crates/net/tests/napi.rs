@@ -12,18 +12,10 @@ use testing::is_root;
 #[test]
 fn threads_are_found_pinned_and_timed() {
     testing::timed(|| {
-        if !is_root() {
-            return;
-        }
-        let pair = Pair::up(2);
+        let Some(pair) = Pair::up(2) else { return };
         let error = napi::set_threaded(&pair.other, &pair.other_link, true).unwrap_err();
         assert!(error.to_string().contains("rx-gro"), "{error}");
-        let mut netlink = pair.other.netlink().unwrap();
-        netlink
-            .set_offloads(&pair.other_link, &[("rx-gro", true)])
-            .unwrap();
-        napi::set_threaded(&pair.other, &pair.other_link, true).unwrap();
-        let threads = napi::threads(&mut netlink, &pair.other_link, 2).unwrap();
+        let (_, threads) = pair.threaded(2);
         assert_eq!(threads.len(), 2);
         let cpu = *sys::affinity::allowed_cpus().unwrap().last().unwrap();
         for thread in &threads {
@@ -42,16 +34,10 @@ fn a_link_of_the_same_name_elsewhere_has_threads_of_its_own() {
     if !is_root() || sys::kernel::version() < (6, 8) {
         return testing::skipped("takes root and Linux 6.8, which tells them apart");
     }
-    let pair = Pair::up(1);
+    let pair = Pair::up(1).unwrap();
     let name = &pair.other_link;
     let twin = pair.tag.interface("t").unwrap();
-    let [one, other] = [name, &twin].map(|name| VethEnd {
-        namespace: &pair.one,
-        name,
-        address: None,
-        mtu: None,
-        queues: 1,
-    });
+    let [one, other] = [name, &twin].map(|name| VethEnd::new(&pair.one, name));
     add_veth(&one, &other).unwrap();
     let mut found = [&pair.one, &pair.other].map(|namespace| {
         let mut netlink = namespace.netlink().unwrap();
@@ -88,15 +74,10 @@ fn a_program_that_calls_itself_like_a_thread_of_napi_is_none() {
 
 #[test]
 fn sysfs_shows_the_namespace_it_is_of() {
-    if !is_root() {
-        return;
-    }
-    let pair = Pair::up(1);
+    let Some(pair) = Pair::up(1) else { return };
     let sysfs = Sysfs::of(&pair.one).unwrap();
-    assert_eq!(
-        sysfs.read(&format!("{}/mtu", pair.one_link)).unwrap(),
-        "1600"
-    );
-    assert!(sysfs.read(&format!("{}/mtu", pair.other_link)).is_err());
+    let mtu = |link: &str| sysfs.read(&format!("{link}/mtu"));
+    assert_eq!(mtu(&pair.one_link).unwrap(), "1600");
+    assert!(mtu(&pair.other_link).is_err());
     assert!(sysfs.read("../../kernel/uevent_seqnum").is_err());
 }

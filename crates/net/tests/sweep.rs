@@ -7,19 +7,25 @@
 mod common;
 
 use std::error::Error;
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use lockgate_net::journal::sweep_folder;
 use lockgate_net::netlink::{VethEnd, add_veth};
-use lockgate_net::{Cgroup, Entry, Journal, JournalError, Limits, Namespace, Tag};
+use lockgate_net::{Cgroup, Entry, Journal, JournalError, Limits, Namespace, Record, Tag};
 use proptest::prelude::*;
-use testing::is_root;
+use testing::{Again, is_root};
 
 const FOLDER: &str = "LOCKGATE_TEST_JOURNALS";
 const RESTLESS_FOLDER: &str = "LOCKGATE_TEST_RESTLESS_JOURNALS";
+
+fn half_a_cpu() -> Limits {
+    Limits {
+        cpus: Some(0.5),
+        ..Limits::default()
+    }
+}
 
 /// Not a test: what the process that is killed does.
 #[test]
@@ -35,13 +41,7 @@ fn victim() {
     let one = Namespace::create(&journal, &tag.name("one").unwrap()).unwrap();
     let other = Namespace::create(&journal, &tag.name("other").unwrap()).unwrap();
     let (name, peer) = (tag.interface("a").unwrap(), tag.interface("b").unwrap());
-    let end = |namespace, name| VethEnd {
-        namespace,
-        name,
-        address: None,
-        mtu: None,
-        queues: 1,
-    };
+    let end = VethEnd::new;
     add_veth(&end(&one, &name), &end(&other, &peer)).unwrap();
     // One in the namespace that we were started in, as containers need.
     let host = Namespace::current().unwrap();
@@ -52,12 +52,8 @@ fn victim() {
         })
         .unwrap();
     add_veth(&end(&host, &outer), &end(&one, &inner)).unwrap();
-    let limits = Limits {
-        cpus: Some(0.5),
-        ..Limits::default()
-    };
     // Some hosts have none.
-    let mut group = Cgroup::create(&journal, &tag.name("group").unwrap(), &limits).ok();
+    let mut group = Cgroup::create(&journal, &tag.name("group").unwrap(), &half_a_cpu()).ok();
     let sleeper = Command::new("sleep").arg("60").spawn().unwrap();
     let process = journal
         .record(Entry::process(sleeper.id().cast_signed()).unwrap())
@@ -72,26 +68,6 @@ fn victim() {
     drop((link, process, one, other, group));
 }
 
-fn start_victim(folder: &Path) -> (Child, Vec<String>) {
-    start("victim", FOLDER, folder)
-}
-
-/// Starts it and waits until it has made everything: its numbers and names.
-fn start(victim: &str, variable: &str, folder: &Path) -> (Child, Vec<String>) {
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", victim, "--nocapture"])
-        .env(variable, folder)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let output = BufReader::new(child.stdout.take().unwrap());
-    let mut lines = output.lines().map(Result::unwrap);
-    let made = lines
-        .find_map(|line| Some(line.strip_prefix("made")?.trim().to_owned()))
-        .unwrap_or_else(|| panic!("it made nothing: {:?}", child.wait()));
-    (child, made.split(' ').map(str::to_owned).collect())
-}
-
 /// Not a test: makes and removes until it is killed.
 #[test]
 fn restless_victim() {
@@ -99,16 +75,12 @@ fn restless_victim() {
         return;
     };
     let journal = Journal::open_in(Path::new(&folder)).unwrap();
-    let limits = Limits {
-        cpus: Some(0.5),
-        ..Limits::default()
-    };
     println!("\nmade");
     let deadline = Instant::now() + Duration::from_secs(60);
     while Instant::now() < deadline {
         let tag = Tag::fresh();
         let namespace = Namespace::create(&journal, &tag.name("torn").unwrap()).unwrap();
-        let _group = Cgroup::create(&journal, &tag.name("torn").unwrap(), &limits).ok();
+        let _group = Cgroup::create(&journal, &tag.name("torn").unwrap(), &half_a_cpu()).ok();
         drop(namespace);
     }
 }
@@ -134,15 +106,16 @@ fn at_whatever_moment_it_is_killed() {
     let folder = tempfile::tempdir().unwrap();
     let mut left = 0;
     for round in 0..rounds {
-        let (mut child, _) = start("restless_victim", RESTLESS_FOLDER, folder.path());
+        let mut victim = Again::start("restless_victim", RESTLESS_FOLDER, folder.path());
+        victim.says("made");
         // Over some cycles, at moments that differ.
         std::thread::sleep(Duration::from_micros(round * 7_919 % 40_000));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        left += torn_by(child.id()).len();
+        let number = victim.id();
+        victim.kill();
+        left += torn_by(number).len();
         let swept = sweep_folder(folder.path()).unwrap();
         assert!(swept.failed.is_empty(), "{:?}", swept.failed);
-        assert_eq!(torn_by(child.id()), [""; 0], "after round {round}");
+        assert_eq!(torn_by(number), [""; 0], "after round {round}");
         assert_eq!(journals(folder.path()), 0);
     }
     eprintln!("{left} things were left in {rounds} rounds");
@@ -153,14 +126,8 @@ fn journals(folder: &Path) -> usize {
 }
 
 fn runs(pid: &str) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
-        !stat
-            .rsplit_once(')')
-            .unwrap()
-            .1
-            .trim_start()
-            .starts_with('Z')
-    })
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    stat.is_ok_and(|stat| !stat.rsplit_once(')').unwrap().1.starts_with(" Z"))
 }
 
 #[test]
@@ -169,21 +136,19 @@ fn what_a_killed_owner_left_is_gone_after_a_sweep() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let (mut child, made) = start_victim(folder.path());
+    let mut victim = Again::start("victim", FOLDER, folder.path());
+    let made = victim.says("made");
+    let made: Vec<_> = made.split(' ').collect();
 
     // It lives: nothing is swept.
     let swept = sweep_folder(folder.path()).unwrap();
-    assert!(
-        swept.undone.is_empty() && swept.failed.is_empty(),
-        "{swept:?}"
-    );
+    assert!(swept.undone.is_empty() && swept.failed.is_empty());
     let mut host = lockgate_net::Netlink::open().unwrap();
-    assert!(host.link(&made[2]).is_ok() && runs(&made[0]) && runs(&made[1]));
+    assert!(host.link(made[2]).is_ok() && runs(made[0]) && runs(made[1]));
 
-    child.kill().unwrap();
-    child.wait().unwrap();
+    victim.kill();
     assert_eq!(journals(folder.path()), 1);
-    assert!(host.link(&made[2]).is_ok());
+    assert!(host.link(made[2]).is_ok());
     let swept = sweep_folder(folder.path()).unwrap();
     assert!(swept.failed.is_empty(), "{:?}", swept.failed);
     let has_group = made[3] == "true";
@@ -198,19 +163,15 @@ fn what_a_killed_owner_left_is_gone_after_a_sweep() {
             _ => {}
         }
     }
-    assert!(host.link(&made[2]).is_err());
-    assert!(!runs(&made[0]) && runs(&made[1]) != has_group);
+    assert!(host.link(made[2]).is_err());
+    assert!(!runs(made[0]) && runs(made[1]) != has_group);
     assert_eq!(journals(folder.path()), 0);
     let again = sweep_folder(folder.path()).unwrap();
     assert!(again.undone.is_empty() && again.failed.is_empty());
 }
 
 fn dead_journal(folder: &Path, text: &str) {
-    let path = folder.join("dead.journal");
-    std::fs::File::create(path)
-        .unwrap()
-        .write_all(text.as_bytes())
-        .unwrap();
+    std::fs::write(folder.join("dead.journal"), text).unwrap();
 }
 
 fn device(name: &str, namespace: &str, before: &str, sysctls: &str) -> String {
@@ -259,15 +220,10 @@ fn a_damaged_journal_harms_nothing_that_is_not_ours() {
     let swept = sweep_folder(folder.path()).unwrap();
     assert!(swept.undone.is_empty(), "{:?}", swept.undone);
     assert_eq!(swept.failed.len(), entries.len());
-    assert!(
-        swept.failed.iter().all(|error| error
-            .source()
-            .unwrap()
-            .to_string()
-            .contains("not made by Lockgate")),
-        "{:?}",
-        swept.failed
-    );
+    for error in &swept.failed {
+        let cause = cause(error);
+        assert!(cause.contains("not made by Lockgate"), "{cause}");
+    }
     assert!(victim.exists());
 
     dead_journal(folder.path(), "nonsense\n{\"made\":{}}\n\n\u{7}\n");
@@ -275,14 +231,12 @@ fn a_damaged_journal_harms_nothing_that_is_not_ours() {
     let long = format!("{}\n", "x".repeat((1 << 20) + 1));
     dead_journal(folder.path(), &long);
     let failed = sweep_folder(folder.path()).unwrap().failed;
-    assert!(
-        failed[0]
-            .source()
-            .unwrap()
-            .to_string()
-            .contains("at most 1048576"),
-        "{failed:?}"
-    );
+    let cause = cause(&failed[0]);
+    assert!(cause.contains("at most 1048576"), "{cause}");
+}
+
+fn cause(error: &sys::failure::Failure) -> String {
+    error.source().unwrap().to_string()
 }
 
 /// A child holds copies of all our files until it executes its program.
@@ -403,12 +357,7 @@ fn the_last_clone_of_a_journal_undoes_what_was_kept() {
     let folder = tempfile::tempdir().unwrap();
     let scratch = folder.path().join("lockgate-scratch");
     let journal = Journal::open_in(folder.path()).unwrap();
-    let record = journal
-        .record(Entry::Folder {
-            path: scratch.clone(),
-        })
-        .unwrap();
-    std::fs::create_dir(&scratch).unwrap();
+    let record = made_folder(&journal, &scratch);
     std::fs::write(scratch.join("file"), "text").unwrap();
     // As by a panic that never runs the record's end.
     std::mem::forget(record);
@@ -419,14 +368,17 @@ fn the_last_clone_of_a_journal_undoes_what_was_kept() {
 
     let journal = Journal::open_in(folder.path()).unwrap();
     let other = folder.path().join("lockgate-other");
-    let record = journal
-        .record(Entry::Folder {
-            path: other.clone(),
-        })
-        .unwrap();
-    std::fs::create_dir(&other).unwrap();
-    record.forget();
+    made_folder(&journal, &other).forget();
     assert!(other.exists() && journal.entries().is_empty());
+}
+
+fn made_folder(journal: &Journal, path: &Path) -> Record {
+    let entry = Entry::Folder {
+        path: path.to_owned(),
+    };
+    let record = journal.record(entry).unwrap();
+    std::fs::create_dir(path).unwrap();
+    record
 }
 
 #[test]
@@ -439,17 +391,11 @@ fn a_folder_that_others_may_write_to_is_refused() {
         sweep_folder(folder.path()).map(drop),
     ] {
         let error = opened.unwrap_err();
-        assert!(
-            matches!(error, JournalError::Foreign { mode: 0o777, .. }),
-            "{error}"
-        );
+        let is_foreign = matches!(error, JournalError::Foreign { mode: 0o777, .. });
+        assert!(is_foreign, "{error}");
     }
-    assert!(
-        sweep_folder(Path::new("/nowhere/lockgate"))
-            .unwrap()
-            .undone
-            .is_empty()
-    );
+    let swept = sweep_folder(Path::new("/nowhere/lockgate")).unwrap();
+    assert!(swept.undone.is_empty());
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -483,9 +429,7 @@ proptest! {
             match step {
                 Step::Make => {
                     let path = folder.path().join(format!("lockgate-{number}"));
-                    let record = journal.record(Entry::Folder { path: path.clone() }).unwrap();
-                    std::fs::create_dir(&path).unwrap();
-                    live.push((record, path));
+                    live.push((made_folder(&journal, &path), path));
                 }
                 Step::Undo(_) | Step::Forget(_) | Step::Drop(_) if live.is_empty() => {}
                 Step::Undo(which) => {

@@ -8,13 +8,15 @@
 //! however busy the host is says [`certainly!`]: that is never excused.
 #![forbid(unsafe_code)]
 
+mod again;
 mod host;
 mod note;
 mod time;
 
+pub use again::Again;
 pub use host::{Snapshot, Use};
 pub use note::{left_out, skipped, warn};
-pub use time::{Certain, alone, noisy, timed};
+pub use time::{Certain, alone, alone_as_root, noisy, timed, timed_as_root, until};
 
 /// Whether this process has root's rights; if not, it reports the test as skipped.
 pub fn is_root() -> bool {

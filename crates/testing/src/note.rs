@@ -8,7 +8,7 @@ use std::panic::Location;
 
 /// The file to which notes are added, a line each: kind, program, test, text,
 /// with tabs between. Without it they go to stderr.
-const FILE: &str = "LOCKGATE_TEST_NOTES";
+pub(crate) const FILE: &str = "LOCKGATE_TEST_NOTES";
 
 /// Reports that the calling test did nothing for lack of something, with the remedy.
 /// It counts as skipped.

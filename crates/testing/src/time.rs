@@ -1,7 +1,7 @@
 //! Tests that need the host's time.
 
 use std::any::Any;
-use std::fmt::Display;
+use std::fmt::{Debug, Display};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -10,6 +10,9 @@ use crate::host::{Snapshot, Use};
 use crate::note::note;
 
 const REPEATED_MAX: Duration = Duration::from_secs(60);
+
+/// A wait that takes longer is a hang, however busy the host is.
+const HANG: Duration = Duration::from_secs(60);
 
 /// Held for reading by tests that share the host, for writing by those that have
 /// it alone.
@@ -35,6 +38,39 @@ pub fn timed(body: impl FnMut()) {
 pub fn alone(body: impl FnMut()) {
     let _alone = HOST.write().unwrap_or_else(PoisonError::into_inner);
     tell(conclude(body, Snapshot::until_now, REPEATED_MAX));
+}
+
+/// As [`timed`], for a test that needs root's rights: without them it is skipped.
+#[track_caller]
+pub fn timed_as_root(body: impl FnMut()) {
+    if crate::is_root() {
+        timed(body);
+    }
+}
+
+/// As [`alone`], for a test that needs root's rights: without them it is skipped.
+#[track_caller]
+pub fn alone_as_root(body: impl FnMut()) {
+    if crate::is_root() {
+        alone(body);
+    }
+}
+
+/// Reads every millisecond until the value is as expected.
+///
+/// # Panics
+/// After a minute, with the last value.
+#[track_caller]
+pub fn until<T: Debug>(mut read: impl FnMut() -> T, is_expected: impl Fn(&T) -> bool) -> T {
+    let end = Instant::now() + HANG;
+    loop {
+        let value = read();
+        if is_expected(&value) {
+            return value;
+        }
+        assert!(Instant::now() < end, "it stays at {value:?}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 #[track_caller]

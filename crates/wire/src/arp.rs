@@ -32,14 +32,8 @@ impl<'a> Packet<'a> {
     /// for something else than IPv4 over Ethernet.
     pub fn new(bytes: &'a [u8]) -> Result<Self, ParseError> {
         require(Layer::Arp, PACKET_BYTES, bytes.len())?;
-        let field = |field, found: u16, wanted| {
-            Err(ParseError::Field {
-                layer: Layer::Arp,
-                field,
-                found: found.into(),
-                wanted,
-            })
-        };
+        let field =
+            |field, found: u16, wanted| Err(ParseError::field(Layer::Arp, field, found, wanted));
         match (u16_at(bytes, 0), u16_at(bytes, 2), u16_at(bytes, 4)) {
             (1, 0x0800, 0x0604) => Ok(Self { bytes }),
             (1, 0x0800, lengths) => field("address lengths", lengths, "6 and 4 (1540)"),

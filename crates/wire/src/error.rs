@@ -11,8 +11,7 @@ pub enum Layer {
     Ipv4Option,
     Ipv6,
     Ipv6Extension,
-    Icmpv4,
-    Icmpv6,
+    Icmp,
     Udp,
 }
 
@@ -26,8 +25,7 @@ impl fmt::Display for Layer {
             Self::Ipv4Option => "IPv4 option",
             Self::Ipv6 => "IPv6 packet",
             Self::Ipv6Extension => "IPv6 extension header",
-            Self::Icmpv4 => "ICMP message",
-            Self::Icmpv6 => "ICMPv6 message",
+            Self::Icmp => "ICMP message",
             Self::Udp => "UDP datagram",
         })
     }
@@ -53,6 +51,22 @@ pub enum ParseError {
     Checksum { layer: Layer },
 }
 
+impl ParseError {
+    pub(crate) fn field(
+        layer: Layer,
+        field: &'static str,
+        found: impl Into<u32>,
+        wanted: &'static str,
+    ) -> Self {
+        Self::Field {
+            layer,
+            field,
+            found: found.into(),
+            wanted,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EmitError {
     #[error("{layer}: {found_bytes} bytes are more than its length field holds, {limit_bytes}")]
@@ -68,6 +82,22 @@ pub enum EmitError {
         found: u32,
         limit: &'static str,
     },
+}
+
+impl EmitError {
+    pub(crate) fn field(
+        layer: Layer,
+        field: &'static str,
+        found: impl Into<u32>,
+        limit: &'static str,
+    ) -> Self {
+        Self::Field {
+            layer,
+            field,
+            found: found.into(),
+            limit,
+        }
+    }
 }
 
 pub(crate) fn require(

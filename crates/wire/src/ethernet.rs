@@ -27,12 +27,6 @@ impl EtherType {
     pub fn is_tag(self) -> bool {
         self == Self::VLAN || self == Self::PROVIDER_VLAN
     }
-
-    /// Whether it is the length of an LLC frame (IEEE 802.3, 3.2.6) instead of a
-    /// type.
-    pub fn is_length(self) -> bool {
-        self.0 < 0x0600
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

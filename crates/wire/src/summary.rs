@@ -4,7 +4,8 @@ use std::fmt::{self, Display, Formatter};
 
 use crate::checksum::Pseudo;
 use crate::ethernet::{self, EtherType};
-use crate::{arp, icmpv4, icmpv6, ipv4, ipv6, protocol, udp};
+use crate::icmp::{self, Over};
+use crate::{ParseError, arp, ipv4, ipv6, protocol, udp};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Summary<'a>(pub &'a [u8]);
@@ -13,27 +14,24 @@ const QUOTES_MAX: u8 = 2;
 
 impl Display for Summary<'_> {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        write!(out, "{} bytes: ", self.0.len())?;
-        let frame = match ethernet::Packet::new(self.0) {
-            Ok(frame) => frame,
-            Err(error) => return write!(out, "{error}"),
-        };
-        write!(
-            out,
-            "{} > {}",
-            Address(frame.source()),
-            Address(frame.destination())
-        )?;
-        for tag in frame.tags().flatten() {
-            write!(out, " vlan {}", tag.identifier())?;
+        let mut text = format!("{} bytes: ", self.0.len());
+        match ethernet::Packet::new(self.0) {
+            Ok(frame) => {
+                let shown = show_frame(&mut text, &frame);
+                end_with_error(&mut text, shown);
+            }
+            Err(error) => text += &error.to_string(),
         }
-        match frame.network() {
-            Ok((EtherType::IPV4, bytes)) => show_ipv4(out, ipv4::Packet::new(bytes), QUOTES_MAX),
-            Ok((EtherType::IPV6, bytes)) => show_ipv6(out, ipv6::Packet::new(bytes), QUOTES_MAX),
-            Ok((EtherType::ARP, bytes)) => show_arp(out, bytes),
-            Ok((other, bytes)) => write!(out, ", type {:#06x}, {} bytes", other.0, bytes.len()),
-            Err(error) => write!(out, ", {error}"),
-        }
+        out.write_str(&text)
+    }
+}
+
+/// A line shows what could be read, and then why the rest could not.
+type Shown = Result<(), ParseError>;
+
+fn end_with_error(text: &mut String, shown: Shown) {
+    if let Err(error) = shown {
+        *text += &format!(", {error}");
     }
 }
 
@@ -46,104 +44,97 @@ impl Display for Address {
     }
 }
 
-fn show_arp(out: &mut Formatter<'_>, bytes: &[u8]) -> fmt::Result {
-    match arp::Packet::new(bytes) {
-        Ok(packet) => write!(
-            out,
-            ", ARP operation {} from {} ({}) about {}",
-            packet.operation().0,
-            packet.sender(),
-            Address(packet.sender_ethernet()),
-            packet.target()
-        ),
-        Err(error) => write!(out, ", {error}"),
+fn show_frame(text: &mut String, frame: &ethernet::Packet<'_>) -> Shown {
+    let (source, destination) = (Address(frame.source()), Address(frame.destination()));
+    *text += &format!("{source} > {destination}");
+    for tag in frame.tags().flatten() {
+        *text += &format!(" vlan {}", tag.identifier());
+    }
+    match frame.network()? {
+        (EtherType::IPV4, bytes) => show_ipv4(text, ipv4::Packet::new(bytes)?, QUOTES_MAX),
+        (EtherType::IPV6, bytes) => show_ipv6(text, ipv6::Packet::new(bytes)?, QUOTES_MAX),
+        (EtherType::ARP, bytes) => show_arp(text, bytes),
+        (other, bytes) => {
+            *text += &format!(", type {:#06x}, {} bytes", other.0, bytes.len());
+            Ok(())
+        }
     }
 }
 
-fn show_ipv4(
-    out: &mut Formatter<'_>,
-    packet: Result<ipv4::Packet<'_>, crate::ParseError>,
-    quotes: u8,
-) -> fmt::Result {
-    let packet = match packet {
-        Ok(packet) => packet,
-        Err(error) => return write!(out, ", {error}"),
-    };
-    write!(
-        out,
+fn show_arp(text: &mut String, bytes: &[u8]) -> Shown {
+    let packet = arp::Packet::new(bytes)?;
+    *text += &format!(
+        ", ARP operation {} from {} ({}) about {}",
+        packet.operation().0,
+        packet.sender(),
+        Address(packet.sender_ethernet()),
+        packet.target()
+    );
+    Ok(())
+}
+
+fn show_ipv4(text: &mut String, packet: ipv4::Packet<'_>, quotes: u8) -> Shown {
+    *text += &format!(
         ", IPv4 {} > {} ttl {} length {} id {:#06x}",
         packet.source(),
         packet.destination(),
         packet.ttl(),
         packet.total_bytes(),
         packet.identification()
-    )?;
+    );
     if packet.dont_fragment() {
-        out.write_str(" df")?;
+        *text += " df";
     }
     if packet.is_fragment() {
         let more = if packet.more_fragments() { "+" } else { "" };
-        write!(out, " fragment {}{more}", packet.fragment_offset_bytes())?;
+        *text += &format!(" fragment {}{more}", packet.fragment_offset_bytes());
     }
     if !packet.option_bytes().is_empty() {
-        write!(out, " options {:02x?}", packet.option_bytes())?;
+        *text += &format!(" options {:02x?}", packet.option_bytes());
     }
     if !packet.is_checksum_right() {
-        write!(out, " wrong checksum {:#06x}", packet.checksum())?;
+        *text += &format!(" wrong checksum {:#06x}", packet.checksum());
+    }
+    if packet.fragment_offset_bytes() > 0 {
+        return Ok(());
     }
     let pseudo = Pseudo::V4(packet.source(), packet.destination());
-    let bytes = packet.payload();
-    match packet.protocol() {
-        _ if packet.fragment_offset_bytes() > 0 => Ok(()),
-        protocol::ICMPV4 => show_icmpv4(out, bytes, quotes),
-        protocol::UDP => show_udp(out, bytes, &pseudo),
-        other => write!(out, ", protocol {other}"),
-    }
+    show_upper(text, packet.protocol(), packet.payload(), &pseudo, quotes)
 }
 
-fn show_ipv6(
-    out: &mut Formatter<'_>,
-    packet: Result<ipv6::Packet<'_>, crate::ParseError>,
-    quotes: u8,
-) -> fmt::Result {
-    let packet = match packet {
-        Ok(packet) => packet,
-        Err(error) => return write!(out, ", {error}"),
-    };
-    write!(
-        out,
+fn show_ipv6(text: &mut String, packet: ipv6::Packet<'_>, quotes: u8) -> Shown {
+    *text += &format!(
         ", IPv6 {} > {} hops {} length {}",
         packet.source(),
         packet.destination(),
         packet.hop_limit(),
         packet.payload_bytes()
-    )?;
+    );
     for header in packet.extensions().flatten() {
-        write!(out, " extension {}", header.kind())?;
+        *text += &format!(" extension {}", header.kind());
     }
-    let (source, destination) = (packet.source(), packet.destination());
-    match packet.upper() {
-        Ok(upper) if upper.protocol == protocol::ICMPV6 => {
-            show_icmpv6(out, upper.payload, source, destination, quotes)
-        }
-        Ok(upper) if upper.protocol == protocol::UDP => {
-            show_udp(out, upper.payload, &Pseudo::V6(source, destination))
-        }
-        Ok(upper) => write!(out, ", protocol {}", upper.protocol),
-        Err(error) => write!(out, ", {error}"),
-    }
+    let upper = packet.upper()?;
+    let pseudo = Pseudo::V6(packet.source(), packet.destination());
+    show_upper(text, upper.protocol, upper.payload, &pseudo, quotes)
 }
 
-fn show_udp(out: &mut Formatter<'_>, bytes: &[u8], pseudo: &Pseudo) -> fmt::Result {
-    match udp::Packet::new(bytes) {
-        Ok(datagram) => write!(
-            out,
-            ", UDP {} > {}{}",
-            datagram.source_port(),
-            datagram.destination_port(),
-            wrong_unless(datagram.is_checksum_right(pseudo))
-        ),
-        Err(error) => write!(out, ", {error}"),
+fn show_upper(text: &mut String, protocol: u8, bytes: &[u8], pseudo: &Pseudo, quotes: u8) -> Shown {
+    match (protocol, *pseudo) {
+        (protocol::ICMPV4, Pseudo::V4(..)) => show_icmp(text, bytes, Over::V4, quotes),
+        (protocol::ICMPV6, Pseudo::V6(source, destination)) => {
+            show_icmp(text, bytes, Over::V6(source, destination), quotes)
+        }
+        (protocol::UDP, _) => {
+            let datagram = udp::Packet::new(bytes)?;
+            let (from, to) = (datagram.source_port(), datagram.destination_port());
+            let right = wrong_unless(datagram.is_checksum_right(pseudo));
+            *text += &format!(", UDP {from} > {to}{right}");
+            Ok(())
+        }
+        (other, _) => {
+            *text += &format!(", protocol {other}");
+            Ok(())
+        }
     }
 }
 
@@ -151,48 +142,29 @@ fn wrong_unless(right: bool) -> &'static str {
     if right { "" } else { " wrong checksum" }
 }
 
-fn show_icmpv4(out: &mut Formatter<'_>, bytes: &[u8], quotes: u8) -> fmt::Result {
-    let message = match icmpv4::Packet::new(bytes) {
-        Ok(message) => message,
-        Err(error) => return write!(out, ", {error}"),
-    };
-    let right = wrong_unless(message.is_checksum_right());
+fn show_icmp(text: &mut String, bytes: &[u8], over: Over, quotes: u8) -> Shown {
+    let message = icmp::Packet::new(bytes)?;
+    let right = wrong_unless(message.is_checksum_right(over));
     let (kind, code, rest) = (message.kind(), message.code(), message.rest());
-    write!(out, ", ICMP type {kind} code {code} {rest:02x?}{right}")?;
-    let quotes_a_packet = [
-        icmpv4::kind::DESTINATION_UNREACHABLE,
-        icmpv4::kind::REDIRECT,
-        icmpv4::kind::TIME_EXCEEDED,
-        icmpv4::kind::PARAMETER_PROBLEM,
-    ]
-    .contains(&kind);
+    let (name, quotes_a_packet) = match over {
+        Over::V4 => ("ICMP", icmp::v4::QUOTING.contains(&kind)),
+        // Errors have the upper bit clear (RFC 4443, section 2.1).
+        Over::V6(..) => ("ICMPv6", kind < 128),
+    };
+    *text += &format!(", {name} type {kind} code {code} {rest:02x?}{right}");
     if !quotes_a_packet || quotes == 0 {
         return Ok(());
     }
-    out.write_str(" about [")?;
-    show_ipv4(out, ipv4::Packet::of_quote(message.payload()), quotes - 1)?;
-    out.write_str("]")
-}
-
-fn show_icmpv6(
-    out: &mut Formatter<'_>,
-    bytes: &[u8],
-    source: std::net::Ipv6Addr,
-    destination: std::net::Ipv6Addr,
-    quotes: u8,
-) -> fmt::Result {
-    let message = match icmpv6::Packet::new(bytes) {
-        Ok(message) => message,
-        Err(error) => return write!(out, ", {error}"),
-    };
-    let right = wrong_unless(message.is_checksum_right(source, destination));
-    let (kind, code, rest) = (message.kind(), message.code(), message.rest());
-    write!(out, ", ICMPv6 type {kind} code {code} {rest:02x?}{right}")?;
-    // Errors have the upper bit clear (RFC 4443, section 2.1).
-    if kind >= 128 || quotes == 0 {
-        return Ok(());
-    }
-    out.write_str(" about [")?;
-    show_ipv6(out, ipv6::Packet::of_quote(message.payload()), quotes - 1)?;
-    out.write_str("]")
+    *text += " about [";
+    let original = message.payload();
+    let shown =
+        match over {
+            Over::V4 => ipv4::Packet::of_quote(original)
+                .and_then(|packet| show_ipv4(text, packet, quotes - 1)),
+            Over::V6(..) => ipv6::Packet::of_quote(original)
+                .and_then(|packet| show_ipv6(text, packet, quotes - 1)),
+        };
+    end_with_error(text, shown);
+    *text += "]";
+    Ok(())
 }

@@ -23,12 +23,7 @@ impl<'a> Packet<'a> {
         require(Layer::Udp, HEADER_BYTES, bytes.len())?;
         let length = u16_at(bytes, 4);
         if usize::from(length) < HEADER_BYTES {
-            return Err(ParseError::Field {
-                layer: Layer::Udp,
-                field: "length",
-                found: length.into(),
-                wanted: "8 or more",
-            });
+            return Err(ParseError::field(Layer::Udp, "length", length, "8 or more"));
         }
         require(Layer::Udp, length.into(), bytes.len())?;
         let bytes = &bytes[..length.into()];

@@ -102,20 +102,20 @@ impl Repr {
     /// [`EmitError::Field`] if identifier or priority does not fit.
     pub fn header(&self) -> Result<[u8; TAG_BYTES], EmitError> {
         if self.identifier > 0x0fff {
-            return Err(EmitError::Field {
-                layer: Layer::Vlan,
-                field: "identifier",
-                found: self.identifier.into(),
-                limit: "it has 12 bits",
-            });
+            return Err(EmitError::field(
+                Layer::Vlan,
+                "identifier",
+                self.identifier,
+                "it has 12 bits",
+            ));
         }
         if self.priority > 7 {
-            return Err(EmitError::Field {
-                layer: Layer::Vlan,
-                field: "priority",
-                found: self.priority.into(),
-                limit: "it has 3 bits",
-            });
+            return Err(EmitError::field(
+                Layer::Vlan,
+                "priority",
+                self.priority,
+                "it has 3 bits",
+            ));
         }
         let control =
             u16::from(self.priority) << 13 | u16::from(self.drop_eligible) << 12 | self.identifier;

@@ -47,12 +47,7 @@ fn ip(arguments: &[&str]) -> bool {
 }
 
 fn index(name: &str) -> u32 {
-    let any = rustix::net::socket(
-        rustix::net::AddressFamily::INET,
-        rustix::net::SocketType::DGRAM,
-        None,
-    )
-    .unwrap();
+    let any = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
     rustix::net::netdevice::name_to_index(&any, name).unwrap()
 }
 
@@ -84,10 +79,7 @@ impl End {
             self.umem.write(&mut frame, bytes).unwrap();
             self.socket.transmit.stage(frame).expect("room in the ring");
         }
-        let until = Instant::now() + PATIENCE;
-        while self.socket.transmit.flush().unwrap() > 0 {
-            assert!(Instant::now() < until, "the kernel does not take packets");
-        }
+        testing::until(|| self.socket.transmit.flush().unwrap(), |left| *left == 0);
     }
 
     /// Exactly this many packets; the kernel's own (IPv6 router solicitations) do not
@@ -144,11 +136,11 @@ fn packets_come_once_in_order_and_whole() {
             assert_eq!(sender.socket.transmit.invalid(), 0);
             // All frames are accounted for: in the pool, or with the kernel.
             assert_eq!(receiver.pool.len(), 512);
-            let until = Instant::now() + PATIENCE;
-            while sender.pool.len() < 512 {
-                assert!(Instant::now() < until, "frames were lost");
+            let left = || {
                 sender.socket.transmit.reclaim(&mut sender.pool);
-            }
+                sender.pool.len()
+            };
+            testing::until(left, |frames| *frames >= 512);
         });
     });
 }
@@ -223,18 +215,19 @@ fn memory_is_shared_between_interfaces() {
 }
 
 fn only(socket: &mut Socket, pool: &mut Pool, umem: &Umem) -> Frame {
-    let until = Instant::now() + PATIENCE;
     let mut frames = Vec::new();
-    loop {
-        assert!(Instant::now() < until, "nothing came");
+    let receive = || {
         wait_for_packets(&[socket.receive.as_fd()], Duration::from_millis(10)).unwrap();
         socket.receive.receive(1, &mut frames);
         match frames.pop() {
-            Some(frame) if umem.bytes(&frame)[..6] == [0xff; 6] => return frame,
-            Some(frame) => pool.put(frame),
-            None => (),
+            Some(frame) if umem.bytes(&frame)[..6] == [0xff; 6] => Some(frame),
+            other => {
+                other.into_iter().for_each(|frame| pool.put(frame));
+                None
+            }
         }
-    }
+    };
+    testing::until(receive, Option::is_some).unwrap()
 }
 
 #[test]
@@ -297,10 +290,8 @@ fn what_cannot_be_is_said() {
             ring_entries: 100,
             ..small_rings()
         };
-        assert!(matches!(
-            open(left, 0, &odd),
-            Err(OpenError::RingEntries(100))
-        ));
+        let error = open(left, 0, &odd).unwrap_err();
+        assert!(matches!(error, OpenError::RingEntries(100)), "{error}");
         let zero_copy = SocketOptions {
             mode: Mode::ZeroCopy,
             ..small_rings()
@@ -310,10 +301,8 @@ fn what_cannot_be_is_said() {
             Err(OpenError::NoZeroCopy { .. }) => (),
             other => println!("a veth with zero-copy: {other:?}"),
         }
-        assert!(matches!(
-            open(left, 9, &small_rings()),
-            Err(OpenError::Bind { queue: 9, .. })
-        ));
+        let error = open(left, 9, &small_rings()).unwrap_err();
+        assert!(matches!(error, OpenError::Bind { queue: 9, .. }), "{error}");
         let none = open(9_999, 0, &small_rings()).unwrap_err().to_string();
         assert!(none.contains("9999"), "{none}");
         assert!(Capture::attach(9_999, 1).is_err());

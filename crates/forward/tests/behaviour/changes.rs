@@ -75,8 +75,7 @@ fn narrow(rig: &mut Rig, kind: RouteKind, on: bool) {
         network(plan::HOST_V4[1], 24),
         network(plan::HOST_V6[1], 120),
     ] {
-        let mut route = Route::via(address, bits, address, 0);
-        (route.gateway, route.interface, route.kind) = (None, None, kind);
+        let route = Route::new(address, bits, kind);
         if on {
             netlink.add_route(&route).unwrap();
         } else {

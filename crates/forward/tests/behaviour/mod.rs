@@ -167,67 +167,53 @@ mod seen {
 
     #[test]
     fn in_an_answer() {
-        testing::timed(|| {
-            let Some(mut pair) = pair(Subject::Kernel) else {
-                return;
-            };
+        on_pair(Subject::Kernel, |pair| {
             let mut last = plain4(0);
             last = catalogue::edited4(last, |header| header[8] = 1);
-            assert!(!differs(&mut pair, &last));
+            assert!(!differs(pair, &last));
             pair.subject
                 .dut
                 .set_sysctl("ipv4/ip_default_ttl", "77")
                 .unwrap();
-            assert!(differs(&mut pair, &last));
+            assert!(differs(pair, &last));
         });
     }
 
     #[test]
     fn in_what_is_sent_on() {
-        testing::timed(|| {
-            let Some(mut pair) = pair(Subject::Kernel) else {
-                return;
-            };
-            assert!(!differs(&mut pair, &plain6(0)));
+        on_pair(Subject::Kernel, |pair| {
+            assert!(!differs(pair, &plain6(0)));
             let mut netlink = pair.subject.dut.netlink().unwrap();
             let link = &pair.subject.links[1].0;
             netlink
                 .set_neighbour(link, plan::TESTER_V6[1].into(), [2, 0, 0, 0, 9, 9])
                 .unwrap();
-            assert!(differs(&mut pair, &plain6(0)));
-            assert!(!differs(&mut pair, &plain4(0)));
+            assert!(differs(pair, &plain6(0)));
+            assert!(!differs(pair, &plain4(0)));
         });
     }
 
     #[test]
     fn in_what_is_dropped() {
-        testing::timed(|| {
-            let Some(mut pair) = pair(Subject::Kernel) else {
-                return;
-            };
+        on_pair(Subject::Kernel, |pair| {
             let link = pair.subject.links[0].0.clone();
             let setting = format!("ipv4/conf/{link}/forwarding");
             pair.subject.dut.set_sysctl(&setting, "0").unwrap();
-            assert!(differs(&mut pair, &plain4(0)));
+            assert!(differs(pair, &plain4(0)));
         });
     }
 
     #[test]
     fn in_a_path_that_takes_any_source() {
-        testing::timed(|| {
-            let Some(mut pair) = pair(Subject::FibAnySource) else {
-                return;
-            };
+        on_pair(Subject::FibAnySource, |pair| {
             let mut spoofed = catalogue::across4(wire::protocol::UDP);
-            assert!(!differs(
-                &mut pair,
-                &catalogue::udp4_with(&spoofed, b"data")
-            ));
+            let right = catalogue::udp4_with(&spoofed, b"data");
+            assert!(!differs(pair, &right));
             spoofed.source = plan::DUT_V4[1];
             let frame = catalogue::udp4_with(&spoofed, b"data");
             // Frames are the kernel's while a watcher that gets no CPU is silent.
             let is_seen = (0..50).any(|_| {
-                let differs = differs(&mut pair, &frame);
+                let differs = differs(pair, &frame);
                 if !differs {
                     std::thread::sleep(Duration::from_millis(100));
                 }
@@ -239,10 +225,7 @@ mod seen {
 
     #[test]
     fn in_a_dut_that_is_mute() {
-        testing::timed(|| {
-            let Some(mut pair) = pair(Subject::Wire) else {
-                return;
-            };
+        on_pair(Subject::Wire, |pair| {
             pair.mute_after = Duration::from_secs(2);
             let difference = pair.compare(0, &plain4(0)).err().unwrap().0;
             assert!(difference.contains("subject DUT is mute"), "{difference}");

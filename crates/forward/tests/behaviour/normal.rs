@@ -3,7 +3,8 @@
 
 use std::net::IpAddr;
 
-use wire::{EtherType, checksum, ethernet, icmpv4, icmpv6, ipv4, ipv6, protocol};
+use wire::icmp::{self, Over};
+use wire::{EtherType, checksum, ethernet, ipv4, ipv6, protocol};
 
 use super::{changes, plan};
 
@@ -33,11 +34,11 @@ pub fn is_limited(frame: &[u8]) -> bool {
     let is_unreachable = || {
         let (ether_type, network) = ethernet::Packet::new(frame).ok()?.network().ok()?;
         let packet = ipv4::Packet::new(network).ok()?;
-        let message = icmpv4::Packet::new(packet.payload()).ok()?;
+        let message = icmp::Packet::new(packet.payload()).ok()?;
         let found = ether_type == EtherType::IPV4
             && is_dut(packet.source())
             && packet.protocol() == protocol::ICMPV4
-            && message.kind() == icmpv4::kind::DESTINATION_UNREACHABLE
+            && message.kind() == icmp::v4::DESTINATION_UNREACHABLE
             && [0, 1, 13].contains(&message.code());
         Some(found)
     };
@@ -75,9 +76,9 @@ fn four(bytes: &mut [u8]) -> Option<()> {
     let has_time = is_ours
         && packet.protocol() == protocol::ICMPV4
         && !packet.is_fragment()
-        && icmpv4::Packet::new(packet.payload()).is_ok_and(|message| {
-            message.kind() == icmpv4::kind::TIMESTAMP_REPLY
-                && message.is_checksum_right()
+        && icmp::Packet::new(packet.payload()).is_ok_and(|message| {
+            message.kind() == icmp::v4::TIMESTAMP_REPLY
+                && message.is_checksum_right(Over::V4)
                 && message.payload().len() >= 12
         });
     if has_time {
@@ -128,11 +129,11 @@ fn six(bytes: &mut [u8]) -> Option<()> {
         return Some(());
     }
     if upper.protocol == protocol::ICMPV6
-        && let Ok(message) = icmpv6::Packet::new(upper.payload)
+        && let Ok(message) = icmp::Packet::new(upper.payload)
     {
         match message.kind() {
-            icmpv6::kind::MULTICAST_REPORT_V2 | icmpv6::kind::ROUTER_SOLICITATION => return None,
-            icmpv6::kind::NEIGHBOUR_SOLICITATION if !packet.destination().is_multicast() => {
+            icmp::v6::MULTICAST_REPORT_V2 | icmp::v6::ROUTER_SOLICITATION => return None,
+            icmp::v6::NEIGHBOUR_SOLICITATION if !packet.destination().is_multicast() => {
                 return None;
             }
             _ => {}

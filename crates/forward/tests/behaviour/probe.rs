@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use wire::checksum::Pseudo;
-use wire::{EtherType, Summary, ethernet, icmpv4, ipv4, protocol, udp};
+use wire::icmp::{self, Over};
+use wire::{EtherType, Summary, ethernet, ipv4, protocol, udp};
 
 use crate::behaviour::normal::normalised;
 use crate::behaviour::plan;
@@ -67,6 +68,16 @@ impl Pair {
 
     pub fn compare(&mut self, port: usize, frame: &[u8]) -> Result<Output, Difference> {
         self.compare_by(&[(port, frame)], |_| {})
+    }
+
+    /// As [`compare`](Self::compare), of a frame that must make no difference.
+    pub fn same(&mut self, port: usize, frame: &[u8]) -> Output {
+        let compared = self.compare(port, frame);
+        compared.unwrap_or_else(|difference| panic!("{}", difference.0))
+    }
+
+    pub fn both(&self) -> [&Rig; 2] {
+        [&self.reference, &self.subject]
     }
 
     /// Sends several at once; the order in which they come out may differ.
@@ -136,11 +147,11 @@ impl Pair {
     }
 
     fn forget_neighbours(&self) {
-        for rig in [&self.reference, &self.subject] {
+        for rig in self.both() {
             rig.forget_neighbours();
         }
         std::thread::sleep(Duration::from_millis(5));
-        for rig in [&self.reference, &self.subject] {
+        for rig in self.both() {
             drain(rig);
         }
     }
@@ -174,13 +185,9 @@ fn marks(port: usize, count: u16) -> [Vec<u8>; 2] {
         ether_type: EtherType::IPV4,
     };
     let source = plan::TESTER_V4[port];
-    let echo = icmpv4::Repr::EchoRequest {
-        identifier: MARK,
-        sequence: count,
-        data: &[],
-    };
+    let echo = icmp::Repr::new(icmp::v4::ECHO_REQUEST, icmp::echo(MARK, count), &[]);
     let echo = ipv4::Repr::new(source, plan::DUT_V4[port], protocol::ICMPV4)
-        .to_bytes(&echo.to_bytes())
+        .to_bytes(&echo.to_bytes(Over::V4))
         .unwrap();
     // On the link itself: no change of routes concerns it.
     let destination = plan::TESTER_V4[1 - port];
@@ -206,15 +213,11 @@ fn mark_of(frame: &[u8]) -> Option<(Mark, u16)> {
     let packet = ipv4::Packet::new(view.payload()).ok()?;
     match packet.protocol() {
         protocol::ICMPV4 => {
-            let message = icmpv4::Packet::new(packet.payload()).ok()?;
-            match icmpv4::Repr::parse(&message).ok()? {
-                icmpv4::Repr::EchoReply {
-                    identifier: MARK,
-                    sequence,
-                    ..
-                } => Some((Mark::Answered, sequence)),
-                _ => None,
-            }
+            let view = icmp::Packet::new(packet.payload()).ok()?;
+            let message = icmp::Repr::parse(&view, Over::V4).ok()?;
+            let [a, b, c, d] = message.rest;
+            let is_mark = message.kind == icmp::v4::ECHO_REPLY && [a, b] == MARK.to_be_bytes();
+            is_mark.then_some((Mark::Answered, u16::from_be_bytes([c, d])))
         }
         protocol::UDP => {
             let datagram = udp::Packet::new(packet.payload()).ok()?;

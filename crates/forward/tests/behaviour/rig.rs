@@ -169,33 +169,15 @@ fn neighbours(netlink: &mut Netlink, side: usize, link: &str) {
 
 /// Routes to nowhere, and to a link where no host answers.
 fn routes(netlink: &mut Netlink, interface: u32) {
-    let kinds = [
-        (
-            network(plan::BLACKHOLE_V4, 26),
-            network(plan::BLACKHOLE_V6, 64),
-            RouteKind::Blackhole,
-        ),
-        (
-            network(plan::UNREACHABLE_V4, 26),
-            network(plan::UNREACHABLE_V6, 64),
-            RouteKind::Unreachable,
-        ),
-        (
-            network(plan::PROHIBITED_V4, 26),
-            network(plan::PROHIBITED_V6, 64),
-            RouteKind::Prohibit,
-        ),
-        (
-            network(plan::SILENT_V4, 24),
-            network(plan::SILENT_V6, 64),
-            RouteKind::Unicast,
-        ),
-    ];
-    for (four, six, kind) in kinds {
-        for (destination, bits) in [four, six] {
-            let mut route = Route::via(destination, bits, destination, interface);
-            route.gateway = None;
-            route.kind = kind;
+    use RouteKind::{Blackhole, Prohibit, Unicast, Unreachable};
+    for (four, bits, six, kind) in [
+        (plan::BLACKHOLE_V4, 26, plan::BLACKHOLE_V6, Blackhole),
+        (plan::UNREACHABLE_V4, 26, plan::UNREACHABLE_V6, Unreachable),
+        (plan::PROHIBITED_V4, 26, plan::PROHIBITED_V6, Prohibit),
+        (plan::SILENT_V4, 24, plan::SILENT_V6, Unicast),
+    ] {
+        for (destination, bits) in [network(four, bits), network(six, 64)] {
+            let mut route = Route::new(destination, bits, kind);
             route.interface = (kind == RouteKind::Unicast).then_some(interface);
             netlink.add_route(&route).unwrap();
         }

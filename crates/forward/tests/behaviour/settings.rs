@@ -3,9 +3,10 @@
 
 use std::net::IpAddr;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use wire::{icmpv4, icmpv6, protocol};
+use wire::icmp::{self, Over};
+use wire::protocol;
 
 use crate::behaviour::catalogue::{self, neighbour};
 use crate::behaviour::plan;
@@ -19,7 +20,7 @@ const SETTLED: Duration = Duration::from_millis(500);
 /// to (RFC 3704).
 pub fn strict_sources(pair: &mut Pair) {
     for value in ["1", "2", "0"] {
-        for rig in [&pair.reference, &pair.subject] {
+        for rig in pair.both() {
             rig.set("ipv4", "rp_filter", value);
         }
         std::thread::sleep(SETTLED);
@@ -47,7 +48,7 @@ pub fn strict_sources(pair: &mut Pair) {
 /// Linux forwards IPv6 if it does on all links, whatever the port says.
 pub fn ipv6_at_the_ports_only(pair: &mut Pair) {
     for (all, port) in [("0", "1"), ("1", "1")] {
-        for rig in [&pair.reference, &pair.subject] {
+        for rig in pair.both() {
             // Setting it for all sets it for each.
             rig.set("ipv6", "forwarding", all);
             for (link, _) in &rig.links {
@@ -66,31 +67,15 @@ pub fn ipv6_at_the_ports_only(pair: &mut Pair) {
     }
 }
 
-const LONG: Duration = Duration::from_secs(20);
-
-fn both(pair: &Pair) -> [&Rig; 2] {
-    [&pair.reference, &pair.subject]
-}
-
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < LONG, "{what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-fn same(pair: &mut Pair, port: usize, frame: &[u8]) -> crate::behaviour::probe::Output {
-    let compared = pair.compare(port, frame);
-    compared.unwrap_or_else(|difference| panic!("{}", difference.0))
-}
-
 /// Frames are the program's own, not the kernel's, where it has one.
 fn forwards_itself(pair: &mut Pair, frame: &[u8]) {
-    wait_until("frames are the kernel's", || {
+    let counted = || {
         let before = pair.subject.path.forwarded().0;
-        same(pair, 0, frame);
-        before.is_none() || pair.subject.path.forwarded().0 > before
+        pair.same(0, frame);
+        (before, pair.subject.path.forwarded().0)
+    };
+    testing::until(counted, |(before, after)| {
+        before.is_none() || after > before
     });
 }
 
@@ -106,7 +91,7 @@ fn known(rig: &Rig, address: IpAddr) -> (bool, bool) {
 /// still there. One that answers stays; one that does not is treated as never known,
 /// however many frames went to it.
 pub fn stale_neighbours(pair: &mut Pair) {
-    for rig in both(pair) {
+    for rig in pair.both() {
         rig.set_neighbours("delay_first_probe_time", "1");
         rig.set_neighbours("retrans_time_ms", "100");
         rig.set_neighbours("mcast_solicit", "3");
@@ -114,26 +99,28 @@ pub fn stale_neighbours(pair: &mut Pair) {
     let addresses: [IpAddr; 2] = [plan::SILENT_V4.into(), plan::SILENT_V6.into()];
     for ((question, answer), address) in neighbour::frames().into_iter().zip(addresses) {
         becomes_stale(pair, address);
-        assert_eq!(same(pair, 0, &question)[1].len(), 1);
-        wait_until("what answers is not believed", || {
-            same(pair, 0, &question);
-            same(pair, 1, &answer);
-            both(pair).map(|rig| known(rig, address)) == [(true, false); 2]
-        });
+        assert_eq!(pair.same(0, &question)[1].len(), 1);
+        let answered = || {
+            pair.same(0, &question);
+            pair.same(1, &answer);
+            pair.both().map(|rig| known(rig, address))
+        };
+        testing::until(answered, |known| *known == [(true, false); 2]);
         forwards_itself(pair, &question);
         becomes_stale(pair, address);
-        wait_until("who does not answer is believed", || {
+        let silent = || {
             let looked = pair.looks(&[(0, &question)], Duration::ZERO);
             assert!(looked.is_ok());
-            both(pair).iter().all(|rig| !known(rig, address).0)
-        });
+            pair.both().map(|rig| known(rig, address).0)
+        };
+        testing::until(silent, |valid| *valid == [false; 2]);
         is_asked_for(pair, &question);
     }
 }
 
 /// With a known address, in both DUTs; they have time to hear of it.
 fn becomes_stale(pair: &mut Pair, address: IpAddr) {
-    for rig in both(pair) {
+    for rig in pair.both() {
         let link = &rig.links[1].0;
         let mut netlink = rig.dut.netlink().unwrap();
         // What it is becomes what it was: an entry that is confirmed stays so.
@@ -148,7 +135,7 @@ fn becomes_stale(pair: &mut Pair, address: IpAddr) {
 /// As for a neighbour that was never known: asked for three times, then the sender is
 /// told.
 fn is_asked_for(pair: &mut Pair, question: &[u8]) {
-    for rig in both(pair) {
+    for rig in pair.both() {
         rig.forget_neighbours();
     }
     std::thread::sleep(SETTLED);
@@ -160,7 +147,7 @@ fn is_asked_for(pair: &mut Pair, question: &[u8]) {
 
 /// A command of `ip` in both DUTs; `false` where this host lacks what it asks for.
 fn ip(pair: &Pair, command: &str) -> bool {
-    let ran = both(pair).map(|rig| {
+    let ran = pair.both().map(|rig| {
         let command = command.replace("EXIT", &rig.links[1].0);
         let mut ip = Command::new("ip");
         ip.args(command.split(' '));
@@ -206,7 +193,7 @@ pub fn policies(pair: &mut Pair) {
         std::thread::sleep(SETTLED);
         let blocked = frames
             .iter()
-            .filter(|frame| same(pair, 0, frame)[1].is_empty());
+            .filter(|frame| pair.same(0, frame)[1].is_empty());
         assert!(blocked.count() >= 1, "{on}");
         assert!(ip(pair, off));
     }
@@ -222,7 +209,7 @@ pub fn several_hops(pair: &mut Pair) {
         [198, 51, 100, 7].into(),
         [0x2001, 2, 0, 0xb3, 0, 0, 0, 7].into(),
     ];
-    for rig in both(pair) {
+    for rig in pair.both() {
         let mut netlink = rig.dut.netlink().unwrap();
         for address in second {
             let mac = [2, 0, 0, 0, 7, 7];
@@ -246,7 +233,7 @@ pub fn several_hops(pair: &mut Pair) {
     let mut hops = std::collections::BTreeSet::new();
     for host in 0..24 {
         for frame in through_several(host) {
-            let output = same(pair, 0, &frame);
+            let output = pair.same(0, &frame);
             assert_eq!(output[1].len(), 1, "{}", wire::Summary(&frame));
             hops.insert(output[1][0][..6].to_vec());
         }
@@ -276,10 +263,7 @@ fn through_several(host: u8) -> [Vec<u8>; 4] {
     let mut from4 = from4;
     from4.source = to4.destination;
     let about4 = from4.to_bytes(&[7; 8]).unwrap();
-    let error4 = icmpv4::Repr::TimeExceeded {
-        code: 0,
-        original: &about4,
-    };
+    let error4 = icmp::Repr::new(icmp::v4::TIME_EXCEEDED, [0; 4], &about4);
     let mut carrier4 = to4;
     carrier4.protocol = protocol::ICMPV4;
     let [mut to6, mut from6] = [0, 1].map(|side: usize| {
@@ -288,16 +272,14 @@ fn through_several(host: u8) -> [Vec<u8>; 4] {
     to6.destination = [0x2001, 2, 0, 1, 0, 0, 0, u16::from(host)].into();
     from6.source = to6.destination;
     let about6 = from6.to_bytes(&[7; 8]).unwrap();
-    let error6 = icmpv6::Repr::PacketTooBig {
-        mtu: 1280,
-        original: &about6,
-    };
+    let mtu = 1280_u32.to_be_bytes();
+    let error6 = icmp::Repr::new(icmp::v6::PACKET_TOO_BIG, mtu, &about6);
     let mut carrier6 = to6;
     carrier6.next_header = protocol::ICMPV6;
-    let error6 = error6.to_bytes(carrier6.source, carrier6.destination);
+    let error6 = error6.to_bytes(Over::V6(carrier6.source, carrier6.destination));
     [
         catalogue::udp4_with(&to4, b"data"),
-        catalogue::four(&carrier4, &error4.to_bytes()),
+        catalogue::four(&carrier4, &error4.to_bytes(Over::V4)),
         catalogue::udp6_with(&to6, b"data"),
         catalogue::six(&carrier6, &error6),
     ]

@@ -117,7 +117,7 @@ pub fn bursts(pair: &mut Pair) {
     let mut all = catalogue::all();
     all.retain(|case| !catalogue::pretends_to_be_the_dut(&case.frame));
     pair.ignored = normal::is_limited;
-    for rig in [&pair.reference, &pair.subject] {
+    for rig in pair.both() {
         rig.batch();
     }
     let pair = RefCell::new(pair);
@@ -187,18 +187,12 @@ fn look(pair: &mut Pair) -> Result<(), Difference> {
 /// the answer, and later frames go at once.
 pub fn neighbours(pair: &mut Pair) {
     for (question, answer) in neighbour::frames() {
-        let asked = pair
-            .compare(0, &question)
-            .unwrap_or_else(|it| panic!("{}", it.0));
+        let asked = pair.same(0, &question);
         assert!(!asked[1].is_empty(), "nobody was asked for");
-        let sent = pair
-            .compare(1, &answer)
-            .unwrap_or_else(|it| panic!("{}", it.0));
+        let sent = pair.same(1, &answer);
         assert!(!sent[1].is_empty(), "the frame that waited did not come");
         for _ in 0..3 {
-            let sent = pair
-                .compare(0, &question)
-                .unwrap_or_else(|it| panic!("{}", it.0));
+            let sent = pair.same(0, &question);
             assert_eq!(sent[1].len(), 1, "no question any more");
         }
     }
@@ -206,7 +200,7 @@ pub fn neighbours(pair: &mut Pair) {
 
 /// A next hop that never answers: asked for three times, then the sender is told.
 pub fn silence(pair: &mut Pair) {
-    for rig in [&pair.reference, &pair.subject] {
+    for rig in pair.both() {
         rig.set_neighbours("retrans_time_ms", "20");
         rig.set_neighbours("mcast_solicit", "3");
     }
@@ -221,20 +215,16 @@ pub fn silence(pair: &mut Pair) {
 
 /// A frame that leaves where it came in: its sender is told of the shorter way.
 pub fn redirects(pair: &mut Pair) {
-    for rig in [&pair.reference, &pair.subject] {
+    for rig in pair.both() {
         rig.set("ipv4", "send_redirects", "1");
     }
     let back = catalogue::fresh4(std::net::Ipv4Addr::new(198, 18, 200, 1));
     let back = catalogue::udp4_with(&back, b"data");
-    let output = pair
-        .compare(0, &back)
-        .unwrap_or_else(|it| panic!("{}", it.0));
+    let output = pair.same(0, &back);
     assert!(output[1].is_empty() && !output[0].is_empty(), "{output:?}");
     let mut back = catalogue::across6(wire::protocol::UDP);
     back.destination = plan::TESTER_V6[0];
     let back = catalogue::udp6_with(&back, b"data");
-    let output = pair
-        .compare(0, &back)
-        .unwrap_or_else(|it| panic!("{}", it.0));
+    let output = pair.same(0, &back);
     assert!(output[1].is_empty() && !output[0].is_empty(), "{output:?}");
 }

@@ -154,16 +154,12 @@ impl Bench {
     /// Looks until the program's counters say so: a busy machine may delay the
     /// watcher, and frames are the kernel's meanwhile.
     pub fn look_until(&mut self, is_so: impl Fn(&Counters, &Counters) -> bool) {
-        let until = Instant::now() + PATIENCE;
-        loop {
+        let counted = || {
             let before = self.running.counters();
             self.look(true);
-            let after = self.running.counters();
-            if is_so(&before, &after) {
-                return;
-            }
-            assert!(Instant::now() < until, "{before:?} {after:?}");
-        }
+            (before, self.running.counters())
+        };
+        testing::until(counted, |(before, after)| is_so(before, after));
     }
 
     /// Looks until the program has forwarded all of it.

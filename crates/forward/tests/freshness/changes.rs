@@ -178,12 +178,7 @@ fn destination(bench: &Bench) -> (String, IpAddr, u8) {
 
 fn hole(bench: &Bench, is_there: bool) {
     let (_, address, bits) = destination(bench);
-    let route = Route {
-        gateway: None,
-        interface: None,
-        kind: RouteKind::Blackhole,
-        ..Route::via(address, bits, address, 0)
-    };
+    let route = Route::new(address, bits, RouteKind::Blackhole);
     if is_there {
         bench.inside().add_route(&route).unwrap();
     } else {

@@ -2,10 +2,7 @@
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{JoinHandle, sleep};
-use std::time::{Duration, Instant};
-
-use crate::freshness::bench::PATIENCE;
+use std::thread::JoinHandle;
 
 fn watchers() -> Vec<i32> {
     let threads = fs::read_dir("/proc/self/task").unwrap().flatten();
@@ -16,14 +13,6 @@ fn watchers() -> Vec<i32> {
     watchers
         .map(|thread| thread.file_name().to_str().unwrap().parse().unwrap())
         .collect()
-}
-
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let until = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < until, "{what}");
-        sleep(Duration::from_millis(1));
-    }
 }
 
 static IS_HELD: AtomicBool = AtomicBool::new(false);
@@ -44,12 +33,12 @@ impl Held {
         for thread in watchers {
             IS_STUCK.store(false, Ordering::SeqCst);
             // While it waits, it has no lock that others want.
-            wait_until("it does not sleep", || is_asleep(thread));
+            testing::until(|| is_asleep(thread), |is_asleep| *is_asleep);
             // SAFETY: no memory is passed.
             let sent =
                 unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, libc::SIGUSR1) };
             assert_eq!(sent, 0);
-            wait_until("it does not stop", || IS_STUCK.load(Ordering::SeqCst));
+            testing::until(|| IS_STUCK.load(Ordering::SeqCst), |is_stuck| *is_stuck);
         }
         held
     }
@@ -90,7 +79,7 @@ impl Late {
             let thread = thread as u32;
             // SAFETY: no memory is passed.
             let nice = || unsafe { libc::getpriority(libc::PRIO_PROCESS, thread) };
-            wait_until("it does not come first", || nice() == -20);
+            testing::until(nice, |nice| *nice == -20);
             // SAFETY: no memory is passed.
             let set = unsafe { libc::setpriority(libc::PRIO_PROCESS, thread, 19) };
             assert_eq!((set, nice()), (0, 19));

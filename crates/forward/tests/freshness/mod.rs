@@ -131,10 +131,7 @@ fn every_change_is_followed_when_the_watcher_is_late() {
 
 #[test]
 fn nothing_is_stale_when_the_watcher_is_stuck() {
-    testing::alone(|| {
-        if !is_root() {
-            return;
-        }
+    testing::alone_as_root(|| {
         let journal = Journal::open().unwrap();
         for family in FAMILIES {
             for start in [fib, cached] {
@@ -201,10 +198,7 @@ fn ports_may_go_and_come() {
 
 #[test]
 fn answers_are_kept() {
-    testing::timed(|| {
-        if !is_root() {
-            return;
-        }
+    testing::timed_as_root(|| {
         let journal = Journal::open().unwrap();
         for family in FAMILIES {
             let mut bench = Bench::start(&journal, cached, family);
@@ -216,10 +210,7 @@ fn answers_are_kept() {
 
 #[test]
 fn no_answer_is_kept_where_destinations_have_an_mtu_of_their_own() {
-    testing::timed(|| {
-        if !is_root() {
-            return;
-        }
+    testing::timed_as_root(|| {
         let journal = Journal::open().unwrap();
         let mut bench = Bench::start(&journal, cached, Family::V4);
         bench.look_until(|before, after| after.hits - before.hits == FRAMES);
@@ -236,10 +227,7 @@ fn no_answer_is_kept_where_destinations_have_an_mtu_of_their_own() {
 
 #[test]
 fn destinations_share_what_is_kept() {
-    testing::timed(|| {
-        if !is_root() {
-            return;
-        }
+    testing::timed_as_root(|| {
         let journal = Journal::open().unwrap();
         for family in FAMILIES {
             tables::shares(Bench::start(&journal, cached, family));
@@ -249,10 +237,7 @@ fn destinations_share_what_is_kept() {
 
 #[test]
 fn any_table_is_followed_as_the_kernel_does() {
-    testing::timed(|| {
-        if !is_root() {
-            return;
-        }
+    testing::timed_as_root(|| {
         let config = ProptestConfig {
             cases: testing::cases(3, 100),
             max_shrink_iters: 30,

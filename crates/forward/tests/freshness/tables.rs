@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::thread::sleep;
-use std::time::Instant;
 
 use lockgate_forward::topology::Family;
 use lockgate_forward::topology::plan::{self, Side};
@@ -141,24 +140,15 @@ pub fn follows(mut bench: Bench, steps: &[Vec<Step>]) {
 }
 
 fn route(bench: &Bench, first: IpAddr, length: u8, way: Way) -> Route {
-    let by = |gateway| Route {
-        destination: first,
-        prefix_length: length,
-        ..behind(bench, gateway)
-    };
-    let neighbours = Route {
-        gateway: None,
-        ..by(first)
-    };
+    let by = |gateway| Route::via(first, length, gateway, bench.exit_index());
     match way {
         Way::Gateway => by(gateway(bench)),
         Way::OtherGateway => by(others(bench)[1]),
-        Way::Neighbours => neighbours,
-        Way::Hole => Route {
-            interface: None,
-            kind: RouteKind::Blackhole,
-            ..neighbours
+        Way::Neighbours => Route {
+            gateway: None,
+            ..by(first)
         },
+        Way::Hole => Route::new(first, length, RouteKind::Blackhole),
     }
 }
 
@@ -167,19 +157,17 @@ fn route(bench: &Bench, first: IpAddr, length: u8, way: Way) -> Route {
 pub fn shares(mut bench: Bench) {
     let (first, ..) = network(bench.family);
     let mut next = first + 1;
-    let until = Instant::now() + bench::PATIENCE;
-    loop {
+    let counted = || {
         let new: Vec<_> = (0..u128::from(FRAMES))
             .map(|more| address(next + more, bench.family))
             .collect();
         next += u128::from(FRAMES);
         let before = bench.running.counters();
         bench.ways(&new, new.len());
-        let after = bench.running.counters();
-        if after.hits - before.hits == FRAMES {
-            return;
-        }
-        // A busy machine may keep whoever watches.
-        assert!(Instant::now() < until, "{before:?} {after:?}");
-    }
+        (before, bench.running.counters())
+    };
+    // A busy machine may delay the watcher.
+    testing::until(counted, |(before, after)| {
+        after.hits - before.hits == FRAMES
+    });
 }

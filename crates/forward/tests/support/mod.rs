@@ -17,7 +17,7 @@ pub fn built(journal: &Journal, kind: Kind, spec: &Spec) -> Option<(Home, Topolo
     let tag = Tag::fresh();
     let home = match Home::start(journal, &tag, kind) {
         Err(error @ HomeError::NotSupported { .. }) => {
-            testing::skipped(error);
+            testing::left_out(error);
             return None;
         }
         started => started.unwrap(),

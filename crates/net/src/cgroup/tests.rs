@@ -1,7 +1,7 @@
 use super::*;
-use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
 use std::sync::mpsc;
+
+use testing::Again;
 
 use crate::journal::{Entry, sweep_folder};
 
@@ -230,30 +230,17 @@ fn controllers_are_switched_off_by_the_last_who_needs_them() {
     drop(third);
     assert_eq!((root.on(), other.entries()), (String::new(), vec![]));
 
-    // Somebody's, who had it on.
+    // Another program had it on.
     write(&root.file(), &format!("+{}", root.controller)).unwrap();
     drop(root.group(&other));
     assert_eq!(root.on(), root.controller);
     write(&root.file(), &format!("-{}", root.controller)).unwrap();
 
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "cgroup::tests::switcher", "--nocapture"])
-        .env(
-            SWITCHER,
-            format!(
-                "{} {} {}",
-                folder.path().display(),
-                root.tree.mount.display(),
-                root.controller
-            ),
-        )
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    assert!(lines.any(|line| line.unwrap() == "switched"));
-    child.kill().unwrap();
-    child.wait().unwrap();
+    let (journals, mount) = (folder.path().display(), root.tree.mount.display());
+    let arguments = format!("{journals} {mount} {}", root.controller);
+    let mut switcher = Again::start("cgroup::tests::switcher", SWITCHER, arguments);
+    switcher.says("switched");
+    switcher.kill();
     assert_eq!(root.on(), root.controller);
     let swept = sweep_folder(folder.path()).unwrap();
     assert!(swept.failed.is_empty(), "{:?}", swept.failed);

@@ -53,17 +53,26 @@ pub struct Route {
 }
 
 impl Route {
-    pub fn via(destination: IpAddr, prefix_length: u8, gateway: IpAddr, interface: u32) -> Self {
+    /// A route of the main table without gateway, link or metric.
+    pub fn new(destination: IpAddr, prefix_length: u8, kind: RouteKind) -> Self {
         Self {
             destination,
             prefix_length,
-            gateway: Some(gateway),
-            interface: Some(interface),
+            gateway: None,
+            interface: None,
             metric: None,
             table: MAIN_TABLE,
-            kind: RouteKind::Unicast,
+            kind,
             is_conditional: false,
             has_several_hops: false,
+        }
+    }
+
+    pub fn via(destination: IpAddr, prefix_length: u8, gateway: IpAddr, interface: u32) -> Self {
+        Self {
+            gateway: Some(gateway),
+            interface: Some(interface),
+            ..Self::new(destination, prefix_length, RouteKind::Unicast)
         }
     }
 
@@ -233,15 +242,9 @@ pub(crate) fn described(message: &RouteMessage) -> Option<Route> {
         _ => return None,
     };
     let mut route = Route {
-        destination: any,
-        prefix_length: header.destination_prefix_length,
-        gateway: None,
-        interface: None,
-        metric: None,
         table: u32::from(header.table),
-        kind: header.kind.into(),
         is_conditional: header.source_prefix_length > 0,
-        has_several_hops: false,
+        ..Route::new(any, header.destination_prefix_length, header.kind.into())
     };
     for attribute in &message.attributes {
         match attribute {

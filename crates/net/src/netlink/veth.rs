@@ -28,6 +28,19 @@ pub struct VethEnd<'a> {
     pub queues: u32,
 }
 
+impl<'a> VethEnd<'a> {
+    /// With one queue, a random address and an MTU of 1500.
+    pub fn new(namespace: &'a Namespace, name: &'a str) -> Self {
+        Self {
+            namespace,
+            name,
+            address: None,
+            mtu: None,
+            queues: 1,
+        }
+    }
+}
+
 /// Makes a pair, each end where it belongs, both down. Removing one end, or
 /// its namespace, removes both.
 ///

@@ -37,12 +37,12 @@ impl<'a> OptionsIter<'a> {
         require(Layer::Ipv4Option, 2, self.rest.len())?;
         let length = usize::from(rest[0]);
         if length < 2 {
-            return Err(ParseError::Field {
-                layer: Layer::Ipv4Option,
-                field: "length",
-                found: rest[0].into(),
-                wanted: "2 or more",
-            });
+            return Err(ParseError::field(
+                Layer::Ipv4Option,
+                "length",
+                rest[0],
+                "2 or more",
+            ));
         }
         require(Layer::Ipv4Option, length, self.rest.len())?;
         let data = &self.rest[2..length];

@@ -23,12 +23,12 @@ impl<'a> Packet<'a> {
         let header_bytes = header_bytes(bytes)?;
         let total = u16_at(bytes, 2);
         if usize::from(total) < header_bytes {
-            return Err(ParseError::Field {
-                layer: Layer::Ipv4,
-                field: "total length",
-                found: total.into(),
-                wanted: "the header's length or more",
-            });
+            return Err(ParseError::field(
+                Layer::Ipv4,
+                "total length",
+                total,
+                "the header's length or more",
+            ));
         }
         require(Layer::Ipv4, total.into(), bytes.len())?;
         let bytes = &bytes[..total.into()];
@@ -127,12 +127,7 @@ impl<'a> Packet<'a> {
 
 fn header_bytes(bytes: &[u8]) -> Result<usize, ParseError> {
     require(Layer::Ipv4, HEADER_BYTES, bytes.len())?;
-    let field = |field, found: u8, wanted| ParseError::Field {
-        layer: Layer::Ipv4,
-        field,
-        found: found.into(),
-        wanted,
-    };
+    let field = |field, found: u8, wanted| ParseError::field(Layer::Ipv4, field, found, wanted);
     if bytes[0] >> 4 != 4 {
         return Err(field("version", bytes[0] >> 4, "4"));
     }
@@ -155,12 +150,12 @@ fn header_bytes(bytes: &[u8]) -> Result<usize, ParseError> {
 pub fn decrement_ttl(packet: &mut [u8]) -> Result<u8, ParseError> {
     header_bytes(packet)?;
     let Some(ttl) = packet[8].checked_sub(1) else {
-        return Err(ParseError::Field {
-            layer: Layer::Ipv4,
-            field: "time to live",
-            found: 0,
-            wanted: "1 or more",
-        });
+        return Err(ParseError::field(
+            Layer::Ipv4,
+            "time to live",
+            0_u32,
+            "1 or more",
+        ));
     };
     packet[8] = ttl;
     // The word lost 0x0100, so the complement gains it, with the carry put

@@ -25,12 +25,12 @@ impl Fragment {
             Ok(offset_words) if offset_bytes.is_multiple_of(8) && offset_words < 1 << 13 => {
                 Ok(Self { offset_words, more })
             }
-            _ => Err(EmitError::Field {
-                layer: Layer::Ipv4,
-                field: "fragment offset",
-                found: offset_bytes,
-                limit: "a multiple of 8, at most 65528",
-            }),
+            _ => Err(EmitError::field(
+                Layer::Ipv4,
+                "fragment offset",
+                offset_bytes,
+                "a multiple of 8, at most 65528",
+            )),
         }
     }
 }
@@ -74,12 +74,7 @@ impl Repr {
             return Err(ParseError::Checksum { layer: Layer::Ipv4 });
         }
         if packet.reserved_flag() {
-            return Err(ParseError::Field {
-                layer: Layer::Ipv4,
-                field: "reserved flag",
-                found: 1,
-                wanted: "0",
-            });
+            return Err(ParseError::field(Layer::Ipv4, "reserved flag", 1_u32, "0"));
         }
         Ok(Self {
             source: packet.source(),

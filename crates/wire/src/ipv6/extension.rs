@@ -46,12 +46,12 @@ impl<'a> Packet<'a> {
     /// [`ParseError::Field`] if the kind is no extension.
     pub fn new(kind: u8, bytes: &'a [u8]) -> Result<Self, ParseError> {
         if !is_extension(kind) {
-            return Err(ParseError::Field {
-                layer: Layer::Ipv6Extension,
-                field: "kind",
-                found: kind.into(),
-                wanted: "an extension",
-            });
+            return Err(ParseError::field(
+                Layer::Ipv6Extension,
+                "kind",
+                kind,
+                "an extension",
+            ));
         }
         require(Layer::Ipv6Extension, 8, bytes.len())?;
         let length = match kind {
@@ -190,12 +190,12 @@ impl Repr<'_> {
             }
             Self::Fragment(fragment) => {
                 if !fragment.offset_bytes.is_multiple_of(8) {
-                    return Err(EmitError::Field {
-                        layer: Layer::Ipv6Extension,
-                        field: "fragment offset",
-                        found: fragment.offset_bytes.into(),
-                        limit: "a multiple of 8",
-                    });
+                    return Err(EmitError::field(
+                        Layer::Ipv6Extension,
+                        "fragment offset",
+                        fragment.offset_bytes,
+                        "a multiple of 8",
+                    ));
                 }
                 bytes.extend((fragment.offset_bytes | u16::from(fragment.more)).to_be_bytes());
                 bytes.extend(fragment.identification.to_be_bytes());

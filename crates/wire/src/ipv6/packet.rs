@@ -108,12 +108,7 @@ fn check_header(bytes: &[u8]) -> Result<(), ParseError> {
     require(Layer::Ipv6, HEADER_BYTES, bytes.len())?;
     let version = bytes[0] >> 4;
     if version != 6 {
-        return Err(ParseError::Field {
-            layer: Layer::Ipv6,
-            field: "version",
-            found: version.into(),
-            wanted: "6",
-        });
+        return Err(ParseError::field(Layer::Ipv6, "version", version, "6"));
     }
     Ok(())
 }
@@ -127,12 +122,12 @@ fn check_header(bytes: &[u8]) -> Result<(), ParseError> {
 pub fn decrement_hop_limit(packet: &mut [u8]) -> Result<u8, ParseError> {
     check_header(packet)?;
     let Some(hop_limit) = packet[7].checked_sub(1) else {
-        return Err(ParseError::Field {
-            layer: Layer::Ipv6,
-            field: "hop limit",
-            found: 0,
-            wanted: "1 or more",
-        });
+        return Err(ParseError::field(
+            Layer::Ipv6,
+            "hop limit",
+            0_u32,
+            "1 or more",
+        ));
     };
     packet[7] = hop_limit;
     Ok(hop_limit)

@@ -49,12 +49,12 @@ impl Repr {
     pub fn write_header(&self, payload_bytes: usize, header: &mut [u8]) -> Result<(), EmitError> {
         assert_eq!(header.len(), HEADER_BYTES, "room for the header alone");
         if self.flow_label >= 1 << 20 {
-            return Err(EmitError::Field {
-                layer: Layer::Ipv6,
-                field: "flow label",
-                found: self.flow_label,
-                limit: "it has 20 bits",
-            });
+            return Err(EmitError::field(
+                Layer::Ipv6,
+                "flow label",
+                self.flow_label,
+                "it has 20 bits",
+            ));
         }
         let length = length_field(Layer::Ipv6, payload_bytes)?;
         let first = 6 << 28 | u32::from(self.traffic_class) << 20 | self.flow_label;

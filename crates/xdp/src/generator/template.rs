@@ -1,6 +1,7 @@
 //! What a frame has in common with all others of its size, and the sums over it.
 
 use sys::failure::Failure;
+use wire::checksum::Sum;
 
 /// Bytes of a frame that the program writes: Ethernet, 802.1Q, IPv6, UDP,
 /// rounded up to whole eight bytes. `HEAD_BYTES_MAX` in `bpf/generator.bpf.c`.
@@ -85,7 +86,7 @@ impl Template {
         if self.is_v6 {
             return 0;
         }
-        sum(&self.frame[self.ip_offset..self.udp()])
+        in_memory(Sum::new().over(&self.frame[self.ip_offset..self.udp()]))
     }
 
     /// Sum over pseudo header (RFC 768; RFC 8200, section 8.1), UDP header and
@@ -95,13 +96,12 @@ impl Template {
         let ip = &self.frame[self.ip_offset..];
         let datagram = &self.frame[self.udp()..];
         let length = &datagram[4..6];
-        let parts = [
-            sum(&ip[addresses]),
-            sum(&[0, PROTOCOL_UDP]),
-            sum(length),
-            sum(datagram),
-        ];
-        fold(parts.iter().map(|part| u64::from(*part)).sum())
+        let sum = Sum::new()
+            .over(&ip[addresses])
+            .over(&[0, PROTOCOL_UDP])
+            .over(length)
+            .over(datagram);
+        in_memory(sum)
     }
 
     /// The first bytes, zero beyond the frame's end.
@@ -147,19 +147,8 @@ fn network_layer(frame: &[u8]) -> Option<(usize, bool)> {
     }
 }
 
-/// Sum of 16-bit words as they lie in memory, an odd last byte padded
-/// (RFC 1071).
-fn sum(bytes: &[u8]) -> u16 {
-    let words = bytes.chunks(2).map(|pair| {
-        let second = pair.get(1).copied().unwrap_or(0);
-        u64::from(u16::from_ne_bytes([pair[0], second]))
-    });
-    fold(words.sum())
-}
-
-fn fold(mut sum: u64) -> u16 {
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    u16::try_from(sum).expect("folded to 16 bits")
+/// The folded sum of words as they lie in memory: the order of bytes does not matter
+/// before (RFC 1071, section 2).
+fn in_memory(sum: Sum) -> u16 {
+    u16::from_ne_bytes((!sum.finish()).to_be_bytes())
 }

@@ -1,17 +1,16 @@
 //! Frames of unknown origin: whatever they hold, a program either
 //! leaves them to the kernel as they came, or forwards them whole and right.
 
-use lockgate_xdp::path::{Control, CpuMap, Fib, FibCached, RouterOptions, Then};
+use std::cell::Cell;
+
+use lockgate_xdp::path::{Control, CpuMap, Fib, FibCached, RouterOptions, RouterPort, Then};
 use lockgate_xdp::{Attached, Pass, Path, Verdict, dry_run};
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
+use proptest::test_runner::{Config, TestCaseError, TestRunner};
+use wire::checksum;
 
 use crate::programs::bench::{Bench, ROUTER, renew};
 use crate::programs::wires::{frame_v4, frame_v6, in_namespace};
-
-fn cases() -> u32 {
-    testing::cases(3_000, 200_000)
-}
 
 /// A plain frame of either family, tagged or not, whose checksum is right.
 fn plain() -> impl Strategy<Value = Vec<u8>> {
@@ -19,7 +18,7 @@ fn plain() -> impl Strategy<Value = Vec<u8>> {
         let make = if is_v6 { frame_v6 } else { frame_v4 };
         let mut frame = make(bytes, ROUTER[0]);
         if !is_v6 {
-            let sum = checksum(&frame[14..34]);
+            let sum = checksum::of(&frame[14..34]);
             frame[24..26].copy_from_slice(&sum.to_be_bytes());
         }
         if tagged {
@@ -45,7 +44,7 @@ fn mutated() -> impl Strategy<Value = Vec<u8>> {
         }
         if mend && frame.len() >= 34 {
             frame[24..26].fill(0);
-            let sum = checksum(&frame[14..34]);
+            let sum = checksum::of(&frame[14..34]);
             frame[24..26].copy_from_slice(&sum.to_be_bytes());
         }
         frame
@@ -59,18 +58,6 @@ fn any_frame() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// RFC 1071, over an even number of bytes.
-fn checksum(bytes: &[u8]) -> u16 {
-    let mut sum: u32 = bytes
-        .chunks(2)
-        .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])))
-        .sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !u16::try_from(sum).unwrap()
-}
-
 /// What a forwarded frame must be: shorter by its padding alone, one hop older,
 /// with the addresses of the next hop, otherwise the same.
 fn assert_forwarded(before: &[u8], after: &[u8]) {
@@ -80,8 +67,8 @@ fn assert_forwarded(before: &[u8], after: &[u8]) {
     assert_eq!(before[12..14], after[12..14], "no VLAN is a port here");
     let mut expected = before[14..after.len()].to_vec();
     if before[12..14] == [0x08, 0x00] {
-        assert_eq!(checksum(&before[14..34]), 0, "a wrong checksum");
-        assert_eq!(checksum(&after[14..34]), 0, "a wrong checksum made");
+        assert_eq!(checksum::of(&before[14..34]), 0, "a wrong checksum");
+        assert_eq!(checksum::of(&after[14..34]), 0, "a wrong checksum made");
         assert_eq!(before[14], 0x45);
         assert!(before[22] > 1, "no time left to live");
         let bytes = usize::from(u16::from_be_bytes([before[16], before[17]]));
@@ -98,18 +85,30 @@ fn assert_forwarded(before: &[u8], after: &[u8]) {
     assert_eq!(after[14..], expected);
 }
 
-/// How many of the frames the path forwards; the rest it must leave unchanged. The
-/// lease is renewed for each, so that a busy machine makes none the kernel's.
-fn try_frames<P: Path>(path: &P, control: &Control, ifindex: u32) -> u32 {
-    let forwarded = std::cell::Cell::new(0);
+/// Each case's verdict and the frame after it, of any frames.
+fn try_frames<P: Path>(
+    path: &P,
+    ifindex: u32,
+    check: impl Fn(Vec<u8>, Verdict, Vec<u8>) -> Result<(), TestCaseError>,
+) {
     let config = Config {
-        cases: cases(),
+        cases: testing::cases(3_000, 200_000),
         failure_persistence: None,
         ..Config::default()
     };
     let ran = TestRunner::new(config).run(&any_frame(), |frame| {
-        renew(control);
         let (verdict, after) = dry_run(path, ifindex, &frame).unwrap();
+        check(frame, verdict, after)
+    });
+    ran.unwrap_or_else(|failed| panic!("{failed}"));
+}
+
+/// What the path does not forward it must leave unchanged. The lease is renewed for
+/// each, so that a busy machine makes none the kernel's.
+fn forwards_or_leaves<P: Path>(path: &P, control: &Control, ifindex: u32) {
+    let forwarded = Cell::new(0);
+    renew(control);
+    try_frames(path, ifindex, |frame, verdict, after| {
         match verdict {
             Verdict::Pass => prop_assert_eq!(frame, after),
             Verdict::Redirect => {
@@ -118,51 +117,43 @@ fn try_frames<P: Path>(path: &P, control: &Control, ifindex: u32) -> u32 {
             }
             other => prop_assert!(false, "{other:?}"),
         }
+        renew(control);
         Ok(())
     });
-    ran.unwrap_or_else(|failed| panic!("{failed}"));
-    forwarded.get()
+    assert!(forwarded.get() > 100, "{}", forwarded.get());
 }
 
-#[test]
-fn whatever_comes_is_left_alone_or_forwarded_right() {
+/// In the namespace of a router, with its ports; `Pass` runs on them.
+fn in_router(body: impl FnOnce([RouterPort; 2], u32) + Send + 'static) {
     in_namespace(|| {
         let bench = Bench::new();
         let ports = bench.ports;
         bench.router.run(move || {
             let all = ports.map(|port| port.ifindex);
             let _runs = Attached::new(Pass::load(&all).unwrap()).unwrap();
-            let fib = Fib::load(&ports, RouterOptions::default()).unwrap();
-            let cached = FibCached::load(&ports, RouterOptions::default()).unwrap();
-            let forwarded = try_frames(&fib, &fib.control(), all[0]);
-            assert!(forwarded > 100);
-            let forwarded = try_frames(&cached, &cached.control(), all[0]);
-            assert!(forwarded > 100);
+            body(ports, all[0]);
         });
     });
 }
 
 #[test]
+fn whatever_comes_is_left_alone_or_forwarded_right() {
+    in_router(|ports, from| {
+        let fib = Fib::load(&ports, RouterOptions::default()).unwrap();
+        let cached = FibCached::load(&ports, RouterOptions::default()).unwrap();
+        forwards_or_leaves(&fib, &fib.control(), from);
+        forwards_or_leaves(&cached, &cached.control(), from);
+    });
+}
+
+#[test]
 fn whatever_comes_goes_to_a_cpu_as_it_is() {
-    in_namespace(|| {
-        let bench = Bench::new();
-        let ports = bench.ports;
-        bench.router.run(move || {
-            let all = ports.map(|port| port.ifindex);
-            let _runs = Attached::new(Pass::load(&all).unwrap()).unwrap();
-            let path = CpuMap::load(&ports, &[0], Then::Kernel).unwrap();
-            let mut runner = TestRunner::new(Config {
-                cases: cases(),
-                failure_persistence: None,
-                ..Config::default()
-            });
-            let ran = runner.run(&any_frame(), |frame| {
-                let (verdict, after) = dry_run(&path, all[0], &frame).unwrap();
-                prop_assert!(matches!(verdict, Verdict::Pass | Verdict::Redirect));
-                prop_assert_eq!(frame, after);
-                Ok(())
-            });
-            ran.unwrap_or_else(|failed| panic!("{failed}"));
+    in_router(|ports, from| {
+        let path = CpuMap::load(&ports, &[0], Then::Kernel).unwrap();
+        try_frames(&path, from, |frame, verdict, after| {
+            prop_assert!(matches!(verdict, Verdict::Pass | Verdict::Redirect));
+            prop_assert_eq!(frame, after);
+            Ok(())
         });
     });
 }

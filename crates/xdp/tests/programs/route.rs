@@ -1,32 +1,14 @@
 //! Routers forward what is plain and leave the rest to the kernel.
 
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
-
 use lockgate_xdp::path::{
-    Control, CpuMap, CpuMapError, Fib, FibCached, LEASE, RouterOptions, Then, Wire,
+    Control, CpuMap, CpuMapError, Fib, FibCached, LEASE, RouterOptions, RouterPort, Then, Wire,
 };
-use lockgate_xdp::{Attached, Counters, Generator, Plan, Reason, Sink};
+use lockgate_xdp::{Attached, Counters, Generator, Path, Plan, Reason, Sink};
 
 use crate::programs::bench::{Bench, ROUTER, renew, while_watched};
-use crate::programs::wires::{frame_v4, frame_v6, in_namespace, settled};
-
-const BURST: u64 = 200;
-
-fn plan(frame: Vec<u8>, destinations: u32) -> Plan {
-    Plan {
-        frames: vec![frame],
-        order: vec![0],
-        destinations,
-        stride: 1,
-        trial: 1,
-        stream: 0,
-        rate_pps: None,
-        duration: Duration::from_secs(60),
-        frames_max: Some(BURST),
-        in_flight_max: None,
-    }
-}
+use crate::programs::wires::{
+    BURST, frame_v4, frame_v6, in_namespace, plan, send, settled, timed_in_namespace,
+};
 
 /// A busy machine may delay the renewal: then frames are the kernel's, and this is
 /// done again.
@@ -64,8 +46,13 @@ impl Tester {
 
     fn send(&mut self, frame: Vec<u8>, destinations: u32) {
         self.sink.begin(1, 0).unwrap();
-        let plan = plan(frame, destinations);
-        let sent = self.generator.send(&plan, &AtomicBool::new(false)).unwrap();
+        let plan = Plan {
+            destinations,
+            trial: 1,
+            stream: 0,
+            ..plan(vec![frame], &[0])
+        };
+        let sent = send(&mut self.generator, &plan);
         assert_eq!(sent.offered, BURST);
     }
 
@@ -79,91 +66,84 @@ impl Tester {
     }
 }
 
-fn load_fib(bench: &Bench) -> Attached<Fib> {
+fn load<P: Path + Send + 'static>(
+    bench: &Bench,
+    load: impl FnOnce(&[RouterPort], RouterOptions) -> P + Send + 'static,
+) -> Attached<P> {
     let ports = bench.ports;
-    bench.router.run(move || {
-        let fib = Fib::load(&ports, RouterOptions::default()).unwrap();
-        Attached::new(fib).unwrap()
-    })
+    let attach = move || Attached::new(load(&ports, RouterOptions::default())).unwrap();
+    bench.router.run(attach)
 }
 
-fn load_cached(bench: &Bench) -> Attached<FibCached> {
-    let ports = bench.ports;
-    bench.router.run(move || {
-        let cached = FibCached::load(&ports, RouterOptions::default()).unwrap();
-        Attached::new(cached).unwrap()
-    })
+fn load_fib(bench: &Bench) -> Attached<Fib> {
+    load(bench, |ports, options| Fib::load(ports, options).unwrap())
 }
 
 #[test]
 fn plain_frames_are_forwarded() {
-    testing::timed(|| {
-        in_namespace(|| {
-            let bench = Bench::new();
-            let mut tester = Tester::new(&bench);
-            let fib = load_fib(&bench);
-            for (frame, destinations) in [
-                (frame_v4(60, ROUTER[0]), 1),
-                (frame_v4(1514, ROUTER[0]), 128),
-                (frame_v6(80, ROUTER[0]), 1),
-                (frame_v6(1514, ROUTER[0]), 128),
-            ] {
-                let counters = || fib.counters().unwrap();
-                let forwarded = while_watched_throughout(&fib.control(), counters, || {
-                    let before = counters();
-                    let received = tester.burst(frame.clone(), destinations);
-                    assert_eq!(received, BURST, "{:?}", counters());
-                    counters().forwarded - before.forwarded
-                });
-                assert_eq!(forwarded, BURST);
-            }
-        });
+    timed_in_namespace(|| {
+        let bench = Bench::new();
+        let mut tester = Tester::new(&bench);
+        let fib = load_fib(&bench);
+        for (frame, destinations) in [
+            (frame_v4(60, ROUTER[0]), 1),
+            (frame_v4(1514, ROUTER[0]), 128),
+            (frame_v6(80, ROUTER[0]), 1),
+            (frame_v6(1514, ROUTER[0]), 128),
+        ] {
+            let counters = || fib.counters().unwrap();
+            let forwarded = while_watched_throughout(&fib.control(), counters, || {
+                let before = counters();
+                let received = tester.burst(frame.clone(), destinations);
+                assert_eq!(received, BURST, "{:?}", counters());
+                counters().forwarded - before.forwarded
+            });
+            assert_eq!(forwarded, BURST);
+        }
     });
 }
 
 #[test]
 fn answers_are_kept() {
-    testing::timed(|| {
-        in_namespace(|| {
-            let bench = Bench::new();
-            let mut tester = Tester::new(&bench);
-            let cached = load_cached(&bench);
-            let control = cached.control();
-            let counters = || cached.counters().unwrap();
-            for frame in [frame_v4(60, ROUTER[0]), frame_v6(80, ROUTER[0])] {
-                let hits = while_watched_throughout(&control, counters, || {
-                    let before = counters();
-                    assert_eq!(tester.burst(frame.clone(), 4), BURST);
-                    counters().hits - before.hits
-                });
-                assert!((BURST - 4..=BURST).contains(&hits), "{:?}", counters());
-            }
+    timed_in_namespace(|| {
+        let bench = Bench::new();
+        let mut tester = Tester::new(&bench);
+        let cached = load(&bench, |ports, options| {
+            FibCached::load(ports, options).unwrap()
         });
+        let control = cached.control();
+        let counters = || cached.counters().unwrap();
+        for frame in [frame_v4(60, ROUTER[0]), frame_v6(80, ROUTER[0])] {
+            let hits = while_watched_throughout(&control, counters, || {
+                let before = counters();
+                assert_eq!(tester.burst(frame.clone(), 4), BURST);
+                counters().hits - before.hits
+            });
+            assert!((BURST - 4..=BURST).contains(&hits), "{:?}", counters());
+        }
     });
 }
 
 #[test]
-fn what_nobody_watches_is_the_kernels() {
-    testing::timed(|| {
-        in_namespace(|| {
-            let bench = Bench::new();
-            let mut tester = Tester::new(&bench);
-            let fib = load_fib(&bench);
-            let unwatched = |tester: &mut Tester| {
-                let before = fib.counters().unwrap();
-                assert_eq!(tester.burst(frame_v4(60, ROUTER[0]), 1), BURST);
-                let after = fib.counters().unwrap();
-                assert_eq!(after.received - before.received, BURST);
-                after.passed(Reason::Unwatched) - before.passed(Reason::Unwatched)
-            };
-            assert_eq!(unwatched(&mut tester), BURST);
-            renew(&fib.control());
-            // The lease counts from the look, however late it is renewed.
-            let look = fib.control().look().unwrap();
-            std::thread::sleep(LEASE);
-            fib.control().renew(look).unwrap();
-            assert_eq!(unwatched(&mut tester), BURST);
-        });
+fn what_is_not_watched_is_the_kernels() {
+    timed_in_namespace(|| {
+        let bench = Bench::new();
+        let mut tester = Tester::new(&bench);
+        let fib = load_fib(&bench);
+        let unwatched = |tester: &mut Tester| {
+            let before = fib.counters().unwrap();
+            assert_eq!(tester.burst(frame_v4(60, ROUTER[0]), 1), BURST);
+            let after = fib.counters().unwrap();
+            assert_eq!(after.received - before.received, BURST);
+            after.passed(Reason::Unwatched) - before.passed(Reason::Unwatched)
+        };
+        assert_eq!(unwatched(&mut tester), BURST);
+        renew(&fib.control());
+        // The lease counts from the look, however late it is renewed.
+        let look = fib.control().look().unwrap();
+        std::thread::sleep(LEASE);
+        fib.control().renew(look).unwrap();
+        assert_eq!(unwatched(&mut tester), BURST);
     });
 }
 
@@ -206,72 +186,67 @@ fn odd_frames_go_to_the_kernel() {
 
 #[test]
 fn nothing_is_lost_while_programs_are_replaced() {
-    testing::timed(|| {
-        in_namespace(|| {
-            let bench = Bench::new();
-            let mut tester = Tester::new(&bench);
-            let ports = bench.ports;
-            let mut fib = load_fib(&bench);
-            let router = bench.router;
-            let replacer = std::thread::spawn(move || {
-                for _ in 0..10 {
-                    // The programs are loaded by a thread of the router's namespace.
-                    fib = router.run(move || {
-                        let wire = Wire::load(ports.map(|port| port.ifindex)).unwrap();
-                        let wire = fib.switch(wire).unwrap();
-                        let fib = Fib::load(&ports, RouterOptions::default()).unwrap();
-                        renew(&fib.control());
-                        wire.switch(fib).unwrap()
-                    });
-                }
-                // Both stay until the last burst has passed.
-                (fib, router)
-            });
-            while !replacer.is_finished() {
-                assert_eq!(tester.burst(frame_v4(60, ROUTER[0]), 1), BURST);
+    timed_in_namespace(|| {
+        let bench = Bench::new();
+        let mut tester = Tester::new(&bench);
+        let ports = bench.ports;
+        let mut fib = load_fib(&bench);
+        let router = bench.router;
+        let replacer = std::thread::spawn(move || {
+            for _ in 0..10 {
+                // The programs are loaded by a thread of the router's namespace.
+                fib = router.run(move || {
+                    let wire = Wire::load(ports.map(|port| port.ifindex)).unwrap();
+                    let wire = fib.switch(wire).unwrap();
+                    let fib = Fib::load(&ports, RouterOptions::default()).unwrap();
+                    renew(&fib.control());
+                    wire.switch(fib).unwrap()
+                });
             }
-            assert_eq!(tester.burst(frame_v4(60, ROUTER[0]), 1), BURST);
-            replacer.join().unwrap();
+            // Both stay until the last burst has passed.
+            (fib, router)
         });
+        while !replacer.is_finished() {
+            assert_eq!(tester.burst(frame_v4(60, ROUTER[0]), 1), BURST);
+        }
+        assert_eq!(tester.burst(frame_v4(60, ROUTER[0]), 1), BURST);
+        replacer.join().unwrap();
     });
 }
 
 #[test]
 fn frames_are_handed_to_another_cpu() {
-    testing::timed(|| {
-        in_namespace(|| {
-            let bench = Bench::new();
-            let mut tester = Tester::new(&bench);
-            let ports = bench.ports;
-            for then in [Then::Kernel, Then::Fib(RouterOptions::default())] {
-                let path = bench.router.run(move || {
-                    let last = sys::affinity::allowed_cpus().unwrap().pop().unwrap();
-                    Attached::new(CpuMap::load(&ports, &[last], then).unwrap()).unwrap()
+    timed_in_namespace(|| {
+        let bench = Bench::new();
+        let mut tester = Tester::new(&bench);
+        let ports = bench.ports;
+        for then in [Then::Kernel, Then::Fib(RouterOptions::default())] {
+            let path = bench.router.run(move || {
+                let last = sys::affinity::allowed_cpus().unwrap().pop().unwrap();
+                Attached::new(CpuMap::load(&ports, &[last], then).unwrap()).unwrap()
+            });
+            let routed = || path.routed().unwrap();
+            for frame in [frame_v4(60, ROUTER[0]), frame_v6(80, ROUTER[0])] {
+                let [spread, forwarded] = while_watched_throughout(&path.control(), routed, || {
+                    let before = [path.counters().unwrap(), routed()];
+                    assert_eq!(tester.burst(frame.clone(), 16), BURST, "{then:?}");
+                    let after = [path.counters().unwrap(), routed()];
+                    [0, 1].map(|at: usize| after[at].forwarded - before[at].forwarded)
                 });
-                let routed = || path.routed().unwrap();
-                for frame in [frame_v4(60, ROUTER[0]), frame_v6(80, ROUTER[0])] {
-                    let [spread, forwarded] =
-                        while_watched_throughout(&path.control(), routed, || {
-                            let before = [path.counters().unwrap(), routed()];
-                            assert_eq!(tester.burst(frame.clone(), 16), BURST, "{then:?}");
-                            let after = [path.counters().unwrap(), routed()];
-                            [0, 1].map(|at: usize| after[at].forwarded - before[at].forwarded)
-                        });
-                    assert_eq!(spread, BURST);
-                    let expected = if then == Then::Kernel { 0 } else { BURST };
-                    assert_eq!(forwarded, expected, "{:?}", routed());
-                }
-                let threads = path.threads().unwrap();
-                let is_there = std::fs::read_dir("/proc")
-                    .unwrap()
-                    .flatten()
-                    .any(|process| {
-                        std::fs::read_to_string(process.path().join("comm"))
-                            .is_ok_and(|name| name.trim().ends_with(&threads))
-                    });
-                assert!(is_there, "a thread called cpumap/…/{threads}");
+                assert_eq!(spread, BURST);
+                let expected = if then == Then::Kernel { 0 } else { BURST };
+                assert_eq!(forwarded, expected, "{:?}", routed());
             }
-        });
+            let threads = path.threads().unwrap();
+            let is_there = std::fs::read_dir("/proc")
+                .unwrap()
+                .flatten()
+                .any(|process| {
+                    std::fs::read_to_string(process.path().join("comm"))
+                        .is_ok_and(|name| name.trim().ends_with(&threads))
+                });
+            assert!(is_there, "a thread called cpumap/…/{threads}");
+        }
     });
 }
 

@@ -2,10 +2,16 @@
 //! whatever happens to a test.
 
 use std::process::Command;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 
+use lockgate_xdp::{Generator, Plan, Sent};
 use nix::sched::{CloneFlags, unshare};
+
+/// Fewer than a veth's ring holds.
+pub const BURST: u64 = 200;
 
 pub fn in_namespace<T: Send>(body: impl FnOnce() -> T + Send) -> Option<T> {
     let look = ["-c", "command -v ip && command -v mount"];
@@ -29,6 +35,12 @@ pub fn in_namespace<T: Send>(body: impl FnOnce() -> T + Send) -> Option<T> {
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+pub fn timed_in_namespace(body: impl Fn() + Sync) {
+    testing::timed(|| {
+        in_namespace(&body);
+    });
 }
 
 /// Also its own mounts, for a /sys that shows this namespace.
@@ -128,6 +140,31 @@ pub fn frame_v6(bytes: usize, to: [u8; 6]) -> Vec<u8> {
     frame
 }
 
+/// A burst of these sizes of frames, in this order, in trial 7 of stream 3.
+pub fn plan(frames: Vec<Vec<u8>>, order: &[u8]) -> Plan {
+    Plan {
+        frames,
+        order: order.to_vec(),
+        destinations: 1,
+        stride: 1,
+        trial: 7,
+        stream: 3,
+        rate_pps: None,
+        duration: Duration::from_secs(60),
+        frames_max: Some(BURST),
+        in_flight_max: None,
+    }
+}
+
+/// The burst of one small IPv4 frame.
+pub fn small() -> Plan {
+    plan(vec![frame_v4(60, [2; 6])], &[0])
+}
+
+pub fn send(generator: &mut Generator, plan: &Plan) -> Sent {
+    generator.send(plan, &AtomicBool::new(false)).unwrap()
+}
+
 /// Reads until `is_all`, for ten seconds at most; then once more, a little
 /// later, so that too many show too.
 pub fn settled<T>(read: impl Fn() -> T, is_all: impl Fn(&T) -> bool) -> T {
@@ -135,8 +172,8 @@ pub fn settled<T>(read: impl Fn() -> T, is_all: impl Fn(&T) -> bool) -> T {
         if is_all(&read()) {
             break;
         }
-        thread::sleep(std::time::Duration::from_millis(10));
+        thread::sleep(Duration::from_millis(10));
     }
-    thread::sleep(std::time::Duration::from_millis(10));
+    thread::sleep(Duration::from_millis(10));
     read()
 }

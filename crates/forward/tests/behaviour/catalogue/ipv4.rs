@@ -2,8 +2,9 @@
 
 use std::net::Ipv4Addr;
 
+use wire::icmp::{self, Over};
 use wire::ipv4::{Fragment, Options, Repr};
-use wire::{icmpv4, protocol};
+use wire::protocol;
 
 use super::Expect::{self, Answered, Any, Dropped, Forwarded};
 use super::{Case, across4, case, echo4, edited4, four, fresh4, plain4, udp4_with};
@@ -70,31 +71,22 @@ fn checksums() -> Vec<Case> {
     for bit in 0..16 {
         let mut frame = plain4(0);
         frame[24 + bit / 8] ^= 1 << (bit % 8);
-        cases.push(case(
-            format!("IPv4 checksum wrong in bit {bit}"),
-            Dropped,
-            frame,
-        ));
+        let name = format!("IPv4 checksum wrong in bit {bit}");
+        cases.push(case(name, Dropped, frame));
     }
     for value in [0, 0xffff] {
         let mut frame = plain4(0);
         frame[24..26].copy_from_slice(&u16::to_be_bytes(value));
-        cases.push(case(
-            format!("IPv4 checksum {value:#x}, wrong"),
-            Dropped,
-            frame,
-        ));
+        let name = format!("IPv4 checksum {value:#x}, wrong");
+        cases.push(case(name, Dropped, frame));
     }
     let edges = [
         0x0000, 0x0001, 0x00ff, 0x0100, 0xfdff, 0xfe00, 0xfefe, 0xfeff, 0xff00, 0xfffe,
     ];
     for wanted in edges {
         let frame = with_checksum(wanted);
-        cases.push(case(
-            format!("IPv4 checksum {wanted:#06x}, right"),
-            Forwarded,
-            frame,
-        ));
+        let name = format!("IPv4 checksum {wanted:#06x}, right");
+        cases.push(case(name, Forwarded, frame));
     }
     // 0 can be written as its complement, too.
     let mut frame = with_checksum(0);
@@ -128,11 +120,7 @@ fn hops() -> Vec<Case> {
         ..across4(protocol)
     };
     let quote = four(&base, &[0; 8])[14..].to_vec();
-    let error = icmpv4::Repr::TimeExceeded {
-        code: 0,
-        original: &quote,
-    }
-    .to_bytes();
+    let error = icmp::Repr::new(icmp::v4::TIME_EXCEEDED, [0; 4], &quote).to_bytes(Over::V4);
     let later = Fragment::new(8, false).unwrap();
     let long = udp4_with(&last(protocol::UDP), &[7; 1300]);
     vec![
@@ -217,11 +205,8 @@ fn sizes() -> Vec<Case> {
     }
     let mut padded = udp4_with(&across4(protocol::UDP), &vec![3; 1400 - 28]);
     padded.resize(1480, 0);
-    cases.push(case(
-        "IPv4 of 1400 bytes in a frame of 1480",
-        Forwarded,
-        padded,
-    ));
+    let name = "IPv4 of 1400 bytes in a frame of 1480";
+    cases.push(case(name, Forwarded, padded));
     cases
 }
 
@@ -387,25 +372,16 @@ fn addresses() -> Vec<Case> {
             ..across4(protocol::UDP)
         };
         let to = fresh4(address);
-        cases.push(case(
-            format!("IPv4 from {address}"),
-            Any,
-            udp4_with(&from, b"data"),
-        ));
-        cases.push(case(
-            format!("IPv4 to {address}"),
-            Any,
-            udp4_with(&to, b"data"),
-        ));
+        let name = format!("IPv4 from {address}");
+        cases.push(case(name, Any, udp4_with(&from, b"data")));
+        let name = format!("IPv4 to {address}");
+        cases.push(case(name, Any, udp4_with(&to, b"data")));
         let echo = Repr {
             protocol: protocol::ICMPV4,
             ..fresh4(address)
         };
-        cases.push(case(
-            format!("IPv4 echo to {address}"),
-            Any,
-            four(&echo, &echo4(b"data")),
-        ));
+        let name = format!("IPv4 echo to {address}");
+        cases.push(case(name, Any, four(&echo, &echo4(b"data"))));
     }
     let known = [
         ("nobody knows", Ipv4Addr::new(8, 8, 8, 8), Answered),
@@ -418,11 +394,8 @@ fn addresses() -> Vec<Case> {
     ];
     for (name, destination, expect) in known {
         let repr = fresh4(destination);
-        cases.push(case(
-            format!("IPv4 to {name}"),
-            expect,
-            udp4_with(&repr, b"data"),
-        ));
+        let name = format!("IPv4 to {name}");
+        cases.push(case(name, expect, udp4_with(&repr, b"data")));
     }
     let spoofed = [
         ("the DUT", plan::DUT_V4[0]),
@@ -436,11 +409,8 @@ fn addresses() -> Vec<Case> {
             source,
             ..across4(protocol::UDP)
         };
-        cases.push(case(
-            format!("IPv4 as if from {name}"),
-            Dropped,
-            udp4_with(&repr, b"data"),
-        ));
+        let name = format!("IPv4 as if from {name}");
+        cases.push(case(name, Dropped, udp4_with(&repr, b"data")));
     }
     let back = Repr {
         destination: Ipv4Addr::new(198, 18, 9, 9),
@@ -458,6 +428,7 @@ fn protocols() -> Vec<Case> {
     ] {
         for length in [0, 1, 4, 8, 64] {
             let name = format!("IPv4 protocol {number} with {length} bytes");
+            let name = name;
             cases.push(case(
                 name,
                 Forwarded,
@@ -467,11 +438,8 @@ fn protocols() -> Vec<Case> {
     }
     let pseudo = wire::checksum::Pseudo::V4(plan::HOST_V4[0], plan::HOST_V4[1]);
     let syn = super::tcp_syn(&pseudo, 80);
-    cases.push(case(
-        "IPv4 TCP",
-        Forwarded,
-        four(&across4(protocol::TCP), &syn),
-    ));
+    let name = "IPv4 TCP";
+    cases.push(case(name, Forwarded, four(&across4(protocol::TCP), &syn)));
     let echo = four(&across4(protocol::ICMPV4), &echo4(b"hello"));
     cases.push(case("IPv4 echo", Forwarded, echo));
     let mut no_checksum = plain4(0);

@@ -1,7 +1,8 @@
 //! IPv4 and ARP for the DUT itself.
 
+use wire::icmp::{self, Over};
 use wire::ipv4::{Fragment, Repr};
-use wire::{EtherType, arp, icmpv4, protocol};
+use wire::{EtherType, arp, protocol};
 
 use super::Expect::{Answered, Any, Dropped};
 use super::{Case, case, echo4, ethernet, four, tcp_syn, udp4_with};
@@ -65,17 +66,12 @@ fn messages() -> Vec<Case> {
         0, 1, 2, 3, 4, 5, 9, 10, 11, 12, 13, 15, 17, 18, 30, 40, 42, 255,
     ] {
         for code in [0, 4] {
-            let message = icmpv4::Repr::Other {
-                kind,
+            let message = icmp::Repr {
                 code,
-                rest: [0, 0, 2, 0],
-                data: &original,
+                ..icmp::Repr::new(kind, [0, 0, 2, 0], &original)
             };
-            cases.push(send(
-                &format!("message {kind} {code}"),
-                Any,
-                &message.to_bytes(),
-            ));
+            let name = format!("message {kind} {code}");
+            cases.push(send(&name, Any, &message.to_bytes(Over::V4)));
         }
     }
     cases

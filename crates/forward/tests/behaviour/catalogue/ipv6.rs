@@ -2,9 +2,10 @@
 
 use std::net::Ipv6Addr;
 
+use wire::icmp::{self, Over};
 use wire::ipv6::Repr;
 use wire::ipv6::extension::{self, Fragment};
-use wire::{icmpv6, protocol};
+use wire::protocol;
 
 use super::Expect::{Answered, Any, Dropped, Forwarded};
 use super::{Case, across6, case, echo6, plain6, six, tcp_syn, udp6, udp6_with};
@@ -70,13 +71,8 @@ fn hops() -> Vec<Case> {
     };
     let (source, destination) = (base.source, base.destination);
     let quote = udp6_with(&base, b"data")[14..].to_vec();
-    let error = icmpv6::Repr::Other {
-        kind: icmpv6::kind::TIME_EXCEEDED,
-        code: 0,
-        rest: [0; 4],
-        data: &quote,
-    }
-    .to_bytes(source, destination);
+    let error = icmp::Repr::new(icmp::v6::TIME_EXCEEDED, [0; 4], &quote)
+        .to_bytes(Over::V6(source, destination));
     let echo = echo6(source, destination, b"x");
     let own = Repr {
         destination: plan::DUT_V6[1],
@@ -130,11 +126,8 @@ fn sizes() -> Vec<Case> {
     }
     let mut padded = udp6_with(&across6(protocol::UDP), &[3; 1400 - 48]);
     padded.resize(1480, 0);
-    cases.push(case(
-        "IPv6 of 1400 bytes in a frame of 1480",
-        Forwarded,
-        padded,
-    ));
+    let name = "IPv6 of 1400 bytes in a frame of 1480";
+    cases.push(case(name, Forwarded, padded));
     cases
 }
 
@@ -172,11 +165,8 @@ fn options() -> Vec<Case> {
                 ..base
             };
             let bytes = header.to_bytes(protocol::UDP, &udp).unwrap();
-            cases.push(case(
-                format!("IPv6 {kind}: {name}"),
-                Any,
-                six(&repr, &bytes),
-            ));
+            let name = format!("IPv6 {kind}: {name}");
+            cases.push(case(name, Any, six(&repr, &bytes)));
         }
     }
     let mut empty_jumbo = extension::Repr::HopByHop(&[0xc2, 4, 0, 1, 0, 0])
@@ -186,11 +176,8 @@ fn options() -> Vec<Case> {
     frame[18..20].fill(0);
     cases.push(case("IPv6 jumbogram", Any, frame));
     empty_jumbo[1] = 200;
-    cases.push(case(
-        "IPv6 hop-by-hop beyond the end",
-        Any,
-        six(&base, &empty_jumbo),
-    ));
+    let name = "IPv6 hop-by-hop beyond the end";
+    cases.push(case(name, Any, six(&base, &empty_jumbo)));
     cases
 }
 
@@ -331,26 +318,17 @@ fn addresses() -> Vec<Case> {
             destination: address,
             ..across6(protocol::UDP)
         };
-        cases.push(case(
-            format!("IPv6 from {address}"),
-            Any,
-            udp6_with(&from, b"data"),
-        ));
-        cases.push(case(
-            format!("IPv6 to {address}"),
-            Any,
-            udp6_with(&to, b"data"),
-        ));
+        let name = format!("IPv6 from {address}");
+        cases.push(case(name, Any, udp6_with(&from, b"data")));
+        let name = format!("IPv6 to {address}");
+        cases.push(case(name, Any, udp6_with(&to, b"data")));
         let echo = Repr {
             next_header: protocol::ICMPV6,
             ..to
         };
         let bytes = echo6(echo.source, echo.destination, b"data");
-        cases.push(case(
-            format!("IPv6 echo to {address}"),
-            Any,
-            six(&echo, &bytes),
-        ));
+        let name = format!("IPv6 echo to {address}");
+        cases.push(case(name, Any, six(&echo, &bytes)));
     }
     let known = [
         ("nobody knows", "2001:db8::1".parse().unwrap(), Answered),
@@ -366,11 +344,8 @@ fn addresses() -> Vec<Case> {
             destination,
             ..across6(protocol::UDP)
         };
-        cases.push(case(
-            format!("IPv6 to {name}"),
-            expect,
-            udp6_with(&repr, b"data"),
-        ));
+        let name = format!("IPv6 to {name}");
+        cases.push(case(name, expect, udp6_with(&repr, b"data")));
     }
     for (name, source) in [
         ("nobody", "::"),
@@ -381,11 +356,8 @@ fn addresses() -> Vec<Case> {
             source: source.parse().unwrap(),
             ..across6(protocol::UDP)
         };
-        cases.push(case(
-            format!("IPv6 as if from {name}"),
-            Dropped,
-            udp6_with(&repr, b"data"),
-        ));
+        let name = format!("IPv6 as if from {name}");
+        cases.push(case(name, Dropped, udp6_with(&repr, b"data")));
     }
     cases
 }
@@ -395,6 +367,7 @@ fn protocols() -> Vec<Case> {
     for number in [1, 2, 4, 6, 17, 41, 47, 50, 58, 59, 89, 132, 253, 255] {
         for length in [0, 1, 8, 64] {
             let name = format!("IPv6 protocol {number} with {length} bytes");
+            let name = name;
             cases.push(case(
                 name,
                 Forwarded,
@@ -404,14 +377,12 @@ fn protocols() -> Vec<Case> {
     }
     let (source, destination) = (plan::HOST_V6[0], plan::HOST_V6[1]);
     let syn = tcp_syn(&wire::checksum::Pseudo::V6(source, destination), 80);
-    cases.push(case(
-        "IPv6 TCP",
-        Forwarded,
-        six(&across6(protocol::TCP), &syn),
-    ));
+    let name = "IPv6 TCP";
+    cases.push(case(name, Forwarded, six(&across6(protocol::TCP), &syn)));
     let echo = echo6(source, destination, b"hello");
+    let name = "IPv6 echo";
     cases.push(case(
-        "IPv6 echo",
+        name,
         Forwarded,
         six(&across6(protocol::ICMPV6), &echo),
     ));

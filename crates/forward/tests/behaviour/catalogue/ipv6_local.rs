@@ -2,9 +2,10 @@
 
 use std::net::Ipv6Addr;
 
+use wire::icmp::{self, Over};
 use wire::ipv6::Repr;
 use wire::ipv6::extension::{self, Fragment};
-use wire::{icmpv6, protocol};
+use wire::protocol;
 
 use super::Expect::{Answered, Any, Dropped};
 use super::{Case, case, echo6, six, tcp_syn, udp6_with};
@@ -81,17 +82,18 @@ fn fragments() -> Vec<Case> {
 /// A solicitation for `target`, as the tester or another would send it.
 fn solicitation(source: Ipv6Addr, destination: Ipv6Addr, target: Ipv6Addr) -> Vec<u8> {
     let option = [1, 1, 2, 0, 0, 0, 1, 0];
-    let options: &[u8] = if source.is_unspecified() {
+    let options = if source.is_unspecified() {
         &[]
     } else {
-        &option
+        &option[..]
     };
-    let message = icmpv6::Repr::NeighbourSolicitation { target, options };
+    let data = [&target.octets(), options].concat();
+    let message = icmp::Repr::new(icmp::v6::NEIGHBOUR_SOLICITATION, [0; 4], &data);
     let repr = Repr {
         hop_limit: 255,
         ..Repr::new(source, destination, protocol::ICMPV6)
     };
-    let mut frame = six(&repr, &message.to_bytes(source, destination));
+    let mut frame = six(&repr, &message.to_bytes(Over::V6(source, destination)));
     if destination.is_multicast() {
         frame[..2].copy_from_slice(&[0x33, 0x33]);
         frame[2..6].copy_from_slice(&destination.octets()[12..]);
@@ -168,13 +170,8 @@ fn messages() -> Vec<Case> {
                 hop_limit,
                 ..local(protocol::ICMPV6)
             };
-            let message = icmpv6::Repr::Other {
-                kind,
-                code: 0,
-                rest: [0, 0, 5, 0],
-                data: &original,
-            }
-            .to_bytes(repr.source, repr.destination);
+            let message = icmp::Repr::new(kind, [0, 0, 5, 0], &original)
+                .to_bytes(Over::V6(repr.source, repr.destination));
             let name = format!("DUT: ICMPv6 {kind}, hop limit {hop_limit}");
             cases.push(case(name, Any, six(&repr, &message)));
         }

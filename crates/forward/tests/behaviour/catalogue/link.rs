@@ -74,16 +74,10 @@ fn types() -> Vec<Case> {
         })
         .collect();
     let six = &plain6(0)[14..];
-    cases.push(case(
-        "IPv6 under the type of IPv4",
-        Dropped,
-        ethernet(0, EtherType::IPV4, six),
-    ));
-    cases.push(case(
-        "IPv4 under the type of IPv6",
-        Dropped,
-        ethernet(0, EtherType::IPV6, payload),
-    ));
+    let name = "IPv6 under the type of IPv4";
+    cases.push(case(name, Dropped, ethernet(0, EtherType::IPV4, six)));
+    let name = "IPv4 under the type of IPv6";
+    cases.push(case(name, Dropped, ethernet(0, EtherType::IPV6, payload)));
     cases
 }
 

@@ -13,7 +13,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 
 use wire::checksum::Pseudo;
-use wire::{EtherType, ethernet, icmpv4, icmpv6, protocol, udp};
+use wire::icmp::{self, Over};
+use wire::{EtherType, ethernet, protocol, udp};
 
 use crate::behaviour::changes::{LOCAL_V4, LOCAL_V6};
 use crate::behaviour::plan;
@@ -152,21 +153,12 @@ pub fn plain6(port: usize) -> Vec<u8> {
 }
 
 pub fn echo4(data: &[u8]) -> Vec<u8> {
-    icmpv4::Repr::EchoRequest {
-        identifier: 1,
-        sequence: 2,
-        data,
-    }
-    .to_bytes()
+    icmp::Repr::new(icmp::v4::ECHO_REQUEST, icmp::echo(1, 2), data).to_bytes(Over::V4)
 }
 
 pub fn echo6(source: Ipv6Addr, destination: Ipv6Addr, data: &[u8]) -> Vec<u8> {
-    icmpv6::Repr::EchoRequest {
-        identifier: 1,
-        sequence: 2,
-        data,
-    }
-    .to_bytes(source, destination)
+    icmp::Repr::new(icmp::v6::ECHO_REQUEST, icmp::echo(1, 2), data)
+        .to_bytes(Over::V6(source, destination))
 }
 
 pub fn tcp_syn(pseudo: &Pseudo, port: u16) -> Vec<u8> {

@@ -1,6 +1,7 @@
 //! A frame for a next hop that is not known, and the answer of that hop.
 
-use wire::{EtherType, arp, icmpv6, protocol};
+use wire::icmp::{self, Over};
+use wire::{EtherType, arp, protocol};
 
 use super::{ethernet, fresh4, six, udp4_with, udp6_with};
 use crate::behaviour::plan;
@@ -30,20 +31,15 @@ fn question6() -> Vec<u8> {
 }
 
 fn answer6() -> Vec<u8> {
-    let [a, b, c, d, e, f] = plan::TESTER[1];
-    let reply = icmpv6::Repr::NeighbourAdvertisement {
-        router: false,
-        solicited: true,
-        overrides: true,
-        target: plan::SILENT_V6,
-        options: &[2, 1, a, b, c, d, e, f],
-    };
+    let data = [&plan::SILENT_V6.octets()[..], &[2, 1], &plan::TESTER[1]].concat();
+    // Solicited, and in the place of what was known.
+    let reply = icmp::Repr::new(icmp::v6::NEIGHBOUR_ADVERTISEMENT, [0x60, 0, 0, 0], &data);
     let (source, destination) = (plan::SILENT_V6, plan::DUT_V6[1]);
     let repr = wire::ipv6::Repr {
         hop_limit: 255,
         ..wire::ipv6::Repr::new(source, destination, protocol::ICMPV6)
     };
-    let mut frame = six(&repr, &reply.to_bytes(source, destination));
+    let mut frame = six(&repr, &reply.to_bytes(Over::V6(source, destination)));
     wire::ethernet::readdress(&mut frame, plan::TESTER[1], plan::DUT[1]).unwrap();
     frame
 }
