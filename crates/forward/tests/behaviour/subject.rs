@@ -9,7 +9,7 @@ use lockgate_forward::router::kernel::Kernel;
 use lockgate_forward::router::path::Path as BenchPath;
 use lockgate_forward::router::xdp::Xdp;
 use lockgate_forward::topology::Topology;
-use xdp::path::{Control, CpuMap, Fib, FibCached, RouterOptions, RouterPort, Then, Wire};
+use xdp::path::{Control, CpuMap, Fib, RouterOptions, RouterPort, Then, Wire};
 use xdp::{Attached, Path};
 
 use crate::behaviour::plan;
@@ -56,7 +56,7 @@ pub enum Running {
         _watched: Watched,
         _program: Attached<Fib>,
     },
-    FibCached(Xdp<FibCached>),
+    FibCached(Xdp<Fib>),
     CpuMap {
         _watched: Watched,
         path: Attached<CpuMap>,
@@ -101,16 +101,13 @@ impl Running {
                 let counters = router.program().counters().unwrap();
                 (Some(counters.forwarded), Some(counters.hits))
             }
-            Self::CpuMap {
-                path,
-                then: Then::Kernel,
-                ..
-            } => (Some(path.counters().unwrap().forwarded), None),
-            Self::CpuMap {
-                path,
-                then: Then::Fib(_),
-                ..
-            } => (Some(path.routed().unwrap().forwarded), None),
+            Self::CpuMap { path, then, .. } => {
+                let counted = match then {
+                    Then::Kernel => path.counters(),
+                    Then::Fib(_) => path.routed(),
+                };
+                (Some(counted.unwrap().forwarded), None)
+            }
             _ => (None, None),
         }
     }

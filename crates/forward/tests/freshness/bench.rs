@@ -15,7 +15,7 @@ use net::{Journal, Netlink};
 use sys::packet::{Batch, PacketSocket};
 use wire::{Stamp, TestFrame, stamp_of};
 use xdp::Counters;
-use xdp::path::{Fib, FibCached};
+use xdp::path::Fib;
 
 use crate::support::{built, spec};
 
@@ -29,7 +29,6 @@ const SILENCE: Duration = Duration::from_millis(100);
 pub enum Running {
     Kernel(Kernel),
     Fib(Xdp<Fib>),
-    Cached(Xdp<FibCached>),
 }
 
 pub type Start = fn(&Topology) -> Running;
@@ -43,7 +42,7 @@ pub fn fib(topology: &Topology) -> Running {
 }
 
 pub fn cached(topology: &Topology) -> Running {
-    Running::Cached(Xdp::fib_cached(topology).unwrap())
+    Running::Fib(Xdp::fib_cached(topology).unwrap())
 }
 
 impl Running {
@@ -51,7 +50,6 @@ impl Running {
         match self {
             Self::Kernel(router) => router,
             Self::Fib(router) => router,
-            Self::Cached(router) => router,
         }
     }
 
@@ -60,7 +58,6 @@ impl Running {
         match self {
             Self::Kernel(_) => Counters::default(),
             Self::Fib(router) => router.program().counters().unwrap(),
-            Self::Cached(router) => router.program().counters().unwrap(),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! A router that asks the kernel's tables for every frame
-//! (`bpf_fib_lookup`): `bpf/fib.bpf.c`.
+//! Routers that ask the kernel's tables (`bpf_fib_lookup`) for every frame,
+//! `bpf/fib.bpf.c`, or keep the answers, `bpf/cached.bpf.c`.
 
 use sys::failure::Failure;
 
@@ -11,20 +11,35 @@ use super::control::Control;
 use super::ports::{RouterOptions, RouterPort};
 
 /// Forwards plain frames as the kernel would, and leaves the rest to it. Unlike the
-/// kernel's own routing it applies no firewall and no traffic control.
+/// kernel's own routing it applies no firewall and no traffic control. Until it is
+/// watched ([`Control::renew`]), every frame goes to the kernel.
 pub struct Fib {
+    program: &'static str,
     counters: Map,
     control: Control,
 }
 
 impl Fib {
     /// Loads it for these ports, in whose network namespace the calling thread must
-    /// be. Until it is watched ([`Control::renew`]), every frame goes to the kernel.
+    /// be.
     pub fn load(ports: &[RouterPort], options: RouterOptions) -> Result<Self, Failure> {
         let object = Object::load(&source!("fib"), |_| Ok(()))?;
         Ok(Self {
+            program: "fib",
             counters: object.map("counters")?,
             control: Control::new(object, ports, options)?,
+        })
+    }
+
+    /// As [`load`](Self::load), with a cache of 262,144 answers, by addresses, type of
+    /// service and port. There is one for all addresses that [`Control::set_alike`]
+    /// says go the same way. They are used until [`Control::forget`].
+    pub fn load_cached(ports: &[RouterPort], options: RouterOptions) -> Result<Self, Failure> {
+        let object = Object::load(&source!("cached"), |_| Ok(()))?;
+        Ok(Self {
+            program: "cached",
+            counters: object.map("counters")?,
+            control: Control::with_cache(object, ports, options)?,
         })
     }
 
@@ -39,6 +54,6 @@ impl Fib {
 
 impl Path for Fib {
     fn entries(&self) -> Vec<Entry<'_>> {
-        self.control.entries("fib")
+        self.control.entries(self.program)
     }
 }

@@ -1,7 +1,6 @@
 //! Paths that forward, one file each.
 
 mod alike;
-mod cached;
 mod control;
 mod cpumap;
 mod fib;
@@ -10,7 +9,6 @@ mod sockets;
 mod wire;
 
 pub use alike::Alike;
-pub use cached::FibCached;
 pub use control::{Control, LEASE, Look};
 pub use cpumap::{CPUS_MAX, CpuMap, CpuMapError, Then};
 pub use fib::Fib;

@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use lockgate_xdp::path::{Control, CpuMap, Fib, FibCached, RouterOptions, RouterPort, Then};
+use lockgate_xdp::path::{Control, CpuMap, Fib, RouterOptions, RouterPort, Then};
 use lockgate_xdp::{Attached, Pass, Path, Verdict, dry_run};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
@@ -140,7 +140,7 @@ fn in_router(body: impl FnOnce([RouterPort; 2], u32) + Send + 'static) {
 fn whatever_comes_is_left_alone_or_forwarded_right() {
     in_router(|ports, from| {
         let fib = Fib::load(&ports, RouterOptions::default()).unwrap();
-        let cached = FibCached::load(&ports, RouterOptions::default()).unwrap();
+        let cached = Fib::load_cached(&ports, RouterOptions::default()).unwrap();
         forwards_or_leaves(&fib, &fib.control(), from);
         forwards_or_leaves(&cached, &cached.control(), from);
     });

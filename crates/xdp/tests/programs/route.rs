@@ -1,9 +1,11 @@
 //! Routers forward what is plain and leave the rest to the kernel.
 
 use lockgate_xdp::path::{
-    Control, CpuMap, CpuMapError, Fib, FibCached, LEASE, RouterOptions, RouterPort, Then, Wire,
+    Control, CpuMap, CpuMapError, Fib, LEASE, RouterOptions, RouterPort, Then, Wire,
 };
-use lockgate_xdp::{Attached, Counters, Generator, Path, Plan, Reason, Sink};
+use lockgate_xdp::{Attached, Counters, Generator, Plan, Reason, Sink};
+
+use sys::failure::Failure;
 
 use crate::programs::bench::{Bench, ROUTER, renew, while_watched};
 use crate::programs::wires::{
@@ -66,17 +68,12 @@ impl Tester {
     }
 }
 
-fn load<P: Path + Send + 'static>(
-    bench: &Bench,
-    load: impl FnOnce(&[RouterPort], RouterOptions) -> P + Send + 'static,
-) -> Attached<P> {
-    let ports = bench.ports;
-    let attach = move || Attached::new(load(&ports, RouterOptions::default())).unwrap();
-    bench.router.run(attach)
-}
+type Load = fn(&[RouterPort], RouterOptions) -> Result<Fib, Failure>;
 
-fn load_fib(bench: &Bench) -> Attached<Fib> {
-    load(bench, |ports, options| Fib::load(ports, options).unwrap())
+fn load(bench: &Bench, load: Load) -> Attached<Fib> {
+    let ports = bench.ports;
+    let attach = move || Attached::new(load(&ports, RouterOptions::default()).unwrap()).unwrap();
+    bench.router.run(attach)
 }
 
 #[test]
@@ -84,7 +81,7 @@ fn plain_frames_are_forwarded() {
     timed_in_namespace(|| {
         let bench = Bench::new();
         let mut tester = Tester::new(&bench);
-        let fib = load_fib(&bench);
+        let fib = load(&bench, Fib::load);
         for (frame, destinations) in [
             (frame_v4(60, ROUTER[0]), 1),
             (frame_v4(1514, ROUTER[0]), 128),
@@ -108,9 +105,7 @@ fn answers_are_kept() {
     timed_in_namespace(|| {
         let bench = Bench::new();
         let mut tester = Tester::new(&bench);
-        let cached = load(&bench, |ports, options| {
-            FibCached::load(ports, options).unwrap()
-        });
+        let cached = load(&bench, Fib::load_cached);
         let control = cached.control();
         let counters = || cached.counters().unwrap();
         for frame in [frame_v4(60, ROUTER[0]), frame_v6(80, ROUTER[0])] {
@@ -129,7 +124,7 @@ fn what_is_not_watched_is_the_kernels() {
     timed_in_namespace(|| {
         let bench = Bench::new();
         let mut tester = Tester::new(&bench);
-        let fib = load_fib(&bench);
+        let fib = load(&bench, Fib::load);
         let unwatched = |tester: &mut Tester| {
             let before = fib.counters().unwrap();
             assert_eq!(tester.burst(frame_v4(60, ROUTER[0]), 1), BURST);
@@ -152,7 +147,7 @@ fn odd_frames_go_to_the_kernel() {
     in_namespace(|| {
         let bench = Bench::new();
         let mut tester = Tester::new(&bench);
-        let fib = load_fib(&bench);
+        let fib = load(&bench, Fib::load);
         let change = |at: usize, byte: u8| {
             let mut frame = frame_v4(60, ROUTER[0]);
             frame[at] = byte;
@@ -190,7 +185,7 @@ fn nothing_is_lost_while_programs_are_replaced() {
         let bench = Bench::new();
         let mut tester = Tester::new(&bench);
         let ports = bench.ports;
-        let mut fib = load_fib(&bench);
+        let mut fib = load(&bench, Fib::load);
         let router = bench.router;
         let replacer = std::thread::spawn(move || {
             for _ in 0..10 {

@@ -6,7 +6,7 @@ mod helpers;
 mod watch;
 
 use sys::failure::Failure;
-use xdp::path::{Control, CpuMap, Fib, FibCached, Then, Wire};
+use xdp::path::{CpuMap, Fib, RouterOptions, RouterPort, Then, Wire};
 use xdp::{Attached, Path, Reason};
 
 use self::describe::Description;
@@ -39,28 +39,28 @@ impl Xdp<Wire> {
 
 impl Xdp<Fib> {
     pub fn fib(topology: &Topology) -> Result<Self, RouterError> {
-        let name = "xdp-fib";
-        let listening = listen(name, topology)?;
-        let Description { ports, options } = listening.description().clone();
-        let load = || Fib::load(&ports, options);
-        let mut router = Self::start(name, topology, load, Fib::counters)?;
-        let control = router.attached.control();
-        router.follow(listening, control)?;
-        Ok(router)
+        Self::following("xdp-fib", topology, Fib::load)
     }
-}
 
-impl Xdp<FibCached> {
     /// The kernel's answers are kept, and forgotten within 100 ms of a change of a
     /// route, a rule, a neighbour, a link, an address or a setting.
     pub fn fib_cached(topology: &Topology) -> Result<Self, RouterError> {
-        let name = "xdp-fib-cached";
+        Self::following("xdp-fib-cached", topology, Fib::load_cached)
+    }
+
+    fn following(
+        name: &'static str,
+        topology: &Topology,
+        load: fn(&[RouterPort], RouterOptions) -> Result<Fib, Failure>,
+    ) -> Result<Self, RouterError> {
         let listening = listen(name, topology)?;
         let Description { ports, options } = listening.description().clone();
-        let load = || FibCached::load(&ports, options);
-        let mut router = Self::start(name, topology, load, FibCached::counters)?;
-        let control = router.attached.control();
-        router.follow(listening, control)?;
+        let load = || load(&ports, options);
+        let mut router = Self::start(name, topology, load, Fib::counters)?;
+        let watch = listening.follow(router.attached.control());
+        router.watch = Some(watch.map_err(RouterError::from_cause(format!(
+            "cannot follow what changes for the path {name}"
+        )))?);
         Ok(router)
     }
 }
@@ -118,16 +118,6 @@ impl<P: Path + Send> Xdp<P> {
             helpers: Vec::new(),
             count,
         })
-    }
-
-    fn follow(&mut self, listening: Listening, control: Control) -> Result<(), RouterError> {
-        let watch = listening.follow(control);
-        let watch = watch.map_err(RouterError::from_cause(format!(
-            "cannot follow what changes for the path {}",
-            self.name
-        )))?;
-        self.watch = Some(watch);
-        Ok(())
     }
 }
 

@@ -68,12 +68,14 @@ fn judged(offered: u64, received: u64, change: impl FnOnce(&mut Trial)) -> Verdi
     .verdict()
 }
 
-/// The verdict of a quiet trial of a million frames, all received, after
-/// `change` of its direction.
+/// The verdict of a quiet trial of a million frames, all received, after `change`.
+fn without_loss(change: impl FnOnce(&mut Trial)) -> Verdict {
+    judged(1_000_000, 1_000_000, change)
+}
+
+/// The same, after `change` of its direction.
 fn of_direction(change: impl FnOnce(&mut Direction)) -> Verdict {
-    judged(1_000_000, 1_000_000, |trial| {
-        change(&mut trial.directions[0])
-    })
+    without_loss(|trial| change(&mut trial.directions[0]))
 }
 
 fn assert_is(verdict: &Verdict, validity: Validity, says: &str) {
@@ -100,27 +102,18 @@ fn too_few_frames_state_no_loss() {
 }
 
 #[test]
-fn a_generator_short_of_its_rate() {
-    let verdict = of_direction(|one| one.stream.rate_pps = Some(1_100_000.0));
-    assert_is(&verdict, Validity::GeneratorBound, "90.9%");
-}
-
-#[test]
-fn a_generator_that_takes_longer_than_it_may() {
-    let verdict = of_direction(|one| one.sent.elapsed_ns = 1_200_000_000);
-    assert_is(&verdict, Validity::GeneratorBound, "83.3%");
-}
-
-#[test]
-fn a_generator_that_says_more_was_due_than_it_sent() {
-    let verdict = of_direction(|one| one.sent.due = 1_100_000);
-    assert_is(&verdict, Validity::GeneratorBound, "91.8%");
-}
-
-#[test]
-fn frames_that_the_port_refused() {
-    let verdict = of_direction(|one| one.sent.refused = 20_000);
-    assert_is(&verdict, Validity::GeneratorBound, "refused 20000");
+fn what_the_generator_did_not_send_is_its_fault() {
+    type Change = fn(&mut Direction);
+    let faults: [(&str, Change); 5] = [
+        ("90.9%", |one| one.stream.rate_pps = Some(1_100_000.0)),
+        ("83.3%", |one| one.sent.elapsed_ns = 1_200_000_000),
+        ("91.8%", |one| one.sent.due = 1_100_000),
+        ("refused 20000", |one| one.sent.refused = 20_000),
+        ("6.0%", |one| one.sender.waited_ns = 60_000_000),
+    ];
+    for (says, change) in faults {
+        assert_is(&of_direction(change), Validity::GeneratorBound, says);
+    }
 }
 
 #[test]
@@ -134,21 +127,13 @@ fn an_overload_without_a_rate_is_never_short() {
 }
 
 #[test]
-fn a_starved_generator() {
-    let verdict = of_direction(|one| one.sender.waited_ns = 60_000_000);
-    assert_is(&verdict, Validity::GeneratorBound, "6.0%");
-}
-
-#[test]
 fn a_device_that_forwards_in_the_senders_time() {
-    let verdict = judged(1_000_000, 1_000_000, |trial| {
+    let verdict = without_loss(|trial| {
         trial.seen.threaded = None;
         trial.directions[0].sender.receive_softirqs = 15_625;
     });
     assert_is(&verdict, Validity::GeneratorBound, "15625 receive softirqs");
-    let verdict = judged(1_000_000, 1_000_000, |trial| {
-        trial.seen.threaded = Some(false);
-    });
+    let verdict = without_loss(|trial| trial.seen.threaded = Some(false));
     assert_is(&verdict, Validity::GeneratorBound, "not threaded");
 }
 
@@ -180,11 +165,7 @@ fn a_core_that_generator_and_device_share() {
 
 #[test]
 fn a_result_near_the_generators_ceiling() {
-    let near = |ceiling| {
-        judged(1_000_000, 1_000_000, |trial| {
-            trial.seen.ceiling_pps = Some(ceiling)
-        })
-    };
+    let near = |ceiling| without_loss(|trial| trial.seen.ceiling_pps = Some(ceiling));
     assert_is(&near(1_250_000.0), Validity::GeneratorBound, "80%");
     assert_is(&near(f64::NAN), Validity::GeneratorBound, "NaN");
     assert!(near(1_260_000.0).is_valid());
@@ -214,22 +195,20 @@ fn a_loss_that_a_burst_explains_is_not_the_devices() {
             trial.directions[0].sent.behind_ns_max = 2_000_000;
         })
     };
-    assert_is(
-        &late(Claim::WITHOUT_LOSS, 1_900),
-        Validity::Noisy,
-        "up to 1968",
-    );
-    assert!(
-        late(Claim::WITHOUT_LOSS, 2_100).is_valid(),
-        "some is the device's"
-    );
-    assert!(
-        late(Claim::WITHOUT_LOSS, 0).is_valid(),
-        "a pass under bursts"
-    );
-    assert_is(&late(Claim::Loss, 2_100), Validity::Noisy, "up to 1968");
-    assert_is(&late(Claim::Loss, 19_000), Validity::Noisy, "up to 1968");
-    assert!(late(Claim::Loss, 21_000).is_valid(), "nearly all is");
+    for (claim, lost) in [
+        (Claim::WITHOUT_LOSS, 1_900),
+        (Claim::Loss, 2_100),
+        (Claim::Loss, 19_000),
+    ] {
+        assert_is(&late(claim, lost), Validity::Noisy, "up to 1968");
+    }
+    for (claim, lost, why) in [
+        (Claim::WITHOUT_LOSS, 2_100, "some is the device's"),
+        (Claim::WITHOUT_LOSS, 0, "a pass under bursts"),
+        (Claim::Loss, 21_000, "nearly all is the device's"),
+    ] {
+        assert!(late(claim, lost).is_valid(), "{why}");
+    }
 }
 
 #[test]
@@ -241,12 +220,12 @@ fn a_loss_is_doubtful_only_where_it_decides() {
             trial.directions[0].sent.behind_ns_max = 2_000_000;
         })
     };
-    assert!(with(0.0).is_valid(), "too much either way");
-    assert!(with(0.001).is_valid(), "too much either way");
-    assert_is(&with(0.001_1), Validity::Noisy, "up to 1968");
-    assert_is(&with(0.002_9), Validity::Noisy, "up to 1968");
-    assert!(with(0.003).is_valid(), "little enough either way");
-    assert!(with(0.5).is_valid(), "little enough either way");
+    for decided in [0.0, 0.001, 0.003, 0.5] {
+        assert!(with(decided).is_valid(), "{decided}: the same either way");
+    }
+    for open in [0.001_1, 0.002_9] {
+        assert_is(&with(open), Validity::Noisy, "up to 1968");
+    }
 }
 
 #[test]
@@ -293,12 +272,10 @@ fn a_loss_while_others_had_the_devices_cpu() {
 
 #[test]
 fn time_that_others_took() {
-    let verdict = judged(1_000_000, 1_000_000, |trial| {
-        trial.seen.host.steal = Duration::from_millis(50);
-    });
+    let verdict = without_loss(|trial| trial.seen.host.steal = Duration::from_millis(50));
     assert_is(&verdict, Validity::Noisy, "2.5%");
     let busy = |claim, resolution_ms| {
-        judged(1_000_000, 1_000_000, |trial| {
+        without_loss(|trial| {
             trial.claim = claim;
             trial.seen.host.busy_behind = Duration::from_millis(770);
             trial.seen.host.resolution = Duration::from_millis(resolution_ms);
@@ -308,16 +285,14 @@ fn time_that_others_took() {
         assert_is(&busy(claim, 0), Validity::Noisy, "7% of one CPU");
     }
     assert!(busy(Claim::WITHOUT_LOSS, 0).is_valid(), "a pass is a pass");
-    assert!(
-        busy(Claim::Rate, 40).is_valid(),
-        "ticks are too coarse to tell"
-    );
+    let coarse = busy(Claim::Rate, 40);
+    assert!(coarse.is_valid(), "ticks are too coarse to tell");
 }
 
 #[test]
 fn what_another_path_carried_is_no_result_of_this_one() {
     let with = |unsure| {
-        judged(1_000_000, 1_000_000, |trial| {
+        without_loss(|trial| {
             trial.counters = trial.counters.map(|counted| Counters { unsure, ..counted });
         })
     };
@@ -341,12 +316,10 @@ fn a_path_is_credited_with_what_its_own_program_forwarded() {
     // Its port may still have refused some.
     assert!(with(1_000_000).is_valid());
     assert!(with(980_100).is_valid());
-    assert_is(
-        &with(980_099),
-        Validity::Noisy,
-        "own program forwarded 980099 (99.0%)",
-    );
-    assert_is(&with(0), Validity::Noisy, "own program forwarded 0 (0.0%)");
+    for (forwarded, says) in [(980_099, "980099 (99.0%)"), (0, "0 (0.0%)")] {
+        let says = format!("own program forwarded {says}");
+        assert_is(&with(forwarded), Validity::Noisy, &says);
+    }
 }
 
 #[test]
@@ -361,21 +334,13 @@ fn counters_that_disagree() {
         })
     };
     assert!(with(1_000_050, 990_050).is_valid());
-    assert_is(
-        &with(1_000_000, 500_000),
-        Validity::Noisy,
-        "forwarded 500000",
-    );
-    assert_is(
-        &with(1_000_000, 1_000_000),
-        Validity::Noisy,
-        "lost behind it",
-    );
-    assert_is(
-        &with(1_100_000, 990_000),
-        Validity::Noisy,
-        "1100000 frames reached",
-    );
+    for (received, forwarded, says) in [
+        (1_000_000, 500_000, "forwarded 500000"),
+        (1_000_000, 1_000_000, "lost behind it"),
+        (1_100_000, 990_000, "1100000 frames reached"),
+    ] {
+        assert_is(&with(received, forwarded), Validity::Noisy, says);
+    }
     let verdict = judged(1_000, 1_001, |_| {});
     assert_is(&verdict, Validity::Noisy, "1001 frames came of 1000");
 }

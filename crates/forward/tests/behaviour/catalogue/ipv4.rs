@@ -7,7 +7,7 @@ use wire::ipv4::{Fragment, Options, Repr};
 use wire::protocol;
 
 use super::Expect::{self, Answered, Any, Dropped, Forwarded};
-use super::{Case, across4, case, echo4, edited4, four, fresh4, plain4, udp4_with};
+use super::{Case, across4, case, echo4, edited4, four, plain4, udp4_with};
 use crate::behaviour::plan;
 
 pub fn cases() -> Vec<Case> {
@@ -17,7 +17,6 @@ pub fn cases() -> Vec<Case> {
     cases.extend(sizes());
     cases.extend(fragments());
     cases.extend(options());
-    cases.extend(addresses());
     cases.extend(protocols());
     cases
 }
@@ -317,108 +316,6 @@ fn options() -> Vec<Case> {
         with("unknown", Any, &[0x5e, 4, 1, 2]),
         with("unknown, copied", Any, &[0xde, 4, 1, 2]),
     ]
-}
-
-/// What is odd about a source or a destination shows in the routing table only.
-fn addresses() -> Vec<Case> {
-    let odd = [
-        "0.0.0.0",
-        "0.0.0.1",
-        "0.255.255.255",
-        "10.1.2.3",
-        "127.0.0.1",
-        "127.255.255.255",
-        "128.0.0.0",
-        "169.254.1.1",
-        "172.16.0.1",
-        "192.0.0.1",
-        "192.0.2.0",
-        "192.0.2.1",
-        "192.0.2.2",
-        "192.0.2.3",
-        "192.0.2.4",
-        "192.0.2.5",
-        "192.0.2.6",
-        "192.0.2.7",
-        "192.0.2.8",
-        "192.88.99.1",
-        "192.168.1.1",
-        "198.18.0.0",
-        "198.18.0.7",
-        "198.18.255.255",
-        "198.19.0.0",
-        "198.19.0.7",
-        "198.19.255.255",
-        "203.0.113.1",
-        "203.0.113.65",
-        "203.0.113.129",
-        "203.0.113.193",
-        "223.255.255.255",
-        "224.0.0.1",
-        "224.0.0.2",
-        "224.0.0.5",
-        "224.0.1.1",
-        "239.255.255.250",
-        "240.0.0.1",
-        "255.0.0.0",
-        "255.255.255.254",
-        "255.255.255.255",
-    ];
-    let mut cases = Vec::new();
-    for address in odd {
-        let address: Ipv4Addr = address.parse().unwrap();
-        let from = Repr {
-            source: address,
-            ..across4(protocol::UDP)
-        };
-        let to = fresh4(address);
-        let name = format!("IPv4 from {address}");
-        cases.push(case(name, Any, udp4_with(&from, b"data")));
-        let name = format!("IPv4 to {address}");
-        cases.push(case(name, Any, udp4_with(&to, b"data")));
-        let echo = Repr {
-            protocol: protocol::ICMPV4,
-            ..fresh4(address)
-        };
-        let name = format!("IPv4 echo to {address}");
-        cases.push(case(name, Any, four(&echo, &echo4(b"data"))));
-    }
-    let known = [
-        ("nobody knows", Ipv4Addr::new(8, 8, 8, 8), Answered),
-        ("a black hole", plan::BLACKHOLE_V4, Dropped),
-        ("the unreachable", plan::UNREACHABLE_V4, Answered),
-        ("the forbidden", plan::PROHIBITED_V4, Answered),
-        ("the DUT", plan::DUT_V4[0], Answered),
-        ("the DUT's other port", plan::DUT_V4[1], Answered),
-        ("the tester's other port", plan::TESTER_V4[1], Forwarded),
-    ];
-    for (name, destination, expect) in known {
-        let repr = fresh4(destination);
-        let name = format!("IPv4 to {name}");
-        cases.push(case(name, expect, udp4_with(&repr, b"data")));
-    }
-    let spoofed = [
-        ("the DUT", plan::DUT_V4[0]),
-        ("the DUT's other port", plan::DUT_V4[1]),
-        ("a group", Ipv4Addr::new(224, 0, 0, 1)),
-        ("everybody", Ipv4Addr::BROADCAST),
-        ("the loopback", Ipv4Addr::LOCALHOST),
-    ];
-    for (name, source) in spoofed {
-        let repr = Repr {
-            source,
-            ..across4(protocol::UDP)
-        };
-        let name = format!("IPv4 as if from {name}");
-        cases.push(case(name, Dropped, udp4_with(&repr, b"data")));
-    }
-    let back = Repr {
-        destination: Ipv4Addr::new(198, 18, 9, 9),
-        ..across4(protocol::UDP)
-    };
-    let name = "IPv4 back where it came from";
-    cases.push(case(name, Answered, udp4_with(&back, b"data")));
-    cases
 }
 
 fn protocols() -> Vec<Case> {

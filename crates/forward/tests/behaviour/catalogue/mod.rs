@@ -2,14 +2,15 @@
 //! layer. Each says what kernel routing does with it, so that two DUTs which
 //! drop everything are not called alike.
 
-pub mod ipv4;
-pub mod ipv4_local;
-pub mod ipv6;
-pub mod ipv6_local;
-pub mod link;
+mod addresses;
+mod ipv4;
+mod ipv4_local;
+mod ipv6;
+mod ipv6_local;
+mod link;
 pub mod neighbour;
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 
 use wire::checksum::Pseudo;
@@ -71,6 +72,7 @@ pub fn all() -> Vec<Case> {
     cases.extend(ipv4::cases());
     cases.extend(ipv4_local::cases());
     cases.extend(ipv6::cases());
+    cases.extend(addresses::cases());
     cases.extend(ipv6_local::cases());
     cases
 }
@@ -136,20 +138,56 @@ pub fn udp6_with(repr: &wire::ipv6::Repr, data: &[u8]) -> Vec<u8> {
     six(repr, &udp6(repr.source, repr.destination, data))
 }
 
+/// A datagram of either family, into port 0.
+fn datagram(source: IpAddr, destination: IpAddr, data: &[u8]) -> Vec<u8> {
+    match (source, destination) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            let repr = wire::ipv4::Repr::new(source, destination, protocol::UDP);
+            udp4_with(&repr, data)
+        }
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            let repr = wire::ipv6::Repr::new(source, destination, protocol::UDP);
+            udp6_with(&repr, data)
+        }
+        _ => panic!("{source} and {destination} are of two families"),
+    }
+}
+
+/// An echo request of either family, into port 0.
+fn echo(source: IpAddr, destination: IpAddr) -> Vec<u8> {
+    match (source, destination) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            let repr = wire::ipv4::Repr::new(source, destination, protocol::ICMPV4);
+            four(&repr, &echo4(b"data"))
+        }
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            let repr = wire::ipv6::Repr::new(source, destination, protocol::ICMPV6);
+            six(&repr, &echo6(source, destination, b"data"))
+        }
+        _ => panic!("{source} and {destination} are of two families"),
+    }
+}
+
 pub fn plain4(port: usize) -> Vec<u8> {
     let (source, destination) = (plan::HOST_V4[port], plan::HOST_V4[1 - port]);
-    let packet = wire::ipv4::Repr::new(source, destination, protocol::UDP)
-        .to_bytes(&udp4(source, destination, &[0x5a; 30]))
-        .unwrap();
-    ethernet(port, EtherType::IPV4, &packet)
+    into_port(
+        port,
+        datagram(source.into(), destination.into(), &[0x5a; 30]),
+    )
 }
 
 pub fn plain6(port: usize) -> Vec<u8> {
     let (source, destination) = (plan::HOST_V6[port], plan::HOST_V6[1 - port]);
-    let packet = wire::ipv6::Repr::new(source, destination, protocol::UDP)
-        .to_bytes(&udp6(source, destination, &[0x5a; 30]))
-        .unwrap();
-    ethernet(port, EtherType::IPV6, &packet)
+    into_port(
+        port,
+        datagram(source.into(), destination.into(), &[0x5a; 30]),
+    )
+}
+
+/// A frame for port 0, readdressed to this port.
+fn into_port(port: usize, mut frame: Vec<u8>) -> Vec<u8> {
+    wire::ethernet::readdress(&mut frame, plan::TESTER[port], plan::DUT[port]).unwrap();
+    frame
 }
 
 pub fn echo4(data: &[u8]) -> Vec<u8> {

@@ -3,7 +3,7 @@
 use wire::icmp::{self, Over};
 use wire::{EtherType, arp, protocol};
 
-use super::{ethernet, fresh4, six, udp4_with, udp6_with};
+use super::{ethernet, fresh4, into_port, six, udp4_with, udp6_with};
 use crate::behaviour::plan;
 
 pub fn frames() -> [(Vec<u8>, Vec<u8>); 2] {
@@ -39,7 +39,8 @@ fn answer6() -> Vec<u8> {
         hop_limit: 255,
         ..wire::ipv6::Repr::new(source, destination, protocol::ICMPV6)
     };
-    let mut frame = six(&repr, &reply.to_bytes(Over::V6(source, destination)));
-    wire::ethernet::readdress(&mut frame, plan::TESTER[1], plan::DUT[1]).unwrap();
-    frame
+    into_port(
+        1,
+        six(&repr, &reply.to_bytes(Over::V6(source, destination))),
+    )
 }
