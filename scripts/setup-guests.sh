@@ -57,7 +57,7 @@ locate_cache() {
     work=$cache/.setup
 }
 
-# As root, nothing is written where somebody else may have put a link: the cache,
+# As root, nothing is written where another user may have put a link: the cache,
 # each folder above it that is there, and links among these must be root's, and
 # writable for no others but where sticky. The program looks closer.
 check_owners() {
@@ -68,7 +68,7 @@ check_owners() {
                 [ "$(stat -c %u "$path")" -eq 0 ] ||
                     fail "the guest cache $cache is not filled by root: $path belongs to uid $(stat -c %u "$path"); run as that user, or set LOCKGATE_GUESTS to a folder of root's"
                 [ -L "$path" ] || [ -z "$(find "$path" -prune -perm -002 ! -perm -1000)" ] ||
-                    fail "the guest cache $cache is not filled by root: everybody may write to $path; chmod o-w it, or set LOCKGATE_GUESTS to a folder of root's"
+                    fail "the guest cache $cache is not filled by root: every user may write to $path; chmod o-w it, or set LOCKGATE_GUESTS to a folder of root's"
             fi
             path=$(dirname "$path")
         done

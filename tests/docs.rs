@@ -1,16 +1,9 @@
 //! The documents name only commands, stages and files that exist.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use lockgate_tests::{files, read, root};
-
-fn documents() -> Vec<PathBuf> {
-    files()
-        .into_iter()
-        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
-        .collect()
-}
+use lockgate_tests::{files_of, read, root};
 
 /// The words that follow `command` in `text`.
 fn words_after<'t>(text: &'t str, command: &str) -> BTreeSet<&'t str> {
@@ -37,7 +30,7 @@ fn local_links(text: &str) -> BTreeSet<&str> {
 #[test]
 fn make_targets_that_documents_name_exist() {
     let makefile = read("Makefile");
-    for document in documents() {
+    for document in files_of("md") {
         let text = read(&document);
         // In prose, `make` is a verb: only code counts.
         for target in words_after(&text, "`make ").union(&words_after(&text, "\nmake ")) {
@@ -96,7 +89,7 @@ fn contributing_lists_the_stages_of_ci() {
 #[test]
 fn links_lead_somewhere() {
     let mut broken = Vec::new();
-    for document in documents() {
+    for document in files_of("md") {
         let folder = document.parent().unwrap_or(Path::new("")).to_owned();
         let text = read(&document);
         for link in local_links(&text) {

@@ -110,8 +110,12 @@ fn is_foreign(folder: &Path) -> bool {
 /// The Rust files among [`files`].
 #[must_use]
 pub fn rust_files() -> Vec<PathBuf> {
-    files()
-        .into_iter()
-        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
-        .collect()
+    files_of("rs")
+}
+
+/// Those of [`files`] whose names end in `.extension`.
+#[must_use]
+pub fn files_of(extension: &str) -> Vec<PathBuf> {
+    let is_one = |path: &PathBuf| path.extension().is_some_and(|own| own == extension);
+    files().into_iter().filter(is_one).collect()
 }

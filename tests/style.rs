@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use lockgate_tests::{fenced_block, files, read, rust_files};
+use lockgate_tests::{fenced_block, files, files_of, read, rust_files};
 
 const FILE_LINES_WARN: usize = 400;
 const FILE_LINES_MAX: usize = 600;
@@ -185,18 +185,12 @@ fn crate_roots() -> Vec<PathBuf> {
 
 #[test]
 fn every_scenario_says_first_what_it_answers() {
-    let scenarios: Vec<_> = files()
-        .into_iter()
-        .filter(|path| {
-            path.starts_with("scenarios")
-                && path
-                    .extension()
-                    .is_some_and(|extension| extension == "toml")
-        })
-        .collect();
+    let mut scenarios = files_of("toml");
+    scenarios.retain(|path| path.starts_with("scenarios"));
     for path in scenarios {
+        let is_said = read(&path).starts_with("# ");
         assert!(
-            read(&path).starts_with("# "),
+            is_said,
             "{}: the first line is not a comment",
             path.display()
         );

@@ -7,7 +7,7 @@ use super::bytes::Bytes;
 use model::Model;
 
 /// Does what the bytes say to an engine's virtual functions: every request
-/// that was accepted completes exactly once, cancelled only where somebody
+/// that was accepted completes exactly once, cancelled only where a caller
 /// reset or removed something, and a worker's shares stay what they are.
 pub fn functions(data: &[u8]) {
     let mut input = Bytes::new(data);

@@ -1,4 +1,4 @@
-//! A frame that anybody may have sent, seen by every view.
+//! A frame of unknown origin, seen by every view.
 
 use std::net::IpAddr;
 

@@ -68,7 +68,7 @@ gather_firmware() {
 write_wrapper() {
     cat >"$out/qemu-system-x86_64" <<'WRAPPER'
 #!/bin/sh
-# QEMU with the libraries and firmware of this folder, and nobody's modules.
+# QEMU with the libraries and firmware of this folder, and no modules of others.
 here=$(cd "${0%/*}" && pwd -P)
 export QEMU_MODULE_DIR="$here/firmware"
 exec "$here/lib/ld-linux-x86-64.so.2" --library-path "$here/lib" --argv0 qemu-system-x86_64 \

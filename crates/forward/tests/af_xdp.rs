@@ -5,8 +5,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::support::{built, spec};
-use lockgate_forward::home::Kind;
+use crate::support::{in_namespace, spec};
 use lockgate_forward::router::af_xdp::Forwarder;
 use lockgate_forward::router::path::{AfXdp, Poll};
 use lockgate_forward::router::testpmd::Testpmd;
@@ -15,7 +14,6 @@ use lockgate_forward::tester::port::{Port, Received, af_packet, af_xdp};
 use lockgate_forward::tester::stream::{FrameSize, Link, Stream};
 use lockgate_forward::topology::plan::{Side, addresses};
 use lockgate_forward::topology::{Family, Spec, Topology};
-use net::Journal;
 use sys::packet::{Batch, PacketSocket};
 use testing::is_root;
 use wire::{Stamp, TestFrame, checksum};
@@ -85,10 +83,7 @@ fn counted(router: &mut Forwarder, is_expected: impl Fn(&Counters) -> bool) -> C
 }
 
 fn forwards(spec: &Spec, config: AfXdp, is_xdp: bool) {
-    let journal = Journal::open().unwrap();
-    let Some((home, topology)) = built(&journal, Kind::Namespace, spec) else {
-        return;
-    };
+    let (_journal, home, topology) = in_namespace(spec);
     let mut router = match Forwarder::over(&topology, config) {
         Err(error) if error.lacks().is_some() => {
             return testing::left_out(error.lacks().unwrap());
@@ -143,10 +138,7 @@ fn several_queues_bound_or_not_forward() {
 #[test]
 fn the_peer_forwards_and_ends() {
     testing::alone_as_root(|| {
-        let journal = Journal::open().unwrap();
-        let Some((_home, topology)) = built(&journal, Kind::Namespace, &spec()) else {
-            return;
-        };
+        let (journal, _home, topology) = in_namespace(&spec());
         // Twice: the first leaves the ports as they were.
         for _ in 0..2 {
             let mut peer = match Testpmd::over(&journal, &topology) {
@@ -174,10 +166,7 @@ fn a_batch_out_of_range_is_refused() {
     if !is_root() {
         return;
     }
-    let journal = Journal::open().unwrap();
-    let Some((_home, topology)) = built(&journal, Kind::Namespace, &spec()) else {
-        return;
-    };
+    let (_journal, _home, topology) = in_namespace(&spec());
     for batch in [0, 65] {
         let config = AfXdp {
             batch,
@@ -193,10 +182,7 @@ fn a_batch_out_of_range_is_refused() {
 
 fn with_sockets(test: impl Fn(&Topology, &mut Forwarder, &PacketSocket, &PacketSocket)) {
     testing::alone_as_root(|| {
-        let journal = Journal::open().unwrap();
-        let Some((_home, topology)) = built(&journal, Kind::Namespace, &spec()) else {
-            return;
-        };
+        let (_journal, _home, topology) = in_namespace(&spec());
         let mut router = Forwarder::over(&topology, AfXdp::default()).unwrap();
         let [zero, one] = Side::BOTH.map(|side| {
             let index = index(&topology, side);

@@ -28,13 +28,13 @@ fn offer(rate_pps: f64, duration_ms: u64) -> Offer {
     }
 }
 
-fn believed(bench: &mut Bench, offer: &Offer, claim: Claim) -> TrialResult {
+fn valid(bench: &mut Bench, offer: &Offer, claim: Claim) -> TrialResult {
     let result = bench.trial(offer).unwrap();
-    believe(&result.verdict_for(claim));
+    assert_valid(&result.verdict_for(claim));
     result
 }
 
-fn believe(verdict: &Verdict) {
+fn assert_valid(verdict: &Verdict) {
     if verdict.validity == Validity::Noisy {
         testing::noisy(&verdict.reason);
     }
@@ -122,7 +122,7 @@ fn losses_are_found_to_a_tenth() {
         for (every, duration_ms) in [(100, 500), (1_000, 2_000)] {
             let mut bench = bench(Plant::DropEvery(every));
             let offer = offer(20_000.0, duration_ms);
-            let result = believed(&mut bench, &offer, Claim::Loss);
+            let result = valid(&mut bench, &offer, Claim::Loss);
             let (truth, found) = (1.0 / f64::from(every), result.loss_ratio());
             println!(
                 "planted a loss of {truth}: found {found:.6}, {:+.2}%",
@@ -167,7 +167,7 @@ fn a_cap_is_found_to_two_hundredths() {
         // What may be the host's must be less than what is promised.
         let excused = result.excusable_frames() as f64 / result.received() as f64;
         println!("planted a cap of {CAP_PPS}: found {found:.0}, {excused:.3} excused");
-        believe(&result.verdict);
+        assert_valid(&result.verdict);
         if excused > 0.02 {
             testing::noisy(format!("pauses excuse a loss of {excused:.3}"));
         }
@@ -212,8 +212,8 @@ fn throughput(bench: &mut Bench) -> f64 {
         "planted a cap of {CAP_PPS}: throughput {rate_pps:?} after {} trials; {reason}",
         found.trials
     );
-    believe(&found.verdict);
-    rate_pps.expect("a search that is believed finds a rate")
+    assert_valid(&found.verdict);
+    rate_pps.expect("a valid search finds a rate")
 }
 
 #[test]

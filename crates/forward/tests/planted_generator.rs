@@ -6,9 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::support::{built, spec};
+use crate::support::{in_namespace, spec};
 use lockgate_forward::bench::{Bench, Offer, PortKind, Setup};
-use lockgate_forward::home::Kind;
 use lockgate_forward::router::kernel::Kernel;
 use lockgate_forward::router::path::Path;
 use lockgate_forward::router::planted::Plant;
@@ -18,7 +17,6 @@ use lockgate_forward::tester::trial::{Placement, Way, run};
 use lockgate_forward::tester::validity::{Claim, Evidence, Seen};
 use lockgate_forward::topology::plan::{self, Side};
 use lockgate_forward::topology::{Cpus, Family};
-use net::Journal;
 use trial::{Validity, Verdict};
 
 fn setup() -> Setup {
@@ -124,10 +122,7 @@ fn near_its_ceiling() {
 #[test]
 fn throttled_by_the_device() {
     testing::alone_as_root(|| {
-        let journal = Journal::open().unwrap();
-        let Some((_home, topology)) = built(&journal, Kind::Namespace, &spec()) else {
-            return;
-        };
+        let (_journal, _home, topology) = in_namespace(&spec());
         let _router = Kernel::start(&topology).unwrap();
         for side in topology.sides() {
             net::napi::set_threaded(topology.router(), &side.names.router, false).unwrap();

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::support::{built, passes, spec};
+use crate::support::{built, in_namespace, passes, spec};
 use lockgate_forward::bench::tcp::{self, TcpError};
 use lockgate_forward::home::Kind;
 use lockgate_forward::router::Router;
@@ -102,8 +102,7 @@ fn every_topology_and_home_carries_both_families() {
 fn tcp_through_a_router_and_a_bridge() {
     testing::alone_as_root(|| {
         for (start, layer) in [(kernel as Start, Layer::Three), (bridge, Layer::Two)] {
-            let journal = Journal::open().unwrap();
-            let (home, topology) = built(&journal, Kind::Namespace, &spec()).unwrap();
+            let (_journal, home, topology) = in_namespace(&spec());
             let router = start(&topology).unwrap();
             address::assign_tester(&topology, layer).unwrap();
             let report = match tcp::run(&topology, true, Duration::from_millis(200), &|| true) {

@@ -50,14 +50,6 @@ impl Namespace {
         })?;
         Ok(text.trim_end().to_owned())
     }
-
-    /// Lets the namespace forward between its links, IPv4 and IPv6. A link that is
-    /// made later also forwards.
-    pub fn set_forwarding(&self, on: bool) -> Result<(), SysctlError> {
-        let value = if on { "1" } else { "0" };
-        self.set_sysctl("ipv4/ip_forward", value)?;
-        self.set_sysctl("ipv6/conf/all/forwarding", value)
-    }
 }
 
 fn path(name: &str) -> Result<std::path::PathBuf, SysctlError> {

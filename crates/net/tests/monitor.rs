@@ -75,7 +75,7 @@ fn rules_and_settings_are_told() {
     testing::timed(|| {
         let Some(pair) = Pair::up(1) else { return };
         let mut settings = Monitor::open(&pair.one, &[Topic::Settings]).unwrap();
-        pair.one.set_forwarding(true).unwrap();
+        pair.one.set_sysctl("ipv4/ip_forward", "1").unwrap();
         find(&mut settings, |event| *event == Event::Other);
         let mut rules = Monitor::open(&pair.one, &[Topic::Rules]).unwrap();
         let add = "rule add pref 77 from 198.18.0.0/16 table 77";

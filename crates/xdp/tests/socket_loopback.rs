@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lockgate_xdp::socket::{
-    BusyPoll, Capture, Frame, Mode, OpenError, Pool, Socket, SocketOptions, Umem, wait_for_packets,
+    BusyPoll, Capture, Frame, OpenError, Pool, Socket, SocketOptions, Umem, wait_for_packets,
 };
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
@@ -292,15 +292,6 @@ fn what_cannot_be_is_said() {
         };
         let error = open(left, 0, &odd).unwrap_err();
         assert!(matches!(error, OpenError::RingEntries(100)), "{error}");
-        let zero_copy = SocketOptions {
-            mode: Mode::ZeroCopy,
-            ..small_rings()
-        };
-        // A veth has none (EOPNOTSUPP), at least until 6.18.
-        match open(left, 0, &zero_copy) {
-            Err(OpenError::NoZeroCopy { .. }) => (),
-            other => println!("a veth with zero-copy: {other:?}"),
-        }
         let error = open(left, 9, &small_rings()).unwrap_err();
         assert!(matches!(error, OpenError::Bind { queue: 9, .. }), "{error}");
         let none = open(9_999, 0, &small_rings()).unwrap_err().to_string();

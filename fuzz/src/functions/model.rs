@@ -311,7 +311,7 @@ fn weight(input: &mut Bytes<'_>) -> u32 {
     1 + input.below(WEIGHT_MAX as usize) as u32
 }
 
-/// None, or one that is too low for nobody to notice.
+/// None, or any limit of requests or bytes.
 fn quota(input: &mut Bytes<'_>) -> Quota {
     let quota = Quota::UNLIMITED;
     match input.below(4) {

@@ -10,7 +10,7 @@ use super::BenchError;
 use super::offer::{Directions, Offer};
 use super::ports::{self, Place};
 use super::setup::{PortKind, Setup};
-use crate::tester::length::Lengths;
+use super::together::RESIDUAL;
 use crate::tester::port::Port;
 use crate::tester::stream::{FrameSize, Link};
 use crate::tester::trial::{Direction, Placement, run};
@@ -116,8 +116,8 @@ fn over_cable(journal: &Journal, setup: &Setup, flood: &Offer) -> Result<f64, Be
 fn over_taps(journal: &Journal, setup: &Setup, flood: &Offer) -> Result<f64, BenchError> {
     let tag = Tag::fresh();
     let name = tag.name("dut").map_err(NetworkError::from)?;
-    let nobody = Namespace::create(journal, &name).map_err(NetworkError::from)?;
-    let topology = Topology::build(journal, tag, &setup.topology, nobody)?;
+    let empty = Namespace::create(journal, &name).map_err(NetworkError::from)?;
+    let topology = Topology::build(journal, tag, &setup.topology, empty)?;
     let [zero, one] = topology.sides();
     let places = [zero, one].map(|side| Place::of(side, &setup.topology));
     let mut ports = ports::open_both(setup.ports, places)?;
@@ -154,10 +154,9 @@ fn send(
         Directions::TwoWay => vec![stream(Side::Zero)?, stream(Side::One)?],
     };
     let mut ways = ports::ways(ports, streams, setup.topology.cpus.generator);
-    let residual = Lengths::short(DURATION).residual;
     let nothing = &mut || ();
     let placement = Placement::default();
-    let ran = run(&mut ways, &placement, residual, nothing, &|| true)?;
+    let ran = run(&mut ways, &placement, RESIDUAL, nothing, &|| true)?;
     Ok(ran.directions)
 }
 

@@ -159,25 +159,22 @@ mod tests {
     #[test]
     fn what_cannot_be_offered_is_refused_with_its_value() {
         let setup = Setup::new(Cpus::among(&[0, 1]));
-        let refused = |change: fn(&mut Offer)| {
+        assert!(Offer::default().check(&setup).is_ok());
+        let cases: [(&str, fn(&mut Offer)); 7] = [
+            ("NaN", |offer| offer.rate_pps = Some(f64::NAN)),
+            ("-1", |offer| offer.rate_pps = Some(-1.0)),
+            ("0ns", |offer| offer.duration = Duration::ZERO),
+            ("127", |offer| offer.in_flight_max = Some(127)),
+            ("63", |offer| offer.size = FrameSize::Fixed(63)),
+            ("1519", |offer| offer.size = FrameSize::Fixed(1519)),
+            ("84", |offer| offer.family = Family::V6),
+        ];
+        for (value, change) in cases {
             let mut offer = Offer::default();
             change(&mut offer);
-            offer.check(&setup).unwrap_err().to_string()
-        };
-        assert!(Offer::default().check(&setup).is_ok());
-        assert!(refused(|offer| offer.rate_pps = Some(f64::NAN)).contains("NaN"));
-        assert!(refused(|offer| offer.rate_pps = Some(-1.0)).contains("-1"));
-        assert!(refused(|offer| offer.duration = Duration::ZERO).contains("0ns"));
-        assert!(refused(|offer| offer.in_flight_max = Some(127)).contains("127"));
-        assert!(refused(|offer| offer.size = FrameSize::Fixed(63)).contains("63"));
-        assert!(refused(|offer| offer.size = FrameSize::Fixed(1519)).contains("1519"));
-        assert!(
-            refused(|offer| {
-                offer.family = Family::V6;
-                offer.size = FrameSize::Fixed(64);
-            })
-            .contains("84")
-        );
+            let error = offer.check(&setup).unwrap_err().to_string();
+            assert!(error.contains(value), "{error}");
+        }
     }
 
     #[test]

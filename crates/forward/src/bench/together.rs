@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::usage::Usage;
 use super::{Bench, BenchError, Offer, TrialResult};
-use crate::tester::length::Lengths;
 use crate::tester::trial::{HostUse, Placement, run};
 use crate::tester::validity::OwnCpu;
 
@@ -12,6 +11,10 @@ use crate::tester::validity::OwnCpu;
 /// every router are then as in the middle of a trial. Otherwise a router that was
 /// just started would be measured cold.
 const WARM_UP: Duration = Duration::from_millis(50);
+
+/// Longest wait for frames under way. RFC 2544, section 23, says two seconds, for
+/// slower networks.
+pub(super) const RESIDUAL: Duration = Duration::from_millis(500);
 
 /// One judged trial of all routers, with an offer for each; results in the same
 /// order. Before the first trial of a kind, a shorter one is sent and discarded.
@@ -26,10 +29,8 @@ pub(super) fn trial(
     for (bench, offer) in benches.iter_mut().zip(offers) {
         bench.ceiling_pps(offer)?;
     }
-    let longest = offers.iter().map(|offer| offer.duration).max();
-    let residual = Lengths::short(longest.unwrap_or_default()).residual;
-    warm_up(benches, offers, residual, go_on)?;
-    let (mut results, host) = send(benches, offers, residual, go_on)?;
+    warm_up(benches, offers, go_on)?;
+    let (mut results, host) = send(benches, offers, RESIDUAL, go_on)?;
     judge(benches, &mut results, host)?;
     Ok(results)
 }
@@ -37,7 +38,6 @@ pub(super) fn trial(
 fn warm_up(
     benches: &mut [&mut Bench],
     offers: &[Offer],
-    residual: Duration,
     go_on: &dyn Fn() -> bool,
 ) -> Result<(), BenchError> {
     let mut pairs = benches.iter().zip(offers);
@@ -49,7 +49,7 @@ fn warm_up(
         ..*offer
     };
     let short: Vec<_> = offers.iter().map(short).collect();
-    send(benches, &short, residual, go_on)?;
+    send(benches, &short, RESIDUAL, go_on)?;
     for (bench, offer) in benches.iter_mut().zip(offers) {
         bench.set_warm_for(offer);
     }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use net::napi::NapiThread;
+
 use super::start::Started;
 use super::{BenchError, PortKind};
 use crate::router::{Cpu, Task};
@@ -55,13 +57,11 @@ impl TcpUsage {
 
 impl Watched<'_> {
     pub(super) fn tcp_usage(&mut self) -> Result<TcpUsage, BenchError> {
-        let mut ends_ns = 0;
-        for thread in self.started.topology.sink_threads() {
-            ends_ns += thread.cpu_ns().map_err(NetworkError::from)?;
-        }
+        let ends = self.started.topology.sink_threads();
+        let ends_ns: Result<u64, _> = ends.map(NapiThread::cpu_ns).sum();
         Ok(TcpUsage {
             router_ns: self.started.router.cpu()?.total_ns(),
-            ends_ns,
+            ends_ns: ends_ns.map_err(NetworkError::from)?,
         })
     }
 
@@ -86,7 +86,7 @@ impl Watched<'_> {
             .into_iter()
             .map(|task| match task {
                 Task::Thread(thread) => Some(thread),
-                // Nobody knows which of its threads forward.
+                // Which of its threads forward is not known.
                 Task::Process(_) => None,
             });
         kernel

@@ -19,7 +19,7 @@ impl Bridge {
             Ok(netlink.set_up(&bridge)?)
         };
         let set_up: Result<(), NetworkError> = set_up();
-        set_up.map_err(RouterError::from_cause("cannot set up the bridge"))?;
+        set_up.map_err(RouterError::of("cannot set up the bridge"))?;
         Ports::of(topology).map(Self)
     }
 }

@@ -12,7 +12,7 @@ impl Kernel {
     /// Gives the topology addresses and routes, and turns forwarding on.
     pub fn start(topology: &Topology) -> Result<Self, RouterError> {
         address::assign_router(topology)
-            .map_err(RouterError::from_cause("cannot set up kernel routing"))?;
+            .map_err(RouterError::of("cannot set up kernel routing"))?;
         Ports::of(topology).map(Self)
     }
 }

@@ -11,6 +11,10 @@ pub mod testpmd;
 #[cfg(feature = "bpf")]
 pub mod xdp;
 
+use std::error::Error;
+
+use sys::failure::Failure;
+
 use crate::topology::NetworkError;
 
 /// What a router itself counted, for the cross-check with the tester.
@@ -23,7 +27,7 @@ pub struct Counters {
     /// Frames left to kernel routing because what the router knows of the kernel's
     /// tables might be out of date.
     pub unsure: u64,
-    /// What the path's own program says of itself; `None` where the kernel
+    /// What the path's own program counts of itself; `None` where the kernel
     /// forwards.
     pub own: Option<Own>,
 }
@@ -71,7 +75,7 @@ impl Cpu {
     }
 }
 
-/// What a path's own program says of itself, since it started.
+/// What a path's own program counted of itself since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Own {
     pub forwarded: u64,
@@ -104,30 +108,26 @@ fn rise_above_drivers(thread: i32) {
 
 /// Why a router could not start, or could not be asked.
 #[derive(Debug, thiserror::Error)]
-#[error("{context}")]
-pub struct RouterError {
-    pub context: String,
-    #[source]
-    pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
-}
+#[error(transparent)]
+pub struct RouterError(#[from] Failure);
 
 impl RouterError {
+    pub fn new(context: impl Into<String>) -> Self {
+        Self(Failure::new(context))
+    }
+
     /// For `map_err`: what was being done, with the cause.
-    pub fn from_cause<E>(context: impl Into<String>) -> impl FnOnce(E) -> Self
-    where
-        E: std::error::Error + Send + Sync + 'static,
-    {
-        let context = context.into();
-        move |source| Self {
-            context,
-            source: Some(Box::new(source)),
-        }
+    pub fn of<E: Error + Send + Sync + 'static>(
+        context: impl Into<String>,
+    ) -> impl FnOnce(E) -> Self {
+        let failure = Failure::of(context);
+        move |cause| Self(failure(cause))
     }
 
     /// What the host lacks, if that is the cause: then no router has failed, but this
     /// kind is not available here.
     pub fn lacks(&self) -> Option<String> {
-        let cause = self.source.as_deref()?;
+        let cause = self.0.cause()?;
         if let Some(lack) = cause.downcast_ref::<Lack>() {
             return Some(lack.to_string());
         }

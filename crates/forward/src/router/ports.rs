@@ -20,9 +20,7 @@ impl Ports {
         let netlink = topology
             .router()
             .netlink()
-            .map_err(RouterError::from_cause(
-                "cannot ask for the router's counters",
-            ))?;
+            .map_err(RouterError::of("cannot ask for the router's counters"))?;
         let sides = topology.sides().iter();
         let mut ports = Self {
             netlink,
@@ -44,7 +42,7 @@ impl Ports {
             let counted = self
                 .netlink
                 .statistics(link)
-                .map_err(RouterError::from_cause("cannot read the router's counters"))?;
+                .map_err(RouterError::of("cannot read the router's counters"))?;
             sum.received += counted.rx_packets;
             sum.forwarded += counted.tx_packets;
             sum.dropped += counted.rx_dropped + counted.tx_dropped;
@@ -53,12 +51,8 @@ impl Ports {
     }
 
     pub fn cpu_ns(&mut self) -> Result<u64, RouterError> {
-        let mut sum = 0;
-        for thread in &self.threads {
-            sum += thread
-                .cpu_ns()
-                .map_err(RouterError::from_cause("cannot read the router's CPU time"))?;
-        }
-        Ok(sum.saturating_sub(self.cpu_ns_before))
+        let used: Result<u64, _> = self.threads.iter().map(NapiThread::cpu_ns).sum();
+        let used = used.map_err(RouterError::of("cannot read the router's CPU time"))?;
+        Ok(used.saturating_sub(self.cpu_ns_before))
     }
 }

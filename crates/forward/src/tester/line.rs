@@ -1,20 +1,9 @@
-//! What a link of a stated speed could carry at most, and what share of that a
-//! rate is: the figures of RFC 2544, sections 9 and 20, and of the source's
-//! tables. A veth has no speed of its own, so the speed is always stated.
+//! What a link of a stated speed could carry at most: the figures of RFC 2544,
+//! sections 9 and 20, and of the source's tables. A veth has no speed of its own, so
+//! the speed is always stated.
 
 use super::stream::{FrameSize, TAG_BYTES, WIRE_OVERHEAD_BYTES};
 use crate::topology::Family;
-
-/// The sizes of RFC 2544, section 9.1, for Ethernet.
-pub const SIZES: [FrameSize; 7] = [
-    FrameSize::Fixed(64),
-    FrameSize::Fixed(128),
-    FrameSize::Fixed(256),
-    FrameSize::Fixed(512),
-    FrameSize::Fixed(1024),
-    FrameSize::Fixed(1280),
-    FrameSize::Fixed(1518),
-];
 
 /// How many frames of which size make one round of [`FrameSize::Imix`]
 /// (RFC 6985, section 4: the sequence is stated with the result).
@@ -84,28 +73,22 @@ pub struct Line {
 }
 
 impl Line {
-    pub const GIGABIT: Self = Self {
-        speed_bits_per_s: 1e9,
-    };
-
     /// Frames a second that the link carries one way at most: each takes
     /// [`WIRE_OVERHEAD_BYTES`] besides its own.
     pub fn max_pps(self, shape: Shape) -> f64 {
         let bytes = shape.mean_bytes() + f64::from(WIRE_OVERHEAD_BYTES);
         self.speed_bits_per_s / (bytes * 8.0)
     }
-
-    /// `rate_pps` one way as a share of the maximum; above 1 where no such link was
-    /// in between.
-    pub fn share(self, rate_pps: f64, shape: Shape) -> f64 {
-        rate_pps / self.max_pps(shape)
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Family, FrameSize, Line, SIZES, Shape, bytes_min};
+    use super::{Family, FrameSize, Line, Shape, bytes_min};
     use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+    const GIGABIT: Line = Line {
+        speed_bits_per_s: 1e9,
+    };
 
     fn plain(size: FrameSize) -> Shape {
         Shape {
@@ -120,8 +103,10 @@ mod tests {
         let expected = [
             1_488_095, 844_594, 452_898, 234_962, 119_731, 96_153, 81_274,
         ];
-        for (size, expected) in SIZES.into_iter().zip(expected) {
-            let most = Line::GIGABIT.max_pps(plain(size));
+        // The sizes of RFC 2544, section 9.1, for Ethernet.
+        let sizes = [64, 128, 256, 512, 1024, 1280, 1518];
+        for (size, expected) in sizes.into_iter().zip(expected) {
+            let most = GIGABIT.max_pps(plain(FrameSize::Fixed(size)));
             assert_eq!(most as u64, expected, "{size}");
         }
     }
@@ -129,7 +114,7 @@ mod tests {
     #[test]
     fn the_sources_native_figure_is_its_share() {
         // Source 004, table 2: two ports, 778,898 frames/s of 64 bytes, 26.171%.
-        let share = Line::GIGABIT.share(778_898.0 / 2.0, plain(FrameSize::Fixed(64)));
+        let share = 778_898.0 / 2.0 / GIGABIT.max_pps(plain(FrameSize::Fixed(64)));
         assert!((share - 0.26171).abs() < 1e-5, "{share}");
     }
 
@@ -140,7 +125,7 @@ mod tests {
             ..plain(FrameSize::Fixed(64))
         };
         // 64 + 4 + 20 bytes.
-        assert_eq!(Line::GIGABIT.max_pps(tagged) as u64, 1_420_454);
+        assert_eq!(GIGABIT.max_pps(tagged) as u64, 1_420_454);
     }
 
     #[test]

@@ -5,7 +5,6 @@
 //! result is valid, a [`procedure`] says what to try next.
 
 pub mod accounting;
-pub mod length;
 pub mod line;
 pub mod port;
 pub mod procedure;

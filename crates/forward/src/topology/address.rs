@@ -1,7 +1,7 @@
 //! Addresses, neighbours and routes on the wires.
 
 use net::Netlink;
-use net::netlink::Route;
+use net::netlink::{Route, RouteKind};
 
 use super::build::{Built, Topology};
 use super::error::NetworkError;
@@ -96,8 +96,8 @@ fn tester(
     let full = if other.is_ipv4() { 32 } else { 128 };
     match layer {
         Layer::Two => {
-            let mut route = Route::via(other, full, other, index);
-            route.gateway = None;
+            let mut route = Route::new(other, full, RouteKind::Unicast);
+            route.interface = Some(index);
             inside.add_route(&route)?;
             let mac = topology.side(side.other()).tester_mac;
             inside.set_neighbour(link, other, mac)?;

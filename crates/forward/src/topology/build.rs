@@ -57,7 +57,7 @@ impl Topology {
         spec: &Spec,
         router: Namespace,
     ) -> Result<Self, NetworkError> {
-        assert_eq!(spec.check(), Ok(()), "checked by whoever asks");
+        assert_eq!(spec.check(), Ok(()), "checked by the caller");
         quiet(&router, spec)?;
         let between = match spec.attachment {
             Attachment::Direct => None,
@@ -161,7 +161,7 @@ fn build_side(
     })
 }
 
-/// For a tester's namespace: its ports send only what they are told.
+/// For a tester's namespace: its ports send only what the tester gives them.
 pub(super) fn silence(namespace: &Namespace, spec: &Spec) -> Result<(), NetworkError> {
     quiet(namespace, spec)?;
     if spec.ipv6 {

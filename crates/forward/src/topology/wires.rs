@@ -151,11 +151,9 @@ pub fn pair(
     other: (&Namespace, &str),
 ) -> Result<(), NetworkError> {
     let [one, other] = [one, other].map(|(namespace, name)| VethEnd {
-        namespace,
-        name,
-        address: None,
         mtu: Some(spec.mtu),
         queues: spec.queues,
+        ..VethEnd::new(namespace, name)
     });
     Ok(add_veth(&one, &other)?)
 }

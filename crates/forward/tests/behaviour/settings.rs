@@ -16,8 +16,8 @@ use crate::behaviour::rig::Rig;
 /// How long after a change a path may be out of date, with time for a busy machine.
 const SETTLED: Duration = Duration::from_millis(500);
 
-/// Sources that belong behind another port are dropped where the kernel is told
-/// to (RFC 3704).
+/// Sources that belong behind another port are dropped where a setting says
+/// so (RFC 3704).
 pub fn strict_sources(pair: &mut Pair) {
     for value in ["1", "2", "0"] {
         for rig in pair.both() {
@@ -132,8 +132,8 @@ fn becomes_stale(pair: &mut Pair, address: IpAddr) {
     std::thread::sleep(SETTLED);
 }
 
-/// As for a neighbour that was never known: asked for three times, then the sender is
-/// told.
+/// As for a neighbour that was never known: asked for three times, then the sender
+/// gets an error.
 fn is_asked_for(pair: &mut Pair, question: &[u8]) {
     for rig in pair.both() {
         rig.forget_neighbours();

@@ -188,7 +188,7 @@ fn look(pair: &mut Pair) -> Result<(), Difference> {
 pub fn neighbours(pair: &mut Pair) {
     for (question, answer) in neighbour::frames() {
         let asked = pair.same(0, &question);
-        assert!(!asked[1].is_empty(), "nobody was asked for");
+        assert!(!asked[1].is_empty(), "it asked for no neighbour");
         let sent = pair.same(1, &answer);
         assert!(!sent[1].is_empty(), "the frame that waited did not come");
         for _ in 0..3 {
@@ -198,7 +198,7 @@ pub fn neighbours(pair: &mut Pair) {
     }
 }
 
-/// A next hop that never answers: asked for three times, then the sender is told.
+/// A next hop that never answers: asked for three times, then the sender gets an error.
 pub fn silence(pair: &mut Pair) {
     for rig in pair.both() {
         rig.set_neighbours("retrans_time_ms", "20");
@@ -213,7 +213,7 @@ pub fn silence(pair: &mut Pair) {
     }
 }
 
-/// A frame that leaves where it came in: its sender is told of the shorter way.
+/// A frame that leaves where it came in: its sender hears of the shorter way.
 pub fn redirects(pair: &mut Pair) {
     for rig in pair.both() {
         rig.set("ipv4", "send_redirects", "1");

@@ -100,7 +100,7 @@ pub const CHANGES: [Change; 20] = [
     ("a rule forbids it", |bench| rule(bench, "add"), false),
     ("the rule goes", |bench| rule(bench, "del"), true),
     (
-        "the port that they come by gets another address, and nobody knows",
+        "the port that they come by gets another address, unknown to the tester",
         |bench| entrance(bench, OTHER_ROUTER),
         false,
     ),

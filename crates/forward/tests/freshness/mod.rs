@@ -1,6 +1,6 @@
 //! 100 ms after a route, neighbour, link, address, rule or setting changed, no
 //! frame is forwarded by what was true before: XDP paths, one with a cache, do
-//! what kernel routing does, also while whoever watches for changes is late or
+//! what kernel routing does, also while the watcher is late or
 //! stuck.
 #![cfg(feature = "bpf")]
 
@@ -51,7 +51,7 @@ fn outcomes(mut bench: Bench, each: impl Fn(&mut Bench)) -> Outcomes {
         let outcome = bench.look(comes);
         assert_eq!(!outcome.is_empty(), comes, "{name}: {outcome:?}");
         each(&mut bench);
-        // It is told if it does not follow.
+        // An error says if it does not follow.
         bench.running.router().counters().unwrap();
         (name, outcome)
     };
@@ -191,7 +191,7 @@ fn ports_may_go_and_come() {
             sleep(STALE_MAX);
             // They cannot be counted; that is all.
             let error = bench.running.router().counters().unwrap_err();
-            assert!(error.context.contains("counters"), "{error}");
+            assert!(error.to_string().contains("counters"), "{error}");
         }
     });
 }
@@ -216,7 +216,7 @@ fn no_answer_is_kept_where_destinations_have_an_mtu_of_their_own() {
         bench.look_until(|before, after| after.hits - before.hits == FRAMES);
         let router = bench.topology.router();
         router.set_sysctl("ipv4/ip_forward_use_pmtu", "1").unwrap();
-        // It is told of no change of this one: it looks at the next other.
+        // The kernel reports no change of this setting: the watcher looks at the next other.
         forwarding(&bench, "0");
         forwarding(&bench, "1");
         bench.look_until(|before, after| {

@@ -26,6 +26,13 @@ pub fn built(journal: &Journal, kind: Kind, spec: &Spec) -> Option<(Home, Topolo
     Some((home, topology))
 }
 
+/// A topology in a namespace, with what it lives in.
+pub fn in_namespace(spec: &Spec) -> (Journal, Home, Topology) {
+    let journal = Journal::open().unwrap();
+    let (home, topology) = built(&journal, Kind::Namespace, spec).unwrap();
+    (journal, home, topology)
+}
+
 /// Sends datagrams from one side's tester to the other's until one arrives.
 pub fn passes(topology: &Topology, from: Side, family: Family) -> bool {
     let to = plan::tester_address(from.other(), family);

@@ -168,30 +168,17 @@ mod tests {
 
     #[test]
     fn limits_out_of_range_are_refused() {
-        let refused = [
-            Limits::default(),
-            Limits {
-                cpus: Some(f64::NAN),
-                ..Limits::default()
-            },
-            Limits {
-                cpus: Some(-1.0),
-                ..Limits::default()
-            },
-            Limits {
-                cpu_set: Some(vec![]),
-                ..Limits::default()
-            },
-            Limits {
-                memory_bytes: Some(7),
-                ..Limits::default()
-            },
-            Limits {
-                processes: Some(0),
-                ..Limits::default()
-            },
+        let refused: [fn(&mut Limits); 6] = [
+            |_| {},
+            |limits| limits.cpus = Some(f64::NAN),
+            |limits| limits.cpus = Some(-1.0),
+            |limits| limits.cpu_set = Some(vec![]),
+            |limits| limits.memory_bytes = Some(7),
+            |limits| limits.processes = Some(0),
         ];
-        for limits in refused {
+        for change in refused {
+            let mut limits = Limits::default();
+            change(&mut limits);
             assert!(limits.check().is_err(), "{limits:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! Links: bridges, VLANs, dummies, and what any link is told and tells.
+//! Links: bridges, VLANs, dummies, and the settings and counters of any link.
 
 use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd};

@@ -150,36 +150,17 @@ impl Netlink {
         &mut self,
         routes: impl IntoIterator<Item = Route>,
     ) -> Result<usize, NetlinkError> {
-        let make = RouteNetlinkMessage::NewRoute;
-        self.many("add many routes", routes, make, NLM_F_CREATE | NLM_F_EXCL)
-    }
-
-    /// Removes many routes. Returns how many.
-    pub fn remove_routes(
-        &mut self,
-        routes: impl IntoIterator<Item = Route>,
-    ) -> Result<usize, NetlinkError> {
-        let make = RouteNetlinkMessage::DelRoute;
-        self.many("remove many routes", routes, make, 0)
-    }
-
-    fn many(
-        &mut self,
-        what: &str,
-        routes: impl IntoIterator<Item = Route>,
-        make: fn(RouteMessage) -> RouteNetlinkMessage,
-        flags: u16,
-    ) -> Result<usize, NetlinkError> {
-        // The first that is no route ends the list, and is told of then.
+        // The first that is no route ends the list, and is the error then.
         let mut malformed = None;
+        let flags = NLM_F_CREATE | NLM_F_EXCL;
         let requests = routes.into_iter().map_while(|route| match route.message() {
-            Ok(message) => Some(encode(&make(message), flags)),
+            Ok(message) => Some(encode(&RouteNetlinkMessage::NewRoute(message), flags)),
             Err(error) => {
                 malformed = Some(error);
                 None::<Request>
             }
         });
-        let sent = self.route.batch(what, requests)?;
+        let sent = self.route.batch("add many routes", requests)?;
         malformed.map_or(Ok(sent), Err)
     }
 

@@ -9,7 +9,7 @@ use super::address::family;
 use super::{Netlink, NetlinkError};
 
 /// Priorities of the rules that every namespace begins with: the tables local,
-/// main and default, for everybody.
+/// main and default, for all packets.
 const USUAL: [u32; 3] = [0, 32_766, 32_767];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -119,7 +119,7 @@ impl Random {
     }
 }
 
-/// Sets much of a device in this namespace as somebody may have; up and with
+/// Sets much of a device in this namespace as another program may have; up and with
 /// threads of NAPI where it is to be `threaded`.
 pub fn unsettle(home: &Namespace, device: &str, threaded: bool, random: &mut Random) {
     let (sysfs, mut netlink) = (Sysfs::of(home).unwrap(), home.netlink().unwrap());

@@ -104,7 +104,7 @@ impl Generator {
 
     /// Sends from the calling thread, on its CPU, until the time is over or the
     /// watcher ends it. Takes about 25 ms more than the stream, partly before its
-    /// first frame: the watcher is told when sending begins and when it is over.
+    /// first frame: the watcher hears when sending begins and when it is over.
     pub fn send<'a>(
         &mut self,
         plan: &Plan,

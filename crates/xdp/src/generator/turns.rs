@@ -33,7 +33,7 @@ impl Turns {
     }
 
     /// Sends one plan by each generator from the calling thread, all at the same
-    /// time, until all are over or the watcher ends them. The watcher is told when
+    /// time, until all are over or the watcher ends them. The watcher hears when
     /// the first begins and when the last is over. Each has an equal share of the CPU
     /// time.
     ///

@@ -22,7 +22,7 @@ pub enum Phase {
     Over,
 }
 
-/// A watcher of a stream: what it is told, and how it ends the stream.
+/// A watcher of a stream: what it hears, and how it ends the stream.
 #[derive(Clone, Copy)]
 pub struct Watch<'a> {
     pub stop: &'a AtomicBool,

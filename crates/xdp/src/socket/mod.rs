@@ -20,7 +20,7 @@ mod umem;
 
 pub use capture::Capture;
 pub use open::{OpenError, RING_ENTRIES_MAX, Socket};
-pub use options::{BusyPoll, Mode, SocketOptions};
+pub use options::{BusyPoll, SocketOptions};
 pub use receive::{Receive, wait_for_packets};
 pub use rustix::net::xdp::XdpStatistics;
 pub use transmit::Transmit;

@@ -16,7 +16,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, soc
 use sys::failure::Failure;
 
 use super::map::{Descriptor, map};
-use super::options::{Mode, SocketOptions, set_busy_poll, set_send_budget};
+use super::options::{SocketOptions, set_busy_poll, set_send_budget};
 use super::receive::Receive;
 use super::ring::{Consumer, Producer};
 use super::transmit::Transmit;
@@ -42,10 +42,6 @@ pub enum OpenError {
         waited_ms: u64,
     },
     #[error(
-        "the driver of interface {interface_index} has no zero-copy at queue {queue}; use Mode::Best or Mode::Copy"
-    )]
-    NoZeroCopy { interface_index: u32, queue: u32 },
-    #[error(
         "cannot bind to queue {queue} of interface {interface_index}; it must exist in this network namespace, be up, and have that queue"
     )]
     Bind {
@@ -63,7 +59,6 @@ pub enum OpenError {
 pub struct Socket {
     pub receive: Receive,
     pub transmit: Transmit,
-    is_zero_copy: bool,
 }
 
 impl Socket {
@@ -93,7 +88,7 @@ impl Socket {
             interface_index,
             queue,
         };
-        place.bind(&socket, first.as_deref(), options)?;
+        place.bind(&socket, first.as_deref(), options.patience)?;
         if first.is_none() {
             *first = Some(Arc::clone(&socket));
         }
@@ -110,10 +105,6 @@ impl Socket {
         }
         let budget = set_send_budget(&socket, options.send_budget, entries);
         Ok(ends.into_socket(&socket, umem, budget))
-    }
-
-    pub fn is_zero_copy(&self) -> bool {
-        self.is_zero_copy
     }
 }
 
@@ -176,7 +167,6 @@ impl Ends {
                 calls: 0,
                 invalid: 0,
             },
-            is_zero_copy,
         }
     }
 }
@@ -212,27 +202,24 @@ impl Place {
         self,
         socket: &OwnedFd,
         first: Option<&OwnedFd>,
-        options: &SocketOptions,
+        patience: Duration,
     ) -> Result<(), OpenError> {
         let started = Instant::now();
         loop {
-            match self.try_bind(socket, first, options) {
+            match self.try_bind(socket, first) {
                 Ok(()) => return Ok(()),
-                Err(Errno::BUSY) if started.elapsed() < options.patience => sleep(BIND_PAUSE),
-                Err(error) => return Err(self.failure(error, options, started.elapsed())),
+                Err(Errno::BUSY) if started.elapsed() < patience => sleep(BIND_PAUSE),
+                Err(error) => return Err(self.failure(error, started.elapsed())),
             }
         }
     }
 
-    fn try_bind(
-        self,
-        socket: &OwnedFd,
-        first: Option<&OwnedFd>,
-        options: &SocketOptions,
-    ) -> Result<(), Errno> {
+    fn try_bind(self, socket: &OwnedFd, first: Option<&OwnedFd>) -> Result<(), Errno> {
         let address = |flags| SocketAddrXdp::new(flags, self.interface_index, self.queue);
         let Some(first) = first else {
-            return bind(socket, &address(flags(options)));
+            // By zero-copy where the driver has it; the driver asks when it wants to be
+            // called instead of running by itself.
+            return bind(socket, &address(SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP));
         };
         // The kernel takes no other flags here: they are the first socket's.
         let shared = SocketAddrXdpWithSharedUmem {
@@ -242,7 +229,7 @@ impl Place {
         bind(socket, &shared)
     }
 
-    fn failure(self, error: Errno, options: &SocketOptions, waited: Duration) -> OpenError {
+    fn failure(self, error: Errno, waited: Duration) -> OpenError {
         let Self {
             interface_index,
             queue,
@@ -253,10 +240,6 @@ impl Place {
                 queue,
                 waited_ms: waited.as_millis().try_into().unwrap_or(u64::MAX),
             },
-            Errno::OPNOTSUPP if options.mode == Mode::ZeroCopy => OpenError::NoZeroCopy {
-                interface_index,
-                queue,
-            },
             error => OpenError::Bind {
                 interface_index,
                 queue,
@@ -264,16 +247,4 @@ impl Place {
             },
         }
     }
-}
-
-fn flags(options: &SocketOptions) -> SocketAddrXdpFlags {
-    let mut flags = match options.mode {
-        Mode::Best => SocketAddrXdpFlags::empty(),
-        Mode::Copy => SocketAddrXdpFlags::XDP_COPY,
-        Mode::ZeroCopy => SocketAddrXdpFlags::XDP_ZEROCOPY,
-    };
-    if options.wakes_on_need {
-        flags |= SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP;
-    }
-    flags
 }

@@ -4,14 +4,6 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    #[default]
-    Best,
-    Copy,
-    ZeroCopy,
-}
-
 /// Preferred busy polling: calls on the socket run the driver's own polling
 /// loop, in the caller's thread. The interface wants `napi_defer_hard_irqs`
 /// and `gro_flush_timeout` set besides (Documentation/networking/napi.rst).
@@ -36,10 +28,6 @@ impl Default for BusyPoll {
 pub struct SocketOptions {
     /// Entries of each of the four rings, a power of two.
     pub ring_entries: u32,
-    pub mode: Mode,
-    /// Whether the driver may ask to be called instead of running by itself
-    /// (`XDP_USE_NEED_WAKEUP`).
-    pub wakes_on_need: bool,
     pub busy_poll: Option<BusyPoll>,
     /// Frames that one call sends at most where frames are copied: Linux takes
     /// 32 unless told otherwise (`XDP_MAX_TX_SKB_BUDGET`, Linux 6.17); an older
@@ -58,8 +46,6 @@ impl Default for SocketOptions {
     fn default() -> Self {
         Self {
             ring_entries: 2048,
-            mode: Mode::Best,
-            wakes_on_need: true,
             busy_poll: None,
             send_budget: None,
             send_buffer_bytes: None,

@@ -76,11 +76,6 @@ impl Receive {
         let _ = recv(&*self.socket, nothing, RecvFlags::DONTWAIT);
     }
 
-    /// Packets there to take, `max` at most.
-    pub fn available(&mut self, max: u32) -> u32 {
-        self.ring.available(max)
-    }
-
     /// Whether busy polling can work: the kernel knows which polling loop (NAPI) of
     /// the driver fills this queue. Linux learns it from the first packet until 6.12,
     /// and from the driver when the socket is bound since 6.14; some drivers do not

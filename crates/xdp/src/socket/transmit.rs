@@ -2,7 +2,7 @@
 //! the completion ring brings their frames back.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use rustix::io::Errno;
@@ -132,11 +132,5 @@ impl Transmit {
     /// kernel is broken.
     pub fn invalid(&self) -> u64 {
         self.invalid
-    }
-}
-
-impl AsFd for Transmit {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
     }
 }

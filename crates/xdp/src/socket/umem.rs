@@ -129,25 +129,11 @@ impl Umem {
     /// # Panics
     /// If it is another UMEM's.
     pub fn write(&self, frame: &mut Frame, bytes: &[u8]) -> Result<(), TooLong> {
-        self.resize(frame, bytes.len())?;
-        self.bytes_mut(frame).copy_from_slice(bytes);
-        Ok(())
-    }
-
-    /// Takes `len` bytes into use, from the frame's start on, with any content.
-    ///
-    /// # Errors
-    /// [`TooLong`]; the frame is as it was.
-    ///
-    /// # Panics
-    /// If it is another UMEM's.
-    pub fn resize(&self, frame: &mut Frame, len: usize) -> Result<(), TooLong> {
-        let fits = u32::try_from(len)
-            .ok()
-            .filter(|len| *len <= self.frame_bytes);
-        let frame_bytes = self.frame_bytes;
+        let (len, frame_bytes) = (bytes.len(), self.frame_bytes);
+        let fits = u32::try_from(len).ok().filter(|len| *len <= frame_bytes);
         frame.len = fits.ok_or(TooLong { len, frame_bytes })?;
         frame.address = self.chunk(frame.address);
+        self.bytes_mut(frame).copy_from_slice(bytes);
         Ok(())
     }
 

@@ -102,7 +102,7 @@ fn a_stream_keeps_its_rate_and_ends_when_told() {
     });
 }
 
-/// The watcher is told of phases in order, and takes nothing of the CPU that sends.
+/// The watcher hears of phases in order, and takes nothing of the CPU that sends.
 #[test]
 fn who_watches_is_elsewhere_and_hears_of_each_phase_once() {
     timed_in_namespace(|| {

@@ -7,7 +7,6 @@ use xdp::Attached;
 use xdp::path::{RouterPort, SocketPort, ToSockets};
 use xdp::socket::Receive;
 
-use super::failed;
 use crate::router::RouterError;
 use crate::topology::plan::Side;
 use crate::topology::{NetworkError, Topology, address};
@@ -28,18 +27,17 @@ impl Feed {
         match address::assign_router(topology) {
             Err(NetworkError::Netlink(error))
                 if error.errno() == Some(Errno::EXIST.raw_os_error()) => {}
-            assigned => assigned.map_err(failed(context()))?,
+            assigned => assigned.map_err(RouterError::of(context()))?,
         }
-        let (ports, own) = describe(topology).map_err(failed(context()))?;
+        let (ports, own) = describe(topology).map_err(RouterError::of(context()))?;
         let interfaces = topology.sides().each_ref().map(|side| side.router_index);
         let attach = || {
             let path = ToSockets::load(&ports, &own)
-                .map_err(failed("cannot load the program at the ports".to_owned()))?;
-            Attached::new(path).map_err(failed("cannot attach a program to the ports".to_owned()))
+                .map_err(RouterError::of("cannot load the program at the ports"))?;
+            Attached::new(path).map_err(RouterError::of("cannot attach a program to the ports"))
         };
         let inside = topology.router().run(attach);
-        let attached =
-            inside.map_err(failed("cannot enter the router's namespace".to_owned()))??;
+        let attached = inside.map_err(RouterError::of("cannot enter the router's namespace"))??;
         Ok(Self {
             attached,
             interfaces,
@@ -49,7 +47,9 @@ impl Feed {
     pub(super) fn feed(&self, port: usize, queue: u32, to: &Receive) -> Result<(), RouterError> {
         (self.attached)
             .feed(self.interfaces[port], queue, to)
-            .map_err(failed(format!("cannot feed queue {queue} of port {port}")))
+            .map_err(RouterError::of(format!(
+                "cannot feed queue {queue} of port {port}"
+            )))
     }
 }
 

@@ -45,7 +45,7 @@ impl Forwarder {
         let links = topology.sides().each_ref().map(|side| &*side.names.router);
         if config.poll == Poll::BusyPoll {
             let context = "cannot prepare the router's ports for busy polling".to_owned();
-            deferral::set(topology.router(), links).map_err(failed(context))?;
+            deferral::set(topology.router(), links).map_err(RouterError::of(context))?;
         }
         let mut forwarder = Self {
             threads: Vec::new(),
@@ -54,7 +54,7 @@ impl Forwarder {
             ports: Ports::of(topology)?,
         };
         let inside = topology.router().run(|| forwarder.start(topology, config));
-        inside.map_err(failed("cannot enter the router's namespace".to_owned()))??;
+        inside.map_err(RouterError::of("cannot enter the router's namespace"))??;
         Ok(forwarder)
     }
 
@@ -76,8 +76,8 @@ impl Forwarder {
         config: AfXdp,
     ) -> Result<Worker, RouterError> {
         let frames = LANE_FRAMES.saturating_mul(queues.len() as u32);
-        let (umem, pool) = Umem::new(frames, 2048)
-            .map_err(failed("cannot make the router's memory".to_owned()))?;
+        let (umem, pool) =
+            Umem::new(frames, 2048).map_err(RouterError::of("cannot make the router's memory"))?;
         let sides = topology.sides();
         let mut lanes = Vec::new();
         for &queue in queues {
@@ -86,8 +86,9 @@ impl Forwarder {
                 source: side.router_mac,
                 destination: side.tester_mac,
             });
-            let lane = Lane::open(&umem, interfaces, queue, hops, &options(config))
-                .map_err(failed(format!("cannot open queue {queue} of the router")))?;
+            let lane = Lane::open(&umem, interfaces, queue, hops, &options(config)).map_err(
+                RouterError::of(format!("cannot open queue {queue} of the router")),
+            )?;
             for port in [0, 1] {
                 self.feed.feed(port, queue, &lane.socket(port).receive)?;
             }
@@ -128,11 +129,11 @@ fn check_busy_poll(lane: &Lane, port: &str) -> Result<(), RouterError> {
         .socket(0)
         .receive
         .can_busy_poll()
-        .map_err(failed(context()))?;
+        .map_err(RouterError::of(context()))?;
     if can || sys::kernel::version() < (6, 14) {
         return Ok(());
     }
-    Err(failed(context())(Lack {
+    Err(RouterError::of(context())(Lack {
         what: format!(
             "the driver of {port} does not tell the kernel which NAPI fills a queue (SO_INCOMING_NAPI_ID is 0), so it cannot be busy-polled"
         ),
@@ -141,12 +142,7 @@ fn check_busy_poll(lane: &Lane, port: &str) -> Result<(), RouterError> {
 }
 
 fn check(config: AfXdp, cpus: &[usize]) -> Result<(), RouterError> {
-    let wrong = |context| {
-        Err(RouterError {
-            context,
-            source: None,
-        })
-    };
+    let wrong = |context: String| Err(RouterError::new(context));
     if !(1..=BATCH_MAX).contains(&config.batch) {
         return wrong(format!(
             "a batch of {} frames: 1 to {BATCH_MAX} are possible",
@@ -219,15 +215,5 @@ impl Drop for Forwarder {
                 let _ = handle.join();
             }
         }
-    }
-}
-
-fn failed<E>(context: String) -> impl FnOnce(E) -> RouterError
-where
-    E: std::error::Error + Send + Sync + 'static,
-{
-    move |source| RouterError {
-        context,
-        source: Some(Box::new(source)),
     }
 }

@@ -9,7 +9,6 @@ use std::thread::JoinHandle;
 use sys::affinity::pin_to;
 use sys::clock::CpuClock;
 
-use super::failed;
 use super::worker::Worker;
 use crate::router::{RouterError, rise_above_drivers};
 
@@ -43,11 +42,13 @@ pub(super) fn start(mut worker: Worker, queue: u32, cpu: usize) -> Result<Thread
     let handle = std::thread::Builder::new()
         .name(format!("lockgate-fwd-{queue}"))
         .spawn(work)
-        .map_err(failed("cannot start a thread of the router".to_owned()))?;
+        .map_err(RouterError::of("cannot start a thread of the router"))?;
     let (clock, number) = started
         .recv()
         .expect("a thread that started answers")
-        .map_err(failed(format!("cannot bind queue {queue} to CPU {cpu}")))?;
+        .map_err(RouterError::of(format!(
+            "cannot bind queue {queue} to CPU {cpu}"
+        )))?;
     Ok(Thread {
         tally,
         number,
@@ -65,11 +66,10 @@ impl Thread {
         let context = "the router stopped: a port is gone or down".to_owned();
         match handle.join() {
             Ok(Ok(())) => Ok(()),
-            Ok(Err(error)) => Err(failed(context)(error)),
-            Err(_) => Err(RouterError {
-                context: "the router's thread panicked; its message is on stderr".to_owned(),
-                source: None,
-            }),
+            Ok(Err(error)) => Err(RouterError::of(context)(error)),
+            Err(_) => Err(RouterError::new(
+                "the router's thread panicked; its message is on stderr".to_owned(),
+            )),
         }
     }
 

@@ -2,9 +2,9 @@
 
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use sys::clock::{CpuClock, now_ns};
 use xdp::socket::{Capture, Frame, Pool, Socket, SocketOptions, Umem, wait_for_packets};
 
 use super::{Act, Plant, Planted};
+use crate::router::ports::Ports;
 use crate::router::{Counters, Cpu, Router, RouterError, Task};
 use crate::topology::Topology;
 use crate::topology::plan::Side;
@@ -51,43 +52,19 @@ pub struct Device {
     thread_number: i32,
     cpu_before: Duration,
     cpu_last: Duration,
-    threads: Vec<net::napi::NapiThread>,
-    napi_ns_before: u64,
+    ports: Ports,
     thread: Option<JoinHandle<io::Result<()>>>,
 }
 
 #[derive(Default)]
 struct Shared {
     stop: AtomicBool,
-    truth: [AtomicU64; 6],
+    truth: Mutex<Truth>,
 }
 
 impl Shared {
-    fn tell(&self, truth: &Truth) {
-        let values = [
-            truth.received,
-            truth.sent,
-            truth.dropped,
-            truth.duplicated,
-            truth.reordered,
-            truth.mishaps,
-        ];
-        for (told, value) in self.truth.iter().zip(values) {
-            told.store(value, Ordering::Relaxed);
-        }
-    }
-
-    fn truth(&self) -> Truth {
-        let [received, sent, dropped, duplicated, reordered, mishaps] =
-            std::array::from_fn(|index| self.truth[index].load(Ordering::Relaxed));
-        Truth {
-            received,
-            sent,
-            dropped,
-            duplicated,
-            reordered,
-            mishaps,
-        }
+    fn truth(&self) -> MutexGuard<'_, Truth> {
+        self.truth.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -115,45 +92,31 @@ impl Device {
         let thread = std::thread::Builder::new()
             .name("lockgate-planted".to_owned())
             .spawn(work)
-            .map_err(RouterError::from_cause(
-                "cannot start a thread that forwards",
-            ))?;
-        let (clock, thread_number) = told.recv().map_err(RouterError::from_cause(
-            "the thread of a planted device ended",
-        ))??;
+            .map_err(RouterError::of("cannot start a thread that forwards"))?;
+        let (clock, thread_number) = told
+            .recv()
+            .map_err(RouterError::of("the thread of a planted device ended"))??;
         let mut device = Self {
             shared,
             clock,
             thread_number,
             cpu_before: Duration::ZERO,
             cpu_last: Duration::ZERO,
-            threads: topology.router_threads().cloned().collect(),
-            napi_ns_before: 0,
+            ports: Ports::of(topology)?,
             thread: Some(thread),
         };
         device.cpu_before = device.own_cpu();
-        device.napi_ns_before = device.napi_ns()?;
         Ok(device)
     }
 
     pub fn truth(&self) -> Truth {
-        self.shared.truth()
+        *self.shared.truth()
     }
 
     fn own_cpu(&mut self) -> Duration {
         // A thread that ended keeps what was read last.
         self.cpu_last = self.clock.read().unwrap_or(self.cpu_last);
         self.cpu_last
-    }
-
-    fn napi_ns(&self) -> Result<u64, RouterError> {
-        let mut sum = 0;
-        for thread in &self.threads {
-            sum += thread
-                .cpu_ns()
-                .map_err(RouterError::from_cause("cannot read the device's CPU time"))?;
-        }
-        Ok(sum)
     }
 }
 
@@ -186,7 +149,7 @@ impl Router for Device {
     fn cpu(&mut self) -> Result<Cpu, RouterError> {
         let own = self.own_cpu().saturating_sub(self.cpu_before);
         Ok(Cpu {
-            kernel_ns: self.napi_ns()?.saturating_sub(self.napi_ns_before),
+            kernel_ns: self.ports.cpu_ns()?,
             own_ns: u64::try_from(own.as_nanos()).unwrap_or(u64::MAX),
         })
     }
@@ -221,11 +184,10 @@ fn begin(
     plant: Plant,
 ) -> Result<Worker, RouterError> {
     if let Some(cpu) = cpu {
-        pin_to(cpu).map_err(RouterError::from_cause("cannot bind the device to its CPU"))?;
+        pin_to(cpu).map_err(RouterError::of("cannot bind the device to its CPU"))?;
     }
-    home.enter().map_err(RouterError::from_cause(
-        "cannot enter the device's namespace",
-    ))?;
+    home.enter()
+        .map_err(RouterError::of("cannot enter the device's namespace"))?;
     Worker::open(ports, plant)
 }
 
@@ -246,7 +208,7 @@ struct Worker {
 
 impl Worker {
     fn open(ports: [Port; 2], plant: Plant) -> Result<Self, RouterError> {
-        let memory = RouterError::from_cause("cannot map the device's memory");
+        let memory = RouterError::of("cannot map the device's memory");
         let (umem, pool) = Umem::new(FRAMES, 2048).map_err(memory)?;
         let options = SocketOptions {
             ring_entries: FILL_LEVEL,
@@ -254,13 +216,12 @@ impl Worker {
         };
         let open = |port: Port| -> Result<(Capture, Socket), RouterError> {
             let failed = "cannot open an AF_XDP socket for a planted device";
-            let capture =
-                Capture::attach(port.index, 1).map_err(RouterError::from_cause(failed))?;
-            let socket = Socket::open(&umem, port.index, 0, &options)
-                .map_err(RouterError::from_cause(failed))?;
+            let capture = Capture::attach(port.index, 1).map_err(RouterError::of(failed))?;
+            let socket =
+                Socket::open(&umem, port.index, 0, &options).map_err(RouterError::of(failed))?;
             capture
                 .feed(0, &socket.receive)
-                .map_err(RouterError::from_cause(failed))?;
+                .map_err(RouterError::of(failed))?;
             Ok((capture, socket))
         };
         let [(capture0, socket0), (capture1, socket1)] = [open(ports[0])?, open(ports[1])?];
@@ -292,10 +253,10 @@ impl Worker {
             let count = self.pass(0)? + self.pass(1)?;
             if count == 0 {
                 self.truth.mishaps = self.unsent + self.ring_losses()?;
-                shared.tell(&self.truth);
+                *shared.truth() = self.truth;
                 self.sleep()?;
             } else {
-                shared.tell(&self.truth);
+                *shared.truth() = self.truth;
             }
         }
         Ok(())

@@ -25,7 +25,7 @@ const BUFFERS_PER_QUEUE: u32 = 16_384;
 const MEMORY_MIB_PER_QUEUE: u32 = 64;
 
 impl Call {
-    /// The command. It forwards until it is told to quit, counts the cycles of
+    /// The command. It forwards until it gets the command to quit, counts the cycles of
     /// bursts that had frames, and needs neither huge pages nor PCI devices nor a BPF file system.
     pub fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);

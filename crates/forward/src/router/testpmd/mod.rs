@@ -66,16 +66,14 @@ impl Testpmd {
         let (files, record) = make_folder(journal, topology)?;
         let context = format!("cannot start {}", program.display());
         let mut command = call(topology, files).command(&program);
-        let (console, theirs) = Console::open().map_err(RouterError::from_cause(&*context))?;
+        let (console, theirs) = Console::open().map_err(RouterError::of(&*context))?;
         for give in [Command::stdin, Command::stdout, Command::stderr] {
-            let end = theirs
-                .try_clone()
-                .map_err(RouterError::from_cause(&*context))?;
+            let end = theirs.try_clone().map_err(RouterError::of(&*context))?;
             give(&mut command, Stdio::from(end));
         }
         drop(theirs);
         let child = topology.router().spawn_process(command);
-        let child = child.map_err(RouterError::from_cause(context))?;
+        let child = child.map_err(RouterError::of(context))?;
         let mut testpmd = Self {
             child,
             console,
@@ -97,7 +95,7 @@ impl Testpmd {
         let mut netlink = topology
             .router()
             .netlink()
-            .map_err(RouterError::from_cause(context))?;
+            .map_err(RouterError::of(context))?;
         let until = Instant::now() + START_MAX;
         while !(has_ports(&mut netlink, topology)? && self.forwards()?) {
             let ended = self.child.try_wait().ok().flatten();
@@ -123,12 +121,9 @@ impl Testpmd {
         let _ = self.child.wait();
         let last = self.console.last_failure();
         let last = last.unwrap_or_else(|| "it said nothing".to_owned());
-        RouterError {
-            context: format!(
-                "testpmd did not open both ports within {START_MAX:?}: {last}; the ports must have no other XDP program"
-            ),
-            source: None,
-        }
+        RouterError::new(format!(
+            "testpmd did not open both ports within {START_MAX:?}: {last}; the ports must have no other XDP program"
+        ))
     }
 
     fn process_ns(&self) -> Result<u64, RouterError> {
@@ -142,7 +137,7 @@ impl Testpmd {
     fn threads(&self) -> Result<impl Iterator<Item = i32>, RouterError> {
         let context = "cannot see testpmd's threads; it may have ended";
         let folder = format!("/proc/{}/task", self.child.id());
-        let threads = std::fs::read_dir(folder).map_err(RouterError::from_cause(context))?;
+        let threads = std::fs::read_dir(folder).map_err(RouterError::of(context))?;
         Ok(threads
             .flatten()
             .filter_map(|thread| thread.file_name().to_str()?.parse().ok()))
@@ -152,15 +147,12 @@ impl Testpmd {
 fn make_folder(journal: &Journal, topology: &Topology) -> Result<(PathBuf, Record), RouterError> {
     let context = "cannot make a folder for testpmd";
     let name = topology.tag().name("testpmd");
-    let name = name.map_err(RouterError::from_cause(context))?;
+    let name = name.map_err(RouterError::of(context))?;
     let path = Path::new(net::journal::FOLDER).join(name);
     let record = journal.record(Entry::Folder { path: path.clone() });
-    let record = record.map_err(RouterError::from_cause(context))?;
+    let record = record.map_err(RouterError::of(context))?;
     let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
-    made.map_err(RouterError::from_cause(format!(
-        "cannot make {}",
-        path.display()
-    )))?;
+    made.map_err(RouterError::of(format!("cannot make {}", path.display())))?;
     Ok((path, record))
 }
 
@@ -179,7 +171,7 @@ fn call(topology: &Topology, files: PathBuf) -> Call {
 fn find() -> Result<PathBuf, RouterError> {
     let lack = |what: &str, remedy: String| {
         let what = what.to_owned();
-        RouterError::from_cause("cannot start DPDK's testpmd")(Lack { what, remedy })
+        RouterError::of("cannot start DPDK's testpmd")(Lack { what, remedy })
     };
     for program in PROGRAMS {
         match sys::program::find(program, &[]) {
@@ -200,7 +192,7 @@ fn has_ports(netlink: &mut Netlink, topology: &Topology) -> Result<bool, RouterE
     for side in topology.sides() {
         let link = netlink
             .link(&side.names.router)
-            .map_err(RouterError::from_cause("cannot look at the router's ports"))?;
+            .map_err(RouterError::of("cannot look at the router's ports"))?;
         if !link.xdp {
             return Ok(false);
         }
@@ -215,10 +207,7 @@ impl Router for Testpmd {
 
     fn counters(&mut self) -> Result<Counters, RouterError> {
         let context = "testpmd does not say what it counted; it may have ended";
-        let own = self
-            .console
-            .ask()
-            .map_err(RouterError::from_cause(context))?;
+        let own = self.console.ask().map_err(RouterError::of(context))?;
         Ok(Counters {
             own: Some(own),
             ..self.ports.counters()?

@@ -17,13 +17,10 @@ pub fn wait_for(ending: &str, wanted: usize) -> Result<Vec<i32>, RouterError> {
             return Ok(found);
         }
         if Instant::now() > deadline {
-            return Err(RouterError {
-                context: format!(
-                    "{} threads of the kernel are called …{ending}, not {wanted}; in a container with its own process numbers they cannot be seen: run on the host",
-                    found.len()
-                ),
-                source: None,
-            });
+            return Err(RouterError::new(format!(
+                "{} threads of the kernel are called …{ending}, not {wanted}; in a container with its own process numbers they cannot be seen: run on the host",
+                found.len()
+            )));
         }
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -42,12 +39,8 @@ fn named(ending: &str) -> Vec<i32> {
 }
 
 pub fn cpu_ns(threads: &[i32]) -> Result<u64, RouterError> {
-    let mut sum = 0;
-    for &thread in threads {
-        let cpu_ns = thread_cpu_ns(thread);
-        sum += cpu_ns.map_err(RouterError::from_cause(
-            "cannot read the time of a thread that takes frames on another CPU",
-        ))?;
-    }
-    Ok(sum)
+    let used: Result<u64, _> = threads.iter().copied().map(thread_cpu_ns).sum();
+    used.map_err(RouterError::of(
+        "cannot read the time of a thread that takes frames on another CPU",
+    ))
 }

@@ -58,7 +58,7 @@ impl Xdp<Fib> {
         let load = || load(&ports, options);
         let mut router = Self::start(name, topology, load, Fib::counters)?;
         let watch = listening.follow(router.attached.control());
-        router.watch = Some(watch.map_err(RouterError::from_cause(format!(
+        router.watch = Some(watch.map_err(RouterError::of(format!(
             "cannot follow what changes for the path {name}"
         )))?);
         Ok(router)
@@ -79,7 +79,7 @@ impl Xdp<CpuMap> {
         let mut router = Self::start(name, topology, load, CpuMap::counters)?;
         let context = "cannot find the threads that take frames on other CPUs";
         let threads = router.attached.threads();
-        let ending = threads.map_err(RouterError::from_cause(context))?;
+        let ending = threads.map_err(RouterError::of(context))?;
         router.helpers = helpers::wait_for(&ending, cpus.len())?;
         Ok(router)
     }
@@ -87,10 +87,8 @@ impl Xdp<CpuMap> {
 
 fn listen(name: &str, topology: &Topology) -> Result<Listening, RouterError> {
     address::assign_router(topology)
-        .map_err(RouterError::from_cause("cannot set up the router's table"))?;
-    Listening::begin(topology).map_err(RouterError::from_cause(format!(
-        "cannot start the path {name}"
-    )))
+        .map_err(RouterError::of("cannot set up the router's table"))?;
+    Listening::begin(topology).map_err(RouterError::of(format!("cannot start the path {name}")))
 }
 
 impl<P: Path + Send> Xdp<P> {
@@ -105,11 +103,11 @@ impl<P: Path + Send> Xdp<P> {
     {
         let context = || format!("cannot start the path {name}");
         let start = || {
-            let path = load().map_err(RouterError::from_cause(context()))?;
-            Attached::new(path).map_err(RouterError::from_cause(context()))
+            let path = load().map_err(RouterError::of(context()))?;
+            Attached::new(path).map_err(RouterError::of(context()))
         };
         let inside = topology.router().run(start);
-        let attached = inside.map_err(RouterError::from_cause(context()))??;
+        let attached = inside.map_err(RouterError::of(context()))??;
         Ok(Self {
             name,
             watch: None,
@@ -138,9 +136,9 @@ impl<P: Path + Send> Router for Xdp<P> {
                 "{} does not follow changes of its tables, and leaves all frames to the kernel",
                 self.name
             );
-            return Err(RouterError::from_cause::<Failure>(context)(error));
+            return Err(RouterError::of::<Failure>(context)(error));
         }
-        let counted = (self.count)(&self.attached).map_err(RouterError::from_cause(format!(
+        let counted = (self.count)(&self.attached).map_err(RouterError::of(format!(
             "cannot read what the programs of the path {} counted",
             self.name
         )))?;

@@ -1,7 +1,6 @@
 //! Ports of packet sockets: any interface, no XDP, and the slowest.
 
 use std::os::fd::AsFd;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use net::netlink::Link;
@@ -9,9 +8,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use sys::packet::{Batch, PacketSocket};
 
 use super::collect::{Collector, Inlet};
-use super::send::{BATCH_MAX, Outlet, send};
-use super::{Port, PortError, Transmitted, Transmitter};
-use crate::tester::stream::Stream;
+use super::send::{BATCH_MAX, Outlet};
+use super::{Port, PortError};
 
 /// Opens a port at a link of the calling thread's network namespace. It counts
 /// on the CPU `sink_cpu`, if one is given.
@@ -64,12 +62,6 @@ impl Outlet for PacketTransmitter {
         )))?;
         let refused = if self.has_queue { sent.dropped } else { 0 };
         Ok((refused + sent.left) as u64)
-    }
-}
-
-impl Transmitter for PacketTransmitter {
-    fn transmit(&mut self, stream: &Stream, stop: &AtomicBool) -> Result<Transmitted, PortError> {
-        send(self, stream, stop)
     }
 }
 

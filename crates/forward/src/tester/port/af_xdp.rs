@@ -2,7 +2,6 @@
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use xdp::socket::{
@@ -10,9 +9,8 @@ use xdp::socket::{
 };
 
 use super::collect::{Collector, Inlet};
-use super::send::{Outlet, send};
-use super::{Port, PortError, Transmitted, Transmitter};
-use crate::tester::stream::Stream;
+use super::send::Outlet;
+use super::{Port, PortError};
 
 const RING_ENTRIES: u32 = 2048;
 
@@ -133,12 +131,6 @@ impl Outlet for XdpTransmitter {
             }
             std::thread::sleep(LOOK);
         }
-    }
-}
-
-impl Transmitter for XdpTransmitter {
-    fn transmit(&mut self, stream: &Stream, stop: &AtomicBool) -> Result<Transmitted, PortError> {
-        send(self, stream, stop)
     }
 }
 

@@ -69,7 +69,7 @@ impl Transmitter for LiveTransmitter {
 const CONTEXT: &str = "cannot send live frames";
 
 /// Sends a stream by each port from the calling thread, all at the same time. The
-/// watcher is told when the first begins and when the last is over.
+/// watcher hears when the first begins and when the last is over.
 ///
 /// # Errors
 /// [`PortError`], e.g. where the streams differ in sizes, tag or IP version, or

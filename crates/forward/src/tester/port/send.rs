@@ -7,7 +7,7 @@ use sys::clock::{make_timers_exact, now_ns, thread_cpu};
 
 use super::frames::{FRAME_BYTES_MAX, Frames};
 use super::pace::Pace;
-use super::{PortError, Transmitted};
+use super::{PortError, Transmitted, Transmitter};
 use crate::tester::stream::Stream;
 
 /// Frames staged between two looks at the clock.
@@ -34,7 +34,13 @@ pub(super) trait Outlet {
     }
 }
 
-pub(super) fn send(
+impl<T: Outlet + Send> Transmitter for T {
+    fn transmit(&mut self, stream: &Stream, stop: &AtomicBool) -> Result<Transmitted, PortError> {
+        send(self, stream, stop)
+    }
+}
+
+fn send(
     outlet: &mut impl Outlet,
     stream: &Stream,
     stop: &AtomicBool,

@@ -2,7 +2,6 @@
 //! had been received there, and what the link sends is read. One call a frame.
 
 use std::os::fd::OwnedFd;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rustix::io::{Errno, read, write};
@@ -10,9 +9,8 @@ use rustix::io::{Errno, read, write};
 use super::af_packet::wait;
 use super::collect::{Collector, Inlet};
 use super::frames::FRAME_BYTES_MAX;
-use super::send::{BATCH_MAX, Outlet, send};
-use super::{Port, PortError, Transmitted, Transmitter};
-use crate::tester::stream::Stream;
+use super::send::{BATCH_MAX, Outlet};
+use super::{Port, PortError};
 
 /// Makes a port of the file of a tap, without packet information and not
 /// blocking. It counts on the CPU `sink_cpu`, if one is given.
@@ -68,12 +66,6 @@ impl Outlet for TapTransmitter {
 
     fn flush(&mut self) -> Result<u64, PortError> {
         Ok(std::mem::take(&mut self.refused))
-    }
-}
-
-impl Transmitter for TapTransmitter {
-    fn transmit(&mut self, stream: &Stream, stop: &AtomicBool) -> Result<Transmitted, PortError> {
-        send(self, stream, stop)
     }
 }
 

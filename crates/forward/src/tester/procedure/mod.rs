@@ -1,5 +1,5 @@
 //! The procedures of RFC 2544, section 26, as state machines: each says which
-//! trial it wants next and is told how that ended. No clock, no port, no
+//! trial it wants next and gets its outcome. No clock, no port, no
 //! randomness: a simulated device drives them in the tests.
 //!
 //! A trial that is not valid is neither a pass nor a loss. It is repeated, and

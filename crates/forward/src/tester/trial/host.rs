@@ -1,4 +1,4 @@
-//! What `/proc` says of the CPUs and threads of a trial. Parsers are pure.
+//! What `/proc` shows about the CPUs and threads of a trial. Parsers are pure.
 
 use std::time::{Duration, Instant};
 
@@ -209,7 +209,7 @@ impl Reading {
 
     pub(super) fn since(self, before: Self) -> super::Sender {
         // A guest of which the CPUs were taken away was seen to count minutes for
-        // a trial of half a second: nobody waits longer than what passed.
+        // a trial of half a second: no thread waits longer than what passed.
         let passed_ns = (self.at - before.at).as_nanos() as u64;
         super::Sender {
             waited_ns: self

@@ -2,7 +2,7 @@
 //!
 //! Starting and ending a generator takes up to 30 ms, and the last frames are
 //! waited for: a router that spins is busy all that time, one that sleeps is
-//! not. What a frame costs is told from the sending alone.
+//! not. What a frame costs is measured over the sending alone.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver as Inbox, RecvTimeoutError};

@@ -325,12 +325,8 @@ fn protocols() -> Vec<Case> {
     ] {
         for length in [0, 1, 4, 8, 64] {
             let name = format!("IPv4 protocol {number} with {length} bytes");
-            let name = name;
-            cases.push(case(
-                name,
-                Forwarded,
-                four(&across4(number), &vec![0xa5; length]),
-            ));
+            let frame = four(&across4(number), &vec![0xa5; length]);
+            cases.push(case(name, Forwarded, frame));
         }
     }
     let pseudo = wire::checksum::Pseudo::V4(plan::HOST_V4[0], plan::HOST_V4[1]);

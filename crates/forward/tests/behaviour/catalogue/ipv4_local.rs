@@ -142,7 +142,7 @@ fn resolution() -> Vec<Case> {
         all("who is the other port", Any, about(plan::DUT_V4[1])),
         all("who is the tester", Any, about(plan::TESTER_V4[0])),
         all("who is a host beyond", Any, about(plan::HOST_V4[1])),
-        all("who is everybody", Any, about([255; 4].into())),
+        all("who is the broadcast address", Any, about([255; 4].into())),
         all(
             "a probe",
             Any,

@@ -266,12 +266,8 @@ fn protocols() -> Vec<Case> {
     for number in [1, 2, 4, 6, 17, 41, 47, 50, 58, 59, 89, 132, 253, 255] {
         for length in [0, 1, 8, 64] {
             let name = format!("IPv6 protocol {number} with {length} bytes");
-            let name = name;
-            cases.push(case(
-                name,
-                Forwarded,
-                six(&across6(number), &vec![0xa5; length]),
-            ));
+            let frame = six(&across6(number), &vec![0xa5; length]);
+            cases.push(case(name, Forwarded, frame));
         }
     }
     let (source, destination) = (plan::HOST_V6[0], plan::HOST_V6[1]);
@@ -280,10 +276,7 @@ fn protocols() -> Vec<Case> {
     cases.push(case(name, Forwarded, six(&across6(protocol::TCP), &syn)));
     let echo = echo6(source, destination, b"hello");
     let name = "IPv6 echo";
-    cases.push(case(
-        name,
-        Forwarded,
-        six(&across6(protocol::ICMPV6), &echo),
-    ));
+    let frame = six(&across6(protocol::ICMPV6), &echo);
+    cases.push(case(name, Forwarded, frame));
     cases
 }

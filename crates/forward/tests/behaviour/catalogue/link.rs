@@ -44,14 +44,14 @@ fn addresses() -> Vec<Case> {
             to("another station", Dropped, [2, 0, 0, 0, 9, 9]),
             to("the DUT's other port", Dropped, plan::DUT[1]),
             to("the sender", Dropped, plan::TESTER[0]),
-            to("everybody", Dropped, [0xff; 6]),
+            to("the broadcast address", Dropped, [0xff; 6]),
             to("a group", Dropped, [1, 0, 0x5e, 0, 0, 1]),
             to("a group of IPv6", Dropped, [0x33, 0x33, 0, 0, 0, 1]),
-            to("nobody", Dropped, [0; 6]),
+            to("the zero address", Dropped, [0; 6]),
             to("a bridge's group", Dropped, [1, 0x80, 0xc2, 0, 0, 0]),
             from("a group", [1, 0, 0x5e, 0, 0, 1]),
-            from("everybody", [0xff; 6]),
-            from("nobody", [0; 6]),
+            from("the broadcast address", [0xff; 6]),
+            from("the zero address", [0; 6]),
             from("the DUT itself", plan::DUT[0]),
             from("another station", [2, 0, 0, 0, 9, 9]),
         ]);
@@ -98,8 +98,8 @@ fn tagged(frame: &[u8], tags: &[(EtherType, u16)]) -> Vec<u8> {
     ethernet(0, ether_type, &payload)
 }
 
-/// The DUT's ports have no VLAN interface: a tag that names a VLAN is for
-/// nobody, one that names none is only a priority.
+/// The DUT's ports have no VLAN interface: a frame whose tag names a
+/// VLAN is dropped; a tag that names none is only a priority.
 fn tags() -> Vec<Case> {
     const C: EtherType = EtherType::VLAN;
     const S: EtherType = EtherType::PROVIDER_VLAN;

@@ -92,7 +92,7 @@ pub fn across4(protocol: u8) -> wire::ipv4::Repr {
 }
 
 /// A header from another host behind port 0 each time: kernels limit how often
-/// one sender is told that something cannot be reached.
+/// one sender gets an error about something that cannot be reached.
 pub fn fresh4(destination: Ipv4Addr) -> wire::ipv4::Repr {
     static COUNT: AtomicU16 = AtomicU16::new(0x100);
     let [a, b] = COUNT.fetch_add(1, Relaxed).to_be_bytes();

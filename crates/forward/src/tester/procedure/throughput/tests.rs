@@ -132,29 +132,16 @@ fn a_pass_by_luck_is_not_confirmed() {
 
 #[test]
 fn goals_outside_the_limits_are_refused_with_their_values() {
-    let bad = [
-        ThroughputGoal {
-            floor_pps: 0.0,
-            ..goal()
-        },
-        ThroughputGoal {
-            ceiling_pps: 999.0,
-            ..goal()
-        },
-        ThroughputGoal {
-            ceiling_pps: f64::INFINITY,
-            ..goal()
-        },
-        ThroughputGoal {
-            resolution: f64::NAN,
-            ..goal()
-        },
-        ThroughputGoal {
-            loss_ratio_max: 1.0,
-            ..goal()
-        },
+    let changes: [fn(&mut ThroughputGoal); 5] = [
+        |goal| goal.floor_pps = 0.0,
+        |goal| goal.ceiling_pps = 999.0,
+        |goal| goal.ceiling_pps = f64::INFINITY,
+        |goal| goal.resolution = f64::NAN,
+        |goal| goal.loss_ratio_max = 1.0,
     ];
-    for goal in bad {
+    for change in changes {
+        let mut goal = goal();
+        change(&mut goal);
         let GoalError::Outside { limits, .. } = Throughput::new(goal).unwrap_err();
         assert!(!limits.is_empty());
     }
