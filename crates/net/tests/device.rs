@@ -22,8 +22,9 @@ struct Host {
     journal: Journal,
 }
 
-fn host() -> Host {
-    host_with(Journal::open().unwrap())
+/// `None` without root's rights.
+fn host() -> Option<Host> {
+    is_root().then(|| host_with(Journal::open().unwrap()))
 }
 
 fn host_with(journal: Journal) -> Host {
@@ -124,10 +125,7 @@ fn rounds() -> impl Iterator<Item = bool> {
 /// segments, and does not.
 #[test]
 fn a_device_whose_peer_has_a_program_segments_as_before() {
-    if !is_root() {
-        return;
-    }
-    let host = host();
+    let Some(host) = host() else { return };
     let both = || snapshot_of_offloads(&host);
     let before = both();
     let lend = |device: &str| {
@@ -169,12 +167,9 @@ fn snapshot_of_offloads(host: &Host) -> [std::collections::BTreeSet<String>; 2] 
 
 #[test]
 fn a_device_comes_back_as_it_was() {
-    if !is_root() {
-        return;
-    }
     let mut random = Random::new();
     for threaded in rounds() {
-        let host = host();
+        let Some(host) = host() else { return };
         unsettle(&host.namespace, &host.device, threaded, &mut random);
         let before = host.snapshot();
         let lent = host.lend().unwrap();
@@ -231,10 +226,7 @@ fn what_somebody_else_set_meanwhile_stays_and_is_told() {
 
 #[test]
 fn nothing_is_owed_to_a_home_that_is_gone() {
-    if !is_root() {
-        return;
-    }
-    let host = host();
+    let Some(host) = host() else { return };
     let lent = host.lend().unwrap();
     let entry = host.devices().remove(0);
     assert!(entry.undo().is_err(), "its home is still there");
@@ -250,10 +242,7 @@ fn nothing_is_owed_to_a_home_that_is_gone() {
 
 #[test]
 fn the_namespace_that_it_is_in_stays_until_it_is_back() {
-    if !is_root() {
-        return;
-    }
-    let host = host();
+    let Some(host) = host() else { return };
     let lent = host.lend().unwrap();
     let name = host.guest.name().to_owned();
     // The wrong order: the device would be destroyed with it.
@@ -301,12 +290,9 @@ fn lend_and_kill(host: &Host, folder: &Path, steps: u64) -> String {
 
 #[test]
 fn a_killed_borrower_s_device_is_not_lost_and_comes_back_as_it_was() {
-    if !is_root() {
-        return;
-    }
     let mut random = Random::new();
     for threaded in rounds() {
-        let host = host();
+        let Some(host) = host() else { return };
         unsettle(&host.namespace, &host.device, threaded, &mut random);
         let before = host.snapshot();
         let folder = tempfile::tempdir().unwrap();
@@ -337,9 +323,6 @@ fn a_killed_borrower_s_device_is_not_lost_and_comes_back_as_it_was() {
 
 #[test]
 fn a_device_in_use_is_left_alone() {
-    if !is_root() {
-        return;
-    }
     type Use = fn(&Host, Netlink);
     let uses: [(Use, &str); 4] = [
         (
@@ -376,7 +359,7 @@ fn a_device_in_use_is_left_alone() {
         ),
     ];
     for (take_into_use, says) in uses {
-        let host = host();
+        let Some(host) = host() else { return };
         take_into_use(&host, host.namespace.netlink().unwrap());
         let error = host.lend().unwrap_err().to_string();
         assert!(error.contains(says), "{error}");

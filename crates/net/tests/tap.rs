@@ -21,23 +21,26 @@ struct Inside {
     name: String,
 }
 
-fn inside() -> Inside {
+/// `None` without root's rights.
+fn inside() -> Option<Inside> {
+    if !is_root() {
+        return None;
+    }
     let (journal, tag) = (Journal::open().unwrap(), Tag::fresh());
     let namespace = Namespace::create(&journal, &tag.name("tap").unwrap()).unwrap();
     let netlink = namespace.netlink().unwrap();
-    Inside {
+    Some(Inside {
         namespace,
         netlink,
         name: tag.interface("tap").unwrap(),
-    }
+    })
 }
 
 #[test]
 fn what_is_written_arrives_and_what_is_sent_is_read() {
-    if !is_root() {
+    let Some(mut inside) = inside() else {
         return;
-    }
-    let mut inside = inside();
+    };
     let files = open_tap(&inside.namespace, &inside.name, 1, ETHERNET).unwrap();
     let mut file = File::from(files.into_iter().next().unwrap());
     assert!(
@@ -79,10 +82,9 @@ fn read_until(file: &mut File, wanted: impl Fn(&[u8]) -> bool) -> Vec<u8> {
 
 #[test]
 fn a_tap_has_a_file_a_queue_and_goes_with_the_last() {
-    if !is_root() {
+    let Some(mut inside) = inside() else {
         return;
-    }
-    let mut inside = inside();
+    };
     let mut files = open_tap(&inside.namespace, &inside.name, 4, ETHERNET).unwrap();
     assert_eq!(files.len(), 4);
     assert_eq!(inside.netlink.link(&inside.name).unwrap().kind, "tun");
@@ -99,10 +101,7 @@ fn a_tap_has_a_file_a_queue_and_goes_with_the_last() {
 
 #[test]
 fn what_cannot_be_opened_says_why() {
-    if !is_root() {
-        return;
-    }
-    let inside = inside();
+    let Some(inside) = inside() else { return };
     for (name, queues) in [
         ("", 1),
         ("lgfine", 0),

@@ -160,7 +160,8 @@ mod tests {
     fn what_cannot_be_offered_is_refused_with_its_value() {
         let setup = Setup::new(Cpus::among(&[0, 1]));
         assert!(Offer::default().check(&setup).is_ok());
-        let cases: [(&str, fn(&mut Offer)); 7] = [
+        type Change = fn(&mut Offer);
+        let cases: [(&str, Change); 7] = [
             ("NaN", |offer| offer.rate_pps = Some(f64::NAN)),
             ("-1", |offer| offer.rate_pps = Some(-1.0)),
             ("0ns", |offer| offer.duration = Duration::ZERO),

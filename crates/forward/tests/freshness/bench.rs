@@ -27,29 +27,29 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 const SILENCE: Duration = Duration::from_millis(100);
 
 pub enum Running {
-    Kernel(Kernel),
-    Fib(Xdp<Fib>),
+    Kernel(Box<Kernel>),
+    Fib(Box<Xdp<Fib>>),
 }
 
 pub type Start = fn(&Topology) -> Running;
 
 pub fn kernel(topology: &Topology) -> Running {
-    Running::Kernel(Kernel::start(topology).unwrap())
+    Running::Kernel(Box::new(Kernel::start(topology).unwrap()))
 }
 
 pub fn fib(topology: &Topology) -> Running {
-    Running::Fib(Xdp::fib(topology).unwrap())
+    Running::Fib(Box::new(Xdp::fib(topology).unwrap()))
 }
 
 pub fn cached(topology: &Topology) -> Running {
-    Running::Fib(Xdp::fib_cached(topology).unwrap())
+    Running::Fib(Box::new(Xdp::fib_cached(topology).unwrap()))
 }
 
 impl Running {
     pub fn router(&mut self) -> &mut dyn Router {
         match self {
-            Self::Kernel(router) => router,
-            Self::Fib(router) => router,
+            Self::Kernel(router) => &mut **router,
+            Self::Fib(router) => &mut **router,
         }
     }
 
