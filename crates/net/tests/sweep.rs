@@ -197,7 +197,7 @@ fn a_damaged_journal_harms_nothing_that_is_not_ours() {
         r#"{"kind":"cgroup","path":"/sys/fs/cgroup"}"#.to_owned(),
         r#"{"kind":"cgroup","path":"/tmp/lockgate-x"}"#.to_owned(),
         r#"{"kind":"namespace","name":"../../etc"}"#.to_owned(),
-        r#"{"kind":"namespace","name":"theirs"}"#.to_owned(),
+        r#"{"kind":"namespace","name":"foreign"}"#.to_owned(),
         r#"{"kind":"link","name":"eth0"}"#.to_owned(),
         r#"{"kind":"process","pid":1,"started":0}"#.to_owned(),
         r#"{"kind":"process","pid":-1,"started":0}"#.to_owned(),
