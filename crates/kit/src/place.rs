@@ -1,7 +1,6 @@
 //! Which CPUs a trial's threads get.
 
 use std::fs;
-use std::str::FromStr;
 
 /// Whether clients share the workers' cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -13,6 +12,8 @@ pub enum Placement {
 }
 
 impl Placement {
+    pub const ALL: [Self; 2] = [Self::Shared, Self::Split];
+
     pub const fn name(self) -> &'static str {
         match self {
             Self::Split => "split",
@@ -21,23 +22,7 @@ impl Placement {
     }
 }
 
-impl std::fmt::Display for Placement {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Placement {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        match name {
-            "split" => Ok(Self::Split),
-            "shared" => Ok(Self::Shared),
-            _ => Err(format!("unknown placement '{name}'; known: split, shared")),
-        }
-    }
-}
+crate::named!(Placement, "placement");
 
 /// The CPUs of one trial.
 #[derive(Clone, Debug, PartialEq, Eq)]

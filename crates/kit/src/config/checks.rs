@@ -34,6 +34,22 @@ pub fn positive(key: &str, value: f64, most: f64) -> Result<Option<f64>, ConfigE
     Ok((value > 0.0).then_some(value))
 }
 
+/// Whether no more is named than there may be; `what` are counted.
+///
+/// # Errors
+/// [`ConfigError`] at that key.
+pub fn check_count(
+    key: &str,
+    (count, what): (usize, &str),
+    most: usize,
+) -> Result<(), ConfigError> {
+    if count <= most {
+        return Ok(());
+    }
+    let reason = format!("{count} {what}, the limit is {most}; name fewer");
+    Err(ConfigError::value(key, reason))
+}
+
 /// Whether the back-end has that kind.
 ///
 /// # Errors

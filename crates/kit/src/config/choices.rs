@@ -8,9 +8,6 @@ use toml::Value as Toml;
 
 use super::value::{Choice, Value, near};
 use crate::controllers::contender::known;
-use crate::crossing::Crossing;
-use crate::load::rig::Mode;
-use crate::place::Placement;
 use crate::routers::way::Way;
 
 fn names<T: ToString>(all: impl IntoIterator<Item = T>) -> Vec<String> {
@@ -36,24 +33,6 @@ impl Choice for Policy {
             .into_iter()
             .chain(names(settings))
             .collect()
-    }
-}
-
-impl Choice for Mode {
-    fn known() -> Vec<String> {
-        names(Self::ALL)
-    }
-}
-
-impl Choice for Placement {
-    fn known() -> Vec<String> {
-        names([Self::Shared, Self::Split])
-    }
-}
-
-impl Choice for Crossing {
-    fn known() -> Vec<String> {
-        names(Self::ALL)
     }
 }
 

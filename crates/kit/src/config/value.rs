@@ -46,6 +46,12 @@ macro_rules! ranged {
                 Self(value)
             }
         }
+
+        impl<const LEAST: usize, const MOST: usize> List<$name<LEAST, MOST>> {
+            pub fn values(&self) -> impl Iterator<Item = usize> + Clone {
+                self.iter().map(|one| one.0)
+            }
+        }
     };
 }
 
@@ -175,6 +181,42 @@ pub trait Choice: Clone + PartialEq + std::fmt::Debug + Display + FromStr<Err: D
     }
 }
 
+/// Makes a type whose values are `Self::ALL`, each with a `name()`, one that options choose
+/// by this name. The last argument says what a name alone does not.
+#[macro_export]
+macro_rules! named {
+    ($type:ty, $what:literal $(, $described:expr)?) => {
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl std::str::FromStr for $type {
+            type Err = String;
+
+            fn from_str(name: &str) -> Result<Self, String> {
+                let own = Self::ALL.into_iter().find(|own| own.name() == name);
+                own.ok_or_else(|| {
+                    let known = Self::ALL.map(|own| own.name()).join(", ");
+                    format!("no {} '{name}'; there are: {known}", $what)
+                })
+            }
+        }
+
+        impl $crate::config::value::Choice for $type {
+            fn known() -> Vec<String> {
+                Self::ALL.map(|own| own.name().to_owned()).to_vec()
+            }
+            $(
+                fn described() -> Vec<String> {
+                    Self::ALL.map($described).to_vec()
+                }
+            )?
+        }
+    };
+}
+
 /// One of the names that there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Name<T>(pub T);
@@ -255,6 +297,18 @@ impl<T: Value> List<T> {
         }
         assert!(!kept.is_empty(), "a list names one at least");
         Self(kept)
+    }
+}
+
+impl<T: Copy> List<Name<T>> {
+    pub fn values(&self) -> impl Iterator<Item = T> + Clone {
+        self.iter().map(|name| name.0)
+    }
+}
+
+impl<T: Ord> List<T> {
+    pub fn sort(&mut self) {
+        self.0.sort();
     }
 }
 

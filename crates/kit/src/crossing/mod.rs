@@ -239,29 +239,7 @@ impl Crossing {
     }
 }
 
-impl std::fmt::Display for Crossing {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-/// A name that finds no crossing.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no crossing '{name}'; there are: {}", Crossing::ALL.map(Crossing::name).join(", "))]
-pub struct UnknownCrossing {
-    name: String,
-}
-
-impl std::str::FromStr for Crossing {
-    type Err = UnknownCrossing;
-
-    fn from_str(name: &str) -> Result<Self, UnknownCrossing> {
-        let own = Self::ALL.into_iter().find(|own| own.name() == name);
-        own.ok_or_else(|| UnknownCrossing {
-            name: name.to_owned(),
-        })
-    }
-}
+crate::named!(Crossing, "crossing");
 
 fn failed<E: Into<io::Error>>(doing: &'static str) -> impl FnOnce(E) -> PriceError {
     move |error| PriceError::Failed {

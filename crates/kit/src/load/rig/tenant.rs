@@ -1,7 +1,5 @@
 //! Who uses the worker, how much, and under which rules.
 
-use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use crypto::Workload;
@@ -44,20 +42,7 @@ impl Mode {
     }
 }
 
-impl fmt::Display for Mode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Mode {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let own = Self::ALL.into_iter().find(|mode| mode.name() == name);
-        own.ok_or_else(|| format!("unknown mode '{name}'; known: sync, batch, async"))
-    }
-}
+crate::named!(Mode, "mode");
 
 /// In closed loops of many requests, one in this many is timed: two looks at
 /// the clock would be as long as a small request. Odd, since depths are mostly
