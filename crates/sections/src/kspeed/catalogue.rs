@@ -1,11 +1,6 @@
 //! The drivers that are compared, and how the guest gets each.
 
-use std::fmt;
-use std::ops::Deref;
-use std::str::FromStr;
-
-use crypto::{Algorithm, Operation};
-use kit::config::value::Choice;
+use crypto::Algorithm;
 
 /// As tcrypt does.
 pub(super) const GCM_AAD_BYTES: usize = 8;
@@ -24,14 +19,14 @@ pub enum Kind {
 
 /// What differs between the kinds.
 pub(super) struct Facts {
+    pub(super) algorithm: Algorithm,
     /// The kernel's names for the algorithm and for the type of its drivers.
     pub(super) kernel_name: &'static str,
     pub(super) kernel_type: &'static str,
     pub(super) operation: &'static str,
-    /// Bytes of the key; hashes have none.
+    /// Bytes of the key and of the IV; hashes have neither.
     pub(super) key_bytes: usize,
-    /// What a request's length must be a multiple of.
-    pub(super) multiple_bytes: usize,
+    pub(super) iv_bytes: usize,
     /// How often a request's bytes are in memory: twice with another
     /// destination.
     pub(super) copies: usize,
@@ -39,9 +34,9 @@ pub(super) struct Facts {
 
 #[rustfmt::skip]
 const FACTS: [Facts; 3] = [
-    Facts { kernel_name: "cbc(aes)", kernel_type: "skcipher", operation: "encrypt", key_bytes: 16, multiple_bytes: 16, copies: 1 },
-    Facts { kernel_name: "gcm(aes)", kernel_type: "aead", operation: "encrypt", key_bytes: 16, multiple_bytes: 1, copies: 2 },
-    Facts { kernel_name: "sha256", kernel_type: "ahash", operation: "digest", key_bytes: 0, multiple_bytes: 1, copies: 1 },
+    Facts { algorithm: Algorithm::Aes128Cbc, kernel_name: "cbc(aes)", kernel_type: "skcipher", operation: "encrypt", key_bytes: 16, iv_bytes: 16, copies: 1 },
+    Facts { algorithm: Algorithm::Aes128Gcm, kernel_name: "gcm(aes)", kernel_type: "aead", operation: "encrypt", key_bytes: 16, iv_bytes: 12, copies: 2 },
+    Facts { algorithm: Algorithm::Sha256, kernel_name: "sha256", kernel_type: "ahash", operation: "digest", key_bytes: 0, iv_bytes: 0, copies: 1 },
 ];
 
 impl Kind {
@@ -49,38 +44,25 @@ impl Kind {
 
     /// What it is called by people, by the engine and in results.
     pub fn name(self) -> &'static str {
-        self.own().algorithm.name()
+        self.facts().algorithm.name()
     }
 
     pub(super) fn facts(self) -> &'static Facts {
         &FACTS[self as usize]
     }
 
-    /// The engine's.
+    /// The engine's: it encrypts or hashes, as the drivers do.
     pub(super) fn own(self) -> crypto::Kind {
-        let (algorithm, operation) = match self {
-            Self::Cbc => (Algorithm::Aes128Cbc, Operation::Encrypt),
-            Self::Gcm => (Algorithm::Aes128Gcm, Operation::Encrypt),
-            Self::Sha256 => (Algorithm::Sha256, Operation::Hash),
-        };
-        crypto::Kind::new(algorithm, operation)
+        crypto::Kind::from(self.facts().algorithm)
     }
 }
 
-impl FromStr for Kind {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let found = Self::ALL.into_iter().find(|kind| kind.name() == name);
-        let known = || Self::ALL.map(Self::name).join(", ");
-        found.ok_or_else(|| format!("'{name}' is not measured here; allowed: {}", known()))
-    }
-}
+kit::named!(Kind, "algorithm that is measured");
 
 /// One driver of the guest's kernel.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Driver {
-    /// The kernel's name for it.
+    /// As the kernel calls it.
     pub(super) name: &'static str,
     pub(super) kind: Kind,
     /// What it is, in words.
@@ -92,23 +74,6 @@ pub struct Driver {
     rivals: &'static [&'static str],
 }
 
-/// In the order of reports: the crypto device first, since it is what all this
-/// is about. Whatever offers `cbc(aes)` above the generic driver's priority of
-/// 100 is its rival; `cryptd` counts: what it wraps has 50 more than what is
-/// wrapped.
-#[rustfmt::skip]
-pub(super) static DRIVERS: [Driver; 9] = [
-    Driver { name: "virtio_crypto_aes_cbc", kind: Kind::Cbc, what: "QEMU's virtio-crypto", modules: &["virtio_crypto"], rivals: &["aesni_intel", "cryptd"] },
-    Driver { name: "cbc(aes-generic)", kind: Kind::Cbc, what: "AES in C", modules: &[], rivals: &["aesni_intel", "virtio_crypto", "cryptd"] },
-    Driver { name: "cbc-aes-aesni", kind: Kind::Cbc, what: "AES-NI", modules: &["aesni_intel"], rivals: &[] },
-    Driver { name: "cryptd(cbc(aes-generic))", kind: Kind::Cbc, what: "AES in C on a kernel thread", modules: &["cryptd"], rivals: &["aesni_intel", "virtio_crypto"] },
-    Driver { name: "sha256-generic", kind: Kind::Sha256, what: "SHA-256 in C", modules: &[], rivals: &[] },
-    Driver { name: "cryptd(sha256-generic)", kind: Kind::Sha256, what: "SHA-256 in C on a kernel thread", modules: &["cryptd"], rivals: &[] },
-    Driver { name: "gcm_base(ctr(aes-generic),ghash-generic)", kind: Kind::Gcm, what: "AES-GCM in C", modules: &["ctr", "ghash_generic", "gcm"], rivals: &["aesni_intel", "pcrypt"] },
-    Driver { name: "generic-gcm-aesni", kind: Kind::Gcm, what: "AES-GCM with AES-NI", modules: &["aesni_intel"], rivals: &["pcrypt"] },
-    Driver { name: "pcrypt(generic-gcm-aesni)", kind: Kind::Gcm, what: "AES-GCM with AES-NI on kernel threads", modules: &["aesni_intel", "pcrypt"], rivals: &[] },
-];
-
 /// Modules that can be unloaded, users before what they use.
 const UNLOAD_ORDER: [&str; 5] = [
     "pcrypt",
@@ -119,6 +84,27 @@ const UNLOAD_ORDER: [&str; 5] = [
 ];
 
 impl Driver {
+    /// In the order of reports: the crypto device first, since it is what all this
+    /// is about. Whatever offers `cbc(aes)` above the generic driver's priority of
+    /// 100 is its rival; `cryptd` counts: what it wraps has 50 more than what is
+    /// wrapped.
+    #[rustfmt::skip]
+    pub(super) const ALL: [Self; 9] = [
+        Self { name: "virtio_crypto_aes_cbc", kind: Kind::Cbc, what: "QEMU's virtio-crypto", modules: &["virtio_crypto"], rivals: &["aesni_intel", "cryptd"] },
+        Self { name: "cbc(aes-generic)", kind: Kind::Cbc, what: "AES in C", modules: &[], rivals: &["aesni_intel", "virtio_crypto", "cryptd"] },
+        Self { name: "cbc-aes-aesni", kind: Kind::Cbc, what: "AES-NI", modules: &["aesni_intel"], rivals: &[] },
+        Self { name: "cryptd(cbc(aes-generic))", kind: Kind::Cbc, what: "AES in C on a kernel thread", modules: &["cryptd"], rivals: &["aesni_intel", "virtio_crypto"] },
+        Self { name: "sha256-generic", kind: Kind::Sha256, what: "SHA-256 in C", modules: &[], rivals: &[] },
+        Self { name: "cryptd(sha256-generic)", kind: Kind::Sha256, what: "SHA-256 in C on a kernel thread", modules: &["cryptd"], rivals: &[] },
+        Self { name: "gcm_base(ctr(aes-generic),ghash-generic)", kind: Kind::Gcm, what: "AES-GCM in C", modules: &["ctr", "ghash_generic", "gcm"], rivals: &["aesni_intel", "pcrypt"] },
+        Self { name: "generic-gcm-aesni", kind: Kind::Gcm, what: "AES-GCM with AES-NI", modules: &["aesni_intel"], rivals: &["pcrypt"] },
+        Self { name: "pcrypt(generic-gcm-aesni)", kind: Kind::Gcm, what: "AES-GCM with AES-NI on kernel threads", modules: &["aesni_intel", "pcrypt"], rivals: &[] },
+    ];
+
+    fn name(self) -> &'static str {
+        self.name
+    }
+
     /// The modules to unload: rivals, and whatever stands on them.
     fn leaving(&self) -> impl Iterator<Item = &'static str> {
         let takes_cryptd = self.rivals.contains(&"cryptd");
@@ -145,52 +131,9 @@ impl Driver {
     }
 }
 
-/// A driver of the catalogue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Chosen(pub(super) &'static Driver);
-
-impl Deref for Chosen {
-    type Target = Driver;
-
-    fn deref(&self) -> &Driver {
-        self.0
-    }
-}
-
-impl fmt::Display for Chosen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
-    }
-}
-
-impl FromStr for Chosen {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let found = DRIVERS.iter().find(|driver| driver.name == name);
-        let known = || DRIVERS.each_ref().map(|driver| driver.name).join(", ");
-        found.map(Self).ok_or_else(|| {
-            format!(
-                "'{name}' is not a driver that is measured; allowed: {}",
-                known()
-            )
-        })
-    }
-}
-
-impl Choice for Chosen {
-    fn known() -> Vec<String> {
-        DRIVERS
-            .iter()
-            .map(|driver| driver.name.to_owned())
-            .collect()
-    }
-
-    fn described() -> Vec<String> {
-        let described = |driver: &Driver| format!("{} ({})", driver.name, driver.what);
-        DRIVERS.iter().map(described).collect()
-    }
-}
+kit::named!(Driver, "driver that is measured", |driver| {
+    format!("{} ({})", driver.name, driver.what)
+});
 
 #[cfg(test)]
 mod tests {
@@ -198,8 +141,8 @@ mod tests {
 
     #[test]
     fn nothing_a_driver_needs_is_unloaded_and_users_go_first() {
-        for driver in &DRIVERS {
-            assert_eq!(driver.name.parse::<Chosen>().unwrap().0, driver);
+        for driver in Driver::ALL {
+            assert_eq!(driver.name.parse::<Driver>(), Ok(driver));
             for rival in driver.rivals {
                 assert!(UNLOAD_ORDER.contains(rival), "{}", driver.name);
             }
@@ -215,7 +158,7 @@ mod tests {
     /// They stand between quotes in the guest's shell.
     #[test]
     fn names_need_no_quoting_in_a_shell() {
-        for driver in &DRIVERS {
+        for driver in Driver::ALL {
             let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_(),".contains(&byte);
             assert!(driver.name.bytes().all(is_plain), "{}", driver.name);
         }

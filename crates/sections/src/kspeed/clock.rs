@@ -4,7 +4,7 @@ use trial::stats::median;
 
 /// The script that prints what the guest's kernel says of it.
 pub(super) const SCRIPT: &str = "dmesg | grep -i 'tsc:'";
-/// Slower or faster and it is no CPU's.
+/// What is slower or faster is not a CPU's.
 const MHZ: (f64, f64) = (100.0, 20_000.0);
 
 /// What is known of the counter.
@@ -26,11 +26,11 @@ impl Clock {
         }
     }
 
-    /// One more run's.
-    pub(super) fn add(&mut self, cycles_per_ns: f64) {
-        if (MHZ.0..=MHZ.1).contains(&(cycles_per_ns * 1e3)) {
-            self.measured_per_ns.push(cycles_per_ns);
-        }
+    /// With what another run found, if its CPU has a counter.
+    pub(super) fn extend(&mut self, cycles_per_ns: Option<f64>) {
+        let is_own = |cycles: &f64| (MHZ.0..=MHZ.1).contains(&(cycles * 1e3));
+        self.measured_per_ns
+            .extend(cycles_per_ns.into_iter().filter(is_own));
     }
 
     /// Cycles in a nanosecond: as measured, or else as stated.
@@ -61,8 +61,8 @@ mod tests {
         assert_eq!(clock.cycles_per_ns(), Some(2600.004 / 1e3));
         let refined = format!("{log}[ 2.1] tsc: Refined TSC clocksource calibration: 2599.5 MHz\n");
         assert_eq!(Clock::of_log(&refined).cycles_per_ns(), Some(2599.5 / 1e3));
-        clock.add(2.59);
-        clock.add(f64::NAN);
+        clock.extend(Some(2.59));
+        clock.extend(Some(f64::NAN));
         assert_eq!(clock.cycles_per_ns(), Some(2.59));
         for nonsense in ["", "tsc: Detected 1e99 MHz", "tsc: Detected x MHz"] {
             assert_eq!(Clock::of_log(nonsense).cycles_per_ns(), None);

@@ -1,13 +1,13 @@
 //! What the numbers mean, in plain words, and the article's figures beside ours.
 
-use kit::drawing::{column, text};
+use kit::drawing::text;
 use kit::prelude::*;
 use kit::ratio::Ratio;
-use kit::series::Told;
+use kit::series::{Series, Told};
 use kit::words::{finding, percent, size};
 use trial::{Outcome, Price, Table, Weight};
 
-use super::catalogue::Chosen;
+use super::catalogue::Driver;
 use super::method::Method;
 use super::rig::REQUESTS;
 use super::{Kspeed, Place, SAME_MIN};
@@ -29,15 +29,11 @@ pub(super) fn answer(results: &All<'_>) -> Option<Answer> {
     answer.map(Answer::from)
 }
 
+/// All but the answer.
 pub(super) fn findings(results: &All<'_>) -> Vec<Finding> {
     let said = answer(results).map(|answer| answer.text);
-    let all = [
-        at_once(results),
-        same(results),
-        socket(results),
-        emulated(results),
-    ];
-    let all = all.into_iter().flatten();
+    let all = [at_once, same, socket, emulated].into_iter();
+    let all = all.filter_map(|finding| finding(results));
     all.filter(|one| Some(&one.text) != said.as_ref()).collect()
 }
 
@@ -53,9 +49,24 @@ fn ratios<'a>(
 }
 
 /// Whether a driver is known to complete requests at once.
-fn is_at_once(results: &All<'_>, driver: Chosen) -> bool {
+fn is_at_once(results: &All<'_>, driver: Driver) -> bool {
     let told = &results.notes;
     told.iter().any(|(own, later)| *own == driver && !later)
+}
+
+/// Of drivers that complete later, the valid ratio that differs most, in that
+/// direction.
+fn farthest<'a>(
+    results: &'a All<'_>,
+    (method, reference): (Method, Method),
+    outcome: Outcome,
+) -> Option<&'a Told<Place, Method>> {
+    let own = ratios(results, method, reference).filter(|told| {
+        let is_later = !is_at_once(results, told.pair.arm.0.driver);
+        is_later && told.ratio.comparison.outcome == outcome
+    });
+    let distance = |told: &Told<Place, Method>| of(told).ln().abs();
+    own.max_by(|a, b| distance(a).total_cmp(&distance(b)))
 }
 
 fn of(told: &Told<Place, Method>) -> f64 {
@@ -72,35 +83,31 @@ fn mark(results: &All<'_>) -> String {
 
 /// Where asking one by one hides most of an asynchronous driver.
 fn hidden(results: &All<'_>) -> Option<Finding> {
-    let gains = ratios(results, Method::Async, Method::Sync).filter(|told| {
-        told.ratio.comparison.outcome == Outcome::Faster
-            && !is_at_once(results, told.pair.arm.0.driver)
-            && 1.0 / of(told) < HIDES
-    });
-    let most = gains.max_by(|a, b| of(a).total_cmp(&of(b)))?;
+    let most = farthest(results, (Method::Async, Method::Sync), Outcome::Faster)?;
+    if 1.0 / of(most) >= HIDES {
+        return None;
+    }
     let place = most.pair.arm.0;
     let depth = results.experiment.depth();
     let rate = results.median(&place, &Method::Async, REQUESTS)?;
-    let beside = |method: Method| {
+    let shows = |method: Method, words: &str| {
         let pair = Pair::new((place, method), (place, Method::Async), REQUESTS);
-        let ratio = results.compare(&pair, &results.usual())?;
-        ratio.is_believed.then(|| percent(ratio.comparison.ratio))
+        let ratio = results.compare(&pair, &results.usual());
+        let ratio = ratio.filter(|ratio| ratio.is_believed);
+        let share = ratio.map(|ratio| percent(ratio.comparison.ratio));
+        share.map_or_else(String::new, |share| format!(" {words} {share} of it."))
     };
-    let tcrypt = beside(Method::Tcrypt).map_or_else(String::new, |share| {
-        format!(" tcrypt, which waits for each, shows {share}.")
-    });
     let text = format!(
-        "At {} {} ({}) does {rate:.0} requests/s with {depth} in flight{}. Waiting for each request shows {} of that: async is {} of sync.{tcrypt}",
+        "At {} {} ({}) does {rate:.0} requests/s with {depth} in flight{}. Waiting for each request shows {} of that: async is {} of sync.{}",
         size(place.size_bytes),
         place.driver,
         place.driver.what,
         mark(results),
         percent(1.0 / of(most)),
         most.ratio.words(),
+        shows(Method::Tcrypt, "tcrypt, which waits for each, shows"),
     );
-    let batch = beside(Method::Batch).map_or_else(String::new, |share| {
-        format!(" Batches of {depth} (num_mb) show {share} of it.")
-    });
+    let batch = shows(Method::Batch, &format!("Batches of {depth} (num_mb) show"));
     let remedy = format!("Measure asynchronous drivers with callbacks (kspeed async).{batch}");
     Some(finding(Weight::Headline, text, remedy))
 }
@@ -122,7 +129,7 @@ fn same(results: &All<'_>) -> Option<Finding> {
     let (least, most, all) = ends(own())?;
     let is_same = |ratio: &f64| (SAME_MIN..=1.0 / SAME_MIN).contains(ratio);
     let alike = own().filter(is_same).count();
-    let counts = match results.experiment.seconds_of_tcrypt() {
+    let counts = match results.experiment.0.tcrypt_seconds.get() {
         0 => "cycles of a few operations",
         _ => "operations a second",
     };
@@ -141,11 +148,7 @@ fn same(results: &All<'_>) -> Option<Finding> {
 
 /// What user space gets through the kernel's socket.
 fn socket(results: &All<'_>) -> Option<Finding> {
-    let own = ratios(results, Method::AfAlg, Method::Async).filter(|told| {
-        told.ratio.comparison.outcome == Outcome::Slower
-            && !is_at_once(results, told.pair.arm.0.driver)
-    });
-    let worst = own.min_by(|a, b| of(a).total_cmp(&of(b)))?;
+    let worst = farthest(results, (Method::AfAlg, Method::Async), Outcome::Slower)?;
     let place = worst.pair.arm.0;
     let text = format!(
         "AF_ALG keeps one request in flight. From user space it shows {} of what {} does at {}{}.",
@@ -179,26 +182,23 @@ fn ends(ratios: impl Iterator<Item = f64>) -> Option<(f64, f64, usize)> {
 
 /// A request that a driver's caller waits for, in the smallest size.
 pub(super) fn prices(results: &All<'_>) -> Vec<Price> {
-    let waits = || {
-        results
-            .measured()
-            .filter(|(one, _)| one.arm == Method::Sync)
-    };
-    let Some(first) = waits()
-        .map(|(one, _)| (one.place.threads, one.place.size_bytes))
-        .min()
-    else {
-        return Vec::new();
-    };
-    let own = waits().filter(|(one, _)| (one.place.threads, one.place.size_bytes) == first);
-    let price = |place: Place, rates: Vec<f64>| {
-        let rounds_ns: Vec<_> = rates.into_iter().map(|rate| 1e9 / rate).collect();
+    let waits = results.measured();
+    let waits: Vec<_> = waits
+        .filter(|(one, _)| one.arm == Method::Sync)
+        .map(|(one, series)| (one.place, series))
+        .collect();
+    let size = |place: &Place| (place.threads, place.size_bytes);
+    let first = waits.iter().map(|(place, _)| size(place)).min();
+    let is_own =
+        |place: &Place| Some(size(place)) == first && results.is_valid(place, &Method::Sync);
+    let own = waits.into_iter().filter(|(place, _)| is_own(place));
+    let price = |(place, series): (Place, &Series)| {
+        let rates = series.values(REQUESTS).into_iter();
+        let rounds_ns: Vec<_> = rates.map(|rate| 1e9 / rate).collect();
         let name = format!("request to {}{}", place.driver.what, mark(results));
         Price::of_rounds(name, &rounds_ns)
     };
-    own.filter(|(one, _)| results.is_valid(&one.place, &one.arm))
-        .filter_map(|(one, series)| price(one.place, series.values(REQUESTS)))
-        .collect()
+    own.filter_map(price).collect()
 }
 
 /// The article's figures beside this guest's.
@@ -212,27 +212,26 @@ pub(super) fn beside(results: &All<'_>) -> Option<Table> {
         Some(_) => text("not valid"),
         None => text(""),
     };
-    let engine = results
-        .measured()
-        .filter(|(one, _)| one.arm == Method::Engine);
-    let places: Vec<_> = engine.map(|(one, _)| one.place).collect();
-    let mut rows = Vec::new();
-    for (bytes, serial, asynchronous) in PUBLISHED {
-        for &place in places.iter().filter(|place| place.size_bytes == bytes) {
-            let Some(own) = ratio(place, Method::Async) else {
-                continue;
-            };
-            let own_serial = ratio(place, Method::Tcrypt).or_else(|| ratio(place, Method::Sync));
-            rows.push(vec![
-                text(place.driver.name),
-                text(size(bytes)),
-                text(serial),
-                said(own_serial),
-                text(asynchronous),
-                said(Some(own)),
-            ]);
-        }
-    }
+    let engine = results.measured().map(|(one, _)| one);
+    let engine = engine.filter(|one| one.arm == Method::Engine);
+    let places: Vec<_> = engine.map(|one| one.place).collect();
+    let row = |place: Place, (bytes, serial, asynchronous)| {
+        let own = ratio(place, Method::Async).filter(|_| place.size_bytes == bytes)?;
+        let own_serial = ratio(place, Method::Tcrypt).or_else(|| ratio(place, Method::Sync));
+        Some(vec![
+            text(place.driver.name),
+            text(size(bytes)),
+            text(serial),
+            said(own_serial),
+            text(asynchronous),
+            said(Some(own)),
+        ])
+    };
+    let of = |published| {
+        places
+            .iter()
+            .filter_map(move |&place| row(place, published))
+    };
     let columns = [
         "driver",
         "size",
@@ -241,15 +240,14 @@ pub(super) fn beside(results: &All<'_>) -> Option<Table> {
         "article: async",
         "here: async",
     ];
-    (!rows.is_empty()).then(|| Table {
-        title: "The article's figures beside this guest's: the kernel's rate over user space's"
-            .to_owned(),
-        note: format!(
-            "The article: an accelerator that it does not name, kernel against user space on the same hardware. Here user space is Lockgate's engine on the guest's own CPU; a virtio-crypto device computes on the host's{}.",
-            mark(results)
-        ),
-        columns: columns.map(|label| column(label, "")).to_vec(),
-        rows,
-        command: results.command.to_owned(),
-    })
+    let note = format!(
+        "The article: an accelerator that it does not name, kernel against user space on the same hardware. Here user space is Lockgate's engine on the guest's own CPU; a virtio-crypto device computes on the host's{}.",
+        mark(results)
+    );
+    results.table(
+        "The article's figures beside this guest's: the kernel's rate over user space's",
+        note,
+        columns.map(|label| (label, "")),
+        PUBLISHED.into_iter().flat_map(of).collect(),
+    )
 }

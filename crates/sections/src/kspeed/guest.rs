@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use kit::spot::Spot;
 use kit::subject::Stopped;
+use sys::failure::Failure;
 use trial::PlanError;
 use vm::image::Image;
-use vm::{Accelerator, Cache, Guest, GuestError, Kernel, Qemu, Run, Shape};
+use vm::{Accelerator, Cache, Guest, GuestError, Kernel, Outcome, Qemu, Run, Shape};
 
 use super::program;
-use super::shell::{LOOK, Lost, Output, Shell, Stop};
+use super::shell::{LOOK, Shell, Stop};
 
 /// Enough for Debian's kernel, the program twice (in the image and unpacked)
 /// and all buffers.
@@ -61,16 +62,12 @@ impl Parts {
         let setup = "make setup-guests";
         let cache = Cache::open_default().map_err(|error| absent(error, setup))?;
         let release = (!release.is_empty()).then_some(release);
-        let kernel = cache
-            .kernel(release)
-            .map_err(|error| absent(error, setup))?;
-        let kernel = kernel.clone();
+        let kernel = cache.kernel(release);
+        let kernel = kernel.map_err(|error| absent(error, setup))?.clone();
         if kernel.kspeed.is_none() {
-            let folder = cache.folder().display();
-            let reason = format!(
-                "the guest cache {folder} has no lockgate_kspeed.ko for kernel {}",
-                kernel.release
-            );
+            let (folder, release) = (cache.folder().display(), &kernel.release);
+            let reason =
+                format!("the guest cache {folder} has no lockgate_kspeed.ko for kernel {release}");
             let remedy = "make setup-guests (with gcc and make installed, it builds the module)";
             return Err(absent(reason, remedy));
         }
@@ -123,7 +120,7 @@ impl Parts {
         };
         let (image, parts) = (self.image()?, self.clone());
         let (answer, answered) = mpsc::channel();
-        // A guest that nobody waits for any more ends when the answer is dropped.
+        // A guest that is no longer waited for ends when the answer is dropped.
         thread::spawn(move || {
             let _ = answer.send(Guest::boot(&parts.qemu, &parts.kernel, &image, &shape));
         });
@@ -159,7 +156,7 @@ impl Parts {
     }
 }
 
-/// Somebody else's errors say their own remedy.
+/// The errors of `vm` name their own remedy.
 fn absent(error: impl std::fmt::Display, remedy: &str) -> PlanError {
     let error = error.to_string();
     let (reason, remedy) = error.rsplit_once("; ").unwrap_or((&error, remedy));
@@ -173,26 +170,23 @@ fn absent(error: impl std::fmt::Display, remedy: &str) -> PlanError {
 struct GuestShell(Guest);
 
 impl Shell for GuestShell {
-    fn run(&mut self, script: &str, limit: Duration) -> Result<Output, Lost> {
+    fn run(&mut self, script: &str, limit: Duration) -> Result<Outcome, Failure> {
         let run = Run {
-            script: script.to_owned(),
-            limit,
             output_bytes_max: OUTPUT_BYTES_MAX,
+            ..Run::new(script).within(limit)
         };
         match self.0.run(&run) {
-            Ok(outcome) => Ok(Output {
-                status: outcome.status,
-                text: outcome.text().into_owned(),
-            }),
+            Ok(outcome) => Ok(outcome),
             // The guest ended the script, and goes on.
-            Err(GuestError::Channel(error)) if error.is_recoverable() => Ok(Output {
+            Err(GuestError::Channel(error)) if error.is_recoverable() => Ok(Outcome {
                 status: KILLED,
-                text: error.to_string(),
+                output: error.to_string().into_bytes(),
             }),
-            Err(error) => Err(Lost {
-                during: script.lines().next().unwrap_or_default().to_owned(),
-                source: Box::new(error),
-            }),
+            Err(error) => {
+                let during = script.lines().next().unwrap_or_default();
+                let what = format!("the guest no longer answers: {during}");
+                Err(Failure::of(what)(error))
+            }
         }
     }
 

@@ -1,10 +1,5 @@
 //! The ways to measure a driver that are compared with each other.
 
-use std::fmt;
-use std::str::FromStr;
-
-use kit::config::value::Choice;
-
 /// How a driver is driven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
@@ -82,24 +77,4 @@ impl Method {
     }
 }
 
-impl fmt::Display for Method {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Method {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let found = Self::ALL.into_iter().find(|method| method.name() == name);
-        let known = || Self::ALL.map(Self::name).join(", ");
-        found.ok_or_else(|| format!("'{name}' is not a method; allowed: {}", known()))
-    }
-}
-
-impl Choice for Method {
-    fn known() -> Vec<String> {
-        Self::ALL.map(|method| method.name().to_owned()).to_vec()
-    }
-}
+kit::named!(Method, "method");

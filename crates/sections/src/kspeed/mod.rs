@@ -17,11 +17,12 @@ mod rig;
 mod shell;
 mod tcrypt;
 
+use kit::config::checks::{check_blocks, check_count};
 use kit::prelude::*;
 use kit::words::size;
 use trial::Price;
 
-use catalogue::{Chosen, DRIVERS};
+use catalogue::Driver;
 use guest::Parts;
 use method::{Means, Method};
 use rig::{MEASURES, OnGuest, REQUESTS, WARM_UP};
@@ -40,10 +41,10 @@ const LOAD_S: f64 = 0.15;
 /// Starting lockgate in the guest, its checks and set-up, and what it measures
 /// longer than a slice.
 const PROGRAM_S: f64 = 1.0;
-/// More is a slip of the finger: a round would take hours.
+/// With more, a round would take hours.
 const PLACES_MAX: usize = 512;
 
-/// Who is compared with whom.
+/// Which methods are compared.
 const PAIRS: [(Method, Method); 8] = [
     (Method::Async, Method::Sync),
     (Method::Batch, Method::Sync),
@@ -64,7 +65,7 @@ kit::keys! {
     /// What is measured.
     pub struct Config {
         /// Drivers of the guest's kernel
-        drivers: List<Name<Chosen>> = DRIVERS.each_ref().map(|driver| driver.name),
+        drivers: List<Name<Driver>> = Driver::ALL.map(Name),
         /// Bytes of one request
         sizes_bytes: List<Bytes<16, 65_536>> = [64, 512, 1024, 4096, 16_384, 65_536],
         /// Requests in flight of batch, async, resubmit and engine; tcrypt's num_mb
@@ -91,7 +92,7 @@ pub struct Kspeed(Config);
 /// Where in the grid.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Place {
-    driver: Chosen,
+    driver: Driver,
     size_bytes: usize,
     /// Kernel threads that submit.
     threads: usize,
@@ -102,61 +103,54 @@ impl Kspeed {
         self.0.depth.get()
     }
 
-    fn vcpus(&self) -> usize {
-        self.0.vcpus.get()
-    }
-
-    fn seconds_of_tcrypt(&self) -> usize {
-        self.0.tcrypt_seconds.get()
-    }
-
     /// How tcrypt is called for a method of its own.
     fn call(&self, method: Method) -> Call {
         Call {
             num_mb: (method == Method::TcryptMb).then(|| self.depth()),
-            seconds: self.seconds_of_tcrypt(),
+            seconds: self.0.tcrypt_seconds.get(),
         }
     }
 
     /// A driver's subjects. What does not submit from the module's threads has
     /// one; what tcrypt measures shares a trial.
-    fn subjects_of(&self, driver: Chosen) -> Vec<Subject<Place, Method>> {
-        let mut subjects = Vec::new();
-        let methods = || self.0.methods.iter().map(|method| method.0);
-        let of_tcrypt = |method: &Method| method.means() == Means::Tcrypt;
-        let mut add = |threads: usize, size_bytes, method, shares_trial| {
+    fn subjects_of(&self, driver: Driver) -> Vec<Subject<Place, Method>> {
+        let of = |threads, size_bytes, method| {
             let place = Place {
                 driver,
                 size_bytes,
                 threads,
             };
-            let subject = self.subject(place, method);
-            subjects.push(Subject {
-                shares_trial,
-                ..subject
-            });
+            self.subject(place, method)
         };
         let one = self.0.threads[0].get();
-        for threads in self.0.threads.iter().map(|threads| threads.get()) {
-            for size_bytes in self.0.sizes_bytes.iter().map(|size| size.get()) {
-                for method in methods().filter(|method| !of_tcrypt(method)) {
-                    if threads == one || method.means() != Means::Program {
-                        add(threads, size_bytes, method, false);
-                    }
-                }
+        let mut subjects = Vec::new();
+        for threads in self.0.threads.values() {
+            for size_bytes in self.0.sizes_bytes.values() {
+                let methods = self
+                    .0
+                    .methods
+                    .values()
+                    .filter(|method| match method.means() {
+                        Means::Module(_) => true,
+                        Means::Program => threads == one,
+                        Means::Tcrypt => false,
+                    });
+                subjects.extend(methods.map(|method| of(threads, size_bytes, method)));
             }
         }
-        for method in methods().filter(of_tcrypt) {
-            let sizes = self.sizes_of(driver, method).into_iter().enumerate();
-            sizes.for_each(|(at, size_bytes)| add(one, size_bytes, method, at > 0));
+        let is_tcrypt = |method: &Method| method.means() == Means::Tcrypt;
+        for method in self.0.methods.values().filter(is_tcrypt) {
+            let mut sizes = self.sizes_of(driver, method).into_iter();
+            let first = sizes.next().map(|bytes| of(one, bytes, method));
+            let others = sizes.map(|bytes| of(one, bytes, method).sharing_trial());
+            subjects.extend(first.into_iter().chain(others));
         }
         subjects
     }
 
     /// The sizes that tcrypt measures of a driver in one call.
-    fn sizes_of(&self, driver: Chosen, method: Method) -> Vec<usize> {
-        let sizes = self.0.sizes_bytes.iter().map(|size| size.get());
-        let call = self.call(method);
+    fn sizes_of(&self, driver: Driver, method: Method) -> Vec<usize> {
+        let (sizes, call) = (self.0.sizes_bytes.values(), self.call(method));
         sizes
             .filter(|&bytes| call.measures(driver, bytes))
             .collect()
@@ -165,7 +159,7 @@ impl Kspeed {
     /// What keeping the first driver busy gains says most; a program of its own
     /// for each trial takes longest.
     fn rank(&self, place: Place, method: Method) -> u8 {
-        let is_first = place.driver == self.0.drivers[0].0;
+        let is_first = place.driver == *self.0.drivers[0];
         let rank = match method {
             Method::Sync | Method::Async => 0,
             Method::Batch | Method::Resubmit | Method::Tcrypt | Method::TcryptMb => 1,
@@ -214,7 +208,7 @@ impl Kspeed {
     /// How long a trial of the warm-up takes; 0 where there is none.
     fn warm_up_s(&self, subject: &Subject<Place, Method>) -> f64 {
         // tcrypt's seconds are too long for a warm-up.
-        let is_long = subject.arm.means() == Means::Tcrypt && self.seconds_of_tcrypt() > 0;
+        let is_long = subject.arm.means() == Means::Tcrypt && self.0.tcrypt_seconds.get() > 0;
         if is_long || subject.shares_trial {
             return 0.0;
         }
@@ -253,27 +247,18 @@ impl Experiment for Kspeed {
     type Place = Place;
     type Arm = Method;
     /// Whether a driver completes requests later than at once.
-    type Notes = Vec<(Chosen, bool)>;
+    type Notes = Vec<(Driver, bool)>;
 
     fn new(mut config: Config) -> Result<Self, ConfigError> {
         let places = config.drivers.len() * config.sizes_bytes.len() * config.threads.len();
-        if places > PLACES_MAX {
-            let reason = format!(
-                "{places} places of driver, size and threads; the limit is {PLACES_MAX}; name fewer"
-            );
-            return Err(ConfigError::value("sizes_bytes", reason));
-        }
-        for driver in config.drivers.iter() {
-            let multiple = driver.kind.facts().multiple_bytes;
-            let odd = |bytes: &usize| !bytes.is_multiple_of(multiple);
-            let mut sizes = config.sizes_bytes.iter().map(|size| size.get());
-            if let Some(bytes) = sizes.find(odd) {
-                let reason = format!(
-                    "{bytes}: {} takes multiples of {multiple} bytes only",
-                    driver.name
-                );
-                return Err(ConfigError::value("sizes_bytes", reason));
-            }
+        let counted = (places, "places of driver, size and threads");
+        check_count("sizes_bytes", counted, PLACES_MAX)?;
+        for driver in config.drivers.values() {
+            check_blocks(
+                "sizes_bytes",
+                driver.kind.own(),
+                config.sizes_bytes.values(),
+            )?;
         }
         let seconds = config.common.seconds.0.map(|seconds| seconds.get());
         if let Some(seconds) = seconds.filter(|seconds| *seconds > SECONDS_MAX) {
@@ -288,10 +273,8 @@ impl Experiment for Kspeed {
         };
         let checked = shape.check();
         checked.map_err(|error| ConfigError::value("cpu", error))?;
-        let (mut sizes, mut threads) = (config.sizes_bytes.to_vec(), config.threads.to_vec());
-        sizes.sort();
-        threads.sort();
-        (config.sizes_bytes, config.threads) = (List::of(sizes), List::of(threads));
+        config.sizes_bytes.sort();
+        config.threads.sort();
         Ok(Self(config))
     }
 
@@ -304,9 +287,9 @@ impl Experiment for Kspeed {
     }
 
     fn subjects(&self, _: &Host) -> Vec<Subject<Place, Method>> {
-        let drivers = self.0.drivers.iter();
+        let drivers = self.0.drivers.values();
         drivers
-            .flat_map(|driver| self.subjects_of(driver.0))
+            .flat_map(|driver| self.subjects_of(driver))
             .collect()
     }
 
@@ -331,7 +314,7 @@ impl Experiment for Kspeed {
 
     fn rig(&self, host: &Host, _: &Subjects<Self>) -> Result<Box<dyn Rig<Self>>, Stopped> {
         let parts = Parts::find(&self.0.kernel).map_err(Stopped::failed)?;
-        let (cpu, vcpus) = (self.0.cpu.clone(), self.vcpus() as u32);
+        let (cpu, vcpus) = (self.0.cpu.clone(), self.0.vcpus.get() as u32);
         let boot = move |go_on: &dyn Fn() -> bool| parts.boot((&cpu, vcpus), go_on);
         Ok(Box::new(OnGuest::new(self.clone(), host, Box::new(boot))))
     }
@@ -345,18 +328,15 @@ impl Experiment for Kspeed {
     }
 
     fn pairs(&self, subjects: &Subjects<Self>) -> Vec<Pair<Place, Method>> {
-        let of = |(method, reference): (Method, Method)| {
+        let of = |(method, reference)| {
             let own = subjects.iter().filter(move |subject| subject.arm == method);
-            own.map(move |subject| {
-                let place = subject.place;
-                let change = match (method, reference) {
-                    (Method::Async, Method::Sync) => "Keep many requests in flight in the kernel",
-                    _ => "",
-                };
-                Pair {
-                    target: self.target(place, method, reference),
-                    ..Pair::new((place, method), (place, reference), REQUESTS).changed_by(change)
-                }
+            let change = match (method, reference) {
+                (Method::Async, Method::Sync) => "Keep many requests in flight in the kernel",
+                _ => "",
+            };
+            own.map(move |Subject { place, .. }| Pair {
+                target: self.target(*place, method, reference),
+                ..Pair::new((*place, method), (*place, reference), REQUESTS).changed_by(change)
             })
         };
         PAIRS.into_iter().flat_map(of).collect()

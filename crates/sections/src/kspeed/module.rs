@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use trial::Verdict;
 
-use super::catalogue::{Chosen, GCM_AAD_BYTES, GCM_TAG_BYTES, Kind};
+use super::catalogue::{Driver, GCM_AAD_BYTES, GCM_TAG_BYTES, Kind};
 use super::shell::{not_measured, plain};
 
 /// Where the module answers.
@@ -26,7 +26,7 @@ const REBUILD: &str = "Build the module of this version again (make setup-guests
 /// One run, as it is asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Start {
-    pub(super) driver: Chosen,
+    pub(super) driver: Driver,
     /// The module's name of the mode.
     pub(super) mode: &'static str,
     pub(super) size_bytes: usize,
@@ -40,49 +40,46 @@ pub(super) struct Start {
 impl Start {
     /// Its answer is printed, also where it is refused.
     pub(super) fn script(&self) -> String {
-        let line = self.line();
-        format!("echo \"{line}\" > {FILES}/control 2>/dev/null\ncat {FILES}/result")
-    }
-
-    fn line(&self) -> String {
-        let kind = self.driver.kind;
-        let more = match kind {
+        let (asked, kernel_type) = (self.asked(), self.driver.kind.facts().kernel_type);
+        let more = match self.driver.kind {
             Kind::Cbc => " key=16 place=in".to_owned(),
             Kind::Gcm => format!(" key=16 aad={GCM_AAD_BYTES} tag={GCM_TAG_BYTES}"),
             Kind::Sha256 => String::new(),
         };
         format!(
-            "start type={} driver={} mode={} op={} size={} depth={} threads={} ms={} warmup_ms={WARM_UP_MS} latency={}{more}",
-            kind.facts().kernel_type,
-            self.driver,
-            self.mode,
-            kind.facts().operation,
-            self.size_bytes,
-            self.depth,
-            self.threads,
+            "echo \"start type={kernel_type} driver={} mode={} op={} size={} depth={} threads={} ms={} warmup_ms={WARM_UP_MS} latency={}{more}\" > {FILES}/control 2>/dev/null\ncat {FILES}/result",
+            asked.driver,
+            asked.mode,
+            asked.op,
+            asked.size_bytes,
+            asked.depth,
+            asked.thread_count,
             self.duration.as_millis().max(1),
             u8::from(self.latency),
         )
     }
+
+    fn asked(&self) -> Asked {
+        Asked {
+            driver: self.driver.name.to_owned(),
+            mode: self.mode.to_owned(),
+            op: self.driver.kind.facts().operation.to_owned(),
+            size_bytes: self.size_bytes as u64,
+            depth: self.depth as u64,
+            thread_count: self.threads as u64,
+        }
+    }
 }
 
-/// What a run found.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Measured {
-    /// Whether the driver completes requests later.
-    pub(super) is_async: bool,
-    pub(super) requests_per_s: f64,
-    /// How fast the CPU's counter runs; none where it has none.
-    pub(super) cycles_per_ns: Option<f64>,
-    pub(super) completed: u64,
-    /// (upper end in ns, how many).
-    pub(super) latencies: Vec<(u64, u64)>,
-    /// Requests the driver put aside because its queue was full.
-    pub(super) backlogged: u64,
-    /// Requests that were complete when the call came back.
-    pub(super) completed_inline: u64,
-    /// Most in flight at once, of one thread.
-    pub(super) in_flight_max: u64,
+/// What the module is asked for, and repeats in its answer.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+struct Asked {
+    driver: String,
+    mode: String,
+    op: String,
+    size_bytes: u64,
+    depth: u64,
+    thread_count: u64,
 }
 
 /// Either of the two that the module answers.
@@ -104,19 +101,18 @@ struct Fault {
     remedy: String,
 }
 
-#[derive(Deserialize)]
-struct Run {
-    driver: String,
-    is_async: bool,
-    mode: String,
-    op: String,
-    size_bytes: u64,
-    depth: u64,
-    thread_count: u64,
+/// What a run found; once it is checked, at least one request completed.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Run {
+    #[serde(flatten)]
+    asked: Asked,
+    /// Whether the driver completes requests later.
+    pub(super) is_async: bool,
     elapsed_ns: u64,
+    /// Of the CPU's counter; 0 where it has none.
     #[serde(default)]
     elapsed_cycles: u64,
-    completed: u64,
+    pub(super) completed: u64,
     bytes: u64,
     errors: u64,
     /// Null where none was taken.
@@ -124,17 +120,20 @@ struct Run {
     threads: Vec<Thread>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 struct Latency {
     count: u64,
+    /// (upper end in ns, how many).
     buckets: Vec<(u64, u64)>,
 }
 
-#[derive(Deserialize)]
-struct Thread {
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Thread {
     completed: u64,
-    backlogged: u64,
-    completed_inline: u64,
+    /// Requests the driver put aside because its queue was full.
+    pub(super) backlogged: u64,
+    /// Requests that were complete when the call came back.
+    pub(super) completed_inline: u64,
     in_flight_max: u64,
 }
 
@@ -142,7 +141,7 @@ struct Thread {
 ///
 /// # Errors
 /// Why there is no measurement.
-pub(super) fn read(text: &str, start: &Start) -> Result<Option<Measured>, Verdict> {
+pub(super) fn read(text: &str, start: &Start) -> Result<Option<Run>, Verdict> {
     let text = text.trim();
     if text.len() > ANSWER_BYTES_MAX {
         let bytes = text.len();
@@ -172,7 +171,7 @@ pub(super) fn read(text: &str, start: &Start) -> Result<Option<Measured>, Verdic
     let run: Run = serde_json::from_str(text).map_err(unknown)?;
     run.check(start)
         .map_err(|reason| not_measured(reason, REMEDY))?;
-    Ok((run.completed > 0).then(|| run.measured()))
+    Ok((run.completed > 0).then_some(run))
 }
 
 impl Fault {
@@ -192,39 +191,38 @@ impl Fault {
 }
 
 impl Run {
-    fn sum(&self, value: fn(&Thread) -> u64) -> u64 {
+    pub(super) fn requests_per_s(&self) -> f64 {
+        self.completed as f64 * 1e9 / self.elapsed_ns as f64
+    }
+
+    /// How fast the CPU's counter runs; none where it has none.
+    pub(super) fn cycles_per_ns(&self) -> Option<f64> {
+        let cycles = (self.elapsed_cycles > 0).then_some(self.elapsed_cycles as f64);
+        cycles.map(|cycles| cycles / self.elapsed_ns as f64)
+    }
+
+    pub(super) fn take_latencies(&mut self) -> Vec<(u64, u64)> {
+        self.latency_ns.take().unwrap_or_default().buckets
+    }
+
+    /// Of all threads.
+    pub(super) fn sum(&self, value: fn(&Thread) -> u64) -> u64 {
         let values = self.threads.iter().map(value);
         values.fold(0, u64::saturating_add)
     }
 
-    fn in_flight_max(&self) -> u64 {
+    /// Most in flight at once, of one thread.
+    pub(super) fn in_flight_max(&self) -> u64 {
         let most = self.threads.iter().map(|thread| thread.in_flight_max);
         most.max().unwrap_or(0)
     }
 
     /// Whether it answers what was asked, with figures that can be.
     fn check(&self, start: &Start) -> Result<(), String> {
-        let what = |texts: [&str; 3], numbers: [u64; 3]| {
-            let [driver, mode, operation] = texts.map(|text| plain(text, TEXT_BYTES_MAX));
-            let [bytes, depth, threads] = numbers;
-            format!(
-                "{driver} {mode} {operation}, {bytes} bytes, {depth} in flight, {threads} threads"
-            )
-        };
-        let own = what(
-            [&self.driver, &self.mode, &self.op],
-            [self.size_bytes, self.depth, self.thread_count],
-        );
-        let asked = what(
-            [
-                start.driver.name,
-                start.mode,
-                start.driver.kind.facts().operation,
-            ],
-            [start.size_bytes, start.depth, start.threads].map(|number| number as u64),
-        );
-        if own != asked {
-            return Err(format!("the module measured {own}; asked was {asked}"));
+        let asked = start.asked();
+        if self.asked != asked {
+            let own = plain(&format!("{:?}", self.asked), TEXT_BYTES_MAX);
+            return Err(format!("the module measured {own}; asked was {asked:?}"));
         }
         let (completed, errors) = (self.completed, self.errors);
         let latency = self.latency_ns.as_ref();
@@ -234,11 +232,11 @@ impl Run {
         let is_sound = self.elapsed_ns > 0
             && completed <= COUNT_MAX
             && errors <= COUNT_MAX
-            && completed.checked_mul(self.size_bytes) == Some(self.bytes)
+            && completed.checked_mul(asked.size_bytes) == Some(self.bytes)
             && self.sum(|thread| thread.completed) == completed
             && buckets.len() <= BUCKETS_MAX
             && timed == latency.map_or(0, |latency| latency.count)
-            && self.in_flight_max() <= self.depth;
+            && self.in_flight_max() <= asked.depth;
         if !is_sound {
             return Err(format!(
                 "the module's figures contradict each other: {completed} requests in {} ns, {timed} timed, at most {} in flight",
@@ -252,21 +250,6 @@ impl Run {
                 "{errors} of {} requests failed",
                 completed + errors
             )),
-        }
-    }
-
-    fn measured(self) -> Measured {
-        let ns = self.elapsed_ns as f64;
-        let cycles = (self.elapsed_cycles > 0).then_some(self.elapsed_cycles);
-        Measured {
-            is_async: self.is_async,
-            requests_per_s: self.completed as f64 * 1e9 / ns,
-            cycles_per_ns: cycles.map(|cycles| cycles as f64 / ns),
-            completed: self.completed,
-            backlogged: self.sum(|thread| thread.backlogged),
-            completed_inline: self.sum(|thread| thread.completed_inline),
-            in_flight_max: self.in_flight_max(),
-            latencies: self.latency_ns.unwrap_or_default().buckets,
         }
     }
 }
@@ -294,9 +277,9 @@ mod tests {
 
     #[test]
     fn a_real_answer_is_read_and_a_refusal_keeps_its_words() {
-        let measured = read(RUN, &start()).unwrap().expect("it ran");
-        assert!(measured.is_async && measured.completed > 100);
-        assert!(measured.requests_per_s > 0.0 && !measured.latencies.is_empty());
+        let mut run = read(RUN, &start()).unwrap().expect("it ran");
+        assert!(run.is_async && run.completed > 100);
+        assert!(run.requests_per_s() > 0.0 && !run.take_latencies().is_empty());
         let refused = read(REFUSAL, &start()).unwrap_err();
         assert!(refused.reason.contains("ENOENT") && !refused.remedy.is_empty());
     }

@@ -9,13 +9,14 @@ use kit::observe::CpuTimes;
 use kit::prelude::*;
 use kit::subject::Measure;
 use trial::{Sink, Verdict};
+use vm::Outcome;
 
-use super::catalogue::Chosen;
+use super::catalogue::Driver;
 use super::clock::{self, Clock};
 use super::method::{Means, Method};
-use super::module::{self, Measured, Start};
+use super::module::{self, Start};
 use super::program;
-use super::shell::{Output, Shell, not_measured, run};
+use super::shell::{Shell, not_measured, run, said};
 use super::{Kspeed, Place};
 
 pub(super) const REQUESTS: Measure = Measure::higher("requests_per_s", "requests/s");
@@ -33,9 +34,9 @@ pub(super) const MEASURES: [Measure; 6] = [
     IN_FLIGHT_MAX,
 ];
 
-/// A warm-up takes so long.
+/// How long a warm-up is.
 pub(super) const WARM_UP: Duration = Duration::from_millis(50);
-/// A script that takes so much longer than it should has hung.
+/// A script that takes this much longer than it should has hung.
 const LIMIT: Duration = Duration::from_secs(30);
 /// How long a trial is, in slices, until a request completes in it: a host of
 /// which other guests take the CPUs away may not let ours run in one.
@@ -57,9 +58,9 @@ pub(super) struct OnGuest {
     boots: usize,
     clock: Clock,
     /// Whose modules are loaded.
-    loaded: Option<Chosen>,
+    loaded: Option<Driver>,
     /// What the module said in the warm-up, which times every request.
-    details: Vec<(Place, Method, Measured)>,
+    details: Vec<(Place, Method, module::Run)>,
 }
 
 /// What the host did during a script.
@@ -99,7 +100,7 @@ impl OnGuest {
         let (guest, about) = (self.boot)(go_on)?;
         (self.guest, self.about) = (Some(guest), about);
         let (log, _) = self.run(clock::SCRIPT, LIMIT, go_on)?;
-        self.clock = Clock::of_log(&log.text);
+        self.clock = Clock::of_log(&log.text());
         Ok(())
     }
 
@@ -109,7 +110,7 @@ impl OnGuest {
         script: &str,
         limit: Duration,
         go_on: &dyn Fn() -> bool,
-    ) -> Result<(Output, Seen), Stopped> {
+    ) -> Result<(Outcome, Seen), Stopped> {
         let guest = self.guest.as_mut().expect("it was booted");
         let (times, cpu_s) = (CpuTimes::now(&self.cpus), guest.cpu_s());
         let begin = Instant::now();
@@ -124,18 +125,15 @@ impl OnGuest {
         Ok((output?, seen))
     }
 
-    fn load(&mut self, driver: Chosen, go_on: &dyn Fn() -> bool) -> Result<(), Stopped> {
+    fn load(&mut self, driver: Driver, go_on: &dyn Fn() -> bool) -> Result<(), Stopped> {
         if self.loaded == Some(driver) {
             return Ok(());
         }
         self.loaded = None;
         let (output, _) = self.run(&driver.script(), LIMIT, go_on)?;
         if output.status != 0 {
-            let reason = format!(
-                "loading the modules of {driver} ended with {}: {}",
-                output.status,
-                output.said()
-            );
+            let (status, said) = (output.status, said(&output));
+            let reason = format!("loading the modules of {driver} ended with {status}: {said}");
             let remedy = "Use a kernel that has them (make setup-guests GUESTS=all).";
             return Err(Stopped::Doubted(not_measured(reason, remedy)));
         }
@@ -166,27 +164,25 @@ impl OnGuest {
         is_warm_up: bool,
         go_on: &dyn Fn() -> bool,
     ) -> Result<Reading, Stopped> {
-        let start = Start {
+        let depth = method.depth(self.section.depth());
+        let start = |duration| Start {
             driver: place.driver,
             mode,
             size_bytes: place.size_bytes,
-            depth: method.depth(self.section.depth()),
+            depth,
             threads: place.threads,
-            duration: slice,
+            duration,
             latency: is_warm_up,
         };
-        let of = |duration| Start { duration, ..start };
-        let script = |duration| Ok(of(duration).script());
-        let read = |output: &Output, duration| module::read(&output.text, &of(duration));
-        let (measured, seen) = self.in_time(slice, script, read, go_on)?;
-        if let Some(cycles_per_ns) = measured.cycles_per_ns {
-            self.clock.add(cycles_per_ns);
-        }
-        let (rate, completed) = (measured.requests_per_s, measured.completed);
+        let script = |time| Ok(start(time).script());
+        let read = |output: &Outcome, time| module::read(&output.text(), &start(time));
+        let (run, seen) = self.in_time(slice, script, read, go_on)?;
+        self.clock.extend(run.cycles_per_ns());
+        let rate = (run.requests_per_s(), run.completed);
         if is_warm_up {
-            self.details.push((place, method, measured));
+            self.details.push((place, method, run));
         }
-        Ok(self.reading((place, method), (rate, completed), seen))
+        Ok(self.reading((place, method), rate, seen))
     }
 
     fn program(
@@ -203,7 +199,7 @@ impl OnGuest {
             time,
         };
         let script = |time| program::script(method, place.driver, depth, &request(time));
-        let read = |output: &Output, time| program::read(output, &request(time));
+        let read = |output: &Outcome, time| program::read(output, &request(time));
         let (line, seen) = self.in_time(slice, script, read, go_on)?;
         let rate = (line.requests_per_s(), line.completed);
         Ok(self.reading((place, method), rate, seen))
@@ -215,7 +211,7 @@ impl OnGuest {
         &mut self,
         slice: Duration,
         script: impl Fn(Duration) -> Result<String, Verdict>,
-        read: impl Fn(&Output, Duration) -> Result<Option<M>, Verdict>,
+        read: impl Fn(&Outcome, Duration) -> Result<Option<M>, Verdict>,
         go_on: &dyn Fn() -> bool,
     ) -> Result<(M, Seen), Stopped> {
         let mut duration = slice;
@@ -245,7 +241,7 @@ impl OnGuest {
         let script = format!("{}{}", driver.script(), call.script(driver));
         let (output, seen) = self.run(&script, limit, go_on)?;
         let rates = match self.clock.cycles_per_ns() {
-            Some(cycles_per_ns) => call.rates(&output.text, driver, cycles_per_ns),
+            Some(cycles_per_ns) => call.rates(&output.text(), driver, cycles_per_ns),
             None => Err("the speed of the cycle counter is not known".to_owned()),
         };
         let remedy = "See the guest's log: lockgate vm run SCRIPT runs the same commands.";
@@ -288,7 +284,10 @@ impl OnGuest {
         ]);
         // QEMU has a thread a vCPU and one for its devices; CPUs beyond these
         // may do what they like.
-        let spare = self.cpus.len().saturating_sub(self.section.vcpus() + 1);
+        let spare = self
+            .cpus
+            .len()
+            .saturating_sub(self.section.0.vcpus.get() + 1);
         reading.evidence = Some(Evidence {
             requests: completed,
             times: seen.times,
@@ -322,7 +321,7 @@ impl Rig<Kspeed> for OnGuest {
             sink.emit(Event::Progress(share, now));
             let go_on = || !sink.is_interrupted();
             let warm_up = self.measure((subject.place, subject.arm), WARM_UP, true, &go_on);
-            // What fails here fails again where it is told.
+            // What fails here fails again where it is reported.
             if let Err(Stopped::Interrupted) = warm_up {
                 return Err(Stopped::Interrupted);
             }
@@ -338,18 +337,15 @@ impl Rig<Kspeed> for OnGuest {
     ) -> Result<Reading, Stopped> {
         let own = (subject.place, subject.arm);
         let mut reading = self.measure(own, slice, false, go_on)?;
-        let detail = self
-            .details
-            .iter_mut()
-            .find(|(place, method, _)| (*place, *method) == own);
-        if let Some((.., detail)) = detail {
+        let mut details = self.details.iter_mut();
+        if let Some((.., run)) = details.find(|(place, method, _)| (*place, *method) == own) {
             reading.values.extend([
-                (BACKLOGGED, detail.backlogged as f64),
-                (INLINE, detail.completed_inline as f64),
-                (IN_FLIGHT_MAX, detail.in_flight_max as f64),
+                (BACKLOGGED, run.sum(|thread| thread.backlogged) as f64),
+                (INLINE, run.sum(|thread| thread.completed_inline) as f64),
+                (IN_FLIGHT_MAX, run.in_flight_max() as f64),
             ]);
             // Once: a point has those of all its readings.
-            reading.latency = LatencyCounts::of(detail.latencies.drain(..));
+            reading.latency = LatencyCounts::of(run.take_latencies());
         }
         Ok(reading)
     }
@@ -358,8 +354,9 @@ impl Rig<Kspeed> for OnGuest {
         self.about.clone()
     }
 
-    fn notes(&self) -> Vec<(Chosen, bool)> {
-        let told = |(place, _, detail): &(Place, Method, Measured)| (place.driver, detail.is_async);
+    fn notes(&self) -> Vec<(Driver, bool)> {
+        let told =
+            |(place, _, detail): &(Place, Method, module::Run)| (place.driver, detail.is_async);
         self.details.iter().map(told).collect()
     }
 }

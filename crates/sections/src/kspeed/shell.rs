@@ -6,31 +6,14 @@ use std::thread;
 use std::time::Duration;
 
 use kit::subject::Stopped;
+use sys::failure::Failure;
 use trial::{Validity, Verdict};
+use vm::Outcome;
 
-/// So often somebody looks whether the user wants to stop.
+/// How often it is checked whether the user wants to stop.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
-/// What is told of a script's last line, bytes.
+/// What is reported of a script's last line, bytes.
 const SAID_MAX: usize = 200;
-
-/// What a script did.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Output {
-    /// Its exit status; 0 is success.
-    pub(super) status: i32,
-    /// What it printed, both streams.
-    pub(super) text: String,
-}
-
-/// A guest that is gone.
-#[derive(Debug, thiserror::Error)]
-#[error("the guest no longer answers: {during}")]
-pub(super) struct Lost {
-    /// What it was doing.
-    pub(super) during: String,
-    #[source]
-    pub(super) source: Box<dyn std::error::Error + Send + Sync>,
-}
 
 /// Ends a guest from another thread than the one that waits for it.
 pub(super) type Stop = Box<dyn Fn() + Send>;
@@ -40,8 +23,8 @@ pub(super) trait Shell: Send {
     /// Runs one and waits for its end.
     ///
     /// # Errors
-    /// [`Lost`] where there is no guest left that could.
-    fn run(&mut self, script: &str, limit: Duration) -> Result<Output, Lost>;
+    /// Where there is no guest left that could.
+    fn run(&mut self, script: &str, limit: Duration) -> Result<Outcome, Failure>;
 
     /// What ends the guest, and with it a script that runs.
     fn stop(&self) -> Stop;
@@ -54,14 +37,13 @@ pub(super) trait Shell: Send {
 /// stop.
 ///
 /// # Errors
-/// [`Stopped::Interrupted`], or [`Stopped::Failed`] with [`Lost`]: the guest is
-/// gone.
+/// [`Stopped::Interrupted`], or [`Stopped::Failed`]: the guest is gone.
 pub(super) fn run(
     shell: &mut dyn Shell,
     script: &str,
     limit: Duration,
     go_on: &dyn Fn() -> bool,
-) -> Result<Output, Stopped> {
+) -> Result<Outcome, Stopped> {
     if !go_on() {
         return Err(Stopped::Interrupted);
     }
@@ -89,13 +71,11 @@ pub(super) fn run(
     }
 }
 
-impl Output {
-    /// The last line that says something, bounded and without what moves a
-    /// cursor.
-    pub(super) fn said(&self) -> String {
-        let said = self.text.lines().rev().find(|line| !line.trim().is_empty());
-        plain(said.unwrap_or("it printed nothing").trim(), SAID_MAX)
-    }
+/// The last line that says something, bounded and without what moves a cursor.
+pub(super) fn said(output: &Outcome) -> String {
+    let text = output.text();
+    let said = text.lines().rev().find(|line| !line.trim().is_empty());
+    plain(said.unwrap_or("it printed nothing").trim(), SAID_MAX)
 }
 
 /// A text out of the guest, bounded and without what moves a cursor.

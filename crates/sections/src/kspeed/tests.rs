@@ -7,9 +7,11 @@ use std::time::Duration;
 use kit::plan;
 use kit::section::run_with;
 use kit::testing::Collector;
-use trial::{Comparison, Outcome, Point, RunError, Validity};
+use serde_json::json;
+use sys::failure::Failure;
+use trial::{Comparison, Point, RunError, Validity};
 
-use super::shell::{Lost, Output, Shell, Stop};
+use super::shell::{Shell, Stop};
 use super::*;
 
 const CBC: &str = include_str!("fixtures/tcrypt-cbc-generic.log");
@@ -22,68 +24,72 @@ struct Fake {
     scripts: usize,
     /// It is gone after this many.
     dies_after: Option<usize>,
-    /// So many answers of the module, at most, come from a guest that was let
+    /// How many answers of the module, at most, come from a guest that was let
     /// do nothing.
     idle: usize,
 }
 
 /// The value behind `key=` in a script.
 fn word<'a>(script: &'a str, key: &str) -> &'a str {
-    let from = script.find(&format!(" {key}=")).expect("it is there") + key.len() + 2;
-    let rest = &script[from..];
+    let (_, rest) = script.split_once(&format!(" {key}=")).expect("it is there");
     &rest[..rest.find([' ', '"', '\n']).unwrap_or(rest.len())]
 }
 
 impl Fake {
-    fn answer(&mut self, script: &str) -> String {
-        let (mode, bytes) = (word(script, "mode"), word(script, "size"));
-        if bytes == "65536" {
-            return r#"{"schema":1,"ok":false,"error":{"name":"EINVAL","what":"too long","limit":"4096","remedy":"a shorter one"}}"#.to_owned();
+    fn answer(&mut self, script: &str) -> serde_json::Value {
+        let number = |key| word(script, key).parse::<u64>().expect("a number");
+        if number("size") == 65_536 {
+            return json!({
+                "schema": 1, "ok": false,
+                "error": {"name": "EINVAL", "what": "too long", "limit": "4096", "remedy": "a shorter one"},
+            });
         }
         // tcrypt's fixture has 2.6e9 / 5330 requests a second at 64 B.
         let sync = 2.6e9 / 5190.0 * 0.05;
         let jitter = (self.scripts % 7) as f64 * 0.001;
-        let factor = if mode == "sync" { 1.0 } else { 4.0 };
-        let is_idle = self.idle > 0;
-        self.idle -= usize::from(is_idle);
-        let completed = match is_idle {
-            true => 0,
-            false => (sync * factor * (1.0 + jitter)) as u64,
+        let factor = if word(script, "mode") == "sync" {
+            1.0
+        } else {
+            4.0
         };
-        let total = completed * bytes.parse::<u64>().expect("a number");
-        let latency = match word(script, "latency") {
-            "1" => format!(r#"{{"count":{completed},"buckets":[[2000,{completed}]]}}"#),
-            _ => "null".to_owned(),
+        let completed = match self.idle {
+            0 => (sync * factor * (1.0 + jitter)) as u64,
+            _ => 0,
         };
-        format!(
-            r#"{{"schema":1,"ok":true,"driver":"{}","is_async":true,"mode":"{mode}","op":"{}","size_bytes":{bytes},"depth":{},"thread_count":{},"elapsed_ns":50000000,"completed":{completed},"bytes":{total},"errors":0,"latency_ns":{latency},"threads":[{{"completed":{completed},"backlogged":0,"completed_inline":0,"in_flight_max":1}}]}}"#,
-            word(script, "driver"),
-            word(script, "op"),
-            word(script, "depth"),
-            word(script, "threads"),
-        )
+        self.idle = self.idle.saturating_sub(1);
+        let latency = json!({"count": completed, "buckets": [[2000, completed]]});
+        json!({
+            "schema": 1, "ok": true,
+            "driver": word(script, "driver"), "is_async": true,
+            "mode": word(script, "mode"), "op": word(script, "op"),
+            "size_bytes": number("size"), "depth": number("depth"), "thread_count": number("threads"),
+            "elapsed_ns": 50_000_000, "completed": completed,
+            "bytes": completed * number("size"), "errors": 0,
+            "latency_ns": (number("latency") == 1).then_some(latency),
+            "threads": [{
+                "completed": completed, "backlogged": 0, "completed_inline": 0, "in_flight_max": 1,
+            }],
+        })
     }
 }
 
 impl Shell for Fake {
-    fn run(&mut self, script: &str, _: Duration) -> Result<Output, Lost> {
+    fn run(&mut self, script: &str, _: Duration) -> Result<vm::Outcome, Failure> {
         self.scripts += 1;
         if self.dies_after.is_some_and(|most| self.scripts > most) {
-            return Err(Lost {
-                during: "a test".to_owned(),
-                source: "it was killed".into(),
-            });
+            return Err(Failure::new("it was killed"));
         }
         let (status, text) = match script {
             _ if script == clock::SCRIPT => (0, LOG.to_owned()),
-            _ if script.contains("/control") => (0, self.answer(script)),
+            _ if script.contains("/control") => (0, self.answer(script).to_string()),
             _ if script.contains("modprobe tcrypt") => (0, CBC.to_owned()),
             _ if script.contains("modprobe pcrypt") => {
                 (1, "modprobe: module pcrypt not found\n".to_owned())
             }
             _ => (0, String::new()),
         };
-        Ok(Output { status, text })
+        let output = text.into();
+        Ok(vm::Outcome { status, output })
     }
 
     fn stop(&self) -> Stop {
@@ -144,19 +150,20 @@ impl Ran {
         own.next().expect("it was tried")
     }
 
-    fn comparisons(&self) -> impl Iterator<Item = &Comparison> {
-        self.events.iter().filter_map(|event| match event {
+    fn comparison(&self, arm: &str, reference: &str) -> &Comparison {
+        let mut all = self.events.iter().filter_map(|event| match event {
             Event::Comparison(one) => Some(one),
             _ => None,
-        })
+        });
+        let found = all.find(|one| (&*one.arm, &*one.reference) == (arm, reference));
+        found.expect("it is compared")
     }
 
-    fn findings(&self) -> Vec<&str> {
-        let texts = self.events.iter().filter_map(|event| match event {
+    fn findings(&self) -> impl Iterator<Item = &str> {
+        self.events.iter().filter_map(|event| match event {
             Event::Finding(finding) => Some(finding.text.as_str()),
             _ => None,
-        });
-        texts.collect()
+        })
     }
 }
 
@@ -176,23 +183,16 @@ fn every_method_is_measured_and_compared() {
         let is_timed = !method.starts_with("tcrypt");
         assert_eq!(!point.histogram.is_empty(), is_timed, "{method}");
     }
-    let gain = ran.comparisons().next().expect("there are ratios");
+    let gain = ran.comparison("kspeed async, 16 in flight", "kspeed sync");
     assert_eq!(gain.subject, "cbc(aes-generic), 64 B, emulated guest");
-    assert_eq!(
-        (&*gain.arm, &*gain.reference),
-        ("kspeed async, 16 in flight", "kspeed sync")
-    );
-    assert!((3.9..4.1).contains(&gain.ratio) && gain.outcome == Outcome::Faster);
-    let same = ran.comparisons().find(|one| one.arm == "tcrypt serial");
+    assert!((3.9..4.1).contains(&gain.ratio) && gain.outcome == trial::Outcome::Faster);
+    let same = ran.comparison("tcrypt serial", "kspeed sync");
+    assert!(same.target.as_ref().expect("it has one").met);
+    let first = ran.findings().next().expect("an answer");
     assert!(
-        same.and_then(|one| one.target.as_ref())
-            .expect("it has one")
-            .met
+        first.contains("shows 25%") && first.contains("emulated guest"),
+        "{first}"
     );
-    let first = ran.findings()[0];
-    for part in ["shows 25%", "emulated guest"] {
-        assert!(first.contains(part), "{part}: {first}");
-    }
 }
 
 #[test]
@@ -213,9 +213,8 @@ fn what_a_guest_refuses_is_not_supported_and_no_zero() {
         assert_eq!(verdict.validity, Validity::NotSupported);
         assert!(verdict.reason.contains(part), "{}", verdict.reason);
         assert!(point.metrics.is_empty() && !verdict.remedy.is_empty());
-        let told = ran.findings().into_iter();
-        let told = told.filter(|text| text.starts_with("Not measured") && text.contains(part));
-        assert_eq!(told.count(), 1, "{part}");
+        let is_told = |text: &&str| text.starts_with("Not measured") && text.contains(part);
+        assert_eq!(ran.findings().filter(is_told).count(), 1, "{part}");
     }
 }
 
@@ -235,11 +234,7 @@ fn a_guest_that_dies_is_booted_again_but_not_for_ever() {
     assert!(["sync", "batch", "async"].into_iter().any(has_rate));
     let ran = run(FEW, &dies(3));
     assert_eq!(ran.boots, 4);
-    assert!(
-        ran.findings()
-            .iter()
-            .any(|text| text.contains("ended 4 times"))
-    );
+    assert!(ran.findings().any(|text| text.contains("ended 4 times")));
 }
 
 #[test]
@@ -247,20 +242,15 @@ fn a_guest_that_was_let_do_nothing_is_asked_for_longer() {
     let text = "drivers = ['cbc(aes-generic)']\nsizes_bytes = [64]\nmethods = ['sync']\nseconds = 0.05\npairs = 5";
     // The warm-up, too, is asked for three times.
     for (idle, rounds) in [(0, 5), (2, 5), (5, 5), (6, 0)] {
-        let ran = run(
-            text,
-            &Fake {
-                idle,
-                ..Fake::default()
-            },
-        );
+        let fake = Fake {
+            idle,
+            ..Fake::default()
+        };
+        let ran = run(text, &fake);
         let point = ran.point("cbc(aes-generic)", 64, "sync");
-        let rate = point.metric("requests_per_s");
-        assert_eq!(
-            rate.map_or(0, |rate| rate.samples.len()),
-            rounds,
-            "{idle} idle"
-        );
+        let rates = point.metric("requests_per_s");
+        let count = rates.map_or(0, |rates| rates.samples.len());
+        assert_eq!(count, rounds, "{idle} idle");
         if rounds == 0 {
             let reason = &point.verdict.reason;
             assert!(

@@ -29,7 +29,7 @@ use crate::kspeed::catalogue::{GCM_AAD_BYTES, GCM_TAG_BYTES};
 const WARM_UP: Duration = Duration::from_millis(5);
 /// A field of 64 in the address, ended by 0.
 const DRIVER_BYTES: std::ops::Range<usize> = 1..64;
-/// So much of a result is compared after every request: with chaining and tags
+/// How much of a result is compared after every request: with chaining and tags
 /// its end is where any mistake shows.
 const TAIL_BYTES: usize = 16;
 const ABSENT: &str = "no AF_ALG socket: load af_alg and algif_skcipher, algif_hash, algif_aead (kernel options CONFIG_CRYPTO_USER_API_SKCIPHER, _HASH, _AEAD), allow the address family in the container's seccomp profile, or use a guest: `lockgate vm run --module algif_skcipher …`";
@@ -100,10 +100,9 @@ struct Operation {
 impl Operation {
     /// Finds the driver, of which the kernel loads the module if it can.
     fn open(driver: &str, kind: Kind) -> Result<Self, TrialError> {
-        let kernel_type = match kind {
-            Kind::Cbc => "skcipher",
-            Kind::Gcm => "aead",
-            Kind::Sha256 => "hash",
+        let kernel_type = match kind.facts().kernel_type {
+            "ahash" => "hash",
+            other => other,
         };
         if !DRIVER_BYTES.contains(&driver.len()) || driver.contains('\0') {
             let reason = format!(
@@ -112,21 +111,18 @@ impl Operation {
             return Err(TrialError::Usage(reason));
         }
         let flags = SockFlag::SOCK_CLOEXEC;
-        let transform =
-            socket(AddressFamily::Alg, SockType::SeqPacket, flags, None).map_err(|errno| {
-                TrialError::Missing {
-                    what: ABSENT.to_owned(),
-                    source: errno.into(),
-                }
-            })?;
+        let missing = |what: &str, errno: Errno| TrialError::Missing {
+            what: what.to_owned(),
+            source: errno.into(),
+        };
+        let transform = socket(AddressFamily::Alg, SockType::SeqPacket, flags, None)
+            .map_err(|errno| missing(ABSENT, errno))?;
+        let absent = format!(
+            "the kernel has no {kernel_type} '{driver}' for AF_ALG: load algif_{kernel_type} and the driver's module; /proc/crypto lists the drivers that are there"
+        );
         let address = AlgAddr::new(kernel_type, driver);
         bind(transform.as_raw_fd(), &address).map_err(|errno| match errno {
-            Errno::ENOENT => TrialError::Missing {
-                what: format!(
-                    "the kernel has no {kernel_type} '{driver}' for AF_ALG: load algif_{kernel_type} and the driver's module; /proc/crypto lists the drivers that are there"
-                ),
-                source: errno.into(),
-            },
+            Errno::ENOENT => missing(&absent, errno),
             errno => failed("bind", driver, errno),
         })?;
         if kind.facts().key_bytes > 0 {
@@ -184,19 +180,14 @@ fn short(call: &str, got: usize, wanted: usize) -> io::Error {
 }
 
 fn key(kind: Kind) -> Vec<u8> {
-    (0..kind.facts().key_bytes)
-        .map(|index| (index * 37 + 11) as u8)
-        .collect()
+    let indices = 0..kind.facts().key_bytes;
+    indices.map(|index| (index * 37 + 11) as u8).collect()
 }
 
 /// The IV of every request.
 fn iv(kind: Kind) -> Vec<u8> {
-    let bytes = match kind {
-        Kind::Cbc => 16,
-        Kind::Gcm => 12,
-        Kind::Sha256 => 0,
-    };
-    (0..bytes).map(|index| 0xa0 ^ index).collect()
+    let indices = 0..kind.facts().iv_bytes;
+    indices.map(|index| 0xa0 ^ index as u8).collect()
 }
 
 fn pattern(bytes: usize) -> Vec<u8> {
@@ -216,12 +207,10 @@ fn known(kind: Kind, aad: &[u8], plain: &[u8]) -> Option<Vec<u8>> {
     let iv = iv(kind);
     iv_of_16[..iv.len()].copy_from_slice(&iv);
     let mut tag = vec![0; own.algorithm.tag_bytes(own.operation)];
-    let mut text = match kind {
-        Kind::Sha256 => vec![0; own.algorithm.digest_bytes()],
-        Kind::Cbc | Kind::Gcm => plain.to_vec(),
-    };
+    let mut digest = vec![0; own.algorithm.digest_bytes()];
+    let mut text = plain.to_vec();
     let data = match kind {
-        Kind::Sha256 => Data::apart(plain, &mut text),
+        Kind::Sha256 => Data::apart(plain, &mut digest),
         Kind::Cbc | Kind::Gcm => Data::InPlace(&mut text),
     };
     let slices = Slices {
@@ -231,8 +220,8 @@ fn known(kind: Kind, aad: &[u8], plain: &[u8]) -> Option<Vec<u8>> {
         tag: &mut tag,
     };
     let status = crypto::process_slices(&**backend, &*key, own, slices);
-    text.extend(tag);
-    (status == Status::Ok).then_some(text)
+    let output = if digest.is_empty() { text } else { digest };
+    (status == Status::Ok).then(|| [output, tag].concat())
 }
 
 #[cfg(test)]

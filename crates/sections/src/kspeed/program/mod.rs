@@ -7,14 +7,16 @@ pub mod engine;
 
 use std::time::Duration;
 
+use crypto::Workload;
 use serde::{Deserialize, Serialize};
 use trial::Verdict;
+use vm::Outcome;
 use vm::image::{GuestFile, HostProgram, ProgramError};
 
-use super::catalogue::Chosen;
+use super::catalogue::Driver;
 pub use super::catalogue::Kind;
 use super::method::Method;
-use super::shell::{Output, not_measured, plain};
+use super::shell::{not_measured, plain, said};
 
 /// Where the program is in the guest, and how its file is called on the host.
 const IN_GUEST: &str = "/usr/bin/lockgate";
@@ -70,26 +72,17 @@ pub enum TrialError {
 
 impl Request {
     fn check(&self) -> Result<(), TrialError> {
-        let Self {
-            kind,
-            size_bytes,
-            time,
-        } = *self;
-        let multiple = kind.facts().multiple_bytes;
-        if !(1..=SIZE_BYTES_MAX).contains(&size_bytes) || !size_bytes.is_multiple_of(multiple) {
-            return Err(TrialError::Usage(format!(
-                "size {size_bytes} is not valid for {}: 1 to {SIZE_BYTES_MAX} bytes, multiples of {multiple}",
-                kind.name()
-            )));
+        let (bytes, ms) = (self.size_bytes, self.time.as_millis());
+        if !(1..=SIZE_BYTES_MAX).contains(&bytes) {
+            let reason = format!("size {bytes} is outside 1 to {SIZE_BYTES_MAX}");
+            return Err(TrialError::Usage(reason));
         }
-        if time.as_millis() == 0 || time > TIME_MAX {
-            return Err(TrialError::Usage(format!(
-                "ms {} is outside 1 to {}",
-                time.as_millis(),
-                TIME_MAX.as_millis()
-            )));
+        if ms == 0 || self.time > TIME_MAX {
+            let reason = format!("ms {ms} is outside 1 to {}", TIME_MAX.as_millis());
+            return Err(TrialError::Usage(reason));
         }
-        Ok(())
+        let checked = Workload::check(self.kind.own(), bytes);
+        checked.map_err(|error| TrialError::Usage(error.to_string()))
     }
 
     fn line(&self, driver: &str, elapsed_ns: u64, completed: u64) -> TrialLine {
@@ -138,7 +131,7 @@ fn is_lockgate() -> bool {
 /// Where there is no such program to be taken into the guest.
 pub(super) fn script(
     method: Method,
-    driver: Chosen,
+    driver: Driver,
     depth: usize,
     request: &Request,
 ) -> Result<String, Verdict> {
@@ -158,29 +151,23 @@ pub(super) fn script(
 ///
 /// # Errors
 /// Where that is no rate of what was asked.
-pub(super) fn read(output: &Output, request: &Request) -> Result<Option<TrialLine>, Verdict> {
+pub(super) fn read(output: &Outcome, request: &Request) -> Result<Option<TrialLine>, Verdict> {
     let refused =
         |reason: String| not_measured(reason, "See what the program says: lockgate vm run SCRIPT.");
+    let said = said(output);
     if output.status != 0 {
-        let said = output.said();
         return Err(refused(said.trim_start_matches("error: ").to_owned()));
     }
-    let line = output.text.lines().find(|line| line.starts_with('{'));
+    let text = output.text();
+    let line = text.lines().find(|line| line.starts_with('{'));
     let line = line.and_then(|line| serde_json::from_str::<TrialLine>(line).ok());
-    let line = line.ok_or_else(|| {
-        refused(format!(
-            "the program printed no figures, but: {}",
-            output.said()
-        ))
-    })?;
-    let (own, asked) = (&line, request);
-    if (own.size_bytes, &*own.algorithm) != (asked.size_bytes, asked.kind.name())
-        || own.elapsed_ns == 0
-    {
-        let own = plain(&format!("{own:?}"), 200);
-        return Err(refused(format!(
-            "the program did not measure {asked:?}, but: {own}"
-        )));
+    let line =
+        line.ok_or_else(|| refused(format!("the program printed no figures, but: {said}")))?;
+    let own = (line.size_bytes, &*line.algorithm);
+    if own != (request.size_bytes, request.kind.name()) || line.elapsed_ns == 0 {
+        let own = plain(&format!("{line:?}"), 200);
+        let reason = format!("the program did not measure {request:?}, but: {own}");
+        return Err(refused(reason));
     }
     Ok((line.completed > 0).then_some(line))
 }
@@ -198,8 +185,8 @@ mod tests {
     };
 
     fn read_text(status: i32, text: &str) -> Result<Option<TrialLine>, Verdict> {
-        let text = text.to_owned();
-        read(&Output { status, text }, &REQUEST)
+        let output = text.into();
+        read(&Outcome { status, output }, &REQUEST)
     }
 
     #[test]

@@ -17,6 +17,14 @@ const NUMBER_MAX: u64 = 1 << 52;
 /// One test with its figure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
+    pub(super) header: Header,
+    pub(super) test: Test,
+    pub(super) figure: Figure,
+}
+
+/// What is tested.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Header {
     pub(super) is_multibuffer: bool,
     /// As it was asked for, e.g. `cbc(aes)`.
     pub(super) algorithm: String,
@@ -24,12 +32,15 @@ pub(super) struct Entry {
     pub(super) driver: String,
     /// Of a cipher; a hash has no direction.
     pub(super) is_encryption: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Test {
     /// 0 of a hash.
     pub(super) key_bits: u64,
     pub(super) bytes: u64,
     /// Bytes handed over at once: the whole request, except of some hashes.
     pub(super) update_bytes: u64,
-    pub(super) figure: Figure,
 }
 
 /// What a test found.
@@ -91,20 +102,6 @@ struct Reader {
     pending: Option<Test>,
 }
 
-struct Header {
-    is_multibuffer: bool,
-    algorithm: String,
-    driver: String,
-    is_encryption: bool,
-}
-
-#[derive(Clone, Copy)]
-struct Test {
-    key_bits: u64,
-    bytes: u64,
-    update_bytes: u64,
-}
-
 /// A figure, with the length of the request where the line has it.
 type Found = (Figure, Option<u64>);
 
@@ -133,13 +130,8 @@ impl Reader {
             }
         };
         is_own.then(|| Entry {
-            is_multibuffer: header.is_multibuffer,
-            algorithm: header.algorithm.clone(),
-            driver: header.driver.clone(),
-            is_encryption: header.is_encryption,
-            key_bits: test.key_bits,
-            bytes: test.bytes,
-            update_bytes: test.update_bytes,
+            header: header.clone(),
+            test,
             figure,
         })
     }
@@ -148,54 +140,39 @@ impl Reader {
 /// `testing speed of multibuffer cbc(aes) (cbc-aes-aesni) encryption`.
 fn header(message: &str) -> Option<Header> {
     let rest = message.strip_prefix("testing speed of ")?.trim_end();
-    let (rest, is_multibuffer) = match rest.strip_prefix("multibuffer ") {
-        Some(rest) => (rest, true),
-        None => (rest, false),
-    };
-    let rest = ["async ", "sync "]
-        .iter()
-        .find_map(|how| rest.strip_prefix(how))
-        .unwrap_or(rest);
-    let (rest, is_encryption) = match rest.strip_suffix(" encryption") {
-        Some(rest) => (rest, true),
-        None => (rest.strip_suffix(" decryption").unwrap_or(rest), false),
-    };
-    let (algorithm, driver) = rest.split_once(" (")?;
-    Some(Header {
-        is_multibuffer,
+    let plain = without(rest, "multibuffer ");
+    let (algorithm, after) = without(without(plain, "async "), "sync ").split_once(" (")?;
+    let (driver, direction) = after.rsplit_once(')')?;
+    let is_known = ["", " encryption", " decryption"].contains(&direction);
+    is_known.then(|| Header {
+        is_multibuffer: plain != rest,
         algorithm: algorithm.to_owned(),
-        driver: driver.strip_suffix(')')?.to_owned(),
-        is_encryption,
+        driver: driver.to_owned(),
+        is_encryption: direction == " encryption",
     })
+}
+
+fn without<'a>(text: &'a str, first: &str) -> &'a str {
+    text.strip_prefix(first).unwrap_or(text)
 }
 
 /// `test 3 (128 bit key, 256 byte blocks): …` of a cipher,
 /// `test  5 (  256 byte blocks,  256 bytes per update,   1 updates): …` of a
 /// hash.
 fn test(message: &str) -> Option<(Test, &str)> {
-    let cipher = ["test", "(", " bit key,", " byte blocks):"];
-    if let Some(([_, key_bits, bytes], rest)) = scan(message, cipher) {
-        let test = Test {
-            key_bits,
-            bytes,
-            update_bytes: bytes,
-        };
-        return Some((test, rest));
-    }
-    let hash = [
-        "test",
-        "(",
-        " byte blocks,",
-        " bytes per update,",
-        " updates):",
-    ];
-    let ([_, bytes, update_bytes, _], rest) = scan(message, hash)?;
-    let test = Test {
-        key_bits: 0,
+    let of = |key_bits, bytes, update_bytes| Test {
+        key_bits,
         bytes,
         update_bytes,
     };
-    Some((test, rest))
+    let cipher = ["test", "(", " bit key,", " byte blocks):"];
+    if let Some(([_, key_bits, bytes], rest)) = scan(message, cipher) {
+        return Some((of(key_bits, bytes, bytes), rest));
+    }
+    let (blocks, updates) = (" byte blocks,", " bytes per update,");
+    let hash = ["test", "(", blocks, updates, " updates):"];
+    let ([_, bytes, update_bytes, _], rest) = scan(message, hash)?;
+    Some((of(0, bytes, update_bytes), rest))
 }
 
 /// `1 operation in 5194 cycles (64 bytes)`,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use trial::stats::median;
 
-use super::catalogue::{Chosen, Kind};
+use super::catalogue::{Driver, Kind};
 use lines::{Entry, Figure, parse};
 
 /// Lengths of ciphers, rounded up to whole blocks; all are compiled in.
@@ -38,30 +38,51 @@ pub(super) struct Rate {
 /// By length of a request.
 type Rates = BTreeMap<usize, Rate>;
 
+/// One of its modes.
+struct Mode {
+    number: u32,
+    tests: usize,
+    /// What a pass of all tests takes where cycles are counted, seconds.
+    pass_s: f64,
+    /// Lengths of requests.
+    bytes: &'static [usize],
+}
+
 impl Call {
-    /// Whether it measures requests of that length on that driver.
-    pub(super) fn measures(self, driver: Chosen, bytes: usize) -> bool {
-        match (driver.kind, self.num_mb) {
-            (Kind::Cbc, _) => CBC_BYTES.contains(&bytes),
-            (Kind::Gcm, _) => GCM_BYTES.contains(&bytes),
-            (Kind::Sha256, None) => HASH_BYTES.contains(&bytes),
-            // It had that once, and no longer has.
-            (Kind::Sha256, Some(_)) => false,
+    fn mode(self, kind: Kind) -> Mode {
+        let of = |number, tests, pass_s, bytes| Mode {
+            number,
+            tests,
+            pass_s,
+            bytes,
+        };
+        match (kind, self.num_mb) {
+            (Kind::Cbc, None) => of(500, 42, 0.1, CBC_BYTES),
+            (Kind::Cbc, Some(_)) => of(600, 42, 0.4, CBC_BYTES),
+            (Kind::Gcm, None) => of(211, 64, 0.15, GCM_BYTES),
+            (Kind::Gcm, Some(_)) => of(215, 64, 0.6, GCM_BYTES),
+            (Kind::Sha256, None) => of(400, 22, 0.2, HASH_BYTES),
+            // It had many hashes at once, and no longer has.
+            (Kind::Sha256, Some(_)) => of(400, 0, 0.0, &[]),
         }
+    }
+
+    /// Whether it measures requests of that length on that driver.
+    pub(super) fn measures(self, driver: Driver, bytes: usize) -> bool {
+        self.mode(driver.kind).bytes.contains(&bytes)
     }
 
     /// The script; it prints what the calls printed. Each ends with an error,
     /// so that nothing need be unloaded.
-    pub(super) fn script(self, driver: Chosen) -> String {
-        let mode = match (driver.kind, self.num_mb) {
-            (Kind::Cbc, None) => "mode=500".to_owned(),
-            (Kind::Cbc, Some(num_mb)) => format!("mode=600 num_mb={num_mb}"),
-            (Kind::Gcm, None) => "mode=211".to_owned(),
-            (Kind::Gcm, Some(num_mb)) => format!("mode=215 num_mb={num_mb}"),
+    pub(super) fn script(self, driver: Driver) -> String {
+        let more = match (driver.kind, self.num_mb) {
             // Of hashes it takes a driver's name.
-            (Kind::Sha256, _) => format!("mode=400 alg=\"{driver}\""),
+            (Kind::Sha256, _) => format!("alg=\"{driver}\""),
+            (_, Some(num_mb)) => format!("num_mb={num_mb}"),
+            (_, None) => String::new(),
         };
-        let one = format!("modprobe tcrypt {mode} sec={} 2>/dev/null\n", self.seconds);
+        let (mode, seconds) = (self.mode(driver.kind).number, self.seconds);
+        let one = format!("modprobe tcrypt mode={mode} {more} sec={seconds} 2>/dev/null\n");
         format!("dmesg -c > /dev/null\n{}dmesg", one.repeat(self.times()))
     }
 
@@ -76,14 +97,8 @@ impl Call {
     /// How long its calls of a round take, seconds, about. Each runs twice,
     /// since busybox loads again what ended with an error, as tcrypt always
     /// does.
-    pub(super) fn expected_s(self, driver: Chosen) -> f64 {
-        let (tests, pass_s) = match (driver.kind, self.num_mb) {
-            (Kind::Cbc, None) => (42, 0.1),
-            (Kind::Cbc, Some(_)) => (42, 0.4),
-            (Kind::Gcm, None) => (64, 0.15),
-            (Kind::Gcm, Some(_)) => (64, 0.6),
-            (Kind::Sha256, _) => (22, 0.2),
-        };
+    pub(super) fn expected_s(self, driver: Driver) -> f64 {
+        let Mode { tests, pass_s, .. } = self.mode(driver.kind);
         2.0 * self.times() as f64 * (pass_s + (tests * self.seconds) as f64)
     }
 
@@ -96,13 +111,13 @@ impl Call {
     pub(super) fn rates(
         self,
         text: &str,
-        driver: Chosen,
+        driver: Driver,
         cycles_per_ns: f64,
     ) -> Result<Rates, String> {
         let entries = parse(text).map_err(|error| error.to_string())?;
         let mut found: BTreeMap<usize, Vec<Rate>> = BTreeMap::new();
         for entry in entries.iter().filter(|entry| self.is_own(entry, driver)) {
-            if let Ok(bytes) = usize::try_from(entry.bytes) {
+            if let Ok(bytes) = usize::try_from(entry.test.bytes) {
                 let rate = self.rate(entry.figure, cycles_per_ns);
                 found.entry(bytes).or_default().extend(rate);
             }
@@ -121,16 +136,17 @@ impl Call {
         Ok(found.into_iter().filter_map(middle).collect())
     }
 
-    fn is_own(self, entry: &Entry, driver: Chosen) -> bool {
+    fn is_own(self, Entry { header, test, .. }: &Entry, driver: Driver) -> bool {
+        let facts = driver.kind.facts();
         let is_asked = match driver.kind {
-            Kind::Sha256 => entry.algorithm == driver.name && entry.update_bytes == entry.bytes,
+            Kind::Sha256 => header.algorithm == driver.name && test.update_bytes == test.bytes,
             Kind::Cbc | Kind::Gcm => {
-                entry.algorithm == driver.kind.facts().kernel_name
-                    && entry.is_encryption
-                    && entry.key_bits == driver.kind.facts().key_bytes as u64 * 8
+                header.algorithm == facts.kernel_name
+                    && header.is_encryption
+                    && test.key_bits == facts.key_bytes as u64 * 8
             }
         };
-        is_asked && entry.driver == driver.name && entry.is_multibuffer == self.num_mb.is_some()
+        is_asked && header.driver == driver.name && header.is_multibuffer == self.num_mb.is_some()
     }
 
     /// None of a figure that is no rate.
@@ -150,18 +166,16 @@ impl Call {
     }
 }
 
-fn absence(entries: &[Entry], driver: Chosen) -> String {
-    let mut others: Vec<_> = entries
-        .iter()
-        .filter(|entry| entry.algorithm == driver.kind.facts().kernel_name)
-        .map(|entry| entry.driver.as_str())
-        .collect();
+fn absence(entries: &[Entry], driver: Driver) -> String {
+    let kernel_name = driver.kind.facts().kernel_name;
+    let headers = entries.iter().map(|entry| &entry.header);
+    let others = headers.filter(|header| header.algorithm == kernel_name);
+    let mut others: Vec<_> = others.map(|header| header.driver.as_str()).collect();
     others.dedup();
-    if others.is_empty() {
-        return format!("tcrypt printed no figure of {driver}");
+    match &*others.join(" and ") {
+        "" => format!("tcrypt printed no figure of {driver}"),
+        others => format!(
+            "tcrypt measured {others} instead of {driver}: it takes the driver of the highest priority"
+        ),
     }
-    format!(
-        "tcrypt measured {} instead of {driver}: it takes the driver of the highest priority",
-        others.join(" and ")
-    )
 }
