@@ -2,6 +2,7 @@
 
 use trial::Probe;
 
+use crate::controllers::depth;
 use crate::{openssl, place};
 
 /// DPDK's benchmark of crypto drivers; Debian puts it into the package `dpdk-dev`.
@@ -45,6 +46,17 @@ impl Host {
             cpus: cpus.into(),
             ..Self::default()
         }
+    }
+
+    /// As many requests of that many bytes as half of L2 holds, or one of the usual size
+    /// where its own is not known: `most` at most, in eights.
+    pub fn requests_held(&self, most: usize, bytes: usize) -> usize {
+        let l2_bytes = match self.l2_bytes {
+            0 => L2_BYTES_USUAL,
+            known => known,
+        };
+        let held = depth(most, bytes, l2_bytes);
+        if held < 8 { held } else { held / 8 * 8 }
     }
 
     pub fn has(&self, program: &str) -> bool {

@@ -2,6 +2,10 @@
 
 use trial::{Comparison, Event, Point, Sink, Table, Weight};
 
+use crate::ConfigError;
+use crate::config::keys;
+use crate::experiment::Experiment;
+
 /// Keeps events, in the order in which they came.
 #[derive(Default)]
 pub struct Collector {
@@ -64,5 +68,19 @@ pub fn findings(events: &[Event], weight: Weight) -> String {
 pub fn assert_has<'a>(text: &str, parts: impl IntoIterator<Item = &'a str>) {
     for part in parts {
         assert!(text.contains(part), "'{part}' is not in: {text}");
+    }
+}
+
+/// A section with the options of a scenario's table.
+pub fn section<E: Experiment>(table: &str) -> Result<E, ConfigError> {
+    E::new(keys::parse(&table.parse().expect("toml"))?)
+}
+
+/// Asserts that each table is refused at its key, in words with its part.
+pub fn assert_refused<E: Experiment>(tables: &[(&str, &str, &str)]) {
+    for (table, key, part) in tables {
+        let error = section::<E>(table).err().expect(table);
+        assert_eq!(error.key(), *key, "{table}: {error}");
+        assert!(error.to_string().contains(part), "{table}: {error}");
     }
 }

@@ -22,12 +22,12 @@ mod pair;
 mod trial;
 mod turns;
 
-use std::io;
+use std::error::Error;
 use std::time::Duration;
 
-use ::trial::{Validity, Verdict};
+use sys::failure::Failure;
 
-use crate::subject::{Reading, Stopped};
+use crate::subject::Stopped;
 
 /// On which CPUs the two threads of a wake-up run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -84,7 +84,8 @@ pub struct Cpus {
     pub other: Option<usize>,
 }
 
-/// What one trial found, in [`Crossing::unit`].
+/// What one trial found, in [`Crossing::unit`]; no numbers where nothing was counted, as
+/// on a busy host.
 #[derive(Clone, Copy, Debug)]
 pub struct Price {
     /// Half of the samples are below.
@@ -95,57 +96,6 @@ pub struct Price {
     pub count: u64,
     /// The smallest sample.
     pub best_ns: f64,
-}
-
-/// Why there is no price.
-#[derive(Debug, thiserror::Error)]
-pub enum PriceError {
-    /// Not on this host.
-    #[error("{what} cannot be measured here: {remedy}")]
-    NotSupported {
-        /// What cannot.
-        what: &'static str,
-        /// What would help.
-        remedy: &'static str,
-    },
-    /// The caller did not want to go on.
-    #[error("the trial was interrupted")]
-    Interrupted,
-    /// A call failed, or a thread did not answer.
-    #[error("failed: {doing}")]
-    Failed {
-        /// What was done.
-        doing: &'static str,
-        /// The cause.
-        #[source]
-        source: io::Error,
-    },
-}
-
-impl PriceError {
-    /// What it is to a section. A trial on a busy host may see nobody sleep:
-    /// that one is tried again.
-    ///
-    /// # Errors
-    /// [`Stopped`] but for such a trial.
-    pub fn reading(self) -> Result<Reading, Stopped> {
-        match self {
-            Self::Interrupted => Err(Stopped::Interrupted),
-            Self::NotSupported { what, remedy } => Err(Stopped::NotSupported {
-                what: what.to_owned(),
-                remedy: remedy.to_owned(),
-            }),
-            Self::Failed { doing, source } if source.kind() == io::ErrorKind::TimedOut => {
-                let reason = format!("it failed to {doing}: the host was too busy");
-                let remedy = "measure on a quiet host";
-                Ok(Reading {
-                    verdict: Verdict::new(Validity::TooFewSamples, reason, remedy),
-                    ..Reading::new(Vec::new())
-                })
-            }
-            failed => Err(Stopped::failed(failed)),
-        }
-    }
 }
 
 impl Crossing {
@@ -233,19 +183,19 @@ impl Crossing {
         }
     }
 
-    const fn not_supported(self, remedy: &'static str) -> PriceError {
-        let what = self.words();
-        PriceError::NotSupported { what, remedy }
+    fn not_supported(self, remedy: &str) -> Stopped {
+        Stopped::NotSupported {
+            what: self.words().to_owned(),
+            remedy: remedy.to_owned(),
+        }
     }
 }
 
 crate::named!(Crossing, "crossing");
 
-fn failed<E: Into<io::Error>>(doing: &'static str) -> impl FnOnce(E) -> PriceError {
-    move |error| PriceError::Failed {
-        doing,
-        source: error.into(),
-    }
+fn failed<E: Error + Send + Sync + 'static>(doing: &str) -> impl FnOnce(E) -> Stopped {
+    let failure = Failure::of(format!("failed: {doing}"));
+    |error| Stopped::failed(failure(error))
 }
 
 /// Measures a crossing for about `slice`. Asks `go_on` from the calling thread, which is
@@ -255,7 +205,7 @@ pub fn price(
     cpus: &Cpus,
     slice: Duration,
     go_on: &dyn Fn() -> bool,
-) -> Result<Price, PriceError> {
+) -> Result<Price, Stopped> {
     let other = cpus.other.filter(|&other| other != cpus.own);
     let peer_cpu = match (crossing.needs_two_cpus(), other) {
         (true, None) => {
@@ -270,22 +220,21 @@ pub fn price(
         return Err(crossing.not_supported(remedy));
     }
     let trial = trial::Trial::new(crossing, cpus.own, peer_cpu, slice)?;
-    summary(trial.supervised(go_on)?).ok_or_else(|| failed("get a sample")(io::ErrorKind::TimedOut))
+    Ok(summary(trial.supervised(go_on)?))
 }
 
-fn summary(mut samples: Vec<f64>) -> Option<Price> {
+fn summary(mut samples: Vec<f64>) -> Price {
     samples.sort_by(f64::total_cmp);
     let at = |share: f64| {
-        samples
-            .get((samples.len() as f64 * share) as usize)
-            .copied()
+        let index = (samples.len() as f64 * share) as usize;
+        samples.get(index).copied().unwrap_or(f64::NAN)
     };
-    Some(Price {
-        median_ns: at(0.5)?,
-        p99_ns: at(0.99)?,
+    Price {
+        median_ns: at(0.5),
+        p99_ns: at(0.99),
         count: samples.len() as u64,
-        best_ns: at(0.0)?,
-    })
+        best_ns: at(0.0),
+    }
 }
 
 #[cfg(test)]
@@ -302,31 +251,25 @@ mod tests {
                 let priced = |other| price(crossing, &Cpus { own, other }, slice, &|| true);
                 let name = crossing.name();
                 match priced(other) {
-                    Ok(price) => assert!(
-                        0.0 < price.best_ns && price.best_ns <= price.p99_ns,
-                        "{name}"
-                    ),
-                    Err(error) => assert!(
-                        matches!(error, PriceError::NotSupported { .. }),
-                        "{name}: {error:?}"
-                    ),
+                    Ok(price) => {
+                        let is_sound = 0.0 < price.best_ns && price.best_ns <= price.p99_ns;
+                        assert!(is_sound, "{name}: {price:?}");
+                    }
+                    Err(error) => {
+                        let is_lacking = matches!(error, Stopped::NotSupported { .. });
+                        assert!(is_lacking, "{name}: {error:?}");
+                    }
                 }
                 let alone = priced(Some(own));
-                let refused = matches!(alone, Err(PriceError::NotSupported { .. }));
+                let refused = matches!(alone, Err(Stopped::NotSupported { .. }));
                 assert!(refused || !crossing.needs_two_cpus(), "{name}: {alone:?}");
                 let absent = priced(Some(100_000));
-                let failed = matches!(absent, Err(PriceError::Failed { .. }));
+                let failed = matches!(absent, Err(Stopped::Failed(_)));
                 assert!(failed || !crossing.needs_two_cpus(), "{name}: {absent:?}");
-                let unwanted = price(
-                    crossing,
-                    &Cpus { own, other },
-                    Duration::from_secs(9),
-                    &|| false,
-                );
-                assert!(
-                    !matches!(unwanted, Ok(_) | Err(PriceError::Failed { .. })),
-                    "{name}"
-                );
+                let (cpus, long) = (Cpus { own, other }, Duration::from_secs(9));
+                let unwanted = price(crossing, &cpus, long, &|| false);
+                let is_over = !matches!(unwanted, Ok(_) | Err(Stopped::Failed(_)));
+                assert!(is_over, "{name}: {unwanted:?}");
             }
             assert_eq!(sys::affinity::allowed_cpus().unwrap(), allowed);
         });

@@ -14,7 +14,7 @@ use super::Crossing;
 
 /// Turns of a wake-up that only warm up.
 const WARM_UP: usize = 16;
-/// A peer that has not answered for so long never will.
+/// A peer that has not answered after this never will.
 pub(super) const ANSWER_MAX: Duration = Duration::from_secs(1);
 
 /// What two threads hand over; the index is who gets it.

@@ -19,7 +19,8 @@ use sys::memory::Mapping;
 use sys::uring::Nops;
 
 use super::pair::{ANSWER_MAX, Pair, one_way};
-use super::{Crossing, PriceError, failed};
+use super::{Crossing, failed};
+use crate::subject::Stopped;
 
 /// How often the caller is asked whether to go on.
 const ASK_EVERY: Duration = Duration::from_millis(50);
@@ -50,7 +51,7 @@ impl Trial {
         own: usize,
         peer: usize,
         slice: Duration,
-    ) -> Result<Self, PriceError> {
+    ) -> Result<Self, Stopped> {
         Ok(Self {
             crossing,
             own,
@@ -64,7 +65,7 @@ impl Trial {
 
     /// Runs the trial beside the calling thread. Ends it where the caller wants that, and
     /// where it has not ended by itself: a blocking read has no time limit of its own.
-    pub(super) fn supervised(&self, go_on: &dyn Fn() -> bool) -> Result<Vec<f64>, PriceError> {
+    pub(super) fn supervised(&self, go_on: &dyn Fn() -> bool) -> Result<Vec<f64>, Stopped> {
         let end_at_latest = Instant::now() + self.slice + ANSWER_MAX;
         let caller = thread::current();
         let mut is_wanted = go_on();
@@ -89,15 +90,14 @@ impl Trial {
             leader.join().unwrap_or_else(|panic| resume_unwind(panic))
         })?;
         match (is_wanted, is_late) {
-            (false, _) => Err(PriceError::Interrupted),
-            (true, true) => Err(failed("get an answer within a second")(
-                io::ErrorKind::TimedOut,
-            )),
+            (false, _) => Err(Stopped::Interrupted),
+            // Nothing answered within a second.
+            (true, true) => Ok(Vec::new()),
             (true, false) => Ok(samples),
         }
     }
 
-    fn run(&self) -> Result<Vec<f64>, PriceError> {
+    fn run(&self) -> Result<Vec<f64>, Stopped> {
         match &self.pair {
             Pair::None => self.pinned(self.own, || self.alone()),
             Pair::Lines(lines) => {
@@ -122,7 +122,7 @@ impl Trial {
         &self,
         peer: impl FnOnce() -> io::Result<P> + Send,
         own: impl FnOnce() -> io::Result<O>,
-    ) -> Result<(O, P), PriceError> {
+    ) -> Result<(O, P), Stopped> {
         thread::scope(|scope| {
             let peer = Builder::new().spawn_scoped(scope, || self.pinned(self.peer, peer));
             let peer = peer.map_err(failed("start a thread"))?;
@@ -132,11 +132,9 @@ impl Trial {
         })
     }
 
-    fn pinned<T>(&self, cpu: usize, work: impl FnOnce() -> io::Result<T>) -> Result<T, PriceError> {
-        let pinned = pin_to(cpu).map_err(io::Error::other);
-        let done = pinned
-            .map_err(failed("pin a thread"))
-            .and_then(|()| work().map_err(|error| self.crossing.refusal(error)));
+    fn pinned<T>(&self, cpu: usize, work: impl FnOnce() -> io::Result<T>) -> Result<T, Stopped> {
+        let pinned = pin_to(cpu).map_err(failed("pin a thread"));
+        let done = pinned.and_then(|()| work().map_err(|error| self.crossing.refusal(error)));
         self.end();
         done
     }
@@ -218,7 +216,7 @@ impl Trial {
     }
 
     /// Times `once` until the slice is over, as many times in a batch as the clock's
-    /// price asks for but at most `at_most`; `once` is told which of the batch it is.
+    /// price asks for but at most `at_most`; `once` gets its index in the batch.
     /// `between` runs after each batch, outside of its time.
     pub(super) fn batches(
         &self,
@@ -264,7 +262,7 @@ impl Trial {
 }
 
 impl Crossing {
-    fn refusal(self, source: io::Error) -> PriceError {
+    fn refusal(self, source: io::Error) -> Stopped {
         const REMEDY: &str = "allow io_uring: `sysctl kernel.io_uring_disabled=0`, and in a \
             container a seccomp profile with io_uring_setup and io_uring_enter";
         match (self, Errno::from_io_error(&source)) {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::config::choices::BackendName;
 use crate::evidence::Evidence;
 use crate::load::rig::{Bench, Cores, Course, Facts, Load, Regime, Setup, Tenant, Window};
+use crate::load::workloads::Workloads;
 use crate::place::{Cpus, Placement};
 use crate::places::Places;
 use crate::subject::{Measure, Reading, Stopped};
@@ -77,7 +78,7 @@ impl From<Duration> for Length {
 /// A bench for each placement.
 pub struct Benches {
     benches: BTreeMap<Placement, (Cores, Bench)>,
-    workloads: Vec<Arc<Workload>>,
+    workloads: Workloads,
 }
 
 impl Benches {
@@ -88,20 +89,14 @@ impl Benches {
         asks: impl IntoIterator<Item = Ask>,
     ) -> Result<Self, Stopped> {
         let asks: Vec<_> = asks.into_iter().collect();
+        let kinds = asks.iter().map(|ask| (ask.kind, ask.block_bytes));
         let mut own = Self {
             benches: BTreeMap::new(),
-            workloads: Vec::new(),
+            workloads: Workloads::new(backend, kinds)?,
         };
-        for ask in &asks {
-            if own.index(ask).is_none() {
-                let workload = Workload::new(backend.get(), ask.kind, ask.block_bytes);
-                let workload = workload.map_err(Stopped::failed)?;
-                own.workloads.push(Arc::new(workload));
-            }
-        }
         let most = |of: fn(&Ask) -> usize| asks.iter().map(of).max().unwrap_or(1);
         let tenant = Tenant {
-            workloads: own.workloads.clone(),
+            workloads: own.workloads.all().to_vec(),
             depth_max: most(|ask| ask.depth),
             tasks_max: most(|ask| ask.tasks),
         };
@@ -119,13 +114,6 @@ impl Benches {
         Ok(own)
     }
 
-    /// Which workload is asked for.
-    fn index(&self, ask: &Ask) -> Option<usize> {
-        let bytes = Workload::input_bytes(ask.kind, ask.block_bytes);
-        let is_own = |own: &Arc<Workload>| own.kind == ask.kind && own.block_bytes == bytes;
-        self.workloads.iter().position(is_own)
-    }
-
     /// Runs one, with its evidence; `own` makes of what was seen what else it
     /// gives.
     ///
@@ -139,8 +127,7 @@ impl Benches {
         go_on: &dyn Fn() -> bool,
         own: impl FnOnce(&Window) -> Vec<(Measure, f64)>,
     ) -> Result<Reading, Stopped> {
-        let index = self.index(ask).expect("it was asked for from the start");
-        let workload = Arc::clone(&self.workloads[index]);
+        let (index, workload) = self.workloads.get(ask.kind, ask.block_bytes);
         let bench = self.benches.get_mut(&ask.placement);
         let (cores, bench) = bench.expect("it was asked for from the start");
         let load = Load::closed(index, ask.depth).with_tasks(ask.tasks);
@@ -155,7 +142,7 @@ impl Benches {
         let window = record.whole().filter(|_| go_on());
         let window = window.ok_or(Stopped::Interrupted)?;
         let in_flight = (ask.depth * ask.tasks, 1);
-        let mut reading = reading(&window, &record.facts, &cores.cpus(), &workload, in_flight);
+        let mut reading = reading(&window, &record.facts, &cores.cpus(), workload, in_flight);
         reading.values.extend(own(&window));
         Ok(reading)
     }

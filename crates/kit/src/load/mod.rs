@@ -6,3 +6,4 @@ pub mod benches;
 pub mod once;
 pub mod rig;
 pub mod slots;
+pub mod workloads;

@@ -10,7 +10,7 @@ mod findings;
 use std::time::Duration;
 
 use crypto::{Algorithm, Kind, Operation, Workload};
-use kit::crossing::{Cpus, Crossing, Price, PriceError, Where, price};
+use kit::crossing::{Cpus, Crossing, Price, Where, price};
 use kit::evidence::Evidence;
 use kit::load::alone::{Slice, raw};
 use kit::load::rig::Cores;
@@ -201,7 +201,7 @@ impl Experiment for Crossings {
     }
 
     fn views(&self) -> Vec<View<Self::Place, Self::Arm>> {
-        let note = "Medians over the rounds, whiskers: their 95% interval. A wake-up counts one way, from the waking call to the return of the other. Copying is told for a page of 4 KiB.";
+        let note = "Medians over the rounds, whiskers: their 95% interval. A wake-up counts one way, from the waking call to the return of the other. Copying is shown for a page of 4 KiB.";
         let columns = [
             Cells::of(PRICE, "median"),
             Cells::of(P99, "p99"),
@@ -264,10 +264,7 @@ impl Rig<Crossings> for OnCpus {
             }
             Item::Crypto(bytes) => self.crypto(bytes, slice, go_on),
         };
-        let (values, evidence) = match Evidence::around(cores, trial) {
-            Ok(given) => given,
-            Err(error) => return error.reading(),
-        };
+        let (values, evidence) = Evidence::around(cores, trial)?;
         let cpus = [(OWN_CPU, own as f64), (OTHER_CPU, other as f64)];
         let cpus = cpus.into_iter().take(cores.all().len());
         let mut reading = Reading::new(values.into_iter().chain(cpus).collect());
@@ -295,7 +292,7 @@ impl OnCpus {
         bytes: usize,
         slice: Duration,
         go_on: &dyn Fn() -> bool,
-    ) -> Result<(Vec<(Measure, f64)>, u64), PriceError> {
+    ) -> Result<(Vec<(Measure, f64)>, u64), Stopped> {
         let workload = self.workloads.iter().find(|own| own.block_bytes == bytes);
         let workload = workload.expect("every size has one");
         let slice = Slice {
@@ -303,10 +300,7 @@ impl OnCpus {
             go_on,
         };
         let did = raw(self.backend.get(), workload, 16, self.cpus.own, slice);
-        let did = did.map_err(|error| PriceError::Failed {
-            doing: "encrypt",
-            source: std::io::Error::other(error),
-        })?;
+        let did = did.map_err(Stopped::failed)?;
         let price = (PRICE, 1e9 / did.requests_per_s());
         Ok((vec![price], did.requests as u64))
     }

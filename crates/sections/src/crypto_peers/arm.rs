@@ -1,8 +1,5 @@
 //! The ways to do a place's work, and how options name them.
 
-use std::fmt;
-use std::str::FromStr;
-
 use kit::config::value::{Choice, Name, Several, Value, items};
 use kit::host::DPDK_CRYPTO;
 use kit::openssl;
@@ -32,35 +29,35 @@ use Arm::{Ceiling, Dpdk1, Dpdk32, Engine, OpenSsl, OwnLoop, Ring};
 
 impl Arm {
     /// In the order of reports.
-    pub const ALL: [Self; 7] = [Engine, OwnLoop, OpenSsl, Dpdk32, Dpdk1, Ring, Ceiling];
+    pub const EVERY: [Self; 7] = [Engine, OwnLoop, OpenSsl, Dpdk32, Dpdk1, Ring, Ceiling];
     /// What others offer.
     pub const PEERS: [Self; 4] = [OpenSsl, Dpdk32, Dpdk1, Ring];
     /// What the option `peers` may name.
-    pub const OPTIONAL: [Self; 5] = [OpenSsl, Dpdk32, Dpdk1, Ring, Ceiling];
+    pub const ALL: [Self; 5] = [OpenSsl, Dpdk32, Dpdk1, Ring, Ceiling];
 
-    pub const fn name(self) -> &'static str {
+    /// As options and points have it, for people, and as what a lane is divided by.
+    const fn texts(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Engine => "engine",
-            OwnLoop => "own-loop",
-            OpenSsl => "openssl",
-            Dpdk32 => "dpdk-32",
-            Dpdk1 => "dpdk-1",
-            Ring => "ring",
-            Ceiling => "ceiling",
+            Engine => ("engine", "engine", "÷ engine"),
+            OwnLoop => ("own-loop", "own loop", "÷ own loop"),
+            OpenSsl => ("openssl", "openssl speed", "÷ openssl speed"),
+            Dpdk32 => ("dpdk-32", "DPDK, burst 32", "÷ DPDK, burst 32"),
+            Dpdk1 => ("dpdk-1", "DPDK, burst 1", "÷ DPDK, burst 1"),
+            Ring => ("ring", "ring", "÷ ring"),
+            Ceiling => ("ceiling", "AES ceiling", "÷ AES ceiling"),
         }
     }
 
-    /// For people, and as what a lane is divided by.
-    pub const fn labels(self) -> (&'static str, &'static str) {
-        match self {
-            Engine => ("engine", "÷ engine"),
-            OwnLoop => ("own loop", "÷ own loop"),
-            OpenSsl => ("openssl speed", "÷ openssl speed"),
-            Dpdk32 => ("DPDK, burst 32", "÷ DPDK, burst 32"),
-            Dpdk1 => ("DPDK, burst 1", "÷ DPDK, burst 1"),
-            Ring => ("ring", "÷ ring"),
-            Ceiling => ("AES ceiling", "÷ AES ceiling"),
-        }
+    pub const fn name(self) -> &'static str {
+        self.texts().0
+    }
+
+    pub const fn label(self) -> &'static str {
+        self.texts().1
+    }
+
+    pub const fn divisor(self) -> &'static str {
+        self.texts().2
     }
 
     /// The program that it is.
@@ -82,26 +79,7 @@ impl Arm {
     }
 }
 
-impl fmt::Display for Arm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Arm {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let own = Self::OPTIONAL.into_iter().find(|arm| arm.name() == name);
-        own.ok_or_else(|| format!("unknown peer '{name}'; known: {}", Names::<Self>::allowed()))
-    }
-}
-
-impl Choice for Arm {
-    fn known() -> Vec<String> {
-        Self::OPTIONAL.map(|arm| arm.to_string()).to_vec()
-    }
-}
+kit::named!(Arm, "peer");
 
 const ALL: &str = "all";
 
@@ -127,8 +105,9 @@ impl<T: Choice> Value for Names<T> {
         if items(value).iter().any(is_all) {
             return Ok(Self::all());
         }
-        let mut own = Vec::new();
-        for Name(one) in Several::<Name<T>>::parse(value)?.iter() {
+        let named = Several::<Name<T>>::parse(value)?;
+        let mut own: Vec<T> = Vec::new();
+        for Name(one) in named.iter() {
             if !own.contains(one) {
                 own.push(one.clone());
             }

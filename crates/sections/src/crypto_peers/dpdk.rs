@@ -94,10 +94,9 @@ impl Call {
     }
 
     fn operations(&self) -> u64 {
-        let bytes = if self.burst > 1 {
-            BURST_BYTES
-        } else {
-            SINGLE_BYTES
+        let bytes = match self.burst {
+            1 => SINGLE_BYTES,
+            _ => BURST_BYTES,
         };
         let largest = self.sizes_bytes.iter().max().copied().unwrap_or(1);
         (bytes / largest as f64).clamp(1e4, OPERATIONS_MAX) as u64
@@ -158,8 +157,7 @@ mod tests {
     const PRINTED: &str = "Allocated pool \"sess_mp_0\" on socket 0\n    lcore id    Buf Size  Burst Size    Enqueued    Dequeued  Failed Enq  Failed Deq        MOps        Gbps  Cycles/Buf\n\n           1          64          32       30000       30000           0           0     29.8858     15.3015       87.00\n           1        1024          32       30000       30000           0           0     13.5107    110.6793      192.44\n           1       16384          32       30000       30000           0           0      0.3522     46.1590     7382.90\n\n";
 
     fn kind(name: &str) -> Kind {
-        let algorithm: Algorithm = name.parse().unwrap();
-        Kind::from(algorithm)
+        Kind::from(name.parse::<Algorithm>().unwrap())
     }
 
     #[test]

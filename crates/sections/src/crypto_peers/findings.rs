@@ -10,7 +10,7 @@ use trial::{Finding, Outcome, Weight};
 use super::arm::Arm;
 use super::{CryptoPeers, Place};
 
-/// Shares of the ceiling up to so much above 1 are rounding and noise.
+/// Shares of the ceiling up to this are rounding and noise.
 const CEILING_MAX: f64 = 1.02;
 /// Places named in one finding; the table has all.
 const NAMED_MAX: usize = 12;
@@ -19,13 +19,10 @@ const NAMED_MAX: usize = 12;
 fn standings<'a>(results: &'a Results<'_, CryptoPeers>) -> Vec<&'a Told<Place, Arm>> {
     let mut best: Vec<&Told<Place, Arm>> = Vec::new();
     let of_peer = |told: &&Told<Place, Arm>| {
-        let pair = &told.pair;
-        pair.arm.1 == Arm::Engine && Arm::PEERS.contains(&pair.reference.1)
+        let (arm, reference) = (told.pair.arm.1, told.pair.reference.1);
+        arm == Arm::Engine && Arm::PEERS.contains(&reference) && told.ratio.is_believed
     };
     for told in results.told().iter().filter(of_peer) {
-        if !told.ratio.is_believed {
-            continue;
-        }
         match best.iter_mut().find(|own| own.pair.arm == told.pair.arm) {
             Some(own) if own.ratio.comparison.ratio <= told.ratio.comparison.ratio => {}
             Some(own) => *own = told,
@@ -74,10 +71,8 @@ fn at(ratio: &Ratio) -> String {
 }
 
 pub(super) fn findings(results: &Results<'_, CryptoPeers>) -> Vec<Finding> {
-    [losses(results), beyond(results)]
-        .into_iter()
-        .flatten()
-        .collect()
+    let all = [losses(results), beyond(results)];
+    all.into_iter().flatten().collect()
 }
 
 /// Each place where a peer is faster, the worst first.
@@ -119,6 +114,7 @@ mod tests {
     use kit::host::Host;
     use kit::load::benches::REQUESTS;
     use kit::subject::Reading;
+    use kit::testing::section;
     use trial::{Validity, Verdict};
 
     use super::*;
@@ -126,8 +122,7 @@ mod tests {
     /// What is said of one place with those speeds; of noisy arms none is valid.
     fn said(algorithm: &str, arms: &[(Arm, f64, bool)]) -> (Option<Answer>, Vec<String>) {
         let table = format!("algorithms = ['{algorithm}']\nsizes_bytes = [4096]");
-        let config = kit::config::keys::parse(&table.parse().unwrap()).unwrap();
-        let experiment = CryptoPeers::new(config).unwrap();
+        let experiment: CryptoPeers = section(&table).unwrap();
         let host = Host::with_cpus([0, 1]);
         let subjects = experiment.subjects(&host);
         let mut results = Results::new(&experiment, &host, &subjects, (0.01, ""));

@@ -11,12 +11,12 @@ mod ring_loop;
 use std::collections::BTreeSet;
 
 use crypto::{Algorithm, Ceiling, Kind, Operation, Workload};
-use kit::config::checks::check_blocks;
+use kit::config::checks::{check_blocks, check_count};
 use kit::load::benches::{REQUESTS, SPEED, WORKERS_CPU};
 use kit::load::once;
 use kit::openssl;
 use kit::prelude::*;
-use kit::words::{size, what};
+use kit::words::size;
 
 use arm::{Arm, Names};
 use rig::{Call, OnCores};
@@ -29,8 +29,6 @@ const SIZES_MAX: usize = 16;
 const BLOCK_BYTES: usize = 16_384;
 /// Requests in flight, however small.
 const DEPTH_MAX: usize = 512;
-/// Half of L2 where its size is not known.
-const HALF_L2_BYTES: usize = 512 << 10;
 /// Public keys: each request takes long, few keep a worker busy.
 const PUBLIC_KEY_DEPTH: usize = 16;
 /// Making what all trials work on, seconds.
@@ -94,36 +92,32 @@ impl Place {
             false => size(self.block_bytes),
         };
         let spot = Spot::new()
-            .with("algorithm", self.kind.algorithm.name(), what(self.kind))
-            .also("operation", self.kind.operation.name())
+            .kind(self.kind)
             .with("block_bytes", self.block_bytes as u64, block)
-            .with("arm", arm.name(), arm.labels().0);
-        let depth = self.depth as u64;
-        match arm {
-            Arm::Engine | Arm::OwnLoop => {
-                (spot.following("backend", backend, "")).following("depth", depth, "")
-            }
-            Arm::Ring => spot.following("depth", depth, ""),
-            _ => spot,
-        }
+            .with("arm", arm.name(), arm.label());
+        let spot = match arm {
+            Arm::Engine | Arm::OwnLoop => spot.following("backend", backend, ""),
+            Arm::Ring => spot,
+            _ => return spot,
+        };
+        spot.following("depth", self.depth as u64, "")
     }
 
-    /// What this project says of itself.
+    /// The target of a ratio, if there is one.
     fn target(&self, arm: Arm, reference: Arm) -> Option<f64> {
+        let is_medium = (1024..=BLOCK_BYTES).contains(&self.block_bytes);
+        if (arm, reference) == (Arm::Engine, Arm::OwnLoop) {
+            return (self.is_public_key() || is_medium).then_some(0.9);
+        }
         let is_large = matches!(self.block_bytes, 4096 | BLOCK_BYTES);
-        match (arm, reference, self.kind.algorithm) {
-            _ if !self.is_claim() && reference != Arm::OwnLoop => None,
-            (Arm::Engine, Arm::OpenSsl, Algorithm::Aes128Cbc) if is_large => Some(6.5),
-            (Arm::Engine, Arm::OpenSsl, Algorithm::Sha256) if is_large => Some(2.0),
-            (Arm::Engine, Arm::OpenSsl, Algorithm::Aes128Gcm) if is_large => Some(2.5),
-            (Arm::Engine, Arm::OpenSsl, Algorithm::Aes128Ctr) if is_large => Some(2.2),
-            (Arm::Engine, Arm::Dpdk32, Algorithm::Aes128Cbc) => Some(1.0),
-            (Arm::Engine, Arm::Ring, Algorithm::Aes128Gcm) if self.block_bytes == 64 => Some(1.2),
-            (Arm::Engine, Arm::OwnLoop, _)
-                if self.is_public_key() || (1024..=BLOCK_BYTES).contains(&self.block_bytes) =>
-            {
-                Some(0.9)
-            }
+        match (reference, self.kind.algorithm) {
+            _ if arm != Arm::Engine || !self.is_claim() => None,
+            (Arm::OpenSsl, Algorithm::Aes128Cbc) if is_large => Some(6.5),
+            (Arm::OpenSsl, Algorithm::Sha256) if is_large => Some(2.0),
+            (Arm::OpenSsl, Algorithm::Aes128Gcm) if is_large => Some(2.5),
+            (Arm::OpenSsl, Algorithm::Aes128Ctr) if is_large => Some(2.2),
+            (Arm::Dpdk32, Algorithm::Aes128Cbc) => Some(1.0),
+            (Arm::Ring, Algorithm::Aes128Gcm) if self.block_bytes == 64 => Some(1.2),
             _ => None,
         }
     }
@@ -140,47 +134,51 @@ fn claim_sizes(kind: Kind) -> &'static [usize] {
     }
 }
 
-/// As many requests as half of L2 holds, in eights.
 fn depth(host: &Host, kind: Kind, block_bytes: usize) -> usize {
-    if kind.algorithm.is_public_key() {
-        return PUBLIC_KEY_DEPTH;
+    match kind.algorithm.is_public_key() {
+        true => PUBLIC_KEY_DEPTH,
+        false => host.requests_held(DEPTH_MAX, block_bytes),
     }
-    let half = match usize::try_from(host.l2_bytes / 2) {
-        Ok(0) | Err(_) => HALF_L2_BYTES,
-        Ok(half) => half,
-    };
-    let depth = (half / block_bytes).clamp(1, DEPTH_MAX);
-    if depth < 8 { depth } else { depth / 8 * 8 }
 }
 
 impl CryptoPeers {
+    /// With the call of another program that measures it, if it is one.
+    fn subject(&self, place: Place, arm: Arm, at: usize) -> (Option<Call>, Subject<Place, Arm>) {
+        let call = Call::of(&place, arm, &self.sizes(place.kind));
+        let weight = match &call {
+            Some(_) => 0.0,
+            None if place.is_public_key() => 2.0,
+            None => 1.0,
+        };
+        let spot = place.spot(arm, self.config.backend.name());
+        let overhead_s = call.as_ref().map_or(0.0, |call| call.seconds(place.kind));
+        let subject = Subject::new(place, arm, spot)
+            .ranked(Self::rank(&place, arm, at))
+            .weighing(weight, overhead_s);
+        (call, subject)
+    }
+
     /// The operations asked for that each algorithm has, or its usual ones. Of
     /// all algorithms those that the back-end has; one that was named and that
     /// it lacks is an error.
     fn kinds(config: &Config) -> Result<Vec<Kind>, ConfigError> {
-        let is_named = config.algorithms != Names::all();
+        let (backend, is_named) = (&config.backend, config.algorithms != Names::all());
         let mut kinds = Vec::new();
         for &algorithm in &config.algorithms.0 {
             let has = algorithm.operations();
-            // A signature is made once and verified by everybody.
-            let is_usual = |operation| {
-                let is_verify = operation == Operation::Verify && algorithm.is_public_key();
-                operation == has[0] || is_verify
+            let is_asked = |kind: &Kind| match &config.operations.0 {
+                Some(asked) => asked.0.contains(&kind.operation),
+                // A signature is made once, and verified many times.
+                None if kind.operation == Operation::Verify => algorithm.is_public_key(),
+                None => kind.operation == has[0],
             };
-            let is_asked = |operation| match &config.operations.0 {
-                Some(asked) => asked.0.contains(&operation),
-                None => is_usual(operation),
-            };
+            let own = has.iter().map(|&operation| Kind::new(algorithm, operation));
+            let own = own.filter(|kind| is_asked(kind) && backend.get().supports(*kind));
             let before = kinds.len();
-            kinds.extend(has.iter().filter_map(|&operation| {
-                let kind = Kind::new(algorithm, operation);
-                let is_there = is_asked(operation) && config.backend.get().supports(kind);
-                is_there.then_some(kind)
-            }));
+            kinds.extend(own);
             if kinds.len() == before && is_named {
-                let backend = config.backend.name();
-                let reason =
-                    format!("back-end {backend} has none of the operations of {algorithm}");
+                let name = backend.name();
+                let reason = format!("back-end {name} has none of the operations of {algorithm}");
                 return Err(ConfigError::value("algorithms", reason));
             }
         }
@@ -193,10 +191,9 @@ impl CryptoPeers {
 
     /// Rising.
     fn sizes(&self, kind: Kind) -> Vec<usize> {
-        let own = self.config.sizes_bytes.0.as_deref();
-        let mut sizes: Vec<_> = match (own, claim_sizes(kind)) {
+        let mut sizes: Vec<_> = match (&self.config.sizes_bytes.0, claim_sizes(kind)) {
             _ if kind.algorithm.is_public_key() => vec![Workload::input_bytes(kind, 0)],
-            (Some(own), _) => own.iter().map(|size| size.get()).collect(),
+            (Some(own), _) => own.values().collect(),
             (None, []) => vec![BLOCK_BYTES],
             (None, sizes) => sizes.to_vec(),
         };
@@ -262,13 +259,11 @@ impl Experiment for CryptoPeers {
 
     fn new(config: Config) -> Result<Self, ConfigError> {
         let kinds = Self::kinds(&config)?;
-        let sizes = config.sizes_bytes.0.as_deref().unwrap_or_default();
-        if sizes.len() > SIZES_MAX {
-            let reason = format!("{} sizes, the limit is {SIZES_MAX}", sizes.len());
-            return Err(ConfigError::value("sizes_bytes", reason));
-        }
-        for &kind in &kinds {
-            check_blocks("sizes_bytes", kind, sizes.iter().map(|size| size.get()))?;
+        if let Some(sizes) = &config.sizes_bytes.0 {
+            check_count("sizes_bytes", (sizes.len(), "sizes"), SIZES_MAX)?;
+            for &kind in &kinds {
+                check_blocks("sizes_bytes", kind, sizes.values())?;
+            }
         }
         Ok(Self { config, kinds })
     }
@@ -293,19 +288,10 @@ impl Experiment for CryptoPeers {
                     is_largest: sizes.last() == Some(&block_bytes),
                 };
                 let is_there = |arm: &Arm| self.has(host, *arm, kind);
-                for arm in Arm::ALL.into_iter().filter(is_there) {
-                    let spot = place.spot(arm, self.config.backend.name());
-                    let mut subject = Subject::new(place, arm, spot);
-                    subject.rank = Self::rank(&place, arm, at);
-                    subject.weight = if place.is_public_key() { 2.0 } else { 1.0 };
-                    let call = Call::of(&place, arm, &sizes);
-                    if let Some(call) = &call {
-                        subject.weight = 0.0;
-                        subject.overhead_s = call.seconds(kind);
-                    }
-                    let is_same =
-                        |(own, _): &&mut (Option<Call>, _)| call.is_some() && *own == call;
-                    match groups.iter_mut().find(is_same) {
+                for arm in Arm::EVERY.into_iter().filter(is_there) {
+                    let (call, subject) = self.subject(place, arm, at);
+                    let mut own = groups.iter_mut().filter(|_| call.is_some());
+                    match own.find(|(own, _)| *own == call) {
                         Some((_, own)) => own.push(subject.sharing_trial().ranked(own[0].rank)),
                         None => groups.push((call, vec![subject])),
                     }
@@ -319,7 +305,7 @@ impl Experiment for CryptoPeers {
         if host.cpus.len() < 2 {
             return Some("client and worker need a CPU each, this process may use one".to_owned());
         }
-        let wanted = Arm::ALL.into_iter().filter(|&arm| self.wants(arm));
+        let wanted = Arm::EVERY.into_iter().filter(|&arm| self.wants(arm));
         let reasons: BTreeSet<_> = wanted.filter_map(|arm| lacks(host, arm)).collect();
         let reasons = reasons.into_iter().collect::<Vec<_>>().join("; ");
         (!reasons.is_empty()).then(|| format!("peers ({reasons})"))
@@ -363,16 +349,15 @@ impl Experiment for CryptoPeers {
             (Arm::OwnLoop, Arm::Ceiling),
         ];
         let of = |(arm, reference)| {
-            let own = subjects
-                .iter()
-                .filter(move |subject| subject.arm == reference);
-            own.map(move |Subject { place, .. }| Pair {
-                target: place.target(arm, reference),
-                change: match reference {
-                    Arm::OpenSsl | Arm::Ring => MANY_AT_ONCE.into(),
-                    _ => "".into(),
-                },
-                ..Pair::new((*place, arm), (*place, reference), REQUESTS)
+            let own = subjects.iter().filter(move |own| own.arm == reference);
+            let change = match reference {
+                Arm::OpenSsl | Arm::Ring => MANY_AT_ONCE,
+                _ => "",
+            };
+            own.map(move |Subject { place, .. }| {
+                Pair::at(*place, (arm, reference), REQUESTS)
+                    .wanting(place.target(arm, reference))
+                    .changed_by(change)
             })
         };
         RATIOS.into_iter().flat_map(of).collect()
@@ -380,54 +365,45 @@ impl Experiment for CryptoPeers {
 
     fn views(&self) -> Vec<View<Self::Place, Self::Arm>> {
         let note = "Client and worker on cores of their own, in place, in flight no more than half of L2. DPDK works on the 8192 buffers that are its default. The ceiling is AES rounds on registers alone. Of a public key a request is one operation.";
-        let rows = |title: &str, only: Only<Self::Place, Self::Arm>| {
-            View::Rows(Rows {
-                title: title.to_owned(),
-                note: note.to_owned(),
-                label: "speed",
-                scale: Scale::Log10,
-                what: Shown::Value(REQUESTS),
-                series: vec!["arm"],
-                only,
-            })
+        let rows = |title: &str| -> Rows<Place, Arm> {
+            Rows::new(title, note, "speed", Shown::Value(REQUESTS))
+                .scale(Scale::Log10)
+                .series("arm")
         };
-        let sheet = |title: &str, columns, across, only: Only<Self::Place, Self::Arm>| {
-            View::Table(Sheet {
-                title: title.to_owned(),
-                note: "Medians over the rounds; MB/s are 10^6 bytes a second.".to_owned(),
-                columns,
-                across,
-                only,
-            })
+        let sheet = |title: &str, columns: Vec<_>| -> Sheet<Place, Arm> {
+            let note = "Medians over the rounds; MB/s are 10^6 bytes a second.";
+            Sheet::new(title, note, columns)
         };
-        let over = |&arm: &Arm| Cells::Ratio(REQUESTS, arm, arm.labels().1);
+        let over = |arm: Arm| Cells::Ratio(REQUESTS, arm, arm.divisor());
         let peers = Arm::PEERS.into_iter().filter(|&arm| self.wants(arm));
-        let peers: Vec<_> = peers.chain([Arm::OwnLoop]).collect();
-        let ratios = peers.iter().map(over).chain([Cells::Verdict]).collect();
+        let ratios = peers.chain([Arm::OwnLoop]).map(over);
         vec![
-            rows(
-                "Every algorithm against its peers and the ceiling, on one core",
-                |place, _| place.is_largest,
-            ),
-            rows(
-                "Smaller blocks against the peers, on one core",
-                |place, _| !place.is_largest,
-            ),
-            sheet("A lane over its peers", ratios, None, |_, arm| {
-                *arm == Arm::Engine
-            }),
+            rows("Every algorithm against its peers and the ceiling, on one core")
+                .only(|place, _| place.is_largest)
+                .into(),
+            rows("Smaller blocks against the peers, on one core")
+                .only(|place, _| !place.is_largest)
+                .into(),
+            sheet(
+                "A lane over its peers",
+                ratios.chain([Cells::Verdict]).collect(),
+            )
+            .only(|_, arm| *arm == Arm::Engine)
+            .into(),
             sheet(
                 "Every algorithm beside its peers and the ceiling",
                 vec![Cells::of(SPEED, "")],
-                Some("arm"),
-                |place, _| !place.is_public_key(),
-            ),
+            )
+            .across("arm")
+            .only(|place, _| !place.is_public_key())
+            .into(),
             sheet(
                 "Public keys beside their peers",
                 vec![Cells::of(REQUESTS, "")],
-                Some("arm"),
-                |place, _| place.is_public_key(),
-            ),
+            )
+            .across("arm")
+            .only(|place, _| place.is_public_key())
+            .into(),
         ]
     }
 

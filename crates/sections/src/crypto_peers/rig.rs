@@ -1,10 +1,9 @@
 //! One trial of each arm.
 
 use std::collections::BTreeMap;
-use std::sync::Arc as Shared;
 use std::time::Duration;
 
-use crypto::{Algorithm, Ceiling, KeyMaterial, Kind, Workload, WorkloadError};
+use crypto::{Algorithm, Ceiling, Kind};
 use kit::evidence::Evidence;
 use kit::experiment::Rig;
 use kit::host::Host;
@@ -12,6 +11,7 @@ use kit::load::alone::{Alone, AloneError, Slice, alone, raw};
 use kit::load::benches::{REQUESTS, SPEED, WORKERS_CPU, reading};
 use kit::load::once;
 use kit::load::rig::Load;
+use kit::load::workloads::Workloads;
 use kit::observe::step_ns;
 use kit::openssl;
 use kit::place::{Cpus, Placement, place};
@@ -81,8 +81,7 @@ impl Call {
 pub(super) struct OnCores {
     experiment: CryptoPeers,
     cpus: Cpus,
-    /// One a place.
-    workloads: Vec<Shared<Workload>>,
+    workloads: Workloads,
     subjects: Vec<Subject<Place, Arm>>,
     /// The first call of each program that gave no figure.
     silent: BTreeMap<Arm, String>,
@@ -96,48 +95,19 @@ impl OnCores {
     ) -> Result<Self, Stopped> {
         let cpus = place(&host.cpus, Placement::Split, 1, 1);
         let cpus = cpus.expect("without two CPUs there is no subject");
-        let mut own = Self {
+        let kinds = subjects.iter().map(|own| &own.place);
+        let kinds = kinds.map(|place| (place.kind, place.block_bytes));
+        Ok(Self {
             experiment: experiment.clone(),
             cpus,
-            workloads: Vec::new(),
+            workloads: Workloads::new(&experiment.config.backend, kinds)?,
             subjects: subjects.to_vec(),
             silent: BTreeMap::new(),
-        };
-        for Subject { place, .. } in subjects {
-            if own.workload(place).is_none() {
-                let workload = own.make(place).map_err(Stopped::failed)?;
-                own.workloads.push(Shared::new(workload));
-            }
-        }
-        Ok(own)
-    }
-
-    fn workload(&self, place: &Place) -> Option<&Shared<Workload>> {
-        let is_own = |own: &&Shared<Workload>| {
-            (own.kind, own.block_bytes) == (place.kind, place.block_bytes)
-        };
-        self.workloads.iter().find(is_own)
-    }
-
-    /// With the key of an earlier one where that may be: a new one for RSA takes
-    /// up to seconds.
-    fn make(&self, place: &Place) -> Result<Workload, WorkloadError> {
-        let backend = self.experiment.config.backend.get();
-        let same_keys = |own: &&Shared<Workload>| {
-            let pair = (own.kind.algorithm, place.kind.algorithm);
-            matches!(pair, (Algorithm::Rsa(own, _), Algorithm::Rsa(wanted, _)) if own == wanted)
-        };
-        match self.workloads.iter().find(same_keys) {
-            Some(own) => {
-                let key = KeyMaterial::take(&mut own.material.expose().to_vec());
-                Workload::with_key(backend, place.kind, place.block_bytes, key)
-            }
-            None => Workload::new(backend, place.kind, place.block_bytes),
-        }
+        })
     }
 
     fn engine(&self, place: &Place, slice: Slice<'_>) -> Result<(f64, Evidence), Stopped> {
-        let workload = self.workload(place).expect("every place has one");
+        let (_, workload) = self.workloads.get(place.kind, place.block_bytes);
         let (backend, cpus) = (self.experiment.config.backend.get(), &self.cpus);
         let load = (Load::closed(0, place.depth), Policy::POLLED);
         let record = once::trial(backend, workload, cpus, load, slice);
@@ -156,7 +126,7 @@ impl OnCores {
     ) -> Result<(f64, Evidence), Stopped> {
         let (cpu, depth) = (self.cpus.workers[0], place.depth);
         let backend = self.experiment.config.backend.get();
-        let workload = self.workload(place).expect("every place has one");
+        let (_, workload) = self.workloads.get(place.kind, place.block_bytes);
         let in_flight_bytes = match arm {
             Arm::Ceiling => 0,
             _ => workload.footprint_bytes() * depth,
@@ -173,15 +143,18 @@ impl OnCores {
     /// Another program, which counts its own CPU time: what it printed of its
     /// place, and of those that share its call.
     fn program(&mut self, own: &Subject<Place, Arm>, call: &Call) -> Result<Reading, Stopped> {
-        let is_own = |one: &Subject<Place, Arm>| (one.place, one.arm) == (own.place, own.arm);
-        let at = self.subjects.iter().position(is_own);
-        let after = &self.subjects[at.map_or(0, |at| at + 1)..];
-        let beside = after.iter().take_while(|one| one.shares_trial);
+        let is_other = |one: &&Subject<Place, Arm>| (one.place, one.arm) != (own.place, own.arm);
+        let after = self.subjects.iter().skip_while(is_other).skip(1);
+        let beside = after.take_while(|one| one.shares_trial);
         let places: Vec<_> = beside.map(|one| one.place).collect();
-        let step_ns = step_ns(self.cpus.workers[0]);
-        let is_silent = self.silent.contains_key(&own.arm);
+        let (cpu, step_ns) = (self.cpus.workers[0], step_ns(self.cpus.workers[0]));
         // Once more: it may have been starved.
-        for _ in 0..if is_silent { 1 } else { 2 } {
+        let attempts = if self.silent.contains_key(&own.arm) {
+            1
+        } else {
+            2
+        };
+        for _ in 0..attempts {
             let output = call.run(&self.cpus).unwrap_or_default();
             let seen = |place: &Place| match call.requests_per_s(&output, place) {
                 Some(requests_per_s) => {
@@ -193,22 +166,21 @@ impl OnCores {
                         step_ns,
                         ..Alone::default()
                     };
-                    self.reading(
-                        place,
-                        requests_per_s,
-                        seen.evidence(self.cpus.workers[0], 0),
-                    )
+                    self.reading(place, requests_per_s, seen.evidence(cpu, 0))
                 }
                 None => Reading {
                     verdict: no_figure(&call.command(&self.cpus)),
                     ..Reading::new(Vec::new())
                 },
             };
-            let mut reading = seen(&own.place);
-            reading.beside = places.iter().map(seen).collect();
-            if reading.verdict.is_valid() || reading.beside.iter().any(|one| one.verdict.is_valid())
+            let own = seen(&own.place);
+            let beside: Vec<_> = places.iter().map(seen).collect();
+            if beside
+                .iter()
+                .chain([&own])
+                .any(|one| one.verdict.is_valid())
             {
-                return Ok(reading);
+                return Ok(Reading { beside, ..own });
             }
         }
         let command = || call.command(&self.cpus);
@@ -218,14 +190,14 @@ impl OnCores {
 
     fn reading(&self, place: &Place, requests_per_s: f64, evidence: Evidence) -> Reading {
         let mb_per_s = requests_per_s * place.block_bytes as f64 / 1e6;
+        let mut reading = Reading::new(vec![
+            (REQUESTS, requests_per_s),
+            (WORKERS_CPU, self.cpus.workers[0] as f64),
+        ]);
         // Bytes a second say nothing of a public key.
-        let speed = (!place.is_public_key()).then_some((SPEED, mb_per_s));
-        let values = [
-            Some((REQUESTS, requests_per_s)),
-            speed,
-            Some((WORKERS_CPU, self.cpus.workers[0] as f64)),
-        ];
-        let mut reading = Reading::new(values.into_iter().flatten().collect());
+        if !place.is_public_key() {
+            reading.values.push((SPEED, mb_per_s));
+        }
         reading.evidence = Some(evidence);
         reading
     }

@@ -15,8 +15,8 @@ enum Call {
 
 /// Whether it has that kind in a form that one may call for blocks.
 pub(super) fn knows(kind: Kind) -> bool {
-    (cipher(kind).is_some() || hash(kind).is_some() || kind.algorithm == Algorithm::HmacSha256)
-        && kind.operation != Operation::Decrypt
+    let is_there = cipher(kind).is_some() || hash(kind).is_some();
+    (is_there || kind.algorithm == Algorithm::HmacSha256) && kind.operation != Operation::Decrypt
 }
 
 fn cipher(kind: Kind) -> Option<&'static aead::Algorithm> {
@@ -103,18 +103,17 @@ impl<'a> RingLoop<'a> {
             };
             match &self.call {
                 Call::Digest(hash) => {
-                    put(layout.destination.0, digest::digest(hash, data).as_ref());
+                    put(layout.destination.0, digest::digest(hash, data).as_ref())
                 }
                 Call::Authenticate(key) => {
-                    put(layout.destination.0, hmac::sign(key, data).as_ref());
+                    put(layout.destination.0, hmac::sign(key, data).as_ref())
                 }
                 Call::Seal(key) => {
                     let mut nonce = [0; 12];
                     nonce[..8].copy_from_slice(&self.count.to_le_bytes());
                     let nonce = Nonce::assume_unique_for_key(nonce);
-                    let tag = key
-                        .seal_in_place_separate_tag(nonce, Aad::empty(), data)
-                        .map_err(|_| AloneError::Refused("ring"))?;
+                    let tag = key.seal_in_place_separate_tag(nonce, Aad::empty(), data);
+                    let tag = tag.map_err(|_| AloneError::Refused("ring"))?;
                     rest[layout.tag.0 - layout.source.1..][..16].copy_from_slice(tag.as_ref());
                 }
             }
@@ -130,8 +129,7 @@ mod tests {
     /// The last of three slots after a pass, with its workload.
     fn passed(name: &str, bytes: usize) -> (Workload, Vec<u8>) {
         let backend = crypto::by_name("aws-lc").unwrap();
-        let algorithm: Algorithm = name.parse().unwrap();
-        let kind = Kind::from(algorithm);
+        let kind = Kind::from(name.parse::<Algorithm>().unwrap());
         assert!(knows(kind), "{name}");
         let workload = Workload::new(&backend, kind, bytes).unwrap();
         let mut ring = RingLoop::new(&workload, 3).unwrap();

@@ -1,10 +1,8 @@
 use std::time::Duration;
 
-use super::*;
+use kit::testing::{assert_refused, section};
 
-fn parse(text: &str) -> Result<CryptoPeers, ConfigError> {
-    CryptoPeers::new(kit::config::keys::parse(&text.parse().unwrap())?)
-}
+use super::*;
 
 fn host() -> Host {
     Host {
@@ -14,14 +12,14 @@ fn host() -> Host {
 }
 
 fn planned(text: &str, budget_s: u64) -> kit::plan::Job<CryptoPeers> {
-    let own = parse(text).unwrap();
+    let own: CryptoPeers = section(text).unwrap();
     let subjects = own.subjects(&host());
     kit::plan::job(&own, &subjects, Duration::from_secs(budget_s)).unwrap()
 }
 
 #[test]
 fn all_is_every_algorithm_that_the_back_end_has() {
-    let own = parse("").unwrap();
+    let own: CryptoPeers = section("").unwrap();
     let subjects = own.subjects(&host());
     for algorithm in Algorithm::ALL {
         let kind = Kind::from(algorithm);
@@ -58,34 +56,28 @@ fn what_is_named_and_installed_is_what_is_measured() {
         ("'all'", bare.clone(), &[Arm::Ring]),
     ] {
         let text = format!("algorithms = ['sha256']\nsizes_bytes = [64]\npeers = {peers}");
-        let subjects = parse(&text).unwrap().subjects(&host);
+        let subjects = section::<CryptoPeers>(&text).unwrap().subjects(&host);
         let mut arms: Vec<_> = subjects.iter().map(|subject| subject.arm).collect();
         arms.sort_unstable();
         assert_eq!(arms, [&own[..], wanted].concat(), "{peers}");
     }
-    let left_out = parse("").unwrap().left_out(&bare).unwrap();
+    let own: CryptoPeers = section("").unwrap();
+    let left_out = own.left_out(&bare).unwrap();
     assert!(left_out.contains("openssl is not installed"), "{left_out}");
-    assert_eq!(parse("").unwrap().subjects(&Host::with_cpus([0])).len(), 0);
+    assert_eq!(own.subjects(&Host::with_cpus([0])).len(), 0);
 }
 
 #[test]
 fn every_wrong_value_is_named_with_its_limit() {
     let many: Vec<_> = (1..=17).map(|index| (index * 16).to_string()).collect();
     let many = format!("sizes_bytes = [{}]", many.join(", "));
-    for (text, key, part) in [
-        (
-            "algorithms = ['sha256']\noperations = ['sign']",
-            "algorithms",
-            "sha256",
-        ),
+    let not_of_a_hash = "algorithms = ['sha256']\noperations = ['sign']";
+    assert_refused::<CryptoPeers>(&[
+        (not_of_a_hash, "algorithms", "sha256"),
         ("sizes_bytes = [17]", "sizes_bytes", "multiples of 16"),
         (&many, "sizes_bytes", "the limit is 16"),
         ("peers = ['nss']", "peers", "openssl, dpdk-32"),
-    ] {
-        let error = parse(text).err().expect(text);
-        assert_eq!(error.key(), key, "{error}");
-        assert!(error.to_string().contains(part), "{text}: {error}");
-    }
+    ]);
 }
 
 /// The least that claims rest on comes first, then more with every second.

@@ -29,23 +29,23 @@ fn mb_per_s(results: Measured<'_, '_>, place: &Place, arm: Arm) -> Option<f64> {
 }
 
 /// The place of the first kind nearest to 1 KiB where both waiting for each request
-/// and keeping several in flight are valid.
+/// and keeping several in flight are valid, and the crypto alone if it was measured.
 fn place(results: Measured<'_, '_>, placement: Placement) -> Option<Place> {
-    let own = results.measured().map(|(subject, _)| subject);
-    let own = own.filter(|own| own.arm == Arm::ASYNC && own.place.placement == placement);
-    let is_sound = |own: &&Place| {
-        let is_valid = |arm| mb_per_s(results, own, arm).is_some();
-        let has_raw = results.series(own, &Arm::Raw).is_some();
-        own.role == Role::Grid
-            && Some(&own.kind) == results.experiment.kinds.first()
-            && is_valid(Arm::SYNC)
-            && is_valid(Arm::ASYNC)
-            && (!has_raw || is_valid(Arm::Raw))
+    let first = results.experiment.kinds.first();
+    let is_own = |own: &Place| {
+        own.role == Role::Grid && own.placement == placement && Some(&own.kind) == first
     };
-    let sound = own.map(|own| &own.place).filter(is_sound);
-    sound
-        .min_by_key(|own| own.block_bytes.abs_diff(BLOCK_BYTES))
-        .copied()
+    let is_valid = |own: &Place, arm| mb_per_s(results, own, arm).is_some();
+    let is_sound = |own: &Place| {
+        let has_raw = results.series(own, &Arm::Raw).is_some();
+        [Arm::SYNC, Arm::ASYNC]
+            .into_iter()
+            .all(|arm| is_valid(own, arm))
+            && (!has_raw || is_valid(own, Arm::Raw))
+    };
+    let places = results.measured().map(|(subject, _)| subject.place);
+    let sound = places.filter(|own| is_own(own) && is_sound(own));
+    sound.min_by_key(|own| own.block_bytes.abs_diff(BLOCK_BYTES))
 }
 
 /// What waiting for each request costs.
@@ -95,12 +95,13 @@ fn enough_depth(results: Measured<'_, '_>) -> Option<(usize, bool)> {
     let places = || results.measured().map(|(subject, _)| subject);
     let ladder = places().find(|own| own.place.role == Role::Ladder)?.place;
     let is_rung = |own: &Place| {
+        let (depth, role) = (own.depth, own.role);
         let like = Place {
-            depth: own.depth,
-            role: own.role,
+            depth,
+            role,
             ..ladder
         };
-        *own == like && own.role != Role::Deep
+        *own == like && role != Role::Deep
     };
     let rungs = places().filter(|own| own.arm == Arm::ASYNC && is_rung(&own.place));
     let speeds = rungs.filter_map(|own| {
@@ -121,9 +122,8 @@ pub(super) fn findings(results: Measured<'_, '_>) -> Vec<Finding> {
 }
 
 fn wake_up(results: Measured<'_, '_>) -> Option<Finding> {
-    let woken = results.measured().map(|(_, series)| series);
-    let all = woken.flat_map(|series| series.rounds.values());
-    let values: Vec<_> = all.filter_map(|reading| reading.value(WAKE_UP)).collect();
+    let woken = results.measured().flat_map(|(_, own)| own.rounds.values());
+    let values: Vec<_> = woken.filter_map(|own| own.value(WAKE_UP)).collect();
     let text = format!(
         "Waking a sleeping thread on another core takes {} here (median): the price of one crossing.",
         time(median(&values)?)

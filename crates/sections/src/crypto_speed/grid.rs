@@ -7,9 +7,8 @@ use kit::load::once::OVERHEAD_S;
 use kit::load::rig::Mode;
 use kit::openssl;
 use kit::place::Placement;
-use kit::places::{Places, on};
+use kit::places::Places;
 use kit::prelude::*;
-use kit::words::{size, what};
 use policy::Policy;
 
 use super::{Config, CryptoSpeed};
@@ -177,20 +176,20 @@ struct Grid<'a> {
 
 impl Grid<'_> {
     fn broad(&self) -> Vec<Place> {
+        let kinds = &self.section.kinds;
+        let of = |&placement| kinds.iter().map(move |&kind| (placement, kind));
         let mut places = Vec::new();
-        for &placement in &self.placements {
-            for &kind in &self.section.kinds {
-                for block_bytes in self.sizes(kind) {
-                    for depth in self.depths(block_bytes) {
-                        let place = Place::one((placement, kind), block_bytes, depth, Role::Grid);
-                        for lanes in self.config.lanes.iter().map(|lanes| lanes.get()) {
-                            let workers = self.config.workers.iter().map(|own| own.get());
-                            places.extend(workers.map(|workers| Place {
-                                lanes,
-                                workers,
-                                ..place
-                            }));
-                        }
+        for own in self.placements.iter().flat_map(of) {
+            for block_bytes in self.sizes(own.1) {
+                for depth in self.depths(block_bytes) {
+                    let place = Place::one(own, block_bytes, depth, Role::Grid);
+                    for lanes in self.config.lanes.values() {
+                        let workers = self.config.workers.values();
+                        places.extend(workers.map(|workers| Place {
+                            lanes,
+                            workers,
+                            ..place
+                        }));
                     }
                 }
             }
@@ -216,20 +215,16 @@ impl Grid<'_> {
     fn deep(&self) -> Vec<Place> {
         let is_possible = self.placements.contains(&Placement::Split) && self.host.l2_bytes > 0;
         let is_default = self.has_depths_of_its_own() && self.config.policies.0.is_none();
-        let kinds = self
-            .section
-            .kinds
-            .iter()
-            .filter(|_| is_default && is_possible);
+        let kinds = self.section.kinds.iter();
+        let kinds = kinds.filter(|_| is_default && is_possible);
         let deep = kinds.flat_map(|&kind| {
-            let sizes = DEEP_BLOCK_BYTES.into_iter();
             let measured = self.sizes(kind);
-            sizes
-                .filter(move |size| measured.contains(size))
-                .map(move |size| {
-                    let depth = self.deepest(size);
-                    Place::one((Placement::Split, kind), size, depth, Role::Deep)
-                })
+            let sizes = DEEP_BLOCK_BYTES.into_iter();
+            let sizes = sizes.filter(move |size| measured.contains(size));
+            sizes.map(move |size| {
+                let depth = self.host.requests_held(DEEP_MAX, size + LINE);
+                Place::one((Placement::Split, kind), size, depth, Role::Deep)
+            })
         });
         deep.collect()
     }
@@ -238,26 +233,12 @@ impl Grid<'_> {
         self.config.depths.0.is_none() && self.has_async()
     }
 
-    /// Requests of that size that half of L2 holds, tags and all, in eights.
-    fn deepest(&self, block_bytes: usize) -> usize {
-        let depth = (self.half_l2() / (block_bytes + LINE)).clamp(1, DEEP_MAX);
-        if depth < 8 { depth } else { depth / 8 * 8 }
-    }
-
-    fn half_l2(&self) -> usize {
-        usize::try_from(self.host.l2_bytes / 2).unwrap_or(usize::MAX)
-    }
-
     /// An algorithm with public keys has a size of its own.
     fn sizes(&self, kind: Kind) -> Vec<usize> {
         if kind.algorithm.is_public_key() {
             return vec![Workload::input_bytes(kind, 0)];
         }
-        self.config
-            .sizes_bytes
-            .iter()
-            .map(|size| size.get())
-            .collect()
+        self.config.sizes_bytes.values().collect()
     }
 
     fn are_sizes_usual(&self) -> bool {
@@ -266,10 +247,10 @@ impl Grid<'_> {
 
     fn depths(&self, block_bytes: usize) -> Vec<usize> {
         if let Some(depths) = &self.config.depths.0 {
-            return depths.iter().map(|depth| depth.get()).collect();
+            return depths.values().collect();
         }
-        let is_held =
-            |depth: &usize| self.host.l2_bytes == 0 || depth * block_bytes <= self.half_l2();
+        let l2_bytes = self.host.l2_bytes;
+        let is_held = |depth: &usize| l2_bytes == 0 || 2 * (depth * block_bytes) as u64 <= l2_bytes;
         vec![[DEPTH, 8, 4, 2].into_iter().find(is_held).unwrap_or(1)]
     }
 
@@ -283,10 +264,10 @@ impl Grid<'_> {
             Role::Deep => return vec![Arm::ASYNC, Arm::HYBRID, Arm::POLLED, Arm::Raw],
             Role::Grid => {}
         }
-        let modes = self.config.modes.iter();
+        let modes = self.config.modes.values();
         let lanes = modes.flat_map(|mode| {
-            let policies = self.policies(mode.0, place.placement).into_iter();
-            policies.map(move |policy| Arm::Lane(mode.0, policy))
+            let policies = self.policies(mode, place.placement).into_iter();
+            policies.map(move |policy| Arm::Lane(mode, policy))
         });
         let mut arms: Vec<_> = lanes.collect();
         if self.is_paced(place) {
@@ -304,7 +285,7 @@ impl Grid<'_> {
 
     fn policies(&self, mode: Mode, placement: Placement) -> Vec<Policy> {
         match (&self.config.policies.0, mode) {
-            (Some(named), _) => named.iter().map(|policy| policy.0).collect(),
+            (Some(named), _) => named.values().collect(),
             (None, Mode::Sync | Mode::Batch) => vec![Policy::ARMED],
             // On a shared core polling only takes the worker's time away.
             (None, Mode::Async) if placement == Placement::Shared => {
@@ -326,30 +307,23 @@ impl Grid<'_> {
         if !is_there || !openssl::knows(place.kind) {
             return None;
         }
-        let own = PEER_BLOCK_BYTES.iter();
-        let own = own.filter(|(bytes, _)| *bytes == place.block_bytes);
-        let own = own.map(|(_, rank)| *rank).next();
-        own.or_else(|| (!self.are_sizes_usual()).then_some(PEER_BLOCK_BYTES[0].1))
+        let [(first, rank), (second, later)] = PEER_BLOCK_BYTES;
+        match place.block_bytes {
+            bytes if bytes == first => Some(rank),
+            bytes if bytes == second => Some(later),
+            _ => (!self.are_sizes_usual()).then_some(rank),
+        }
     }
 
     fn subject(&self, place: Place, arm: Arm, spot: Spot) -> Subject<Place, Arm> {
-        let own = Subject::new(place, arm, spot).ranked(self.rank(place, arm));
-        match arm {
-            Arm::Paced(_) => Subject {
-                weight: PACED_SLICES,
-                ..own
-            },
-            Arm::OpenSsl => Subject {
-                weight: 0.0,
-                overhead_s: openssl::seconds(place.kind) - OVERHEAD_S,
-                ..own
-            },
-            arm if is_woken(place, arm) => Subject {
-                overhead_s: WAKE_UP_S,
-                ..own
-            },
-            _ => own,
-        }
+        let (weight, overhead_s) = match arm {
+            Arm::Paced(_) => (PACED_SLICES, 0.0),
+            Arm::OpenSsl => (0.0, openssl::seconds(place.kind) - OVERHEAD_S),
+            _ if is_woken(place, arm) => (1.0, WAKE_UP_S),
+            _ => (1.0, 0.0),
+        };
+        let subject = Subject::new(place, arm, spot).ranked(self.rank(place, arm));
+        subject.weighing(weight, overhead_s)
     }
 
     /// The first kind where it says most, its other sizes and deep lanes, the other
@@ -369,30 +343,21 @@ impl Grid<'_> {
     }
 
     fn spot(&self, place: Place, arm: Arm) -> Spot {
-        let Place {
-            placement,
-            kind,
-            block_bytes,
-            depth,
-            lanes,
-            workers,
-            role,
-        } = place;
+        let depth = place.depth as u64;
         let spot = Spot::new()
-            .with("algorithm", kind.algorithm.name(), what(kind))
-            .also("operation", kind.operation.name())
-            .with("block_bytes", block_bytes as u64, size(block_bytes))
-            .with("placement", placement.name(), on(placement));
+            .kind(place.kind)
+            .block(place.block_bytes)
+            .placement(place.placement);
         if arm == Arm::OpenSsl {
             return spot.with("mode", arm.mode(), arm.words());
         }
         // What is in flight follows from the block size, or from the mode.
         let named = self.config.depths.0.as_ref();
-        let is_one = role == Role::Grid && named.is_none_or(|list| list.len() == 1);
+        let is_one = place.role == Role::Grid && named.is_none_or(|list| list.len() == 1);
         let spot = match (arm.is_sync(), is_one) {
             (true, _) => spot.following("depth", 1, ""),
-            (_, true) => spot.following("depth", depth as u64, ""),
-            _ => spot.with("depth", depth as u64, format!("depth {depth}")),
+            (_, true) => spot.following("depth", depth, ""),
+            _ => spot.with("depth", depth, format!("depth {depth}")),
         };
         let spot = spot.also("backend", self.config.backend.name());
         let Some(policy) = arm.policy() else {
@@ -402,11 +367,14 @@ impl Grid<'_> {
             1 => String::new(),
             count => format!("{count} {what}"),
         };
-        let policy = policy.to_string();
-        spot.with("lanes", lanes as u64, many(lanes, "lanes"))
-            .with("workers", workers as u64, many(workers, "workers"))
+        spot.with("lanes", place.lanes as u64, many(place.lanes, "lanes"))
+            .with(
+                "workers",
+                place.workers as u64,
+                many(place.workers, "workers"),
+            )
             .with("mode", arm.mode(), arm.words())
-            .with("policy", policy.as_str(), policy.clone())
+            .named("policy", policy)
     }
 }
 
@@ -421,8 +389,7 @@ mod tests {
     use super::*;
 
     fn measured(text: &str, cpus: usize) -> Vec<Subject<Place, Arm>> {
-        let config = kit::config::keys::parse(&text.parse().unwrap()).unwrap();
-        let section = CryptoSpeed::new(config).unwrap();
+        let section = kit::testing::section(text).unwrap();
         let host = Host {
             l2_bytes: 1 << 20,
             ..Host::with_cpus((0..cpus).collect::<Vec<_>>())

@@ -7,7 +7,7 @@ mod rig;
 
 use crypto::{Algorithm, Kind, Operation};
 use engine::DEPTH_MAX;
-use kit::config::checks::{BLOCK_BYTES_MAX, check_blocks, check_kind, check_slots};
+use kit::config::checks::{BLOCK_BYTES_MAX, check_blocks, check_count, check_kind, check_slots};
 use kit::drawing::block_axis;
 use kit::load::benches::{
     CLIENT_CPU, CLIENTS_CPU, NOTIFICATIONS, REQUESTS, SPEED, WORKER_CPU, WORKERS_CPU,
@@ -89,65 +89,46 @@ impl CryptoSpeed {
             own.policies.0.as_ref().map_or(1, |list| list.len()),
         ];
         let trials = lists.into_iter().fold(1, usize::saturating_mul);
-        if trials <= TRIALS_MAX {
-            return Ok(());
-        }
-        let reason = format!(
-            "all lists together give {trials} trials a round, the limit is {TRIALS_MAX}; name fewer of each"
-        );
-        Err(ConfigError::value("sizes_bytes", reason))
+        let counted = (trials, "trials a round, of all lists together");
+        check_count("sizes_bytes", counted, TRIALS_MAX)
     }
 
     fn check_kinds(&self) -> Result<(), ConfigError> {
         for &kind in &self.kinds {
             check_kind("algorithms", &self.config.backend, kind)?;
-            let sizes = self.config.sizes_bytes.iter().map(|size| size.get());
-            check_blocks("sizes_bytes", kind, sizes)?;
+            check_blocks("sizes_bytes", kind, self.config.sizes_bytes.values())?;
         }
         Ok(())
     }
 
     fn check_memory(&self) -> Result<(), ConfigError> {
-        let Config {
-            depths,
-            lanes,
-            sizes_bytes,
-            ..
-        } = &self.config;
-        let depths = depths.0.iter().flat_map(|list| list.iter());
-        let depth = depths.map(|depth| depth.get()).max().unwrap_or(1);
-        let lanes = lanes.iter().map(|lanes| lanes.get()).max().unwrap_or(1);
-        let bytes = sizes_bytes.iter().map(|size| size.get()).max().unwrap_or(1);
+        let own = &self.config;
+        let depths = own.depths.0.iter().flat_map(|list| list.values());
+        let depth = depths.max().unwrap_or(1);
+        let lanes = own.lanes.values().max().unwrap_or(1);
+        let bytes = own.sizes_bytes.values().max().unwrap_or(1);
         let remedy = "lower depths, lanes or sizes_bytes";
-        let slots = depth.saturating_mul(lanes);
-        check_slots("depths", (slots, bytes), remedy)
+        check_slots("depths", (depth.saturating_mul(lanes), bytes), remedy)
     }
 }
 
 /// The operations asked for that an algorithm has; its first one by default.
 fn kinds(config: &Config) -> Result<Vec<Kind>, ConfigError> {
     let mut kinds = Vec::new();
-    for &Name(algorithm) in config.algorithms.iter() {
+    for algorithm in config.algorithms.values() {
         let has = algorithm.operations();
         let asked: Vec<_> = match &config.operations.0 {
             None => vec![has[0]],
-            Some(list) => (list.iter().map(|name| name.0))
-                .filter(|operation| has.contains(operation))
-                .collect(),
+            Some(list) => list.values().filter(|own| has.contains(own)).collect(),
         };
         if asked.is_empty() {
             let has: Vec<_> = has.iter().map(ToString::to_string).collect();
-            let reason = format!(
-                "{algorithm} has none of these operations; it has {}",
-                has.join(", ")
-            );
+            let has = has.join(", ");
+            let reason = format!("{algorithm} has none of these operations; it has {has}");
             return Err(ConfigError::value("operations", reason));
         }
-        kinds.extend(
-            asked
-                .into_iter()
-                .map(|operation| Kind::new(algorithm, operation)),
-        );
+        let own = asked.into_iter();
+        kinds.extend(own.map(|operation| Kind::new(algorithm, operation)));
     }
     Ok(kinds)
 }
@@ -233,10 +214,9 @@ impl Experiment for CryptoSpeed {
                 continue;
             }
             let has = |arm| (subjects.iter()).any(|own| (own.place, own.arm) == (place, arm));
-            let rings = if has(Arm::POLLED) {
-                Arm::POLLED
-            } else {
-                Arm::ASYNC
+            let rings = match has(Arm::POLLED) {
+                true => Arm::POLLED,
+                false => Arm::ASYNC,
             };
             let algorithm = place.kind.algorithm;
             let is_wide = matches!(algorithm, Algorithm::Aes128Gcm | Algorithm::Aes256Xts);
@@ -255,72 +235,45 @@ impl Experiment for CryptoSpeed {
                 (Arm::ASYNC, Arm::EACH, None, NOTIFY_SLEEPERS.to_owned()),
                 (Arm::ASYNC, Arm::SYNC, None, keep),
             ];
-            let own = own.into_iter().enumerate();
-            pairs.extend(own.map(|(rank, (arm, reference, target, change))| {
-                let pair = Pair::new((place, arm), (place, reference), REQUESTS);
-                (
-                    rank,
-                    Pair {
-                        target,
-                        ..pair.changed_by(change)
-                    },
-                )
-            }));
+            let pair = |(rank, (arm, reference, target, change))| {
+                let pair = Pair::at(place, (arm, reference), REQUESTS);
+                (rank, pair.wanting(target).changed_by(change))
+            };
+            pairs.extend(own.into_iter().enumerate().map(pair));
         }
         pairs.sort_by_key(|(rank, _)| *rank);
         pairs.into_iter().map(|(_, pair)| pair).collect()
     }
 
     fn views(&self) -> Vec<View<Self::Place, Self::Arm>> {
-        let lines =
-            |title: &str, (over, x), y: Scale, split: &[_], only: Only<Self::Place, Self::Arm>| {
-                View::Lines(Lines {
-                    title: title.to_owned(),
-                    note: format!("{IN_FLIGHT} Whiskers: 95% interval of the median."),
-                    over,
-                    x,
-                    y: axis("speed", "MB/s", y),
-                    measures: vec![(SPEED, "", 1.0)],
-                    split: split.to_vec(),
-                    only,
-                })
-            };
-        let sheet =
-            |title: &str, note: &str, columns, across, only: Only<Self::Place, Self::Arm>| {
-                View::Table(Sheet {
-                    title: title.to_owned(),
-                    note: note.to_owned(),
-                    columns,
-                    across,
-                    only,
-                })
-            };
+        let lines = |title: &str, over, scale| -> Lines<Place, Arm> {
+            let note = format!("{IN_FLIGHT} Whiskers: 95% interval of the median.");
+            Lines::new(title, note, over, axis("speed", "MB/s", scale)).of(SPEED)
+        };
+        let depths = axis("requests in flight", "", Scale::Log2);
         vec![
-            lines(
-                "Speed by block size",
-                ("block_bytes", block_axis()),
-                Scale::Log10,
-                &["algorithm", "operation", "placement"],
-                |place, arm| place.role == Role::Grid && !matches!(arm, Arm::Paced(_)),
-            ),
-            lines(
-                "How many requests in flight are enough",
-                ("depth", axis("requests in flight", "", Scale::Log2)),
-                Scale::Linear,
-                &["algorithm", "operation", "block_bytes", "placement"],
-                |place, arm| place.role != Role::Deep && *arm == Arm::ASYNC,
-            ),
-            sheet(
+            lines("Speed by block size", ("block_bytes", block_axis()), Scale::Log10)
+                .split(&["algorithm", "operation", "placement"])
+                .only(|place, arm| place.role == Role::Grid && !matches!(arm, Arm::Paced(_)))
+                .into(),
+            lines("How many requests in flight are enough", ("depth", depths), Scale::Linear)
+                .split(&["algorithm", "operation", "block_bytes", "placement"])
+                .only(|place, arm| place.role != Role::Deep && *arm == Arm::ASYNC)
+                .into(),
+            Sheet::<Place, Arm>::new(
                 "Speed by load mode, policy armed",
                 IN_FLIGHT,
-                vec![Cells::of(SPEED, "")],
-                Some("mode"),
-                |place, arm| place.role == Role::Grid && matches!(arm, Arm::Lane(_, Policy::ARMED)),
-            ),
-            sheet(
+                [Cells::of(SPEED, "")],
+            )
+            .across("mode")
+            .only(|place, arm| {
+                place.role == Role::Grid && matches!(arm, Arm::Lane(_, Policy::ARMED))
+            })
+            .into(),
+            Sheet::<Place, Arm>::new(
                 "Crossings, CPU time and latency",
                 "Notifications wake the client, doorbells the worker. Latency is from submission to completion, with the queue that the client itself makes; in an open loop from the time at which a request was meant to be sent.",
-                vec![
+                [
                     Cells::of(REQUESTS, "requests"),
                     Cells::of(NOTIFICATIONS, "notifications"),
                     Cells::of(DOORBELLS, "doorbells"),
@@ -331,9 +284,11 @@ impl Experiment for CryptoSpeed {
                     Cells::Latency(0.999, "p99.9"),
                     Cells::Verdict,
                 ],
-                None,
-                |place, arm| place.role != Role::Ladder && !matches!(arm, Arm::Raw | Arm::OpenSsl),
-            ),
+            )
+            .only(|place, arm| {
+                place.role != Role::Ladder && !matches!(arm, Arm::Raw | Arm::OpenSsl)
+            })
+            .into(),
         ]
     }
 

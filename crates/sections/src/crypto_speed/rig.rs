@@ -1,17 +1,17 @@
 //! One trial: lanes, a loop without a lane, or `openssl speed`.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
-use std::sync::Arc as Shared;
+use std::sync::Arc;
 use std::time::Duration;
 
-use crypto::{Kind, Workload};
+use crypto::Workload;
 use kit::crossing::{self, Crossing};
 use kit::evidence::Evidence;
 use kit::load::alone::{Slice, raw};
 use kit::load::benches::{REQUESTS, SPEED, WORKER_CPU, WORKERS_CPU, reading};
 use kit::load::once;
 use kit::load::rig::{Cores, Load, Record};
+use kit::load::workloads::Workloads;
 use kit::openssl;
 use kit::place::{Cpus, Placement, place};
 use kit::prelude::*;
@@ -54,7 +54,7 @@ pub(super) fn start_s(section: &CryptoSpeed, subjects: &Subjects<CryptoSpeed>) -
 pub(super) struct OnCpus {
     section: CryptoSpeed,
     cpus: Vec<usize>,
-    workloads: BTreeMap<(Kind, usize), Shared<Workload>>,
+    workloads: Workloads,
     /// Of open loops, requests/s.
     rates: BTreeMap<Place, f64>,
     last: Option<Place>,
@@ -67,29 +67,20 @@ impl OnCpus {
         host: &Host,
         subjects: &Subjects<CryptoSpeed>,
     ) -> Result<Self, Stopped> {
-        let mut workloads = BTreeMap::new();
-        for &Place {
-            kind, block_bytes, ..
-        } in subjects.iter().map(|own| &own.place)
-        {
-            if let Entry::Vacant(vacant) = workloads.entry((kind, block_bytes)) {
-                let backend = section.config.backend.get();
-                let own = Workload::new(backend, kind, block_bytes).map_err(Stopped::failed)?;
-                vacant.insert(Shared::new(own));
-            }
-        }
+        let places = subjects.iter().map(|own| own.place);
+        let kinds = places.map(|place| (place.kind, place.block_bytes));
         Ok(Self {
             section: section.clone(),
             cpus: host.cpus.clone(),
-            workloads,
+            workloads: Workloads::new(&section.config.backend, kinds)?,
             rates: BTreeMap::new(),
             last: None,
             notes: Notes::default(),
         })
     }
 
-    fn workload(&self, place: Place) -> &Shared<Workload> {
-        &self.workloads[&(place.kind, place.block_bytes)]
+    fn workload(&self, place: Place) -> &Arc<Workload> {
+        self.workloads.get(place.kind, place.block_bytes).1
     }
 
     fn cpus(&self, own: Place) -> Result<Cpus, Stopped> {
@@ -109,7 +100,8 @@ impl OnCpus {
             other: Some(cores.workers[0]),
         };
         let price = crossing::price(crossing, &cpus, slice.length, slice.go_on);
-        price.ok().map(|price| price.median_ns)
+        let median_ns = price.ok()?.median_ns;
+        median_ns.is_finite().then_some(median_ns)
     }
 
     fn run(
@@ -121,11 +113,9 @@ impl OnCpus {
         let backend = self.section.config.backend.get();
         let load = (load.with_tasks(own.lanes), policy);
         let record = once::trial(backend, self.workload(own), &self.cpus(own)?, load, slice);
-        let record = record.map_err(Stopped::failed)?;
-        if (slice.go_on)() {
-            Ok(record)
-        } else {
-            Err(Stopped::Interrupted)
+        match (slice.go_on)() {
+            true => record.map_err(Stopped::failed),
+            false => Err(Stopped::Interrupted),
         }
     }
 

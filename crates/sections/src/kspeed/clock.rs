@@ -2,7 +2,7 @@
 
 use trial::stats::median;
 
-/// The script that prints what the guest's kernel says of it.
+/// The script that prints what the guest's kernel found.
 pub(super) const SCRIPT: &str = "dmesg | grep -i 'tsc:'";
 /// What is slower or faster is not a CPU's.
 const MHZ: (f64, f64) = (100.0, 20_000.0);

@@ -12,7 +12,7 @@ use super::method::Method;
 use super::rig::REQUESTS;
 use super::{Kspeed, Place, SAME_MIN};
 
-/// Waiting for each request hides so much that it is worth a headline.
+/// Waiting for each request is a headline where it shows less than this share.
 const HIDES: f64 = 0.8;
 /// What the source says: how much of user space's speed the kernel's benchmark
 /// showed on an accelerator (source 003, "优化结果"), by bytes of a request: one
@@ -91,7 +91,7 @@ fn hidden(results: &All<'_>) -> Option<Finding> {
     let depth = results.experiment.depth();
     let rate = results.median(&place, &Method::Async, REQUESTS)?;
     let shows = |method: Method, words: &str| {
-        let pair = Pair::new((place, method), (place, Method::Async), REQUESTS);
+        let pair = Pair::at(place, (method, Method::Async), REQUESTS);
         let ratio = results.compare(&pair, &results.usual());
         let ratio = ratio.filter(|ratio| ratio.is_believed);
         let share = ratio.map(|ratio| percent(ratio.comparison.ratio));
@@ -204,7 +204,7 @@ pub(super) fn prices(results: &All<'_>) -> Vec<Price> {
 /// The article's figures beside this guest's.
 pub(super) fn beside(results: &All<'_>) -> Option<Table> {
     let ratio = |place: Place, method: Method| {
-        let pair = Pair::new((place, method), (place, Method::Engine), REQUESTS);
+        let pair = Pair::at(place, (method, Method::Engine), REQUESTS);
         results.compare(&pair, &results.usual())
     };
     let said = |ratio: Option<Ratio>| match ratio {

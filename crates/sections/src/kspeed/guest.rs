@@ -36,7 +36,7 @@ const ON_DEMAND: [&str; 11] = [
     "algif_hash",
     "algif_aead",
 ];
-/// What Linux says of time in /proc on x86.
+/// The unit of time in /proc on x86.
 const TICKS_PER_S: f64 = 100.0;
 /// The status of a script that went past a limit.
 const KILLED: i32 = 128 + 9;

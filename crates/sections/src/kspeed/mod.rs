@@ -19,7 +19,6 @@ mod tcrypt;
 
 use kit::config::checks::{check_blocks, check_count};
 use kit::prelude::*;
-use kit::words::size;
 use trial::Price;
 
 use catalogue::Driver;
@@ -169,12 +168,8 @@ impl Kspeed {
     }
 
     fn subject(&self, place: Place, method: Method) -> Subject<Place, Method> {
-        let Place {
-            driver,
-            size_bytes,
-            threads,
-        } = place;
-        let of_threads = match threads {
+        let driver = place.driver;
+        let of_threads = match place.threads {
             1 => String::new(),
             threads => format!("{threads} threads"),
         };
@@ -184,11 +179,11 @@ impl Kspeed {
             depth => format!("{}, {depth} in flight", method.title()),
         };
         let spot = Spot::new()
-            .with("driver", driver.name, driver.name)
+            .named("driver", driver)
             .also("algorithm", driver.kind.name())
             .also("operation", driver.kind.facts().operation)
-            .with("block_bytes", size_bytes as u64, size(size_bytes))
-            .with("threads", threads as u64, of_threads)
+            .block(place.size_bytes)
+            .with("threads", place.threads as u64, of_threads)
             .with("method", method.name(), title)
             .also("depth", depth as u64);
         let (weight, own_s) = match method.means() {
@@ -198,11 +193,9 @@ impl Kspeed {
             Means::Tcrypt => (0.0, self.call(method).expected_s(driver)),
         };
         let trials = self.0.sizes_bytes.len() * self.0.threads.len() * self.0.methods.len();
-        Subject {
-            weight,
-            overhead_s: own_s + LOAD_S / trials as f64,
-            ..Subject::new(place, method, spot).ranked(self.rank(place, method))
-        }
+        Subject::new(place, method, spot)
+            .ranked(self.rank(place, method))
+            .weighing(weight, own_s + LOAD_S / trials as f64)
     }
 
     /// How long a trial of the warm-up takes; 0 where there is none.
@@ -294,12 +287,7 @@ impl Experiment for Kspeed {
     }
 
     fn times(&self) -> Times {
-        Times {
-            least_s: SLICE_S.0,
-            good_s: SLICE_S.0,
-            most_s: SLICE_S.1,
-            overhead_s: OVERHEAD_S,
-        }
+        Times::new(SLICE_S, OVERHEAD_S)
     }
 
     fn start_s(&self, subjects: &Subjects<Self>) -> f64 {
@@ -334,9 +322,10 @@ impl Experiment for Kspeed {
                 (Method::Async, Method::Sync) => "Keep many requests in flight in the kernel",
                 _ => "",
             };
-            own.map(move |Subject { place, .. }| Pair {
-                target: self.target(*place, method, reference),
-                ..Pair::new((*place, method), (*place, reference), REQUESTS).changed_by(change)
+            own.map(move |Subject { place, .. }| {
+                Pair::at(*place, (method, reference), REQUESTS)
+                    .wanting(self.target(*place, method, reference))
+                    .changed_by(change)
             })
         };
         PAIRS.into_iter().flat_map(of).collect()
@@ -345,24 +334,24 @@ impl Experiment for Kspeed {
     fn views(&self) -> Vec<View<Self::Place, Self::Arm>> {
         let note = "Medians over the rounds, whiskers: their 95% interval. sync, tcrypt serial and AF_ALG have one request in flight.";
         vec![
-            View::Lines(Lines {
-                title: "How much of a driver each method shows".to_owned(),
-                note: note.to_owned(),
-                over: "block_bytes",
-                x: axis("request", "bytes", Scale::Log2),
-                y: axis("requests", "1/s", Scale::Log10),
-                measures: vec![(REQUESTS, "", 1.0)],
-                split: vec!["driver", "threads"],
-                // User space is another thing measured.
-                only: |_, method| *method != Method::Engine,
-            }),
-            View::Table(Sheet {
-                title: "Requests a second by method".to_owned(),
-                note: note.to_owned(),
-                columns: vec![Cells::of(REQUESTS, "")],
-                across: Some("method"),
-                only: all,
-            }),
+            Lines::new(
+                "How much of a driver each method shows",
+                note,
+                ("block_bytes", axis("request", "bytes", Scale::Log2)),
+                axis("requests", "1/s", Scale::Log10),
+            )
+            .of(REQUESTS)
+            .split(&["driver", "threads"])
+            // User space is another thing measured.
+            .only(|_, method| *method != Method::Engine)
+            .into(),
+            Sheet::new(
+                "Requests a second by method",
+                note,
+                [Cells::of(REQUESTS, "")],
+            )
+            .across("method")
+            .into(),
         ]
     }
 

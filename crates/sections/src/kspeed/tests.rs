@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use kit::plan;
 use kit::section::run_with;
-use kit::testing::Collector;
+use kit::testing::{Collector, assert_has, assert_refused, comparisons, findings, points, section};
 use serde_json::json;
 use sys::failure::Failure;
-use trial::{Comparison, Point, RunError, Validity};
+use trial::{Comparison, Point, RunError, Validity, Weight};
 
 use super::shell::{Shell, Stop};
 use super::*;
@@ -109,8 +109,7 @@ struct Ran {
 }
 
 fn run(text: &str, fake: &Fake) -> Ran {
-    let config = kit::config::keys::parse(&text.parse().expect("toml")).expect("a table");
-    let section = Kspeed::new(config).expect("a configuration");
+    let section: Kspeed = section(text).expect("a configuration");
     let host = Host::default();
     let all = section.subjects(&host);
     let job = plan::job(&section, &all, Duration::from_secs(3600)).expect("it fits");
@@ -132,38 +131,20 @@ fn run(text: &str, fake: &Fake) -> Ran {
 }
 
 impl Ran {
-    /// As the run left them.
+    /// As the run left it.
     fn point(&self, driver: &str, bytes: u64, method: &str) -> &Point {
-        let is_own = |point: &Point| {
-            let dimensions = &point.dimensions;
-            (
-                &dimensions["driver"],
-                &dimensions["block_bytes"],
-                &dimensions["method"],
-            ) == (&driver.into(), &bytes.into(), &method.into())
-        };
-        let points = self.events.iter().rev().filter_map(|event| match event {
-            Event::Point(point) => Some(point),
-            _ => None,
+        let own = [driver.into(), bytes.into(), method.into()];
+        let mut points = points(&self.events).into_iter();
+        let own = points.find(|point| {
+            ["driver", "block_bytes", "method"].map(|name| point.dimensions[name].clone()) == own
         });
-        let mut own = points.filter(|point| is_own(point));
-        own.next().expect("it was tried")
+        own.expect("it was tried")
     }
 
     fn comparison(&self, arm: &str, reference: &str) -> &Comparison {
-        let mut all = self.events.iter().filter_map(|event| match event {
-            Event::Comparison(one) => Some(one),
-            _ => None,
-        });
-        let found = all.find(|one| (&*one.arm, &*one.reference) == (arm, reference));
-        found.expect("it is compared")
-    }
-
-    fn findings(&self) -> impl Iterator<Item = &str> {
-        self.events.iter().filter_map(|event| match event {
-            Event::Finding(finding) => Some(finding.text.as_str()),
-            _ => None,
-        })
+        let mut all = comparisons(&self.events).into_iter();
+        let own = all.find(|one| (&*one.arm, &*one.reference) == (arm, reference));
+        own.expect("it is compared")
     }
 }
 
@@ -188,11 +169,8 @@ fn every_method_is_measured_and_compared() {
     assert!((3.9..4.1).contains(&gain.ratio) && gain.outcome == trial::Outcome::Faster);
     let same = ran.comparison("tcrypt serial", "kspeed sync");
     assert!(same.target.as_ref().expect("it has one").met);
-    let first = ran.findings().next().expect("an answer");
-    assert!(
-        first.contains("shows 25%") && first.contains("emulated guest"),
-        "{first}"
-    );
+    let headline = findings(&ran.events, Weight::Headline);
+    assert_has(&headline, ["shows 25%", "emulated guest"]);
 }
 
 #[test]
@@ -213,8 +191,9 @@ fn what_a_guest_refuses_is_not_supported_and_no_zero() {
         assert_eq!(verdict.validity, Validity::NotSupported);
         assert!(verdict.reason.contains(part), "{}", verdict.reason);
         assert!(point.metrics.is_empty() && !verdict.remedy.is_empty());
-        let is_told = |text: &&str| text.starts_with("Not measured") && text.contains(part);
-        assert_eq!(ran.findings().filter(is_told).count(), 1, "{part}");
+        let warnings = findings(&ran.events, Weight::Warning);
+        let is_own = |text: &&str| text.starts_with("Not measured") && text.contains(part);
+        assert_eq!(warnings.lines().filter(is_own).count(), 1, "{part}");
     }
 }
 
@@ -234,7 +213,9 @@ fn a_guest_that_dies_is_booted_again_but_not_for_ever() {
     assert!(["sync", "batch", "async"].into_iter().any(has_rate));
     let ran = run(FEW, &dies(3));
     assert_eq!(ran.boots, 4);
-    assert!(ran.findings().any(|text| text.contains("ended 4 times")));
+    let is_said =
+        |event: &Event| matches!(event, Event::Finding(one) if one.text.contains("ended 4 times"));
+    assert!(ran.events.iter().any(is_said));
 }
 
 #[test]
@@ -263,19 +244,12 @@ fn a_guest_that_was_let_do_nothing_is_asked_for_longer() {
 
 #[test]
 fn every_wrong_value_is_named() {
-    let parse = |text: &str| {
-        let config = kit::config::keys::parse(&text.parse().unwrap())?;
-        Kspeed::new(config).map(drop)
-    };
-    parse("drivers = ['sha256-generic']\nsizes_bytes = [100]\nkernel = ''").expect("of any length");
-    for (text, key, part) in [
+    let any_length = "drivers = ['sha256-generic']\nsizes_bytes = [100]\nkernel = ''";
+    section::<Kspeed>(any_length).expect("a hash takes any length");
+    assert_refused::<Kspeed>(&[
         ("drivers = ['cbc(des)']", "drivers", "cbc-aes-aesni"),
         ("sizes_bytes = [100]", "sizes_bytes", "multiples of 16"),
         ("cpu = 'max -device x'", "cpu", "max -device x"),
         ("seconds = 5.0", "seconds", "more than 0.8"),
-    ] {
-        let error = parse(text).expect_err(text);
-        assert_eq!(error.key(), key, "{error}");
-        assert!(error.to_string().contains(part), "{text}: {error}");
-    }
+    ]);
 }

@@ -1,15 +1,12 @@
 //! The options of both sections: the same keys, with defaults of their own.
 
-use std::fmt;
 use std::marker::PhantomData;
-use std::str::FromStr;
 
 use forward::bench::{Offer, Setup};
 use forward::tester::line::{Line, Shape};
 use forward::tester::stream::FrameSize;
 use forward::topology::{Cpus, Family, Wires};
 use kit::config::keys::{Common, Key, Keys, Table};
-use kit::config::value::Choice;
 use kit::prelude::*;
 use kit::routers::options::{Destinations, Frame, Home, offer};
 use kit::routers::source::LINK_MBIT_PER_S;
@@ -108,6 +105,14 @@ pub enum Extra {
 impl Extra {
     pub(super) const ALL: [Self; 3] = [Self::Latency, Self::FrameLoss, Self::BackToBack];
 
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Latency => "latency",
+            Self::FrameLoss => "frame-loss",
+            Self::BackToBack => "back-to-back",
+        }
+    }
+
     fn procedures(self) -> Vec<Procedure> {
         match self {
             Self::Latency => [10, 50, 90, 100].map(Procedure::Latency).to_vec(),
@@ -122,37 +127,7 @@ impl Extra {
     }
 }
 
-impl fmt::Display for Extra {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Latency => "latency",
-            Self::FrameLoss => "frame-loss",
-            Self::BackToBack => "back-to-back",
-        })
-    }
-}
-
-impl FromStr for Extra {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        let own = Self::ALL
-            .into_iter()
-            .find(|extra| extra.to_string() == name);
-        own.ok_or_else(|| {
-            format!(
-                "no procedure '{name}'; there are: {}",
-                Self::known().join(", ")
-            )
-        })
-    }
-}
-
-impl Choice for Extra {
-    fn known() -> Vec<String> {
-        Self::ALL.map(|extra| extra.to_string()).to_vec()
-    }
-}
+kit::named!(Extra, "procedure");
 
 impl Options {
     /// What no option can see alone.

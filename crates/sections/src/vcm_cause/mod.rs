@@ -48,7 +48,7 @@ kit::keys! {
         /// Notification policies of the loads
         policies: List<Name<Policy>> = ["each"],
         /// Faults that are planted to test the diagnosis
-        planted: Several<Name<Plant>> = Plant::all().map(Name),
+        planted: Several<Name<Plant>> = Plant::ALL.map(Name),
         /// Library that computes
         backend: BackendName = BackendName::default(),
     }

@@ -1,6 +1,5 @@
 //! What is planted, and what it costs.
 
-use kit::config::value::Choice;
 use model::cause::Cause;
 
 /// Sound devices need so long for a request, ns, and so long for a byte.
@@ -56,8 +55,17 @@ const PLANTS: [(Plant, &str, &str, Cause); 6] = [
 ];
 
 impl Plant {
-    pub fn all() -> [Self; 6] {
-        PLANTS.map(|(plant, ..)| plant)
+    pub const ALL: [Self; 6] = [
+        Self::Interrupts,
+        Self::CacheCliff,
+        Self::Fragments,
+        Self::SlowGenerator,
+        Self::Shallow,
+        Self::Sound,
+    ];
+
+    pub fn name(self) -> &'static str {
+        PLANTS[self as usize].1
     }
 
     pub fn what(self) -> &'static str {
@@ -111,25 +119,4 @@ impl Plant {
     }
 }
 
-impl std::fmt::Display for Plant {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(PLANTS[*self as usize].1)
-    }
-}
-
-impl std::str::FromStr for Plant {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let found = PLANTS.iter().find(|(_, own, ..)| *own == name);
-        let known = Self::known().join(", ");
-        let plant = found.map(|(plant, ..)| *plant);
-        plant.ok_or_else(|| format!("unknown fault '{name}'; known: {known}"))
-    }
-}
-
-impl Choice for Plant {
-    fn known() -> Vec<String> {
-        PLANTS.map(|(_, name, ..)| name.to_owned()).into()
-    }
-}
+kit::named!(Plant, "fault");

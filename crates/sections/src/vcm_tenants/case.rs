@@ -1,10 +1,5 @@
 //! Who is at work in a trial, and with which weights.
 
-use std::fmt;
-use std::str::FromStr;
-
-use kit::config::value::Choice;
-
 use super::Config;
 
 /// A tenant that takes no heed of others.
@@ -21,6 +16,10 @@ pub enum Hostile {
 impl Hostile {
     pub(super) const ALL: [Self; 3] = [Self::Flood, Self::Signer, Self::Mute];
 
+    pub(super) const fn name(self) -> &'static str {
+        self.said().0
+    }
+
     /// Its name, and in words.
     const fn said(self) -> (&'static str, &'static str) {
         match self {
@@ -31,29 +30,7 @@ impl Hostile {
     }
 }
 
-impl fmt::Display for Hostile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.said().0)
-    }
-}
-
-impl FromStr for Hostile {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let found = Self::ALL.into_iter().find(|own| own.said().0 == name);
-        found.ok_or_else(|| {
-            let known = Self::known().join(", ");
-            format!("unknown hostile tenant '{name}'; known: {known}")
-        })
-    }
-}
-
-impl Choice for Hostile {
-    fn known() -> Vec<String> {
-        Self::ALL.map(|own| own.to_string()).into()
-    }
-}
+kit::named!(Hostile, "hostile tenant");
 
 /// Which tenants work together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -14,7 +14,7 @@ use sys::clock::now_ns;
 use super::{Request, TrialError, TrialLine};
 
 /// The calibration of every kind takes seconds where the processor is
-/// emulated: candidates are measured for so long, on this kind alone.
+/// emulated: candidates are measured this long, on this kind alone.
 const CALIBRATION_NS: u64 = 60_000_000;
 
 /// Measures once. Client and worker share a core where there is only one.
