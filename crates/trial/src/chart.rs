@@ -28,6 +28,16 @@ pub struct Axis {
     pub scale: Scale,
 }
 
+impl Axis {
+    pub fn new(label: impl Into<String>, unit: &str, scale: Scale) -> Self {
+        Self {
+            label: label.into(),
+            unit: unit.to_owned(),
+            scale,
+        }
+    }
+}
+
 /// One mark, with an interval where there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -44,6 +54,19 @@ pub struct Dot {
     pub high: Option<f64>,
     /// Whether the point's verdict was `valid`; others are drawn hollow.
     pub valid: bool,
+}
+
+impl Dot {
+    /// A valid one without an interval.
+    pub fn at(x: f64, y: f64) -> Self {
+        Self {
+            x,
+            y,
+            low: None,
+            high: None,
+            valid: true,
+        }
+    }
 }
 
 /// What a series is to the reader.
@@ -68,6 +91,17 @@ pub struct Series {
     pub dots: Vec<Dot>,
 }
 
+impl Series {
+    /// Something measured.
+    pub fn measured(name: impl Into<String>, dots: Vec<Dot>) -> Self {
+        Self {
+            name: name.into(),
+            kind: SeriesKind::Measured,
+            dots,
+        }
+    }
+}
+
 /// One chart.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -89,4 +123,10 @@ pub struct Chart {
     pub series: Vec<Series>,
     /// The command that measures this again.
     pub command: String,
+}
+
+impl Chart {
+    pub fn dots(&self) -> impl Iterator<Item = &Dot> {
+        self.series.iter().flat_map(|series| &series.dots)
+    }
 }

@@ -2,7 +2,6 @@
 
 mod stored;
 
-use crate::stats::median;
 use crate::{Direction, Metric};
 
 pub use stored::HistogramError;
@@ -47,8 +46,7 @@ impl Histogram {
     /// Counts one latency, ns. Never allocates, never panics: what is longer
     /// than [`LATENCY_NS_MAX`] counts as that, 0 as 1 ns.
     pub fn record(&mut self, latency_ns: u64) {
-        self.counts
-            .saturating_record(latency_ns.clamp(1, LATENCY_NS_MAX));
+        self.record_many(latency_ns, 1);
     }
 
     /// Counts a latency, ns, this many times, as [`Self::record`] does.
@@ -83,11 +81,6 @@ impl Histogram {
             .map(|value| (value.value_iterated_to(), value.count_at_value()))
     }
 
-    /// How many were at the limit of 100 s (to 0.1%) or beyond it.
-    pub fn saturated(&self) -> u64 {
-        self.counts.count_at(LATENCY_NS_MAX)
-    }
-
     /// The latency, ns, that a share `q` (0 to 1) of all do not exceed, to
     /// 0.1% and never below the true one; `None` when empty or `q` is not a number.
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
@@ -111,47 +104,19 @@ impl Histogram {
     /// needs 20, p99.9 needs 10,000): such a figure would be the chance of a
     /// few requests. An empty histogram gives nothing.
     pub fn metrics(&self) -> Vec<Metric> {
-        Self::metrics_over(std::slice::from_ref(self))
-    }
-
-    /// [`Self::metrics`] of several repetitions of one trial: every quantile
-    /// is the median of the repetitions', kept as samples where there is more
-    /// than one; the maximum is that of all.
-    pub fn metrics_over(repetitions: &[Self]) -> Vec<Metric> {
-        let fewest = repetitions.iter().map(Self::len).min().unwrap_or(0);
         let stated = QUANTILES
             .iter()
-            .filter(|(q, _)| fewest as f64 * (1.0 - q) >= BEYOND_MIN - 1e-6);
-        let quantiles = stated.map(|(q, name)| {
-            let samples = repetitions
-                .iter()
-                .filter_map(|one| one.quantile_ns(*q))
-                .map(us);
-            latency(name, samples.collect())
-        });
-        let longest = repetitions.iter().filter_map(Self::max_ns).max();
-        quantiles
-            .chain(longest.map(|max| latency("latency_max_us", vec![us(max)])))
-            .collect()
-    }
-}
-
-fn us(ns: u64) -> f64 {
-    ns as f64 / 1e3
-}
-
-fn latency(name: &str, samples: Vec<f64>) -> Metric {
-    Metric {
-        name: name.to_owned(),
-        unit: "µs".to_owned(),
-        direction: Direction::Lower,
-        value: median(&samples)
-            .expect("a repetition of `fewest` values or more has every quantile"),
-        samples: if samples.len() > 1 {
-            samples
-        } else {
-            Vec::new()
-        },
+            .filter(|(q, _)| self.len() as f64 * (1.0 - q) >= BEYOND_MIN - 1e-6);
+        let quantiles = stated.filter_map(|(q, name)| Some((*name, self.quantile_ns(*q)?)));
+        let longest = self.max_ns().map(|ns| ("latency_max_us", ns));
+        let metric = |(name, ns): (&str, u64)| Metric {
+            name: name.to_owned(),
+            unit: "µs".to_owned(),
+            direction: Direction::Lower,
+            value: ns as f64 / 1e3,
+            samples: Vec::new(),
+        };
+        quantiles.chain(longest).map(metric).collect()
     }
 }
 
@@ -159,7 +124,7 @@ fn latency(name: &str, samples: Vec<f64>) -> Metric {
 mod tests {
     use super::{Histogram, LATENCY_NS_MAX};
 
-    fn of(values: impl IntoIterator<Item = u64>) -> Histogram {
+    pub(super) fn of(values: impl IntoIterator<Item = u64>) -> Histogram {
         let mut histogram = Histogram::new();
         values.into_iter().for_each(|value| histogram.record(value));
         histogram
@@ -169,7 +134,7 @@ mod tests {
     fn what_is_out_of_range_is_counted_at_the_limit() {
         let histogram = of([0, 1, LATENCY_NS_MAX, LATENCY_NS_MAX + 1, u64::MAX]);
         assert_eq!(histogram.len(), 5);
-        assert_eq!(histogram.saturated(), 3);
+        assert_eq!(histogram.recorded().last().map(|(_, count)| count), Some(3));
         assert_eq!(histogram.max_ns(), Some(LATENCY_NS_MAX));
         assert_eq!(histogram.quantile_ns(0.0), Some(1));
     }
@@ -192,28 +157,21 @@ mod tests {
 
     #[test]
     fn quantiles_are_stated_only_where_values_lie_beyond() {
-        let names = |count: u64| -> Vec<String> {
-            of(1..=count)
+        for (count, names) in [
+            (19, "max"),
+            (20, "p50 max"),
+            (999, "p50 p90 max"),
+            (1000, "p50 p90 p99 max"),
+            (9_999, "p50 p90 p99 max"),
+            (10_000, "p50 p90 p99 p99_9 max"),
+        ] {
+            let expected = names.split(' ').map(|name| format!("latency_{name}_us"));
+            let stated = of(1..=count)
                 .metrics()
                 .into_iter()
-                .map(|metric| metric.name)
-                .collect()
-        };
-        assert_eq!(names(19), ["latency_max_us"]);
-        assert_eq!(names(20), ["latency_p50_us", "latency_max_us"]);
-        assert_eq!(names(999).len(), 3);
-        assert_eq!(names(1000).len(), 4);
-        assert_eq!(names(9_999).len(), 4);
-        assert_eq!(
-            names(10_000),
-            [
-                "latency_p50_us",
-                "latency_p90_us",
-                "latency_p99_us",
-                "latency_p99_9_us",
-                "latency_max_us"
-            ]
-        );
+                .map(|metric| metric.name);
+            assert!(stated.eq(expected), "{count}");
+        }
     }
 
     #[test]
@@ -225,19 +183,6 @@ mod tests {
         {
             assert!((metric.value / expected - 1.0).abs() < 1e-3, "{metric:?}");
         }
-    }
-
-    #[test]
-    fn repetitions_give_samples_and_their_median() {
-        let repetitions = [of([1_000; 30]), of([3_000; 30]), of([2_000; 30])];
-        let metrics = Histogram::metrics_over(&repetitions);
-        assert_eq!(metrics[0].samples.len(), 3);
-        assert!((metrics[0].value / 2.0 - 1.0).abs() < 1e-3);
-        assert!(
-            (metrics[1].value / 3.0 - 1.0).abs() < 1e-3,
-            "the longest of all"
-        );
-        assert!(metrics[1].samples.is_empty());
     }
 
     #[test]

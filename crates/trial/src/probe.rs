@@ -54,11 +54,12 @@ pub struct Probe {
 }
 
 impl Probe {
+    pub fn facts(&self) -> impl Iterator<Item = &Fact> {
+        self.groups.iter().flat_map(|group| &group.facts)
+    }
+
     pub fn fact(&self, key: &str) -> Option<&Fact> {
-        self.groups
-            .iter()
-            .flat_map(|group| &group.facts)
-            .find(|fact| fact.key == key)
+        self.facts().find(|fact| fact.key == key)
     }
 
     pub fn number(&self, key: &str) -> Option<u64> {

@@ -121,3 +121,15 @@ pub struct Run {
     /// The host.
     pub probe: Probe,
 }
+
+impl Run {
+    pub fn points(&self) -> impl Iterator<Item = &Point> {
+        self.sections.iter().flat_map(|section| &section.points)
+    }
+
+    pub fn comparisons(&self) -> impl Iterator<Item = &Comparison> {
+        self.sections
+            .iter()
+            .flat_map(|section| &section.comparisons)
+    }
+}

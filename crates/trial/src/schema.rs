@@ -10,14 +10,9 @@ pub enum ReadError {
     #[error("the result is empty; the run that wrote it was probably cut off: run again")]
     Empty,
     #[error(
-        "the result is not JSON (line {line}, column {column}); it was cut off or is another kind of file: give a `result.json`"
+        "the result is not JSON (line {}, column {}); it was cut off or is another kind of file: give a `result.json`", .0.line(), .0.column()
     )]
-    NotJson {
-        line: usize,
-        column: usize,
-        #[source]
-        source: serde_json::Error,
-    },
+    NotJson(#[source] serde_json::Error),
     #[error(
         "the result has no whole number in `schema`, which every run has; give a `result.json` that Lockgate wrote"
     )]
@@ -25,14 +20,9 @@ pub enum ReadError {
     #[error("the result has schema version {found}, this program reads version {SCHEMA_VERSION}; {}", version_remedy(*.found))]
     Version { found: u64 },
     #[error(
-        "the result is not a run of schema version {SCHEMA_VERSION} (line {line}, column {column}): {source}; undo what changed the file, or run again"
+        "the result is not a run of schema version {SCHEMA_VERSION} (line {}, column {}): {}; undo what changed the file, or run again", .0.line(), .0.column(), .0
     )]
-    NotARun {
-        line: usize,
-        column: usize,
-        #[source]
-        source: serde_json::Error,
-    },
+    NotARun(#[source] serde_json::Error),
 }
 
 fn version_remedy(found: u64) -> &'static str {
@@ -73,18 +63,9 @@ impl Run {
 }
 
 fn unreadable(source: serde_json::Error) -> ReadError {
-    let (line, column) = (source.line(), source.column());
     match source.classify() {
-        Category::Data => ReadError::NotARun {
-            line,
-            column,
-            source,
-        },
-        _ => ReadError::NotJson {
-            line,
-            column,
-            source,
-        },
+        Category::Data => ReadError::NotARun(source),
+        _ => ReadError::NotJson(source),
     }
 }
 

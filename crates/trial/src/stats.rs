@@ -9,7 +9,7 @@ mod paired;
 mod precision;
 mod random;
 
-pub use describe::{mean_absolute_deviation, median, quantile};
+pub use describe::{median, quantile};
 pub use interval::{
     CONFIDENCE, ERROR, Interval, RESAMPLES, StatsError, median_interval, ratio_of_medians,
     values_outside,

@@ -13,6 +13,15 @@ pub struct Column {
     pub unit: String,
 }
 
+impl Column {
+    pub fn new(label: impl Into<String>, unit: &str) -> Self {
+        Self {
+            label: label.into(),
+            unit: unit.to_owned(),
+        }
+    }
+}
+
 /// One cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]

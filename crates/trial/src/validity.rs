@@ -67,154 +67,115 @@ impl Observed {
     /// gravest (too few samples, then generator, noise, working set) and the
     /// reason names them all.
     pub fn verdict(&self) -> Verdict {
-        let found: Vec<Verdict> = [
-            self.too_few_samples(),
-            self.generator_bound(),
-            self.crowded(),
-            self.stolen(),
-            self.loaded(),
-            self.paused(),
-            self.drifted(),
-            self.working_set(),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        let Some(gravest) = found.first() else {
+        let found: Vec<_> = self.doubts().filter(|(is_so, ..)| *is_so).collect();
+        let Some((_, gravest, ..)) = found.first() else {
             return Verdict::valid();
         };
-        let join = |part: fn(&Verdict) -> &str| {
-            let mut parts: Vec<_> = Vec::new();
-            for one in found.iter().map(part) {
-                // Two reasons may have one remedy.
-                if !parts.contains(&one) {
-                    parts.push(one);
-                }
-            }
-            parts.join("; ")
-        };
-        Verdict::new(gravest.validity, join(|v| &v.reason), join(|v| &v.remedy))
+        let reasons: Vec<_> = found
+            .iter()
+            .map(|(.., reason, _)| reason.as_str())
+            .collect();
+        let mut remedies: Vec<_> = found.iter().map(|(.., remedy)| *remedy).collect();
+        // Only neighbours have the same remedy.
+        remedies.dedup();
+        Verdict::new(*gravest, reasons.join("; "), remedies.join("; "))
     }
 
-    fn too_few_samples(&self) -> Option<Verdict> {
-        (self.samples < SAMPLES_MIN).then(|| {
-            Verdict::new(
-                Validity::TooFewSamples,
-                format!(
-                    "{} requests completed, a rate needs {SAMPLES_MIN}",
-                    self.samples
-                ),
-                "measure longer (--seconds)",
-            )
-        })
-    }
-
-    /// Not a number counts as a failure: an unknown rate was not held.
-    fn generator_bound(&self) -> Option<Verdict> {
+    /// Each kind of disturbance, the gravest first.
+    fn doubts(&self) -> impl Iterator<Item = Doubt> {
         let share = self.achieved_per_s / self.offered_per_s;
-        let held = self.offered_per_s == 0.0 || share >= GENERATOR_RATIO_MIN;
-        (!held).then(|| {
-            Verdict::new(
-                Validity::GeneratorBound,
-                format!(
-                    "the generator sent {:.0} of {:.0} requests/s ({:.1}%), it must hold {:.0}%",
-                    self.achieved_per_s,
-                    self.offered_per_s,
-                    share * 100.0,
-                    GENERATOR_RATIO_MIN * 100.0
-                ),
-                "offer less, or give the generator a CPU of its own",
-            )
-        })
+        // Not a number counts as a failure: an unknown rate was not held.
+        let is_held = self.offered_per_s == 0.0 || share >= GENERATOR_RATIO_MIN;
+        // Beyond L2 the cache's miss cost is measured too. Targets on ratios keep to
+        // half of it, so that code and rings have room beside the buffers.
+        let is_exceeded = self.l2_bytes > 0 && self.in_flight_bytes > self.l2_bytes;
+        let too_few = (
+            self.samples < SAMPLES_MIN,
+            Validity::TooFewSamples,
+            format!(
+                "{} requests completed, a rate needs {SAMPLES_MIN}",
+                self.samples
+            ),
+            "measure longer (--seconds)",
+        );
+        let generator_bound = (
+            !is_held,
+            Validity::GeneratorBound,
+            format!(
+                "the generator sent {:.0} of {:.0} requests/s ({:.1}%), it must hold {:.0}%",
+                self.achieved_per_s,
+                self.offered_per_s,
+                share * 100.0,
+                GENERATOR_RATIO_MIN * 100.0
+            ),
+            "offer less, or give the generator a CPU of its own",
+        );
+        let working_set = (
+            is_exceeded,
+            Validity::WorkingSet,
+            format!(
+                "{} KiB in flight exceed the {} KiB of L2",
+                self.in_flight_bytes.div_ceil(1024),
+                self.l2_bytes / 1024
+            ),
+            "lower the depth or the block size",
+        );
+        let noise = self.noise();
+        let noise = noise.map(|(is_so, reason, remedy)| (is_so, Validity::Noisy, reason, remedy));
+        let grave = [too_few, generator_bound];
+        grave.into_iter().chain(noise).chain([working_set])
     }
 
-    fn crowded(&self) -> Option<Verdict> {
-        let crowded = !self.shared && self.cpus > 0 && self.busy_threads > self.cpus;
-        crowded.then(|| {
-            Verdict::new(
-                Validity::Noisy,
-                format!(
-                    "{} busy threads shared {} CPUs",
-                    self.busy_threads, self.cpus
-                ),
+    /// What took time from the trial's threads.
+    fn noise(&self) -> [(bool, String, &'static str); 5] {
+        let Self {
+            cpus, busy_threads, ..
+        } = *self;
+        let spare = cpus.saturating_sub(busy_threads);
+        let [gap_ms, gap_ms_max] = [self.gap_ns_max, GAP_NS_MAX].map(|ns| ns as f64 / 1e6);
+        [
+            (
+                !self.shared && cpus > 0 && busy_threads > cpus,
+                format!("{busy_threads} busy threads shared {cpus} CPUs"),
                 "use fewer workers, allow more CPUs, or declare the placement `shared`",
-            )
-        })
-    }
-
-    fn stolen(&self) -> Option<Verdict> {
-        exceeds(self.steal_ratio, STEAL_RATIO_MAX).then(|| {
-            Verdict::new(
-                Validity::Noisy,
+            ),
+            (
+                exceeds(self.steal_ratio, STEAL_RATIO_MAX),
                 format!(
                     "the hypervisor took {:.1}% of the CPU time, more than {:.0}%",
                     self.steal_ratio * 100.0,
                     STEAL_RATIO_MAX * 100.0
                 ),
                 "measure when the host is quiet, or on dedicated cores",
-            )
-        })
-    }
-
-    fn loaded(&self) -> Option<Verdict> {
-        let spare = self.cpus.saturating_sub(self.busy_threads);
-        exceeds(self.load_elsewhere, spare as f64 + LOAD_ELSEWHERE_MAX).then(|| {
-            Verdict::new(
-                Validity::Noisy,
+            ),
+            (
+                exceeds(self.load_elsewhere, spare as f64 + LOAD_ELSEWHERE_MAX),
                 format!(
                     "other processes kept {:.2} CPUs busy, the trial left {spare} spare (allowed beyond that: {LOAD_ELSEWHERE_MAX})",
                     self.load_elsewhere
                 ),
                 "stop other programs, or give the trial CPUs of its own",
-            )
-        })
-    }
-
-    fn paused(&self) -> Option<Verdict> {
-        (self.gap_ns_max > GAP_NS_MAX).then(|| {
-            Verdict::new(
-                Validity::Noisy,
-                format!(
-                    "a thread did not run for {:.1} ms, more than {:.0} ms",
-                    self.gap_ns_max as f64 / 1e6,
-                    GAP_NS_MAX as f64 / 1e6
-                ),
+            ),
+            (
+                self.gap_ns_max > GAP_NS_MAX,
+                format!("a thread did not run for {gap_ms:.1} ms, more than {gap_ms_max:.0} ms"),
                 "stop other programs, or give the trial CPUs of its own",
-            )
-        })
-    }
-
-    fn drifted(&self) -> Option<Verdict> {
-        exceeds(self.frequency_drift.abs(), FREQUENCY_DRIFT_MAX).then(|| {
-            Verdict::new(
-                Validity::Noisy,
+            ),
+            (
+                exceeds(self.frequency_drift.abs(), FREQUENCY_DRIFT_MAX),
                 format!(
                     "clock drift: the core's speed was {:+.1}% off the run's usual, more than {:.0}%",
                     self.frequency_drift * 100.0,
                     FREQUENCY_DRIFT_MAX * 100.0
                 ),
                 "set the `performance` governor, or let the host warm up first",
-            )
-        })
-    }
-
-    /// Beyond L2 the cache's miss cost is measured too. Targets on ratios keep
-    /// to half of it, so that code and rings have room beside the buffers.
-    fn working_set(&self) -> Option<Verdict> {
-        let exceeded = self.l2_bytes > 0 && self.in_flight_bytes > self.l2_bytes;
-        exceeded.then(|| {
-            Verdict::new(
-                Validity::WorkingSet,
-                format!(
-                    "{} KiB in flight exceed the {} KiB of L2",
-                    self.in_flight_bytes.div_ceil(1024),
-                    self.l2_bytes / 1024
-                ),
-                "lower the depth or the block size",
-            )
-        })
+            ),
+        ]
     }
 }
+
+/// Whether it is so, and then what it makes of the trial, the reason, the remedy.
+type Doubt = (bool, Validity, String, &'static str);
 
 /// The value for all rounds of a point in [`Observed`], where each round had its own
 /// disturbance: the worst by size. It leaves out as many rounds as the interval of a
@@ -253,100 +214,61 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_quiet_trial_is_valid() {
-        assert!(quiet().verdict().is_valid(), "{:?}", quiet().verdict());
+    fn changed(change: fn(&mut Observed)) -> Observed {
+        let mut observed = quiet();
+        change(&mut observed);
+        observed
     }
 
     #[test]
     fn each_disturbance_is_named_with_its_value() {
-        let cases = [
+        use Validity::{GeneratorBound, Noisy, TooFewSamples, WorkingSet};
+        let cases: [(fn(&mut Observed), Validity, &str); 10] = [
+            (|it| it.samples = 99, TooFewSamples, "99"),
+            (|it| it.steal_ratio = 0.042, Noisy, "4.2%"),
+            (|it| it.steal_ratio = f64::NAN, Noisy, "NaN"),
+            (|it| it.load_elsewhere = 0.5, Noisy, "0.50"),
+            (|it| it.gap_ns_max = 25_000_000, Noisy, "25.0 ms"),
+            (|it| it.frequency_drift = -0.2, Noisy, "-20.0%"),
             (
-                Observed {
-                    samples: 99,
-                    ..quiet()
-                },
-                Validity::TooFewSamples,
-                "99",
-            ),
-            (
-                Observed {
-                    steal_ratio: 0.042,
-                    ..quiet()
-                },
-                Validity::Noisy,
-                "4.2%",
-            ),
-            (
-                Observed {
-                    steal_ratio: f64::NAN,
-                    ..quiet()
-                },
-                Validity::Noisy,
-                "NaN",
-            ),
-            (
-                Observed {
-                    load_elsewhere: 0.5,
-                    ..quiet()
-                },
-                Validity::Noisy,
-                "0.50",
-            ),
-            (
-                Observed {
-                    gap_ns_max: 25_000_000,
-                    ..quiet()
-                },
-                Validity::Noisy,
-                "25.0 ms",
-            ),
-            (
-                Observed {
-                    frequency_drift: -0.2,
-                    ..quiet()
-                },
-                Validity::Noisy,
-                "-20.0%",
-            ),
-            (
-                Observed {
-                    achieved_per_s: 900.0,
-                    ..quiet()
-                },
-                Validity::GeneratorBound,
+                |it| it.achieved_per_s = 900.0,
+                GeneratorBound,
                 "900 of 1000",
             ),
+            (|it| it.achieved_per_s = f64::NAN, GeneratorBound, "NaN"),
             (
-                Observed {
-                    achieved_per_s: f64::NAN,
-                    ..quiet()
-                },
-                Validity::GeneratorBound,
-                "NaN",
-            ),
-            (
-                Observed {
-                    in_flight_bytes: (1 << 20) + 1,
-                    ..quiet()
-                },
-                Validity::WorkingSet,
+                |it| it.in_flight_bytes = (1 << 20) + 1,
+                WorkingSet,
                 "1025 KiB",
             ),
-            (
-                Observed {
-                    busy_threads: 3,
-                    ..quiet()
-                },
-                Validity::Noisy,
-                "3 busy threads",
-            ),
+            (|it| it.busy_threads = 3, Noisy, "3 busy threads"),
         ];
-        for (observed, validity, value) in cases {
-            let verdict = observed.verdict();
-            assert_eq!(verdict.validity, validity, "{observed:?}");
+        for (change, validity, value) in cases {
+            let verdict = changed(change).verdict();
+            assert_eq!(verdict.validity, validity, "{value}");
             assert!(verdict.reason.contains(value), "{}", verdict.reason);
-            assert!(!verdict.remedy.is_empty());
+            assert!(!verdict.remedy.is_empty(), "{value}");
+        }
+    }
+
+    #[test]
+    fn what_does_no_harm_or_was_not_observed_is_valid() {
+        let cases: [(&str, fn(&mut Observed)); 4] = [
+            ("a quiet trial", |_| {}),
+            ("threads that are meant to share a CPU", |it| {
+                (it.busy_threads, it.cpus, it.shared) = (3, 1, true);
+            }),
+            ("load on spare CPUs", |it| {
+                (it.load_elsewhere, it.cpus) = (3.0, 8);
+            }),
+            ("a closed loop on an unknown host", |it| {
+                (it.offered_per_s, it.achieved_per_s) = (0.0, 0.0);
+                (it.l2_bytes, it.cpus, it.busy_threads) = (0, 0, 0);
+            }),
+        ];
+        for (what, change) in cases {
+            let verdict = changed(change).verdict();
+            assert!(verdict.is_valid(), "{what}: {verdict:?}");
         }
     }
 
@@ -363,50 +285,9 @@ mod tests {
     }
 
     #[test]
-    fn threads_may_outnumber_the_cpus_they_are_meant_to_share() {
-        let shared = Observed {
-            busy_threads: 3,
-            cpus: 1,
-            shared: true,
-            ..quiet()
-        };
-        assert!(shared.verdict().is_valid(), "{:?}", shared.verdict());
-    }
-
-    #[test]
-    fn load_on_spare_cpus_does_no_harm() {
-        let spare = Observed {
-            load_elsewhere: 3.0,
-            cpus: 8,
-            ..quiet()
-        };
-        assert!(spare.verdict().is_valid(), "{:?}", spare.verdict());
-    }
-
-    #[test]
-    fn what_was_not_observed_is_not_judged() {
-        let closed = Observed {
-            offered_per_s: 0.0,
-            achieved_per_s: 0.0,
-            l2_bytes: 0,
-            cpus: 0,
-            ..quiet()
-        };
-        let closed = Observed {
-            busy_threads: 0,
-            ..closed
-        };
-        assert!(closed.verdict().is_valid(), "{:?}", closed.verdict());
-    }
-
-    #[test]
     fn the_gravest_kind_wins_and_every_reason_stays() {
-        let all = Observed {
-            samples: 1,
-            steal_ratio: 0.5,
-            in_flight_bytes: 8 << 20,
-            ..quiet()
-        };
+        let all =
+            changed(|it| (it.samples, it.steal_ratio, it.in_flight_bytes) = (1, 0.5, 8 << 20));
         let verdict = all.verdict();
         assert_eq!(verdict.validity, Validity::TooFewSamples);
         for part in ["1 requests", "50.0%", "8192 KiB"] {

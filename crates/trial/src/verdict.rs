@@ -20,6 +20,20 @@ pub enum Validity {
     NotSupported,
 }
 
+impl Validity {
+    /// As it is stored: `too-few-samples`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Valid => "valid",
+            Self::GeneratorBound => "generator-bound",
+            Self::Noisy => "noisy",
+            Self::TooFewSamples => "too-few-samples",
+            Self::WorkingSet => "working-set",
+            Self::NotSupported => "not-supported",
+        }
+    }
+}
+
 /// A validity with its reason in words and, where there is one, the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -36,11 +50,7 @@ pub struct Verdict {
 
 impl Verdict {
     pub fn valid() -> Self {
-        Self {
-            validity: Validity::Valid,
-            reason: String::new(),
-            remedy: String::new(),
-        }
+        Self::new(Validity::Valid, "", "")
     }
 
     pub fn new(validity: Validity, reason: impl Into<String>, remedy: impl Into<String>) -> Self {

@@ -92,6 +92,13 @@ fn compare(pairs: &[(f64, f64)], error: f64) -> Comparison {
     compare_at(pairs.to_vec(), error).expect("all are positive")
 }
 
+/// Of this many rounds in drawn order.
+fn fixed(host: Host, seed: u64, ratio: f64, rounds: usize) -> Comparison {
+    let mut clock = Clock::new(host, seed);
+    let pairs: Vec<_> = (0..rounds).map(|_| clock.round(ratio, true)).collect();
+    compare(&pairs, ERROR)
+}
+
 fn until_narrow(clock: &mut Clock, ratio: f64, is_shuffled: bool) -> Comparison {
     const ROUNDS_MAX: usize = 60;
     let rule = Precision::new(0.02, ROUNDS_MAX);
@@ -130,11 +137,7 @@ fn false_claims_are_one_in_twenty_at_most_whatever_the_host_does() {
     let limit = limit(runs());
     for host in HOSTS {
         for pairs in [6, 9, 15] {
-            let share = claims(runs(), |seed| {
-                let mut clock = Clock::new(host, seed);
-                let pairs: Vec<_> = (0..pairs).map(|_| clock.round(1.0, true)).collect();
-                compare(&pairs, ERROR)
-            });
+            let share = claims(runs(), |seed| fixed(host, seed, 1.0, pairs));
             println!("{host:?}, {pairs} pairs: {:.2}%", share * 100.0);
             assert!(share <= limit, "{host:?}, {pairs} pairs: {share}");
         }
@@ -185,11 +188,7 @@ fn looking_after_every_round_would_miss_more_often() {
 #[test]
 fn a_tenth_more_is_found_from_nine_pairs_of_a_steady_host() {
     for ratio in [1.10, 1.0 / 1.10] {
-        let share = claims(2_000, |seed| {
-            let mut clock = Clock::new(Host::Steady, seed);
-            let pairs: Vec<_> = (0..9).map(|_| clock.round(ratio, true)).collect();
-            compare(&pairs, ERROR)
-        });
+        let share = claims(2_000, |seed| fixed(Host::Steady, seed, ratio, 9));
         println!("{ratio:.2}: found in {:.1}%", share * 100.0);
         assert!(share >= 0.8, "{ratio}: {share}");
     }
@@ -200,20 +199,14 @@ fn a_tenth_more_is_found_from_nine_pairs_of_a_steady_host() {
 fn confidence_is_as_it_is() {
     for pairs in [3, 5, 6, 9, 20] {
         let runs = 4_000;
-        let mut held = 0.0;
-        let mut said = 0.0;
-        for seed in 0..runs {
-            let mut clock = Clock::new(Host::All, seed);
-            let pairs: Vec<_> = (0..pairs).map(|_| clock.round(1.3, true)).collect();
-            let found = compare(&pairs, ERROR);
-            held += f64::from(u8::from(found.low <= 1.3 && 1.3 <= found.high));
-            said = found.confidence;
-        }
-        let share = held / runs as f64;
+        let said = fixed(Host::All, 0, 1.3, pairs).confidence;
+        let is_held = |seed: &u64| {
+            let found = fixed(Host::All, *seed, 1.3, pairs);
+            found.low <= 1.3 && 1.3 <= found.high
+        };
+        let share = (0..runs).filter(is_held).count() as f64 / runs as f64;
         let error = 4.0 * (said * (1.0 - said) / runs as f64).sqrt();
-        assert!(
-            (share - said).abs() <= error,
-            "{pairs} pairs: {share}, said {said}"
-        );
+        let is_right = (share - said).abs() <= error;
+        assert!(is_right, "{pairs} pairs: {share}, said {said}");
     }
 }

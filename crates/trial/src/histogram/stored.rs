@@ -66,40 +66,38 @@ impl Histogram {
         check_head(&plain)?;
         let counts: hdrhistogram::Histogram<u64> = Deserializer::new()
             .deserialize(&mut plain.as_slice())
-            .map_err(|error| HistogramError::Form(error.to_string()))?;
+            .map_err(form)?;
         if counts.len() > COUNT_MAX {
-            return Err(HistogramError::Form(format!(
-                "{} values are more than any trial has",
-                counts.len()
-            )));
+            let count = counts.len();
+            return Err(form(format!("{count} values are more than any trial has")));
         }
         Ok(Self { counts })
     }
 }
 
+fn form(error: impl ToString) -> HistogramError {
+    HistogramError::Form(error.to_string())
+}
+
 fn inflate(bytes: &[u8]) -> Result<Vec<u8>, HistogramError> {
     if word(bytes, 0) != Some(COOKIES.0) {
-        return Err(HistogramError::Form(
-            "it does not begin with the form's cookie".to_owned(),
-        ));
+        return Err(form("it does not begin with the form's cookie"));
     }
     let mut plain = Vec::new();
     ZlibDecoder::new(bytes.get(8..).unwrap_or_default())
         .take(PLAIN_BYTES_MAX)
         .read_to_end(&mut plain)
-        .map_err(|error| HistogramError::Form(error.to_string()))?;
+        .map_err(form)?;
     Ok(plain)
 }
 
 fn check_head(plain: &[u8]) -> Result<(), HistogramError> {
-    let cut_short = || HistogramError::Form("it is cut short".to_owned());
+    let cut_short = || form("it is cut short");
     let counts = plain.get(HEAD_BYTES..).ok_or_else(cut_short)?;
     let word = |at| word(plain, at).expect("the head is there");
     let long = |at| u64::from(word(at)) << 32 | u64::from(word(at + 4));
     if word(0) != COOKIES.1 {
-        return Err(HistogramError::Form(
-            "its inside has another cookie".to_owned(),
-        ));
+        return Err(form("its inside has another cookie"));
     }
     if u64::from(word(4)) > counts.len() as u64 {
         return Err(cut_short());
@@ -111,9 +109,7 @@ fn check_head(plain: &[u8]) -> Result<(), HistogramError> {
     // Nine bytes of ones are the one number whose negation overflows. A count
     // that a trial can have never holds them: its varint ends sooner.
     if counts.windows(9).any(|bytes| bytes == [0xff; 9]) {
-        return Err(HistogramError::Form(
-            "it holds an impossible count".to_owned(),
-        ));
+        return Err(form("it holds an impossible count"));
     }
     Ok(())
 }
@@ -125,13 +121,8 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::HistogramError;
+    use crate::histogram::tests::of;
     use crate::histogram::{Histogram, LATENCY_NS_MAX};
-
-    fn of(values: impl IntoIterator<Item = u64>) -> Histogram {
-        let mut histogram = Histogram::new();
-        values.into_iter().for_each(|value| histogram.record(value));
-        histogram
-    }
 
     #[test]
     fn the_stored_form_is_that_of_interval_logs() {
@@ -144,60 +135,46 @@ mod tests {
         );
     }
 
+    fn is_bad_form(text: &str) -> bool {
+        matches!(Histogram::decode(text), Err(HistogramError::Form(_)))
+    }
+
     #[test]
     fn damage_is_an_error() {
         let text = of([640, 3_300]).encode();
-        assert!(matches!(
-            Histogram::decode("not base64!"),
-            Err(HistogramError::Base64(_))
-        ));
+        let letters = Histogram::decode("not base64!");
+        assert!(matches!(letters, Err(HistogramError::Base64(_))));
         for damaged in ["", "AAAA", &text[..12], &text[..text.len() - 8]] {
-            assert!(
-                matches!(Histogram::decode(damaged), Err(HistogramError::Form(_))),
-                "{damaged}"
-            );
+            assert!(is_bad_form(damaged), "{damaged}");
         }
     }
 
     #[test]
     fn hostile_insides_are_an_error() {
         let head = |low: u64, length: u32| {
-            let mut head = vec![];
-            head.extend(super::COOKIES.1.to_be_bytes());
-            head.extend(length.to_be_bytes());
-            head.extend(0_u32.to_be_bytes());
-            head.extend(3_u32.to_be_bytes());
-            head.extend(low.to_be_bytes());
-            head.extend(LATENCY_NS_MAX.to_be_bytes());
-            head.extend(1_f64.to_be_bytes());
-            head
+            let words = [super::COOKIES.1, length, 0, 3].map(u32::to_be_bytes);
+            let longs = [low, LATENCY_NS_MAX, 1_f64.to_bits()].map(u64::to_be_bytes);
+            [words.concat(), longs.concat()].concat()
         };
-        let decode = |plain: Vec<u8>| Histogram::decode(&compressed(&plain));
-        assert!(decode(head(1, 0)).expect("an honest empty one").is_empty());
-        assert!(matches!(
-            decode(head(2, 0)),
-            Err(HistogramError::Range { low: 2, .. })
-        ));
-        assert!(matches!(
-            decode(head(1, u32::MAX)),
-            Err(HistogramError::Form(_))
-        ));
-        let with = |counts: &[u8]| [head(1, counts.len() as u32), counts.to_vec()].concat();
+        let with =
+            |counts: &[u8]| compressed(&[head(1, counts.len() as u32), counts.to_vec()].concat());
+        let decode = |text: String| Histogram::decode(&text);
+        assert!(decode(with(&[])).expect("an honest empty one").is_empty());
+        let range = decode(compressed(&head(2, 0)));
+        assert!(matches!(range, Err(HistogramError::Range { low: 2, .. })));
         // 2^53 requests, and twice as many.
         let many = [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x20];
         let histogram = decode(with(&many)).expect("a count that is exact");
         assert_eq!(histogram.quantile_ns(1.0), histogram.max_ns());
-        assert!(matches!(
-            decode(with(&many.repeat(2))),
-            Err(HistogramError::Form(_))
-        ));
-        // The least i64, whose negation overflows; counts whose sum overflows.
-        assert!(matches!(
-            decode(with(&[0xff; 9])),
-            Err(HistogramError::Form(_))
-        ));
         let huge = [0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff].repeat(3);
-        assert!(matches!(decode(with(&huge)), Err(HistogramError::Form(_))));
+        for (what, text) in [
+            ("a length beyond the end", compressed(&head(1, u32::MAX))),
+            ("twice 2^53 requests", with(&many.repeat(2))),
+            ("the least i64, whose negation overflows", with(&[0xff; 9])),
+            ("counts whose sum overflows", with(&huge)),
+        ] {
+            assert!(is_bad_form(&text), "{what}");
+        }
     }
 
     fn compressed(plain: &[u8]) -> String {

@@ -32,27 +32,9 @@ pub(super) fn quantile_of_sorted(sorted: &[f64], q: f64) -> f64 {
     }
 }
 
-/// The mean distance from the mean, in the values' own unit: how much a rate
-/// swings, without a few outliers dominating it as they do a standard
-/// deviation. `None` when there is no value or one is not finite.
-pub fn mean_absolute_deviation(values: &[f64]) -> Option<f64> {
-    if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
-        return None;
-    }
-    let count = values.len() as f64;
-    // Divided before summing, so that no sum of large values overflows.
-    let mean: f64 = values.iter().map(|value| value / count).sum();
-    Some(
-        values
-            .iter()
-            .map(|value| (value - mean).abs() / count)
-            .sum(),
-    )
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{mean_absolute_deviation, median, quantile};
+    use super::{median, quantile};
 
     #[test]
     fn medians_of_odd_and_even_lists() {
@@ -71,16 +53,10 @@ mod tests {
     }
 
     #[test]
-    fn deviation_is_the_mean_distance_from_the_mean() {
-        assert_eq!(mean_absolute_deviation(&[1.0, 3.0]), Some(1.0));
-        assert_eq!(mean_absolute_deviation(&[5.0; 4]), Some(0.0));
-    }
-
-    #[test]
     fn nothing_and_not_a_number_give_nothing() {
         assert_eq!(median(&[]), None);
         assert_eq!(median(&[1.0, f64::NAN]), None);
         assert_eq!(quantile(&[1.0], f64::NAN), None);
-        assert_eq!(mean_absolute_deviation(&[f64::INFINITY]), None);
+        assert_eq!(median(&[f64::INFINITY]), None);
     }
 }

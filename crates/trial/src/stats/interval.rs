@@ -91,14 +91,9 @@ fn check(values: &[f64]) -> Result<(), StatsError> {
     if values.is_empty() {
         return Err(StatsError::Empty);
     }
-    match values
-        .iter()
-        .position(|value| !value.is_finite() || *value <= 0.0)
-    {
-        Some(index) => Err(StatsError::NotPositive {
-            index,
-            value: values[index],
-        }),
+    let is_bad = |(_, value): &(usize, &f64)| !value.is_finite() || **value <= 0.0;
+    match values.iter().enumerate().find(is_bad) {
+        Some((index, &value)) => Err(StatsError::NotPositive { index, value }),
         None => Ok(()),
     }
 }
@@ -168,51 +163,28 @@ mod tests {
     #[test]
     fn the_sign_test_leaves_out_what_the_tables_say() {
         // Conover, table A3 at p = 1/2: the ranks of a 95% interval.
-        for (count, outside) in [
-            (0, 0),
-            (1, 0),
-            (2, 0),
-            (5, 0),
-            (6, 0),
-            (8, 0),
-            (9, 1),
-            (12, 2),
-            (20, 5),
-            (100, 39),
-        ] {
-            assert_eq!(values_outside(count), outside, "{count} values");
-        }
+        let counts = [0, 1, 2, 5, 6, 8, 9, 12, 20, 100];
+        let outside = [0, 0, 0, 0, 0, 0, 1, 2, 5, 39];
+        assert_eq!(counts.map(values_outside), outside);
         assert!((4_850..5_000).contains(&values_outside(10_000)));
     }
 
     #[test]
-    fn equal_values_have_an_interval_of_no_width() {
-        let interval = median_interval(&[3.3; 9]).expect("all are positive");
-        assert_eq!(
-            (interval.low, interval.estimate, interval.high),
-            (3.3, 3.3, 3.3)
-        );
-    }
-
-    #[test]
-    fn nine_values_give_the_second_to_the_eighth() {
-        let values: Vec<f64> = (1..=9).map(f64::from).collect();
-        let interval = median_interval(&values).expect("all are positive");
-        assert_eq!(
-            (interval.low, interval.estimate, interval.high),
-            (2.0, 5.0, 8.0)
-        );
-    }
-
-    #[test]
-    fn confidence_is_what_the_order_statistics_have() {
-        for (count, confidence) in [(1, 0.0), (5, 0.9375), (6, 0.96875), (9, 0.9609375)] {
-            let interval = median_interval(&vec![1.0; count]).expect("all are positive");
-            assert!(
-                (interval.confidence - confidence).abs() < 1e-9,
-                "{count}: {interval:?}"
-            );
+    fn an_interval_is_two_order_statistics_with_their_confidence() {
+        for (count, (low, high), confidence) in [
+            (1, (1.0, 1.0), 0.0),
+            (5, (1.0, 5.0), 0.9375),
+            (6, (1.0, 6.0), 0.96875),
+            (9, (2.0, 8.0), 0.9609375),
+        ] {
+            let values: Vec<f64> = (1..=count).map(f64::from).collect();
+            let found = median_interval(&values).expect("all are positive");
+            assert_eq!((found.low, found.high), (low, high), "{count} values");
+            let is_right = (found.confidence - confidence).abs() < 1e-9;
+            assert!(is_right, "{count} values: {found:?}");
         }
+        let equal = median_interval(&[3.3; 9]).expect("all are positive");
+        assert_eq!((equal.low, equal.estimate, equal.high), (3.3, 3.3, 3.3));
         let careful = super::interval_of_median(&[1.0; 9], 0.005);
         assert!((careful.confidence - 0.99609375).abs() < 1e-9);
         assert!(super::interval_of_median(&[1.0; 8], 0.005).confidence < 0.995);
@@ -221,13 +193,9 @@ mod tests {
     #[test]
     fn bad_values_are_named() {
         assert_eq!(median_interval(&[]), Err(StatsError::Empty));
-        assert_eq!(
-            median_interval(&[1.0, 0.0]),
-            Err(StatsError::NotPositive {
-                index: 1,
-                value: 0.0
-            })
-        );
+        let (index, value) = (1, 0.0);
+        let error = StatsError::NotPositive { index, value };
+        assert_eq!(median_interval(&[1.0, 0.0]), Err(error));
         assert!(ratio_of_medians(&[1.0], &[f64::NAN], 1).is_err());
         assert!(ratio_of_medians(&[-1.0], &[1.0], 1).is_err());
     }

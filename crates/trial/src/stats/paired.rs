@@ -21,7 +21,7 @@ pub const PAIRS_MIN: usize = 6;
 /// Minimum number of pairs to meet a target: a claim rests on nine or more.
 pub const PAIRS_FOR_A_CLAIM: usize = 9;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arms {
     /// What is compared: `AES-128-GCM, 16 KiB`.
     pub subject: String,
@@ -125,9 +125,7 @@ impl Comparison {
             ..self
         }
     }
-}
 
-impl Comparison {
     /// The interval of its ratio where it was picked among `places`: each may miss
     /// less often accordingly (Bonferroni), as far as its pairs allow. `None` where a
     /// stored pair gives no ratio.
@@ -173,92 +171,66 @@ mod tests {
     use super::{Arms, PairsError, compare, compare_at};
     use crate::{Comparison, Direction, Outcome};
 
-    fn arms() -> Arms {
-        Arms {
-            subject: "AES-128-GCM, 16 KiB".into(),
-            arm: "lanes".into(),
-            reference: "raw loop".into(),
-            metric: "speed_mb_per_s".into(),
-            command: "lockgate speed".into(),
+    fn of(pairs: Vec<(f64, f64)>) -> Result<Comparison, PairsError> {
+        compare(Arms::default(), Direction::Higher, pairs)
+    }
+
+    #[test]
+    fn direction_and_number_decide_what_a_ratio_shows() {
+        use Direction::{Higher, Lower, Neutral};
+        use Outcome::{Faster, NoEvidence, Slower};
+        for (ratio, count, direction, expected) in [
+            (2.0, 9, Higher, Faster),
+            (2.0, 9, Lower, Slower),
+            (0.5, 9, Higher, Slower),
+            (0.5, 9, Lower, Faster),
+            (2.0, 9, Neutral, NoEvidence),
+            (0.99, 9, Higher, NoEvidence),
+            (2.0, 5, Higher, NoEvidence),
+            (2.0, 6, Higher, Faster),
+        ] {
+            let pairs = (0..count).map(|at| (ratio * (1.0 + 0.01 * f64::from(at % 3)), 1.0));
+            let found = compare(Arms::default(), direction, pairs.collect());
+            let outcome = found.expect("all are positive").outcome;
+            assert_eq!(outcome, expected, "{ratio}, {count} pairs, {direction:?}");
         }
-    }
-
-    fn around(ratio: f64, count: i32, direction: Direction) -> Comparison {
-        let pairs = (0..count).map(|index| (ratio * (1.0 + 0.01 * f64::from(index % 3)), 1.0));
-        compare(arms(), direction, pairs.collect()).expect("all are positive")
-    }
-
-    #[test]
-    fn direction_decides_which_side_of_one_is_good() {
-        assert_eq!(around(2.0, 9, Direction::Higher).outcome, Outcome::Faster);
-        assert_eq!(around(2.0, 9, Direction::Lower).outcome, Outcome::Slower);
-        assert_eq!(around(0.5, 9, Direction::Higher).outcome, Outcome::Slower);
-        assert_eq!(around(0.5, 9, Direction::Lower).outcome, Outcome::Faster);
-        assert_eq!(
-            around(2.0, 9, Direction::Neutral).outcome,
-            Outcome::NoEvidence
-        );
-        assert_eq!(
-            around(0.99, 9, Direction::Higher).outcome,
-            Outcome::NoEvidence
-        );
-    }
-
-    #[test]
-    fn few_pairs_are_no_evidence_and_meet_no_target() {
-        assert_eq!(
-            around(2.0, 5, Direction::Higher).outcome,
-            Outcome::NoEvidence
-        );
-        assert_eq!(around(2.0, 6, Direction::Higher).outcome, Outcome::Faster);
-        let pairs = |count| vec![(2.0, 1.0); count];
-        let careful = |count| compare_at(arms(), Direction::Higher, pairs(count), 0.005);
-        let outcome = |count| careful(count).expect("all are positive").outcome;
-        assert_eq!(outcome(8), Outcome::NoEvidence, "0.8% is more than 0.5%");
-        assert_eq!(outcome(9), Outcome::Faster);
-        let met = |count| {
-            around(2.0, count, Direction::Higher)
-                .with_target(1.0)
-                .target
+        let careful = |count| {
+            let pairs = vec![(2.0, 1.0); count];
+            let found = compare_at(Arms::default(), Direction::Higher, pairs, 0.005);
+            found.expect("all are positive").outcome
         };
-        assert!(!met(8).expect("was set").met);
-        assert!(met(9).expect("was set").met);
+        assert_eq!(careful(8), Outcome::NoEvidence, "0.8% is more than 0.5%");
+        assert_eq!(careful(9), Outcome::Faster);
     }
 
     #[test]
-    fn a_target_is_met_by_the_lower_bound_not_by_the_ratio() {
-        let pairs = [0.85, 0.88, 0.89, 0.91, 0.92, 0.93, 0.94, 0.95, 0.96].map(|arm| (arm, 1.0));
-        let comparison = compare(arms(), Direction::Higher, pairs.to_vec()).expect("positive");
-        assert!(comparison.ratio > 0.9 && comparison.low < 0.9);
-        assert!(
-            !comparison
-                .clone()
-                .with_target(0.9)
+    fn a_target_is_met_by_the_lower_bound_of_nine_pairs() {
+        let is_met = |pairs: &[(f64, f64)], at_least| {
+            let comparison = of(pairs.to_vec()).expect("all are positive");
+            comparison
+                .with_target(at_least)
                 .target
-                .expect("was set")
-                .met
-        );
-        let low = comparison.low;
-        assert!(comparison.with_target(low).target.expect("was set").met);
+                .is_some_and(|it| it.met)
+        };
+        assert!(!is_met(&[(2.0, 1.0); 8], 1.0), "eight pairs are no claim");
+        assert!(is_met(&[(2.0, 1.0); 9], 1.0));
+        let pairs = [0.85, 0.88, 0.89, 0.91, 0.92, 0.93, 0.94, 0.95, 0.96].map(|arm| (arm, 1.0));
+        let comparison = of(pairs.to_vec()).expect("all are positive");
+        assert!(comparison.ratio > 0.9 && !is_met(&pairs, 0.9));
+        assert!(is_met(&pairs, comparison.low));
     }
 
     #[test]
     fn the_best_of_several_places_has_a_wider_interval() {
-        let pairs: Vec<_> = (1..=9).map(|arm| (f64::from(arm), 1.0)).collect();
-        let one = compare(arms(), Direction::Higher, pairs).expect("positive");
-        let interval = |places| {
+        let one = of((1..=9).map(|arm| (f64::from(arm), 1.0)).collect()).expect("positive");
+        for (places, interval) in [(0, (2.0, 8.0)), (1, (2.0, 8.0)), (2, (1.0, 9.0))] {
             let own = one.picked_of(places).expect("positive");
-            (own.low, own.high)
-        };
-        assert_eq!(interval(1), (one.low, one.high));
-        assert_eq!(interval(1), (2.0, 8.0));
-        assert_eq!(interval(2), (1.0, 9.0));
-        assert_eq!(interval(0), interval(1));
+            assert_eq!((own.low, own.high), interval, "{places} places");
+        }
     }
 
     #[test]
     fn bad_pairs_are_named() {
-        let refused = |pair| compare(arms(), Direction::Higher, vec![(1.0, 1.0), pair]);
         for pair in [
             (f64::NAN, 1.0),
             (1.0, 0.0),
@@ -267,14 +239,10 @@ mod tests {
             (f64::MIN_POSITIVE, f64::MAX),
             (f64::MAX, f64::MIN_POSITIVE),
         ] {
-            assert!(
-                matches!(refused(pair), Err(PairsError::NotPositive { index: 1, .. })),
-                "{pair:?}"
-            );
+            let refused = of(vec![(1.0, 1.0), pair]);
+            let is_named = matches!(refused, Err(PairsError::NotPositive { index: 1, .. }));
+            assert!(is_named, "{pair:?}");
         }
-        assert_eq!(
-            compare(arms(), Direction::Higher, vec![]),
-            Err(PairsError::Empty)
-        );
+        assert_eq!(of(vec![]), Err(PairsError::Empty));
     }
 }

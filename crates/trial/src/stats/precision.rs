@@ -90,21 +90,12 @@ mod tests {
     use crate::stats::{Arms, Random, compare};
 
     fn of(pairs: Vec<(f64, f64)>) -> Comparison {
-        let arms = Arms {
-            subject: "AES-128-GCM, 16 KiB".into(),
-            arm: "lanes".into(),
-            reference: "raw loop".into(),
-            metric: "requests_per_s".into(),
-            command: "lockgate speed".into(),
-        };
-        compare(arms, Direction::Higher, pairs).expect("all are positive")
+        compare(Arms::default(), Direction::Higher, pairs).expect("all are positive")
     }
 
     fn around(ratio: f64, noise: f64, count: usize, random: &mut Random) -> Vec<(f64, f64)> {
-        let unit = |random: &mut Random| random.below(1 << 20) as f64 / f64::from(1 << 20);
-        (0..count)
-            .map(|_| (ratio * (1.0 + noise * (2.0 * unit(random) - 1.0)), 1.0))
-            .collect()
+        let mut noisy = || ratio * (1.0 + noise * (2.0 * random.unit() - 1.0));
+        (0..count).map(|_| (noisy(), 1.0)).collect()
     }
 
     #[test]
@@ -112,28 +103,31 @@ mod tests {
         let precision = Precision::new(0.02, 30);
         let mut random = Random::new(1);
         let mut comparison = |noise, count| of(around(2.0, noise, count, &mut random));
-        let narrow = comparison(0.005, 9);
-        assert_eq!(precision.decide(&[]), Decision::Enough);
-        assert_eq!(
-            precision.decide(std::slice::from_ref(&narrow)),
-            Decision::Enough
-        );
-        assert_eq!(
-            precision.decide(&[comparison(0.005, 8)]),
-            Decision::More,
-            "few pairs can be narrow by chance"
-        );
-        let wide = comparison(0.2, 9);
-        let both = [narrow, wide.clone()];
-        assert_eq!(precision.decide(&both), Decision::More);
+        let (narrow, wide) = (comparison(0.005, 9), comparison(0.2, 9));
+        let both = [narrow.clone(), wide.clone()];
         assert_eq!(precision.wide(&both), [&wide]);
-        let spent = [comparison(0.2, 30)];
-        assert_eq!(precision.decide(&spent), Decision::Exhausted);
-        assert_eq!(
-            precision.decide(&[comparison(0.005, 30)]),
-            Decision::Enough,
-            "narrow is narrow, also at the last pair"
-        );
+        for (what, all, decision) in [
+            ("none", vec![], Decision::Enough),
+            ("narrow", vec![narrow], Decision::Enough),
+            (
+                "narrow by chance",
+                vec![comparison(0.005, 8)],
+                Decision::More,
+            ),
+            ("one wide", both.into(), Decision::More),
+            (
+                "no pair left",
+                vec![comparison(0.2, 30)],
+                Decision::Exhausted,
+            ),
+            (
+                "narrow at last",
+                vec![comparison(0.005, 30)],
+                Decision::Enough,
+            ),
+        ] {
+            assert_eq!(precision.decide(&all), decision, "{what}");
+        }
     }
 
     #[test]

@@ -64,10 +64,8 @@ mod tests {
         for _ in 0..90_000 {
             seen[random.below(9)] += 1;
         }
-        assert!(
-            seen.iter().all(|count| (9_500..10_500).contains(count)),
-            "{seen:?}"
-        );
+        let is_fair = |count: &u32| (9_500..10_500).contains(count);
+        assert!(seen.iter().all(is_fair), "{seen:?}");
         assert_eq!(random.below(0), 0);
     }
 
