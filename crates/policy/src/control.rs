@@ -22,16 +22,24 @@ pub struct Counters {
 
 impl Counters {
     pub fn since(&self, earlier: &Self) -> Self {
+        self.each_with(earlier, u64::wrapping_sub)
+    }
+
+    pub fn plus(&self, other: &Self) -> Self {
+        self.each_with(other, u64::wrapping_add)
+    }
+
+    fn each_with(&self, other: &Self, of: fn(u64, u64) -> u64) -> Self {
         Self {
-            requests: self.requests.wrapping_sub(earlier.requests),
-            bytes: self.bytes.wrapping_sub(earlier.bytes),
-            notifications: self.notifications.wrapping_sub(earlier.notifications),
-            held: self.held.wrapping_sub(earlier.held),
-            held_ns: self.held_ns.wrapping_sub(earlier.held_ns),
-            in_flight: self.in_flight.wrapping_sub(earlier.in_flight),
-            looks: self.looks.wrapping_sub(earlier.looks),
-            spun_ns: self.spun_ns.wrapping_sub(earlier.spun_ns),
-            busy_ns: self.busy_ns.wrapping_sub(earlier.busy_ns),
+            requests: of(self.requests, other.requests),
+            bytes: of(self.bytes, other.bytes),
+            notifications: of(self.notifications, other.notifications),
+            held: of(self.held, other.held),
+            held_ns: of(self.held_ns, other.held_ns),
+            in_flight: of(self.in_flight, other.in_flight),
+            looks: of(self.looks, other.looks),
+            spun_ns: of(self.spun_ns, other.spun_ns),
+            busy_ns: of(self.busy_ns, other.busy_ns),
         }
     }
 

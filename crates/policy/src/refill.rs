@@ -1,6 +1,6 @@
 //! When a client that keeps a lane full wants to be woken.
 
-/// How many requests the worker should still have when the client is told to refill.
+/// How many requests the worker should still have when the client is woken to refill.
 ///
 /// With too few, the worker runs dry while the client wakes up; with too many, it is
 /// interrupted more often than necessary. The right number is what the worker does

@@ -89,14 +89,6 @@ impl Settings {
         })
     }
 
-    #[must_use]
-    pub fn without_cap(self) -> Self {
-        Self {
-            interval_ns: 0,
-            ..self
-        }
-    }
-
     /// Least time between two notifications, ns; 0 when there is no cap.
     pub fn interval_ns(self) -> u32 {
         self.interval_ns
@@ -197,7 +189,6 @@ mod tests {
         let settings = Settings::cap(5000).unwrap();
         assert_eq!(settings.interval_ns(), 200_000);
         assert_eq!(settings.cap_per_s(), Some(5000.0));
-        assert_eq!(settings.without_cap(), Settings::UNLIMITED);
         assert_eq!(Settings::UNLIMITED.cap_per_s(), None);
     }
 }

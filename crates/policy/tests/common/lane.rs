@@ -230,8 +230,8 @@ impl Lane {
     }
 
     pub fn tick(&mut self, now_ns: u64, begin: u64) {
-        let before_begin = counters_of([begin.wrapping_neg(); 9]);
-        self.observe(now_ns, &self.counters.since(&before_begin));
+        let shifted = self.counters.plus(&counters_of([begin; 9]));
+        self.observe(now_ns, &shifted);
         self.next_tick_ns = now_ns + self.controller.period_ns();
     }
 

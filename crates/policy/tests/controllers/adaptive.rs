@@ -53,12 +53,7 @@ const SLOW: Core = Core {
     notification_ns: 3000.0,
     client_part: 0.5,
     request_ns: 500.0,
-    byte_ns: 0.1,
-    split_wake_ns: None,
-    burst: 1,
-    noise: 0.05,
-    stolen: 0.0,
-    counters_begin: 0,
+    ..Core::USUAL
 };
 
 /// After two seconds to learn in.

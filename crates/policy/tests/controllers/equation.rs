@@ -9,11 +9,8 @@ const CORE: Core = Core {
     client_part: 0.5,
     request_ns: 500.0,
     byte_ns: 0.5,
-    burst: 1,
-    split_wake_ns: None,
     noise: 0.0,
-    stolen: 0.0,
-    counters_begin: 0,
+    ..Core::USUAL
 };
 
 fn run(load: Load, moderation: Moderation, settings: Settings) -> Measured {

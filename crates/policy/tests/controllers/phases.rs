@@ -51,7 +51,7 @@ fn load(sim: &mut Sim, phase: Phase) {
 }
 
 fn simulator(seed: u64, make: &dyn Fn() -> Box<dyn Controller>) -> Sim {
-    let mut sim = Sim::new(Core::default(), seed);
+    let mut sim = Sim::new(Core::USUAL, seed);
     for _ in 0..TENANTS_MAX {
         sim.add(make());
     }

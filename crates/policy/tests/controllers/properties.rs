@@ -66,7 +66,7 @@ pub fn scene() -> impl Strategy<Value = Scene> {
                 request_ns,
                 noise,
                 stolen,
-                ..Core::default()
+                ..Core::USUAL
             },
         );
     (core, proptest::collection::vec(load(), 1..4), any::<u64>())
