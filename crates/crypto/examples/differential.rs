@@ -17,6 +17,8 @@ mod arena;
 mod pair;
 #[path = "differential/random.rs"]
 mod random;
+#[path = "../tests/support/shape.rs"]
+mod shape;
 
 use pair::{Pair, pairs};
 use random::Random;

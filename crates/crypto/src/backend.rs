@@ -17,7 +17,9 @@ pub trait Backend: Send + Sync {
 
     /// How many jobs it works on at the same time: 1 for a library that
     /// takes one after the other, more for multi-buffer code.
-    fn width(&self, kind: Kind) -> usize;
+    fn width(&self, _kind: Kind) -> usize {
+        1
+    }
 
     /// Sets a key up, for one worker.
     ///

@@ -76,7 +76,7 @@ impl Segments {
 /// With PKCS#1 v1.5 all else is [`Status::Ok`](crate::Status::Ok). Where the
 /// padding is wrong or the message has another length, the destination holds
 /// bytes that look random and are the same each time. A status that told of
-/// either is all that an attacker needs (Bleichenbacher); whoever uses the
+/// either is all that an attacker needs (Bleichenbacher); the user of the
 /// message must find out whether it is one. This is the implicit rejection of
 /// draft-irtf-cfrg-rsa-guidance-10 §7, with the destination's length in the
 /// place of one that is made up, as in TLS (RFC 5246 §7.4.7.1; RFC 8017 §7.2.2).

@@ -1,7 +1,7 @@
 //! Implicit rejection of RSA PKCS#1 v1.5: draft-irtf-cfrg-rsa-guidance-10 §7,
 //! as OpenSSL has it since 3.2. A ciphertext without a message decrypts to
-//! bytes that no one without the private key can tell from one. So whoever may
-//! submit ciphertexts learns nothing of their padding (Bleichenbacher).
+//! bytes that no one without the private key can tell from one. So a sender of
+//! ciphertexts learns nothing of their padding (Bleichenbacher).
 //!
 //! The draft makes up a length, too, and takes the end of one long text. Here
 //! the caller names the length, as in TLS (RFC 5246 §7.4.7.1), and may try them

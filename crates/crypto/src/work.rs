@@ -1,6 +1,6 @@
 //! A job whose memory has been checked: lists copied once, validated once.
 
-use std::any::TypeId;
+use std::any::{Any, TypeId};
 use std::cell::RefCell;
 use std::mem::MaybeUninit;
 
@@ -35,8 +35,15 @@ impl Work<'_> {
     }
 }
 
-pub(crate) trait OwnKey: Key {
+/// A key of one back-end.
+pub(crate) trait OwnKey: Any + Send {
     fn algorithm(&self) -> Algorithm;
+}
+
+impl<K: OwnKey> Key for K {
+    fn part(&self, of: TypeId) -> Option<&dyn Any> {
+        (of == TypeId::of::<K>()).then_some(self)
+    }
 }
 
 /// Runs each job whose key is a `K` for `kind.algorithm` and whose memory

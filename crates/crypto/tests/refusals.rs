@@ -360,21 +360,6 @@ fn keys_of_a_wrong_length() {
     }
 }
 
-#[test]
-fn keys_of_algorithms_that_a_back_end_lacks() {
-    for backend in backends() {
-        let has = algorithms(&*backend);
-        for algorithm in Algorithm::ALL.into_iter().filter(|one| !has.contains(one)) {
-            let lacks = KeyError::Unsupported {
-                backend: backend.name(),
-                algorithm,
-            };
-            let key = backend.key(algorithm, &material(algorithm, 1));
-            assert_eq!(key.err(), Some(lacks));
-        }
-    }
-}
-
 /// OAEP and PSS with 512 bits: such a key existed once, and a job of 32 bytes ended
 /// the worker.
 #[test]

@@ -73,7 +73,7 @@ pub fn entitlements(
     let mut entitled = vec![0.0; demands.len()];
     let mut open: Vec<usize> = (0..demands.len()).collect();
     let mut left = capacity;
-    // Whoever wants least for its weight is served first: what it leaves
+    // The tenant that wants least for its weight is served first: what it leaves
     // raises the others' shares, never lowers them.
     open.sort_by(|&a, &b| (demands[a] / weights[a]).total_cmp(&(demands[b] / weights[b])));
     let mut weight_left: f64 = weights.iter().sum();

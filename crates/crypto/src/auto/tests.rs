@@ -184,7 +184,7 @@ fn a_calibration_measures_every_place_and_keeps_to_its_clock() {
 }
 
 #[test]
-fn a_key_of_nobody_is_unsupported() {
+fn a_key_of_no_candidate_is_unsupported() {
     let auto = Auto::new(vec![Counting::new("one", 1)], Calibration::default);
     let portable = crate::by_name("portable").unwrap();
     let material = generate_key(CBC.algorithm);

@@ -65,25 +65,16 @@ impl ChaChaKey {
     }
 }
 
+/// Runs a job over text in one piece.
+type OnWhole = unsafe fn(&ChaChaKey, Segment, Segment, &Work<'_>) -> Status;
+
 /// Encrypts and writes the tag.
 ///
 /// # Safety
 /// As for [`super::run`].
 pub(super) unsafe fn seal(key: &ChaChaKey, work: &Work<'_>) -> Status {
     // SAFETY: forwarded from the caller.
-    unsafe {
-        match work.contiguous() {
-            Some((source, destination)) if source.len < ONE_CALL_BYTES => {
-                seal_whole(key, source, destination, work)
-            }
-            None if work.source_bytes <= PRIVATE_BYTES => in_private(key, seal_whole, work),
-            _ => {
-                let status = aead::seal(&key.pieces, work);
-                wipe_below::<STACK_KIB>();
-                status
-            }
-        }
-    }
+    unsafe { run(key, work, seal_whole, aead::seal) }
 }
 
 /// Decrypts and compares the tag; where it differs, wipes what was decrypted.
@@ -92,14 +83,27 @@ pub(super) unsafe fn seal(key: &ChaChaKey, work: &Work<'_>) -> Status {
 /// As for [`super::run`].
 pub(super) unsafe fn open(key: &ChaChaKey, work: &Work<'_>) -> Status {
     // SAFETY: forwarded from the caller.
+    unsafe { run(key, work, open_whole, aead::open) }
+}
+
+/// # Safety
+/// As for [`super::run`].
+#[inline(always)]
+unsafe fn run(
+    key: &ChaChaKey,
+    work: &Work<'_>,
+    whole: OnWhole,
+    pieces: unsafe fn(&Cipher, &Work<'_>) -> Status,
+) -> Status {
+    // SAFETY: forwarded from the caller.
     unsafe {
         match work.contiguous() {
             Some((source, destination)) if source.len < ONE_CALL_BYTES => {
-                open_whole(key, source, destination, work)
+                whole(key, source, destination, work)
             }
-            None if work.source_bytes <= PRIVATE_BYTES => in_private(key, open_whole, work),
+            None if work.source_bytes <= PRIVATE_BYTES => in_private(key, whole, work),
             _ => {
-                let status = aead::open(&key.pieces, work);
+                let status = pieces(&key.pieces, work);
                 wipe_below::<STACK_KIB>();
                 status
             }
@@ -113,11 +117,7 @@ pub(super) unsafe fn open(key: &ChaChaKey, work: &Work<'_>) -> Status {
 /// # Safety
 /// As for [`super::run`]; the text fits the buffer.
 #[inline(never)]
-unsafe fn in_private(
-    key: &ChaChaKey,
-    whole: unsafe fn(&ChaChaKey, Segment, Segment, &Work<'_>) -> Status,
-    work: &Work<'_>,
-) -> Status {
+unsafe fn in_private(key: &ChaChaKey, whole: OnWhole, work: &Work<'_>) -> Status {
     let mut buffer = MaybeUninit::<[u8; PRIVATE_BYTES]>::uninit();
     let private = Segment::new(buffer.as_mut_ptr().cast(), work.source_bytes);
     // SAFETY: both lists hold the bytes of the text, and the buffer has room;

@@ -1,7 +1,5 @@
 //! A key expanded for AWS-LC.
 
-use std::any::{Any, TypeId};
-
 use super::NAME;
 use super::aes_key::AesKey;
 use super::cbc::CbcKey;
@@ -16,7 +14,7 @@ use super::rsa::RsaKey;
 use super::x25519::X25519Key;
 use super::xts::XtsKey;
 use crate::work::OwnKey;
-use crate::{Algorithm, Key, KeyError, KeyMaterial};
+use crate::{Algorithm, KeyError, KeyMaterial};
 
 pub(super) struct AwsKey {
     algorithm: Algorithm,
@@ -83,12 +81,6 @@ impl Context {
             A::X25519 => Some(Self::X25519(X25519Key::new(key))),
             A::Ffdh(group) => FfdhKey::new(group, key).map(Self::Ffdh),
         })
-    }
-}
-
-impl Key for AwsKey {
-    fn part(&self, of: TypeId) -> Option<&dyn Any> {
-        (of == TypeId::of::<Self>()).then_some(self)
     }
 }
 

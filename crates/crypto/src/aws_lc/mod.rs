@@ -84,10 +84,6 @@ impl Backend for AwsLc {
         check::exists(kind) && has(kind.algorithm)
     }
 
-    fn width(&self, _kind: Kind) -> usize {
-        1
-    }
-
     fn key(&self, algorithm: Algorithm, material: &KeyMaterial) -> Result<Box<dyn Key>, KeyError> {
         Ok(Box::new(AwsKey::new(algorithm, material)?))
     }

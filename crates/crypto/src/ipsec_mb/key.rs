@@ -1,8 +1,6 @@
 //! A key as the library wants it, and the same for AWS-LC, to which go the
 //! jobs that the library does not take.
 
-use std::any::{Any, TypeId};
-
 use zeroize::{Zeroize, Zeroizing};
 
 use super::NAME;
@@ -177,12 +175,6 @@ fn hmac(calls: &Calls, key: &[u8]) -> Option<Memory> {
         padded.zeroize();
     }
     Some(memory)
-}
-
-impl Key for IpsecKey {
-    fn part(&self, of: TypeId) -> Option<&dyn Any> {
-        (of == TypeId::of::<Self>()).then_some(self)
-    }
 }
 
 impl OwnKey for IpsecKey {

@@ -102,7 +102,7 @@ impl Lane {
         debug_assert!(index < BURST, "a burst holds no more");
         // SAFETY: the memory has `BURST` jobs, of which the shared part comes
         // first, aligned since a job's bytes are a multiple of eight; zeroed
-        // memory is a job. Nobody else refers to it.
+        // memory is a job. Nothing else refers to it.
         let job = unsafe {
             &mut *self
                 .jobs

@@ -169,7 +169,7 @@ impl Messages {
                 }
             })
             .collect();
-        // SAFETY: every segment lies in memory of this value, which nobody
+        // SAFETY: every segment lies in memory of this value, which no one
         // looks at until the call has returned.
         unsafe { backend.process(kind, &jobs, &mut self.statuses) };
     }

@@ -11,7 +11,7 @@ pub enum Unavailable {
          and run a program that is linked dynamically"
     )]
     NotInstalled { reason: String },
-    /// Somebody else may have put it there; none of its code has run.
+    /// Another user may have put it there; none of its code has run.
     #[error("ipsec-mb: {reason}, or leave the folder out of LD_LIBRARY_PATH")]
     Untrusted { reason: String },
     #[error(

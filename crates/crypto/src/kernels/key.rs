@@ -1,13 +1,11 @@
 //! A key expanded for the kernels.
 
-use std::any::{Any, TypeId};
-
 use super::NAME;
 #[cfg(target_arch = "x86_64")]
 use super::native::NativeKeys;
 use super::soft::SoftKeys;
 use crate::work::OwnKey;
-use crate::{Algorithm, Instructions, Key, KeyError, KeyMaterial};
+use crate::{Algorithm, Instructions, KeyError, KeyMaterial};
 
 /// A key and the algorithm it was made for.
 pub(crate) struct KernelKey {
@@ -73,12 +71,6 @@ impl KernelKey {
             #[cfg(target_arch = "x86_64")]
             Cipher::Native(_) => panic!("a key made for instructions, used without"),
         }
-    }
-}
-
-impl Key for KernelKey {
-    fn part(&self, of: TypeId) -> Option<&dyn Any> {
-        (of == TypeId::of::<Self>()).then_some(self)
     }
 }
 

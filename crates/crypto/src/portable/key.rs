@@ -1,7 +1,5 @@
 //! A key expanded for the RustCrypto crates.
 
-use std::any::{Any, TypeId};
-
 use aes::cipher::{KeyInit, consts::U12};
 use aes::{Aes128, Aes192, Aes256};
 use aes_gcm::{Aes128Gcm, Aes256Gcm, AesGcm};
@@ -15,7 +13,7 @@ use super::NAME;
 use super::agreement::FfdhKey;
 use super::key_pair::{EcdsaPair, RsaPair};
 use crate::work::OwnKey;
-use crate::{Algorithm, Key, KeyError, KeyMaterial, RsaScheme};
+use crate::{Algorithm, KeyError, KeyMaterial, RsaScheme};
 
 pub(super) struct PortableKey {
     algorithm: Algorithm,
@@ -115,12 +113,6 @@ fn cipher<C: KeyInit>(key: &[u8], algorithm: Algorithm) -> Result<C, KeyError> {
         backend: NAME,
         algorithm,
     })
-}
-
-impl Key for PortableKey {
-    fn part(&self, of: TypeId) -> Option<&dyn Any> {
-        (of == TypeId::of::<Self>()).then_some(self)
-    }
 }
 
 impl OwnKey for PortableKey {

@@ -46,10 +46,6 @@ impl Backend for Portable {
         check::exists(kind)
     }
 
-    fn width(&self, _kind: Kind) -> usize {
-        1
-    }
-
     fn key(&self, algorithm: Algorithm, material: &KeyMaterial) -> Result<Box<dyn Key>, KeyError> {
         Ok(Box::new(PortableKey::new(algorithm, material)?))
     }

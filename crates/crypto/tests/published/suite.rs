@@ -32,6 +32,11 @@ impl Suite {
         *self.left_out.entry(why.into()).or_default() += 1;
     }
 
+    /// What fits; the rest is left out.
+    pub fn fitting<T: Clone>(&mut self, fit: &Result<T, String>) -> Option<T> {
+        fit.clone().map_err(|why| self.leaves_out(why)).ok()
+    }
+
     pub fn cases(&self) -> &[Case] {
         &self.cases
     }
