@@ -124,9 +124,9 @@ const DRAINING: u8 = 4;
 pub enum Hint {
     #[default]
     None,
-    /// Somebody waits for this one: its completion is notified of at once.
+    /// A thread waits for this one: its completion is notified of at once.
     Urgent,
-    /// Somebody waits for this one and all before it: the notification comes
+    /// A thread waits for this one and all before it: the notification comes
     /// at once when all of them are complete.
     Barrier,
 }

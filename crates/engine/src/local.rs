@@ -1,7 +1,7 @@
 //! One future a request, for executors that keep tasks on one thread.
 //!
 //! All pending futures share one bell: the lane's waker, which wakes every
-//! task that waits. Whoever is polled takes the completions for all, wakes
+//! task that waits. The task that is polled takes the completions for all, wakes
 //! those whose request is done, and arms the lane again while anything is in
 //! flight: so no task depends on another one being polled. Wakers are called
 //! and dropped only while nothing is borrowed, since they may come back here.
@@ -26,8 +26,8 @@ pub trait Port {
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<usize>;
 }
 
-/// The same four for every lane. Not by handing the inner lane out: whoever
-/// could swap two of them would part requests from what they point into.
+/// The same four for every lane. Not by handing the inner lane out: code
+/// that could swap two of them would part requests from what they point into.
 macro_rules! port {
     ($lane:ty $(, $parameter:ident)?) => {
         impl$(<$parameter: Copy + Send>)? Port for $lane {

@@ -417,7 +417,7 @@ fn start_worker<S: Service>(
 }
 
 /// Runs a worker to its end. A panic of the service ends this worker only;
-/// its clients are told.
+/// its clients see their lanes closed.
 fn work<S: Service>(mut worker: Worker<S>) {
     let end = catch_unwind(AssertUnwindSafe(|| worker.run()));
     worker.close(if end.is_ok() {

@@ -267,7 +267,7 @@ fn show<R: Copy + Send>(lane: &mut WorkerLane<R>) {
 fn notify<R: Copy + Send>(lane: &mut WorkerLane<R>, published: u32, is_dry: bool) {
     lane.look_at_barriers();
     if lane.is_urgent && lane.completions.is_taken(lane.hinted) {
-        // Whoever waited has it.
+        // The client that waited has it.
         lane.is_urgent = false;
     }
     let settings = lane.shared.settings.load(Ordering::Relaxed);
@@ -311,7 +311,7 @@ fn claim<R: Copy + Send>(lane: &mut WorkerLane<R>, force: bool, now_ns: u64) {
         lane.signal();
         lane.notified(now_ns);
     } else {
-        // Nobody sleeps, or not for this.
+        // No client sleeps, or not for this.
         lane.held = None;
     }
 }

@@ -17,8 +17,8 @@ use crate::pool::{Command, Control, WorkerConfig};
 use crate::service::{BATCH_MAX, Batch, Outcomes, Service, cancel};
 use crate::worker_lane::{Held, WorkerLane};
 
-/// Longest sleep without a look around; only a safety net, since whoever
-/// brings work rings the doorbell.
+/// Longest sleep without a look around; only a safety net, since a client
+/// that brings work rings the doorbell.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 
 /// For a lane without a notification held back: a time that never comes.
@@ -278,7 +278,7 @@ impl<S: Service> Worker<S> {
         })
     }
 
-    /// Nothing to do: spins a little if told to, then sleeps if every lane
+    /// Nothing to do: spins a little if it is to, then sleeps if every lane
     /// allows it.
     fn rest(&mut self) {
         let idle_ns = now_ns();

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::common::works::{Client, Rig, Work, Works, engine, free_running};
-use crate::common::{self, LONG, until};
+use crate::common::{self, LONG, until, with_cap, with_quota};
 use lockgate_engine::{
     FUNCTIONS_MAX, FunctionConfig, FunctionError, LaneConfig, LaneError, VirtualFunction,
 };
@@ -24,10 +24,7 @@ fn lane_config(depth: usize) -> LaneConfig {
 }
 
 fn limited(rig: &Rig, quota: Quota) -> VirtualFunction<Work> {
-    let config = FunctionConfig {
-        quota,
-        ..FunctionConfig::default()
-    };
+    let config = with_quota(quota);
     rig.engine.function(config).unwrap()
 }
 
@@ -206,10 +203,7 @@ fn a_cap_holds_for_all_lanes_together() {
     testing::timed(|| {
         const CAP: u32 = 500;
         let rig = free_running(1);
-        let config = FunctionConfig {
-            settings: Settings::cap(CAP).unwrap(),
-            ..FunctionConfig::default()
-        };
+        let config = with_cap(CAP);
         let function = rig.engine.function(config).unwrap();
         let lane = |_| {
             let config = LaneConfig {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::common::works::{Client, Rig, Work, engine, free_running};
-use crate::common::{LONG, WORKER, lane_config, until};
+use crate::common::{LONG, WORKER, lane_config, until, with_cap, with_quota};
 use crypto::Status;
 use lockgate_engine::{
     Batch, Closed, Engine, FunctionConfig, FunctionCounters, FunctionError, LaneError, Outcomes,
@@ -20,10 +20,7 @@ fn a_busy_lane_does_not_shut_another_of_its_function_out() {
     testing::timed(|| {
         for moderation in [Moderation::Each, Moderation::Armed] {
             let rig = free_running(2);
-            let config = FunctionConfig {
-                settings: Settings::cap(1000).unwrap(),
-                ..FunctionConfig::default()
-            };
+            let config = with_cap(1000);
             let function = rig.engine.function(config).unwrap();
             let lane = |depth| function.lane(0, lane_config(depth, moderation)).unwrap();
             let mut busy = Client::new(lane(64), 0, 100);
@@ -230,10 +227,7 @@ fn a_cap_holds_over_all_workers() {
     testing::timed(|| {
         const CAP: u32 = 2000;
         for moderation in [Moderation::Each, Moderation::Armed] {
-            let config = FunctionConfig {
-                settings: Settings::cap(CAP).unwrap(),
-                ..FunctionConfig::default()
-            };
+            let config = with_cap(CAP);
             let (counters, elapsed_s) = busy_on_two_workers(config, moderation);
             // Each lane may be early once.
             let most = f64::from(CAP) * elapsed_s * 1.05 + 8.0;
@@ -247,10 +241,7 @@ fn a_quota_holds_over_all_workers() {
     testing::timed(|| {
         const PER_S: u64 = 20_000;
         let quota = Quota::UNLIMITED.and_requests(PER_S).unwrap();
-        let config = FunctionConfig {
-            quota,
-            ..FunctionConfig::default()
-        };
+        let config = with_quota(quota);
         let (counters, elapsed_s) = busy_on_two_workers(config, Moderation::Armed);
         // And a burst on each worker, and what was in flight at the end.
         let most = PER_S as f64 * elapsed_s * 1.02 + 3.0 * PER_S as f64 / 100.0 + 256.0;

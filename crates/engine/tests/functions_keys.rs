@@ -1,16 +1,15 @@
-//! Keys of virtual functions are gone when they should be, whoever still
-//! holds sessions and lanes.
+//! Keys of virtual functions are gone when they should be, even if clients still
+//! hold sessions and lanes.
 
 use std::any::{Any, TypeId};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::common::crypto_lane::{self, aws_lc, ends};
+use crate::common::crypto_lane::{self, ends};
+use crate::common::instead::Instead;
 use crate::common::{LONG, WORKER, lane_config, until};
-use crypto::{
-    Algorithm, Backend, Job, Key, KeyError, KeyMaterial, Kind, Operation, Status, generate_key,
-};
+use crypto::{Algorithm, Key, KeyMaterial, Operation, Status, generate_key};
 use lockgate_engine::{
     Call, CallError, CryptoEngine, CryptoFunction, CryptoLane, FunctionConfig, LaneConfig, Session,
     SessionId, Span, SubmitError,
@@ -25,11 +24,6 @@ static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-struct Counting {
-    inner: Arc<dyn Backend>,
-    keys: Arc<AtomicUsize>,
 }
 
 struct CountedKey {
@@ -49,40 +43,6 @@ impl Drop for CountedKey {
     }
 }
 
-impl Backend for Counting {
-    fn name(&self) -> &'static str {
-        "counting"
-    }
-
-    fn version(&self) -> String {
-        self.inner.version()
-    }
-
-    fn instructions(&self) -> String {
-        self.inner.instructions()
-    }
-
-    fn supports(&self, kind: Kind) -> bool {
-        self.inner.supports(kind)
-    }
-
-    fn width(&self, kind: Kind) -> usize {
-        self.inner.width(kind)
-    }
-
-    fn key(&self, algorithm: Algorithm, material: &KeyMaterial) -> Result<Box<dyn Key>, KeyError> {
-        let inner = self.inner.key(algorithm, material)?;
-        self.keys.fetch_add(1, Ordering::SeqCst);
-        let keys = Arc::clone(&self.keys);
-        Ok(Box::new(CountedKey { inner, keys }))
-    }
-
-    unsafe fn process(&self, kind: Kind, jobs: &[Job<'_>], statuses: &mut [Status]) {
-        // SAFETY: forwarded from the caller.
-        unsafe { self.inner.process(kind, jobs, statuses) }
-    }
-}
-
 struct Rig {
     engine: CryptoEngine,
     keys: Arc<AtomicUsize>,
@@ -91,11 +51,17 @@ struct Rig {
 impl Rig {
     fn new() -> Self {
         let keys = Arc::new(AtomicUsize::new(0));
-        let backend = Counting {
-            inner: aws_lc(),
-            keys: Arc::clone(&keys),
+        let counted = Arc::clone(&keys);
+        let held = move |inner| -> Box<dyn Key> {
+            counted.fetch_add(1, Ordering::SeqCst);
+            let keys = Arc::clone(&counted);
+            Box::new(CountedKey { inner, keys })
         };
-        let engine = CryptoEngine::start(Arc::new(backend), &[WORKER; WORKERS]).unwrap();
+        let backend = Instead::with_keys_held(held, |aws_lc, kind, jobs, statuses| {
+            // SAFETY: as of the caller, who calls it in the place of this one.
+            unsafe { aws_lc.process(kind, jobs, statuses) }
+        });
+        let engine = CryptoEngine::start(backend, &[WORKER; WORKERS]).unwrap();
         Self { engine, keys }
     }
 

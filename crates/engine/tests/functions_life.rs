@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::common::works::{Client, Work, free_running};
-use crate::common::{LONG, cases, lane_config, until};
+use crate::common::{LONG, cases, lane_config, until, with_quota};
 use crypto::Status;
 use lockgate_engine::{
     Closed, Completion, DrainError, FunctionConfig, Hint, Lane, LaneConfig, LaneError, Life, Order,
@@ -16,10 +16,7 @@ use policy::{Moderation, Quota, Settings};
 use proptest::prelude::*;
 
 fn limited() -> FunctionConfig {
-    FunctionConfig {
-        quota: Quota::UNLIMITED.and_requests(1).unwrap(),
-        ..FunctionConfig::default()
-    }
+    with_quota(Quota::UNLIMITED.and_requests(1).unwrap())
 }
 
 #[test]

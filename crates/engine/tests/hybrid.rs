@@ -91,7 +91,7 @@ fn who_looks_is_not_notified() {
         let mut lane = engine.lane(0, config(Moderation::Hybrid)).unwrap();
         let counters = pump(&mut lane, 10 * WAITS);
         assert!(counters.spun_ns > 0, "{counters:?}");
-        // One that had just lain down may find what it sleeps for.
+        // One that has just fallen asleep may find what it sleeps for.
         let most = counters.sleeps + WAITS / 10;
         assert!(counters.notifications <= most, "{counters:?}");
     });

@@ -176,7 +176,7 @@ fn notifications_follow_the_policy() {
 }
 
 #[test]
-fn a_panic_ends_one_worker_and_its_clients_are_told() {
+fn a_panic_ends_one_worker_and_closes_its_lanes() {
     let cells = cells(64);
     let shared = cells.clone();
     let service = move |_| Tally::new(&shared).delayed(Duration::from_millis(20));
@@ -273,7 +273,7 @@ fn a_service_that_cannot_be_made_is_an_error_at_the_start() {
 }
 
 #[test]
-fn a_panic_while_reaping_harms_nobody_else() {
+fn a_panic_while_reaping_harms_no_other_lane() {
     let (engine, _) = engine(4);
     let mut lane = engine.lane(0, config(4, Moderation::Armed)).unwrap();
     let mut other = engine.lane(0, config(4, Moderation::Armed)).unwrap();

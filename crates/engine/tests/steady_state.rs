@@ -283,7 +283,7 @@ fn every_policy(engine: &CryptoEngine, owner: Option<&CryptoFunction>) {
                 "{moderation} {order:?}: {calls} calls, {notifications} + {doorbells} + 2 × {sleeps}"
             );
             if moderation == Moderation::Spin {
-                assert_eq!(calls, 0, "nobody sleeps, nobody calls");
+                assert_eq!(calls, 0, "no thread sleeps, no thread calls");
             }
         }
     }

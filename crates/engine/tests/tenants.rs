@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::common::crypto_lane::{attach, aws_lc, call, ends, engine};
 use crate::common::instead::Instead;
 use crate::common::works::{Client, free_running};
-use crate::common::{LONG, Tally, WORKER, cells, until};
+use crate::common::{LONG, Tally, WORKER, cells, until, with_quota};
 use crypto::{Algorithm, Backend, KeyError, Operation, RsaBits, RsaScheme, Status, generate_key};
 use lockgate_engine::{
     Call, CallError, CryptoEngine, CryptoFunction, CryptoLane, Engine, FUNCTION_LANES_PER_S,
@@ -132,10 +132,7 @@ fn additional_data_counts_for_quotas() {
     const PER_S: u64 = 1_000_000;
     let engine = engine(aws_lc());
     let quota = Quota::UNLIMITED.and_bytes(PER_S).unwrap();
-    let config = FunctionConfig {
-        quota,
-        ..FunctionConfig::default()
-    };
+    let config = with_quota(quota);
     let mut tenant = Tenant::of(&engine, Algorithm::Aes128Gcm, config);
     let aad = Span::slab(0, 16_384);
     let begin = Instant::now();
@@ -212,10 +209,7 @@ fn a_back_end_that_panics_fails_its_chunk_and_no_more() {
 #[test]
 fn a_worker_sleeps_when_a_throttled_function_is_gone() {
     let rig = free_running(1);
-    let config = FunctionConfig {
-        quota: Quota::UNLIMITED.and_requests(1).unwrap(),
-        ..FunctionConfig::default()
-    };
+    let config = with_quota(Quota::UNLIMITED.and_requests(1).unwrap());
     let function = rig.engine.function(config).unwrap();
     let mut throttled = Client::new(function.lane(0, LaneConfig::default()).unwrap(), 0, 100);
     let _plain = rig.engine.lane(0, LaneConfig::default()).unwrap();

@@ -398,7 +398,7 @@ const BREATH: usize = 32;
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases(64)))]
 
-    /// A client that waits for a barrier is told in the breath that completes it,
+    /// A client that waits for a barrier is notified in the breath that completes it,
     /// and of nothing else, whatever follows and for however long.
     #[test]
     fn a_barrier_waits_for_what_was_before_it_alone(

@@ -338,8 +338,8 @@ impl CryptoLane {
     }
 }
 
-/// What can only be looked at. Whoever could swap two lanes would part requests from
-/// what they point into.
+/// To look at only. Code that could swap two lanes would part requests from what they
+/// point into.
 impl Deref for CryptoLane {
     type Target = Lane<CryptoRequest>;
 

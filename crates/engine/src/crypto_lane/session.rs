@@ -34,7 +34,7 @@ type Cell = UnsafeCell<Option<Box<dyn Key>>>;
 
 // SAFETY: `Key` is `Send` but not `Sync`. `key(worker)` and `end_for(worker)`
 // are the only ways to a key, are unsafe, and only worker threads of the
-// session's own engine call them, each for its own index, or whoever ends the
+// session's own engine call them, each for its own index, or the thread that ends the
 // session for a worker that has ended: no key is ever used by two threads at
 // a time.
 unsafe impl Sync for Session {}

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_handle_of_what_is_gone_is_nobodys() {
+    fn a_handle_of_what_is_gone_leads_nowhere() {
         let mut slots = Slots::new(2);
         let (a, b) = (slots.insert('a').unwrap(), slots.insert('b').unwrap());
         assert_eq!((a, slots.insert('c')), (Handle::FIRST, None));

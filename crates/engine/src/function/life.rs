@@ -73,7 +73,7 @@ pub(crate) struct Ending {
 }
 
 /// Ends what the function owned, between two breaths of the worker or after its end,
-/// and before the waiter is told; also where the worker panics.
+/// and before the waiter goes on; also where the worker panics.
 impl Drop for Ending {
     fn drop(&mut self) {
         for one in &*self.owned {

@@ -238,7 +238,7 @@ impl<R> Function<R> {
         if state.dismiss(shared) {
             self.sharers.fetch_sub(1, Ordering::Relaxed);
             state.reserved -= 1;
-            state.gone = sum(&state.gone, &shared.counters());
+            state.gone = state.gone.plus(&shared.counters());
             state.gone_held_alone += shared.tally.held_alone.value();
         }
         state.free_number();
@@ -246,7 +246,7 @@ impl<R> Function<R> {
 
     pub(crate) fn totals(&self) -> Counters {
         let state = self.state();
-        let add = |total, member: &Member<R>| sum(&total, &member.shared.counters());
+        let add = |total: Counters, member: &Member<R>| total.plus(&member.shared.counters());
         state.members.iter().fold(state.gone, add)
     }
 
@@ -288,18 +288,4 @@ fn making() -> Quota {
     let often = Quota::UNLIMITED.and_requests(FUNCTION_LANES_PER_S);
     let at_once = often.and_then(|often| often.with_burst(BURST_NS_MAX));
     at_once.expect("a few hundred a second, and those of a second at once")
-}
-
-fn sum(a: &Counters, b: &Counters) -> Counters {
-    Counters {
-        requests: a.requests.wrapping_add(b.requests),
-        bytes: a.bytes.wrapping_add(b.bytes),
-        notifications: a.notifications.wrapping_add(b.notifications),
-        held: a.held.wrapping_add(b.held),
-        held_ns: a.held_ns.wrapping_add(b.held_ns),
-        in_flight: a.in_flight.wrapping_add(b.in_flight),
-        looks: a.looks.wrapping_add(b.looks),
-        spun_ns: a.spun_ns.wrapping_add(b.spun_ns),
-        busy_ns: 0,
-    }
 }

@@ -4,16 +4,33 @@ use std::sync::Arc;
 
 use crypto::{Algorithm, Backend, Between, Job, Key, KeyError, KeyMaterial, Kind, Status};
 
+type Held = Box<dyn Fn(Box<dyn Key>) -> Box<dyn Key> + Send + Sync>;
+
 /// Behaves as AWS-LC except for `process`, which also sees each piece, then without a
-/// status.
-pub struct Instead<F>(Arc<dyn Backend>, F);
+/// status, and for what holds its keys.
+pub struct Instead<F> {
+    aws_lc: Arc<dyn Backend>,
+    process: F,
+    held: Held,
+}
 
 impl<F> Instead<F>
 where
     F: Fn(&dyn Backend, Kind, &[Job<'_>], &mut [Status]) + Send + Sync + 'static,
 {
     pub fn of_aws_lc(process: F) -> Arc<dyn Backend> {
-        Arc::new(Self(crypto::by_name("aws-lc").unwrap(), process))
+        Self::with_keys_held(|key| key, process)
+    }
+
+    pub fn with_keys_held(
+        held: impl Fn(Box<dyn Key>) -> Box<dyn Key> + Send + Sync + 'static,
+        process: F,
+    ) -> Arc<dyn Backend> {
+        Arc::new(Self {
+            aws_lc: crypto::by_name("aws-lc").unwrap(),
+            process,
+            held: Box::new(held),
+        })
     }
 }
 
@@ -26,31 +43,31 @@ where
     }
 
     fn version(&self) -> String {
-        self.0.version()
+        self.aws_lc.version()
     }
 
     fn instructions(&self) -> String {
-        self.0.instructions()
+        self.aws_lc.instructions()
     }
 
     fn supports(&self, kind: Kind) -> bool {
-        self.0.supports(kind)
+        self.aws_lc.supports(kind)
     }
 
     fn width(&self, kind: Kind) -> usize {
-        self.0.width(kind)
+        self.aws_lc.width(kind)
     }
 
     fn key(&self, algorithm: Algorithm, material: &KeyMaterial) -> Result<Box<dyn Key>, KeyError> {
-        self.0.key(algorithm, material)
+        self.aws_lc.key(algorithm, material).map(&self.held)
     }
 
     unsafe fn process(&self, kind: Kind, jobs: &[Job<'_>], statuses: &mut [Status]) {
-        (self.1)(&*self.0, kind, jobs, statuses);
+        (self.process)(&*self.aws_lc, kind, jobs, statuses);
     }
 
     fn continues(&self, kind: Kind) -> bool {
-        self.0.continues(kind)
+        self.aws_lc.continues(kind)
     }
 
     unsafe fn process_piece(
@@ -60,8 +77,8 @@ where
         between: &mut Between,
         is_last: bool,
     ) -> Status {
-        (self.1)(&*self.0, kind, std::slice::from_ref(job), &mut []);
+        (self.process)(&*self.aws_lc, kind, std::slice::from_ref(job), &mut []);
         // SAFETY: forwarded from the caller.
-        unsafe { self.0.process_piece(kind, job, between, is_last) }
+        unsafe { self.aws_lc.process_piece(kind, job, between, is_last) }
     }
 }

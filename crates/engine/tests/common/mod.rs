@@ -12,9 +12,9 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use crypto::Status;
-use engine::{Batch, LaneConfig, Outcomes, Service};
+use engine::{Batch, FunctionConfig, LaneConfig, Outcomes, Service};
 use lockgate_engine as engine;
-use policy::Moderation;
+use policy::{Moderation, Quota, Settings};
 
 pub use works::{LONG, WORKER, until};
 
@@ -30,6 +30,21 @@ pub fn lane_config(depth: usize, moderation: Moderation) -> LaneConfig {
 
 /// What a job is said to work on.
 pub const JOB_BYTES: usize = 100;
+
+pub fn with_quota(quota: Quota) -> FunctionConfig {
+    FunctionConfig {
+        quota,
+        ..FunctionConfig::default()
+    }
+}
+
+/// Of notifications a second.
+pub fn with_cap(per_s: u32) -> FunctionConfig {
+    FunctionConfig {
+        settings: Settings::cap(per_s).unwrap(),
+        ..FunctionConfig::default()
+    }
+}
 
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
