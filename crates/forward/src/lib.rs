@@ -8,6 +8,7 @@
 
 pub mod bench;
 pub mod home;
+mod pinned;
 pub mod router;
 pub mod tester;
 #[cfg(test)]

@@ -131,14 +131,14 @@ impl Monitor {
     pub fn wait(&mut self, at_most: Duration) -> Result<Vec<Event>, Failure> {
         let deadline = Instant::now() + at_most;
         loop {
-            self.read_all().map_err(|error| self.failed(error))?;
+            self.read_all().map_err(|error| self.failed(error.into()))?;
             let left = deadline.saturating_duration_since(Instant::now());
             if !self.pending.is_empty() || left.is_zero() {
                 return Ok(self.pending.drain(..).collect());
             }
             let sockets = self.sources.iter().map(|source| source.socket.as_fd());
             let sockets: Vec<_> = sockets.collect();
-            wire::are_readable(&sockets, left).map_err(|error| self.failed(error))?;
+            sys::readable::any(&sockets, left).map_err(|error| self.failed(error))?;
         }
     }
 
@@ -148,7 +148,7 @@ impl Monitor {
         self.is_drained
     }
 
-    fn failed(&self, error: Errno) -> Failure {
+    fn failed(&self, error: io::Error) -> Failure {
         Failure::of(format!(
             "cannot read the changes of {}: its socket failed",
             self.namespace

@@ -14,6 +14,7 @@ pub mod memory;
 pub mod packet;
 pub mod process;
 pub mod program;
+pub mod readable;
 pub mod ready;
 pub mod ring;
 pub mod schedule;

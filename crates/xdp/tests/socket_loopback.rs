@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lockgate_xdp::socket::{
-    BusyPoll, Capture, Frame, OpenError, Pool, Socket, SocketOptions, Umem, wait_for_packets,
+    BusyPoll, Capture, Frame, OpenError, Pool, Socket, SocketOptions, Umem,
 };
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
@@ -91,7 +91,7 @@ impl End {
         while got.len() < count {
             assert!(Instant::now() < until, "{} of {count} came", got.len());
             let descriptors = [self.socket.receive.as_fd()];
-            wait_for_packets(&descriptors, Duration::from_millis(10)).unwrap();
+            sys::readable::any(&descriptors, Duration::from_millis(10)).unwrap();
             self.socket.receive.receive(16, &mut frames);
             for frame in frames.drain(..) {
                 let bytes = self.umem.bytes(&frame).to_vec();
@@ -217,7 +217,7 @@ fn memory_is_shared_between_interfaces() {
 fn only(socket: &mut Socket, pool: &mut Pool, umem: &Umem) -> Frame {
     let mut frames = Vec::new();
     let receive = || {
-        wait_for_packets(&[socket.receive.as_fd()], Duration::from_millis(10)).unwrap();
+        sys::readable::any(&[socket.receive.as_fd()], Duration::from_millis(10)).unwrap();
         socket.receive.receive(1, &mut frames);
         match frames.pop() {
             Some(frame) if umem.bytes(&frame)[..6] == [0xff; 6] => Some(frame),

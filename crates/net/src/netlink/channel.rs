@@ -2,12 +2,11 @@
 //! (netlink(7); extended acknowledgements, `linux/netlink.h`).
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use netlink_packet_core::{NLM_F_ACK, NLM_F_DUMP_INTR, NLM_F_REQUEST, NLMSG_DONE, NLMSG_ERROR};
 use netlink_sys::Socket;
-use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::{RecvFlags, SendFlags};
 
 use super::attribute::{find, text};
@@ -172,18 +171,18 @@ impl Channel {
     }
 
     fn receive(&mut self, what: &str) -> Result<usize, NetlinkError> {
-        let failed = |source: rustix::io::Errno| NetlinkError::Socket {
+        let failed = |source: io::Error| NetlinkError::Socket {
             what: what.to_owned(),
-            source: source.into(),
+            source,
         };
-        if !are_readable(&[self.socket.as_fd()], ANSWER_WAIT).map_err(failed)? {
+        if !sys::readable::any(&[self.socket.as_fd()], ANSWER_WAIT).map_err(failed)? {
             return Err(NetlinkError::NoAnswer {
                 what: what.to_owned(),
                 seconds: ANSWER_WAIT.as_secs(),
             });
         }
-        let (_, length) = rustix::net::recv(&self.socket, &mut self.buffer[..], RecvFlags::TRUNC)
-            .map_err(failed)?;
+        let received = rustix::net::recv(&self.socket, &mut self.buffer[..], RecvFlags::TRUNC);
+        let (_, length) = received.map_err(|error| failed(error.into()))?;
         if length > self.buffer.len() {
             return Err(NetlinkError::Malformed {
                 what: what.to_owned(),
@@ -191,27 +190,6 @@ impl Channel {
             });
         }
         Ok(length)
-    }
-}
-
-pub(crate) fn are_readable(
-    sockets: &[BorrowedFd<'_>],
-    within: Duration,
-) -> rustix::io::Result<bool> {
-    let wanted = sockets
-        .iter()
-        .map(|socket| PollFd::from_borrowed_fd(*socket, PollFlags::IN));
-    let mut wanted: Vec<_> = wanted.collect();
-    let wait = Timespec {
-        tv_sec: i64::try_from(within.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: i64::from(within.subsec_nanos()),
-    };
-    loop {
-        match rustix::event::poll(&mut wanted, Some(&wait)) {
-            // A signal: the time begins again, which is no harm.
-            Err(rustix::io::Errno::INTR) => {}
-            other => return other.map(|ready| ready > 0),
-        }
     }
 }
 

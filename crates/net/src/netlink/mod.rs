@@ -126,7 +126,7 @@ pub(crate) fn decode(kind: u16, payload: &[u8]) -> Result<RouteNetlinkMessage, S
 /// Messages as they come, for readers that send no requests.
 pub(crate) mod wire {
     pub(crate) use super::address::described as address;
-    pub(crate) use super::channel::{are_readable, messages};
+    pub(crate) use super::channel::messages;
     pub(crate) use super::decode;
     pub(crate) use super::description::described as link;
     pub(crate) use super::neighbour::described as neighbour;

@@ -21,7 +21,7 @@ mod umem;
 pub use capture::Capture;
 pub use open::{OpenError, RING_ENTRIES_MAX, Socket};
 pub use options::{BusyPoll, SocketOptions};
-pub use receive::{Receive, wait_for_packets};
+pub use receive::Receive;
 pub use rustix::net::xdp::XdpStatistics;
 pub use transmit::Transmit;
 pub use umem::{FRAMES_MAX, Frame, Pool, TooLong, Umem};

@@ -4,10 +4,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 use rustix::net::xdp::XdpStatistics;
 use rustix::net::{RecvFlags, recv, sockopt};
 
@@ -105,26 +102,5 @@ impl Receive {
 impl AsFd for Receive {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
-    }
-}
-
-/// Sleeps until one of these has packets, or the time is over; `true` if one
-/// has. A signal ends it early.
-///
-/// # Errors
-/// From `poll(2)`.
-pub fn wait_for_packets(sockets: &[BorrowedFd<'_>], timeout: Duration) -> io::Result<bool> {
-    let mut polled: Vec<_> = sockets
-        .iter()
-        .map(|socket| PollFd::from_borrowed_fd(*socket, PollFlags::IN))
-        .collect();
-    let timeout = Timespec {
-        tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
-        tv_nsec: timeout.subsec_nanos().into(),
-    };
-    match poll(&mut polled, Some(&timeout)) {
-        Ok(ready) => Ok(ready > 0),
-        Err(Errno::INTR) => Ok(false),
-        Err(error) => Err(error.into()),
     }
 }

@@ -195,14 +195,16 @@ impl Router for Forwarder {
     }
 
     fn cpu(&mut self) -> Result<Cpu, RouterError> {
+        let threads = self.threads.iter_mut();
+        let own_ns = threads.map(|thread| thread.pinned.cpu_ns()).sum();
         Ok(Cpu {
             kernel_ns: self.ports.cpu_ns()?,
-            own_ns: self.threads.iter_mut().map(Thread::cpu_ns).sum(),
+            own_ns,
         })
     }
 
     fn tasks(&self) -> Vec<Task> {
-        let numbers = self.threads.iter().map(|thread| thread.number);
+        let numbers = self.threads.iter().map(|thread| thread.pinned.number);
         numbers.map(Task::Thread).collect()
     }
 }
@@ -211,9 +213,7 @@ impl Drop for Forwarder {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for thread in &mut self.threads {
-            if let Some(handle) = thread.handle.take() {
-                let _ = handle.join();
-            }
+            thread.pinned.join();
         }
     }
 }

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use sys::clock::now_ns;
-use xdp::socket::wait_for_packets;
 
 use super::lane::{Hands, Lane};
 use crate::router::path::Poll;
@@ -89,6 +88,6 @@ impl Worker {
     fn sleep(&mut self) -> io::Result<()> {
         self.empty_rounds = 0;
         let sockets: Vec<BorrowedFd<'_>> = self.lanes.iter().flat_map(Lane::descriptors).collect();
-        wait_for_packets(&sockets, SLEEP_MAX).map(|_| ())
+        sys::readable::any(&sockets, SLEEP_MAX).map(|_| ())
     }
 }

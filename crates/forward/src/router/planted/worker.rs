@@ -3,17 +3,14 @@
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
-use net::Namespace;
-use sys::affinity::pin_to;
-use sys::clock::{CpuClock, now_ns};
-use xdp::socket::{Capture, Frame, Pool, Socket, SocketOptions, Umem, wait_for_packets};
+use sys::clock::now_ns;
+use xdp::socket::{Capture, Frame, Pool, Socket, SocketOptions, Umem};
 
 use super::{Act, Plant, Planted};
+use crate::pinned::Pinned;
 use crate::router::ports::Ports;
 use crate::router::{Counters, Cpu, Router, RouterError, Task};
 use crate::topology::Topology;
@@ -48,12 +45,9 @@ pub struct Truth {
 
 pub struct Device {
     shared: Arc<Shared>,
-    clock: CpuClock,
-    thread_number: i32,
-    cpu_before: Duration,
-    cpu_last: Duration,
     ports: Ports,
-    thread: Option<JoinHandle<io::Result<()>>>,
+    thread: Pinned<io::Result<()>>,
+    cpu_ns_before: u64,
 }
 
 #[derive(Default)]
@@ -73,60 +67,33 @@ impl Device {
     /// the router's.
     pub fn start(topology: &Topology, plant: Plant) -> Result<Self, RouterError> {
         let cpu = topology.spec().cpus.router.first().copied();
-        let (home, ports) = (topology.router().clone(), ports(topology));
         let shared = Arc::new(Shared::default());
-        let (tell, told) = sync_channel(1);
+        let open = || Worker::open(ports(topology), plant);
+        let opened = topology.router().run(open);
+        let mut worker =
+            opened.map_err(RouterError::of("cannot enter the device's namespace"))??;
         let inside = Arc::clone(&shared);
-        let work = move || {
-            let begun = begin(&home, cpu, ports, plant);
-            let (worker, begun) = match begun {
-                Ok(worker) => {
-                    let number = rustix::thread::gettid().as_raw_nonzero().get();
-                    (Some(worker), Ok((CpuClock::of_this_thread(), number)))
-                }
-                Err(error) => (None, Err(error)),
-            };
-            let _ = tell.send(begun);
-            worker.map_or(Ok(()), |mut worker| worker.run(&inside))
-        };
-        let thread = std::thread::Builder::new()
-            .name("lockgate-planted".to_owned())
-            .spawn(work)
-            .map_err(RouterError::of("cannot start a thread that forwards"))?;
-        let (clock, thread_number) = told
-            .recv()
-            .map_err(RouterError::of("the thread of a planted device ended"))??;
+        let work = move || worker.run(&inside);
         let mut device = Self {
             shared,
-            clock,
-            thread_number,
-            cpu_before: Duration::ZERO,
-            cpu_last: Duration::ZERO,
             ports: Ports::of(topology)?,
-            thread: Some(thread),
+            thread: Pinned::start("lockgate-planted", cpu, work)?,
+            cpu_ns_before: 0,
         };
-        device.cpu_before = device.own_cpu();
+        device.cpu_ns_before = device.thread.cpu_ns();
         Ok(device)
     }
 
     pub fn truth(&self) -> Truth {
         *self.shared.truth()
     }
-
-    fn own_cpu(&mut self) -> Duration {
-        // A thread that ended keeps what was read last.
-        self.cpu_last = self.clock.read().unwrap_or(self.cpu_last);
-        self.cpu_last
-    }
 }
 
 impl Drop for Device {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            // What it could not do shows in its counters.
-            let _ = thread.join();
-        }
+        // What it could not do shows in its counters.
+        self.thread.join();
     }
 }
 
@@ -147,15 +114,14 @@ impl Router for Device {
     }
 
     fn cpu(&mut self) -> Result<Cpu, RouterError> {
-        let own = self.own_cpu().saturating_sub(self.cpu_before);
         Ok(Cpu {
             kernel_ns: self.ports.cpu_ns()?,
-            own_ns: u64::try_from(own.as_nanos()).unwrap_or(u64::MAX),
+            own_ns: self.thread.cpu_ns().saturating_sub(self.cpu_ns_before),
         })
     }
 
     fn tasks(&self) -> Vec<Task> {
-        vec![Task::Thread(self.thread_number)]
+        vec![Task::Thread(self.thread.number)]
     }
 }
 
@@ -175,20 +141,6 @@ fn ports(topology: &Topology) -> [Port; 2] {
             destination: built.tester_mac,
         }
     })
-}
-
-fn begin(
-    home: &Namespace,
-    cpu: Option<usize>,
-    ports: [Port; 2],
-    plant: Plant,
-) -> Result<Worker, RouterError> {
-    if let Some(cpu) = cpu {
-        pin_to(cpu).map_err(RouterError::of("cannot bind the device to its CPU"))?;
-    }
-    home.enter()
-        .map_err(RouterError::of("cannot enter the device's namespace"))?;
-    Worker::open(ports, plant)
 }
 
 struct Worker {
@@ -348,7 +300,7 @@ impl Worker {
             self.sockets[0].receive.as_fd(),
             self.sockets[1].receive.as_fd(),
         ];
-        if wait_for_packets(&polled, SLEEP)? {
+        if sys::readable::any(&polled, SLEEP)? {
             return Ok(());
         }
         for from in [0, 1] {

@@ -153,7 +153,7 @@ impl<P: Path + Send> Router for Xdp<P> {
     }
 
     fn cpu(&mut self) -> Result<Cpu, RouterError> {
-        let watch_ns = self.watch.as_ref().map_or(0, Watch::cpu_ns);
+        let watch_ns = self.watch.as_mut().map_or(0, Watch::cpu_ns);
         Ok(Cpu {
             kernel_ns: self.ports.cpu_ns()? + helpers::cpu_ns(&self.helpers)?,
             own_ns: watch_ns,

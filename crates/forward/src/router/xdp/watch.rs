@@ -9,16 +9,15 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use net::monitor::{Event, Monitor, Topic};
-use sys::clock::CpuClock;
 use sys::failure::Failure;
 use xdp::path::Control;
 
 use super::describe::{Describer, Description, Special, Tables};
+use crate::pinned::Pinned;
 use crate::topology::Topology;
 
 /// How often it looks: several times in a lease, so that one late wake-up does no
@@ -27,13 +26,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(15);
 
 pub struct Watch {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    thread: Pinned<()>,
 }
 
 #[derive(Default)]
 struct Shared {
     stop: AtomicBool,
-    clock: Mutex<Option<CpuClock>>,
     failed: Mutex<Option<Failure>>,
 }
 
@@ -74,16 +72,9 @@ impl Listening {
         self.step(&control, Duration::ZERO)?;
         let shared = Arc::new(Shared::default());
         let inside = Arc::clone(&shared);
-        let thread = std::thread::Builder::new()
-            .name("lockgate-watch".to_owned())
-            .spawn(move || inside.run(self, &control))
-            .map_err(Failure::of(
-                "cannot start a thread; check the limit of processes (ulimit -u)",
-            ))?;
-        Ok(Watch {
-            shared,
-            thread: Some(thread),
-        })
+        let work = move || inside.run(self, &control);
+        let thread = Pinned::start("lockgate-watch", None, work)?;
+        Ok(Watch { shared, thread })
     }
 
     fn step(&mut self, control: &Control, wait: Duration) -> Result<(), Failure> {
@@ -184,8 +175,11 @@ impl Listening {
 }
 
 impl Shared {
+    fn failed(&self) -> MutexGuard<'_, Option<Failure>> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn run(&self, mut listening: Listening, control: &Control) {
-        *lock(&self.clock) = Some(CpuClock::of_this_thread());
         // Seldom and short, and others wait for it. Without the right to it, it
         // is only slower, and frames are the kernel's meanwhile.
         let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), -20);
@@ -195,35 +189,27 @@ impl Shared {
                 listening.is_behind = true;
                 std::thread::sleep(LOOK_EVERY);
             }
-            *lock(&self.failed) = failed;
+            *self.failed() = failed;
         }
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Watch {
     /// CPU time of the thread, ns.
-    pub fn cpu_ns(&self) -> u64 {
-        let clock = *lock(&self.shared.clock);
-        let time = clock.and_then(CpuClock::read).unwrap_or_default();
-        u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+    pub fn cpu_ns(&mut self) -> u64 {
+        self.thread.cpu_ns()
     }
 
     /// Why changes are not followed now, if so; reported once per look.
     pub fn failed(&self) -> Option<Failure> {
-        lock(&self.shared.failed).take()
+        self.shared.failed().take()
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            // Within one look.
-            let _ = thread.join();
-        }
+        // Within one look.
+        self.thread.join();
     }
 }

@@ -4,7 +4,6 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use net::netlink::Link;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use sys::packet::{Batch, PacketSocket};
 
 use super::collect::{Collector, Inlet};
@@ -89,12 +88,7 @@ impl Inlet for PacketInlet {
 
 /// Until there is something to read, or the time is over.
 pub(super) fn wait(file: &impl AsFd, timeout: Duration) -> Result<(), PortError> {
-    let timeout = Timespec {
-        tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
-        tv_nsec: timeout.subsec_nanos().into(),
-    };
-    match poll(&mut [PollFd::new(file, PollFlags::IN)], Some(&timeout)) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-        Err(error) => Err(PortError::of("cannot wait for frames")(error)),
-    }
+    sys::readable::any(&[file.as_fd()], timeout)
+        .map(|_| ())
+        .map_err(PortError::of("cannot wait for frames"))
 }

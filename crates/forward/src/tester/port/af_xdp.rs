@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use xdp::socket::{
-    Capture, Frame, Pool, Receive, Socket, SocketOptions, Transmit, Umem, wait_for_packets,
+    Capture, Frame, Pool, Receive, Socket, SocketOptions, Transmit, Umem,
 };
 
 use super::collect::{Collector, Inlet};
@@ -168,7 +168,7 @@ impl Inlet for XdpInlet {
         }
         if count == 0 {
             let sockets: Vec<_> = self.receivers.iter().map(AsFd::as_fd).collect();
-            wait_for_packets(&sockets, timeout).map_err(PortError::of("cannot wait for frames"))?;
+            sys::readable::any(&sockets, timeout).map_err(PortError::of("cannot wait for frames"))?;
         }
         Ok(count)
     }

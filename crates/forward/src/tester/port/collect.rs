@@ -1,15 +1,13 @@
 //! The thread that counts, for every port that user space drives.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
-use sys::affinity::pin_to;
-use sys::clock::{CpuClock, now_ns};
+use sys::clock::now_ns;
 
 use super::{PortError, Received, Receiver};
+use crate::pinned::Pinned;
 use crate::tester::accounting::Account;
 use crate::tester::stream::Stream;
 
@@ -41,8 +39,7 @@ impl Shared {
 /// Counts from a thread of its own. Stops when dropped.
 pub(super) struct Collector {
     shared: Arc<Shared>,
-    clock: CpuClock,
-    thread: Option<JoinHandle<Result<(), PortError>>>,
+    thread: Pinned<Result<(), PortError>>,
 }
 
 impl Collector {
@@ -55,43 +52,18 @@ impl Collector {
             account: Mutex::new(Account::new(0, 0)),
             stop: AtomicBool::new(false),
         });
-        let (ready, started) = sync_channel(1);
         let counted = Arc::clone(&shared);
-        let work = move || {
-            let pinned = cpu.map_or(Ok(()), pin_to);
-            let is_ready = pinned.is_ok();
-            let _ = ready.send(pinned.map(|()| CpuClock::of_this_thread()));
-            if is_ready {
-                count(inlet, &counted)
-            } else {
-                Ok(())
-            }
-        };
-        let thread = std::thread::Builder::new()
-            .name("lockgate-count".to_owned())
-            .spawn(work)
-            .map_err(PortError::of("cannot start a thread that counts"))?;
-        let clock = started
-            .recv()
-            .expect("a thread that started answers")
-            .map_err(PortError::of(
-                "cannot bind the thread that counts to its CPU",
-            ))?;
-        Ok(Self {
-            shared,
-            clock,
-            thread: Some(thread),
-        })
+        let work = move || count(inlet, &counted);
+        let thread = Pinned::start("lockgate-count", cpu, work)?;
+        Ok(Self { shared, thread })
     }
 
     fn check(&mut self) -> Result<(), PortError> {
-        let Some(thread) = self.thread.take_if(|thread| thread.is_finished()) else {
-            return match self.thread {
-                Some(_) => Ok(()),
-                None => Err(ended()),
-            };
-        };
-        thread.join().unwrap_or_else(|_| Err(ended()))
+        match self.thread.ended() {
+            Some(returned) => returned.unwrap_or_else(|_| Err(ended())),
+            None if self.thread.is_open() => Ok(()),
+            None => Err(ended()),
+        }
     }
 }
 
@@ -126,16 +98,13 @@ impl Receiver for Collector {
 
     fn cpu_ns(&mut self) -> Result<u64, PortError> {
         self.check()?;
-        let used = self.clock.read().unwrap_or_default();
-        Ok(u64::try_from(used.as_nanos()).unwrap_or(u64::MAX))
+        Ok(self.thread.cpu_ns())
     }
 }
 
 impl Drop for Collector {
     fn drop(&mut self) {
         self.shared.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        self.thread.join();
     }
 }
