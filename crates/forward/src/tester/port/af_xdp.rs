@@ -4,9 +4,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use xdp::socket::{
-    Capture, Frame, Pool, Receive, Socket, SocketOptions, Transmit, Umem,
-};
+use xdp::socket::{Capture, Frame, Pool, Receive, Socket, SocketOptions, Transmit, Umem};
 
 use super::collect::{Collector, Inlet};
 use super::send::Outlet;
@@ -168,7 +166,8 @@ impl Inlet for XdpInlet {
         }
         if count == 0 {
             let sockets: Vec<_> = self.receivers.iter().map(AsFd::as_fd).collect();
-            sys::readable::any(&sockets, timeout).map_err(PortError::of("cannot wait for frames"))?;
+            sys::readable::any(&sockets, timeout)
+                .map_err(PortError::of("cannot wait for frames"))?;
         }
         Ok(count)
     }
