@@ -27,6 +27,9 @@ use std::time::Duration;
 use sys::failure::Failure;
 use trial::Section;
 
+use crate::budget::{BUDGET_MAX, Seconds};
+use crate::schedule::Wanted;
+
 pub use builtin::{Builtin, builtin};
 pub use contract::Slice;
 pub use parse::parse;
@@ -95,13 +98,18 @@ impl Scenario {
 
     /// Its sections, each with the slice that it was promised of `budget`.
     #[must_use]
-    pub fn within(self, budget: Duration) -> Vec<Box<dyn Section>> {
+    pub fn within(self, budget: Duration) -> Vec<Wanted> {
         let scale = budget.as_secs_f64() / self.budget.as_secs_f64();
-        let sliced = |section: Box<dyn Section>| match self.contract.get(section.name()) {
-            Some(slice) => contract::sliced(section, slice, scale),
-            None => section,
+        let scaled = |Seconds(slice): Seconds| {
+            let seconds = slice.as_secs_f64() * scale;
+            Duration::try_from_secs_f64(seconds).unwrap_or(BUDGET_MAX)
         };
-        self.sections.into_iter().map(sliced).collect()
+        let wanted = |section: Box<dyn Section>| {
+            let slice = self.contract.get(section.name());
+            let slice = slice.and_then(|slice| slice.seconds).map(scaled);
+            Wanted { section, slice }
+        };
+        self.sections.into_iter().map(wanted).collect()
     }
 }
 

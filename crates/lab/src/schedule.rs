@@ -6,6 +6,35 @@ use trial::{Plan, PlanError, Probe, Section};
 
 use crate::budget::{Appetite, Share, share};
 
+/// A section that is to run.
+pub struct Wanted {
+    pub section: Box<dyn Section>,
+    /// The time that its scenario promises it.
+    pub slice: Option<Duration>,
+}
+
+impl From<Box<dyn Section>> for Wanted {
+    fn from(section: Box<dyn Section>) -> Self {
+        let slice = None;
+        Self { section, slice }
+    }
+}
+
+impl Wanted {
+    /// The section's, or its slice, as far as that can be used.
+    fn appetite(&self) -> Appetite {
+        let own = Appetite::of(self.section.as_ref());
+        let Some(slice) = self.slice.map(|slice| slice.min(own.most)) else {
+            return own;
+        };
+        Appetite {
+            least: slice,
+            most: slice,
+            ..own
+        }
+    }
+}
+
 /// A section with its plan, or why it will not run.
 pub struct Scheduled {
     pub section: Box<dyn Section>,
@@ -15,11 +44,7 @@ pub struct Scheduled {
 /// Plans every section within `budget`. What a section that cannot run would
 /// have taken goes to the others, so they are planned again without it.
 #[must_use]
-pub fn schedule(
-    sections: Vec<Box<dyn Section>>,
-    probe: &Probe,
-    budget: Duration,
-) -> Vec<Scheduled> {
+pub fn schedule(sections: Vec<Wanted>, probe: &Probe, budget: Duration) -> Vec<Scheduled> {
     let mut plans: Vec<Option<Result<Plan, PlanError>>> = sections.iter().map(|_| None).collect();
     // Every round but the last drops at least one section.
     for _ in 0..=sections.len() {
@@ -32,8 +57,8 @@ pub fn schedule(
     sections
         .into_iter()
         .zip(plans)
-        .map(|(section, plan)| Scheduled {
-            section,
+        .map(|(wanted, plan)| Scheduled {
+            section: wanted.section,
             plan: planned(plan),
         })
         .collect()
@@ -43,7 +68,7 @@ pub fn schedule(
 /// the host cannot run is dropped before one that does not fit, which may fit
 /// once the other is gone.
 fn plan_round(
-    sections: &[Box<dyn Section>],
+    sections: &[Wanted],
     plans: &mut [Option<Result<Plan, PlanError>>],
     probe: &Probe,
     budget: Duration,
@@ -51,14 +76,11 @@ fn plan_round(
     let running: Vec<usize> = (0..sections.len())
         .filter(|&at| !matches!(plans[at], Some(Err(_))))
         .collect();
-    let appetites: Vec<_> = running
-        .iter()
-        .map(|&at| Appetite::of(sections[at].as_ref()))
-        .collect();
+    let appetites: Vec<_> = running.iter().map(|&at| sections[at].appetite()).collect();
     let round: Vec<_> = running
         .into_iter()
         .zip(share(budget, &appetites))
-        .map(|(at, share)| (at, plan_one(sections[at].as_ref(), probe, share)))
+        .map(|(at, share)| (at, plan_one(sections[at].section.as_ref(), probe, share)))
         .collect();
     let unsupported = round
         .iter()

@@ -9,6 +9,8 @@ use trial::{
     Verdict,
 };
 
+use crate::schedule::Wanted;
+
 /// 64 cases, or 4096 when `LOCKGATE_THOROUGH=1`; no files of past failures.
 pub(crate) fn config() -> Config {
     Config {
@@ -20,13 +22,14 @@ pub(crate) fn config() -> Config {
 
 /// What a section does.
 pub(crate) type Act = fn(&mut dyn Sink) -> Result<(), RunError>;
+type AnyAct = dyn Fn(&mut dyn Sink) -> Result<(), RunError>;
 
 /// A section that does what a test asks of it.
 #[derive(Clone)]
 pub(crate) struct Fake {
     appetite_s: (u64, u64),
     supported: bool,
-    act: Rc<dyn Fn(&mut dyn Sink) -> Result<(), RunError>>,
+    act: Rc<AnyAct>,
 }
 
 impl Fake {
@@ -52,8 +55,8 @@ impl Fake {
         }
     }
 
-    pub(crate) fn boxed(self) -> Box<dyn Section> {
-        Box::new(self)
+    pub(crate) fn wanted(self) -> Wanted {
+        Wanted::from(Box::new(self) as Box<dyn Section>)
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lab::runner;
 use lab::saver::Saver;
-use lab::schedule::{Scheduled, schedule};
+use lab::schedule::{Scheduled, Wanted, schedule};
 use lab::store::{REPORT, Store, result_bytes};
 use probe::Host;
 use report::terminal::Saved;
@@ -24,7 +24,7 @@ use crate::progress::Progress;
 use crate::render;
 
 pub struct Job {
-    pub sections: Vec<Box<dyn Section>>,
+    pub sections: Vec<Wanted>,
     pub scenario: serde_json::Value,
     pub seed: u64,
     pub budget: Duration,

@@ -17,14 +17,15 @@ use forward::tester::validity::{Claim, Seen};
 use forward::topology::Routes;
 use trial::{Event, Finding, Validity, Verdict, Weight};
 
-use crate::config::keys;
 use crate::experiment::{self, Experiment};
 use crate::host::Host;
 use crate::plan;
 use crate::routers::rig::{Rig, Routers};
 use crate::routers::trial::Trial;
 use crate::section::run_with;
-pub use crate::testing::{Collector, assert_has, comparisons, findings, points, tables};
+pub use crate::testing::{
+    Collector, assert_has, assert_refused, comparisons, configured, findings, points, tables,
+};
 
 /// A generator's best, frames/s.
 const GENERATOR_PPS: f64 = 10e6;
@@ -114,8 +115,7 @@ pub fn measured<E: Experiment>(
     fake: &Fake,
     rig: impl FnOnce(&E, &Host, Routers) -> Box<dyn experiment::Rig<E>>,
 ) -> Vec<Event> {
-    let config = keys::parse(&text.parse().expect("toml")).expect("allowed");
-    let experiment = E::new(config).expect("allowed");
+    let experiment: E = configured(text).expect("allowed");
     let host = Host::with_cpus([0, 1]);
     let job = plan::job(
         &experiment,

@@ -40,7 +40,7 @@ impl Watcher for Log<'_> {
 }
 
 fn run_all(sections: Vec<Fake>, interrupted: &AtomicBool, log: &mut Log<'_>) -> Run {
-    let sections = sections.into_iter().map(Fake::boxed).collect();
+    let sections = sections.into_iter().map(Fake::wanted).collect();
     let scheduled = schedule(sections, &Probe::default(), Duration::from_secs(60));
     run(scheduled, blank_run(), interrupted, log)
 }

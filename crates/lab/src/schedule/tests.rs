@@ -46,7 +46,7 @@ fn the_host_comes_before_the_budget_and_what_cannot_run_leaves_its_share() {
             vec![missing(), Ok(10.0)],
         ),
     ] {
-        let sections = sections.into_iter().map(Fake::boxed).collect();
+        let sections = sections.into_iter().map(Fake::wanted).collect();
         let scheduled = schedule(sections, &Probe::default(), Duration::from_secs(budget_s));
         let seconds = scheduled
             .into_iter()

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use lab::scenario::{self, Overrides, Scenario};
+use lab::schedule::Wanted;
 use trial::Section;
 
 use crate::cli::RunArguments;
@@ -48,18 +49,16 @@ fn join(scenarios: Vec<Scenario>, budget: Option<Duration>) -> Job {
 }
 
 /// Each of a budget that is `scale` times their common wish.
-fn distinct(scenarios: Vec<Scenario>, scale: f64) -> Vec<Box<dyn Section>> {
-    let mut sections: Vec<Box<dyn Section>> = vec![];
+fn distinct(scenarios: Vec<Scenario>, scale: f64) -> Vec<Wanted> {
+    let mut sections: Vec<Wanted> = vec![];
     let within = |scenario: Scenario| {
         let share = scenario.budget.mul_f64(scale);
         scenario.within(share)
     };
-    for section in scenarios.into_iter().flat_map(within) {
-        if !sections
-            .iter()
-            .any(|other| alike(other.as_ref(), section.as_ref()))
-        {
-            sections.push(section);
+    for wanted in scenarios.into_iter().flat_map(within) {
+        let is_same = |other: &Wanted| alike(other.section.as_ref(), wanted.section.as_ref());
+        if !sections.iter().any(is_same) {
+            sections.push(wanted);
         }
     }
     sections

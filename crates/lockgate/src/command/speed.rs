@@ -28,7 +28,7 @@ pub fn speed(arguments: &SpeedArguments, console: &Console) -> Result<Exit, Fail
     let scenario = serde_json::json!({ "name": "speed", "sections": { name: section.resolved() } });
     let budget = arguments.measuring.budget.unwrap_or(DEFAULT_BUDGET);
     let job = Job {
-        sections: vec![section],
+        sections: vec![section.into()],
         scenario,
         seed,
         budget,

@@ -2,7 +2,7 @@ use std::fs;
 
 use lab::runner::Watcher;
 use lab::saver::Saver;
-use lab::schedule::{Scheduled, schedule};
+use lab::schedule::{Scheduled, Wanted, schedule};
 use lab::store::{Store, load};
 use trial::{
     Plan, PlanError, Point, Probe, RunError, Section, SectionResult, SectionState, Sink, Verdict,
@@ -60,7 +60,7 @@ impl Section for Gate {
 
 fn planned(gates: &[(u64, bool)], budget_s: u64) -> Vec<Scheduled> {
     let section = |&(least_s, supported): &(u64, bool)| {
-        Box::new(Gate { least_s, supported }) as Box<dyn Section>
+        Wanted::from(Box::new(Gate { least_s, supported }) as Box<dyn Section>)
     };
     schedule(
         gates.iter().map(section).collect(),

@@ -30,25 +30,27 @@ const STANDINGS: [(Standing, &str); 3] = [
 
 type Found<'a> = Results<'a, Paths>;
 
+/// What each setting of AF_XDP is, compared with what, and its advice.
+const SETTINGS: [(Asked, (&str, &str), &str); 3] = [
+    (
+        Asked::Batching,
+        ("Batching", "one that takes frames one by one"),
+        "Take frames in batches: a copy-mode AF_XDP socket pays a system call for each batch it sends.",
+    ),
+    (
+        Asked::Polling,
+        ("Polling", "one that sleeps until frames come"),
+        "Poll where a CPU may be kept busy for it; it also burns when no frame comes.",
+    ),
+    (
+        Asked::Binding,
+        ("Queue binding", "one thread for all queues"),
+        "Bind each queue to a core of its own, where the router has as many.",
+    ),
+];
+
 pub(super) fn findings(results: &Found<'_>) -> Vec<Finding> {
-    let settings = [
-        (
-            Asked::Batching,
-            ("Batching", "one that takes frames one by one"),
-            "Take frames in batches: a copy-mode AF_XDP socket pays a system call for each batch it sends.",
-        ),
-        (
-            Asked::Polling,
-            ("Polling", "one that sleeps until frames come"),
-            "Poll where a CPU may be kept busy for it; it also burns when no frame comes.",
-        ),
-        (
-            Asked::Binding,
-            ("Queue binding", "one thread for all queues"),
-            "Bind each queue to a core of its own, where the router has as many.",
-        ),
-    ];
-    let settings = settings.map(|(asked, words, remedy)| setting(results, asked, words, remedy));
+    let settings = SETTINGS.map(|(asked, words, remedy)| setting(results, asked, words, remedy));
     let others = [
         peer(results),
         keeps(results, Asked::Destinations, "more destinations"),

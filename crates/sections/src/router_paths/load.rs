@@ -23,6 +23,17 @@ pub struct Load {
     pub(super) routes: Option<u32>,
 }
 
+impl Load {
+    /// That many destinations, and no routes but the links'.
+    pub(super) const fn to(destinations: u32) -> Self {
+        let routes = None;
+        Self {
+            destinations,
+            routes,
+        }
+    }
+}
+
 /// Whether the number of destinations can matter to it, or it is the
 /// reference of those to which it can.
 fn meets(way: Way) -> bool {
@@ -36,34 +47,26 @@ impl Paths {
 
     /// What every path is measured with.
     pub(super) fn first(&self) -> Load {
-        Load {
-            destinations: self.0.destinations[0].0,
-            routes: None,
-        }
+        Load::to(self.0.destinations[0].0)
     }
 
     /// Every subject, in the order of reports.
     pub(super) fn grid(&self) -> Vec<(Load, Way)> {
-        let first = self.first();
-        let more = self.0.destinations[1..].iter().map(|count| Load {
-            destinations: count.0,
-            routes: None,
-        });
+        let of = |load: Load, is_asked: fn(Way) -> bool| {
+            let ways = self.ways().filter(move |way| is_asked(*way));
+            ways.map(move |way| (load, way))
+        };
+        let more = self.0.destinations[1..].iter();
+        let more = more.map(|count| Load::to(count.0));
         let tables = self.0.routes.iter().map(|routes| Load {
             destinations: self.table_destinations(),
             routes: Some(routes.0),
         });
-        let all = self.ways().map(|way| (first, way));
-        let more = more.flat_map(|load| {
-            let ways = self.ways().filter(|way| meets(*way));
-            ways.map(move |way| (load, way))
-        });
-        let tables = tables.flat_map(|load| {
-            let ways = self.ways().filter(|way| way.asks_the_table());
-            ways.map(move |way| (load, way))
-        });
+        let all = of(self.first(), |_| true)
+            .chain(more.flat_map(|load| of(load, meets)))
+            .chain(tables.flat_map(|load| of(load, Way::asks_the_table)));
         let mut grid: Vec<(Load, Way)> = Vec::new();
-        for one in all.chain(more).chain(tables) {
+        for one in all {
             if !grid.contains(&one) {
                 grid.push(one);
             }

@@ -82,12 +82,8 @@ fn references(paths: &Paths, (load, way): (Load, Way)) -> Vec<((Load, Way), Meas
     if way == CACHED {
         others.push((load, DEVMAP));
     }
-    let plain = Load {
-        routes: None,
-        ..load
-    };
     match load.routes {
-        Some(_) => others.push((plain, way)),
+        Some(_) => others.push((Load::to(load.destinations), way)),
         None if way.asks_the_table() => others.push((paths.first(), way)),
         None => {}
     }

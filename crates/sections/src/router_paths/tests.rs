@@ -1,18 +1,14 @@
 //! The section without a host: paths of known speed.
 
 use forward::topology::Routes;
-use kit::config::keys;
 use kit::routers::testing::{
-    Fake, assert_has, comparisons, findings as told, headline, measured, points,
+    Fake, assert_has, assert_refused, comparisons, configured, findings as told, headline,
+    measured, points,
 };
 use trial::{Event, Weight};
 
 use super::load::cpus_of;
 use super::*;
-
-fn parse(text: &str) -> Result<Paths, ConfigError> {
-    Paths::new(keys::parse(&text.parse().expect("toml"))?)
-}
 
 fn run(text: &str, fake: &Fake) -> Vec<Event> {
     measured(text, fake, on)
@@ -117,7 +113,7 @@ fn without_kernel_routing_the_highest_rate_is_told() {
 #[test]
 fn destinations_and_routes_are_measured_where_they_can_matter() {
     let text = "paths = ['kernel', 'bridge', 'xdp-devmap', 'af-xdp:polled:32']";
-    let paths = parse(text).unwrap();
+    let paths: Paths = configured(text).unwrap();
     // All four, kernel and devmap to more destinations, kernel's tables.
     let grid = paths.grid();
     assert_eq!(grid.len(), 4 + 2 * 2 + 2);
@@ -125,7 +121,7 @@ fn destinations_and_routes_are_measured_where_they_can_matter() {
     assert_eq!(last.destinations, 256, "65,536 do not fit 1,000");
     let setup = paths.setup(way, last, &[0, 1]);
     assert_eq!(setup.topology.routes, Routes::Table(100_000));
-    let both = parse("ipv6 = true\ntwo_way = true\nframe = 128\nroutes = []").unwrap();
+    let both = configured("ipv6 = true\ntwo_way = true\nframe = 128\nroutes = []").unwrap();
     for paths in [paths, both] {
         for (load, way) in paths.grid() {
             let setup = paths.setup(way, load, &[0, 1]);
@@ -145,7 +141,7 @@ fn a_queue_gets_a_cpu_where_there_are_enough() {
 
 #[test]
 fn what_no_option_can_see_alone_is_named() {
-    for (text, key, part) in [
+    assert_refused::<Paths>(&[
         ("ipv6 = true", "frame", "84"),
         ("ipv6 = true\nframe = 128", "routes", "routes = []"),
         ("destinations = [1, 3]", "destinations", "3"),
@@ -154,9 +150,5 @@ fn what_no_option_can_see_alone_is_named() {
             "paths",
             "limit is 128",
         ),
-    ] {
-        let error = parse(text).err().expect(text);
-        assert_eq!(error.key(), key, "{error}");
-        assert!(error.to_string().contains(part), "{text}: {error}");
-    }
+    ]);
 }

@@ -1,15 +1,15 @@
 //! The section on routers of known speed that share a CPU.
 
-use kit::config::keys;
 use kit::routers::testing::{
-    Fake, assert_has, comparisons, findings, headline, measured, points, tables,
+    Fake, assert_has, assert_refused, comparisons, configured, findings, headline, measured,
+    points, tables,
 };
 use trial::{Event, Weight};
 
 use super::*;
 
-fn parse(text: &str) -> Result<Scaling, ConfigError> {
-    Scaling::new(keys::parse(&text.parse().expect("toml"))?)
+fn parse(text: &str) -> Scaling {
+    configured(text).expect(text)
 }
 
 fn run(fake: &Fake) -> Vec<Event> {
@@ -18,26 +18,22 @@ fn run(fake: &Fake) -> Vec<Event> {
 
 #[test]
 fn an_empty_table_is_the_source_s_figures() {
-    assert_eq!(parse("routers = [8, 1, 8]").unwrap().counts, [1, 8]);
-    assert_eq!(parse("").unwrap().cases().len(), 4 + BESIDE.len());
-    assert_eq!(parse("beside = 0").unwrap().cases().len(), 4);
-    assert!(parse("path = 'xdp-cpumap'\nbeside = 0\nframe = 'imix'").is_ok());
+    assert_eq!(parse("routers = [8, 1, 8]").counts, [1, 8]);
+    assert_eq!(parse("").cases().len(), 4 + BESIDE.len());
+    assert_eq!(parse("beside = 0").cases().len(), 4);
+    parse("path = 'xdp-cpumap'\nbeside = 0\nframe = 'imix'");
 }
 
 #[test]
 fn every_wrong_value_is_named_with_its_limit() {
-    for (text, key, part) in [
+    assert_refused::<Scaling>(&[
         ("routers = []", "routers", "at least one"),
         ("routers = [0]", "routers", "1 to 32"),
         ("beside = 1", "beside", "2 to 32"),
         ("path = 'af-xdp:polled:32'", "path", "busy"),
         ("path = 'xdp-cpumap'", "path", "beside = 0"),
         ("frame = 32", "frame", "64 to 1518"),
-    ] {
-        let error = parse(text).err().expect(text);
-        assert_eq!(error.key(), key, "{error}");
-        assert!(error.to_string().contains(part), "{text}: {error}");
-    }
+    ]);
 }
 
 #[test]

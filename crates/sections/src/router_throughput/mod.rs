@@ -144,22 +144,23 @@ impl<K: Kind> Rfc2544<K> {
             .only(|name| name != "home" && name != "attachment")
             .with("home", home, said(home))
             .with("attachment", before, said(before));
-        let name = item.procedure.name();
-        let percent = |own: Spot, percent: u32, of: &str| {
-            let words = format!("{percent}% of the {of}");
-            own.also("procedure", name)
-                .with("rate_percent", u64::from(percent), words)
-        };
-        match item.procedure {
-            Procedure::Overload => own.with("procedure", name, "at overload"),
-            Procedure::Throughput => own.with("procedure", name, "without loss"),
+        let (words, percent) = match item.procedure {
+            Procedure::Overload => ("at overload".to_owned(), None),
+            Procedure::Throughput => ("without loss".to_owned(), None),
             Procedure::PartialDrop => {
-                let words = format!("with {}% loss", options.loss_percent.get());
-                own.with("procedure", name, words)
+                let percent = options.loss_percent.get();
+                (format!("with {percent}% loss"), None)
             }
-            Procedure::Latency(share) => percent(own, share, "throughput"),
-            Procedure::FrameLoss(share) => percent(own, share, "links"),
-            Procedure::BackToBack => own.with("procedure", name, "bursts"),
+            Procedure::Latency(percent) => (format!("{percent}% of the throughput"), Some(percent)),
+            Procedure::FrameLoss(percent) => (format!("{percent}% of the links"), Some(percent)),
+            Procedure::BackToBack => ("bursts".to_owned(), None),
+        };
+        let name = item.procedure.name();
+        match percent.map(u64::from) {
+            None => own.with("procedure", name, words),
+            Some(percent) => own
+                .also("procedure", name)
+                .with("rate_percent", percent, words),
         }
     }
 

@@ -116,12 +116,10 @@ impl Extra {
     fn procedures(self) -> Vec<Procedure> {
         match self {
             Self::Latency => [10, 50, 90, 100].map(Procedure::Latency).to_vec(),
-            Self::FrameLoss => {
-                let tenths = (1..=10).rev();
-                tenths
-                    .map(|tenth| Procedure::FrameLoss(tenth * 10))
-                    .collect()
-            }
+            Self::FrameLoss => (1..=10)
+                .rev()
+                .map(|tenth| Procedure::FrameLoss(tenth * 10))
+                .collect(),
             Self::BackToBack => vec![Procedure::BackToBack],
         }
     }

@@ -64,22 +64,19 @@ impl OnRouters {
         let known = |procedure| {
             let wanted = (size, Item { router, procedure });
             let own = self.found.iter().find(|(own, _)| *own == wanted);
-            own.map(|(_, rate)| rate)
+            own.map(|(_, rate)| rate.clone())
         };
         let rates = [Procedure::Throughput, Procedure::PartialDrop].map(known);
-        let passed = |rate: &&Result<f64, Verdict>| rate.as_ref().is_ok_and(|rate| *rate > 0.0);
-        if let Some(Ok(rate)) = rates.into_iter().flatten().find(passed) {
+        let mut passed = rates.iter().flatten().flatten();
+        if let Some(rate) = passed.find(|rate| **rate > 0.0) {
             return Ok(*rate);
         }
-        let doubt = rates
-            .into_iter()
-            .flatten()
-            .find_map(|rate| rate.as_ref().err());
+        let doubt = rates.into_iter().flatten().find_map(Result::err);
         let none = || {
             let remedy = "see what passes at overload; measure longer (--budget)";
             Verdict::new(Validity::TooFewSamples, "no rate passed", remedy)
         };
-        let doubt = doubt.cloned().unwrap_or_else(none);
+        let doubt = doubt.unwrap_or_else(none);
         let reason = format!("its throughput is not known: {}", doubt.reason);
         Err(Verdict { reason, ..doubt })
     }

@@ -1,15 +1,15 @@
 //! Both sections without a host: routers of known speed.
 
-use kit::config::keys;
 use kit::routers::testing::{
-    Fake, assert_has, comparisons, findings, headline, measured, points, tables,
+    Fake, assert_has, assert_refused, comparisons, configured, findings, headline, measured,
+    points, tables,
 };
 use trial::{Comparison, Dimension, Outcome, Point, Weight};
 
 use super::*;
 
-fn parse(text: &str) -> Result<Rfc2544<Native>, ConfigError> {
-    Rfc2544::new(keys::parse(&text.parse().expect("toml"))?)
+fn native(text: &str) -> Rfc2544<Native> {
+    configured(text).expect(text)
 }
 
 fn run<K: Kind>(text: &str, fake: &Fake) -> Vec<Event> {
@@ -122,7 +122,7 @@ fn what_is_not_valid_is_no_throughput() {
 
 #[test]
 fn time_goes_to_throughput_first() {
-    let own = parse("pairs = 1\nextras = ['latency', 'back-to-back']").unwrap();
+    let own = native("pairs = 1\nextras = ['latency', 'back-to-back']");
     let host = Host::with_cpus([0, 1]);
     let all = own.subjects(&host);
     let (_, least, _) = kit::plan::appetite(&own, &all);
@@ -136,7 +136,7 @@ fn time_goes_to_throughput_first() {
 #[test]
 fn what_no_option_can_see_alone_is_named() {
     let many = "paths = ['kernel', 'kernel:2', 'kernel:3', 'kernel:4', 'kernel:5', 'kernel:6', 'kernel:7', 'kernel:8', 'kernel:9', 'kernel:10', 'kernel:11']\nhomes = ['namespace', 'lxc', 'runc']";
-    for (text, key, part) in [
+    assert_refused::<OfNative>(&[
         ("ipv6 = true", "frames", "84"),
         (
             "ports = ['eth1', 'eth2']\npaths = ['kernel', 'xdp-fib']",
@@ -147,11 +147,7 @@ fn what_no_option_can_see_alone_is_named() {
         ("homes = ['docker']", "homes", "runc"),
         ("extras = ['jitter']", "extras", "back-to-back"),
         ("seconds = 600.0", "seconds", "120"),
-    ] {
-        let error = parse(text).err().expect(text);
-        assert_eq!(error.key(), key, "{error}");
-        assert!(error.to_string().contains(part), "{text}: {error}");
-    }
-    let few = parse("extras = []\nloss_percent = 0.0").unwrap();
+    ]);
+    let few = native("extras = []\nloss_percent = 0.0");
     assert_eq!(few.options().items().len(), 6);
 }
