@@ -366,6 +366,16 @@ impl<'a, E: Experiment> Results<'a, E> {
         &self.told
     }
 
+    /// Those of which that holds, the least first.
+    pub fn told_by(
+        &self,
+        holds: impl Fn(&Told<E::Place, E::Arm>) -> bool,
+    ) -> Vec<&Told<E::Place, E::Arm>> {
+        let mut all: Vec<_> = self.told.iter().filter(|told| holds(told)).collect();
+        all.sort_by(|a, b| a.ratio.value().total_cmp(&b.ratio.value()));
+        all
+    }
+
     /// That of an arm over another, if it is told.
     pub fn ratio(
         &self,

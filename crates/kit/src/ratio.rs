@@ -34,6 +34,10 @@ impl Ratio {
         }
     }
 
+    pub fn value(&self) -> f64 {
+        self.comparison.ratio
+    }
+
     /// As [`words`].
     pub fn words(&self) -> String {
         words(&self.comparison)

@@ -17,7 +17,7 @@ use crate::schedule::Scheduled;
 /// each beyond is dropped and counted in a warning. Bounds memory and disk.
 pub const YIELD_MAX: usize = 10_000;
 
-/// Who follows a run while it runs: progress, storing.
+/// What follows a run while it runs: progress, storing.
 pub trait Watcher {
     fn begins(&mut self, section: &dyn Section, plan: &Plan);
 

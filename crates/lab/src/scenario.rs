@@ -14,8 +14,6 @@
 //! seconds = 20
 //! ```
 
-mod builtin;
-mod contract;
 mod parse;
 
 use std::collections::BTreeMap;
@@ -24,15 +22,14 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::Duration;
 
+use sections::Builtin;
 use sys::failure::Failure;
 use trial::Section;
 
 use crate::budget::{BUDGET_MAX, Seconds};
 use crate::schedule::Wanted;
 
-pub use builtin::{Builtin, builtin};
-pub use contract::Slice;
-pub use parse::parse;
+pub use parse::{Slice, parse};
 
 /// The version of scenario files; a reader refuses a newer one.
 pub const SCENARIO_SCHEMA: i64 = 1;
@@ -42,6 +39,17 @@ pub const DEFAULT_SEED: u64 = 1;
 
 /// Maximum size of a scenario file.
 const FILE_BYTES_MAX: u64 = 1 << 20;
+
+const DEFAULT: Builtin = Builtin {
+    name: "default",
+    text: include_str!("../../../scenarios/default.toml"),
+};
+
+/// Every built-in scenario; the first is what `lockgate run` runs by default.
+pub fn builtin() -> impl Iterator<Item = &'static Builtin> {
+    let own = sections::SECTIONS.iter().flat_map(|kind| kind.scenarios);
+    std::iter::once(&DEFAULT).chain(own)
+}
 
 /// What the command line says about every scenario; it takes precedence over the file.
 #[derive(Clone, Debug, Default, PartialEq)]

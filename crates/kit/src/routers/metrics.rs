@@ -23,7 +23,7 @@ pub const ROUTER_CPU: Measure = Measure::lower("router_cpu_ns", "ns/frame");
 
 type Known = fn(&Trial) -> Option<f64>;
 
-/// What of a trial is told: rates, loss, and what a frame costs whom.
+/// What a trial gives: rates, loss, and the cost of a frame.
 const OF_TRIAL: [(Measure, Known); 10] = [
     (RECEIVED_PPS, |trial| Some(trial.received_pps())),
     (RECEIVED_MBIT, |trial| Some(trial.received_mbit_per_s())),
@@ -73,7 +73,7 @@ pub fn spot(setup: &Setup, offer: &Offer) -> Spot {
     let but = |is_usual: bool, words: String| if is_usual { String::new() } else { words };
     let mut spot = Spot::new().with("path", setup.path.name(), path_words(setup.path));
     if let Path::AfXdp(AfXdp { poll, batch, .. }) = setup.path {
-        spot = spot.with("poll", poll_name(poll), poll_name(poll)).with(
+        spot = spot.named("poll", poll_name(poll)).with(
             "batch",
             number(batch),
             format!("batch {batch}"),
@@ -95,14 +95,11 @@ pub fn spot(setup: &Setup, offer: &Offer) -> Spot {
     }
     let home = setup.home;
     let is_usual = home == home::Kind::Namespace;
+    let (direction, both_or_one) = directions(offer.directions);
     spot = spot
         .with("home", home.name(), but(is_usual, home.name().to_owned()))
         .with("frame", frame(offer.size), size_name(offer.size))
-        .with(
-            "direction",
-            direction(offer.directions),
-            directions_words(offer.directions),
-        );
+        .with("direction", direction, both_or_one);
     spot = match offer.family {
         Family::V4 => spot.also("protocol", "ipv4"),
         Family::V6 => spot.with("protocol", "ipv6", "IPv6"),
@@ -133,19 +130,11 @@ fn frame(size: FrameSize) -> Dimension {
     }
 }
 
-/// In dimensions.
-pub const fn direction(directions: Directions) -> &'static str {
+/// In dimensions, and for people.
+pub const fn directions(directions: Directions) -> (&'static str, &'static str) {
     match directions {
-        Directions::OneWay => "one-way",
-        Directions::TwoWay => "two-way",
-    }
-}
-
-/// For people.
-const fn directions_words(directions: Directions) -> &'static str {
-    match directions {
-        Directions::OneWay => "one way",
-        Directions::TwoWay => "both ways",
+        Directions::OneWay => ("one-way", "one way"),
+        Directions::TwoWay => ("two-way", "both ways"),
     }
 }
 

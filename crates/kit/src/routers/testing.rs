@@ -217,7 +217,7 @@ impl Rig for FakeRig {
             let seconds = offer.duration.as_secs_f64();
             let is_lossy = self.host.lossy.contains(&setup.path.name());
             let kept = if is_lossy { 0.7 } else { 1.0 };
-            // Who follows what comes offers no more.
+            // A generator that follows what comes offers no more.
             let flood = match offer.in_flight_max {
                 Some(_) => most / kept,
                 None => GENERATOR_PPS,

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use kit::config::ConfigError;
 use kit::config::keys;
-use kit::config::value::Value;
+use kit::config::value::{Several, Value};
 use sections::{SECTIONS, SectionKind};
 use sys::failure::Failure;
 use toml::de::{DeTable, DeValue};
 use trial::Section;
 
 use crate::budget::{DEFAULT_BUDGET, Seconds};
-use crate::scenario::{DEFAULT_SEED, Overrides, SCENARIO_SCHEMA, Scenario, Slice};
+use crate::scenario::{DEFAULT_SEED, Overrides, SCENARIO_SCHEMA, Scenario};
 
 kit::table! {
     /// The table `[common]`.
@@ -24,6 +24,27 @@ kit::table! {
         seed: u64 = DEFAULT_SEED,
         /// Seconds of measuring
         budget_s: Seconds = DEFAULT_BUDGET,
+    }
+}
+
+kit::table! {
+    /// A section's table in `[contract]`.
+    pub struct Slice {
+        /// Seconds of measuring, of the scenario's own budget; by appetite where left out
+        seconds: Option<Seconds> = None,
+        /// Ratios that it shows, each as [`trial::Comparison::name`] has it
+        shows: Several<String> = [""; 0],
+    }
+}
+
+impl Slice {
+    /// As a result stores it.
+    pub(super) fn resolved(&self) -> serde_json::Value {
+        let mut slice = serde_json::json!({ "shows": *self.shows });
+        if let Some(seconds) = self.seconds {
+            slice["seconds"] = seconds.0.as_secs_f64().into();
+        }
+        slice
     }
 }
 

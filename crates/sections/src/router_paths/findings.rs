@@ -3,7 +3,6 @@
 use forward::router::path::Path;
 use kit::experiment::Results;
 use kit::headline::Answer;
-use kit::ratio::Ratio;
 use kit::routers::metrics::{PER_BUSY_CPU, PER_CPU, RECEIVED_PPS};
 use kit::routers::trial::size_name;
 use kit::routers::way::Way;
@@ -61,16 +60,9 @@ pub(super) fn findings(results: &Found<'_>) -> Vec<Finding> {
         .collect()
 }
 
-/// Ratios of a question that tell the two apart, the largest first.
+/// Ratios of a question that tell the two apart, the least first.
 fn evident<'a>(results: &'a Found<'_>, asked: Asked) -> Vec<&'a Told<Load, Way>> {
-    let is_evident = |told: &&Told<_, _>| Asked::by(&told.pair) == asked && told.ratio.is_evident();
-    let mut all: Vec<_> = results.told().iter().filter(is_evident).collect();
-    all.sort_by(|a, b| gain(&b.ratio).total_cmp(&gain(&a.ratio)));
-    all
-}
-
-fn gain(ratio: &Ratio) -> f64 {
-    ratio.comparison.ratio
+    results.told_by(|told| Asked::by(&told.pair) == asked && told.ratio.is_evident())
 }
 
 /// The fastest path that routes as the kernel does, or the fastest at all;
@@ -99,7 +91,7 @@ fn best(results: &Found<'_>) -> Option<Answer> {
         way.asks_the_table() && place == load
     };
     let best = evident(results, Asked::Path);
-    let best = best.iter().find(routes)?;
+    let best = best.iter().rfind(routes)?;
     if best.ratio.comparison.outcome != Outcome::Faster {
         return None;
     }
@@ -116,7 +108,7 @@ fn best(results: &Found<'_>) -> Option<Answer> {
         .map(|ratio| {
             format!(
                 ", and {:.2}× of a redirect that looks at nothing",
-                gain(ratio)
+                ratio.value()
             )
         });
     let text = format!(
@@ -218,20 +210,20 @@ fn setting(
     remedy: &str,
 ) -> Option<Finding> {
     let all = evident(results, asked);
-    let most = gain(&all.first()?.ratio);
+    let most = all.last()?.ratio.value();
     // Of those that are nearly as good, what takes the fewest frames at once.
     let batch = |told: &&&Told<Load, Way>| match told.pair.arm.1.path {
         Path::AfXdp(settings) => settings.batch,
         _ => u32::MAX,
     };
-    let near = all.iter().filter(|told| gain(&told.ratio) > COSTS * most);
-    let Told { pair, ratio } = near.min_by_key(batch)?;
+    let near = all.iter().filter(|told| told.ratio.value() > COSTS * most);
+    let Told { pair, ratio } = near.rev().min_by_key(batch)?;
     let text = format!(
         "{name}: {} forwards {} of {than}.",
         pair.arm.1.what(),
         ratio.words()
     );
-    let is_gain = ratio.comparison.outcome == Outcome::Faster && gain(ratio) > WORTH;
+    let is_gain = ratio.comparison.outcome == Outcome::Faster && ratio.value() > WORTH;
     Some(match is_gain {
         true => finding(Weight::Advice, text, remedy),
         false => finding(Weight::Note, text, ""),

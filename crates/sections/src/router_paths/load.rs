@@ -12,7 +12,7 @@ use super::{Config, FEW, Paths};
 const PER_ROUTE: u32 = 128;
 
 /// Frames under way: what a veth's ring holds. More would be lost before or behind
-/// the router, and what it did for those that nobody counts would be in its time.
+/// the router, and what it did for those that are not counted would be in its time.
 pub(super) const IN_FLIGHT_MAX: u32 = 256;
 
 /// What a router has to carry.

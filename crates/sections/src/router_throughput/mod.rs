@@ -14,7 +14,7 @@ use forward::tester::stream::FrameSize;
 use forward::topology::Cpus;
 use kit::prelude::*;
 use kit::routers::ground;
-use kit::routers::metrics::{LOSS, RECEIVED_PPS, ROUTER_CPU, direction, measures, spot};
+use kit::routers::metrics::{LOSS, RECEIVED_PPS, ROUTER_CPU, directions, measures, spot};
 use kit::routers::options::Home;
 use kit::routers::rig::Routers;
 use kit::routers::way::Way;
@@ -178,7 +178,7 @@ impl<K: Kind> Rfc2544<K> {
         format!(
             "100% is what {links} of {} Mbit/s can carry; {}, {destinations}; RFC 2544's trials take 60 s. {}",
             options.link_mbit_per_s.get(),
-            direction(options.offer(FrameSize::Imix).directions),
+            directions(options.offer(FrameSize::Imix).directions).0,
             wires::note(&options.ports.0),
         )
     }

@@ -67,15 +67,9 @@ impl Kind for OsLevel {
 
 /// Ratios at overload that say something, the least first.
 fn evident<'a>(results: &'a Found<'_>) -> Vec<&'a Told<FrameSize, Item>> {
-    let says = |ratio: &Ratio| ratio.is_evident() || ratio.is_same(SAME);
-    let own = |told: &&Told<_, Item>| told.pair.measure == RECEIVED_PPS && says(&told.ratio);
-    let mut all: Vec<_> = results.told().iter().filter(own).collect();
-    all.sort_by(|a, b| gain(a).total_cmp(&gain(b)));
-    all
-}
-
-fn gain(told: &Told<FrameSize, Item>) -> f64 {
-    told.ratio.comparison.ratio
+    results.told_by(|Told { pair, ratio }| {
+        pair.measure == RECEIVED_PPS && (ratio.is_evident() || ratio.is_same(SAME))
+    })
 }
 
 fn rates(results: &Found<'_>) -> Option<Answer> {
@@ -97,26 +91,22 @@ fn rates(results: &Found<'_>) -> Option<Answer> {
 /// What the difference is: the bridge, or the container.
 fn bridge(results: &Found<'_>) -> Option<Finding> {
     let all = evident(results);
-    let is_plain =
-        |told: &&&Told<_, Item>| told.pair.arm.1.router.home.kind == home::Kind::Namespace;
-    let is_slow = |told: &&&Told<FrameSize, Item>| {
-        told.ratio.comparison.outcome == Outcome::Slower && gain(told) < SAME
-    };
-    let bridge = all.iter().filter(is_plain).find(is_slow)?;
-    let same = |told: &&&Told<FrameSize, Item>| {
+    let router = |told: &Told<FrameSize, Item>| told.pair.arm.1.router;
+    let is_plain = |told: &Told<_, _>| router(told).home.kind == home::Kind::Namespace;
+    let is_slow =
+        |ratio: &Ratio| ratio.comparison.outcome == Outcome::Slower && ratio.value() < SAME;
+    let mut bridged = all.iter().filter(|told| is_plain(told));
+    let bridge = bridged.find(|told| is_slow(&told.ratio))?;
+    let container = all.iter().rfind(|told| {
         !is_plain(told)
             && told.pair.arm.0 == bridge.pair.arm.0
-            && told.pair.arm.1.router.way == bridge.pair.arm.1.router.way
-    };
-    let container = all
-        .iter()
-        .filter(same)
-        .max_by(|a, b| gain(a).total_cmp(&gain(b)))?;
+            && router(told).way == router(bridge).way
+    })?;
     let text = format!(
         "The bridge before a router is what costs: a namespace behind one has {:.2}× of native, {} {:.2}×, at {}.",
-        gain(bridge),
+        bridge.ratio.value(),
         container.ratio.comparison.arm,
-        gain(container),
+        container.ratio.value(),
         bridge.ratio.comparison.subject
     );
     let remedy = "Give a router in a container its interfaces directly (a veth or VF moved into it), not through a bridge.";
