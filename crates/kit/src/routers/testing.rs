@@ -24,7 +24,7 @@ use crate::routers::rig::{Rig, Routers};
 use crate::routers::trial::Trial;
 use crate::section::run_with;
 pub use crate::testing::{
-    Collector, assert_has, assert_refused, comparisons, configured, findings, points, tables,
+    Collector, assert_has, assert_refused, comparisons, findings, points, section, tables,
 };
 
 /// A generator's best, frames/s.
@@ -115,7 +115,7 @@ pub fn measured<E: Experiment>(
     fake: &Fake,
     rig: impl FnOnce(&E, &Host, Routers) -> Box<dyn experiment::Rig<E>>,
 ) -> Vec<Event> {
-    let experiment: E = configured(text).expect("allowed");
+    let experiment: E = section(text).expect("allowed");
     let host = Host::with_cpus([0, 1]);
     let job = plan::job(
         &experiment,

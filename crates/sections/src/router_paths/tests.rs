@@ -2,8 +2,8 @@
 
 use forward::topology::Routes;
 use kit::routers::testing::{
-    Fake, assert_has, assert_refused, comparisons, configured, findings as told, headline,
-    measured, points,
+    Fake, assert_has, assert_refused, comparisons, findings as told, headline, measured, points,
+    section,
 };
 use trial::{Event, Weight};
 
@@ -113,7 +113,7 @@ fn without_kernel_routing_the_highest_rate_is_told() {
 #[test]
 fn destinations_and_routes_are_measured_where_they_can_matter() {
     let text = "paths = ['kernel', 'bridge', 'xdp-devmap', 'af-xdp:polled:32']";
-    let paths: Paths = configured(text).unwrap();
+    let paths: Paths = section(text).unwrap();
     // All four, kernel and devmap to more destinations, kernel's tables.
     let grid = paths.grid();
     assert_eq!(grid.len(), 4 + 2 * 2 + 2);
@@ -121,7 +121,7 @@ fn destinations_and_routes_are_measured_where_they_can_matter() {
     assert_eq!(last.destinations, 256, "65,536 do not fit 1,000");
     let setup = paths.setup(way, last, &[0, 1]);
     assert_eq!(setup.topology.routes, Routes::Table(100_000));
-    let both = configured("ipv6 = true\ntwo_way = true\nframe = 128\nroutes = []").unwrap();
+    let both = section("ipv6 = true\ntwo_way = true\nframe = 128\nroutes = []").unwrap();
     for paths in [paths, both] {
         for (load, way) in paths.grid() {
             let setup = paths.setup(way, load, &[0, 1]);

@@ -1,15 +1,15 @@
 //! The section on routers of known speed that share a CPU.
 
 use kit::routers::testing::{
-    Fake, assert_has, assert_refused, comparisons, configured, findings, headline, measured,
-    points, tables,
+    Fake, assert_has, assert_refused, comparisons, findings, headline, measured, points, section,
+    tables,
 };
 use trial::{Event, Weight};
 
 use super::*;
 
 fn parse(text: &str) -> Scaling {
-    configured(text).expect(text)
+    section(text).expect(text)
 }
 
 fn run(fake: &Fake) -> Vec<Event> {

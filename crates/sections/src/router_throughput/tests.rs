@@ -1,15 +1,15 @@
 //! Both sections without a host: routers of known speed.
 
 use kit::routers::testing::{
-    Fake, assert_has, assert_refused, comparisons, configured, findings, headline, measured,
-    points, tables,
+    Fake, assert_has, assert_refused, comparisons, findings, headline, measured, points, section,
+    tables,
 };
 use trial::{Comparison, Dimension, Outcome, Point, Weight};
 
 use super::*;
 
 fn native(text: &str) -> Rfc2544<Native> {
-    configured(text).expect(text)
+    section(text).expect(text)
 }
 
 fn run<K: Kind>(text: &str, fake: &Fake) -> Vec<Event> {
