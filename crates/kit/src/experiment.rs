@@ -25,6 +25,7 @@ use crate::evidence::{self, Usual};
 use crate::headline::{Answer, Question};
 use crate::host::Host;
 use crate::judged::{over_rounds, spread};
+use crate::places::Places;
 use crate::ratio::Ratio;
 use crate::series::{Series, Told};
 use crate::spot::Spot;
@@ -156,10 +157,14 @@ pub trait Experiment: Clone + 'static {
     /// Where time is short, those of the highest ranks are left out.
     fn subjects(&self, host: &Host) -> Vec<Subject<Self::Place, Self::Arm>>;
 
+    /// Placements that it measures on a host, where it has a choice.
+    fn places(&self, _: &Host) -> Places {
+        Places::default()
+    }
+
     /// What the host has too little for, in words.
     fn left_out(&self, host: &Host) -> Option<String> {
-        let _ = host;
-        None
+        self.places(host).left_out()
     }
 
     fn times(&self) -> Times;

@@ -30,6 +30,7 @@ pub mod series;
 pub mod spot;
 pub mod stopping;
 pub mod subject;
+pub mod targets;
 pub mod testing;
 pub mod told;
 pub mod view;

@@ -10,7 +10,7 @@ use crate::place::Placement;
 const USUAL: [Placement; 2] = [Placement::Shared, Placement::Split];
 
 /// Placements with their CPUs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
     /// A bench each.
     pub kept: Vec<(Placement, Cores)>,

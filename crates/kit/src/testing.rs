@@ -1,6 +1,8 @@
 //! What tests of sections share, inside this crate and outside.
 
-use trial::{Comparison, Event, Point, Sink, Table, Weight};
+use std::time::Duration;
+
+use trial::{Comparison, Event, Point, Probe, Sink, Table, Weight};
 
 use crate::ConfigError;
 use crate::config::keys;
@@ -83,4 +85,18 @@ pub fn assert_refused<E: Experiment>(tables: &[(&str, &str, &str)]) {
         assert_eq!(error.key(), *key, "{table}: {error}");
         assert!(error.to_string().contains(part), "{table}: {error}");
     }
+}
+
+/// What a section tells when it runs on this host.
+///
+/// # Panics
+/// Where a minute is too short for it, or it fails.
+pub fn run<E: Experiment>(table: &str) -> Vec<Event> {
+    let parsed = crate::section::parse::<E>(table.parse().expect("toml"));
+    let (section, probe) = (parsed.expect("a valid table"), Probe::default());
+    let plan = section.plan(&probe, Duration::from_secs(60));
+    let mut sink = Collector::default();
+    let result = section.run(&probe, &plan.expect("it fits a minute"), &mut sink);
+    result.expect("it runs");
+    sink.events
 }

@@ -14,6 +14,19 @@ pub fn finding(weight: Weight, text: String, remedy: impl Into<String>) -> Findi
     }
 }
 
+/// The first of them, and how many more there are.
+pub fn listed<S: AsRef<str>>(all: &[S], most: usize) -> String {
+    let mut named: Vec<_> = all
+        .iter()
+        .take(most)
+        .map(|one| one.as_ref().to_owned())
+        .collect();
+    if all.len() > most {
+        named.push(format!("and {} more", all.len() - most));
+    }
+    named.join("; ")
+}
+
 /// Block sizes as people write them.
 pub fn size(bytes: usize) -> String {
     match bytes {

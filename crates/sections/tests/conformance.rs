@@ -157,8 +157,6 @@ fn a_whole_run_has_every_point_and_every_ratio_comes_out() {
     }
 }
 
-/// From five seconds on there is an answer, and no plan takes longer than its
-/// budget.
 /// Where every arm is equally fast and the host moves, one ratio in twenty at
 /// most claims a difference: rounds, order, looks and intervals are the kit's.
 #[test]
@@ -193,6 +191,8 @@ fn a_host_that_moves_gives_one_false_claim_in_twenty_at_most() {
     }
 }
 
+/// From five seconds on there is an answer, and no plan takes longer than its
+/// budget.
 #[test]
 fn any_budget_of_five_seconds_gives_an_answer() {
     for (kind, kit) in of_the_kit() {

@@ -54,6 +54,15 @@ fn run(name: &str, text: &str) -> Option<Ran> {
     Some(ran)
 }
 
+/// Where nothing else that counts on the host's time runs.
+fn alone(name: &str, text: &str, check: impl Fn(Ran)) {
+    testing::alone(|| run(name, text).into_iter().for_each(&check));
+}
+
+fn timed(name: &str, text: &str, check: impl Fn(Ran)) {
+    testing::timed(|| run(name, text).into_iter().for_each(&check));
+}
+
 impl Ran {
     fn count(&self, is_such: impl Fn(&Event) -> bool) -> usize {
         self.0.iter().filter(|event| is_such(event)).count()
@@ -112,11 +121,8 @@ fn set(names: &[&str]) -> BTreeSet<String> {
 
 #[test]
 fn every_block_size_is_measured_under_every_policy() {
-    testing::alone(|| {
-        let text = "sizes_bytes = [512, 4096]\nalgorithms = ['aes-128-cbc']\nplacements = ['shared']\ndepth = 16\npairs = 5\nseconds = 0.03\nbackend = 'aws-lc'";
-        let Some(ran) = run("vcm-block-size", text) else {
-            return;
-        };
+    let text = "sizes_bytes = [512, 4096]\nalgorithms = ['aes-128-cbc']\nplacements = ['shared']\ndepth = 16\npairs = 5\nseconds = 0.03\nbackend = 'aws-lc'";
+    alone("vcm-block-size", text, |ran| {
         // The figures, the paper's beside ours, the price by block size.
         assert_eq!(ran.shown(), [2, 2, 3]);
         assert_eq!(ran.values("block_bytes"), set(&["512", "4096"]));
@@ -134,11 +140,8 @@ fn every_block_size_is_measured_under_every_policy() {
 
 #[test]
 fn every_number_of_tasks_is_measured() {
-    testing::alone(|| {
-        let text = "tasks = [1, 3]\ndepth = 8\nblock_bytes = 1024\npairs = 5\nplacements = ['shared']\nseconds = 0.03\nbackend = 'aws-lc'";
-        let Some(ran) = run("vcm-tasks", text) else {
-            return;
-        };
+    let text = "tasks = [1, 3]\ndepth = 8\nblock_bytes = 1024\npairs = 5\nplacements = ['shared']\nseconds = 0.03\nbackend = 'aws-lc'";
+    alone("vcm-tasks", text, |ran| {
         // The sum under either policy, and the gain at either number of tasks.
         assert_eq!(ran.shown(), [4, 2, 1]);
         assert_eq!(ran.values("tasks"), set(&["1", "3"]));
@@ -147,11 +150,8 @@ fn every_number_of_tasks_is_measured() {
 
 #[test]
 fn every_contender_is_measured_at_every_place() {
-    testing::alone(|| {
-        let text = "algorithms = ['aes-128-cbc', 'rsa-2048']\noperations = ['encrypt']\nsizes_bytes = [512, 1024]\ndepth = 8\ncontrollers = ['speed-monitor-prose', 'dim']\nbackend = 'aws-lc'\ninterval_ms = 5.0\npairs = 2\nseconds = 0.02\nsettle_seconds = 0.04";
-        let Some(ran) = run("vcm-controllers", text) else {
-            return;
-        };
+    let text = "algorithms = ['aes-128-cbc', 'rsa-2048']\noperations = ['encrypt']\nsizes_bytes = [512, 1024]\ndepth = 8\ncontrollers = ['speed-monitor-prose', 'dim']\nbackend = 'aws-lc'\ninterval_ms = 5.0\npairs = 2\nseconds = 0.02\nsettle_seconds = 0.04";
+    alone("vcm-controllers", text, |ran| {
         // Of three places: oracle and armed, and each controller twice. Shares,
         // and speed and notifications of AES by its size. Everyone, the paper's
         // figures 8 and 10, and how the oracle was found.
@@ -166,11 +166,8 @@ fn every_contender_is_measured_at_every_place() {
 
 #[test]
 fn tenants_are_measured_in_every_case_and_limits_are_kept() {
-    testing::alone(|| {
-        let text = "tenants = [1, 3]\nweights = [1, 2]\npairs = 2\nseconds = 0.05";
-        let Some(ran) = run("vcm-tenants", text) else {
-            return;
-        };
+    let text = "tenants = [1, 3]\nweights = [1, 2]\npairs = 2\nseconds = 0.05";
+    alone("vcm-tenants", text, |ran| {
         let is_broken =
             |event: &Event| matches!(event, Event::Finding(one) if one.text.contains("was broken"));
         assert_eq!(ran.count(is_broken), 0);
@@ -212,11 +209,8 @@ fn tenants_are_measured_in_every_case_and_limits_are_kept() {
 
 #[test]
 fn every_mode_is_measured() {
-    testing::timed(|| {
-        let text = "sizes_bytes = [64, 1024]\nalgorithms = ['aes-128-gcm', 'sha256', 'rsa-2048']\nseconds = 0.01\npairs = 1\npeers = false";
-        let Some(ran) = run("crypto-speed", text) else {
-            return;
-        };
+    let text = "sizes_bytes = [64, 1024]\nalgorithms = ['aes-128-gcm', 'sha256', 'rsa-2048']\nseconds = 0.01\npairs = 1\npeers = false";
+    timed("crypto-speed", text, |ran| {
         assert!(
             ran.values("mode")
                 .is_superset(&set(&["sync", "batch", "async"]))
@@ -236,11 +230,8 @@ fn every_mode_is_measured() {
 
 #[test]
 fn open_loops_shared_cores_many_lanes_and_every_policy_run() {
-    testing::timed(|| {
-        let text = "sizes_bytes = [256]\nalgorithms = ['aes-256-xts']\noperations = ['decrypt']\nmodes = ['async']\ndepths = [4]\nlanes = [3]\nworkers = [2]\npolicies = ['each', 'armed', 'polled']\nplacements = ['shared']\nrate_per_s = 5000.0\nseconds = 0.02\npairs = 1\npeers = false";
-        let Some(ran) = run("crypto-speed", text) else {
-            return;
-        };
+    let text = "sizes_bytes = [256]\nalgorithms = ['aes-256-xts']\noperations = ['decrypt']\nmodes = ['async']\ndepths = [4]\nlanes = [3]\nworkers = [2]\npolicies = ['each', 'armed', 'polled']\nplacements = ['shared']\nrate_per_s = 5000.0\nseconds = 0.02\npairs = 1\npeers = false";
+    timed("crypto-speed", text, |ran| {
         assert_eq!(ran.values("policy").len(), 3);
         assert!(ran.values("mode").contains("open-loop"));
         assert_eq!(ran.values("lanes"), set(&["3"]));
@@ -249,11 +240,8 @@ fn open_loops_shared_cores_many_lanes_and_every_policy_run() {
 
 #[test]
 fn a_lane_too_slow_for_the_rate_is_not_the_generators_fault() {
-    testing::alone(|| {
-        let text = "algorithms = ['rsa-2048']\noperations = ['sign']\nmodes = ['async']\ndepths = [2]\nplacements = ['shared']\nrate_per_s = 1e6\nseconds = 0.05\npairs = 1\npeers = false";
-        let Some(ran) = run("crypto-speed", text) else {
-            return;
-        };
+    let text = "algorithms = ['rsa-2048']\noperations = ['sign']\nmodes = ['async']\ndepths = [2]\nplacements = ['shared']\nrate_per_s = 1e6\nseconds = 0.05\npairs = 1\npeers = false";
+    alone("crypto-speed", text, |ran| {
         let is_paced = |point: &&Point| point.dimensions["mode"].to_string() == "open-loop";
         let point = ran.points().rfind(is_paced);
         let point = point.expect("an open loop is measured");
@@ -265,11 +253,8 @@ fn a_lane_too_slow_for_the_rate_is_not_the_generators_fault() {
 
 #[test]
 fn every_algorithm_is_measured_beside_what_is_ours() {
-    testing::timed(|| {
-        let text = "sizes_bytes = [1024]\npairs = 1\nseconds = 0.01\npeers = ['ring', 'ceiling']\nbackend = 'aws-lc'";
-        let Some(ran) = run("crypto-peers", text) else {
-            return;
-        };
+    let text = "sizes_bytes = [1024]\npairs = 1\nseconds = 0.01\npeers = ['ring', 'ceiling']\nbackend = 'aws-lc'";
+    timed("crypto-peers", text, |ran| {
         assert!(
             ran.values("arm")
                 .is_superset(&set(&["engine", "own-loop", "ring"]))
@@ -288,11 +273,8 @@ fn every_algorithm_is_measured_beside_what_is_ours() {
 /// A wrong word makes a program end without a figure.
 #[test]
 fn programs_that_are_installed_give_a_figure_for_all_they_are_asked_for() {
-    testing::timed(|| {
-        let text = "algorithms = ['sha1', 'sha256', 'sha384', 'sha512', 'hmac-sha256', 'aes-128-ecb', 'aes-128-cbc', 'chacha20-poly1305', 'ecdsa-p256']\nsizes_bytes = [64]\nseconds = 0.01\npairs = 1\npeers = ['openssl', 'dpdk-32']\nbackend = 'aws-lc'";
-        let Some(ran) = run("crypto-peers", text) else {
-            return;
-        };
+    let text = "algorithms = ['sha1', 'sha256', 'sha384', 'sha512', 'hmac-sha256', 'aes-128-ecb', 'aes-128-cbc', 'chacha20-poly1305', 'ecdsa-p256']\nsizes_bytes = [64]\nseconds = 0.01\npairs = 1\npeers = ['openssl', 'dpdk-32']\nbackend = 'aws-lc'";
+    timed("crypto-peers", text, |ran| {
         for (program, arm) in [("openssl", "openssl"), ("dpdk-test-crypto-perf", "dpdk-32")] {
             if Command::new(program).arg("version").output().is_err() {
                 testing::left_out(format!("{program} is not installed"));
@@ -310,11 +292,8 @@ fn programs_that_are_installed_give_a_figure_for_all_they_are_asked_for() {
 
 #[test]
 fn every_driver_is_measured_by_every_method() {
-    testing::timed(|| {
-        let text = "drivers = ['virtio_crypto_aes_cbc', 'cbc(aes-generic)', 'cryptd(sha256-generic)', 'generic-gcm-aesni']\nsizes_bytes = [512]\ndepth = 8\nmethods = ['sync', 'batch', 'async', 'resubmit', 'tcrypt', 'tcrypt-mb']\nseconds = 0.02\npairs = 1";
-        let Some(ran) = run("kspeed", text) else {
-            return;
-        };
+    let text = "drivers = ['virtio_crypto_aes_cbc', 'cbc(aes-generic)', 'cryptd(sha256-generic)', 'generic-gcm-aesni']\nsizes_bytes = [512]\ndepth = 8\nmethods = ['sync', 'batch', 'async', 'resubmit', 'tcrypt', 'tcrypt-mb']\nseconds = 0.02\npairs = 1";
+    timed("kspeed", text, |ran| {
         for point in ran.points() {
             assert_ne!(point.verdict.validity, Validity::NotSupported, "{point:?}");
             let rate = point.metric("requests_per_s").expect("it was measured");
@@ -352,31 +331,23 @@ const SEARCH: &str =
 
 #[test]
 fn native_yields_the_source_s_table() {
-    testing::timed(|| {
-        if let Some(ran) = run("router-native", &format!("extras = []\n{SEARCH}")) {
-            assert!(ran.points().count() >= 2 && ran.has_table("table 2"));
-        }
+    let text = format!("extras = []\n{SEARCH}");
+    timed("router-native", &text, |ran| {
+        assert!(ran.points().count() >= 2 && ran.has_table("table 2"));
     });
 }
 
 #[test]
 fn routers_over_taps_are_told_from_those_over_veth_pairs() {
-    testing::timed(|| {
-        if let Some(ran) = run(
-            "router-native",
-            &format!("ports = 'tap'\nextras = []\n{SEARCH}"),
-        ) {
-            assert!(ran.is_measured_or_told("wires", "tap"));
-        }
+    let text = format!("ports = 'tap'\nextras = []\n{SEARCH}");
+    timed("router-native", &text, |ran| {
+        assert!(ran.is_measured_or_told("wires", "tap"));
     });
 }
 
 #[test]
 fn homes_are_measured_beside_a_native_router() {
-    testing::timed(|| {
-        let Some(ran) = run("router-os-level", SEARCH) else {
-            return;
-        };
+    timed("router-os-level", SEARCH, |ran| {
         assert!(ran.has_table("figure 3"));
         for home in ["namespace", "lxc", "runc"] {
             assert!(ran.is_measured_or_told("home", home), "{home}");
@@ -386,11 +357,8 @@ fn homes_are_measured_beside_a_native_router() {
 
 #[test]
 fn tcp_is_measured_one_way_and_both() {
-    testing::timed(|| {
-        let text = "pairs = 1\nseconds = 0.2\npaths = ['kernel', 'xdp-fib']";
-        let Some(ran) = run("router-tcp", text) else {
-            return;
-        };
+    let text = "pairs = 1\nseconds = 0.2\npaths = ['kernel', 'xdp-fib']";
+    timed("router-tcp", text, |ran| {
         for way in ["one-way", "two-way"] {
             assert!(ran.is_measured_or_told("direction", way), "{way}");
         }
@@ -399,31 +367,25 @@ fn tcp_is_measured_one_way_and_both() {
 
 #[test]
 fn paths_carry_ipv6_both_ways() {
-    testing::timed(|| {
-        let text = "pairs = 1\nseconds = 0.1\npaths = ['kernel', 'xdp-fib', 'af-xdp:interrupt:32']\nframe = 128\nipv6 = true\ntwo_way = true\ndestinations = [1]\nroutes = []";
-        if let Some(ran) = run("router-paths", text) {
-            assert!(ran.is_measured_or_told("protocol", "ipv6"));
-            assert!(ran.is_measured_or_told("direction", "two-way"));
-        }
+    let text = "pairs = 1\nseconds = 0.1\npaths = ['kernel', 'xdp-fib', 'af-xdp:interrupt:32']\nframe = 128\nipv6 = true\ntwo_way = true\ndestinations = [1]\nroutes = []";
+    timed("router-paths", text, |ran| {
+        assert!(ran.is_measured_or_told("protocol", "ipv6"));
+        assert!(ran.is_measured_or_told("direction", "two-way"));
     });
 }
 
 #[test]
 fn paths_are_measured_beside_each_other() {
-    testing::timed(|| {
-        let text = "pairs = 1\nseconds = 0.1\npaths = ['kernel', 'xdp-devmap', 'xdp-fib-cached']\ndestinations = [1]\nroutes = []";
-        if let Some(ran) = run("router-paths", text) {
-            assert!(ran.points().count() >= 3);
-        }
+    let text = "pairs = 1\nseconds = 0.1\npaths = ['kernel', 'xdp-devmap', 'xdp-fib-cached']\ndestinations = [1]\nroutes = []";
+    timed("router-paths", text, |ran| {
+        assert!(ran.points().count() >= 3);
     });
 }
 
 #[test]
 fn routers_stand_side_by_side() {
-    testing::timed(|| {
-        let text = "pairs = 1\nseconds = 0.1\nrouters = [1, 2]\nbeside = 2";
-        if let Some(ran) = run("router-scaling", text) {
-            assert!(ran.points().count() >= 5);
-        }
+    let text = "pairs = 1\nseconds = 0.1\nrouters = [1, 2]\nbeside = 2";
+    timed("router-scaling", text, |ran| {
+        assert!(ran.points().count() >= 5);
     });
 }

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use lockgate_sections::SECTIONS;
 use trial::{Event, PlanError, Probe, RunError, Sink};
 
-/// So long after the first trial began, somebody presses Ctrl-C.
+/// After the first trial began, the user presses Ctrl-C.
 const AFTER: Duration = Duration::from_millis(300);
-/// So long it may take then.
+/// How long it may take then.
 const WITHIN: Duration = Duration::from_secs(1);
 
 /// Interrupts some time after the first round has begun.

@@ -71,6 +71,21 @@ pub fn check_kind(
     Err(ConfigError::value(key, reason))
 }
 
+/// Whether the kind takes blocks of a size: one with a public key does not.
+///
+/// # Errors
+/// [`ConfigError`] at that key.
+pub fn check_sized(key: &str, kind: crypto::Kind) -> Result<(), ConfigError> {
+    if !kind.algorithm.is_public_key() {
+        return Ok(());
+    }
+    let reason = format!(
+        "{} has no block sizes; name a cipher or a hash",
+        kind.algorithm
+    );
+    Err(ConfigError::value(key, reason))
+}
+
 /// Whether the kind takes blocks of those sizes.
 ///
 /// # Errors

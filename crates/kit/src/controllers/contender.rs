@@ -2,7 +2,13 @@
 
 use std::fmt;
 
+use policy::Policy;
 use policy::controllers::NAMES;
+
+use super::{MODERATE, OF_ORACLE, OF_UNCAPPED};
+use crate::config::choices::ControllerName;
+use crate::config::value::{List, Name};
+use crate::subject::{Measure, Pair};
 
 /// The paper's controller, as its prose has it.
 pub const PROSE: &str = "speed-monitor-prose";
@@ -28,6 +34,49 @@ impl Contender {
     /// The paper's.
     pub const PROSE: Self = Self::Controlled(PROSE);
 
+    /// All of them, in the order in which a plan lets go of them last: what needs
+    /// nothing before the rounds is first.
+    pub fn all(controllers: &List<Name<ControllerName>>) -> Vec<Self> {
+        let controlled = controllers.iter().map(|name| Self::Controlled(name.0.0));
+        let fixed = [Self::Uncapped, Self::Oracle, Self::Armed].into_iter();
+        fixed.chain(controlled).collect()
+    }
+
+    /// Whether it is a controller that no headline is about.
+    pub fn is_other(self) -> bool {
+        matches!(self, Self::Controlled(_)) && self != Self::PROSE && self != Self::ADAPTIVE
+    }
+
+    /// The fixed setting that it is, where that is the oracle; none of a controller.
+    pub fn fixed(self, oracle: Policy) -> Option<Policy> {
+        match self {
+            Self::Uncapped => Some(Policy::EACH),
+            Self::Armed => Some(Policy::ARMED),
+            Self::Oracle => Some(oracle),
+            Self::Controlled(_) => None,
+        }
+    }
+
+    /// Its ratios at a place, with what is asked of ours.
+    pub fn pairs<P: Clone>(self, place: &P, measure: Measure) -> Vec<Pair<P, Self>> {
+        let over = |reference, target: f64| {
+            let is_ours = self == Self::ADAPTIVE;
+            let is_change = is_ours && reference == Self::Uncapped;
+            Pair::at(place.clone(), (self, reference), measure)
+                .wanting(is_ours.then_some(target))
+                .changed_by(if is_change { MODERATE } else { "" })
+        };
+        match self {
+            Self::Uncapped => vec![],
+            Self::Oracle => vec![over(Self::Uncapped, OF_UNCAPPED)],
+            Self::Armed => vec![over(Self::Oracle, OF_ORACLE)],
+            Self::Controlled(_) => vec![
+                over(Self::Oracle, OF_ORACLE),
+                over(Self::Uncapped, OF_UNCAPPED),
+            ],
+        }
+    }
+
     /// Its name for people, with what a controller departs in.
     pub fn in_words(&self) -> String {
         policy::controllers::in_words(&self.to_string())
@@ -52,10 +101,4 @@ impl fmt::Display for Contender {
 pub fn known(name: &str) -> Result<&'static str, String> {
     let found = NAMES.into_iter().find(|known| *known == name);
     found.ok_or_else(|| format!("unknown controller '{name}'; known: {}", NAMES.join(", ")))
-}
-
-/// The two that headlines are about, of those.
-pub fn main_ones(names: &[&'static str]) -> Vec<&'static str> {
-    let is_main = |name: &&str| [PROSE, ADAPTIVE].contains(name);
-    names.iter().copied().filter(is_main).collect()
 }

@@ -1,4 +1,4 @@
-//! What the sections share that hold controllers against the best of a grid of
+//! What the sections share that compare controllers with the best of a grid of
 //! fixed settings, the oracle.
 
 pub mod contender;
@@ -11,7 +11,7 @@ use policy::controllers::{Parameters, departure};
 use crate::ConfigError;
 use crate::config::checks::positive;
 
-/// `adaptive` reaches so much of the oracle, and of no moderation.
+/// `adaptive` reaches this share of the oracle, and of no moderation.
 pub const OF_ORACLE: f64 = 0.93;
 pub const OF_UNCAPPED: f64 = 0.95;
 /// What to change where it gains over no moderation.
@@ -20,7 +20,7 @@ pub const MODERATE: &str = "Let the controller adaptive moderate";
 /// Longest time between two looks, ms.
 const INTERVAL_MS_MAX: f64 = 10_000.0;
 
-/// What controllers are told: how often those look whose sources have 1 s, which
+/// What controllers are given: how often those look whose sources have 1 s, which
 /// 0 leaves as it is.
 ///
 /// # Errors
@@ -40,7 +40,7 @@ pub fn departures<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     names.into_iter().filter_map(of).collect()
 }
 
-/// So many in flight as half of L2 holds (0: unknown).
+/// As many in flight as half of L2 holds (0: unknown).
 #[must_use]
 pub fn depth(wanted: usize, block_bytes: usize, l2_bytes: u64) -> usize {
     let half = usize::try_from(l2_bytes / 2).unwrap_or(usize::MAX);

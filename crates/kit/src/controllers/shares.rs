@@ -1,16 +1,14 @@
 //! How contenders stand to the oracle, in words. All of it rests on ratios that
 //! are valid.
 
-use trial::{Finding, Standing, Weight};
+use trial::{Finding, Weight};
 
 use super::contender::Contender;
 use super::{OF_ORACLE, OF_UNCAPPED};
 use crate::experiment::{Experiment, Results};
 use crate::ratio::Ratio;
+use crate::targets::Targets;
 use crate::words::finding;
-
-/// So many comparisons are named.
-const NAMED_MAX: usize = 5;
 
 /// That ratio at every place where it is valid.
 pub fn believed<'a, E: Experiment<Arm = Contender>>(
@@ -74,42 +72,16 @@ pub fn everyone<E: Experiment<Arm = Contender>>(
     Some(finding(Weight::Note, text, ""))
 }
 
-/// Whether `adaptive` meets what is asked of it in those ratios, and where not;
-/// none where nothing is asked of any that is valid.
-pub fn targets<'a>(ratios: impl Iterator<Item = &'a Ratio>) -> Option<Finding> {
-    let asked = ratios.filter(|ratio| ratio.is_believed && ratio.wanted.is_some());
-    let asked: Vec<_> = asked.collect();
-    let missed = asked
-        .iter()
-        .filter(|ratio| ratio.standing() != Some(Standing::Met));
-    let mut missed: Vec<_> = missed
-        .map(|ratio| {
-            let wanted = ratio.wanted.unwrap_or_default();
-            let (of, at) = (&ratio.comparison.reference, &ratio.comparison.subject);
-            format!("{} of {of} at {at} (the target is {wanted})", ratio.words())
-        })
-        .collect();
-    let (count, all) = (missed.len(), asked.len());
-    match (count, all) {
-        (_, 0) => None,
-        (0, _) => {
-            let text = format!(
-                "`adaptive` meets its targets in all {all} comparisons: {OF_ORACLE} of the best fixed setting, {OF_UNCAPPED} of no moderation."
-            );
-            Some(finding(Weight::Note, text, ""))
-        }
-        _ => {
-            missed.truncate(NAMED_MAX);
-            let rest = match count.saturating_sub(NAMED_MAX) {
-                0 => String::new(),
-                more => format!("; and {more} more"),
-            };
-            let text = format!(
-                "`adaptive` is not shown to meet its target in {count} of {all} comparisons: {}{rest}.",
-                missed.join("; ")
-            );
-            let remedy = "At such a load set the best fixed setting, which a table names; a larger --budget narrows the intervals.";
-            Some(finding(Weight::Warning, text, remedy))
-        }
-    }
+/// How the targets of `adaptive` stand.
+pub fn targets<E: Experiment<Arm = Contender>>(results: &Results<'_, E>) -> Option<Finding> {
+    let targets = Targets::of(results);
+    let remedy = "At such a load set the best fixed setting, which a table names.";
+    let all_met = || {
+        let text = format!(
+            "`adaptive` is to reach {OF_ORACLE} of the best fixed setting and {OF_UNCAPPED} of no moderation. {}",
+            targets.counts()?
+        );
+        Some(finding(Weight::Note, text, ""))
+    };
+    targets.finding(remedy).or_else(all_met)
 }

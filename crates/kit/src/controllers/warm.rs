@@ -7,7 +7,7 @@ use policy::{Controller, Counters, Moderation, Settings};
 
 use crate::load::rig::Regime;
 
-/// Kept controllers are asked at least so often, ns, so that hardly anything
+/// Kept controllers are asked at least once in this time, ns, so that hardly anything
 /// of a trial is lost to them at its end.
 const PERIOD_NS_MAX: u64 = 10_000_000;
 
@@ -93,7 +93,7 @@ impl Life {
         let seen = self.seen.replace((now_ns, *counters));
         if let Some((seen_ns, seen)) = seen {
             self.now_ns += now_ns.saturating_sub(seen_ns);
-            self.counters = sum(&self.counters, &counters.since(&seen));
+            self.counters = self.counters.plus(&counters.since(&seen));
         }
         let period_ns = self.controller.period_ns();
         // A thread that is woken a little early has still waited its turn.
@@ -106,20 +106,6 @@ impl Life {
             self.settings = self.controller.observe(self.now_ns, &self.counters);
         }
         self.settings
-    }
-}
-
-fn sum(one: &Counters, more: &Counters) -> Counters {
-    Counters {
-        requests: one.requests.wrapping_add(more.requests),
-        bytes: one.bytes.wrapping_add(more.bytes),
-        notifications: one.notifications.wrapping_add(more.notifications),
-        held: one.held.wrapping_add(more.held),
-        held_ns: one.held_ns.wrapping_add(more.held_ns),
-        in_flight: one.in_flight.wrapping_add(more.in_flight),
-        looks: one.looks.wrapping_add(more.looks),
-        spun_ns: one.spun_ns.wrapping_add(more.spun_ns),
-        busy_ns: one.busy_ns.wrapping_add(more.busy_ns),
     }
 }
 

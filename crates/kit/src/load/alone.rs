@@ -27,7 +27,7 @@ pub struct Slice<'a> {
 }
 
 impl Slice<'_> {
-    /// One that nobody interrupts.
+    /// One that is not interrupted.
     #[must_use]
     pub fn whole(length: Duration) -> Self {
         let go_on = &|| true;
@@ -112,7 +112,7 @@ pub enum AloneError {
     NotReady,
 }
 
-/// Set by whoever runs a trial.
+/// Set by the thread that runs a trial.
 #[derive(Default)]
 struct Phase(AtomicU8);
 

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use crate::config::choices::BackendName;
 use crate::evidence::Evidence;
-use crate::load::rig::{Bench, Cores, Course, Facts, Load, Regime, Setup, Tenant, Window};
+use crate::load::rig::{Bench, Cores, Course, Facts, Load, Regime, Tenant, Window};
 use crate::load::workloads::Workloads;
 use crate::place::{Cpus, Placement};
 use crate::places::Places;
+use crate::spot::Spot;
 use crate::subject::{Measure, Reading, Stopped};
 use crypto::{Kind, Workload};
 
@@ -45,9 +46,6 @@ pub const WARM_UP: Duration = Duration::from_millis(3);
 /// What a trial takes besides: warm-up, parking, and a look at the core's clock, seconds.
 pub const OVERHEAD_S: f64 = 0.006;
 
-/// How often a long trial asks whether it is to end, and is sampled.
-const WINDOW: Duration = Duration::from_millis(100);
-
 /// What a trial asks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ask {
@@ -60,18 +58,20 @@ pub struct Ask {
     pub tasks: usize,
 }
 
-/// How long a trial runs before it counts, and then.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Length {
-    pub warm_up: Duration,
-    pub counted: Duration,
-}
+impl Ask {
+    /// Whether requests have a size of their own, and no blocks.
+    pub fn is_public(&self) -> bool {
+        self.kind.algorithm.is_public_key()
+    }
 
-impl From<Duration> for Length {
-    /// After the usual warm-up.
-    fn from(counted: Duration) -> Self {
-        let warm_up = WARM_UP;
-        Self { warm_up, counted }
+    /// All of it but how many tasks, with the library that computes.
+    pub fn spot(&self, backend: &BackendName) -> Spot {
+        Spot::new()
+            .kind(self.kind)
+            .block(self.block_bytes)
+            .placement(self.placement)
+            .also("backend", backend.name())
+            .also("depth", self.depth as u64)
     }
 }
 
@@ -79,6 +79,8 @@ impl From<Duration> for Length {
 pub struct Benches {
     benches: BTreeMap<Placement, (Cores, Bench)>,
     workloads: Workloads,
+    /// Before each trial counts.
+    warm_up: Duration,
 }
 
 impl Benches {
@@ -93,6 +95,7 @@ impl Benches {
         let mut own = Self {
             benches: BTreeMap::new(),
             workloads: Workloads::new(backend, kinds)?,
+            warm_up: WARM_UP,
         };
         let most = |of: fn(&Ask) -> usize| asks.iter().map(of).max().unwrap_or(1);
         let tenant = Tenant {
@@ -102,16 +105,18 @@ impl Benches {
         };
         for &(placement, cores) in &places.kept {
             if asks.iter().any(|ask| ask.placement == placement) {
-                let setup = Setup {
-                    cores,
-                    backend: Arc::clone(backend.get()),
-                    tenants: vec![tenant.clone()],
-                };
-                let bench = Bench::start(&setup).map_err(Stopped::failed)?;
+                let bench = Bench::start(cores, backend.get(), std::slice::from_ref(&tenant));
+                let bench = bench.map_err(Stopped::failed)?;
                 own.benches.insert(placement, (cores, bench));
             }
         }
         Ok(own)
+    }
+
+    /// The same with trials that count later.
+    #[must_use]
+    pub fn warming_up(self, warm_up: Duration) -> Self {
+        Self { warm_up, ..self }
     }
 
     /// Runs one, with its evidence; `own` makes of what was seen what else it
@@ -122,7 +127,7 @@ impl Benches {
     pub fn trial(
         &mut self,
         ask: &Ask,
-        length: impl Into<Length>,
+        length: Duration,
         regime: impl Into<Regime>,
         go_on: &dyn Fn() -> bool,
         own: impl FnOnce(&Window) -> Vec<(Measure, f64)>,
@@ -131,11 +136,7 @@ impl Benches {
         let bench = self.benches.get_mut(&ask.placement);
         let (cores, bench) = bench.expect("it was asked for from the start");
         let load = Load::closed(index, ask.depth).with_tasks(ask.tasks);
-        let length = length.into();
-        let course = Course {
-            window: WINDOW,
-            ..Course::steady(length.warm_up, length.counted, vec![load])
-        };
+        let course = Course::steady(self.warm_up, length, vec![load]);
         let regime = regime.into().for_tasks(ask.tasks);
         bench.apply(0, regime).map_err(Stopped::failed)?;
         let record = bench.run(&course, &|| !go_on()).map_err(Stopped::failed)?;

@@ -3,7 +3,6 @@
 //! programs, which start anew for each trial as well.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crypto::{Backend, Workload};
 use policy::Policy;
@@ -14,9 +13,6 @@ use crate::place::Cpus;
 
 /// Set-up, warm-up and clean-up of one, seconds.
 pub const OVERHEAD_S: f64 = 0.012;
-
-/// So often a trial asks whether it is still wanted.
-const WINDOW: Duration = Duration::from_millis(100);
 
 /// Starts an engine with a worker on each of their CPUs, runs the load, and ends it.
 /// The load's depth is that of the lanes.
@@ -34,9 +30,6 @@ pub fn trial(
     };
     let mut bench = Bench::plain(cpus, backend, &tenant)?;
     bench.apply(0, policy.into())?;
-    let course = Course {
-        window: WINDOW,
-        ..Course::steady(WARM_UP, slice.length, vec![load])
-    };
+    let course = Course::steady(WARM_UP, slice.length, vec![load]);
     bench.run(&course, &|| !(slice.go_on)())
 }

@@ -1,7 +1,11 @@
 //! Where requests in flight have their bytes: slots of a region, written once.
 
+use std::error::Error;
+use std::sync::Arc;
+
 use crypto::Workload;
 use engine::{Call, CallError, CryptoLane, RegionId, SessionId, Span};
+use sys::memory::Mapping;
 
 /// The slots of one workload.
 #[derive(Clone, Copy, Debug)]
@@ -12,7 +16,28 @@ pub struct Slots<'w> {
     pub base: usize,
 }
 
-impl Slots<'_> {
+impl<'w> Slots<'w> {
+    /// In memory of a lane's own, as many as may be in flight, written.
+    pub fn of_lane(
+        lane: &mut CryptoLane,
+        workload: &'w Workload,
+        count: usize,
+    ) -> Result<Self, Box<dyn Error + Send + Sync>> {
+        let memory = Arc::new(Mapping::new((workload.slot.stride * count).max(1))?);
+        let mut own = Self {
+            workload,
+            region: RegionId::SLAB,
+            base: 0,
+        };
+        let mut written = Ok(());
+        own.write(count, |offset, bytes| {
+            written = written.and(memory.write(offset, bytes));
+        });
+        written?;
+        own.region = lane.register(memory)?;
+        Ok(own)
+    }
+
     /// Says what to write where, so that `count` slots have their input, and
     /// the authenticator where one is checked.
     pub fn write(&self, count: usize, mut write: impl FnMut(usize, &[u8])) {

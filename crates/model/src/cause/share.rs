@@ -71,8 +71,9 @@ impl Share {
 
     /// In words: `about 80% of the fall (71% to 90%)`.
     pub fn words(&self) -> String {
-        let percent = |share: f64| format!("{:.0}%", (share * 100.0).round() + 0.0);
+        let percent = |share: f64| format!("{:.0}%", share.max(0.0) * 100.0);
         match (self.low.is_finite(), self.high.is_finite()) {
+            (_, true) if self.high <= 0.0 => "none of the fall".to_owned(),
             (true, true) => format!(
                 "{} of the fall ({} to {})",
                 percent(self.estimate),

@@ -7,25 +7,20 @@ use kit::routers::metrics::{PER_BUSY_CPU, PER_CPU, RECEIVED_PPS};
 use kit::routers::trial::size_name;
 use kit::routers::way::Way;
 use kit::series::Told;
-use kit::subject::Pair;
+use kit::targets::Targets;
 use kit::words::finding;
-use trial::{Finding, Outcome, Standing, Weight};
+use trial::{Finding, Outcome, Weight};
 
 use super::Paths;
 use super::load::Load;
-use super::questions::{self, Asked, PEER};
+use super::questions::{Asked, PEER};
 
 /// A gain below this is not worth a change.
 const WORTH: f64 = 1.1;
+/// What to do about a target that is not met.
+const LIMITS: &str = "BENCHMARKING.md, \"Forwarding\", says what limits the paths. Where router and sink share a CPU, measure with one for each.";
 /// A loss to this is worth a word.
 const COSTS: f64 = 0.9;
-
-/// How a target may stand, in words.
-const STANDINGS: [(Standing, &str); 3] = [
-    (Standing::Met, "met"),
-    (Standing::NotMet, "not met"),
-    (Standing::Undecided, "undecided"),
-];
 
 type Found<'a> = Results<'a, Paths>;
 
@@ -55,7 +50,7 @@ pub(super) fn findings(results: &Found<'_>) -> Vec<Finding> {
         keeps(results, Asked::Destinations, "more destinations"),
         keeps(results, Asked::Routes, "a larger table"),
     ];
-    let all = targets(results).into_iter();
+    let all = Targets::of(results).finding(LIMITS).into_iter();
     all.chain(settings.into_iter().chain(others).flatten())
         .collect()
 }
@@ -69,15 +64,9 @@ fn evident<'a>(results: &'a Found<'_>, asked: Asked) -> Vec<&'a Told<Load, Way>>
 /// and how the targets stand.
 pub(super) fn answer(results: &Found<'_>) -> Option<Answer> {
     let Answer { text, remedy } = best(results).or_else(|| fastest(results))?;
-    let standings = standings(results);
-    let counts = STANDINGS.iter().filter_map(|(standing, words)| {
-        let count = of_standing(&standings, *standing).count();
-        (count > 0).then(|| format!("{count} {words}"))
-    });
-    let counts: Vec<_> = counts.collect();
-    let text = match counts.is_empty() {
-        true => text,
-        false => format!("{text} Targets: {}.", counts.join(", ")),
+    let text = match Targets::of(results).counts() {
+        None => text,
+        Some(counts) => format!("{text} {counts}"),
     };
     Some(Answer { text, remedy })
 }
@@ -146,60 +135,6 @@ fn fastest(results: &Found<'_>) -> Option<Answer> {
     );
     let remedy = "Measure kernel routing beside it in nine rounds or more, on a quiet host.";
     Some(Answer::new(text, remedy))
-}
-
-/// Every target, with how it stands and in words.
-fn standings(results: &Found<'_>) -> Vec<(Standing, String)> {
-    let of = |pair: Pair<Load, Way>| {
-        let wanted = pair.target?;
-        let (arm, reference) = (&pair.arm, &pair.reference);
-        let spots = [arm, reference].map(|(load, way)| results.subject(load, way));
-        let [Some(own), Some(other)] = spots else {
-            return None;
-        };
-        let (_, what, beside) = own.spot.apart(&other.spot);
-        let ratio = results.ratio((&arm.0, &arm.1), (&reference.0, &reference.1), pair.measure);
-        let (standing, said) = match ratio {
-            Some(ratio) if ratio.is_believed => (ratio.standing(), ratio.words()),
-            Some(ratio) => (None, format!("{}, not valid", ratio.words())),
-            None => (None, "no pair of rounds".to_owned()),
-        };
-        let said = format!("{what} compared with {beside}: {said}, at least {wanted:.2}× wanted");
-        Some((standing.unwrap_or(Standing::Undecided), said))
-    };
-    let pairs = questions::pairs(results.experiment, results.subjects);
-    pairs.into_iter().filter_map(of).collect()
-}
-
-fn of_standing(standings: &[(Standing, String)], wanted: Standing) -> impl Iterator<Item = &str> {
-    let same = standings.iter().filter(move |(own, _)| *own == wanted);
-    same.map(|(_, said)| said.as_str())
-}
-
-/// Which targets are not met, and which are undecided.
-fn targets(results: &Found<'_>) -> Option<Finding> {
-    let standings = standings(results);
-    let named = |wanted: Standing| {
-        of_standing(&standings, wanted)
-            .collect::<Vec<_>>()
-            .join("; ")
-    };
-    let (missed, undecided) = (named(Standing::NotMet), named(Standing::Undecided));
-    let text = match (missed.as_str(), undecided.as_str()) {
-        ("", "") => return None,
-        ("", _) => format!("Targets that are undecided: {undecided}."),
-        (_, "") => format!("Targets that are not met: {missed}."),
-        _ => format!("Targets that are not met: {missed}. Undecided: {undecided}."),
-    };
-    let remedy = match undecided.is_empty() {
-        true => {
-            "BENCHMARKING.md, \"Forwarding\", says what limits the paths. Where router and sink share a CPU, measure with one for each."
-        }
-        false => {
-            "A target needs nine pairs and a lower bound above it: measure on a quiet host, or longer (--budget)."
-        }
-    };
-    Some(finding(Weight::Warning, text, remedy))
 }
 
 /// What a setting of AF_XDP gives: worth doing, or only worth knowing.

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use kit::drawing::{column, text};
+use kit::drawing::text;
 use kit::experiment::Results;
-use kit::load::benches::{NOTIFICATIONS, SPEED};
+use kit::load::benches::{Ask, NOTIFICATIONS, SPEED};
 use kit::series::Series;
 use kit::subject::{Pair, Subject};
 use kit::words::{percent, size, speed};
@@ -14,7 +14,7 @@ use policy::Policy;
 use trial::stats::PAIRS_MIN;
 use trial::{Cell, Comparison, Table, Validity};
 
-use super::{BlockSize, Place, price};
+use super::{BlockSize, are_along, price};
 
 /// Where the paper's speed is greatest, and interrupts/s there.
 pub(super) const PEAK_BYTES: usize = published::AES_128.peak_block_bytes.unwrap() as usize;
@@ -37,7 +37,7 @@ pub(super) struct Line {
 
 #[derive(Clone, Copy)]
 pub(super) struct Dot {
-    pub(super) place: Place,
+    pub(super) place: Ask,
     pub(super) mb_per_s: f64,
     pub(super) notifications_per_s: f64,
 }
@@ -48,8 +48,8 @@ pub(super) fn lines(results: &Results<'_, BlockSize>, arm: Policy) -> Vec<Line> 
     let own: Vec<_> = (results.measured())
         .filter(|(subject, _)| subject.arm == arm)
         .collect();
-    let lines = own.chunk_by(|(one, _), (next, _)| one.place.is_along(&next.place));
-    let line = |own: &[(&Subject<Place, Policy>, &Series)]| {
+    let lines = own.chunk_by(|(one, _), (next, _)| are_along(&one.place, &next.place));
+    let line = |own: &[(&Subject<Ask, Policy>, &Series)]| {
         let dots = own.iter().filter_map(|(subject, series)| {
             Some(Dot {
                 place: subject.place,
@@ -80,7 +80,7 @@ pub(super) fn lines(results: &Results<'_, BlockSize>, arm: Policy) -> Vec<Line> 
 impl Line {
     /// Whether it is the same line of another arm.
     pub(super) fn is_along(&self, other: &Self) -> bool {
-        self.dots[0].place.is_along(&other.dots[0].place)
+        are_along(&self.dots[0].place, &other.dots[0].place)
     }
 
     /// Where speed is greatest.
@@ -116,38 +116,49 @@ pub(super) fn rate(per_s: f64) -> String {
     }
 }
 
+/// What a row is about, what the paper has, and what a line of ours has.
+type Row = (&'static str, String, fn(&Line) -> String);
+
 /// The paper's figure 2 beside this host's.
 pub(super) fn beside(results: &Results<'_, BlockSize>) -> Option<Table> {
     let lines = lines(results, Policy::EACH);
-    let row = |name: &str, theirs: &str, say: &dyn Fn(&Line) -> Cell| -> Vec<Cell> {
-        let ours = lines.iter().map(say);
+    let said: [Row; 5] = [
+        ("speed is greatest at", size(PEAK_BYTES), |line| {
+            size(line.peak().place.block_bytes)
+        }),
+        (
+            "greatest speed",
+            "below 0.7 GB/s (axis)".to_owned(),
+            |line| speed(line.peak().mb_per_s),
+        ),
+        (
+            "speed of the largest block, as a share of that",
+            "below 100%".to_owned(),
+            |line| percent(line.ends().1.mb_per_s / line.peak().mb_per_s),
+        ),
+        (
+            "notifications at the greatest speed",
+            rate(BEST_PER_S),
+            |line| rate(line.peak().notifications_per_s),
+        ),
+        (
+            "notification rate as blocks grow",
+            "rises".to_owned(),
+            |line| {
+                let (first, last) = line.ends();
+                let (first, last) = (first.notifications_per_s, last.notifications_per_s);
+                let way = if last < first { "falls" } else { "rises" };
+                format!("{way}: {} to {}", rate(first), rate(last))
+            },
+        ),
+    ];
+    let row = |name: &str, theirs: &str, ours: &dyn Fn(&Line) -> Cell| -> Vec<Cell> {
+        let ours = lines.iter().map(ours);
         [text(name), text(theirs)].into_iter().chain(ours).collect()
     };
-    let share = |line: &Line| text(percent(line.ends().1.mb_per_s / line.peak().mb_per_s));
-    let rates = |line: &Line| {
-        let (first, last) = line.ends();
-        let (first, last) = (first.notifications_per_s, last.notifications_per_s);
-        let way = if last < first { "falls" } else { "rises" };
-        text(format!("{way}: {} to {}", rate(first), rate(last)))
-    };
-    let peak_bytes = |line: &Line| text(size(line.peak().place.block_bytes));
-    let most = |line: &Line| text(speed(line.peak().mb_per_s));
-    let there = |line: &Line| text(rate(line.peak().notifications_per_s));
-    let mut rows = vec![
-        row("speed is greatest at", &size(PEAK_BYTES), &peak_bytes),
-        row("greatest speed", "below 0.7 GB/s (axis)", &most),
-        row(
-            "speed of the largest block, as a share of that",
-            "below 100%",
-            &share,
-        ),
-        row(
-            "notifications at the greatest speed",
-            &rate(BEST_PER_S),
-            &there,
-        ),
-        row("notification rate as blocks grow", "rises", &rates),
-    ];
+    let said = said.iter();
+    let said = said.map(|(name, theirs, ours)| row(name, theirs, &|line| text(ours(line))));
+    let mut rows: Vec<_> = said.collect();
     let dots = lines.iter().flat_map(|line| &line.dots);
     let sizes: BTreeSet<_> = dots.map(|dot| dot.place.block_bytes).collect();
     for bytes in sizes {
@@ -160,22 +171,19 @@ pub(super) fn beside(results: &Results<'_, BlockSize>) -> Option<Table> {
         let name = format!("a notification costs, at {}", size(bytes));
         rows.push(row(&name, "", &price));
     }
-    let title = |line: &Line| match line.is_quiet {
-        true => column(&*line.name, ""),
-        false => column(format!("{}: disturbed", line.name), ""),
-    };
-    let columns = [column("", ""), column("paper: AES-128, QAT", "")];
-    (!lines.is_empty()).then(|| Table {
-        title: "The paper's figure 2 beside this host, a notification for every completion"
-            .to_owned(),
-        note: format!(
-            "The paper: {}. What a notification costs: how much later everything is for each that `each` sends and `armed` does not.",
-            published::TEST_BED
-        ),
-        columns: columns.into_iter().chain(lines.iter().map(title)).collect(),
-        rows,
-        command: results.command.to_owned(),
-    })
+    let ours = lines.iter().map(|line| match line.is_quiet {
+        true => line.name.clone(),
+        false => format!("{}: disturbed", line.name),
+    });
+    let columns = ["", "paper: AES-128, QAT"].map(str::to_owned);
+    let columns = columns.into_iter().chain(ours).map(|label| (label, ""));
+    let title = "The paper's figure 2 beside this host, a notification for every completion";
+    let note = format!(
+        "The paper: {}. What a notification costs: how much later everything is for each that `each` sends and `armed` does not.",
+        published::TEST_BED
+    );
+    let table = results.table(title, note, columns, rows);
+    table.filter(|_| !lines.is_empty())
 }
 
 #[cfg(test)]
@@ -186,7 +194,7 @@ mod tests {
 
     use super::*;
 
-    /// The fall of a line whose speeds are planted, with so much noise.
+    /// The fall of a line whose speeds are planted, with that noise.
     fn planted(speeds: &[f64], noise: f64) -> Option<(usize, usize, f64)> {
         let sizes: Vec<_> = (0..speeds.len())
             .map(|index| (512 << index).to_string())
@@ -195,8 +203,7 @@ mod tests {
             "algorithms = ['aes-128-cbc']\nplacements = ['shared']\npolicies = ['each']\nsizes_bytes = [{}]",
             sizes.join(", ")
         );
-        let config = kit::config::keys::parse(&table.parse().unwrap()).unwrap();
-        let experiment = BlockSize::new(config).unwrap();
+        let experiment: BlockSize = kit::testing::section(&table).unwrap();
         let host = Host::with_cpus([0]);
         let subjects = experiment.subjects(&host);
         let mut results = Results::new(&experiment, &host, &subjects, (0.01, ""));

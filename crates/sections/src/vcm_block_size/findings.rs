@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 
 use kit::experiment::Results;
 use kit::headline::Answer;
+use kit::load::benches::Ask;
 use kit::places::on;
 use kit::ratio::{Ratio, words};
 use kit::words::{finding, percent, size, speed, what};
@@ -12,11 +13,11 @@ use policy::Policy;
 use probe::tier;
 use trial::{Finding, Outcome, Weight};
 
-use super::figure::{BEST_PER_S, Dot, Line, PEAK_BYTES, lines, rate};
+use super::BlockSize;
+use super::figure::{Dot, Line, PEAK_BYTES, lines};
 use super::price::{Price, SMALL_BYTES_MAX, elapsed_ns, is_sound, places, prices, spread};
-use super::{BlockSize, Place};
 
-/// So many falls are told one by one.
+/// As many falls are told one by one.
 const FALLS_MAX: usize = 4;
 
 /// What a notification costs, from what is valid.
@@ -24,17 +25,14 @@ pub(super) fn answer(results: &Results<'_, BlockSize>) -> Option<Answer> {
     let prices = prices(results);
     let sound = prices.iter().filter(|price| price.is_sound);
     let told: Vec<_> = sound.filter_map(|price| costs(results, price)).collect();
-    (!told.is_empty()).then(|| Answer {
-        text: told.join(" "),
-        remedy: String::new(),
-    })
+    (!told.is_empty()).then(|| Answer::new(told.join(" "), ""))
 }
 
 fn costs(results: &Results<'_, BlockSize>, price: &Price) -> Option<String> {
     let part = |part| spread(&price.part(part));
     let (elapsed, client, worker) = (part(0)?, part(1)?, part(2)?);
     let is_large =
-        |place: &Place| place.placement == price.placement && place.block_bytes > SMALL_BYTES_MAX;
+        |place: &Ask| place.placement == price.placement && place.block_bytes > SMALL_BYTES_MAX;
     let large = places(results).filter(|place| is_large(place) && is_sound(results, place));
     let large = large.min_by_key(|place| Reverse(place.block_bytes));
     let large = large.and_then(|place| {
@@ -55,17 +53,9 @@ fn costs(results: &Results<'_, BlockSize>, price: &Price) -> Option<String> {
 pub(super) fn findings(results: &Results<'_, BlockSize>) -> Vec<Finding> {
     let (each, polled) = (lines(results, Policy::EACH), lines(results, Policy::POLLED));
     let falls = each.iter().filter_map(|line| fell(line, &polled));
-    let texts = [
-        gains(results),
-        shape(&each),
-        rates(&each),
-        working_set(results),
-    ];
-    texts
-        .into_iter()
-        .flatten()
-        .chain(falls.take(FALLS_MAX))
-        .collect()
+    let texts = [gains(results), shape(&each)];
+    let texts = texts.into_iter().flatten();
+    texts.chain(falls.take(FALLS_MAX)).collect()
 }
 
 /// Where `armed` gains most and least, of what is evident.
@@ -79,7 +69,7 @@ fn gains(results: &Results<'_, BlockSize>) -> Option<Finding> {
         1 => at(best),
         _ => format!("from {}, to {}", at(least), at(best)),
     };
-    let text = format!("`armed` against a notification for every completion gives {range}.");
+    let text = format!("`armed` compared with a notification for every completion gives {range}.");
     let (weight, remedy) = match best.comparison.outcome {
         Outcome::Faster => (
             Weight::Advice,
@@ -123,35 +113,6 @@ fn shape(lines: &[Line]) -> Option<Finding> {
     Some(finding(Weight::Note, text, ""))
 }
 
-/// Whether the notification rate rises with the block, as the paper's does.
-fn rates(lines: &[Line]) -> Option<Finding> {
-    let line = lines
-        .iter()
-        .find(|line| line.is_quiet && line.dots.len() > 1)?;
-    let (first, last) = line.ends();
-    let (verdict, why) = match last.notifications_per_s < first.notifications_per_s {
-        true => (
-            "Here it falls",
-            " One notification a completion follows the requests, and larger ones are fewer.",
-        ),
-        false => ("Here it rises too", ""),
-    };
-    let at = |dot: Dot| {
-        format!(
-            "{} at {}",
-            rate(dot.notifications_per_s),
-            size(dot.place.block_bytes)
-        )
-    };
-    let text = format!(
-        "The paper's interrupt rate rises with the block size, to {BEST_PER_S:.0}/s at its best block. {verdict} ({}, policy `each`): {}, {}.{why}",
-        line.name,
-        at(first),
-        at(last)
-    );
-    Some(finding(Weight::Note, text, ""))
-}
-
 /// One fall, and whether it is there without notifications too.
 fn fell(line: &Line, polled: &[Line]) -> Option<Finding> {
     let ((lowest, ratio), peak) = (line.fall.as_ref()?, line.peak());
@@ -176,25 +137,5 @@ fn fell(line: &Line, polled: &[Line]) -> Option<Finding> {
         words(ratio)
     );
     let remedy = format!("`{} run vcm-cause` names the cause.", tier::program());
-    Some(finding(Weight::Note, text, remedy))
-}
-
-/// Which blocks do not fit the cache at this depth.
-fn working_set(results: &Results<'_, BlockSize>) -> Option<Finding> {
-    let half = results.host.l2_bytes as usize / 2;
-    let beyond = results.measured().filter(|(_, series)| {
-        let mut all = series
-            .rounds
-            .values()
-            .filter_map(|reading| reading.evidence);
-        half > 0 && all.any(|evidence| evidence.in_flight_bytes > half)
-    });
-    let least = beyond.map(|(subject, _)| subject.place.block_bytes).min()?;
-    let text = format!(
-        "Blocks of {} and more put more than half of L2 ({}) in flight. From there on a line shows the cache too, and is told of with it.",
-        size(least),
-        size(results.host.l2_bytes as usize)
-    );
-    let remedy = "A smaller depth shows the blocks without the cache.";
     Some(finding(Weight::Note, text, remedy))
 }

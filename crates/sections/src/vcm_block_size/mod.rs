@@ -42,43 +42,18 @@ kit::keys! {
     }
 }
 
-/// The section, configured.
+/// The section, section.
 #[derive(Clone)]
 pub struct BlockSize {
     config: Config,
 }
 
-/// What is asked for, and where.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
-    placement: Placement,
-    kind: Kind,
-    /// Input bytes of a request.
-    block_bytes: usize,
-}
-
-impl Place {
-    fn ask(self, depth: usize) -> Ask {
-        Ask {
-            placement: self.placement,
-            kind: self.kind,
-            block_bytes: self.block_bytes,
-            depth,
-            tasks: 1,
-        }
-    }
-
-    /// Whether both are of one line of the figure.
-    fn is_along(&self, other: &Self) -> bool {
-        (self.placement, self.kind) == (other.placement, other.kind)
-    }
+/// Whether both are of one line of the figure.
+fn are_along(one: &Ask, other: &Ask) -> bool {
+    (one.placement, one.kind) == (other.placement, other.kind)
 }
 
 impl BlockSize {
-    fn places(&self, host: &Host) -> Places {
-        Places::named(&self.config.placements, &host.cpus)
-    }
-
     fn kinds(&self) -> impl Iterator<Item = Kind> {
         self.config.algorithms.iter().map(|name| Kind::from(name.0))
     }
@@ -108,14 +83,8 @@ impl BlockSize {
         check_slots("depth", (slots, bytes), remedy)
     }
 
-    fn spot(&self, place: Place, policy: Policy) -> Spot {
-        Spot::new()
-            .kind(place.kind)
-            .block(place.block_bytes)
-            .placement(place.placement)
-            .also("backend", self.config.backend.name())
-            .also("depth", self.config.depth.get() as u64)
-            .named("policy", policy)
+    fn spot(&self, place: Ask, policy: Policy) -> Spot {
+        place.spot(&self.config.backend).named("policy", policy)
     }
 }
 
@@ -138,7 +107,7 @@ impl Experiment for BlockSize {
     };
 
     type Config = Config;
-    type Place = Place;
+    type Place = Ask;
     type Arm = Policy;
     type Notes = ();
 
@@ -160,16 +129,17 @@ impl Experiment for BlockSize {
         &self.config
     }
 
-    fn subjects(&self, host: &Host) -> Vec<Subject<Place, Policy>> {
-        let mut subjects: Vec<Subject<Place, Policy>> = Vec::new();
+    fn subjects(&self, host: &Host) -> Vec<Subject<Ask, Policy>> {
+        let mut subjects: Vec<Subject<Ask, Policy>> = Vec::new();
         for (placement, _) in self.places(host).kept {
             for kind in self.kinds() {
                 for (bytes, rank) in self.sizes() {
-                    let block_bytes = Workload::input_bytes(kind, bytes);
-                    let place = Place {
+                    let place = Ask {
                         placement,
                         kind,
-                        block_bytes,
+                        block_bytes: Workload::input_bytes(kind, bytes),
+                        depth: self.config.depth.get(),
+                        tasks: 1,
                     };
                     // Requests with public keys have a size of their own.
                     if subjects.iter().any(|own| own.place == place) {
@@ -184,8 +154,8 @@ impl Experiment for BlockSize {
         subjects
     }
 
-    fn left_out(&self, host: &Host) -> Option<String> {
-        self.places(host).left_out()
+    fn places(&self, host: &Host) -> Places {
+        Places::named(&self.config.placements, &host.cpus)
     }
 
     /// Shorter holds too few completions of large blocks; longer says no more
@@ -199,11 +169,10 @@ impl Experiment for BlockSize {
     }
 
     fn rig(&self, host: &Host, subjects: &Subjects<Self>) -> Result<Box<dyn Rig<Self>>, Stopped> {
-        let depth = self.config.depth.get();
-        let asks = subjects.iter().map(|one| one.place.ask(depth));
+        let asks = subjects.iter().map(|one| one.place);
         let mut benches = Benches::start(&self.config.backend, &self.places(host), asks)?;
         Ok(trials::<Self>(move |one, slice, go_on| {
-            benches.trial(&one.place.ask(depth), slice, one.arm, go_on, |_| vec![])
+            benches.trial(&one.place, slice, one.arm, go_on, |_| vec![])
         }))
     }
 
@@ -212,9 +181,9 @@ impl Experiment for BlockSize {
     }
 
     /// What `armed` gains at every place.
-    fn pairs(&self, subjects: &Subjects<Self>) -> Vec<Pair<Place, Policy>> {
+    fn pairs(&self, subjects: &Subjects<Self>) -> Vec<Pair<Ask, Policy>> {
         let armed = subjects.iter().filter(|one| one.arm == Policy::ARMED);
-        let gain = |one: &Subject<Place, Policy>| {
+        let gain = |one: &Subject<Ask, Policy>| {
             let arms = (Policy::ARMED, Policy::EACH);
             Pair::at(one.place, arms, REQUESTS).changed_by(NOTIFY_SLEEPERS)
         };
@@ -227,7 +196,7 @@ impl Experiment for BlockSize {
 
     fn views(&self) -> Vec<View<Self::Place, Self::Arm>> {
         let depth = self.config.depth.get();
-        let sleeps: Only<Place, Policy> = |_, policy| policy.moderation.client_sleeps();
+        let sleeps: Only<Ask, Policy> = |_, policy| policy.moderation.client_sleeps();
         let sheet = |what: &str, note, measure| {
             let title = format!("{what} by block size, {depth} requests in flight");
             Sheet::new(title, note, [Cells::of(measure, "")]).across("policy")
@@ -289,15 +258,13 @@ impl Experiment for BlockSize {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use kit::testing::{assert_refused, section};
 
-    fn parse(text: &str) -> Result<BlockSize, ConfigError> {
-        BlockSize::new(kit::config::keys::parse(&text.parse().unwrap())?)
-    }
+    use super::*;
 
     #[test]
     fn the_papers_sizes_come_first_and_else_the_ends() {
-        let ranks = |text| parse(text).unwrap().sizes();
+        let ranks = |text| section::<BlockSize>(text).unwrap().sizes();
         let usual = ranks("").into_iter().filter(|(_, rank)| *rank == 0);
         assert_eq!(usual.map(|(bytes, _)| bytes).collect::<Vec<_>>(), FEW);
         let named = ranks("sizes_bytes = [1024, 16, 64, 256, 32]");
@@ -307,17 +274,13 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_memory_or_blocks_is_named() {
-        for (text, key, part) in [
+        assert_refused::<BlockSize>(&[
             (
                 "depth = 4096\nsizes_bytes = [1048576]",
                 "depth",
                 "the limit is",
             ),
             ("sizes_bytes = [17]", "sizes_bytes", "multiples of 16"),
-        ] {
-            let error = parse(text).err().expect(text);
-            assert_eq!(error.key(), key);
-            assert!(error.to_string().contains(part), "{error}");
-        }
+        ]);
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use kit::experiment::Results;
-use kit::load::benches::{CLIENT_CPU, NOTIFICATIONS, REQUESTS, WORKER_CPU};
+use kit::load::benches::{Ask, CLIENT_CPU, NOTIFICATIONS, REQUESTS, WORKER_CPU};
 use kit::metric::metric;
 use kit::place::Placement;
 use kit::spot::Spot;
@@ -13,7 +13,7 @@ use policy::Policy;
 use trial::stats::{median, median_interval};
 use trial::{Point, Validity, Verdict};
 
-use super::{BlockSize, Place};
+use super::BlockSize;
 
 /// Small blocks, whose completions come faster than a client can be woken:
 /// what is seen is mostly the signal. The larger the block, the more often a
@@ -52,7 +52,7 @@ pub(super) fn prices(results: &Results<'_, BlockSize>) -> Vec<Price> {
         let small = places(results).filter(|place| place.block_bytes <= SMALL_BYTES_MAX);
         let small: Vec<_> = small.filter(|one| one.placement == placement).collect();
         let sound = small.iter().copied().filter(|one| is_sound(results, one));
-        let of = |places: &[Place], is_sound| {
+        let of = |places: &[Ask], is_sound| {
             let rounds = by_round(results, places);
             (!rounds.is_empty()).then_some(Price {
                 placement,
@@ -66,7 +66,7 @@ pub(super) fn prices(results: &Results<'_, BlockSize>) -> Vec<Price> {
 }
 
 /// Places that have a notification for every completion.
-pub(super) fn places(results: &Results<'_, BlockSize>) -> impl Iterator<Item = Place> {
+pub(super) fn places(results: &Results<'_, BlockSize>) -> impl Iterator<Item = Ask> {
     let each = results
         .subjects
         .iter()
@@ -75,20 +75,20 @@ pub(super) fn places(results: &Results<'_, BlockSize>) -> impl Iterator<Item = P
 }
 
 /// Whether what a price rests on is valid.
-pub(super) fn is_sound(results: &Results<'_, BlockSize>, place: &Place) -> bool {
+pub(super) fn is_sound(results: &Results<'_, BlockSize>, place: &Ask) -> bool {
     [Policy::EACH, Policy::ARMED]
         .iter()
         .all(|arm| results.is_valid(place, arm))
 }
 
 /// The median over places, by round.
-fn by_round(results: &Results<'_, BlockSize>, places: &[Place]) -> Vec<[f64; PARTS.len()]> {
+fn by_round(results: &Results<'_, BlockSize>, places: &[Ask]) -> Vec<[f64; PARTS.len()]> {
     let all = results
         .series
         .iter()
         .flat_map(|series| series.rounds.keys());
     let rounds: BTreeSet<usize> = all.copied().collect();
-    let once = |place: &Place, round: usize| {
+    let once = |place: &Ask, round: usize| {
         let reading = |arm| {
             let reading = results.series(place, &arm)?.rounds.get(&round)?;
             reading.verdict.is_valid().then_some(reading)
@@ -107,7 +107,7 @@ fn by_round(results: &Results<'_, BlockSize>, places: &[Place]) -> Vec<[f64; PAR
 }
 
 /// What it costs at some places: elapsed ns, by round.
-pub(super) fn elapsed_ns(results: &Results<'_, BlockSize>, places: &[Place]) -> Vec<f64> {
+pub(super) fn elapsed_ns(results: &Results<'_, BlockSize>, places: &[Ask]) -> Vec<f64> {
     by_round(results, places)
         .iter()
         .map(|parts| parts[0])

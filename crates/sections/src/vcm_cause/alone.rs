@@ -6,13 +6,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crypto::{Backend, Kind, Workload};
-use engine::{CryptoEngine, RegionId};
+use engine::CryptoEngine;
 use kit::load::rig::Cores;
 use kit::load::slots::Slots;
 use policy::Moderation;
 use sys::affinity::pin_to;
 use sys::clock::thread_cpu;
-use sys::memory::Mapping;
 
 use super::done::{Done, Failure, STUCK, lane, on_own_thread, worker};
 use super::place::Setting;
@@ -34,17 +33,7 @@ pub fn run(
         let session = engine.session(kind.algorithm, &workload.material)?;
         let config = lane(depth, Moderation::Armed, cores);
         let mut lane = engine.lane(0, config, 1, 1)?;
-        let memory = Arc::new(Mapping::new((workload.slot.stride * depth).max(1))?);
-        let slots = |region| Slots {
-            workload,
-            region,
-            base: 0,
-        };
-        slots(RegionId::SLAB).write(depth, |offset, bytes| {
-            let written = memory.write(offset, bytes);
-            written.expect("the memory holds every slot");
-        });
-        let slots = slots(lane.register(memory)?);
+        let slots = Slots::of_lane(&mut lane, workload, depth)?;
         let session = lane.attach(&session)?;
         let (begin, mut done) = (Instant::now(), Done::default());
         while done.requests == 0 || begin.elapsed() < length {

@@ -16,7 +16,7 @@ pub const IN_FLIGHT: Measure = Measure::fact("in_flight", "requests");
 
 /// No wait is longer.
 pub const STUCK: Duration = Duration::from_secs(10);
-/// A trial ends so long after an interrupt at the latest.
+/// A trial ends this long after an interrupt at the latest.
 const PART: Duration = Duration::from_millis(500);
 
 /// Why there is nothing: the engine, a thread or memory said so.
@@ -34,7 +34,7 @@ pub struct Done {
 }
 
 impl Done {
-    /// Does something for so long, part by part.
+    /// Does something for that long, part by part.
     pub fn in_parts(
         length: Duration,
         go_on: &dyn Fn() -> bool,
@@ -49,9 +49,7 @@ impl Done {
             let done = part(now).map_err(Stopped::Failed)?;
             all.requests += done.requests;
             all.time += done.time;
-            all.counters.notifications += done.counters.notifications;
-            all.counters.in_flight += done.counters.in_flight;
-            all.counters.looks += done.counters.looks;
+            all.counters = all.counters.plus(&done.counters);
             all.client += done.client;
             all.worker += done.worker;
             left -= now;

@@ -19,7 +19,7 @@ mod tests;
 
 use crypto::{Algorithm, Kind};
 use engine::DEPTH_MAX;
-use kit::config::checks::{BLOCK_BYTES_MAX, check_blocks, check_kind, check_slots};
+use kit::config::checks::{BLOCK_BYTES_MAX, check_blocks, check_kind, check_sized, check_slots};
 use kit::drawing::block_axis;
 use kit::load::benches::{CLIENT_CPU, SPEED, WORKER_CPU};
 use kit::load::rig::Cores;
@@ -54,7 +54,7 @@ kit::keys! {
     }
 }
 
-/// The section, configured.
+/// The section, section.
 #[derive(Clone)]
 pub struct Causes {
     config: Config,
@@ -74,15 +74,11 @@ impl Causes {
         self.config.algorithms.iter().map(|name| Kind::from(name.0))
     }
 
-    fn placements(&self, host: &Host) -> Places {
-        Places::named(&self.config.placements, &host.cpus)
-    }
-
     /// Each once, however often it is named.
-    fn places(&self, host: &Host) -> Vec<Place> {
+    fn all(&self, host: &Host) -> Vec<Place> {
         let mut places = Vec::new();
         for kind in self.kinds() {
-            for (placement, _) in self.placements(host).kept {
+            for (placement, _) in self.places(host).kept {
                 places.extend(self.config.policies.iter().map(|policy| Place::Load {
                     kind,
                     depth: self.config.depth.get(),
@@ -152,10 +148,7 @@ impl Experiment for Causes {
             return Err(ConfigError::value("sizes_bytes", reason));
         }
         for kind in own.kinds() {
-            if kind.algorithm.is_public_key() {
-                let reason = format!("{} has no block sizes", kind.algorithm);
-                return Err(ConfigError::value("algorithms", reason));
-            }
+            check_sized("algorithms", kind)?;
             check_kind("algorithms", &own.config.backend, kind)?;
             check_blocks("sizes_bytes", kind, own.sizes_bytes.iter().copied())?;
         }
@@ -175,7 +168,7 @@ impl Experiment for Causes {
     fn subjects(&self, host: &Host) -> Vec<Subject<Place, Arm>> {
         let can_move = Cores::of(&host.cpus, Placement::Split).is_some();
         let mut subjects = Vec::new();
-        for place in self.places(host) {
+        for place in self.all(host) {
             let changes = AT_FALL.into_iter();
             let changes = changes.filter(|(arm, ..)| arm.is_possible(place, can_move));
             let sizes = place.sizes(&self.sizes_bytes).iter();
@@ -185,8 +178,8 @@ impl Experiment for Causes {
         subjects
     }
 
-    fn left_out(&self, host: &Host) -> Option<String> {
-        self.placements(host).left_out()
+    fn places(&self, host: &Host) -> Places {
+        Places::named(&self.config.placements, &host.cpus)
     }
 
     /// Shorter is mostly set-up; longer says no more than another round would.

@@ -2,7 +2,7 @@
 
 use model::cause::Cause;
 
-/// Sound devices need so long for a request, ns, and so long for a byte.
+/// What a sound device needs for a request, and for a byte, ns.
 const REQUEST_NS: f64 = 10_000.0;
 const BYTE_NS: f64 = 2.0;
 /// Handling a notification of 1 KiB, and making a request of that, ns: both
@@ -11,15 +11,15 @@ const NOTIFICATION_NS: f64 = 100.0;
 const PREPARE_NS: f64 = 150.0;
 /// What the slow generator's device needs of a sound one's time.
 const FAST: f64 = 0.1;
-/// Beyond this many bytes in flight the cache's device works so much slower.
+/// Beyond this many bytes in flight the cache's device needs a multiple of the time.
 const CACHE_BYTES: usize = 512 << 10;
 const CLIFF: f64 = 4.0;
-/// The device that fragments takes so much at once, and its table of pieces
-/// costs so much for each pair of them, ns.
+/// What the device that fragments takes at once, bytes, and what its table of pieces
+/// costs for each pair of them, ns.
 const FRAGMENT_BYTES: usize = 16 << 10;
 const FRAGMENT_NS: f64 = 25_000.0;
-/// The distant device answers so late, ns and ns a byte, however many it is
-/// asked for, and is busy for so little of that.
+/// How late the distant device answers, ns and ns a byte, however many it is
+/// asked for, and the share of that for which it is busy.
 const DISTANCE_NS: f64 = 40_000.0;
 const DISTANCE_BYTE_NS: f64 = 8.0;
 const NEAR: f64 = 0.02;
@@ -84,7 +84,7 @@ impl Plant {
         }
     }
 
-    /// Time that passes before a request is answered, ns: nobody is busy
+    /// Time that passes before a request is answered, ns: neither side is busy
     /// meanwhile, and others' time passes as well.
     pub fn distance_ns(self, bytes: usize) -> Option<f64> {
         (self == Self::Shallow).then_some(DISTANCE_NS + DISTANCE_BYTE_NS * bytes as f64)

@@ -131,7 +131,7 @@ pub fn alone(plant: Plant, block_bytes: usize, length: Duration) -> Result<Done,
     })
 }
 
-/// Keeps the calling thread busy for so long by its own CPU time: what other
+/// Keeps the calling thread busy for that long by its own CPU time: what other
 /// programs take does not count.
 fn spend_ns(ns: f64) {
     if ns <= 0.0 {

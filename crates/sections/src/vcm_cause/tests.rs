@@ -1,26 +1,11 @@
 //! Arithmetic of the arms, and every planted fault through real lanes.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
-use kit::testing::Collector;
-use trial::Section;
+use kit::testing::{assert_refused, run, section};
 
 use super::arm::{AT_FALL, fall};
 use super::*;
-
-fn section(text: &str) -> Result<Box<dyn Section>, ConfigError> {
-    kit::section::parse::<Causes>(text.parse().expect("toml"))
-}
-
-fn run(text: &str) -> Vec<Event> {
-    let (section, probe) = (section(text).expect("a valid table"), Probe::default());
-    let plan = section.plan(&probe, Duration::from_secs(60));
-    let mut sink = Collector::default();
-    let result = section.run(&probe, &plan.expect("fits a minute"), &mut sink);
-    result.expect("it runs");
-    sink.events
-}
 
 fn ratios(events: &[Event]) -> usize {
     let is_ratio = |event: &&Event| matches!(event, Event::Comparison(_));
@@ -29,18 +14,14 @@ fn ratios(events: &[Event]) -> usize {
 
 #[test]
 fn every_wrong_value_is_named() {
-    for (text, key, part) in [
+    assert_refused::<Causes>(&[
         ("algorithms = ['rsa-2048']", "algorithms", "no block sizes"),
         ("algorithms = []\nplanted = []", "algorithms", "nothing"),
         ("sizes_bytes = [1024]", "sizes_bytes", "two sizes"),
         ("sizes_bytes = [17, 32]", "sizes_bytes", "multiples of 16"),
         ("depth = 2048\nsizes_bytes = [16, '1m']", "depth", "lower"),
-    ] {
-        let error = section(text).err().expect(text);
-        assert_eq!(error.key(), key, "{error}");
-        assert!(error.to_string().contains(part), "{text}: {error}");
-    }
-    assert!(section("planted = []").is_ok());
+    ]);
+    assert!(section::<Causes>("planted = []").is_ok());
 }
 
 #[test]
@@ -53,9 +34,8 @@ fn a_fall_is_from_the_peak_to_the_lowest_beyond() {
 
 #[test]
 fn each_change_keeps_what_it_does_not_change() {
-    let config = kit::config::keys::parse(&toml::Table::new());
-    let own = Causes::new(config.expect("an empty table")).expect("the usual one");
-    let place = own.places(&Host::with_cpus([0, 1]))[0];
+    let own = section::<Causes>("").expect("the usual one");
+    let place = own.all(&Host::with_cpus([0, 1]))[0];
     let both = (place.setting(4096), place.setting(65_536));
     for (arm, ..) in AT_FALL {
         let setting = arm.setting(both);
@@ -78,7 +58,7 @@ fn each_change_keeps_what_it_does_not_change() {
 #[test]
 fn every_planted_fault_is_named() {
     testing::alone(|| {
-        let events = run("algorithms = []\nbackend = 'aws-lc'");
+        let events = run::<Causes>("algorithms = []\nbackend = 'aws-lc'");
         let told = events.iter().find_map(|event| match event {
             Event::Finding(one) => Some(one.text.as_str()),
             _ => None,
@@ -93,7 +73,7 @@ fn every_planted_fault_is_named() {
 fn a_load_is_examined_at_its_fall() {
     testing::timed(|| {
         let text = "algorithms = ['aes-128-gcm']\nsizes_bytes = [512, 4096, 65536]\ndepth = 8\nplacements = ['shared']\nplanted = []\nseconds = 0.01\npairs = 6\nbackend = 'aws-lc'";
-        let events = run(text);
+        let events = run::<Causes>(text);
         let can_move = Host::of(None).cpus.len() > 1;
         // All but the peak and the client alone.
         assert_eq!(ratios(&events), if can_move { 8 } else { 6 });

@@ -19,11 +19,11 @@ mod tests;
 use crypto::{Algorithm, Kind, Operation, RsaBits, Workload};
 use kit::config::checks::{check_blocks, check_kind};
 use kit::config::choices::ControllerName;
-use kit::controllers::contender::{Contender, main_ones};
-use kit::controllers::{MODERATE, OF_ORACLE, OF_UNCAPPED, departures, depth, parameters};
+use kit::controllers::contender::Contender;
+use kit::controllers::{departures, depth, parameters};
 use kit::drawing::block_axis;
 use kit::load::benches::{
-    ALONE, CAP, CLIENT_CPU, HELD, MEASURES, NOTIFICATIONS, REQUESTS, SPEED, WORKER_CPU,
+    ALONE, Ask, CAP, CLIENT_CPU, HELD, MEASURES, NOTIFICATIONS, REQUESTS, SPEED, WORKER_CPU,
 };
 use kit::place::Placement;
 use kit::places::Places;
@@ -36,7 +36,7 @@ use trial::SeriesKind;
 /// Requests with public keys in flight: each is a millisecond of work or so,
 /// and 32 would only make the queue longer.
 const DEPTH_PUBLIC: usize = 8;
-/// There are few of them a second: their trials are so much longer.
+/// There are few of them a second: their trials are this much longer.
 const PUBLIC_SLICES: f64 = 2.0;
 /// In the usual grid, controllers that no headline is about come with places
 /// of that rank.
@@ -70,7 +70,7 @@ kit::keys! {
     }
 }
 
-/// The section, configured.
+/// The section, section.
 #[derive(Clone)]
 pub struct Controllers {
     config: Config,
@@ -78,56 +78,47 @@ pub struct Controllers {
     parameters: Parameters,
 }
 
-/// Where contenders are compared with each other.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
-    placement: Placement,
-    kind: Kind,
-    /// Input of a request.
-    block_bytes: usize,
-    depth: usize,
-}
-
 /// What the rig found out besides.
 #[derive(Default)]
 pub struct Notes {
     /// Of places, the fixed settings with the requests/s of a short trial each;
     /// fastest first.
-    scouted: Vec<(Place, Vec<(Policy, f64)>)>,
+    scouted: Vec<(Ask, Vec<(Policy, f64)>)>,
     /// What a controller says of itself at a place.
-    remarks: Vec<(Place, Contender, &'static str)>,
+    remarks: Vec<(Ask, Contender, &'static str)>,
 }
 
-impl Place {
-    fn is_public(&self) -> bool {
-        self.kind.algorithm.is_public_key()
+/// How early a short run has a place: 0 is first.
+fn rank(place: &Ask) -> u8 {
+    use Algorithm as A;
+    match (
+        place.kind.algorithm,
+        place.kind.operation,
+        place.block_bytes,
+    ) {
+        (A::Aes128Cbc, _, 1024) => 0,
+        (A::Aes128Cbc, _, 16_384) => 1,
+        (A::Sha256, _, 4096) => 2,
+        (A::Rsa(RsaBits::B2048, _), Operation::Sign, _) => 3,
+        (A::Aes128Cbc | A::Sha256, _, 512 | 4096 | 65_536) => 4,
+        _ => 5,
     }
+}
 
-    /// How early a short run has it: 0 is first.
-    fn rank(&self) -> u8 {
-        use Algorithm as A;
-        match (self.kind.algorithm, self.kind.operation, self.block_bytes) {
-            (A::Aes128Cbc, _, 1024) => 0,
-            (A::Aes128Cbc, _, 16_384) => 1,
-            (A::Sha256, _, 4096) => 2,
-            (A::Rsa(RsaBits::B2048, _), Operation::Sign, _) => 3,
-            (A::Aes128Cbc | A::Sha256, _, 512 | 4096 | 65_536) => 4,
-            _ => 5,
-        }
-    }
-
-    /// Of public keys every operation is said.
-    fn operation(&self) -> String {
-        let operation = self.kind.operation;
-        match self.is_public() && self.kind.algorithm.operations()[0] == operation {
-            true => format!("{} {operation}", self.kind.algorithm),
-            false => what(self.kind),
-        }
+/// Of public keys every operation is said.
+fn operation(place: &Ask) -> String {
+    let Kind {
+        algorithm,
+        operation,
+    } = place.kind;
+    match place.is_public() && algorithm.operations()[0] == operation {
+        true => format!("{algorithm} {operation}"),
+        false => what(place.kind),
     }
 }
 
 /// Where subjects are, each once.
-fn places(subjects: &Subjects<Controllers>) -> Vec<Place> {
+fn places(subjects: &Subjects<Controllers>) -> Vec<Ask> {
     let mut places: Vec<_> = subjects.iter().map(|subject| subject.place).collect();
     places.dedup();
     places
@@ -158,13 +149,8 @@ fn kinds(config: &Config) -> Vec<Kind> {
 }
 
 impl Controllers {
-    fn placements(&self, host: &Host) -> Places {
-        let wanted: Vec<_> = self.config.placements.iter().map(|name| name.0).collect();
-        Places::of(&wanted, &host.cpus)
-    }
-
     /// The grid; what is in flight fits into half of L2.
-    fn grid(&self, host: &Host) -> Vec<Place> {
+    fn grid(&self, host: &Host) -> Vec<Ask> {
         let wanted = self.config.depth.get();
         let sizes: Vec<_> = self
             .config
@@ -173,11 +159,12 @@ impl Controllers {
             .map(|size| size.get())
             .collect();
         let mut grid = Vec::new();
-        for (placement, _) in self.placements(host).kept {
+        for (placement, _) in self.places(host).kept {
             for &kind in &self.kinds {
                 let is_public = kind.algorithm.is_public_key();
                 let sizes = if is_public { &[1][..] } else { &sizes };
-                grid.extend(sizes.iter().map(|&bytes| Place {
+                grid.extend(sizes.iter().map(|&bytes| Ask {
+                    tasks: 1,
                     placement,
                     kind,
                     block_bytes: Workload::input_bytes(kind, bytes),
@@ -194,17 +181,16 @@ impl Controllers {
     /// The two controllers that headlines are about come with their place; so
     /// do others that the user chose, and all once there is time for more places
     /// than say most. Places that the user chose come in their order.
-    fn rank(&self, index: usize, place: Place, arm: Contender) -> u8 {
+    fn rank(&self, index: usize, place: Ask, arm: Contender) -> u8 {
         let usual = Config::default();
         let is_usual = self.config.algorithms == usual.algorithms
             && self.config.operations == usual.operations
             && self.config.sizes_bytes == usual.sizes_bytes;
         let rank = match is_usual {
-            true => place.rank(),
+            true => rank(&place),
             false => u8::try_from(index).unwrap_or(u8::MAX).min(100),
         };
-        let is_other = matches!(arm, Contender::Controlled(name) if main_ones(&[name]).is_empty());
-        match (is_other, self.config.controllers == usual.controllers) {
+        match (arm.is_other(), self.config.controllers == usual.controllers) {
             (false, _) => 2 * rank,
             (true, false) => 2 * rank + 1,
             (true, true) if is_usual => 2 * rank.max(EVERY_RANK),
@@ -212,30 +198,19 @@ impl Controllers {
         }
     }
 
-    /// In the order in which a plan lets go of them last: what needs nothing
-    /// before the rounds is first.
-    fn contenders(&self) -> Vec<Contender> {
-        use Contender::{Armed, Controlled, Oracle, Uncapped};
-        let controllers = self.config.controllers.iter();
-        let controlled = controllers.map(|name| Controlled(name.0.0));
-        [Uncapped, Oracle, Armed]
-            .into_iter()
-            .chain(controlled)
-            .collect()
-    }
-
-    fn spot(&self, place: Place, arm: Contender) -> Spot {
-        let Place {
+    fn spot(&self, place: Ask, arm: Contender) -> Spot {
+        let Ask {
             placement,
             kind,
             block_bytes,
             depth,
+            ..
         } = place;
         let said = |is_said: bool, words: String| if is_said { words } else { String::new() };
         let bytes = said(!place.is_public(), size(block_bytes));
         let bounded = said(depth < self.config.depth.get(), format!("depth {depth}"));
         Spot::new()
-            .with("algorithm", kind.algorithm.name(), place.operation())
+            .with("algorithm", kind.algorithm.name(), operation(&place))
             .also("operation", kind.operation.name())
             .with("block_bytes", block_bytes as u64, bytes)
             .following("depth", depth as u64, bounded)
@@ -254,7 +229,7 @@ impl Experiment for Controllers {
     };
 
     type Config = Config;
-    type Place = Place;
+    type Place = Ask;
     type Arm = Contender;
     type Notes = Notes;
 
@@ -284,14 +259,15 @@ impl Experiment for Controllers {
         &self.config
     }
 
-    fn subjects(&self, host: &Host) -> Vec<Subject<Place, Contender>> {
+    fn subjects(&self, host: &Host) -> Vec<Subject<Ask, Contender>> {
+        let contenders = Contender::all(&self.config.controllers);
         let mut subjects = Vec::new();
         for (index, place) in self.grid(host).into_iter().enumerate() {
             let (weight, overhead_s) = match place.is_public() {
                 true => (PUBLIC_SLICES, rig::DRAIN_S),
                 false => (1.0, 0.0),
             };
-            subjects.extend(self.contenders().into_iter().map(|arm| {
+            subjects.extend(contenders.iter().map(|&arm| {
                 Subject::new(place, arm, self.spot(place, arm))
                     .ranked(self.rank(index, place, arm))
                     .weighing(weight, overhead_s)
@@ -300,8 +276,9 @@ impl Experiment for Controllers {
         subjects
     }
 
-    fn left_out(&self, host: &Host) -> Option<String> {
-        self.placements(host).left_out()
+    fn places(&self, host: &Host) -> Places {
+        let wanted: Vec<_> = self.config.placements.iter().map(|name| name.0).collect();
+        Places::of(&wanted, &host.cpus)
     }
 
     /// Shorter means nothing where a cap is 250/s; longer says no more than
@@ -333,26 +310,8 @@ impl Experiment for Controllers {
         [&MEASURES[..], &[HELD, ALONE, CAP, COUNT]].concat()
     }
 
-    fn pairs(&self, subjects: &Subjects<Self>) -> Vec<Pair<Place, Contender>> {
-        use Contender::{Armed, Controlled, Oracle, Uncapped};
-        let of = |subject: &Subject<Place, Contender>| {
-            let (place, arm) = (subject.place, subject.arm);
-            let target = |least| (arm == Contender::ADAPTIVE).then_some(least);
-            let references = match arm {
-                Uncapped => vec![],
-                Oracle => vec![(Uncapped, None)],
-                Armed => vec![(Oracle, None)],
-                Controlled(_) => vec![(Oracle, target(OF_ORACLE)), (Uncapped, target(OF_UNCAPPED))],
-            };
-            let pair = move |(reference, target)| {
-                let is_change = (arm, reference) == (Contender::ADAPTIVE, Uncapped);
-                let change = if is_change { MODERATE } else { "" };
-                Pair::at(place, (arm, reference), REQUESTS)
-                    .wanting(target)
-                    .changed_by(change)
-            };
-            references.into_iter().map(pair)
-        };
+    fn pairs(&self, subjects: &Subjects<Self>) -> Vec<Pair<Ask, Contender>> {
+        let of = |one: &Subject<Ask, Contender>| one.arm.pairs(&one.place, REQUESTS);
         subjects.iter().flat_map(of).collect()
     }
 
@@ -367,13 +326,14 @@ impl Experiment for Controllers {
             Lines::new(title, note, ("block_bytes", block_axis()), y)
                 .of(measure)
                 .split(&["algorithm", "operation", "placement"])
-                .only(|place: &Place, _| !place.is_public())
+                .only(|place: &Ask, _| !place.is_public())
         };
         let shares = format!(
             "1 is the oracle: the best of the fixed settings, found in short trials and measured again beside the others. Whiskers: 95% interval of the median of paired ratios.{departures}"
         );
         let all = format!(
-            "Medians over the rounds; MB/s are 10^6 bytes a second. Shares are medians of interleaved pairs with their 95% interval. Latency is from submission to reaping, of all that are in flight.{departures}"
+            "Medians over the rounds; MB/s are 10^6 bytes a second. Shares are medians of interleaved pairs with their 95% interval. Latency is from submission to reaping, of all that are in flight. Controllers that look once a second in their sources look every {:.0} ms here.{departures}",
+            self.parameters.interval_ns() as f64 / 1e6
         );
         let columns = [
             Cells::of(SPEED, "speed"),

@@ -7,23 +7,20 @@ use crypto::{Algorithm, RsaBits};
 use kit::controllers::contender::Contender;
 use kit::controllers::fixed::{label, scout, scout_s};
 use kit::controllers::warm::Warm;
-use kit::experiment::{Rig, Subjects};
-use kit::host::Host;
-use kit::load::benches::{Ask, Benches, Length, REQUESTS, held};
+use kit::load::benches::{Ask, Benches, REQUESTS, held};
 use kit::load::rig::{Regime, Window};
-use kit::spot::Spot;
-use kit::subject::{Measure, Reading, Stopped, Subject};
+use kit::prelude::*;
 use policy::{Controller, Policy};
-use trial::{Event, Sink};
+use trial::Sink;
 
-use super::{COUNT, Controllers, Notes, Place, places};
+use super::{COUNT, Controllers, Notes, places};
 
 /// Before a trial counts: a pipeline fills in microseconds, a cap's first
 /// intervals take milliseconds.
 const WARM_UP: Duration = Duration::from_millis(12);
 /// Warm-up, new lanes, parking, and a look at the core's clock, seconds.
 pub(super) const OVERHEAD_S: f64 = 0.018;
-/// Taking back what is in flight takes RSA so long besides.
+/// Taking back what is in flight takes RSA this long besides.
 pub(super) const DRAIN_S: f64 = 0.02;
 /// A trial that finds the best of the fixed settings.
 pub(super) const SCOUT: Duration = Duration::from_millis(30);
@@ -45,13 +42,13 @@ pub(super) fn start_s(subjects: &Subjects<Controllers>, settle_s: f64) -> f64 {
     START_S + keys_s + subjects.iter().map(one).sum::<f64>()
 }
 
-/// So many times as long as a short trial of it.
+/// This many times as long as a short trial of it.
 fn short(subject: &Of, times: u32) -> Duration {
     SCOUT.mul_f64(subject.weight) * times
 }
 
 /// Making a key.
-fn key_s(place: &Place) -> f64 {
+fn key_s(place: &Ask) -> f64 {
     match place.kind.algorithm {
         Algorithm::Rsa(RsaBits::B4096, _) => 1.0,
         Algorithm::Rsa(RsaBits::B3072, _) => 0.4,
@@ -60,7 +57,7 @@ fn key_s(place: &Place) -> f64 {
     }
 }
 
-type Of = Subject<Place, Contender>;
+type Of = Subject<Ask, Contender>;
 
 /// A bench for each placement, and what is known of each place.
 pub(super) struct OnBenches {
@@ -71,19 +68,9 @@ pub(super) struct OnBenches {
 
 /// What a place has.
 struct Ground {
-    place: Place,
+    place: Ask,
     scouted: Vec<(Policy, f64)>,
     controllers: BTreeMap<&'static str, Warm>,
-}
-
-fn ask(place: &Place) -> Ask {
-    Ask {
-        placement: place.placement,
-        kind: place.kind,
-        block_bytes: place.block_bytes,
-        depth: place.depth,
-        tasks: 1,
-    }
 }
 
 impl OnBenches {
@@ -93,7 +80,7 @@ impl OnBenches {
         subjects: &Subjects<Controllers>,
     ) -> Result<Self, Stopped> {
         let places = places(subjects);
-        let asks: Vec<_> = places.iter().map(ask).collect();
+        let asks = places.iter().copied();
         let backend = &section.config.backend;
         let ground = |place| Ground {
             place,
@@ -101,13 +88,13 @@ impl OnBenches {
             controllers: BTreeMap::new(),
         };
         Ok(Self {
-            benches: Benches::start(backend, &section.placements(host), asks)?,
+            benches: Benches::start(backend, &section.places(host), asks)?.warming_up(WARM_UP),
             section: section.clone(),
             grounds: places.into_iter().map(ground).collect(),
         })
     }
 
-    fn ground(&self, place: &Place) -> usize {
+    fn ground(&self, place: &Ask) -> usize {
         let own = self.grounds.iter().position(|own| own.place == *place);
         own.expect("every place of the job has one")
     }
@@ -119,12 +106,8 @@ impl OnBenches {
         counted: Duration,
         go_on: &dyn Fn() -> bool,
     ) -> Result<Reading, Stopped> {
-        let ask = ask(&self.grounds[ground].place);
-        let length = Length {
-            warm_up: WARM_UP,
-            counted,
-        };
-        self.benches.trial(&ask, length, regime, go_on, moderated)
+        let ask = self.grounds[ground].place;
+        self.benches.trial(&ask, counted, regime, go_on, moderated)
     }
 
     /// Every fixed setting once and the best again; fastest first.
@@ -140,7 +123,7 @@ impl OnBenches {
 
     fn settle(
         &mut self,
-        (place, name): (&Place, &'static str),
+        (place, name): (&Ask, &'static str),
         go_on: &dyn Fn() -> bool,
     ) -> Result<(), Stopped> {
         let ground = self.ground(place);
@@ -192,16 +175,14 @@ impl Rig<Controllers> for OnBenches {
     ) -> Result<Reading, Stopped> {
         let at = self.ground(&subject.place);
         let ground = &self.grounds[at];
-        let oracle = ground.scouted.first().map(|(policy, _)| *policy);
+        let oracle = ground.scouted.first().map_or(Policy::EACH, |best| best.0);
         let regime = match subject.arm {
-            Contender::Uncapped => Policy::EACH.into(),
-            Contender::Armed => Policy::ARMED.into(),
-            Contender::Oracle => oracle.unwrap_or(Policy::EACH).into(),
             Contender::Controlled(name) => ground.controllers[name].regime(),
+            fixed => fixed.fixed(oracle).unwrap_or(Policy::EACH).into(),
         };
         let mut reading = self.run(at, regime, slice, go_on)?;
-        if let (Contender::Oracle, Some(oracle)) = (subject.arm, oracle) {
-            reading.also = Spot::new().also("oracle", label(&oracle).as_str());
+        if subject.arm == Contender::Oracle {
+            reading.also = Spot::new().named("oracle", label(&oracle));
         }
         Ok(reading)
     }

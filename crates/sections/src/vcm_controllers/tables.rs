@@ -5,14 +5,14 @@ use kit::controllers::contender::Contender;
 use kit::controllers::fixed::label;
 use kit::drawing::{number, text};
 use kit::experiment::Results;
-use kit::load::benches::{NOTIFICATIONS, REQUESTS, SPEED};
+use kit::load::benches::{Ask, NOTIFICATIONS, REQUESTS, SPEED};
 use kit::place::Placement;
 use kit::places::on;
 use kit::words::{size, what};
 use model::paper::published::{AES_128, Published, RSA, RSA_DATA_BYTES, SHA_256, TEST_BED};
 use trial::{Cell, Table};
 
-use super::{Controllers, Place, at};
+use super::{Controllers, at};
 
 const UNCAPPED: Contender = Contender::Uncapped;
 const ORACLE: Contender = Contender::Oracle;
@@ -33,7 +33,7 @@ pub(super) fn tables(results: &Results<'_, Controllers>) -> Vec<Table> {
 }
 
 /// Where no moderation was measured.
-fn measured(results: &Results<'_, Controllers>) -> Vec<Place> {
+fn measured(results: &Results<'_, Controllers>) -> Vec<Ask> {
     let all = results.measured().map(|(subject, _)| subject);
     let uncapped = all.filter(|subject| subject.arm == UNCAPPED);
     uncapped.map(|subject| subject.place).collect()
@@ -41,7 +41,7 @@ fn measured(results: &Results<'_, Controllers>) -> Vec<Place> {
 
 /// Figures 8 and 9.
 fn beside(results: &Results<'_, Controllers>) -> Option<Table> {
-    let mut figures: Vec<((Placement, Kind), Vec<Place>)> = Vec::new();
+    let mut figures: Vec<((Placement, Kind), Vec<Ask>)> = Vec::new();
     for place in measured(results) {
         let key = (place.placement, place.kind);
         match figures.iter_mut().find(|(own, _)| *own == key) {
@@ -72,11 +72,11 @@ fn beside(results: &Results<'_, Controllers>) -> Option<Table> {
 }
 
 /// Of several sizes of a kind that the paper has.
-fn figure(results: &Results<'_, Controllers>, places: &[Place]) -> Option<Vec<Cell>> {
+fn figure(results: &Results<'_, Controllers>, places: &[Ask]) -> Option<Vec<Cell>> {
     let first = places.first().filter(|place| !place.is_public())?;
     let published = published(first.kind.algorithm).filter(|_| places.len() > 1)?;
-    let median = |place: &Place, arm, measure| results.median(place, &arm, measure);
-    let uncapped = |place: &Place| median(place, UNCAPPED, SPEED).unwrap_or(0.0);
+    let median = |place: &Ask, arm, measure| results.median(place, &arm, measure);
+    let uncapped = |place: &Ask| median(place, UNCAPPED, SPEED).unwrap_or(0.0);
     let best = places
         .iter()
         .max_by(|a, b| uncapped(a).total_cmp(&uncapped(b)))?;
@@ -137,8 +137,8 @@ fn rsa(results: &Results<'_, Controllers>) -> Option<Table> {
     results.table(title, note, columns, rows.collect())
 }
 
-fn rsa_row(results: &Results<'_, Controllers>, place: &Place, data_bytes: usize) -> Vec<Cell> {
-    // PKCS#1 v1.5 leaves so much of a key for data (RFC 8017, section 7.2.1).
+fn rsa_row(results: &Results<'_, Controllers>, place: &Ask, data_bytes: usize) -> Vec<Cell> {
+    // PKCS#1 v1.5 leaves this much of a key for data (RFC 8017, section 7.2.1).
     let piece_bytes = place.kind.algorithm.modulus_bytes().saturating_sub(11);
     let pieces = data_bytes.div_ceil(piece_bytes.max(1)) as f64;
     let data_per_s = |arm| Some(results.median(place, &arm, REQUESTS)? / pieces);

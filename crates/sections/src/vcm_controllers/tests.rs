@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use kit::experiment::Experiment;
-use kit::experiment::Results;
+use kit::experiment::{Experiment, Results};
 use kit::host::Host;
 use kit::rehearsal::{Rehearsal, Script, rehearse};
+use kit::testing::section;
 
-use super::{Config, Contender, Controllers, findings};
+use super::{Contender, Controllers, findings};
 
 fn rehearsed(text: &str, budget_s: u64) -> Rehearsal {
     let script = Script {
@@ -45,8 +45,7 @@ fn more_time_is_more_places_and_then_every_controller() {
 #[test]
 fn zero_and_none_mean_what_they_meant() {
     let of = |text: &str| {
-        let config: Config = kit::config::keys::parse(&text.parse().unwrap()).unwrap();
-        let own = Controllers::new(config).unwrap();
+        let own = section::<Controllers>(text).unwrap();
         (
             own.parameters.interval_ns() / 1_000_000,
             own.parameters.cpu_price(),
@@ -55,8 +54,8 @@ fn zero_and_none_mean_what_they_meant() {
     assert_eq!(of(""), (100, None));
     assert_eq!(of("interval_ms = 0.0"), (1000, None));
     assert_eq!(of("interval_ms = 5\ncpu_price = 0"), (5, Some(0.0)));
-    let config = kit::config::keys::parse(&"operations = ['derive']".parse().unwrap()).unwrap();
-    let error = Controllers::new(config).err().expect("no algorithm has it");
+    let error = section::<Controllers>("operations = ['derive']");
+    let error = error.err().expect("no algorithm has it");
     assert!(error.key() == "operations" && error.to_string().contains("at least one"));
 }
 
@@ -65,8 +64,7 @@ fn zero_and_none_mean_what_they_meant() {
 fn a_remark_is_told_with_its_places() {
     const SELF: Contender = Contender::Controlled("speed-monitor-listing");
     let table = "algorithms = ['sha256']\nsizes_bytes = [512, 1024, 2048]";
-    let config = kit::config::keys::parse(&table.parse().unwrap()).unwrap();
-    let section = Controllers::new(config).unwrap();
+    let section = section::<Controllers>(table).unwrap();
     let host = Host::with_cpus([0]);
     let subjects = section.subjects(&host);
     let mut results = Results::new(&section, &host, &subjects, (0.01, ""));

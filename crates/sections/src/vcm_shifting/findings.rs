@@ -19,7 +19,7 @@ const GAIN_MIN: f64 = 1.1;
 pub(super) fn findings(results: &Results<'_, Shifting>) -> Vec<Finding> {
     let findings = [
         everyone(results, "phase", |place| *place != Place::All),
-        targets(results.told().iter().map(|told| &told.ratio)),
+        targets(results),
         recovery(results),
     ];
     let remarks = results.notes.iter().map(|((name, remark), runs)| {
@@ -58,9 +58,7 @@ pub(super) fn answer(results: &Results<'_, Shifting>) -> Option<Answer> {
         known.join(", ")
     );
     let is_gain = gain.is_some_and(|(ratio, _)| ratio > GAIN_MIN);
-    let remedy = if is_gain { MODERATE } else { "" };
-    let remedy = remedy.to_owned();
-    Some(Answer { text, remedy })
+    Some(Answer::new(text, if is_gain { MODERATE } else { "" }))
 }
 
 /// How soon ours answers each change.

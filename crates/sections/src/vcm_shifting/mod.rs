@@ -17,10 +17,10 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crypto::{Algorithm, Kind};
-use kit::config::checks::{check_blocks, check_kind, check_slots, within};
+use kit::config::checks::{check_blocks, check_kind, check_sized, check_slots, within};
 use kit::config::choices::ControllerName;
-use kit::controllers::contender::{Contender, main_ones};
-use kit::controllers::{MODERATE, OF_ORACLE, OF_UNCAPPED, departures, parameters};
+use kit::controllers::contender::Contender;
+use kit::controllers::{departures, parameters};
 use kit::load::benches::{
     ALONE, CAP, CLIENT_CPU, HELD, NOTIFICATIONS, REQUESTS, SPEED, WORKER_CPU,
 };
@@ -35,7 +35,7 @@ use recovery::{RECOVERED, STAYS_S};
 /// Shorter phases end before a recovery within 300 ms shows; longer ones say no
 /// more.
 const PHASE_S: (f64, f64) = (0.5, 1.0);
-/// A trial of fixed settings is so much shorter than a phase of a controller.
+/// A trial of fixed settings is this much shorter than a phase of a controller.
 const FIXED: f64 = 0.1;
 /// `adaptive` reaches this many times the speed of the paper's monitor.
 const OF_PROSE: f64 = 1.25;
@@ -66,7 +66,7 @@ kit::keys! {
     }
 }
 
-/// The section, configured.
+/// The section, section.
 #[derive(Clone)]
 pub struct Shifting {
     config: Config,
@@ -86,20 +86,13 @@ pub enum Place {
 type Remarks = BTreeMap<(&'static str, &'static str), usize>;
 
 impl Shifting {
-    fn places(&self, host: &Host) -> Places {
-        Places::of(&[self.config.placement.0], &host.cpus)
-    }
-
     fn phases(&self) -> impl Iterator<Item = Place> {
         (0..self.config.phases.len()).map(Place::Phase)
     }
 
     /// What takes least first, then ours: a plan lets go of them last.
     fn contenders(&self) -> Vec<Contender> {
-        let controllers = self.config.controllers.iter();
-        let controlled = controllers.map(|name| Contender::Controlled(name.0.0));
-        let fixed = [Contender::Uncapped, Contender::Oracle, Contender::Armed];
-        let mut all: Vec<_> = fixed.into_iter().chain(controlled).collect();
+        let mut all = Contender::all(&self.config.controllers);
         all[1..].sort_by_key(|arm| *arm != Contender::ADAPTIVE);
         all
     }
@@ -119,8 +112,7 @@ impl Shifting {
     /// chose them.
     fn rank(&self, arm: Contender) -> u8 {
         let is_usual = self.config.controllers == Config::default().controllers;
-        let is_other = matches!(arm, Contender::Controlled(name) if main_ones(&[name]).is_empty());
-        u8::from(is_usual && is_other)
+        u8::from(is_usual && arm.is_other())
     }
 
     fn spot(&self, place: Place, arm: Contender) -> Spot {
@@ -158,12 +150,8 @@ impl Experiment for Shifting {
     type Notes = Remarks;
 
     fn new(config: Config) -> Result<Self, ConfigError> {
-        let algorithm = config.algorithm.0;
-        let kind = Kind::from(algorithm);
-        if algorithm.is_public_key() {
-            let reason = format!("{algorithm} takes no blocks of a size; name a cipher or a hash");
-            return Err(ConfigError::value("algorithm", reason));
-        }
+        let kind = Kind::from(config.algorithm.0);
+        check_sized("algorithm", kind)?;
         check_kind("algorithm", &config.backend, kind)?;
         within("phases", &[config.phases.len()], 2, 64)?;
         check_blocks(
@@ -212,8 +200,8 @@ impl Experiment for Shifting {
         self.contenders().into_iter().flat_map(of).collect()
     }
 
-    fn left_out(&self, host: &Host) -> Option<String> {
-        self.places(host).left_out()
+    fn places(&self, host: &Host) -> Places {
+        Places::of(&[self.config.placement.0], &host.cpus)
     }
 
     /// Of a controller's course.
@@ -247,32 +235,25 @@ impl Experiment for Shifting {
         [&of_loads[..], &of_changes].concat()
     }
 
-    /// Over all phases first.
+    /// Over all phases first. Of these only the gain over the paper's controller is a
+    /// target; of each phase it is none.
     fn pairs(&self, _: &Subjects<Self>) -> Vec<Pair<Place, Contender>> {
-        use Contender::{Armed, Controlled, Oracle, Uncapped};
-        const OURS: Contender = Contender::ADAPTIVE;
-        let mut wanted = vec![(Oracle, Uncapped), (Armed, Oracle)];
-        for name in self.config.controllers.iter() {
-            let arm = Controlled(name.0.0);
-            wanted.extend([(arm, Oracle), (arm, Uncapped)]);
-        }
-        wanted.push((OURS, Contender::PROSE));
-        let pair = |place, (arm, reference)| {
-            let target = match (place, arm, reference) {
-                (Place::Phase(_), OURS, Oracle) => Some(OF_ORACLE),
-                (Place::Phase(_), OURS, Uncapped) => Some(OF_UNCAPPED),
-                (Place::All, OURS, Contender::PROSE) => Some(OF_PROSE),
-                _ => None,
-            };
-            let is_change = (arm, reference) == (OURS, Uncapped);
-            let change = if is_change { MODERATE } else { "" };
-            Pair::at(place, (arm, reference), SPEED)
-                .wanting(target)
-                .changed_by(change)
+        let of = |place: Place| {
+            let arms = (Contender::ADAPTIVE, Contender::PROSE);
+            let over_prose = Pair::at(place, arms, SPEED).wanting(OF_PROSE);
+            let contenders = self.contenders().into_iter();
+            let all = contenders.flat_map(move |arm| arm.pairs(&place, SPEED));
+            all.chain([over_prose]).map(move |pair| {
+                let is_over_prose = pair.reference.1 == Contender::PROSE;
+                let is_asked = is_over_prose == (place == Place::All);
+                let target = pair.target.filter(|_| is_asked);
+                pair.wanting(target)
+            })
         };
-        let places = [Place::All].into_iter().chain(self.phases());
-        places
-            .flat_map(|place| wanted.iter().map(move |&both| pair(place, both)))
+        [Place::All]
+            .into_iter()
+            .chain(self.phases())
+            .flat_map(of)
             .collect()
     }
 

@@ -2,9 +2,9 @@
 
 use trial::stats::median;
 
-/// A speed of so much of the level has recovered.
+/// A speed of this share of the level has recovered.
 pub const RECOVERED: f64 = 0.93;
-/// So long it is to stay there: what comes later is no answer to the change.
+/// How long it is to stay there: what comes later is no answer to the change.
 pub const STAYS_S: f64 = 0.1;
 
 /// One window of a phase.

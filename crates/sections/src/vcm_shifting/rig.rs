@@ -10,7 +10,7 @@ use kit::controllers::shares::mean;
 use kit::evidence::Evidence;
 use kit::load::benches::{self, SPEED, held};
 use kit::load::rig::{
-    Bench, Cores, Course, Load, Phase as Stretch, Record, Regime, Setup, Tenant, Window,
+    Bench, Cores, Course, Load, Phase as Stretch, Record, Regime, Tenant, Window,
 };
 use kit::prelude::*;
 use policy::Policy;
@@ -27,7 +27,7 @@ const START: Duration = Duration::from_millis(300);
 const WARM_UP: Duration = Duration::from_millis(8);
 /// A trial that finds the best of the fixed settings.
 const SCOUT: Duration = Duration::from_millis(15);
-/// So many times as long is the best looked at once more, for its speed.
+/// The best is looked at once more, this many times as long, for its speed.
 const ONCE_MORE: u32 = 3;
 /// Those, with new lanes, parking, and a look at the core's clock, seconds.
 pub(super) const COURSE_S: f64 = 0.306;
@@ -68,14 +68,11 @@ impl OnBench {
             tasks_max: 1,
         };
         let (_, cores) = section.places(host).kept[0];
-        let setup = Setup {
-            cores,
-            backend: Arc::clone(backend),
-            tenants: vec![tenant; section.most(|phase| phase.tenants)],
-        };
+        let tenants = vec![tenant; section.most(|phase| phase.tenants)];
+        let bench = Bench::start(cores, backend, &tenants);
         Ok(Self {
             section: section.clone(),
-            bench: Bench::start(&setup).map_err(Stopped::failed)?,
+            bench: bench.map_err(Stopped::failed)?,
             cores,
             workloads,
             oracles: Vec::new(),
@@ -154,11 +151,8 @@ impl OnBench {
         }
         let mut all = Record::default();
         for index in 0..count {
-            let policy = match arm {
-                Contender::Oracle => self.oracles[index].0,
-                Contender::Armed => Policy::ARMED,
-                _ => Policy::EACH,
-            };
+            let oracle = self.oracles.get(index).map_or(Policy::EACH, |best| best.0);
+            let policy = arm.fixed(oracle).unwrap_or(Policy::EACH);
             let own = self.fixed(index, policy, phase, go_on)?;
             all.windows.extend(own.windows);
             all.facts.times.add(own.facts.times);
@@ -196,7 +190,7 @@ impl OnBench {
             }
             (Contender::Oracle, Some((policy, speed))) => {
                 *speed = window.mb_per_s(0);
-                reading.also = Spot::new().also("oracle", label(policy).as_str());
+                reading.also = Spot::new().named("oracle", label(policy));
             }
             _ => {}
         }

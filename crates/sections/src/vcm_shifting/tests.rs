@@ -3,11 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kit::experiment::Experiment;
 use kit::rehearsal::{Rehearsal, Script, rehearse};
-use kit::testing::Collector;
 use policy::controllers::NAMES;
-use trial::{Event, Point, Probe};
+use trial::{Event, Point};
 
 use super::Shifting;
 
@@ -15,13 +13,6 @@ const TINY: &str = "phases = [{ block_bytes = 1024, depth = 8, tenants = 1 }, { 
 
 /// Points of a real run, by arm and phase.
 fn points() -> BTreeMap<(String, String), Point> {
-    let section = kit::section::parse::<Shifting>(TINY.parse().expect("toml"));
-    let section = section.expect("a valid table");
-    let probe = Probe::default();
-    let plan = section.plan(&probe, Duration::from_secs(60));
-    let mut sink = Collector::default();
-    let plan = plan.expect("fits a minute");
-    section.run(&probe, &plan, &mut sink).expect("it runs");
     let point = |event| match event {
         Event::Point(point) => {
             let value = |name: &str| point.dimensions[name].to_string();
@@ -29,7 +20,10 @@ fn points() -> BTreeMap<(String, String), Point> {
         }
         _ => None,
     };
-    sink.events.into_iter().filter_map(point).collect()
+    kit::testing::run::<Shifting>(TINY)
+        .into_iter()
+        .filter_map(point)
+        .collect()
 }
 
 /// Every round is one course of every arm: all phases, and their mean.
@@ -86,24 +80,36 @@ fn more_time_is_more_rounds_and_then_every_controller() {
 
 #[test]
 fn phases_are_tables_or_flags_and_may_come_again() {
-    let own = |text: &str| Shifting::new(kit::config::keys::parse(&text.parse().unwrap())?);
+    let own = kit::testing::section::<Shifting>;
     let table = "{ tenants = 2, block_bytes = 4096, depth = 16 }";
     let tables = own(&format!("phases = [{table}, '64x4x1', {table}]")).unwrap();
     let flags = own("phases = ['4KiBx16x2', '64x4x1', '4kx16x2']").unwrap();
     assert_eq!(tables.config, flags.config);
     let command = "lockgate run vcm-shifting --phases 4096x16x2,64x4x1,4096x16x2";
     assert_eq!(kit::section::command(&tables), command);
-    for (text, part) in [
-        ("phases = ['64x4x1']", "1 is outside 2 to 64"),
-        ("phases = [{ block_bytes = 64, tenant = 1 }]", "is no phase"),
-        ("phases = ['64x0x1', '64x1x1']", "0 is outside 1 to 1024"),
-        ("phases = ['17x1x1', '64x1x1']", "multiples of 16"),
-        ("phases = ['1MiBx1024x16', '64x1x1']", "the limit is"),
-        ("algorithm = 'rsa-2048'", "cipher or a hash"),
-        ("phase_seconds = 0.5\nseconds = 0.5", "one of them"),
-    ] {
-        let error = own(text).err().expect(text).to_string();
-        let key = text.split(' ').next().expect("a key comes first");
-        assert!(error.contains(key) && error.contains(part), "{error}");
-    }
+    kit::testing::assert_refused::<Shifting>(&[
+        ("phases = ['64x4x1']", "phases", "1 is outside 2 to 64"),
+        (
+            "phases = [{ block_bytes = 64, tenant = 1 }]",
+            "phases",
+            "is no phase",
+        ),
+        (
+            "phases = ['64x0x1', '64x1x1']",
+            "phases",
+            "0 is outside 1 to 1024",
+        ),
+        ("phases = ['17x1x1', '64x1x1']", "phases", "multiples of 16"),
+        (
+            "phases = ['1MiBx1024x16', '64x1x1']",
+            "phases",
+            "the limit is",
+        ),
+        ("algorithm = 'rsa-2048'", "algorithm", "cipher or a hash"),
+        (
+            "phase_seconds = 0.5\nseconds = 0.5",
+            "phase_seconds",
+            "one of them",
+        ),
+    ]);
 }

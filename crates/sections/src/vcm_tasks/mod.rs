@@ -48,25 +48,14 @@ kit::keys! {
     }
 }
 
-/// The section, configured.
+/// The section, section.
 #[derive(Clone)]
 pub struct Tasks {
     config: Config,
     kind: Kind,
 }
 
-/// Where the tasks run, and how many they are.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Place {
-    placement: Placement,
-    tasks: usize,
-}
-
 impl Tasks {
-    fn places(&self, host: &Host) -> Places {
-        Places::named(&self.config.placements, &host.cpus)
-    }
-
     fn tasks_max(&self) -> usize {
         let tasks = self.config.tasks.iter().map(|tasks| tasks.get());
         tasks.max().unwrap_or(1)
@@ -84,13 +73,14 @@ impl Tasks {
         u8::from(!is_end && !tasks.is_power_of_two())
     }
 
-    fn ask(&self, place: Place) -> Ask {
+    /// Where the tasks run, and how many they are.
+    fn place(&self, placement: Placement, tasks: usize) -> Ask {
         Ask {
-            placement: place.placement,
+            placement,
             kind: self.kind,
             block_bytes: self.config.block_bytes.get(),
             depth: self.config.depth.get(),
-            tasks: place.tasks,
+            tasks,
         }
     }
 
@@ -109,14 +99,11 @@ impl Tasks {
         ]
     }
 
-    fn spot(&self, place: Place, policy: Policy) -> Spot {
-        Spot::new()
-            .kind(self.kind)
-            .block(self.config.block_bytes.get())
-            .placement(place.placement)
-            .also("backend", self.config.backend.name())
-            .also("depth", self.config.depth.get() as u64)
-            .with("tasks", place.tasks as u64, many(place.tasks))
+    fn spot(&self, place: Ask, policy: Policy) -> Spot {
+        let tasks = place.tasks;
+        place
+            .spot(&self.config.backend)
+            .with("tasks", tasks as u64, many(tasks))
             .named("policy", policy)
     }
 }
@@ -138,7 +125,7 @@ impl Experiment for Tasks {
     };
 
     type Config = Config;
-    type Place = Place;
+    type Place = Ask;
     type Arm = Policy;
     type Notes = ();
 
@@ -163,11 +150,11 @@ impl Experiment for Tasks {
         &self.config
     }
 
-    fn subjects(&self, host: &Host) -> Vec<Subject<Place, Policy>> {
+    fn subjects(&self, host: &Host) -> Vec<Subject<Ask, Policy>> {
         let mut subjects = Vec::new();
         for (placement, _) in self.places(host).kept {
             for tasks in self.config.tasks.iter().map(|tasks| tasks.get()) {
-                let place = Place { placement, tasks };
+                let place = self.place(placement, tasks);
                 subjects.extend(self.config.policies.iter().map(|policy| {
                     Subject::new(place, policy.0, self.spot(place, policy.0))
                         .ranked(self.rank(tasks))
@@ -177,8 +164,8 @@ impl Experiment for Tasks {
         subjects
     }
 
-    fn left_out(&self, host: &Host) -> Option<String> {
-        self.places(host).left_out()
+    fn places(&self, host: &Host) -> Places {
+        Places::named(&self.config.placements, &host.cpus)
     }
 
     /// Shorter and the scheduler has not been round all tasks a few times; longer
@@ -193,11 +180,10 @@ impl Experiment for Tasks {
 
     fn rig(&self, host: &Host, subjects: &Subjects<Self>) -> Result<Box<dyn Rig<Self>>, Stopped> {
         let section = self.clone();
-        let asks = subjects.iter().map(|one| self.ask(one.place));
+        let asks = subjects.iter().map(|one| one.place);
         let mut benches = Benches::start(&self.config.backend, &self.places(host), asks)?;
         Ok(trials::<Self>(move |one, slice, go_on| {
-            let ask = section.ask(one.place);
-            benches.trial(&ask, slice, one.arm, go_on, |window| {
+            benches.trial(&one.place, slice, one.arm, go_on, |window| {
                 section.shares(window, one.place.tasks)
             })
         }))
@@ -209,11 +195,11 @@ impl Experiment for Tasks {
 
     /// Each number of tasks against the fewest under the same policy, then what
     /// `armed` gains.
-    fn pairs(&self, subjects: &Subjects<Self>) -> Vec<Pair<Place, Policy>> {
+    fn pairs(&self, subjects: &Subjects<Self>) -> Vec<Pair<Ask, Policy>> {
         let sums = subjects.iter().filter_map(|subject| {
             let Subject { place, arm, .. } = *subject;
             let tasks = findings::ends(subjects, place.placement)?.0;
-            let reference = (Place { tasks, ..place }, arm);
+            let reference = (Ask { tasks, ..place }, arm);
             (place.tasks > tasks).then(|| Pair::new((place, arm), reference, REQUESTS))
         });
         let armed = subjects.iter().filter(|one| one.arm == Policy::ARMED);
@@ -278,7 +264,7 @@ impl Experiment for Tasks {
         let Some(&Name(policy)) = self.config.policies.first() else {
             return;
         };
-        let here = |subject: &&Subject<Place, Policy>| {
+        let here = |subject: &&Subject<Ask, Policy>| {
             subject.arm == policy && subject.spot.value("placement") == spot.value("placement")
         };
         let own: Vec<_> = results.subjects.iter().filter(here).collect();

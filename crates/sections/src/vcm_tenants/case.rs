@@ -35,7 +35,7 @@ kit::named!(Hostile, "hostile tenant");
 /// Which tenants work together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Case {
-    /// So many equal ones.
+    /// This many equal ones.
     Equal(usize),
     /// With the weights of the configuration.
     Weighted,
@@ -90,25 +90,23 @@ impl Case {
 
     /// Its name, and in words.
     pub(super) fn said(self, config: &Config) -> (String, String) {
-        let weights = || {
-            let all = config.weights.iter().map(|weight| weight.get().to_string());
-            all.collect::<Vec<_>>().join(":")
-        };
-        let (name, words) = match self {
-            Self::Equal(1) => ("equal-1", "one tenant alone"),
-            Self::Equal(count) => {
-                return (format!("equal-{count}"), format!("{count} equal tenants"));
+        let own = |name: &str, words: &str| (name.to_owned(), words.to_owned());
+        match self {
+            Self::Equal(1) => own("equal-1", "one tenant alone"),
+            Self::Equal(count) => (format!("equal-{count}"), format!("{count} equal tenants")),
+            Self::Weighted => {
+                let weights = config.weights.iter().map(|weight| weight.get().to_string());
+                let weights = weights.collect::<Vec<_>>().join(":");
+                own("weighted", &format!("weights {weights}"))
             }
-            Self::Weighted => return ("weighted".to_owned(), format!("weights {}", weights())),
-            Self::Polite => ("polite", "beside a polite third"),
+            Self::Polite => own("polite", "beside a polite third"),
             Self::Beside(hostile) => {
                 let (name, words) = hostile.said();
-                return (name.to_owned(), format!("beside {words}"));
+                own(name, &format!("beside {words}"))
             }
-            Self::Cap => ("cap", "two, the first's notifications capped"),
-            Self::Quota => ("quota", "two, the first's requests limited"),
-        };
-        (name.to_owned(), words.to_owned())
+            Self::Cap => own("cap", "two, the first's notifications capped"),
+            Self::Quota => own("quota", "two, the first's requests limited"),
+        }
     }
 
     /// Everyone at work with the own weight, a hostile one last.

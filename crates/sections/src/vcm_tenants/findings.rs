@@ -11,7 +11,7 @@ use trial::{Finding, Standing, Weight};
 use super::case::{Case, Place};
 use super::{JAIN, LEAST_SHARE, SHARE, SHARE_KEPT, Tenants};
 
-/// A quota may be used up at once for so long: the engine's default.
+/// A quota may be used up at once for this long: the engine's default.
 const BURST_S: f64 = 0.01;
 /// A trial begins and ends between two counts.
 const ENDS: f64 = 2.0;
@@ -54,10 +54,7 @@ pub(super) fn answer(results: &Results<'_, Tenants>) -> Option<Answer> {
             "Measure longer (--budget) on a quiet host.",
         ),
     };
-    Some(Answer {
-        text,
-        remedy: remedy.to_owned(),
-    })
+    Some(Answer::new(text, remedy))
 }
 
 pub(super) fn findings(results: &Results<'_, Tenants>) -> Vec<Finding> {

@@ -13,7 +13,7 @@ mod rig;
 mod tests;
 
 use crypto::{Algorithm, Kind};
-use kit::config::checks::{BLOCK_BYTES_MAX, check_blocks, check_kind, check_slots};
+use kit::config::checks::{BLOCK_BYTES_MAX, check_blocks, check_kind, check_sized, check_slots};
 use kit::load::benches::{CLIENT_CPU, NOTIFICATIONS, OVERHEAD_S, REQUESTS, SPEED, WORKER_CPU};
 use kit::load::rig::Cores;
 use kit::place::Placement;
@@ -62,7 +62,7 @@ kit::keys! {
     }
 }
 
-/// The section, configured.
+/// The section, section.
 #[derive(Clone)]
 pub struct Tenants {
     config: Config,
@@ -132,8 +132,7 @@ impl Experiment for Tenants {
     type Notes = ();
 
     fn new(config: Config) -> Result<Self, ConfigError> {
-        let algorithm = config.algorithm.0;
-        let kind = Kind::from(algorithm);
+        let kind = Kind::from(config.algorithm.0);
         let own = Self { config, kind };
         let Config {
             backend,
@@ -142,10 +141,7 @@ impl Experiment for Tenants {
             weights,
             ..
         } = &own.config;
-        if algorithm.is_public_key() {
-            let reason = format!("{algorithm} has no block sizes");
-            return Err(ConfigError::value("algorithm", reason));
-        }
+        check_sized("algorithm", kind)?;
         check_kind("algorithm", backend, kind)?;
         check_blocks("block_bytes", kind, [block_bytes.get()])?;
         if own.hostile(Hostile::Signer) {

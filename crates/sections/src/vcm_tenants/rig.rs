@@ -5,16 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crypto::{Algorithm, Kind, Operation, RsaBits, RsaScheme, Workload};
-use engine::{CryptoFunction, CryptoLane, LaneConfig, RegionId};
+use engine::{CryptoFunction, CryptoLane, LaneConfig};
 use kit::experiment::Rig;
 use kit::host::Host;
 use kit::load::benches::{self, CLIENT_CPU, NOTIFICATIONS, REQUESTS, SPEED, WARM_UP, WORKER_CPU};
-use kit::load::rig::{Bench, Cores, Course, Load, Record, Regime, Setup, Tenant, Window};
+use kit::load::rig::{Bench, Cores, Course, Load, Record, Regime, Tenant, Window};
 use kit::load::slots::Slots;
 use kit::subject::{Measure, Reading, Stopped, Subject};
 use model::fairness::{entitlements, share_kept, weighted_jain_index};
 use policy::{Moderation, Quota, Settings};
-use sys::memory::Mapping;
 use trial::{Validity, Verdict};
 
 use super::case::{Case, Hostile, Place, VICTIM_WEIGHTS};
@@ -22,8 +21,6 @@ use super::{JAIN, LEAST_SHARE, SHARE, Tenants};
 
 /// A worker with less work than this leaves shares to chance.
 const BUSY_MIN: f64 = 0.95;
-/// A long trial asks so often whether it is to end.
-const WINDOW: Duration = Duration::from_millis(100);
 /// What is taken for L2 where the host does not say.
 const L2_BYTES_USUAL: u64 = 1 << 20;
 /// Shallower lanes run dry.
@@ -86,15 +83,11 @@ impl OnBench {
                 Hostile::Mute => tenant(&usual, 1),
             });
         }
-        let setup = Setup {
-            cores: Tenants::cores(host).expect("else there are no subjects"),
-            backend: Arc::clone(backend),
-            tenants,
-        };
+        let cores = Tenants::cores(host).expect("else there are no subjects");
         Ok(Self {
             section: section.clone(),
-            bench: Bench::start(&setup)?,
-            cores: setup.cores,
+            bench: Bench::start(cores, backend, &tenants)?,
+            cores,
             workload: usual,
             polite,
             l2_bytes: host.l2_bytes,
@@ -168,10 +161,7 @@ impl OnBench {
         let is_mute = case == Case::Beside(Hostile::Mute);
         // Lives until the trial is over.
         let _full = is_mute.then(|| fill(mute, &self.workload)).transpose()?;
-        let course = Course {
-            window: WINDOW,
-            ..Course::steady(WARM_UP, slice, loads)
-        };
+        let course = Course::steady(WARM_UP, slice, loads);
         let record = self.bench.run(&course, &|| !go_on());
         // What is limited would be waited for by the next trial.
         self.bench.function(0).set_quota(Quota::UNLIMITED);
@@ -185,9 +175,10 @@ impl OnBench {
             .map(|one| window.mb_per_s(one.seat))
             .collect();
         let weights: Vec<_> = at_work.iter().map(|one| f64::from(one.weight)).collect();
-        let fairness = || Fairness::of(&speeds, &weights);
+        let fairness = || fairness(&speeds, &weights);
         let fairness = case.is_shared_out().then(fairness).flatten();
-        let Fairness { whole, shares } = fairness.unwrap_or_default();
+        let (whole, shares) = fairness.unzip();
+        let shares = shares.unwrap_or_default();
         // What hostile ones have in flight is theirs: that it fills caches is
         // part of what others must bear.
         let polite = at_work.iter().filter(|one| one.seat < self.polite);
@@ -213,7 +204,7 @@ impl OnBench {
             (CLIENT_CPU, all.client_cpus(0) * 100.0),
             (WORKER_CPU, window.worker_cpus() * 100.0),
         ];
-        values.extend(whole);
+        values.extend(whole.into_iter().flatten());
         Reading {
             beside: tenants.collect(),
             ..judged(values)
@@ -248,7 +239,7 @@ fn busy(case: Case, busy: f64) -> Verdict {
         return Verdict::valid();
     }
     let reason = format!(
-        "the worker ran {:.0}% of the time, below {:.0}%: it was not it that limited the tenants",
+        "the worker ran {:.0}% of the time, below {:.0}%: something else limited the tenants",
         busy * 100.0,
         BUSY_MIN * 100.0
     );
@@ -256,27 +247,20 @@ fn busy(case: Case, busy: f64) -> Verdict {
     Verdict::new(Validity::GeneratorBound, reason, remedy)
 }
 
-/// How evenly shares follow weights.
-#[derive(Default)]
-struct Fairness {
-    whole: Vec<(Measure, f64)>,
-    /// Each one's share of what its weight entitles it to.
-    shares: Vec<f64>,
-}
+/// How evenly shares follow weights, and each one's share of what its weight
+/// entitles it to.
+type Fairness = ([(Measure, f64); 2], Vec<f64>);
 
-impl Fairness {
-    /// None where nothing was done.
-    fn of(speeds: &[f64], weights: &[f64]) -> Option<Self> {
-        let demands = vec![f64::INFINITY; weights.len()];
-        let entitled = entitlements(speeds.iter().sum(), &demands, weights).ok()?;
-        let whole = vec![
-            (JAIN, weighted_jain_index(speeds, weights).ok()?),
-            (LEAST_SHARE, share_kept(speeds, &entitled).ok()?),
-        ];
-        let pairs = speeds.iter().zip(&entitled);
-        let shares = pairs.map(|(speed, own)| speed / own).collect();
-        Some(Self { whole, shares })
-    }
+/// None where nothing was done.
+fn fairness(speeds: &[f64], weights: &[f64]) -> Option<Fairness> {
+    let demands = vec![f64::INFINITY; weights.len()];
+    let entitled = entitlements(speeds.iter().sum(), &demands, weights).ok()?;
+    let whole = [
+        (JAIN, weighted_jain_index(speeds, weights).ok()?),
+        (LEAST_SHARE, share_kept(speeds, &entitled).ok()?),
+    ];
+    let pairs = speeds.iter().zip(&entitled);
+    Some((whole, pairs.map(|(speed, own)| speed / own).collect()))
 }
 
 /// Requests that each of this many tenants keeps in flight: as wished, fewer
@@ -288,7 +272,7 @@ pub(super) fn depth(wished: usize, tenants: usize, stride: usize, l2_bytes: u64)
     wished.min(fits.max(DEPTH_MIN))
 }
 
-/// A lane of that function, full, which nobody reaps while it lives.
+/// A lane of that function, full, which is not reaped while it lives.
 fn fill(function: &CryptoFunction, workload: &Workload) -> Result<CryptoLane, Failure> {
     let config = LaneConfig {
         depth: MUTE_DEPTH,
@@ -296,21 +280,10 @@ fn fill(function: &CryptoFunction, workload: &Workload) -> Result<CryptoLane, Fa
     };
     let mut lane = function.lane(0, config, 1, 1)?;
     let session = function.session(workload.kind.algorithm, &workload.material)?;
-    let memory = Arc::new(Mapping::new(workload.slot.stride * MUTE_DEPTH)?);
-    let slots = |region| Slots {
-        workload,
-        region,
-        base: 0,
-    };
-    let mut written = Ok(());
-    slots(RegionId::SLAB).write(MUTE_DEPTH, |offset, bytes| {
-        written = written.and(memory.write(offset, bytes));
-    });
-    written?;
-    let region = lane.register(memory)?;
+    let slots = Slots::of_lane(&mut lane, workload, MUTE_DEPTH)?;
     let session = lane.attach(&session)?;
     for slot in 0..MUTE_DEPTH {
-        slots(region).enqueue(&mut lane, session, slot, slot as u64)?;
+        slots.enqueue(&mut lane, session, slot, slot as u64)?;
     }
     lane.kick();
     Ok(lane)

@@ -3,24 +3,20 @@
 use std::collections::BTreeMap;
 
 use kit::config::keys::{self, Table};
-use kit::experiment::Experiment;
-use kit::experiment::Results;
+use kit::experiment::{Experiment, Results};
 use kit::host::Host;
 use kit::load::benches::NOTIFICATIONS;
 use kit::rehearsal::{Script, rehearse};
 use kit::subject::Reading;
+use kit::testing::{assert_refused, section};
 use trial::{Dimension, Event, Weight};
 
 use super::case::{Case, Place};
-use super::{Config, ConfigError, Tenants, findings, rig};
-
-fn section(text: &str) -> Result<Tenants, ConfigError> {
-    Tenants::new(keys::parse(&text.parse().expect("toml"))?)
-}
+use super::{Config, Tenants, findings, rig};
 
 #[test]
 fn what_does_not_go_together_is_named() {
-    for (text, key, part) in [
+    assert_refused::<Tenants>(&[
         ("algorithm = 'rsa-2048'", "algorithm", "no block sizes"),
         (
             "algorithm = 'aes-128-cbc'\nblock_bytes = 17",
@@ -42,23 +38,17 @@ fn what_does_not_go_together_is_named() {
             "tenants",
             "nothing is measured",
         ),
-    ] {
-        let Err(error) = section(text) else {
-            panic!("{text} was taken")
-        };
-        assert_eq!(error.key(), key, "{error}");
-        assert!(error.to_string().contains(part), "{text}: {error}");
-    }
+    ]);
 }
 
 /// An empty list leaves its cases out, also where it is printed and read again;
 /// a weight may be named twice.
 #[test]
 fn lists_say_which_cases_there_are() {
-    let cases = |text: &str| Case::all(section(text).unwrap().config()).len();
+    let cases = |text: &str| Case::all(section::<Tenants>(text).unwrap().config()).len();
     assert_eq!(cases(""), 12);
     assert_eq!(cases("tenants = [4, 2, 4]\ncap_per_s = 0"), 8);
-    let some = section("tenants = []\nweights = [2, 2, 1]\nhostile = []").unwrap();
+    let some: Tenants = section("tenants = []\nweights = [2, 2, 1]\nhostile = []").unwrap();
     let names: Vec<_> = Case::all(some.config())
         .iter()
         .map(|one| one.said(some.config()).0)
@@ -106,7 +96,7 @@ fn the_headline_is_the_worst_that_a_hostile_tenant_did() {
 
 #[test]
 fn a_broken_limit_is_a_warning() {
-    let section = section("tenants = [1]").unwrap();
+    let section: Tenants = section("tenants = [1]").unwrap();
     let host = Host::with_cpus([0, 1]);
     let subjects = section.subjects(&host);
     let mut results = Results::new(&section, &host, &subjects, (0.1, ""));

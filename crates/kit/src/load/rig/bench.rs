@@ -15,13 +15,6 @@ use crate::load::rig::tenant::{Regime, Tenant};
 use crate::observe;
 use crate::place::Cpus;
 
-/// What a bench is made of.
-pub struct Setup {
-    pub cores: Cores,
-    pub backend: Arc<dyn Backend>,
-    pub tenants: Vec<Tenant>,
-}
-
 /// A bench; between runs its threads sleep, with nothing in flight.
 pub struct Bench {
     cpus: Cpus,
@@ -35,10 +28,14 @@ impl Bench {
     ///
     /// # Errors
     /// [`RigError`].
-    pub fn start(setup: &Setup) -> Result<Self, RigError> {
-        let (cpus, tenants) = (setup.cores.cpus(), setup.tenants.iter());
-        let engine = engine(&cpus, &setup.backend)?;
-        let seats = tenants.map(|tenant| {
+    pub fn start(
+        cores: Cores,
+        backend: &Arc<dyn Backend>,
+        tenants: &[Tenant],
+    ) -> Result<Self, RigError> {
+        let cpus = cores.cpus();
+        let engine = engine(&cpus, backend)?;
+        let seats = tenants.iter().map(|tenant| {
             let function = Seat::function_of(tenant, &engine)?;
             Seat::new(tenant, &engine, Some(function), &cpus)
         });

@@ -1,4 +1,4 @@
-//! What one task shares with whoever runs the bench.
+//! What one task shares with the thread that runs the bench.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};

@@ -98,7 +98,7 @@ impl Client {
         if let Err(error) = self.serve() {
             self.board.fail(error);
         }
-        // Of a task that has ended nobody need wait for more.
+        // A task that has ended is not waited for.
         self.board.park(u64::MAX - 1);
     }
 
@@ -218,7 +218,7 @@ impl Client {
             let lane = &mut self.channel()?.lane;
             lane.kick();
             if config.moderation.client_sleeps() && is_full {
-                // Time is up for nobody: nothing can be sent before.
+                // Without a time limit of its own: nothing can be sent before.
                 lane.wait(1, STUCK).map_err(|_| ClientError::Stuck)?;
             } else if config.moderation.client_sleeps() && left_ns > SLEEP_MARGIN_NS {
                 let left = Duration::from_nanos(left_ns - SLEEP_MARGIN_NS);

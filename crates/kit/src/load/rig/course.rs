@@ -23,11 +23,11 @@ pub struct Phase {
 }
 
 impl Course {
-    /// One phase in one window.
+    /// One phase, sampled and asked whether it is to end ten times a second.
     pub fn steady(warm_up: Duration, length: Duration, loads: Vec<Load>) -> Self {
         Self {
             warm_up,
-            window: length,
+            window: Duration::from_millis(100),
             phases: vec![Phase { length, loads }],
         }
     }

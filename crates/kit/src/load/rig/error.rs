@@ -7,7 +7,7 @@ use crypto::Status;
 use engine::{FunctionError, LaneError, SessionError, StartError};
 use sys::affinity::PinError;
 
-/// No wait is longer: a lane that is dead for so long is a failure.
+/// No wait is longer: a lane that is dead for this long is a failure.
 pub const STUCK: Duration = Duration::from_secs(10);
 
 /// Why a task ended.

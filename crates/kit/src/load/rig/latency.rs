@@ -63,11 +63,7 @@ pub struct LatencyCounts(Vec<u64>);
 
 impl From<&Histogram> for LatencyCounts {
     fn from(histogram: &Histogram) -> Self {
-        let mut counts = vec![0; BUCKETS];
-        for (latency_ns, count) in histogram.recorded() {
-            counts[bucket(latency_ns)] += count;
-        }
-        Self(counts)
+        Self::of(histogram.recorded())
     }
 }
 

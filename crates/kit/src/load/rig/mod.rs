@@ -26,7 +26,7 @@ mod tenant;
 #[cfg(test)]
 mod tests;
 
-pub use bench::{Bench, Setup};
+pub use bench::Bench;
 pub use cores::Cores;
 pub use course::{Course, Phase};
 pub use error::RigError;

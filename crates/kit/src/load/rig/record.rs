@@ -90,7 +90,7 @@ impl Share {
 
     /// Adds what happened later.
     fn add(&mut self, later: &Self) {
-        add(&mut self.counters, &later.counters);
+        self.counters = self.counters.plus(&later.counters);
         for (own, more) in self.task_requests.iter_mut().zip(&later.task_requests) {
             *own += more;
         }
@@ -104,19 +104,6 @@ impl Share {
         self.settings = later.settings;
         self.remark = later.remark.or(self.remark);
     }
-}
-
-/// Adds what else was counted.
-pub fn add(own: &mut Counters, more: &Counters) {
-    own.requests += more.requests;
-    own.bytes += more.bytes;
-    own.notifications += more.notifications;
-    own.held += more.held;
-    own.held_ns += more.held_ns;
-    own.in_flight += more.in_flight;
-    own.looks += more.looks;
-    own.spun_ns += more.spun_ns;
-    own.busy_ns += more.busy_ns;
 }
 
 impl Window {

@@ -16,7 +16,7 @@ use crate::load::rig::board::{Board, Channel};
 use crate::load::rig::client::{Client, memory_bytes};
 use crate::load::rig::dial::Dial;
 use crate::load::rig::error::RigError;
-use crate::load::rig::record::{Share, add};
+use crate::load::rig::record::Share;
 use crate::load::rig::tenant::{Load, Regime, Tenant};
 use crate::place::Cpus;
 
@@ -169,11 +169,10 @@ impl Seat {
     }
 
     fn counters(&self) -> Counters {
-        let mut all = Counters::default();
-        for watch in self.watches() {
-            add(&mut all, &watch.counters());
-        }
-        all
+        let watches = self.watches().into_iter();
+        watches.fold(Counters::default(), |all, watch| {
+            all.plus(&watch.counters())
+        })
     }
 
     fn config(&self, moderation: Moderation, is_core_shared: bool) -> LaneConfig {

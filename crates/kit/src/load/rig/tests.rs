@@ -32,15 +32,13 @@ fn bench(placement: Placement, depth_max: usize, tasks_max: usize) -> Option<Ben
         depth_max,
         tasks_max,
     };
-    let tenants = vec![tenant];
-    Some(
-        Bench::start(&Setup {
-            cores,
-            backend,
-            tenants,
-        })
-        .expect("it starts"),
-    )
+    Some(Bench::start(cores, &backend, &[tenant]).expect("it starts"))
+}
+
+/// One a placement that this host has.
+fn benches(depth_max: usize, tasks_max: usize) -> impl Iterator<Item = Bench> {
+    let placements = [Placement::Shared, Placement::Split].into_iter();
+    placements.filter_map(move |placement| bench(placement, depth_max, tasks_max))
 }
 
 fn steady(load: Load) -> Course {
@@ -54,10 +52,9 @@ fn run(bench: &mut Bench, course: &Course) -> Record {
 
 /// The window of a run of that load, which did `enough`.
 fn worked(bench: &mut Bench, load: Load, enough: impl Fn(&Share) -> bool) -> Window {
-    let length = Duration::from_millis(60);
-    let course = Course::steady(Duration::from_millis(2), length, vec![load]);
+    let course = steady(load);
     let whole = run(bench, &course).whole().expect("one window");
-    assert!(whole.seconds >= length.as_secs_f64());
+    assert!(whole.seconds >= course.phases[0].length.as_secs_f64());
     let counters = &whole.tenants[0].counters;
     assert!(enough(&whole.tenants[0]), "{load:?}: {counters:?}");
     whole
@@ -70,10 +67,7 @@ fn each(settings: Settings) -> Regime {
 #[test]
 fn what_is_sent_is_completed_and_taken() {
     testing::alone(|| {
-        for placement in [Placement::Shared, Placement::Split] {
-            let Some(mut bench) = bench(placement, 16, 1) else {
-                continue;
-            };
+        for mut bench in benches(16, 1) {
             for moderation in Moderation::ALL {
                 let regime = Regime::fixed(moderation, Settings::UNLIMITED);
                 bench.apply(0, regime).unwrap();
@@ -164,10 +158,7 @@ fn loads_change_while_it_runs() {
 #[test]
 fn nothing_is_held_back_at_depth_one() {
     testing::alone(|| {
-        for placement in [Placement::Shared, Placement::Split] {
-            let Some(mut bench) = bench(placement, 16, 1) else {
-                continue;
-            };
+        for mut bench in benches(16, 1) {
             for moderation in [Moderation::Each, Moderation::Armed] {
                 let settings = Settings::coalesce(64, 10_000).unwrap().and_cap(50).unwrap();
                 bench.apply(0, Regime::fixed(moderation, settings)).unwrap();
@@ -184,10 +175,7 @@ fn nothing_is_held_back_at_depth_one() {
 #[test]
 fn caps_are_kept_by_all_tasks_together() {
     testing::alone(|| {
-        for placement in [Placement::Shared, Placement::Split] {
-            let Some(mut bench) = bench(placement, 16, 4) else {
-                continue;
-            };
+        for mut bench in benches(16, 4) {
             for tasks in [1, 4] {
                 bench.apply(0, each(Settings::cap(1000).unwrap())).unwrap();
                 let load = Load::closed(0, 16).with_tasks(tasks);
