@@ -2,7 +2,6 @@
 //! measure on.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::config::choices::BackendName;

@@ -42,7 +42,7 @@ kit::keys! {
     }
 }
 
-/// The section, section.
+/// The section, configured.
 #[derive(Clone)]
 pub struct BlockSize {
     config: Config,

@@ -54,7 +54,7 @@ kit::keys! {
     }
 }
 
-/// The section, section.
+/// The section, configured.
 #[derive(Clone)]
 pub struct Causes {
     config: Config,

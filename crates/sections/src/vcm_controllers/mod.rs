@@ -70,7 +70,7 @@ kit::keys! {
     }
 }
 
-/// The section, section.
+/// The section, configured.
 #[derive(Clone)]
 pub struct Controllers {
     config: Config,

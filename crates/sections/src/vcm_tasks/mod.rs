@@ -48,7 +48,7 @@ kit::keys! {
     }
 }
 
-/// The section, section.
+/// The section, configured.
 #[derive(Clone)]
 pub struct Tasks {
     config: Config,

@@ -62,7 +62,7 @@ kit::keys! {
     }
 }
 
-/// The section, section.
+/// The section, configured.
 #[derive(Clone)]
 pub struct Tenants {
     config: Config,
