@@ -9,6 +9,10 @@ use sys::failure::Failure;
 
 pub(crate) struct Pinned<R> {
     /// The kernel's number of the thread.
+    #[cfg_attr(
+        not(feature = "bpf"),
+        expect(dead_code, reason = "only routers with threads of their own tell it")
+    )]
     pub number: i32,
     clock: CpuClock,
     cpu_ns_last: u64,
