@@ -12,7 +12,6 @@ use net::napi;
 use net::netlink::{Link, VethEnd, add_veth};
 use net::tap::{TapMode, open_tap};
 use net::{Journal, Namespace, Tag};
-use testing::is_root;
 
 const BURST: u64 = 32;
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -247,11 +246,8 @@ fn a_full_ring_loses_just_what_finds_it_full() {
 #[cfg(feature = "bpf")]
 #[test]
 fn a_port_of_sockets_offers_what_its_link_took() {
-    testing::timed(|| {
+    testing::timed_as_root(|| {
         use lockgate_forward::tester::port::af_xdp;
-        if !is_root() {
-            return;
-        }
         let Some(slow) = Slow::new() else { return };
         let near = &slow.ends[0];
         let open = || af_xdp::open(&near.name, near.index, near.address, 1, None).unwrap();
