@@ -68,7 +68,7 @@ pub fn printed(arguments: &[String], cpu: usize) -> Option<String> {
         let started = scope.spawn(|| {
             sys::affinity::pin_to(cpu).ok()?;
             let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
-            command::run_within(PROGRAM, &arguments, Duration::from_secs(10)).printed()
+            command::run_with(PROGRAM, &arguments, &[], Duration::from_secs(10)).printed()
         });
         started.join().ok().flatten()
     })

@@ -1,6 +1,7 @@
 //! What was tried, and what is to be told of it: what was not measured, and
 //! what is not valid, each reason once.
 
+use sys::failure::with_causes;
 use trial::{Finding, Validity, Verdict, Weight};
 
 use crate::words::finding;
@@ -34,11 +35,9 @@ pub fn impossible(what: &str, remedy: &str) -> Verdict {
 
 /// That something broke: with its causes.
 pub fn broken(error: &(dyn std::error::Error + 'static)) -> Verdict {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    let causes: Vec<_> = causes.map(ToString::to_string).collect();
     Verdict::new(
         Validity::NotSupported,
-        format!("it failed: {}", causes.join(": ")),
+        format!("it failed: {}", with_causes(error)),
         "Run it alone (key paths) to see whether it fails again.",
     )
 }

@@ -1,9 +1,8 @@
 //! What a killed run left on the host: found by its journal where the next run
 //! begins, and removed.
 
-use std::error::Error;
-
 use net::journal::{Entry, Swept};
+use sys::failure::with_causes;
 
 /// What was removed, and what could not be.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -51,15 +50,6 @@ fn named(entry: &Entry) -> String {
         Entry::Kept { said } => said.clone(),
         Entry::Container { name, .. } => format!("the container {name}"),
     }
-}
-
-/// The error and its causes, joined by colons.
-pub(crate) fn with_causes(error: &(dyn Error + 'static)) -> String {
-    let causes = std::iter::successors(Some(error), |error| (*error).source());
-    causes
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(": ")
 }
 
 #[cfg(test)]

@@ -5,12 +5,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use sys::failure::with_causes;
 use trial::{
     Event, Plan, PlanError, Point, Run, RunError, Section, SectionResult, SectionState, Sink,
 };
 
 use crate::finite::not_finite;
-use crate::leftovers::with_causes;
 use crate::schedule::Scheduled;
 
 /// Maximum number of points, ratios, charts, tables or findings of a section;

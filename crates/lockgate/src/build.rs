@@ -16,6 +16,6 @@ pub fn build() -> Build {
     Build {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         git_revision: GIT_REVISION.to_owned(),
-        libraries: probe::versions::versions(),
+        libraries: probe::site::library_versions(),
     }
 }

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use anyhow::Context;
+use sys::failure::with_causes;
 
 use crate::cli::Color;
 use crate::exit::{Failure, OrExit};
@@ -73,7 +74,7 @@ impl Console {
         say(&format!(
             "{} {}",
             self.paint("error:", "31"),
-            with_causes(error)
+            with_causes(error.as_ref())
         ));
     }
 
@@ -86,20 +87,6 @@ impl Console {
     }
 }
 
-/// An error and its causes, joined by colons; a cause that the message before
-/// it has already quoted is left out.
-pub fn with_causes(error: &anyhow::Error) -> String {
-    let mut text = String::new();
-    for cause in error.chain().map(ToString::to_string) {
-        if text.is_empty() {
-            text = cause;
-        } else if !text.contains(&cause) {
-            text = format!("{text}: {cause}");
-        }
-    }
-    text
-}
-
 /// There may be no reader: `eprintln!` would panic then.
 fn say(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
@@ -107,22 +94,4 @@ fn say(text: &str) {
 
 fn is_set(variable: &str) -> bool {
     std::env::var_os(variable).is_some_and(|value| !value.is_empty())
-}
-
-#[cfg(test)]
-mod tests {
-    use anyhow::anyhow;
-
-    use super::with_causes;
-
-    #[test]
-    fn causes_are_said_once() {
-        let error = anyhow!("no water")
-            .context("the gate is stuck")
-            .context("cannot lock: the gate is stuck");
-        assert_eq!(
-            with_causes(&error),
-            "cannot lock: the gate is stuck: no water"
-        );
-    }
 }

@@ -10,12 +10,13 @@ use lab::schedule::{Scheduled, Wanted, schedule};
 use lab::store::{REPORT, Store, result_bytes};
 use probe::Host;
 use report::terminal::Saved;
+use sys::failure::with_causes;
 use trial::{Plan, PlanError, Probe, Run, SCHEMA_VERSION, Section, SectionState, Validity};
 
 use crate::build::build;
 use crate::cli::{ExportArguments, MeasuringArguments};
 use crate::command_line;
-use crate::console::{Console, with_causes};
+use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit};
 use crate::export;
 use crate::interrupt;
@@ -133,7 +134,7 @@ fn run(
     };
     runner::Watcher::changed(&mut keeper, &head, true);
     if let Err(error) = keeper.saver.store().link_latest() {
-        console.warning(&with_causes(&error.into()));
+        console.warning(&with_causes(&error));
     }
     let run = runner::run(scheduled, head, interrupted, &mut keeper);
     keeper.progress.end();
@@ -152,7 +153,7 @@ struct Keeper<'a> {
 
 impl Keeper<'_> {
     fn complain(&mut self, error: sys::failure::Failure) {
-        let complaint = with_causes(&error.into());
+        let complaint = with_causes(&error);
         if self.complaint.as_ref() != Some(&complaint) {
             self.progress.suspend(|| self.console.warning(&complaint));
             self.complaint = Some(complaint);

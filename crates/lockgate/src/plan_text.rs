@@ -1,6 +1,5 @@
 //! What a run will do, in words, before it does it.
 
-use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,100 +10,79 @@ use trial::Plan;
 const MIB: usize = 1 << 20;
 
 pub fn plan(scheduled: &[Scheduled], budget: Duration, out: &Path) -> String {
-    let mut text = format!(
-        "Plan: {:.0} s of measuring, budget {:.0} s\n",
-        // The sum of nothing is -0.
-        seconds(scheduled) + 0.0,
-        budget.as_secs_f64()
-    );
-    for each in scheduled {
-        push_section(&mut text, each);
-    }
-    push(
-        &mut text,
-        &format!(
-            "\nWrites a new folder in {} ({}); changes no setting.",
-            out.display(),
-            limits()
-        ),
-    );
-    text
+    // The sum of nothing is -0.
+    let seconds = seconds(scheduled) + 0.0;
+    let budget = budget.as_secs_f64();
+    let mut lines = vec![format!(
+        "Plan: {seconds:.0} s of measuring, budget {budget:.0} s"
+    )];
+    lines.extend(scheduled.iter().flat_map(of_section));
+    lines.push(format!(
+        "\nWrites a new folder in {} ({}); changes no setting.\n",
+        out.display(),
+        limits()
+    ));
+    lines.join("\n")
 }
 
-fn push_section(text: &mut String, Scheduled { section, plan }: &Scheduled) {
-    push(text, &format!("\n{}: {}", section.name(), section.title()));
+fn of_section(Scheduled { section, plan }: &Scheduled) -> Vec<String> {
+    let mut lines = vec![format!("\n{}: {}", section.name(), section.title())];
     match plan {
-        Err(why) => push(text, &format!("  not run: {why}")),
-        Ok(plan) => push_plan(text, plan, &section.command()),
-    }
-}
-
-fn push_plan(text: &mut String, plan: &Plan, command: &str) {
-    push(text, &format!("  seconds: {:.1}", plan.seconds));
-    push(text, &format!("  privileges: {}", list(&plan.privileges)));
-    push(text, &format!("  creates: {}", list(&plan.creates)));
-    push(text, &format!("  downloads: {}", list(&plan.downloads)));
-    push(text, &format!("  alone: {command}"));
-    for step in &plan.steps {
-        push(text, &format!("  - {step}"));
-    }
-}
-
-/// Said on stderr before measuring: seconds, where it writes, what it creates
-/// and downloads, and what is left out.
-pub fn notice(scheduled: &[Scheduled], folder: &Path) -> String {
-    let plans: Vec<_> = scheduled
-        .iter()
-        .filter_map(|each| each.plan.as_ref().ok().map(|plan| (each, plan)))
-        .collect();
-    let names: Vec<_> = plans.iter().map(|(each, _)| each.section.name()).collect();
-    let creates: Vec<_> = plans
-        .iter()
-        .flat_map(|(_, plan)| plan.creates.clone())
-        .collect();
-    let downloads: Vec<_> = plans
-        .iter()
-        .flat_map(|(_, plan)| plan.downloads.clone())
-        .collect();
-    let mut text = format!(
-        "Measures for about {:.0} s: {}.\n",
-        seconds(scheduled),
-        names.join(", ")
-    );
-    push(
-        &mut text,
-        &format!("Writes to {} ({}).", folder.display(), limits()),
-    );
-    push(
-        &mut text,
-        &format!(
-            "Creates: {}. Downloads: {}. Changes no setting.",
-            list(&creates),
-            list(&downloads)
-        ),
-    );
-    for each in scheduled {
-        if let Err(why) = &each.plan {
-            let name = each.section.name();
-            push(&mut text, &format!("Leaves out {name}: {why}."));
+        Err(why) => lines.push(format!("  not run: {why}")),
+        Ok(plan) => {
+            lines.extend([
+                format!("  seconds: {:.1}", plan.seconds),
+                format!("  privileges: {}", list(&plan.privileges)),
+                format!("  creates: {}", list(&plan.creates)),
+                format!("  downloads: {}", list(&plan.downloads)),
+                format!("  alone: {}", section.command()),
+            ]);
+            lines.extend(plan.steps.iter().map(|step| format!("  - {step}")));
         }
     }
-    text.trim_end().to_owned()
+    lines
+}
+
+/// Printed on stderr before measuring: seconds, where it writes, what it creates
+/// and downloads, and what is left out.
+pub fn notice(scheduled: &[Scheduled], folder: &Path) -> String {
+    let planned = scheduled.iter().filter(|each| each.plan.is_ok());
+    let names: Vec<_> = planned.map(|each| each.section.name()).collect();
+    let all = |of: fn(&Plan) -> &[String]| {
+        list(&plans(scheduled).flat_map(of).cloned().collect::<Vec<_>>())
+    };
+    let mut lines = vec![
+        format!(
+            "Measures for about {:.0} s: {}.",
+            seconds(scheduled),
+            names.join(", ")
+        ),
+        format!("Writes to {} ({}).", folder.display(), limits()),
+        format!(
+            "Creates: {}. Downloads: {}. Changes no setting.",
+            all(|plan| &plan.creates),
+            all(|plan| &plan.downloads)
+        ),
+    ];
+    let left_out = |each: &Scheduled| {
+        let why = each.plan.as_ref().err()?;
+        Some(format!("Leaves out {}: {why}.", each.section.name()))
+    };
+    lines.extend(scheduled.iter().filter_map(left_out));
+    lines.join("\n")
+}
+
+fn plans(scheduled: &[Scheduled]) -> impl Iterator<Item = &Plan> {
+    scheduled.iter().filter_map(|each| each.plan.as_ref().ok())
 }
 
 fn limits() -> String {
-    format!(
-        "result.json and report.html, each at most {} MiB",
-        FILE_BYTES_MAX / MIB
-    )
+    let mib = FILE_BYTES_MAX / MIB;
+    format!("result.json and report.html, each at most {mib} MiB")
 }
 
 fn seconds(scheduled: &[Scheduled]) -> f64 {
-    scheduled
-        .iter()
-        .filter_map(|each| each.plan.as_ref().ok())
-        .map(|plan| plan.seconds)
-        .sum()
+    plans(scheduled).map(|plan| plan.seconds).sum()
 }
 
 fn list(items: &[String]) -> String {
@@ -113,8 +91,4 @@ fn list(items: &[String]) -> String {
     } else {
         items.join(", ")
     }
-}
-
-fn push(text: &mut String, line: &str) {
-    writeln!(text, "{line}").expect("a String takes every text");
 }

@@ -17,61 +17,47 @@ pub fn section(points: &SpeedPoints) -> &'static str {
     }
 }
 
-const FLAGS: [(&str, &str); 15] = [
-    ("algorithms", "--algorithm"),
-    ("operations", "--operation"),
-    ("sizes_bytes", "--size"),
-    ("modes", "--mode"),
-    ("depths", "--depth"),
-    ("lanes", "--lanes"),
-    ("backend", "--backend"),
-    ("workers", "--workers"),
-    ("placements", "--placement"),
-    ("policies", "--policy"),
-    ("seconds", "--seconds"),
-    ("rate_per_s", "--rate"),
-    ("pairs", "--pairs"),
-    ("precision", "--precision"),
-    ("peers", "--peers"),
-];
-
-/// The flag that sets `key`; the key itself where none does.
-pub fn flag_of(key: &str) -> &str {
-    FLAGS
-        .iter()
-        .find(|(name, _)| *name == key)
-        .map_or(key, |(_, flag)| flag)
-}
-
-pub fn table(points: &SpeedPoints) -> Table {
+/// Key of the section, flag, and what was given.
+fn entries(points: &SpeedPoints) -> [(&'static str, &'static str, Option<Value>); 14] {
     let peers = match (section(points), points.no_peers) {
         (PEERS, true) => Some(Value::Array(Vec::new())),
         (PEERS, false) => texts(&points.peers),
         (_, no_peers) => no_peers.then_some(Value::Boolean(false)),
     };
-    let entries = [
-        ("algorithms", texts(&points.algorithm)),
-        ("operations", texts(&points.operation)),
-        ("sizes_bytes", sizes(&points.size)),
-        ("modes", texts(&points.mode)),
-        ("depths", numbers(&points.depth)),
-        ("lanes", numbers(&points.lanes)),
-        ("backend", points.backend.clone().map(Value::String)),
-        ("workers", numbers(&points.workers)),
-        ("placements", texts(&points.placement)),
-        ("policies", texts(&points.policy)),
-        ("seconds", points.seconds.map(Value::Float)),
-        ("rate_per_s", points.rate.map(Value::Float)),
-        (
-            "pairs",
-            points.pairs.map(|number| Value::Integer(number.into())),
-        ),
-        ("peers", peers),
-    ];
-    entries
-        .into_iter()
-        .filter_map(|(key, value)| Some((key.to_owned(), value?)))
-        .collect()
+    let pairs = points.pairs.map(|number| Value::Integer(number.into()));
+    let backend = points.backend.clone().map(Value::String);
+    [
+        ("algorithms", "--algorithm", texts(&points.algorithm)),
+        ("operations", "--operation", texts(&points.operation)),
+        ("sizes_bytes", "--size", sizes(&points.size)),
+        ("modes", "--mode", texts(&points.mode)),
+        ("depths", "--depth", numbers(&points.depth)),
+        ("lanes", "--lanes", numbers(&points.lanes)),
+        ("backend", "--backend", backend),
+        ("workers", "--workers", numbers(&points.workers)),
+        ("placements", "--placement", texts(&points.placement)),
+        ("policies", "--policy", texts(&points.policy)),
+        ("seconds", "--seconds", points.seconds.map(Value::Float)),
+        ("rate_per_s", "--rate", points.rate.map(Value::Float)),
+        ("pairs", "--pairs", pairs),
+        ("peers", "--peers", peers),
+    ]
+}
+
+/// The flag that sets `key`; the key itself where none does.
+pub fn flag_of(key: &str) -> &str {
+    let entries = entries(&SpeedPoints::default());
+    let known = entries.into_iter().map(|(name, flag, _)| (name, flag));
+    // Of every measurement, and so none of the points.
+    let mut known = known.chain([("precision", "--precision")]);
+    known
+        .find(|(name, _)| *name == key)
+        .map_or(key, |(_, flag)| flag)
+}
+
+pub fn table(points: &SpeedPoints) -> Table {
+    let given = |(key, _, value): (&str, &str, Option<Value>)| Some((key.to_owned(), value?));
+    entries(points).into_iter().filter_map(given).collect()
 }
 
 fn texts(items: &[String]) -> Option<Value> {
@@ -83,11 +69,8 @@ fn numbers(items: &[u32]) -> Option<Value> {
 }
 
 fn sizes(items: &[u64]) -> Option<Value> {
-    list(
-        items
-            .iter()
-            .map(|&bytes| Value::Integer(i64::try_from(bytes).unwrap_or(i64::MAX))),
-    )
+    let integer = |&bytes: &u64| Value::Integer(i64::try_from(bytes).unwrap_or(i64::MAX));
+    list(items.iter().map(integer))
 }
 
 fn list(items: impl ExactSizeIterator<Item = Value>) -> Option<Value> {

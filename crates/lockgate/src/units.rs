@@ -82,37 +82,26 @@ mod tests {
     #[test]
     fn sizes_are_read_as_people_type_them() {
         for (text, bytes) in [
-            ("64", 64),
-            ("16k", 16384),
-            ("16KiB", 16384),
-            ("16K", 16384),
-            ("65536", 65536),
+            ("64", Some(64)),
+            ("64B", Some(64)),
+            ("16k", Some(16384)),
+            ("16KiB", Some(16384)),
+            ("16K", Some(16384)),
+            ("65536", Some(65536)),
+            ("1MiB", Some(1 << 20)),
+            ("", None),
+            ("k", None),
+            ("-64", None),
+            ("1.5k", None),
+            ("16kB", None),
+            ("16 KiB", None),
+            ("0", None),
+            ("2048M", None),
+            ("99999999999999999999", None),
+            ("16é", None),
         ] {
-            assert_eq!(parse_size(text), Ok(bytes), "{text}");
+            assert_eq!(parse_size(text).ok(), bytes, "{text}");
         }
-        assert_eq!(parse_size("1MiB"), Ok(1 << 20));
-        assert_eq!(parse_size("64B"), Ok(64));
-    }
-
-    #[test]
-    fn what_is_no_size_is_refused() {
-        for text in [
-            "",
-            "k",
-            "-64",
-            "1.5k",
-            "16kB",
-            "16 KiB",
-            "ten",
-            "0",
-            "2048M",
-            "99999999999999999999",
-            "16é",
-        ] {
-            assert!(parse_size(text).is_err(), "{text}");
-        }
-        assert!(parse_size("0").unwrap_err().contains("1 to"));
-        assert!(parse_size("16kB").unwrap_err().contains("KiB"));
     }
 
     #[test]
@@ -121,12 +110,9 @@ mod tests {
         assert_eq!(parse_seconds("0.5s"), Ok(0.5));
         assert_eq!(parse_rate("2e4"), Ok(20000.0));
         for text in ["0", "-1", "NaN", "inf", "1e300"] {
-            assert!(
-                parse_ratio(text).is_err()
-                    && parse_seconds(text).is_err()
-                    && parse_rate(text).is_err(),
-                "{text}"
-            );
+            for parse in [parse_ratio, parse_seconds, parse_rate] {
+                assert!(parse(text).is_err(), "{text}");
+            }
         }
     }
 }

@@ -6,26 +6,12 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::common::{Desk, PATIENCE};
+use crate::common::{Desk, PATIENCE, words};
 use trial::{Run, SectionState};
 
 /// A measurement of many short rounds that is interrupted.
-const LONG: [&str; 14] = [
-    "speed",
-    "--algorithm",
-    "sha256",
-    "--size",
-    "64",
-    "--mode",
-    "sync",
-    "--seconds",
-    "0.02",
-    "--pairs",
-    "900",
-    "--no-peers",
-    "--budget",
-    "1h",
-];
+const LONG: &str = "speed --algorithm sha256 --size 64 --mode sync --seconds 0.02 --pairs 900 \
+    --no-peers --budget 1h";
 
 const ROUND: Duration = Duration::from_secs(2);
 
@@ -43,7 +29,7 @@ impl Measuring {
     fn start(desk: &Desk) -> Self {
         let child = desk
             .command()
-            .args(LONG)
+            .args(words(LONG))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()

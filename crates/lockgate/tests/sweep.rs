@@ -30,6 +30,6 @@ fn what_a_killed_run_left_is_gone_when_the_next_has_begun() {
     }
     // Nobody holds its lock: another run that begins now may be quicker, so
     // only that it is gone is certain.
-    desk.lockgate(&["run", "probe.toml"]).ok();
+    desk.line("run probe.toml").ok();
     assert!(!left.exists() && !journal.exists());
 }

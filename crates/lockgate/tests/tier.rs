@@ -3,28 +3,13 @@
 
 use std::fs;
 
-use crate::common::{Desk, Ended};
-use trial::{Fact, Probe, Run};
+use crate::common::{Desk, Ended, words};
+use trial::{Fact, Probe};
 
 const TIERS: [&str; 6] = ["none", "aesni", "avx", "avx2", "vaes", "avx512"];
 
-const TINY: [&str; 15] = [
-    "speed",
-    "--backend",
-    "aws-lc",
-    "--algorithm",
-    "aes-128-gcm",
-    "--size",
-    "16384",
-    "--mode",
-    "async",
-    "--seconds",
-    "0.02",
-    "--pairs",
-    "1",
-    "--no-peers",
-    "--quiet",
-];
+const TINY: &str = "speed --backend aws-lc --algorithm aes-128-gcm --size 16384 --mode async \
+    --seconds 0.02 --pairs 1 --no-peers --quiet";
 
 fn probe(ended: &Ended) -> Probe {
     serde_json::from_str(&ended.stdout).unwrap_or_else(|error| panic!("{error}: {}", ended.stdout))
@@ -77,11 +62,10 @@ fn a_mask_that_does_nothing_is_refused() {
         // none, or those of a higher tier.
         for mask in ["~0x0:~0x0", "~0x0:~0x4000000000000000"] {
             let planted = [("LOCKGATE_TIER", *tier), ("OPENSSL_ia32cap", mask)];
-            let ended = desk.lockgate_with(&[&TINY[..], &["--tier", tier]].concat(), &planted);
+            let arguments = format!("{TINY} --tier {tier}");
+            let ended = desk.lockgate_with(&words(&arguments), &planted);
             assert_eq!(ended.code, Some(4), "{}", ended.stderr);
-            for part in ["AWS-LC", &format!("tier {tier}"), "sees ", "did nothing"] {
-                assert!(ended.stderr.contains(part), "{part} in {}", ended.stderr);
-            }
+            ended.says(&["AWS-LC", &format!("tier {tier}"), "sees ", "did nothing"]);
             let found = tiers[at + 1..].iter().any(|found| {
                 let sees = format!("sees {found}");
                 ended.stderr.contains(&sees)
@@ -114,12 +98,9 @@ fn a_measurement_says_its_tier_everywhere() {
         if !host_tiers(&desk).contains(&"aesni") {
             return;
         }
-        let ended = desk
-            .lockgate(&[&["--tier", "aesni"], &TINY[..]].concat())
-            .ok();
-        assert!(ended.stdout.contains("tier aesni"), "{}", ended.stdout);
-        let folder = &desk.runs()[0];
-        let run = Run::read(&fs::read_to_string(folder.join("result.json")).unwrap()).unwrap();
+        let ended = desk.line(&format!("--tier aesni {TINY}")).ok();
+        ended.shows(&["tier aesni"]);
+        let run = desk.stored();
         assert_eq!(run.probe.text("tier"), Some("aesni"));
         assert!(run.command.contains("--tier aesni"), "{}", run.command);
         let section = &run.sections[0];
@@ -130,7 +111,7 @@ fn a_measurement_says_its_tier_everywhere() {
                 "{command}"
             );
         }
-        let html = fs::read_to_string(folder.join("report.html")).unwrap();
+        let html = fs::read_to_string(desk.runs()[0].join("report.html")).unwrap();
         assert!(html.contains("measured as tier aesni"));
     });
 }
@@ -144,15 +125,13 @@ fn peers_are_masked_or_left_out_with_the_reason() {
             return;
         }
         let words = "--tier aesni speed --backend aws-lc --algorithm sha256 --size 64 --peers all --seconds 0.02 --pairs 1";
-        let words: Vec<_> = words.split(' ').collect();
-        let ended = desk.lockgate(&words);
+        let ended = desk.line(words);
         if ended.code == Some(4) && ended.stderr.contains("need a CPU each") {
             testing::skipped(ended.stderr);
             return;
         }
         ended.ok();
-        let folder = &desk.runs()[0];
-        let run = Run::read(&fs::read_to_string(folder.join("result.json")).unwrap()).unwrap();
+        let run = desk.stored();
         let section = &run.sections[0];
         for point in &section.points {
             let arm = point.dimensions["arm"].to_string();
@@ -175,39 +154,19 @@ fn what_cannot_be_masked_is_left_out_with_the_reason() {
     if !host_tiers(&desk).contains(&"aesni") {
         return;
     }
-    let ended = desk.lockgate(&[
-        "speed",
-        "--tier",
-        "none",
-        "--backend",
-        "portable",
-        "--check",
-    ]);
+    let ended = desk.line("speed --tier none --backend portable --check");
     assert_eq!(ended.code, Some(4), "{}", ended.stderr);
-    assert!(
-        ended.stderr.contains("asks the CPU itself"),
-        "{}",
-        ended.stderr
-    );
+    ended.says(&["asks the CPU itself"]);
 }
 
 #[test]
 fn names_commands_and_hosts_without_that_tier_are_refused() {
     let desk = Desk::new();
-    let ended = desk.lockgate(&["probe", "--tier", "avx1024"]);
-    assert_eq!(ended.code, Some(2));
-    assert!(
-        ended.stderr.contains("aesni, avx, avx2"),
-        "{}",
-        ended.stderr
-    );
-    let ended = desk.lockgate(&["completions", "bash", "--tier", "none"]);
-    assert_eq!(ended.code, Some(2));
-    assert!(
-        ended.stderr.contains("run, speed, probe"),
-        "{}",
-        ended.stderr
-    );
+    let rows = "
+        probe --tier avx1024          => aesni, avx, avx2
+        completions bash --tier none  => run, speed, probe
+    ";
+    desk.refuses(rows, &[]);
     let tiers = host_tiers(&desk);
     for above in &TIERS[tiers.len()..] {
         let ended = desk.lockgate(&["probe", "--tier", above]);

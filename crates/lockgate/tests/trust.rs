@@ -85,7 +85,7 @@ fn is_refused(probe: &Probe, key: &str) {
 }
 
 #[test]
-fn a_qemu_of_somebody_else_is_not_executed_by_the_probe() {
+fn a_qemu_of_another_user_is_not_executed_by_the_probe() {
     let Some(place) = Place::new() else { return };
     let qemu = place.folder.join("qemu-system-x86_64");
     let script = format!(
@@ -114,7 +114,7 @@ fn a_qemu_of_somebody_else_is_not_executed_by_the_probe() {
 }
 
 #[test]
-fn a_library_of_somebody_else_is_not_opened() {
+fn a_library_of_another_user_is_not_opened() {
     if !cfg!(target_arch = "x86_64") {
         return testing::skipped("Intel's library is for x86-64 only");
     }
@@ -139,7 +139,7 @@ fn a_library_of_somebody_else_is_not_opened() {
 
 /// The program is root's, and looks for its libraries in a folder of another user.
 #[test]
-fn a_child_is_not_told_of_folders_of_somebody_else() {
+fn a_child_is_not_told_of_folders_of_another_user() {
     let Some(place) = Place::new() else { return };
     if place.library("libcrypto.so.3").is_none() {
         return;
@@ -161,7 +161,7 @@ fn a_child_is_not_told_of_folders_of_somebody_else() {
 
 /// As where `sudo` keeps the caller's `HOME`.
 #[test]
-fn caches_in_the_home_of_somebody_else_are_neither_read_nor_written() {
+fn caches_in_the_home_of_another_user_are_neither_read_nor_written() {
     let Some(place) = Place::new() else { return };
     let cache = place.folder.join(".cache/lockgate");
     fs::create_dir_all(cache.join("guests")).unwrap();

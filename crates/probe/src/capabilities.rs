@@ -3,8 +3,14 @@
 use trial::Fact;
 
 use crate::Host;
-use crate::fact::{Judge, fact, unread};
+use crate::fact::{Found, ok, unread, whether};
 use crate::list::value_of;
+use crate::machine::Machine;
+use crate::table::Row::{self, Many, One};
+
+pub(super) const FACTS: &[Row] = &[One("host.user", "User", user), Many(facts)];
+
+const STATUS: &str = "/proc/self/status";
 
 /// Names by bit (Linux `include/uapi/linux/capability.h`).
 const NAMES: &str = "chown dac_override dac_read_search fowner fsetid kill setgid setuid setpcap \
@@ -25,36 +31,34 @@ const SHOWN: [(&str, &str); 7] = [
     ("perfmon", "hardware performance counters"),
 ];
 
-pub(super) fn facts(host: &Host) -> Vec<Fact> {
-    let status = host.text("/proc/self/status").unwrap_or_default();
-    let mut facts = vec![user(&status)];
-    let bits = value_of(&status, "CapEff").and_then(|hex| u64::from_str_radix(hex, 16).ok());
-    let Some(bits) = bits else {
-        facts.push(unread(
-            "capability.effective",
-            "Capabilities",
-            "/proc/self/status",
-        ));
-        return facts;
-    };
-    facts.push(effective(bits));
-    facts.extend(SHOWN.iter().map(|(name, needed)| one(bits, name, needed)));
-    facts
+/// A field of this process's status.
+pub(super) fn status(host: &Host, field: &str) -> Option<String> {
+    value_of(&host.text(STATUS)?, field).map(str::to_owned)
 }
 
-fn user(status: &str) -> Fact {
-    let (key, label) = ("host.user", "User");
+fn user(on: &Machine) -> Found {
     // Real, effective, saved, file system.
     let id =
-        value_of(status, "Uid").and_then(|ids| ids.split_whitespace().nth(1)?.parse::<u32>().ok());
+        status(&on.host, "Uid").and_then(|ids| ids.split_whitespace().nth(1)?.parse::<u32>().ok());
     match id {
-        None => unread(key, label, "/proc/self/status"),
-        Some(0) => fact(key, label, 0, "root"),
-        Some(id) => fact(key, label, id, format!("unprivileged (user {id})")),
+        None => unread(STATUS),
+        Some(0) => ok(0, "root"),
+        Some(id) => ok(id, format!("unprivileged (user {id})")),
     }
 }
 
-fn effective(bits: u64) -> Fact {
+fn facts(on: &Machine) -> Vec<Fact> {
+    let hex = status(&on.host, "CapEff");
+    let bits = hex.and_then(|hex| u64::from_str_radix(&hex, 16).ok());
+    let all = bits.map_or_else(|| unread(STATUS), effective);
+    let mut facts = vec![all.named("capability.effective", "Capabilities")];
+    if let Some(bits) = bits {
+        facts.extend(SHOWN.iter().map(|(name, needed)| one(bits, name, needed)));
+    }
+    facts
+}
+
+fn effective(bits: u64) -> Found {
     let known: Vec<_> = NAMES.split(' ').collect();
     let held = (0..64).filter(|bit| bits >> bit & 1 == 1);
     let names: Vec<&str> = held
@@ -65,21 +69,16 @@ fn effective(bits: u64) -> Fact {
         count if known.iter().all(|name| names.contains(name)) => format!("all ({count})"),
         count => format!("{count} of {}", known.len()),
     };
-    fact("capability.effective", "Capabilities", names, text)
+    ok(names, text)
 }
 
 fn one(bits: u64, name: &str, needed: &str) -> Fact {
     let bit = NAMES.split(' ').position(|known| known == name);
-    let held = bit.is_some_and(|bit| bits >> bit & 1 == 1);
-    let (key, label) = (
-        format!("capability.{name}"),
-        format!("CAP_{}", name.to_uppercase()),
-    );
-    if held {
-        return fact(key, label, true, format!("held: {needed}"));
-    }
-    fact(key, label, false, format!("not held: {needed}")).absent(format!(
-        "needed only for {needed}: run as root, or `--cap-add {}` for a container",
-        name.to_uppercase()
-    ))
+    let is_held = bit.is_some_and(|bit| bits >> bit & 1 == 1);
+    let upper = name.to_uppercase();
+    let (held, not_held) = (format!("held: {needed}"), format!("not held: {needed}"));
+    let remedy =
+        format!("needed only for {needed}: run as root, or `--cap-add {upper}` for a container");
+    whether(is_held, held, not_held, remedy)
+        .named(format!("capability.{name}"), format!("CAP_{upper}"))
 }

@@ -1,55 +1,50 @@
 //! Control groups: which version, which controllers, and where this process is.
 
-use serde_json::Value;
-use trial::Fact;
-
 use crate::Host;
-use crate::fact::{Judge, fact, joined};
+use crate::fact::{Found, absent, joined, ok};
+use crate::machine::Machine;
+use crate::table::Row::{self, One};
+
+pub(super) const FACTS: &[Row] = &[
+    One("cgroup.version", "Control groups", version),
+    One("cgroup.controllers", "Cgroup controllers", controllers),
+];
 
 const V2_MOUNTS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
+const CONTROLLERS: &str = "/sys/fs/cgroup/cgroup.controllers";
 
-pub(super) fn facts(host: &Host) -> Vec<Fact> {
-    vec![version(host), controllers(host)]
-}
-
-fn version(host: &Host) -> Fact {
-    let (key, label) = ("cgroup.version", "Control groups");
-    if host.exists("/sys/fs/cgroup/cgroup.controllers") {
-        return fact(key, label, 2, "version 2");
+fn version(on: &Machine) -> Found {
+    if on.host.exists(CONTROLLERS) {
+        return ok(2, "version 2");
     }
-    if legacy_controllers(host).is_empty() {
-        return fact(key, label, Value::Null, "none mounted")
-            .absent("mount them: `mount -t cgroup2 none /sys/fs/cgroup`");
+    if legacy_controllers(&on.host).is_empty() {
+        return absent(
+            "none mounted",
+            "mount them: `mount -t cgroup2 none /sys/fs/cgroup`",
+        );
     }
-    fact(key, label, 1, "version 1 (or hybrid)").degraded(
+    ok(1, "version 1 (or hybrid)").degraded(
         "works; boot with `systemd.unified_cgroup_hierarchy=1` for version 2, whose CPU and memory limits nest",
     )
 }
 
-fn controllers(host: &Host) -> Fact {
-    let unified = host
-        .line("/sys/fs/cgroup/cgroup.controllers")
-        .unwrap_or_default();
+fn controllers(on: &Machine) -> Found {
+    let unified = on.host.line(CONTROLLERS).unwrap_or_default();
     let mut names: Vec<String> = unified.split_whitespace().map(str::to_owned).collect();
-    names.extend(legacy_controllers(host));
+    names.extend(legacy_controllers(&on.host));
     names.sort_unstable();
     names.dedup();
-    let (key, label) = ("cgroup.controllers", "Cgroup controllers");
-    let missing: Vec<_> = ["cpu", "cpuset", "memory"]
-        .into_iter()
-        .filter(|name| !names.iter().any(|n| n == name))
-        .collect();
-    let fact = fact(key, label, names.clone(), joined(&names));
+    let mut missing = vec!["cpu", "cpuset", "memory"];
+    missing.retain(|name| !names.iter().any(|there| there == name));
+    let found = ok(names.clone(), joined(&names));
     if names.is_empty() {
-        fact.absent("without controllers nothing can be pinned or limited: mount cgroups")
-    } else if missing.is_empty() {
-        fact
-    } else {
-        fact.degraded(format!(
-            "enable {} in the parent's cgroup.subtree_control, or undo `cgroup_disable=` on the kernel command line",
-            missing.join(", ")
-        ))
+        return found.absent("without controllers nothing can be pinned or limited: mount cgroups");
     }
+    let remedy = format!(
+        "enable {} in the parent's cgroup.subtree_control, or undo `cgroup_disable=` on the kernel command line",
+        missing.join(", ")
+    );
+    found.degraded_unless(missing.is_empty(), remedy)
 }
 
 /// Controllers of our version-1 hierarchies, from `/proc/self/cgroup`.
@@ -63,33 +58,34 @@ fn legacy_controllers(host: &Host) -> Vec<String> {
 
 /// The directories of our cgroup for `controller`, from ours up to the root.
 pub(super) fn dirs(host: &Host, controller: &str) -> Vec<String> {
-    let mut dirs = Vec::new();
-    for (names, path) in memberships(host) {
-        if names.is_empty() {
-            V2_MOUNTS
-                .iter()
-                .for_each(|mount| ascend(mount, &path, &mut dirs));
+    let mounts = |(names, path): (Vec<String>, String)| {
+        let mounts = if names.is_empty() {
+            V2_MOUNTS.map(str::to_owned).to_vec()
         } else if names.iter().any(|name| name == controller) {
-            ascend(
-                &format!("/sys/fs/cgroup/{}", names.join(",")),
-                &path,
-                &mut dirs,
-            );
-            ascend(&format!("/sys/fs/cgroup/{controller}"), &path, &mut dirs);
-        }
-    }
-    dirs
+            [&names.join(","), controller]
+                .map(|name| format!("/sys/fs/cgroup/{name}"))
+                .to_vec()
+        } else {
+            Vec::new()
+        };
+        mounts
+            .into_iter()
+            .flat_map(move |mount| ascend(&mount, &path))
+    };
+    memberships(host).into_iter().flat_map(mounts).collect()
 }
 
 /// `mount` + each prefix of `path`. A process outside its cgroup namespace
 /// sees `/../..`, which [`Host`] does not follow.
-fn ascend(mount: &str, path: &str, dirs: &mut Vec<String>) {
+fn ascend(mount: &str, path: &str) -> Vec<String> {
     let mut path = path.trim_end_matches('/');
+    let mut dirs = Vec::new();
     while !path.is_empty() {
         dirs.push(format!("{mount}{path}"));
         path = path.rsplit_once('/').map_or("", |(parent, _)| parent);
     }
     dirs.push(mount.to_owned());
+    dirs
 }
 
 /// (controllers, path) of each hierarchy: `4:memory:/a`, `0::/b`.
@@ -102,16 +98,9 @@ fn membership(line: &str) -> Option<(Vec<String>, String)> {
     let (_, rest) = line.split_once(':')?;
     let (names, path) = rest.split_once(':')?;
     // Linux bounds paths at 4,096 bytes; deeper ones would only cost time.
-    let path = path
-        .starts_with('/')
-        .then_some(path)
-        .filter(|path| path.len() <= 4096)?;
-    let names = names
-        .split(',')
-        .filter(|name| !name.is_empty())
-        .map(str::to_owned)
-        .collect();
-    Some((names, path.to_owned()))
+    let is_path = path.starts_with('/') && path.len() <= 4096;
+    let names = names.split(',').filter(|name| !name.is_empty());
+    is_path.then(|| (names.map(str::to_owned).collect(), path.to_owned()))
 }
 
 #[cfg(test)]
@@ -121,21 +110,13 @@ mod tests {
     #[test]
     fn hierarchies_are_told_apart() {
         let v1 = membership("4:cpu,cpuacct:/a/b").expect("parses");
-        assert_eq!(
-            v1,
-            (
-                vec!["cpu".to_owned(), "cpuacct".to_owned()],
-                "/a/b".to_owned()
-            )
-        );
+        assert_eq!(v1, (vec!["cpu".into(), "cpuacct".into()], "/a/b".into()));
         assert_eq!(membership("0::/"), Some((Vec::new(), "/".to_owned())));
         assert_eq!(membership("nonsense"), None);
     }
 
     #[test]
     fn limits_are_sought_up_to_the_root() {
-        let mut dirs = Vec::new();
-        ascend("/m", "/a/b", &mut dirs);
-        assert_eq!(dirs, ["/m/a/b", "/m/a", "/m"]);
+        assert_eq!(ascend("/m", "/a/b"), ["/m/a/b", "/m/a", "/m"]);
     }
 }

@@ -20,7 +20,7 @@ pub enum Outcome {
     Printed(String),
     /// It is not installed.
     Missing,
-    /// Somebody else may have put it there: why and the remedy, apart by `; `.
+    /// Another user may have put it there: why and the remedy, apart by `; `.
     Refused(String),
     /// It failed (what it printed first), could not start or took more than
     /// two seconds.
@@ -39,7 +39,7 @@ impl Outcome {
 
 /// Runs `program` found on PATH or among the usual directories.
 pub fn run(program: &str, arguments: &[&str]) -> Outcome {
-    run_within(program, arguments, TIME_MAX)
+    run_with(program, arguments, &[], TIME_MAX)
 }
 
 /// Whether it is installed.
@@ -47,12 +47,7 @@ pub fn is_there(program: &str) -> bool {
     matches!(sys::program::find(program, &EXTRA_DIRS), Ok(Some(_)))
 }
 
-/// As [`run`], with another time limit.
-pub fn run_within(program: &str, arguments: &[&str], time_max: Duration) -> Outcome {
-    run_with(program, arguments, &[], time_max)
-}
-
-/// As [`run_within`], with folders named in its environment.
+/// As [`run`], with folders named in its environment and another time limit.
 pub fn run_with(
     program: &str,
     arguments: &[&str],
@@ -92,7 +87,7 @@ fn finish(mut child: Child, time_max: Duration) -> Option<Outcome> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         let read = pipe.take(OUTPUT_BYTES_MAX).read_to_end(&mut bytes);
-        // The receiver may have given up: then nobody wants the output.
+        // The receiver may have given up: then the output is not read.
         let _ = sender.send(read.map(|_| bytes));
     });
     let deadline = Instant::now() + time_max;
@@ -100,10 +95,9 @@ fn finish(mut child: Child, time_max: Duration) -> Option<Outcome> {
     let left = deadline.saturating_duration_since(Instant::now());
     let bytes = receiver.recv_timeout(left).ok()?.ok()?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    Some(if ended_well {
-        Outcome::Printed(text)
-    } else {
-        Outcome::Failed(text)
+    Some(match ended_well {
+        true => Outcome::Printed(text),
+        false => Outcome::Failed(text),
     })
 }
 

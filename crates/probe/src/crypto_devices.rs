@@ -1,10 +1,13 @@
 //! Crypto accelerators on PCI.
 
-use serde_json::Value;
 use trial::Fact;
 
-use crate::fact::{Judge, fact};
+use crate::fact::{Found, absent, ok};
+use crate::machine::Machine;
 use crate::pci::Device;
+use crate::table::Row::{self, Many, One};
+
+pub(super) const FACTS: &[Row] = &[One("device.crypto", "Crypto devices", summary), Many(each)];
 
 /// One a line in reports, so bounded; a host with more is summarised.
 const SHOWN_MAX: usize = 64;
@@ -48,14 +51,25 @@ const KNOWN: &[(u16, u16, &str, &str)] = &[
     (0x1af4, 0x1054, "virtio-crypto", "virtio-pci"),
 ];
 
-pub(super) fn facts(devices: &[Device]) -> Vec<Fact> {
-    let crypto: Vec<&Device> = devices.iter().filter(|device| is_crypto(device)).collect();
-    let mut facts = vec![summary(&crypto)];
-    for device in crypto.iter().take(SHOWN_MAX) {
-        facts.push(presence(device));
-        facts.extend(sriov(device));
+fn crypto(on: &Machine) -> impl Iterator<Item = &Device> {
+    on.devices.iter().filter(|device| is_crypto(device))
+}
+
+fn summary(on: &Machine) -> Found {
+    let addresses: Vec<&str> = crypto(on).map(|device| &device.address[..]).collect();
+    if addresses.is_empty() {
+        return absent(
+            "none on PCI",
+            "optional: processor instructions do the work; a guest can be given one (QAT or other virtual function by VFIO, or virtio-crypto)",
+        );
     }
-    facts
+    let text = format!("{} on PCI", addresses.len());
+    ok(addresses, text)
+}
+
+fn each(on: &Machine) -> Vec<Fact> {
+    let facts = |device| std::iter::once(presence(device)).chain(sriov(device));
+    crypto(on).take(SHOWN_MAX).flat_map(facts).collect()
 }
 
 /// Encryption controllers (0x10) and co-processors (0x0b40), and devices we
@@ -73,36 +87,26 @@ fn known(device: &Device) -> Option<(&'static str, &'static str)> {
         .map(|known| (known.2, known.3))
 }
 
-fn summary(crypto: &[&Device]) -> Fact {
-    let (key, label) = ("device.crypto", "Crypto devices");
-    let addresses: Vec<&str> = crypto
-        .iter()
-        .map(|device| device.address.as_str())
-        .collect();
-    if addresses.is_empty() {
-        return fact(key, label, Value::Null, "none on PCI").absent(
-            "optional: processor instructions do the work; a guest can be given one (QAT or other virtual function by VFIO, or virtio-crypto)",
-        );
-    }
-    fact(key, label, addresses, format!("{} on PCI", crypto.len()))
-}
-
 fn presence(device: &Device) -> Fact {
-    let key = format!("device.crypto.{}", device.address);
+    let address = &device.address;
     let ids = format!("{:04x}:{:04x}", device.vendor, device.device);
     let (name, driver) = known(device).unwrap_or(("Crypto device", ""));
-    let label = format!("{name} {}", device.address);
-    match device.driver.as_deref() {
-        Some("vfio-pci") => fact(key, label, "vfio-pci", format!("{ids}, given to a guest or DPDK (vfio-pci)")),
-        Some(bound) => fact(key, label, bound, format!("{ids}, driver {bound}")),
-        None if driver.is_empty() => fact(key, label, Value::Null, format!("{ids}, no driver bound"))
-            .degraded("load its vendor's driver, or bind it to vfio-pci for a guest"),
-        None => fact(key, label, Value::Null, format!("{ids}, no driver bound")).degraded(format!(
-            "`modprobe {}` and see `dmesg | grep {}` (firmware package linux-firmware or firmware-misc-nonfree)",
+    let unbound = || absent(format!("{ids}, no driver bound"), "");
+    let found = match device.driver.as_deref() {
+        Some("vfio-pci") => ok("vfio-pci", format!("{ids}, given to a guest or DPDK (vfio-pci)")),
+        Some(bound) => ok(bound, format!("{ids}, driver {bound}")),
+        None if driver.is_empty() => {
+            unbound().degraded("load its vendor's driver, or bind it to vfio-pci for a guest")
+        }
+        None => unbound().degraded(format!(
+            "`modprobe {}` and see `dmesg | grep {address}` (firmware package linux-firmware or firmware-misc-nonfree)",
             module(driver),
-            device.address
         )),
-    }
+    };
+    found.named(
+        format!("device.crypto.{address}"),
+        format!("{name} {address}"),
+    )
 }
 
 /// The module that holds a driver.
@@ -117,14 +121,13 @@ fn module(driver: &str) -> String {
 
 fn sriov(device: &Device) -> Option<Fact> {
     let sriov = device.sriov.filter(|_| !device.is_virtual)?;
-    let key = format!("device.crypto.{}.sriov", device.address);
-    let text = format!("{} of {} virtual functions on", sriov.on, sriov.total);
-    let fact = fact(key, format!("SR-IOV of {}", device.address), sriov.on, text);
-    if sriov.on > 0 {
-        return Some(fact);
-    }
-    Some(fact.degraded(format!(
-        "to hand shares to guests: echo {} > /sys/bus/pci/devices/{}/sriov_numvfs (needs the IOMMU)",
-        sriov.total, device.address
-    )))
+    let address = &device.address;
+    let found = sriov.found(format!(
+        "to hand shares to guests: echo {} > /sys/bus/pci/devices/{address}/sriov_numvfs (needs the IOMMU)",
+        sriov.total
+    ));
+    Some(found.named(
+        format!("device.crypto.{address}.sriov"),
+        format!("SR-IOV of {address}"),
+    ))
 }

@@ -2,13 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
 use trial::Fact;
 
-use crate::Host;
-use crate::cpu::Context;
+use crate::fact::{Found, absent, ok, unread, whether};
+use crate::machine::Machine;
+use crate::table::Row::{self, Many, One};
 
-use crate::fact::{Judge, fact, unread};
+pub(super) const FACTS: &[Row] = &[
+    Many(facts),
+    One(
+        "kernel.crypto.userspace",
+        "Kernel crypto from programs (AF_ALG)",
+        userspace,
+    ),
+];
 
 /// (algorithm, module with a fast driver on x86, the same on ARM).
 const SHOWN: [(&str, &str, &str); 10] = [
@@ -44,30 +51,25 @@ enum Kind {
     Device,
 }
 
-pub(super) fn facts(host: &Host, cpu: &Context) -> Vec<Fact> {
-    let Some(text) = host.text("/proc/crypto") else {
-        return vec![
-            unread(
-                "kernel.crypto.drivers",
-                "Kernel crypto drivers",
-                "/proc/crypto",
-            ),
-            userspace(host),
-        ];
+fn facts(on: &Machine) -> Vec<Fact> {
+    let module = |(_, x86, arm): &(_, &'static str, &'static str)| match on.cpu.info.is_arm() {
+        true => *arm,
+        false => *x86,
     };
-    let drivers = parse(&text);
-    let is_arm = cpu.info.is_arm();
-    let mut facts = vec![summary(
-        &drivers,
-        if is_arm { SHOWN[0].2 } else { SHOWN[0].1 },
-    )];
-
-    facts.extend(
-        SHOWN
-            .iter()
-            .map(|(algorithm, x86, arm)| best(&drivers, algorithm, if is_arm { arm } else { x86 })),
-    );
-    facts.push(userspace(host));
+    let drivers = on.host.text("/proc/crypto").map(|text| parse(&text));
+    let all = match &drivers {
+        Some(drivers) => summary(drivers, module(&SHOWN[0])),
+        None => unread("/proc/crypto"),
+    };
+    let mut facts = vec![all.named("kernel.crypto.drivers", "Kernel crypto drivers")];
+    for shown in SHOWN.iter().filter(|_| drivers.is_some()) {
+        let found = best(
+            drivers.as_deref().unwrap_or_default(),
+            shown.0,
+            module(shown),
+        );
+        facts.push(found.named(format!("kernel.crypto.{}", shown.0), shown.0));
+    }
     facts
 }
 
@@ -115,60 +117,46 @@ fn kind(driver: &str, module: &str) -> Kind {
     }
 }
 
-fn summary(drivers: &[Driver], module: &str) -> Fact {
+fn summary(drivers: &[Driver], module: &str) -> Found {
     let count = |kind: Kind| drivers.iter().filter(|driver| driver.kind == kind).count();
     let (devices, instructions) = (count(Kind::Device), count(Kind::Instructions));
-    let fast_aes =
-        |driver: &Driver| driver.kind > Kind::Generic && driver.algorithm.contains("aes");
-    let has_aes = drivers.iter().any(fast_aes);
-    let names: Vec<&str> = drivers
-        .iter()
-        .filter(|driver| driver.kind > Kind::Generic && !driver.is_internal)
-        .map(|driver| driver.name.as_str())
-        .collect();
+    let fast = || drivers.iter().filter(|driver| driver.kind > Kind::Generic);
+    let has_aes = fast().any(|driver| driver.algorithm.contains("aes"));
+    let names = fast().filter(|driver| !driver.is_internal);
     let text = format!(
         "{} registered: {devices} by devices, {instructions} by CPU instructions; {} of these for AES",
         drivers.len(),
         if has_aes { "some" } else { "none" },
     );
-    let fact = fact(
-        "kernel.crypto.drivers",
-        "Kernel crypto drivers",
-        names,
-        text,
-    );
-    if has_aes {
-        return fact;
-    }
-    fact.degraded(format!(
-        "dm-crypt, IPsec and kTLS encrypt AES in generic C: `modprobe {module}`, or boot a kernel that has it"
-    ))
+    ok(names.map(|driver| &driver.name[..]).collect::<Vec<_>>(), text).degraded_unless(
+        has_aes,
+        format!("dm-crypt, IPsec and kTLS encrypt AES in generic C: `modprobe {module}`, or boot a kernel that has it"),
+    )
 }
 
 /// What the kernel would choose: the highest priority.
-fn best(drivers: &[Driver], algorithm: &str, module: &str) -> Fact {
+fn best(drivers: &[Driver], algorithm: &str, module: &str) -> Found {
     let mut known: Vec<&Driver> = drivers
         .iter()
         .filter(|driver| driver.algorithm == algorithm && !driver.is_internal)
         .collect();
     known.sort_by_key(|driver| std::cmp::Reverse((driver.priority, driver.kind)));
-    let key = format!("kernel.crypto.{algorithm}");
     let Some(first) = known.first() else {
-        let none = fact(key, algorithm, Value::Null, "not registered now");
-        return none.absent(format!(
-            "the kernel builds templates on first use; else `modprobe {module}` or a kernel that has it"
-        ));
+        return absent(
+            "not registered now",
+            format!(
+                "the kernel builds templates on first use; else `modprobe {module}` or a kernel that has it"
+            ),
+        );
     };
-    let names: Vec<String> = known.iter().map(|driver| describe(driver)).collect();
-    let value: Vec<&str> = known.iter().map(|driver| driver.name.as_str()).collect();
-    let fact = fact(key, algorithm, value, names.join("; "));
+    let text: Vec<String> = known.iter().map(|driver| describe(driver)).collect();
+    let names: Vec<&str> = known.iter().map(|driver| &driver.name[..]).collect();
     // Big-integer arithmetic has no other driver than the generic one.
-    if first.kind > Kind::Generic || algorithm == "rsa" {
-        return fact;
-    }
-    fact.degraded(format!(
-        "the best driver is generic C: `modprobe {module}`, or boot a kernel that has an accelerated one"
-    ))
+    let is_fast = first.kind > Kind::Generic || algorithm == "rsa";
+    ok(names, text.join("; ")).degraded_unless(
+        is_fast,
+        format!("the best driver is generic C: `modprobe {module}`, or boot a kernel that has an accelerated one"),
+    )
 }
 
 fn describe(driver: &Driver) -> String {
@@ -185,54 +173,35 @@ fn describe(driver: &Driver) -> String {
 }
 
 /// AF_ALG, by which programs reach these drivers.
-fn userspace(host: &Host) -> Fact {
-    let (key, label) = (
-        "kernel.crypto.userspace",
-        "Kernel crypto from programs (AF_ALG)",
-    );
-    let protocols = host.text("/proc/net/protocols").unwrap_or_default();
-    if protocols
-        .lines()
-        .any(|line| line.split_whitespace().next() == Some("ALG"))
-    {
-        return fact(key, label, true, "available");
-    }
-    fact(key, label, false, "not registered now").absent(
+fn userspace(on: &Machine) -> Found {
+    whether(
+        on.host.has_protocol("ALG"),
+        "available",
+        "not registered now",
         "`modprobe af_alg algif_skcipher algif_aead`, or a kernel with CONFIG_CRYPTO_USER_API_*",
     )
 }
 
 #[cfg(test)]
 mod tests {
+    use trial::State;
+
     use super::*;
 
     #[test]
     fn the_highest_priority_wins_and_internal_ones_do_not_count() {
         let text = "name : gcm(aes)\ndriver : gcm_base(ctr(aes-generic),ghash-generic)\npriority : 100\n\n\
             name : gcm(aes)\ndriver : qat_aes_gcm\nmodule : intel_qat\npriority : 4001\nasync : yes\n\n\
-            name : gcm(aes)\ndriver : __x\npriority : 9999\ninternal : yes\n\nrubbish\n";
+            name : gcm(aes)\ndriver : __x\npriority : 9999\ninternal : yes\n\nrubbish\n\n\
+            name : xts(aes)\ndriver : xts(ecb(aes-generic))\npriority : 100\n";
         let drivers = parse(text);
-        assert_eq!(drivers.len(), 3);
-        let fact = best(&drivers, "gcm(aes)", "aesni_intel");
-        assert!(
-            fact.text
-                .starts_with("qat_aes_gcm (priority 4001, device, async);"),
-            "{}",
-            fact.text
-        );
-        assert_eq!(fact.state, trial::State::Ok);
-    }
-
-    #[test]
-    fn generic_only_is_degraded_and_none_is_absent() {
-        let drivers = parse("name : xts(aes)\ndriver : xts(ecb(aes-generic))\npriority : 100\n");
-        assert_eq!(
-            best(&drivers, "xts(aes)", "aesni_intel").state,
-            trial::State::Degraded
-        );
-        assert_eq!(
-            best(&drivers, "cbc(aes)", "aesni_intel").state,
-            trial::State::Absent
-        );
+        assert_eq!(drivers.len(), 4);
+        let gcm = best(&drivers, "gcm(aes)", "aesni_intel");
+        let fastest = "qat_aes_gcm (priority 4001, device, async);";
+        assert!(gcm.text.starts_with(fastest), "{gcm:?}");
+        let state = |algorithm| best(&drivers, algorithm, "aesni_intel").state;
+        assert_eq!(state("gcm(aes)"), State::Ok);
+        assert_eq!(state("xts(aes)"), State::Degraded, "generic only");
+        assert_eq!(state("cbc(aes)"), State::Absent);
     }
 }

@@ -9,72 +9,106 @@ const TEXT_MAX: usize = 600;
 /// How a remedy begins when no act of the user changes the fact.
 pub const NOTHING_TO_DO: &str = "nothing to do";
 
-/// A fact that is `ok`. `text` may come from the host: control characters
-/// become `?` and a long one is cut, so that no file can write to a terminal.
-pub fn fact(
-    key: impl Into<String>,
-    label: impl Into<String>,
-    value: impl Into<Value>,
-    text: impl AsRef<str>,
-) -> Fact {
-    Fact {
-        key: clean(&key.into()),
-        label: some(clean(&label.into())),
+/// What a reader found: a fact without its names.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) state: State,
+    pub(crate) value: Value,
+    pub(crate) text: String,
+    pub(crate) remedy: String,
+}
+
+pub(crate) fn ok(value: impl Into<Value>, text: impl Into<String>) -> Found {
+    Found {
         state: State::Ok,
-        value: clean_value(value.into()),
-        text: some(clean(text.as_ref())),
+        value: value.into(),
+        text: text.into(),
         remedy: String::new(),
     }
 }
 
-/// A fact that could not be read at all.
-pub(super) fn unread(key: &str, label: &str, file: &str) -> Fact {
-    fact(key, label, Value::Null, format!("not readable ({file})")).absent(format!(
-        "mount or allow reading of {file} where Lockgate runs"
-    ))
+/// Its value is its text.
+pub(crate) fn shown(text: impl Into<String>) -> Found {
+    let text = text.into();
+    ok(text.clone(), text)
 }
 
-/// Judging a fact.
-pub trait Judge {
-    /// There, but not as it should be.
-    fn degraded(self, remedy: impl AsRef<str>) -> Fact;
+/// Without a value.
+pub(crate) fn absent(text: impl Into<String>, remedy: impl Into<String>) -> Found {
+    ok(Value::Null, text).absent(remedy)
+}
 
-    /// Not there.
-    fn absent(self, remedy: impl AsRef<str>) -> Fact;
+pub(crate) fn unread(file: &str) -> Found {
+    let remedy = format!("mount or allow reading of {file} where Lockgate runs");
+    absent(format!("not readable ({file})"), remedy)
+}
+
+/// A capability that is there, or not.
+pub(crate) fn whether(
+    is_there: bool,
+    yes: impl Into<String>,
+    no: impl Into<String>,
+    remedy: impl Into<String>,
+) -> Found {
+    match is_there {
+        true => ok(true, yes),
+        false => ok(false, no).absent(remedy),
+    }
+}
+
+/// There, and not used, since another user may have put it there.
+pub(crate) fn refused(error: &str) -> Found {
+    let (reason, remedy) = parts(error);
+    ok(Value::Null, reason).degraded(remedy)
 }
 
 /// The reason and the remedy of an error that says both, apart by `; `.
-pub fn parts(error: &str) -> (&str, &str) {
+pub(crate) fn parts(error: &str) -> (&str, &str) {
     error
         .rsplit_once("; ")
         .unwrap_or((error, "install it anew"))
 }
 
-/// There, and not used: somebody else may have put it there.
-pub fn refused(key: impl Into<String>, label: impl Into<String>, error: &str) -> Fact {
-    let (reason, remedy) = parts(error);
-    fact(key, label, Value::Null, reason).degraded(remedy)
-}
-
-impl Judge for Fact {
-    fn degraded(self, remedy: impl AsRef<str>) -> Fact {
-        judged(self, State::Degraded, remedy.as_ref())
+impl Found {
+    /// There, but not as it should be.
+    pub(crate) fn degraded(self, remedy: impl Into<String>) -> Self {
+        self.judged(State::Degraded, remedy.into())
     }
 
-    fn absent(self, remedy: impl AsRef<str>) -> Fact {
-        judged(self, State::Absent, remedy.as_ref())
+    pub(crate) fn degraded_unless(self, is_good: bool, remedy: impl Into<String>) -> Self {
+        match is_good {
+            true => self,
+            false => self.degraded(remedy),
+        }
+    }
+
+    pub(crate) fn absent(self, remedy: impl Into<String>) -> Self {
+        self.judged(State::Absent, remedy.into())
+    }
+
+    fn judged(self, state: State, remedy: String) -> Self {
+        Self {
+            state,
+            remedy,
+            ..self
+        }
+    }
+
+    /// The fact. What is found may come from the host: control characters become
+    /// `?` and long texts are cut, so that no file can write to a terminal.
+    pub(crate) fn named(self, key: impl AsRef<str>, label: impl AsRef<str>) -> Fact {
+        Fact {
+            key: clean(key.as_ref()),
+            label: some(clean(label.as_ref())),
+            state: self.state,
+            value: clean_value(self.value),
+            text: some(clean(&self.text)),
+            remedy: clean(&self.remedy),
+        }
     }
 }
 
-fn judged(fact: Fact, state: State, remedy: &str) -> Fact {
-    Fact {
-        state,
-        remedy: clean(remedy),
-        ..fact
-    }
-}
-
-/// A file can hold nothing where a word should be; a reader wants to know.
+/// A file may be empty where a word is expected.
 fn some(text: String) -> String {
     if text.is_empty() {
         "(empty)".to_owned()
@@ -106,7 +140,7 @@ fn clean_value(value: Value) -> Value {
     }
 }
 
-pub(super) fn joined<T: AsRef<str>>(names: &[T]) -> String {
+pub(crate) fn joined<T: AsRef<str>>(names: &[T]) -> String {
     match names.is_empty() {
         true => "none".to_owned(),
         false => names.iter().map(T::as_ref).collect::<Vec<_>>().join(", "),
@@ -114,7 +148,7 @@ pub(super) fn joined<T: AsRef<str>>(names: &[T]) -> String {
 }
 
 /// Bytes for people: `24 GiB`, `1.5 MiB`.
-pub(super) fn bytes_text(bytes: u64) -> String {
+pub(crate) fn bytes_text(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB"];
     let mut value = bytes as f64;
     let mut unit = 0;
@@ -133,7 +167,7 @@ mod tests {
     #[test]
     fn hostile_text_is_tamed() {
         let long = format!("\u{1b}[31m{}", "x".repeat(10_000));
-        let fact = fact("k\n", "l", vec![long.clone()], &long);
+        let fact = ok(vec![long.clone()], long).named("k\n", "l");
         assert_eq!(fact.key, "k");
         assert!(fact.text.starts_with("?[31mx") && fact.text.ends_with('…'));
         assert!(fact.value.to_string().len() < 2 * TEXT_MAX);

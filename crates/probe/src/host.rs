@@ -126,8 +126,15 @@ impl Host {
         Some(target.file_name()?.to_string_lossy().into_owned())
     }
 
+    /// Whether the kernel has registered a protocol of sockets.
+    pub(super) fn has_protocol(&self, name: &str) -> bool {
+        let protocols = self.text("/proc/net/protocols").unwrap_or_default();
+        let mut names = protocols.lines().map(|line| line.split_whitespace().next());
+        names.any(|first| first == Some(name))
+    }
+
     /// Whether the device opens for reading and writing (a recorded one: for
-    /// reading, whoever owns the recording).
+    /// reading, since any user may own the recording).
     pub(super) fn opens(&self, path: &str) -> io::Result<()> {
         OpenOptions::new()
             .read(true)

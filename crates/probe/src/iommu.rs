@@ -2,31 +2,43 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-use trial::Fact;
-
 use crate::Host;
 use crate::cpu::Context;
-use crate::fact::{Judge, fact};
+use crate::fact::{Found, absent, ok};
 use crate::list::option;
+use crate::machine::Machine;
+use crate::table::Row::{self, One};
+
+pub(super) const FACTS: &[Row] = &[
+    One("iommu.groups", "IOMMU groups", groups),
+    One("iommu.dma_remapping", "DMA remapping", dma_remapping),
+    One(
+        "iommu.interrupt_remapping",
+        "Interrupt remapping",
+        interrupt_remapping,
+    ),
+];
 
 const UNITS: &str = "/sys/class/iommu";
 const GROUPS: &str = "/sys/kernel/iommu_groups";
 
-pub(super) fn facts(host: &Host, cpu: &Context) -> Vec<Fact> {
-    vec![
-        groups(host, cpu),
-        dma_remapping(host, cpu),
-        interrupt_remapping(host, cpu),
-    ]
+/// Whether there is a group of devices that can be given away.
+pub(super) fn has_groups(host: &Host) -> bool {
+    !host.names(GROUPS).is_empty()
+}
+
+/// The word by which one of these options is off.
+fn switched_off<'a>(cpu: &'a Context, names: [&str; 3]) -> Option<&'a str> {
+    let mut words = names
+        .iter()
+        .filter_map(|name| option(&cpu.command_line, name));
+    words.find(|word| word.ends_with("=off"))
 }
 
 /// What turns an IOMMU on, by processor.
 fn turn_on(cpu: &Context) -> String {
-    for name in ["intel_iommu", "amd_iommu", "iommu"] {
-        if let Some(word) = option(&cpu.command_line, name).filter(|word| word.ends_with("=off")) {
-            return format!("remove `{word}` from the kernel command line and reboot");
-        }
+    if let Some(word) = switched_off(cpu, ["intel_iommu", "amd_iommu", "iommu"]) {
+        return format!("remove `{word}` from the kernel command line and reboot");
     }
     if cpu.is_guest() {
         return "give the guest a virtual IOMMU (QEMU: `-device intel-iommu,intremap=on` or `-device virtio-iommu`), needed only to pass devices on to nested guests".to_owned();
@@ -39,40 +51,24 @@ fn turn_on(cpu: &Context) -> String {
     format!("enable {firmware} in the firmware setup and boot with {option}")
 }
 
-fn groups(host: &Host, cpu: &Context) -> Fact {
-    let (key, label) = ("iommu.groups", "IOMMU groups");
-    match host.names(GROUPS).len() {
-        0 => fact(
-            key,
-            label,
-            0,
-            "none: no device can be given to a guest safely",
-        )
-        .absent(turn_on(cpu)),
-        count => fact(key, label, count, count.to_string()),
+fn groups(on: &Machine) -> Found {
+    match on.host.names(GROUPS).len() {
+        0 => ok(0, "none: no device can be given to a guest safely").absent(turn_on(&on.cpu)),
+        count => ok(count, count.to_string()),
     }
 }
 
-fn dma_remapping(host: &Host, cpu: &Context) -> Fact {
-    let (key, label) = ("iommu.dma_remapping", "DMA remapping");
-    let units = host.names(UNITS);
+fn dma_remapping(on: &Machine) -> Found {
+    let units = on.host.names(UNITS);
     if units.is_empty() {
-        return fact(key, label, Value::Null, "no IOMMU visible").absent(turn_on(cpu));
+        return absent("no IOMMU visible", turn_on(&on.cpu));
     }
-    let types = domain_types(host);
-    let text = match types.is_empty() {
-        true => format!("{} units", units.len()),
-        false => format!(
-            "{} units; groups by domain: {}",
-            units.len(),
-            types.join(", ")
-        ),
-    };
-    let fact = fact(key, label, units, text);
-    if host.names(GROUPS).is_empty() {
-        return fact.degraded(turn_on(cpu));
+    let mut text = format!("{} units", units.len());
+    let types = domain_types(&on.host);
+    if !types.is_empty() {
+        text += &format!("; groups by domain: {}", types.join(", "));
     }
-    fact
+    ok(units, text).degraded_unless(has_groups(&on.host), turn_on(&on.cpu))
 }
 
 /// `DMA-FQ 40`, `identity 10`: how the groups' addresses are translated.
@@ -90,38 +86,23 @@ fn domain_types(host: &Host) -> Vec<String> {
         .collect()
 }
 
-fn interrupt_remapping(host: &Host, cpu: &Context) -> Fact {
-    let (key, label) = ("iommu.interrupt_remapping", "Interrupt remapping");
-    if let Some(chip) = remapping_chip(host) {
-        return fact(key, label, true, format!("on ({chip} in /proc/interrupts)"));
+fn interrupt_remapping(on: &Machine) -> Found {
+    if let Some(chip) = remapping_chip(&on.host) {
+        return ok(true, format!("on ({chip} in /proc/interrupts)"));
     }
-    let off = ["intremap", "intel_iommu", "amd_iommu"]
-        .iter()
-        .filter_map(|name| option(&cpu.command_line, name))
-        .find(|word| word.ends_with("=off"));
-    if let Some(word) = off {
-        return fact(key, label, false, format!("off by `{word}`")).degraded(format!(
+    if let Some(word) = switched_off(&on.cpu, ["intremap", "intel_iommu", "amd_iommu"]) {
+        return ok(false, format!("off by `{word}`")).degraded(format!(
             "remove `{word}` from the kernel command line and reboot"
         ));
     }
-    if intel_supports(host) {
-        return fact(key, label, false, "the IOMMU has it, the kernel does not use it").degraded(
+    // Extended capability register, bit 3 (Intel VT-d specification, 11.4.3).
+    let extended = registers(&on.host, "intel-iommu/ecap");
+    if extended.iter().any(|ecap| ecap >> 3 & 1 == 1) {
+        return ok(false, "the IOMMU has it, the kernel does not use it").degraded(
             "enable x2APIC and interrupt remapping in the firmware setup; `dmesg | grep -i 'remapping'` says why it is off",
         );
     }
-    fact(key, label, false, "not in use").absent(turn_on(cpu))
-}
-
-/// Extended capability register, bit 3 (Intel VT-d specification, 11.4.3).
-fn intel_supports(host: &Host) -> bool {
-    extended_capabilities(host)
-        .iter()
-        .any(|ecap| ecap >> 3 & 1 == 1)
-}
-
-/// The extended capability registers of Intel's units.
-fn extended_capabilities(host: &Host) -> Vec<u64> {
-    registers(host, "intel-iommu/ecap")
+    ok(false, "not in use").absent(turn_on(&on.cpu))
 }
 
 /// The interrupt chip whose name says that the IOMMU remaps: on x86 the

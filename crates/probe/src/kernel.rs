@@ -1,108 +1,75 @@
 //! The kernel and the system on it.
 
 use serde_json::Value;
-use trial::Fact;
 
-use crate::Host;
-use crate::cpu::Context;
-use crate::fact::{Judge, fact, joined, unread};
+use crate::fact::{Found, joined, ok, shown, unread};
 use crate::list::{option, value_of};
+use crate::machine::Machine;
+use crate::table::Row::{self, One};
 
-pub(super) fn facts(host: &Host, cpu: &Context) -> Vec<Fact> {
-    vec![
-        release(host),
-        system(host),
-        architecture(host, cpu),
-        container(host),
-        command_line(cpu),
-        mitigations(host, cpu),
-        modules(host),
-    ]
-}
+pub(super) const FACTS: &[Row] = &[
+    One("host.kernel", "Kernel", release),
+    One("host.os", "System", system),
+    One("host.architecture", "Architecture", architecture),
+    One("host.container", "Container", container),
+    One("host.command_line", "Kernel command line", command_line),
+    One("host.mitigations", "CPU mitigations", mitigations),
+    One("host.modules", "Loadable modules", modules),
+];
 
-fn release(host: &Host) -> Fact {
-    match host
-        .line("/proc/sys/kernel/osrelease")
-        .or_else(|| from_version(host))
-    {
-        Some(release) => fact("host.kernel", "Kernel", release.clone(), release),
-        None => unread("host.kernel", "Kernel", "/proc/sys/kernel/osrelease"),
-    }
-}
-
-/// `Linux version 6.1.0 (…)`.
-fn from_version(host: &Host) -> Option<String> {
-    let line = host.line("/proc/version")?;
-    Some(
-        line.strip_prefix("Linux version ")?
-            .split_whitespace()
-            .next()?
-            .to_owned(),
-    )
-}
-
-fn system(host: &Host) -> Fact {
-    let text = host
-        .text("/etc/os-release")
-        .or_else(|| host.text("/usr/lib/os-release"));
-    let text = text.unwrap_or_default();
-    match value_of(&text, "PRETTY_NAME").map(|name| name.trim_matches('"')) {
-        Some(name) => fact("host.os", "System", name, name),
-        None => unread("host.os", "System", "/etc/os-release"),
-    }
-}
-
-fn architecture(host: &Host, cpu: &Context) -> Fact {
-    let guessed = if cpu.info.is_arm() {
-        "aarch64"
-    } else {
-        "x86_64"
+fn release(on: &Machine) -> Found {
+    let path = "/proc/sys/kernel/osrelease";
+    // `Linux version 6.1.0 (…)`.
+    let from_version = || {
+        let line = on.host.line("/proc/version")?;
+        let rest = line.strip_prefix("Linux version ")?;
+        rest.split_whitespace().next().map(str::to_owned)
     };
-    let name = host
-        .line("/proc/sys/kernel/arch")
-        .unwrap_or_else(|| guessed.to_owned());
-    fact("host.architecture", "Architecture", name.clone(), name)
+    let release = on.host.line(path).or_else(from_version);
+    release.map_or_else(|| unread(path), shown)
 }
 
-fn container(host: &Host) -> Fact {
-    let (key, label) = ("host.container", "Container");
-    let named = host.line("/run/systemd/container").or_else(|| {
-        let marks = [("/.dockerenv", "docker"), ("/run/.containerenv", "podman")];
-        marks
-            .iter()
-            .find(|(mark, _)| host.exists(mark))
-            .map(|(_, name)| (*name).to_owned())
-    });
-    match named {
-        Some(name) => fact(
-            key,
-            label,
-            name.clone(),
-            format!("{name}: what is not readable here may exist outside"),
-        ),
-        None => fact(key, label, Value::Null, "none seen"),
+fn system(on: &Machine) -> Found {
+    let path = "/etc/os-release";
+    let text = on.host.text(path);
+    let text = text
+        .or_else(|| on.host.text("/usr/lib/os-release"))
+        .unwrap_or_default();
+    let name = value_of(&text, "PRETTY_NAME").map(|name| name.trim_matches('"'));
+    name.map_or_else(|| unread(path), shown)
+}
+
+fn architecture(on: &Machine) -> Found {
+    let guessed = match on.cpu.info.is_arm() {
+        true => "aarch64",
+        false => "x86_64",
+    };
+    let stated = on.host.line("/proc/sys/kernel/arch");
+    shown(stated.unwrap_or_else(|| guessed.to_owned()))
+}
+
+fn container(on: &Machine) -> Found {
+    let marked = |mark: &str, name: &str| on.host.exists(mark).then(|| name.to_owned());
+    let stated = on.host.line("/run/systemd/container");
+    let named = stated
+        .or_else(|| marked("/.dockerenv", "docker"))
+        .or_else(|| marked("/run/.containerenv", "podman"));
+    let Some(name) = named else {
+        return ok(Value::Null, "none seen");
+    };
+    let text = format!("{name}: what is not readable here may exist outside");
+    ok(name, text)
+}
+
+/// Boot loaders and agents put their secrets here too: only what bears on speed
+/// leaves the host.
+fn command_line(on: &Machine) -> Found {
+    if on.cpu.command_line.is_empty() {
+        return unread("/proc/cmdline");
     }
-}
-
-fn command_line(cpu: &Context) -> Fact {
-    let (key, label) = ("host.command_line", "Kernel command line");
-    match cpu.command_line.as_str() {
-        "" => unread(key, label, "/proc/cmdline"),
-        // Boot loaders and agents put their secrets here too: only what
-        // bears on speed leaves the host.
-        line => {
-            let shown = telling(line).join(" ");
-            fact(
-                key,
-                label,
-                shown.clone(),
-                if shown.is_empty() {
-                    "nothing that bears on speed"
-                } else {
-                    &shown
-                },
-            )
-        }
+    match telling(&on.cpu.command_line).join(" ") {
+        told if told.is_empty() => ok("", "nothing that bears on speed"),
+        told => shown(told),
     }
 }
 
@@ -117,48 +84,45 @@ fn telling(line: &str) -> Vec<&str> {
 }
 
 /// Mitigations make every crossing dearer, so reports must say which ran.
-fn mitigations(host: &Host, cpu: &Context) -> Fact {
-    let (key, label) = ("host.mitigations", "CPU mitigations");
+fn mitigations(on: &Machine) -> Found {
     let dir = "/sys/devices/system/cpu/vulnerabilities";
-    let states: Vec<(String, String)> = host
-        .names(dir)
-        .into_iter()
-        .take(64)
-        .filter_map(|name| Some((name.clone(), host.line(&format!("{dir}/{name}"))?)))
-        .collect();
+    let names = on.host.names(dir).into_iter().take(64);
+    let state = |name: String| {
+        on.host
+            .line(&format!("{dir}/{name}"))
+            .map(|state| (name, state))
+    };
+    let states: Vec<(String, String)> = names.filter_map(state).collect();
     if states.is_empty() {
-        return unread(key, label, dir);
+        return unread(dir);
     }
     let named = |prefix: &str| -> Vec<&str> {
-        states
-            .iter()
-            .filter(|(_, state)| state.starts_with(prefix))
-            .map(|(name, _)| name.as_str())
-            .collect()
+        let those = states.iter().filter(|(_, state)| state.starts_with(prefix));
+        those.map(|(name, _)| name.as_str()).collect()
     };
-    let (on, open) = (named("Mitigation"), named("Vulnerable"));
-    let text = format!("mitigated: {}; vulnerable: {}", joined(&on), joined(&open));
-    let fact = fact(key, label, on, text);
-    if open.is_empty() {
-        return fact;
-    }
-    match option(&cpu.command_line, "mitigations") {
-        Some("mitigations=off") => fact.degraded(
-            "crossings look cheaper than on a protected host: remove `mitigations=off` before quoting them",
-        ),
-        _ => fact.degraded("update microcode and kernel (a guest: the outer host too), then reboot"),
-    }
+    let (closed, open) = (named("Mitigation"), named("Vulnerable"));
+    let text = format!(
+        "mitigated: {}; vulnerable: {}",
+        joined(&closed),
+        joined(&open)
+    );
+    let remedy = match option(&on.cpu.command_line, "mitigations") {
+        Some("mitigations=off") => {
+            "crossings look cheaper than on a protected host: remove `mitigations=off` before quoting them"
+        }
+        _ => "update microcode and kernel (a guest: the outer host too), then reboot",
+    };
+    ok(closed, text).degraded_unless(open.is_empty(), remedy)
 }
 
-fn modules(host: &Host) -> Fact {
-    let (key, label) = ("host.modules", "Loadable modules");
-    if !host.exists("/proc/modules") {
-        return fact(key, label, false, "this kernel cannot load modules")
+fn modules(on: &Machine) -> Found {
+    if !on.host.exists("/proc/modules") {
+        return ok(false, "this kernel cannot load modules")
             .absent("drivers must be built in: boot a kernel with CONFIG_MODULES");
     }
-    match host.switch("/proc/sys/kernel/modules_disabled") {
-        Some(true) => fact(key, label, false, "loading is switched off until reboot")
+    match on.host.switch("/proc/sys/kernel/modules_disabled") {
+        Some(true) => ok(false, "loading is switched off until reboot")
             .degraded("reboot without `kernel.modules_disabled=1`"),
-        _ => fact(key, label, true, "can be loaded by root"),
+        _ => ok(true, "can be loaded by root"),
     }
 }

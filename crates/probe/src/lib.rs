@@ -16,7 +16,7 @@ pub mod command;
 mod cpu;
 mod crypto_devices;
 mod crypto_drivers;
-pub mod fact;
+mod fact;
 mod guests;
 mod host;
 mod interrupts;
@@ -27,20 +27,25 @@ mod libraries;
 mod limits;
 mod list;
 mod load;
+mod machine;
 mod memory;
 mod nic;
 mod pci;
 mod qemu;
 pub mod site;
+mod table;
 pub mod tier;
-pub mod versions;
 mod vfio;
 
 use std::time::{Duration, Instant};
 
 use trial::{Fact, Group, Probe};
 
+pub use fact::NOTHING_TO_DO;
 pub use host::Host;
+
+use load::Ticks;
+use machine::Machine;
 
 /// Steal is measured over at least this long: some twenty of the kernel's
 /// 10 ms ticks a processor.
@@ -52,63 +57,27 @@ const STEAL_WINDOW: Duration = Duration::from_millis(200);
 #[must_use]
 pub fn probe(host: &Host) -> Probe {
     let started = Instant::now();
-    let before = load::Ticks::read(host);
-    let cpu = cpu::Context::read(host);
-    let devices = pci::devices(host);
-    let mut groups = vec![
-        group("CPU", cpu::facts(host, &cpu)),
-        group("CPU flags", cpu::flag_facts(&cpu)),
-        group("CPU register state", cpu::xstate_facts(&cpu)),
-        group("Memory", memory::facts(host)),
-        group("Kernel", kernel::facts(host, &cpu)),
-        group("Kernel crypto drivers", crypto_drivers::facts(host, &cpu)),
-        group("Crypto devices", crypto_devices::facts(&devices)),
-        group("Network interfaces", nic::facts(host)),
-        group("Device assignment", assignment(host, &cpu, &devices)),
-        group("Virtualisation", virtualisation(host, &cpu)),
-        group("Privileges", privileges(host)),
-        group("Crypto libraries", libraries::facts(host, &cpu)),
-    ];
+    let before = Ticks::read(host);
+    let mut on = Machine::read(host);
+    let read = |titled: &[table::Titled]| -> Vec<Group> {
+        titled.iter().map(|titled| titled.read(&on)).collect()
+    };
+    let (processor, mut rest) = (read(&table::PROCESSOR), read(&table::REST));
+    let mut groups = Vec::new();
     if host.is_live() {
-        groups.push(group("Crypto back-ends", calibration::facts()));
+        groups.extend(group("Tier of these measurements", tier::facts()));
+        rest.extend(group("Crypto back-ends", calibration::facts()));
         std::thread::sleep(STEAL_WINDOW.saturating_sub(started.elapsed()));
     }
-    let mut load = load::facts(host, before, load::Ticks::read(host));
-    load.extend(limits::facts(host));
-    groups.insert(3, group("Load and limits now", load));
-    let tier = crate::tier::facts();
-    if host.is_live() && !tier.is_empty() {
-        groups.insert(0, group("Tier of these measurements", tier));
-    }
+    on.ticks = before.zip(Ticks::read(host));
+    groups.extend(processor);
+    groups.push(table::LOAD.read(&on));
+    groups.extend(rest);
     Probe { groups }
 }
 
-fn group(title: &str, facts: Vec<Fact>) -> Group {
-    Group {
-        title: title.to_owned(),
-        facts,
-    }
-}
-
-fn assignment(host: &Host, cpu: &cpu::Context, devices: &[pci::Device]) -> Vec<Fact> {
-    let mut facts = iommu::facts(host, cpu);
-    facts.extend(vfio::facts(host, devices));
-    facts.push(interrupts::posted(host, cpu));
-    facts
-}
-
-fn virtualisation(host: &Host, cpu: &cpu::Context) -> Vec<Fact> {
-    let mut facts = kvm::facts(host, cpu);
-    facts.extend(qemu::facts(host));
-    if host.is_live() {
-        facts.extend(guests::facts());
-    }
-    facts
-}
-
-fn privileges(host: &Host) -> Vec<Fact> {
-    let mut facts = capabilities::facts(host);
-    facts.extend(cgroups::facts(host));
-    facts.extend(bpf::facts(host));
-    facts
+/// A group of facts about this process; none where there is none.
+fn group(title: &str, facts: Vec<Fact>) -> Option<Group> {
+    let title = title.to_owned();
+    (!facts.is_empty()).then_some(Group { title, facts })
 }

@@ -2,14 +2,18 @@
 
 mod packages;
 
-use serde_json::Value;
 use trial::Fact;
 
 use self::packages::Packages;
-use crate::Host;
 use crate::command::Outcome;
-use crate::cpu::Context;
-use crate::fact::{Judge, NOTHING_TO_DO, fact, refused};
+use crate::fact::{Found, NOTHING_TO_DO, absent, ok, refused};
+use crate::machine::Machine;
+use crate::table::Row::{self, Many, One};
+
+pub(super) const FACTS: &[Row] = &[
+    One("library.openssl", "openssl (program)", openssl),
+    Many(facts),
+];
 
 /// Where distributions put shared libraries.
 const DIRS: [&str; 8] = [
@@ -68,35 +72,36 @@ const LIBRARIES: &[Library] = &[
     library("library.isal_crypto", "ISA-L crypto", "libisal_crypto.so", "libisal-crypto2", "isa-l_crypto"),
 ];
 
-pub(super) fn facts(host: &Host, cpu: &Context) -> Vec<Fact> {
-    let list = |dir: &'static str| host.names(dir).into_iter().map(move |name| (dir, name));
+fn facts(on: &Machine) -> Vec<Fact> {
+    let list = |dir: &'static str| on.host.names(dir).into_iter().map(move |name| (dir, name));
     let files: Vec<(&str, String)> = DIRS.into_iter().flat_map(list).collect();
-    let packages = Packages::read(host, LIBRARIES);
-    let mut facts = vec![openssl(host)];
-    facts.extend(LIBRARIES.iter().map(|library| {
-        installed(library, &files, &packages).unwrap_or_else(|| missing(library, cpu.info.is_arm()))
-    }));
-    facts
+    let packages = Packages::read(&on.host, LIBRARIES);
+    let fact = |library: &Library| {
+        let found = installed(library, &files, &packages);
+        let found = found.unwrap_or_else(|| missing(library, on.cpu.info.is_arm()));
+        found.named(library.key, library.name)
+    };
+    LIBRARIES.iter().map(fact).collect()
 }
 
 /// The reference arm of `lockgate speed`.
-fn openssl(host: &Host) -> Fact {
-    let (key, label) = ("library.openssl", "openssl (program)");
-    let outcome = host.command("openssl", &["version"]);
-    if let Outcome::Refused(why) = outcome {
-        return refused(key, label, &why);
-    }
-    let printed = outcome.printed().unwrap_or_default();
+fn openssl(on: &Machine) -> Found {
+    let printed = match on.host.command("openssl", &["version"]) {
+        Outcome::Refused(why) => return refused(&why),
+        outcome => outcome.printed().unwrap_or_default(),
+    };
     let line = printed.lines().next().unwrap_or_default();
     match line.split_whitespace().nth(1) {
-        Some(version) => fact(key, label, version, line),
-        None => fact(key, label, Value::Null, "not installed")
-            .absent("install openssl: `openssl speed` is then measured beside us as the reference"),
+        Some(version) => ok(version, line),
+        None => absent(
+            "not installed",
+            "install openssl: `openssl speed` is then measured beside us as the reference",
+        ),
     }
 }
 
 /// The version is the package's; without one, what the file's name tells.
-fn installed(library: &Library, files: &[(&str, String)], packages: &Packages) -> Option<Fact> {
+fn installed(library: &Library, files: &[(&str, String)], packages: &Packages) -> Option<Found> {
     let (suffix, dir) = files
         .iter()
         .filter_map(|(dir, name)| Some((suffix(name, library.file)?, *dir)))
@@ -105,27 +110,22 @@ fn installed(library: &Library, files: &[(&str, String)], packages: &Packages) -
     let file = format!("{dir}/{}{suffix}", library.file);
     let by_name = suffix.trim_start_matches('.');
     Some(match packages.version(library) {
-        Some(version) => fact(
-            library.key,
-            library.name,
-            version,
-            format!("{version} ({file})"),
-        ),
-        None if by_name.is_empty() => fact(library.key, library.name, "unknown", file),
-        None => fact(library.key, library.name, format!("so.{by_name}"), file),
+        Some(version) => ok(version, format!("{version} ({file})")),
+        None if by_name.is_empty() => ok("unknown", file),
+        None => ok(format!("so.{by_name}"), file),
     })
 }
 
-fn missing(library: &Library, is_arm: bool) -> Fact {
-    let fact = fact(library.key, library.name, Value::Null, "not installed");
+fn missing(library: &Library, is_arm: bool) -> Found {
     let package = library.deb;
-    match (library.key, is_arm) {
-        (IPSEC_MB, true) => fact.absent(format!("{NOTHING_TO_DO}: it is for x86-64")),
-        (IPSEC_MB, false) => fact.absent(format!(
+    let remedy = match (library.key, is_arm) {
+        (IPSEC_MB, true) => format!("{NOTHING_TO_DO}: it is for x86-64"),
+        (IPSEC_MB, false) => format!(
             "install {package}: with several requests in flight it is 2 to 10 times faster at AES-CBC and SHA-256"
-        )),
-        _ => fact.absent(format!("optional: install {package} (Debian's name) where a program needs it")),
-    }
+        ),
+        _ => format!("optional: install {package} (Debian's name) where a program needs it"),
+    };
+    absent("not installed", remedy)
 }
 
 /// What follows `libx.so` in a file name: `.20.4.1`, or nothing.

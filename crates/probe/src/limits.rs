@@ -1,26 +1,28 @@
 //! What a container or service manager allows this process.
 
 use serde_json::Value;
-use trial::Fact;
 
 use crate::Host;
 use crate::cgroups;
-use crate::fact::{Judge, bytes_text, fact};
+use crate::fact::{Found, bytes_text, ok};
+use crate::machine::Machine;
+use crate::table::Row::{self, One};
 
-pub(super) fn facts(host: &Host) -> Vec<Fact> {
-    vec![cpu(host), memory(host)]
-}
+pub(super) const FACTS: &[Row] = &[
+    One("limits.cpus", "CPU quota", cpu),
+    One("limits.memory_bytes", "Memory limit", memory),
+];
 
 /// The tightest CPU quota on the way from the root to our cgroup, in CPUs.
-fn cpu(host: &Host) -> Fact {
-    let (key, label) = ("limits.cpus", "CPU quota");
+fn cpu(on: &Machine) -> Found {
+    let host = &on.host;
     let dirs = cgroups::dirs(host, "cpu");
-    let quota = dirs
+    let quotas = dirs
         .iter()
         .filter_map(|dir| quota_v2(host, dir).or_else(|| quota_v1(host, dir)));
-    match quota.min_by(f64::total_cmp) {
-        None => fact(key, label, Value::Null, "none"),
-        Some(cpus) => fact(key, label, cpus, format!("{cpus} CPUs' time a period, by cgroup"))
+    match quotas.min_by(f64::total_cmp) {
+        None => ok(Value::Null, "none"),
+        Some(cpus) => ok(cpus, format!("{cpus} CPUs' time a period, by cgroup"))
             .degraded("the kernel stops this process for part of each period, which spoils latencies: measure without a CPU limit (Kubernetes: no `limits.cpu`; systemd: `CPUQuota=`)"),
     }
 }
@@ -42,28 +44,24 @@ fn ratio(quota_us: u64, period_us: u64) -> Option<f64> {
     (period_us > 0).then(|| (quota_us as f64 * 100.0 / period_us as f64).round() / 100.0)
 }
 
-fn memory(host: &Host) -> Fact {
-    let (key, label) = ("limits.memory_bytes", "Memory limit");
+fn memory(on: &Machine) -> Found {
     // Version 1 writes "no limit" as the largest multiple of the page size.
     let unlimited = 1 << 62;
-    let limit = cgroups::dirs(host, "memory")
+    let limit = |dir: &String| {
+        let limits = ["memory.max", "memory.limit_in_bytes"]
+            .map(|name| on.host.parsed::<u64>(&format!("{dir}/{name}")));
+        limits
+            .into_iter()
+            .flatten()
+            .filter(|&bytes| bytes < unlimited)
+            .min()
+    };
+    match cgroups::dirs(&on.host, "memory")
         .iter()
-        .flat_map(|dir| {
-            [
-                format!("{dir}/memory.max"),
-                format!("{dir}/memory.limit_in_bytes"),
-            ]
-        })
-        .filter_map(|path| host.parsed::<u64>(&path))
-        .filter(|&bytes| bytes < unlimited)
-        .min();
-    match limit {
-        None => fact(key, label, Value::Null, "none"),
-        Some(bytes) => fact(
-            key,
-            label,
-            bytes,
-            format!("{}, by cgroup", bytes_text(bytes)),
-        ),
+        .filter_map(limit)
+        .min()
+    {
+        None => ok(Value::Null, "none"),
+        Some(bytes) => ok(bytes, format!("{}, by cgroup", bytes_text(bytes))),
     }
 }

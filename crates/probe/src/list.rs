@@ -1,23 +1,6 @@
-//! The kernel's list and table notations.
+//! The kernel's notations: lists, tables, command lines.
 
-/// No machine has more logical processors.
-const CPUS_MAX: u32 = 8192;
-
-/// A CPU list such as `0-3,8`, in order and without repeats; parts that are
-/// not understood or beyond 8,192 are passed over.
-pub(super) fn cpu_list(text: &str) -> Vec<u32> {
-    let mut cpus: Vec<u32> = text.trim().split(',').filter_map(range).flatten().collect();
-    cpus.sort_unstable();
-    cpus.dedup();
-    cpus
-}
-
-fn range(part: &str) -> Option<std::ops::RangeInclusive<u32>> {
-    let (first, last) = part.split_once('-').unwrap_or((part, part));
-    let first: u32 = first.trim().parse().ok()?;
-    let last: u32 = last.trim().parse().ok()?;
-    (first < CPUS_MAX).then_some(first..=last.min(CPUS_MAX - 1))
-}
+pub(super) use sys::kernel::list as cpu_list;
 
 /// The value after `key` in `key: value` or `key=value` lines.
 pub(super) fn value_of<'a>(text: &'a str, key: &str) -> Option<&'a str> {
@@ -46,15 +29,6 @@ pub(super) fn chosen(text: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn cpu_lists() {
-        assert_eq!(cpu_list("0-3,8\n"), [0, 1, 2, 3, 8]);
-        assert_eq!(cpu_list("2,1,1-2"), [1, 2]);
-        assert_eq!(cpu_list(" \n"), [] as [u32; 0]);
-        assert_eq!(cpu_list("5-1,x,-1,7"), [7]);
-        assert_eq!(cpu_list("0-4294967295").len(), 8192);
-    }
 
     #[test]
     fn options_and_choices() {

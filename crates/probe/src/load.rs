@@ -1,11 +1,27 @@
 //! What else runs on this machine now.
 
-use serde_json::Value;
-use trial::Fact;
-
 use crate::Host;
-use crate::fact::{Judge, fact, unread};
-use crate::list::{cpu_list, value_of};
+use crate::capabilities::status;
+use crate::fact::{Found, absent, ok, unread};
+use crate::list::cpu_list;
+use crate::machine::Machine;
+use crate::table::Row::{self, One};
+
+pub(super) const FACTS: &[Row] = &[
+    One("load.steal_percent", "Steal", steal),
+    One(
+        "load.busy_elsewhere_cpus",
+        "CPUs busy with other work",
+        elsewhere,
+    ),
+    One("load.average_1m", "Load average, 1 minute", average),
+    One("load.running", "Threads running", running),
+    One(
+        "load.cpu_pressure_percent",
+        "CPU pressure, 10 seconds",
+        pressure,
+    ),
+];
 
 /// Above this share of time, measurements are disturbed.
 const STEAL_PERCENT_MAX: f64 = 1.0;
@@ -43,9 +59,7 @@ impl Ticks {
             .map(|word| word.parse().ok())
             .collect::<Option<_>>()?;
         let steal = *numbers.get(7)?;
-        let total = numbers
-            .iter()
-            .fold(0_u64, |sum, &ticks| sum.saturating_add(ticks));
+        let total = numbers.iter().copied().fold(0, u64::saturating_add);
         let waiting = numbers[3].saturating_add(numbers[4]).saturating_add(steal);
         Some(Self {
             total,
@@ -55,8 +69,8 @@ impl Ticks {
         })
     }
 
-    /// Processors that others kept busy from `self` to `later`, of this many; none
-    /// where no tick lies between them.
+    /// Processors that others kept busy from `self` to `later`, of
+    /// `cpus`; none where no tick lies between them.
     fn busy_elsewhere(self, later: Self, cpus: usize) -> Option<f64> {
         let total = later
             .total
@@ -86,11 +100,7 @@ fn own(line: &str) -> Option<u64> {
     let (_, rest) = line.rsplit_once(')')?;
     let ticks = rest.split_whitespace().skip(11).take(4);
     let ticks: Vec<u64> = ticks.map(|word| word.parse().ok()).collect::<Option<_>>()?;
-    (ticks.len() == 4).then(|| {
-        ticks
-            .iter()
-            .fold(0, |sum: u64, &one| sum.saturating_add(one))
-    })
+    (ticks.len() == 4).then(|| ticks.into_iter().fold(0, u64::saturating_add))
 }
 
 fn percent(part: u64, whole: u64) -> f64 {
@@ -98,106 +108,79 @@ fn percent(part: u64, whole: u64) -> f64 {
     (share * 100.0).round() / 100.0
 }
 
-pub(super) fn facts(host: &Host, before: Option<Ticks>, after: Option<Ticks>) -> Vec<Fact> {
-    let cpus = allowed(host).len().max(1);
-    vec![
-        steal(before.zip(after)),
-        elsewhere(host, before.zip(after)),
-        average(host, cpus),
-        running(host),
-        pressure(host),
-    ]
-}
-
 /// The processors this process may use.
 pub(super) fn allowed(host: &Host) -> Vec<u32> {
-    let status = host.text("/proc/self/status").unwrap_or_default();
-    value_of(&status, "Cpus_allowed_list")
-        .map(cpu_list)
-        .unwrap_or_default()
+    allowed_list(host).map_or_else(Vec::new, |list| cpu_list(&list))
 }
 
-fn steal(samples: Option<(Ticks, Ticks)>) -> Fact {
-    let (key, label) = ("load.steal_percent", "Steal");
-    let Some((before, after)) = samples else {
-        return unread(key, label, "/proc/stat");
+pub(super) fn allowed_list(host: &Host) -> Option<String> {
+    status(host, "Cpus_allowed_list")
+}
+
+fn steal(on: &Machine) -> Found {
+    let Some((before, after)) = on.ticks else {
+        return unread("/proc/stat");
     };
     let (steal, when) = before.steal_percent(after);
-    let fact = fact(key, label, steal, format!("{steal}% {when}"));
-    if steal <= STEAL_PERCENT_MAX {
-        return fact;
-    }
-    fact.degraded(
+    ok(steal, format!("{steal}% {when}")).degraded_unless(
+        steal <= STEAL_PERCENT_MAX,
         "other guests take processor time: measure when the host is quieter, or ask for dedicated (pinned) processors",
     )
 }
 
-fn average(host: &Host, cpus: usize) -> Fact {
-    let (key, label) = ("load.average_1m", "Load average, 1 minute");
-    let line = host.line("/proc/loadavg").unwrap_or_default();
-    let load = line
-        .split_whitespace()
-        .next()
-        .and_then(|word| word.parse::<f64>().ok());
+/// What has run is no judgement on what runs: a build just before is over.
+fn average(on: &Machine) -> Found {
+    let line = on.host.line("/proc/loadavg").unwrap_or_default();
+    let first = line.split_whitespace().next();
+    let load = first.and_then(|word| word.parse::<f64>().ok());
     let Some(load) = load.filter(|load| load.is_finite() && *load >= 0.0) else {
-        return unread(key, label, "/proc/loadavg");
+        return unread("/proc/loadavg");
     };
-    // What has run is no judgement on what runs: a build just before is over.
-    fact(key, label, load, format!("{load}; CPUs allowed: {cpus}"))
+    let cpus = allowed(&on.host).len().max(1);
+    ok(load, format!("{load}; CPUs allowed: {cpus}"))
 }
 
 /// What other programs take while this one looks.
-fn elsewhere(host: &Host, samples: Option<(Ticks, Ticks)>) -> Fact {
-    let (key, label) = ("load.busy_elsewhere_cpus", "CPUs busy with other work");
-    let stat = host.text("/proc/stat").unwrap_or_default();
+fn elsewhere(on: &Machine) -> Found {
+    let stat = on.host.text("/proc/stat").unwrap_or_default();
     let is_cpu = |line: &&str| line.starts_with("cpu") && !line.starts_with("cpu ");
     let cpus = stat.lines().filter(is_cpu).count().max(1);
-    let busy = samples.and_then(|(before, after)| before.busy_elsewhere(after, cpus));
+    let busy = on
+        .ticks
+        .and_then(|(before, after)| before.busy_elsewhere(after, cpus));
     let Some(busy) = busy else {
-        return fact(key, label, Value::Null, "not known: no tick passed");
+        return ok(serde_json::Value::Null, "not known: no tick passed");
     };
     let busy = (busy * 100.0).round() / 100.0;
-    let fact = fact(key, label, busy, format!("{busy} of {cpus}, now"));
-    if busy <= BUSY_ELSEWHERE_MAX {
-        return fact;
-    }
-    fact.degraded("other programs run now: stop them, then measure")
-}
-
-/// Threads that run or want to, ourselves among them.
-fn running(host: &Host) -> Fact {
-    let (key, label) = ("load.running", "Threads running");
-    let stat = host.text("/proc/stat").unwrap_or_default();
-    let running = stat
-        .lines()
-        .find_map(|line| line.strip_prefix("procs_running ")?.parse().ok());
-    let Some(running): Option<u64> = running else {
-        return unread(key, label, "/proc/stat");
-    };
-    fact(
-        key,
-        label,
-        running,
-        format!("{running}, this probe included"),
+    ok(busy, format!("{busy} of {cpus}, now")).degraded_unless(
+        busy <= BUSY_ELSEWHERE_MAX,
+        "other programs run now: stop them, then measure",
     )
 }
 
+/// Threads that run or want to, ourselves among them.
+fn running(on: &Machine) -> Found {
+    let stat = on.host.text("/proc/stat").unwrap_or_default();
+    let mut lines = stat.lines();
+    let running = lines.find_map(|line| line.strip_prefix("procs_running ")?.parse::<u64>().ok());
+    match running {
+        None => unread("/proc/stat"),
+        Some(running) => ok(running, format!("{running}, this probe included")),
+    }
+}
+
 /// Share of the last ten seconds in which some thread waited for a processor
-/// (Linux, `accounting/psi.rst`).
-fn pressure(host: &Host) -> Fact {
-    let (key, label) = ("load.cpu_pressure_percent", "CPU pressure, 10 seconds");
-    let line = host.line("/proc/pressure/cpu").unwrap_or_default();
-    let waited = line
-        .split_whitespace()
-        .find_map(|word| word.strip_prefix("avg10=")?.parse().ok());
+/// (Linux, `accounting/psi.rst`). As the load average, it judges nothing.
+fn pressure(on: &Machine) -> Found {
+    let line = on.host.line("/proc/pressure/cpu").unwrap_or_default();
+    let mut words = line.split_whitespace();
+    let waited = words.find_map(|word| word.strip_prefix("avg10=")?.parse().ok());
     match waited.filter(|percent: &f64| percent.is_finite()) {
-        // As with the load average: what was is no judgement on what is.
-        Some(percent) => {
-            let text = format!("{percent}% of the time a thread waited");
-            fact(key, label, percent, text)
-        }
-        None => fact(key, label, Value::Null, "not available")
-            .absent("boot with `psi=1` to see when threads wait for a processor"),
+        Some(percent) => ok(percent, format!("{percent}% of the time a thread waited")),
+        None => absent(
+            "not available",
+            "boot with `psi=1` to see when threads wait for a processor",
+        ),
     }
 }
 

@@ -1,6 +1,7 @@
 //! PCI devices.
 
 use crate::Host;
+use crate::fact::{Found, ok};
 
 const DEVICES: &str = "/sys/bus/pci/devices";
 
@@ -23,6 +24,14 @@ pub(super) struct Device {
 pub(super) struct Sriov {
     pub(super) total: u32,
     pub(super) on: u32,
+}
+
+impl Sriov {
+    /// Degraded, with that remedy, while no function is on.
+    pub(super) fn found(self, remedy: String) -> Found {
+        let text = format!("{} of {} virtual functions on", self.on, self.total);
+        ok(self.on, text).degraded_unless(self.on > 0, remedy)
+    }
 }
 
 /// Every device, by address.

@@ -1,11 +1,15 @@
 //! QEMU: which binaries, which versions.
 
 use serde_json::Value;
-use trial::Fact;
+use trial::{Fact, State};
 
 use crate::Host;
 use crate::command::Outcome;
-use crate::fact::{Judge, fact, refused};
+use crate::fact::{Found, absent, ok, refused, shown};
+use crate::machine::Machine;
+use crate::table::Row::{self, Many};
+
+pub(super) const FACTS: &[Row] = &[Many(facts)];
 
 /// (key, program or path, package on Debian).
 const PROGRAMS: [(&str, &str, &str); 3] = [
@@ -18,41 +22,32 @@ const PROGRAMS: [(&str, &str, &str); 3] = [
     ),
 ];
 
-pub(super) fn facts(host: &Host) -> Vec<Fact> {
-    let native = if host.line("/proc/sys/kernel/arch").as_deref() == Some("aarch64") {
-        1
+fn facts(on: &Machine) -> Vec<Fact> {
+    let is_aarch64 = on.host.line("/proc/sys/kernel/arch").as_deref() == Some("aarch64");
+    let native = if is_aarch64 {
+        "qemu.aarch64"
     } else {
-        0
+        "qemu.x86_64"
     };
     PROGRAMS
         .iter()
-        .enumerate()
-        .map(|(index, program)| (index == native, fact_of(host, *program)))
+        .map(|(key, program, package)| found(&on.host, program, package).named(key, program))
         // Only the one that runs this machine's own guests is missed.
-        .filter(|(native, fact)| *native || fact.state != trial::State::Absent)
-        .map(|(_, fact)| fact)
+        .filter(|fact| fact.key == native || fact.state != State::Absent)
         .collect()
 }
 
-fn fact_of(host: &Host, (key, program, package): (&str, &str, &str)) -> Fact {
+fn found(host: &Host, program: &str, package: &str) -> Found {
     match host.command(program, &["--version"]) {
-        Outcome::Printed(text) => {
-            let version = version(&text).unwrap_or("unknown version");
-            fact(key, program, version, version)
-        }
-        Outcome::Failed(_) => fact(
-            key,
-            program,
-            Value::Null,
-            "installed, but `--version` fails",
-        )
-        .degraded(format!(
-            "reinstall {package}; `{program} --version` shows the error"
-        )),
-        Outcome::Refused(why) => refused(key, program, &why),
-        Outcome::Missing => fact(key, program, Value::Null, "not installed").absent(format!(
-            "install {package} to run guests; nothing else needs it"
-        )),
+        Outcome::Printed(text) => shown(version(&text).unwrap_or("unknown version")),
+        Outcome::Failed(_) => ok(Value::Null, "installed, but `--version` fails").degraded(
+            format!("reinstall {package}; `{program} --version` shows the error"),
+        ),
+        Outcome::Refused(why) => refused(&why),
+        Outcome::Missing => absent(
+            "not installed",
+            format!("install {package} to run guests; nothing else needs it"),
+        ),
     }
 }
 

@@ -1,5 +1,6 @@
-//! Where and when a run takes place.
+//! Where and when a run takes place, and which libraries do the work.
 
+use std::collections::BTreeMap;
 use std::fs;
 
 use jiff::{Timestamp, Unit};
@@ -21,6 +22,13 @@ pub fn name() -> String {
 pub fn utc_now() -> String {
     let now = Timestamp::now();
     now.round(Unit::Second).unwrap_or(now).to_string()
+}
+
+/// Versions of the libraries that do the work by name, as they state them.
+#[must_use]
+pub fn library_versions() -> BTreeMap<String, String> {
+    let named = |(name, version): (&str, String)| (name.to_owned(), version);
+    crypto::library_versions().into_iter().map(named).collect()
 }
 
 #[cfg(test)]

@@ -1,59 +1,54 @@
 //! VFIO: giving devices to guests and user-space drivers.
 
-use serde_json::Value;
-use trial::Fact;
+use crate::fact::{Found, absent, ok};
+use crate::iommu::has_groups;
+use crate::machine::Machine;
+use crate::table::Row::{self, One};
 
-use crate::Host;
-use crate::fact::{Judge, fact};
-use crate::pci::Device;
+pub(super) const FACTS: &[Row] = &[
+    One("vfio.usable", "VFIO", usable),
+    One("vfio.devices", "Devices bound to VFIO", bound),
+];
 
-pub(super) fn facts(host: &Host, devices: &[Device]) -> Vec<Fact> {
-    vec![usable(host), bound(devices)]
-}
-
-fn usable(host: &Host) -> Fact {
-    let (key, label) = ("vfio.usable", "VFIO");
-    let node = ["/dev/vfio/vfio", "/dev/iommu"]
-        .into_iter()
-        .find(|node| host.exists(node));
-    let Some(node) = node else {
-        return fact(key, label, false, "no /dev/vfio/vfio")
+fn usable(on: &Machine) -> Found {
+    let mut nodes = ["/dev/vfio/vfio", "/dev/iommu"].into_iter();
+    let Some(node) = nodes.find(|node| on.host.exists(node)) else {
+        return ok(false, "no /dev/vfio/vfio")
             .absent("`modprobe vfio-pci`, or a kernel with CONFIG_VFIO_PCI; needs an IOMMU");
     };
-    if host.names("/sys/kernel/iommu_groups").is_empty() {
-        return fact(key, label, false, format!("{node} is there, but there is no IOMMU group")).degraded(
+    if !has_groups(&on.host) {
+        return ok(false, format!("{node} is there, but there is no IOMMU group")).degraded(
             "turn the IOMMU on (see DMA remapping); the no-IOMMU mode lets a device write all memory",
         );
     }
     let unsafe_mode = "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode";
-    if host.switch(unsafe_mode) == Some(true) {
-        return fact(
-            key,
-            label,
+    if on.host.switch(unsafe_mode) == Some(true) {
+        return ok(
             true,
             format!("{node}, with the unsafe no-IOMMU mode allowed"),
         )
         .degraded(format!("echo 0 > {unsafe_mode}"));
     }
-    match host.opens(node) {
-        Ok(()) => fact(key, label, true, format!("{node} opens")),
-        Err(error) => fact(key, label, false, format!("{node}: {}", error.kind())).degraded(
-            format!("give your user access to {node} (a udev rule or group), or run as root"),
-        ),
+    match on.host.opens(node) {
+        Ok(()) => ok(true, format!("{node} opens")),
+        Err(error) => ok(false, format!("{node}: {}", error.kind())).degraded(format!(
+            "give your user access to {node} (a udev rule or group), or run as root"
+        )),
     }
 }
 
-fn bound(devices: &[Device]) -> Fact {
-    let (key, label) = ("vfio.devices", "Devices bound to VFIO");
-    let bound: Vec<&str> = devices
+fn bound(on: &Machine) -> Found {
+    let devices = on
+        .devices
         .iter()
-        .filter(|device| device.driver.as_deref() == Some("vfio-pci"))
-        .map(|device| device.address.as_str())
-        .collect();
-    if bound.is_empty() {
-        return fact(key, label, Value::Null, "none").absent(
+        .filter(|device| device.driver.as_deref() == Some("vfio-pci"));
+    let addresses: Vec<&str> = devices.map(|device| &device.address[..]).collect();
+    if addresses.is_empty() {
+        return absent(
+            "none",
             "optional: `driverctl set-override <address> vfio-pci` prepares a device for a guest",
         );
     }
-    fact(key, label, bound.clone(), bound.join(", "))
+    let text = addresses.join(", ");
+    ok(addresses, text)
 }

@@ -2,19 +2,21 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use lockgate_probe::{Host, probe};
 use proptest::prelude::*;
 use sections::probe::parse;
 use serde_json::Value;
-use trial::{Event, Fact, Probe, Sink, State};
+use trial::{Event, Fact, Finding, Probe, Sink, State, Table};
 
-const HOSTS: [&str; 4] = [
-    "kvm-guest-zen5",
-    "bare-metal-xeon-qat",
-    "bare-metal-epyc",
-    "arm-neoverse",
-];
+use Edit::{Removed, Replaced, Written};
+
+const XEON: &str = "bare-metal-xeon-qat";
+const EPYC: &str = "bare-metal-epyc";
+const GUEST: &str = "kvm-guest-zen5";
+const ARM: &str = "arm-neoverse";
+const HOSTS: [&str; 4] = [GUEST, XEON, EPYC, ARM];
 
 fn recording(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -22,12 +24,12 @@ fn recording(name: &str) -> PathBuf {
         .join(name)
 }
 
-fn state(probe: &Probe, key: &str) -> Option<State> {
-    probe.fact(key).map(|fact| fact.state)
-}
-
 fn facts(probe: &Probe) -> impl Iterator<Item = &Fact> {
     probe.groups.iter().flat_map(|group| &group.facts)
+}
+
+fn name_of(state: State) -> String {
+    format!("{state:?}").to_lowercase()
 }
 
 /// One fact a line or two.
@@ -36,7 +38,7 @@ fn render(probe: &Probe) -> String {
     for group in &probe.groups {
         text += &format!("== {}\n", group.title);
         for fact in &group.facts {
-            let state = format!("{:?}", fact.state).to_lowercase();
+            let state = name_of(fact.state);
             text += &format!(
                 "{state:<8} {} = {} | {}: {}\n",
                 fact.key, fact.value, fact.label, fact.text
@@ -80,11 +82,18 @@ fn recorded_hosts_read_as_reviewed() {
 
 #[test]
 fn keys_that_others_rely_on_have_their_types() {
-    let numbers =
-        "cpu.cores.online cpu.cache.l2_bytes memory.total_bytes load.steal_percent load.average_1m";
+    let types: [(&str, fn(&Value) -> bool); 4] = [
+        (
+            "cpu.cores.online cpu.cache.l2_bytes memory.total_bytes load.steal_percent load.average_1m",
+            Value::is_number,
+        ),
+        ("cpu.vendor cpu.model host.kernel", Value::is_string),
+        ("cpu.smt kvm.usable cpu.flag.aes", Value::is_boolean),
+        ("cpu.allowed", Value::is_array),
+    ];
     for name in HOSTS {
         let probe = probe(&Host::at(recording(name)));
-        let all = |keys: &str, is_such: fn(&Value) -> bool| {
+        for (keys, is_such) in types {
             for key in keys.split(' ') {
                 let fact = probe.fact(key);
                 assert!(
@@ -92,12 +101,7 @@ fn keys_that_others_rely_on_have_their_types() {
                     "{name}: {key}"
                 );
             }
-        };
-        all(numbers, Value::is_number);
-        all("cpu.vendor cpu.model host.kernel", Value::is_string);
-        all("cpu.smt kvm.usable cpu.flag.aes", Value::is_boolean);
-        let allowed = probe.fact("cpu.allowed");
-        assert!(allowed.is_some_and(|fact| fact.value.is_array()), "{name}");
+        }
         for key in [
             "cpu.hypervisor",
             "cpu.cache.l3_bytes",
@@ -110,43 +114,11 @@ fn keys_that_others_rely_on_have_their_types() {
 }
 
 #[test]
-fn what_each_host_is_known_for() {
-    let at = |name: &str| probe(&Host::at(recording(name)));
-    let guest = at("kvm-guest-zen5");
-    assert_eq!(guest.text("cpu.hypervisor"), Some("KVM"));
-    assert_eq!(guest.text("cpu.tier"), Some("avx512"));
-    assert_eq!(guest.number("cpu.cache.l2_bytes"), Some(1 << 20));
-    // The device is there and lies.
-    assert_eq!(state(&guest, "kvm.usable"), Some(State::Degraded));
-    // The kernel distrusts this processor's RDSEED.
-    assert_eq!(state(&guest, "cpu.flag.rdseed"), Some(State::Degraded));
-
-    let xeon = at("bare-metal-xeon-qat");
-    for key in [
-        "kvm.usable",
-        "iommu.interrupt_remapping",
-        "interrupts.posted",
-        "vfio.usable",
-        "device.crypto.0000:6b:00.0",
-    ] {
-        assert!(xeon.is_ok(key), "{key}: {:?}", xeon.fact(key));
-    }
-    assert!(
-        !render(&xeon).contains("hunter2"),
-        "secrets on the kernel command line stay there"
-    );
-
-    let epyc = at("bare-metal-epyc");
-    assert_eq!(epyc.text("cpu.tier"), Some("vaes"));
-    // The tightest quota on the way to the root: half a CPU.
-    assert_eq!(
-        epyc.fact("limits.cpus").map(|fact| fact.value.clone()),
-        Some(0.5.into())
-    );
-
-    let arm = at("arm-neoverse");
-    assert_eq!(arm.text("cpu.model"), Some("Neoverse N1"));
-    assert!(arm.is_ok("cpu.flag.pmull") && arm.is_ok("kvm.usable"));
+fn secrets_on_the_kernel_command_line_stay_there() {
+    let recording = recording("bare-metal-xeon-qat");
+    let line = fs::read_to_string(recording.join("proc/cmdline")).expect("reads");
+    assert!(line.contains("hunter2"));
+    assert!(!render(&probe(&Host::at(recording))).contains("hunter2"));
 }
 
 /// A copy of a recording that a test may damage.
@@ -159,172 +131,179 @@ fn copy(name: &str) -> tempfile::TempDir {
 fn copy_tree(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("creates");
     for entry in fs::read_dir(from).expect("lists") {
-        let (entry, to) = (
-            entry.as_ref().expect("reads").path(),
-            to.join(entry.expect("reads").file_name()),
-        );
-        if entry.is_symlink() {
-            std::os::unix::fs::symlink(fs::read_link(&entry).expect("reads"), to).expect("links");
-        } else if entry.is_dir() {
-            copy_tree(&entry, &to);
+        let entry = entry.expect("reads");
+        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        if from.is_symlink() {
+            std::os::unix::fs::symlink(fs::read_link(&from).expect("reads"), to).expect("links");
+        } else if from.is_dir() {
+            copy_tree(&from, &to);
         } else {
-            fs::copy(&entry, &to).expect("copies");
+            fs::copy(&from, &to).expect("copies");
         }
     }
 }
 
-/// Those edits of a copy: in which file what becomes what.
-fn replace(copy: &Path, edits: &[(&str, &str, &str)]) {
-    for (file, from, to) in edits {
-        let path = copy.join(file);
-        let text = fs::read_to_string(&path).expect("reads");
-        assert!(text.contains(from), "{file} holds {from}");
-        fs::write(path, text.replace(from, to)).expect("writes");
+/// What a recording is changed in.
+enum Edit {
+    /// In that file this becomes that.
+    Replaced(&'static str, &'static str, &'static str),
+    Written(&'static str, &'static str),
+    Removed(&'static str),
+}
+
+impl Edit {
+    fn make(&self, copy: &Path) {
+        match self {
+            Self::Replaced(file, from, to) => {
+                let text = fs::read_to_string(copy.join(file)).expect("reads");
+                assert!(text.contains(from), "{file} holds {from}");
+                fs::write(copy.join(file), text.replace(from, to)).expect("writes");
+            }
+            Self::Written(file, text) => fs::write(copy.join(file), text).expect("writes"),
+            Self::Removed(path) if copy.join(path).is_dir() => {
+                fs::remove_dir_all(copy.join(path)).expect("removes");
+            }
+            Self::Removed(path) => fs::remove_file(copy.join(path)).expect("removes"),
+        }
     }
 }
 
-/// The probe of a recording with edits.
-fn altered(name: &str, edits: &[(&str, &str, &str)]) -> Probe {
-    let copy = copy(name);
-    replace(copy.path(), edits);
-    probe(&Host::at(copy.path()))
-}
+const NO_AES: Edit = Replaced("proc/cpuinfo", " aes ", " ");
+const VENDOR: &str = "sys/class/dmi/id/sys_vendor";
+const FEATURES: &str = "sys/class/iommu/ivhd0/amd-iommu/features";
+const AVIC: Edit = Replaced("sys/module/kvm_amd/parameters/avic", "N", "Y");
 
-#[test]
-fn a_masked_flag_is_named_with_the_hand_that_hides_it() {
-    // Leaf 1 without AES (bit 25) and PCLMULQDQ (bit 1): a hypervisor's mask.
-    let no_flag = ("proc/cpuinfo", " aes ", " ");
-    let mask = ("cpuid.txt", "0xfffa3203", "0xfdfa3201");
-    let masked = altered("kvm-guest-zen5", &[mask, no_flag]);
-    let aes = masked.fact("cpu.flag.aes").expect("named");
-    assert_eq!(aes.state, State::Degraded);
-    assert!(
-        aes.text.contains("Zen 5 has it") && aes.remedy.contains("-cpu host"),
-        "{aes:?}"
-    );
-    assert_eq!(masked.text("cpu.tier"), Some("none"));
-
+/// A recording, its edits, and its facts then: state, key, and what value, text or
+/// remedy say.
+const ALTERED: [(&str, &[Edit], &[&str]); 16] = [
+    // A hypervisor's mask: leaf 1 without AES (bit 25) and PCLMULQDQ (bit 1).
+    (
+        GUEST,
+        &[Replaced("cpuid.txt", "0xfffa3203", "0xfdfa3201"), NO_AES],
+        &[
+            "degraded cpu.flag.aes Zen 5 has it",
+            "degraded cpu.flag.aes -cpu host",
+            "absent cpu.tier none",
+        ],
+    ),
     // The same on bare metal: the firmware's switch.
-    let mask = ("cpuid.txt", "0x7ffefbff", "0x7dfefbff");
-    let xeon = altered("bare-metal-xeon-qat", &[mask, no_flag]);
-    let aes = xeon.fact("cpu.flag.aes").expect("named");
-    assert!(aes.remedy.contains("AES-NI Defeature"), "{aes:?}");
-
+    (
+        XEON,
+        &[Replaced("cpuid.txt", "0x7ffefbff", "0x7dfefbff"), NO_AES],
+        &["degraded cpu.flag.aes AES-NI Defeature"],
+    ),
     // Cleared by the kernel, which says so on its command line.
-    let cleared = altered(
-        "bare-metal-xeon-qat",
+    (
+        XEON,
         &[
-            ("proc/cpuinfo", " vaes ", " "),
-            ("proc/cmdline", "iommu=pt", "clearcpuid=vaes"),
+            Replaced("proc/cpuinfo", " vaes ", " "),
+            Replaced("proc/cmdline", "iommu=pt", "clearcpuid=vaes"),
         ],
-    );
-    let vaes = cleared.fact("cpu.flag.vaes").expect("named");
-    assert!(
-        vaes.state == State::Degraded && vaes.remedy.contains("clearcpuid=vaes"),
-        "{vaes:?}"
-    );
-
+        &["degraded cpu.flag.vaes clearcpuid=vaes"],
+    ),
     // AVX-512 state that the kernel did not enable.
-    let edit = ("cpuid.txt", "xcr0: 0x602e7", "xcr0: 0x7");
-    let probe = altered("bare-metal-xeon-qat", &[edit]);
-    assert_eq!(probe.text("cpu.tier"), Some("vaes"));
-    assert_eq!(state(&probe, "cpu.flag.avx512f"), Some(State::Degraded));
-    assert!(probe.is_ok("cpu.flag.vaes") && !probe.is_ok("cpu.xstate.opmask"));
-}
-
-#[test]
-fn without_xsave_there_is_no_avx() {
-    let probe = altered(
-        "bare-metal-xeon-qat",
+    (
+        XEON,
+        &[Replaced("cpuid.txt", "xcr0: 0x602e7", "xcr0: 0x7")],
         &[
-            // Leaf 1 without OSXSAVE (bit 27).
-            ("cpuid.txt", "0x7ffefbff", "0x77fefbff"),
-            ("proc/cmdline", "iommu=pt", "noxsave"),
+            "degraded cpu.tier vaes",
+            "degraded cpu.flag.avx512f",
+            "ok cpu.flag.vaes",
+            "degraded cpu.xstate.opmask",
         ],
-    );
-    assert_eq!(probe.text("cpu.tier"), Some("aesni"));
-    let avx = probe.fact("cpu.flag.avx").expect("named");
-    assert!(
-        avx.state == State::Degraded && avx.remedy.contains("remove `noxsave`"),
-        "{avx:?}"
-    );
-    assert!(probe.is_ok("cpu.flag.aes") && probe.is_ok("cpu.xstate.sse"));
-}
+    ),
+    // Leaf 1 without OSXSAVE (bit 27).
+    (
+        XEON,
+        &[
+            Replaced("cpuid.txt", "0x7ffefbff", "0x77fefbff"),
+            Replaced("proc/cmdline", "iommu=pt", "noxsave"),
+        ],
+        &[
+            "degraded cpu.tier aesni",
+            "degraded cpu.flag.avx remove `noxsave`",
+            "ok cpu.flag.aes",
+            "ok cpu.xstate.sse",
+        ],
+    ),
+    // Without CPUID the kernel's list decides.
+    (
+        GUEST,
+        &[Written("cpuid.txt", "not a dump")],
+        &["ok cpu.tier avx512", "ok cpu.microarchitecture Zen 5"],
+    ),
+    // KVM is usable only when everything agrees, as it does in the recording.
+    (
+        XEON,
+        &[Removed("sys/module/kvm_intel")],
+        &["degraded kvm.usable modprobe kvm_intel"],
+    ),
+    (
+        XEON,
+        &[Replaced("proc/cpuinfo", " vmx ", " ")],
+        &["degraded kvm.usable neither vmx nor svm"],
+    ),
+    (XEON, &[Removed("dev/kvm")], &["absent kvm.usable"]),
+    // Interrupts are posted only when every unit's capability register has bit 59;
+    (
+        XEON,
+        &[Replaced(
+            "sys/class/iommu/dmar1/intel-iommu/cap",
+            "9ed008c40780c66",
+            "1ed008c40780c66",
+        )],
+        &["degraded interrupts.posted"],
+    ),
+    // or when the extended features say so, in any of the kernel's notations.
+    (EPYC, &[AVIC], &["ok interrupts.posted"]),
+    (
+        EPYC,
+        &[AVIC, Written(FEATURES, "246577efa2254afa:10")],
+        &["ok interrupts.posted"],
+    ),
+    (
+        EPYC,
+        &[AVIC, Written(FEATURES, "246577efa2254afa")],
+        &["ok interrupts.posted"],
+    ),
+    // The firmware tells an ARM guest from a whole machine that is rented.
+    (
+        ARM,
+        &[Replaced(VENDOR, "GIGABYTE", "Amazon EC2")],
+        &["ok cpu.hypervisor KVM"],
+    ),
+    (
+        ARM,
+        &[
+            Replaced(VENDOR, "GIGABYTE", "Amazon EC2"),
+            Replaced("sys/class/dmi/id/product_name", "R152-P30-00", "c6g.metal"),
+        ],
+        &["ok cpu.hypervisor bare metal"],
+    ),
+    // A quota of control groups of version 1.
+    (
+        GUEST,
+        &[Written("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "150000")],
+        &["degraded limits.cpus 1.5 |"],
+    ),
+];
 
 #[test]
-fn kvm_is_usable_only_when_everything_agrees() {
-    let usable = |damage: &dyn Fn(&Path)| {
-        let xeon = copy("bare-metal-xeon-qat");
-        damage(xeon.path());
-        let probe = probe(&Host::at(xeon.path()));
-        probe.fact("kvm.usable").expect("named").clone()
-    };
-    assert_eq!(usable(&|_| ()).state, State::Ok);
-    let no_module = usable(&|root| {
-        fs::remove_dir_all(root.join("sys/module/kvm_intel")).expect("removes");
-    });
-    assert!(no_module.remedy.contains("modprobe kvm_intel"));
-    let no_flag = usable(&|root| replace(root, &[("proc/cpuinfo", " vmx ", " ")]));
-    assert!(no_flag.text.contains("neither vmx nor svm"));
-    let no_device = usable(&|root| fs::remove_file(root.join("dev/kvm")).expect("removes"));
-    assert_eq!(no_device.state, State::Absent);
-}
-
-#[test]
-fn interrupts_are_posted_only_when_kvm_and_every_iommu_agree() {
-    let posted = |probe: &Probe| state(probe, "interrupts.posted");
-    let xeon = probe(&Host::at(recording("bare-metal-xeon-qat")));
-    assert_eq!(posted(&xeon), Some(State::Ok));
-    // One unit's capability register without bit 59.
-    let cap = "sys/class/iommu/dmar1/intel-iommu/cap";
-    let edit = (cap, "9ed008c40780c66", "1ed008c40780c66");
-    let without = altered("bare-metal-xeon-qat", &[edit]);
-    assert_eq!(posted(&without), Some(State::Degraded));
-
-    let epyc = copy("bare-metal-epyc");
-    let at_epyc = || posted(&probe(&Host::at(epyc.path())));
-    assert_eq!(at_epyc(), Some(State::Degraded));
-    let avic = ("sys/module/kvm_amd/parameters/avic", "N", "Y");
-    replace(epyc.path(), &[avic]);
-    let features = epyc.path().join("sys/class/iommu/ivhd0/amd-iommu/features");
-    for order in [
-        "0:246577efa2254afa",
-        "246577efa2254afa:10",
-        "246577efa2254afa",
-    ] {
-        fs::write(&features, order).expect("writes");
-        assert_eq!(at_epyc(), Some(State::Ok), "{order}");
+fn what_a_host_lacks_is_named_with_what_takes_it_away() {
+    for (host, edits, expected) in ALTERED {
+        let copy = copy(host);
+        edits.iter().for_each(|edit| edit.make(copy.path()));
+        let probe = probe(&Host::at(copy.path()));
+        check_invariants(&probe);
+        for line in expected {
+            let mut words = line.splitn(3, ' ');
+            let (state, key) = (words.next(), words.next().expect("a key"));
+            let fact = probe.fact(key).expect("named");
+            let told = format!("{} | {} | {}", fact.value, fact.text, fact.remedy);
+            assert_eq!(Some(&*name_of(fact.state)), state, "{line}: {told}");
+            assert!(told.contains(words.next().unwrap_or("")), "{line}: {told}");
+        }
     }
-}
-
-#[test]
-fn an_arm_guest_is_known_by_its_firmware() {
-    let vendor = ("sys/class/dmi/id/sys_vendor", "GIGABYTE", "Amazon EC2");
-    let name = ("sys/class/dmi/id/product_name", "R152-P30-00", "c6g.metal");
-    let guest = altered("arm-neoverse", &[vendor]);
-    assert_eq!(guest.text("cpu.hypervisor"), Some("KVM"));
-    let metal = altered("arm-neoverse", &[vendor, name]);
-    assert_eq!(metal.text("cpu.hypervisor"), None);
-}
-
-#[test]
-fn a_version_1_quota_counts_too() {
-    let guest = copy("kvm-guest-zen5");
-    let quota = guest.path().join("sys/fs/cgroup/cpu/cpu.cfs_quota_us");
-    fs::write(quota, "150000").expect("writes");
-    let probe = probe(&Host::at(guest.path()));
-    let cpus = probe.fact("limits.cpus").map(|fact| fact.value.clone());
-    assert_eq!(cpus, Some(1.5.into()));
-}
-
-#[test]
-fn without_cpuid_the_kernels_list_decides() {
-    let guest = copy("kvm-guest-zen5");
-    fs::write(guest.path().join("cpuid.txt"), "not a dump").expect("writes");
-    let probe = probe(&Host::at(guest.path()));
-    check_invariants(&probe);
-    assert_eq!(probe.text("cpu.tier"), Some("avx512"));
-    assert_eq!(probe.text("cpu.microarchitecture"), Some("Zen 5"));
 }
 
 #[test]
@@ -333,26 +312,22 @@ fn an_empty_machine_is_all_absent_and_no_panic() {
     for root in [dir.path().to_owned(), dir.path().join("nowhere")] {
         let probe = probe(&Host::at(root));
         check_invariants(&probe);
-        assert_eq!(state(&probe, "kvm.usable"), Some(State::Absent));
+        let kvm = probe.fact("kvm.usable").expect("named");
+        assert_eq!(kvm.state, State::Absent);
     }
 }
 
-/// Every file of a recording, links left alone.
+/// Every file of a recording in order, links left alone.
 fn files(dir: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(dir).expect("lists") {
-        let path = entry.expect("reads").path();
-        if path.is_symlink() {
-            continue;
-        }
-        if path.is_dir() {
-            found.extend(files(&path))
-        } else {
-            found.push(path)
-        }
-    }
-    found.sort();
-    found
+    let entries = fs::read_dir(dir).expect("lists");
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("reads").path()).collect();
+    paths.retain(|path| !path.is_symlink());
+    paths.sort();
+    let below = |path: PathBuf| match path.is_dir() {
+        true => files(&path),
+        false => vec![path],
+    };
+    paths.into_iter().flat_map(below).collect()
 }
 
 /// What can befall a file.
@@ -422,12 +397,8 @@ fn inflict(path: &Path, damage: &Damage) {
     fs::write(path, written).expect("writes");
 }
 
-fn cases() -> u32 {
-    testing::cases(24, 2000)
-}
-
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: testing::cases(24, 2000), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_damaged_recording_never_panics(
@@ -445,43 +416,56 @@ proptest! {
         }
         let probe = probe(&Host::at(dir.path()));
         check_invariants(&probe);
-        let mut sink = Kept::default();
-        let section = parse(toml::Table::new()).expect("it has no keys");
-        let plan = section.plan(&probe, std::time::Duration::ZERO).expect("needs nothing");
-        section.run(&probe, &plan, &mut sink).expect("cannot fail");
+        section_of(&probe);
     }
 }
 
-#[derive(Default)]
-struct Kept(Vec<Event>);
+/// What the section makes of it: findings and tables.
+fn section_of(probe: &Probe) -> (Vec<Finding>, Vec<Table>) {
+    #[derive(Default)]
+    struct Kept(Vec<Finding>, Vec<Table>);
 
-impl Sink for Kept {
-    fn emit(&mut self, event: Event) {
-        self.0.push(event);
+    impl Sink for Kept {
+        fn emit(&mut self, event: Event) {
+            match event {
+                Event::Finding(finding) => self.0.push(finding),
+                Event::Table(table) => self.1.push(table),
+                _ => {}
+            }
+        }
+
+        fn is_interrupted(&self) -> bool {
+            false
+        }
     }
 
-    fn is_interrupted(&self) -> bool {
-        false
-    }
+    let section = parse(toml::Table::new()).expect("an empty table is fine");
+    let plan = section.plan(probe, Duration::ZERO).expect("needs no time");
+    assert!(plan.seconds == 0.0 && plan.privileges.is_empty() && plan.creates.is_empty());
+    let mut sink = Kept::default();
+    section.run(probe, &plan, &mut sink).expect("cannot fail");
+    (sink.0, sink.1)
 }
 
 #[test]
 fn this_host_keeps_the_promises() {
-    let started = std::time::Instant::now();
+    let started = Instant::now();
     let probe = probe(&Host::this());
     // Commands have two seconds each; a loaded test machine needs some.
-    assert!(started.elapsed() < std::time::Duration::from_secs(30));
+    assert!(started.elapsed() < Duration::from_secs(30));
     check_invariants(&probe);
     assert!(
         probe
             .number("cpu.cores.online")
             .is_some_and(|cpus| cpus > 0)
     );
-    assert!(
-        probe
-            .fact("cpu.allowed")
-            .is_some_and(|fact| fact.value.as_array().is_some_and(|cpus| !cpus.is_empty()))
-    );
+    let allowed = probe
+        .fact("cpu.allowed")
+        .and_then(|fact| fact.value.as_array());
+    assert!(allowed.is_some_and(|cpus| !cpus.is_empty()));
+    for key in ["guests.cache", "guests.qemu", "guests.accelerator"] {
+        assert!(probe.fact(key).is_some(), "{key}");
+    }
     #[cfg(target_arch = "x86_64")]
     agrees_with_the_standard_library(&probe);
 }
@@ -512,41 +496,17 @@ fn agrees_with_the_standard_library(probe: &Probe) {
 
 #[test]
 fn the_section_gives_findings_and_one_table() {
-    let probe = probe(&Host::at(recording("bare-metal-epyc")));
-    let section = parse(toml::Table::new()).expect("an empty table is fine");
-    let plan = section
-        .plan(&probe, std::time::Duration::ZERO)
-        .expect("needs no time");
-    assert!(plan.seconds == 0.0 && plan.privileges.is_empty() && plan.creates.is_empty());
-    let mut sink = Kept::default();
-    section.run(&probe, &plan, &mut sink).expect("cannot fail");
-    let findings: Vec<String> = sink
-        .0
-        .iter()
-        .filter_map(|event| match event {
-            Event::Finding(finding) => Some(format!(
-                "{:?}: {}\n  -> {}",
-                finding.weight, finding.text, finding.remedy
-            )),
-            _ => None,
-        })
-        .collect();
-    insta::assert_snapshot!("findings", findings.join("\n"));
-    let tables: Vec<_> = sink
-        .0
-        .iter()
-        .filter(|event| matches!(event, Event::Table(_)))
-        .collect();
-    let [Event::Table(table)] = tables[..] else {
+    let probe = probe(&Host::at(recording(EPYC)));
+    let (findings, tables) = section_of(&probe);
+    let line = |one: &Finding| format!("{:?}: {}\n  -> {}", one.weight, one.text, one.remedy);
+    let lines: Vec<String> = findings.iter().map(line).collect();
+    insta::assert_snapshot!("findings", lines.join("\n"));
+    let [table] = &tables[..] else {
         panic!("one table")
     };
     assert_eq!(table.rows.len(), probe.groups.len());
-    assert!(
-        table
-            .rows
-            .iter()
-            .all(|row| row.len() == table.columns.len())
-    );
+    let is_whole = |row: &Vec<trial::Cell>| row.len() == table.columns.len();
+    assert!(table.rows.iter().all(is_whole));
 }
 
 #[test]

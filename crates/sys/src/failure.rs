@@ -54,3 +54,31 @@ impl Error for Failure {
         }
     }
 }
+
+/// The error and its causes, joined by colons; a cause that the text before it
+/// quotes already is left out.
+pub fn with_causes(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    for cause in std::iter::successors(error.source(), |error| (*error).source()) {
+        let cause = cause.to_string();
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_said_once() {
+        let cause = Failure::of("the gate is stuck")(std::io::Error::other("no water"));
+        let error = Failure::of("cannot lock: the gate is stuck")(cause);
+        assert_eq!(
+            with_causes(&error),
+            "cannot lock: the gate is stuck: no water"
+        );
+    }
+}

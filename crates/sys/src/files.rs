@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_of_somebody_else_is_replaced_and_not_followed() {
+    fn a_link_of_another_user_is_replaced_and_not_followed() {
         if !testing::is_root() {
             return;
         }
@@ -177,7 +177,7 @@ mod tests {
         let file = File::create(folder.path().join("file")).unwrap();
         let number = std::os::fd::AsRawFd::as_raw_fd(&file);
         let link = PathBuf::from(format!("/proc/self/fd/{number}"));
-        assert!(matches!(destination(&link), Ok(Destination::InPlace)));
+        testing::assert_matches!(destination(&link), Ok(Destination::InPlace));
         write_atomically(&link, b"x", false).unwrap();
         assert_eq!(fs::read(folder.path().join("file")).unwrap(), b"x");
     }

@@ -117,6 +117,6 @@ mod tests {
             // Tests may run as another user than the build.
             Err(error) => assert!(error.is_foreign(), "{error}"),
         }
-        assert!(matches!(find("lib-none.so.1"), Ok(None) | Err(_)));
+        testing::assert_matches!(find("lib-none.so.1"), Ok(None) | Err(_));
     }
 }

@@ -99,8 +99,8 @@ impl Mapping {
             return Err(io::Error::from_raw_os_error(libc::EINVAL));
         }
         let address = self.address.as_ptr().cast();
-        // SAFETY: the whole mapping is ours and stays mapped; nobody has a reference to
-        // its bytes, and whoever has their address finds zeros, which are bytes as well.
+        // SAFETY: the whole mapping is ours and stays mapped; there is no reference to
+        // its bytes, and at their address are zeros then, which are bytes as well.
         match unsafe { libc::madvise(address, self.len, libc::MADV_DONTNEED) } {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
@@ -269,20 +269,20 @@ mod tests {
     fn memory_that_can_be_shortened_is_refused() {
         for seals in [SealFlags::empty(), SealFlags::GROW] {
             let refused = Mapping::shared(memory(8192, seals).unwrap().as_fd(), 4096);
-            assert!(matches!(refused, Err(ShareError::Unsealed)), "{refused:?}");
+            testing::assert_matches!(refused, Err(ShareError::Unsealed));
         }
         let file = std::fs::File::open("/proc/self/exe").unwrap();
         let refused = Mapping::shared(file.as_fd(), 4096);
-        assert!(matches!(refused, Err(ShareError::Unsealed)), "{refused:?}");
+        testing::assert_matches!(refused, Err(ShareError::Unsealed));
         let sealed = sealed(8192).unwrap();
         let refused = Mapping::shared(sealed.as_fd(), 8193);
-        assert!(matches!(
+        testing::assert_matches!(
             refused,
             Err(ShareError::TooShort {
                 file_bytes: 8192,
                 ..
             })
-        ));
+        );
         let (one, other) = [4096, 8192]
             .map(|len| Mapping::shared(sealed.as_fd(), len))
             .into();

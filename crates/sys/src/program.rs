@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_of_somebody_else_is_not_started() {
+    fn a_program_of_another_user_is_not_started() {
         if !testing::is_root() {
             return;
         }

@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn wakes_at_the_index_and_once() {
         let wake = WakeIndex::default();
-        assert!(!wake.claim(10, true), "nobody sleeps");
+        assert!(!wake.claim(10, true), "no one sleeps");
         wake.arm(5);
         assert!(!wake.claim(4, false));
         assert!(wake.claim(5, false));
@@ -112,11 +112,11 @@ mod tests {
     #[test]
     fn what_nobody_looks_for_yet_need_not_be_shown() {
         let wake = WakeIndex::default();
-        assert!(wake.is_wanted(1), "nobody said");
+        assert!(wake.is_wanted(1), "not asked for");
         wake.look_for(5);
         assert!(!wake.is_wanted(4));
         assert!(wake.is_wanted(5));
-        assert!(!wake.is_armed() && !wake.claim(5, true), "nobody sleeps");
+        assert!(!wake.is_armed() && !wake.claim(5, true), "no one sleeps");
         wake.disarm();
         assert!(wake.is_wanted(1));
     }

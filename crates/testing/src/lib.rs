@@ -18,6 +18,20 @@ pub use host::{Snapshot, Use};
 pub use note::{left_out, skipped, warn};
 pub use time::{Certain, alone, alone_as_root, noisy, timed, timed_as_root, until};
 
+/// As `assert!(matches!(…))`, and shows the value; `std` has one from Rust 1.96.
+#[macro_export]
+macro_rules! assert_matches {
+    ($value:expr, $pattern:pat $(if $guard:expr)?) => {
+        $crate::assert_matches!($value, $pattern $(if $guard)?, "no match")
+    };
+    ($value:expr, $pattern:pat $(if $guard:expr)?, $($about:tt)+) => {
+        match &$value {
+            $pattern $(if $guard)? => {}
+            other => panic!("{}: {other:?} is not {}", format!($($about)+), stringify!($pattern)),
+        }
+    };
+}
+
 /// Whether this process has root's rights; if not, it reports the test as skipped.
 pub fn is_root() -> bool {
     let root = rustix::process::geteuid().is_root();

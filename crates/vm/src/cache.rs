@@ -35,21 +35,10 @@ pub struct CachedQemu {
     pub version: String,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Package {
-    pub name: String,
-    pub version: String,
-    /// SHA-256 of the `.deb`, in hexadecimal.
-    pub sha256: String,
-}
-
 /// An opened guest cache: everything its manifest names is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cache {
     folder: PathBuf,
-    mirror: String,
-    packages: Vec<Package>,
     kernels: Vec<Kernel>,
     busybox: PathBuf,
     busybox_version: String,
@@ -92,14 +81,6 @@ impl Cache {
 
     pub fn folder(&self) -> &Path {
         &self.folder
-    }
-
-    pub fn mirror(&self) -> &str {
-        &self.mirror
-    }
-
-    pub fn packages(&self) -> &[Package] {
-        &self.packages
     }
 
     pub fn kernels(&self) -> &[Kernel] {
@@ -170,8 +151,6 @@ impl Cache {
         let busybox = within.file(&manifest.busybox)?;
         Ok(Self {
             folder,
-            mirror: manifest.mirror,
-            packages: manifest.packages,
             kernels,
             busybox,
             busybox_version: manifest.busybox_version,

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod cache;
+mod deadline;
 mod guest;
 pub mod image;
 mod plain;
@@ -17,7 +18,7 @@ pub mod protocol;
 mod qemu;
 mod shape;
 
-pub use cache::{Cache, CacheError, CachedQemu, Kernel, Package};
+pub use cache::{Cache, CacheError, CachedQemu, Kernel};
 pub use guest::{
     AcceleratorError, BootError, CONSOLE_BYTES_MAX, Guest, GuestError, Killer, NodeError, Outcome,
     QMP_BYTES_MAX, QMP_LIMIT, QmpError, READY_LIMIT, Run, accelerator_here,

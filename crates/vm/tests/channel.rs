@@ -16,6 +16,13 @@ fn hello() -> Vec<u8> {
     format!("LG1 0 hello 0 0 {}\n{HELLO}", HELLO.len()).into_bytes()
 }
 
+/// A channel to a guest that has sent this, and the guest's end.
+fn sent(bytes: &[u8]) -> (Channel, UnixStream) {
+    let (ours, mut theirs) = UnixStream::pair().expect("a pair of sockets");
+    theirs.write_all(bytes).expect("room for it");
+    (Channel::new(ours), theirs)
+}
+
 /// A channel to a guest that has said hello, and answers everything with `answer`,
 /// then closes.
 fn guest(answer: &[u8]) -> Channel {
@@ -37,9 +44,8 @@ fn run(channel: &mut Channel, output_bytes_max: u64) -> Result<i32, ChannelError
 
 #[test]
 fn the_hello_is_read() {
-    let (ours, mut theirs) = UnixStream::pair().expect("a pair of sockets");
-    theirs.write_all(&hello()).expect("room for a hello");
-    let hello = Channel::new(ours).hello(LONG).expect("a hello");
+    let (mut channel, _guest) = sent(&hello());
+    let hello = channel.hello(LONG).expect("a hello");
     assert_eq!((hello.release.as_str(), hello.cpus), ("6.1", 1));
     assert_eq!((hello.memory_kib, hello.uptime_s), (2, 3.5));
     assert_eq!(hello.modules_failed, ["x"]);
@@ -55,15 +61,13 @@ fn a_hello_that_is_none_is_told() {
         (b"", "closed"),
         (b"LG1 0 hello 0 0 10\n{", "closed"),
     ] {
-        let (ours, mut theirs) = UnixStream::pair().expect("a pair of sockets");
-        theirs.write_all(bytes).expect("room for it");
-        drop(theirs);
-        let mut channel = Channel::new(ours);
+        let (mut channel, guest) = sent(bytes);
+        drop(guest);
         let error = channel.hello(LONG).expect_err("no hello");
         assert!(error.to_string().contains(what), "{error}");
         assert!(!channel.is_usable());
         let error = channel.hello(LONG).expect_err("no hello ever");
-        assert!(matches!(error, ChannelError::Broken), "{error:?}");
+        testing::assert_matches!(error, ChannelError::Broken);
     }
 }
 
@@ -71,9 +75,7 @@ fn a_hello_that_is_none_is_told() {
 fn a_guest_that_is_silent_is_given_up() {
     testing::timed(|| {
         for start in [&b""[..], b"LG1 0 hello", b"LG1 0 hello 0 0 10\n{"] {
-            let (ours, mut theirs) = UnixStream::pair().expect("a pair of sockets");
-            theirs.write_all(start).expect("room for it");
-            let mut channel = Channel::new(ours);
+            let (mut channel, _guest) = sent(start);
             let limit = Duration::from_millis(50);
             let error = channel.hello(limit).expect_err("silence");
             let ChannelError::Silent { limit: told } = error else {
@@ -88,17 +90,12 @@ fn a_guest_that_is_silent_is_given_up() {
 #[test]
 fn a_guest_that_does_not_read_is_given_up() {
     testing::timed(|| {
-        let mut channel = {
-            let (ours, mut theirs) = UnixStream::pair().expect("a pair of sockets");
-            theirs.write_all(&hello()).expect("room for a hello");
-            // Kept open, and never read.
-            std::mem::forget(theirs);
-            Channel::new(ours)
-        };
+        // Kept open, and never read.
+        let (mut channel, _guest) = sent(&hello());
         channel.hello(LONG).expect("a hello");
         let limit = Duration::from_millis(50);
         let error = channel.bye(limit).expect_err("silence");
-        assert!(matches!(error, ChannelError::Silent { .. }), "{error:?}");
+        testing::assert_matches!(error, ChannelError::Silent { .. });
     });
 }
 
@@ -124,10 +121,10 @@ fn answers_that_are_none_break_the_channel() {
     ] {
         let mut channel = guest(answer);
         let error = run(&mut channel, 5).expect_err("no answer");
-        assert!(matches!(error, ChannelError::Protocol(_)), "{error:?}");
+        testing::assert_matches!(error, ChannelError::Protocol(_));
         assert!(!error.is_recoverable() && !channel.is_usable());
         let error = channel.get("/x", 1, LONG).expect_err("it is broken");
-        assert!(matches!(error, ChannelError::Broken), "{error:?}");
+        testing::assert_matches!(error, ChannelError::Broken);
     }
 }
 
@@ -136,7 +133,7 @@ fn a_guest_that_dies_within_an_answer_has_closed() {
     for answer in [&b""[..], b"LG1 1", b"LG1 1 output 0 0 4\n12"] {
         let mut channel = guest(answer);
         let error = run(&mut channel, 5).expect_err("no answer");
-        assert!(matches!(error, ChannelError::Closed), "{error:?}");
+        testing::assert_matches!(error, ChannelError::Closed);
         assert!(!channel.is_usable());
     }
 }
@@ -146,12 +143,9 @@ fn what_the_guest_regrets_leaves_the_channel_usable() {
     let answers = "LG1 1 late 137 0 0\nLG1 2 over 9 0 0\nLG1 3 fail 0 0 4\nsad\nLG1 4 end 7 0 0\n";
     let mut channel = guest(answers.as_bytes());
     let error = run(&mut channel, 5).expect_err("late");
-    assert!(matches!(error, ChannelError::Timeout { .. }), "{error:?}");
+    testing::assert_matches!(error, ChannelError::Timeout { .. });
     let error = run(&mut channel, 5).expect_err("too much");
-    assert!(
-        matches!(error, ChannelError::TooLarge { limit: 5, bytes: 9 }),
-        "{error:?}"
-    );
+    testing::assert_matches!(error, ChannelError::TooLarge { limit: 5, bytes: 9 });
     let error = channel.put("/x", 0, b"", LONG).expect_err("a failure");
     assert!(error.to_string().contains("put /x: sad"), "{error}");
     assert_eq!(run(&mut channel, 5).expect("an end"), 7);

@@ -96,10 +96,7 @@ fn a_frame_has_one_spelling() {
         "LG1 1 run 18446744073709551616 0 0\n",
         "LG1 1 run 0 0 0x1\n",
     ] {
-        assert!(
-            matches!(error(text), FrameError::BadNumber { .. }),
-            "{text:?}"
-        );
+        testing::assert_matches!(error(text), FrameError::BadNumber { .. }, "{text:?}");
     }
     for text in [
         "\n",
@@ -112,19 +109,16 @@ fn a_frame_has_one_spelling() {
         "LG1 1 run 0 0\n",
         "LG1\t1\trun\t0\t0\t0\n",
     ] {
-        assert!(
-            matches!(error(text), FrameError::NotAHeader { .. }),
-            "{text:?}"
-        );
+        testing::assert_matches!(error(text), FrameError::NotAHeader { .. }, "{text:?}");
     }
     let carriage_return = error("LG1 1 run 0 0 0\r\n");
-    assert!(matches!(
+    testing::assert_matches!(
         carriage_return,
         FrameError::BadNumber {
             field: "length",
             ..
         }
-    ));
+    );
     let word = error("LG1 1 Run 0 0 0\n");
     assert_eq!(word, FrameError::UnknownKind { word: "Run".into() });
 }
@@ -150,7 +144,7 @@ fn a_header_without_an_end_is_refused() {
     assert_eq!(none, None);
     for pieces in [&[][..], &[1; 200], &[HEADER_BYTES_MAX - 1]] {
         let (_, error) = decode(&[b'x'; HEADER_BYTES_MAX], pieces);
-        assert!(matches!(error, Some(FrameError::HeaderTooLong { .. })));
+        testing::assert_matches!(error, Some(FrameError::HeaderTooLong { .. }));
     }
 }
 

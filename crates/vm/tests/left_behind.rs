@@ -165,10 +165,7 @@ fn random_kills_of_qemu_leave_nothing() {
             let started = Instant::now();
             let error = live(&lab, &image);
             killer.join().unwrap();
-            assert!(
-                matches!(&error, GuestError::Died { status, .. } if status.to_string().contains("SIGKILL")),
-                "kill {time} after {delay:?}: {error:?}"
-            );
+            testing::assert_matches!(error, GuestError::Died { status, .. } if status.to_string().contains("SIGKILL"), "kill {time} after {delay:?}");
             println!(
                 "kill {time} after {delay:?}: all over in {:?}",
                 started.elapsed()
@@ -186,10 +183,7 @@ fn ends_of_every_kind_leave_nothing() {
         let mut guest = lab.boot(&small());
         has_no_names(&lab, guest.process_id());
         let panic = Run::new("echo c >/proc/sysrq-trigger; sleep 1000");
-        assert!(matches!(
-            guest.run(&panic),
-            Err(GuestError::Panicked { .. })
-        ));
+        testing::assert_matches!(guest.run(&panic), Err(GuestError::Panicked { .. }));
         drop(guest);
         before.assert_still(&lab);
         let mut guest = lab.boot(&small());

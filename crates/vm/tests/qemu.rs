@@ -46,7 +46,7 @@ fn another_program_is_no_qemu() {
     let _alone = alone();
     let (_folder, path) = program("echo 'hello world'");
     let error = Qemu::probe(&path, QemuOrigin::Host).unwrap_err();
-    assert!(matches!(&error, QemuError::NotQemu { answer, .. } if answer == "hello world"));
+    testing::assert_matches!(error, QemuError::NotQemu { answer, .. } if answer == "hello world");
     assert!(error.to_string().contains("LOCKGATE_QEMU"));
 }
 
@@ -71,7 +71,7 @@ fn a_program_that_does_not_start_says_why() {
     let (_folder, path) = program("");
     fs::write(&path, "#!/nonexistent/interpreter\n").unwrap();
     let error = Qemu::probe(&path, QemuOrigin::Host).unwrap_err();
-    assert!(matches!(error, QemuError::NotRunning { .. }), "{error:?}");
+    testing::assert_matches!(error, QemuError::NotRunning { .. });
     assert!(error.to_string().contains("apt-get install"));
 }
 

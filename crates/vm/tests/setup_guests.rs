@@ -29,19 +29,13 @@ impl Place {
         let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts");
         let copy = folder.path().join("scripts");
         fs::create_dir_all(copy.join("setup-guests")).unwrap();
+        let mut files = vec![PathBuf::from("setup-guests.sh")];
         for file in fs::read_dir(scripts.join("setup-guests")).unwrap() {
-            let file = file.unwrap();
-            fs::copy(
-                file.path(),
-                copy.join("setup-guests").join(file.file_name()),
-            )
-            .unwrap();
+            files.push(Path::new("setup-guests").join(file.unwrap().file_name()));
         }
-        fs::copy(
-            scripts.join("setup-guests.sh"),
-            copy.join("setup-guests.sh"),
-        )
-        .unwrap();
+        for file in files {
+            fs::copy(scripts.join(&file), copy.join(&file)).unwrap();
+        }
         Ok(Self { folder })
     }
 
@@ -111,6 +105,13 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
+#[track_caller]
+fn ended_with(code: i32, part: &str, output: &Output) {
+    let said = said(output);
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    assert!(said.contains(part), "{part} is not in: {said}");
+}
+
 #[test]
 fn what_is_there_is_written_to_a_manifest_that_opens() {
     let Some(place) = place() else { return };
@@ -126,13 +127,12 @@ fn what_is_there_is_written_to_a_manifest_that_opens() {
     assert!(kernel.headers.as_ref().unwrap().join("Makefile").is_file());
     assert_eq!(kernel.kspeed, None);
     assert_eq!(cache.busybox_version(), "1:1.35.0-4");
-    assert_eq!(cache.mirror(), "http://deb.debian.org/debian");
-    let names: Vec<_> = cache
-        .packages()
-        .iter()
-        .map(|package| &*package.name)
-        .collect();
-    assert_eq!(names, ["busybox-static", "linux-image-6.1.0-56-amd64"]);
+    let manifest = fs::read(place.cache().join("manifest.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
+    assert_eq!(manifest["mirror"], "http://deb.debian.org/debian");
+    let name = |number: usize| &manifest["packages"][number]["name"];
+    assert_eq!(name(0), "busybox-static");
+    assert_eq!(name(1), "linux-image-6.1.0-56-amd64");
     assert!(cache.qemus().is_empty());
 }
 
@@ -174,37 +174,18 @@ fn without_a_mirror_it_says_how_to_go_on_and_leaves_nothing_half() {
         return;
     }
     let ended = place.run(&[]);
-    assert_eq!(
-        ended.status.code(),
-        Some(MIRROR_UNREACHABLE),
-        "{}",
-        said(&ended)
-    );
-    assert!(
-        said(&ended).contains("LOCKGATE_DEBIAN_MIRROR="),
-        "{}",
-        said(&ended)
-    );
-    assert!(matches!(
-        Cache::open(&place.cache()),
-        Err(CacheError::Absent { .. })
-    ));
+    ended_with(MIRROR_UNREACHABLE, "LOCKGATE_DEBIAN_MIRROR=", &ended);
+    testing::assert_matches!(Cache::open(&place.cache()), Err(CacheError::Absent { .. }));
 
     // What was there before is still there, and still opens.
     place.fill();
     assert!(place.run(&[]).status.success());
-    let ended = place.run(&[("GUESTS", "all")]);
-    assert_eq!(
-        ended.status.code(),
-        Some(MIRROR_UNREACHABLE),
-        "{}",
-        said(&ended)
-    );
+    ended_with(MIRROR_UNREACHABLE, "", &place.run(&[("GUESTS", "all")]));
     assert_eq!(Cache::open(&place.cache()).unwrap().kernels().len(), 1);
 }
 
 #[test]
-fn root_fills_no_cache_of_somebody_else() {
+fn root_fills_no_cache_of_another_user() {
     if !testing::is_root() {
         return;
     }
@@ -216,9 +197,8 @@ fn root_fills_no_cache_of_somebody_else() {
     std::os::unix::fs::chown(&theirs, Some(12_345), None).unwrap();
     for cache in [&theirs, &theirs.join("a/b"), &theirs.join("link")] {
         let ended = place.run(&[("LOCKGATE_GUESTS", cache.to_str().unwrap())]);
-        assert_eq!(ended.status.code(), Some(1), "{}", said(&ended));
         let named = format!("{} belongs to uid 12345", theirs.display());
-        assert!(said(&ended).contains(&named), "{}", said(&ended));
+        ended_with(1, &named, &ended);
     }
     assert_eq!(fs::read_dir(&theirs).unwrap().count(), 1);
     fs::set_permissions(place.cache(), fs::Permissions::from_mode(0o777)).unwrap();
@@ -235,12 +215,7 @@ fn a_relative_cache_home_does_not_count() {
         ("XDG_CACHE_HOME", "relative"),
         ("HOME", "/proc/nowhere"),
     ]);
-    assert_eq!(ended.status.code(), Some(1));
-    let said = said(&ended);
-    assert!(
-        said.contains("/proc/nowhere/.cache/lockgate/guests"),
-        "{said}"
-    );
+    ended_with(1, "/proc/nowhere/.cache/lockgate/guests", &ended);
 }
 
 #[test]
@@ -265,17 +240,6 @@ fn settings_it_cannot_take_are_named() {
             testing::skipped(format!("{name}={value}: no apt-get here"));
             continue;
         }
-        let ended = place.run(&[(name, value)]);
-        assert_eq!(
-            ended.status.code(),
-            Some(1),
-            "{name}={value}: {}",
-            said(&ended)
-        );
-        assert!(
-            said(&ended).contains(named),
-            "{name}={value}: {}",
-            said(&ended)
-        );
+        ended_with(1, named, &place.run(&[(name, value)]));
     }
 }

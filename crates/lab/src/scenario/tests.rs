@@ -5,7 +5,6 @@ use proptest::prelude::*;
 use sections::SECTIONS;
 use sys::failure::Failure;
 
-use crate::leftovers::with_causes;
 use crate::scenario::{Overrides, Scenario, builtin, check_options, load, parse};
 use crate::testing::config;
 

@@ -23,10 +23,10 @@ there. Beside the script, standard input and network there are none. The
 script's output, both streams, goes to stdout as it comes; what is said about
 the guest goes to stderr.
 
-A guest that nobody waits for any more is ended: its output is not read on
+A guest that no program waits for is ended: its output is no longer read
 (`| head`), and no --get wants a file.
 
-Exit codes: 0 the script ended with 0, or nobody read on; 1 it ended with
+Exit codes: 0 the script ended with 0, or its reader left; 1 it ended with
 another status, which stderr names; 2 wrong usage; 3 the guest failed, or a
 limit ended the script; 4 no guest can be booted here; 130 interrupted.";
 

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use ::report::compare::{Options, RunComparison, is_repeat};
 use lab::scenario::DEFAULT_SEED;
 use lab::store::{beside, load, load_file};
+use sys::failure::with_causes;
 use trial::Run;
 
 use crate::cli::CompareArguments;
-use crate::console::{Console, with_causes};
+use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit};
 use crate::export;
 use crate::render;
@@ -52,7 +53,7 @@ fn comparison(arguments: &CompareArguments) -> Result<RunComparison, Failure> {
         match load_file(&file) {
             Ok(run) if repeats_one(&run) => repeats.push(run),
             Ok(_) => {}
-            Err(error) => notes.push(format!("{}; left out", with_causes(&error.into()))),
+            Err(error) => notes.push(format!("{}; left out", with_causes(&error))),
         }
     }
     let options = Options {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use assert_cmd::Command;
 use tempfile::TempDir;
+use trial::Run;
 
 /// A time limit beyond that of any command of these tests; a hang is a failure.
 pub const PATIENCE: Duration = Duration::from_secs(120);
@@ -52,6 +53,17 @@ impl Desk {
         runs
     }
 
+    /// The stored run, where there is one alone.
+    pub fn stored(&self) -> Run {
+        let text = fs::read_to_string(self.runs()[0].join("result.json")).unwrap();
+        Run::read(&text).unwrap()
+    }
+
+    /// Runs the program with the arguments in that line.
+    pub fn line(&self, arguments: &str) -> Ended {
+        self.lockgate(&words(arguments))
+    }
+
     pub fn lockgate(&self, arguments: &[&str]) -> Ended {
         self.lockgate_with(arguments, &[])
     }
@@ -64,6 +76,26 @@ impl Desk {
             .envs(environment.iter().copied())
             .timeout(PATIENCE);
         Ended::from(command.output().unwrap())
+    }
+
+    /// One row a line: arguments, `=>`, and parts of the error, apart by ` | `. Each is
+    /// refused, and leaves no run.
+    #[track_caller]
+    pub fn refuses(&self, rows: &str, environment: &[(&str, &str)]) {
+        for row in rows.lines().filter(|row| !row.trim().is_empty()) {
+            let (arguments, parts) = row.split_once("=>").expect("a row has an arrow");
+            let arguments = words(arguments);
+            let parts: Vec<_> = parts.trim().split(" | ").collect();
+            let ended = self.lockgate_with(&arguments, environment);
+            assert_eq!(
+                (ended.code, &*ended.stdout),
+                (Some(2), ""),
+                "{row}: {}",
+                ended.stderr
+            );
+            ended.says(&parts);
+        }
+        assert!(self.runs().is_empty());
     }
 
     pub fn command(&self) -> std::process::Command {
@@ -83,6 +115,10 @@ impl Desk {
         command.env("LOCKGATE_CACHE", cache);
         command
     }
+}
+
+pub fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
 }
 
 pub fn program() -> PathBuf {
@@ -109,9 +145,14 @@ impl Ended {
 
     /// Ended with 2 and an error that has all these parts; no result was shown.
     #[track_caller]
-    pub fn refused(self, parts: &[&str]) -> Self {
-        assert_eq!(self.code, Some(2), "{}", self.stderr);
-        assert_eq!(self.stdout, "");
+    pub fn refused(self, parts: &[&str]) {
+        assert_eq!((self.code, &*self.stdout), (Some(2), ""), "{}", self.stderr);
+        self.says(parts);
+    }
+
+    /// On stderr are all these parts.
+    #[track_caller]
+    pub fn says(&self, parts: &[&str]) {
         for part in parts {
             assert!(
                 self.stderr.contains(part),
@@ -119,16 +160,17 @@ impl Ended {
                 self.stderr
             );
         }
-        self
     }
 
+    /// On stdout are all these parts.
     #[track_caller]
-    pub fn names(self, flag: &str) -> Self {
-        assert!(
-            self.stderr.contains(flag),
-            "{flag} is not in: {}",
-            self.stderr
-        );
-        self
+    pub fn shows(&self, parts: &[&str]) {
+        for part in parts {
+            assert!(
+                self.stdout.contains(part),
+                "'{part}' is not in: {}",
+                self.stdout
+            );
+        }
     }
 }

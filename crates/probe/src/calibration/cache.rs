@@ -83,7 +83,7 @@ fn read(row: (String, String, usize, usize, String, f64)) -> Option<Measured> {
     })
 }
 
-/// Keeps it; says where, or why not: nothing is written where somebody else
+/// Keeps it; says where, or why not: nothing is written where another user
 /// may have put a link.
 pub(super) fn save(subject: &Subject, calibration: &Calibration) -> Result<PathBuf, String> {
     let folder = folder()
@@ -124,7 +124,7 @@ fn save_to(folder: &Path, subject: &Subject, calibration: &Calibration) -> Resul
 /// Removes what is kept for `subject`.
 pub(super) fn remove(subject: &Subject) -> Result<(), String> {
     let kept = folder().map(|folder| path(&folder, subject));
-    // Of what is somebody else's nothing is used.
+    // What belongs to another user is not used.
     let Some(path) = kept.filter(|path| check(path).is_ok()) else {
         return Ok(());
     };
@@ -159,7 +159,7 @@ mod tests {
         let path = save_to(folder.path(), &subject, &calibration()).unwrap();
         let back = load_from(folder.path(), &subject).unwrap();
         assert_eq!(back.calibration.measured(), calibration().measured());
-        assert!(matches!(back.origin, Origin::Cached { path: from, .. } if from == path));
+        testing::assert_matches!(back.origin, Origin::Cached { path: from, .. } if *from == path);
         let text = fs::read_to_string(&path).unwrap();
         let other = text.replace("lockgate ", "lockgate x");
         fs::write(&path, other).unwrap();
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_somebody_elses_is_neither_read_nor_written() {
+    fn what_is_another_users_is_neither_read_nor_written() {
         if !testing::is_root() {
             return;
         }

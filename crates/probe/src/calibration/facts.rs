@@ -4,15 +4,15 @@ use crypto::{Backend, Kind, Measured, Refused, Unavailable};
 use serde_json::json;
 use trial::Fact;
 
-use crate::calibration::choice::{GB_PER_S, chosen_at, in_words, places, stand_in};
+use crate::calibration::choice::{GB_PER_S, chosen_at, in_words, places, size, stand_in};
 use crate::calibration::{Calibrated, Origin, current};
-use crate::fact::{Judge, NOTHING_TO_DO, fact, parts};
+use crate::fact::{NOTHING_TO_DO, absent, ok, parts};
 
 /// Why there is a calibration at all.
 const WHY: &str = "`auto` gives each request to the back-end that was fastest here for its algorithm, size and number of requests at hand";
 
 /// Facts about this process: its back-ends, where the calibration is from,
-/// and what it says of each kind.
+/// and what it chooses for each kind.
 pub fn facts() -> Vec<Fact> {
     let candidates = crypto::candidates();
     let mut facts: Vec<_> = candidates.iter().map(|one| backend(&**one)).collect();
@@ -30,14 +30,14 @@ fn key(name: &str) -> String {
 fn backend(one: &dyn Backend) -> Fact {
     let text = format!("{}; uses {}", one.version(), one.instructions());
     let value = json!({"version": one.version(), "instructions": one.instructions()});
-    fact(key(one.name()), one.name(), value, text)
+    ok(value, text).named(key(one.name()), one.name())
 }
 
 /// What is wrong with the one back-end that may be missing or half there.
 fn of_ipsec_mb(refused: Result<Vec<Refused>, Unavailable>) -> Option<Fact> {
     let name = "ipsec-mb";
-    match refused {
-        Ok(refused) if refused.is_empty() => None,
+    let unavailable = match refused {
+        Ok(refused) if refused.is_empty() => return None,
         Ok(refused) => {
             let named: Vec<_> = refused.iter().map(ToString::to_string).collect();
             let text = format!(
@@ -47,75 +47,60 @@ fn of_ipsec_mb(refused: Result<Vec<Refused>, Unavailable>) -> Option<Fact> {
             );
             let remedy =
                 "install another version of the library; other back-ends do these meanwhile";
-            let key = format!("{}.refused", key(name));
-            Some(fact(key, "ipsec-mb refused", named, text).degraded(remedy))
+            let found = ok(named, text).degraded(remedy);
+            return Some(found.named(format!("{}.refused", key(name)), "ipsec-mb refused"));
         }
-        Err(unavailable) => {
-            let text = unavailable.to_string();
-            // Each ends with its remedy.
-            let (reason, remedy) = parts(&text);
-            let reason = reason.strip_prefix("ipsec-mb: ").unwrap_or(reason);
-            let remedy = match unavailable {
-                Unavailable::Architecture => format!("{NOTHING_TO_DO}: {remedy}"),
-                _ => remedy.to_owned(),
-            };
-            let fact = fact(key(name), name, serde_json::Value::Null, reason);
-            Some(match unavailable {
-                Unavailable::Untrusted { .. } => fact.degraded(remedy),
-                _ => fact.absent(remedy),
-            })
-        }
-    }
+        Err(unavailable) => unavailable,
+    };
+    let text = unavailable.to_string();
+    // Each ends with its remedy.
+    let (reason, remedy) = parts(&text);
+    let reason = reason.strip_prefix("ipsec-mb: ").unwrap_or(reason);
+    let found = match unavailable {
+        Unavailable::Architecture => absent(reason, format!("{NOTHING_TO_DO}: {remedy}")),
+        Unavailable::Untrusted { .. } => absent(reason, "").degraded(remedy),
+        _ => absent(reason, remedy),
+    };
+    Some(found.named(key(name), name))
 }
 
 fn origin(calibrated: &Calibrated) -> Fact {
-    let text = match &calibrated.origin {
-        Origin::Measured {
-            seconds,
-            kept: Ok(path),
-        } => format!("measured now in {seconds:.2} s, kept in {}", path.display()),
-        Origin::Measured {
-            seconds,
-            kept: Err(reason),
-        } => format!("measured now in {seconds:.2} s, not kept: {reason}"),
-        Origin::Cached { path, measured_utc } => format!(
+    let value = json!({ "places": calibrated.calibration.measured().len() });
+    let found = |text: String| ok(value, format!("{WHY}; {text}"));
+    let found = match &calibrated.origin {
+        Origin::Cached { path, measured_utc } => found(format!(
             "measured {measured_utc}, from {}; `lockgate probe --calibrate` measures again",
             path.display()
-        ),
-    };
-    let value = json!({ "places": calibrated.calibration.measured().len() });
-    let text = format!("{WHY}; {text}");
-    let fact = fact("crypto.calibration", "Calibration", value, text);
-    match &calibrated.origin {
-        // Measured for each use anew.
-        Origin::Measured {
-            kept: Err(reason), ..
-        } => fact.degraded(format!(
-            "{}, or let LOCKGATE_CACHE name a folder of this user's",
-            parts(reason).1
         )),
-        _ => fact,
-    }
+        Origin::Measured { seconds, kept } => match kept {
+            Ok(path) => found(format!(
+                "measured now in {seconds:.2} s, kept in {}",
+                path.display()
+            )),
+            // Measured for each use anew.
+            Err(reason) => found(format!(
+                "measured now in {seconds:.2} s, not kept: {reason}"
+            ))
+            .degraded(format!(
+                "{}, or let LOCKGATE_CACHE name a folder of this user's",
+                parts(reason).1
+            )),
+        },
+    };
+    found.named("crypto.calibration", "Calibration")
 }
 
 /// What is chosen for one kind; none where there is nothing to choose.
 fn choice(calibrated: &Calibrated, kind: Kind) -> Option<Fact> {
     let calibration = &calibrated.calibration;
-    let rows: Vec<_> = places()
-        .flat_map(|(bytes, jobs)| calibration.at(kind, bytes, jobs))
-        .map(row)
-        .collect();
+    let words = in_words(calibration, kind)?;
     let text = match stand_in(calibration, kind) {
         Some(measured) => format!("as {}, measured for both", name(measured)),
-        None => format!(
-            "{} ({})",
-            in_words(calibration, kind)?,
-            fastest(calibrated, kind)?
-        ),
+        None => format!("{words} ({})", fastest(calibrated, kind)?),
     };
+    let rows = places().flat_map(|(bytes, jobs)| calibration.at(kind, bytes, jobs));
     let key = format!("crypto.calibration.{}.{}", kind.algorithm, kind.operation);
-    in_words(calibration, kind)?;
-    Some(fact(key, name(kind), rows, text))
+    Some(ok(rows.map(row).collect::<Vec<_>>(), text).named(key, name(kind)))
 }
 
 fn name(kind: Kind) -> String {
@@ -129,17 +114,15 @@ fn row(one: &Measured) -> serde_json::Value {
 /// `32 × 16 KiB: kernels 38.5 GB/s, ipsec-mb 24.3, aws-lc 1.69`.
 fn fastest(calibrated: &Calibrated, kind: Kind) -> Option<String> {
     let (bytes, jobs) = places().last()?;
-    let (chosen, others) = chosen_at(&calibrated.calibration, kind, bytes, jobs)?;
-    let mut words = format!(
-        "{jobs} × {}: {} {} {GB_PER_S}",
-        crate::calibration::choice::size(bytes),
-        chosen.0,
-        chosen.1
-    );
-    others
+    let ((name, speed), others) = chosen_at(&calibrated.calibration, kind, bytes, jobs)?;
+    let others = others
         .iter()
-        .for_each(|(name, speed)| words.push_str(&format!(", {name} {speed}")));
-    Some(words)
+        .map(|(name, speed)| format!(", {name} {speed}"));
+    let others: String = others.collect();
+    Some(format!(
+        "{jobs} × {}: {name} {speed} {GB_PER_S}{others}",
+        size(bytes)
+    ))
 }
 
 #[cfg(test)]

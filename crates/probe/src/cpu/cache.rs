@@ -1,20 +1,23 @@
 //! Caches, by the kernel and by CPUID.
 
-use ::cpu::{Cache, CacheKind};
-use serde_json::Value;
-use trial::Fact;
+use ::cpu::CacheKind;
 
 use crate::Host;
-use crate::cpu::Context;
-use crate::fact::{Judge, bytes_text, fact};
+use crate::cpu::topology::of_core;
+use crate::fact::{Found, absent, bytes_text, ok};
 use crate::list::cpu_list;
+use crate::machine::Machine;
+use crate::table::Row::{self, One};
 
-/// (key, label, level, whether it holds data).
-const SHOWN: [(&str, &str, u32, bool); 4] = [
-    ("cpu.cache.l1d_bytes", "L1 data cache", 1, true),
-    ("cpu.cache.l1i_bytes", "L1 instruction cache", 1, false),
-    ("cpu.cache.l2_bytes", "L2 cache", 2, true),
-    ("cpu.cache.l3_bytes", "L3 cache", 3, true),
+pub(crate) const FACTS: &[Row] = &[
+    One("cpu.cache.l1d_bytes", "L1 data cache", |on| {
+        found(on, 1, true)
+    }),
+    One("cpu.cache.l1i_bytes", "L1 instruction cache", |on| {
+        found(on, 1, false)
+    }),
+    One("cpu.cache.l2_bytes", "L2 cache", |on| found(on, 2, true)),
+    One("cpu.cache.l3_bytes", "L3 cache", |on| found(on, 3, true)),
 ];
 
 /// A cache as sysfs shows it.
@@ -27,46 +30,35 @@ struct Shown {
     of_one_core: bool,
 }
 
-pub(super) fn facts(host: &Host, cpu: &Context) -> Vec<Fact> {
-    let shown = shown(host);
-    let stated: &[Cache] = cpu.processor.as_ref().map_or(&[], |known| &known.caches);
-    SHOWN
-        .iter()
-        .map(|place| one(*place, &shown, stated))
-        .collect()
-}
-
-fn one(
-    (key, label, level, data): (&str, &str, u32, bool),
-    shown: &[Shown],
-    stated: &[Cache],
-) -> Fact {
-    let holds = |kind: CacheKind| {
-        kind != if data {
-            CacheKind::Instruction
-        } else {
-            CacheKind::Data
-        }
+/// The cache of that level that holds data, or instructions.
+fn found(on: &Machine, level: u32, data: bool) -> Found {
+    let other = match data {
+        true => CacheKind::Instruction,
+        false => CacheKind::Data,
     };
-    let by_kernel = shown
-        .iter()
-        .find(|cache| cache.level == level && holds(cache.kind));
+    let by_kernel = shown(&on.host).find(|cache| cache.level == level && cache.kind != other);
+    let stated = on.cpu.processor.iter().flat_map(|known| &known.caches);
     let by_cpuid = stated
-        .iter()
-        .find(|cache| cache.level == level && holds(cache.kind));
+        .clone()
+        .find(|cache| cache.level == level && cache.kind != other);
     match (by_kernel, by_cpuid) {
         (Some(kernel), Some(cpuid)) if kernel.bytes != cpuid.bytes => {
-            let text = format!("{}; CPUID states {}", describe(kernel), bytes_text(cpuid.bytes));
-            fact(key, label, kernel.bytes, text).degraded(
+            let text = format!(
+                "{}; CPUID states {}",
+                describe(&kernel),
+                bytes_text(cpuid.bytes)
+            );
+            ok(kernel.bytes, text).degraded(
                 "the two disagree, usually a hypervisor's invention: QEMU `-cpu host,host-cache-info=on`; until then read working-set verdicts with care",
             )
         }
-        (Some(kernel), _) => fact(key, label, kernel.bytes, describe(kernel)),
-        (None, Some(cpuid)) => {
-            let text = format!("{}, by CPUID", bytes_text(cpuid.bytes));
-            fact(key, label, cpuid.bytes, text)
-        }
-        (None, None) => fact(key, label, Value::Null, "not stated").absent(
+        (Some(kernel), _) => ok(kernel.bytes, describe(&kernel)),
+        (None, Some(cpuid)) => ok(
+            cpuid.bytes,
+            format!("{}, by CPUID", bytes_text(cpuid.bytes)),
+        ),
+        (None, None) => absent(
+            "not stated",
             "the hypervisor or firmware hides it: QEMU `-cpu host,host-cache-info=on`; ARM: firmware with a PPTT table",
         ),
     }
@@ -82,34 +74,26 @@ fn describe(cache: &Shown) -> String {
 }
 
 /// The first processor's caches.
-fn shown(host: &Host) -> Vec<Shown> {
+fn shown(host: &Host) -> impl Iterator<Item = Shown> {
     let dir = "/sys/devices/system/cpu/cpu0/cache";
-    let indices = host
-        .names(dir)
-        .into_iter()
-        .filter(|name| name.starts_with("index"));
-    indices
-        .filter_map(|index| read(host, &format!("{dir}/{index}")))
-        .collect()
+    let names = host.names(dir).into_iter();
+    let indices = names.filter(|name| name.starts_with("index"));
+    indices.filter_map(move |index| read(host, &format!("{dir}/{index}")))
 }
 
 fn read(host: &Host, dir: &str) -> Option<Shown> {
-    let shared = host
-        .line(&format!("{dir}/shared_cpu_list"))
-        .unwrap_or_default();
-    let core = ["core_cpus_list", "thread_siblings_list"]
-        .iter()
-        .find_map(|name| host.line(&format!("/sys/devices/system/cpu/cpu0/topology/{name}")));
+    let line = |name: &str| host.line(&format!("{dir}/{name}"));
+    let shared = line("shared_cpu_list").unwrap_or_default();
     Some(Shown {
-        level: host.parsed(&format!("{dir}/level"))?,
-        kind: match host.line(&format!("{dir}/type"))?.as_str() {
+        level: line("level")?.parse().ok()?,
+        kind: match line("type")?.as_str() {
             "Data" => CacheKind::Data,
             "Instruction" => CacheKind::Instruction,
             "Unified" => CacheKind::Unified,
             _ => return None,
         },
-        bytes: size(&host.line(&format!("{dir}/size"))?)?,
-        of_one_core: core.is_none_or(|core| cpu_list(&core) == cpu_list(&shared)),
+        bytes: size(&line("size")?)?,
+        of_one_core: of_core(host, 0).is_none_or(|core| cpu_list(&core) == cpu_list(&shared)),
         shared,
     })
 }

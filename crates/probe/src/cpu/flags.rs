@@ -4,22 +4,29 @@ use ::cpu::{ARM_FEATURES, ArmFeature, Circumstances, Feature, Standing, standing
 use trial::Fact;
 
 use crate::cpu::Context;
-use crate::fact::{Judge, fact};
+use crate::fact::{Found, ok};
+use crate::machine::Machine;
+use crate::table::Row::{self, Many};
 
-pub(crate) fn facts(cpu: &Context) -> Vec<Fact> {
-    if cpu.info.is_arm() && cpu.processor.is_none() {
-        return ARM_FEATURES
-            .iter()
-            .map(|feature| arm(cpu, *feature))
-            .collect();
+pub(crate) const FACTS: &[Row] = &[Many(facts)];
+
+fn facts(on: &Machine) -> Vec<Fact> {
+    let cpu = &on.cpu;
+    if cpu.is_arm_only() {
+        let fact = |one: &ArmFeature| arm(cpu, one).named(key(one.name), one.label);
+        return ARM_FEATURES.iter().map(fact).collect();
     }
     let around = cpu.circumstances();
     Feature::all()
         .filter(|&feature| feature != Feature::Hypervisor && is_of_vendor(cpu, feature))
         // The kernel's list, which stands in for CPUID, never shows these.
         .filter(|feature| cpu.processor.is_some() || feature.is_printed())
-        .map(|feature| x86(cpu, feature, &around))
+        .map(|feature| x86(cpu, feature, &around).named(key(feature.name()), feature.label()))
         .collect()
+}
+
+fn key(name: &str) -> String {
+    format!("cpu.flag.{name}")
 }
 
 /// An Intel processor has no SVM, and an AMD one no VMX: not worth a line.
@@ -31,37 +38,28 @@ fn is_of_vendor(cpu: &Context, feature: Feature) -> bool {
     }
 }
 
-fn x86(cpu: &Context, feature: Feature, around: &Circumstances<'_>) -> Fact {
+fn x86(cpu: &Context, feature: Feature, around: &Circumstances<'_>) -> Found {
     let standing = standing(feature, cpu.processor.as_ref(), around);
-    let usable = standing == Standing::Usable;
-    let text = standing.text(feature, around);
-    let fact = fact(
-        format!("cpu.flag.{}", feature.name()),
-        feature.label(),
-        usable,
-        text,
-    );
+    let found = ok(standing == Standing::Usable, standing.text(feature, around));
     let remedy = standing.remedy(feature, around);
     match standing {
-        Standing::Usable => fact,
+        Standing::Usable => found,
         Standing::StateDisabled(_) | Standing::Cleared | Standing::Withheld => {
-            fact.degraded(remedy)
+            found.degraded(remedy)
         }
-        Standing::Disguised | Standing::NotInModel | Standing::NotStated => fact.absent(remedy),
+        Standing::Disguised | Standing::NotInModel | Standing::NotStated => found.absent(remedy),
     }
 }
 
-fn arm(cpu: &Context, feature: ArmFeature) -> Fact {
-    let there = cpu.info.flags().contains(feature.name);
-    let expected = cpu
-        .arm_core
-        .is_some_and(|core| core.expected.contains(&feature.name));
-    let key = format!("cpu.flag.{}", feature.name);
-    match (there, expected) {
-        (true, _) => fact(key, feature.label, true, "usable"),
-        (false, true) => fact(key, feature.label, false, "this core's servers have it; the kernel does not list it")
+fn arm(cpu: &Context, feature: &ArmFeature) -> Found {
+    let is_expected = |core: ::cpu::ArmCore| core.expected.contains(&feature.name);
+    if cpu.info.flags().contains(feature.name) {
+        return ok(true, "usable");
+    }
+    match cpu.arm_core.is_some_and(is_expected) {
+        true => ok(false, "this core's servers have it; the kernel does not list it")
             .degraded("in a guest use `-cpu host`; on bare metal look for `arm64.no…` or `id_aa64…` on the kernel command line and for a kernel built without it"),
-        (false, false) => fact(key, feature.label, false, "not listed by the kernel")
+        false => ok(false, "not listed by the kernel")
             .absent("only a processor that has it; software falls back to slower code"),
     }
 }

@@ -1,36 +1,44 @@
-//! Who made the processor, which one it is, what it runs under.
+//! The processor's vendor and model, and the hypervisor it runs under.
 
-use serde_json::Value;
-use trial::Fact;
+use ::cpu::Processor;
 
-use crate::Host;
-use crate::cpu::Context;
-use crate::fact::{Judge, fact, unread};
+use crate::fact::{Found, absent, ok, shown, unread};
+use crate::machine::Machine;
+use crate::table::Row::{self, Maybe, One};
 
-pub(super) fn facts(host: &Host, cpu: &Context) -> Vec<Fact> {
-    let mut facts = vec![vendor(cpu), model(cpu), microarchitecture(cpu)];
-    facts.extend(signature(cpu));
-    facts.extend(levels(cpu));
-    facts.push(hypervisor(cpu));
-    facts.push(microcode(host, cpu));
-    facts
-}
+pub(crate) const FACTS: &[Row] = &[
+    One("cpu.vendor", "Vendor", vendor),
+    One("cpu.model", "Model", model),
+    One(
+        "cpu.microarchitecture",
+        "Microarchitecture",
+        microarchitecture,
+    ),
+    Maybe("cpu.signature", "Family, model, stepping", signature),
+    Maybe("cpu.level", "CPUID level", level),
+    Maybe("cpu.address_bits.physical", "Physical addresses", |on| {
+        address_bits(on, |known| known.physical_bits)
+    }),
+    Maybe("cpu.address_bits.virtual", "Virtual addresses", |on| {
+        address_bits(on, |known| known.virtual_bits)
+    }),
+    One("cpu.hypervisor", "Hypervisor", hypervisor),
+    One("cpu.microcode", "Microcode", microcode),
+];
 
-fn vendor(cpu: &Context) -> Fact {
-    let (key, label) = ("cpu.vendor", "Vendor");
+fn vendor(on: &Machine) -> Found {
+    let cpu = &on.cpu;
+    let implementer = || cpu.info.field("CPU implementer");
     let name = match (cpu.vendor(), cpu.arm_core) {
-        (Some(vendor), _) => vendor.name().to_owned(),
-        (None, Some(core)) => core.designer.to_owned(),
-        (None, None) => match cpu.info.field("CPU implementer") {
-            Some(implementer) => format!("ARM implementer {implementer}"),
-            None => return unread(key, label, "/proc/cpuinfo"),
-        },
+        (Some(vendor), _) => Some(vendor.name().to_owned()),
+        (None, Some(core)) => Some(core.designer.to_owned()),
+        (None, None) => implementer().map(|number| format!("ARM implementer {number}")),
     };
-    fact(key, label, name.clone(), name)
+    name.map_or_else(|| unread("/proc/cpuinfo"), shown)
 }
 
-fn model(cpu: &Context) -> Fact {
-    let (key, label) = ("cpu.model", "Model");
+fn model(on: &Machine) -> Found {
+    let cpu = &on.cpu;
     let by_cpuid = cpu
         .processor
         .as_ref()
@@ -39,110 +47,74 @@ fn model(cpu: &Context) -> Fact {
         .filter(|name| !name.is_empty())
         .or_else(|| cpu.info.field("model name"))
         .or(cpu.arm_core.map(|core| core.name));
-    match name {
-        Some(name) => fact(key, label, name, name),
-        None => unread(key, label, "/proc/cpuinfo"),
-    }
+    name.map_or_else(|| unread("/proc/cpuinfo"), shown)
 }
 
-fn microarchitecture(cpu: &Context) -> Fact {
-    let (key, label) = ("cpu.microarchitecture", "Microarchitecture");
-    let known = cpu.microarchitecture.as_ref().map(|known| known.name);
-    if let Some(name) = known.or(cpu.arm_core.map(|core| core.name)) {
-        return fact(key, label, name, name);
+fn microarchitecture(on: &Machine) -> Found {
+    let known = on.cpu.microarchitecture.as_ref().map(|known| known.name);
+    if let Some(name) = known.or(on.cpu.arm_core.map(|core| core.name)) {
+        return shown(name);
     }
-    let unknown = fact(key, label, Value::Null, "unknown");
-    if cpu.is_guest() {
-        return unknown.degraded(
-            "the hypervisor invents the CPU model, so flags cannot be checked against it: use QEMU `-cpu host` (libvirt: host-passthrough)",
-        );
-    }
-    unknown.degraded(
-        "missing flags cannot be told from hidden ones: report the family and model to Lockgate",
-    )
+    ok(serde_json::Value::Null, "unknown").degraded(match on.cpu.is_guest() {
+        true => "the hypervisor invents the CPU model, so flags cannot be checked against it: use QEMU `-cpu host` (libvirt: host-passthrough)",
+        false => "missing flags cannot be told from hidden ones: report the family and model to Lockgate",
+    })
 }
 
-fn signature(cpu: &Context) -> Option<Fact> {
-    let label = "Family, model, stepping";
-    let signature = cpu.processor.as_ref().map(|known| known.signature)?;
-    let text = format!(
-        "family {:#x}, model {:#x}, stepping {}",
-        signature.family, signature.model, signature.stepping
-    );
-    let value = vec![signature.family, signature.model, signature.stepping];
-    Some(fact("cpu.signature", label, value, text))
+fn signature(on: &Machine) -> Option<Found> {
+    let signature = on.cpu.processor.as_ref()?.signature;
+    let (family, model, stepping) = (signature.family, signature.model, signature.stepping);
+    let text = format!("family {family:#x}, model {model:#x}, stepping {stepping}");
+    Some(ok(vec![family, model, stepping], text))
 }
 
-/// CPUID levels and address sizes.
-fn levels(cpu: &Context) -> Vec<Fact> {
-    let Some(processor) = &cpu.processor else {
-        return Vec::new();
-    };
+fn level(on: &Machine) -> Option<Found> {
+    let processor = on.cpu.processor.as_ref()?;
     let (basic, extended) = (processor.level, processor.extended_level);
-    let level = fact(
-        "cpu.level",
-        "CPUID level",
-        basic,
-        format!("{basic:#x}, extended {extended:#x}"),
-    );
     // Seven is where AVX2, VAES, SHA-NI and AVX-512 are stated.
-    let level = if basic >= 7 {
-        level
-    } else {
-        level.degraded(
-            "below level 7 no AVX2, VAES, SHA-NI or AVX-512 can be seen: set \"Limit CPUID Maximum\" to disabled in the firmware setup, or QEMU `-cpu …,level=0xd`",
-        )
-    };
-    let bits = |key: &str, label: &str, bits: Option<u32>| match bits {
-        Some(bits) => fact(key, label, bits, format!("{bits} bits")),
-        None => fact(key, label, Value::Null, "not stated")
-            .absent("an extended CPUID level of 0x80000008 (QEMU: `xlevel=0x80000008`)"),
-    };
-    vec![
-        level,
-        bits(
-            "cpu.address_bits.physical",
-            "Physical addresses",
-            processor.physical_bits,
-        ),
-        bits(
-            "cpu.address_bits.virtual",
-            "Virtual addresses",
-            processor.virtual_bits,
-        ),
-    ]
+    Some(ok(basic, format!("{basic:#x}, extended {extended:#x}")).degraded_unless(
+        basic >= 7,
+        "below level 7 no AVX2, VAES, SHA-NI or AVX-512 can be seen: set \"Limit CPUID Maximum\" to disabled in the firmware setup, or QEMU `-cpu …,level=0xd`",
+    ))
 }
 
-fn hypervisor(cpu: &Context) -> Fact {
-    let (key, label) = ("cpu.hypervisor", "Hypervisor");
-    match &cpu.hypervisor {
-        Some(name) => fact(key, label, name.clone(), name),
-        None => fact(key, label, Value::Null, "none (bare metal)"),
-    }
+fn address_bits(on: &Machine, bits: fn(&Processor) -> Option<u32>) -> Option<Found> {
+    Some(match bits(on.cpu.processor.as_ref()?) {
+        Some(bits) => ok(bits, format!("{bits} bits")),
+        None => absent(
+            "not stated",
+            "an extended CPUID level of 0x80000008 (QEMU: `xlevel=0x80000008`)",
+        ),
+    })
 }
 
-fn microcode(host: &Host, cpu: &Context) -> Fact {
-    let (key, label) = ("cpu.microcode", "Microcode");
-    let version = cpu
-        .info
-        .field("microcode")
-        .map(str::to_owned)
-        .or_else(|| host.line("/sys/devices/system/cpu/cpu0/microcode/version"));
-    let Some(version) = version else {
-        let fact = fact(key, label, Value::Null, "not stated");
-        return fact.absent("nothing to do: this processor or hypervisor does not state it");
+fn hypervisor(on: &Machine) -> Found {
+    let none = || ok(serde_json::Value::Null, "none (bare metal)");
+    on.cpu.hypervisor.as_deref().map_or_else(none, shown)
+}
+
+fn microcode(on: &Machine) -> Found {
+    let stated = on.cpu.info.field("microcode").map(str::to_owned);
+    let shown = || {
+        on.host
+            .line("/sys/devices/system/cpu/cpu0/microcode/version")
     };
-    let old = host.line("/sys/devices/system/cpu/vulnerabilities/old_microcode");
-    let guest = if cpu.is_guest() {
-        " (as the hypervisor states it)"
-    } else {
-        ""
+    let Some(version) = stated.or_else(shown) else {
+        return absent(
+            "not stated",
+            "nothing to do: this processor or hypervisor does not state it",
+        );
     };
-    let fact = fact(key, label, version.clone(), format!("{version}{guest}"));
-    match old.is_some_and(|state| state.starts_with("Vulnerable")) {
-        true => fact.degraded(
-            "the kernel knows a newer one: install intel-microcode or amd64-microcode and reboot (a guest: update the outer host)",
-        ),
-        false => fact,
-    }
+    let guest = match on.cpu.is_guest() {
+        true => " (as the hypervisor states it)",
+        false => "",
+    };
+    let old = on
+        .host
+        .line("/sys/devices/system/cpu/vulnerabilities/old_microcode");
+    let is_old = old.is_some_and(|state| state.starts_with("Vulnerable"));
+    ok(version.clone(), format!("{version}{guest}")).degraded_unless(
+        !is_old,
+        "the kernel knows a newer one: install intel-microcode or amd64-microcode and reboot (a guest: update the outer host)",
+    )
 }

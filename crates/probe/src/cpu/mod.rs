@@ -1,14 +1,14 @@
 //! The processor: identity, topology, caches, clock, flags.
 
-mod cache;
-mod clock;
-mod flags;
-mod frequency;
+pub(crate) mod cache;
+pub(crate) mod clock;
+pub(crate) mod flags;
+pub(crate) mod frequency;
 mod hypervisor;
-mod identity;
-mod tier;
-mod topology;
-mod xstate;
+pub(crate) mod identity;
+pub(crate) mod tier;
+pub(crate) mod topology;
+pub(crate) mod xstate;
 
 use std::collections::BTreeSet;
 
@@ -16,12 +16,8 @@ use ::cpu::{
     ArmCore, Circumstances, CpuInfo, Feature, Microarchitecture, Processor, Signature, Vendor,
     arm_core, microarchitecture,
 };
-use trial::Fact;
 
 use crate::Host;
-
-pub(super) use flags::facts as flag_facts;
-pub(super) use xstate::facts as xstate_facts;
 
 /// What other parts need to know about the processor.
 pub(super) struct Context {
@@ -58,7 +54,7 @@ impl Context {
 
     /// Whether the kernel lists that flag, or CPUID states it where the
     /// kernel's list could not be read.
-    pub(super) fn has(&self, feature: Feature) -> bool {
+    fn has(&self, feature: Feature) -> bool {
         let listed = self.info.flags();
         if listed.is_empty() {
             return self
@@ -72,6 +68,16 @@ impl Context {
     /// Whether this is a guest, as far as can be told.
     pub(super) fn is_guest(&self) -> bool {
         self.hypervisor.is_some()
+    }
+
+    /// Whether the kernel alone says what an ARM processor can do.
+    pub(super) fn is_arm_only(&self) -> bool {
+        self.info.is_arm() && self.processor.is_none()
+    }
+
+    /// Whether the kernel lists VMX or SVM.
+    pub(super) fn virtualises(&self) -> bool {
+        self.has(Feature::Vmx) || self.has(Feature::Svm)
     }
 
     /// Whether CPUID says that AMD or Hygon made it.
@@ -122,14 +128,4 @@ fn identify(processor: Option<&Processor>, info: &CpuInfo) -> Option<(Vendor, Si
         stepping: info.number("stepping").unwrap_or(0),
     };
     Some((Vendor::from_id(info.field("vendor_id")?), signature))
-}
-
-pub(super) fn facts(host: &Host, cpu: &Context) -> Vec<Fact> {
-    let mut facts = identity::facts(host, cpu);
-    facts.extend(topology::facts(host));
-    facts.extend(cache::facts(host, cpu));
-    facts.extend(tier::facts(cpu));
-    facts.extend(clock::facts(host, cpu));
-    facts.extend(frequency::facts(host, cpu));
-    facts
 }

@@ -2,30 +2,26 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-use trial::Fact;
-
 use crate::Host;
-use crate::fact::{Judge, fact, unread};
+use crate::fact::{Found, absent, ok, unread};
 use crate::list::cpu_list;
 use crate::load;
+use crate::machine::Machine;
+use crate::table::Row::{self, One};
+
+pub(crate) const FACTS: &[Row] = &[
+    One("cpu.cores.online", "Logical CPUs online", online),
+    One("cpu.cores.physical", "Cores", cores),
+    One("cpu.sockets", "Sockets", sockets),
+    One("cpu.smt", "Simultaneous multithreading", smt),
+    One("cpu.allowed", "CPUs this process may use", allowed),
+    One("cpu.isolated", "CPUs kept free (isolcpus)", isolated),
+];
 
 const CPUS: &str = "/sys/devices/system/cpu";
 
-pub(super) fn facts(host: &Host) -> Vec<Fact> {
-    let online = online(host);
-    vec![
-        cores_online(&online),
-        cores_physical(host, &online),
-        sockets(host, &online),
-        smt(host),
-        allowed(host, &online),
-        isolated(host),
-    ]
-}
-
 /// Logical processors that are on.
-fn online(host: &Host) -> Vec<u32> {
+fn cpus_online(host: &Host) -> Vec<u32> {
     let listed = host
         .line(&format!("{CPUS}/online"))
         .map(|text| cpu_list(&text));
@@ -39,101 +35,98 @@ fn online(host: &Host) -> Vec<u32> {
     })
 }
 
-fn cores_online(online: &[u32]) -> Fact {
-    let (key, label) = ("cpu.cores.online", "Logical CPUs online");
-    if online.is_empty() {
-        return unread(key, label, "/sys/devices/system/cpu/online");
+fn online(on: &Machine) -> Found {
+    match cpus_online(&on.host).len() {
+        0 => unread("/sys/devices/system/cpu/online"),
+        count => ok(count, count.to_string()),
     }
-    fact(key, label, online.len(), online.len().to_string())
 }
 
-/// How many different values an attribute of the topology takes.
-fn distinct(host: &Host, online: &[u32], attributes: [&str; 2]) -> usize {
-    let read = |cpu: &u32| {
-        attributes
-            .iter()
-            .find_map(|name| host.line(&format!("{CPUS}/cpu{cpu}/topology/{name}")))
-    };
-    online
+/// The first of these attributes that the kernel has.
+fn attribute(host: &Host, cpu: u32, names: [&str; 2]) -> Option<String> {
+    let mut paths = names
         .iter()
-        .filter_map(read)
-        .collect::<BTreeSet<_>>()
-        .len()
+        .map(|name| format!("{CPUS}/cpu{cpu}/topology/{name}"));
+    paths.find_map(|path| host.line(&path))
 }
 
-fn cores_physical(host: &Host, online: &[u32]) -> Fact {
-    let (key, label) = ("cpu.cores.physical", "Cores");
-    match distinct(host, online, ["core_cpus_list", "thread_siblings_list"]) {
-        0 => unread(key, label, "/sys/devices/system/cpu/cpu0/topology"),
-        cores => fact(key, label, cores, cores.to_string()),
+/// The processors of that one's core, as a list.
+pub(super) fn of_core(host: &Host, cpu: u32) -> Option<String> {
+    attribute(host, cpu, ["core_cpus_list", "thread_siblings_list"])
+}
+
+/// How many different values there are.
+fn distinct(on: &Machine, value: impl Fn(u32) -> Option<String>) -> Found {
+    let values: BTreeSet<_> = cpus_online(&on.host)
+        .into_iter()
+        .filter_map(value)
+        .collect();
+    match values.len() {
+        0 => unread("/sys/devices/system/cpu/cpu0/topology"),
+        count => ok(count, count.to_string()),
     }
 }
 
-fn sockets(host: &Host, online: &[u32]) -> Fact {
-    let (key, label) = ("cpu.sockets", "Sockets");
-    match distinct(host, online, ["physical_package_id", "package_cpus_list"]) {
-        0 => unread(key, label, "/sys/devices/system/cpu/cpu0/topology"),
-        sockets => fact(key, label, sockets, sockets.to_string()),
-    }
+fn cores(on: &Machine) -> Found {
+    distinct(on, |cpu| of_core(&on.host, cpu))
 }
 
-fn smt(host: &Host) -> Fact {
-    let (key, label) = ("cpu.smt", "Simultaneous multithreading");
-    let siblings = host.line(&format!("{CPUS}/cpu0/topology/thread_siblings_list"));
-    let shared = siblings.is_some_and(|list| cpu_list(&list).len() > 1);
-    let control = host
+fn sockets(on: &Machine) -> Found {
+    distinct(on, |cpu| {
+        attribute(&on.host, cpu, ["physical_package_id", "package_cpus_list"])
+    })
+}
+
+fn smt(on: &Machine) -> Found {
+    let shared = of_core(&on.host, 0).is_some_and(|list| cpu_list(&list).len() > 1);
+    let is_on = on
+        .host
+        .switch(&format!("{CPUS}/smt/active"))
+        .unwrap_or(shared);
+    let control = on
+        .host
         .line(&format!("{CPUS}/smt/control"))
         .unwrap_or_default();
-    match (
-        host.switch(&format!("{CPUS}/smt/active")).unwrap_or(shared),
-        control.as_str(),
-    ) {
-        (true, _) => fact(
-            key,
-            label,
+    match (is_on, control.as_str()) {
+        (true, _) => ok(
             true,
             "on: two logical CPUs share a core, so place client and worker on different cores",
         ),
-        (false, "" | "notsupported" | "notimplemented") => fact(
-            key,
-            label,
+        (false, "" | "notsupported" | "notimplemented") => ok(
             false,
             "none: each logical CPU is a core, as far as can be seen",
         ),
-
-        (false, control) => fact(key, label, false, format!("off ({control})")),
+        (false, control) => ok(false, format!("off ({control})")),
     }
 }
 
-fn allowed(host: &Host, online: &[u32]) -> Fact {
-    let (key, label) = ("cpu.allowed", "CPUs this process may use");
-    let allowed = load::allowed(host);
+fn allowed(on: &Machine) -> Found {
+    let allowed = load::allowed(&on.host);
     if allowed.is_empty() {
-        return unread(key, label, "/proc/self/status");
+        return unread("/proc/self/status");
     }
-    let text = host.text("/proc/self/status").unwrap_or_default();
-    let list = crate::list::value_of(&text, "Cpus_allowed_list").unwrap_or_default();
-    let fact = fact(
-        key,
-        label,
-        allowed.clone(),
-        format!("{list} ({} of {})", allowed.len(), online.len()),
-    );
-    match allowed.len() {
-        1 if online.len() > 1 => fact.degraded(
-            "client and worker have to share one CPU: widen the cpuset (`taskset`, `AllowedCPUs=`, Kubernetes CPU manager)",
-        ),
-        _ => fact,
-    }
+    let online = cpus_online(&on.host).len();
+    let list = load::allowed_list(&on.host).unwrap_or_default();
+    let text = format!("{list} ({} of {online})", allowed.len());
+    let is_good = allowed.len() > 1 || online <= 1;
+    ok(allowed, text).degraded_unless(
+        is_good,
+        "client and worker have to share one CPU: widen the cpuset (`taskset`, `AllowedCPUs=`, Kubernetes CPU manager)",
+    )
 }
 
 /// Processors kept free of other work (`isolcpus=`): good for measuring.
-fn isolated(host: &Host) -> Fact {
-    let (key, label) = ("cpu.isolated", "CPUs kept free (isolcpus)");
-    match host.line(&format!("{CPUS}/isolated")).filter(|list| !cpu_list(list).is_empty()) {
-        Some(list) => fact(key, label, cpu_list(&list), list),
-        None => fact(key, label, Value::Null, "none").absent(
+fn isolated(on: &Machine) -> Found {
+    let list = on
+        .host
+        .line(&format!("{CPUS}/isolated"))
+        .unwrap_or_default();
+    let cpus = cpu_list(&list);
+    if cpus.is_empty() {
+        return absent(
+            "none",
             "optional: `isolcpus=` on the kernel command line keeps other work off the measured CPUs",
-        ),
+        );
     }
+    ok(cpus, list)
 }

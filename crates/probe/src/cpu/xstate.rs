@@ -1,43 +1,46 @@
 //! The register state that the operating system enabled.
 
 use ::cpu::Component;
+use serde_json::Value;
 use trial::Fact;
 
-use crate::cpu::Context;
-use crate::fact::{Judge, fact};
+use crate::fact::{Found, absent, ok};
+use crate::machine::Machine;
+use crate::table::Row::{self, Many, One};
 
-pub(crate) fn facts(cpu: &Context) -> Vec<Fact> {
-    let Some(processor) = &cpu.processor else {
-        let none = fact(
-            "cpu.xstate",
-            "Register state (XCR0)",
-            serde_json::Value::Null,
+pub(crate) const FACTS: &[Row] = &[
+    One("cpu.xstate", "Register state (XCR0)", register),
+    Many(components),
+];
+
+fn register(on: &Machine) -> Found {
+    let Some(processor) = &on.cpu.processor else {
+        return absent(
             "not readable",
-        );
-        return vec![none.absent(
             "nothing to do: only x86-64 has XCR0; elsewhere the kernel lists what may be used",
-        )];
+        );
     };
-    let xcr0 = processor.xstate.xcr0;
-    let register = match xcr0 {
-        Some(bits) => fact("cpu.xstate", "Register state (XCR0)", bits, format!("{bits:#x}")),
-        None => fact("cpu.xstate", "Register state (XCR0)", serde_json::Value::Null, "XSAVE is off")
+    match processor.xstate.xcr0 {
+        Some(bits) => ok(bits, format!("{bits:#x}")),
+        None => ok(Value::Null, "XSAVE is off")
             .degraded("AVX and AVX-512 cannot be used: remove `noxsave` from the kernel command line, or have the hypervisor offer XSAVE (QEMU: `-cpu host`)"),
-    };
-    let components = Component::ALL.iter().map(|&component| one(cpu, component));
-    std::iter::once(register).chain(components).collect()
+    }
 }
 
-fn one(cpu: &Context, component: Component) -> Fact {
-    let xstate = cpu.processor.as_ref().map(|known| known.xstate);
-    let enabled = xstate.is_some_and(|state| state.is_enabled(component));
-    let supported = xstate.is_some_and(|state| state.is_supported(component));
-    let key = format!("cpu.xstate.{}", component.name());
-    match (enabled, supported) {
-        (true, _) => fact(key, component.label(), true, "enabled"),
-        (false, true) => fact(key, component.label(), false, "the processor has it, the kernel did not enable it")
+fn components(on: &Machine) -> Vec<Fact> {
+    let Some(state) = on.cpu.processor.as_ref().map(|known| known.xstate) else {
+        return Vec::new();
+    };
+    let found = |component| {
+        match (state.is_enabled(component), state.is_supported(component)) {
+        (true, _) => ok(true, "enabled"),
+        (false, true) => ok(false, "the processor has it, the kernel did not enable it")
             .degraded("look for `noxsave` or `clearcpuid=` on the kernel command line and at `dmesg | grep -i xfeatures`"),
-        (false, false) => fact(key, component.label(), false, "the processor does not offer it")
+        (false, false) => ok(false, "the processor does not offer it")
             .absent("only a processor, or a hypervisor's CPU model, with this register state"),
     }
+    };
+    let key = |component: Component| format!("cpu.xstate.{}", component.name());
+    let fact = |&one: &Component| found(one).named(key(one), one.label());
+    Component::ALL.iter().map(fact).collect()
 }

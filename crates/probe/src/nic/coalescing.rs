@@ -1,11 +1,10 @@
 //! Interrupt coalescing, as `ethtool -c` prints it.
 
 use serde_json::{Map, Value};
-use trial::Fact;
 
 use crate::Host;
 use crate::command::Outcome;
-use crate::fact::{Judge, fact as new, refused};
+use crate::fact::{Found, absent, ok, refused};
 
 /// The settings shown, where the driver has them.
 const SHOWN: [&str; 6] = [
@@ -17,38 +16,28 @@ const SHOWN: [&str; 6] = [
     "TX",
 ];
 
-pub(super) fn fact(host: &Host, name: &str) -> Fact {
-    let (key, label) = (
-        format!("nic.{name}.coalescing"),
-        format!("{name} coalescing"),
-    );
+pub(super) fn found(host: &Host, name: &str) -> Found {
     match host.command("ethtool", &["-c", name]) {
-        Outcome::Missing => new(key, label, Value::Null, "not readable without ethtool")
-            .absent("install ethtool"),
-        Outcome::Refused(why) => refused(key, label, &why),
-        Outcome::Failed(_) => new(key, label, Value::Null, "the driver does not offer it").absent(
+        Outcome::Missing => absent("not readable without ethtool", "install ethtool"),
+        Outcome::Refused(why) => refused(&why),
+        Outcome::Failed(_) => absent(
+            "the driver does not offer it",
             "nothing to do on this driver: each packet may interrupt; NAPI settings (napi_defer_hard_irqs, gro_flush_timeout) defer instead",
         ),
-        Outcome::Printed(text) => judge(key, label, &settings(&text)),
+        Outcome::Printed(text) => judge(settings(&text)),
     }
 }
 
-fn judge(key: String, label: String, settings: &Map<String, Value>) -> Fact {
-    let pairs: Vec<String> = settings
-        .iter()
-        .map(|(name, value)| format!("{name} {}", value.as_str().unwrap_or_default()))
-        .collect();
-    if pairs.is_empty() {
-        return new(key, label, Value::Null, "the driver states no setting").degraded(
+fn judge(settings: Map<String, Value>) -> Found {
+    if settings.is_empty() {
+        return ok(Value::Null, "the driver states no setting").degraded(
             "settings may be taken and ignored by such a driver: verify with interrupts per second in /proc/interrupts",
         );
     }
-    new(
-        key,
-        label,
-        Value::Object(settings.clone()),
-        pairs.join(", "),
-    )
+    let pair =
+        |(name, value): (&String, &Value)| format!("{name} {}", value.as_str().unwrap_or_default());
+    let pairs: Vec<String> = settings.iter().map(pair).collect();
+    ok(settings, pairs.join(", "))
 }
 
 /// `rx-usecs: 3` and `Adaptive RX: off  TX: off`; `n/a` is no setting.
@@ -78,14 +67,8 @@ mod tests {
     #[test]
     fn settings_of_a_real_driver() {
         let text = "Coalesce parameters for eth0:\nAdaptive RX: on  TX: off\nstats-block-usecs:\tn/a\n\nrx-usecs:\t50\nrx-frames:\tn/a\ntx-usecs:\t50\n";
-        let fact = judge("k".into(), "l".into(), &settings(text));
-        assert_eq!(
-            fact.text,
-            "Adaptive RX on, Adaptive TX off, rx-usecs 50, tx-usecs 50"
-        );
-        assert_eq!(
-            judge("k".into(), "l".into(), &settings("")).state,
-            trial::State::Degraded
-        );
+        let expected = "Adaptive RX on, Adaptive TX off, rx-usecs 50, tx-usecs 50";
+        assert_eq!(judge(settings(text)).text, expected);
+        assert_eq!(judge(settings("")).state, trial::State::Degraded);
     }
 }

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use trial::Fact;
 
 use crate::Host;
-use crate::fact::{Judge, fact as new};
+use crate::fact::{Found, ok};
 
 /// Drivers that run XDP programs themselves (Linux, `ndo_bpf` with
 /// XDP_SETUP_PROG); elsewhere the slower generic mode remains.
@@ -20,11 +19,8 @@ pub(super) struct Attached(Option<BTreeMap<String, String>>);
 impl Attached {
     /// From `ip -json link show`: sysfs does not tell.
     pub(super) fn read(host: &Host) -> Self {
-        Self(
-            host.command("ip", &["-json", "link", "show"])
-                .printed()
-                .and_then(|text| parse(&text)),
-        )
+        let printed = host.command("ip", &["-json", "link", "show"]).printed();
+        Self(printed.and_then(|text| parse(&text)))
     }
 }
 
@@ -51,33 +47,27 @@ fn mode(xdp: &Value) -> String {
     .to_owned()
 }
 
-pub(super) fn fact(name: &str, driver: Option<&str>, attached: &Attached) -> Fact {
-    let (key, label) = (format!("nic.{name}.xdp"), format!("{name} XDP"));
+pub(super) fn found(name: &str, driver: Option<&str>, attached: &Attached) -> Found {
     let native = driver.is_some_and(|driver| NATIVE.split(' ').any(|own| own == driver));
-    let can = if native {
-        "native mode possible"
-    } else {
-        "generic mode only"
-    };
-    let now = match &attached.0 {
-        None => "attached program not readable (install iproute2)".to_owned(),
-        Some(modes) => modes
-            .get(name)
-            .map_or("no program attached".to_owned(), |mode| {
-                format!(
-                    "a program is attached ({mode}): it sees packets before anything measured here"
-                )
-            }),
+    let (value, can) = match native {
+        true => ("native", "native mode possible"),
+        false => ("generic", "generic mode only"),
     };
     let mode = attached.0.as_ref().and_then(|modes| modes.get(name));
-    let value = mode.map_or(if native { "native" } else { "generic" }, String::as_str);
-    let fact = new(key, label, value, format!("{can}; {now}"));
-    if native && mode.is_none_or(|mode| mode != "generic") {
-        return fact;
-    }
+    let now = match (mode, &attached.0) {
+        (_, None) => "attached program not readable (install iproute2)",
+        (None, _) => "no program attached",
+        (Some(mode), _) => &format!(
+            "a program is attached ({mode}): it sees packets before anything measured here"
+        ),
+    };
+    let found = ok(mode.map_or(value, String::as_str), format!("{can}; {now}"));
     match native {
-        true => fact.degraded(format!("reattach in native mode: `ip link set {name} xdpgeneric off`, then `xdpdrv`")),
-        false => fact.degraded(
+        true => found.degraded_unless(
+            mode.is_none_or(|mode| mode != "generic"),
+            format!("reattach in native mode: `ip link set {name} xdpgeneric off`, then `xdpdrv`"),
+        ),
+        false => found.degraded(
             "generic XDP copies each packet: use an interface whose driver has native XDP (virtio_net, mlx5, ice, ena, …)",
         ),
     }
@@ -85,24 +75,20 @@ pub(super) fn fact(name: &str, driver: Option<&str>, attached: &Attached) -> Fac
 
 #[cfg(test)]
 mod tests {
+    use trial::State;
+
     use super::*;
 
     #[test]
     fn attached_programs_are_told_by_mode() {
         let text = r#"[{"ifname":"lo"},{"ifname":"eth0","xdp":{"mode":2,"prog":{"id":7}}}]"#;
         let attached = Attached(parse(text));
-        let on_eth0 = fact("eth0", Some("ice"), &attached);
-        assert_eq!(on_eth0.state, trial::State::Degraded);
-        assert!(
-            on_eth0.text.contains("attached (generic)"),
-            "{}",
-            on_eth0.text
-        );
-        assert_eq!(fact("eth1", Some("ice"), &attached).state, trial::State::Ok);
-        assert_eq!(
-            fact("eth1", Some("e1000"), &attached).state,
-            trial::State::Degraded
-        );
+        let on = |name, driver| found(name, Some(driver), &attached);
+        let eth0 = on("eth0", "ice");
+        assert_eq!(eth0.state, State::Degraded);
+        assert!(eth0.text.contains("attached (generic)"), "{eth0:?}");
+        assert_eq!(on("eth1", "ice").state, State::Ok);
+        assert_eq!(on("eth1", "e1000").state, State::Degraded);
         assert_eq!(parse("not json"), None);
     }
 }

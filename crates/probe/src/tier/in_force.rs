@@ -1,12 +1,11 @@
-//! The tier that is in force in this process, for whoever reports.
+//! The tier that is in force in this process, as reports state it.
 
 use std::sync::OnceLock;
 
 use cpu::Tier;
-use serde_json::Value;
 use trial::Fact;
 
-use crate::fact::{Judge, fact};
+use crate::fact::{ok, shown};
 use crate::tier::MASK_VARIABLE;
 use crate::tier::choice::Choice;
 use crate::tier::read_back::Reading;
@@ -119,26 +118,26 @@ fn facts_of(tier: &InForce) -> Vec<Fact> {
         Some(mask) => format!(" ({MASK_VARIABLE}={mask})"),
         None => " (nothing to hide)".to_owned(),
     };
-    let text = format!("{}{hidden}", tier.choice);
-    let own = fact("tier", "Measured as tier", tier.choice.to_string(), text);
+    let name = tier.choice.to_string();
+    let text = format!("{name}{hidden}");
+    let own = ok(name, text).named("tier", "Measured as tier");
     std::iter::once(own)
         .chain(tier.readings.iter().map(reading))
         .collect()
 }
 
 fn reading(reading: &Reading) -> Fact {
-    let label = format!("{} sees", reading.name);
-    match reading.seen {
-        Some(seen) => fact(&*reading.key, label, seen.tier.name(), text(seen)),
-        None => fact(&*reading.key, label, Value::Null, "it does not tell").degraded(
+    let found = match reading.seen {
+        Some(seen) if seen.sha => {
+            let name = seen.tier.name();
+            ok(name, format!("{name}, SHA-NI"))
+        }
+        Some(seen) => shown(seen.tier.name()),
+        None => ok(serde_json::Value::Null, "it does not tell").degraded(
             "its figures may be of another tier: leave it out, or (OpenSSL) update it to 3.0 or newer",
         ),
-    }
-}
-
-fn text(seen: Choice) -> String {
-    let sha = if seen.sha { ", SHA-NI" } else { "" };
-    format!("{}{sha}", seen.tier.name())
+    };
+    found.named(&reading.key, format!("{} sees", reading.name))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! From facts to findings: what bears on the speed or validity of crypto.
 
 use kit::words::finding;
-use probe::fact::NOTHING_TO_DO;
+use probe::NOTHING_TO_DO;
 use trial::{Fact, Finding, Probe, State, Weight};
 
 /// Keys (or their beginnings, where they end with a dot) that matter when
@@ -56,7 +56,7 @@ pub(super) fn matters(fact: &Fact) -> bool {
 }
 
 fn weight(fact: &Fact) -> Option<Weight> {
-    // Functions that nobody asked for yet slow nothing down.
+    // Functions that are not on yet slow nothing down.
     if fact.key.ends_with(".sriov") || SEEDS.contains(&fact.key.as_str()) {
         return None;
     }

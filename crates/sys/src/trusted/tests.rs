@@ -83,7 +83,7 @@ fn a_parent_that_a_group_of_others_may_write_to_is_refused() {
 }
 
 #[test]
-fn a_file_or_a_folder_above_that_is_somebody_elses_is_refused() {
+fn a_file_or_a_folder_above_that_is_another_users_is_refused() {
     if !testing::is_root() {
         return;
     }

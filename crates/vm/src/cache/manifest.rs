@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use sys::trusted::{Untrusted, check};
 
-use super::{Cache, CacheError, CachedQemu, Kernel, Package};
+use super::{Cache, CacheError, CachedQemu, Kernel};
 
 const FILE_NAME: &str = "manifest.json";
 
@@ -27,8 +27,10 @@ struct Schema {
 pub(super) struct Manifest {
     #[serde(rename = "schema")]
     _schema: u64,
-    pub(super) mirror: String,
-    pub(super) packages: Vec<Package>,
+    #[serde(rename = "mirror")]
+    _mirror: String,
+    #[serde(rename = "packages")]
+    _packages: Vec<serde::de::IgnoredAny>,
     pub(super) kernels: Vec<ManifestKernel>,
     pub(super) busybox: String,
     pub(super) busybox_version: String,

@@ -123,7 +123,7 @@ mod tests {
         let plan = decide(AUTO, failed, unasked).unwrap();
         assert_eq!(plan, Plan::Settled(Accelerator::Tcg, "it hung".to_owned()));
         let plan = decide(AUTO, Some(Ok(())), unasked).unwrap();
-        assert!(matches!(plan, Plan::Settled(Accelerator::Kvm, _)));
+        testing::assert_matches!(plan, Plan::Settled(Accelerator::Kvm, _));
         assert_eq!(decide(AUTO, None, || Ok(())), Ok(Plan::TryKvm));
     }
 
@@ -132,9 +132,9 @@ mod tests {
         let kvm = AcceleratorChoice::Only(Accelerator::Kvm);
         let error = decide(kvm, None, || Err("there is no device".to_owned())).unwrap_err();
         assert!(error.to_string().contains("no device"));
-        assert!(matches!(
+        testing::assert_matches!(
             decide(kvm, None, || Ok(())),
             Ok(Plan::Settled(Accelerator::Kvm, _))
-        ));
+        );
     }
 }

@@ -210,11 +210,9 @@ fn talk(stream: UnixStream) -> Result<(Qmp, Vec<i32>), QmpError> {
 fn is_readable(stream: &UnixStream, deadline: Instant) -> bool {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        let timeout = Timespec {
-            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: i64::from(left.subsec_nanos()),
-        };
-        match poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&timeout)) {
+        let timeout = Timespec::try_from(left).ok();
+        let mut source = [PollFd::new(stream, PollFlags::IN)];
+        match poll(&mut source, timeout.as_ref()) {
             Ok(0) => return false,
             Err(rustix::io::Errno::INTR) => {}
             // An error shows again, with its cause, when the stream is read.

@@ -30,20 +30,11 @@ fn choose(wanted: Option<u32>, nodes: &[u32]) -> Result<Option<u32>, NodeError> 
 
 /// A kernel without NUMA shows no such file: one node.
 fn online(path: &Path) -> Vec<u32> {
-    std::fs::read_to_string(path)
-        .ok()
-        .and_then(|text| ranges(text.trim()))
-        .unwrap_or_else(|| vec![0])
-}
-
-/// `0-1,4`, the kernel's list format.
-fn ranges(text: &str) -> Option<Vec<u32>> {
-    let mut nodes = Vec::new();
-    for part in text.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        nodes.extend(first.parse::<u32>().ok()?..=last.parse::<u32>().ok()?);
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    match sys::kernel::list(&text) {
+        none if none.is_empty() => vec![0],
+        nodes => nodes,
     }
-    Some(nodes)
 }
 
 #[cfg(test)]
@@ -57,13 +48,6 @@ mod tests {
         assert_eq!(choose(Some(1), &[0, 1]), Ok(Some(1)));
         let error = choose(Some(2), &[0, 1]).unwrap_err().to_string();
         assert!(error.contains("node 2") && error.contains("[0, 1]"));
-    }
-
-    #[test]
-    fn the_kernel_s_lists_are_read() {
-        assert_eq!(ranges("0"), Some(vec![0]));
-        assert_eq!(ranges("0-2,5"), Some(vec![0, 1, 2, 5]));
-        assert_eq!(ranges("x"), None);
         assert_eq!(online(Path::new("/nowhere")), [0]);
     }
 }

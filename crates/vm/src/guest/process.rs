@@ -129,15 +129,12 @@ impl Process {
     }
 
     fn wait(&self, left: Duration) -> rustix::io::Result<Waited> {
-        let timeout = Timespec {
-            tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: i64::from(left.subsec_nanos()),
-        };
+        let timeout = Timespec::try_from(left).ok();
         let mut sources = [
             PollFd::new(&self.handle, PollFlags::IN),
             PollFd::new(&self.sooner, PollFlags::IN),
         ];
-        match poll(&mut sources, Some(&timeout)) {
+        match poll(&mut sources, timeout.as_ref()) {
             Ok(0) => return Ok(Waited::Long),
             Err(rustix::io::Errno::INTR) => return Ok(Waited::Woken),
             other => other?,
@@ -185,7 +182,7 @@ fn watch(started: &Receiver<(Arc<Process>, Child)>) {
         let late = process.state().late;
         process.kill(late);
     }
-    let status = child.wait().expect("nobody else waits for our child");
+    let status = child.wait().expect("only we wait for our child");
     let mut state = process.state();
     state.ending = Some(Ending {
         status,

@@ -3,12 +3,14 @@
 //! Source: QEMU, docs/interop/qmp-spec. One command at a time; events are
 //! read and dropped.
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
+
+use crate::deadline::{Deadline, Stopped};
 
 /// QEMU answers a command within this time, or something is wrong with it.
 pub const QMP_LIMIT: Duration = Duration::from_secs(60);
@@ -82,15 +84,11 @@ impl Qmp {
         if !arguments.is_null() {
             request["arguments"] = arguments;
         }
-        self.send(&call, format!("{request}\n").as_bytes())?;
+        let written = call
+            .deadline
+            .write(&self.stream, format!("{request}\n").as_bytes());
+        written.map_err(|stopped| call.stopped(stopped))?;
         self.answer(&call)
-    }
-
-    fn send(&mut self, call: &Call<'_>, bytes: &[u8]) -> Result<(), QmpError> {
-        self.stream
-            .set_write_timeout(Some(call.left()?))
-            .and_then(|()| self.stream.write_all(bytes))
-            .map_err(|source| call.io(source))
     }
 
     fn answer(&mut self, call: &Call<'_>) -> Result<Value, QmpError> {
@@ -128,84 +126,43 @@ impl Qmp {
             if looked_at > QMP_BYTES_MAX {
                 return Err(call.malformed(format!("a line of more than {QMP_BYTES_MAX} bytes")));
             }
-            self.more(call)?;
-        }
-    }
-
-    fn more(&mut self, call: &Call<'_>) -> Result<(), QmpError> {
-        let mut piece = [0; 16 * 1024];
-        self.stream
-            .set_read_timeout(Some(call.left()?))
-            .map_err(|source| call.io(source))?;
-        match self.stream.read(&mut piece) {
-            Ok(0) => Err(call.closed()),
-            Ok(bytes) => {
-                self.unread.extend_from_slice(&piece[..bytes]);
-                Ok(())
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
-            Err(source) => Err(call.io(source)),
+            let mut piece = [0; 16 * 1024];
+            let read = call.deadline.read(&self.stream, &mut piece);
+            let read = read.map_err(|stopped| call.stopped(stopped))?;
+            self.unread.extend_from_slice(&piece[..read]);
         }
     }
 }
 
 struct Call<'a> {
     command: &'a str,
-    limit: Duration,
-    deadline: Instant,
+    deadline: Deadline,
 }
 
 impl<'a> Call<'a> {
     fn new(command: &'a str, limit: Duration) -> Self {
-        Self {
-            command,
-            limit,
-            deadline: Instant::now() + limit,
-        }
-    }
-
-    fn left(&self) -> Result<Duration, QmpError> {
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        // A socket's timeout of zero would be none.
-        (!left.is_zero())
-            .then_some(left)
-            .ok_or_else(|| self.timeout())
-    }
-
-    fn timeout(&self) -> QmpError {
-        QmpError::Timeout {
-            command: self.command.to_owned(),
-            limit: self.limit,
-        }
-    }
-
-    fn closed(&self) -> QmpError {
-        QmpError::Closed {
-            command: self.command.to_owned(),
-        }
+        let deadline = Deadline::after(limit);
+        Self { command, deadline }
     }
 
     fn malformed(&self, what: String) -> QmpError {
-        QmpError::Malformed {
-            command: self.command.to_owned(),
-            what,
-        }
+        let command = self.command.to_owned();
+        QmpError::Malformed { command, what }
     }
 
-    fn io(&self, source: io::Error) -> QmpError {
-        match source.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => self.timeout(),
-            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => self.closed(),
-            _ => QmpError::Io {
-                command: self.command.to_owned(),
-                source,
-            },
+    fn stopped(&self, stopped: Stopped) -> QmpError {
+        let command = self.command.to_owned();
+        match stopped {
+            Stopped::Silent(limit) => QmpError::Timeout { command, limit },
+            Stopped::Closed => QmpError::Closed { command },
+            Stopped::Failed(source) => QmpError::Io { command, source },
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
     use std::thread;
 
     use super::*;
@@ -252,10 +209,10 @@ mod tests {
 
     #[test]
     fn the_end_and_nonsense_are_typed() {
-        assert!(matches!(asked(""), Err(QmpError::Closed { .. })));
-        assert!(matches!(asked("what?\n"), Err(QmpError::Malformed { .. })));
+        testing::assert_matches!(asked(""), Err(QmpError::Closed { .. }));
+        testing::assert_matches!(asked("what?\n"), Err(QmpError::Malformed { .. }));
         let silent = Qmp::connect(spoken(String::new()), LIMIT);
-        assert!(matches!(silent, Err(QmpError::Closed { .. })));
+        testing::assert_matches!(silent, Err(QmpError::Closed { .. }));
     }
 
     #[test]
@@ -269,6 +226,6 @@ mod tests {
     fn silence_ends_in_time() {
         let (ours, _theirs) = UnixStream::pair().unwrap();
         let error = Qmp::connect(ours, Duration::from_millis(50)).unwrap_err();
-        assert!(matches!(error, QmpError::Timeout { .. }), "{error}");
+        testing::assert_matches!(error, QmpError::Timeout { .. }, "{error}");
     }
 }

@@ -36,10 +36,6 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    pub fn is_success(&self) -> bool {
-        self.status == 0
-    }
-
     pub fn text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.output)
     }

@@ -81,17 +81,11 @@ impl Image {
         self
     }
 
+    /// A module built outside the kernel, loaded at boot; its file is
+    /// `/lib/modules/RELEASE/updates/NAME.ko`.
     #[must_use]
     pub fn module_file(mut self, path: &Path) -> Self {
         self.at_boot.push(Wanted::File(path.to_owned()));
-        self
-    }
-
-    /// A module built outside the kernel, there for `modprobe`; its file is
-    /// `/lib/modules/RELEASE/updates/NAME.ko`.
-    #[must_use]
-    pub fn on_demand_file(mut self, path: &Path) -> Self {
-        self.on_demand.push(Wanted::File(path.to_owned()));
         self
     }
 

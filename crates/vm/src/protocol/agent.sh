@@ -65,7 +65,7 @@ send() {
     cat "$2" >&9
 }
 
-# receive BYTES: exactly so many from the stream.
+# receive BYTES: exactly this many from the stream.
 receive() {
     [ "$1" -eq 0 ] || dd bs=65536 count="$1" iflag=fullblock,count_bytes status=none <&9
 }

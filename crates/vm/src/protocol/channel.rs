@@ -8,9 +8,10 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use super::frame::{Frame, FrameError, Kind, header_line};
+use crate::deadline::Deadline;
 use crate::plain::plain;
 pub use error::ChannelError;
-use stream::{Deadline, Framed};
+use stream::Framed;
 
 const TEXT_BYTES_MAX: usize = 16 << 10;
 
@@ -24,7 +25,7 @@ const GRACE: Duration = Duration::from_secs(30);
 
 const PATH_BYTES_MAX: usize = 4095;
 
-/// What the guest says of itself when it is ready.
+/// What the guest reports when it is ready.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Hello {
     pub schema: u32,

@@ -4,11 +4,7 @@ use std::time::{Duration, Instant};
 
 use lockgate_vm::protocol::ChannelError;
 
-use crate::agent::support::{Agent, LONG, agent};
-
-fn goes_on(agent: &mut Agent) {
-    assert_eq!(agent.run("echo on").unwrap(), (0, b"on\n".to_vec()));
-}
+use crate::agent::support::{LONG, agent};
 
 #[test]
 fn closed_descriptors() {
@@ -20,7 +16,7 @@ fn closed_descriptors() {
     // Whatever else it could have inherited.
     let script = "for fd in 3 4 5 6 7 8 9; do eval \"exec $fd>&-\"; done; echo x";
     assert_eq!(agent.run(script).unwrap(), (0, b"x\n".to_vec()));
-    goes_on(&mut agent);
+    agent.goes_on();
 }
 
 #[test]
@@ -30,7 +26,7 @@ fn the_channel_is_not_inherited() {
     let forged = "for fd in 3 4 5 6 7 8 9; do \
          eval \"printf 'LG1 1 end 77 0 0\\\\n' >&$fd\" 2>/dev/null; done; exit 4";
     assert_eq!(agent.run(forged).unwrap(), (4, Vec::new()));
-    goes_on(&mut agent);
+    agent.goes_on();
 }
 
 #[test]
@@ -40,7 +36,7 @@ fn a_script_that_reads() {
         agent.run("cat; read -r x; echo \"$?\"").unwrap(),
         (0, b"1\n".to_vec())
     );
-    goes_on(&mut agent);
+    agent.goes_on();
 }
 
 #[test]
@@ -56,7 +52,7 @@ fn what_stays_in_the_background_is_not_waited_for() {
     // It lives on, as a daemon must.
     let script = format!("while read -r pid; do kill \"$pid\" || exit 1; done <{pids}");
     assert_eq!(agent.run(&script).unwrap(), (0, Vec::new()));
-    goes_on(&mut agent);
+    agent.goes_on();
 }
 
 #[test]
@@ -79,7 +75,7 @@ fn what_stays_in_the_background_may_write_on() {
     // takes in parts.
     let noise = text.replacen("end of script\n", "", 1);
     assert!("noise\n".repeat(noise.len() / 6 + 1).starts_with(&noise));
-    goes_on(&mut agent);
+    agent.goes_on();
     // It was not killed by writing without a reader.
     let script = format!("read -r pid <{pid}; kill -0 \"$pid\" && kill -KILL \"$pid\"");
     assert_eq!(agent.run(&script).unwrap(), (0, Vec::new()));
@@ -92,7 +88,7 @@ fn a_script_that_is_killed() {
     assert_eq!((status, output), (128 + 9, b"last words\n".to_vec()));
     let (status, _) = agent.run("kill -SEGV $$").unwrap();
     assert_eq!(status, 128 + 11);
-    goes_on(&mut agent);
+    agent.goes_on();
 }
 
 #[test]
@@ -102,14 +98,11 @@ fn a_script_that_kills_those_above_it() {
     let script = "echo bye; kill -KILL $PPID; sleep 0.2; echo orphan";
     let limit = Duration::from_secs(1);
     let error = agent.run_within(script, limit, 100).unwrap_err();
-    assert!(
-        matches!(
-            error,
-            ChannelError::Failed { .. } | ChannelError::Timeout { .. }
-        ),
-        "{error:?}"
+    testing::assert_matches!(
+        error,
+        ChannelError::Failed { .. } | ChannelError::Timeout { .. }
     );
-    goes_on(&mut agent);
+    agent.goes_on();
 }
 
 #[test]
@@ -125,7 +118,7 @@ fn output_that_looks_like_the_protocol() {
         .run("read -r u </proc/sys/kernel/random/uuid; printf '%s' \"${u%????}\"")
         .unwrap();
     assert_eq!(output.len(), 32);
-    goes_on(&mut agent);
+    agent.goes_on();
 }
 
 #[test]
@@ -137,7 +130,7 @@ fn settings_of_the_shell_do_not_leak() {
     let path = agent.path("plain");
     agent.channel.put(&path, 0o644, b"x", LONG).unwrap();
     assert_eq!(agent.channel.get(&path, 1, LONG).unwrap(), b"x");
-    goes_on(&mut agent);
+    agent.goes_on();
 }
 
 #[test]
@@ -150,8 +143,8 @@ fn a_script_that_kills_all_around_it() {
          for pid in $(cat /proc/$agent/task/$agent/children) $above; do \
          kill -KILL $pid; done; sleep 0.2";
     match agent.run_within(script, Duration::from_secs(2), 100) {
-        Ok(_) => panic!("nobody was left to say so"),
+        Ok(_) => panic!("no process was left to say so"),
         Err(error) => assert!(error.is_recoverable(), "{error:?}"),
     }
-    goes_on(&mut agent);
+    agent.goes_on();
 }

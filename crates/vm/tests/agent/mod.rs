@@ -132,8 +132,8 @@ fn endless_output_is_ended() {
         let Some(mut agent) = agent() else { return };
         let error = agent.run_within("yes & yes", LONG, 1_000_000).unwrap_err();
         assert!(error.is_recoverable(), "{error:?}");
-        assert!(matches!(error, ChannelError::TooLarge { .. }), "{error:?}");
-        assert_eq!(agent.run("echo on").unwrap(), (0, b"on\n".to_vec()));
+        testing::assert_matches!(error, ChannelError::TooLarge { .. });
+        agent.goes_on();
     });
 }
 
@@ -143,7 +143,7 @@ fn a_script_that_takes_too_long_is_ended_with_its_session() {
         let Some(mut agent) = agent() else { return };
         let alive = agent.path("alive");
         // Its child is in a group of its own (coreutils' timeout makes one), and
-        // nobody listens to SIGTERM.
+        // no one listens to SIGTERM.
         let script = format!(
             "trap '' TERM; echo begun; /usr/bin/timeout 100 sh -c 'trap \"\" TERM; \
              while :; do echo >>{alive}; sleep 0.05; done' & sleep 100; wait"
@@ -157,7 +157,7 @@ fn a_script_that_takes_too_long_is_ended_with_its_session() {
                 output.extend_from_slice(piece);
             })
             .unwrap_err();
-        assert!(matches!(error, ChannelError::Timeout { limit: l } if l == limit));
+        testing::assert_matches!(error, ChannelError::Timeout { limit: l } if *l == limit);
         assert!(began.elapsed() >= limit);
         // A shell of the session may live long enough to say that its child was
         // killed.
@@ -167,7 +167,7 @@ fn a_script_that_takes_too_long_is_ended_with_its_session() {
         assert!(before > 0, "the child was there");
         std::thread::sleep(Duration::from_millis(300));
         assert_eq!(lines(), before, "and is no more");
-        assert_eq!(agent.run("echo on").unwrap(), (0, b"on\n".to_vec()));
+        agent.goes_on();
     });
 }
 
@@ -177,8 +177,8 @@ fn no_time_at_all_is_a_time_limit() {
     let error = agent
         .run_within("sleep 100", Duration::ZERO, 0)
         .unwrap_err();
-    assert!(matches!(error, ChannelError::Timeout { .. }), "{error:?}");
-    assert_eq!(agent.run("echo on").unwrap(), (0, b"on\n".to_vec()));
+    testing::assert_matches!(error, ChannelError::Timeout { .. });
+    agent.goes_on();
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn goodbye_ends_it() {
     let Some(mut agent) = agent() else { return };
     agent.channel.bye(LONG).unwrap();
     assert!(agent.process.0.wait().unwrap().success());
-    assert!(matches!(agent.run("true"), Err(ChannelError::Broken)));
+    testing::assert_matches!(agent.run("true"), Err(ChannelError::Broken));
 }
 
 #[test]

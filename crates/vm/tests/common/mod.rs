@@ -49,6 +49,15 @@ fn skipped(reason: &str) -> Option<Lab> {
     None
 }
 
+/// Runs a test that boots guests: it needs the host's time, and a place.
+pub fn booting(test: impl Fn(&Lab)) {
+    testing::timed(|| {
+        let Some(lab) = Lab::find() else { return };
+        let _place = Place::take();
+        test(&lab);
+    });
+}
+
 /// Small, and gone after five minutes whatever a test does.
 pub fn small() -> Shape {
     Shape {
@@ -60,7 +69,7 @@ pub fn small() -> Shape {
 
 pub fn printed(guest: &mut Guest, script: &str) -> String {
     let outcome = guest.run(&Run::new(script)).unwrap();
-    assert!(outcome.is_success(), "{script}: {}", outcome.text());
+    assert_eq!(outcome.status, 0, "{script}: {}", outcome.text());
     outcome.text().trim().to_owned()
 }
 

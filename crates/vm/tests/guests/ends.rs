@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use lockgate_vm::{BootError, Guest, GuestError, Run, Shape};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::common::{Lab, Place, small};
+use crate::common::{booting, small};
 
 const LONG: Duration = Duration::from_secs(100);
 
@@ -15,28 +15,24 @@ fn pid(guest: &Guest) -> Pid {
 
 #[test]
 fn the_death_of_qemu_is_not_a_timeout() {
-    testing::timed(|| {
-        let Some(lab) = Lab::find() else { return };
-        let _place = Place::take();
+    booting(|lab| {
         let mut guest = lab.boot(&small());
         let killer = guest.killer();
         let started = Instant::now();
         let output = |_: &[u8]| killer.kill();
         let run = Run::new("echo up; sleep 1000").within(LONG);
         let error = guest.run_live(&run, &mut { output }).unwrap_err();
-        assert!(matches!(error, GuestError::Died { .. }), "{error:?}");
+        testing::assert_matches!(error, GuestError::Died { .. });
         assert!(error.to_string().contains("SIGKILL"), "{error}");
         assert!(started.elapsed() < LONG, "the limits were waited for");
         let error = guest.qmp("query-status", serde_json::Value::Null);
-        assert!(matches!(error, Err(GuestError::Died { .. })));
+        testing::assert_matches!(error, Err(GuestError::Died { .. }));
     });
 }
 
 #[test]
 fn a_guest_that_hangs_ends_at_its_time_limit() {
-    testing::timed(|| {
-        let Some(lab) = Lab::find() else { return };
-        let _place = Place::take();
+    booting(|lab| {
         let shape = Shape {
             time_limit: Duration::from_secs(8),
             ..small()
@@ -51,16 +47,14 @@ fn a_guest_that_hangs_ends_at_its_time_limit() {
                 guest.run(&run).unwrap_err()
             }
         };
-        assert!(matches!(error, GuestError::TimeLimit { .. }), "{error:?}");
+        testing::assert_matches!(error, GuestError::TimeLimit { .. });
         assert!(error.to_string().contains("8 s"), "{error}");
     });
 }
 
 #[test]
 fn a_panic_is_named() {
-    testing::timed(|| {
-        let Some(lab) = Lab::find() else { return };
-        let _place = Place::take();
+    booting(|lab| {
         let mut guest = lab.boot(&small());
         let run = Run::new("echo c >/proc/sysrq-trigger; sleep 1000").within(LONG);
         let error = guest.run(&run).unwrap_err();
@@ -70,15 +64,13 @@ fn a_panic_is_named() {
         assert!(line.contains("sysrq triggered crash"), "{line}");
         assert!(console.contains("Call Trace"), "{console}");
         assert!(guest.console().contains("Kernel panic"));
-        assert!(matches!(guest.shutdown(), Err(GuestError::Panicked { .. })));
+        testing::assert_matches!(guest.shutdown(), Err(GuestError::Panicked { .. }));
     });
 }
 
 #[test]
 fn a_guest_that_powers_off_has_died() {
-    testing::timed(|| {
-        let Some(lab) = Lab::find() else { return };
-        let _place = Place::take();
+    booting(|lab| {
         let mut guest = lab.boot(&small());
         let run = Run::new("poweroff -f; sleep 1000").within(LONG);
         let error = guest.run(&run).unwrap_err();

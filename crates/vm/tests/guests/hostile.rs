@@ -4,7 +4,7 @@ use lockgate_vm::image::{GuestFile, Image};
 use lockgate_vm::protocol::ChannelError;
 use lockgate_vm::{BootError, Guest, GuestError, Run, Shape};
 
-use crate::common::{Lab, Place, small};
+use crate::common::{Lab, booting, small};
 
 const INIT: &str = "#!/bin/busybox sh
 /bin/busybox sed s,/etc/lockgate/agent.sh,/hostile, /init >/init-hostile
@@ -42,37 +42,24 @@ fn boot(lab: &Lab, agent: &str) -> Result<Guest, BootError> {
 
 #[test]
 fn garbage_for_a_hello_is_refused() {
-    testing::timed(|| {
-        let Some(lab) = Lab::find() else { return };
-        let _place = Place::take();
-        let error = boot(&lab, "cat /dev/urandom >&9").unwrap_err();
-        assert!(
-            matches!(
-                error,
-                BootError::Guest(GuestError::Channel(ChannelError::Protocol(_)))
-            ),
-            "{error:?}"
+    booting(|lab| {
+        let error = boot(lab, "cat /dev/urandom >&9").unwrap_err();
+        testing::assert_matches!(
+            error,
+            BootError::Guest(GuestError::Channel(ChannelError::Protocol(_)))
         );
     });
 }
 
 #[test]
 fn a_promise_of_too_much_is_refused() {
-    testing::timed(|| {
-        let Some(lab) = Lab::find() else { return };
-        let _place = Place::take();
+    booting(|lab| {
         let agent =
             format!("{HELLO}printf 'LG1 1 output 0 0 99999999999\\n' >&9; cat /dev/zero >&9");
-        let mut guest = boot(&lab, &agent).unwrap();
+        let mut guest = boot(lab, &agent).unwrap();
         let error = guest.run(&Run::new("true")).unwrap_err();
-        assert!(
-            matches!(error, GuestError::Channel(ChannelError::Protocol(_))),
-            "{error:?}"
-        );
+        testing::assert_matches!(error, GuestError::Channel(ChannelError::Protocol(_)));
         let error = guest.run(&Run::new("true")).unwrap_err();
-        assert!(
-            matches!(error, GuestError::Channel(ChannelError::Broken)),
-            "{error:?}"
-        );
+        testing::assert_matches!(error, GuestError::Channel(ChannelError::Broken));
     });
 }

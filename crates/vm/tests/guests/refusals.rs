@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lockgate_vm::{BootError, Guest, Kernel, Qemu, Shape};
 
-use crate::common::{Lab, Place, small};
+use crate::common::{Lab, booting, small};
 
 fn refused(lab: &Lab, shape: &Shape) -> BootError {
     Guest::boot(lab.qemu(), lab.kernel(), &[], shape).unwrap_err()
@@ -20,7 +20,7 @@ fn qemu_s_words_come_back() {
             ..small()
         };
         let error = refused(&lab, &unknown_flag);
-        assert!(matches!(error, BootError::Refused { .. }), "{error:?}");
+        testing::assert_matches!(error, BootError::Refused { .. });
         assert!(error.to_string().contains("nosuchflag"), "{error}");
         let unknown_device = Shape {
             qemu_arguments: vec!["-device".to_owned(), "nosuchdevice".to_owned()],
@@ -38,13 +38,13 @@ fn impossible_shapes_start_nothing() {
         vcpus: 0,
         ..small()
     };
-    assert!(matches!(refused(&lab, &no_vcpus), BootError::Shape(_)));
+    testing::assert_matches!(refused(&lab, &no_vcpus), BootError::Shape(_));
     let no_such_cpu = Shape {
         host_cpus: vec![100_000],
         ..small()
     };
     let error = refused(&lab, &no_such_cpu);
-    assert!(matches!(error, BootError::Pin(_)), "{error:?}");
+    testing::assert_matches!(error, BootError::Pin(_));
     assert!(error.to_string().contains("100000"), "{error}");
 }
 
@@ -62,27 +62,23 @@ fn a_missing_kernel_or_qemu_is_named() {
         ..lab.qemu().clone()
     };
     let error = Guest::boot(&qemu, lab.kernel(), &[], &small()).unwrap_err();
-    assert!(matches!(error, BootError::Start { .. }), "{error:?}");
+    testing::assert_matches!(error, BootError::Start { .. });
 }
 
 #[test]
 fn a_guest_that_is_not_ready_in_time_is_given_up() {
-    testing::timed(|| {
-        let Some(lab) = Lab::find() else { return };
-        let _place = Place::take();
+    booting(|lab| {
         let limit = Duration::from_millis(300);
         let error = Guest::boot_within(limit, lab.qemu(), lab.kernel(), &lab.image(), &small())
             .unwrap_err();
-        assert!(matches!(error, BootError::NotReady { .. }), "{error:?}");
+        testing::assert_matches!(error, BootError::NotReady { .. });
     });
 }
 
 #[test]
 fn an_image_without_init_is_a_panic() {
-    testing::timed(|| {
-        let Some(lab) = Lab::find() else { return };
-        let _place = Place::take();
-        let error = refused(&lab, &small());
+    booting(|lab| {
+        let error = refused(lab, &small());
         assert!(
             error
                 .to_string()

@@ -3,13 +3,11 @@
 use lockgate_vm::Guest;
 use lockgate_vm::image::Image;
 
-use crate::common::{Lab, Place, printed, small};
+use crate::common::{Lab, Place, booting, printed, small};
 
 #[test]
 fn three_guests_do_not_know_of_each_other() {
-    testing::timed(|| {
-        let Some(lab) = Lab::find() else { return };
-        let _place = Place::take();
+    booting(|lab| {
         let image = lab.image();
         let mut guests: Vec<Guest> = (0..3)
             .map(|_| Guest::boot(lab.qemu(), lab.kernel(), &image, &small()).unwrap())

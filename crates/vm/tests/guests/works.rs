@@ -7,13 +7,11 @@ use lockgate_vm::protocol::ChannelError;
 use lockgate_vm::{Guest, GuestError, Run, Shape};
 use serde_json::{Value, json};
 
-use crate::common::{Lab, Place, printed, small};
+use crate::common::{Lab, booting, printed, small};
 
 #[test]
 fn a_guest_does_what_it_is_asked() {
-    testing::timed(|| {
-        let Some(lab) = Lab::find() else { return };
-        let _place = Place::take();
+    booting(|lab| {
         let host_cpus = sys::affinity::allowed_cpus().unwrap();
         let shape = Shape {
             vcpus: 2,
@@ -34,7 +32,7 @@ fn a_guest_does_what_it_is_asked() {
             guest.ready_in(),
             guest.accelerator()
         );
-        has_its_shape(&lab, &mut guest, &host_cpus);
+        has_its_shape(lab, &mut guest, &host_cpus);
         runs_scripts(&mut guest);
         keeps_limits(&mut guest);
         moves_files(&mut guest);
@@ -85,9 +83,9 @@ fn runs_scripts(guest: &mut Guest) {
     let value: Value = guest.json(r#"echo '{"a":[1,2]}'"#).unwrap();
     assert_eq!(value, json!({"a": [1, 2]}));
     let error = guest.json::<Value>("echo no").unwrap_err();
-    assert!(matches!(&error, GuestError::Json { output, .. } if output == "no"));
+    testing::assert_matches!(error, GuestError::Json { output, .. } if output == "no");
     let error = guest.json::<Value>("echo why; exit 4").unwrap_err();
-    assert!(matches!(error, GuestError::Script { status: 4, .. }));
+    testing::assert_matches!(error, GuestError::Script { status: 4, .. });
 }
 
 fn keeps_limits(guest: &mut Guest) {
@@ -96,19 +94,13 @@ fn keeps_limits(guest: &mut Guest) {
         ..Run::new("yes")
     };
     let error = guest.run(&endless).unwrap_err();
-    assert!(
-        matches!(
-            error,
-            GuestError::Channel(ChannelError::TooLarge { limit: 100_000, .. })
-        ),
-        "{error:?}"
+    testing::assert_matches!(
+        error,
+        GuestError::Channel(ChannelError::TooLarge { limit: 100_000, .. })
     );
     let long = Run::new("sleep 1000").within(Duration::from_secs(1));
     let error = guest.run(&long).unwrap_err();
-    assert!(
-        matches!(error, GuestError::Channel(ChannelError::Timeout { .. })),
-        "{error:?}"
-    );
+    testing::assert_matches!(error, GuestError::Channel(ChannelError::Timeout { .. }));
     assert_eq!(printed(guest, "echo still here"), "still here");
 }
 
@@ -124,15 +116,9 @@ fn moves_files(guest: &mut Guest) {
     let back = guest.get("/tmp/a folder/file", 2_000_000).unwrap();
     assert!(back == content, "{} bytes came back otherwise", back.len());
     let error = guest.get("/tmp/a folder/file", 1000).unwrap_err();
-    assert!(matches!(
-        error,
-        GuestError::Channel(ChannelError::TooLarge { .. })
-    ));
+    testing::assert_matches!(error, GuestError::Channel(ChannelError::TooLarge { .. }));
     let error = guest.get("/nowhere", 1000).unwrap_err();
-    assert!(matches!(
-        error,
-        GuestError::Channel(ChannelError::Failed { .. })
-    ));
+    testing::assert_matches!(error, GuestError::Channel(ChannelError::Failed { .. }));
 }
 
 fn has_modules(guest: &mut Guest) {

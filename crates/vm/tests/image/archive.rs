@@ -99,13 +99,10 @@ fn paths_that_are_none_are_refused() {
         "", "/", "relative", "/a//b", "/a/", "/a/./b", "/a/../b", "/a\0b", &long,
     ] {
         let error = refusal(kernel.image().file(GuestFile::bytes(path, 0o600, "")));
-        assert!(
-            matches!(error, ArchiveError::BadPath { .. }),
-            "{path:?}: {error:?}"
-        );
+        testing::assert_matches!(error, ArchiveError::BadPath { .. }, "{path:?}");
     }
     let error = refusal(kernel.image().file(GuestFile::bytes("/x", 0o100_644, "")));
-    assert!(matches!(error, ArchiveError::BadMode { .. }), "{error:?}");
+    testing::assert_matches!(error, ArchiveError::BadMode { .. });
 }
 
 #[test]
@@ -121,7 +118,7 @@ fn one_path_has_one_content() {
         GuestFile::symlink("/x", "1"),
     ] {
         let error = refusal(kernel.image().file(one.clone()).file(other));
-        assert!(matches!(error, ArchiveError::Duplicate { .. }), "{error:?}");
+        testing::assert_matches!(error, ArchiveError::Duplicate { .. });
     }
     let error = refusal(
         kernel
@@ -137,12 +134,9 @@ fn nothing_lies_below_a_file() {
     let file = GuestFile::bytes("/a/b", 0o600, "");
     let below = GuestFile::bytes("/a/b/c", 0o600, "");
     let error = refusal(kernel.image().file(file.clone()).file(below.clone()));
-    assert!(
-        matches!(error, ArchiveError::BelowAFile { .. }),
-        "{error:?}"
-    );
+    testing::assert_matches!(error, ArchiveError::BelowAFile { .. });
     let error = refusal(kernel.image().file(below).file(file));
-    assert!(matches!(error, ArchiveError::Duplicate { .. }), "{error:?}");
+    testing::assert_matches!(error, ArchiveError::Duplicate { .. });
 }
 
 #[test]
@@ -150,10 +144,7 @@ fn a_host_file_that_cannot_be_read_is_named() {
     let kernel = Kernel::new();
     for host in [kernel.path("nope"), kernel.modules(), "/dev/zero".into()] {
         let error = refusal(kernel.image().file(GuestFile::host("/x", 0o600, &host)));
-        assert!(
-            matches!(error, ArchiveError::Unreadable { .. }),
-            "{error:?}"
-        );
+        testing::assert_matches!(error, ArchiveError::Unreadable { .. });
         assert!(
             error.to_string().contains(host.to_str().unwrap()),
             "{error}"

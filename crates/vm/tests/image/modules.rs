@@ -109,13 +109,13 @@ fn an_unknown_module_is_named_with_the_kernel_and_who_wants_it() {
     kernel.depends("a", "virtio,gone");
     let error = refusal(kernel.image().on_demand("no-such"));
     let text = error.to_string();
-    assert!(matches!(
+    testing::assert_matches!(
         error,
         ModulesError::Unknown {
             needed_by: None,
             ..
         }
-    ));
+    );
     assert!(text.contains("no_such") && text.contains(RELEASE), "{text}");
     let text = refusal(kernel.image().module("a")).to_string();
     assert!(text.contains("\"gone\" (which a depends on)"), "{text}");
@@ -164,7 +164,7 @@ fn what_is_no_module_is_refused() {
     kernel.write("kernel/empty.ko", b"");
     for name in ["text", "text2", "text3", "text4", "empty"] {
         let error = refusal(kernel.image().module(name));
-        assert!(matches!(error, ModulesError::File(_)), "{error:?}");
+        testing::assert_matches!(error, ModulesError::File(_));
         assert!(error.to_string().contains(name), "{error}");
     }
 }
@@ -179,10 +179,7 @@ fn a_bomb_is_refused() {
     }
     kernel.write("kernel/bomb.ko.gz", &encoder.finish().unwrap());
     let error = refusal(kernel.image().module("bomb"));
-    assert!(
-        matches!(error, ModulesError::File(ModuleFileError::TooLarge { .. })),
-        "{error:?}"
-    );
+    testing::assert_matches!(error, ModulesError::File(ModuleFileError::TooLarge { .. }));
 }
 
 #[test]
@@ -191,27 +188,22 @@ fn modules_from_elsewhere() {
     let path = kernel.path("lockgate-own.ko");
     let modinfo = format!("depends=virtio_console\nvermagic={RELEASE} SMP mod_unload");
     std::fs::write(&path, module(&modinfo)).unwrap();
-    let image = kernel.image().on_demand_file(&path).build().unwrap();
+    let image = kernel.image().module_file(&path).build().unwrap();
     let dependencies = text(&image, "lib/modules/1.2.3-test/modules.dep");
     assert!(dependencies.contains("updates/lockgate_own.ko: kernel/drivers/char"));
-    assert_eq!(at_boot(&image).len(), 3);
-    let image = kernel.image().module_file(&path).build().unwrap();
     assert_eq!(at_boot(&image)[3..], ["lockgate_own"]);
 
     std::fs::write(&path, module("depends=\nvermagic=6.6.6 SMP")).unwrap();
     let error = refusal(kernel.image().module_file(&path));
     let text = error.to_string();
-    assert!(
-        matches!(error, ModulesError::OtherKernel { .. }),
-        "{error:?}"
-    );
+    testing::assert_matches!(error, ModulesError::OtherKernel { .. });
     assert!(text.contains("6.6.6") && text.contains(RELEASE), "{text}");
     let error = refusal(kernel.image().module_file(&kernel.path("busybox")));
-    assert!(matches!(error, ModulesError::File(_)), "{error:?}");
+    testing::assert_matches!(error, ModulesError::File(_));
 }
 
 #[test]
-fn a_module_of_somebody_else_is_refused() {
+fn a_module_of_another_user_is_refused() {
     if !testing::is_root() {
         return;
     }
@@ -235,10 +227,7 @@ fn a_folder_without_modules_is_refused() {
     let image = |folder| Image::of_parts(&kernel.path("busybox"), folder, RELEASE);
     let empty = tempfile::tempdir().unwrap();
     let error = refusal(image(empty.path()));
-    assert!(
-        matches!(error, ModulesError::Tree(ModuleTreeError::Empty { .. })),
-        "{error:?}"
-    );
+    testing::assert_matches!(error, ModulesError::Tree(ModuleTreeError::Empty { .. }));
     let error = refusal(image(&empty.path().join("nope")));
     assert!(error.to_string().contains("make setup-guests"), "{error}");
     // Not followed: it would never end.

@@ -100,13 +100,7 @@ fn what_is_no_program_is_refused() {
     let kernel = Kernel::new();
     let error = |path: PathBuf| HostProgram::new(&path).files("/x").unwrap_err();
     let not_elf = error(kernel.path("busybox"));
-    assert!(
-        matches!(not_elf, ProgramError::NotElf { .. }),
-        "{not_elf:?}"
-    );
+    testing::assert_matches!(not_elf, ProgramError::NotElf { .. });
     let missing = error(kernel.path("nope"));
-    assert!(
-        matches!(missing, ProgramError::Unreadable { .. }),
-        "{missing:?}"
-    );
+    testing::assert_matches!(missing, ProgramError::Unreadable { .. });
 }

@@ -1,4 +1,4 @@
-//! One kernel module's file: unpacked, and what it says of itself.
+//! One kernel module's file: unpacked, and what it states.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};

@@ -1,4 +1,4 @@
-//! What an ELF file says of its linking: interpreter, libraries, paths.
+//! How an ELF file is linked: interpreter, libraries, paths.
 
 use std::io;
 use std::path::Path;

@@ -1,46 +1,19 @@
 //! Frames over a socket, with deadlines.
 
-use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::time::{Duration, Instant};
 
 use super::ChannelError;
+use crate::deadline::{Deadline, Stopped};
 use crate::protocol::frame::{Decoder, Frame};
 
 const READ_BYTES: usize = 64 << 10;
 
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Deadline {
-    at: Instant,
-    limit: Duration,
-}
-
-impl Deadline {
-    pub(super) fn after(limit: Duration) -> Self {
-        Self {
-            at: Instant::now() + limit,
-            limit,
-        }
-    }
-
-    fn silent(self) -> ChannelError {
-        ChannelError::Silent { limit: self.limit }
-    }
-
-    /// The time left, never zero: a socket takes that for no limit.
-    fn rest(self) -> Result<Duration, ChannelError> {
-        let rest = self.at.saturating_duration_since(Instant::now());
-        if rest.is_zero() {
-            return Err(self.silent());
-        }
-        Ok(rest.max(Duration::from_millis(1)))
-    }
-
-    fn failure(self, error: std::io::Error) -> ChannelError {
-        match error.kind() {
-            ErrorKind::WouldBlock | ErrorKind::TimedOut => self.silent(),
-            ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => ChannelError::Closed,
-            _ => ChannelError::Stream(error),
+impl From<Stopped> for ChannelError {
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::Silent(limit) => Self::Silent { limit },
+            Stopped::Closed => Self::Closed,
+            Stopped::Failed(error) => Self::Stream(error),
         }
     }
 }
@@ -63,23 +36,8 @@ impl Framed {
         }
     }
 
-    pub(super) fn send(
-        &mut self,
-        mut bytes: &[u8],
-        deadline: Deadline,
-    ) -> Result<(), ChannelError> {
-        while !bytes.is_empty() {
-            self.stream
-                .set_write_timeout(Some(deadline.rest()?))
-                .map_err(ChannelError::Stream)?;
-            match self.stream.write(bytes) {
-                Ok(0) => return Err(ChannelError::Closed),
-                Ok(written) => bytes = &bytes[written..],
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(deadline.failure(error)),
-            }
-        }
-        Ok(())
+    pub(super) fn send(&self, bytes: &[u8], deadline: Deadline) -> Result<(), ChannelError> {
+        Ok(deadline.write(&self.stream, bytes)?)
     }
 
     pub(super) fn receive(
@@ -95,22 +53,8 @@ impl Framed {
             if let Some(frame) = frame {
                 return Ok(frame);
             }
-            self.fill(deadline)?;
-        }
-    }
-
-    fn fill(&mut self, deadline: Deadline) -> Result<(), ChannelError> {
-        self.stream
-            .set_read_timeout(Some(deadline.rest()?))
-            .map_err(ChannelError::Stream)?;
-        match self.stream.read(&mut self.buffer) {
-            Ok(0) => Err(ChannelError::Closed),
-            Ok(read) => {
-                self.pending = 0..read;
-                Ok(())
-            }
-            Err(error) if error.kind() == ErrorKind::Interrupted => Ok(()),
-            Err(error) => Err(deadline.failure(error)),
+            let read = deadline.read(&self.stream, &mut self.buffer)?;
+            self.pending = 0..read;
         }
     }
 }
