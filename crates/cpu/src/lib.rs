@@ -36,6 +36,7 @@ pub use feature::Feature;
 pub use identity::{Hypervisor, Signature, Vendor};
 pub use microarchitecture::{Microarchitecture, microarchitecture};
 pub use native::Native;
+pub use remedy::option;
 pub use source::{Leaf, Source};
 pub use standing::{Circumstances, Standing, standing};
 pub use tier::{Tier, tier};

@@ -177,11 +177,11 @@ fn firmware(feature: Feature) -> String {
     )
 }
 
-/// The word of the kernel command line that is `name` or `name=…`.
-fn option<'a>(command_line: &'a str, name: &str) -> Option<&'a str> {
-    command_line
-        .split_whitespace()
-        .find(|word| word.split('=').next().is_some_and(|key| key == name))
+/// The word of a kernel's command line that is `name` or `name=value`, whole; the
+/// last one where it is repeated, as the kernel takes it.
+pub fn option<'a>(command_line: &'a str, name: &str) -> Option<&'a str> {
+    let mut words = command_line.split_whitespace();
+    words.rfind(|word| word.split('=').next() == Some(name))
 }
 
 fn names(components: &[Component]) -> String {

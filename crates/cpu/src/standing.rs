@@ -107,43 +107,26 @@ mod tests {
             kernel_flags: ["aes", "avx"].into(),
             ..Circumstances::default()
         };
-        let all = processor("7");
-        assert_eq!(
-            standing(Feature::Aes, Some(&all), &around),
-            Standing::Usable
-        );
-        assert_eq!(
-            standing(Feature::Avx, Some(&all), &around),
-            Standing::Usable
-        );
-        assert_eq!(
-            standing(Feature::Vaes, Some(&all), &around),
-            Standing::Withheld
-        );
-        assert_eq!(
-            standing(Feature::Sm4, Some(&all), &around),
-            Standing::NotInModel
-        );
-        let no_avx = processor("3");
-        let state = Standing::StateDisabled(vec![Component::Avx]);
-        assert_eq!(standing(Feature::Avx, Some(&no_avx), &around), state);
         let cleared = Circumstances {
             kernel_flags: ["avx"].into(),
-            ..around
+            ..around.clone()
         };
-        assert_eq!(
-            standing(Feature::Aes, Some(&all), &cleared),
-            Standing::Cleared
-        );
-    }
-
-    #[test]
-    fn an_unreadable_cpuinfo_clears_nothing() {
-        let around = Circumstances::default();
-        assert_eq!(
-            standing(Feature::Aes, Some(&processor("7")), &around),
-            Standing::Usable
-        );
+        let unread = Circumstances::default();
+        let (all, no_avx) = (processor("7"), processor("3"));
+        let disabled = Standing::StateDisabled(vec![Component::Avx]);
+        for (feature, processor, around, expected) in [
+            (Feature::Aes, &all, &around, Standing::Usable),
+            (Feature::Avx, &all, &around, Standing::Usable),
+            (Feature::Vaes, &all, &around, Standing::Withheld),
+            (Feature::Sm4, &all, &around, Standing::NotInModel),
+            (Feature::Avx, &no_avx, &around, disabled),
+            (Feature::Aes, &all, &cleared, Standing::Cleared),
+            // An unreadable cpuinfo clears nothing.
+            (Feature::Aes, &all, &unread, Standing::Usable),
+        ] {
+            let found = standing(feature, Some(processor), around);
+            assert_eq!(found, expected, "{feature:?}");
+        }
     }
 
     #[test]

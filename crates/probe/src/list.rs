@@ -1,5 +1,6 @@
 //! The kernel's notations: lists, tables, command lines.
 
+pub(super) use ::cpu::option;
 pub(super) use sys::kernel::list as cpu_list;
 
 /// The value after `key` in `key: value` or `key=value` lines.
@@ -8,14 +9,6 @@ pub(super) fn value_of<'a>(text: &'a str, key: &str) -> Option<&'a str> {
         let (name, value) = line.split_once([':', '='])?;
         (name.trim() == key).then_some(value.trim())
     })
-}
-
-/// The word of a command line that is `name` or `name=value`, whole; the last
-/// one where it is repeated, as the kernel takes it.
-pub(super) fn option<'a>(command_line: &'a str, name: &str) -> Option<&'a str> {
-    command_line
-        .split_whitespace()
-        .rfind(|word| word.split('=').next().is_some_and(|key| key == name))
 }
 
 /// The choice in brackets: `always [madvise] never`.

@@ -165,7 +165,11 @@ fn random_kills_of_qemu_leave_nothing() {
             let started = Instant::now();
             let error = live(&lab, &image);
             killer.join().unwrap();
-            testing::assert_matches!(error, GuestError::Died { status, .. } if status.to_string().contains("SIGKILL"), "kill {time} after {delay:?}");
+            testing::assert_matches!(
+                error,
+                GuestError::Died { status, .. } if status.to_string().contains("SIGKILL"),
+                "kill {time} after {delay:?}"
+            );
             println!(
                 "kill {time} after {delay:?}: all over in {:?}",
                 started.elapsed()

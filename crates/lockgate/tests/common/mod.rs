@@ -153,24 +153,19 @@ impl Ended {
     /// On stderr are all these parts.
     #[track_caller]
     pub fn says(&self, parts: &[&str]) {
-        for part in parts {
-            assert!(
-                self.stderr.contains(part),
-                "'{part}' is not in: {}",
-                self.stderr
-            );
-        }
+        holds(&self.stderr, parts);
     }
 
     /// On stdout are all these parts.
     #[track_caller]
     pub fn shows(&self, parts: &[&str]) {
-        for part in parts {
-            assert!(
-                self.stdout.contains(part),
-                "'{part}' is not in: {}",
-                self.stdout
-            );
-        }
+        holds(&self.stdout, parts);
+    }
+}
+
+#[track_caller]
+fn holds(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "'{part}' is not in: {text}");
     }
 }
