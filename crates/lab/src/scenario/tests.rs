@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use sections::SECTIONS;
-use sys::failure::Failure;
+use sys::failure::{Failure, with_causes};
 
 use crate::scenario::{Overrides, Scenario, builtin, check_options, load, parse};
 use crate::testing::config;
