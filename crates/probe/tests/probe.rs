@@ -82,7 +82,8 @@ fn recorded_hosts_read_as_reviewed() {
 
 #[test]
 fn keys_that_others_rely_on_have_their_types() {
-    let types: [(&str, fn(&Value) -> bool); 4] = [
+    type Is = fn(&Value) -> bool;
+    let types: [(&str, Is); 4] = [
         (
             "cpu.cores.online cpu.cache.l2_bytes memory.total_bytes load.steal_percent load.average_1m",
             Value::is_number,
@@ -173,9 +174,11 @@ const VENDOR: &str = "sys/class/dmi/id/sys_vendor";
 const FEATURES: &str = "sys/class/iommu/ivhd0/amd-iommu/features";
 const AVIC: Edit = Replaced("sys/module/kvm_amd/parameters/avic", "N", "Y");
 
+type Altered = (&'static str, &'static [Edit], &'static [&'static str]);
+
 /// A recording, its edits, and its facts then: state, key, and what value, text or
 /// remedy say.
-const ALTERED: [(&str, &[Edit], &[&str]); 16] = [
+const ALTERED: [Altered; 16] = [
     // A hypervisor's mask: leaf 1 without AES (bit 25) and PCLMULQDQ (bit 1).
     (
         GUEST,
