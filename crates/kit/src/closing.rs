@@ -10,7 +10,7 @@ use crate::observe::drift;
 use crate::stopping::{Closing, Stop};
 use crate::words::finding;
 
-/// So many wide ratios are named.
+/// Maximum number of wide ratios that are named.
 const NAMED_MAX: usize = 4;
 
 /// How far the workers' cores were off their usual speed: by CPU, ns of one
@@ -50,59 +50,47 @@ pub fn closing(
     comparisons: &[Comparison],
 ) -> Option<Finding> {
     let Closing { stop, precision } = closing?;
-    let is_few = |comparison: &&Comparison| comparison.pairs.len() < precision.pairs_min;
-    let few = comparisons.iter().filter(is_few).count();
-    let wanted = share(precision.relative_half_width);
     // Few pairs may lie close by chance, or far apart: neither is a width.
+    let is_few = |it: &&Comparison| it.pairs.len() < precision.pairs_min;
+    let few = comparisons.iter().filter(is_few).count();
     let mut wide = precision.wide(comparisons);
-    wide.retain(|comparison| !is_few(comparison));
-    if wide.is_empty() && few == 0 && stop != Stop::BudgetSpent && stop != Stop::Late {
-        let text = format!(
-            "After {rounds} rounds every ratio's interval was within {wanted}: that, not the budget, ended measuring."
-        );
-        return Some(finding(Weight::Note, text, ""));
-    }
+    wide.retain(|it| !is_few(it));
+    let is_narrow = wide.is_empty() && few == 0;
     let (what, remedy) = match stop {
-        Stop::RoundsSpent | Stop::Precise | Stop::Planned => (
-            format!("Measuring ended after {rounds} rounds, the most that are allowed"),
-            "More rounds would hardly narrow them: measure on a quieter host, or longer trials (--seconds).",
-        ),
         Stop::BudgetSpent | Stop::Late => (
-            format!("The budget ended measuring, after {rounds} rounds"),
+            "The budget ended measuring",
             "A larger --budget with --precision narrows them; so does a quiet host.",
         ),
-    };
-    let enough = comparisons.len() - few;
-    let widths = wide_ones(&wide, enough, &wanted);
-    let pairs = match few {
-        0 => String::new(),
-        few if enough == 0 => {
-            let text = format!(
-                "{what}; none of {few} ratios has the {} pairs that a width needs.",
-                precision.pairs_min
-            );
-            return Some(finding(Weight::Note, text, remedy));
-        }
-        few => format!(
-            "; {few} more have fewer than {} pairs, which is no width",
-            precision.pairs_min
+        _ if is_narrow => ("Every ratio's interval was narrow enough", ""),
+        Stop::RoundsSpent | Stop::Precise | Stop::Planned => (
+            "The maximum number of rounds ended measuring",
+            "More rounds would hardly narrow them: measure on a quieter host, or longer trials (--seconds).",
         ),
     };
-    let text = format!("{what}; {widths}{pairs}.");
+    let narrow = comparisons.len() - few - wide.len();
+    let text = format!(
+        "{what}, after {rounds} rounds: {narrow} of {} ratios are within {}{}{}.",
+        comparisons.len(),
+        share(precision.relative_half_width),
+        match few {
+            0 => String::new(),
+            few => format!(
+                "; {few} have fewer than the {} pairs that a width needs",
+                precision.pairs_min
+            ),
+        },
+        widest(&wide)
+    );
     Some(finding(Weight::Note, text, remedy))
 }
 
-fn wide_ones(wide: &[&Comparison], of: usize, wanted: &str) -> String {
-    if wide.is_empty() {
-        return format!("of the ratios with pairs enough ({of}), none is wider than {wanted}");
-    }
-    let says = |comparison: &&Comparison| {
+/// `; 5 are wider: GCM: async compared with sync (±9%); …`; empty where none is.
+fn widest(wide: &[&Comparison]) -> String {
+    let says = |it: &&Comparison| {
+        let width = share(it.relative_half_width());
         format!(
-            "{}: {} against {} ({})",
-            comparison.subject,
-            comparison.arm,
-            comparison.reference,
-            share(comparison.relative_half_width())
+            "{}: {} compared with {} ({width})",
+            it.subject, it.arm, it.reference
         )
     };
     let named: Vec<_> = wide.iter().take(NAMED_MAX).map(says).collect();
@@ -110,14 +98,13 @@ fn wide_ones(wide: &[&Comparison], of: usize, wanted: &str) -> String {
         0 => String::new(),
         more => format!("; and {more} more"),
     };
-    format!(
-        "of the ratios with pairs enough ({of}), {} stayed wider than {wanted}, widest first: {}{rest}",
-        wide.len(),
-        named.join("; ")
-    )
+    match wide.len() {
+        0 => rest,
+        count => format!("; {count} are wider: {}{rest}", named.join("; ")),
+    }
 }
 
-/// Half a width, as people say it.
+/// Half a width: `±2.5%`.
 fn share(half_width: f64) -> String {
     let percent = half_width * 100.0;
     if percent >= 10.0 {
@@ -140,65 +127,51 @@ mod tests {
             subject: subject.to_owned(),
             arm: "async".to_owned(),
             reference: "sync".to_owned(),
-            metric: "requests_per_s".to_owned(),
-            command: String::new(),
+            ..Arms::default()
         };
         let pairs = (0..pairs).map(|at| (1.0 + noise * (at % 3) as f64, 1.0));
         compare(arms, Direction::Higher, pairs.collect()).expect("all are positive")
     }
 
-    fn closed(stop: Stop, comparisons: &[Comparison]) -> Finding {
-        let own = Closing {
-            stop,
-            precision: Precision::new(0.02, 99),
-        };
-        closing(Some(own), 12, comparisons).expect("widths had a say")
+    fn says(stop: Stop, comparisons: &[Comparison], parts: &[&str], remedy: &str) {
+        let precision = Precision::new(0.02, 99);
+        let found = closing(Some(Closing { stop, precision }), 12, comparisons);
+        let found = found.expect("widths had a say");
+        let has_all = parts.iter().all(|part| found.text.contains(part));
+        assert!(has_all && found.remedy.contains(remedy), "{found:?}");
+        assert!(!found.text.contains(": A: ") && !found.text.contains("GCM"));
+        assert_eq!(found.remedy.is_empty(), remedy.is_empty());
     }
 
     #[test]
-    fn the_closing_line_says_what_ended_it_and_what_stayed_wide() {
+    fn it_says_what_ended_it_and_what_stayed_wide() {
         let narrow = ratio("GCM", 12, 0.001);
-        let done = closed(Stop::Precise, std::slice::from_ref(&narrow));
-        for part in ["12 rounds", "within ±2%", "not the budget"] {
-            assert!(done.text.contains(part), "{}", done.text);
-        }
-        let wide: Vec<_> = ["A", "B", "C", "D", "E"]
-            .into_iter()
-            .zip([0.1, 0.5, 0.3, 0.2, 0.4])
-            .map(|(name, noise)| ratio(name, 12, noise))
-            .chain([narrow])
-            .collect();
-        let spent = closed(Stop::BudgetSpent, &wide);
-        for part in ["The budget ended", "B: async against sync (±", "and 1 more"] {
-            assert!(spent.text.contains(part), "{}", spent.text);
-        }
-        assert!(!spent.text.contains("GCM") && !spent.text.contains("A: "));
-        assert!(spent.remedy.contains("--budget"));
-        let most = closed(Stop::RoundsSpent, &wide);
-        assert!(most.text.contains("the most that are allowed"));
-    }
-
-    #[test]
-    fn few_pairs_are_counted_apart_however_close_they_lie() {
-        let ratios = [ratio("A", 1, 0.0), ratio("B", 3, 0.5), ratio("C", 12, 0.5)];
-        let spent = closed(Stop::BudgetSpent, &ratios).text;
-        for part in [
-            "pairs enough (1), 1 stayed",
-            "C: async",
-            "; 2 more have fewer than 9",
-        ] {
-            assert!(spent.contains(part), "{spent}");
-        }
-        assert!(!spent.contains("B: "), "{spent}");
-        let narrow = [ratio("A", 1, 0.0), ratio("C", 12, 0.0)];
-        let spent = closed(Stop::BudgetSpent, &narrow).text;
-        assert!(
-            spent.contains("none is wider") && spent.contains("1 more"),
-            "{spent}"
+        let enough = "narrow enough, after 12 rounds: 1 of 1 ratios are within ±2%.";
+        says(Stop::Precise, std::slice::from_ref(&narrow), &[enough], "");
+        let noises = [("A", 0.1), ("B", 0.5), ("C", 0.3), ("D", 0.2), ("E", 0.4)];
+        let wide = noises.map(|(name, noise)| ratio(name, 12, noise));
+        let wide = [&wide[..], &[narrow]].concat();
+        let widest = "; 5 are wider: B: async compared with sync (±";
+        let parts = ["The budget ended", "1 of 6", widest, "and 1 more"];
+        says(Stop::BudgetSpent, &wide, &parts, "--budget");
+        says(
+            Stop::RoundsSpent,
+            &wide,
+            &["The maximum number of rounds"],
+            "--seconds",
         );
-        let none = closed(Stop::BudgetSpent, &narrow[..1]).text;
-        assert!(none.contains("none of 1 ratios has the 9 pairs"), "{none}");
-        let most = closed(Stop::RoundsSpent, &narrow).text;
-        assert!(!most.contains("every ratio"), "{most}");
+        let few = [ratio("A", 1, 0.0), ratio("B", 3, 0.5), ratio("C", 12, 0.5)];
+        let parts = [
+            "0 of 3",
+            "; 2 have fewer than the 9 pairs",
+            "wider: C: async",
+        ];
+        says(Stop::BudgetSpent, &few, &parts, "--budget");
+        says(
+            Stop::RoundsSpent,
+            &few[..1],
+            &["0 of 1", "; 1 have fewer"],
+            "--seconds",
+        );
     }
 }

@@ -1,28 +1,36 @@
 //! Values of rounds as marks of a chart, and entries of a table.
 
-use trial::stats::median_interval;
+use trial::stats::{Interval, median_interval};
 use trial::{Axis, Cell as Entry, Column, Dot, Scale};
 
 /// A mark: the median of one value a round with its 95% interval; none where
 /// a value is no rate.
 pub fn dot(x: f64, values: &[f64], valid: bool) -> Option<Dot> {
-    let interval = median_interval(values).ok()?;
-    let is_sound = values.len() > 1;
-    Some(Dot {
-        x,
-        y: interval.estimate,
-        low: is_sound.then_some(interval.low),
-        high: is_sound.then_some(interval.high),
+    let Interval {
+        estimate,
+        low,
+        high,
+        ..
+    } = median_interval(values).ok()?;
+    let interval = (values.len() > 1).then_some((low, high));
+    Some(marked((x, estimate), interval, valid))
+}
+
+/// A mark with its interval, if it has one.
+pub fn marked((x, y): (f64, f64), interval: Option<(f64, f64)>, valid: bool) -> Dot {
+    let (low, high) = interval.unzip();
+    let at = Dot::at(x, y);
+    Dot {
+        low,
+        high,
         valid,
-    })
+        ..at
+    }
 }
 
 /// A column; no unit where it holds text.
 pub fn column(label: impl Into<String>, unit: &str) -> Column {
-    Column {
-        label: label.into(),
-        unit: unit.to_owned(),
-    }
+    Column::new(label, unit)
 }
 
 /// An entry of words.
@@ -36,20 +44,5 @@ pub fn number(value: Option<f64>) -> Entry {
 }
 
 pub fn block_axis() -> Axis {
-    Axis {
-        label: "block size".to_owned(),
-        unit: "bytes".to_owned(),
-        scale: Scale::Log2,
-    }
-}
-
-/// A mark of a yardstick.
-pub fn dot_without_interval(x: f64, y: f64) -> Dot {
-    Dot {
-        x,
-        y,
-        low: None,
-        high: None,
-        valid: true,
-    }
+    Axis::new("block size", "bytes", Scale::Log2)
 }

@@ -31,7 +31,8 @@ use crate::series::{Series, Told};
 use crate::spot::Spot;
 use crate::subject::{Measure, Pair, Reading, Stopped, Subject, Times};
 use crate::told::Tried;
-use crate::view::View;
+use crate::view::{Only, View};
+use crate::words::joined;
 
 /// The subjects of an experiment.
 pub type Subjects<E> = [Subject<<E as Experiment>::Place, <E as Experiment>::Arm>];
@@ -192,7 +193,7 @@ pub trait Experiment: Clone + 'static {
         Vec::new()
     }
 
-    /// Which ratios are told, the most telling first.
+    /// Which ratios are reported, the most telling first.
     fn pairs(&self, subjects: &Subjects<Self>) -> Vec<Pair<Self::Place, Self::Arm>>;
 
     /// Charts and tables.
@@ -277,6 +278,13 @@ impl<'a, E: Experiment> Results<'a, E> {
         pairs.filter(|(_, series)| !series.rounds.is_empty())
     }
 
+    /// Those of which something was measured, that a view shows.
+    pub(crate) fn shown(&self, only: Only<E::Place, E::Arm>) -> Vec<&'a Subject<E::Place, E::Arm>> {
+        let measured = self.measured().map(|(subject, _)| subject);
+        let own = measured.filter(|subject| only(&subject.place, &subject.arm));
+        own.collect()
+    }
+
     pub fn subject(&self, place: &E::Place, arm: &E::Arm) -> Option<&'a Subject<E::Place, E::Arm>> {
         self.index(place, arm).map(|index| &self.subjects[index])
     }
@@ -358,7 +366,6 @@ impl<'a, E: Experiment> Results<'a, E> {
             }
             tried.push(Tried {
                 name: subject.spot.words(),
-                label: subject.spot.words(),
                 is_measured: !series.rounds.is_empty(),
                 verdict,
             });
@@ -366,7 +373,7 @@ impl<'a, E: Experiment> Results<'a, E> {
         tried
     }
 
-    /// Every ratio that is told, once all is measured.
+    /// Every ratio that is reported, once all is measured.
     pub fn told(&self) -> &[Told<E::Place, E::Arm>] {
         &self.told
     }
@@ -381,7 +388,7 @@ impl<'a, E: Experiment> Results<'a, E> {
         all
     }
 
-    /// That of an arm over another, if it is told.
+    /// That of an arm over another, if it is reported.
     pub fn ratio(
         &self,
         arm: (&E::Place, &E::Arm),
@@ -398,8 +405,8 @@ impl<'a, E: Experiment> Results<'a, E> {
         own.map(|told| &told.ratio)
     }
 
-    /// Every ratio that is told, as the rounds so far have it, with intervals
-    /// that miss no more often than `error`.
+    /// Every ratio that is reported, from the rounds so far, with intervals that
+    /// miss no more often than `error`.
     pub fn ratios(&self, error: f64) -> Vec<Ratio> {
         let told = self.compared(error).into_iter();
         told.map(|told| told.ratio).collect()
@@ -421,7 +428,7 @@ impl<'a, E: Experiment> Results<'a, E> {
             .collect()
     }
 
-    /// A ratio that may not be among those told.
+    /// A ratio that may not be among those reported.
     pub fn compare(&self, pair: &Pair<E::Place, E::Arm>, usual: &Usual) -> Option<Ratio> {
         self.compare_at(pair, usual, self.error)
     }
@@ -438,11 +445,8 @@ impl<'a, E: Experiment> Results<'a, E> {
         };
         let ((own, above), (others, below)) = (of(&pair.arm)?, of(&pair.reference)?);
         let (subject, arm, reference) = own.apart(others);
-        let said = [subject, self.about.words()];
-        let said = said.into_iter().filter(|words| !words.is_empty());
-        let subject = said.collect::<Vec<_>>().join(", ");
         let arms = Arms {
-            subject,
+            subject: joined([subject.as_str(), &self.about.words()], ", "),
             arm,
             reference,
             metric: pair.measure.name.to_owned(),

@@ -69,7 +69,7 @@ impl Question {
                 format!(
                     "none of its {} is valid ({}: {})",
                     results(doubts.len()),
-                    kind(doubt),
+                    doubt.validity.name(),
                     first_reason(doubt)
                 ),
                 doubt.remedy.as_str(),
@@ -91,13 +91,7 @@ fn results(count: usize) -> String {
     }
 }
 
-/// A verdict's kind, as in points.
-pub fn kind(verdict: &Verdict) -> String {
-    let kind = serde_json::to_value(verdict.validity).unwrap_or_default();
-    kind.as_str().unwrap_or("not valid").to_owned()
-}
-
-/// The first of a verdict's reasons: all of them are told with the warnings.
+/// The first of a verdict's reasons: the warnings have all of them.
 pub fn first_reason(verdict: &Verdict) -> &str {
     let reason = verdict.reason.as_str();
     reason.split_once("; ").map_or(reason, |(first, _)| first)
@@ -120,44 +114,35 @@ mod tests {
         against: "the source's table 2",
     };
 
-    fn tried(verdict: Verdict) -> Tried {
-        Tried {
-            name: "kernel".to_owned(),
-            label: "kernel, 64 B".to_owned(),
+    #[test]
+    fn it_gives_the_answer_and_how_many_results_are_valid_or_why_there_is_none() {
+        let tried = |verdict| Tried {
+            name: "kernel, 64 B".to_owned(),
             is_measured: true,
             verdict,
-        }
-    }
-
-    fn noisy() -> Tried {
+        };
         let reason = "a pause of 20 ms; the hypervisor took 21% of the CPU time";
-        tried(Verdict::new(Validity::Noisy, reason, "a quiet host"))
-    }
-
-    fn missing() -> Tried {
-        tried(impossible("LXC", "install it"))
-    }
-
-    #[test]
-    fn an_answer_says_how_many_results_carry_it() {
-        let answer = Some(Answer::new("Much.", ""));
-        let all = QUESTION.headline(answer.clone(), &[tried(Verdict::valid())]);
-        assert_eq!(all.text, "Much.");
-        let some = QUESTION.headline(answer, &[tried(Verdict::valid()), noisy(), missing()]);
-        assert!(some.text.contains("1 of 3 results"), "{}", some.text);
-        assert_eq!(some.weight, Weight::Headline);
-    }
-
-    #[test]
-    fn without_an_answer_it_says_why_and_what_to_do() {
-        let open = QUESTION.headline(None, &[missing(), noisy()]);
-        let first = "(noisy: a pause of 20 ms)";
-        assert!(open.text.contains(first), "{}", open.text);
-        assert!(open.text.contains("table 2"), "{}", open.text);
-        assert_eq!(open.remedy, "a quiet host");
-        let nothing = QUESTION.headline(None, &[]);
-        assert!(nothing.text.contains("nothing was measured"));
-        assert!(!nothing.remedy.is_empty());
+        let valid = tried(Verdict::valid());
+        let noisy = tried(Verdict::new(Validity::Noisy, reason, "a quiet host"));
+        let missing = tried(impossible("LXC", "install it"));
+        let much = Answer::new("Much.", "Use it.");
+        let (some, none) = (vec![valid.clone(), noisy.clone(), missing.clone()], vec![]);
+        for (answer, tried, part, remedy) in [
+            (Some(&much), vec![valid], "Much.", "Use it."),
+            (Some(&much), some, "1 of 3 results", "Use it."),
+            (
+                None,
+                vec![missing, noisy],
+                "20 ms). The reference is the source's table 2.",
+                "a quiet host",
+            ),
+            (None, none, "nothing was measured", "Measure again"),
+        ] {
+            let headline = QUESTION.headline(answer.cloned(), &tried);
+            assert!(headline.text.contains(part), "{}", headline.text);
+            assert!(headline.remedy.starts_with(remedy), "{}", headline.remedy);
+            assert_eq!(headline.weight, Weight::Headline);
+        }
         assert_eq!(sentence("kernel routing"), "Kernel routing");
     }
 }

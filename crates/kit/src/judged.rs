@@ -45,8 +45,7 @@ pub fn spread(rates: &[f64]) -> Option<Verdict> {
     })
 }
 
-/// A verdict in a table: the kind. Why is told with the findings.
+/// A verdict in a table: the kind. The findings say why.
 pub fn judged(verdict: &Verdict) -> Entry {
-    let kind = serde_json::to_value(verdict.validity).unwrap_or_default();
-    text(kind.as_str().unwrap_or("not valid"))
+    text(verdict.validity.name())
 }

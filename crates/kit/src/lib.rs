@@ -11,7 +11,6 @@ pub mod evidence;
 pub mod experiment;
 pub mod headline;
 pub mod host;
-pub mod invocation;
 pub mod judged;
 pub mod load;
 pub mod metric;

@@ -12,7 +12,7 @@ use trial::Histogram;
 const STEPS: u32 = 10_000;
 /// Chains timed one after the other: the fastest was not interrupted.
 const CHAINS: usize = 5;
-/// Fewer latencies have no 99th percentile to hold the largest against.
+/// Fewer latencies have no 99th percentile to compare the largest with.
 const LATENCIES_MIN: u64 = 100;
 
 /// How long one step of a chain of dependent multiplications takes on that
@@ -115,13 +115,13 @@ impl CpuTimes {
         self.busy + self.idle + self.steal
     }
 
+    fn share(self, jiffies: u64) -> f64 {
+        jiffies as f64 / self.total().max(1) as f64
+    }
+
     /// Share of the time that the hypervisor gave to others.
     pub fn steal_ratio(self) -> f64 {
-        if self.total() == 0 {
-            0.0
-        } else {
-            self.steal as f64 / self.total() as f64
-        }
+        self.share(self.steal)
     }
 
     /// The smallest load, in CPUs, that jiffies can tell from none after so
@@ -148,11 +148,7 @@ impl CpuTimes {
 
     /// Share of the time that some program ran.
     fn busy_ratio(self) -> f64 {
-        if self.total() == 0 {
-            0.0
-        } else {
-            self.busy as f64 / self.total() as f64
-        }
+        self.share(self.busy)
     }
 }
 
@@ -186,33 +182,18 @@ mod tests {
 
     #[test]
     fn sums_the_named_cpus_only() {
+        let of = |busy, idle, steal| CpuTimes { busy, idle, steal };
         let text = "cpu  9 9 9 9 9 9 9 9 9 9\ncpu0 10 0 5 100 1 2 3 4 0 0\ncpu1 1 1 1 1 1 1 1 1 0 0\ncpu10 7\nintr 5\n";
         let times = CpuTimes::parse(text, &[0, 10]);
-        assert_eq!(
-            times,
-            CpuTimes {
-                busy: 27,
-                idle: 101,
-                steal: 4
-            }
-        );
+        assert_eq!(times, of(27, 101, 4));
         assert!((times.steal_ratio() - 4.0 / 132.0).abs() < 1e-12);
-        let always_busy = CpuTimes {
-            busy: 132,
-            ..CpuTimes::default()
-        };
+        let always_busy = of(132, 0, 0);
         assert!((always_busy.resolution(9, 1) - 3.0 / 132.0).abs() < 1e-12);
-        let half = CpuTimes {
-            busy: 200,
-            idle: 200,
-            steal: 0,
-        };
+        let half = of(200, 200, 0);
         // 0.05 of one CPU's time, of both 0.1; the windows' ends hardly count.
         assert!((half.resolution(1, 2) - 0.1).abs() < 0.001);
         assert_eq!(CpuTimes::default().resolution(9, 2), 0.0);
-        assert_eq!(
-            CpuTimes::parse("cpuX garbage\ncpu0 -1 x", &[0]),
-            CpuTimes::default()
-        );
+        let garbage = CpuTimes::parse("cpuX garbage\ncpu0 -1 x", &[0]);
+        assert_eq!(garbage, CpuTimes::default());
     }
 }

@@ -54,12 +54,8 @@ impl Cpus {
             let distinct: std::collections::BTreeSet<_> = cpus.iter().collect();
             cpus.len() - distinct.len()
         };
-        let clients = if clients_look {
-            excess(&self.clients)
-        } else {
-            0
-        };
-        excess(&self.workers) + clients
+        let clients: &[usize] = if clients_look { &self.clients } else { &[] };
+        excess(&self.workers) + excess(clients)
     }
 }
 
@@ -68,10 +64,8 @@ pub fn place(cpus: &[usize], placement: Placement, workers: usize, lanes: usize)
     let count = cpus.len();
     match placement {
         Placement::Shared => {
-            let workers: Vec<_> = (0..workers).map(|worker| cpus[worker % count]).collect();
-            let clients = (0..lanes)
-                .map(|lane| workers[lane % workers.len()])
-                .collect();
+            let workers = dealt(cpus, workers);
+            let clients = dealt(&workers, lanes);
             Some(Cpus { workers, clients })
         }
         Placement::Split if count < 2 => None,
@@ -80,15 +74,17 @@ pub fn place(cpus: &[usize], placement: Placement, workers: usize, lanes: usize)
             // least one CPU stays for the clients.
             let for_workers = workers.min(count - 1);
             let (for_clients, for_workers) = cpus.split_at(count - for_workers);
-            let pick = |from: &[usize], index: usize| from[index % from.len()];
             Some(Cpus {
-                workers: (0..workers)
-                    .map(|worker| pick(for_workers, worker))
-                    .collect(),
-                clients: (0..lanes).map(|lane| pick(for_clients, lane)).collect(),
+                workers: dealt(for_workers, workers),
+                clients: dealt(for_clients, lanes),
             })
         }
     }
+}
+
+/// One CPU for each of this many threads, in turns.
+fn dealt(cpus: &[usize], threads: usize) -> Vec<usize> {
+    cpus.iter().copied().cycle().take(threads).collect()
 }
 
 /// The CPUs this process may use, one a core where the machine has
@@ -120,34 +116,17 @@ mod tests {
     #[test]
     fn split_keeps_a_cpu_for_the_clients() {
         let cpus = |workers, lanes| place(&[0, 1, 2], Placement::Split, workers, lanes).unwrap();
-        assert_eq!(
-            cpus(1, 1),
-            Cpus {
-                workers: vec![2],
-                clients: vec![0]
-            }
-        );
-        assert_eq!(
-            cpus(5, 3),
-            Cpus {
-                workers: vec![1, 2, 1, 2, 1],
-                clients: vec![0, 0, 0]
-            }
-        );
+        let of = |cpus: Cpus| (cpus.workers, cpus.clients);
+        assert_eq!(of(cpus(1, 1)), (vec![2], vec![0]));
+        assert_eq!(of(cpus(5, 3)), (vec![1, 2, 1, 2, 1], vec![0, 0, 0]));
         assert_eq!(place(&[7], Placement::Split, 1, 1), None);
     }
 
     #[test]
     fn shared_clients_sit_with_their_worker() {
         let cpus = place(&[4, 5], Placement::Shared, 2, 3).unwrap();
-        assert_eq!(
-            cpus,
-            Cpus {
-                workers: vec![4, 5],
-                clients: vec![4, 5, 4]
-            }
-        );
         assert_eq!(cpus.all(), [4, 5]);
+        assert_eq!((cpus.workers, cpus.clients), (vec![4, 5], vec![4, 5, 4]));
     }
 
     #[test]

@@ -22,21 +22,14 @@ impl Places {
     /// The wanted ones, or the usual ones where none is named.
     pub fn of(wanted: &[Placement], cpus: &[usize]) -> Self {
         let wanted = if wanted.is_empty() { &USUAL } else { wanted };
-        let cores = |&placement: &Placement| (placement, Cores::of(cpus, placement));
-        let (kept, left_out): (Vec<_>, Vec<_>) = wanted
-            .iter()
-            .map(cores)
-            .partition(|(_, cores)| cores.is_some());
-        let kept = kept
-            .into_iter()
-            .filter_map(|(placement, cores)| Some((placement, cores?)));
-        Self {
-            kept: kept.collect(),
-            left_out: left_out
-                .into_iter()
-                .map(|(placement, _)| placement)
-                .collect(),
+        let (mut kept, mut left_out) = (Vec::new(), Vec::new());
+        for &placement in wanted {
+            match Cores::of(cpus, placement) {
+                Some(cores) => kept.push((placement, cores)),
+                None => left_out.push(placement),
+            }
         }
+        Self { kept, left_out }
     }
 
     /// As [`Places::of`], of an option.
@@ -63,16 +56,10 @@ impl Places {
 
     /// What is left out and why; none where nothing is.
     pub fn left_out(&self) -> Option<String> {
-        let names: Vec<_> = self
-            .left_out
-            .iter()
-            .map(|placement| placement.name())
-            .collect();
+        let names = self.left_out.iter().map(|placement| placement.name());
+        let names = names.collect::<Vec<_>>().join(", ");
         (!names.is_empty()).then(|| {
-            format!(
-                "placement {} needs two CPUs and is left out: this process may use one",
-                names.join(", ")
-            )
+            format!("placement {names} needs two CPUs and is left out: this process may use one")
         })
     }
 }

@@ -25,7 +25,13 @@ impl Ratio {
     pub fn judged(comparison: Comparison, is_believed: bool) -> Self {
         let comparison = match is_believed {
             true => comparison,
-            false => without_evidence(comparison),
+            // An invalid trial is neither a pass nor a loss.
+            false => Comparison {
+                believed: false,
+                outcome: Outcome::NoEvidence,
+                target: None,
+                ..comparison
+            },
         };
         Self {
             comparison,
@@ -81,19 +87,9 @@ impl Ratio {
         self.is_evidence() && self.comparison.low >= least
     }
 
-    /// Whether it shows that the two are the same, but for so much of a share.
+    /// Whether it shows that each has at least this share of the other.
     pub fn is_same(&self, least: f64) -> bool {
         self.reaches(least) && self.comparison.high <= 1.0 / least
-    }
-}
-
-/// An invalid trial is neither a pass nor a loss.
-pub fn without_evidence(comparison: Comparison) -> Comparison {
-    Comparison {
-        believed: false,
-        outcome: Outcome::NoEvidence,
-        target: None,
-        ..comparison
     }
 }
 
@@ -115,15 +111,7 @@ mod tests {
     use super::*;
 
     fn ratio(pairs: usize, is_believed: bool) -> Ratio {
-        let arms = Arms {
-            subject: "64 B".to_owned(),
-            arm: "LXC".to_owned(),
-            reference: "native".to_owned(),
-            metric: "received_pps".to_owned(),
-            command: String::new(),
-        };
-        let pairs = vec![(1.0, 1.0); pairs];
-        Ratio::of_pairs(arms, pairs, is_believed).unwrap()
+        Ratio::of_pairs(Arms::default(), vec![(1.0, 1.0); pairs], is_believed).unwrap()
     }
 
     #[test]

@@ -1,12 +1,14 @@
-//! A section without its host: everything but the trials is real, and these
-//! give speeds that are known beforehand. So every section is compared with the
-//! same promises by one test.
+//! A section without its host: everything but the trials is real, and these give
+//! speeds that are known beforehand. So one test holds every section to the same
+//! promises.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::time::Duration;
 
 use trial::stats::Random;
-use trial::{Dimension, Event, PlanError, RunError, Sink, Validity, Verdict};
+use trial::{Dimension, Event, PlanError, RunError, Validity, Verdict};
 
 use crate::ConfigError;
 use crate::config::keys;
@@ -15,6 +17,7 @@ use crate::host::Host;
 use crate::plan;
 use crate::section::run_with;
 use crate::subject::{Measure, Reading, Stopped, Subject};
+use crate::testing::Collector;
 
 /// What a rehearsal is to show.
 #[derive(Clone, Debug)]
@@ -105,45 +108,26 @@ pub fn rehearse<E: Experiment>(
     let all = experiment.subjects(&host);
     plan::any(&experiment, &host, &all)?;
     let job = plan::job(&experiment, &all, script.budget)?;
+    let mut sink = Collector::default();
     let mut rig = Known::<E> {
         script: script.clone(),
         subjects: job.subjects.clone(),
         measures: experiment.measures(),
         trials: 0,
         moving: script.moves.map(Moving::new),
-        interrupted: std::rc::Rc::default(),
-    };
-    let mut sink = Kept {
-        events: Vec::new(),
-        interrupted: std::rc::Rc::clone(&rig.interrupted),
+        interrupted: Rc::clone(&sink.interrupted),
     };
     let result = run_with(&experiment, &host, &job, &mut rig, &mut sink);
+    let subjects = || plan::trials(&job.subjects);
     Ok(Rehearsal {
         events: sink.events,
         result,
         planned_s: job.seconds(),
-        left_out: job.left_out.clone(),
         trials: rig.trials,
-        subjects: plan::trials(&job.subjects).count(),
-        in_every_round: plan::trials(&job.subjects)
-            .filter(|one| !one.is_once)
-            .count(),
+        subjects: subjects().count(),
+        in_every_round: subjects().filter(|one| !one.is_once).count(),
+        left_out: job.left_out,
     })
-}
-
-struct Kept {
-    events: Vec<Event>,
-    interrupted: std::rc::Rc<std::cell::Cell<bool>>,
-}
-
-impl Sink for Kept {
-    fn emit(&mut self, event: Event) {
-        self.events.push(event);
-    }
-
-    fn is_interrupted(&self) -> bool {
-        self.interrupted.get()
-    }
 }
 
 struct Known<E: Experiment> {
@@ -152,7 +136,7 @@ struct Known<E: Experiment> {
     measures: Vec<Measure>,
     trials: usize,
     moving: Option<Moving>,
-    interrupted: std::rc::Rc<std::cell::Cell<bool>>,
+    interrupted: Rc<Cell<bool>>,
 }
 
 /// A host that moves.
@@ -210,11 +194,8 @@ impl<E: Experiment> Rig<E> for Known<E> {
             });
         }
         self.trials += 1;
-        if self
-            .script
-            .interrupt_after
-            .is_some_and(|most| self.trials > most)
-        {
+        let is_after = |most: Option<usize>| most.is_some_and(|most| self.trials > most);
+        if is_after(self.script.interrupt_after) {
             self.interrupted.set(true);
             return Err(Stopped::Interrupted);
         }
@@ -234,11 +215,7 @@ impl<E: Experiment> Rig<E> for Known<E> {
         let mut reading = give(&point);
         let beside = beside.map(|own| give(&own.spot.dimensions()));
         reading.beside = beside.collect();
-        let is_late = self
-            .script
-            .noisy_after
-            .is_some_and(|after| self.trials > after);
-        if is_late || is_one_in(self.script.noisy_one_in) {
+        if is_after(self.script.noisy_after) || is_one_in(self.script.noisy_one_in) {
             let noisy = Verdict::new(Validity::Noisy, "a planted pause", "a quiet host");
             let all = reading.beside.iter_mut();
             all.for_each(|one| one.verdict = noisy.clone());

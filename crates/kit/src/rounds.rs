@@ -15,9 +15,9 @@ use crate::stopping::{Closing, Stop};
 use crate::subject::Stopped;
 use crate::words::finding;
 
-/// What is not valid is measured again: a disturbance may pass. So many
-/// times in all, of a subject of which a round was believed, and of one of which
-/// none was: what is wrong with a host does not pass.
+/// What is not valid is measured again: a disturbance may pass. The maximum number
+/// of trials of a subject with a valid round, and of one without: what is wrong
+/// with a host does not pass.
 const TRIES: (usize, usize) = (8, 2);
 
 /// How the rounds ended.
@@ -34,7 +34,7 @@ pub enum End {
 }
 
 impl End {
-    /// What to tell of it.
+    /// What to say about it.
     pub fn finding(&self) -> Option<Finding> {
         let (text, remedy) = match self {
             Self::Complete(_) => return None,
@@ -125,7 +125,7 @@ pub fn measure<E: Experiment>(
     }
 }
 
-/// What comes first: so much of all.
+/// What comes before the rounds: its share of all.
 struct Part<'a> {
     sink: &'a mut dyn Sink,
     share: f64,
@@ -178,7 +178,7 @@ fn one<E: Experiment>(
         if !go_on() {
             return Err(End::Interrupted);
         }
-        let tries = if own[0].is_ever_believed() {
+        let tries = if own[0].is_ever_valid() {
             TRIES.0
         } else {
             TRIES.1
@@ -238,14 +238,11 @@ pub(crate) fn failed(label: String, stopped: Stopped) -> End {
     match stopped {
         Stopped::Interrupted => End::Interrupted,
         Stopped::Failed(source) => End::Failed { label, source },
-        Stopped::NotSupported { what, remedy } => End::Failed {
-            label,
-            source: format!("{what} is not possible here; {remedy}").into(),
-        },
-        Stopped::Doubted(Verdict { reason, remedy, .. }) => End::Failed {
-            label,
-            source: format!("{reason}; {remedy}").into(),
-        },
+        Stopped::NotSupported { .. } | Stopped::Doubted(_) => {
+            let Verdict { reason, remedy, .. } = stopped.verdict().expect("it is no interrupt");
+            let source = format!("{reason}; {remedy}").into();
+            End::Failed { label, source }
+        }
     }
 }
 

@@ -105,10 +105,10 @@ fn run<E: Experiment>(
     }
 }
 
-/// Measures with that rig, and tells what came of it, whatever ends it.
+/// Measures with that rig, and reports the results, whatever ends it.
 ///
 /// # Errors
-/// [`RunError`]; what was measured was told.
+/// [`RunError`]; what was measured is reported.
 pub fn run_with<E: Experiment>(
     experiment: &E,
     host: &Host,
@@ -143,39 +143,28 @@ fn tell<E: Experiment>(results: &Results<'_, E>, job: &Job<E>, end: &End, sink: 
         findings.extend(text.map(|text| finding(Weight::Note, text, remedy)));
     }
     findings.extend(clock(results.usual().steps_ns()));
-    let comparisons: Vec<_> = results
-        .told()
-        .iter()
-        .map(|told| told.ratio.comparison.clone())
-        .collect();
+    let told = results.told().iter();
+    let comparisons: Vec<_> = told.map(|told| told.ratio.comparison.clone()).collect();
     if let End::Complete(stop) = end {
-        let rounds = results
-            .series
-            .iter()
-            .filter_map(|series| series.rounds.keys().last());
+        let rounds = results.series.iter();
+        let rounds = rounds.filter_map(|series| series.rounds.keys().last());
         let rounds = rounds.max().map_or(0, |last| last + 1);
         findings.extend(closing(*stop, rounds, &comparisons));
     }
     findings.extend(end.finding());
-    findings
-        .into_iter()
-        .for_each(|one| sink.emit(Event::Finding(one)));
-    (experiment.prices(results).into_iter()).for_each(|one| sink.emit(Event::Price(one)));
-    comparisons
-        .into_iter()
-        .for_each(|one| sink.emit(Event::Comparison(one)));
+    emit(sink, findings, Event::Finding);
+    emit(sink, experiment.prices(results), Event::Price);
+    emit(sink, comparisons, Event::Comparison);
     for view in experiment.views() {
         match view {
-            View::Lines(lines) => (charts::lines(results, &lines).into_iter())
-                .for_each(|chart| sink.emit(Event::Chart(chart))),
-            View::Rows(rows) => (charts::rows(results, &rows).into_iter())
-                .for_each(|chart| sink.emit(Event::Chart(chart))),
-            View::Table(sheet) => (tables::sheet(results, &sheet).into_iter())
-                .for_each(|table| sink.emit(Event::Table(table))),
+            View::Lines(lines) => emit(sink, charts::lines(results, &lines), Event::Chart),
+            View::Rows(rows) => emit(sink, charts::rows(results, &rows), Event::Chart),
+            View::Table(sheet) => emit(sink, tables::sheet(results, &sheet), Event::Table),
         }
     }
-    experiment
-        .more(results)
-        .into_iter()
-        .for_each(|event| sink.emit(event));
+    emit(sink, experiment.more(results), |event| event);
+}
+
+fn emit<T>(sink: &mut dyn Sink, all: impl IntoIterator<Item = T>, event: impl Fn(T) -> Event) {
+    all.into_iter().for_each(|one| sink.emit(event(one)));
 }

@@ -18,7 +18,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// Whether there is anything to tell of it.
+    /// Whether there is anything to report of it.
     pub fn is_tried(&self) -> bool {
         !self.rounds.is_empty() || self.failure.is_some()
     }
@@ -28,11 +28,11 @@ impl Series {
         rounds.filter(|(_, reading)| reading.verdict.is_valid())
     }
 
-    pub fn is_ever_believed(&self) -> bool {
+    pub fn is_ever_valid(&self) -> bool {
         self.valid().next().is_some()
     }
 
-    /// One value a believable round; all rounds where none is, so that a point
+    /// One value a valid round; of all rounds where none is valid, so that a point
     /// shows what its verdict is about.
     pub fn values(&self, measure: Measure) -> Vec<f64> {
         let valid = self

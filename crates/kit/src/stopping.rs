@@ -3,7 +3,7 @@
 use trial::Comparison;
 use trial::stats::{Decision, ERROR, Looks, PAIRS_FOR_A_CLAIM, Precision};
 
-/// A run that takes so much longer than planned ends after the round in hand.
+/// A run that takes this many times as long as planned ends after the round in hand.
 const LATE: f64 = 1.25;
 /// Start-up that no plan counts, seconds.
 const START_S: f64 = 1.0;
@@ -25,7 +25,7 @@ pub struct Limits {
 /// Why measuring ended with whole rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// So many rounds were wanted, whatever the widths.
+    /// The number of rounds was fixed, whatever the widths.
     Planned,
     /// Every interval is narrow enough.
     Precise,
@@ -45,7 +45,7 @@ pub struct Closing {
 }
 
 impl Limits {
-    /// What to tell of a stop; nothing where only the plan decided.
+    /// What to say about a stop; nothing where only the plan decided.
     pub fn closing(&self, stop: Stop) -> Option<Closing> {
         let precision = self.rule().filter(|_| stop != Stop::Planned)?;
         Some(Closing { stop, precision })
@@ -130,15 +130,8 @@ mod tests {
 
     /// A comparison of this many pairs that vary by this much.
     fn comparison(pairs: usize, noise: f64) -> Comparison {
-        let arms = Arms {
-            subject: String::new(),
-            arm: String::new(),
-            reference: String::new(),
-            metric: String::new(),
-            command: String::new(),
-        };
         let pairs = (0..pairs).map(|at| (1.0 + noise * (at % 5) as f64, 1.0));
-        compare(arms, Direction::Higher, pairs.collect()).expect("all are positive")
+        compare(Arms::default(), Direction::Higher, pairs.collect()).expect("all are positive")
     }
 
     const LIMITS: Limits = Limits {

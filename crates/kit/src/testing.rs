@@ -1,5 +1,7 @@
 //! What tests of sections share, inside this crate and outside.
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::time::Duration;
 
 use trial::{Comparison, Event, Point, Probe, Sink, Table, Weight};
@@ -12,6 +14,8 @@ use crate::experiment::Experiment;
 #[derive(Default)]
 pub struct Collector {
     pub events: Vec<Event>,
+    /// Whoever else has it may interrupt.
+    pub interrupted: Rc<Cell<bool>>,
 }
 
 impl Sink for Collector {
@@ -20,7 +24,7 @@ impl Sink for Collector {
     }
 
     fn is_interrupted(&self) -> bool {
-        false
+        self.interrupted.get()
     }
 }
 

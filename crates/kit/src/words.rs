@@ -27,6 +27,12 @@ pub fn listed<S: AsRef<str>>(all: &[S], most: usize) -> String {
     named.join("; ")
 }
 
+/// The parts that are not empty, with that between them.
+pub fn joined<'a>(words: impl IntoIterator<Item = &'a str>, separator: &str) -> String {
+    let said = words.into_iter().filter(|words| !words.is_empty());
+    said.collect::<Vec<_>>().join(separator)
+}
+
 /// Block sizes as people write them.
 pub fn size(bytes: usize) -> String {
     match bytes {

@@ -6,7 +6,7 @@ use crypto::{Algorithm, Backend, Operation};
 use policy::{Moderation, Policy};
 use toml::Value as Toml;
 
-use super::value::{Choice, Value, near};
+use super::value::{Choice, Value, meant};
 use crate::controllers::contender::known;
 use crate::routers::way::Way;
 
@@ -14,25 +14,30 @@ fn names<T: ToString>(all: impl IntoIterator<Item = T>) -> Vec<String> {
     all.into_iter().map(|one| one.to_string()).collect()
 }
 
-impl Choice for Algorithm {
-    fn known() -> Vec<String> {
-        names(Self::ALL)
-    }
+/// What has a list of all its values.
+macro_rules! listed {
+    ($($name:ty = $all:expr,)*) => {
+        $(impl Choice for $name {
+            fn known() -> Vec<String> {
+                names($all)
+            }
+        })*
+    };
 }
 
-impl Choice for Operation {
-    fn known() -> Vec<String> {
-        names(Self::ALL)
-    }
+listed! {
+    Algorithm = Algorithm::ALL,
+    Operation = Operation::ALL,
+    Mode = Mode::ALL,
+    Placement = [Placement::Shared, Placement::Split],
+    Crossing = Crossing::ALL,
+    Way = Way::known_names(),
 }
 
 impl Choice for Policy {
     fn known() -> Vec<String> {
         let settings = ["cap:6450", "coalesce:16:100us", "armed+cap:5000"];
-        names(Moderation::ALL)
-            .into_iter()
-            .chain(names(settings))
-            .collect()
+        [names(Moderation::ALL), names(settings)].concat()
     }
 }
 
@@ -123,13 +128,9 @@ impl Value for BackendName {
     fn parse(value: &Toml) -> Result<Self, String> {
         let name = value
             .as_str()
-            .ok_or_else(|| format!("{value} is no name; {}", Self::allowed()))?;
-        let backend = probe::calibration::backend(name).map_err(|error| {
-            match near(name, crypto::backend_names().into_iter()) {
-                Some(near) => format!("{error}; did you mean '{near}'?"),
-                None => error.to_string(),
-            }
-        })?;
+            .ok_or_else(|| format!("{value} is not a name; {}", Self::allowed()))?;
+        let backend = probe::calibration::backend(name)
+            .map_err(|error| meant(&error, name, crypto::backend_names().into_iter()))?;
         Ok(Self {
             name: backend.name(),
             made: OnceLock::from(backend),

@@ -17,7 +17,7 @@ pub struct Key {
     /// What it takes; asked for when it is to be told, since a list of what there
     /// is may look at the host.
     pub allowed: fn() -> String,
-    /// Where nobody names it.
+    /// Where it is not named.
     pub default: Toml,
     /// Whether a flag's commas stand between several.
     pub is_list: bool,

@@ -68,7 +68,7 @@ ranged! {
 fn whole(value: &Toml, least: usize, most: usize) -> Result<usize, String> {
     let number = value
         .as_integer()
-        .ok_or_else(|| format!("{value} is no whole number; {least} to {most} is allowed"))?;
+        .ok_or_else(|| format!("{value} is not a whole number; {least} to {most} is allowed"))?;
     usize::try_from(number)
         .ok()
         .filter(|number| (least..=most).contains(number))
@@ -150,7 +150,7 @@ impl<const LEAST: i64, const MOST: i64> Value for Real<LEAST, MOST> {
         let number = match value {
             Toml::Float(number) => *number,
             Toml::Integer(number) => *number as f64,
-            _ => return Err(format!("{value} is no number; {}", Self::allowed())),
+            _ => return Err(format!("{value} is not a number; {}", Self::allowed())),
         };
         if (least..=most).contains(&number) {
             Ok(Self(number))
@@ -241,14 +241,10 @@ impl<T: Choice> Value for Name<T> {
     fn parse(value: &Toml) -> Result<Self, String> {
         let name = value
             .as_str()
-            .ok_or_else(|| format!("{value} is no name; {}", Self::allowed()))?;
-        name.parse().map(Self).map_err(|error: T::Err| {
-            let known = T::known();
-            match near(name, known.iter().map(String::as_str)) {
-                Some(near) => format!("{error}; did you mean '{near}'?"),
-                None => error.to_string(),
-            }
-        })
+            .ok_or_else(|| format!("{value} is not a name; {}", Self::allowed()))?;
+        name.parse()
+            .map(Self)
+            .map_err(|error: T::Err| meant(&error, name, T::known().iter().map(String::as_str)))
     }
 
     fn written(&self) -> Toml {
@@ -271,6 +267,18 @@ pub fn near<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a 
         .filter(|(alike, _)| *alike >= ALIKE_MIN)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, own)| own)
+}
+
+/// The error, with the name that may have been meant.
+pub(super) fn meant<'a>(
+    error: &dyn Display,
+    name: &str,
+    known: impl Iterator<Item = &'a str>,
+) -> String {
+    match near(name, known) {
+        Some(near) => format!("{error}; did you mean '{near}'?"),
+        None => error.to_string(),
+    }
 }
 
 /// Those of a list; one alone is a list of it.
@@ -465,7 +473,7 @@ impl<T: Value> Value for Option<T> {
 impl Value for u64 {
     fn parse(value: &Toml) -> Result<Self, String> {
         let number = value.as_integer().and_then(|number| number.try_into().ok());
-        number.ok_or_else(|| format!("{value} is no whole number of 0 or more"))
+        number.ok_or_else(|| format!("{value} is not a whole number of 0 or more"))
     }
 
     fn written(&self) -> Toml {

@@ -1,12 +1,13 @@
 //! Views as charts.
 
-use trial::{Chart, Dot, Scale, Series as Line, SeriesKind};
+use trial::{Chart, Dot, Scale, Series as Line};
 
-use crate::drawing::dot;
+use crate::drawing::{dot, marked};
 use crate::experiment::{Experiment, Results};
 use crate::spot::Spot;
 use crate::subject::{Measure, Pair, Subject};
 use crate::view::{Lines, Rows, Shown, axis};
+use crate::words::joined;
 
 type Shows<'a, E> = Vec<&'a Subject<<E as Experiment>::Place, <E as Experiment>::Arm>>;
 
@@ -15,11 +16,8 @@ pub fn lines<E: Experiment>(
     results: &Results<'_, E>,
     view: &Lines<E::Place, E::Arm>,
 ) -> Vec<Chart> {
-    let all = results.measured().map(|(subject, _)| subject);
-    let all: Shows<'_, E> = all
-        .filter(|subject| (view.only)(&subject.place, &subject.arm))
-        .filter(|subject| subject.spot.number(view.over).is_some())
-        .collect();
+    let mut all = results.shown(view.only);
+    all.retain(|subject| subject.spot.number(view.over).is_some());
     let is_split = |name: &str| view.split.contains(&name);
     let charts = by(&all, is_split).into_iter();
     charts
@@ -47,21 +45,12 @@ fn chart<E: Experiment>(
                 })
                 .collect();
             if !dots.is_empty() {
-                let said = [called, name.as_str()]
-                    .into_iter()
-                    .filter(|words| !words.is_empty());
-                series.push(Line {
-                    name: said.collect::<Vec<_>>().join(", "),
-                    kind: SeriesKind::Measured,
-                    dots,
-                });
+                series.push(Line::measured(joined([called, name], ", "), dots));
             }
         }
     }
-    let said = [view.title.clone(), spot.words()];
-    let said = said.into_iter().filter(|words| !words.is_empty());
     let mut chart = Chart {
-        title: said.collect::<Vec<_>>().join(": "),
+        title: joined([view.title.as_str(), &spot.words()], ": "),
         note: view.note.clone(),
         x: view.x.clone(),
         y: view.y.clone(),
@@ -92,10 +81,7 @@ pub fn rows<E: Experiment>(
     results: &Results<'_, E>,
     view: &Rows<E::Place, E::Arm>,
 ) -> Option<Chart> {
-    let all = results.measured().map(|(subject, _)| subject);
-    let all: Shows<'_, E> = all
-        .filter(|subject| (view.only)(&subject.place, &subject.arm))
-        .collect();
+    let all = results.shown(view.only);
     let is_row = |name: &str| !view.series.contains(&name);
     let places: Vec<_> = by(&all, is_row).into_iter().map(|(spot, _)| spot).collect();
     let lines = by(&all, |name| !is_row(name));
@@ -114,11 +100,7 @@ pub fn rows<E: Experiment>(
                 words if words.is_empty() => view.label.to_owned(),
                 words => words,
             };
-            series.push(Line {
-                name,
-                kind: SeriesKind::Measured,
-                dots,
-            });
+            series.push(Line::measured(name, dots));
         }
     }
     let unit = match &view.what {
@@ -155,18 +137,13 @@ fn shown<E: Experiment>(
         measure,
     );
     let ratio = results.compare(&pair, &results.usual())?;
-    let is_spread = ratio.comparison.pairs.len() > 1;
-    Some(Dot {
-        x,
-        y: ratio.comparison.ratio,
-        low: is_spread.then_some(ratio.comparison.low),
-        high: is_spread.then_some(ratio.comparison.high),
-        valid: ratio.is_believed,
-    })
+    let own = &ratio.comparison;
+    let interval = (own.pairs.len() > 1).then_some((own.low, own.high));
+    Some(marked((x, own.ratio), interval, ratio.is_believed))
 }
 
 /// Subjects that agree in those coordinates, in the order of the first.
-fn by<'a, P, A>(
+pub(super) fn by<'a, P, A>(
     all: &[&'a Subject<P, A>],
     wanted: impl Fn(&str) -> bool,
 ) -> Vec<(Spot, Vec<&'a Subject<P, A>>)> {

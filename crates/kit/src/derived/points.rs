@@ -11,17 +11,12 @@ use crate::subject::Subject;
 /// Emits points of all that was tried; with their latencies, which take long to
 /// write, where the rounds are over.
 pub fn emit<E: Experiment>(results: &Results<'_, E>, are_final: bool, sink: &mut dyn Sink) {
-    let points = points(results, are_final).into_iter();
-    points.for_each(|point| sink.emit(Event::Point(point)));
-}
-
-fn points<E: Experiment>(results: &Results<'_, E>, are_final: bool) -> Vec<Point> {
     let usual = results.usual();
     let pairs = results.subjects.iter().zip(&results.series);
-    let tried = pairs.filter(|(_, series)| series.is_tried());
-    tried
-        .map(|(subject, series)| point(results, subject, series, &usual, are_final))
-        .collect()
+    for (subject, series) in pairs.filter(|(_, series)| series.is_tried()) {
+        let point = point(results, subject, series, &usual, are_final);
+        sink.emit(Event::Point(point));
+    }
 }
 
 fn point<E: Experiment>(

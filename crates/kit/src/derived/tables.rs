@@ -2,10 +2,11 @@
 
 use trial::{Cell, Table};
 
+use crate::derived::charts::by;
 use crate::drawing::{column, number, text};
 use crate::experiment::{Experiment, Results};
 use crate::judged::judged;
-use crate::load::rig::LatencyCounts;
+use crate::series::Series;
 use crate::spot::{Part, Spot};
 use crate::subject::Subject;
 use crate::view::{Cells, Sheet};
@@ -13,21 +14,12 @@ use crate::view::{Cells, Sheet};
 /// Values that must lie beyond a quantile; a hair less, since 100 × (1 − 0.9) is.
 const BEYOND_MIN: f64 = 10.0 - 1e-6;
 
-/// What stands in one row.
-type Row<'a, E> = (
-    Spot,
-    Vec<&'a Subject<<E as Experiment>::Place, <E as Experiment>::Arm>>,
-);
-
 /// The table of a view; none where nothing was measured.
 pub fn sheet<E: Experiment>(
     results: &Results<'_, E>,
     view: &Sheet<E::Place, E::Arm>,
 ) -> Option<Table> {
-    let all = results.measured().map(|(subject, _)| subject);
-    let all: Vec<_> = all
-        .filter(|subject| (view.only)(&subject.place, &subject.arm))
-        .collect();
+    let all = results.shown(view.only);
     let is_across = |name: &str| view.across == Some(name);
     let heads = heads(&all, is_across);
     let across = across(&all, view.across);
@@ -40,15 +32,7 @@ pub fn sheet<E: Experiment>(
             None => column(label, unit),
         }));
     }
-    let mut rows: Vec<Row<'_, E>> = Vec::new();
-    for &subject in &all {
-        let own = subject.spot.only(|name| !is_across(name));
-        match rows.iter_mut().find(|(spot, _)| *spot == own) {
-            Some((_, row)) => row.push(subject),
-            None => rows.push((own, vec![subject])),
-        }
-    }
-    let row = |(spot, own): &Row<'_, E>| {
+    let row = |(spot, own): (Spot, Vec<&Subject<E::Place, E::Arm>>)| {
         let said = |name: &&str| match spot.part(name) {
             Some(part) if !part.words.is_empty() => text(part.words.as_str()),
             _ => Cell::Empty,
@@ -56,7 +40,7 @@ pub fn sheet<E: Experiment>(
         let mut row: Vec<_> = heads.iter().map(said).collect();
         for cells in &view.columns {
             row.extend(across.iter().map(|part| {
-                let is_own = |subject: &&&Subject<E::Place, E::Arm>| {
+                let is_own = |subject: &&&Subject<_, _>| {
                     part.is_none_or(|part| subject.spot.value(part.name) == Some(&part.value))
                 };
                 let subject = own.iter().find(is_own);
@@ -65,7 +49,8 @@ pub fn sheet<E: Experiment>(
         }
         row
     };
-    let mut rows: Vec<_> = rows.iter().map(row).collect();
+    let rows = by(&all, |name| !is_across(name));
+    let mut rows: Vec<_> = rows.into_iter().map(row).collect();
     // What no row has is no column.
     for index in (heads.len()..columns.len()).rev() {
         if rows.iter().all(|row| row[index] == Cell::Empty) {
@@ -145,31 +130,28 @@ fn cell<E: Experiment>(
     subject: &Subject<E::Place, E::Arm>,
 ) -> Cell {
     let (place, arm) = (&subject.place, &subject.arm);
+    let series = results.series(place, arm);
+    let latency = |share, has_enough: &dyn Fn(u64) -> bool| {
+        let latency = series.map(Series::latency);
+        let latency = latency.filter(|all| has_enough(all.len()));
+        let at = latency.and_then(|latency| latency.quantile_ns(share));
+        number(at.map(|ns| ns as f64 / 1e3))
+    };
     match cells {
-        Cells::Value { measure, scale, .. } => number(
-            results
-                .median(place, arm, *measure)
-                .map(|value| value * scale),
-        ),
-        Cells::P99 => {
-            let latency = results.series(place, arm).map(|series| series.latency());
-            let p99 = latency.and_then(|latency| latency.quantile_ns(0.99));
-            number(p99.map(|ns| ns as f64 / 1e3))
+        Cells::Value { measure, scale, .. } => {
+            let median = series.and_then(|series| series.median(*measure));
+            number(median.map(|value| value * scale))
         }
+        Cells::P99 => latency(0.99, &|_| true),
         Cells::Latency(share, _) => {
-            let latency = results.series(place, arm).map(|series| series.latency());
-            let has_enough = |all: &LatencyCounts| all.len() as f64 * (1.0 - share) >= BEYOND_MIN;
-            let latency = latency.filter(has_enough);
-            let at = latency.and_then(|latency| latency.quantile_ns(*share));
-            number(at.map(|ns| ns as f64 / 1e3))
+            latency(*share, &|count| count as f64 * (1.0 - share) >= BEYOND_MIN)
         }
         Cells::Ratio(measure, reference, _) => {
             let ratio = results.ratio((place, arm), (place, reference), *measure);
             ratio.map_or(Cell::Empty, |ratio| text(ratio.words()))
         }
         Cells::Also(name, _) => {
-            let last = results.series(place, arm);
-            let last = last.and_then(|series| series.rounds.values().next_back());
+            let last = series.and_then(|series| series.rounds.values().next_back());
             let value = last.and_then(|reading| reading.also.value(name));
             value.map_or(Cell::Empty, |value| text(value.to_string()))
         }

@@ -6,7 +6,6 @@ mod findings;
 
 use crypto::{Algorithm, Kind, Workload};
 use kit::config::checks::{BLOCK_BYTES_MAX, check_blocks, check_kind, check_slots};
-use kit::drawing::dot_without_interval;
 use kit::load::benches::{
     Ask, Benches, CLIENT_CPU, MEASURES, NOTIFICATIONS, OVERHEAD_S, REQUESTS, SPEED, WORKER_CPU,
 };
@@ -16,7 +15,7 @@ use kit::places::Places;
 use kit::prelude::*;
 use kit::words::{NOTIFY_SLEEPERS, size, what};
 use policy::Policy;
-use trial::{Series, SeriesKind};
+use trial::{Dot, Series, SeriesKind};
 
 /// Each has a thread, a lane, and for a moment the next one.
 const TASKS_MAX: usize = engine::FUNCTION_LANES_MAX / 2;
@@ -276,7 +275,7 @@ impl Experiment for Tasks {
             };
             let dots = own.iter().map(|subject| {
                 let tasks = subject.place.tasks;
-                dot_without_interval(tasks as f64, speed * share(tasks))
+                Dot::at(tasks as f64, speed * share(tasks))
             });
             chart.series.push(Series {
                 name: format!("one task's ÷ n, {policy}"),
