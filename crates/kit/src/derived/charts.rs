@@ -9,7 +9,8 @@ use crate::subject::{Measure, Pair, Subject};
 use crate::view::{Lines, Rows, Shown, axis};
 use crate::words::joined;
 
-type Shows<'a, E> = Vec<&'a Subject<<E as Experiment>::Place, <E as Experiment>::Arm>>;
+/// Subjects that a view shows.
+pub(super) type Shows<'a, E> = Vec<&'a Subject<<E as Experiment>::Place, <E as Experiment>::Arm>>;
 
 /// A chart for each combination of what a view is split by.
 pub fn lines<E: Experiment>(

@@ -2,7 +2,7 @@
 
 use trial::{Cell, Table};
 
-use crate::derived::charts::by;
+use crate::derived::charts::{Shows, by};
 use crate::drawing::{column, number, text};
 use crate::experiment::{Experiment, Results};
 use crate::judged::judged;
@@ -32,7 +32,7 @@ pub fn sheet<E: Experiment>(
             None => column(label, unit),
         }));
     }
-    let row = |(spot, own): (Spot, Vec<&Subject<E::Place, E::Arm>>)| {
+    let row = |(spot, own): (Spot, Shows<'_, E>)| {
         let said = |name: &&str| match spot.part(name) {
             Some(part) if !part.words.is_empty() => text(part.words.as_str()),
             _ => Cell::Empty,
