@@ -4,8 +4,6 @@ use std::collections::BTreeSet;
 
 use trial::{Metric, Point, Run, SectionResult};
 
-use crate::words;
-
 /// Columns that every row has, beside one for each dimension.
 const FIXED: [&str; 7] = [
     "section", "metric", "unit", "value", "verdict", "reason", "remedy",
@@ -17,8 +15,8 @@ const FIXED: [&str; 7] = [
 /// name of a fixed column is written `dimension.<name>`. Values have every digit, and
 /// no thousands separators.
 pub fn render(run: &Run) -> String {
-    let points = || run.sections.iter().flat_map(|section| &section.points);
-    let dimensions: BTreeSet<&str> = points()
+    let dimensions: BTreeSet<&str> = run
+        .points()
         .flat_map(|point| point.dimensions.keys())
         .map(String::as_str)
         .collect();
@@ -54,7 +52,7 @@ fn point_rows(section: &SectionResult, point: &Point, dimensions: &BTreeSet<&str
             name,
             unit,
             value,
-            words::validity(verdict.validity).to_owned(),
+            verdict.validity.name().to_owned(),
             verdict.reason.clone(),
             verdict.remedy.clone(),
         ];

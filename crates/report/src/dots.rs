@@ -1,8 +1,9 @@
 //! A chart over named places as text: one line a place, one letter a series.
 
-use trial::{Chart, Column, Scale, Series};
+use trial::{Chart, Scale, Series};
 
 use crate::number::number;
+use crate::scale;
 use crate::words::heading;
 use crate::wrap::clean;
 
@@ -16,14 +17,7 @@ const SEVERAL: char = '&';
 /// The lines of the picture, within `width` columns: the legend, one line per place,
 /// the axis. Empty where the chart has no places or nothing to show.
 pub(crate) fn lines(chart: &Chart, width: usize) -> Vec<String> {
-    let at = |value: f64| coordinate(chart.y.scale, value);
-    let dots = || chart.series.iter().flat_map(|series| &series.dots);
-    let span = dots()
-        .filter_map(|dot| at(dot.y))
-        .fold(None, |span: Option<(f64, f64)>, at| match span {
-            None => Some((at, at)),
-            Some((low, high)) => Some((low.min(at), high.max(at))),
-        });
+    let span = scale::span(chart.y.scale, chart.dots().map(|dot| dot.y));
     let Some((low, high)) = span.filter(|_| !chart.places.is_empty()) else {
         return Vec::new();
     };
@@ -33,7 +27,7 @@ pub(crate) fn lines(chart: &Chart, width: usize) -> Vec<String> {
     let columns = width.saturating_sub(indent + 2).clamp(MARKS.0, MARKS.1);
     let column = |value: f64| {
         let share = if high > low {
-            (at(value)? - low) / (high - low)
+            (scale::place(chart.y.scale, value)? - low) / (high - low)
         } else {
             0.5
         };
@@ -43,27 +37,13 @@ pub(crate) fn lines(chart: &Chart, width: usize) -> Vec<String> {
         let marks = marks(&chart.series, place, columns, column);
         format!("  {name:<indent$}{marks}").trim_end().to_owned()
     };
-    let value = |at: f64| match chart.y.scale {
-        Scale::Linear => at,
-        Scale::Log2 => at.exp2(),
-        Scale::Log10 => 10_f64.powf(at),
-    };
-    let (least, most) = (number(value(low)), number(value(high)));
+    let [least, most] = [low, high].map(|at| number(scale::value(chart.y.scale, at)));
     let room = columns.saturating_sub(least.chars().count());
     let axis = format!("  {:indent$}{least}{most:>room$}", "");
     let mut lines = vec![format!("  {}", legend(chart))];
     lines.extend(names.iter().enumerate().map(line));
     lines.push(axis);
     lines
-}
-
-fn coordinate(scale: Scale, value: f64) -> Option<f64> {
-    let at = match scale {
-        Scale::Linear => value,
-        Scale::Log2 => value.log2(),
-        Scale::Log10 => value.log10(),
-    };
-    at.is_finite().then_some(at)
 }
 
 fn sign(series: usize) -> char {
@@ -103,10 +83,7 @@ fn legend(chart: &Chart) -> String {
     format!(
         "{}; {SEVERAL} several; {}{scale}",
         names.join(", "),
-        heading(&Column {
-            label: chart.y.label.clone(),
-            unit: chart.y.unit.clone(),
-        })
+        heading(&chart.y.label, &chart.y.unit)
     )
 }
 
@@ -120,37 +97,21 @@ fn short(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use trial::{Axis, Dot, SeriesKind};
+    use trial::{Axis, Dot};
 
     use super::*;
 
     fn chart(series: Vec<(&str, Vec<(f64, f64)>)>) -> Chart {
-        let axis = |label: &str, unit: &str, scale| Axis {
-            label: label.to_owned(),
-            unit: unit.to_owned(),
-            scale,
-        };
-        let dot = |(x, y)| Dot {
-            x,
-            y,
-            low: None,
-            high: None,
-            valid: true,
+        let line = |(name, dots): (&str, Vec<(f64, f64)>)| {
+            Series::measured(name, dots.into_iter().map(|(x, y)| Dot::at(x, y)).collect())
         };
         Chart {
             title: String::new(),
             note: String::new(),
-            x: axis("algorithm", "", Scale::Linear),
-            y: axis("speed", "MB/s", Scale::Log10),
+            x: Axis::new("algorithm", "", Scale::Linear),
+            y: Axis::new("speed", "MB/s", Scale::Log10),
             places: vec!["sha256".to_owned(), "aes-128-cbc".to_owned()],
-            series: series
-                .into_iter()
-                .map(|(name, dots)| Series {
-                    name: name.to_owned(),
-                    kind: SeriesKind::Reference,
-                    dots: dots.into_iter().map(dot).collect(),
-                })
-                .collect(),
+            series: series.into_iter().map(line).collect(),
             command: String::new(),
         }
     }
@@ -166,11 +127,7 @@ mod tests {
         assert!(lines[0].contains("# engine, o ring") && lines[0].contains("speed"));
         assert_eq!(lines[1], format!("  sha256       o{}#", " ".repeat(11)));
         assert!(lines[2].ends_with('#') && !lines[2].contains('o'));
-        assert!(
-            lines[3].contains("10") && lines[3].ends_with("1,000"),
-            "{}",
-            lines[3]
-        );
+        assert!(lines[3].contains("10") && lines[3].ends_with("1,000"));
         assert!(lines.iter().all(|line| line.chars().count() <= 60));
     }
 

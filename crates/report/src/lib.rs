@@ -12,6 +12,7 @@ mod markup;
 pub mod number;
 mod page;
 pub mod probe_text;
+mod scale;
 mod style;
 pub mod terminal;
 mod words;

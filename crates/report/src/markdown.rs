@@ -2,7 +2,7 @@
 //! every figure, then the environment.
 
 use trial::{
-    Cell, Chart, Comparison, Finding, Group, Point, Price, Run, SectionResult, Table, Weight,
+    Cell, Chart, Comparison, Fact, Finding, Group, Point, Price, Run, SectionResult, Table, Weight,
 };
 
 use crate::markup::{block, code, command, table, text};
@@ -40,14 +40,8 @@ fn first(run: &Run) -> String {
         items => format!("What limits trust:\n\n{items}\n"),
     };
     let verdict = format!("**{}**\n\n", text(&page.verdict.text));
-    [
-        verdict,
-        prices(&page),
-        changes(&page),
-        limits,
-        unmeasured(run),
-    ]
-    .concat()
+    let (prices, changes) = (prices(&page), changes(&page));
+    [verdict, prices, changes, limits, unmeasured(run)].concat()
 }
 
 fn prices(page: &Page<'_>) -> String {
@@ -91,11 +85,10 @@ fn finding(finding: &Finding) -> String {
     let remedy = remedy(&finding.remedy);
     match finding.weight {
         Weight::Headline => format!("**{}**{remedy}\n\n", text(&finding.text)),
-        weight => format!(
-            "{}: {}{remedy}\n\n",
-            words::weight(weight),
-            text(&finding.text)
-        ),
+        weight => {
+            let lead = words::weight(weight);
+            format!("{lead}: {}{remedy}\n\n", text(&finding.text))
+        }
     }
 }
 
@@ -156,15 +149,8 @@ fn chart(chart: &Chart) -> String {
     let (head, rows) = words::chart_rows(chart);
     let mut numeric = vec![true; head.len()];
     numeric[0] = chart.places.is_empty();
-    let escape =
-        |cells: Vec<String>| -> Vec<String> { cells.iter().map(|cell| text(cell)).collect() };
-    let hollow = chart
-        .series
-        .iter()
-        .flat_map(|series| &series.dots)
-        .any(|dot| !dot.valid);
-    let note = match (chart.note.trim(), hollow) {
-        ("", false) => String::new(),
+    let escape = |cells: Vec<String>| cells.iter().map(|cell| text(cell)).collect::<Vec<_>>();
+    let note = match (chart.note.trim(), chart.dots().any(|dot| !dot.valid)) {
         (note, false) => text(note),
         ("", true) => "In brackets: not valid.".to_owned(),
         (note, true) => format!(
@@ -173,27 +159,21 @@ fn chart(chart: &Chart) -> String {
         ),
     };
     let rows: Vec<_> = rows.into_iter().map(escape).collect();
-    block_of(
-        &chart.title,
-        &note,
-        &table(&escape(head), &numeric, &rows),
-        &chart.command,
-    )
+    let figure = table(&escape(head), &numeric, &rows);
+    block_of(&chart.title, &note, &figure, &chart.command)
 }
 
 fn data_table(it: &Table) -> String {
     let head: Vec<String> = it
         .columns
         .iter()
-        .map(|column| text(&words::heading(column)))
+        .map(|it| text(&words::heading(&it.label, &it.unit)))
         .collect();
-    let numeric: Vec<bool> = (0..head.len())
-        .map(|column| {
-            it.rows
-                .iter()
-                .any(|row| matches!(row.get(column), Some(Cell::Number(_))))
-        })
-        .collect();
+    let is_numeric = |column| {
+        let mut cells = it.rows.iter().map(|row| row.get(column));
+        cells.any(|cell| matches!(cell, Some(Cell::Number(_))))
+    };
+    let numeric: Vec<bool> = (0..head.len()).map(is_numeric).collect();
     let write = |row: &Vec<Cell>| {
         let cells = row.iter().enumerate();
         cells
@@ -201,19 +181,14 @@ fn data_table(it: &Table) -> String {
             .collect()
     };
     let rows: Vec<Vec<String>> = it.rows.iter().map(write).collect();
-    block_of(
-        &it.title,
-        &text(&it.note),
-        &table(&head, &numeric, &rows),
-        &it.command,
-    )
+    let figure = table(&head, &numeric, &rows);
+    block_of(&it.title, &text(&it.note), &figure, &it.command)
 }
 
 fn block_of(title: &str, note: &str, figure: &str, behind: &str) -> String {
-    let note = if note.is_empty() {
-        String::new()
-    } else {
-        format!("{note}\n\n")
+    let note = match note {
+        "" => String::new(),
+        note => format!("{note}\n\n"),
     };
     format!("### {}\n\n{note}{figure}{}", text(title), command(behind))
 }
@@ -262,10 +237,8 @@ fn comparison(it: &Comparison) -> Vec<String> {
 
 /// The points that do not count, each with its reason and its command.
 fn invalid(points: &[Point]) -> String {
-    let invalid: Vec<&Point> = points
-        .iter()
-        .filter(|point| !point.verdict.is_valid())
-        .collect();
+    let invalid = points.iter().filter(|point| !point.verdict.is_valid());
+    let invalid: Vec<&Point> = invalid.collect();
     if points.is_empty() {
         return String::new();
     }
@@ -277,31 +250,23 @@ fn invalid(points: &[Point]) -> String {
         .iter()
         .map(|point| {
             let verdict = &point.verdict;
-            let kind = words::validity(verdict.validity).to_owned();
             vec![
                 text(&words::place(point)),
-                kind,
+                verdict.validity.name().to_owned(),
                 text(&verdict.reason),
                 text(&verdict.remedy),
                 code(&point.command),
             ]
         })
         .collect();
-    let count = number(invalid.len() as f64);
-    let words = format!(
-        "{count} of {} not valid, and counted neither as a pass nor as a loss:",
-        plural(points.len(), "point")
-    );
+    let words = words::invalid(invalid.len(), points.len());
     format!("### Validity\n\n{words}\n\n{}", table(&head, &[], &rows))
 }
 
 fn environment(run: &Run) -> String {
-    let libraries: String = run
-        .build
-        .libraries
-        .iter()
-        .map(|(name, version)| format!(", {} {}", text(name), text(version)))
-        .collect();
+    let libraries = run.build.libraries.iter();
+    let libraries = libraries.map(|(name, version)| format!(", {} {}", text(name), text(version)));
+    let libraries: String = libraries.collect();
     let build = format!(
         "Lockgate {} ({}){libraries}. Seed {}. The run:\n\n",
         text(&run.build.version),
@@ -325,17 +290,14 @@ fn environment(run: &Run) -> String {
 
 fn group(group: &Group) -> String {
     let head = ["Fact", "State", "Value", "Remedy"].map(str::to_owned);
-    let rows: Vec<Vec<String>> = group
-        .facts
-        .iter()
-        .map(|fact| {
-            vec![
-                text(&fact.label),
-                words::state(fact.state).to_owned(),
-                text(&fact.text),
-                text(&fact.remedy),
-            ]
-        })
-        .collect();
+    let row = |fact: &Fact| {
+        vec![
+            text(&fact.label),
+            words::state(fact.state).to_owned(),
+            text(&fact.text),
+            text(&fact.remedy),
+        ]
+    };
+    let rows: Vec<_> = group.facts.iter().map(row).collect();
     format!("### {}\n\n{}", text(&group.title), table(&head, &[], &rows))
 }

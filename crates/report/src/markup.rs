@@ -43,19 +43,14 @@ pub(crate) fn code(text: &str) -> String {
         return String::new();
     }
     let fence = "`".repeat(longest_run(&text) + 1);
-    let space = if text.starts_with('`') || text.ends_with('`') {
-        " "
-    } else {
-        ""
-    };
+    let touches = text.starts_with('`') || text.ends_with('`');
+    let space = if touches { " " } else { "" };
     format!("{fence}{space}{text}{space}{fence}")
 }
 
 pub(crate) fn block(language: &str, text: &str) -> String {
-    let text: String = text
-        .chars()
-        .filter(|letter| *letter == '\n' || !letter.is_control())
-        .collect();
+    let is_kept = |letter: &char| *letter == '\n' || !letter.is_control();
+    let text: String = text.chars().filter(is_kept).collect();
     let fence = "`".repeat((longest_run(&text) + 1).max(3));
     format!("{fence}{language}\n{}\n{fence}\n\n", text.trim_end())
 }
@@ -86,15 +81,11 @@ pub(crate) fn table(head: &[String], numeric: &[bool], rows: &[Vec<String>]) -> 
         let filled = (0..head.len()).map(|column| cells.get(column).map_or("", String::as_str));
         format!("| {} |\n", filled.collect::<Vec<_>>().join(" | "))
     };
-    let rule: Vec<String> = (0..head.len())
-        .map(|column| {
-            if numeric.get(column) == Some(&true) {
-                "---:".to_owned()
-            } else {
-                "---".to_owned()
-            }
-        })
-        .collect();
+    let rule = (0..head.len()).map(|column| match numeric.get(column) {
+        Some(true) => "---:".to_owned(),
+        _ => "---".to_owned(),
+    });
+    let rule: Vec<String> = rule.collect();
     let rows: String = rows.iter().map(|row| line(row)).collect();
     line(head) + &line(&rule) + &rows + "\n"
 }
@@ -109,10 +100,8 @@ mod tests {
             ("a | b", "a \\| b"),
             ("<b> & `tick`", "&lt;b&gt; &amp; \\`tick\\`"),
             ("two\nlines", "two lines"),
-            (
-                "*star* _line_ [link](x) \\",
-                "\\*star\\* \\_line\\_ \\[link\\](x) \\\\",
-            ),
+            ("*star* _line_", "\\*star\\* \\_line\\_"),
+            ("[link](x) \\", "\\[link\\](x) \\\\"),
             ("- item", "\\- item"),
             ("12. item", "12\\. item"),
             ("3.0.17", "3.0.17"),

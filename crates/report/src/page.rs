@@ -7,7 +7,7 @@ use trial::stats::PAIRS_FOR_A_CLAIM;
 use trial::{Comparison, Outcome, Price, Run, SectionResult, SectionState, Validity, Weight};
 
 use crate::number::number;
-use crate::words::{ending, plural, validity};
+use crate::words::{ending, plural};
 
 const CHANGES_MAX: usize = 5;
 const LIMITS_MAX: usize = 3;
@@ -86,7 +86,6 @@ pub(crate) fn unshown(comparisons: &[Comparison]) -> Option<String> {
 /// The ratios that the scenario lists for sections that this host can run; all where
 /// it lists none.
 fn wanted<'a>(run: &'a Run) -> (usize, Vec<&'a Comparison>) {
-    let all = || run.sections.iter().flat_map(|it| &it.comparisons);
     let listed: Vec<(&str, &str)> = run
         .scenario
         .get("contract")
@@ -100,7 +99,7 @@ fn wanted<'a>(run: &'a Run) -> (usize, Vec<&'a Comparison>) {
         })
         .collect();
     if listed.is_empty() {
-        return (all().count(), all().collect());
+        return (run.comparisons().count(), run.comparisons().collect());
     }
     let is_run = |(section, _): &(&str, &str)| {
         let own = run.sections.iter().find(|it| it.name == *section);
@@ -120,11 +119,10 @@ fn wanted<'a>(run: &'a Run) -> (usize, Vec<&'a Comparison>) {
 
 fn verdict(run: &Run) -> Verdict {
     let (all, found) = wanted(run);
-    let points = || run.sections.iter().flat_map(|section| &section.points);
     let (valid, all, what) = match all {
         0 => {
-            let valid = points().filter(|point| point.verdict.is_valid()).count();
-            (valid, points().count(), "points are valid")
+            let valid = run.points().filter(|it| it.verdict.is_valid()).count();
+            (valid, run.points().count(), "points are valid")
         }
         all => {
             let valid = found.iter().filter(|it| is_shown(it)).count();
@@ -186,10 +184,9 @@ fn changes(run: &Run) -> Vec<Change<'_>> {
     for section in &run.sections {
         let shown = section.comparisons.iter().filter(|it| is_shown(it));
         for it in shown.filter(|it| !it.change.is_empty()) {
-            let gain = if is_inverse(it) {
-                1.0 / it.ratio
-            } else {
-                it.ratio
+            let gain = match is_inverse(it) {
+                true => 1.0 / it.ratio,
+                false => it.ratio,
             };
             let best = found.entry(&it.change).or_insert((0, gain, it, section));
             *best = match gain > best.1 {
@@ -306,20 +303,18 @@ fn limits(run: &Run) -> Vec<String> {
 /// Points that are not valid. Points that exceed the cache are a finding, and
 /// unsupported ones are reported with their section: neither is a doubt.
 fn invalid(run: &Run) -> Option<String> {
-    let points = || run.sections.iter().flat_map(|section| &section.points);
-    let is_doubt = |kind| {
-        !matches!(
-            kind,
-            Validity::Valid | Validity::WorkingSet | Validity::NotSupported
-        )
+    use Validity::{NotSupported, Valid, WorkingSet};
+    let is_doubt = |kind| !matches!(kind, Valid | WorkingSet | NotSupported);
+    let doubtful = || {
+        run.points()
+            .filter(|point| is_doubt(point.verdict.validity))
     };
-    let doubtful = || points().filter(|point| is_doubt(point.verdict.validity));
     let first = doubtful().next()?;
     Some(format!(
         "{} of {} are not valid, for example {}: {}.",
         number(doubtful().count() as f64),
-        plural(points().count(), "point"),
-        validity(first.verdict.validity),
+        plural(run.points().count(), "point"),
+        first.verdict.validity.name(),
         first.verdict.reason
     ))
 }

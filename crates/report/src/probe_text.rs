@@ -14,29 +14,19 @@ const STATE_COLUMNS: usize = 8;
 /// The facts by group, each with its state in words, and a remedy beneath those that
 /// are not `ok`.
 pub fn render(probe: &Probe, style: Style) -> String {
-    let facts = || probe.groups.iter().flat_map(|group| &group.facts);
-    let widest = facts()
-        .map(|fact| width(&clean(&fact.label)))
-        .max()
-        .unwrap_or(0);
-    let columns = widest.min(LABEL_COLUMNS_MAX);
-    let groups: String = probe
-        .groups
-        .iter()
-        .map(|group| render_group(group, columns, style))
-        .collect();
-    let count = |state| facts().filter(|fact| fact.state == state).count();
+    let widest = probe.facts().map(|fact| width(&clean(&fact.label))).max();
+    let columns = widest.unwrap_or(0).min(LABEL_COLUMNS_MAX);
+    let groups = probe.groups.iter();
+    let groups: String = groups.map(|it| render_group(it, columns, style)).collect();
+    let count = |state| probe.facts().filter(|fact| fact.state == state).count();
     let [ok, degraded, absent] = [State::Ok, State::Degraded, State::Absent].map(count);
     format!("{groups}{ok} ok, {degraded} degraded, {absent} absent\n")
 }
 
 fn render_group(group: &Group, columns: usize, style: Style) -> String {
     let title = style.paint(Ink::Strong, &paragraph("", &group.title, style.width));
-    let facts: String = group
-        .facts
-        .iter()
-        .map(|fact| render_fact(fact, columns, style))
-        .collect();
+    let facts = group.facts.iter();
+    let facts: String = facts.map(|it| render_fact(it, columns, style)).collect();
     format!("{title}{facts}\n")
 }
 
@@ -46,14 +36,12 @@ fn render_fact(fact: &Fact, columns: usize, style: Style) -> String {
     let indent = 2 + STATE_COLUMNS + 2 + columns + 2;
     let first = format!("  {state:STATE_COLUMNS$}  {label:columns$}  ");
     // A label that is too long keeps its line; its text hangs where all do.
-    let mut text = if width(&first) > indent {
-        format!(
-            "{}\n{}",
-            first.trim_end(),
-            paragraph(&" ".repeat(indent), &fact.text, style.width)
-        )
-    } else {
-        paragraph(&first, &fact.text, style.width)
+    let mut text = match width(&first) > indent {
+        true => {
+            let text = paragraph(&" ".repeat(indent), &fact.text, style.width);
+            format!("{}\n{text}", first.trim_end())
+        }
+        false => paragraph(&first, &fact.text, style.width),
     };
     if style.color {
         text = text.replacen(state, &style.paint(ink(fact.state), state), 1);

@@ -126,10 +126,8 @@ impl Text {
             return String::new();
         };
         let of = |text: fn(&trial::Price) -> String| -> Vec<String> {
-            page.prices
-                .iter()
-                .map(|price| clean(&text(price)))
-                .collect()
+            let texts = page.prices.iter().map(|price| clean(&text(price)));
+            texts.collect()
         };
         let names = of(|price| price.crossing.clone());
         let prices = of(|price| page::time(price.ns));
@@ -311,17 +309,12 @@ impl Text {
     }
 
     fn table(self, table: &Table, note: &str, rows_max: usize) -> String {
-        let head = table.columns.iter().map(words::heading).collect();
+        let columns = table.columns.iter();
+        let head = columns.map(|it| words::heading(&it.label, &it.unit));
         let row = |cells: &Vec<_>| {
-            let columns = table
-                .columns
-                .iter()
-                .map(Some)
-                .chain(std::iter::repeat(None));
+            let cells = cells.iter().enumerate();
             cells
-                .iter()
-                .zip(columns)
-                .map(|(cell, column)| words::cell(cell, column))
+                .map(|(at, cell)| words::cell(cell, table.columns.get(at)))
                 .collect()
         };
         let rows = table.rows.iter().map(row).collect();
@@ -329,7 +322,8 @@ impl Text {
             "" => table.title.clone(),
             note => format!("{} ({note})", table.title),
         };
-        self.titled(&title, head, rows, rows_max, &|_, text| text.to_owned())
+        let plain = |_: usize, text: &str| text.to_owned();
+        self.titled(&title, head.collect(), rows, rows_max, &plain)
     }
 
     fn comparisons(self, comparisons: &[Comparison]) -> String {
@@ -346,7 +340,7 @@ impl Text {
         let head = ["what", "arm ÷ reference", "ratio", "verdict", "target"]
             .map(str::to_owned)
             .to_vec();
-        // Two measures of the same sides would be told by the same words.
+        // Two measures of the same sides would have the same words.
         let is_like = |one: &Comparison, other: &Comparison| {
             one.metric != other.metric
                 && (&one.subject, &one.arm, &one.reference)
@@ -417,23 +411,16 @@ impl Text {
         }
         reasons.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
         let all: usize = reasons.iter().map(|(count, _)| count).sum();
-        let words = format!(
-            "{} of {} not valid, and counted neither as a pass nor as a loss:",
-            number(all as f64),
-            plural(points.len(), "point")
-        );
+        let words = words::invalid(all, points.len());
         let mut out = String::from("\n") + &self.text(Ink::Doubtful, &words);
         for (count, verdict) in reasons.iter().take(REASONS_MAX) {
-            let first = format!("  {count} × {}: ", words::validity(verdict.validity));
+            let first = format!("  {count} × {}: ", verdict.validity.name());
             let example = if *count > 1 { "for example, " } else { "" };
             out += &self.item(&first, &format!("{example}{}", verdict.reason));
             out += &self.remedy("    ", &verdict.remedy);
         }
-        if reasons.len() > REASONS_MAX {
-            out += &format!(
-                "  {} in the report\n",
-                plural(reasons.len() - REASONS_MAX, "more reason")
-            );
+        if let more @ 1.. = reasons.len().saturating_sub(REASONS_MAX) {
+            out += &format!("  {} in the report\n", plural(more, "more reason"));
         }
         out
     }
@@ -442,17 +429,14 @@ impl Text {
         let mut out = String::new();
         for section in &run.sections {
             if let Some((how, reason, remedy)) = words::ending(&section.state) {
-                out += &self.text(
-                    Ink::Doubtful,
-                    &format!("{} ({how}): {reason}", section.title),
-                );
+                let words = format!("{} ({how}): {reason}", section.title);
+                out += &self.text(Ink::Doubtful, &words);
                 out += &self.remedy("  ", remedy);
             }
         }
-        if out.is_empty() {
-            out
-        } else {
-            String::from("\n") + &self.text(Ink::Strong, "Not measured, or not whole") + &out
+        match out.as_str() {
+            "" => out,
+            sections => self.heading("Not measured, or not whole") + sections,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use trial::{
     Cell, Chart, Column, Comparison, Dimension, Outcome, Point, Run, SectionResult, SectionState,
-    State, Validity, Weight,
+    State, Weight,
 };
 
 use crate::number::{bytes, number};
@@ -109,15 +109,13 @@ pub(crate) fn outcome(outcome: Outcome) -> &'static str {
     }
 }
 
-pub(crate) fn validity(validity: Validity) -> &'static str {
-    match validity {
-        Validity::Valid => "valid",
-        Validity::GeneratorBound => "generator-bound",
-        Validity::Noisy => "noisy",
-        Validity::TooFewSamples => "too-few-samples",
-        Validity::WorkingSet => "working-set",
-        Validity::NotSupported => "not-supported",
-    }
+/// How many points are not valid, before a list of them.
+pub(crate) fn invalid(count: usize, of: usize) -> String {
+    format!(
+        "{} of {} not valid, and counted neither as a pass nor as a loss:",
+        number(count as f64),
+        plural(of, "point")
+    )
 }
 
 pub(crate) fn state(state: State) -> &'static str {
@@ -153,12 +151,8 @@ pub(crate) fn target(comparison: &Comparison) -> String {
 
 /// `0.96 [0.92, 1.01]`.
 pub(crate) fn interval(ratio: f64, low: f64, high: f64) -> String {
-    format!(
-        "{} [{}, {}]",
-        self::ratio(ratio),
-        self::ratio(low),
-        self::ratio(high)
-    )
+    let [ratio, low, high] = [ratio, low, high].map(self::ratio);
+    format!("{ratio} [{low}, {high}]")
 }
 
 /// A ratio: `1.00` also where it is whole, since it was measured.
@@ -176,17 +170,25 @@ pub(crate) fn plural(count: usize, noun: &str) -> String {
     format!("{} {noun}{ending}", number(count as f64))
 }
 
-pub(crate) fn heading(column: &Column) -> String {
-    match column.unit.as_str() {
-        "" | "bytes" => column.label.clone(),
-        unit => format!("{}, {unit}", column.label),
+/// A column's or an axis's name with its unit, which sizes in bytes carry themselves.
+pub(crate) fn heading(label: &str, unit: &str) -> String {
+    match unit {
+        "" | "bytes" => label.to_owned(),
+        unit => format!("{label}, {unit}"),
+    }
+}
+
+/// A value in a column or on an axis of that unit.
+pub(crate) fn value(value: f64, unit: &str) -> String {
+    match unit {
+        "bytes" if value.is_finite() => bytes(value),
+        _ => number(value),
     }
 }
 
 pub(crate) fn cell(cell: &Cell, column: Option<&Column>) -> String {
     match cell {
-        Cell::Number(value) if column.is_some_and(|column| column.unit == "bytes") => bytes(*value),
-        Cell::Number(value) => number(*value),
+        Cell::Number(number) => value(*number, column.map_or("", |column| &column.unit)),
         Cell::Text(text) => text.clone(),
         Cell::Empty => String::new(),
     }
@@ -202,41 +204,19 @@ pub(crate) fn place_name(chart: &Chart, x: f64) -> Option<&str> {
 /// A chart's marks as a grid: the horizontal value, then one column a series;
 /// marks that were not valid stand in brackets.
 pub(crate) fn chart_rows(chart: &Chart) -> (Vec<String>, Vec<Vec<String>>) {
-    let axis = |label: &str, unit: &str| {
-        heading(&Column {
-            label: label.into(),
-            unit: unit.into(),
-        })
-    };
-    let mut head = vec![axis(&chart.x.label, &chart.x.unit)];
-    head.extend(
-        chart
-            .series
-            .iter()
-            .map(|series| axis(&series.name, &chart.y.unit)),
-    );
-    let mut places: Vec<f64> = chart
-        .series
-        .iter()
-        .flat_map(|series| &series.dots)
-        .map(|dot| dot.x)
-        .collect();
+    let mut head = vec![heading(&chart.x.label, &chart.x.unit)];
+    let names = chart.series.iter().map(|series| &series.name);
+    head.extend(names.map(|name| heading(name, &chart.y.unit)));
+    let mut places: Vec<f64> = chart.dots().map(|dot| dot.x).collect();
     places.sort_by(f64::total_cmp);
     places.dedup();
-    let write = |value: f64, unit: &str| {
-        if unit == "bytes" {
-            bytes(value)
-        } else {
-            number(value)
-        }
-    };
     let rows = places.into_iter().map(|x| {
         let marks = chart.series.iter().map(|series| {
             let dot = series.dots.iter().find(|dot| dot.x == x)?;
-            let text = write(dot.y, &chart.y.unit);
+            let text = value(dot.y, &chart.y.unit);
             Some(if dot.valid { text } else { format!("({text})") })
         });
-        let place = place_name(chart, x).map_or_else(|| write(x, &chart.x.unit), str::to_owned);
+        let place = place_name(chart, x).map_or_else(|| value(x, &chart.x.unit), str::to_owned);
         std::iter::once(place)
             .chain(marks.map(Option::unwrap_or_default))
             .collect()
@@ -276,18 +256,15 @@ mod tests {
     #[test]
     fn moments_are_short_and_never_lost() {
         assert_eq!(moment("2026-11-21T21:15:22Z"), "2026-11-21 21:15 UTC");
-        assert_eq!(
-            moment("2026-11-21T21:15:22+01:00"),
-            "2026-11-21T21:15:22+01:00"
-        );
-        assert_eq!(moment("TéZ"), "TéZ");
+        for other in ["2026-11-21T21:15:22+01:00", "TéZ"] {
+            assert_eq!(moment(other), other);
+        }
     }
 
     #[test]
     fn durations_read_aloud() {
-        assert_eq!(duration(9.96), "9.96 s");
-        assert_eq!(duration(192.4), "3 min 12 s");
-        assert_eq!(duration(7384.0), "2 h 3 min");
-        assert_eq!(duration(f64::NAN), "– s");
+        let seconds = [9.96, 192.4, 7384.0, f64::NAN];
+        let words = ["9.96 s", "3 min 12 s", "2 h 3 min", "– s"];
+        assert_eq!(seconds.map(duration), words);
     }
 }

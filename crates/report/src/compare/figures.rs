@@ -8,7 +8,6 @@ use super::repeats::{Medians, Repeats};
 use super::spread::{Spread, geometric_mean, spreads};
 use super::{Ignored, Missing, Options, Row, Side};
 use crate::number::with_unit;
-use crate::words;
 
 const SAMPLES_MIN: usize = 5;
 
@@ -61,7 +60,7 @@ pub(super) fn figures(pairs: &[Pair<'_>], repeats: &Repeats<'_>, options: Option
 /// Why a pair of points is not compared; None when both are valid.
 fn doubt(a: &Verdict, b: &Verdict) -> Option<String> {
     let words = |side: &str, verdict: &Verdict| {
-        let kind = words::validity(verdict.validity);
+        let kind = verdict.validity.name();
         format!("{kind} in {side}: {}", verdict.reason)
     };
     match (a.is_valid(), b.is_valid()) {

@@ -1,9 +1,9 @@
-//! Ratios of interleaved arms, with what may be said of each.
+//! Ratios of interleaved arms, with what each shows.
 
 use trial::{Comparison, Outcome, Standing};
 
 use super::charts::interval::RatioScale;
-use super::markup::{Html, command, details, paragraph};
+use super::markup::{Html, command, details, head, paragraph};
 use super::tables::grid;
 use crate::number::number;
 use crate::page;
@@ -13,11 +13,8 @@ use crate::words::{outcome, plural};
 /// carry a target in the open, the others folded away beneath them.
 pub(super) fn render(all: &[Comparison]) -> Html {
     let hidden = page::unshown(all).map_or_else(Html::empty, |it| paragraph("note", &it));
-    let comparisons: Vec<_> = all
-        .iter()
-        .filter(|it| page::is_shown(it))
-        .cloned()
-        .collect();
+    let shown = all.iter().filter(|it| page::is_shown(it));
+    let comparisons: Vec<_> = shown.cloned().collect();
     let comparisons = comparisons.as_slice();
     if comparisons.is_empty() {
         return hidden;
@@ -28,7 +25,7 @@ pub(super) fn render(all: &[Comparison]) -> Html {
         let rows = rows
             .iter()
             .map(|it| row(it, scale.as_ref(), shared.is_none()));
-        grid(TITLE, head(scale.as_ref(), shared.is_none()), rows)
+        grid(TITLE, heads(scale.as_ref(), shared.is_none()), rows)
     };
     let (claims, others): (Vec<_>, Vec<_>) = comparisons.iter().partition(|it| it.target.is_some());
     let ratios = if claims.is_empty() || others.is_empty() {
@@ -41,8 +38,8 @@ pub(super) fn render(all: &[Comparison]) -> Html {
         "div",
         "block",
         [
-            Html::tag("h3", [Html::text(TITLE)]),
-            Html::classed("p", "note", [Html::text(LEGEND)]),
+            Html::words("h3", "", TITLE),
+            paragraph("note", LEGEND),
             ratios,
             hidden,
             shared.map_or_else(Html::empty, command),
@@ -58,44 +55,37 @@ const LEGEND: &str = "Each ratio is the median of paired ratios, with its confid
 
 fn shared_command(comparisons: &[Comparison]) -> Option<&str> {
     let first = comparisons.first()?.command.as_str();
-    comparisons
-        .iter()
-        .all(|it| it.command == first)
-        .then_some(first)
+    let mut others = comparisons.iter();
+    others.all(|it| it.command == first).then_some(first)
 }
 
-fn head(scale: Option<&RatioScale>, commands: bool) -> Html {
-    let cell = |class: &str, child: Html| {
-        Html::element("th", &[("scope", "col"), ("class", class)], [child])
-    };
-    let named = |class: &str, name: &str| cell(class, Html::text(name));
-    let cells = [
-        named("", "what against what"),
-        named("number", "ratio"),
-        named("number", "interval"),
-        cell("drawing", scale.map_or_else(Html::empty, RatioScale::head)),
-        named("", "verdict"),
-        named("", "target"),
-        named("number", "pairs"),
+fn heads(scale: Option<&RatioScale>, commands: bool) -> impl Iterator<Item = Html> {
+    let drawing = scale.map_or_else(Html::empty, RatioScale::head);
+    let drawing = Html::element("th", &[("scope", "col"), ("class", "drawing")], [drawing]);
+    let heads = [
+        head("", "what, compared with what"),
+        head("number", "ratio"),
+        head("number", "interval"),
+        drawing,
+        head("", "verdict"),
+        head("", "target"),
+        head("number", "pairs"),
     ];
-    let last = commands.then(|| named("", "command"));
-    Html::tag("tr", cells.into_iter().chain(last))
+    heads
+        .into_iter()
+        .chain(commands.then(|| head("", "command")))
 }
 
 fn row(it: &Comparison, scale: Option<&RatioScale>, commands: bool) -> Html {
-    let words = |class: &str, text: String| Html::classed("td", class, [Html::text(text)]);
+    let drawing = scale.map_or_else(Html::empty, |scale| scale.row(it));
     let cells = [
         subject(it),
-        words("number strong", format!("{}×", number(it.ratio))),
-        words("number", interval(it)),
-        Html::classed(
-            "td",
-            "drawing",
-            [scale.map_or_else(Html::empty, |scale| scale.row(it))],
-        ),
-        words(outcome_class(it.outcome), outcome(it.outcome).to_owned()),
+        Html::words("td", "number strong", format!("{}×", number(it.ratio))),
+        Html::words("td", "number", interval(it)),
+        Html::classed("td", "drawing", [drawing]),
+        Html::words("td", outcome_class(it.outcome), outcome(it.outcome)),
         target(it),
-        words("number", number(it.pairs.len() as f64)),
+        Html::words("td", "number", number(it.pairs.len() as f64)),
     ];
     let last = commands.then(|| Html::tag("td", [command(&it.command)]));
     Html::tag("tr", cells.into_iter().chain(last))
@@ -121,7 +111,7 @@ fn outcome_class(outcome: Outcome) -> &'static str {
 
 fn target(it: &Comparison) -> Html {
     let Some((target, standing)) = it.target.zip(it.standing()) else {
-        return Html::tag("td", [Html::text("none")]);
+        return Html::words("td", "", "none");
     };
     let class = match standing {
         Standing::Met => "good",
@@ -133,8 +123,5 @@ fn target(it: &Comparison) -> Html {
 }
 
 fn aside(words: &str) -> Html {
-    Html::many([
-        Html::text(" "),
-        Html::classed("span", "arms", [Html::text(words)]),
-    ])
+    Html::many([Html::text(" "), Html::words("span", "arms", words)])
 }

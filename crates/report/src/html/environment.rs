@@ -2,7 +2,7 @@
 
 use trial::{Fact, Group, Run, State};
 
-use super::markup::{Html, command, details, paragraph};
+use super::markup::{Html, command, details, head, paragraph};
 use super::section::remedy;
 use super::tables::grid;
 use crate::words::{self, plural};
@@ -14,7 +14,7 @@ pub(super) fn render(run: &Run) -> Html {
         [Html::tag(
             "details",
             [
-                Html::tag("summary", [Html::tag("h2", [Html::text("Environment")])]),
+                Html::tag("summary", [Html::words("h2", "", "Environment")]),
                 paragraph(
                     "note",
                     "These numbers hold for this host, build and scenario. The whole run again:",
@@ -22,7 +22,7 @@ pub(super) fn render(run: &Run) -> Html {
                 command(&run.command),
                 build(run),
                 scenario(run),
-                Html::tag("h3", [Html::text("Host")]),
+                Html::words("h3", "", "Host"),
                 wanting(run),
                 Html::classed("div", "groups", run.probe.groups.iter().map(group)),
             ],
@@ -39,19 +39,10 @@ fn build(run: &Run) -> Html {
         ("started".to_owned(), run.started_utc.clone()),
         ("host".to_owned(), run.host.clone()),
     ];
-    let libraries = run
-        .build
-        .libraries
-        .iter()
-        .map(|(name, version)| (name.clone(), version.clone()));
+    let libraries = run.build.libraries.clone();
     let pairs = own.into_iter().chain(libraries).map(|(name, value)| {
-        Html::tag(
-            "div",
-            [
-                Html::tag("dt", [Html::text(name)]),
-                Html::tag("dd", [Html::text(value)]),
-            ],
-        )
+        let pair = [Html::words("dt", "", name), Html::words("dd", "", value)];
+        Html::tag("div", pair)
     });
     Html::classed("dl", "build", pairs)
 }
@@ -69,38 +60,18 @@ fn scenario(run: &Run) -> Html {
 
 /// How many capabilities are not `ok`, before the long tables.
 fn wanting(run: &Run) -> Html {
-    let count = |state| {
-        let facts = run.probe.groups.iter().flat_map(|group| &group.facts);
-        facts.filter(|fact| fact.state == state).count()
-    };
-    let words = format!(
-        "{}: {} ok, {} degraded, {} absent.",
-        plural(
-            run.probe.groups.iter().map(|group| group.facts.len()).sum(),
-            "fact"
-        ),
-        count(State::Ok),
-        count(State::Degraded),
-        count(State::Absent),
-    );
+    let count = |state| run.probe.facts().filter(|fact| fact.state == state).count();
+    let [ok, degraded, absent] = [State::Ok, State::Degraded, State::Absent].map(count);
+    let all = plural(run.probe.facts().count(), "fact");
+    let words = format!("{all}: {ok} ok, {degraded} degraded, {absent} absent.");
     paragraph("note", &words)
 }
 
 fn group(group: &Group) -> Html {
-    let head = ["what", "state", "value"]
-        .map(|name| Html::element("th", &[("scope", "col")], [Html::text(name)]));
-    Html::classed(
-        "div",
-        "block",
-        [
-            Html::tag("h4", [Html::text(&group.title)]),
-            grid(
-                &group.title,
-                Html::tag("tr", head),
-                group.facts.iter().map(row),
-            ),
-        ],
-    )
+    let heads = ["what", "state", "value"].map(|name| head("", name));
+    let facts = group.facts.iter().map(row);
+    let title = Html::words("h4", "", &group.title);
+    Html::classed("div", "block", [title, grid(&group.title, heads, facts)])
 }
 
 fn row(fact: &Fact) -> Html {
@@ -113,7 +84,7 @@ fn row(fact: &Fact) -> Html {
         "tr",
         [
             Html::element("td", &[("title", &fact.key)], [Html::text(&fact.label)]),
-            Html::classed("td", class, [Html::text(words::state(fact.state))]),
+            Html::words("td", class, words::state(fact.state)),
             Html::classed(
                 "td",
                 "value",

@@ -38,7 +38,7 @@ fn verdict(page: &Page<'_>) -> Html {
     let word = page.verdict.trust.words();
     match text.strip_prefix(word) {
         Some(rest) => {
-            let word = Html::classed("strong", class, [Html::text(word)]);
+            let word = Html::words("strong", class, word);
             Html::classed("p", "verdict", [word, Html::text(rest)])
         }
         None => paragraph("verdict", text),
@@ -52,33 +52,26 @@ fn prices(page: &Page<'_>) -> Html {
         return Html::empty();
     };
     let row = |price: &&Price| {
-        let ends = (price.low_ns, price.high_ns);
         let at = |ns| page::share(ns, scale);
-        Html::tag(
-            "li",
-            [
-                cell("name", &price.crossing),
-                bar(at(price.ns), (at(ends.0), at(ends.1))),
-                cell("price", &page::time(price.ns)),
-                cell("span", &page::span(price)),
-            ],
-        )
+        let cells = [
+            cell("name", &price.crossing),
+            bar(at(price.ns), (at(price.low_ns), at(price.high_ns))),
+            cell("price", &page::time(price.ns)),
+            cell("span", &page::span(price)),
+        ];
+        Html::tag("li", cells)
     };
     let ends = [scale.0, scale.1].map(|ns| cell("", &page::time(ns)));
-    let head = Html::tag(
-        "li",
-        [
-            cell("name", ""),
-            Html::classed("span", "scale", ends),
-            cell("price", "median"),
-            cell("span", "interval"),
-        ],
-    );
+    let heads = [
+        cell("name", ""),
+        Html::classed("span", "scale", ends),
+        cell("price", "median"),
+        cell("span", "interval"),
+    ];
+    let head = Html::tag("li", heads);
     let rows = std::iter::once(head).chain(page.prices.iter().map(row));
-    question(
-        "What a crossing costs here",
-        Html::classed("ul", "rows prices", rows),
-    )
+    let rows = Html::classed("ul", "rows prices", rows);
+    question("What a crossing costs here", rows)
 }
 
 /// One row per change: what, where, the gain, its interval.
@@ -91,42 +84,28 @@ fn changes(page: &Page<'_>) -> Html {
     let row = |change: &Change<'_>| {
         let gain = format!("{}×", words::ratio(change.gain));
         let span = [change.low, change.high].map(words::ratio).join(" to ");
-        Html::tag(
-            "li",
-            [
-                Html::classed(
-                    "span",
-                    "name",
-                    [
-                        cell("what", change.text),
-                        Html::text(" "),
-                        Html::classed(
-                            "span",
-                            "place",
-                            [Html::text(change.place), cell("count", &change.among())],
-                        ),
-                    ],
-                ),
-                bar(at(change.gain), (at(change.low), at(change.high))),
-                cell("price", &gain),
-                cell("span", &span),
-            ],
-        )
+        let count = cell("count", &change.among());
+        let place = Html::classed("span", "place", [Html::text(change.place), count]);
+        let name = [cell("what", change.text), Html::text(" "), place];
+        let cells = [
+            Html::classed("span", "name", name),
+            bar(at(change.gain), (at(change.low), at(change.high))),
+            cell("price", &gain),
+            cell("span", &span),
+        ];
+        Html::tag("li", cells)
     };
-    let rows = page.changes.iter().map(row);
-    question(
-        "What to change first",
-        Html::classed("ol", "rows changes", rows),
-    )
+    let rows = Html::classed("ol", "rows changes", page.changes.iter().map(row));
+    question("What to change first", rows)
 }
 
 fn question(title: &str, rows: Html) -> Html {
-    let title = Html::tag("h2", [Html::text(title)]);
+    let title = Html::words("h2", "", title);
     Html::classed("div", "question", [title, rows])
 }
 
 fn cell(class: &str, text: &str) -> Html {
-    Html::classed("span", class, [Html::text(text)])
+    Html::words("span", class, text)
 }
 
 fn bar(at: f64, (low, high): (f64, f64)) -> Html {
@@ -148,11 +127,8 @@ fn limits(page: &Page<'_>) -> Html {
     if page.limits.is_empty() {
         return Html::empty();
     }
-    let items = page
-        .limits
-        .iter()
-        .map(|it| Html::tag("li", [Html::text(it)]));
-    let title = Html::tag("h2", [Html::text("What limits trust")]);
+    let items = page.limits.iter().map(|it| Html::words("li", "", it));
+    let title = Html::words("h2", "", "What limits trust");
     Html::many([title, Html::classed("ul", "limits", items)])
 }
 
@@ -162,34 +138,28 @@ fn answers(page: &Page<'_>) -> Html {
 }
 
 fn tally(run: &Run) -> Html {
-    let points = || run.sections.iter().flat_map(|section| &section.points);
-    let (all, valid) = (
-        points().count(),
-        points().filter(|point| point.verdict.is_valid()).count(),
-    );
-    let mut words = format!(
-        "{} measured in {}, {} valid.",
-        plural(all, "point"),
-        duration(run.sections.iter().map(|section| section.seconds).sum()),
-        if valid == all {
-            "all".to_owned()
-        } else {
-            number(valid as f64)
-        },
-    );
-    if all == 0 {
-        words = "No point was measured.".to_owned();
-    }
+    let all = run.points().count();
+    let valid = run.points().filter(|it| it.verdict.is_valid()).count();
+    let seconds = run.sections.iter().map(|section| section.seconds).sum();
+    let counted = match valid == all {
+        true => "all".to_owned(),
+        false => number(valid as f64),
+    };
+    let mut words = match all {
+        0 => "No point was measured.".to_owned(),
+        all => format!(
+            "{} measured in {}, {counted} valid.",
+            plural(all, "point"),
+            duration(seconds)
+        ),
+    };
     words.push_str(&targets(run));
     paragraph("tally", &words)
 }
 
 fn targets(run: &Run) -> String {
-    let standings = || {
-        let all = run.sections.iter().flat_map(|section| &section.comparisons);
-        all.filter(|it| page::is_shown(it))
-            .filter_map(Comparison::standing)
-    };
+    let shown = || run.comparisons().filter(|it| page::is_shown(it));
+    let standings = || shown().filter_map(Comparison::standing);
     let count = |wanted| standings().filter(|standing| *standing == wanted).count();
     if standings().next().is_none() {
         return String::new();

@@ -13,7 +13,7 @@ pub(super) fn render(run: &Run) -> Html {
     let name = Html::tag("h1", [Html::text(&run.host), badge(run)]);
     let facts = words::host(run).into_iter().skip(1);
     let build = format!("Lockgate {}", run.build.version);
-    let facts = facts.chain([build]).map(|fact| item(Html::text(fact)));
+    let facts = facts.chain([build]).map(|fact| Html::words("li", "", fact));
     Html::tag(
         "header",
         [
@@ -23,18 +23,11 @@ pub(super) fn render(run: &Run) -> Html {
     )
 }
 
-fn item(child: Html) -> Html {
-    Html::tag("li", [child])
-}
-
 fn badge(run: &Run) -> Html {
     if !run.interrupted {
         return Html::empty();
     }
-    Html::many([
-        Html::text(" "),
-        Html::classed("span", "badge", [Html::text("interrupted")]),
-    ])
+    Html::many([Html::text(" "), Html::words("span", "badge", "interrupted")])
 }
 
 /// Light or dark without a script: the style sheet asks which one is chosen.

@@ -79,6 +79,17 @@ impl Html {
         Self::element(name, &[("class", class)], children)
     }
 
+    /// An element of a class that holds words only; of none where it is empty.
+    pub(super) fn words(name: &str, class: &str, words: impl AsRef<str>) -> Self {
+        let class = [("class", class)];
+        let attributes = if class[0].1.is_empty() {
+            &[][..]
+        } else {
+            &class
+        };
+        Self::element(name, attributes, [Self::text(words)])
+    }
+
     pub(super) fn many(children: impl IntoIterator<Item = Html>) -> Self {
         Self(children.into_iter().map(|child| child.0).collect())
     }
@@ -93,7 +104,7 @@ pub(super) fn paragraph(class: &str, words: &str) -> Html {
     if words.trim().is_empty() {
         return Html::empty();
     }
-    Html::classed("p", class, [Html::text(words)])
+    Html::words("p", class, words)
 }
 
 /// A command line that one click selects, or nothing where there is none.
@@ -109,8 +120,19 @@ pub(super) fn command(line: &str) -> Html {
     Html::classed("p", "command", [code])
 }
 
+/// A head of a table's column.
+pub(super) fn head(class: &str, name: impl AsRef<str>) -> Html {
+    let attributes = [("scope", "col"), ("class", class)];
+    let attributes = if class.is_empty() {
+        &attributes[..1]
+    } else {
+        &attributes
+    };
+    Html::element("th", attributes, [Html::text(name)])
+}
+
 pub(super) fn details(summary: &str, children: impl IntoIterator<Item = Html>) -> Html {
-    let summary = Html::tag("summary", [Html::text(summary)]);
+    let summary = Html::words("summary", "", summary);
     Html::tag("details", std::iter::once(summary).chain(children))
 }
 

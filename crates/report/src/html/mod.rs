@@ -24,23 +24,11 @@ use self::markup::Html;
 /// Every string of the run is escaped. Figures that cannot be drawn (no point,
 /// or none with a value that the axes can show) say so in words.
 pub fn render(run: &Run) -> String {
-    let sections = run
-        .sections
-        .iter()
-        .enumerate()
-        .map(|(index, it)| section::render(index, it));
-    let body = Html::tag(
-        "body",
-        [
-            header::render(run),
-            Html::tag(
-                "main",
-                std::iter::once(first::render(run))
-                    .chain(sections)
-                    .chain(std::iter::once(environment::render(run))),
-            ),
-        ],
-    );
+    let sections = run.sections.iter().enumerate();
+    let sections = sections.map(|(index, it)| section::render(index, it));
+    let parts = std::iter::once(first::render(run)).chain(sections);
+    let main = Html::tag("main", parts.chain([environment::render(run)]));
+    let body = Html::tag("body", [header::render(run), main]);
     let page = Html::element("html", &[("lang", "en")], [head(run), body]);
     format!("<!DOCTYPE html>\n{}\n", page.into_string())
 }
@@ -54,7 +42,7 @@ fn head(run: &Run) -> Html {
             meta("viewport", "width=device-width, initial-scale=1"),
             meta("color-scheme", "light dark"),
             meta("generator", &format!("lockgate {}", run.build.version)),
-            Html::tag("title", [Html::text(header::title(run))]),
+            Html::words("title", "", header::title(run)),
             Html::style(include_str!("style.css")),
             // Browsers without light-dark() would drop strokes altogether.
             Html::style(&format!(

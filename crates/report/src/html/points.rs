@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use trial::{Dimension, Metric, Point};
 
-use super::markup::{Html, details, paragraph};
+use super::markup::{Html, details, head, paragraph};
 use super::tables::grid;
 use super::validity;
 use crate::number::{bytes, number};
-use crate::words::{self, plural};
+use crate::words::plural;
 
 pub(super) fn render(points: &[Point]) -> Html {
     if points.is_empty() {
@@ -21,7 +21,7 @@ pub(super) fn render(points: &[Point]) -> Html {
     let metrics = metrics(points);
     let rows = points.iter().map(|point| row(point, &varied, &metrics));
     let summary = format!("All measured points ({})", number(points.len() as f64));
-    let grid = grid(&summary, head(&varied, &metrics), rows);
+    let grid = grid(&summary, heads(&varied, &metrics), rows);
     Html::classed(
         "div",
         "block",
@@ -33,10 +33,8 @@ pub(super) fn render(points: &[Point]) -> Html {
 }
 
 fn names(points: &[Point]) -> impl Iterator<Item = &str> {
-    let names: BTreeSet<&str> = points
-        .iter()
-        .flat_map(|point| point.dimensions.keys().map(String::as_str))
-        .collect();
+    let names = points.iter().flat_map(|point| point.dimensions.keys());
+    let names: BTreeSet<&str> = names.map(String::as_str).collect();
     names.into_iter()
 }
 
@@ -46,9 +44,8 @@ fn shared_dimensions(points: &[Point]) -> BTreeMap<&str, &Dimension> {
         return BTreeMap::new();
     };
     let same = |(name, value): &(&String, &Dimension)| {
-        points
-            .iter()
-            .all(|point| point.dimensions.get(name.as_str()) == Some(value))
+        let mut all = points.iter();
+        all.all(|point| point.dimensions.get(name.as_str()) == Some(value))
     };
     let shared = first.dimensions.iter().filter(same);
     shared.map(|(name, value)| (name.as_str(), value)).collect()
@@ -74,32 +71,25 @@ fn metrics(points: &[Point]) -> Vec<(&str, &str)> {
         .collect()
 }
 
-fn head(varied: &[&str], metrics: &[(&str, &str)]) -> Html {
-    let cell = |class: &str, text: String| {
-        Html::element(
-            "th",
-            &[("scope", "col"), ("class", class)],
-            [Html::text(text)],
-        )
-    };
-    let dimensions = varied.iter().map(|name| cell("", dimension_head(name)));
+fn heads(varied: &[&str], metrics: &[(&str, &str)]) -> Vec<Html> {
+    let dimensions = varied.iter().map(|name| head("", dimension_head(name)));
     let metrics = metrics.iter().map(|(name, unit)| match *unit {
-        "" => cell("number", spaced(name)),
-        unit => cell("number", metric_head(stem(name, unit), unit)),
+        "" => head("number", spaced(name)),
+        unit => head("number", metric_head(stem(name, unit), unit)),
     });
-    let rest = ["verdict", "command"].map(|name| cell("", name.to_owned()));
-    Html::tag("tr", dimensions.chain(metrics).chain(rest))
+    let rest = [head("", "verdict"), head("", "command")];
+    dimensions.chain(metrics).chain(rest).collect()
 }
 
 fn row(point: &Point, varied: &[&str], metrics: &[(&str, &str)]) -> Html {
-    let cell = |class: &str, text: String| Html::classed("td", class, [Html::text(text)]);
     let dimensions = varied.iter().map(|name| match point.dimensions.get(*name) {
-        Some(value @ Dimension::Number(_)) => cell("number", coordinate(name, value)),
-        Some(value) => cell("", coordinate(name, value)),
-        None => cell("", String::new()),
+        Some(value @ Dimension::Number(_)) => Html::words("td", "number", coordinate(name, value)),
+        Some(value) => Html::words("td", "", coordinate(name, value)),
+        None => Html::tag("td", []),
     });
     let metrics = metrics.iter().map(|(name, _)| measured(point.metric(name)));
-    let rest = [cell("why", verdict(point)), code(&point.command)];
+    let command = Html::classed("td", "command", [Html::words("code", "", &point.command)]);
+    let rest = [Html::words("td", "why", verdict(point)), command];
     Html::tag("tr", dimensions.chain(metrics).chain(rest))
 }
 
@@ -108,12 +98,9 @@ fn measured(metric: Option<&Metric>) -> Html {
         return Html::classed("td", "number", []);
     };
     let value = Html::text(number(metric.value));
-    let (low, high) = metric
-        .samples
-        .iter()
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), at| {
-            (low.min(*at), high.max(*at))
-        });
+    let samples = || metric.samples.iter().copied();
+    let low = samples().fold(f64::INFINITY, f64::min);
+    let high = samples().fold(f64::NEG_INFINITY, f64::max);
     if low > high {
         return Html::classed("td", "number", [value]);
     }
@@ -122,12 +109,8 @@ fn measured(metric: Option<&Metric>) -> Html {
     Html::element("td", &[("class", "number"), ("title", &spread)], [value])
 }
 
-fn code(line: &str) -> Html {
-    Html::classed("td", "command", [Html::tag("code", [Html::text(line)])])
-}
-
 fn verdict(point: &Point) -> String {
-    let words = words::validity(point.verdict.validity);
+    let words = point.verdict.validity.name();
     match point.verdict.reason.as_str() {
         "" => words.to_owned(),
         reason => format!("{words}: {reason}"),

@@ -50,9 +50,8 @@ fn summary(section: &SectionResult) -> Html {
         (_, Some(headline)) => first_sentence(&headline.text),
         (None, None) => "",
     };
-    let title = Html::tag("h2", [Html::text(&section.title)]);
-    let line = Html::classed("span", "line", [Html::text(line)]);
-    Html::tag("summary", [title, line])
+    let title = Html::words("h2", "", &section.title);
+    Html::tag("summary", [title, Html::words("span", "line", line)])
 }
 
 fn findings(section: &SectionResult) -> Html {
@@ -72,10 +71,7 @@ fn finding(finding: &Finding) -> Html {
     };
     let lead = match finding.weight {
         Weight::Headline => Html::empty(),
-        weight => {
-            let lead = format!("{}: ", words::weight(weight));
-            Html::classed("strong", class, [Html::text(lead)])
-        }
+        weight => Html::words("strong", class, format!("{}: ", words::weight(weight))),
     };
     let text = Html::tag("p", [lead, Html::text(&finding.text)]);
     let item = [text, remedy(&finding.remedy)];
@@ -89,7 +85,7 @@ pub(super) fn remedy(words: &str) -> Html {
     if words.trim().is_empty() {
         return Html::empty();
     }
-    let lead = Html::tag("strong", [Html::text("Remedy: ")]);
+    let lead = Html::words("strong", "", "Remedy: ");
     Html::classed("p", "remedy", [lead, Html::text(words)])
 }
 
@@ -100,11 +96,10 @@ fn ending(section: &SectionResult) -> Html {
         None => (String::new(), ""),
     };
     let again = match section.seconds > 0.0 {
-        true => format!(
-            "Section {} took {}; to run it again:",
-            section.name,
-            duration(section.seconds)
-        ),
+        true => {
+            let took = duration(section.seconds);
+            format!("Section {} took {took}; to run it again:", section.name)
+        }
         false => format!("To run section {} again:", section.name),
     };
     Html::classed(

@@ -1,60 +1,52 @@
 //! Tables as the section gave them.
 
-use trial::{Cell, Column, Table};
+use trial::{Cell, Table};
 
-use super::markup::{Html, command, one_line, paragraph};
+use super::markup::{Html, command, head, one_line, paragraph};
 use crate::words;
 
 pub(super) fn render(table: &Table) -> Html {
     let numeric: Vec<bool> = (0..table.columns.len())
         .map(|index| is_numeric(table, index))
         .collect();
-    let class = |index: usize| {
-        if numeric.get(index) == Some(&true) {
-            "number"
-        } else {
-            ""
-        }
+    let class = |index: usize| match numeric.get(index) {
+        Some(true) => "number",
+        _ => "",
     };
-    let head = table.columns.iter().enumerate().map(|(index, column)| {
-        Html::element(
-            "th",
-            &[("scope", "col"), ("class", class(index))],
-            [Html::text(words::heading(column))],
-        )
-    });
+    let columns = table.columns.iter().enumerate();
+    let heads = columns.map(|(index, it)| head(class(index), words::heading(&it.label, &it.unit)));
     let rows = table.rows.iter().map(|row| {
         let cells = row.iter().enumerate();
-        Html::tag(
-            "tr",
-            cells.map(|(index, cell)| {
-                Html::classed(
-                    "td",
-                    class(index),
-                    [content(cell, table.columns.get(index))],
-                )
-            }),
-        )
+        let cells = cells.map(|(index, cell)| {
+            let text = match cell {
+                Cell::Empty => "–".to_owned(),
+                cell => words::cell(cell, table.columns.get(index)),
+            };
+            Html::words("td", class(index), text)
+        });
+        Html::tag("tr", cells)
     });
     Html::classed(
         "div",
         "block",
         [
-            Html::tag("h3", [Html::text(&table.title)]),
+            Html::words("h3", "", &table.title),
             paragraph("note", &table.note),
-            grid(&table.title, Html::tag("tr", head), rows),
+            grid(&table.title, heads, rows),
             command(&table.command),
         ],
     )
 }
 
-/// Head and rows in a box that scrolls instead of the page; `name` is what a screen
+/// Heads and rows in a box that scrolls instead of the page; `name` is what a screen
 /// reader calls the box.
-pub(super) fn grid(name: &str, head: Html, rows: impl IntoIterator<Item = Html>) -> Html {
-    let table = Html::tag(
-        "table",
-        [Html::tag("thead", [head]), Html::tag("tbody", rows)],
-    );
+pub(super) fn grid(
+    name: &str,
+    heads: impl IntoIterator<Item = Html>,
+    rows: impl IntoIterator<Item = Html>,
+) -> Html {
+    let head = Html::tag("thead", [Html::tag("tr", heads)]);
+    let table = Html::tag("table", [head, Html::tag("tbody", rows)]);
     let name = one_line(name);
     let box_attributes = [
         ("class", "scroll"),
@@ -63,13 +55,6 @@ pub(super) fn grid(name: &str, head: Html, rows: impl IntoIterator<Item = Html>)
         ("aria-label", &name),
     ];
     Html::element("div", &box_attributes, [table])
-}
-
-fn content(cell: &Cell, column: Option<&Column>) -> Html {
-    match cell {
-        Cell::Empty => Html::text("–"),
-        cell => Html::text(words::cell(cell, column)),
-    }
 }
 
 fn is_numeric(table: &Table, index: usize) -> bool {

@@ -7,7 +7,7 @@ use trial::{Point, Validity};
 use super::markup::{Html, paragraph};
 use super::section::remedy;
 use crate::number::number;
-use crate::words::{self, plural};
+use crate::words::plural;
 
 /// Reasons shown for each kind of verdict; the table has all of them.
 const REASONS_MAX: usize = 3;
@@ -20,10 +20,8 @@ pub(super) fn summary(points: &[Point]) -> Html {
     }
     let count: usize = kinds.values().map(Vec::len).sum();
     if count == 0 {
-        return paragraph(
-            "note",
-            &format!("Validity: {}, all valid.", plural(points.len(), "point")),
-        );
+        let all = plural(points.len(), "point");
+        return paragraph("note", &format!("Validity: {all}, all valid."));
     }
     let words = format!(
         "Validity: {} of {} not valid; they count neither as a pass nor as a loss.",
@@ -48,26 +46,14 @@ fn kind(validity: Validity, points: &[&Point]) -> Html {
             .collect()
     };
     let reasons = distinct(|point| &point.verdict.reason);
-    let mut text = format!(
-        "{}: {}",
-        words::validity(validity),
-        number(points.len() as f64)
-    );
+    let mut text = format!("{}: {}", validity.name(), number(points.len() as f64));
     if !reasons.is_empty() {
-        let shown = reasons
-            .iter()
-            .take(REASONS_MAX)
-            .copied()
-            .collect::<Vec<_>>()
-            .join("; ");
-        text.push_str(&format!(" ({shown}"));
-        if reasons.len() > REASONS_MAX {
-            text.push_str(&format!(
-                "; and {} more",
-                number((reasons.len() - REASONS_MAX) as f64)
-            ));
-        }
-        text.push(')');
+        let more = match reasons.len().saturating_sub(REASONS_MAX) {
+            0 => String::new(),
+            more => format!("; and {} more", number(more as f64)),
+        };
+        let shown = reasons[..reasons.len().min(REASONS_MAX)].join("; ");
+        text.push_str(&format!(" ({shown}{more})"));
     }
     let remedies = distinct(|point| &point.verdict.remedy);
     let remedies = remedies.into_iter().take(REASONS_MAX).map(remedy);

@@ -6,9 +6,7 @@ use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, Value
 use trial::{Axis, Scale};
 
 use super::ticks::{Tick, ticks};
-
-/// Beyond this a linear span could overflow; no measured value comes near.
-const LINEAR_MAX: f64 = 1e300;
+use crate::scale;
 
 /// An axis fitted to its values. Drawn coordinates are the value itself or
 /// its logarithm.
@@ -30,13 +28,7 @@ impl Ruler {
         from_zero: bool,
         ticks_max: usize,
     ) -> Option<Self> {
-        let (low, high) = values
-            .into_iter()
-            .filter_map(|value| place(axis.scale, value))
-            .fold(None, |span: Option<(f64, f64)>, at| match span {
-                None => Some((at, at)),
-                Some((low, high)) => Some((low.min(at), high.max(at))),
-            })?;
+        let (low, high) = scale::span(axis.scale, values.into_iter())?;
         let zero = from_zero && axis.scale == Scale::Linear;
         let (low, high) = if zero {
             (low.min(0.0), high.max(0.0))
@@ -55,7 +47,13 @@ impl Ruler {
 
     /// The drawn coordinate of a value; None where the axis cannot show it.
     pub(super) fn place(&self, value: f64) -> Option<f64> {
-        place(self.scale, value)
+        scale::place(self.scale, value)
+    }
+
+    /// The pixel of a drawn coordinate on a line `from..to`.
+    pub(super) fn pixel(&self, at: f64, (from, to): (i32, i32)) -> i32 {
+        let share = (at - self.low) / (self.high - self.low);
+        from + (share * f64::from(to - from)).round() as i32
     }
 }
 
@@ -65,9 +63,8 @@ impl Ranged for Ruler {
     type FormatOption = NoDefaultFormatting;
     type ValueType = f64;
 
-    fn map(&self, at: &f64, (from, to): (i32, i32)) -> i32 {
-        let share = (at - self.low) / (self.high - self.low);
-        from + (share * f64::from(to - from)).round() as i32
+    fn map(&self, at: &f64, limit: (i32, i32)) -> i32 {
+        self.pixel(*at, limit)
     }
 
     fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
@@ -89,15 +86,6 @@ impl ValueFormatter<f64> for Ruler {
     }
 }
 
-/// The drawn coordinate of a value; None where the scale has none.
-pub(super) fn place(scale: Scale, value: f64) -> Option<f64> {
-    match scale {
-        Scale::Linear => (value.abs() <= LINEAR_MAX).then_some(value),
-        Scale::Log2 => (value.is_finite() && value > 0.0).then(|| value.log2()),
-        Scale::Log10 => (value.is_finite() && value > 0.0).then(|| value.log10()),
-    }
-}
-
 /// Room around the outermost marks; a single value gets a span of its own.
 fn pad(scale: Scale, low: f64, high: f64, zero: bool) -> (f64, f64) {
     let span = high - low;
@@ -105,8 +93,7 @@ fn pad(scale: Scale, low: f64, high: f64, zero: bool) -> (f64, f64) {
         let half = match scale {
             // Half of the smallest number there is would be nothing.
             Scale::Linear if low != 0.0 => (low.abs() * 0.5).max(f64::MIN_POSITIVE),
-            Scale::Linear => 1.0,
-            Scale::Log2 | Scale::Log10 => 1.0,
+            _ => 1.0,
         };
         return (low - half, high + half);
     }
@@ -123,11 +110,7 @@ mod tests {
     use super::*;
 
     fn axis(scale: Scale, unit: &str) -> Axis {
-        Axis {
-            label: "a".to_owned(),
-            unit: unit.to_owned(),
-            scale,
-        }
+        Axis::new("a", unit, scale)
     }
 
     #[test]
@@ -154,21 +137,18 @@ mod tests {
             f64::MAX,
             -1.0,
         ];
-        for scale in [Scale::Linear, Scale::Log2, Scale::Log10] {
-            for low in extremes {
-                for high in extremes {
-                    for from_zero in [false, true] {
-                        let Some(ruler) =
-                            Ruler::fit(&axis(scale, "bytes"), [low, high], from_zero, 7)
-                        else {
-                            continue;
-                        };
-                        let span = ruler.low..=ruler.high;
-                        assert!(ruler.low < ruler.high, "{scale:?} {low} {high}");
-                        assert!(ruler.ticks.len() <= 8, "{scale:?} {low} {high}");
-                        assert!(ruler.ticks.iter().all(|tick| span.contains(&tick.at)));
-                    }
-                }
+        let spans = extremes
+            .iter()
+            .flat_map(|low| extremes.map(|high| [*low, high]));
+        for (values, from_zero) in spans.flat_map(|span| [(span, false), (span, true)]) {
+            for scale in [Scale::Linear, Scale::Log2, Scale::Log10] {
+                let Some(ruler) = Ruler::fit(&axis(scale, "bytes"), values, from_zero, 7) else {
+                    continue;
+                };
+                let span = ruler.low..=ruler.high;
+                assert!(ruler.low < ruler.high, "{scale:?} {values:?}");
+                assert!(ruler.ticks.len() <= 8, "{scale:?} {values:?}");
+                assert!(ruler.ticks.iter().all(|tick| span.contains(&tick.at)));
             }
         }
     }

@@ -1,12 +1,11 @@
 //! A chart's numbers as a table, for those who cannot see it or want them.
 
-use trial::{Axis, Chart, Dot};
+use trial::{Chart, Dot};
 
-use super::plot::axis_name;
-use crate::html::markup::{Html, details};
+use crate::html::markup::{Html, details, head};
 use crate::html::tables::grid;
-use crate::number::{bytes, number};
-use crate::words::place_name;
+use crate::number::number;
+use crate::words::{heading, place_name, value};
 
 /// Every dot of the chart, in a table to open; nothing where there is none.
 pub(super) fn table(chart: &Chart) -> Html {
@@ -20,44 +19,23 @@ pub(super) fn table(chart: &Chart) -> Html {
     if rows.is_empty() {
         return Html::empty();
     }
-    let cell = |class: &str, name: &str| {
-        Html::element(
-            "th",
-            &[("scope", "col"), ("class", class)],
-            [Html::text(name)],
-        )
+    let x_class = if chart.places.is_empty() {
+        "number"
+    } else {
+        ""
     };
     let heads = [
-        cell("", "series"),
-        cell(
-            if chart.places.is_empty() {
-                "number"
-            } else {
-                ""
-            },
-            &head(&chart.x),
-        ),
-        cell("number", &head(&chart.y)),
-        cell("number", "interval"),
-        cell("", "valid"),
+        head("", "series"),
+        head(x_class, heading(&chart.x.label, &chart.x.unit)),
+        head("number", heading(&chart.y.label, &chart.y.unit)),
+        head("number", "interval"),
+        head("", "valid"),
     ];
     let name = format!("Data of the chart: {}", chart.title);
-    details(
-        "Data of this chart",
-        [grid(&name, Html::tag("tr", heads), rows)],
-    )
-}
-
-fn head(axis: &Axis) -> String {
-    if axis.unit == "bytes" {
-        axis.label.clone()
-    } else {
-        axis_name(axis)
-    }
+    details("Data of this chart", [grid(&name, heads, rows)])
 }
 
 fn row(chart: &Chart, name: &str, dot: &Dot) -> Html {
-    let figure = |text: String| Html::classed("td", "number", [Html::text(text)]);
     let interval = match (dot.low, dot.high) {
         (None, None) => String::new(),
         (low, high) => {
@@ -65,30 +43,16 @@ fn row(chart: &Chart, name: &str, dot: &Dot) -> Html {
             format!("{} to {}", end(low), end(high))
         }
     };
-    Html::tag(
-        "tr",
-        [
-            Html::tag("td", [Html::text(name)]),
-            place(chart, dot.x),
-            figure(on_axis(&chart.y, dot.y)),
-            figure(interval),
-            Html::tag("td", [Html::text(if dot.valid { "yes" } else { "no" })]),
-        ],
-    )
-}
-
-/// Where a mark stands: the name of its place, or a figure.
-fn place(chart: &Chart, x: f64) -> Html {
-    match place_name(chart, x) {
-        Some(name) => Html::tag("td", [Html::text(name)]),
-        None => Html::classed("td", "number", [Html::text(on_axis(&chart.x, x))]),
-    }
-}
-
-fn on_axis(axis: &Axis, value: f64) -> String {
-    if axis.unit == "bytes" && value.is_finite() {
-        bytes(value)
-    } else {
-        number(value)
-    }
+    let place = match place_name(chart, dot.x) {
+        Some(name) => Html::words("td", "", name),
+        None => Html::words("td", "number", value(dot.x, &chart.x.unit)),
+    };
+    let cells = [
+        Html::words("td", "", name),
+        place,
+        Html::words("td", "number", value(dot.y, &chart.y.unit)),
+        Html::words("td", "number", interval),
+        Html::words("td", "", if dot.valid { "yes" } else { "no" }),
+    ];
+    Html::tag("tr", cells)
 }

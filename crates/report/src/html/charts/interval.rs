@@ -18,11 +18,7 @@ pub(in crate::html) struct RatioScale(Ruler);
 impl RatioScale {
     /// The scale that holds every interval, every target and 1.
     pub(in crate::html) fn of(comparisons: &[Comparison]) -> Option<Self> {
-        let axis = Axis {
-            label: String::new(),
-            unit: String::new(),
-            scale: Scale::Log10,
-        };
+        let axis = Axis::new("", "", Scale::Log10);
         let values = comparisons.iter().flat_map(|c| {
             [
                 Some(c.low),
@@ -68,8 +64,7 @@ impl RatioScale {
     }
 
     fn pixel(&self, at: f64) -> i32 {
-        let share = (at - self.0.low) / (self.0.high - self.0.low);
-        MARGIN + (share * f64::from(WIDTH - 2 * MARGIN)).round() as i32
+        self.0.pixel(at, (MARGIN, WIDTH - MARGIN))
     }
 }
 

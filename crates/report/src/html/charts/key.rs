@@ -8,7 +8,6 @@ use crate::words::plural;
 
 /// Words for the signs that this drawing uses, and only for those.
 pub(super) fn words(chart: &Chart) -> String {
-    let dots = || chart.series.iter().flat_map(|series| &series.dots);
     let is_reference = |series: &Series| series.kind == SeriesKind::Reference;
     let has_lines = chart.places.is_empty();
     let hidden = hidden(chart);
@@ -17,17 +16,13 @@ pub(super) fn words(chart: &Chart) -> String {
          see the data.",
         plural(hidden, "point")
     );
+    let has_references = has_lines && chart.series.iter().any(is_reference);
+    let hollow = if has_lines { HOLLOW } else { HOLLOW_ALONE };
     let signs = [
+        (chart.dots().any(|dot| !dot.valid), hollow),
+        (has_references, "Dashed lines are yardsticks."),
         (
-            dots().any(|dot| !dot.valid),
-            if has_lines { HOLLOW } else { HOLLOW_ALONE },
-        ),
-        (
-            has_lines && chart.series.iter().any(is_reference),
-            "Dashed lines are yardsticks.",
-        ),
-        (
-            dots().any(|dot| dot.low.is_some()),
+            chart.dots().any(|dot| dot.low.is_some()),
             "Whiskers are intervals.",
         ),
         (
@@ -36,11 +31,9 @@ pub(super) fn words(chart: &Chart) -> String {
         ),
         (hidden > 0, &hidden_words),
     ];
-    let used = signs
-        .iter()
-        .filter(|(used, _)| *used)
-        .map(|(_, words)| *words);
-    used.collect::<Vec<_>>().join(" ")
+    let used = signs.iter().filter(|(is_used, _)| *is_used);
+    let words: Vec<_> = used.map(|(_, words)| *words).collect();
+    words.join(" ")
 }
 
 const HOLLOW: &str = "Hollow marks are points whose verdict is not valid; lines pass them by.";
@@ -48,11 +41,11 @@ const HOLLOW: &str = "Hollow marks are points whose verdict is not valid; lines 
 const HOLLOW_ALONE: &str = "Hollow marks are points whose verdict is not valid.";
 
 fn hidden(chart: &Chart) -> usize {
-    let dots = || chart.series.iter().flat_map(|series| &series.dots);
     let Some((x, y)) = plot::rulers(chart, WIDE) else {
         return 0;
     };
-    dots().filter(|dot| !is_drawable(dot, &x, &y)).count()
+    let hidden = chart.dots().filter(|dot| !is_drawable(dot, &x, &y));
+    hidden.count()
 }
 
 fn starts_above_zero(chart: &Chart) -> bool {

@@ -43,7 +43,6 @@ pub(super) fn spread(wanted: &[i32], top: i32, bottom: i32) -> Vec<i32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trial::SeriesKind;
 
     #[test]
     fn names_that_do_not_touch_stay() {
@@ -55,24 +54,16 @@ mod tests {
         for wanted in [vec![5; 8], vec![300; 8], vec![290, 0, 291, 150, 151, 292]] {
             let mut heights = spread(&wanted, 0, 300);
             heights.sort_unstable();
-            assert!(
-                heights.windows(2).all(|pair| pair[1] - pair[0] >= LINE_PX),
-                "{heights:?}"
-            );
-            assert!(
-                heights.iter().all(|height| (0..=300).contains(height)),
-                "{heights:?}"
-            );
+            let is_inside = heights.iter().all(|height| (0..=300).contains(height));
+            let mut pairs = heights.windows(2);
+            let is_apart = pairs.all(|pair| pair[1] - pair[0] >= LINE_PX);
+            assert!(is_inside && is_apart, "{heights:?}");
         }
     }
 
     #[test]
     fn many_or_long_names_go_to_the_legend() {
-        let series = |name: &str| Series {
-            name: name.to_owned(),
-            kind: SeriesKind::Measured,
-            dots: Vec::new(),
-        };
+        let series = |name: &str| Series::measured(name, Vec::new());
         assert!(width(&[series("async"), series("sync")], 300).is_some());
         assert!(width(&vec![series("a"); 40], 300).is_none());
         assert!(width(&[series(&"long ".repeat(20))], 300).is_none());

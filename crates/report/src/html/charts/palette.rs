@@ -17,11 +17,7 @@ pub(super) struct Colour {
 
 impl Colour {
     const fn new(light: u32, dark: u32) -> Self {
-        Self {
-            light: split(light),
-            dark: split(dark),
-            dash: "",
-        }
+        Self::dashed(light, dark, "")
     }
 
     const fn dashed(light: u32, dark: u32, dash: &'static str) -> Self {
@@ -86,13 +82,12 @@ pub(super) const REFERENCE: [Colour; 4] = [
 /// A browser without `light-dark()` shows charts in their light colours on the
 /// light page it falls back to; dashes need no such guard but live beside.
 pub(in crate::html) fn style() -> String {
-    let every = [SURFACE, INK, MUTED, GRID, UNITY];
-    every
-        .into_iter()
-        .chain(MEASURED)
-        .chain(REFERENCE)
-        .map(Colour::css)
-        .collect()
+    every().map(Colour::css).collect()
+}
+
+fn every() -> impl Iterator<Item = Colour> {
+    let plain = [SURFACE, INK, MUTED, GRID, UNITY];
+    plain.into_iter().chain(MEASURED).chain(REFERENCE)
 }
 
 const fn split(rgb: u32) -> [u8; 3] {
@@ -128,10 +123,8 @@ mod tests {
 
     #[test]
     fn marks_and_words_stand_out_on_both_surfaces() {
-        let marks = MEASURED
-            .into_iter()
-            .chain(REFERENCE)
-            .map(|colour| (colour, 3.0));
+        let marks = MEASURED.into_iter().chain(REFERENCE);
+        let marks = marks.map(|colour| (colour, 3.0));
         let words = [(INK, 7.0), (MUTED, 4.5)];
         for (colour, least) in marks.chain(words) {
             for (mine, surface) in [(colour.light, SURFACE.light), (colour.dark, SURFACE.dark)] {
@@ -142,12 +135,7 @@ mod tests {
 
     #[test]
     fn the_style_sheet_can_tell_every_colour_from_the_others() {
-        let mut lights: Vec<_> = [SURFACE, INK, MUTED, GRID, UNITY]
-            .into_iter()
-            .chain(MEASURED)
-            .chain(REFERENCE)
-            .map(|colour| colour.light)
-            .collect();
+        let mut lights: Vec<_> = every().map(|colour| colour.light).collect();
         lights.sort_unstable();
         let all = lights.len();
         lights.dedup();

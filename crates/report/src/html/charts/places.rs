@@ -53,13 +53,8 @@ struct Picture<'a> {
 
 impl Picture<'_> {
     fn fill(&self, area: &Area<'_>) -> Result<(), Failure> {
-        words(
-            area,
-            &axis_name(&self.chart.y),
-            (self.left, 11),
-            INK,
-            HPos::Left,
-        )?;
+        let name = axis_name(&self.chart.y);
+        words(area, &name, (self.left, 11), INK, HPos::Left)?;
         self.grid(area)?;
         for (row, name) in self.chart.places.iter().take(self.rows).enumerate() {
             let y = row_px(row);
@@ -106,25 +101,15 @@ impl Picture<'_> {
         let end = |value: Option<f64>| value.and_then(|value| self.values.place(value));
         if let (Some(low), Some(high)) = (end(dot.low), end(dot.high)) {
             let (low, high) = (self.pixel(low), self.pixel(high));
-            bar(
-                area,
-                (low.min(high), y),
-                (high.max(low), y + 2),
-                look.colour,
-            )?;
+            let (left, right) = (low.min(high), high.max(low));
+            bar(area, (left, y), (right, y + 2), look.colour)?;
         }
-        mark(
-            area,
-            (self.pixel(at), y),
-            look.shape,
-            look.colour,
-            !dot.valid,
-        )
+        let at = (self.pixel(at), y);
+        mark(area, at, look.shape, look.colour, !dot.valid)
     }
 
     fn pixel(&self, at: f64) -> i32 {
-        let share = (at - self.values.low) / (self.values.high - self.values.low);
-        self.left + (share * f64::from(self.right - self.left)).round() as i32
+        self.values.pixel(at, (self.left, self.right))
     }
 }
 

@@ -58,9 +58,13 @@ pub(super) fn names_in_plot(chart: &Chart, frame: Frame) -> bool {
 /// and ratios against 1, so the axis shows that; it also starts there, unless
 /// all ratios are so near 1 that zero would flatten their differences.
 pub(super) fn rulers(chart: &Chart, frame: Frame) -> Option<(Ruler, Ruler)> {
-    let dots = || chart.series.iter().flat_map(|series| &series.dots);
-    let x = Ruler::fit(&chart.x, dots().map(|dot| dot.x), false, frame.x_ticks_max)?;
-    let shown = || dots().filter(|dot| x.place(dot.x).is_some());
+    let x = Ruler::fit(
+        &chart.x,
+        chart.dots().map(|dot| dot.x),
+        false,
+        frame.x_ticks_max,
+    )?;
+    let shown = || chart.dots().filter(|dot| x.place(dot.x).is_some());
     let ys = || {
         shown()
             .flat_map(|dot| [Some(dot.y), dot.low, dot.high])
@@ -187,12 +191,8 @@ fn draw_names(
     for (((series, look), height), end) in chart.series.iter().zip(looks).zip(heights).zip(ends) {
         // A leader only where the name is beside its line's end.
         if end.0 > to.0 - 60 {
-            line(
-                area,
-                vec![(end.0 + 7, end.1), (to.0 + 10, height)],
-                UNITY,
-                1,
-            )?;
+            let leader = vec![(end.0 + 7, end.1), (to.0 + 10, height)];
+            line(area, leader, UNITY, 1)?;
         }
         mark(area, (to.0 + 18, height), look.shape, look.colour, false)?;
         words(area, &series.name, (to.0 + 28, height), INK, HPos::Left)?;

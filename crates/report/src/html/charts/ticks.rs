@@ -2,8 +2,8 @@
 
 use trial::{Axis, Scale};
 
-use super::axis::place;
 use crate::number;
+use crate::scale::{place, value};
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tick {
@@ -36,14 +36,6 @@ fn values(scale: Scale, low: f64, high: f64, ticks_max: usize) -> Vec<f64> {
         return logarithmic;
     }
     steps(value(scale, low), value(scale, high), ticks_max)
-}
-
-fn value(scale: Scale, at: f64) -> f64 {
-    match scale {
-        Scale::Linear => at,
-        Scale::Log2 => at.exp2(),
-        Scale::Log10 => 10f64.powf(at),
-    }
 }
 
 /// Powers of the base, or every second, third … where they are too many.
@@ -128,59 +120,43 @@ mod tests {
     use super::super::axis::Ruler;
     use super::*;
 
-    fn axis(scale: Scale, unit: &str) -> Axis {
-        Axis {
-            label: "a".to_owned(),
-            unit: unit.to_owned(),
-            scale,
-        }
-    }
-
-    fn labels(axis: &Axis, values: &[f64]) -> Vec<String> {
-        let ruler = Ruler::fit(axis, values.iter().copied(), true, 7).unwrap();
+    fn labels(scale: Scale, unit: &str, values: [f64; 2], from_zero: bool) -> Vec<String> {
+        let ruler = Ruler::fit(&Axis::new("a", unit, scale), values, from_zero, 7).unwrap();
         ruler.ticks.into_iter().map(|tick| tick.label).collect()
     }
 
     #[test]
-    fn block_sizes_read_as_people_write_them() {
-        assert_eq!(
-            labels(&axis(Scale::Log2, "bytes"), &[64.0, 65536.0]),
-            ["64", "256", "1 KiB", "4 KiB", "16 KiB", "64 KiB"]
-        );
-    }
-
-    #[test]
-    fn decades_and_their_halves() {
-        assert_eq!(
-            labels(&axis(Scale::Log10, "MB/s"), &[7.0, 13349.0]),
-            ["10", "30", "100", "300", "1,000", "3,000", "10,000"]
-        );
-        assert_eq!(
-            labels(&axis(Scale::Log10, ""), &[0.5, 2.0]),
-            ["0.5", "0.7", "1", "1.5", "2"]
-        );
-        assert_eq!(
-            labels(&axis(Scale::Log10, "requests/s"), &[1.0, 1e9]),
-            ["1", "100", "10,000", "1 M", "100 M"]
-        );
-    }
-
-    #[test]
-    fn linear_ticks_are_round_and_start_at_zero() {
-        assert_eq!(
-            labels(&axis(Scale::Linear, "MB/s"), &[4000.0, 13349.0]),
-            ["0", "5,000", "10,000"]
-        );
-        assert_eq!(
-            labels(&axis(Scale::Linear, ""), &[0.31, 1.2]),
-            ["0", "0.2", "0.4", "0.6", "0.8", "1", "1.2"]
-        );
+    fn ticks_are_round_and_written_as_people_do() {
+        for (scale, unit, values, expected) in [
+            (
+                Scale::Log2,
+                "bytes",
+                [64.0, 65536.0],
+                "64|256|1 KiB|4 KiB|16 KiB|64 KiB",
+            ),
+            (
+                Scale::Log10,
+                "MB/s",
+                [7.0, 13349.0],
+                "10|30|100|300|1,000|3,000|10,000",
+            ),
+            (Scale::Log10, "", [0.5, 2.0], "0.5|0.7|1|1.5|2"),
+            (
+                Scale::Log10,
+                "requests/s",
+                [1.0, 1e9],
+                "1|100|10,000|1 M|100 M",
+            ),
+            (Scale::Linear, "MB/s", [4000.0, 13349.0], "0|5,000|10,000"),
+            (Scale::Linear, "", [0.31, 1.2], "0|0.2|0.4|0.6|0.8|1|1.2"),
+        ] {
+            assert_eq!(labels(scale, unit, values, true).join("|"), expected);
+        }
     }
 
     #[test]
     fn neighbours_never_share_a_label() {
-        let ruler = Ruler::fit(&axis(Scale::Linear, "s"), [1000.2, 1000.8], false, 7).unwrap();
-        let mut labels: Vec<String> = ruler.ticks.into_iter().map(|tick| tick.label).collect();
+        let mut labels = labels(Scale::Linear, "s", [1000.2, 1000.8], false);
         assert!(labels.contains(&"1000.5".to_owned()), "{labels:?}");
         let all = labels.len();
         labels.dedup();

@@ -101,42 +101,27 @@ fn thin(line: &[Pixel]) -> Vec<Pixel> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trial::{Axis, Scale, SeriesKind};
+    use trial::{Axis, Scale};
 
     fn dot(x: f64, y: f64, valid: bool) -> Dot {
         Dot {
-            x,
-            y,
-            low: None,
-            high: None,
             valid,
+            ..Dot::at(x, y)
         }
     }
 
     fn trace(dots: Vec<Dot>) -> Trace {
-        let axis = Axis {
-            label: String::new(),
-            unit: String::new(),
-            scale: Scale::Log10,
-        };
+        let axis = Axis::new("", "", Scale::Log10);
         let ruler = Ruler::fit(&axis, [1.0, 1e4], false, 7).unwrap();
-        let series = Series {
-            name: "s".to_owned(),
-            kind: SeriesKind::Measured,
-            dots,
-        };
-        Trace::of(&series, &ruler, &ruler, |x, y| {
+        Trace::of(&Series::measured("s", dots), &ruler, &ruler, |x, y| {
             ((x * 100.0) as i32, (y * 100.0) as i32)
         })
     }
 
     #[test]
     fn lines_pass_invalid_dots_by() {
-        let trace = trace(vec![
-            dot(1.0, 1.0, true),
-            dot(10.0, 1e4, false),
-            dot(100.0, 1.0, true),
-        ]);
+        let dots = [(1.0, 1.0, true), (10.0, 1e4, false), (100.0, 1.0, true)];
+        let trace = trace(dots.map(|(x, y, valid)| dot(x, y, valid)).into());
         assert_eq!(trace.lines, [vec![(0, 0), (200, 0)]]);
         assert_eq!(
             trace.marks,
@@ -159,7 +144,7 @@ mod tests {
         let sound = Dot {
             low: Some(1.0),
             high: Some(100.0),
-            ..dot(10.0, 10.0, true)
+            ..Dot::at(10.0, 10.0)
         };
         let zero = Dot {
             low: Some(0.0),
