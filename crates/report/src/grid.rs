@@ -121,7 +121,8 @@ impl Grid {
         let mut pending = 1;
         for (column, (cell, columns)) in cells.iter().zip(widths).enumerate() {
             let text = cell.get(line).map_or("", String::as_str);
-            let fill = columns - width(text);
+            // A line of marks that take no width has more letters than columns.
+            let fill = columns.saturating_sub(width(text));
             let before = if self.numeric[column] { fill } else { 0 };
             if !text.is_empty() {
                 out.push_str(&" ".repeat(pending + before));
@@ -205,6 +206,13 @@ mod tests {
     fn what_cannot_be_so_narrow_becomes_records() {
         let text = grid().render(12, &plain, &plain);
         assert!(text.contains("block: 16 KiB"), "{text}");
+    }
+
+    #[test]
+    fn marks_without_a_width_are_no_panic() {
+        let accents = "e\u{301}\u{301}\u{301} ".repeat(30);
+        let grid = Grid::new(vec!["a".to_owned()], vec![vec![accents]]);
+        assert!(grid.render(24, &plain, &plain).contains('\u{301}'));
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use crate::common::sample_run;
 use lockgate_report::Style;
-use lockgate_report::compare::{self, CompareError, Options, RunComparison, Side};
-use trial::{Direction, Fact, Outcome, Run, SectionState, State, Validity, Verdict};
+use lockgate_report::compare::{self, CompareError, Options, Row, RunComparison, Side};
+use trial::{Direction, Fact, Metric, Outcome, Run, SectionState, State, Validity, Verdict};
 
 const OPTIONS: Options = Options {
     fail_below: None,
@@ -15,33 +15,29 @@ fn compared(a: &Run, b: &Run) -> RunComparison {
 }
 
 fn with_threshold(a: &Run, b: &Run, fail_below: f64) -> RunComparison {
-    compare::compare(
-        a,
-        b,
-        &[],
-        Options {
-            fail_below: Some(fail_below),
-            seed: 7,
-        },
-    )
-    .expect("it is a ratio")
+    let options = Options {
+        fail_below: Some(fail_below),
+        ..OPTIONS
+    };
+    compare::compare(a, b, &[], options).expect("it is a ratio")
 }
 
 fn scaled(factor: f64) -> Run {
     let mut run = sample_run();
     run.started_utc = "2026-03-15T09:26:53Z".into();
-    for metric in run.sections[0]
-        .points
-        .iter_mut()
+    let points = run.sections[0].points.iter_mut();
+    points
         .flat_map(|point| &mut point.metrics)
-    {
-        metric.value *= factor;
-        metric
-            .samples
-            .iter_mut()
-            .for_each(|sample| *sample *= factor);
-    }
+        .for_each(|it| scale(it, factor));
     run
+}
+
+fn scale(metric: &mut Metric, factor: f64) {
+    metric.value *= factor;
+    metric
+        .samples
+        .iter_mut()
+        .for_each(|sample| *sample *= factor);
 }
 
 /// Another host and build; faster at 4 KiB, slower at 16 KiB, and with points
@@ -63,16 +59,8 @@ fn other_run() -> Run {
             _ => 1.0,
         };
         for metric in &mut point.metrics {
-            let factor = if metric.direction == Direction::Lower {
-                1.0 / factor
-            } else {
-                factor
-            };
-            metric.value *= factor;
-            metric
-                .samples
-                .iter_mut()
-                .for_each(|sample| *sample *= factor);
+            let is_lower = metric.direction == Direction::Lower;
+            scale(metric, if is_lower { 1.0 / factor } else { factor });
         }
     }
     points[4].metrics.remove(2);
@@ -84,29 +72,15 @@ fn other_run() -> Run {
 }
 
 #[test]
-fn comparison_as_text() {
-    let it = with_threshold(&sample_run(), &other_run(), 0.9);
-    insta::assert_snapshot!(compare::text(
-        &it,
-        Style {
-            width: 110,
-            color: false
-        }
-    ));
-}
-
-#[test]
-fn comparison_as_markdown() {
-    let it = with_threshold(&sample_run(), &other_run(), 0.9);
-    insta::assert_snapshot!(compare::markdown(&it));
-}
-
-#[test]
-fn comparison_as_json() {
+fn each_form_is_as_it_was_reviewed() {
     let mut it = with_threshold(&sample_run(), &other_run(), 0.9);
+    let (width, color) = (110, false);
+    let text = compare::text(&it, Style { width, color });
+    insta::assert_snapshot!("comparison_as_text", text);
+    insta::assert_snapshot!("comparison_as_markdown", compare::markdown(&it));
     it.rows.truncate(2);
     it.ignored.truncate(1);
-    insta::assert_snapshot!(it.json());
+    insta::assert_snapshot!("comparison_as_json", it.json());
 }
 
 #[test]
@@ -126,11 +100,8 @@ fn comparison_of_nothing() {
 #[test]
 fn a_run_against_itself_shows_nothing() {
     let it = compared(&sample_run(), &sample_run());
-    assert!(
-        it.rows
-            .iter()
-            .all(|row| row.ratio == 1.0 && row.outcome == Outcome::NoEvidence)
-    );
+    let is_same = |row: &Row| row.ratio == 1.0 && row.outcome == Outcome::NoEvidence;
+    assert!(it.rows.iter().all(is_same));
     assert!(it.missing.is_empty());
     assert!(it.warnings.contains(&"A and B are the same run".to_owned()));
     assert!(!with_threshold(&sample_run(), &sample_run(), 0.95).has_failed());
@@ -174,16 +145,14 @@ fn effects_are_sorted_and_evidence_comes_first() {
 #[test]
 fn points_that_are_not_valid_are_listed_and_left_out() {
     let it = compared(&sample_run(), &other_run());
-    assert!(
-        it.ignored
-            .iter()
-            .any(|ignored| ignored.reason.contains("noisy in B: steal of 9.0%"))
-    );
-    assert!(
-        it.ignored
-            .iter()
-            .any(|ignored| ignored.reason.contains("MiB/s"))
-    );
+    for part in ["noisy in B: steal of 9.0%", "MiB/s"] {
+        assert!(
+            it.ignored
+                .iter()
+                .any(|ignored| ignored.reason.contains(part)),
+            "{part}"
+        );
+    }
     for row in &it.rows {
         let left_out =
             |metric: &Option<String>| metric.as_ref().is_none_or(|metric| *metric == row.metric);
@@ -223,13 +192,9 @@ fn thresholds_fail_on_evidence_only() {
     // A gain that is demanded and does not come fails too.
     assert!(with_threshold(&a, &scaled(1.0), 1.2).has_failed());
     let mut single = scaled(0.5);
-    for metric in single.sections[0]
-        .points
-        .iter_mut()
-        .flat_map(|point| &mut point.metrics)
-    {
-        metric.samples.clear();
-    }
+    let points = single.sections[0].points.iter_mut();
+    let metrics = points.flat_map(|point| &mut point.metrics);
+    metrics.for_each(|metric| metric.samples.clear());
     let it = with_threshold(&a, &single, 0.95);
     let threshold = it.threshold.expect("it was given");
     assert!(threshold.passed && threshold.unproven > 0, "{threshold:?}");
@@ -240,11 +205,10 @@ fn thresholds_that_are_no_ratio_are_refused() {
     for limit in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let options = Options {
             fail_below: Some(limit),
-            seed: 7,
+            ..OPTIONS
         };
-        let error =
-            compare::compare(&sample_run(), &sample_run(), &[], options).expect_err("no ratio");
-        let CompareError::FailBelow(named) = error;
+        let refused = compare::compare(&sample_run(), &sample_run(), &[], options);
+        let CompareError::FailBelow(named) = refused.expect_err("it is not a ratio");
         assert_eq!(named.to_bits(), limit.to_bits());
     }
 }

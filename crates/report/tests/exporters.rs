@@ -5,11 +5,9 @@ use lockgate_report::terminal::Saved;
 use lockgate_report::{Style, csv, html, json, markdown, probe_text, terminal};
 use trial::{Probe, Run};
 
-fn narrow() -> Style {
-    Style {
-        width: 50,
-        color: false,
-    }
+fn wide(width: usize) -> Style {
+    let color = false;
+    Style { width, color }
 }
 
 /// Neither probe nor sections: what an interrupt in the first second leaves.
@@ -23,27 +21,31 @@ fn empty_run() -> Run {
 }
 
 #[test]
-fn terminal_summary() {
-    insta::assert_snapshot!(terminal::render(
-        &sample_run(),
-        Style {
-            width: 100,
-            color: false
-        },
-        Saved {
-            run: "lockgate-runs/latest",
-            report: "lockgate-runs/latest/report.html"
-        }
-    ));
-}
-
-#[test]
-fn terminal_in_full() {
-    let style = Style {
-        width: 100,
-        color: false,
+fn each_form_is_as_it_was_reviewed() {
+    let saved = Saved {
+        run: "lockgate-runs/latest",
+        report: "lockgate-runs/latest/report.html",
     };
-    insta::assert_snapshot!(terminal::full(&sample_run(), style, Saved::default()));
+    let (run, empty, none) = (sample_run(), empty_run(), Saved::default());
+    let usual = Style::default();
+    for (name, text) in [
+        ("terminal_summary", terminal::render(&run, wide(100), saved)),
+        ("terminal_in_full", terminal::full(&run, wide(100), none)),
+        (
+            "terminal_summary_in_fifty_columns",
+            terminal::render(&run, wide(50), none),
+        ),
+        (
+            "terminal_summary_of_nothing",
+            terminal::render(&empty, usual, none),
+        ),
+        ("csv_document", csv::render(&run)),
+        ("markdown_document", markdown::render(&run)),
+        ("markdown_document_of_nothing", markdown::render(&empty)),
+        ("probe_summary", probe_text::render(&sample_probe(), usual)),
+    ] {
+        insta::assert_snapshot!(name, text);
+    }
 }
 
 #[test]
@@ -60,11 +62,7 @@ fn the_first_page_is_never_longer() {
     }
     run.interrupted = true;
     for width in [50, 80, 120] {
-        let style = Style {
-            width,
-            color: false,
-        };
-        let text = terminal::render(&run, style, Saved::default());
+        let text = terminal::render(&run, wide(width), Saved::default());
         assert!(text.lines().count() <= 40, "{text}");
         assert!(text.contains("more prices in full"), "{text}");
         assert!(text.contains("\n5. ") && !text.contains("\n6. "), "{text}");
@@ -78,20 +76,6 @@ fn the_first_page_is_never_longer() {
     );
 }
 
-#[test]
-fn terminal_summary_in_fifty_columns() {
-    insta::assert_snapshot!(terminal::render(&sample_run(), narrow(), Saved::default()));
-}
-
-#[test]
-fn terminal_summary_of_nothing() {
-    insta::assert_snapshot!(terminal::render(
-        &empty_run(),
-        Style::default(),
-        Saved::default()
-    ));
-}
-
 /// The form itself is the schema's, which `trial` holds its types to.
 #[test]
 fn json_reads_back() {
@@ -101,40 +85,9 @@ fn json_reads_back() {
 }
 
 #[test]
-fn csv_document() {
-    insta::assert_snapshot!(csv::render(&sample_run()));
-}
-
-#[test]
-fn markdown_document() {
-    insta::assert_snapshot!(markdown::render(&sample_run()));
-}
-
-#[test]
-fn markdown_document_of_nothing() {
-    insta::assert_snapshot!(markdown::render(&empty_run()));
-}
-
-#[test]
-fn probe_summary() {
-    insta::assert_snapshot!(probe_text::render(&sample_probe(), Style::default()));
-}
-
-#[test]
 fn probe_document() {
-    let text = json::probe(&sample_probe());
-    assert_eq!(
-        serde_json::from_str::<Probe>(&text).expect("it was just written"),
-        sample_probe()
-    );
-}
-
-#[test]
-fn a_stored_run_reads_back_whole() {
-    assert_eq!(
-        Run::read(&json::render(&sample_run())).expect("it was just written"),
-        sample_run()
-    );
+    let read = serde_json::from_str::<Probe>(&json::probe(&sample_probe()));
+    assert_eq!(read.expect("it was just written"), sample_probe());
 }
 
 #[test]
@@ -172,10 +125,7 @@ fn without_color(text: &str) -> String {
 #[test]
 fn no_line_is_wider_than_the_terminal() {
     for width in [50, 72, 80, 100, 132] {
-        let style = Style {
-            width,
-            color: false,
-        };
+        let style = wide(width);
         let texts = [
             terminal::render(&sample_run(), style, Saved::default()),
             terminal::full(&sample_run(), style, Saved::default()),
@@ -267,15 +217,11 @@ fn what_figures_share_is_said_once() {
     other.note = "In rounds.".to_owned();
     other.command = "lockgate speed --another".to_owned();
     section.tables.push(other);
-    let style = Style {
-        width: 200,
-        color: false,
-    };
     // A terminal shows no notes of charts.
     for text in [
         html::render(&run),
         markdown::render(&run),
-        terminal::full(&run, style, Saved::default()),
+        terminal::full(&run, wide(200), Saved::default()),
     ] {
         assert_eq!(text.matches("In rounds").count(), 1, "{text}");
     }

@@ -1,9 +1,9 @@
 //! The fixture holds what its readers rely on.
 
-use trial::{Run, Weight};
+use trial::Weight;
 
 #[test]
-fn the_sample_run_holds_every_case_and_survives_storing() {
+fn the_sample_run_holds_every_case() {
     let run = crate::common::sample_run();
     let speed = &run.sections[0];
     for weight in [
@@ -12,26 +12,13 @@ fn the_sample_run_holds_every_case_and_survives_storing() {
         Weight::Warning,
         Weight::Note,
     ] {
+        let mut findings = speed.findings.iter();
         assert!(
-            speed
-                .findings
-                .iter()
-                .any(|finding| finding.weight == weight)
+            findings.any(|finding| finding.weight == weight),
+            "{weight:?}"
         );
     }
-    assert!(speed.points.iter().any(|point| point.verdict.is_valid()));
-    assert_eq!(
-        speed
-            .points
-            .iter()
-            .filter(|point| !point.verdict.is_valid())
-            .count(),
-        6
-    );
+    let valid = speed.points.iter().filter(|point| point.verdict.is_valid());
+    assert_eq!((valid.count(), speed.points.len()), (9, 15));
     assert_eq!(speed.charts[0].series.len(), 3);
-    let text = serde_json::to_string(&run).expect("a run is JSON");
-    assert_eq!(
-        serde_json::from_str::<Run>(&text).expect("and reads back"),
-        run
-    );
 }

@@ -274,18 +274,11 @@ fn two_sections() -> RunComparison {
 }
 
 #[test]
-fn repeats_as_text() {
-    insta::assert_snapshot!(compare::text(&two_sections(), Style::default()));
-}
-
-#[test]
-fn repeats_as_markdown() {
-    insta::assert_snapshot!(compare::markdown(&two_sections()));
-}
-
-#[test]
-fn repeats_as_json() {
+fn repeats_in_each_form() {
     let mut it = two_sections();
+    let text = compare::text(&it, Style::default());
+    insta::assert_snapshot!("repeats_as_text", text);
+    insta::assert_snapshot!("repeats_as_markdown", compare::markdown(&it));
     it.rows.truncate(1);
-    insta::assert_snapshot!(it.json());
+    insta::assert_snapshot!("repeats_as_json", it.json());
 }

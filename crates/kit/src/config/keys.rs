@@ -310,7 +310,7 @@ mod tests {
         for (text, parts) in [
             ("gates = []", ["gates", "at least one"]),
             ("gates = [10]", ["gates", "10 is outside 1 to 9"]),
-            ("gates = ['x']", ["gates", "no whole number"]),
+            ("gates = ['x']", ["gates", "not a whole number"]),
             ("gate = 1", ["gate", "did you mean 'gates'?"]),
             (
                 "water_bytes = '5k'",

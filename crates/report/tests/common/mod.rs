@@ -100,92 +100,55 @@ fn findings() -> Vec<Finding> {
 }
 
 fn speed_chart() -> Chart {
-    let series = |name: &str, kind, speeds: [f64; 5]| Series {
-        name: name.into(),
-        kind,
-        dots: SIZES
-            .iter()
-            .zip(speeds)
-            .map(|(size, speed)| Dot {
-                x: *size as f64,
-                y: speed,
-                low: Some(speed * 0.95),
-                high: Some(speed * 1.04),
-                valid: *size < 65536,
-            })
-            .collect(),
+    let series = |name: &str, kind, speeds: [f64; 5]| {
+        let dots = SIZES.iter().zip(speeds).map(|(size, speed)| Dot {
+            low: Some(speed * 0.95),
+            high: Some(speed * 1.04),
+            valid: *size < 65536,
+            ..Dot::at(*size as f64, speed)
+        });
+        let dots = dots.collect();
+        Series {
+            kind,
+            ..Series::measured(name, dots)
+        }
     };
+    let (sync, batch) = (
+        [7.1, 77.2, 314.0, 468.0, 1403.0],
+        [656.0, 4421.0, 9491.0, 11405.0, 10800.0],
+    );
+    let raw = [900.0, 6100.0, 10604.0, 13349.0, 13100.0];
     Chart {
         title: "Waiting for each request costs more than the crypto below 64 KiB".into(),
         note: "split placement, depth 16 <in place>".into(),
-        x: Axis {
-            label: "block size".into(),
-            unit: "bytes".into(),
-            scale: Scale::Log2,
-        },
-        y: Axis {
-            label: "speed".into(),
-            unit: "MB/s".into(),
-            scale: Scale::Linear,
-        },
+        x: Axis::new("block size", "bytes", Scale::Log2),
+        y: Axis::new("speed", "MB/s", Scale::Linear),
         places: Vec::new(),
         series: vec![
-            series(
-                "sync",
-                SeriesKind::Measured,
-                [7.1, 77.2, 314.0, 468.0, 1403.0],
-            ),
-            series(
-                "async, depth 16",
-                SeriesKind::Measured,
-                [656.0, 4421.0, 9491.0, 11405.0, 10800.0],
-            ),
-            series(
-                "raw loop & peer",
-                SeriesKind::Reference,
-                [900.0, 6100.0, 10604.0, 13349.0, 13100.0],
-            ),
+            series("sync", SeriesKind::Measured, sync),
+            series("async, depth 16", SeriesKind::Measured, batch),
+            series("raw loop & peer", SeriesKind::Reference, raw),
         ],
         command: COMMAND.into(),
     }
 }
 
 fn ratio_chart() -> Chart {
-    let dot = |x, y: f64| Dot {
-        x,
-        y,
+    let dots = [(1024.0, 0.72), (4096.0, 0.93), (16384.0, 0.97)].map(|(x, y)| Dot {
         low: Some(y - 0.03),
         high: Some(y + 0.03),
-        valid: true,
-    };
+        ..Dot::at(x, y)
+    });
     Chart {
         title: "The lanes cost less than a tenth from 4 KiB on".into(),
         note: String::new(),
-        x: Axis {
-            label: "block size".into(),
-            unit: "bytes".into(),
-            scale: Scale::Log2,
-        },
-        y: Axis {
-            label: "speed / raw loop".into(),
-            unit: String::new(),
-            scale: Scale::Linear,
-        },
-        places: Vec::new(),
-        series: vec![Series {
-            name: "async, depth 16".into(),
-            kind: SeriesKind::Measured,
-            dots: vec![dot(1024.0, 0.72), dot(4096.0, 0.93), dot(16384.0, 0.97)],
-        }],
-        command: COMMAND.into(),
+        y: Axis::new("speed / raw loop", "", Scale::Linear),
+        series: vec![Series::measured("async, depth 16", dots.into())],
+        ..speed_chart()
     }
 }
 
 fn speed_table() -> Table {
-    let column = |label: &str, unit: &str| Column {
-        label: label.into(),
-        unit: unit.into(),
-    };
     let row = |size: f64, sync: f64, asynchronous: Cell, words: &str| {
         vec![
             Cell::Number(size),
@@ -198,10 +161,10 @@ fn speed_table() -> Table {
         title: "Speed by block size".into(),
         note: "medians of nine repetitions".into(),
         columns: vec![
-            column("block", "bytes"),
-            column("sync", "MB/s"),
-            column("async", "MB/s"),
-            column("bound by", ""),
+            Column::new("block", "bytes"),
+            Column::new("sync", "MB/s"),
+            Column::new("async", "MB/s"),
+            Column::new("bound by", ""),
         ],
         rows: vec![
             row(64.0, 7.123, Cell::Number(656.4), "crossings"),
@@ -217,16 +180,7 @@ fn escape_table() -> Table {
     Table {
         title: "Text | that <needs> \"escapes\" & more".into(),
         note: "first line\nsecond line".into(),
-        columns: vec![
-            Column {
-                label: "a|b".into(),
-                unit: "<u>".into(),
-            },
-            Column {
-                label: "words".into(),
-                unit: String::new(),
-            },
-        ],
+        columns: vec![Column::new("a|b", "<u>"), Column::new("words", "")],
         rows: vec![
             vec![
                 Cell::Text("pipe | and `tick`".into()),
@@ -283,28 +237,13 @@ fn comparisons() -> Vec<Comparison> {
         command: COMMAND.into(),
     };
     let target = |at_least, met| Some(Target { at_least, met });
+    let openssl = "openssl speed <evp>";
+    let (met, missed) = (target(0.9, true), target(0.9, false));
+    let [small, large] = ["AES-128-GCM, 4 KiB", "AES-128-GCM, 16 KiB"];
     vec![
-        comparison(
-            "AES-128-GCM, 16 KiB",
-            "raw loop",
-            0.96,
-            Outcome::NoEvidence,
-            target(0.9, true),
-        ),
-        comparison(
-            "AES-128-GCM, 4 KiB",
-            "raw loop",
-            0.82,
-            Outcome::Slower,
-            target(0.9, false),
-        ),
-        comparison(
-            "AES-128-GCM, 16 KiB",
-            "openssl speed <evp>",
-            2.43,
-            Outcome::Faster,
-            None,
-        ),
+        comparison(large, "raw loop", 0.96, Outcome::NoEvidence, met),
+        comparison(small, "raw loop", 0.82, Outcome::Slower, missed),
+        comparison(large, openssl, 2.43, Outcome::Faster, None),
     ]
 }
 
