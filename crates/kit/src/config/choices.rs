@@ -14,24 +14,16 @@ fn names<T: ToString>(all: impl IntoIterator<Item = T>) -> Vec<String> {
     all.into_iter().map(|one| one.to_string()).collect()
 }
 
-/// What has a list of all its values.
-macro_rules! listed {
-    ($($name:ty = $all:expr,)*) => {
-        $(impl Choice for $name {
-            fn known() -> Vec<String> {
-                names($all)
-            }
-        })*
-    };
+impl Choice for Algorithm {
+    fn known() -> Vec<String> {
+        names(Self::ALL)
+    }
 }
 
-listed! {
-    Algorithm = Algorithm::ALL,
-    Operation = Operation::ALL,
-    Mode = Mode::ALL,
-    Placement = [Placement::Shared, Placement::Split],
-    Crossing = Crossing::ALL,
-    Way = Way::known_names(),
+impl Choice for Operation {
+    fn known() -> Vec<String> {
+        names(Self::ALL)
+    }
 }
 
 impl Choice for Policy {

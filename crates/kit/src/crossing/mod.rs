@@ -84,8 +84,8 @@ pub struct Cpus {
     pub other: Option<usize>,
 }
 
-/// What one trial found, in [`Crossing::unit`]; no numbers where nothing was counted, as
-/// on a busy host.
+/// What one trial found, in ns (of [`Crossing::CopyByte`] a byte); no numbers where
+/// nothing was counted, as on a busy host.
 #[derive(Clone, Copy, Debug)]
 pub struct Price {
     /// Half of the samples are below.
@@ -151,16 +151,6 @@ impl Crossing {
     #[must_use]
     pub const fn words(self) -> &'static str {
         self.texts().1
-    }
-
-    /// The unit of a price.
-    #[must_use]
-    pub const fn unit(self) -> &'static str {
-        if matches!(self, Self::CopyByte) {
-            "ns/byte"
-        } else {
-            "ns"
-        }
     }
 
     /// Whether [`Cpus::other`] is used.
