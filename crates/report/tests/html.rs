@@ -422,7 +422,7 @@ fn very_long_names_leave_the_drawing_for_the_legend() {
 fn forty_series_are_all_told_apart_in_the_legend() {
     let forty = (0..40).map(|i| {
         Series::measured(
-            &format!("arm {i}"),
+            format!("arm {i}"),
             vec![Dot::at(64.0, f64::from(i)), Dot::at(128.0, 9.0)],
         )
     });
