@@ -214,7 +214,9 @@ mod tests {
         }
     }
 
-    fn changed(change: fn(&mut Observed)) -> Observed {
+    type Change = fn(&mut Observed);
+
+    fn changed(change: Change) -> Observed {
         let mut observed = quiet();
         change(&mut observed);
         observed
@@ -223,7 +225,7 @@ mod tests {
     #[test]
     fn each_disturbance_is_named_with_its_value() {
         use Validity::{GeneratorBound, Noisy, TooFewSamples, WorkingSet};
-        let cases: [(fn(&mut Observed), Validity, &str); 10] = [
+        let cases: [(Change, Validity, &str); 10] = [
             (|it| it.samples = 99, TooFewSamples, "99"),
             (|it| it.steal_ratio = 0.042, Noisy, "4.2%"),
             (|it| it.steal_ratio = f64::NAN, Noisy, "NaN"),
@@ -253,7 +255,7 @@ mod tests {
 
     #[test]
     fn what_does_no_harm_or_was_not_observed_is_valid() {
-        let cases: [(&str, fn(&mut Observed)); 4] = [
+        let cases: [(&str, Change); 4] = [
             ("a quiet trial", |_| {}),
             ("threads that are meant to share a CPU", |it| {
                 (it.busy_threads, it.cpus, it.shared) = (3, 1, true);
