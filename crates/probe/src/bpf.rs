@@ -2,7 +2,7 @@
 
 use crate::fact::{Found, absent, ok, whether};
 use crate::machine::Machine;
-use crate::table::Row::{self, One};
+use crate::row::Row::{self, One};
 
 pub(super) const FACTS: &[Row] = &[
     One("bpf.jit", "BPF JIT", jit),

@@ -6,7 +6,7 @@ use crate::Host;
 use crate::fact::{Found, ok, unread, whether};
 use crate::list::value_of;
 use crate::machine::Machine;
-use crate::table::Row::{self, Many, One};
+use crate::row::Row::{self, Many, One};
 
 pub(super) const FACTS: &[Row] = &[One("host.user", "User", user), Many(facts)];
 

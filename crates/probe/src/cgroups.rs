@@ -3,7 +3,7 @@
 use crate::Host;
 use crate::fact::{Found, absent, joined, ok};
 use crate::machine::Machine;
-use crate::table::Row::{self, One};
+use crate::row::Row::{self, One};
 
 pub(super) const FACTS: &[Row] = &[
     One("cgroup.version", "Control groups", version),

@@ -5,7 +5,7 @@ use trial::Fact;
 use crate::fact::{Found, absent, ok};
 use crate::machine::Machine;
 use crate::pci::Device;
-use crate::table::Row::{self, Many, One};
+use crate::row::Row::{self, Many, One};
 
 pub(super) const FACTS: &[Row] = &[One("device.crypto", "Crypto devices", summary), Many(each)];
 

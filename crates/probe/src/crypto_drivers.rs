@@ -6,7 +6,7 @@ use trial::Fact;
 
 use crate::fact::{Found, absent, ok, unread, whether};
 use crate::machine::Machine;
-use crate::table::Row::{self, Many, One};
+use crate::row::Row::{self, Many, One};
 
 pub(super) const FACTS: &[Row] = &[
     Many(facts),

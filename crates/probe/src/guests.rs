@@ -7,7 +7,7 @@ use vm::{Accelerator, Cache, CacheError, Qemu, QemuError};
 
 use crate::fact::{Found, absent, ok, refused};
 use crate::machine::Machine;
-use crate::table::Row::{self, Many};
+use crate::row::Row::{self, Many};
 
 pub(super) const FACTS: &[Row] = &[Many(facts)];
 

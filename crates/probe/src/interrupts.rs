@@ -4,7 +4,7 @@ use crate::fact::{Found, ok, whether};
 use crate::iommu::{posts_interrupts, remapping_chip};
 use crate::list::option;
 use crate::machine::Machine;
-use crate::table::Row::{self, One};
+use crate::row::Row::{self, One};
 
 pub(super) const FACTS: &[Row] = &[One("interrupts.posted", "Posted interrupts", posted)];
 

@@ -7,7 +7,7 @@ use crate::cpu::Context;
 use crate::fact::{Found, absent, ok};
 use crate::list::option;
 use crate::machine::Machine;
-use crate::table::Row::{self, One};
+use crate::row::Row::{self, One};
 
 pub(super) const FACTS: &[Row] = &[
     One("iommu.groups", "IOMMU groups", groups),

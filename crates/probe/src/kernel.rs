@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::fact::{Found, joined, ok, shown, unread};
 use crate::list::{option, value_of};
 use crate::machine::Machine;
-use crate::table::Row::{self, One};
+use crate::row::Row::{self, One};
 
 pub(super) const FACTS: &[Row] = &[
     One("host.kernel", "Kernel", release),

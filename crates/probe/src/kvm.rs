@@ -4,7 +4,7 @@ use crate::Host;
 use crate::cpu::Context;
 use crate::fact::{Found, absent, ok, shown, whether};
 use crate::machine::Machine;
-use crate::table::Row::{self, One};
+use crate::row::Row::{self, One};
 
 pub(super) const FACTS: &[Row] = &[
     One("kvm.usable", "KVM", usable),

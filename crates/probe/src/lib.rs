@@ -32,6 +32,7 @@ mod memory;
 mod nic;
 mod pci;
 mod qemu;
+mod row;
 pub mod site;
 mod table;
 pub mod tier;
@@ -59,7 +60,7 @@ pub fn probe(host: &Host) -> Probe {
     let started = Instant::now();
     let before = Ticks::read(host);
     let mut on = Machine::read(host);
-    let read = |titled: &[table::Titled]| -> Vec<Group> {
+    let read = |titled: &[row::Titled]| -> Vec<Group> {
         titled.iter().map(|titled| titled.read(&on)).collect()
     };
     let (processor, mut rest) = (read(&table::PROCESSOR), read(&table::REST));

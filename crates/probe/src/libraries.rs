@@ -8,7 +8,7 @@ use self::packages::Packages;
 use crate::command::Outcome;
 use crate::fact::{Found, NOTHING_TO_DO, absent, ok, refused};
 use crate::machine::Machine;
-use crate::table::Row::{self, Many, One};
+use crate::row::Row::{self, Many, One};
 
 pub(super) const FACTS: &[Row] = &[
     One("library.openssl", "openssl (program)", openssl),

@@ -6,7 +6,7 @@ use crate::Host;
 use crate::cgroups;
 use crate::fact::{Found, bytes_text, ok};
 use crate::machine::Machine;
-use crate::table::Row::{self, One};
+use crate::row::Row::{self, One};
 
 pub(super) const FACTS: &[Row] = &[
     One("limits.cpus", "CPU quota", cpu),

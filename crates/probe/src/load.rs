@@ -5,7 +5,7 @@ use crate::capabilities::status;
 use crate::fact::{Found, absent, ok, unread};
 use crate::list::cpu_list;
 use crate::machine::Machine;
-use crate::table::Row::{self, One};
+use crate::row::Row::{self, One};
 
 pub(super) const FACTS: &[Row] = &[
     One("load.steal_percent", "Steal", steal),

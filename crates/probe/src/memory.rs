@@ -5,7 +5,7 @@ use trial::Fact;
 use crate::fact::{Found, absent, bytes_text, ok, shown, unread};
 use crate::list::{chosen, value_of};
 use crate::machine::Machine;
-use crate::table::Row::{self, Many, One};
+use crate::row::Row::{self, Many, One};
 
 pub(super) const FACTS: &[Row] = &[
     One("memory.total_bytes", "Memory", |on| amount(on, "MemTotal")),

@@ -9,7 +9,7 @@ use crate::fact::{Found, absent, joined, ok, shown};
 use crate::load;
 use crate::machine::Machine;
 use crate::pci;
-use crate::table::Row::{self, Many};
+use crate::row::Row::{self, Many};
 
 pub(super) const FACTS: &[Row] = &[Many(facts)];
 

@@ -7,7 +7,7 @@ use crate::Host;
 use crate::command::Outcome;
 use crate::fact::{Found, absent, ok, refused, shown};
 use crate::machine::Machine;
-use crate::table::Row::{self, Many};
+use crate::row::Row::{self, Many};
 
 pub(super) const FACTS: &[Row] = &[Many(facts)];
 

@@ -1,51 +1,12 @@
 //! Every fact about a host in the order shown: headings, and below them the
 //! facts of the modules that read them.
 
-use trial::{Fact, Group};
-
 use crate::cpu::{cache, clock, flags, frequency, identity, tier, topology, xstate};
-use crate::fact::Found;
-use crate::machine::Machine;
+use crate::row::{Row, Titled};
 use crate::{
     bpf, capabilities, cgroups, crypto_devices, crypto_drivers, guests, interrupts, iommu, kernel,
     kvm, libraries, limits, load, memory, nic, qemu, vfio,
 };
-
-/// Key and label of a fact, and what reads it.
-pub(crate) enum Row {
-    /// Always shown.
-    One(&'static str, &'static str, fn(&Machine) -> Found),
-    /// Shown where it applies.
-    Maybe(&'static str, &'static str, fn(&Machine) -> Option<Found>),
-    /// Facts whose names or number depend on the machine.
-    Many(fn(&Machine) -> Vec<Fact>),
-}
-
-impl Row {
-    fn facts(&self, on: &Machine) -> Vec<Fact> {
-        match self {
-            Self::One(key, label, read) => vec![read(on).named(key, label)],
-            Self::Maybe(key, label, read) => {
-                let found = read(on).map(|found| found.named(key, label));
-                found.into_iter().collect()
-            }
-            Self::Many(read) => read(on),
-        }
-    }
-}
-
-/// A heading and what stands below it.
-pub(crate) struct Titled(&'static str, &'static [&'static [Row]]);
-
-impl Titled {
-    pub(crate) fn read(&self, on: &Machine) -> Group {
-        let rows = self.1.iter().copied().flatten();
-        Group {
-            title: self.0.to_owned(),
-            facts: rows.flat_map(|row| row.facts(on)).collect(),
-        }
-    }
-}
 
 const CPU: &[&[Row]] = &[
     identity::FACTS,

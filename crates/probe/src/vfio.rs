@@ -3,7 +3,7 @@
 use crate::fact::{Found, absent, ok};
 use crate::iommu::has_groups;
 use crate::machine::Machine;
-use crate::table::Row::{self, One};
+use crate::row::Row::{self, One};
 
 pub(super) const FACTS: &[Row] = &[
     One("vfio.usable", "VFIO", usable),

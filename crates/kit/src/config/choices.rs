@@ -7,7 +7,6 @@ use policy::{Moderation, Policy};
 use toml::Value as Toml;
 
 use super::value::{Choice, Value, meant};
-use crate::controllers::contender::known;
 use crate::routers::way::Way;
 
 fn names<T: ToString>(all: impl IntoIterator<Item = T>) -> Vec<String> {
@@ -36,34 +35,6 @@ impl Choice for Policy {
 impl Choice for Way {
     fn known() -> Vec<String> {
         Self::known_names()
-    }
-}
-
-/// A controller by its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ControllerName(pub &'static str);
-
-impl std::fmt::Display for ControllerName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.0)
-    }
-}
-
-impl std::str::FromStr for ControllerName {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        known(name).map(Self)
-    }
-}
-
-impl Choice for ControllerName {
-    fn known() -> Vec<String> {
-        names(policy::controllers::NAMES)
-    }
-
-    fn described() -> Vec<String> {
-        names(policy::controllers::NAMES.map(policy::controllers::in_words))
     }
 }
 

@@ -1,19 +1,50 @@
 //! Who is measured at a spot.
 
 use std::fmt;
+use std::str::FromStr;
 
 use policy::Policy;
-use policy::controllers::NAMES;
+use policy::controllers::{NAMES, in_words};
 
 use super::{MODERATE, OF_ORACLE, OF_UNCAPPED};
-use crate::config::choices::ControllerName;
-use crate::config::value::{List, Name};
+use crate::config::value::{Choice, List, Name};
 use crate::subject::{Measure, Pair};
 
 /// The paper's controller, as its prose has it.
 pub const PROSE: &str = "speed-monitor-prose";
 /// Ours.
 pub const ADAPTIVE: &str = "adaptive";
+
+/// A controller by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ControllerName(pub &'static str);
+
+impl fmt::Display for ControllerName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl FromStr for ControllerName {
+    /// In words, with the known names.
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let found = NAMES.into_iter().find(|known| *known == name);
+        let error = || format!("unknown controller '{name}'; known: {}", NAMES.join(", "));
+        found.map(Self).ok_or_else(error)
+    }
+}
+
+impl Choice for ControllerName {
+    fn known() -> Vec<String> {
+        NAMES.map(str::to_owned).into()
+    }
+
+    fn described() -> Vec<String> {
+        NAMES.map(in_words).into()
+    }
+}
 
 /// One of those compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -92,13 +123,4 @@ impl fmt::Display for Contender {
             Self::Controlled(name) => name,
         })
     }
-}
-
-/// A controller's name as the registry has it.
-///
-/// # Errors
-/// In words, with the known names.
-pub fn known(name: &str) -> Result<&'static str, String> {
-    let found = NAMES.into_iter().find(|known| *known == name);
-    found.ok_or_else(|| format!("unknown controller '{name}'; known: {}", NAMES.join(", ")))
 }

@@ -52,8 +52,8 @@ pub fn depth(wanted: usize, block_bytes: usize, l2_bytes: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use super::contender::ControllerName;
     use super::*;
-    use crate::config::choices::ControllerName;
     use crate::config::value::{Name, Value};
 
     #[test]

@@ -7,7 +7,7 @@ use crate::cpu::topology::of_core;
 use crate::fact::{Found, absent, bytes_text, ok};
 use crate::list::cpu_list;
 use crate::machine::Machine;
-use crate::table::Row::{self, One};
+use crate::row::Row::{self, One};
 
 pub(crate) const FACTS: &[Row] = &[
     One("cpu.cache.l1d_bytes", "L1 data cache", |on| {

@@ -2,7 +2,7 @@
 
 use crate::fact::{Found, absent, ok, shown, unread};
 use crate::machine::Machine;
-use crate::table::Row::{self, Maybe, One};
+use crate::row::Row::{self, Maybe, One};
 
 pub(crate) const FACTS: &[Row] = &[
     Maybe("cpu.tsc", "Time stamp counter", counter),

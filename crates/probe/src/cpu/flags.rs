@@ -6,7 +6,7 @@ use trial::Fact;
 use crate::cpu::Context;
 use crate::fact::{Found, ok};
 use crate::machine::Machine;
-use crate::table::Row::{self, Many};
+use crate::row::Row::{self, Many};
 
 pub(crate) const FACTS: &[Row] = &[Many(facts)];
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::fact::{Found, absent, ok};
 use crate::load;
 use crate::machine::Machine;
-use crate::table::Row::{self, Maybe, One};
+use crate::row::Row::{self, Maybe, One};
 
 pub(crate) const FACTS: &[Row] = &[
     One("cpu.governor", "Frequency governor", governor),

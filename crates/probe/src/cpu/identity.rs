@@ -4,7 +4,7 @@ use ::cpu::Processor;
 
 use crate::fact::{Found, absent, ok, shown, unread};
 use crate::machine::Machine;
-use crate::table::Row::{self, Maybe, One};
+use crate::row::Row::{self, Maybe, One};
 
 pub(crate) const FACTS: &[Row] = &[
     One("cpu.vendor", "Vendor", vendor),

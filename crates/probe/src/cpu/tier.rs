@@ -5,7 +5,7 @@ use ::cpu::{Feature, Tier, tier};
 use crate::cpu::Context;
 use crate::fact::{Found, absent, ok};
 use crate::machine::Machine;
-use crate::table::Row::{self, One};
+use crate::row::Row::{self, One};
 
 pub(crate) const FACTS: &[Row] = &[One("cpu.tier", "Crypto tier", found)];
 

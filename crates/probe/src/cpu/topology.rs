@@ -7,7 +7,7 @@ use crate::fact::{Found, absent, ok, unread};
 use crate::list::cpu_list;
 use crate::load;
 use crate::machine::Machine;
-use crate::table::Row::{self, One};
+use crate::row::Row::{self, One};
 
 pub(crate) const FACTS: &[Row] = &[
     One("cpu.cores.online", "Logical CPUs online", online),

@@ -6,7 +6,7 @@ use trial::Fact;
 
 use crate::fact::{Found, absent, ok};
 use crate::machine::Machine;
-use crate::table::Row::{self, Many, One};
+use crate::row::Row::{self, Many, One};
 
 pub(crate) const FACTS: &[Row] = &[
     One("cpu.xstate", "Register state (XCR0)", register),

@@ -18,8 +18,7 @@ mod tests;
 
 use crypto::{Algorithm, Kind, Operation, RsaBits, Workload};
 use kit::config::checks::{check_blocks, check_kind};
-use kit::config::choices::ControllerName;
-use kit::controllers::contender::Contender;
+use kit::controllers::contender::{Contender, ControllerName};
 use kit::controllers::{departures, depth, parameters};
 use kit::drawing::block_axis;
 use kit::load::benches::{

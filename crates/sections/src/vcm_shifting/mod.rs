@@ -18,8 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crypto::{Algorithm, Kind};
 use kit::config::checks::{check_blocks, check_kind, check_sized, check_slots, within};
-use kit::config::choices::ControllerName;
-use kit::controllers::contender::Contender;
+use kit::controllers::contender::{Contender, ControllerName};
 use kit::controllers::{departures, parameters};
 use kit::load::benches::{
     ALONE, CAP, CLIENT_CPU, HELD, NOTIFICATIONS, REQUESTS, SPEED, WORKER_CPU,
