@@ -35,6 +35,7 @@ mod qemu;
 mod row;
 pub mod site;
 mod table;
+mod ticks;
 pub mod tier;
 mod vfio;
 
@@ -45,8 +46,8 @@ use trial::{Fact, Group, Probe};
 pub use fact::NOTHING_TO_DO;
 pub use host::Host;
 
-use load::Ticks;
 use machine::Machine;
+use ticks::Ticks;
 
 /// Steal is measured over at least this long: some twenty of the kernel's
 /// 10 ms ticks a processor.

@@ -2,8 +2,8 @@
 
 use crate::Host;
 use crate::cpu::Context;
-use crate::load::Ticks;
 use crate::pci::{self, Device};
+use crate::ticks::Ticks;
 
 pub(crate) struct Machine {
     pub(crate) host: Host,
