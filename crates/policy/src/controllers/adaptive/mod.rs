@@ -57,7 +57,7 @@ const PERIOD_NS: u64 = 10_000_000;
 ///   than none; withdrawn at once where fewer are in flight than it was made
 ///   for, or where the core, left by others, could do more; and else tried
 ///   18% higher now and then.
-/// - No cap is lower than one notification in [`Parameters::hold_ns_max`], so
+/// - No cap is lower than one notification in `hold_ns_max`, so
 ///   nothing is held for longer. With one request in flight nothing is held
 ///   at all, by [`Moderator`](crate::Moderator); with fewer than 1.5 on
 ///   average nothing is capped.
@@ -76,7 +76,7 @@ pub struct Adaptive {
 }
 
 impl Adaptive {
-    /// Holds nothing back for longer than [`Parameters::hold_ns_max`].
+    /// Holds nothing back for longer than `hold_ns_max`.
     pub fn new(parameters: &Parameters) -> Self {
         Self {
             meter: Meter::new(PERIOD_NS),
