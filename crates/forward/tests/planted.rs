@@ -36,7 +36,9 @@ fn valid(bench: &mut Bench, offer: &Offer, claim: Claim) -> TrialResult {
 
 fn assert_valid(verdict: &Verdict) {
     // Every thread of a bench has a CPU of its own or sleeps: another one is the host's.
-    let is_crowded = verdict.reason.contains("another thread had the generator's CPU");
+    let is_crowded = verdict
+        .reason
+        .contains("another thread had the generator's CPU");
     if verdict.validity == Validity::Noisy || is_crowded {
         testing::noisy(&verdict.reason);
     }
