@@ -5,7 +5,7 @@ use std::fmt;
 
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::{Algorithm, KeyForm};
+use crate::{Algorithm, KeyForm, SectorMode};
 
 /// Raw key bytes on their way into a back-end. Zeroised on drop; `Debug`
 /// shows only the length.
@@ -73,6 +73,8 @@ pub enum KeyError {
         expected: usize,
         got: usize,
     },
+    #[error("sectors in {} take a key of {} bytes, got {got}", .mode.name(), .mode.key_bytes().map(|bytes| bytes.to_string()).join(", "))]
+    SectorKey { mode: SectorMode, got: usize },
     /// OAEP or PSS with 512 bits.
     #[error(
         "a modulus of 512 bits has no room for OAEP or PSS with SHA-256; take 1024 bits or more"

@@ -45,6 +45,7 @@ pub use instructions::{Instructions, instructions, limit_instructions};
 pub use ipsec_mb::{Refused, Unavailable, ipsec_mb, ipsec_mb_refused};
 pub use job::{Job, Segment, Segments};
 pub use kernels::ceiling::Ceiling;
+pub use kernels::sectors::{SectorKey, SectorMode};
 pub use key::{Key, KeyError, KeyMaterial};
 pub use operation::{Kind, Operation, UnknownOperation};
 pub use private::{PRIVATE_BYTES_MAX, Private};

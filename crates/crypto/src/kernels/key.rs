@@ -1,6 +1,5 @@
 //! A key expanded for the kernels.
 
-use super::NAME;
 #[cfg(target_arch = "x86_64")]
 use super::native::NativeKeys;
 use super::soft::SoftKeys;
@@ -20,6 +19,25 @@ enum Cipher {
     Soft(SoftKeys),
 }
 
+impl Cipher {
+    /// # Panics
+    /// When AES has no key of that length.
+    fn new(set: Instructions, is_xts: bool, key: &[u8]) -> Self {
+        match set {
+            #[cfg(target_arch = "x86_64")]
+            Instructions::AesNi
+            | Instructions::Avx
+            | Instructions::Avx2
+            | Instructions::Vaes
+            | Instructions::Avx512 => {
+                // SAFETY: every set from AES-NI on has it, and the CPU has the set.
+                Self::Native(unsafe { NativeKeys::new(is_xts, key) })
+            }
+            _ => Self::Soft(SoftKeys::new(is_xts, key)),
+        }
+    }
+}
+
 impl KernelKey {
     /// Of an algorithm that the kernels have, for a back-end that uses `set`,
     /// which the CPU has.
@@ -29,22 +47,16 @@ impl KernelKey {
         material: &KeyMaterial,
     ) -> Result<Self, KeyError> {
         let key = material.expose_for(algorithm)?;
-        let cipher = match set {
-            #[cfg(target_arch = "x86_64")]
-            Instructions::AesNi
-            | Instructions::Avx
-            | Instructions::Avx2
-            | Instructions::Vaes
-            | Instructions::Avx512 => {
-                // SAFETY: every set from AES-NI on has it, and the CPU has the set.
-                Cipher::Native(unsafe { NativeKeys::new(algorithm, key) })
-            }
-            _ => Cipher::Soft(SoftKeys::new(algorithm, key).ok_or(KeyError::Backend {
-                backend: NAME,
-                algorithm,
-            })?),
-        };
+        let cipher = Cipher::new(set, algorithm.is_xts(), key);
         Ok(Self { algorithm, cipher })
+    }
+
+    /// For sectors, which no job names: of 16, 24 or 32 bytes, or of twice that for XTS.
+    pub(super) fn of_sectors(set: Instructions, is_xts: bool, key: &[u8]) -> Self {
+        Self {
+            algorithm: Algorithm::Aes128Ecb,
+            cipher: Cipher::new(set, is_xts, key),
+        }
     }
 
     /// Round keys for the instructions.

@@ -1,5 +1,5 @@
 //! Lockgate's own: AES in ECB, CBC, CTR and XTS on registers of one, two or
-//! four blocks.
+//! four blocks; and for runs of sectors LRW and PCBC besides.
 //!
 //! One small design is written once over [`native`]'s `Lanes` and compiled for
 //! every set of instructions; [`soft`] is its twin for CPUs without AES.
@@ -9,8 +9,10 @@
 
 pub(crate) mod ceiling;
 mod key;
+mod multiples;
 #[cfg(target_arch = "x86_64")]
 mod native;
+pub(crate) mod sectors;
 mod soft;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -213,7 +215,8 @@ unsafe fn native_process(set: Instructions, kind: Kind, jobs: &[Job<'_>], status
             match mode {
                 Some(Mode::Xts) => native::xts(set, encrypt, units, false),
                 Some(Mode::Cbc) if encrypt => native::cbc_encrypt(set, units),
-                _ => native::parallel(set, kind, units),
+                Some(mode) => native::parallel(set, mode, encrypt, units),
+                None => unreachable!("a kind that the kernels have"),
             }
         }
     };
@@ -253,7 +256,7 @@ unsafe fn xts_scattered(key: &KernelKey, encrypt: bool, work: &Work<'_>, tweak: 
 /// As for [`native_process`].
 #[cfg(target_arch = "x86_64")]
 unsafe fn scattered(kind: Kind, key: &KernelKey, work: &Work<'_>) {
-    let mode = Mode::of(kind.algorithm);
+    let mode = Mode::of(kind.algorithm).expect("a kind that the kernels have");
     let encrypt = kind.operation == Operation::Encrypt;
     // A copy of ciphertext at most, never of text.
     let (mut iv, mut later) = (*work.iv, [0; check::BLOCK_BYTES]);
@@ -261,7 +264,7 @@ unsafe fn scattered(kind: Kind, key: &KernelKey, work: &Work<'_>) {
     unsafe {
         soft::by_chunks(work, |chunk| {
             let last = |chunk: &[u8]| chunk.last_chunk().copied().unwrap_or_default();
-            if mode == Some(Mode::Cbc) && !encrypt {
+            if mode == Mode::Cbc && !encrypt {
                 later = last(chunk);
             }
             let (at, bytes) = (chunk.as_mut_ptr(), chunk.len());
@@ -272,14 +275,14 @@ unsafe fn scattered(kind: Kind, key: &KernelKey, work: &Work<'_>) {
                 bytes,
                 iv: &iv,
             };
-            if mode == Some(Mode::Cbc) && encrypt {
+            if mode == Mode::Cbc && encrypt {
                 native::cbc_encrypt(Instructions::AesNi, &mut [unit]);
             } else {
-                native::parallel(Instructions::AesNi, kind, &[unit]);
+                native::parallel(Instructions::AesNi, mode, encrypt, &[unit]);
             }
             iv = match mode {
-                Some(Mode::Ctr) => counter_after(iv, bytes),
-                Some(Mode::Cbc) if encrypt => last(chunk),
+                Mode::Ctr => counter_after(iv, bytes),
+                Mode::Cbc if encrypt => last(chunk),
                 _ => later,
             };
         });

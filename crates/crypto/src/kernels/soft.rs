@@ -7,11 +7,11 @@ use aes::{Aes128, Aes192, Aes256};
 use zeroize::Zeroize;
 
 use super::Mode;
+use crate::Status;
 use crate::check::BLOCK_BYTES;
 use crate::scatter::Cursor;
 use crate::tweak::{chunk_bytes, times_x};
 use crate::work::Work;
-use crate::{Algorithm, Status};
 
 type Block = [u8; BLOCK_BYTES];
 
@@ -25,12 +25,15 @@ enum Cipher {
 }
 
 impl Cipher {
-    fn new(key: &[u8]) -> Option<Self> {
-        Some(match key.len() {
-            16 => Self::Aes128(Box::new(Aes128::new_from_slice(key).ok()?)),
-            24 => Self::Aes192(Box::new(Aes192::new_from_slice(key).ok()?)),
-            _ => Self::Aes256(Box::new(Aes256::new_from_slice(key).ok()?)),
-        })
+    /// # Panics
+    /// When AES has no key of that length.
+    fn new(key: &[u8]) -> Self {
+        let has = "AES has keys of 16, 24 and 32 bytes";
+        match key.len() {
+            16 => Self::Aes128(Box::new(Aes128::new_from_slice(key).expect(has))),
+            24 => Self::Aes192(Box::new(Aes192::new_from_slice(key).expect(has))),
+            _ => Self::Aes256(Box::new(Aes256::new_from_slice(key).expect(has))),
+        }
     }
 
     fn encrypt(&self, block: &mut Block) {
@@ -64,18 +67,14 @@ pub(super) struct SoftKeys {
 }
 
 impl SoftKeys {
-    /// `None` for lengths that AES has not.
-    pub(super) fn new(algorithm: Algorithm, key: &[u8]) -> Option<Self> {
-        let is_xts = algorithm.is_xts();
+    /// # Panics
+    /// When AES has no key of that length.
+    pub(super) fn new(is_xts: bool, key: &[u8]) -> Self {
         let (data, tweak) = key.split_at(if is_xts { key.len() / 2 } else { key.len() });
-        Some(Self {
-            data: Cipher::new(data)?,
-            tweak: if is_xts {
-                Some(Cipher::new(tweak)?)
-            } else {
-                None
-            },
-        })
+        Self {
+            data: Cipher::new(data),
+            tweak: is_xts.then(|| Cipher::new(tweak)),
+        }
     }
 
     /// Of a data unit in XTS; without a key for it, of no use.
@@ -101,18 +100,60 @@ impl SoftKeys {
         tweak: &mut u128,
     ) -> Status {
         let mut iv = *work.iv;
-        let run = |chunk: &mut [u8]| match mode {
+        let run = |chunk: &mut [u8]| self.chunk(mode, encrypt, &mut iv, tweak, chunk);
+        // SAFETY: forwarded from the caller.
+        unsafe { by_chunks(work, run) };
+        Status::Ok
+    }
+
+    /// A piece of a message; `iv` and `tweak` are those of the next afterwards.
+    pub(super) fn chunk(
+        &self,
+        mode: Option<Mode>,
+        encrypt: bool,
+        iv: &mut Block,
+        tweak: &mut u128,
+        chunk: &mut [u8],
+    ) {
+        match mode {
             Some(Mode::Xts) => self.xts(encrypt, tweak, chunk),
-            Some(Mode::Cbc) => self.cbc(encrypt, &mut iv, chunk),
-            Some(Mode::Ctr) => self.ctr(&mut iv, chunk),
+            Some(Mode::Cbc) => self.cbc(encrypt, iv, chunk),
+            Some(Mode::Ctr) => self.ctr(iv, chunk),
             _ => {
                 let blocks = chunk.as_chunks_mut().0.iter_mut();
                 blocks.for_each(|block| self.data.run(encrypt, block));
             }
-        };
-        // SAFETY: forwarded from the caller.
-        unsafe { by_chunks(work, run) };
-        Status::Ok
+        }
+    }
+
+    /// Whole blocks in PCBC.
+    pub(super) fn pcbc(&self, encrypt: bool, mut chained: Block, text: &mut [u8]) {
+        for block in text.as_chunks_mut().0 {
+            let before = *block;
+            if encrypt {
+                xor(block, &chained);
+                self.data.encrypt(block);
+            } else {
+                self.data.decrypt(block);
+                xor(block, &chained);
+            }
+            chained = before;
+            xor(&mut chained, block);
+        }
+    }
+
+    /// Whole blocks, each xored with a mask before and after.
+    pub(super) fn whitened(
+        &self,
+        encrypt: bool,
+        masks: impl Iterator<Item = Block>,
+        text: &mut [u8],
+    ) {
+        for (block, mask) in text.as_chunks_mut().0.iter_mut().zip(masks) {
+            xor(block, &mask);
+            self.data.run(encrypt, block);
+            xor(block, &mask);
+        }
     }
 
     fn cbc(&self, encrypt: bool, chained: &mut Block, chunk: &mut [u8]) {

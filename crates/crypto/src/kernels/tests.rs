@@ -2,6 +2,7 @@
 //! none; and that no byte beyond a segment is touched.
 
 pub(crate) mod guarded;
+mod sectors;
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! AES-CBC encryption of many messages side by side: each block of a message
+//! AES-CBC and AES-PCBC encryption of many messages side by side: each block of a message
 //! waits for the one before, so every lane of every register is a message of
 //! its own, and a lane whose message ends takes the next one.
 
@@ -61,13 +61,14 @@ impl<V: Lanes, const N: usize> Buffer<V, N> {
     }
 }
 
-/// Encrypts messages of whole blocks; sorts them.
+/// Encrypts messages of whole blocks; sorts them. What is chained is the block before,
+/// or with `PLAIN` that and its text.
 ///
 /// # Safety
 /// The CPU has the instructions of `V`; sources are readable and destinations
 /// writable, the same bytes or apart.
 #[inline(always)]
-pub(super) unsafe fn encrypt<V: Lanes>(units: &mut [Unit<'_, KernelKey>]) {
+pub(super) unsafe fn encrypt<V: Lanes, const PLAIN: bool>(units: &mut [Unit<'_, KernelKey>]) {
     let Some(first) = units.first() else { return };
     let (key, bytes) = (first.key, first.bytes);
     // Long ones first, so that the lanes run dry together.
@@ -77,9 +78,9 @@ pub(super) unsafe fn encrypt<V: Lanes>(units: &mut [Unit<'_, KernelKey>]) {
     // SAFETY: forwarded from the caller.
     unsafe {
         if units.iter().all(|unit| std::ptr::eq(unit.key, key)) {
-            all::<V, 0>(units, &key.native().data);
+            all::<V, 0, PLAIN>(units, &key.native().data);
         } else {
-            all::<V, ROUND_KEYS>(units, &key.native().data);
+            all::<V, ROUND_KEYS, PLAIN>(units, &key.native().data);
         }
     }
 }
@@ -87,7 +88,10 @@ pub(super) unsafe fn encrypt<V: Lanes>(units: &mut [Unit<'_, KernelKey>]) {
 /// # Safety
 /// As for [`encrypt`].
 #[inline(always)]
-unsafe fn all<V: Lanes, const KEYS: usize>(units: &[Unit<'_, KernelKey>], keys: &RoundKeys) {
+unsafe fn all<V: Lanes, const KEYS: usize, const PLAIN: bool>(
+    units: &[Unit<'_, KernelKey>],
+    keys: &RoundKeys,
+) {
     let mut messages = Messages::<KEYS> {
         from: [std::ptr::null(); LANES],
         to: [std::ptr::null_mut(); LANES],
@@ -102,10 +106,10 @@ unsafe fn all<V: Lanes, const KEYS: usize>(units: &[Unit<'_, KernelKey>], keys: 
         // SAFETY: forwarded from the caller.
         unsafe {
             match messages.busy.div_ceil(V::BLOCKS) {
-                0 | 1 => messages.advance::<V, 1>(keys),
-                2 => messages.advance::<V, 2>(keys),
-                3 | 4 => messages.advance::<V, 4>(keys),
-                _ => messages.advance::<V, 8>(keys),
+                0 | 1 => messages.advance::<V, 1, PLAIN>(keys),
+                2 => messages.advance::<V, 2, PLAIN>(keys),
+                3 | 4 => messages.advance::<V, 4, PLAIN>(keys),
+                _ => messages.advance::<V, 8, PLAIN>(keys),
             }
         }
         messages.take::<V>();
@@ -113,6 +117,24 @@ unsafe fn all<V: Lanes, const KEYS: usize>(units: &[Unit<'_, KernelKey>], keys: 
     for row in &mut messages.keys {
         row.0.zeroize();
     }
+}
+
+/// What the next blocks wait for.
+///
+/// # Safety
+/// The CPU has the instructions of `V`.
+#[inline(always)]
+unsafe fn passed_on<V: Lanes, const N: usize, const PLAIN: bool>(
+    mut cipher: [V; N],
+    text: &[V; N],
+) -> [V; N] {
+    let mut index = 0;
+    while PLAIN && index < N {
+        // SAFETY: the caller's word.
+        cipher[index] = unsafe { cipher[index].xor(text[index]) };
+        index += 1;
+    }
+    cipher
 }
 
 impl<const KEYS: usize> Messages<'_, '_, KEYS> {
@@ -169,7 +191,7 @@ impl<const KEYS: usize> Messages<'_, '_, KEYS> {
     /// # Safety
     /// As for [`encrypt`]; `N` registers have room for all busy lanes.
     #[inline(always)]
-    unsafe fn advance<V: Lanes, const N: usize>(&mut self, keys: &RoundKeys) {
+    unsafe fn advance<V: Lanes, const N: usize, const PLAIN: bool>(&mut self, keys: &RoundKeys) {
         for lane in self.busy..N * V::BLOCKS {
             self.copy(0, lane);
         }
@@ -177,7 +199,7 @@ impl<const KEYS: usize> Messages<'_, '_, KEYS> {
         let least = self.blocks_left[..lanes].iter().min();
         let blocks = least.copied().unwrap_or(0);
         // SAFETY: forwarded; every lane has this many blocks.
-        unsafe { self.run::<V, N>(keys, blocks) };
+        unsafe { self.run::<V, N, PLAIN>(keys, blocks) };
         for lane in 0..lanes {
             self.from[lane] = self.from[lane].wrapping_add(blocks * BLOCK_BYTES);
             self.to[lane] = self.to[lane].wrapping_add(blocks * BLOCK_BYTES);
@@ -190,7 +212,11 @@ impl<const KEYS: usize> Messages<'_, '_, KEYS> {
     /// # Safety
     /// As for [`Self::advance`].
     #[inline(always)]
-    unsafe fn run<V: Lanes, const N: usize>(&mut self, keys: &RoundKeys, blocks: usize) {
+    unsafe fn run<V: Lanes, const N: usize, const PLAIN: bool>(
+        &mut self,
+        keys: &RoundKeys,
+        blocks: usize,
+    ) {
         let bytes = V::BLOCKS * BLOCK_BYTES;
         let chained = self.chained.0.as_mut_ptr().cast::<u8>();
         let whole = blocks / V::BLOCKS * V::BLOCKS;
@@ -209,9 +235,9 @@ impl<const KEYS: usize> Messages<'_, '_, KEYS> {
                 while turn * V::BLOCKS < whole {
                     let [even, odd] = &mut buffers;
                     state = if turn % 2 == 0 {
-                        self.turn(keys, state, even, odd, turn * V::BLOCKS, whole)
+                        self.turn::<V, N, PLAIN>(keys, state, even, odd, turn * V::BLOCKS, whole)
                     } else {
-                        self.turn(keys, state, odd, even, turn * V::BLOCKS, whole)
+                        self.turn::<V, N, PLAIN>(keys, state, odd, even, turn * V::BLOCKS, whole)
                     };
                     turn += 1;
                 }
@@ -224,6 +250,7 @@ impl<const KEYS: usize> Messages<'_, '_, KEYS> {
                 while row < count {
                     state = self.block(keys, state, &buffers[0].text[row]);
                     buffers[0].cipher[row] = state;
+                    state = passed_on::<V, N, PLAIN>(state, &buffers[0].text[row]);
                     row += 1;
                 }
                 self.write(&buffers[0], 0..N, whole, count);
@@ -247,7 +274,7 @@ impl<const KEYS: usize> Messages<'_, '_, KEYS> {
     /// # Safety
     /// As for [`Self::advance`].
     #[inline(always)]
-    unsafe fn turn<V: Lanes, const N: usize>(
+    unsafe fn turn<V: Lanes, const N: usize, const PLAIN: bool>(
         &self,
         keys: &RoundKeys,
         mut state: [V; N],
@@ -270,6 +297,8 @@ impl<const KEYS: usize> Messages<'_, '_, KEYS> {
                 state = self.block(keys, state, &now.text[row]);
             }
             now.cipher[row] = state;
+            // SAFETY: the caller's word.
+            state = unsafe { passed_on::<V, N, PLAIN>(state, &now.text[row]) };
             row += 1;
         }
         state

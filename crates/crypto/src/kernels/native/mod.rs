@@ -5,7 +5,9 @@ mod blocks;
 pub(super) mod cbc;
 mod ceiling;
 mod lanes;
+mod lrw;
 mod parallel;
+mod pcbc;
 mod round_keys;
 mod x128;
 mod x256;
@@ -19,9 +21,10 @@ pub(super) use round_keys::RoundKeys;
 
 use super::Mode;
 use super::key::KernelKey;
+use super::multiples::Multiples;
+use crate::Instructions;
 use crate::stack::wipe_below;
 use crate::work::Unit;
-use crate::{Algorithm, Instructions, Kind, Operation};
 
 /// What [`xts`](fn@xts) and its like use of the stack, at most: more where the
 /// compiler optimises less.
@@ -41,12 +44,11 @@ impl NativeKeys {
     ///
     /// # Safety
     /// The CPU has AES-NI.
-    pub(super) unsafe fn new(algorithm: Algorithm, key: &[u8]) -> Box<Self> {
+    pub(super) unsafe fn new(is_xts: bool, key: &[u8]) -> Box<Self> {
         let mut own = Box::new(Self {
             data: RoundKeys::BLANK,
             tweak: RoundKeys::BLANK,
         });
-        let is_xts = algorithm.is_xts();
         let (data, tweak) = key.split_at(if is_xts { key.len() / 2 } else { key.len() });
         // SAFETY: forwarded from the caller.
         unsafe {
@@ -81,6 +83,8 @@ macro_rules! entries {
                     match (encrypt, rounds) {
                         (true, 10) => xts::units::<$vector, true, 10>(units, is_encrypted),
                         (false, 10) => xts::units::<$vector, false, 10>(units, is_encrypted),
+                        (true, 12) => xts::units::<$vector, true, 12>(units, is_encrypted),
+                        (false, 12) => xts::units::<$vector, false, 12>(units, is_encrypted),
                         (true, _) => xts::units::<$vector, true, 14>(units, is_encrypted),
                         (false, _) => xts::units::<$vector, false, 14>(units, is_encrypted),
                     }
@@ -92,21 +96,60 @@ macro_rules! entries {
             #[target_feature(enable = $features)]
             pub(super) unsafe fn cbc_encrypt(units: &mut [Unit<'_, KernelKey>]) {
                 // SAFETY: forwarded from the caller.
-                unsafe { cbc::encrypt::<$vector>(units) }
+                unsafe { cbc::encrypt::<$vector, false>(units) }
+            }
+
+            /// # Safety
+            /// As for [`super::pcbc`](fn@super::pcbc); the CPU has the set.
+            #[target_feature(enable = $features)]
+            pub(super) unsafe fn pcbc(encrypt: bool, units: &mut [Unit<'_, KernelKey>]) {
+                // SAFETY: forwarded from the caller.
+                unsafe {
+                    if encrypt {
+                        cbc::encrypt::<$vector, true>(units);
+                    } else {
+                        pcbc::decrypt::<$vector>(units);
+                    }
+                }
+            }
+
+            /// # Safety
+            /// As for [`super::lrw`](fn@super::lrw); the CPU has the set.
+            #[target_feature(enable = $features)]
+            pub(super) unsafe fn lrw(
+                encrypt: bool,
+                units: &[Unit<'_, KernelKey>],
+                multiples: &Multiples,
+            ) {
+                // SAFETY: forwarded from the caller.
+                unsafe {
+                    let rounds = units.first().map_or(10, |unit| unit.key.native().data.rounds);
+                    match (encrypt, rounds) {
+                        (true, 10) => lrw::units::<$vector, true, 10>(units, multiples),
+                        (false, 10) => lrw::units::<$vector, false, 10>(units, multiples),
+                        (true, 12) => lrw::units::<$vector, true, 12>(units, multiples),
+                        (false, 12) => lrw::units::<$vector, false, 12>(units, multiples),
+                        (true, _) => lrw::units::<$vector, true, 14>(units, multiples),
+                        (false, _) => lrw::units::<$vector, false, 14>(units, multiples),
+                    }
+                }
             }
 
             /// # Safety
             /// As for [`super::parallel`](fn@super::parallel); the CPU has the set.
             #[target_feature(enable = $features)]
-            pub(super) unsafe fn parallel(kind: Kind, units: &[Unit<'_, KernelKey>]) {
+            pub(super) unsafe fn parallel(
+                mode: Mode,
+                encrypt: bool,
+                units: &[Unit<'_, KernelKey>],
+            ) {
                 use parallel::{CBC, CTR, ECB, messages};
-                let encrypt = kind.operation == Operation::Encrypt;
                 // SAFETY: forwarded from the caller.
                 unsafe {
-                    match (Mode::of(kind.algorithm), encrypt) {
-                        (Some(Mode::Ctr), _) => messages::<$vector, CTR, true>(units),
-                        (Some(Mode::Ecb), true) => messages::<$vector, ECB, true>(units),
-                        (Some(Mode::Ecb), false) => messages::<$vector, ECB, false>(units),
+                    match (mode, encrypt) {
+                        (Mode::Ctr, _) => messages::<$vector, CTR, true>(units),
+                        (Mode::Ecb, true) => messages::<$vector, ECB, true>(units),
+                        (Mode::Ecb, false) => messages::<$vector, ECB, false>(units),
                         _ => messages::<$vector, CBC, false>(units),
                     }
                 }
@@ -190,18 +233,62 @@ pub(super) unsafe fn cbc_encrypt(set: Instructions, units: &mut [Unit<'_, Kernel
     }
 }
 
+/// Encrypts or decrypts sectors in PCBC, of one key; may sort them.
+///
+/// # Safety
+/// As for [`xts`](fn@xts); sectors have 512 bytes or a multiple of that.
+pub(super) unsafe fn pcbc(set: Instructions, encrypt: bool, units: &mut [Unit<'_, KernelKey>]) {
+    // SAFETY: forwarded from the caller.
+    unsafe {
+        match set {
+            Instructions::Avx512 => avx512::pcbc(encrypt, units),
+            Instructions::Vaes => vaes::pcbc(encrypt, units),
+            Instructions::Avx | Instructions::Avx2 => avx::pcbc(encrypt, units),
+            Instructions::AesNi | Instructions::Baseline => aes_ni::pcbc(encrypt, units),
+        }
+    }
+    wipe_below::<XTS_STACK_KIB>();
+}
+
+/// Encrypts or decrypts sectors in LRW, of one key.
+///
+/// # Safety
+/// As for [`pcbc`](fn@pcbc).
+pub(super) unsafe fn lrw(
+    set: Instructions,
+    encrypt: bool,
+    units: &[Unit<'_, KernelKey>],
+    multiples: &Multiples,
+) {
+    // SAFETY: forwarded from the caller.
+    unsafe {
+        match set {
+            Instructions::Avx512 => avx512::lrw(encrypt, units, multiples),
+            Instructions::Vaes => vaes::lrw(encrypt, units, multiples),
+            Instructions::Avx | Instructions::Avx2 => avx::lrw(encrypt, units, multiples),
+            Instructions::AesNi | Instructions::Baseline => aes_ni::lrw(encrypt, units, multiples),
+        }
+    }
+    wipe_below::<XTS_STACK_KIB>();
+}
+
 /// Encrypts or decrypts messages in ECB or CTR, or decrypts them in CBC.
 ///
 /// # Safety
 /// As for [`xts`](fn@xts).
-pub(super) unsafe fn parallel(set: Instructions, kind: Kind, units: &[Unit<'_, KernelKey>]) {
+pub(super) unsafe fn parallel(
+    set: Instructions,
+    mode: Mode,
+    encrypt: bool,
+    units: &[Unit<'_, KernelKey>],
+) {
     // SAFETY: forwarded from the caller.
     unsafe {
         match set {
-            Instructions::Avx512 => avx512::parallel(kind, units),
-            Instructions::Vaes => vaes::parallel(kind, units),
-            Instructions::Avx | Instructions::Avx2 => avx::parallel(kind, units),
-            Instructions::AesNi | Instructions::Baseline => aes_ni::parallel(kind, units),
+            Instructions::Avx512 => avx512::parallel(mode, encrypt, units),
+            Instructions::Vaes => vaes::parallel(mode, encrypt, units),
+            Instructions::Avx | Instructions::Avx2 => avx::parallel(mode, encrypt, units),
+            Instructions::AesNi | Instructions::Baseline => aes_ni::parallel(mode, encrypt, units),
         }
     }
     wipe_below::<PARALLEL_STACK_KIB>();
@@ -235,6 +322,8 @@ pub(super) unsafe fn xts_tweak(keys: &NativeKeys, iv: &Block) -> Block {
     unsafe {
         if keys.tweak.rounds == 10 {
             xts::encrypt_tweak::<10>(&keys.tweak, &mut tweak);
+        } else if keys.tweak.rounds == 12 {
+            xts::encrypt_tweak::<12>(&keys.tweak, &mut tweak);
         } else {
             xts::encrypt_tweak::<14>(&keys.tweak, &mut tweak);
         }

@@ -10,7 +10,7 @@ use crate::kernels::key::KernelKey;
 use crate::work::Unit;
 
 /// Registers in flight: a round takes four cycles, and two begin in each.
-const WIDE: usize = 8;
+pub(super) const WIDE: usize = 8;
 const TWEAKS: usize = 32;
 const BLOCK_BYTES: usize = 16;
 
@@ -187,7 +187,7 @@ pub(super) unsafe fn data_unit<V: Lanes, const ENCRYPT: bool, const ROUNDS: usiz
 /// # Safety
 /// As for [`data_unit`].
 #[inline(always)]
-unsafe fn group<V: Lanes, const N: usize, const ENCRYPT: bool, const ROUNDS: usize>(
+pub(super) unsafe fn group<V: Lanes, const N: usize, const ENCRYPT: bool, const ROUNDS: usize>(
     keys: &RoundKeys,
     tweaks: &[V; N],
     from: *const u8,

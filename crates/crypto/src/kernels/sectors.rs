@@ -1,0 +1,249 @@
+//! Runs of disk sectors: many messages of one length, with an IV each, one after the
+//! other in memory. What a request costs by itself is paid once a run.
+
+use std::mem::MaybeUninit;
+
+use zeroize::Zeroize;
+
+use super::Mode;
+use super::key::KernelKey;
+use super::multiples::{Far, Multiples};
+#[cfg(target_arch = "x86_64")]
+use super::native;
+#[cfg(target_arch = "x86_64")]
+use crate::work::Unit;
+use crate::{Instructions, KeyError, instructions};
+
+/// A sector is a multiple of this: 512 bytes.
+pub const SECTOR_BYTES: usize = 512;
+type Block = [u8; 16];
+
+/// Chaining of blocks inside a sector, as Linux's crypto API has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SectorMode {
+    Ecb,
+    Cbc,
+    Ctr,
+    /// IEEE P1619/D5: an AES key and a block; the IV is a block's number, big-endian.
+    Lrw,
+    /// As CBC, but text and ciphertext are chained.
+    Pcbc,
+    /// IEEE 1619: two AES keys; they may be equal, since old disks may have such.
+    Xts,
+}
+
+impl SectorMode {
+    pub const ALL: [Self; 6] = [
+        Self::Ecb,
+        Self::Cbc,
+        Self::Ctr,
+        Self::Lrw,
+        Self::Pcbc,
+        Self::Xts,
+    ];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ecb => "ecb",
+            Self::Cbc => "cbc",
+            Self::Ctr => "ctr",
+            Self::Lrw => "lrw",
+            Self::Pcbc => "pcbc",
+            Self::Xts => "xts",
+        }
+    }
+
+    /// Key lengths with AES-128, AES-192 and AES-256.
+    pub const fn key_bytes(self) -> [usize; 3] {
+        match self {
+            Self::Xts => [32, 48, 64],
+            Self::Lrw => [32, 40, 48],
+            _ => [16, 24, 32],
+        }
+    }
+}
+
+/// A key for sectors, expanded. Zeroised on drop.
+pub struct SectorKey {
+    mode: SectorMode,
+    set: Instructions,
+    key: KernelKey,
+    /// LRW only.
+    multiples: Option<Box<Multiples>>,
+}
+
+impl SectorKey {
+    /// # Errors
+    /// [`KeyError::SectorKey`] for a length that the mode has not.
+    pub fn new(mode: SectorMode, key: &[u8]) -> Result<Self, KeyError> {
+        Self::with(instructions(), mode, key)
+    }
+
+    /// As [`Self::new`] with instructions that the CPU has.
+    pub(super) fn with(set: Instructions, mode: SectorMode, key: &[u8]) -> Result<Self, KeyError> {
+        let [short, middle, long] = mode.key_bytes();
+        if ![short, middle, long].contains(&key.len()) {
+            let got = key.len();
+            return Err(KeyError::SectorKey { mode, got });
+        }
+        let (cipher, second) = match mode {
+            SectorMode::Lrw => key.split_at(key.len() - 16),
+            _ => (key, &[][..]),
+        };
+        let second = second.first_chunk();
+        Ok(Self {
+            mode,
+            set,
+            key: KernelKey::of_sectors(set, mode == SectorMode::Xts, cipher),
+            multiples: second.map(Multiples::new),
+        })
+    }
+
+    /// Encrypts (or decrypts) sectors in place, as many as there are IVs.
+    ///
+    /// # Panics
+    /// Unless `data` is that many sectors of one length, a multiple of 512 bytes.
+    #[expect(unsafe_code, reason = "hands a slice to the kernels")]
+    pub fn run(&self, encrypt: bool, ivs: &[Block], data: &mut [u8]) {
+        if ivs.is_empty() {
+            return assert!(data.is_empty(), "an IV for each sector");
+        }
+        let bytes = data.len() / ivs.len();
+        assert!(
+            data.len() == bytes * ivs.len() && bytes > 0,
+            "an IV for each sector"
+        );
+        let at = data.as_mut_ptr();
+        // SAFETY: the slice is ours, and source and destination the same bytes.
+        unsafe { self.run_apart(encrypt, ivs, bytes, at, at) };
+    }
+
+    /// As [`Self::run`], from one place to another, or within one.
+    ///
+    /// # Panics
+    /// Unless `sector_bytes` is a multiple of 512.
+    ///
+    /// # Safety
+    /// Source is readable and destination writable for all sectors: the same bytes, or
+    /// apart. Other parties may change them meanwhile.
+    #[expect(unsafe_code, reason = "what is read and written is the caller's word")]
+    pub unsafe fn run_apart(
+        &self,
+        encrypt: bool,
+        ivs: &[Block],
+        sector_bytes: usize,
+        source: *const u8,
+        destination: *mut u8,
+    ) {
+        assert!(
+            sector_bytes > 0 && sector_bytes.is_multiple_of(SECTOR_BYTES),
+            "sectors of 512 bytes or a multiple"
+        );
+        // SAFETY: forwarded from the caller; the CPU has the set.
+        unsafe {
+            #[cfg(target_arch = "x86_64")]
+            if self.set > Instructions::Baseline {
+                return self.native(encrypt, ivs, sector_bytes, (source, destination));
+            }
+            self.soft(encrypt, ivs, sector_bytes, (source, destination));
+        }
+    }
+
+    /// # Safety
+    /// As for [`Self::run_apart`]; the CPU has the set, which has AES-NI.
+    #[cfg(target_arch = "x86_64")]
+    #[expect(unsafe_code, reason = "calls the kernels")]
+    unsafe fn native(
+        &self,
+        encrypt: bool,
+        ivs: &[Block],
+        bytes: usize,
+        (source, destination): (*const u8, *mut u8),
+    ) {
+        use crate::work::BATCH_UNITS_MAX;
+        let unit = |(index, iv)| Unit {
+            key: &self.key,
+            source: source.wrapping_add(index * bytes),
+            destination: destination.wrapping_add(index * bytes),
+            bytes,
+            iv,
+        };
+        let mut slots = [const { MaybeUninit::uninit() }; BATCH_UNITS_MAX];
+        let mut all = ivs.iter().enumerate();
+        for _ in (0..ivs.len()).step_by(BATCH_UNITS_MAX) {
+            let mut count = 0;
+            for (slot, one) in slots.iter_mut().zip(all.by_ref()) {
+                slot.write(unit(one));
+                count += 1;
+            }
+            // SAFETY: that many slots were written above.
+            let units = unsafe { slots[..count].assume_init_mut() };
+            // SAFETY: forwarded from the caller.
+            unsafe {
+                match self.mode {
+                    SectorMode::Xts => native::xts(self.set, encrypt, units, false),
+                    SectorMode::Cbc if encrypt => native::cbc_encrypt(self.set, units),
+                    SectorMode::Cbc => native::parallel(self.set, Mode::Cbc, false, units),
+                    SectorMode::Ecb => native::parallel(self.set, Mode::Ecb, encrypt, units),
+                    SectorMode::Ctr => native::parallel(self.set, Mode::Ctr, true, units),
+                    SectorMode::Pcbc => native::pcbc(self.set, encrypt, units),
+                    SectorMode::Lrw => native::lrw(self.set, encrypt, units, self.multiples()),
+                }
+            }
+        }
+    }
+
+    fn multiples(&self) -> &Multiples {
+        let multiples = self.multiples.as_deref();
+        multiples.expect("a key of LRW has them")
+    }
+
+    /// One sector after the other, in private memory.
+    ///
+    /// # Safety
+    /// As for [`Self::run_apart`].
+    #[expect(unsafe_code, reason = "copies from and to the caller's memory")]
+    unsafe fn soft(
+        &self,
+        encrypt: bool,
+        ivs: &[Block],
+        bytes: usize,
+        (source, destination): (*const u8, *mut u8),
+    ) {
+        let mut private = vec![0; bytes];
+        for (index, iv) in ivs.iter().enumerate() {
+            let at = index * bytes;
+            // SAFETY: forwarded from the caller; the copy is ours.
+            unsafe {
+                std::ptr::copy_nonoverlapping(source.add(at), private.as_mut_ptr(), bytes);
+                self.soft_sector(encrypt, iv, &mut private);
+                std::ptr::copy_nonoverlapping(private.as_ptr(), destination.add(at), bytes);
+            }
+        }
+        private.zeroize();
+    }
+
+    fn soft_sector(&self, encrypt: bool, iv: &Block, sector: &mut [u8]) {
+        let keys = self.key.soft();
+        let mode = match self.mode {
+            SectorMode::Ecb => Mode::Ecb,
+            SectorMode::Cbc => Mode::Cbc,
+            SectorMode::Ctr => Mode::Ctr,
+            SectorMode::Xts => Mode::Xts,
+            SectorMode::Pcbc => return keys.pcbc(encrypt, *iv, sector),
+            SectorMode::Lrw => {
+                let mut far = Far::new(self.multiples());
+                let first = u128::from_be_bytes(*iv);
+                let masks = (0..).map(|block| far.product(first.wrapping_add(block)).to_ne_bytes());
+                return keys.whitened(encrypt, masks, sector);
+            }
+        };
+        keys.chunk(
+            Some(mode),
+            encrypt,
+            &mut { *iv },
+            &mut keys.encrypted_tweak(iv),
+            sector,
+        );
+    }
+}
