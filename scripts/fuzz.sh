@@ -16,7 +16,7 @@ case $seconds in
     '' | *[!0-9]* | 0) echo "usage: $0 [SECONDS [TARGET…]]; SECONDS is a whole number from 1" >&2; exit 2 ;;
 esac
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- run_read scenario cpuid_dump histogram crypto_job lane functions \
+[ $# -gt 0 ] || set -- run_read scenario cpuid_dump disk_header histogram crypto_job lane functions \
     vm_frames wire_frames wire_views
 
 host=$(rustc +nightly -vV | sed -n 's/^host: //p') || host=

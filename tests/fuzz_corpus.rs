@@ -20,9 +20,10 @@ const BYTES_MAX: u64 = 200 * 1024;
 /// A target's name and body.
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 11] = [
+const TARGETS: [Target; 12] = [
     ("cpuid_dump", targets::cpuid_dump),
     ("crypto_job", targets::crypto_job),
+    ("disk_header", targets::disk_header),
     ("functions", targets::functions),
     ("histogram", targets::histogram),
     ("journal", targets::journal),
@@ -70,6 +71,11 @@ fn cpuid_dumps() {
 #[test]
 fn crypto_jobs() {
     replay("crypto_job");
+}
+
+#[test]
+fn headers_of_disks() {
+    replay("disk_header");
 }
 
 #[test]

@@ -7,6 +7,7 @@
 mod bytes;
 mod cpuid_dump;
 mod crypto_job;
+mod disk_header;
 mod functions;
 mod histogram;
 mod journal;
@@ -19,6 +20,7 @@ mod wire_views;
 
 pub use cpuid_dump::cpuid_dump;
 pub use crypto_job::crypto_job;
+pub use disk_header::disk_header;
 pub use functions::functions;
 pub use histogram::histogram;
 pub use journal::journal;

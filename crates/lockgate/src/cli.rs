@@ -1,6 +1,7 @@
 //! The command line, as data.
 
 mod arms;
+mod disk;
 mod options;
 mod vm;
 
@@ -14,6 +15,7 @@ use crate::export::Export;
 use crate::units;
 
 pub use arms::{AfAlgArguments, UserSpaceArguments};
+pub use disk::{DiskArguments, DiskCommand, DiskInfoArguments, DiskOpenArguments, DiskType};
 pub use options::SectionOptions;
 pub use vm::{GuestFileArgument, VmArguments, VmCommand, VmRunArguments};
 
@@ -79,6 +81,8 @@ pub enum Command {
     Report(ReportArguments),
     /// Boot small Linux guests for tests and measurements
     Vm(VmArguments),
+    /// Read encrypted disk images: plain, LUKS1 and LUKS2
+    Disk(DiskArguments),
     /// Measure one arm through the kernel's crypto socket, for sections that run in a guest
     #[command(hide = true)]
     AfAlg(AfAlgArguments),

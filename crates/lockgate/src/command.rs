@@ -3,6 +3,7 @@
 mod arms;
 mod compare;
 mod completions;
+mod disk;
 mod man;
 mod probe;
 mod report;
@@ -14,6 +15,7 @@ mod vm;
 pub use arms::{af_alg, user_space};
 pub use compare::compare;
 pub use completions::completions;
+pub use disk::disk;
 pub use man::man;
 pub use probe::probe;
 pub use report::report;

@@ -50,6 +50,7 @@ fn dispatch(command: Command, console: &Console) -> Result<Exit, Failure> {
         Command::Speed(arguments) => command::speed(&arguments, console),
         Command::Report(arguments) => command::report(&arguments, console),
         Command::Vm(arguments) => command::vm(&arguments, console),
+        Command::Disk(arguments) => command::disk(&arguments, console),
         Command::AfAlg(arguments) => command::af_alg(&arguments, console),
         Command::UserSpace(arguments) => command::user_space(&arguments, console),
         Command::Completions { shell } => command::completions(shell, console),

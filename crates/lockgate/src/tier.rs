@@ -34,6 +34,7 @@ fn measures(command: &Command) -> bool {
         | Command::Compare(_)
         | Command::Report(_)
         | Command::Vm(_)
+        | Command::Disk(_)
         | Command::AfAlg(_)
         | Command::UserSpace(_)
         | Command::Completions { .. }

@@ -4,6 +4,7 @@ use std::collections::hash_map::RandomState;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Writes `bytes` so that a reader sees the old file or the new one, never half of
@@ -92,6 +93,56 @@ fn new_beside(path: &Path) -> io::Result<(File, PathBuf)> {
     Ok((File::create_new(&path)?, path))
 }
 
+/// A file that is written piece by piece and then appears whole, or not at all: until
+/// then it has a name of its own, beside. Only its owner can read it.
+#[derive(Debug)]
+pub struct Pending {
+    file: File,
+    temporary: PathBuf,
+    path: PathBuf,
+}
+
+impl Pending {
+    /// # Errors
+    /// Whatever the file system says.
+    pub fn new(path: &Path) -> io::Result<Self> {
+        let (file, temporary) = new_beside(path)?;
+        let own = Self {
+            file,
+            temporary,
+            path: path.to_owned(),
+        };
+        own.file
+            .set_permissions(fs::Permissions::from_mode(0o600))?;
+        Ok(own)
+    }
+
+    pub fn file(&mut self) -> &mut File {
+        &mut self.file
+    }
+
+    /// Gives it its name, once its bytes are on the disk; a file of that name goes only
+    /// if it may be replaced.
+    ///
+    /// # Errors
+    /// Whatever the file system says; the temporary file is removed.
+    pub fn commit(self, may_replace: bool) -> io::Result<()> {
+        self.file.sync_all()?;
+        if may_replace {
+            return fs::rename(&self.temporary, &self.path);
+        }
+        // A link fails where the name is taken; the temporary name goes with `self`.
+        fs::hard_link(&self.temporary, &self.path)
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        // Gone already where it was renamed.
+        let _ = fs::remove_file(&self.temporary);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,6 +156,31 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"second");
         check_writable(&path).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"second");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_pending_file_appears_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("plain.img");
+        let written = |text: &[u8]| {
+            let mut pending = Pending::new(&path).unwrap();
+            pending.file().write_all(text).unwrap();
+            assert_eq!(
+                fs::read_dir(folder.path()).unwrap().count(),
+                1 + usize::from(path.exists())
+            );
+            pending
+        };
+        drop(written(b"never"));
+        assert!(!path.exists());
+        written(b"first").commit(false).unwrap();
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        let refused = written(b"second").commit(false).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&path).unwrap(), b"first");
+        written(b"third").commit(true).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"third");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 

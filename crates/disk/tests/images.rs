@@ -1,0 +1,252 @@
+//! Images that cryptsetup 2.6.1 formatted and Linux's dm-crypt wrote to, in a guest
+//! (`scripts/disk-images.sh`); and what becomes of them when they are damaged.
+
+use std::io::Read;
+use std::sync::LazyLock;
+
+use flate2::read::GzDecoder;
+use lockgate_disk::plain::{Hashing, key};
+use lockgate_disk::{
+    Cost, Hash, Header, HeaderError, Image, Iv, Layout, Luks2Error, Mode, SlotError, Spec,
+    UnlockError, Volume, header,
+};
+
+const FIRST: &[u8] = b"first passphrase";
+const SECOND: &[u8] = b"second\nwith a newline";
+
+static LUKS1: LazyLock<Vec<u8>> = LazyLock::new(|| unpacked(include_bytes!("images/luks1.img.gz")));
+static LUKS2: LazyLock<Vec<u8>> = LazyLock::new(|| unpacked(include_bytes!("images/luks2.img.gz")));
+
+fn unpacked(packed: &[u8]) -> Vec<u8> {
+    let mut image = Vec::new();
+    GzDecoder::new(packed).read_to_end(&mut image).unwrap();
+    image
+}
+
+/// What the guest wrote.
+fn text(bytes: usize) -> Vec<u8> {
+    let byte = |at: usize| (at * 31 + at / 4096 * 7 + 5) as u8;
+    (0..bytes).map(byte).collect()
+}
+
+fn decrypted(image: &Vec<u8>, layout: Layout, key: &[u8]) -> Vec<u8> {
+    let volume = Volume::new(image, layout, key).unwrap();
+    let mut out = Vec::new();
+    volume.copy_to(&mut out, &mut |_| true).unwrap();
+    assert_eq!(out.len() as u64, volume.bytes());
+    out
+}
+
+#[test]
+fn what_the_kernel_wrote_is_read() {
+    for (image, version, passphrases) in
+        [(&*LUKS1, 1, &[FIRST][..]), (&*LUKS2, 2, &[FIRST, SECOND])]
+    {
+        let header = header(image).unwrap();
+        assert_eq!(header.version, version);
+        for passphrase in passphrases {
+            let key = header.unlock(image, passphrase, None).unwrap();
+            assert_eq!(decrypted(image, header.layout, &key)[..16384], text(16384));
+        }
+    }
+}
+
+#[test]
+fn plain_images_are_read_with_cryptsetups_defaults_and_without() {
+    let usual = Layout {
+        spec: lockgate_disk::plain::CIPHER.parse().unwrap(),
+        offset: 0,
+        bytes: Some(4096),
+        sector_bytes: 512,
+        iv_offset: 0,
+        iv_large_sectors: false,
+    };
+    let skipped = Layout {
+        spec: "aes-xts-plain64".parse().unwrap(),
+        offset: 4096,
+        sector_bytes: 4096,
+        iv_offset: 1000,
+        iv_large_sectors: true,
+        ..usual
+    };
+    for (image, layout, hash, bytes) in [
+        (
+            &include_bytes!("images/plain.img")[..],
+            usual,
+            Hash::Ripemd160,
+            32,
+        ),
+        (
+            &include_bytes!("images/skipped.img")[..],
+            skipped,
+            Hash::Sha512,
+            64,
+        ),
+    ] {
+        let key = key(Hashing::Hash(hash), FIRST, bytes);
+        assert_eq!(
+            decrypted(&image.to_vec(), layout, &key),
+            text(4096),
+            "{hash}"
+        );
+    }
+}
+
+#[test]
+fn a_header_says_what_cryptsetup_says() {
+    let header = header(&*LUKS2).unwrap();
+    assert_eq!(header.uuid, "66666666-2222-3333-4444-555555555555");
+    assert_eq!((&*header.label, &*header.subsystem), ("small", "test"));
+    assert_eq!(header.tokens, [(3, "luks2-keyring".to_owned())]);
+    let spec = Spec {
+        mode: Mode::Cbc,
+        iv: Iv::EssivSha256,
+    };
+    assert_eq!(
+        (header.layout.spec, header.layout.sector_bytes),
+        (spec, 4096)
+    );
+    assert_eq!(header.layout.offset, 557_056);
+    let numbers: Vec<_> = header.slots.iter().map(|(number, _)| *number).collect();
+    assert_eq!(numbers, [0, 2, 4]);
+    assert!(matches!(header.slots[1].1, Err(SlotError::Unbound)));
+    let slot = header.slots[2].1.as_ref().unwrap();
+    let cost = Cost::Pbkdf2 {
+        hash: Hash::Sha512,
+        iterations: 1000,
+    };
+    assert_eq!((slot.kdf.cost, slot.priority), (cost, 2));
+}
+
+#[test]
+fn wrong_passphrases_and_slots_are_named() {
+    let (one, two) = (header(&*LUKS1).unwrap(), header(&*LUKS2).unwrap());
+    let error = |header: &Header, image: &Vec<u8>, passphrase: &[u8], only| {
+        header
+            .unlock(image, passphrase, only)
+            .unwrap_err()
+            .to_string()
+    };
+    for (error, said) in [
+        (error(&one, &LUKS1, b"wrong", None), "tried: 0"),
+        (
+            error(&two, &LUKS2, b"wrong", None),
+            "tried: 4, 0; slot 2 cannot be used: it is bound to no data",
+        ),
+        (error(&two, &LUKS2, SECOND, Some(0)), "tried: 0"),
+        (
+            error(&two, &LUKS2, FIRST, Some(2)),
+            "key slot 2 cannot be used",
+        ),
+        (error(&two, &LUKS2, FIRST, Some(7)), "key slot 7 is empty"),
+    ] {
+        assert!(error.contains(said), "{error}");
+    }
+}
+
+#[test]
+fn truncated_images_are_refused() {
+    for image in [&*LUKS1, &*LUKS2] {
+        let opens = |bytes: usize| {
+            let image = image[..bytes].to_vec();
+            let header = header(&image).map_err(|error| error.to_string())?;
+            header
+                .layout
+                .data_bytes(&image)
+                .map_err(|error| error.to_string())
+        };
+        for bytes in [0, 5, 8, 591, 4095, 16383, 65536, 300_000] {
+            opens(bytes).unwrap_err();
+        }
+        assert!(
+            opens(image.len() - 100)
+                .unwrap_err()
+                .contains("whole sectors")
+        );
+    }
+    let short = LUKS1[..60_000].to_vec();
+    let error = header(&short)
+        .unwrap()
+        .unlock(&short, FIRST, None)
+        .unwrap_err();
+    assert!(matches!(error, UnlockError::Truncated(0)), "{error}");
+}
+
+#[test]
+fn no_header_is_told_from_a_damaged_one() {
+    assert!(matches!(header(&vec![0; 1 << 20]), Err(HeaderError::None)));
+    let mut image = LUKS2.clone();
+    for copy in [0, 16384] {
+        image[copy + 100] ^= 1;
+    }
+    let error = header(&image).unwrap_err();
+    assert!(
+        matches!(error, HeaderError::Luks2(Luks2Error::NeitherCopy { .. })),
+        "{error:?}"
+    );
+}
+
+/// Every byte of either copy: the other one is taken, and its state is said.
+#[test]
+fn either_copy_of_a_luks2_header_does() {
+    let whole = header(&*LUKS2).unwrap();
+    let step = if testing::is_thorough() { 1 } else { 13 };
+    // A checksum of 32 bytes leaves half of its field unused.
+    for at in (0..32768)
+        .step_by(step)
+        .filter(|at| !(480..512).contains(&(at % 16384)))
+    {
+        let mut image = LUKS2.clone();
+        image[at] ^= 0x41;
+        let header = header(&image).unwrap_or_else(|error| panic!("byte {at}: {error}"));
+        assert_eq!(
+            (&header.uuid, header.layout),
+            (&whole.uuid, whole.layout),
+            "byte {at}"
+        );
+        assert!(header.damage.is_some(), "byte {at}");
+    }
+}
+
+/// LUKS1 has no checksum: a key that is found is the right one, whatever was changed.
+#[test]
+fn a_changed_byte_of_a_luks1_header_opens_nothing_wrongly() {
+    const COSTLY: u32 = 10_000;
+    let right = header(&*LUKS1)
+        .unwrap()
+        .unlock(&*LUKS1, FIRST, None)
+        .unwrap();
+    let mut opened = 0;
+    let step = if testing::is_thorough() { 1 } else { 5 };
+    for at in (0..592).step_by(step) {
+        for bit in [0x01, 0x80] {
+            let mut image = LUKS1.clone();
+            image[at] ^= bit;
+            let Ok(header) = header(&image) else { continue };
+            let is_costly = header.slots.iter().any(|(_, slot)| {
+                matches!(slot, Ok(slot) if matches!(slot.kdf.cost, Cost::Pbkdf2 { iterations, .. } if iterations > COSTLY))
+            });
+            if is_costly {
+                continue;
+            }
+            if let Ok(key) = header.unlock(&image, FIRST, None) {
+                assert_eq!(*key, *right, "byte {at}");
+                opened += 1;
+            }
+        }
+    }
+    // Those of names, of the UUID, of the data's place and of empty slots do no harm.
+    assert!((200 / step..900 / step).contains(&opened), "{opened}");
+}
+
+/// The stripes, too: one bit decides.
+#[test]
+fn a_changed_bit_of_a_key_slot_opens_nothing() {
+    for at in [4096, 4096 + 31_999, 4096 + 63_999] {
+        let mut image = LUKS1.clone();
+        image[at] ^= 1;
+        let header = header(&image).unwrap();
+        assert!(header.unlock(&image, FIRST, None).is_err(), "byte {at}");
+    }
+    assert_eq!(LUKS1.bytes(), 1032 * 512 + 32768);
+}
