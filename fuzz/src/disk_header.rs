@@ -18,8 +18,10 @@ pub fn disk_header(data: &[u8]) {
 
 fn check(image: &Vec<u8>) {
     let Ok(header) = header(image) else { return };
-    if let Ok(bytes) = header.layout.data_bytes(image) {
-        assert!(header.layout.offset + bytes <= image.bytes());
+    if let Ok(layout) = &header.layout
+        && let Ok(bytes) = layout.data_bytes(image)
+    {
+        assert!(layout.offset + bytes <= image.bytes());
     }
     for (number, slot) in &header.slots {
         let Ok(slot) = slot else { continue };

@@ -6,7 +6,9 @@ use std::collections::HashSet;
 
 use crate::published::{rejection::Rejection, rsa_key};
 use crate::support::{Prepared, Shape, fast_backends, material, noise, offered, plain, process};
-use lockgate_crypto::{Algorithm, Backend, Key, Kind, Operation, RsaBits, RsaScheme, Status};
+use lockgate_crypto::{
+    Algorithm, Backend, Key, Kind, Operation, RsaBits, RsaScheme, SectorKey, SectorMode, Status,
+};
 use sha2::{Digest, Sha256};
 
 const DEPTH: usize = 128 << 10;
@@ -138,6 +140,42 @@ fn a_request_leaves_no_secret_on_the_stack() {
                     let name = backend.name();
                     assert_eq!(left, 0, "{name} {kind:?} {bytes} bytes in {pieces} pieces");
                 }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_run_of_sectors_leaves_no_secret_on_the_stack() {
+    on_a_deep_stack(|| {
+        let mut stack = vec![0; LOOKED_AT / 8];
+        for mode in SectorMode::ALL {
+            for (key_bytes, (count, bytes)) in mode
+                .key_bytes()
+                .into_iter()
+                .flat_map(|key| [(1, 512), (3, 4096), (130, 512)].map(|run| (key, run)))
+            {
+                let (key, text) = (noise(31, key_bytes), noise(32, count * bytes));
+                let ivs: Vec<[u8; 16]> = (0..count).map(|at| [at as u8; 16]).collect();
+                paint();
+                let own = SectorKey::new(mode, &key);
+                copy_below(&mut stack);
+                let own = own.expect("a length that the mode has");
+                let name = format!("{} {key_bytes} {count} × {bytes}", mode.name());
+                let of_key: Vec<_> = windows(&key).collect();
+                assert_eq!(Secrets(of_key.clone()).count(&stack), 0, "{name}, a key");
+                let mut run = text.clone();
+                for encrypt in [true, false] {
+                    let before = run.clone();
+                    paint();
+                    own.run(encrypt, &ivs, &mut run);
+                    copy_below(&mut stack);
+                    let stream: Vec<u8> = before.iter().zip(&run).map(|(a, b)| a ^ b).collect();
+                    let parts = windows(&text).chain(windows(&stream));
+                    let secrets = Secrets(parts.chain(of_key.clone()).collect());
+                    assert_eq!(secrets.count(&stack), 0, "{name}, encrypt: {encrypt}");
+                }
+                assert_eq!(run, text, "{name}");
             }
         }
     });

@@ -57,11 +57,22 @@ pub enum KdfError {
         most: u64,
     },
     #[error(
-        "{memory_kib} KiB for Argon2 are not to be had; free memory, or open the image elsewhere"
+        "the key slot takes {memory_kib} KiB for Argon2, and {available_kib} KiB are available; free memory, or open the image elsewhere"
     )]
-    Memory { memory_kib: u32 },
+    Memory { memory_kib: u32, available_kib: u64 },
     #[error("Argon2 refuses a key of {key_bytes} bytes with a salt of {salt_bytes}")]
     Argon2 { key_bytes: usize, salt_bytes: usize },
+}
+
+/// What the kernel could give without swapping (proc(5)): what it gives beyond that, it
+/// may take back by ending the process. No limit where it does not say.
+fn available_kib() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"));
+    let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    number.unwrap_or(u64::MAX)
 }
 
 impl Kdf {
@@ -121,11 +132,14 @@ impl Kdf {
                 };
                 let params =
                     Params::new(memory_kib, passes, lanes, Some(bytes)).map_err(refused)?;
-                let mut memory = Vec::new();
-                if memory.try_reserve_exact(params.block_count()).is_err() {
-                    return Err(KdfError::Memory { memory_kib });
+                let available_kib = available_kib();
+                if u64::from(memory_kib) > available_kib {
+                    return Err(KdfError::Memory {
+                        memory_kib,
+                        available_kib,
+                    });
                 }
-                memory.resize(params.block_count(), Block::default());
+                let mut memory = vec![Block::default(); params.block_count()];
                 let algorithm = match variant {
                     Variant::Argon2i => Algorithm::Argon2i,
                     Variant::Argon2id => Algorithm::Argon2id,

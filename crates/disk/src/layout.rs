@@ -2,7 +2,7 @@
 
 use crate::image::Image;
 use crate::sectors::SECTOR_BYTES;
-use crate::spec::Spec;
+use crate::spec::{Spec, SpecError};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -16,6 +16,29 @@ pub struct Layout {
     pub iv_offset: u64,
     /// Whether IVs count sectors of `sector_bytes`, not of 512 bytes.
     pub iv_large_sectors: bool,
+}
+
+/// What a header asks of who reads the data, and is not supported.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DataError {
+    #[error("the image requires '{0}', which is not supported; open it with cryptsetup")]
+    Requirement(String),
+    #[error(
+        "the image is being reencrypted (key slot {0}); finish that with 'cryptsetup reencrypt'"
+    )]
+    Reencryption(u32),
+    #[error("the image has {0} segments; only one is supported")]
+    Segments(usize),
+    #[error("segment type '{0}' is not supported; only 'crypt' is")]
+    SegmentType(String),
+    #[error("the data carry integrity tags ({0}), which is not supported; open it with cryptsetup")]
+    Integrity(String),
+    #[error("the segment names no encryption")]
+    NoEncryption,
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    #[error("'{0}' is no size of a segment")]
+    SegmentSize(String),
 }
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]

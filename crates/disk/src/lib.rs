@@ -24,7 +24,7 @@ pub use kdf::{
     ARGON2_LANES_MAX, ARGON2_MEMORY_KIB_MAX, ARGON2_WORK_KIB_MAX, Cost, Kdf, KdfError,
     PBKDF2_ITERATIONS_MAX, Variant,
 };
-pub use layout::{Layout, LayoutError};
+pub use layout::{DataError, Layout, LayoutError};
 pub use luks::{AREA_BYTES_MAX, Digest, Header, Slot, SlotError, UnlockError};
 pub use luks1::Luks1Error;
 pub use luks2::{CopyError, Luks2Error};
@@ -52,10 +52,13 @@ pub enum HeaderError {
 /// [`HeaderError`].
 pub fn header(image: &dyn Image) -> Result<Header, HeaderError> {
     if luks1::is_luks1(&image.part(0, 8)?) {
-        Ok(luks1::read(image)?)
-    } else if luks2::is_luks2(image)? {
-        Ok(luks2::read(image)?)
-    } else {
-        Err(HeaderError::None)
+        return Ok(luks1::read(image)?);
     }
+    luks2::read(image).map_err(|error| match error {
+        Luks2Error::NeitherCopy {
+            first: CopyError::Signature,
+            second: CopyError::Signature,
+        } => HeaderError::None,
+        error => error.into(),
+    })
 }

@@ -9,7 +9,7 @@ use zeroize::Zeroizing;
 use crate::hash::{Hash, UnknownHash};
 use crate::image::Image;
 use crate::kdf::{Cost, Kdf, KdfError};
-use crate::layout::Layout;
+use crate::layout::{DataError, Layout};
 use crate::sectors::{SECTOR_BYTES, SectorCipher};
 use crate::spec::{Spec, SpecError};
 use crate::stripes::merge;
@@ -28,7 +28,8 @@ pub struct Header {
     /// Number and kind of each token.
     pub tokens: Vec<(u32, String)>,
     pub flags: Vec<String>,
-    pub layout: Layout,
+    /// Of the data, or why they cannot be read.
+    pub layout: Result<Layout, DataError>,
     /// By number.
     pub slots: Vec<(u32, Result<Slot, SlotError>)>,
     /// Which copy of a LUKS2 header was not usable, and why.

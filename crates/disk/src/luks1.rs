@@ -2,10 +2,10 @@
 
 use std::io;
 
-use crate::hash::{Hash, UnknownHash};
+use crate::hash::Hash;
 use crate::image::Image;
 use crate::kdf::{Cost, Kdf};
-use crate::layout::Layout;
+use crate::layout::{DataError, Layout};
 use crate::luks::{Digest, Header, Slot, SlotError};
 use crate::sectors::SECTOR_BYTES;
 use crate::spec::{Spec, SpecError};
@@ -25,12 +25,6 @@ pub enum Luks1Error {
     Read(#[from] io::Error),
     #[error("the image ends inside the LUKS1 header")]
     Truncated,
-    #[error(transparent)]
-    Hash(#[from] UnknownHash),
-    #[error(transparent)]
-    Spec(#[from] SpecError),
-    #[error("its key has {0} bytes, which the cipher does not take")]
-    KeyBytes(usize),
     #[error(
         "key slot {number} is neither enabled nor disabled (0x{state:08x}); the header is damaged"
     )]
@@ -59,27 +53,15 @@ pub(crate) fn read(image: &dyn Image) -> Result<Header, Luks1Error> {
     if header.len() < HEADER_BYTES {
         return Err(Luks1Error::Truncated);
     }
-    let spec: Spec = format!("{}-{}", text(&header, 8, 32), text(&header, 40, 32)).parse()?;
-    let hash: Hash = text(&header, 72, 32).parse()?;
-    let key_bytes = word(&header, 108) as usize;
-    if !spec.mode.key_bytes().contains(&key_bytes) {
-        return Err(Luks1Error::KeyBytes(key_bytes));
-    }
-    let digest = Digest::new(
-        hash.name(),
-        word(&header, 164),
-        header[132..164].to_vec(),
-        header[112..112 + DIGEST_BYTES].to_vec(),
-    );
+    let spec = spec(&header);
     let mut slots = Vec::new();
     for number in 0..SLOTS {
         let own = &header[SLOTS_AT + number as usize * SLOT_BYTES..][..SLOT_BYTES];
         match word(own, 0) {
             DISABLED => {}
             ENABLED => {
-                let slot = digest.clone();
-                let slot = slot.and_then(|digest| read_slot(own, (spec, hash, key_bytes), digest));
-                slots.push((number, slot));
+                let slot = spec.clone().map_err(SlotError::from);
+                slots.push((number, slot.and_then(|spec| read_slot(&header, own, spec))));
             }
             state => return Err(Luks1Error::SlotState { number, state }),
         }
@@ -91,24 +73,35 @@ pub(crate) fn read(image: &dyn Image) -> Result<Header, Luks1Error> {
         subsystem: String::new(),
         tokens: Vec::new(),
         flags: Vec::new(),
-        layout: Layout {
+        layout: spec.map_err(DataError::from).map(|spec| Layout {
             spec,
             offset: u64::from(word(&header, 104)) * SECTOR_BYTES as u64,
             bytes: None,
             sector_bytes: SECTOR_BYTES,
             iv_offset: 0,
             iv_large_sectors: false,
-        },
+        }),
         slots,
         damage: None,
     })
 }
 
-fn read_slot(
-    own: &[u8],
-    (area, hash, key_bytes): (Spec, Hash, usize),
-    digest: Digest,
-) -> Result<Slot, SlotError> {
+/// What data and key slots are encrypted with, if it takes a key of that length.
+fn spec(header: &[u8]) -> Result<Spec, SpecError> {
+    let spec: Spec = format!("{}-{}", text(header, 8, 32), text(header, 40, 32)).parse()?;
+    spec.check_key(word(header, 108) as usize)?;
+    Ok(spec)
+}
+
+fn read_slot(header: &[u8], own: &[u8], area: Spec) -> Result<Slot, SlotError> {
+    let hash: Hash = text(header, 72, 32).parse()?;
+    let key_bytes = word(header, 108) as usize;
+    let digest = Digest::new(
+        hash.name(),
+        word(header, 164),
+        header[132..164].to_vec(),
+        header[112..112 + DIGEST_BYTES].to_vec(),
+    )?;
     let cost = Cost::Pbkdf2 {
         hash,
         iterations: word(own, 4),

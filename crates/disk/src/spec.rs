@@ -77,6 +77,17 @@ impl Iv {
     }
 }
 
+impl Spec {
+    /// # Errors
+    /// [`SpecError::KeySize`] for a key of a length that the mode does not take.
+    pub fn check_key(self, bytes: usize) -> Result<(), SpecError> {
+        let bits = bytes.saturating_mul(8);
+        let refused = SpecError::KeySize { spec: self, bits };
+        let takes = self.mode.key_bytes().contains(&bytes);
+        takes.then_some(()).ok_or(refused)
+    }
+}
+
 impl fmt::Display for Spec {
     fn fmt(&self, text: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { mode, iv } = self;

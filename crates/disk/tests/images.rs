@@ -6,6 +6,8 @@ use std::sync::LazyLock;
 
 use flate2::read::GzDecoder;
 use lockgate_disk::plain::{Hashing, key};
+use sha2::{Digest, Sha256};
+
 use lockgate_disk::{
     Cost, Hash, Header, HeaderError, Image, Iv, Layout, Luks2Error, Mode, SlotError, Spec,
     UnlockError, Volume, header,
@@ -46,7 +48,10 @@ fn what_the_kernel_wrote_is_read() {
         assert_eq!(header.version, version);
         for passphrase in passphrases {
             let key = header.unlock(image, passphrase, None).unwrap();
-            assert_eq!(decrypted(image, header.layout, &key)[..16384], text(16384));
+            assert_eq!(
+                decrypted(image, header.layout.clone().unwrap(), &key)[..16384],
+                text(16384)
+            );
         }
     }
 }
@@ -102,11 +107,9 @@ fn a_header_says_what_cryptsetup_says() {
         mode: Mode::Cbc,
         iv: Iv::EssivSha256,
     };
-    assert_eq!(
-        (header.layout.spec, header.layout.sector_bytes),
-        (spec, 4096)
-    );
-    assert_eq!(header.layout.offset, 557_056);
+    let layout = header.layout.unwrap();
+    assert_eq!((layout.spec, layout.sector_bytes), (spec, 4096));
+    assert_eq!(layout.offset, 557_056);
     let numbers: Vec<_> = header.slots.iter().map(|(number, _)| *number).collect();
     assert_eq!(numbers, [0, 2, 4]);
     assert!(matches!(header.slots[1].1, Err(SlotError::Unbound)));
@@ -150,10 +153,8 @@ fn truncated_images_are_refused() {
         let opens = |bytes: usize| {
             let image = image[..bytes].to_vec();
             let header = header(&image).map_err(|error| error.to_string())?;
-            header
-                .layout
-                .data_bytes(&image)
-                .map_err(|error| error.to_string())
+            let layout = header.layout.map_err(|error| error.to_string())?;
+            layout.data_bytes(&image).map_err(|error| error.to_string())
         };
         for bytes in [0, 5, 8, 591, 4095, 16383, 65536, 300_000] {
             opens(bytes).unwrap_err();
@@ -200,8 +201,8 @@ fn either_copy_of_a_luks2_header_does() {
         image[at] ^= 0x41;
         let header = header(&image).unwrap_or_else(|error| panic!("byte {at}: {error}"));
         assert_eq!(
-            (&header.uuid, header.layout),
-            (&whole.uuid, whole.layout),
+            (&header.uuid, &header.layout),
+            (&whole.uuid, &whole.layout),
             "byte {at}"
         );
         assert!(header.damage.is_some(), "byte {at}");
@@ -249,4 +250,138 @@ fn a_changed_bit_of_a_key_slot_opens_nothing() {
         assert!(header.unlock(&image, FIRST, None).is_err(), "byte {at}");
     }
     assert_eq!(LUKS1.bytes(), 1032 * 512 + 32768);
+}
+
+/// The image with another JSON in its first header, which is the younger then.
+fn rewritten(change: &dyn Fn(&mut serde_json::Value)) -> Vec<u8> {
+    let mut image = LUKS2.clone();
+    let copy = &mut image[..16384];
+    let json = copy[4096..].split(|byte| *byte == 0).next().unwrap();
+    let mut value = serde_json::from_slice(json).unwrap();
+    change(&mut value);
+    let json = value.to_string();
+    copy[4096..].fill(0);
+    copy[4096..][..json.len()].copy_from_slice(json.as_bytes());
+    copy[16..24].copy_from_slice(&u64::MAX.to_be_bytes());
+    copy[448..512].fill(0);
+    let checksum = Sha256::digest(&*copy);
+    copy[448..480].copy_from_slice(&checksum);
+    image
+}
+
+#[test]
+fn what_is_not_supported_is_named_and_the_rest_is_described() {
+    type Change = fn(&mut serde_json::Value);
+    let cases: [(&str, Change); 9] = [
+        ("integrity tags (aead)", |json| {
+            json["segments"]["0"]["integrity"] = serde_json::json!({ "type": "aead" });
+        }),
+        ("requires 'online-reencrypt-v2'", |json| {
+            let names = serde_json::json!({ "mandatory": ["online-reencrypt-v2"] });
+            json["config"]["requirements"] = names;
+        }),
+        ("reencrypted (key slot 9)", |json| {
+            json["keyslots"]["9"] = serde_json::json!({ "type": "reencrypt", "mode": "x" });
+        }),
+        ("2 segments", |json| {
+            json["segments"]["1"] = json["segments"]["0"].clone()
+        }),
+        ("0 segments", |json| {
+            json["segments"] = serde_json::json!({})
+        }),
+        ("'linear'", |json| {
+            json["segments"]["0"]["type"] = "linear".into()
+        }),
+        ("'serpent-xts-plain64'", |json| {
+            json["segments"]["0"]["encryption"] = "serpent-xts-plain64".into();
+        }),
+        ("'essiv:sha1'", |json| {
+            json["segments"]["0"]["encryption"] = "aes-cbc-essiv:sha1".into();
+        }),
+        ("'-1'", |json| json["segments"]["0"]["size"] = "-1".into()),
+    ];
+    for (named, change) in cases {
+        let header = header(&rewritten(&change)).unwrap();
+        assert_eq!(header.label, "small");
+        let error = header.layout.unwrap_err().to_string();
+        assert!(error.contains(named), "{named}: {error}");
+    }
+    let twofish = |at: usize, name: &[u8]| {
+        let mut image = LUKS1.clone();
+        image[at..][..name.len()].copy_from_slice(name);
+        header(&image).unwrap()
+    };
+    let header = twofish(8, b"twofish\0");
+    assert!(
+        header
+            .layout
+            .unwrap_err()
+            .to_string()
+            .contains("'twofish-cbc-")
+    );
+    assert!(matches!(header.slots[..], [(0, Err(SlotError::Spec(_)))]));
+    let header = twofish(72, b"md4\0");
+    assert!(matches!(header.slots[..], [(0, Err(SlotError::Hash(_)))]));
+}
+
+/// What a slot costs and where it lies is bounded before anything is read or allocated.
+#[test]
+fn key_slots_beyond_the_limits_are_named() {
+    type Change = fn(&mut serde_json::Value);
+    let cases: [(&str, Change); 11] = [
+        ("KiB for Argon2", |slot| {
+            slot["kdf"]["memory"] = u32::MAX.into()
+        }),
+        ("KiB for Argon2", |slot| slot["kdf"]["memory"] = 0.into()),
+        ("passes of Argon2", |slot| {
+            slot["kdf"]["time"] = u32::MAX.into()
+        }),
+        ("lanes of Argon2", |slot| slot["kdf"]["cpus"] = 5.into()),
+        ("bytes of salt", |slot| slot["kdf"]["salt"] = "".into()),
+        ("stripes of", |slot| slot["af"]["stripes"] = u64::MAX.into()),
+        ("stripes of", |slot| slot["af"]["stripes"] = 0.into()),
+        ("stripes of", |slot| slot["key_size"] = 1000.into()),
+        ("outside the key slots' area", |slot| {
+            slot["area"]["offset"] = u64::MAX.to_string().into();
+        }),
+        ("outside the key slots' area", |slot| {
+            slot["area"]["offset"] = "4096".into()
+        }),
+        ("128, 192 or 256 bits", |slot| {
+            slot["area"]["key_size"] = 17.into()
+        }),
+    ];
+    for (named, change) in cases {
+        let image = rewritten(&|json| change(&mut json["keyslots"]["0"]));
+        let header = header(&image).unwrap();
+        let error = header.slots[0].1.as_ref().unwrap_err().to_string();
+        assert!(error.contains(named), "{named}: {error}");
+        // The other slot opens as before.
+        assert!(header.unlock(&image, SECOND, None).is_ok(), "{named}");
+    }
+}
+
+#[test]
+fn headers_that_contradict_themselves_are_refused() {
+    type Change = fn(&mut serde_json::Value);
+    let cases: [(&str, Change); 4] = [
+        ("JSON area of 1", |json| {
+            json["config"]["json_size"] = "1".into()
+        }),
+        ("key slots' area of", |json| {
+            json["config"]["keyslots_size"] = u64::MAX.to_string().into();
+        }),
+        ("33 tokens", |json| {
+            for number in 0..33 {
+                json["tokens"][number.to_string()] = serde_json::json!({ "type": "x" });
+            }
+        }),
+        ("JSON cannot be read", |json| json["segments"] = 7.into()),
+    ];
+    for (named, change) in cases {
+        let HeaderError::Luks2(error) = header(&rewritten(&change)).unwrap_err() else {
+            panic!("{named}");
+        };
+        assert!(error.to_string().contains(named), "{named}: {error}");
+    }
 }

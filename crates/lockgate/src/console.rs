@@ -61,20 +61,20 @@ impl Console {
 
     pub fn notice(&self, text: &str) {
         if !self.quiet {
-            say(text);
+            say(&shown(text));
         }
     }
 
     /// Prints a message even with `--quiet`.
     pub fn warning(&self, text: &str) {
-        say(&format!("{} {text}", self.paint("warning:", "33")));
+        say(&format!("{} {}", self.paint("warning:", "33"), shown(text)));
     }
 
     pub fn error(&self, error: &anyhow::Error) {
         say(&format!(
             "{} {}",
             self.paint("error:", "31"),
-            with_causes(error.as_ref())
+            shown(&with_causes(error.as_ref()))
         ));
     }
 
@@ -85,6 +85,11 @@ impl Console {
             text.to_owned()
         }
     }
+}
+
+/// Names of files and what stands in them must not control the terminal.
+fn shown(text: &str) -> String {
+    sys::plain::plain(text.as_bytes())
 }
 
 /// There may be no reader: `eprintln!` would panic then.

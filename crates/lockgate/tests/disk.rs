@@ -29,6 +29,14 @@ fn desk() -> Desk {
     desk.write("first", PASSPHRASE);
     desk.write("second", "second\nwith a newline");
     desk.write("empty", "");
+    let mut mkfifo = std::process::Command::new("mkfifo");
+    assert!(
+        mkfifo
+            .arg(desk.path().join("pipe"))
+            .status()
+            .unwrap()
+            .success()
+    );
     desk
 }
 
@@ -140,7 +148,7 @@ fn what_is_wrong_is_named_and_nothing_is_written() {
         disk open luks1.img --output luks1.img --force              => the same file
         disk open luks1.img --output first --force --key-file first => the same file
         disk open luks1.img --output out --key-file wrong           => no key slot opens | tried: 0
-        disk open luks1.img --output out --key-file empty           => holds no passphrase
+        disk open luks1.img --output out --key-file empty           => is empty | passphrase
         disk open luks1.img --output out --key-file no              => key file 'no'
         disk open luks1.img --output out --key-file first --keyfile-size 99 => 16 bytes | 99
         disk open luks1.img --output out --keyfile-size 9           => --key-file
@@ -151,6 +159,7 @@ fn what_is_wrong_is_named_and_nothing_is_written() {
         disk open luks1.img --output out --cipher aes-cbc-plain     => --cipher | --type plain
         disk open short.img --output out --key-file first           => 100 bytes | whole sectors
         disk open zeros --output out                                => no LUKS header | --type plain
+        disk open pipe --output out                                 => 'pipe' | neither a file nor a block device
         disk open zeros --output out --type plain --key-file first  => 5000 bytes | whole sectors
         disk open plain.img --output out --type plain --header first => --header
         disk open plain.img --output out --type plain --cipher aes-gcm-plain64 => 'gcm' | xts
@@ -183,7 +192,7 @@ subsystem  test
 cipher     aes-cbc-essiv:sha256
 sector     4096 bytes
 data       32768 bytes from byte 557056
-slot 0     Argon2id, 4 passes over 32 KiB, 1 lanes; aes-cbc-essiv:sha256, 128 bits
+slot 0     Argon2id, 4 passes over 32 KiB, lanes: 1; aes-cbc-essiv:sha256, 128 bits
 slot 2     cannot be used: it is bound to no data (it holds a key of another use)
 slot 4     PBKDF2-sha512, 1000 iterations; aes-cbc-essiv:sha256, 128 bits; tried first
 token 3    luks2-keyring

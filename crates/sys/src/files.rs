@@ -4,8 +4,11 @@ use std::collections::hash_map::RandomState;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
 
 /// Writes `bytes` so that a reader sees the old file or the new one, never half of
 /// one: a temporary file beside it, then a rename. A link's target is replaced, not
@@ -31,11 +34,14 @@ pub fn check_writable(path: &Path) -> io::Result<()> {
     match destination(path)? {
         Destination::InPlace => open_in_place(path).map(drop),
         Destination::Replaced(path) => {
-            let (_, temporary) = new_beside(&path)?;
+            let (_, temporary) = new_beside(&path, READABLE)?;
             fs::remove_file(&temporary)
         }
     }
 }
+
+/// Mode of a file that others may read, as far as the user's mask lets them.
+const READABLE: u32 = 0o666;
 
 enum Destination {
     InPlace,
@@ -67,7 +73,7 @@ fn open_in_place(path: &Path) -> io::Result<File> {
 }
 
 fn replace(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
-    let (file, temporary) = new_beside(path)?;
+    let (file, temporary) = new_beside(path, READABLE)?;
     let written = write(file, bytes, durable).and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
         // Best effort: the first error is the one that matters.
@@ -83,14 +89,20 @@ fn write(mut file: File, bytes: &[u8], durable: bool) -> io::Result<()> {
 
 /// A new file in the same folder (a rename cannot cross file systems), with an
 /// unpredictable name: no link that another user left is followed.
-fn new_beside(path: &Path) -> io::Result<(File, PathBuf)> {
+fn new_beside(path: &Path, mode: u32) -> io::Result<(File, PathBuf)> {
     let name = path
         .file_name()
         .ok_or_else(|| io::Error::from(io::ErrorKind::IsADirectory))?;
     let random = RandomState::new().build_hasher().finish();
     let name = format!(".{}.lockgate-{random:016x}", name.to_string_lossy());
     let path = path.with_file_name(name);
-    Ok((File::create_new(&path)?, path))
+    // With its mode from the start: who opens it before a change reads on after it.
+    let new = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(&path)?;
+    Ok((new, path))
 }
 
 /// A file that is written piece by piece and then appears whole, or not at all: until
@@ -106,15 +118,12 @@ impl Pending {
     /// # Errors
     /// Whatever the file system says.
     pub fn new(path: &Path) -> io::Result<Self> {
-        let (file, temporary) = new_beside(path)?;
-        let own = Self {
+        let (file, temporary) = new_beside(path, 0o600)?;
+        Ok(Self {
             file,
             temporary,
             path: path.to_owned(),
-        };
-        own.file
-            .set_permissions(fs::Permissions::from_mode(0o600))?;
-        Ok(own)
+        })
     }
 
     pub fn file(&mut self) -> &mut File {
@@ -131,8 +140,17 @@ impl Pending {
         if may_replace {
             return fs::rename(&self.temporary, &self.path);
         }
-        // A link fails where the name is taken; the temporary name goes with `self`.
-        fs::hard_link(&self.temporary, &self.path)
+        match renameat_with(
+            CWD,
+            &self.temporary,
+            CWD,
+            &self.path,
+            RenameFlags::NOREPLACE,
+        ) {
+            // Not every file system has it. A link fails, too, where the name is taken.
+            Err(Errno::INVAL) => fs::hard_link(&self.temporary, &self.path),
+            renamed => Ok(renamed?),
+        }
     }
 }
 
@@ -145,6 +163,8 @@ impl Drop for Pending {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -241,7 +261,7 @@ mod tests {
     fn temporary_files_are_new_and_named_anew_each_time() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("result.json");
-        let names = [(); 8].map(|()| new_beside(&path).unwrap().1);
+        let names = [(); 8].map(|()| new_beside(&path, READABLE).unwrap().1);
         let distinct: std::collections::BTreeSet<_> = names.iter().collect();
         assert_eq!(distinct.len(), names.len());
         assert!(File::create_new(&names[0]).is_err(), "it is there");

@@ -12,6 +12,7 @@ pub mod library;
 pub mod limits;
 pub mod memory;
 pub mod packet;
+pub mod plain;
 pub mod process;
 pub mod program;
 pub mod readable;

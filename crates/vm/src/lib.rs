@@ -13,7 +13,6 @@ mod cache;
 mod deadline;
 mod guest;
 pub mod image;
-mod plain;
 pub mod protocol;
 mod qemu;
 mod shape;

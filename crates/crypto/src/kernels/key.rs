@@ -3,8 +3,12 @@
 #[cfg(target_arch = "x86_64")]
 use super::native::NativeKeys;
 use super::soft::SoftKeys;
+use crate::stack::wipe_below;
 use crate::work::OwnKey;
 use crate::{Algorithm, Instructions, KeyError, KeyMaterial};
+
+/// What expanding a key uses of the stack, at most.
+const STACK_KIB: usize = 4;
 
 /// A key and the algorithm it was made for.
 pub(crate) struct KernelKey {
@@ -23,7 +27,7 @@ impl Cipher {
     /// # Panics
     /// When AES has no key of that length.
     fn new(set: Instructions, is_xts: bool, key: &[u8]) -> Self {
-        match set {
+        let own = match set {
             #[cfg(target_arch = "x86_64")]
             Instructions::AesNi
             | Instructions::Avx
@@ -34,7 +38,9 @@ impl Cipher {
                 Self::Native(unsafe { NativeKeys::new(is_xts, key) })
             }
             _ => Self::Soft(SoftKeys::new(is_xts, key)),
-        }
+        };
+        wipe_below::<STACK_KIB>();
+        own
     }
 }
 

@@ -90,12 +90,11 @@ impl SectorKey {
             SectorMode::Lrw => key.split_at(key.len() - 16),
             _ => (key, &[][..]),
         };
-        let second = second.first_chunk();
         Ok(Self {
             mode,
             set,
+            multiples: second.first_chunk().map(Multiples::new),
             key: KernelKey::of_sectors(set, mode == SectorMode::Xts, cipher),
-            multiples: second.map(Multiples::new),
         })
     }
 

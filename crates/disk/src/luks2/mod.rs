@@ -7,17 +7,18 @@ use std::io;
 
 use crate::image::Image;
 use crate::kdf::{Cost, Kdf, Variant};
-use crate::layout::Layout;
+use crate::layout::{DataError, Layout};
 use crate::luks::{Digest, Header, Slot, SlotError};
 use crate::sectors::SECTOR_BYTES;
-use crate::spec::{Spec, SpecError};
+use crate::spec::Spec;
 
 pub use binary::CopyError;
 use binary::{BINARY_BYTES, Copy, SIZES_BYTES, read_copy};
 use metadata::{Keyslot, Metadata, Number};
 
-/// Objects of a kind; the format allows 32 key slots and 32 tokens.
-const OBJECTS_MAX: usize = 64;
+/// Of each kind, as the format has it of key slots and tokens. Each slot may take as long
+/// as `kdf` allows.
+const OBJECTS_MAX: usize = 32;
 /// Of all key slots' areas together, as the format has it: 128 MiB.
 const KEYSLOTS_BYTES_MAX: u64 = 128 << 20;
 
@@ -35,24 +36,6 @@ pub enum Luks2Error {
     Objects { kind: &'static str, count: usize },
     #[error("the key slots' area of {0} bytes is larger than {KEYSLOTS_BYTES_MAX}")]
     KeyslotsSize(u64),
-    #[error("the image requires '{0}', which is not supported; open it with cryptsetup")]
-    Requirement(String),
-    #[error(
-        "the image is being reencrypted (key slot {0}); finish that with 'cryptsetup reencrypt'"
-    )]
-    Reencryption(u32),
-    #[error("the image has {0} segments; only one is supported")]
-    Segments(usize),
-    #[error("segment type '{0}' is not supported; only 'crypt' is")]
-    SegmentType(String),
-    #[error("the data carry integrity tags ({0}), which is not supported; open it with cryptsetup")]
-    Integrity(String),
-    #[error("the segment names no encryption")]
-    NoEncryption,
-    #[error(transparent)]
-    Spec(#[from] SpecError),
-    #[error("'{0}' is no size of a segment")]
-    SegmentSize(String),
 }
 
 struct ReadError(Result<io::Error, CopyError>);
@@ -61,19 +44,6 @@ impl From<CopyError> for ReadError {
     fn from(error: CopyError) -> Self {
         Self(Err(error))
     }
-}
-
-/// Whether a device begins, or has at one of the places of the second copy, what looks
-/// like a header.
-pub(crate) fn is_luks2(image: &dyn Image) -> io::Result<bool> {
-    for at in std::iter::once(0).chain(SIZES_BYTES) {
-        match copy_at(image, at) {
-            Err(ReadError(Ok(error))) => return Err(error),
-            Err(ReadError(Err(CopyError::Signature | CopyError::Version(_)))) => {}
-            Ok(_) | Err(ReadError(Err(_))) => return Ok(true),
-        }
-    }
-    Ok(false)
 }
 
 fn copy_at(image: &dyn Image, at: u64) -> Result<Copy, ReadError> {
@@ -135,12 +105,8 @@ pub(crate) fn read(image: &dyn Image) -> Result<Header, Luks2Error> {
     let (copy, damage) = newest(image)?;
     let metadata: Metadata = serde_json::from_slice(&copy.json)?;
     check(&metadata, &copy)?;
-    let layout = layout(&metadata)?;
-    let own = *metadata
-        .segments
-        .keys()
-        .next()
-        .expect("there is one segment");
+    // Slots are bound to the first segment; of several none is opened.
+    let own = metadata.segments.keys().next().copied();
     let areas = 2 * copy.bytes..2 * copy.bytes + metadata.config.keyslots_size.0;
     let slots = metadata.keyslots.iter().map(|(number, keyslot)| {
         let slot = slot(&metadata, (*number, own), keyslot);
@@ -155,19 +121,17 @@ pub(crate) fn read(image: &dyn Image) -> Result<Header, Luks2Error> {
         });
         (number.0, slot)
     });
+    let tokens = metadata.tokens.iter();
+    let tokens = tokens.map(|(number, token)| (number.0, token.r#type.clone()));
     Ok(Header {
         version: 2,
         slots: slots.collect(),
         uuid: copy.uuid,
         label: copy.label,
         subsystem: copy.subsystem,
-        tokens: metadata
-            .tokens
-            .into_iter()
-            .map(|(number, token)| (number.0, token.r#type))
-            .collect(),
-        flags: metadata.config.flags,
-        layout,
+        tokens: tokens.collect(),
+        flags: metadata.config.flags.clone(),
+        layout: layout(&metadata),
         damage,
     })
 }
@@ -198,38 +162,35 @@ fn check(metadata: &Metadata, copy: &Copy) -> Result<(), Luks2Error> {
     if config.keyslots_size.0 > KEYSLOTS_BYTES_MAX {
         return Err(Luks2Error::KeyslotsSize(config.keyslots_size.0));
     }
-    if let Some(name) = config.requirements.mandatory.first() {
-        return Err(Luks2Error::Requirement(name.clone()));
-    }
-    for (number, keyslot) in keyslots {
-        if matches!(keyslot, Keyslot::Reencrypt {}) {
-            return Err(Luks2Error::Reencryption(number.0));
-        }
-    }
     Ok(())
 }
 
-fn layout(metadata: &Metadata) -> Result<Layout, Luks2Error> {
+fn layout(metadata: &Metadata) -> Result<Layout, DataError> {
+    if let Some(name) = metadata.config.requirements.mandatory.first() {
+        return Err(DataError::Requirement(name.clone()));
+    }
+    let mut keyslots = metadata.keyslots.iter();
+    let reencrypting = keyslots.find(|(_, keyslot)| matches!(keyslot, Keyslot::Reencrypt {}));
+    if let Some((number, _)) = reencrypting {
+        return Err(DataError::Reencryption(number.0));
+    }
     let mut segments = metadata.segments.values();
     let (Some(segment), None) = (segments.next(), segments.next()) else {
-        return Err(Luks2Error::Segments(metadata.segments.len()));
+        return Err(DataError::Segments(metadata.segments.len()));
     };
     if segment.r#type != "crypt" {
-        return Err(Luks2Error::SegmentType(segment.r#type.clone()));
+        return Err(DataError::SegmentType(segment.r#type.clone()));
     }
     if let Some(integrity) = &segment.integrity {
         let kind = integrity.get("type").and_then(|kind| kind.as_str());
-        return Err(Luks2Error::Integrity(kind.unwrap_or("unnamed").to_owned()));
+        return Err(DataError::Integrity(kind.unwrap_or("unnamed").to_owned()));
     }
-    let encryption = segment
-        .encryption
-        .as_ref()
-        .ok_or(Luks2Error::NoEncryption)?;
+    let encryption = segment.encryption.as_ref().ok_or(DataError::NoEncryption)?;
     let bytes = match segment.size.as_str() {
         "dynamic" => None,
         size => Some(
             size.parse()
-                .map_err(|_| Luks2Error::SegmentSize(size.to_owned()))?,
+                .map_err(|_| DataError::SegmentSize(size.to_owned()))?,
         ),
     };
     Ok(Layout {
@@ -245,7 +206,7 @@ fn layout(metadata: &Metadata) -> Result<Layout, Luks2Error> {
 /// A key slot, and how long its area is.
 fn slot(
     metadata: &Metadata,
-    (number, segment): (Number, Number),
+    (number, segment): (Number, Option<Number>),
     keyslot: &Keyslot,
 ) -> Result<(Slot, u64), SlotError> {
     let Keyslot::Luks2 {
@@ -266,10 +227,11 @@ fn slot(
             return Err(SlotError::Kind(format!("{what} {kind}")));
         }
     }
-    let bound = metadata
-        .digests
-        .values()
-        .find(|digest| digest.keyslots.contains(&number) && digest.segments.contains(&segment));
+    let of_data = |digest: &&metadata::Digest| {
+        let is_segments = segment.is_some_and(|segment| digest.segments.contains(&segment));
+        is_segments && digest.keyslots.contains(&number)
+    };
+    let bound = metadata.digests.values().find(of_data);
     let digest = bound.ok_or(SlotError::Unbound)?;
     if digest.r#type != "pbkdf2" {
         return Err(SlotError::Kind(format!("digest {}", digest.r#type)));
@@ -290,10 +252,7 @@ fn slot(
             digest.digest.0.clone(),
         )?,
     };
-    if !slot.area.mode.key_bytes().contains(&slot.area_key_bytes) {
-        let (spec, bits) = (slot.area, slot.area_key_bytes.saturating_mul(8));
-        return Err(SpecError::KeySize { spec, bits }.into());
-    }
+    slot.area.check_key(slot.area_key_bytes)?;
     Ok((slot, area.size.0))
 }
 

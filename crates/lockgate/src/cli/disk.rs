@@ -21,6 +21,9 @@ A passphrase is read from the terminal without showing it, or up to the first
 newline of standard input. A key file is a passphrase with all its bytes; in
 plain mode it is the key itself, unless it is '-', which is hashed.
 
+Nothing in a plain image tells a wrong passphrase from the right one: look at
+what was written. A LUKS key is checked.
+
 Plain mode's defaults are those of cryptsetup 2.6.1: aes-cbc-essiv:sha256, 256
 bits, ripemd160. 2.7 changed cipher and hash: name them.
 

@@ -4,7 +4,9 @@ mod info;
 mod open;
 mod secret;
 
-use std::fs::File;
+use std::fs::{File, FileType};
+use std::io;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use anyhow::Context;
@@ -22,7 +24,13 @@ pub fn disk(arguments: &DiskArguments, console: &Console) -> Result<Exit, Failur
 }
 
 fn image(path: &Path) -> Result<FileImage, Failure> {
-    let file = File::open(path).and_then(FileImage::new);
+    // A pipe would wait for a writer.
+    let is_disk = |kind: FileType| kind.is_file() || kind.is_block_device();
+    let there = path.metadata();
+    let file = there.and_then(|there| match is_disk(there.file_type()) {
+        true => File::open(path).and_then(FileImage::new),
+        false => Err(io::Error::other("neither a file nor a block device")),
+    });
     file.with_context(|| format!("cannot open the image '{}'", path.display()))
         .or_usage()
 }

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use crate::plain::plain;
+use sys::plain::plain;
 
 /// Bytes of a console that are kept.
 pub const CONSOLE_BYTES_MAX: usize = 256 * 1024;

@@ -25,9 +25,9 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::plain::plain;
 use crate::protocol::{Channel, ChannelError, Hello};
 use crate::{Accelerator, Kernel, Qemu, Shape};
+use sys::plain::plain;
 
 pub use accelerator::{AcceleratorError, accelerator_here};
 pub use console::CONSOLE_BYTES_MAX;

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use super::frame::{Frame, FrameError, Kind, header_line};
 use crate::deadline::Deadline;
-use crate::plain::plain;
 pub use error::ChannelError;
 use stream::Framed;
+use sys::plain::plain;
 
 const TEXT_BYTES_MAX: usize = 16 << 10;
 

@@ -30,6 +30,9 @@ use crate::work::Unit;
 /// compiler optimises less.
 pub(super) const XTS_STACK_KIB: usize = if cfg!(debug_assertions) { 8 } else { 2 };
 
+/// What [`pcbc`](fn@pcbc) uses of it: what it chains tells the text, unlike that of CBC.
+const PCBC_STACK_KIB: usize = if cfg!(debug_assertions) { 32 } else { 20 };
+
 /// What [`parallel`](fn@parallel) uses of it. CBC encryption clears its own.
 const PARALLEL_STACK_KIB: usize = if cfg!(debug_assertions) { 2 } else { 1 };
 
@@ -247,7 +250,7 @@ pub(super) unsafe fn pcbc(set: Instructions, encrypt: bool, units: &mut [Unit<'_
             Instructions::AesNi | Instructions::Baseline => aes_ni::pcbc(encrypt, units),
         }
     }
-    wipe_below::<XTS_STACK_KIB>();
+    wipe_below::<PCBC_STACK_KIB>();
 }
 
 /// Encrypts or decrypts sectors in LRW, of one key.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use anyhow::Context;
-use disk::{Cost, Header, Image, Slot, Variant};
+use disk::{Cost, Header, Image, Layout, Slot};
 
 use super::image;
 use crate::cli::DiskInfoArguments;
@@ -22,7 +22,7 @@ fn text(header: &Header, image: &dyn Image) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
         if !value.is_empty() {
-            let _ = writeln!(text, "{name:<11}{value}");
+            let _ = writeln!(text, "{name:<11}{}", one_line(value));
         }
     };
     line("format", &format!("LUKS{}", header.version));
@@ -30,14 +30,14 @@ fn text(header: &Header, image: &dyn Image) -> String {
     line("label", &header.label);
     line("subsystem", &header.subsystem);
     line("flags", &header.flags.join(", "));
-    let layout = &header.layout;
-    line("cipher", &layout.spec.to_string());
-    line("sector", &format!("{} bytes", layout.sector_bytes));
-    let data = match layout.data_bytes(image) {
-        Ok(bytes) => format!("{bytes} bytes from byte {}", layout.offset),
-        Err(error) => format!("from byte {}; not in this file: {error}", layout.offset),
-    };
-    line("data", &data);
+    match &header.layout {
+        Ok(layout) => {
+            line("cipher", &layout.spec.to_string());
+            line("sector", &format!("{} bytes", layout.sector_bytes));
+            line("data", &data_text(layout, image));
+        }
+        Err(error) => line("data", &format!("cannot be opened: {error}")),
+    }
     for (number, slot) in &header.slots {
         let value = match slot {
             Ok(slot) => slot_text(slot),
@@ -54,6 +54,18 @@ fn text(header: &Header, image: &dyn Image) -> String {
     text
 }
 
+/// What a header says controls neither the terminal nor the lines.
+fn one_line(value: &str) -> String {
+    sys::plain::plain(value.as_bytes()).replace(['\n', '\t'], " ")
+}
+
+fn data_text(layout: &Layout, image: &dyn Image) -> String {
+    match layout.data_bytes(image) {
+        Ok(bytes) => format!("{bytes} bytes from byte {}", layout.offset),
+        Err(error) => format!("from byte {}; not in this file: {error}", layout.offset),
+    }
+}
+
 fn slot_text(slot: &Slot) -> String {
     let cost = match slot.kdf.cost {
         Cost::Pbkdf2 { hash, iterations } => format!("PBKDF2-{hash}, {iterations} iterations"),
@@ -63,11 +75,7 @@ fn slot_text(slot: &Slot) -> String {
             memory_kib,
             lanes,
         } => {
-            let name = match variant {
-                Variant::Argon2i => "Argon2i",
-                Variant::Argon2id => "Argon2id",
-            };
-            format!("{name}, {passes} passes over {memory_kib} KiB, {lanes} lanes")
+            format!("{variant:?}, {passes} passes over {memory_kib} KiB, lanes: {lanes}")
         }
     };
     let area = match slot.area_key_bytes * 8 {
@@ -84,4 +92,15 @@ fn slot_text(slot: &Slot) -> String {
         _ => "; tried first",
     };
     format!("{cost}; {area}{priority}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_adds_no_line_and_steers_no_terminal() {
+        let hostile = "small\x1b[2J\nslot 9    open";
+        assert_eq!(one_line(hostile), "small[2J slot 9    open");
+    }
 }

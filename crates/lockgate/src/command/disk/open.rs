@@ -29,7 +29,7 @@ pub fn open(arguments: &DiskOpenArguments, console: &Console) -> Result<Exit, Fa
     let image = image(&arguments.image)?;
     let (layout, key) = match arguments.r#type {
         DiskType::Plain => plain_key(arguments, &image)?,
-        _ => luks_key(arguments, &image)?,
+        _ => luks_key(arguments, &image, console)?,
     };
     let volume = Volume::new(&image, layout, &key);
     let volume = volume.with_context(|| arguments.image.display().to_string());
@@ -138,7 +138,11 @@ fn check_layout(
         .or_usage()
 }
 
-fn luks_key(own: &DiskOpenArguments, image: &FileImage) -> Result<(Layout, Secret), Failure> {
+fn luks_key(
+    own: &DiskOpenArguments,
+    image: &FileImage,
+    console: &Console,
+) -> Result<(Layout, Secret), Failure> {
     let path = own.header.as_ref().unwrap_or(&own.image);
     let detached = own.header.as_deref().map(super::image).transpose()?;
     let source = detached.as_ref().unwrap_or(image);
@@ -156,20 +160,27 @@ fn luks_key(own: &DiskOpenArguments, image: &FileImage) -> Result<(Layout, Secre
             header.version
         ));
     }
-    check_layout(own, &header.layout, image)?;
+    if let Some(damage) = &header.damage {
+        console.warning(&format!(
+            "of the two copies of the header in '{}' {damage}",
+            name()
+        ));
+    }
+    let layout = header.layout.clone().with_context(name).or_usage()?;
+    check_layout(own, &layout, image)?;
     let passphrase = secret(own)?;
     let key = header.unlock(source, &passphrase, own.key_slot);
-    Ok((header.layout, key.with_context(name).or_usage()?))
+    Ok((layout, key.with_context(name).or_usage()?))
 }
 
 fn plain_key(own: &DiskOpenArguments, image: &FileImage) -> Result<(Layout, Secret), Failure> {
     let usual: Spec = plain::CIPHER.parse().expect("a known cipher");
     let spec = own.cipher.unwrap_or(usual);
     let bits = own.key_size.unwrap_or(plain::KEY_BITS);
-    if !spec.mode.key_bytes().iter().any(|bytes| bytes * 8 == bits) {
+    let bytes = bits / 8;
+    if !bits.is_multiple_of(8) || spec.check_key(bytes).is_err() {
         return Err(disk::SpecError::KeySize { spec, bits }).or_usage();
     }
-    let bytes = bits / 8;
     let sectors = |name: &str, count: u64| {
         let bytes = count.checked_mul(SECTOR_BYTES as u64);
         let error = || {

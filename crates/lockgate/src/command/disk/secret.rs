@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Seek, SeekFrom};
+use std::os::fd::AsFd;
 use std::path::Path;
 
 use anyhow::Context;
@@ -20,70 +21,97 @@ pub fn passphrase(what: &str) -> Result<Secret, Failure> {
     if io::stdin().is_terminal() {
         let typed = rpassword::prompt_password(format!("Passphrase for {what}: "));
         let typed = typed.context("cannot read the passphrase").or_failed()?;
-        return Ok(Zeroizing::new(typed.into_bytes()));
+        return not_empty(Zeroizing::new(typed.into_bytes()), "the passphrase");
     }
-    let mut secret = read(io::stdin().lock(), SECRET_BYTES_MAX, "standard input")?;
-    if let Some(end) = secret.iter().position(|byte| *byte == b'\n') {
-        secret.truncate(end);
-    }
-    not_empty(secret, "standard input")
+    let name = "standard input";
+    let line = stdin().and_then(first_line);
+    let secret = line
+        .with_context(|| format!("cannot read {name}"))
+        .or_usage()?;
+    not_empty(within(secret, name)?, name)
 }
 
 /// What a key file holds, `size` bytes of it from `offset` on; '-' is standard input.
 pub fn key_file(path: &Path, offset: u64, size: Option<usize>) -> Result<Secret, Failure> {
-    let name = path.display().to_string();
-    let most = size.unwrap_or(SECRET_BYTES_MAX);
-    if most > SECRET_BYTES_MAX {
-        let error = format!("--keyfile-size {most}: the maximum is {SECRET_BYTES_MAX} bytes");
+    let name = match path == Path::new("-") {
+        true => "standard input".to_owned(),
+        false => format!("the key file '{}'", path.display()),
+    };
+    if size.is_some_and(|size| size > SECRET_BYTES_MAX) {
+        let error = format!("--keyfile-size: the maximum is {SECRET_BYTES_MAX} bytes");
         return Err(Failure::new(Exit::Usage, error));
     }
-    let context = || format!("cannot read the key file '{name}'");
-    let mut secret = if path == Path::new("-") {
-        let mut input = io::stdin().lock();
-        let skipped = io::copy(&mut input.by_ref().take(offset), &mut io::sink());
-        skipped.with_context(context).or_usage()?;
-        read(input, most, "standard input")?
+    let file = if path == Path::new("-") {
+        stdin()
     } else {
-        let mut file = File::open(path).with_context(context).or_usage()?;
-        // A pipe cannot be sought in.
-        if offset > 0 && file.seek(SeekFrom::Start(offset)).is_err() {
-            let skipped = io::copy(&mut file.by_ref().take(offset), &mut io::sink());
-            skipped.with_context(context).or_usage()?;
-        }
-        read(file, most, &name)?
+        File::open(path)
     };
-    match size {
-        Some(size) if secret.len() < size => Err(Failure::new(
-            Exit::Usage,
-            format!(
-                "the key file '{name}' has {} bytes from byte {offset} on, not {size}; lower --keyfile-size or --keyfile-offset",
-                secret.len()
-            ),
-        )),
-        size => {
-            secret.truncate(size.unwrap_or(usize::MAX));
-            not_empty(secret, &name)
+    let secret = file.and_then(|mut file| {
+        let begin = i64::try_from(offset).map_err(io::Error::other)?;
+        // A pipe cannot be sought in.
+        if file.seek(SeekFrom::Current(begin)).is_err() {
+            io::copy(&mut file.by_ref().take(offset), &mut io::sink())?;
         }
-    }
-}
-
-fn not_empty(secret: Secret, from: &str) -> Result<Secret, Failure> {
-    let empty = || Failure::new(Exit::Usage, format!("{from} holds no passphrase"));
-    (!secret.is_empty()).then_some(secret).ok_or_else(empty)
-}
-
-/// All that is there; more than `most` bytes are refused only where no size was named.
-fn read(from: impl Read, most: usize, name: &str) -> Result<Secret, Failure> {
-    // Room for all from the start: growing would leave copies behind.
-    let mut secret = Zeroizing::new(Vec::with_capacity(most.min(SECRET_BYTES_MAX) + 1));
-    let read = from.take(most as u64 + 1).read_to_end(&mut secret);
-    read.with_context(|| format!("cannot read {name}"))
+        part(file, size.unwrap_or(SECRET_BYTES_MAX + 1))
+    });
+    let secret = secret
+        .with_context(|| format!("cannot read {name}"))
         .or_usage()?;
-    if secret.len() > SECRET_BYTES_MAX {
+    if let Some(size) = size
+        && secret.len() < size
+    {
         let error = format!(
-            "{name} has more than {SECRET_BYTES_MAX} bytes; name a part of it with --keyfile-size"
+            "{name} has {} bytes from byte {offset} on, not {size}; lower --keyfile-size or --keyfile-offset",
+            secret.len()
         );
         return Err(Failure::new(Exit::Usage, error));
     }
+    not_empty(within(secret, &name)?, &name)
+}
+
+/// Without the buffer of the standard library, in which a secret would stay.
+fn stdin() -> io::Result<File> {
+    Ok(File::from(io::stdin().as_fd().try_clone_to_owned()?))
+}
+
+/// Up to the end of the first line, and no byte more: it may be a program that waits.
+fn first_line(mut from: File) -> io::Result<Secret> {
+    let mut secret = room(SECRET_BYTES_MAX + 1);
+    let mut byte = [0];
+    while secret.len() <= SECRET_BYTES_MAX && from.read(&mut byte)? == 1 && byte != *b"\n" {
+        secret.push(byte[0]);
+    }
     Ok(secret)
+}
+
+/// `most` bytes, or fewer where it ends.
+fn part(from: File, most: usize) -> io::Result<Secret> {
+    let mut secret = room(most);
+    from.take(most as u64).read_to_end(&mut secret)?;
+    Ok(secret)
+}
+
+/// Room for all from the start: growing would leave copies behind.
+fn room(most: usize) -> Secret {
+    Zeroizing::new(Vec::with_capacity(most))
+}
+
+fn within(secret: Secret, name: &str) -> Result<Secret, Failure> {
+    if secret.len() <= SECRET_BYTES_MAX {
+        return Ok(secret);
+    }
+    let error = format!(
+        "{name} has more than {SECRET_BYTES_MAX} bytes; name a part of it with --keyfile-size"
+    );
+    Err(Failure::new(Exit::Usage, error))
+}
+
+fn not_empty(secret: Secret, from: &str) -> Result<Secret, Failure> {
+    let empty = || {
+        Failure::new(
+            Exit::Usage,
+            format!("{from} is empty; a passphrase is wanted"),
+        )
+    };
+    (!secret.is_empty()).then_some(secret).ok_or_else(empty)
 }

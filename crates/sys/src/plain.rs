@@ -1,9 +1,8 @@
-//! Text of a guest, made safe to show.
+//! Text of others, made safe to show.
 
-/// The text of `bytes`, without control characters other than line ends and tabs: a
-/// guest's words reach the user's terminal in error messages, and must not control
-/// it.
-pub(crate) fn plain(bytes: &[u8]) -> String {
+/// The text of `bytes`, without control characters other than line ends and tabs: what a
+/// guest or a file says reaches the user's terminal, and must not control it.
+pub fn plain(bytes: &[u8]) -> String {
     let is_shown = |letter: &char| !letter.is_control() || matches!(letter, '\n' | '\t');
     let text = String::from_utf8_lossy(bytes);
     text.trim().chars().filter(is_shown).collect()
