@@ -34,27 +34,16 @@ impl Load {
 
 /// Counters of these words, in the order of their fields.
 pub fn counters_of(words: [u64; 9]) -> Counters {
-    let [
-        requests,
-        bytes,
-        notifications,
-        held,
-        held_ns,
-        in_flight,
-        looks,
-        spun_ns,
-        busy_ns,
-    ] = words;
     Counters {
-        requests,
-        bytes,
-        notifications,
-        held,
-        held_ns,
-        in_flight,
-        looks,
-        spun_ns,
-        busy_ns,
+        requests: words[0],
+        bytes: words[1],
+        notifications: words[2],
+        held: words[3],
+        held_ns: words[4],
+        in_flight: words[5],
+        looks: words[6],
+        spun_ns: words[7],
+        busy_ns: words[8],
     }
 }
 
