@@ -7,7 +7,8 @@
 //! same decoder. ARM processors, which have no CPUID for user space, are
 //! read from `/proc/cpuinfo` ([`CpuInfo`]).
 //!
-//! `unsafe` is confined to the one intrinsic that needs it (`native`).
+//! `unsafe` is confined to the one intrinsic that needs it (`native`), and to SIMD
+//! work by tier (`vector`).
 #![deny(unsafe_code)]
 
 mod arm;
@@ -25,6 +26,7 @@ mod source;
 mod standing;
 mod tier;
 mod tsc;
+mod vector;
 mod xstate;
 
 pub use arm::{ARM_FEATURES, ArmFeature, Core as ArmCore, core as arm_core};
@@ -41,4 +43,5 @@ pub use source::{Leaf, Source};
 pub use standing::{Circumstances, Standing, standing};
 pub use tier::{Tier, tier};
 pub use tsc::Tsc;
+pub use vector::{Numbers, Vectors};
 pub use xstate::{Component, XState};

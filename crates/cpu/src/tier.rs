@@ -42,6 +42,26 @@ impl Tier {
         }
     }
 
+    /// What it is for, for people.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::None => "no AES-NI",
+            Self::Aesni => "AES-NI",
+            Self::Avx => "AVX",
+            Self::Avx2 => "AVX2",
+            Self::Vaes => "VAES",
+            Self::Avx512 => "AVX-512",
+        }
+    }
+
+    /// The registers that it computes on.
+    pub fn registers(self) -> &'static str {
+        match self {
+            Self::None | Self::Aesni => "SSE",
+            _ => self.label(),
+        }
+    }
+
     pub fn adds(self) -> &'static [Feature] {
         match self {
             Self::None => &[],

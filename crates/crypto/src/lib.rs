@@ -36,7 +36,7 @@ mod workload;
 
 pub use algorithm::{Algorithm, FfdhGroup, KeyForm, RsaBits, RsaScheme, UnknownAlgorithm};
 pub use auto::{Auto, Calibration, JOBS, Measured, SIZES_BYTES, calibrate};
-pub use aws_lc::aws_lc_chose;
+pub use aws_lc::{aws_lc_chose, aws_lc_sees};
 pub use backend::Backend;
 pub use between::Between;
 pub use chaining::{Chaining, counter_after};
@@ -45,7 +45,7 @@ pub use instructions::{Instructions, instructions, limit_instructions};
 pub use ipsec_mb::{Refused, Unavailable, ipsec_mb, ipsec_mb_refused};
 pub use job::{Job, Segment, Segments};
 pub use kernels::ceiling::Ceiling;
-pub use kernels::sectors::{SectorKey, SectorMode};
+pub use kernels::sectors::{SectorKey, SectorMode, UnknownSectorMode};
 pub use key::{Key, KeyError, KeyMaterial};
 pub use operation::{Kind, Operation, UnknownOperation};
 pub use private::{PRIVATE_BYTES_MAX, Private};

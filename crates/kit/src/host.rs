@@ -1,5 +1,6 @@
 //! What of the host a grid depends on.
 
+use probe::tier::Choice;
 use trial::Probe;
 
 use crate::controllers::depth;
@@ -18,6 +19,8 @@ pub struct Host {
     pub cpus: Vec<usize>,
     /// Per core; 0 when unknown.
     pub l2_bytes: u64,
+    /// What a CPU model may hide of it, the whole first; empty where it has no tiers.
+    pub tiers: Vec<Choice>,
     /// Programs to compare with that are not installed.
     pub missing: Vec<&'static str>,
 }
@@ -33,6 +36,7 @@ impl Host {
         Self {
             cpus: place::usable_cpus().unwrap_or_else(|_| vec![0]),
             l2_bytes: l2_bytes.unwrap_or(0),
+            tiers: probe::tier::choices(),
             missing: [openssl::PROGRAM, DPDK_CRYPTO]
                 .into_iter()
                 .filter(is_missing)
@@ -40,10 +44,11 @@ impl Host {
         }
     }
 
-    /// One with these CPUs and every program.
+    /// One with these CPUs, every tier and every program.
     pub fn with_cpus(cpus: impl Into<Vec<usize>>) -> Self {
         Self {
             cpus: cpus.into(),
+            tiers: Choice::every(),
             ..Self::default()
         }
     }

@@ -1,6 +1,7 @@
 //! How a section measures.
 #![forbid(unsafe_code)]
 
+pub mod apart;
 pub mod closing;
 pub mod config;
 pub mod controllers;

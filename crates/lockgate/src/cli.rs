@@ -1,6 +1,7 @@
 //! The command line, as data.
 
 mod arms;
+mod cpu;
 mod disk;
 mod options;
 mod vm;
@@ -15,6 +16,7 @@ use crate::export::Export;
 use crate::units;
 
 pub use arms::{AfAlgArguments, UserSpaceArguments};
+pub use cpu::{CpuArguments, CpuCommand};
 pub use disk::{DiskArguments, DiskCommand, DiskInfoArguments, DiskOpenArguments, DiskType};
 pub use options::SectionOptions;
 pub use vm::{GuestFileArgument, VmArguments, VmCommand, VmRunArguments};
@@ -49,7 +51,7 @@ pub struct Cli {
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub color: Color,
 
-    /// Measure as a guest with fewer CPU features would: none, aesni, avx, avx2, vaes, avx512; with -sha behind it SHA-NI is hidden too
+    /// Measure as a guest with fewer CPU features would: none, aesni, avx, avx2, vaes, avx512; with -sha, -adx or -aes behind it SHA-NI, ADX or AES-NI is hidden too
     #[arg(long, global = true, value_name = "TIER")]
     pub tier: Option<probe::tier::Choice>,
 
@@ -83,12 +85,20 @@ pub enum Command {
     Vm(VmArguments),
     /// Read encrypted disk images: plain, LUKS1 and LUKS2
     Disk(DiskArguments),
+    /// What the features of this CPU are worth to guests
+    Cpu(CpuArguments),
     /// Measure one arm through the kernel's crypto socket, for sections that run in a guest
     #[command(hide = true)]
     AfAlg(AfAlgArguments),
     /// Measure one arm of user space's crypto, for sections that run in a guest
     #[command(hide = true)]
     UserSpace(UserSpaceArguments),
+    /// Serve the trials of a section that measures several tiers
+    #[command(hide = true)]
+    Worker {
+        /// The section
+        section: String,
+    },
     /// Print a shell's completions to stdout
     Completions {
         /// The shell

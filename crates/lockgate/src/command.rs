@@ -3,6 +3,7 @@
 mod arms;
 mod compare;
 mod completions;
+mod cpu;
 mod disk;
 mod man;
 mod probe;
@@ -11,10 +12,12 @@ mod run;
 mod sections;
 mod speed;
 mod vm;
+mod worker;
 
 pub use arms::{af_alg, user_space};
 pub use compare::compare;
 pub use completions::completions;
+pub use cpu::cpu;
 pub use disk::disk;
 pub use man::man;
 pub use probe::probe;
@@ -23,3 +26,4 @@ pub use run::run;
 pub use sections::sections;
 pub use speed::speed;
 pub use vm::vm;
+pub use worker::worker;

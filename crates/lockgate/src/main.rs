@@ -51,6 +51,8 @@ fn dispatch(command: Command, console: &Console) -> Result<Exit, Failure> {
         Command::Report(arguments) => command::report(&arguments, console),
         Command::Vm(arguments) => command::vm(&arguments, console),
         Command::Disk(arguments) => command::disk(&arguments, console),
+        Command::Cpu(arguments) => command::cpu(arguments, console),
+        Command::Worker { section } => command::worker(&section),
         Command::AfAlg(arguments) => command::af_alg(&arguments, console),
         Command::UserSpace(arguments) => command::user_space(&arguments, console),
         Command::Completions { shell } => command::completions(shell, console),

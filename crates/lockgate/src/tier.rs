@@ -29,12 +29,13 @@ pub fn enter(choice: Option<Choice>, command: &Command) -> Result<(), Failure> {
 
 fn measures(command: &Command) -> bool {
     match command {
-        Command::Probe(_) | Command::Run(_) | Command::Speed(_) => true,
+        Command::Probe(_) | Command::Run(_) | Command::Speed(_) | Command::Worker { .. } => true,
         Command::Sections(_)
         | Command::Compare(_)
         | Command::Report(_)
         | Command::Vm(_)
         | Command::Disk(_)
+        | Command::Cpu(_)
         | Command::AfAlg(_)
         | Command::UserSpace(_)
         | Command::Completions { .. }

@@ -33,19 +33,22 @@ fn facts(probe: &Probe) -> impl Iterator<Item = &Fact> {
 fn every_tier_of_the_host_is_what_its_libraries_see() {
     let desk = Desk::new();
     for tier in host_tiers(&desk) {
-        for name in [tier.to_owned(), format!("{tier}-sha")] {
+        for end in ["", "-sha", "-adx", "-aes"] {
+            let name = format!("{tier}{end}");
+            // Without AES-NI no tier is left.
+            let left = if end == "-aes" { "none" } else { tier };
             let seen = probe(&desk.lockgate(&["probe", "--json", "--tier", &name]).ok());
             assert_eq!(seen.text("tier"), Some(name.as_str()));
             for key in ["tier.aws_lc", "tier.limit"] {
-                assert_eq!(seen.text(key), Some(tier), "{key} at {name}");
+                assert_eq!(seen.text(key), Some(left), "{key} at {name}");
             }
             for fact in facts(&seen) {
                 let sha_is_hidden = !fact.text.contains("SHA-NI");
-                assert!(sha_is_hidden || name == tier, "{fact:?}");
+                assert!(sha_is_hidden || end != "-sha", "{fact:?}");
                 // A library may tell fewer tiers apart, and then sees less.
                 let rank = |name: &str| TIERS.iter().position(|tier| *tier == name);
                 let seen = fact.value.as_str().map_or(Some(0), rank);
-                assert!(seen.is_some_and(|at| Some(at) <= rank(tier)), "{fact:?}");
+                assert!(seen.is_some_and(|at| Some(at) <= rank(left)), "{fact:?}");
             }
             // The CPU itself is the same as ever.
             assert!(seen.text("cpu.tier").is_some());
@@ -172,4 +175,43 @@ fn names_commands_and_hosts_without_that_tier_are_refused() {
         let ended = desk.lockgate(&["probe", "--tier", above]);
         assert_eq!(ended.code, Some(4), "{}", ended.stderr);
     }
+}
+
+/// The real processes, their masks and their work, once round.
+#[test]
+fn a_feature_has_a_price_without_a_guest() {
+    testing::timed(|| {
+        let desk = Desk::new();
+        let tiers = host_tiers(&desk);
+        if !tiers.contains(&"aesni") {
+            return;
+        }
+        let price = "cpu price --quiet --budget 5 --pairs 1 --hidden none,avx512-sha \
+            --algorithms aes-256-gcm --modes xts";
+        desk.line(price).ok();
+        let run = desk.stored();
+        let section = &run.sections[0];
+        assert_eq!(section.name, "cpu-tiers");
+        let speed = |work: &str, tier: &str| {
+            let own = section.points.iter().find(|point| {
+                let has = |name: &str, value: &str| {
+                    let own = point.dimensions.get(name).map(ToString::to_string);
+                    own.as_deref() == Some(value)
+                };
+                has("tier", tier) && (has("disk_mode", work) || has("numbers", work))
+            });
+            let metric = own.and_then(|point| point.metrics.first());
+            metric
+                .unwrap_or_else(|| panic!("{work} under {tier}"))
+                .value
+        };
+        let whole = *tiers.last().unwrap();
+        // No measurement of time: AES in software takes tens of times as long.
+        assert!(speed("xts", whole) > 3.0 * speed("xts", "none"));
+        for numbers in ["i16", "f32"] {
+            assert!(speed(numbers, "none") > 0.0);
+        }
+        let refused = desk.line("--tier avx2 cpu price");
+        assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    });
 }

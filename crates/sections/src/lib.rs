@@ -1,6 +1,7 @@
 //! One folder a section; none uses another. What they share is in `kit`.
 #![forbid(unsafe_code)]
 
+pub mod cpu_tiers;
 pub mod crossings;
 pub mod crypto_peers;
 pub mod crypto_speed;
@@ -92,6 +93,7 @@ macro_rules! kind {
 pub static SECTIONS: &[SectionKind] = &[
     kind!("probe", probe::parse, None, []),
     kind!(crossings::Crossings, "crossings"),
+    kind!(cpu_tiers::CpuTiers, "cpu-tiers"),
     kind!(crypto_peers::CryptoPeers, "crypto-peers"),
     kind!(crypto_speed::CryptoSpeed, "crypto-speed"),
     kind!(vcm_block_size::BlockSize, "vcm-block-size"),
@@ -107,6 +109,12 @@ pub static SECTIONS: &[SectionKind] = &[
     kind!(router_paths::Paths, "router-paths"),
     kind!(router_tcp::Tcp, "router-tcp"),
 ];
+
+/// Answers on standard output what standard input asks.
+pub type Serve = fn() -> std::io::Result<()>;
+
+/// What serves a section's trials in a process of its own, by the section's name.
+pub static WORKERS: &[(&str, Serve)] = &[("cpu-tiers", cpu_tiers::serve)];
 
 /// The section of that name.
 #[must_use]

@@ -9,6 +9,13 @@ pub fn aws_lc_chose() -> (Instructions, bool) {
     chosen(capabilities())
 }
 
+/// The capability vector of AWS-LC: leaf 1 of CPUID and leaf 7, as
+/// `OPENSSL_ia32cap(3)` has them.
+pub fn aws_lc_sees() -> (u64, u64) {
+    let [edx, ecx, ebx, leaf7_ecx] = capabilities().map(u64::from);
+    (edx | ecx << 32, ebx | leaf7_ecx << 32)
+}
+
 pub(super) fn as_text() -> String {
     match aws_lc_chose() {
         (instructions, true) => format!("{instructions}, SHA-NI"),

@@ -36,7 +36,7 @@ unsafe extern "C" {
 }
 
 /// Schedules for both directions, and the code that takes all blocks at once.
-pub(super) struct EcbKey {
+pub(crate) struct EcbKey {
     encrypting: AesKey,
     decrypting: AesKey,
     all_at_once: Option<AllAtOnce>,
@@ -44,7 +44,7 @@ pub(super) struct EcbKey {
 
 impl EcbKey {
     /// `key` has 16, 24 or 32 bytes.
-    pub(super) fn new(key: &[u8]) -> Option<Self> {
+    pub(crate) fn new(key: &[u8]) -> Option<Self> {
         let (instructions, _) = chosen::aws_lc_chose();
         Some(Self {
             encrypting: AesKey::encrypting(key)?,
@@ -57,7 +57,7 @@ impl EcbKey {
     ///
     /// # Safety
     /// `from` is readable and `to` writable for `bytes`; the same or apart.
-    unsafe fn blocks(&self, encrypt: bool, from: *const u8, to: *mut u8, bytes: usize) {
+    pub(crate) unsafe fn blocks(&self, encrypt: bool, from: *const u8, to: *mut u8, bytes: usize) {
         let key = self.schedule(encrypt).as_ptr();
         if let Some(all_at_once) = self.all_at_once {
             // SAFETY: the caller's; the schedule matches direction and code.

@@ -49,7 +49,8 @@ mod rsa;
 mod x25519;
 mod xts;
 
-pub use chosen::aws_lc_chose;
+pub use chosen::{aws_lc_chose, aws_lc_sees};
+pub(crate) use ecb::EcbKey;
 pub(crate) use key_pair::generate_pkcs8;
 pub(crate) use random::fill as random;
 

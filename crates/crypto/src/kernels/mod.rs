@@ -27,7 +27,7 @@ use crate::work::{self, Unit, Work};
 use crate::{
     Algorithm, Backend, Between, Job, Key, KeyError, KeyMaterial, Kind, Operation, Status,
 };
-use crate::{Instructions, check, counter_after, instructions};
+use crate::{Instructions, aws_lc_chose, check, counter_after, instructions};
 
 pub(crate) const NAME: &str = "kernels";
 
@@ -75,8 +75,8 @@ impl Backend for Kernels {
 
     fn instructions(&self) -> String {
         match self.set {
-            // The twin's blocks come from a crate that looks for itself.
-            Instructions::Baseline => "as the aes crate chooses".to_owned(),
+            // The twin's blocks are AWS-LC's.
+            Instructions::Baseline => aws_lc_chose().0.to_string(),
             Instructions::Avx2 => Instructions::Avx.to_string(),
             set => set.to_string(),
         }

@@ -63,6 +63,29 @@ impl SectorMode {
     }
 }
 
+impl std::fmt::Display for SectorMode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown disk mode '{name}'; known: {}", SectorMode::ALL.map(SectorMode::name).join(", "))]
+pub struct UnknownSectorMode {
+    pub name: String,
+}
+
+impl std::str::FromStr for SectorMode {
+    type Err = UnknownSectorMode;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let own = Self::ALL.into_iter().find(|mode| mode.name() == name);
+        own.ok_or_else(|| UnknownSectorMode {
+            name: name.to_owned(),
+        })
+    }
+}
+
 /// A key for sectors, expanded. Zeroised on drop.
 pub struct SectorKey {
     mode: SectorMode,

@@ -2,12 +2,11 @@
 //! private memory. What the native code is tested against, and what a CPU
 //! without AES runs.
 
-use aes::cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
-use aes::{Aes128, Aes192, Aes256};
 use zeroize::Zeroize;
 
 use super::Mode;
 use crate::Status;
+use crate::aws_lc::EcbKey;
 use crate::check::BLOCK_BYTES;
 use crate::scatter::Cursor;
 use crate::tweak::{chunk_bytes, times_x};
@@ -18,46 +17,34 @@ type Block = [u8; BLOCK_BYTES];
 /// Bytes that are gathered, computed and scattered at a time.
 pub(super) const CHUNK_BYTES: usize = 4096;
 
-enum Cipher {
-    Aes128(Box<Aes128>),
-    Aes192(Box<Aes192>),
-    Aes256(Box<Aes256>),
-}
+/// AWS-LC's blocks, since a mask reaches them: `OPENSSL_ia32cap` hides AES
+/// instructions that the CPU has.
+struct Cipher(EcbKey);
 
 impl Cipher {
     /// # Panics
     /// When AES has no key of that length.
     fn new(key: &[u8]) -> Self {
-        let has = "AES has keys of 16, 24 and 32 bytes";
-        match key.len() {
-            16 => Self::Aes128(Box::new(Aes128::new_from_slice(key).expect(has))),
-            24 => Self::Aes192(Box::new(Aes192::new_from_slice(key).expect(has))),
-            _ => Self::Aes256(Box::new(Aes256::new_from_slice(key).expect(has))),
-        }
+        Self(EcbKey::new(key).expect("AES has keys of 16, 24 and 32 bytes"))
     }
 
     fn encrypt(&self, block: &mut Block) {
-        match self {
-            Self::Aes128(cipher) => cipher.encrypt_block(block.into()),
-            Self::Aes192(cipher) => cipher.encrypt_block(block.into()),
-            Self::Aes256(cipher) => cipher.encrypt_block(block.into()),
-        }
+        self.run(true, block);
     }
 
     fn decrypt(&self, block: &mut Block) {
-        match self {
-            Self::Aes128(cipher) => cipher.decrypt_block(block.into()),
-            Self::Aes192(cipher) => cipher.decrypt_block(block.into()),
-            Self::Aes256(cipher) => cipher.decrypt_block(block.into()),
-        }
+        self.run(false, block);
     }
 
     fn run(&self, encrypt: bool, block: &mut Block) {
-        if encrypt {
-            self.encrypt(block);
-        } else {
-            self.decrypt(block);
-        }
+        self.all(encrypt, block);
+    }
+
+    /// Whole blocks, each alone.
+    fn all(&self, encrypt: bool, blocks: &mut [u8]) {
+        let at = blocks.as_mut_ptr();
+        // SAFETY: the slice is ours, and source and destination the same bytes.
+        unsafe { self.0.blocks(encrypt, at, at, blocks.len()) };
     }
 }
 
@@ -119,10 +106,7 @@ impl SoftKeys {
             Some(Mode::Xts) => self.xts(encrypt, tweak, chunk),
             Some(Mode::Cbc) => self.cbc(encrypt, iv, chunk),
             Some(Mode::Ctr) => self.ctr(iv, chunk),
-            _ => {
-                let blocks = chunk.as_chunks_mut().0.iter_mut();
-                blocks.for_each(|block| self.data.run(encrypt, block));
-            }
+            _ => self.data.all(encrypt, chunk),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crypto::{Algorithm, Backend, Operation};
+use crypto::{Algorithm, Backend, Operation, SectorMode};
 use policy::{Moderation, Policy};
 use toml::Value as Toml;
 
@@ -22,6 +22,18 @@ impl Choice for Algorithm {
 impl Choice for Operation {
     fn known() -> Vec<String> {
         names(Self::ALL)
+    }
+}
+
+impl Choice for SectorMode {
+    fn known() -> Vec<String> {
+        names(Self::ALL)
+    }
+}
+
+impl Choice for probe::tier::Choice {
+    fn known() -> Vec<String> {
+        names(Self::every())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use cpu::Tier;
+use cpu::Feature;
 use trial::Fact;
 
 use crate::fact::{ok, shown};
@@ -95,10 +95,6 @@ fn cannot_mask_under(tier: &InForce, name: &str) -> Option<Unmaskable> {
         "ring" => "ring asks the CPU itself, so that nothing can be hidden from it",
         "dpdk" => "DPDK's library asks the CPU itself, so that nothing can be hidden from it",
         "ipsec-mb" if tier.hides_sha => "SHA-NI cannot be hidden from ipsec-mb",
-        // Without AES-NI their blocks come from a crate that looks for itself.
-        "kernels" if tier.choice.tier == Tier::None => {
-            "AES-NI cannot be hidden from the kernels' portable twin"
-        }
         _ => return None,
     };
     Some(Unmaskable {
@@ -128,7 +124,7 @@ fn facts_of(tier: &InForce) -> Vec<Fact> {
 
 fn reading(reading: &Reading) -> Fact {
     let found = match reading.seen {
-        Some(seen) if seen.sha => {
+        Some(seen) if !seen.hides(Feature::ShaNi) => {
             let name = seen.tier.name();
             ok(name, format!("{name}, SHA-NI"))
         }
@@ -186,8 +182,8 @@ mod tests {
             assert_eq!(cannot_mask_under(&masked, name), None);
         }
         let left_out = |at, name| cannot_mask_under(&tier(at, true), name).is_some();
-        assert!(left_out("avx2-sha", "ipsec-mb") && left_out("none", "kernels"));
-        assert!(!left_out("avx2-sha", "aws-lc") && !left_out("none", "ipsec-mb"));
+        assert!(left_out("avx2-sha", "ipsec-mb") && !left_out("none", "ipsec-mb"));
+        assert!(!left_out("avx2-sha", "aws-lc") && !left_out("none", "kernels"));
     }
 
     #[test]

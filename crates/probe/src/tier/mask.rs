@@ -49,10 +49,9 @@ impl Mask {
             .iter()
             .filter(|(tier, _)| above(tier))
             .flat_map(|(_, features)| *features);
-        let sha = (!choice.sha).then_some(&Feature::ShaNi);
-        let named = added
-            .chain(dependent)
-            .chain(sha)
+        let named = added.chain(dependent).copied();
+        let named = named
+            .chain(choice.besides())
             .filter_map(|feature| feature.capability_bit());
         let unnamed = UNNAMED.iter().filter(|(tier, ..)| above(tier));
         let mut mask = Self::default();
@@ -113,6 +112,7 @@ mod tests {
         let aesni = avx | 0x0200_0002_0000_0000 | 1 << 41 | 1 << 51 | 1 << 52;
         assert_eq!(of("none"), (aesni, vaes | 0x120));
         assert_eq!(of("none-sha"), (aesni, vaes | 0x120 | 1 << 29));
+        assert_eq!(of("avx512-adx-aes"), (1 << 57, 1 << 19 | 0x200 << 32));
     }
 
     proptest! {
@@ -122,7 +122,10 @@ mod tests {
         /// that is less; and nothing appears.
         #[test]
         fn what_is_left_is_the_tier(bits in any::<u64>(), at in 0..Tier::ALL.len(), sha: bool) {
-            let choice = Choice { tier: Tier::ALL[at], sha };
+            let mut choice = Choice::whole(Tier::ALL[at]);
+            if !sha {
+                choice = choice.without(Feature::ShaNi);
+            }
             let mask = Mask::of(choice);
             // Mostly whole tiers, so that high ones are reached too.
             let has = |&feature: &Feature| bits >> (feature as u64 % 64) & 1 == 1;

@@ -83,7 +83,7 @@ pub fn environment(choice: Choice) -> Result<[(&'static str, Option<String>); 2]
 pub fn enforce(choice: Choice) -> Result<(), TierError> {
     let usable = usable()?;
     check(choice, &usable)?;
-    let limit = instructions(choice.tier);
+    let limit = instructions(choice.reached());
     crypto::limit_instructions(limit).map_err(|in_force| TierError::TooLate {
         wanted: choice,
         in_force,
@@ -96,10 +96,18 @@ pub fn enforce(choice: Choice) -> Result<(), TierError> {
         choice,
         mask: Mask::of(choice).variable(),
         hides: hides(choice, &usable),
-        hides_sha: !choice.sha && usable.contains(&Feature::ShaNi),
+        hides_sha: hides_sha(choice, &usable),
         readings,
     });
     Ok(())
+}
+
+/// What a CPU model may hide of this host, the whole of it first, then less and
+/// less: every lower tier, and what can be hidden alone. Empty on another
+/// architecture than x86-64.
+#[must_use]
+pub fn choices() -> Vec<Choice> {
+    usable().map_or_else(|_| Vec::new(), |usable| Choice::all_of(&usable))
 }
 
 fn usable() -> Result<BTreeSet<Feature>, TierError> {
@@ -126,6 +134,10 @@ fn hides(choice: Choice, usable: &BTreeSet<Feature>) -> bool {
     usable
         .iter()
         .any(|&feature| Mask::of(choice).hides(feature))
+}
+
+fn hides_sha(choice: Choice, usable: &BTreeSet<Feature>) -> bool {
+    usable.contains(&Feature::ShaNi) && Mask::of(choice).hides(Feature::ShaNi)
 }
 
 /// The same tier, as back-ends know it.

@@ -1,6 +1,6 @@
 //! What each library says that it sees.
 
-use cpu::Tier;
+use cpu::{Feature, Tier};
 use crypto::Instructions;
 
 use crate::command;
@@ -21,7 +21,7 @@ impl Reading {
     /// tell fewer tiers apart.
     pub(super) fn check(&self, wanted: Choice) -> Result<(), TierError> {
         match self.seen {
-            Some(found) if found.tier > wanted.tier || (found.sha && !wanted.sha) => {
+            Some(found) if found.tier > wanted.reached() || found.shows_more_than(wanted) => {
                 Err(TierError::NotMasked {
                     library: self.name,
                     wanted,
@@ -35,22 +35,15 @@ impl Reading {
 
 /// Every library that takes part in measurements and can be asked.
 pub(super) fn all() -> Vec<Reading> {
-    let (chosen, sha) = crypto::aws_lc_chose();
     let aws_lc = Reading {
         key: "tier.aws_lc".to_owned(),
         name: "AWS-LC",
-        seen: Some(Choice {
-            tier: tier(chosen),
-            sha,
-        }),
+        seen: Some(vector::seen(crypto::aws_lc_sees())),
     };
     let limit = Reading {
         key: "tier.limit".to_owned(),
         name: "Lockgate's own code",
-        seen: Some(Choice {
-            tier: tier(crypto::instructions()),
-            sha: false,
-        }),
+        seen: Some(told(tier(crypto::instructions()))),
     };
     let candidates = crypto::candidates();
     let others = candidates
@@ -81,8 +74,14 @@ fn said(name: &'static str, words: &str) -> Reading {
     Reading {
         key: format!("tier.{}", name.replace('-', "_")),
         name,
-        seen: named.map(|&(_, tier)| Choice { tier, sha: false }),
+        seen: named.map(|&(_, tier)| told(tier)),
     }
+}
+
+/// Of a library that tells its tier alone: nothing besides.
+fn told(tier: Tier) -> Choice {
+    let alone = [Feature::ShaNi, Feature::Adx, Feature::Aes];
+    alone.into_iter().fold(Choice::whole(tier), Choice::without)
 }
 
 /// The program, since it is what is measured beside us.
@@ -135,19 +134,24 @@ mod tests {
     #[test]
     fn the_highest_tier_that_words_name_counts() {
         for (words, expected) in [
-            ("AVX-512 with VAES", "avx512-sha"),
-            ("AVX-512", "avx512-sha"),
-            ("VAES-512", "avx512-sha"),
-            ("AVX2 with VAES", "vaes-sha"),
-            ("VAES-256", "vaes-sha"),
-            ("AVX2", "avx2-sha"),
-            ("AVX", "avx-sha"),
-            ("SSE", "aesni-sha"),
-            ("AES-NI", "aesni-sha"),
-            ("SSE without AES-NI", "none-sha"),
-            ("baseline", "none-sha"),
+            ("AVX-512 with VAES", "avx512"),
+            ("AVX-512", "avx512"),
+            ("VAES-512", "avx512"),
+            ("AVX2 with VAES", "vaes"),
+            ("VAES-256", "vaes"),
+            ("AVX2", "avx2"),
+            ("AVX", "avx"),
+            ("SSE", "aesni"),
+            ("AES-NI", "aesni"),
+            ("SSE without AES-NI", "none"),
+            ("baseline", "none"),
         ] {
-            assert_eq!(said("a-b", words).seen, expected.parse().ok(), "{words}");
+            let expected: Choice = expected.parse().unwrap();
+            assert_eq!(
+                said("a-b", words).seen,
+                Some(told(expected.tier)),
+                "{words}"
+            );
         }
         let silent = said("a-b", "as the aes crate chooses");
         assert_eq!((silent.key.as_str(), silent.seen), ("tier.a_b", None));

@@ -8,6 +8,7 @@ pub mod engine;
 use std::time::Duration;
 
 use crypto::Workload;
+use kit::apart::is_lockgate;
 use serde::{Deserialize, Serialize};
 use trial::Verdict;
 use vm::Outcome;
@@ -20,7 +21,6 @@ use super::shell::{not_measured, plain, said};
 
 /// Where the program is in the guest, and how its file is called on the host.
 const IN_GUEST: &str = "/usr/bin/lockgate";
-const NAME: &str = "lockgate";
 /// The library it opens while it runs, if it is there.
 const LIBRARY: &str = "libIPSec_MB.so.1";
 /// In a shorter time an emulated guest completes no lane full of 64 KiB.
@@ -119,10 +119,6 @@ pub(super) fn files() -> Result<Vec<GuestFile>, ProgramError> {
         return Ok(Vec::new());
     }
     HostProgram::running()?.opens(LIBRARY).files(IN_GUEST)
-}
-
-fn is_lockgate() -> bool {
-    std::env::current_exe().is_ok_and(|path| path.file_name().is_some_and(|name| name == NAME))
 }
 
 /// The script that measures a driver, or user space instead of it.

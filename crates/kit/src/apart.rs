@@ -1,0 +1,278 @@
+//! Trials in processes of their own, one a tier: libraries look at the CPU once,
+//! when they are loaded, so that one process cannot measure two tiers.
+//!
+//! ```text
+//!   section ── Ask, a line of JSON ──▶ lockgate --tier avx2 worker SECTION
+//!           ◀── Did or an error ─────
+//! ```
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::AsFd;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use probe::tier::{self, Choice};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use sys::affinity::pin_to;
+use sys::clock::{now_ns, thread_cpu};
+use sys::failure::Failure;
+
+use crate::load::alone::{Alone, Slice, WARM_UP};
+use crate::observe::{CpuTimes, step_ns};
+use crate::subject::Stopped;
+
+/// The command of the program that serves a section's trials.
+pub const COMMAND: &str = "worker";
+/// Starting one, with the questions to its libraries what they see, seconds.
+pub const START_S: f64 = 0.1;
+/// What a trial takes besides: warm-up, a look at the core's clock, seconds.
+pub const OVERHEAD_S: f64 = 0.008;
+const PROGRAM: &str = "lockgate";
+/// One that has not started or answered by then never will.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A trial that a worker is asked for.
+#[derive(Serialize, Deserialize)]
+struct Ask<W> {
+    work: W,
+    cpu: usize,
+    slice_ns: u64,
+}
+
+/// What it did.
+#[derive(Serialize, Deserialize)]
+struct Did {
+    requests: f64,
+    seconds: f64,
+    cpu_ns: u64,
+}
+
+/// Whether the program that runs is lockgate, and not a test of the library.
+#[must_use]
+pub fn is_lockgate() -> bool {
+    let own = std::env::current_exe();
+    own.is_ok_and(|path| path.file_name().is_some_and(|name| name == PROGRAM))
+}
+
+/// One process a tier.
+pub struct Workers {
+    all: Vec<(Choice, Worker)>,
+}
+
+impl Workers {
+    /// Starts a process for each tier, of which all have read back their masks.
+    ///
+    /// # Errors
+    /// [`Stopped`] where one cannot start, or a library sees more than its tier.
+    pub fn start(
+        section: &str,
+        choices: impl IntoIterator<Item = Choice>,
+    ) -> Result<Self, Stopped> {
+        if !is_lockgate() {
+            return Err(Stopped::NotSupported {
+                what: "the program that runs is not lockgate, so it cannot start itself anew"
+                    .to_owned(),
+                remedy: format!("lockgate run {section}"),
+            });
+        }
+        let start = |choice: Choice| Ok((choice, Worker::start(section, choice)?));
+        // All at once: each takes a while to ask its libraries.
+        let started = choices.into_iter().map(start);
+        let mut all = started.collect::<Result<Vec<_>, Stopped>>()?;
+        for (choice, worker) in &mut all {
+            let _: String = worker.reply(*choice, PATIENCE)?;
+        }
+        Ok(Self { all })
+    }
+
+    /// One trial on that CPU, with the evidence of what disturbed it.
+    ///
+    /// # Errors
+    /// [`Stopped`] with what the worker said, or that it ended.
+    ///
+    /// # Panics
+    /// Where none was started for that tier.
+    pub fn trial(
+        &mut self,
+        choice: Choice,
+        work: &impl Serialize,
+        cpu: usize,
+        slice: Slice<'_>,
+    ) -> Result<Alone, Stopped> {
+        let mut all = self.all.iter_mut();
+        let (_, worker) = all
+            .find(|(own, _)| *own == choice)
+            .expect("there is one for each tier");
+        if !(slice.go_on)() {
+            return Err(Stopped::Interrupted);
+        }
+        let slice_ns = slice.length.as_nanos() as u64;
+        let ask = Ask {
+            work,
+            cpu,
+            slice_ns,
+        };
+        let (step_ns, before) = (step_ns(cpu), CpuTimes::now(&[cpu]));
+        worker.send(&ask).map_err(Stopped::failed)?;
+        let did: Did = worker.reply(choice, PATIENCE + slice.length)?;
+        Ok(Alone {
+            requests: did.requests,
+            seconds: did.seconds,
+            cpu: Duration::from_nanos(did.cpu_ns),
+            times: CpuTimes::now(&[cpu]).since(before),
+            step_ns,
+        })
+    }
+}
+
+struct Worker {
+    child: Child,
+    to: ChildStdin,
+    from: BufReader<ChildStdout>,
+}
+
+impl Worker {
+    fn start(section: &str, choice: Choice) -> Result<Self, Stopped> {
+        let own = std::env::current_exe().map_err(Stopped::failed)?;
+        let mut command = Command::new(own);
+        let name = choice.to_string();
+        command.args(["--quiet", "--tier", &name, COMMAND, section]);
+        // Otherwise it would start itself again for them.
+        for (variable, value) in tier::environment(choice).map_err(Stopped::failed)? {
+            match value {
+                Some(value) => command.env(variable, value),
+                None => command.env_remove(variable),
+            };
+        }
+        let pipes = [Stdio::piped(), Stdio::piped(), Stdio::piped()];
+        let [to, from, errors] = pipes;
+        command.stdin(to).stdout(from).stderr(errors);
+        let mut child = sys::process::spawn_dying_with_us(command).map_err(Stopped::failed)?;
+        let pipes = child.stdin.take().zip(child.stdout.take());
+        let (to, from) = pipes.expect("both were asked for");
+        let from = BufReader::new(from);
+        Ok(Self { child, to, from })
+    }
+
+    fn send(&mut self, ask: &impl Serialize) -> std::io::Result<()> {
+        let mut line = serde_json::to_vec(ask)?;
+        line.push(b'\n');
+        self.to.write_all(&line)
+    }
+
+    fn reply<A: DeserializeOwned>(
+        &mut self,
+        choice: Choice,
+        within: Duration,
+    ) -> Result<A, Stopped> {
+        let from = self.from.get_ref().as_fd();
+        let is_there = sys::readable::any(&[from], within).map_err(Stopped::failed)?;
+        let mut line = String::new();
+        if is_there {
+            self.from.read_line(&mut line).map_err(Stopped::failed)?;
+        }
+        let error = |what: String| Stopped::failed(Failure::new(what));
+        if line.is_empty() {
+            return Err(error(self.ending(choice)));
+        }
+        let reply: Result<A, String> = serde_json::from_str(&line).map_err(Stopped::failed)?;
+        reply.map_err(|what| error(format!("under tier {choice}: {what}")))
+    }
+
+    /// Why it says nothing more.
+    fn ending(&mut self, choice: Choice) -> String {
+        self.end();
+        let mut said = String::new();
+        if let Some(errors) = &mut self.child.stderr {
+            let _ = errors.take(4096).read_to_string(&mut said);
+        }
+        let said = said.trim();
+        format!("the process under tier {choice} ended or stood still: {said}")
+    }
+
+    fn end(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// The other end: answers until the section goes away. `run` does the work once,
+/// or says why not; what it sets up it keeps. What it returns are requests.
+///
+/// # Errors
+/// From standard input and output.
+pub fn serve<W: DeserializeOwned>(
+    mut run: impl FnMut(&W) -> Result<f64, String>,
+) -> std::io::Result<()> {
+    let mut to = std::io::stdout().lock();
+    let mut say = |reply: &Result<serde_json::Value, String>| {
+        let mut line = serde_json::to_vec(reply)?;
+        line.push(b'\n');
+        to.write_all(&line)?;
+        to.flush()
+    };
+    say(&Ok("ready".into()))?;
+    for line in std::io::stdin().lines() {
+        let ask = serde_json::from_str(&line?).map_err(|error| error.to_string());
+        let did = ask.and_then(|ask: Ask<W>| measured(&ask, &mut run));
+        say(&did.map(|did| serde_json::json!(did)))?;
+    }
+    Ok(())
+}
+
+fn measured<W>(
+    ask: &Ask<W>,
+    run: &mut impl FnMut(&W) -> Result<f64, String>,
+) -> Result<Did, String> {
+    pin_to(ask.cpu).map_err(|error| error.to_string())?;
+    // Setting up is no part of the warm-up, and may take longer.
+    run(&ask.work)?;
+    let mut until = |end_ns: u64| {
+        let mut requests = 0.0;
+        while now_ns() < end_ns {
+            requests += run(&ask.work)?;
+        }
+        Ok::<_, String>(requests)
+    };
+    until(now_ns() + WARM_UP.as_nanos() as u64)?;
+    let (begin_ns, cpu) = (now_ns(), thread_cpu());
+    let requests = until(begin_ns + ask.slice_ns)?;
+    Ok(Did {
+        requests,
+        seconds: (now_ns() - begin_ns) as f64 / 1e9,
+        cpu_ns: (thread_cpu() - cpu).as_nanos() as u64,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_worker_did_is_counted_and_its_failure_told() {
+        let cpu = sys::affinity::allowed_cpus().unwrap()[0];
+        let slice_ns = 2_000_000;
+        let ask = Ask {
+            work: 3.0,
+            cpu,
+            slice_ns,
+        };
+        let did = measured(&ask, &mut |work: &f64| Ok(*work)).unwrap();
+        assert!(did.requests >= 3.0 && did.seconds >= 0.002);
+        let refused = measured(&ask, &mut |_: &f64| Err("no such work".to_owned()));
+        assert_eq!(refused.err().as_deref(), Some("no such work"));
+    }
+
+    #[test]
+    fn a_test_is_not_lockgate() {
+        let refused = Workers::start("cpu-tiers", []).err();
+        assert!(matches!(refused, Some(Stopped::NotSupported { .. })));
+    }
+}

@@ -1,0 +1,11 @@
+//! `lockgate cpu`
+
+use crate::cli::{CpuArguments, CpuCommand};
+use crate::console::Console;
+use crate::exit::{Exit, Failure};
+
+pub fn cpu(arguments: CpuArguments, console: &Console) -> Result<Exit, Failure> {
+    match arguments.command {
+        CpuCommand::Price(arguments) => super::run(&(*arguments).into(), console),
+    }
+}
