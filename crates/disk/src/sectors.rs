@@ -78,6 +78,15 @@ impl SectorCipher {
         self.run(true, first, data);
     }
 
+    /// As [`Self::encrypt`], from one place to another.
+    ///
+    /// # Panics
+    /// Unless both are whole sectors, and as many.
+    pub fn encrypt_to(&self, first: u64, from: &[u8], to: &mut [u8]) {
+        to.copy_from_slice(from);
+        self.encrypt(first, to);
+    }
+
     fn run(&self, encrypt: bool, mut first: u64, data: &mut [u8]) {
         assert!(
             data.len().is_multiple_of(self.sector_bytes),

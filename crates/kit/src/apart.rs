@@ -15,7 +15,7 @@ use probe::tier::{self, Choice};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sys::affinity::pin_to;
-use sys::clock::{now_ns, thread_cpu};
+use sys::clock::now_ns;
 use sys::failure::Failure;
 
 use crate::load::alone::{Alone, Slice, WARM_UP};
@@ -36,7 +36,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[derive(Serialize, Deserialize)]
 struct Ask<W> {
     work: W,
-    cpu: usize,
+    /// Its own first, then those of threads that it starts.
+    cpus: Vec<usize>,
     slice_ns: u64,
 }
 
@@ -86,7 +87,7 @@ impl Workers {
         Ok(Self { all })
     }
 
-    /// One trial on that CPU, with the evidence of what disturbed it.
+    /// One trial on these CPUs, one a thread, with the evidence of what disturbed it.
     ///
     /// # Errors
     /// [`Stopped`] with what the worker said, or that it ended.
@@ -97,7 +98,7 @@ impl Workers {
         &mut self,
         choice: Choice,
         work: &impl Serialize,
-        cpu: usize,
+        cpus: &[usize],
         slice: Slice<'_>,
     ) -> Result<Alone, Stopped> {
         let mut all = self.all.iter_mut();
@@ -110,17 +111,17 @@ impl Workers {
         let slice_ns = slice.length.as_nanos() as u64;
         let ask = Ask {
             work,
-            cpu,
+            cpus: cpus.to_vec(),
             slice_ns,
         };
-        let (step_ns, before) = (step_ns(cpu), CpuTimes::now(&[cpu]));
+        let (step_ns, before) = (step_ns(cpus[0]), CpuTimes::now(cpus));
         worker.send(&ask).map_err(Stopped::failed)?;
         let did: Did = worker.reply(choice, PATIENCE + slice.length)?;
         Ok(Alone {
             requests: did.requests,
             seconds: did.seconds,
             cpu: Duration::from_nanos(did.cpu_ns),
-            times: CpuTimes::now(&[cpu]).since(before),
+            times: CpuTimes::now(cpus).since(before),
             step_ns,
         })
     }
@@ -203,13 +204,14 @@ impl Drop for Worker {
     }
 }
 
-/// The other end: answers until the section goes away. `run` does the work once,
-/// or says why not; what it sets up it keeps. What it returns are requests.
+/// The other end: answers until the section goes away. `run` does the work once on
+/// these CPUs, of which it has the first, or says why not; what it sets up it keeps.
+/// What it returns are requests.
 ///
 /// # Errors
 /// From standard input and output.
 pub fn serve<W: DeserializeOwned>(
-    mut run: impl FnMut(&W) -> Result<f64, String>,
+    mut run: impl FnMut(&W, &[usize]) -> Result<f64, String>,
 ) -> std::io::Result<()> {
     let mut to = std::io::stdout().lock();
     let mut say = |reply: &Result<serde_json::Value, String>| {
@@ -229,26 +231,33 @@ pub fn serve<W: DeserializeOwned>(
 
 fn measured<W>(
     ask: &Ask<W>,
-    run: &mut impl FnMut(&W) -> Result<f64, String>,
+    run: &mut impl FnMut(&W, &[usize]) -> Result<f64, String>,
 ) -> Result<Did, String> {
-    pin_to(ask.cpu).map_err(|error| error.to_string())?;
+    let cpu = ask.cpus.first().ok_or("it was given no CPU")?;
+    pin_to(*cpu).map_err(|error| error.to_string())?;
     // Setting up is no part of the warm-up, and may take longer.
-    run(&ask.work)?;
+    run(&ask.work, &ask.cpus)?;
     let mut until = |end_ns: u64| {
         let mut requests = 0.0;
         while now_ns() < end_ns {
-            requests += run(&ask.work)?;
+            requests += run(&ask.work, &ask.cpus)?;
         }
         Ok::<_, String>(requests)
     };
     until(now_ns() + WARM_UP.as_nanos() as u64)?;
-    let (begin_ns, cpu) = (now_ns(), thread_cpu());
+    let (begin_ns, cpu) = (now_ns(), process_cpu_ns());
     let requests = until(begin_ns + ask.slice_ns)?;
     Ok(Did {
         requests,
         seconds: (now_ns() - begin_ns) as f64 / 1e9,
-        cpu_ns: (thread_cpu() - cpu).as_nanos() as u64,
+        cpu_ns: process_cpu_ns() - cpu,
     })
+}
+
+/// Of all its threads.
+fn process_cpu_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 #[cfg(test)]
@@ -261,12 +270,14 @@ mod tests {
         let slice_ns = 2_000_000;
         let ask = Ask {
             work: 3.0,
-            cpu,
+            cpus: vec![cpu],
             slice_ns,
         };
-        let did = measured(&ask, &mut |work: &f64| Ok(*work)).unwrap();
+        let did = measured(&ask, &mut |work: &f64, _: &[usize]| Ok(*work)).unwrap();
         assert!(did.requests >= 3.0 && did.seconds >= 0.002);
-        let refused = measured(&ask, &mut |_: &f64| Err("no such work".to_owned()));
+        let refused = measured(&ask, &mut |_: &f64, _: &[usize]| {
+            Err("no such work".to_owned())
+        });
         assert_eq!(refused.err().as_deref(), Some("no such work"));
     }
 

@@ -32,6 +32,7 @@ pub mod stopping;
 pub mod subject;
 pub mod targets;
 pub mod testing;
+pub mod tiers;
 pub mod told;
 pub mod view;
 pub mod words;

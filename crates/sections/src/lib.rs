@@ -5,6 +5,7 @@ pub mod cpu_tiers;
 pub mod crossings;
 pub mod crypto_peers;
 pub mod crypto_speed;
+pub mod disk_modes;
 pub mod kspeed;
 pub mod probe;
 pub mod router_paths;
@@ -102,6 +103,7 @@ pub static SECTIONS: &[SectionKind] = &[
     kind!(vcm_shifting::Shifting, "vcm-shifting"),
     kind!(vcm_cause::Causes, "vcm-cause"),
     kind!(vcm_tenants::Tenants, "vcm-tenants"),
+    kind!(disk_modes::DiskModes, "disk-modes"),
     kind!(kspeed::Kspeed, "kspeed", "kspeed-tcrypt"),
     kind!(router_throughput::OfNative, "router-native"),
     kind!(router_throughput::OfHomes, "router-os-level"),
@@ -114,7 +116,10 @@ pub static SECTIONS: &[SectionKind] = &[
 pub type Serve = fn() -> std::io::Result<()>;
 
 /// What serves a section's trials in a process of its own, by the section's name.
-pub static WORKERS: &[(&str, Serve)] = &[("cpu-tiers", cpu_tiers::serve)];
+pub static WORKERS: &[(&str, Serve)] = &[
+    ("cpu-tiers", cpu_tiers::serve),
+    ("disk-modes", disk_modes::serve),
+];
 
 /// The section of that name.
 #[must_use]

@@ -29,6 +29,12 @@ impl Choice {
         ("aes", &[Feature::Aes, Feature::Vaes]),
     ];
 
+    /// As a CPU of the time before AES-NI: software on SSSE3 computes AES.
+    pub const BEFORE_AESNI: Self = Self {
+        tier: Tier::Aesni,
+        hides: [false, false, true],
+    };
+
     /// A tier, with nothing hidden besides.
     #[must_use]
     pub fn whole(tier: Tier) -> Self {

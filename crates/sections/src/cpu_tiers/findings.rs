@@ -5,7 +5,7 @@ use kit::drawing::{column, text};
 use kit::experiment::Results;
 use kit::headline::Answer;
 use kit::series::Told;
-use kit::subject::Subject;
+use kit::tiers::{hidden, whole};
 use kit::words::{finding, listed, percent};
 use probe::tier::Choice;
 use trial::stats::{Interval, PAIRS_FOR_A_CLAIM};
@@ -18,30 +18,6 @@ pub(super) const STEPS: [(Tier, Tier); 2] = [(Tier::Avx2, Tier::Aesni), (Tier::A
 /// A price that is no more than this beyond another says nothing new.
 const NEWS: f64 = 0.03;
 const NAMED_MAX: usize = 6;
-
-/// What nothing is hidden from.
-pub(super) fn whole(subjects: &[Subject<Work, Choice>]) -> Option<Choice> {
-    let arms = subjects.iter().map(|own| own.arm);
-    arms.filter(|arm| arm.alone().is_none())
-        .max_by_key(|arm| arm.tier)
-}
-
-/// What is hidden, with all that needs it: `AVX-512`; none of the whole.
-fn hidden(choice: Choice, whole: Choice) -> Option<String> {
-    let next = Tier::ALL.into_iter().find(|tier| *tier > choice.tier);
-    match (choice.alone(), next) {
-        // The others are in no tier.
-        (Some(Feature::Aes), _) => Some("AES-NI alone".to_owned()),
-        (Some(alone), _) => Some(alone.label().to_owned()),
-        (None, Some(next)) if choice.tier < whole.tier => Some(next.label().to_owned()),
-        _ => None,
-    }
-}
-
-/// The same in words of a column.
-pub(super) fn label(choice: Choice, whole: Choice) -> String {
-    hidden(choice, whole).map_or_else(|| "whole CPU".to_owned(), |one| format!("without {one}"))
-}
 
 /// What a guest loses of a kind of work, 0 to 1, with its interval.
 struct Cost<'r> {
@@ -77,7 +53,7 @@ impl Cost<'_> {
 
 /// Everything over the whole CPU that rests on enough valid pairs.
 fn all<'r>(results: &'r Results<'_, CpuTiers>) -> Vec<Cost<'r>> {
-    let Some(whole) = whole(results.subjects) else {
+    let Some(whole) = whole(results.subjects.iter().map(|own| own.arm)) else {
         return Vec::new();
     };
     let cost = |told: &'r Told<Work, Choice>| {

@@ -13,15 +13,15 @@ use kit::evidence::Evidence;
 use kit::load::alone::Slice;
 use kit::load::benches::{REQUESTS, SPEED, WORKERS_CPU};
 use kit::prelude::*;
-use probe::tier::{self, Choice};
+use kit::tiers::{self, Hidden, label};
+use probe::tier::Choice;
 
-use findings::label;
 pub use work::Work;
 pub use work::serve;
 
 const BLOCK_BYTES_MAX: usize = 1 << 20;
 /// Requests in turn: enough for the widest kernel.
-const DEPTH: usize = 32;
+const DEPTH: usize = 16;
 /// A new RSA key of 2048 bits, seconds, in each process.
 const KEY_S: f64 = 0.2;
 
@@ -43,7 +43,7 @@ kit::keys! {
         /// Bytes of one request
         block_bytes: Bytes<16, BLOCK_BYTES_MAX> = 16_384,
         /// What is hidden; auto: each lower tier, and SHA-NI, ADX and AES-NI alone
-        hidden: Auto<List<Name<Choice>>> = None,
+        hidden: Hidden = None,
         /// Library that computes; one request after the other, as most programs do
         backend: BackendName = BackendName::from("aws-lc"),
     }
@@ -54,21 +54,8 @@ kit::keys! {
 pub struct CpuTiers(Config);
 
 impl CpuTiers {
-    /// The whole of the host first.
     fn choices(&self, host: &Host) -> Vec<Choice> {
-        let Some((whole, hidden)) = host.tiers.split_first() else {
-            return Vec::new();
-        };
-        let hidden = match &self.0.hidden.0 {
-            None => hidden.to_vec(),
-            Some(named) => {
-                let named = named
-                    .values()
-                    .filter(|own| own.tier <= whole.tier && own != whole);
-                named.collect()
-            }
-        };
-        [vec![*whole], hidden].concat()
+        tiers::choices(host, &self.0.hidden, |_| true)
     }
 
     /// By rank: the first of each kind of work says most.
@@ -80,7 +67,11 @@ impl CpuTiers {
             for &operation in algorithm.operations() {
                 let kind = Kind::new(algorithm, operation);
                 let block_bytes = Workload::input_bytes(kind, block_bytes);
-                let depth = host.requests_held(DEPTH, block_bytes);
+                // A request with a public key is long by itself.
+                let depth = match algorithm.is_public_key() {
+                    true => 1,
+                    false => host.requests_held(DEPTH, block_bytes),
+                };
                 works.push((
                     rank,
                     Work::Crypto {
@@ -176,23 +167,8 @@ impl Experiment for CpuTiers {
         &self.0
     }
 
-    /// Its own tiers are masked apart: one for all would leave nothing to compare.
     fn needs(&self, _: &Probe) -> Result<(), PlanError> {
-        let not_supported = |reason: &str, remedy: &str| {
-            Err(PlanError::NotSupported {
-                reason: reason.to_owned(),
-                remedy: remedy.to_owned(),
-            })
-        };
-        match (tier::in_force(), tier::choices().len()) {
-            (Some(_), _) => not_supported("it compares tiers itself", "leave --tier out"),
-            (None, 0) => not_supported("this CPU has no tiers", "measure on x86-64"),
-            (None, 1) => not_supported(
-                "this CPU, or the model that this guest is shown, has nothing to hide: no AES-NI",
-                "show the CPU's features to this guest (QEMU: -cpu host)",
-            ),
-            _ => Ok(()),
-        }
+        tiers::needs()
     }
 
     fn subjects(&self, host: &Host) -> Vec<Subject<Work, Choice>> {
@@ -210,14 +186,7 @@ impl Experiment for CpuTiers {
     }
 
     fn left_out(&self, host: &Host) -> Option<String> {
-        let whole = host.tiers.first()?;
-        let named = self.0.hidden.0.iter().flat_map(|list| list.values());
-        let above: Vec<_> = named
-            .filter(|own| own.tier > whole.tier)
-            .map(|own| own.to_string())
-            .collect();
-        let above = above.join(", ");
-        (!above.is_empty()).then(|| format!("tiers above this host's, which is {whole}: {above}"))
+        tiers::left_out(host, &self.0.hidden)
     }
 
     fn times(&self) -> Times {
@@ -250,7 +219,7 @@ impl Experiment for CpuTiers {
                 let work = subject.place;
                 let slice = Slice { length, go_on };
                 let asked = (work.to_string(), backend);
-                let did = workers.trial(subject.arm, &asked, cpu, slice)?;
+                let did = workers.trial(subject.arm, &asked, &[cpu], slice)?;
                 let rate = did.requests_per_s();
                 let speed = work.bytes().map(|bytes| (SPEED, rate * bytes as f64 / 1e6));
                 let values = [(REQUESTS, rate), (WORKERS_CPU, cpu as f64)];
@@ -269,7 +238,7 @@ impl Experiment for CpuTiers {
     /// Everything over the whole CPU; registers also over the width before, as the
     /// source has it.
     fn pairs(&self, subjects: &Subjects<Self>) -> Vec<Pair<Work, Choice>> {
-        let Some(whole) = findings::whole(subjects) else {
+        let Some(whole) = tiers::whole(subjects.iter().map(|own| own.arm)) else {
             return Vec::new();
         };
         let mut pairs: Vec<_> = subjects

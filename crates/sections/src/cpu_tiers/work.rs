@@ -139,7 +139,7 @@ type Loop = Box<dyn FnMut() -> Result<f64, String>>;
 /// From standard input and output.
 pub fn serve() -> std::io::Result<()> {
     let mut made: Vec<(String, Loop)> = Vec::new();
-    kit::apart::serve(|(work, backend): &(String, String)| {
+    kit::apart::serve(|(work, backend): &(String, String), _: &[usize]| {
         let at = match made.iter().position(|(own, _)| own == work) {
             Some(at) => at,
             None => {
