@@ -107,7 +107,7 @@ pub(super) fn answer(results: &Results<'_, CpuTiers>) -> Option<Answer> {
         }
         let at = match place.replace(cost.work) {
             before if before == Some(cost.work) => String::new(),
-            _ => format!(" of {}", cost.work.words()),
+            _ => format!(" of {}", cost.work.short()),
         };
         parts.push(format!("{} {}{at}", cost.hides, cost.words(places)));
     }

@@ -53,7 +53,13 @@ impl Work {
         }
     }
 
-    /// As people say it, without sizes that go without saying.
+    /// As people say it where its size goes without saying.
+    pub(super) fn short(self) -> String {
+        let words = self.words();
+        words.split(',').next().unwrap_or_default().to_owned()
+    }
+
+    /// As people say it.
     pub(super) fn words(self) -> String {
         match self {
             Self::Crypto { kind, .. } if kind.algorithm.is_public_key() => what(kind),
