@@ -7,7 +7,7 @@
 set -eu
 
 REQUIRED_PACKAGES="gcc libc6-dev"
-OPTIONAL_PACKAGES="openssl ethtool libipsec-mb1 dpdk-dev make pkg-config libelf-dev zlib1g-dev clang-14 llvm-14"
+OPTIONAL_PACKAGES="openssl ethtool dmsetup libipsec-mb1 dpdk-dev make pkg-config libelf-dev zlib1g-dev clang-14 llvm-14"
 
 say() { printf 'setup: %s\n' "$*" >&2; }
 
@@ -56,6 +56,7 @@ what_is_lost() {
         dpdk-dev) echo "no DPDK arm in crypto-peers (it takes about 100 MB)" ;;
         libelf-dev | zlib1g-dev | make | pkg-config) echo "no XDP and no AF_XDP: lockgate is built without its feature bpf" ;;
         clang-14 | llvm-14) echo "BPF programs that were changed cannot be compiled; the committed ones are used" ;;
+        dmsetup) echo "no dm-crypt in guests: disk-guest is not measured, and nothing is compared with the kernel live" ;;
         ethtool) echo "no interrupt coalescing settings of network cards at hand" ;;
         *) echo "it is optional" ;;
     esac

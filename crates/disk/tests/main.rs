@@ -4,3 +4,4 @@
 
 mod images;
 mod kernel;
+mod live;
