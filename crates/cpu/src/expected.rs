@@ -28,9 +28,9 @@ use Feature as F;
 
 const WESTMERE: &[F] = &[F::Ssse3, F::Sse41, F::Sse42, F::Aes, F::Pclmulqdq];
 const SANDY_BRIDGE: &[F] = &[F::Avx, F::Xsave, F::Xsaveopt];
-const HASWELL: &[F] = &[F::Avx2, F::Bmi1, F::Bmi2, F::Movbe];
+const HASWELL: &[F] = &[F::Avx2, F::Fma, F::Bmi1, F::Bmi2, F::Movbe];
 const BROADWELL: &[F] = &[F::Adx, F::Rdseed];
-const SKYLAKE: &[F] = &[F::Xsavec, F::Xsaves];
+const SKYLAKE: &[F] = &[F::Xsavec, F::Xgetbv1, F::Xsaves];
 const AVX512: &[F] = &[
     F::Avx512f,
     F::Avx512bw,
@@ -60,7 +60,7 @@ impl Generation {
         match self {
             Self::Westmere => (None, &[WESTMERE]),
             Self::SandyBridge => (Some(Self::Westmere), &[SANDY_BRIDGE]),
-            Self::IvyBridge => (Some(Self::SandyBridge), &[&[F::Rdrand]]),
+            Self::IvyBridge => (Some(Self::SandyBridge), &[&[F::Rdrand, F::F16c]]),
             Self::Haswell => (Some(Self::IvyBridge), &[HASWELL]),
             Self::Broadwell => (Some(Self::Haswell), &[BROADWELL]),
             Self::Skylake => (Some(Self::Broadwell), &[SKYLAKE]),

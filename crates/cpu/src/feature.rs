@@ -69,6 +69,8 @@ features! {
     Pclmulqdq "pclmulqdq" "PCLMULQDQ" true (1, 0) Ecx 1 NOTHING;
     ShaNi "sha_ni" "SHA-NI" true (7, 0) Ebx 29 NOTHING;
     Avx "avx" "AVX" true (1, 0) Ecx 28 AVX;
+    Fma "fma" "FMA" true (1, 0) Ecx 12 AVX;
+    F16c "f16c" "F16C" true (1, 0) Ecx 29 AVX;
     Avx2 "avx2" "AVX2" true (7, 0) Ebx 5 AVX;
     Vaes "vaes" "VAES" true (7, 0) Ecx 9 AVX;
     Vpclmulqdq "vpclmulqdq" "VPCLMULQDQ" true (7, 0) Ecx 10 AVX;
@@ -77,6 +79,8 @@ features! {
     Avx512dq "avx512dq" "AVX-512 DQ" true (7, 0) Ebx 17 AVX512;
     Avx512vl "avx512vl" "AVX-512 VL" true (7, 0) Ebx 31 AVX512;
     Avx512cd "avx512cd" "AVX-512 CD" true (7, 0) Ebx 28 AVX512;
+    Avx512er "avx512er" "AVX-512 ER" true (7, 0) Ebx 27 AVX512;
+    Avx512pf "avx512pf" "AVX-512 PF" true (7, 0) Ebx 26 AVX512;
     Avx512ifma "avx512ifma" "AVX-512 IFMA" true (7, 0) Ebx 21 AVX512;
     Avx512vbmi "avx512vbmi" "AVX-512 VBMI" true (7, 0) Ecx 1 AVX512;
     Avx512vbmi2 "avx512_vbmi2" "AVX-512 VBMI2" true (7, 0) Ecx 6 AVX512;
@@ -96,6 +100,7 @@ features! {
     Osxsave "osxsave" "OSXSAVE (the kernel turned XSAVE on)" false (1, 0) Ecx 27 NOTHING;
     Xsaveopt "xsaveopt" "XSAVEOPT" true (0xd, 1) Eax 0 NOTHING;
     Xsavec "xsavec" "XSAVEC" true (0xd, 1) Eax 1 NOTHING;
+    Xgetbv1 "xgetbv1" "XGETBV with ECX=1" true (0xd, 1) Eax 2 NOTHING;
     Xsaves "xsaves" "XSAVES" true (0xd, 1) Eax 3 NOTHING;
     Rdtscp "rdtscp" "RDTSCP" true (0x8000_0001, 0) Edx 27 NOTHING;
     Vmx "vmx" "VMX (Intel virtualisation)" true (1, 0) Ecx 5 NOTHING;
