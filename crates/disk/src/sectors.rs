@@ -92,31 +92,41 @@ impl SectorCipher {
             data.len().is_multiple_of(self.sector_bytes),
             "whole sectors"
         );
-        let step = (self.sector_bytes / SECTOR_BYTES) as u64;
         let mut ivs = [[0; BLOCK_BYTES]; TOGETHER];
         for run in data.chunks_mut(TOGETHER * self.sector_bytes) {
             let count = run.len() / self.sector_bytes;
-            for iv in &mut ivs[..count] {
-                *iv = self.iv(first);
-                first = first.wrapping_add(step);
-            }
-            if let Some(key) = &self.iv_key {
-                // ECB minds no borders: whole texts, of which a part is of no use.
-                let texts = count.div_ceil(TEXT_BLOCKS);
-                let blocks = ivs[..texts * TEXT_BLOCKS].as_flattened_mut();
-                key.run(
-                    true,
-                    &[[0; BLOCK_BYTES]; TOGETHER / TEXT_BLOCKS][..texts],
-                    blocks,
-                );
-            }
+            first = self.number(first, &mut ivs, count);
             self.key.run(encrypt, &ivs[..count], run);
         }
         ivs.as_flattened_mut().zeroize();
     }
 
+    /// The IV of the sector with that number.
+    pub fn iv(&self, number: u64) -> Block {
+        let mut ivs = [[0; BLOCK_BYTES]; TOGETHER];
+        self.number(number, &mut ivs, 1);
+        ivs[0]
+    }
+
+    /// Writes the first `count` IVs; the number of the sector behind.
+    fn number(&self, mut first: u64, ivs: &mut [Block; TOGETHER], count: usize) -> u64 {
+        let step = (self.sector_bytes / SECTOR_BYTES) as u64;
+        for iv in &mut ivs[..count] {
+            *iv = self.plain_iv(first);
+            first = first.wrapping_add(step);
+        }
+        if let Some(key) = &self.iv_key {
+            // ECB minds no borders: whole texts, of which a part is of no use.
+            let texts = count.div_ceil(TEXT_BLOCKS);
+            let blocks = ivs[..texts * TEXT_BLOCKS].as_flattened_mut();
+            let none = [[0; BLOCK_BYTES]; TOGETHER / TEXT_BLOCKS];
+            key.run(true, &none[..texts], blocks);
+        }
+        first
+    }
+
     /// Of the sector with that number, before ESSIV encrypts it.
-    fn iv(&self, number: u64) -> Block {
+    fn plain_iv(&self, number: u64) -> Block {
         let mut number = number.wrapping_add(self.iv_offset);
         if self.iv_large_sectors {
             number >>= (self.sector_bytes / SECTOR_BYTES).trailing_zeros();

@@ -17,7 +17,9 @@ use crate::units;
 
 pub use arms::{AfAlgArguments, UserSpaceArguments};
 pub use cpu::{CpuArguments, CpuCommand};
-pub use disk::{DiskArguments, DiskCommand, DiskInfoArguments, DiskOpenArguments, DiskType};
+pub use disk::{
+    DiskArguments, DiskCommand, DiskInfoArguments, DiskOpenArguments, DiskSpeedArguments, DiskType,
+};
 pub use options::SectionOptions;
 pub use vm::{GuestFileArgument, VmArguments, VmCommand, VmRunArguments};
 
@@ -83,7 +85,7 @@ pub enum Command {
     Report(ReportArguments),
     /// Boot small Linux guests for tests and measurements
     Vm(VmArguments),
-    /// Read encrypted disk images: plain, LUKS1 and LUKS2
+    /// Read encrypted disk images: plain, LUKS1 and LUKS2; measure disk encryption
     Disk(DiskArguments),
     /// What the features of this CPU are worth to guests
     Cpu(CpuArguments),

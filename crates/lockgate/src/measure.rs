@@ -4,8 +4,12 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use kit::ConfigError;
+use kit::config::value::Value as _;
+use lab::budget::DEFAULT_BUDGET;
 use lab::runner;
 use lab::saver::Saver;
+use lab::scenario::DEFAULT_SEED;
 use lab::schedule::{Scheduled, Wanted, schedule};
 use lab::store::{REPORT, Store, result_bytes};
 use probe::Host;
@@ -29,6 +33,38 @@ pub struct Job {
     pub scenario: serde_json::Value,
     pub seed: u64,
     pub budget: Duration,
+}
+
+/// One section, as a command's flags configure it.
+pub struct Alone {
+    pub section: &'static str,
+    /// As the result calls it.
+    pub name: &'static str,
+    pub table: toml::Table,
+}
+
+/// Measures one section; `by_flag` names the flag that is wrong.
+pub fn section(
+    alone: Alone,
+    by_flag: impl FnOnce(ConfigError) -> anyhow::Error,
+    (how, export): (&MeasuringArguments, &ExportArguments),
+    console: &Console,
+) -> Result<Exit, Failure> {
+    let kind = sections::section(alone.section).expect("the registry has those of commands");
+    let (seed, mut table) = (how.seed.unwrap_or(DEFAULT_SEED), alone.table);
+    table.insert("seed".to_owned(), seed.written());
+    if let Some(share) = how.precision {
+        table.insert("precision".to_owned(), share.into());
+    }
+    let section = (kind.parse)(table).map_err(by_flag).or_usage()?;
+    let sections = serde_json::json!({ alone.section: section.resolved() });
+    let job = Job {
+        sections: vec![section.into()],
+        scenario: serde_json::json!({ "name": alone.name, "sections": sections }),
+        seed,
+        budget: how.budget.unwrap_or(DEFAULT_BUDGET),
+    };
+    measure(job, how, export, console)
 }
 
 pub fn measure(

@@ -18,7 +18,9 @@ pub fn section(points: &SpeedPoints) -> &'static str {
 }
 
 /// Key of the section, flag, and what was given.
-fn entries(points: &SpeedPoints) -> [(&'static str, &'static str, Option<Value>); 14] {
+pub type Entry = (&'static str, &'static str, Option<Value>);
+
+fn entries(points: &SpeedPoints) -> [Entry; 14] {
     let peers = match (section(points), points.no_peers) {
         (PEERS, true) => Some(Value::Array(Vec::new())),
         (PEERS, false) => texts(&points.peers),
@@ -46,29 +48,36 @@ fn entries(points: &SpeedPoints) -> [(&'static str, &'static str, Option<Value>)
 
 /// The flag that sets `key`; the key itself where none does.
 pub fn flag_of(key: &str) -> &str {
-    let entries = entries(&SpeedPoints::default());
-    let known = entries.into_iter().map(|(name, flag, _)| (name, flag));
+    flag(&entries(&SpeedPoints::default()), key)
+}
+
+/// The same among some.
+pub fn flag<'k>(entries: &[Entry], key: &'k str) -> &'k str {
+    let known = entries.iter().map(|(name, flag, _)| (*name, *flag));
     // Of every measurement, and so none of the points.
     let mut known = known.chain([("precision", "--precision")]);
-    known
-        .find(|(name, _)| *name == key)
-        .map_or(key, |(_, flag)| flag)
+    let own = known.find(|(name, _)| *name == key);
+    own.map_or(key, |(_, flag)| flag)
 }
 
 pub fn table(points: &SpeedPoints) -> Table {
-    let given = |(key, _, value): (&str, &str, Option<Value>)| Some((key.to_owned(), value?));
-    entries(points).into_iter().filter_map(given).collect()
+    given(&entries(points))
 }
 
-fn texts(items: &[String]) -> Option<Value> {
+pub fn given(entries: &[Entry]) -> Table {
+    let given = |(key, _, value): &Entry| Some(((*key).to_owned(), value.clone()?));
+    entries.iter().filter_map(given).collect()
+}
+
+pub fn texts(items: &[String]) -> Option<Value> {
     list(items.iter().cloned().map(Value::String))
 }
 
-fn numbers(items: &[u32]) -> Option<Value> {
+pub fn numbers(items: &[u32]) -> Option<Value> {
     list(items.iter().map(|&number| Value::Integer(number.into())))
 }
 
-fn sizes(items: &[u64]) -> Option<Value> {
+pub fn sizes(items: &[u64]) -> Option<Value> {
     let integer = |&bytes: &u64| Value::Integer(i64::try_from(bytes).unwrap_or(i64::MAX));
     list(items.iter().map(integer))
 }

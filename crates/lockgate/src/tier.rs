@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use anyhow::Context;
 use probe::tier::{self, Choice, TierError};
 
-use crate::cli::Command;
+use crate::cli::{Command, DiskCommand};
 use crate::exit::{Exit, Failure, OrExit};
 
 /// Puts the tier in force, if one is wanted. The process may be replaced by
@@ -16,7 +16,7 @@ pub fn enter(choice: Option<Choice>, command: &Command) -> Result<(), Failure> {
     if !measures(command) {
         return Err(Failure::new(
             Exit::Usage,
-            "--tier is for commands that measure (run, speed, probe): leave it out here",
+            "--tier is for commands that measure (run, speed, disk speed, probe): leave it out here",
         ));
     }
     let set = std::env::var_os(tier::VARIABLE);
@@ -30,11 +30,11 @@ pub fn enter(choice: Option<Choice>, command: &Command) -> Result<(), Failure> {
 fn measures(command: &Command) -> bool {
     match command {
         Command::Probe(_) | Command::Run(_) | Command::Speed(_) | Command::Worker { .. } => true,
+        Command::Disk(disk) => matches!(disk.command, DiskCommand::Speed(_)),
         Command::Sections(_)
         | Command::Compare(_)
         | Command::Report(_)
         | Command::Vm(_)
-        | Command::Disk(_)
         | Command::Cpu(_)
         | Command::AfAlg(_)
         | Command::UserSpace(_)

@@ -167,7 +167,7 @@ fn names_commands_and_hosts_without_that_tier_are_refused() {
     let desk = Desk::new();
     let rows = "
         probe --tier avx1024          => aesni, avx, avx2
-        completions bash --tier none  => run, speed, probe
+        completions bash --tier none  => run, speed, disk speed, probe
     ";
     desk.refuses(rows, &[]);
     let tiers = host_tiers(&desk);

@@ -6,6 +6,7 @@ pub mod crossings;
 pub mod crypto_peers;
 pub mod crypto_speed;
 pub mod disk_modes;
+pub mod disk_speed;
 pub mod kspeed;
 pub mod probe;
 pub mod router_paths;
@@ -97,6 +98,7 @@ pub static SECTIONS: &[SectionKind] = &[
     kind!(cpu_tiers::CpuTiers, "cpu-tiers"),
     kind!(crypto_peers::CryptoPeers, "crypto-peers"),
     kind!(crypto_speed::CryptoSpeed, "crypto-speed"),
+    kind!(disk_speed::DiskSpeed, "disk-speed"),
     kind!(vcm_block_size::BlockSize, "vcm-block-size"),
     kind!(vcm_tasks::Tasks, "vcm-tasks"),
     kind!(vcm_controllers::Controllers, "vcm-controllers"),

@@ -389,3 +389,14 @@ fn routers_stand_side_by_side() {
         assert!(ran.points().count() >= 5);
     });
 }
+
+#[test]
+fn disk_sectors_are_measured_by_every_arm() {
+    let text = "ciphers = ['aes-xts-plain64', 'aes-cbc-essiv:sha256', 'aes-lrw-benbi']\nkey_bits = [256, 512]\nsector_bytes = [512]\ndirections = ['write']\npairs = 1\nseconds = 0.005";
+    timed("disk-speed", text, |ran| {
+        assert_eq!(ran.shown()[1..], [1, 1]);
+        for arm in ["run", "bulk", "bulk-ipsec-mb", "call", "block", "ceiling"] {
+            assert!(ran.is_measured_or_told("arm", arm), "{arm}");
+        }
+    });
+}

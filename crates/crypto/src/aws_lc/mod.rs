@@ -29,6 +29,7 @@
 
 mod aead;
 mod aes_key;
+mod block_cipher;
 mod blocks;
 mod cbc;
 mod chacha20;
@@ -49,6 +50,7 @@ mod rsa;
 mod x25519;
 mod xts;
 
+pub use block_cipher::BlockCipher;
 pub use chosen::{aws_lc_chose, aws_lc_sees};
 pub(crate) use ecb::EcbKey;
 pub(crate) use key_pair::generate_pkcs8;

@@ -3,6 +3,7 @@
 mod info;
 mod open;
 mod secret;
+mod speed;
 
 use std::fs::{File, FileType};
 use std::io;
@@ -20,6 +21,7 @@ pub fn disk(arguments: &DiskArguments, console: &Console) -> Result<Exit, Failur
     match &arguments.command {
         DiskCommand::Open(arguments) => open::open(arguments, console),
         DiskCommand::Info(arguments) => info::info(arguments, console),
+        DiskCommand::Speed(arguments) => speed::speed(arguments, console),
     }
 }
 
