@@ -26,10 +26,7 @@ const DEPENDENT: [(Tier, &[Feature]); 3] = [
 
 /// The same by leaf and bit: XOP (to which OpenSSL gives the bit of SDBG) needs AVX;
 /// VNNI needs AVX-512.
-const UNNAMED: [(Tier, u32, u32); 2] = [
-    (Tier::Avx, 1, 32 + 11),
-    (Tier::Avx512, 7, 32 + 11),
-];
+const UNNAMED: [(Tier, u32, u32); 2] = [(Tier::Avx, 1, 32 + 11), (Tier::Avx512, 7, 32 + 11)];
 
 /// Bits to be cleared of the capability vector's first two words. It can only
 /// clear, so that no mask shows a library what the CPU lacks.

@@ -339,3 +339,6 @@ impl Experiment for DiskModes {
         findings::findings(results)
     }
 }
+
+#[cfg(test)]
+mod tests;
