@@ -6,8 +6,10 @@ use sha2::{Digest, Sha256};
 /// Of the smallest header.
 const COPY_BYTES: usize = 16 << 10;
 const BINARY_BYTES: usize = 4096;
-/// What an input may cost, in hashes.
-const HASHES_MAX: u32 = 1000;
+/// What an input may cost, in hashes and in bytes that are hashed: nothing new happens in
+/// more of them.
+const HASHES_MAX: u32 = 64;
+const STRIPES_BYTES_MAX: usize = 4096;
 
 /// Reads the bytes as an image, and as the JSON of a LUKS2 header whose checksums are
 /// right. What is read is within its bounds, and a passphrase at random opens nothing.
@@ -35,12 +37,14 @@ fn check(image: &Vec<u8>) {
 
 fn is_cheap(slot: &Slot) -> bool {
     let kdfs = [&slot.kdf, &slot.digest.kdf];
-    kdfs.into_iter().all(|kdf| match kdf.cost {
-        Cost::Pbkdf2 { iterations, .. } => iterations <= HASHES_MAX,
-        Cost::Argon2 {
-            passes, memory_kib, ..
-        } => passes.saturating_mul(memory_kib) <= HASHES_MAX,
-    })
+    let is_short = slot.stripes * slot.key_bytes <= STRIPES_BYTES_MAX;
+    is_short
+        && kdfs.into_iter().all(|kdf| match kdf.cost {
+            Cost::Pbkdf2 { iterations, .. } => iterations <= HASHES_MAX,
+            Cost::Argon2 {
+                passes, memory_kib, ..
+            } => passes.saturating_mul(memory_kib) <= HASHES_MAX,
+        })
 }
 
 /// A header of one copy with that JSON, and some of what stands behind it.

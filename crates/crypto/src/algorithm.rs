@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::Operation;
+use crate::{Operation, Sectors};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Algorithm {
@@ -57,6 +57,9 @@ pub enum Algorithm {
     X25519,
     /// Finite-field Diffie-Hellman in a group of RFC 7919.
     Ffdh(FfdhGroup),
+    /// AES over sectors of a disk, of `kernels` alone. There are so many ways that none is
+    /// in [`Self::ALL`] or known by name.
+    Sectors(Sectors),
 }
 
 /// Bits of an RSA modulus.
@@ -112,7 +115,7 @@ pub struct UnknownAlgorithm {
 }
 
 impl Algorithm {
-    /// Every algorithm, in the order of reports. OAEP and PSS do not fit 512 bits.
+    /// Every algorithm but sectors, in the order of reports. OAEP and PSS do not fit 512 bits.
     pub const ALL: [Self; 38] = [
         Self::Aes128Ecb,
         Self::Aes192Ecb,
@@ -196,6 +199,7 @@ impl Algorithm {
             Self::Ffdh(FfdhGroup::Ffdhe2048) => "ffdh-2048",
             Self::Ffdh(FfdhGroup::Ffdhe3072) => "ffdh-3072",
             Self::Ffdh(FfdhGroup::Ffdhe4096) => "ffdh-4096",
+            Self::Sectors(sectors) => sectors.name(),
             Self::Rsa(RsaBits::B512, _) => "rsa-512-with-no-room-for-its-scheme",
         }
     }
@@ -221,6 +225,7 @@ impl Algorithm {
             Self::Ffdh(FfdhGroup::Ffdhe2048) => KeyForm::Bytes(29),
             Self::Ffdh(FfdhGroup::Ffdhe3072) => KeyForm::Bytes(35),
             Self::Ffdh(FfdhGroup::Ffdhe4096) => KeyForm::Bytes(41),
+            Self::Sectors(sectors) => KeyForm::Bytes(sectors.key_bytes()),
         }
     }
 
@@ -277,6 +282,10 @@ impl Algorithm {
 
     pub(crate) const fn is_xts(self) -> bool {
         matches!(self, Self::Aes128Xts | Self::Aes256Xts)
+    }
+
+    pub(crate) const fn is_sectors(self) -> bool {
+        matches!(self, Self::Sectors(_))
     }
 
     /// Whether it has public keys: a request has a size of its own, and costs

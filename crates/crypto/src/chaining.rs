@@ -18,6 +18,8 @@ pub enum Chaining {
     Read,
     /// Counter mode: see [`counter_after`].
     Counted,
+    /// Sectors: see [`crate::Sectors::job_iv_after`].
+    Numbered,
     /// XTS, hashes, HMAC: more than a block, in a [`Between`](crate::Between).
     Kept,
 }
@@ -36,6 +38,7 @@ impl Kind {
             }
             (A::Aes128Cbc | A::Aes192Cbc | A::Aes256Cbc, _) => Some(Chaining::Read),
             (A::Aes128Xts | A::Aes256Xts, _) => Some(Chaining::Kept),
+            (A::Sectors(_), _) => Some(Chaining::Numbered),
             (A::Sha1 | A::Sha256 | A::Sha384 | A::Sha512 | A::HmacSha256, _) => {
                 Some(Chaining::Kept)
             }
@@ -44,12 +47,16 @@ impl Kind {
     }
 
     /// Bytes of the next piece of `left` bytes, `most` at most, whole blocks: in XTS, where
-    /// the last two blocks are computed together, a block at least is left, or nothing.
+    /// the last two blocks are computed together, a block at least is left, or nothing; of
+    /// sectors one at least, however few `most` is.
     pub fn piece_bytes(self, left: usize, most: usize) -> usize {
-        if self.algorithm.is_xts() {
-            chunk_bytes(left, most)
-        } else {
-            left.min(most)
+        match self.algorithm {
+            Algorithm::Sectors(sectors) => {
+                let bytes = sectors.sector_bytes();
+                left.min((most - most % bytes).max(bytes))
+            }
+            algorithm if algorithm.is_xts() => chunk_bytes(left, most),
+            _ => left.min(most),
         }
     }
 }

@@ -31,13 +31,13 @@ pub(crate) fn exists(kind: Kind) -> bool {
     kind.algorithm.operations().contains(&kind.operation)
 }
 
-/// Whether `kind` takes these lengths: the table at [`crate::Job`].
+/// Whether `kind` takes these lengths, and with them the number of a first sector: the table at [`crate::Job`].
 ///
 /// # Errors
 /// [`Status::BadLength`].
 #[inline]
-pub(crate) fn lengths(kind: Kind, lengths: Lengths) -> Result<(), Status> {
-    if fit(kind, lengths) {
+pub(crate) fn lengths(kind: Kind, iv: &[u8; 16], lengths: Lengths) -> Result<(), Status> {
+    if fit(kind, iv, lengths) {
         Ok(())
     } else {
         Err(Status::BadLength)
@@ -45,7 +45,7 @@ pub(crate) fn lengths(kind: Kind, lengths: Lengths) -> Result<(), Status> {
 }
 
 #[inline]
-fn fit(kind: Kind, lengths: Lengths) -> bool {
+fn fit(kind: Kind, iv: &[u8; 16], lengths: Lengths) -> bool {
     let Lengths {
         source,
         destination,
@@ -73,6 +73,7 @@ fn fit(kind: Kind, lengths: Lengths) -> bool {
             destination == kind.algorithm.digest_bytes() && bare && text <= HASH_BYTES_MAX
         }
         A::Rsa(..) | A::EcdsaP256 | A::X25519 | A::Ffdh(_) => fit_public_key(kind, lengths),
+        A::Sectors(sectors) => same && bare && sectors.first(iv, source).is_some(),
     }
 }
 
@@ -148,7 +149,7 @@ mod tests {
                     tag,
                 };
                 assert_eq!(
-                    lengths(algorithm.into(), of),
+                    lengths(algorithm.into(), &[0; 16], of),
                     expected,
                     "{algorithm} {text}"
                 );

@@ -61,6 +61,7 @@ impl Segments {
 /// | GCM | n ≤ 2^36 − 32 bytes | n bytes | first 12 | any | 16, written by seal, read by open |
 /// | ChaCha20-Poly1305 | n ≤ 2^38 − 64 bytes | n bytes | first 12 | any | 16, as above |
 /// | XTS | 16 ≤ n ≤ 2^24 bytes | n bytes | 16 (tweak) | – | – |
+/// | sectors | n bytes, whole sectors | n bytes | 16: see [`Sectors::job_iv`](crate::Sectors::job_iv) | – | – |
 /// | SHA, HMAC | n bytes | the digest: 20, 32, 48 or 64 bytes | – | – | – |
 /// | RSA sign, verify | 32-byte SHA-256 digest | – | – | – | the signature: k bytes, written by sign, read by verify |
 /// | RSA encrypt | a message of at most k − 11 bytes, k − 66 with OAEP | k bytes | – | – | – |
@@ -70,6 +71,9 @@ impl Segments {
 /// | FFDH | the peer's public value, k bytes big-endian | the secret, k bytes (RFC 7919 §5.1: leading zeros kept) | – | – | – |
 ///
 /// k is the bytes of the modulus ([`Algorithm::modulus_bytes`](crate::Algorithm::modulus_bytes)).
+///
+/// The numbers of sectors have 64 bits, and one of several 512 bytes begins at a multiple
+/// of them.
 ///
 /// RSA decrypts a number c with 1 < c < n − 1, n the modulus (SP 800-56B rev. 2
 /// §7.1.2); another is [`Status::InvalidInput`](crate::Status::InvalidInput).

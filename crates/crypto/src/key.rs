@@ -75,6 +75,8 @@ pub enum KeyError {
     },
     #[error("sectors in {} take a key of {} bytes, got {got}", .mode.name(), .mode.key_bytes().map(|bytes| bytes.to_string()).join(", "))]
     SectorKey { mode: SectorMode, got: usize },
+    #[error("sectors of {got} bytes are not supported; take 512, 1024, 2048 or 4096")]
+    SectorBytes { got: usize },
     /// OAEP or PSS with 512 bits.
     #[error(
         "a modulus of 512 bits has no room for OAEP or PSS with SHA-256; take 1024 bits or more"

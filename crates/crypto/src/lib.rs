@@ -27,6 +27,7 @@ mod raw_loop;
 mod registry;
 mod rejection;
 mod scatter;
+mod sectors;
 mod slices;
 mod stack;
 mod status;
@@ -45,7 +46,8 @@ pub use instructions::{Instructions, instructions, limit_instructions};
 pub use ipsec_mb::{Refused, Unavailable, ipsec_mb, ipsec_mb_refused};
 pub use job::{Job, Segment, Segments};
 pub use kernels::ceiling::Ceiling;
-pub use kernels::sectors::{SectorKey, SectorMode, UnknownSectorMode};
+pub use kernels::cipher::SectorCipher;
+pub use kernels::sectors::{SectorMode, UnknownSectorMode};
 pub use key::{Key, KeyError, KeyMaterial};
 pub use operation::{Kind, Operation, UnknownOperation};
 pub use private::{PRIVATE_BYTES_MAX, Private};
@@ -53,6 +55,7 @@ pub use raw_loop::RawLoop;
 pub use registry::{
     UnknownBackend, auto, backend_names, backends, by_name, candidates, library_versions,
 };
+pub use sectors::{SectorIv, Sectors};
 pub use slices::{Data, Slices, process_slices};
 pub use status::Status;
 pub use work::fits;

@@ -70,7 +70,8 @@ impl RawLoop {
     pub fn pass(&mut self) -> Result<usize, Status> {
         if self.varies_iv {
             self.passes += 1;
-            let count = self.passes.to_le_bytes();
+            // A number that a sector of any size may have.
+            let count = (self.passes * 8).to_le_bytes();
             self.jobs
                 .iter_mut()
                 .for_each(|job| job.iv[..8].copy_from_slice(&count));

@@ -287,7 +287,7 @@ fn contiguous<'j>(kind: Kind, job: &'j Job<'_>) -> Result<Work<'j>, Status> {
         aad: aad.len,
         tag: tag.len,
     };
-    check::lengths(kind, lengths)?;
+    check::lengths(kind, &job.iv, lengths)?;
     overlap::disjoint_pair(kind.operation, source, destination, aad, tag)?;
     Ok(Work {
         source: std::slice::from_ref(&job.source.first),
@@ -313,7 +313,7 @@ fn validated<'j>(
         aad: total(&[aad])?,
         tag: total(&[tag])?,
     };
-    check::lengths(kind, lengths)?;
+    check::lengths(kind, &job.iv, lengths)?;
     overlap::disjoint(kind.operation, source, destination, aad, tag)?;
     Ok(Work {
         source,

@@ -7,7 +7,8 @@ use std::collections::HashSet;
 use crate::published::{rejection::Rejection, rsa_key};
 use crate::support::{Prepared, Shape, fast_backends, material, noise, offered, plain, process};
 use lockgate_crypto::{
-    Algorithm, Backend, Key, Kind, Operation, RsaBits, RsaScheme, SectorKey, SectorMode, Status,
+    Algorithm, Backend, Key, Kind, Operation, RsaBits, RsaScheme, SectorCipher, SectorIv,
+    SectorMode, Sectors, Status,
 };
 use sha2::{Digest, Sha256};
 
@@ -156,19 +157,21 @@ fn a_run_of_sectors_leaves_no_secret_on_the_stack() {
                 .flat_map(|key| [(1, 512), (3, 4096), (130, 512)].map(|run| (key, run)))
             {
                 let (key, text) = (noise(31, key_bytes), noise(32, count * bytes));
-                let ivs: Vec<[u8; 16]> = (0..count).map(|at| [at as u8; 16]).collect();
+                let sectors = Sectors::new(mode, SectorIv::EssivSha256, key_bytes, bytes);
+                let sectors = sectors.expect("sizes that there are");
                 paint();
-                let own = SectorKey::new(mode, &key);
+                let own = SectorCipher::new(sectors, &key);
                 copy_below(&mut stack);
                 let own = own.expect("a length that the mode has");
                 let name = format!("{} {key_bytes} {count} × {bytes}", mode.name());
-                let of_key: Vec<_> = windows(&key).collect();
+                let hashed = Sha256::digest(&key);
+                let of_key: Vec<_> = windows(&key).chain(windows(&hashed)).collect();
                 assert_eq!(Secrets(of_key.clone()).count(&stack), 0, "{name}, a key");
                 let mut run = text.clone();
                 for encrypt in [true, false] {
                     let before = run.clone();
                     paint();
-                    own.run(encrypt, &ivs, &mut run);
+                    own.run(encrypt, 9, &mut run);
                     copy_below(&mut stack);
                     let stream: Vec<u8> = before.iter().zip(&run).map(|(a, b)| a ^ b).collect();
                     let parts = windows(&text).chain(windows(&stream));

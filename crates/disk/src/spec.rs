@@ -4,24 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-pub use crypto::SectorMode as Mode;
-
-/// What a sector's number becomes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Iv {
-    /// Zeros.
-    Null,
-    /// The lower 32 bits, little-endian.
-    Plain,
-    /// 64 bits, little-endian.
-    Plain64,
-    /// 64 bits, big-endian, at the end.
-    Plain64Be,
-    /// The number of the sector's first cipher block, from 1, big-endian.
-    Benbi,
-    /// [`Iv::Plain64`], encrypted with the SHA-256 of the key.
-    EssivSha256,
-}
+pub use crypto::{SectorIv as Iv, SectorMode as Mode};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spec {
@@ -53,28 +36,6 @@ fn names<T: Copy>(all: &[T], name: fn(T) -> &'static str) -> String {
 fn bits_list(spec: Spec) -> String {
     let [a, b, c] = spec.mode.key_bytes().map(|bytes| bytes * 8);
     format!("{a}, {b} or {c}")
-}
-
-impl Iv {
-    pub const ALL: [Self; 6] = [
-        Self::Null,
-        Self::Plain,
-        Self::Plain64,
-        Self::Plain64Be,
-        Self::Benbi,
-        Self::EssivSha256,
-    ];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Null => "null",
-            Self::Plain => "plain",
-            Self::Plain64 => "plain64",
-            Self::Plain64Be => "plain64be",
-            Self::Benbi => "benbi",
-            Self::EssivSha256 => "essiv:sha256",
-        }
-    }
 }
 
 impl Spec {

@@ -3,7 +3,7 @@
 //! own loop `polled` reaches. A quick look, and something to profile; the
 //! lab's sections measure with verdicts.
 //!
-//! `cargo run --release -p lockgate-engine --example lane_speed [ALGORITHM] [BYTES] [DEPTH] [BACK-END] [ROUNDS] [WAKE_DELAY_US]`
+//! `cargo run --release -p lockgate-engine --example lane_speed [ALGORITHM|sectors:MODE:SECTOR_BYTES] [BYTES] [DEPTH] [BACK-END] [ROUNDS] [WAKE_DELAY_US]`
 
 mod common;
 #[path = "../tests/common/slots.rs"]
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use common::{CLIENT_CPU, WORKER_CPU, argument, pinned};
-use crypto::{Algorithm, Backend, Kind, RawLoop, Workload};
+use crypto::{Algorithm, Backend, Kind, RawLoop, SectorIv, SectorMode, Sectors, Workload};
 use lockgate_engine::{CryptoEngine, LaneConfig, WorkerConfig};
 use policy::Moderation;
 use slots::{Slots, slab_bytes};
@@ -99,8 +99,22 @@ impl<'w> Arm<'w> {
     }
 }
 
+/// As named, or `sectors:cbc:512`: AES-256 with that mode and sectors of that many bytes.
+fn algorithm() -> Algorithm {
+    let name: String = argument(1, "aes-128-ctr");
+    let Some(name) = name.strip_prefix("sectors:") else {
+        return argument(1, "aes-128-ctr");
+    };
+    let parsed = name.split_once(':').and_then(|(mode, bytes)| {
+        let mode: SectorMode = mode.parse().ok()?;
+        let [.., key_bytes] = mode.key_bytes();
+        Sectors::new(mode, SectorIv::Plain64, key_bytes, bytes.parse().ok()?).ok()
+    });
+    Algorithm::Sectors(parsed.expect("a mode and 512, 1024, 2048 or 4096"))
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let algorithm: Algorithm = argument(1, "aes-128-ctr");
+    let algorithm = algorithm();
     let (bytes, depth) = (argument(2, "64"), argument(3, "64"));
     let name: String = argument(4, "aws-lc");
     let (rounds, delay_us): (usize, u64) = (argument(5, "20"), argument(6, "0"));

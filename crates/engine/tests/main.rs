@@ -15,6 +15,7 @@ mod hybrid;
 mod lanes;
 mod moderation;
 mod pieces;
+mod sectors;
 mod tenants;
 mod tenants_memory;
 mod tenants_work;

@@ -9,7 +9,7 @@ use std::ffi::{c_int, c_long, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use crypto::{Algorithm, Operation, Status};
+use crypto::{Algorithm, Operation, SectorIv, SectorMode, Sectors, Status};
 use lockgate_engine::{
     Call, CryptoEngine, CryptoFunction, CryptoLane, FunctionConfig, LaneConfig, Order, SessionId,
     Span, WorkerConfig,
@@ -101,7 +101,21 @@ const KINDS: [(Algorithm, Operation); 8] = [
     (Algorithm::Sha256, Operation::Hash),
 ];
 
+/// Of the kernels alone.
+fn sectors() -> Vec<(Algorithm, Operation)> {
+    let of = |mode: SectorMode| {
+        let [.., key_bytes] = mode.key_bytes();
+        Sectors::new(mode, SectorIv::EssivSha256, key_bytes, 512)
+    };
+    let all = SectorMode::ALL.into_iter();
+    let all = all.map(|mode| Algorithm::Sectors(of(mode).expect("sizes that there are")));
+    let both = [Operation::Encrypt, Operation::Decrypt];
+    all.flat_map(|one| both.map(|operation| (one, operation)))
+        .collect()
+}
+
 struct Rig {
+    kinds: Vec<(Algorithm, Operation)>,
     lane: CryptoLane,
     sessions: Vec<SessionId>,
     next: usize,
@@ -110,25 +124,29 @@ struct Rig {
 impl Rig {
     fn submit(&mut self) {
         let slot = self.next % DEPTH;
-        let which = self.next % KINDS.len();
+        let which = self.next % self.kinds.len();
         self.next += 1;
         let offset = slot * 2 * BLOCK;
+        let (algorithm, operation) = self.kinds[which];
+        let bytes = match algorithm {
+            Algorithm::Sectors(_) => 1024,
+            _ => BLOCK,
+        };
         // Some in one piece, some scattered.
-        let whole = [Span::slab(offset, BLOCK)];
-        let halves = [Span::slab(offset, 80), Span::slab(offset + 80, BLOCK - 80)];
+        let whole = [Span::slab(offset, bytes)];
+        let halves = [Span::slab(offset, 80), Span::slab(offset + 80, bytes - 80)];
         let digest = [Span::slab(offset + BLOCK, 32)];
         let source: &[Span] = if slot.is_multiple_of(3) {
             &halves
         } else {
             &whole
         };
-        let (_, operation) = KINDS[which];
         let destination = if operation == Operation::Hash {
             &digest[..]
         } else {
             source
         };
-        let tag = if which == 4 || which == 5 {
+        let tag = if algorithm.is_aead() {
             Span::slab(offset + BLOCK, 16)
         } else {
             Span::EMPTY
@@ -138,7 +156,7 @@ impl Rig {
             operation,
             source,
             destination,
-            iv: [1; 16],
+            iv: Sectors::job_iv(1),
             aad: Span::EMPTY,
             tag,
         };
@@ -175,6 +193,7 @@ impl Rig {
 
 fn rig(
     engine: &CryptoEngine,
+    kinds: &[(Algorithm, Operation)],
     owner: Option<&CryptoFunction>,
     moderation: Moderation,
     order: Order,
@@ -202,8 +221,9 @@ fn rig(
         let session = session.expect("a key");
         lane.attach(&session).expect("the engine's own")
     };
-    let sessions = KINDS.iter().map(attach).collect();
+    let sessions = kinds.iter().map(attach).collect();
     Rig {
+        kinds: kinds.to_vec(),
         lane,
         sessions,
         next: 0,
@@ -243,7 +263,7 @@ fn a_request_allocates_nothing_locks_nothing_and_only_notifies() {
 
     let backend = crypto::by_name("aws-lc").expect("the base back-end");
     let engine = CryptoEngine::start(backend, &[WorkerConfig::default()]).expect("an engine");
-    every_policy(&engine, None);
+    every_policy(&engine, &KINDS, None);
     // Beside others, in turns, and within a quota that never bites: all of it
     // is counted, too.
     let quota = Quota::UNLIMITED.and_requests(1_000_000_000);
@@ -253,12 +273,21 @@ fn a_request_allocates_nothing_locks_nothing_and_only_notifies() {
         ..FunctionConfig::default()
     };
     let function = engine.function(config).expect("one");
-    let idle = |_| engine.lane(0, LaneConfig::default(), 1, 1).expect("a lane");
-    let _idle: Vec<CryptoLane> = (0..40).map(idle).collect();
-    every_policy(&engine, Some(&function));
+    let one = |_| engine.lane(0, LaneConfig::default(), 1, 1).expect("a lane");
+    let idle: Vec<CryptoLane> = (0..40).map(one).collect();
+    every_policy(&engine, &KINDS, Some(&function));
+    // Their worker sleeps, and looks up now and then.
+    drop((idle, function, engine));
+    let kernels = crypto::by_name("kernels").expect("ours");
+    let engine = CryptoEngine::start(kernels, &[WorkerConfig::default()]).expect("an engine");
+    every_policy(&engine, &sectors(), None);
 }
 
-fn every_policy(engine: &CryptoEngine, owner: Option<&CryptoFunction>) {
+fn every_policy(
+    engine: &CryptoEngine,
+    kinds: &[(Algorithm, Operation)],
+    owner: Option<&CryptoFunction>,
+) {
     for moderation in [
         Moderation::Spin,
         Moderation::Polled,
@@ -267,7 +296,7 @@ fn every_policy(engine: &CryptoEngine, owner: Option<&CryptoFunction>) {
         Moderation::Each,
     ] {
         for order in [Order::Any, Order::Fifo] {
-            let mut rig = rig(engine, owner, moderation, order);
+            let mut rig = rig(engine, kinds, owner, moderation, order);
             rig.pump(1000);
             let before = (rig.lane.counters(), engine.counters(0));
             let (allocations, locks, calls) = watch(|| rig.pump(20_000));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Calibration;
 use super::grid::{CELLS, cell, place};
-use crate::{Algorithm, Backend, Kind, Operation};
+use crate::{Algorithm, Backend, Kind, Operation, SectorIv, SectorMode, Sectors};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row {
@@ -33,7 +33,11 @@ impl Plan {
     /// the kind.
     pub(super) fn new(calibration: &Calibration, candidates: &[Arc<dyn Backend>]) -> Self {
         let mut rows = Box::new([None; ROWS]);
-        for kind in Kind::all() {
+        let sectors = Sectors::new(SectorMode::Xts, SectorIv::Plain64, 64, 512);
+        let sectors = Algorithm::Sectors(sectors.expect("sizes that there are"));
+        let of_sectors = sectors.operations().iter();
+        let of_sectors = of_sectors.map(|&operation| Kind::new(sectors, operation));
+        for kind in Kind::all().chain(of_sectors) {
             rows[index(kind)] = row(kind, calibration, candidates);
         }
         Self(rows)
@@ -67,7 +71,7 @@ fn row(kind: Kind, calibration: &Calibration, candidates: &[Arc<dyn Backend>]) -
 const PIECE_BYTES: usize = 16 << 10;
 
 const OPERATIONS: usize = Operation::ALL.len();
-const ALGORITHMS: usize = RSA + 15 + 3;
+const ALGORITHMS: usize = RSA + 15 + 3 + 1;
 const RSA: usize = 22;
 const ROWS: usize = ALGORITHMS * OPERATIONS;
 
@@ -99,6 +103,8 @@ fn index(kind: Kind) -> usize {
         A::X25519 => 21,
         A::Rsa(bits, scheme) => RSA + bits as usize * 3 + scheme as usize,
         A::Ffdh(group) => RSA + 15 + group as usize,
+        // Whichever way: only one candidate has any.
+        A::Sectors(_) => ALGORITHMS - 1,
     };
     algorithm * OPERATIONS + kind.operation as usize
 }

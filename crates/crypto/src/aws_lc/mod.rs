@@ -128,7 +128,7 @@ impl Backend for AwsLc {
 }
 
 fn has(algorithm: Algorithm) -> bool {
-    algorithm != Algorithm::Aes128Xts
+    algorithm != Algorithm::Aes128Xts && !algorithm.is_sectors()
 }
 
 fn forget_errors() {

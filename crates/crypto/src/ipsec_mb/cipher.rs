@@ -119,7 +119,7 @@ impl<'l> Batch<'l> {
         let block = &mut self.lane.later[index].block;
         let bytes = job.cipher_bytes as usize;
         match self.chaining {
-            Chaining::Independent | Chaining::Written | Chaining::Kept => {}
+            Chaining::Independent | Chaining::Written | Chaining::Kept | Chaining::Numbered => {}
             // SAFETY: a piece that has a successor is whole blocks, one at
             // least.
             Chaining::Read => unsafe { *block = last_block(job.source, job.cipher_bytes) },

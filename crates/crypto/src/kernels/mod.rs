@@ -8,6 +8,7 @@
 #![allow(unsafe_code, reason = "SIMD over raw segments")]
 
 pub(crate) mod ceiling;
+pub(crate) mod cipher;
 mod key;
 mod multiples;
 #[cfg(target_arch = "x86_64")]
@@ -17,6 +18,7 @@ mod soft;
 #[cfg(test)]
 pub(crate) mod tests;
 
+use cipher::SectorCipher;
 use key::KernelKey;
 
 #[cfg(target_arch = "x86_64")]
@@ -83,7 +85,8 @@ impl Backend for Kernels {
     }
 
     fn supports(&self, kind: Kind) -> bool {
-        check::exists(kind) && Mode::of(kind.algorithm).is_some()
+        let algorithm = kind.algorithm;
+        check::exists(kind) && (algorithm.is_sectors() || Mode::of(algorithm).is_some())
     }
 
     fn width(&self, kind: Kind) -> usize {
@@ -100,7 +103,10 @@ impl Backend for Kernels {
     }
 
     fn key(&self, algorithm: Algorithm, material: &KeyMaterial) -> Result<Box<dyn Key>, KeyError> {
-        if Mode::of(algorithm).is_some() {
+        if let Algorithm::Sectors(sectors) = algorithm {
+            let key = material.expose_for(algorithm)?;
+            Ok(Box::new(SectorCipher::with(self.set, sectors, key)?))
+        } else if Mode::of(algorithm).is_some() {
             Ok(Box::new(KernelKey::new(self.set, algorithm, material)?))
         } else {
             Err(KeyError::Unsupported {
@@ -118,6 +124,9 @@ impl Backend for Kernels {
         // SAFETY: the caller vouches for every segment of every job, which is
         // what these ask for; the CPU has the set, since it was detected.
         unsafe {
+            if kind.algorithm.is_sectors() {
+                return cipher::process(kind, jobs, statuses);
+            }
             #[cfg(target_arch = "x86_64")]
             if self.set > Instructions::Baseline {
                 return native_process(self.set, kind, jobs, statuses);

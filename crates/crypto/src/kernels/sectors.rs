@@ -3,23 +3,22 @@
 
 use std::mem::MaybeUninit;
 
-use zeroize::Zeroize;
+use zeroize::Zeroizing;
 
 use super::Mode;
 use super::key::KernelKey;
 use super::multiples::{Far, Multiples};
 #[cfg(target_arch = "x86_64")]
 use super::native;
+use crate::sectors::SECTOR_BYTES_MAX;
 #[cfg(target_arch = "x86_64")]
 use crate::work::Unit;
-use crate::{Instructions, KeyError, instructions};
+use crate::{Instructions, KeyError};
 
-/// A sector is a multiple of this: 512 bytes.
-pub const SECTOR_BYTES: usize = 512;
 type Block = [u8; 16];
 
 /// Chaining of blocks inside a sector, as Linux's crypto API has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SectorMode {
     Ecb,
     Cbc,
@@ -87,7 +86,7 @@ impl std::str::FromStr for SectorMode {
 }
 
 /// A key for sectors, expanded. Zeroised on drop.
-pub struct SectorKey {
+pub(super) struct SectorKey {
     mode: SectorMode,
     set: Instructions,
     key: KernelKey,
@@ -96,13 +95,10 @@ pub struct SectorKey {
 }
 
 impl SectorKey {
+    /// With instructions that the CPU has.
+    ///
     /// # Errors
     /// [`KeyError::SectorKey`] for a length that the mode has not.
-    pub fn new(mode: SectorMode, key: &[u8]) -> Result<Self, KeyError> {
-        Self::with(instructions(), mode, key)
-    }
-
-    /// As [`Self::new`] with instructions that the CPU has.
     pub(super) fn with(set: Instructions, mode: SectorMode, key: &[u8]) -> Result<Self, KeyError> {
         let [short, middle, long] = mode.key_bytes();
         if ![short, middle, long].contains(&key.len()) {
@@ -124,9 +120,10 @@ impl SectorKey {
     /// Encrypts (or decrypts) sectors in place, as many as there are IVs.
     ///
     /// # Panics
-    /// Unless `data` is that many sectors of one length, a multiple of 512 bytes.
+    /// Unless `data` is that many sectors of one length: a multiple of 512 bytes, 4096 at
+    /// most.
     #[expect(unsafe_code, reason = "hands a slice to the kernels")]
-    pub fn run(&self, encrypt: bool, ivs: &[Block], data: &mut [u8]) {
+    pub(super) fn run(&self, encrypt: bool, ivs: &[Block], data: &mut [u8]) {
         if ivs.is_empty() {
             return assert!(data.is_empty(), "an IV for each sector");
         }
@@ -135,44 +132,47 @@ impl SectorKey {
             data.len() == bytes * ivs.len() && bytes > 0,
             "an IV for each sector"
         );
-        let at = data.as_mut_ptr();
+        let begin = data.as_mut_ptr();
+        let places = |index: usize| {
+            let at = begin.wrapping_add(index * bytes);
+            (at.cast_const(), at)
+        };
         // SAFETY: the slice is ours, and source and destination the same bytes.
-        unsafe { self.run_apart(encrypt, ivs, bytes, at, at) };
+        unsafe { self.run_at(encrypt, ivs, bytes, places) };
     }
 
-    /// As [`Self::run`], from one place to another, or within one.
+    /// As [`Self::run`], each sector from the place to the place that `places` gives.
     ///
     /// # Panics
-    /// Unless `sector_bytes` is a multiple of 512.
+    /// Unless `sector_bytes` is a multiple of 512, 4096 at most.
     ///
     /// # Safety
-    /// Source is readable and destination writable for all sectors: the same bytes, or
-    /// apart. Other parties may change them meanwhile.
+    /// Sources are readable and destinations writable: each sector's the same bytes, or
+    /// apart from all. Other parties may change them meanwhile.
     #[expect(unsafe_code, reason = "what is read and written is the caller's word")]
-    pub unsafe fn run_apart(
+    pub(super) unsafe fn run_at(
         &self,
         encrypt: bool,
         ivs: &[Block],
         sector_bytes: usize,
-        source: *const u8,
-        destination: *mut u8,
+        places: impl Fn(usize) -> (*const u8, *mut u8),
     ) {
         assert!(
-            sector_bytes > 0 && sector_bytes.is_multiple_of(SECTOR_BYTES),
-            "sectors of 512 bytes or a multiple"
+            sector_bytes.is_multiple_of(512) && (1..=SECTOR_BYTES_MAX).contains(&sector_bytes),
+            "sectors of 512 to 4096 bytes"
         );
         // SAFETY: forwarded from the caller; the CPU has the set.
         unsafe {
             #[cfg(target_arch = "x86_64")]
             if self.set > Instructions::Baseline {
-                return self.native(encrypt, ivs, sector_bytes, (source, destination));
+                return self.native(encrypt, ivs, sector_bytes, places);
             }
-            self.soft(encrypt, ivs, sector_bytes, (source, destination));
+            self.soft(encrypt, ivs, sector_bytes, places);
         }
     }
 
     /// # Safety
-    /// As for [`Self::run_apart`]; the CPU has the set, which has AES-NI.
+    /// As for [`Self::run_at`]; the CPU has the set, which has AES-NI.
     #[cfg(target_arch = "x86_64")]
     #[expect(unsafe_code, reason = "calls the kernels")]
     unsafe fn native(
@@ -180,15 +180,18 @@ impl SectorKey {
         encrypt: bool,
         ivs: &[Block],
         bytes: usize,
-        (source, destination): (*const u8, *mut u8),
+        places: impl Fn(usize) -> (*const u8, *mut u8),
     ) {
         use crate::work::BATCH_UNITS_MAX;
-        let unit = |(index, iv)| Unit {
-            key: &self.key,
-            source: source.wrapping_add(index * bytes),
-            destination: destination.wrapping_add(index * bytes),
-            bytes,
-            iv,
+        let unit = |(index, iv)| {
+            let (source, destination) = places(index);
+            Unit {
+                key: &self.key,
+                source,
+                destination,
+                bytes,
+                iv,
+            }
         };
         let mut slots = [const { MaybeUninit::uninit() }; BATCH_UNITS_MAX];
         let mut all = ivs.iter().enumerate();
@@ -223,26 +226,26 @@ impl SectorKey {
     /// One sector after the other, in private memory.
     ///
     /// # Safety
-    /// As for [`Self::run_apart`].
+    /// As for [`Self::run_at`].
     #[expect(unsafe_code, reason = "copies from and to the caller's memory")]
     unsafe fn soft(
         &self,
         encrypt: bool,
         ivs: &[Block],
         bytes: usize,
-        (source, destination): (*const u8, *mut u8),
+        places: impl Fn(usize) -> (*const u8, *mut u8),
     ) {
-        let mut private = vec![0; bytes];
+        let mut private = Zeroizing::new([0; SECTOR_BYTES_MAX]);
+        let private = &mut private[..bytes];
         for (index, iv) in ivs.iter().enumerate() {
-            let at = index * bytes;
+            let (source, destination) = places(index);
             // SAFETY: forwarded from the caller; the copy is ours.
             unsafe {
-                std::ptr::copy_nonoverlapping(source.add(at), private.as_mut_ptr(), bytes);
-                self.soft_sector(encrypt, iv, &mut private);
-                std::ptr::copy_nonoverlapping(private.as_ptr(), destination.add(at), bytes);
+                std::ptr::copy_nonoverlapping(source, private.as_mut_ptr(), bytes);
+                self.soft_sector(encrypt, iv, private);
+                std::ptr::copy_nonoverlapping(private.as_ptr(), destination, bytes);
             }
         }
-        private.zeroize();
     }
 
     fn soft_sector(&self, encrypt: bool, iv: &Block, sector: &mut [u8]) {

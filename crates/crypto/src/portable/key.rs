@@ -81,6 +81,12 @@ impl PortableKey {
                 Context::X25519(Box::new(StaticSecret::from(bytes)))
             }
             A::Ffdh(group) => Context::Ffdh(Box::new(FfdhKey::new(group, key))),
+            A::Sectors(_) => {
+                return Err(KeyError::Unsupported {
+                    backend: NAME,
+                    algorithm,
+                });
+            }
         };
         Ok(Self { algorithm, context })
     }

@@ -43,7 +43,7 @@ impl Backend for Portable {
     }
 
     fn supports(&self, kind: Kind) -> bool {
-        check::exists(kind)
+        check::exists(kind) && !kind.algorithm.is_sectors()
     }
 
     fn key(&self, algorithm: Algorithm, material: &KeyMaterial) -> Result<Box<dyn Key>, KeyError> {

@@ -4,7 +4,7 @@
     reason = "reads segments and texts of requests in flight: see each SAFETY comment"
 )]
 
-use crypto::{Chaining, Job, Operation, Segment, Segments, counter_after};
+use crypto::{Chaining, Job, Operation, Sectors, Segment, Segments, counter_after};
 
 use super::request::{CryptoRequest, Form, number};
 use super::table::PARTS;
@@ -28,6 +28,7 @@ impl CryptoRequest {
             match chaining {
                 Chaining::Independent | Chaining::Kept => {}
                 Chaining::Counted => self.iv = counter_after(self.iv, bytes),
+                Chaining::Numbered => self.iv = Sectors::job_iv_after(self.iv, bytes),
                 Chaining::Written => self.form = self.form.with(Form::CHAINED),
                 // Read now, since it may be overwritten by the time it is needed.
                 Chaining::Read => self.iv = self.block_before(Side::Source, bytes),

@@ -171,7 +171,7 @@ impl CryptoRequest {
         Kind::new(session.algorithm(), self.operation)
     }
 
-    /// Its kind as a number: below those of algorithms times operations.
+    /// Its kind as a number: below those of algorithms and costs of sectors, times operations.
     ///
     /// # Safety
     /// As for [`Self::kind`].

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crypto::{
-    Algorithm, Backend, Chaining, Job, Kind, Operation, Private, RsaScheme, Segment, Status, fits,
+    Algorithm, Backend, Chaining, Job, Kind, Operation, Private, RsaScheme, Sectors, Segment,
+    Status, fits,
 };
 use policy::Price;
 use sys::clock::now_ns;
@@ -64,16 +65,22 @@ pub struct CryptoService {
 /// What requests cost before any was seen, ns and ns per byte: near enough
 /// for the first few.
 fn prices() -> Box<[Price]> {
-    let prior = |algorithm: Algorithm, operation: &Operation| {
+    let prior = |is_public_key: bool, operation: &Operation| {
         let request_ns = match operation {
-            _ if !algorithm.is_public_key() => 200.0,
+            _ if !is_public_key => 200.0,
             Operation::Sign | Operation::Decrypt => 500_000.0,
             _ => 50_000.0,
         };
         Price::prior(request_ns, 0.25)
     };
-    let of_one = |algorithm| Operation::ALL.iter().map(move |one| prior(algorithm, one));
-    Algorithm::ALL.into_iter().flat_map(of_one).collect()
+    let of_one = |is_public_key| {
+        Operation::ALL
+            .iter()
+            .map(move |one| prior(is_public_key, one))
+    };
+    let all = Algorithm::ALL.into_iter().map(Algorithm::is_public_key);
+    let sectors = std::iter::repeat_n(false, Sectors::COSTS);
+    all.chain(sectors).flat_map(of_one).collect()
 }
 
 impl std::fmt::Debug for CryptoService {
@@ -316,6 +323,7 @@ impl Service for CryptoService {
         // SAFETY: as above.
         let kind = unsafe { request.kind() };
         let chaining = kind.chaining()?;
+        let bytes = kind.piece_bytes(request.bytes(), bytes);
         if request.bytes() <= bytes {
             return None;
         }
@@ -334,7 +342,6 @@ impl Service for CryptoService {
                 request.keep(self.states.take()?);
             }
         }
-        let bytes = kind.piece_bytes(request.bytes(), bytes);
         // SAFETY: as above; it fits.
         Some(unsafe { request.split(chaining, bytes) })
     }

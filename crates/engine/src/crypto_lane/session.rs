@@ -60,7 +60,10 @@ impl Session {
             .map(|_| Ok(UnsafeCell::new(Some(key()?))))
             .collect::<Result<_, _>>()?;
         let same = |other: &Algorithm| *other == algorithm;
-        let number = Algorithm::ALL.iter().position(same);
+        let number = match algorithm {
+            Algorithm::Sectors(sectors) => Some(Algorithm::ALL.len() + sectors.cost()),
+            _ => Algorithm::ALL.iter().position(same),
+        };
         Ok(Self {
             algorithm,
             // One that is not among them has no key either.

@@ -6,10 +6,10 @@ use crypto::{Algorithm, Backend, Between, Job, Key, KeyError, KeyMaterial, Kind,
 
 type Held = Box<dyn Fn(Box<dyn Key>) -> Box<dyn Key> + Send + Sync>;
 
-/// Behaves as AWS-LC except for `process`, which also sees each piece, then without a
+/// Behaves as another, mostly AWS-LC, except for `process`, which also sees each piece, then without a
 /// status, and for what holds its keys.
 pub struct Instead<F> {
-    aws_lc: Arc<dyn Backend>,
+    inner: Arc<dyn Backend>,
     process: F,
     held: Held,
 }
@@ -18,6 +18,15 @@ impl<F> Instead<F>
 where
     F: Fn(&dyn Backend, Kind, &[Job<'_>], &mut [Status]) + Send + Sync + 'static,
 {
+    pub fn of(inner: Arc<dyn Backend>, process: F) -> Arc<dyn Backend> {
+        let held = Box::new(|key| key);
+        Arc::new(Self {
+            inner,
+            process,
+            held,
+        })
+    }
+
     pub fn of_aws_lc(process: F) -> Arc<dyn Backend> {
         Self::with_keys_held(|key| key, process)
     }
@@ -27,7 +36,7 @@ where
         process: F,
     ) -> Arc<dyn Backend> {
         Arc::new(Self {
-            aws_lc: crypto::by_name("aws-lc").unwrap(),
+            inner: crypto::by_name("aws-lc").unwrap(),
             process,
             held: Box::new(held),
         })
@@ -43,31 +52,31 @@ where
     }
 
     fn version(&self) -> String {
-        self.aws_lc.version()
+        self.inner.version()
     }
 
     fn instructions(&self) -> String {
-        self.aws_lc.instructions()
+        self.inner.instructions()
     }
 
     fn supports(&self, kind: Kind) -> bool {
-        self.aws_lc.supports(kind)
+        self.inner.supports(kind)
     }
 
     fn width(&self, kind: Kind) -> usize {
-        self.aws_lc.width(kind)
+        self.inner.width(kind)
     }
 
     fn key(&self, algorithm: Algorithm, material: &KeyMaterial) -> Result<Box<dyn Key>, KeyError> {
-        self.aws_lc.key(algorithm, material).map(&self.held)
+        self.inner.key(algorithm, material).map(&self.held)
     }
 
     unsafe fn process(&self, kind: Kind, jobs: &[Job<'_>], statuses: &mut [Status]) {
-        (self.process)(&*self.aws_lc, kind, jobs, statuses);
+        (self.process)(&*self.inner, kind, jobs, statuses);
     }
 
     fn continues(&self, kind: Kind) -> bool {
-        self.aws_lc.continues(kind)
+        self.inner.continues(kind)
     }
 
     unsafe fn process_piece(
@@ -77,8 +86,8 @@ where
         between: &mut Between,
         is_last: bool,
     ) -> Status {
-        (self.process)(&*self.aws_lc, kind, std::slice::from_ref(job), &mut []);
+        (self.process)(&*self.inner, kind, std::slice::from_ref(job), &mut []);
         // SAFETY: forwarded from the caller.
-        unsafe { self.aws_lc.process_piece(kind, job, between, is_last) }
+        unsafe { self.inner.process_piece(kind, job, between, is_last) }
     }
 }

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crypto::{Status, Workload};
+use crypto::{Sectors, Status, Workload};
 use lockgate_engine::{Call, CryptoLane, RegionId, SessionId, Span};
 
 /// What a lane of this depth needs.
@@ -52,7 +52,8 @@ impl<'w> Slots<'w> {
             operation: self.workload.kind.operation,
             source: &[at(layout.source)],
             destination: &[at(layout.destination)],
-            iv: [slot as u8; 16],
+            // A number that a sector of any size may have.
+            iv: Sectors::job_iv(8 * slot as u64),
             aad: Span::EMPTY,
             tag: at(layout.tag),
         };

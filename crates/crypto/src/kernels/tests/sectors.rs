@@ -2,7 +2,8 @@
 //! and batches.
 
 use super::*;
-use crate::{SectorKey, SectorMode};
+use crate::SectorMode;
+use crate::kernels::sectors::SectorKey;
 
 fn ivs(seed: u64, count: usize) -> Vec<[u8; 16]> {
     let random = noise(seed, 16 * count);
@@ -34,14 +35,23 @@ fn sectors_are_the_twins_for_every_mode_key_size_and_count() {
                         let own = SectorKey::with(set.set, mode, &key).unwrap();
                         let run = Guarded::new(text.len(), encrypt).filled(&text);
                         let apart = Guarded::new(text.len(), !encrypt);
-                        let [at, to] = [&run, &apart].map(|own| own.segment().address);
+                        let [at, to] = [&run, &apart].map(|own| {
+                            let begin = own.segment().address;
+                            move |index: usize| begin.wrapping_add(index * bytes)
+                        });
                         // SAFETY: all are as long as the text.
                         unsafe {
-                            own.run_apart(encrypt, &ivs, bytes, at, to);
-                            own.run_apart(encrypt, &ivs, bytes, at, at);
+                            own.run_at(encrypt, &ivs, bytes, |index| {
+                                (at(index).cast_const(), to(index))
+                            });
+                            own.run_at(encrypt, &ivs, bytes, |index| {
+                                (at(index).cast_const(), at(index))
+                            });
                             assert!(apart.bytes() == expected, "{what} apart");
                             assert!(run.bytes() == expected, "{what} in place");
-                            own.run_apart(!encrypt, &ivs, bytes, at, at);
+                            own.run_at(!encrypt, &ivs, bytes, |index| {
+                                (at(index).cast_const(), at(index))
+                            });
                             assert!(run.bytes() == text, "{what} back");
                         }
                     }
@@ -55,7 +65,7 @@ fn sectors_are_the_twins_for_every_mode_key_size_and_count() {
 fn a_key_of_another_length_is_refused() {
     for mode in SectorMode::ALL {
         for bytes in 0..70 {
-            let made = SectorKey::new(mode, &noise(1, bytes));
+            let made = SectorKey::with(crate::instructions(), mode, &noise(1, bytes));
             assert_eq!(
                 made.is_ok(),
                 mode.key_bytes().contains(&bytes),
