@@ -1,5 +1,7 @@
 //! Checks that configurations share.
 
+use crypto::{KeyError, SectorIv, SectorMode, Sectors};
+
 use crate::ConfigError;
 
 /// Largest block: the GCM and XTS limits are far above, memory is not.
@@ -99,6 +101,29 @@ pub fn check_blocks(
     sizes
         .try_for_each(|bytes| crypto::Workload::check(kind, bytes))
         .map_err(|error| ConfigError::value(key, error))
+}
+
+/// Whether disks have such sectors and keys.
+///
+/// # Errors
+/// [`ConfigError`] at `sector_bytes` or `key_bits`.
+pub fn check_sectors(
+    mode: SectorMode,
+    key_bytes: usize,
+    sector_bytes: usize,
+) -> Result<(), ConfigError> {
+    let checked = Sectors::new(mode, SectorIv::Null, key_bytes, sector_bytes);
+    let error = |error: KeyError| match &error {
+        KeyError::SectorBytes { .. } => ConfigError::value("sector_bytes", error.to_string()),
+        _ => {
+            let [short, middle, long] = mode.key_bytes().map(|bytes| bytes * 8);
+            let bits = key_bytes * 8;
+            let reason =
+                format!("{mode} has no key of {bits} bits; it has {short}, {middle} and {long}");
+            ConfigError::value("key_bits", reason)
+        }
+    };
+    checked.map(drop).map_err(error)
 }
 
 /// Whether this many requests of this many bytes in flight are not too much memory.

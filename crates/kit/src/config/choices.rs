@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use crypto::{Algorithm, Backend, Operation, SectorMode};
 use policy::{Moderation, Policy};
+use serde::{Deserialize, Serialize};
 use toml::Value as Toml;
 
 use super::value::{Choice, Value, meant};
@@ -24,6 +25,26 @@ impl Choice for Operation {
         names(Self::ALL)
     }
 }
+
+/// What is done with a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Direction {
+    Write,
+    Read,
+}
+
+impl Direction {
+    pub const ALL: [Self; 2] = [Self::Write, Self::Read];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Write => "write",
+            Self::Read => "read",
+        }
+    }
+}
+
+crate::named!(Direction, "direction");
 
 impl Choice for SectorMode {
     fn known() -> Vec<String> {

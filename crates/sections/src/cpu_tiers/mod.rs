@@ -8,7 +8,7 @@ mod work;
 use cpu::Numbers;
 use crypto::{Algorithm, Kind, SectorMode, Workload};
 use kit::apart::{self, Workers};
-use kit::config::checks::{check_blocks, check_kind};
+use kit::config::checks::{check_blocks, check_kind, check_sectors};
 use kit::evidence::Evidence;
 use kit::load::alone::Slice;
 use kit::load::benches::{REQUESTS, SPEED, WORKERS_CPU};
@@ -148,10 +148,8 @@ impl Experiment for CpuTiers {
     type Notes = ();
 
     fn new(config: Config) -> Result<Self, ConfigError> {
-        let bytes = config.sector_bytes.get();
-        if !bytes.is_power_of_two() {
-            let reason = format!("{bytes} is no sector; 512, 1024, 2048 and 4096 are");
-            return Err(ConfigError::value("sector_bytes", reason));
+        for mode in config.modes.values() {
+            check_sectors(mode, mode.key_bytes()[2], config.sector_bytes.get())?;
         }
         for algorithm in config.algorithms.values() {
             for &operation in algorithm.operations() {

@@ -1,6 +1,7 @@
 //! What the ratios mean.
 
 use cpu::Tier;
+use kit::config::choices::Direction;
 use kit::experiment::Results;
 use kit::headline::Answer;
 use kit::series::Told;
@@ -8,7 +9,7 @@ use kit::words::{finding, listed};
 use probe::tier::Choice;
 use trial::{Finding, Outcome, Weight};
 
-use super::{CPU_TIME, Direction, DiskModes, Place, Storage};
+use super::{CPU_TIME, DiskModes, Place, Storage};
 
 /// What the source calls without AES-NI.
 pub(super) const SOFTWARE: Choice = Choice::BEFORE_AESNI;

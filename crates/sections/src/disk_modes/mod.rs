@@ -7,6 +7,8 @@ mod work;
 use cpu::Tier;
 use crypto::SectorMode;
 use kit::apart::{self, Workers};
+use kit::config::checks::check_sectors;
+use kit::config::choices::Direction;
 use kit::evidence::Evidence;
 use kit::load::alone::Slice;
 use kit::load::benches::{SPEED, WORKERS_CPU};
@@ -16,7 +18,7 @@ use kit::tiers::{self, Hidden, label};
 use probe::tier::Choice;
 
 pub use work::serve;
-use work::{Direction, PIECE_BYTES, Storage, Work};
+use work::{PIECE_BYTES, Storage, Work};
 
 const THREADS_MAX: usize = 256;
 const VOLUME_BYTES_MAX: usize = 64 << 30;
@@ -157,18 +159,9 @@ impl Experiment for DiskModes {
     type Notes = ();
 
     fn new(config: Config) -> Result<Self, ConfigError> {
-        let bytes = config.sector_bytes.get();
-        if !bytes.is_power_of_two() {
-            let reason = format!("{bytes} is no sector; 512, 1024, 2048 and 4096 are");
-            return Err(ConfigError::value("sector_bytes", reason));
-        }
-        let bits = config.key_bits.get();
-        let takes = |mode: &SectorMode| mode.key_bytes().iter().any(|bytes| bytes * 8 == bits);
-        if let Some(mode) = config.modes.values().find(|mode| !takes(mode)) {
-            let [short, middle, long] = mode.key_bytes().map(|bytes| bytes * 8);
-            let reason =
-                format!("{mode} has no key of {bits} bits; it has {short}, {middle} and {long}");
-            return Err(ConfigError::value("key_bits", reason));
+        let (key_bits, bytes) = (config.key_bits.get(), config.sector_bytes.get());
+        for mode in config.modes.values() {
+            check_sectors(mode, key_bits / 8, bytes)?;
         }
         Ok(Self(config))
     }

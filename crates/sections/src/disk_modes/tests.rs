@@ -62,7 +62,10 @@ fn a_key_that_a_mode_does_not_take_is_named_with_those_it_does() {
             "modes = ['xts']\nkey_bits = 128",
             "xts has no key of 128 bits; it has 256, 384 and 512",
         ),
-        ("sector_bytes = 1000", "1000 is no sector"),
+        (
+            "sector_bytes = 1000",
+            "sectors of 1000 bytes are not supported",
+        ),
     ] {
         let error = kit::testing::section::<DiskModes>(table)
             .err()

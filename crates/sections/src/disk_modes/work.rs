@@ -7,6 +7,7 @@ use std::thread;
 
 use crypto::SectorMode;
 use disk::{Iv, SectorCipher, Spec};
+use kit::config::choices::Direction;
 use rustix::fs::{MemfdFlags, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use sys::affinity::pin_to;
@@ -20,7 +21,6 @@ const PIECES_A_THREAD: u64 = 128;
 const ALIGNMENT: usize = 4096;
 
 kit::named!(Storage, "storage");
-kit::named!(Direction, "direction");
 
 /// What a volume is kept in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,23 +49,6 @@ impl Storage {
         let flags = OFlags::TMPFILE | OFlags::DIRECT | OFlags::RDWR | OFlags::CLOEXEC;
         let own = Mode::RUSR | Mode::WUSR;
         Ok(rustix::fs::open(std::env::temp_dir(), flags, own)?.into())
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Direction {
-    Write,
-    Read,
-}
-
-impl Direction {
-    pub const ALL: [Self; 2] = [Self::Write, Self::Read];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Write => "write",
-            Self::Read => "read",
-        }
     }
 }
 

@@ -16,6 +16,8 @@ use super::{Arm, Place};
 pub(super) const BULK_BYTES: usize = 64 << 10;
 /// Messages that ipsec-mb has at once.
 const MESSAGES: usize = 8;
+/// Of dm-crypt.
+const SECTOR_BYTES_MAX: usize = 4096;
 /// Disks are read and written in whole pages.
 const PAGE_BYTES: usize = 4096;
 
@@ -122,7 +124,9 @@ impl Work {
     /// What does a run.
     fn sectors(&self) -> Result<Sectors, AloneError> {
         let (is_write, bytes) = (self.place.is_write(), self.place.sector_bytes);
-        let cipher = SectorCipher::new(self.place.spec, &self.key(), bytes)?;
+        // A message in bulk is longer than a sector, and begins with the same IV.
+        let largest = bytes.min(SECTOR_BYTES_MAX);
+        let cipher = SectorCipher::new(self.place.spec, &self.key(), largest)?;
         let numbers = (0..self.run_bytes / disk::SECTOR_BYTES).step_by(bytes / disk::SECTOR_BYTES);
         let ivs: Vec<_> = numbers.map(|number| cipher.iv(number as u64)).collect();
         match self.arm {
@@ -186,8 +190,13 @@ impl Work {
             _ => Arm::Run,
         };
         let [own, others] = [self.arm, other].map(|arm| {
-            let mut run = text(self.run_bytes);
-            Self { arm, ..*self }.sectors()?(&mut run).map(|()| run)
+            let mut checked = Self { arm, ..*self };
+            if self.place.sector_bytes > SECTOR_BYTES_MAX {
+                checked.place.sector_bytes = SECTOR_BYTES_MAX;
+                checked.run_bytes = SECTOR_BYTES_MAX;
+            }
+            let mut run = text(checked.run_bytes);
+            checked.sectors()?(&mut run).map(|()| run)
         });
         if own.map_err(Stopped::failed)? == others.map_err(Stopped::failed)? {
             return Ok(());

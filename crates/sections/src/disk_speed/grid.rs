@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use crypto::{Kind, Operation};
 use disk::{Iv, Mode, Spec, SpecError};
+use kit::config::choices::Direction;
 use kit::config::value::Choice;
 use kit::spot::Spot;
 use kit::words::size;
@@ -41,26 +42,6 @@ impl Choice for Cipher {
         )]
     }
 }
-
-/// What is done with a disk.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Direction {
-    Write,
-    Read,
-}
-
-impl Direction {
-    pub(super) const ALL: [Self; 2] = [Self::Write, Self::Read];
-
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Write => "write",
-            Self::Read => "read",
-        }
-    }
-}
-
-kit::named!(Direction, "direction");
 
 /// A way to do it.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -7,6 +7,8 @@ mod findings;
 mod grid;
 
 use disk::Spec;
+use kit::config::checks::check_sectors;
+use kit::config::choices::Direction;
 use kit::load::alone::Slice;
 use kit::load::benches::{SPEED, WORKERS_CPU};
 use kit::load::once;
@@ -14,7 +16,7 @@ use kit::prelude::*;
 
 use arms::Work;
 use grid::Arm::{Call, Run};
-use grid::{Arm, Cipher, Direction, Place};
+use grid::{Arm, Cipher, Place};
 
 /// CPU time of a byte.
 const BYTE: Measure = Measure::lower("cpu_ns_per_byte", "ns/byte");
@@ -104,11 +106,8 @@ impl Experiment for DiskSpeed {
                 let reason = format!("{spec} takes keys of {a}, {b} or {c} bits; name one of them");
                 return Err(ConfigError::value("key_bits", reason));
             }
-        }
-        for bytes in config.sector_bytes.values() {
-            if !bytes.is_power_of_two() {
-                let reason = format!("{bytes} is no size of sectors; take 512, 1024, 2048 or 4096");
-                return Err(ConfigError::value("sector_bytes", reason));
+            for bytes in config.sector_bytes.values() {
+                check_sectors(spec.mode, spec.mode.key_bytes()[0], bytes)?;
             }
         }
         if !config.run_bytes.get().is_multiple_of(4096) {
