@@ -3,6 +3,8 @@
 #
 #   scripts/fuzz.sh              60 s each
 #   scripts/fuzz.sh 600 lane     only that one, for 600 s
+#   scripts/fuzz.sh --runs 10000000 disk_header
+#                                that one, for so many inputs: about an hour
 #
 # Needs the nightly compiler: rustup toolchain install nightly. What is found
 # is kept in fuzz/artifacts/<target>; new inputs collect in
@@ -11,9 +13,11 @@ set -eu
 
 cd "$(dirname "$0")/../fuzz"
 export PATH="$PATH:$HOME/.cargo/bin"
-seconds=${1:-60}
-case $seconds in
-    '' | *[!0-9]* | 0) echo "usage: $0 [SECONDS [TARGET…]]; SECONDS is a whole number from 1" >&2; exit 2 ;;
+limit=max_total_time
+[ "${1:-}" != --runs ] || { limit=runs; shift; }
+count=${1:-60}
+case $count in
+    '' | *[!0-9]* | 0) echo "usage: $0 [SECONDS | --runs COUNT [TARGET…]]; each a whole number from 1" >&2; exit 2 ;;
 esac
 [ $# -eq 0 ] || shift
 [ $# -gt 0 ] || set -- run_read scenario cpuid_dump disk_header histogram crypto_job lane functions \
@@ -35,14 +39,14 @@ CARGO_TARGET_DIR=$folder RUSTFLAGS="--cfg fuzzing $coverage -Zsanitizer=address 
 
 failed=
 for target in "$@"; do
-    echo "=== $target, $seconds s"
+    echo "=== $target, $limit $count"
     mkdir -p "$folder/corpus/$target" "artifacts/$target"
     # Text may be as long as a file is; of choices a few hundred are plenty.
     case $target in
         crypto_job | lane | functions | wire_frames | wire_views) longest=1000 ;;
         *) longest=16384 ;;
     esac
-    "$folder/$host/release/$target" -max_total_time="$seconds" -max_len="$longest" -timeout=25 \
+    "$folder/$host/release/$target" -$limit="$count" -max_len="$longest" -timeout=25 \
         -print_final_stats=1 -artifact_prefix="artifacts/$target/" \
         "$folder/corpus/$target" "corpus/$target" || failed="$failed $target"
 done

@@ -2,6 +2,7 @@
 //! cryptsetup wrote.
 #![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 
+mod damage;
 mod images;
 mod kernel;
 mod live;
