@@ -51,6 +51,12 @@ pub enum LayoutError {
         "the data begin at byte {offset}, and the image ends at byte {image}; it is truncated, or the offset is wrong"
     )]
     Beyond { offset: u64, image: u64 },
+    #[error("no data are named; a size is one sector at least")]
+    NoData,
+    #[error(
+        "sectors of {sector_bytes} bytes cannot be numbered from {iv_offset} on; that must be a multiple of {}", sector_bytes / SECTOR_BYTES
+    )]
+    IvOffset { iv_offset: u64, sector_bytes: usize },
     #[error("{asked} bytes of data are named, and the image has {there}; it is truncated")]
     Truncated { asked: u64, there: u64 },
     #[error(
@@ -72,6 +78,14 @@ impl Layout {
         if !offset.is_multiple_of(SECTOR_BYTES as u64) {
             return Err(LayoutError::Unaligned { offset });
         }
+        let iv_offset = self.iv_offset;
+        // The kernel refuses it, too.
+        if !iv_offset.is_multiple_of((sector_bytes / SECTOR_BYTES) as u64) {
+            return Err(LayoutError::IvOffset {
+                iv_offset,
+                sector_bytes,
+            });
+        }
         let there = match image.bytes().checked_sub(offset) {
             None | Some(0) => {
                 return Err(LayoutError::Beyond {
@@ -82,6 +96,7 @@ impl Layout {
             Some(there) => there,
         };
         let bytes = match self.bytes {
+            Some(0) => return Err(LayoutError::NoData),
             Some(asked) if asked > there => return Err(LayoutError::Truncated { asked, there }),
             asked => asked.unwrap_or(there),
         };

@@ -37,7 +37,7 @@ pub enum HeaderError {
     #[error("cannot read the image")]
     Read(#[from] io::Error),
     #[error(
-        "the image has no LUKS header; name --type plain and how it is encrypted, or --header FILE"
+        "the image has no LUKS header; open a plain one with --type plain and how it is encrypted, one whose header is elsewhere with --header FILE"
     )]
     None,
     #[error("LUKS1")]

@@ -136,8 +136,17 @@ fn what_is_wrong_is_named_and_nothing_is_written() {
     let desk = desk();
     fs::write(desk.path().join("there"), "mine").unwrap();
     fs::write(desk.path().join("zeros"), vec![0; 5000]).unwrap();
-    let image = fs::read(desk.path().join("luks2.img")).unwrap();
-    fs::write(desk.path().join("short.img"), &image[..557_056 + 100]).unwrap();
+    for (name, of, bytes) in [
+        ("short.img", "luks2.img", 557_056 + 100),
+        ("no-data.img", "luks2.img", 557_056),
+        ("no-slots.img", "luks1.img", 60_000),
+        ("no-copy.img", "luks2.img", 5_000),
+        ("begin.img", "luks1.img", 300),
+        ("nothing.img", "luks1.img", 0),
+    ] {
+        let image = fs::read(desk.path().join(of)).unwrap();
+        fs::write(desk.path().join(name), &image[..bytes]).unwrap();
+    }
     fs::write(desk.path().join("wrong"), "wrong").unwrap();
     let rows = "
         disk                                                        => open | info
@@ -158,6 +167,14 @@ fn what_is_wrong_is_named_and_nothing_is_written() {
         disk open luks1.img --output out --type tcrypt              => tcrypt | luks2, plain
         disk open luks1.img --output out --cipher aes-cbc-plain     => --cipher | --type plain
         disk open short.img --output out --key-file first           => 100 bytes | whole sectors
+        disk open no-data.img --output out --key-file first         => byte 557056 | truncated
+        disk open no-slots.img --output out --key-file first        => byte 528384 | 60000 | truncated
+        disk open no-copy.img --output out --key-file first         => neither copy | ends before
+        disk info no-copy.img                                       => neither copy | ends before
+        disk open begin.img --output out --key-file first           => ends inside the LUKS1 header
+        disk info begin.img                                         => ends inside the LUKS1 header
+        disk open nothing.img --output out                          => no LUKS header
+        disk info nothing.img                                       => no LUKS header
         disk open zeros --output out                                => no LUKS header | --type plain
         disk open pipe --output out                                 => 'pipe' | neither a file nor a block device
         disk open zeros --output out --type plain --key-file first  => 5000 bytes | whole sectors
@@ -169,6 +186,16 @@ fn what_is_wrong_is_named_and_nothing_is_written() {
         disk open plain.img --output out --type plain --hash md5    => 'md5' | ripemd160
         disk open plain.img --output out --type plain --sector-size 520 --key-file first --key-size 128 => 520 | 4096
         disk open plain.img --output out --type plain --offset 99 --key-file first --key-size 128 => 50688 | 8192
+        disk open nothing.img --output out --type plain --key-file first --key-size 128 => truncated
+        disk open plain.img --output out --type plain --size 0 --key-file first --key-size 128 => one sector at least
+        disk open plain.img --output out --type plain --size 9 --sector-size 4096 --key-file first --key-size 128 => 4608 bytes | whole sectors of 4096
+        disk open plain.img --output out --type plain --size 17 --key-file first --key-size 128 => 8704 bytes | 8192 | truncated
+        disk open plain.img --output out --type plain --size 99999999999999999 --key-file first --key-size 128 => --size 99999999999999999
+        disk open plain.img --output out --type plain --skip 1001 --sector-size 4096 --key-file first --key-size 128 => 1001 | multiple of 8
+        disk open plain.img --output out --type plain --cipher twofish-xts-plain64 => 'twofish-xts-plain64' | aes-MODE-IV
+        disk open plain.img --output out --type plain --cipher aes-cbc-lmk => 'lmk' | essiv:sha256
+        disk open plain.img --output out --type plain --cipher aes-xts => names no IV
+        disk open plain.img --output out --type plain --cipher aes-lrw-benbi --key-size 128 => 256, 320 or 384
         disk info zeros                                             => no LUKS header
     ";
     desk.refuses(rows, &[]);
