@@ -5,6 +5,7 @@ pub mod cpu_tiers;
 pub mod crossings;
 pub mod crypto_peers;
 pub mod crypto_speed;
+pub mod disk_guest;
 pub mod disk_modes;
 pub mod disk_speed;
 pub mod kspeed;
@@ -106,6 +107,7 @@ pub static SECTIONS: &[SectionKind] = &[
     kind!(vcm_cause::Causes, "vcm-cause"),
     kind!(vcm_tenants::Tenants, "vcm-tenants"),
     kind!(disk_modes::DiskModes, "disk-modes"),
+    kind!(disk_guest::DiskGuest, "disk-guest"),
     kind!(kspeed::Kspeed, "kspeed", "kspeed-tcrypt"),
     kind!(router_throughput::OfNative, "router-native"),
     kind!(router_throughput::OfHomes, "router-os-level"),

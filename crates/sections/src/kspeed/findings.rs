@@ -1,6 +1,7 @@
 //! What the numbers mean, in plain words, and the article's figures beside ours.
 
 use kit::drawing::text;
+use kit::guest::emulated;
 use kit::prelude::*;
 use kit::ratio::Ratio;
 use kit::series::{Series, Told};
@@ -32,8 +33,9 @@ pub(super) fn answer(results: &All<'_>) -> Option<Answer> {
 /// All but the answer.
 pub(super) fn findings(results: &All<'_>) -> Vec<Finding> {
     let said = answer(results).map(|answer| answer.text);
-    let all = [at_once, same, socket, emulated].into_iter();
+    let all = [at_once, same, socket].into_iter();
     let all = all.filter_map(|finding| finding(results));
+    let all = all.chain(emulated(&results.about));
     all.filter(|one| Some(&one.text) != said.as_ref()).collect()
 }
 
@@ -159,14 +161,6 @@ fn socket(results: &All<'_>) -> Option<Finding> {
     );
     let remedy = "Do not judge an asynchronous driver by AF_ALG.";
     Some(finding(Weight::Advice, text, remedy))
-}
-
-fn emulated(results: &All<'_>) -> Option<Finding> {
-    let accelerator = results.about.value("accelerator")?;
-    let is_emulated = *accelerator == vm::Accelerator::Tcg.name().into();
-    let text = "The guest was emulated (QEMU without KVM). Ratios hold within this guest; its figures hold for no other machine.";
-    let remedy = "Run where a guest boots with KVM for figures.";
-    is_emulated.then(|| finding(Weight::Warning, text.to_owned(), remedy))
 }
 
 /// The least and the greatest ratio, and how many there are.

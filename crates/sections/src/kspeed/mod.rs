@@ -3,7 +3,7 @@
 //! the kernel's own `tcrypt`, the socket AF_ALG and user space's own crypto, in
 //! one guest and interleaved (source 003).
 //!
-//! `guest` boots, `rig` has a `shell` run scripts; `module`, `tcrypt` and
+//! `guest` boots, `rig` has it run scripts; `module`, `tcrypt` and
 //! [`program`] say what is run and read what it prints.
 
 mod catalogue;
@@ -14,15 +14,14 @@ mod method;
 mod module;
 pub mod program;
 mod rig;
-mod shell;
 mod tcrypt;
 
 use kit::config::checks::{check_blocks, check_count};
+use kit::guest::{BOOT_S, check_cpu};
 use kit::prelude::*;
 use trial::Price;
 
 use catalogue::Driver;
-use guest::Parts;
 use method::{Means, Method};
 use rig::{MEASURES, OnGuest, REQUESTS, WARM_UP};
 use tcrypt::Call;
@@ -31,8 +30,6 @@ use tcrypt::Call;
 /// round would, and an interrupt is to end the run within a second.
 const SLICE_S: (f64, f64) = (0.04, 0.15);
 const SECONDS_MAX: f64 = 0.8;
-/// QEMU, kernel and first script of an emulated guest, and its end.
-const BOOT_S: f64 = 8.0;
 /// The command into the guest, the module's own warm-up and clean-up.
 const OVERHEAD_S: f64 = 0.06;
 /// Loading and unloading the modules of one driver.
@@ -260,12 +257,7 @@ impl Experiment for Kspeed {
             );
             return Err(ConfigError::value("seconds", reason));
         }
-        let shape = vm::Shape {
-            cpu: config.cpu.clone(),
-            ..vm::Shape::default()
-        };
-        let checked = shape.check();
-        checked.map_err(|error| ConfigError::value("cpu", error))?;
+        check_cpu(&config.cpu)?;
         config.sizes_bytes.sort();
         config.threads.sort();
         Ok(Self(config))
@@ -276,7 +268,7 @@ impl Experiment for Kspeed {
     }
 
     fn needs(&self, _: &Probe) -> Result<(), PlanError> {
-        Parts::find(&self.0.kernel).map(drop)
+        guest::find(&self.0.kernel).map(drop)
     }
 
     fn subjects(&self, _: &Host) -> Vec<Subject<Place, Method>> {
@@ -296,14 +288,15 @@ impl Experiment for Kspeed {
     }
 
     fn steps(&self) -> Vec<String> {
-        let guest = Parts::find(&self.0.kernel).map(|parts| parts.step());
+        let parts = guest::find(&self.0.kernel);
+        let guest = parts.map(|parts| format!("one guest: {}", parts.words()));
         guest.into_iter().collect()
     }
 
     fn rig(&self, host: &Host, _: &Subjects<Self>) -> Result<Box<dyn Rig<Self>>, Stopped> {
-        let parts = Parts::find(&self.0.kernel).map_err(Stopped::failed)?;
+        let parts = guest::find(&self.0.kernel).map_err(Stopped::failed)?;
         let (cpu, vcpus) = (self.0.cpu.clone(), self.0.vcpus.get() as u32);
-        let boot = move |go_on: &dyn Fn() -> bool| parts.boot((&cpu, vcpus), go_on);
+        let boot = move |go_on: &dyn Fn() -> bool| guest::boot(&parts, (&cpu, vcpus), go_on);
         Ok(Box::new(OnGuest::new(self.clone(), host, Box::new(boot))))
     }
 

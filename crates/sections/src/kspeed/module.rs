@@ -1,13 +1,13 @@
 //! Lockgate's kernel module in the guest: how a run is started, and what it
 //! answers. That is JSON out of a guest: all of it is checked and bounded.
 
+use kit::guest::{not_measured, plain};
 use std::time::Duration;
 
 use serde::Deserialize;
 use trial::Verdict;
 
 use super::catalogue::{Driver, GCM_AAD_BYTES, GCM_TAG_BYTES, Kind};
-use super::shell::{not_measured, plain};
 
 /// Where the module answers.
 const FILES: &str = "/sys/kernel/debug/lockgate_kspeed";

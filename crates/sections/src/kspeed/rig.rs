@@ -1,11 +1,11 @@
 //! Trials in a guest: a script of the module's, of tcrypt's, or of this
 //! program's, and what the host did meanwhile.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kit::evidence::Evidence;
-use kit::load::rig::{Cores, LatencyCounts};
-use kit::observe::CpuTimes;
+use kit::guest::{Seen, Shell, not_measured, said, watched};
+use kit::load::rig::LatencyCounts;
 use kit::prelude::*;
 use kit::subject::Measure;
 use trial::{Sink, Verdict};
@@ -16,7 +16,6 @@ use super::clock::{self, Clock};
 use super::method::{Means, Method};
 use super::module::{self, Start};
 use super::program;
-use super::shell::{Shell, not_measured, run, said};
 use super::{Kspeed, Place};
 
 pub(super) const REQUESTS: Measure = Measure::higher("requests_per_s", "requests/s");
@@ -63,14 +62,6 @@ pub(super) struct OnGuest {
     details: Vec<(Place, Method, module::Run)>,
 }
 
-/// What the host did during a script.
-#[derive(Clone, Copy, Debug)]
-struct Seen {
-    times: CpuTimes,
-    /// Host CPUs that the guest itself kept busy.
-    guest_cpus: f64,
-}
-
 impl OnGuest {
     pub(super) fn new(section: Kspeed, host: &Host, boot: Boot) -> Self {
         Self {
@@ -112,17 +103,11 @@ impl OnGuest {
         go_on: &dyn Fn() -> bool,
     ) -> Result<(Outcome, Seen), Stopped> {
         let guest = self.guest.as_mut().expect("it was booted");
-        let (times, cpu_s) = (CpuTimes::now(&self.cpus), guest.cpu_s());
-        let begin = Instant::now();
-        let output = run(guest.as_mut(), script, limit, go_on);
-        let seen = Seen {
-            times: CpuTimes::now(&self.cpus).since(times),
-            guest_cpus: (guest.cpu_s() - cpu_s) / begin.elapsed().as_secs_f64(),
-        };
+        let output = watched(guest.as_mut(), &self.cpus, script, limit, go_on);
         if output.is_err() {
             self.guest = None;
         }
-        Ok((output?, seen))
+        output
     }
 
     fn load(&mut self, driver: Driver, go_on: &dyn Fn() -> bool) -> Result<(), Stopped> {
@@ -276,32 +261,14 @@ impl OnGuest {
         seen: Seen,
     ) -> Reading {
         let copies = place.size_bytes * place.driver.kind.facts().copies * place.threads;
-        let end = |cpu: Option<&usize>| cpu.copied().unwrap_or(0);
         let mut reading = Reading::new(vec![
             (REQUESTS, requests_per_s),
             (SPEED, requests_per_s * place.size_bytes as f64 / 1e6),
             (GUEST_CPU, seen.guest_cpus * 100.0),
         ]);
-        // QEMU has a thread a vCPU and one for its devices; CPUs beyond these
-        // may do what they like.
-        let spare = self
-            .cpus
-            .len()
-            .saturating_sub(self.section.0.vcpus.get() + 1);
         reading.evidence = Some(Evidence {
-            requests: completed,
-            times: seen.times,
-            step_ns: None,
-            pause_ns: 0.0,
-            busy_cpus: seen.guest_cpus + spare as f64,
             in_flight_bytes: method.depth(self.section.depth()) * copies,
-            cores: Cores {
-                worker: end(self.cpus.first()),
-                client: end(self.cpus.last()),
-            },
-            cpus: self.cpus.len(),
-            crowd: 0,
-            rates: None,
+            ..seen.evidence(completed, self.section.0.vcpus.get(), &self.cpus)
         });
         reading
     }

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 
+use kit::guest::{Shell, Stop};
 use kit::plan;
 use kit::section::run_with;
 use kit::testing::{Collector, assert_has, assert_refused, comparisons, findings, points, section};
@@ -11,7 +12,6 @@ use serde_json::json;
 use sys::failure::Failure;
 use trial::{Comparison, Point, RunError, Validity, Weight};
 
-use super::shell::{Shell, Stop};
 use super::*;
 
 const CBC: &str = include_str!("fixtures/tcrypt-cbc-generic.log");
@@ -98,6 +98,10 @@ impl Shell for Fake {
 
     fn cpu_s(&self) -> f64 {
         0.0
+    }
+
+    fn pause(&mut self, _: bool) -> Result<(), Failure> {
+        Ok(())
     }
 }
 

@@ -5,6 +5,7 @@
 pub mod af_alg;
 pub mod engine;
 
+use kit::guest::{not_measured, plain, said};
 use std::time::Duration;
 
 use crypto::Workload;
@@ -17,7 +18,6 @@ use vm::image::{GuestFile, HostProgram, ProgramError};
 use super::catalogue::Driver;
 pub use super::catalogue::Kind;
 use super::method::Method;
-use super::shell::{not_measured, plain, said};
 
 /// Where the program is in the guest, and how its file is called on the host.
 const IN_GUEST: &str = "/usr/bin/lockgate";

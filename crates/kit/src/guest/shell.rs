@@ -1,14 +1,18 @@
-//! The guest as the section sees it: something that runs scripts, which an
-//! interrupt ends at once.
+//! The guest as a section sees it: something that runs scripts, which an interrupt
+//! ends at once.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use kit::subject::Stopped;
 use sys::failure::Failure;
 use trial::{Validity, Verdict};
 use vm::Outcome;
+
+use crate::evidence::Evidence;
+use crate::load::rig::Cores;
+use crate::observe::CpuTimes;
+use crate::subject::Stopped;
 
 /// How often it is checked whether the user wants to stop.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
@@ -16,10 +20,10 @@ pub(super) const LOOK: Duration = Duration::from_millis(100);
 const SAID_MAX: usize = 200;
 
 /// Ends a guest from another thread than the one that waits for it.
-pub(super) type Stop = Box<dyn Fn() + Send>;
+pub type Stop = Box<dyn Fn() + Send>;
 
 /// Runs scripts, one at a time.
-pub(super) trait Shell: Send {
+pub trait Shell: Send {
     /// Runs one and waits for its end.
     ///
     /// # Errors
@@ -31,6 +35,68 @@ pub(super) trait Shell: Send {
 
     /// CPU time that the guest has used so far on the host, seconds.
     fn cpu_s(&self) -> f64;
+
+    /// Stops its CPUs and its clock, or lets them go on: another is measured.
+    ///
+    /// # Errors
+    /// Where there is no guest left.
+    fn pause(&mut self, pauses: bool) -> Result<(), Failure>;
+}
+
+/// What the host did during a script.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    times: CpuTimes,
+    /// Host CPUs that the guest itself kept busy.
+    pub guest_cpus: f64,
+}
+
+impl Seen {
+    /// Of a trial with that many requests in a guest of that many vCPUs, which may use
+    /// those host CPUs.
+    #[must_use]
+    pub fn evidence(self, requests: u64, vcpus: usize, cpus: &[usize]) -> Evidence {
+        let end = |cpu: Option<&usize>| cpu.copied().unwrap_or(0);
+        // QEMU has a thread a vCPU and one for its devices; CPUs beyond these may do
+        // what they like.
+        let spare = cpus.len().saturating_sub(vcpus + 1);
+        Evidence {
+            requests,
+            times: self.times,
+            step_ns: None,
+            pause_ns: 0.0,
+            busy_cpus: self.guest_cpus + spare as f64,
+            in_flight_bytes: 0,
+            cores: Cores {
+                worker: end(cpus.first()),
+                client: end(cpus.last()),
+            },
+            cpus: cpus.len(),
+            crowd: 0,
+            rates: None,
+        }
+    }
+}
+
+/// As [`run`], and what those CPUs of the host did meanwhile.
+///
+/// # Errors
+/// As [`run`].
+pub fn watched(
+    shell: &mut dyn Shell,
+    cpus: &[usize],
+    script: &str,
+    limit: Duration,
+    go_on: &dyn Fn() -> bool,
+) -> Result<(Outcome, Seen), Stopped> {
+    let (times, cpu_s) = (CpuTimes::now(cpus), shell.cpu_s());
+    let begin = Instant::now();
+    let outcome = run(shell, script, limit, go_on)?;
+    let seen = Seen {
+        times: CpuTimes::now(cpus).since(times),
+        guest_cpus: (shell.cpu_s() - cpu_s) / begin.elapsed().as_secs_f64(),
+    };
+    Ok((outcome, seen))
 }
 
 /// Runs a script on another thread, and ends the guest when the user wants to
@@ -38,7 +104,7 @@ pub(super) trait Shell: Send {
 ///
 /// # Errors
 /// [`Stopped::Interrupted`], or [`Stopped::Failed`]: the guest is gone.
-pub(super) fn run(
+pub fn run(
     shell: &mut dyn Shell,
     script: &str,
     limit: Duration,
@@ -72,19 +138,21 @@ pub(super) fn run(
 }
 
 /// The last line that says something, bounded and without what moves a cursor.
-pub(super) fn said(output: &Outcome) -> String {
+#[must_use]
+pub fn said(output: &Outcome) -> String {
     let text = output.text();
     let said = text.lines().rev().find(|line| !line.trim().is_empty());
     plain(said.unwrap_or("it printed nothing").trim(), SAID_MAX)
 }
 
 /// A text out of the guest, bounded and without what moves a cursor.
-pub(super) fn plain(text: &str, bytes_max: usize) -> String {
+#[must_use]
+pub fn plain(text: &str, bytes_max: usize) -> String {
     let plain = text.chars().filter(|letter| !letter.is_control());
     plain.take(bytes_max).collect()
 }
 
 /// Why something gives nothing.
-pub(super) fn not_measured(reason: impl Into<String>, remedy: &str) -> Verdict {
+pub fn not_measured(reason: impl Into<String>, remedy: &str) -> Verdict {
     Verdict::new(Validity::NotSupported, reason.into(), remedy)
 }
