@@ -6,7 +6,7 @@ use crypto::{
     Backend, BlockCipher, Ceiling, Data, KeyMaterial, RawLoop, Slices, Status, Workload,
     process_slices,
 };
-use disk::{Mode, SectorCipher};
+use disk::{Mode, SectorCipher, Spec};
 use kit::load::alone::{Alone, AloneError, Slice, alone};
 use kit::prelude::Stopped;
 
@@ -16,14 +16,12 @@ use super::{Arm, Place};
 pub(super) const BULK_BYTES: usize = 64 << 10;
 /// Messages that ipsec-mb has at once.
 const MESSAGES: usize = 8;
-/// Of dm-crypt.
-const SECTOR_BYTES_MAX: usize = 4096;
 /// Disks are read and written in whole pages.
 const PAGE_BYTES: usize = 4096;
 
 #[derive(Debug, thiserror::Error)]
-#[error("{0}: what '{1}' makes of it is not what '{2}' does; please report this")]
-struct Wrong(String, &'static str, &'static str);
+#[error("{0}: '{1}' gives what nothing else gives; please report this")]
+struct Wrong(Spec, &'static str);
 
 type Step = Box<dyn FnMut() -> Result<f64, AloneError>>;
 type Sectors = Box<dyn FnMut(&mut [u8]) -> Result<(), AloneError>>;
@@ -77,7 +75,7 @@ impl Work {
                 Ok(Box::new(move || Ok(ceiling.pass() as f64)))
             }
             Arm::BulkIpsecMb => {
-                let (backend, kind) = (self.backend()?, self.kind());
+                let (backend, kind) = (named(self.library())?, self.kind());
                 let workload = Workload::with_key(&backend, kind, bytes, self.material());
                 let workload = workload.map_err(|_| AloneError::Refused("ipsec-mb"))?;
                 let mut raw = RawLoop::new(backend, &workload, MESSAGES)?;
@@ -87,7 +85,8 @@ impl Work {
                 }))
             }
             _ => {
-                let (mut memory, mut sectors) = (text(bytes + PAGE_BYTES), self.sectors()?);
+                let (mut memory, mut sectors) =
+                    (text(bytes + PAGE_BYTES), self.sectors(self.library())?);
                 let begin = memory.as_ptr().align_offset(PAGE_BYTES).min(PAGE_BYTES);
                 Ok(Box::new(move || {
                     sectors(&mut memory[begin..][..bytes])?;
@@ -101,12 +100,11 @@ impl Work {
         Ceiling::new(self.place.aes_bits() / 32 + 6)
     }
 
-    fn backend(&self) -> Result<Arc<dyn Backend>, AloneError> {
-        let name = match self.arm {
+    fn library(&self) -> &'static str {
+        match self.arm {
             Arm::BulkIpsecMb => "ipsec-mb",
             _ => "aws-lc",
-        };
-        crypto::by_name(name).map_err(|_| AloneError::Refused(name))
+        }
     }
 
     fn kind(&self) -> crypto::Kind {
@@ -121,12 +119,11 @@ impl Work {
         KeyMaterial::take(&mut self.key())
     }
 
-    /// What does a run.
-    fn sectors(&self) -> Result<Sectors, AloneError> {
+    /// What does a run, by that library if by one.
+    fn sectors(&self, library: &'static str) -> Result<Sectors, AloneError> {
         let (is_write, bytes) = (self.place.is_write(), self.place.sector_bytes);
-        // A message in bulk is longer than a sector, and begins with the same IV.
-        let largest = bytes.min(SECTOR_BYTES_MAX);
-        let cipher = SectorCipher::new(self.place.spec, &self.key(), largest)?;
+        // Of a long message the first IV is all that is needed.
+        let cipher = SectorCipher::new(self.place.spec, &self.key(), bytes.min(PAGE_BYTES))?;
         let numbers = (0..self.run_bytes / disk::SECTOR_BYTES).step_by(bytes / disk::SECTOR_BYTES);
         let ivs: Vec<_> = numbers.map(|number| cipher.iv(number as u64)).collect();
         match self.arm {
@@ -149,7 +146,7 @@ impl Work {
                 }))
             }
             _ => {
-                let (backend, kind) = (self.backend()?, self.kind());
+                let (backend, kind) = (named(library)?, self.kind());
                 let key = backend.key(kind.algorithm, &self.material())?;
                 let call = move |sector: &mut [u8], iv| {
                     let data = Slices::plain(Data::InPlace(sector));
@@ -184,30 +181,26 @@ impl Work {
             }
             _ => {}
         }
-        let other = match (self.arm, self.place.kind()) {
-            (Arm::Run, Some(_)) => Arm::Call,
-            (Arm::Run, None) => Arm::Block,
-            _ => Arm::Run,
+        let (other, library) = match (self.arm, self.place.kind()) {
+            (Arm::Bulk | Arm::BulkIpsecMb, _) => (self.arm, "kernels"),
+            (Arm::Run, Some(_)) => (Arm::Call, self.library()),
+            (Arm::Run, None) => (Arm::Block, self.library()),
+            _ => (Arm::Run, self.library()),
         };
-        let [own, others] = [self.arm, other].map(|arm| {
-            let mut checked = Self { arm, ..*self };
-            if self.place.sector_bytes > SECTOR_BYTES_MAX {
-                checked.place.sector_bytes = SECTOR_BYTES_MAX;
-                checked.run_bytes = SECTOR_BYTES_MAX;
-            }
-            let mut run = text(checked.run_bytes);
-            checked.sectors()?(&mut run).map(|()| run)
-        });
+        let made = |arm, library| {
+            let mut run = text(self.run_bytes);
+            Self { arm, ..*self }.sectors(library)?(&mut run).map(|()| run)
+        };
+        let [own, others] = [made(self.arm, self.library()), made(other, library)];
         if own.map_err(Stopped::failed)? == others.map_err(Stopped::failed)? {
             return Ok(());
         }
-        let (own, other) = (self.arm.label(), other.label());
-        Err(Stopped::failed(Wrong(
-            self.place.spec.to_string(),
-            own,
-            other,
-        )))
+        Err(Stopped::failed(Wrong(self.place.spec, self.arm.label())))
     }
+}
+
+fn named(library: &'static str) -> Result<Arc<dyn Backend>, AloneError> {
+    crypto::by_name(library).map_err(|_| AloneError::Refused(library))
 }
 
 /// Bytes that differ; nothing is secret here.

@@ -350,10 +350,10 @@ pub(super) unsafe fn xts_chunk(
     // SAFETY: forwarded from the caller.
     unsafe {
         match (encrypt, keys.rounds) {
-            (true, 10) => xts::data_unit::<__m128i, true, 10>(keys, tweak, chunk, chunk, bytes),
-            (false, 10) => xts::data_unit::<__m128i, false, 10>(keys, tweak, chunk, chunk, bytes),
-            (true, _) => xts::data_unit::<__m128i, true, 14>(keys, tweak, chunk, chunk, bytes),
-            (false, _) => xts::data_unit::<__m128i, false, 14>(keys, tweak, chunk, chunk, bytes),
+            (true, 10) => xts::chunk::<__m128i, true, 10>(keys, tweak, chunk, bytes),
+            (false, 10) => xts::chunk::<__m128i, false, 10>(keys, tweak, chunk, bytes),
+            (true, _) => xts::chunk::<__m128i, true, 14>(keys, tweak, chunk, bytes),
+            (false, _) => xts::chunk::<__m128i, false, 14>(keys, tweak, chunk, bytes),
         }
     }
 }

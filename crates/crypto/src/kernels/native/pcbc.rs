@@ -22,42 +22,65 @@ struct Blocks([u128; BLOCKS_MAX]);
 /// writable, the same bytes or apart.
 #[inline(always)]
 pub(super) unsafe fn decrypt<V: Lanes>(units: &[Unit<'_, KernelKey>]) {
-    let (mut cipher, mut mixed) = (Blocks([0; BLOCKS_MAX]), Blocks([0; BLOCKS_MAX]));
+    let mut sums = Blocks([0; BLOCKS_MAX]);
+    let sums = sums.0.as_mut_ptr().cast::<u8>();
     let bytes = V::BLOCKS * BLOCK_BYTES;
     for unit in units {
         let keys = &unit.key.native().data;
-        let mut chained = u128::from_ne_bytes(*unit.iv);
         let mut done = 0;
-        // SAFETY: the caller's word; eight registers divide 32 blocks.
+        // SAFETY: the caller's word; eight registers divide 32 blocks, for which there
+        // is room.
         unsafe {
+            let mut chained = V::broadcast(unit.iv);
             let key = V::broadcast(schedule::<false>(keys));
             while done < unit.bytes {
                 let (mut inputs, mut masks) = ([V::zero(); WIDE], [V::zero(); WIDE]);
                 let mut index = 0;
                 while index < WIDE {
                     masks[index] = V::load(unit.source.add(done + index * bytes));
-                    masks[index].store(cipher.0.as_mut_ptr().cast::<u8>().add(index * bytes));
                     inputs[index] = masks[index].xor(key);
                     index += 1;
                 }
                 // Text xor ciphertext, but for what is chained.
-                let outputs = rounds::<V, WIDE, false, 0>(keys, inputs, &masks);
+                let mut outputs = rounds::<V, WIDE, false, 0>(keys, inputs, &masks);
                 let mut index = 0;
                 while index < WIDE {
-                    outputs[index].store(mixed.0.as_mut_ptr().cast::<u8>().add(index * bytes));
+                    outputs[index] = summed(outputs[index]);
+                    outputs[index].store(sums.add(index * bytes));
                     index += 1;
                 }
-                let blocks = mixed.0.iter().zip(&cipher.0).take(WIDE * V::BLOCKS);
-                for (block, (mixed, cipher)) in blocks.enumerate() {
-                    chained ^= mixed;
-                    let to = unit
-                        .destination
-                        .add(done + block * BLOCK_BYTES)
-                        .cast::<u128>();
-                    to.write_unaligned(chained ^ cipher);
+                let mut index = 0;
+                while index < WIDE {
+                    let text = outputs[index].xor3(chained, masks[index]);
+                    text.store(unit.destination.add(done + index * bytes));
+                    let last = sums.add((index + 1) * bytes - BLOCK_BYTES);
+                    chained = chained.xor(V::broadcast(last.cast()));
+                    index += 1;
                 }
                 done += WIDE * bytes;
             }
         }
     }
+}
+
+/// Each block xored with all before it.
+///
+/// # Safety
+/// The CPU has the instructions of `V`.
+#[inline(always)]
+unsafe fn summed<V: Lanes>(mut blocks: V) -> V {
+    let mut distance = 1;
+    while distance < V::BLOCKS {
+        let (mut moved, mut step) = (blocks, 0);
+        // SAFETY: the caller's word.
+        unsafe {
+            while step < distance {
+                moved = moved.preceded_by(V::zero());
+                step += 1;
+            }
+            blocks = blocks.xor(moved);
+        }
+        distance *= 2;
+    }
+    blocks
 }

@@ -54,10 +54,13 @@ pub(super) unsafe fn units<V: Lanes, const ENCRYPT: bool, const ROUNDS: usize>(
             if !is_encrypted {
                 encrypt_tweaks::<V, ROUNDS>(now, &mut tweaks);
             }
-            for (unit, tweak) in now.iter().zip(&tweaks.0) {
+            let mut own = first::<V>(&tweaks.0[0]);
+            for (index, unit) in now.iter().enumerate() {
                 let keys = &unit.key.native().data;
                 let (from, to) = (unit.source, unit.destination);
-                data_unit::<V, ENCRYPT, ROUNDS>(keys, tweak, from, to, unit.bytes);
+                // Behind the last one there is none: made all the same, and of no use.
+                let next = &tweaks.0[(index + 1) % TWEAKS];
+                own = data_unit::<V, ENCRYPT, ROUNDS>(keys, own, next, (from, to), unit.bytes);
             }
         }
         rest = later;
@@ -141,25 +144,31 @@ unsafe fn encrypt_blocks<V: Lanes, const N: usize, const ROUNDS: usize>(
     N
 }
 
-/// Encrypts or decrypts one data unit, or a chunk of one, whose encrypted
-/// tweak is `tweak`.
+/// Encrypts or decrypts a chunk of a data unit, whose encrypted tweak is `tweak`.
 ///
 /// # Safety
-/// The CPU has the instructions of `V`; `from` is readable and `to` writable
-/// for `bytes`, at least 16, the same or apart.
+/// As for [`data_unit`].
 #[inline(always)]
-pub(super) unsafe fn data_unit<V: Lanes, const ENCRYPT: bool, const ROUNDS: usize>(
+pub(super) unsafe fn chunk<V: Lanes, const ENCRYPT: bool, const ROUNDS: usize>(
     keys: &RoundKeys,
     tweak: &Block,
-    mut from: *const u8,
-    mut to: *mut u8,
+    at: *mut u8,
     bytes: usize,
 ) {
-    let stolen = bytes % BLOCK_BYTES;
-    // With a part of a block at the end, the last whole one goes with it.
-    let mut left = bytes / BLOCK_BYTES - usize::from(stolen > 0);
-    // SAFETY: the caller's word; `left` blocks are always there, and
-    // a block and `stolen` bytes more if that is not zero.
+    // SAFETY: forwarded from the caller.
+    unsafe {
+        let own = first::<V>(tweak);
+        data_unit::<V, ENCRYPT, ROUNDS>(keys, own, tweak, (at, at), bytes);
+    }
+}
+
+/// The tweaks of the first eight registers of a data unit.
+///
+/// # Safety
+/// The CPU has the instructions of `V`.
+#[inline(always)]
+unsafe fn first<V: Lanes>(tweak: &Block) -> [V; WIDE] {
+    // SAFETY: the caller's word.
     unsafe {
         let first = V::ramp(tweak);
         let mut tweaks = [first; WIDE];
@@ -168,17 +177,46 @@ pub(super) unsafe fn data_unit<V: Lanes, const ENCRYPT: bool, const ROUNDS: usiz
             tweaks[index] = first.times_x(index * V::BLOCKS);
             index += 1;
         }
+        tweaks
+    }
+}
+
+/// Encrypts or decrypts one data unit, or a chunk of one, whose first tweaks are `tweaks`;
+/// those of the unit whose encrypted tweak is `later`.
+///
+/// # Safety
+/// The CPU has the instructions of `V`; `from` is readable and `to` writable
+/// for `bytes`, at least 16, the same or apart.
+#[inline(always)]
+unsafe fn data_unit<V: Lanes, const ENCRYPT: bool, const ROUNDS: usize>(
+    keys: &RoundKeys,
+    mut tweaks: [V; WIDE],
+    later: &Block,
+    (mut from, mut to): (*const u8, *mut u8),
+    bytes: usize,
+) -> [V; WIDE] {
+    let stolen = bytes % BLOCK_BYTES;
+    // With a part of a block at the end, the last whole one goes with it.
+    let mut left = bytes / BLOCK_BYTES - usize::from(stolen > 0);
+    // SAFETY: the caller's word; `left` blocks are always there, and
+    // a block and `stolen` bytes more if that is not zero.
+    unsafe {
         while left >= WIDE * V::BLOCKS {
             left -= WIDE * V::BLOCKS;
             if left == 0 && stolen == 0 {
-                group::<V, WIDE, ENCRYPT, ROUNDS>(keys, &tweaks, from, to);
-                return;
+                // Where there are 16 registers and not 32, those tweaks have no room.
+                if V::BLOCKS < 4 {
+                    group::<V, WIDE, ENCRYPT, ROUNDS>(keys, &tweaks, from, to);
+                    return first(later);
+                }
+                return group_and_next::<V, ENCRYPT, true, ROUNDS>(keys, tweaks, later, from, to);
             }
-            tweaks = group_and_next::<V, ENCRYPT, ROUNDS>(keys, tweaks, from, to);
+            tweaks = group_and_next::<V, ENCRYPT, false, ROUNDS>(keys, tweaks, later, from, to);
             from = from.add(WIDE * V::BLOCKS * BLOCK_BYTES);
             to = to.add(WIDE * V::BLOCKS * BLOCK_BYTES);
         }
         tail::<V, ENCRYPT, ROUNDS>(keys, tweaks, from, to, left, stolen);
+        first(later)
     }
 }
 
@@ -212,8 +250,9 @@ pub(super) unsafe fn group<V: Lanes, const N: usize, const ENCRYPT: bool, const 
     }
 }
 
-/// Eight registers of blocks; the tweaks of the next eight, made between the
-/// rounds: done at once, they would take the AES units' slots for a while.
+/// Eight registers of blocks; the tweaks of the next eight, or if this is the `LAST` of
+/// its data unit, of the first of the one whose encrypted tweak is `later`. They are made
+/// between the rounds: done at once, they would take the AES units' slots for a while.
 ///
 /// # Safety
 /// As for [`data_unit`].
@@ -222,9 +261,10 @@ pub(super) unsafe fn group<V: Lanes, const N: usize, const ENCRYPT: bool, const 
     unused_assignments,
     reason = "the last turn orders a tweak that none comes after"
 )]
-unsafe fn group_and_next<V: Lanes, const ENCRYPT: bool, const ROUNDS: usize>(
+unsafe fn group_and_next<V: Lanes, const ENCRYPT: bool, const LAST: bool, const ROUNDS: usize>(
     keys: &RoundKeys,
     mut tweaks: [V; WIDE],
+    later: &Block,
     from: *const u8,
     to: *mut u8,
 ) -> [V; WIDE] {
@@ -243,7 +283,11 @@ unsafe fn group_and_next<V: Lanes, const ENCRYPT: bool, const ROUNDS: usize>(
         let (mut masks, mut next) = (tweaks, tweaks);
         eight_times!(index => {
             blocks = one_round::<V, WIDE, ENCRYPT>(blocks, V::broadcast(schedule.add(index + 1)));
-            next[index] = tweaks[index].times_x_of_eight();
+            next[index] = match (LAST, index) {
+                (false, _) => tweaks[index].times_x_of_eight(),
+                (true, 0) => V::ramp(later),
+                (true, _) => next[0].times_x(index * V::BLOCKS),
+            };
             masks[index] = tweaks[index].xor(last_key);
             let later = (index + 1) % WIDE;
             [blocks[0], next[index], tweaks[later]] =
