@@ -144,6 +144,7 @@ impl Sectors {
     }
 
     /// Of the sector with that number; with ESSIV, before it is encrypted.
+    #[inline(always)]
     pub(crate) fn iv(self, mut number: u64) -> [u8; 16] {
         if self.is_numbered_large {
             number >>= self.size;

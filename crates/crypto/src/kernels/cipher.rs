@@ -210,18 +210,24 @@ impl<'c> Together<'c> {
         (source, destination): Place,
     ) {
         let (sectors, bytes) = (cipher.sectors, cipher.sectors.sector_bytes());
-        for index in 0..count {
+        let mut done = 0;
+        while done < count {
             let is_other = self.cipher.is_some_and(|own| !std::ptr::eq(own, cipher));
             if is_other || self.count == TOGETHER {
                 // SAFETY: forwarded from the caller.
                 unsafe { self.finish() };
             }
             self.cipher = Some(cipher);
-            let at = index * bytes;
-            self.ivs[self.count] = sectors.iv(number);
-            self.places[self.count] = (source.wrapping_add(at), destination.wrapping_add(at));
-            self.count += 1;
-            number = number.wrapping_add(sectors.step());
+            let free = self.count..TOGETHER.min(self.count + count - done);
+            let places = self.places[free.clone()].iter_mut();
+            for (iv, place) in self.ivs[free.clone()].iter_mut().zip(places) {
+                let at = done * bytes;
+                *iv = sectors.iv(number);
+                *place = (source.wrapping_add(at), destination.wrapping_add(at));
+                number = number.wrapping_add(sectors.step());
+                done += 1;
+            }
+            self.count = free.end;
         }
     }
 
