@@ -28,7 +28,7 @@ fn run(name: &str, text: &str) -> Option<Ran> {
         }
         Err(error) => panic!("{name}: {error}"),
     };
-    if name == "kspeed" || name.starts_with("router-") {
+    if ["kspeed", "disk-guest"].contains(&name) || name.starts_with("router-") {
         assert!(!plan.creates.is_empty() && plan.downloads.is_empty());
     }
     let mut sink = Collector::default();
@@ -313,16 +313,35 @@ fn every_driver_is_measured_by_every_method() {
 }
 
 #[test]
+fn guests_encrypt_with_the_drivers_that_they_should_have() {
+    let text =
+        "modes = ['xts', 'pcbc']\ndirections = ['read']\ndisk_mib = 8\nseconds = 0.1\npairs = 1";
+    timed("disk-guest", text, |ran| {
+        for point in ran.points() {
+            assert_ne!(point.verdict.validity, Validity::NotSupported, "{point:?}");
+            let speed = point.metric("speed_mb_per_s").expect("it was measured");
+            assert!(speed.value > 0.0, "{point:?}");
+        }
+        assert_eq!(ran.values("arm").len(), 7);
+        let drivers = ran.values("driver");
+        // None, and each mode's with AES-NI and without.
+        assert_eq!(drivers.len(), 5, "{drivers:?}");
+    });
+}
+
+#[test]
 fn a_kernel_that_is_not_there_is_named() {
-    let section = section("kspeed", "kernel = '9.9.9-none'");
-    let error = section.plan(&Probe::default(), Duration::from_secs(600));
-    let Err(PlanError::NotSupported { reason, remedy }) = error else {
-        panic!("{error:?}")
-    };
-    assert!(
-        remedy.contains("setup-guests") && !reason.is_empty(),
-        "{remedy}"
-    );
+    for name in ["kspeed", "disk-guest"] {
+        let section = section(name, "kernel = '9.9.9-none'");
+        let error = section.plan(&Probe::default(), Duration::from_secs(600));
+        let Err(PlanError::NotSupported { reason, remedy }) = error else {
+            panic!("{error:?}")
+        };
+        assert!(
+            remedy.contains("setup-guests") && !reason.is_empty(),
+            "{remedy}"
+        );
+    }
 }
 
 /// A throughput search that is over soon.

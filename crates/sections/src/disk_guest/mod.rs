@@ -66,6 +66,10 @@ impl Place {
     fn plain(self) -> Self {
         Self { mode: None, ..self }
     }
+
+    fn is_encrypted(&self, direction: Direction) -> bool {
+        self.mode.is_some() && self.direction == direction
+    }
 }
 
 impl DiskGuest {
@@ -202,7 +206,13 @@ impl Experiment for DiskGuest {
     }
 
     fn views(&self) -> Vec<View<Place, Arm>> {
-        let note = "dd with blocks of 1 MiB and O_DIRECT over a ramdisk in the guest; the driver is read back from the guest's kernel. Medians over the rounds.";
+        let guests = match vm::accelerator_here().0 {
+            vm::Accelerator::Kvm => "guests with KVM",
+            vm::Accelerator::Tcg => "emulated guests",
+        };
+        let note = &format!(
+            "Measured in {guests}: dd with blocks of 1 MiB and O_DIRECT over a ramdisk; the driver is read back from the guest's kernel. Medians over the rounds."
+        );
         let columns = || {
             [
                 Cells::Also("driver", "driver read back"),
@@ -217,30 +227,26 @@ impl Experiment for DiskGuest {
         };
         let speed = |title, only| chart(title, Shown::Value(SPEED), "speed (MB/s)", only);
         let flags = Shown::Ratio(SPEED, Arm::Shown);
-        let is_read =
-            |place: &Place, arm: &Arm| place.direction == Direction::Read && !arm.has_flags();
-        let is_write =
-            |place: &Place, arm: &Arm| place.direction == Direction::Write && !arm.has_flags();
+        let sheet = |title, only: Only<Place, Arm>| {
+            let sheet = Sheet::new(title, note, columns());
+            sheet.only(only).into()
+        };
         vec![
-            speed("Reading, by AES-NI (figure 9-5)", is_read),
-            speed("Writing, by AES-NI (figure 9-6)", is_write),
+            speed("Reading, by AES-NI (figure 9-5)", |place, arm| {
+                place.is_encrypted(Direction::Read) && !arm.has_flags()
+            }),
+            speed("Writing, by AES-NI (figure 9-6)", |place, arm| {
+                place.is_encrypted(Direction::Write) && !arm.has_flags()
+            }),
             chart(
                 "Flags of dm-crypt's work queues",
                 flags,
                 "speed over that without",
                 |_, arm| arm.has_flags(),
             ),
-            Sheet::new("Reading", note, columns()).only(is_read).into(),
-            Sheet::new("Writing", note, columns()).only(is_write).into(),
+            sheet("Reading", |place, _| place.direction == Direction::Read),
+            sheet("Writing", |place, _| place.direction == Direction::Write),
         ]
-    }
-
-    /// What the guests are.
-    fn finish(&self, results: &Results<'_, Self>, _: &Spot, chart: &mut Chart) {
-        let about = results.about.words();
-        if !about.is_empty() {
-            chart.note += &format!(" Measured: {about}.");
-        }
     }
 
     fn answer(&self, results: &Results<'_, Self>) -> Option<Answer> {
