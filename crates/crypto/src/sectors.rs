@@ -116,7 +116,8 @@ impl Sectors {
         (self.mode as usize * 3 + key) * SIZES + usize::from(self.size)
     }
 
-    /// The IV of a job whose first sector is number `first`, in units of 512 bytes.
+    /// The IV of a job whose first sector is number `first`, in units of 512 bytes; what a
+    /// disk adds to the numbers for its IVs is added already.
     pub fn job_iv(first: u64) -> [u8; 16] {
         u128::from(first).to_le_bytes()
     }
