@@ -6,7 +6,7 @@ use crate::common::Desk;
 #[test]
 fn wrong_arguments_name_the_value_and_what_is_allowed() {
     let rows = "
-        run crypto-sped                              => 'crypto-sped' | default, crossings, crypto-peers | .toml
+        run crypto-sped                              => 'crypto-sped' | default, crossings, cpu-tiers | .toml
         run no/such.toml                             => no/such.toml | No such file
         run --budget ten                             => 'ten' | 90s
         run --budget 0                               => '0' | more than 0
