@@ -9,7 +9,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use probe::tier::{self, Choice};
 use serde::de::DeserializeOwned;
@@ -31,6 +31,8 @@ pub const OVERHEAD_S: f64 = 0.008;
 const PROGRAM: &str = "lockgate";
 /// One that has not started or answered by then never will.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// So often a trial is asked whether it is still wanted.
+const STEP: Duration = Duration::from_millis(100);
 
 /// A trial that a worker is asked for.
 #[derive(Serialize, Deserialize)]
@@ -70,19 +72,12 @@ impl Workers {
         section: &str,
         choices: impl IntoIterator<Item = Choice>,
     ) -> Result<Self, Stopped> {
-        if !is_lockgate() {
-            return Err(Stopped::NotSupported {
-                what: "the program that runs is not lockgate, so it cannot start itself anew"
-                    .to_owned(),
-                remedy: format!("lockgate run {section}"),
-            });
-        }
         let start = |choice: Choice| Ok((choice, Worker::start(section, choice)?));
         // All at once: each takes a while to ask its libraries.
         let started = choices.into_iter().map(start);
         let mut all = started.collect::<Result<Vec<_>, Stopped>>()?;
         for (choice, worker) in &mut all {
-            let _: String = worker.reply(*choice, PATIENCE)?;
+            let _: String = worker.reply(*choice, Slice::whole(Duration::ZERO))?;
         }
         Ok(Self { all })
     }
@@ -116,7 +111,7 @@ impl Workers {
         };
         let (step_ns, before) = (step_ns(cpus[0]), CpuTimes::now(cpus));
         worker.send(&ask).map_err(Stopped::failed)?;
-        let did: Did = worker.reply(choice, PATIENCE + slice.length)?;
+        let did: Did = worker.reply(choice, slice)?;
         Ok(Alone {
             requests: did.requests,
             seconds: did.seconds,
@@ -165,10 +160,17 @@ impl Worker {
     fn reply<A: DeserializeOwned>(
         &mut self,
         choice: Choice,
-        within: Duration,
+        slice: Slice<'_>,
     ) -> Result<A, Stopped> {
         let from = self.from.get_ref().as_fd();
-        let is_there = sys::readable::any(&[from], within).map_err(Stopped::failed)?;
+        let until = Instant::now() + PATIENCE + slice.length;
+        let mut is_there = false;
+        while !is_there && Instant::now() < until {
+            if !(slice.go_on)() {
+                return Err(Stopped::Interrupted);
+            }
+            is_there = sys::readable::any(&[from], STEP).map_err(Stopped::failed)?;
+        }
         let mut line = String::new();
         if is_there {
             self.from.read_line(&mut line).map_err(Stopped::failed)?;
@@ -279,11 +281,5 @@ mod tests {
             Err("no such work".to_owned())
         });
         assert_eq!(refused.err().as_deref(), Some("no such work"));
-    }
-
-    #[test]
-    fn a_test_is_not_lockgate() {
-        let refused = Workers::start("cpu-tiers", []).err();
-        assert!(matches!(refused, Some(Stopped::NotSupported { .. })));
     }
 }

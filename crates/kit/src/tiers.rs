@@ -5,6 +5,7 @@ use cpu::{Feature, Tier};
 use probe::tier::{self, Choice};
 use trial::PlanError;
 
+use crate::apart::is_lockgate;
 use crate::config::value::{Auto, List, Name};
 use crate::host::Host;
 
@@ -54,6 +55,12 @@ pub fn needs() -> Result<(), PlanError> {
             remedy: remedy.to_owned(),
         })
     };
+    if !is_lockgate() {
+        return not_supported(
+            "the program that runs is not lockgate, so it cannot start itself under tiers",
+            "lockgate run",
+        );
+    }
     match (tier::in_force(), tier::choices().len()) {
         (Some(_), _) => not_supported("it compares tiers itself", "leave --tier out"),
         (None, 0) => not_supported("this CPU has no tiers", "measure on x86-64"),
