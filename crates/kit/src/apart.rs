@@ -25,7 +25,7 @@ use crate::subject::Stopped;
 /// The command of the program that serves a section's trials.
 pub const COMMAND: &str = "worker";
 /// Starting one, with the questions to its libraries what they see, seconds.
-pub const START_S: f64 = 0.1;
+pub const START_S: f64 = 0.04;
 /// What a trial takes besides: warm-up, a look at the core's clock, seconds.
 pub const OVERHEAD_S: f64 = 0.008;
 const PROGRAM: &str = "lockgate";
@@ -58,28 +58,32 @@ pub fn is_lockgate() -> bool {
     own.is_ok_and(|path| path.file_name().is_some_and(|name| name == PROGRAM))
 }
 
-/// One process a tier.
+/// One process a tier, started anew after every round: where its memory lies is part of
+/// its speed, and would otherwise be a difference between tiers that no round shows.
 pub struct Workers {
+    section: String,
     all: Vec<(Choice, Worker)>,
 }
 
 impl Workers {
-    /// Starts a process for each tier, of which all have read back their masks.
+    /// Starts a process for each tier, of which all have read back their masks; a round
+    /// asks each for as many trials as stand beside it.
     ///
     /// # Errors
     /// [`Stopped`] where one cannot start, or a library sees more than its tier.
     pub fn start(
         section: &str,
-        choices: impl IntoIterator<Item = Choice>,
+        choices: impl IntoIterator<Item = (Choice, usize)>,
     ) -> Result<Self, Stopped> {
-        let start = |choice: Choice| Ok((choice, Worker::start(section, choice)?));
+        let start = |(choice, trials)| Ok((choice, Worker::start(section, choice, trials)?));
         // All at once: each takes a while to ask its libraries.
         let started = choices.into_iter().map(start);
         let mut all = started.collect::<Result<Vec<_>, Stopped>>()?;
         for (choice, worker) in &mut all {
             let _: String = worker.reply(*choice, Slice::whole(Duration::ZERO))?;
         }
-        Ok(Self { all })
+        let section = section.to_owned();
+        Ok(Self { section, all })
     }
 
     /// One trial on these CPUs, one a thread, with the evidence of what disturbed it.
@@ -100,6 +104,13 @@ impl Workers {
         let (_, worker) = all
             .find(|(own, _)| *own == choice)
             .expect("there is one for each tier");
+        if worker.left == 0 {
+            // Its memory is given back first.
+            worker.end();
+            *worker = Worker::start(&self.section, choice, worker.trials)?;
+            let _: String = worker.reply(choice, slice)?;
+        }
+        worker.left -= 1;
         if !(slice.go_on)() {
             return Err(Stopped::Interrupted);
         }
@@ -126,10 +137,13 @@ struct Worker {
     child: Child,
     to: ChildStdin,
     from: BufReader<ChildStdout>,
+    /// Of a round, and how many are left of it.
+    trials: usize,
+    left: usize,
 }
 
 impl Worker {
-    fn start(section: &str, choice: Choice) -> Result<Self, Stopped> {
+    fn start(section: &str, choice: Choice, trials: usize) -> Result<Self, Stopped> {
         let own = std::env::current_exe().map_err(Stopped::failed)?;
         let mut command = Command::new(own);
         let name = choice.to_string();
@@ -148,7 +162,13 @@ impl Worker {
         let pipes = child.stdin.take().zip(child.stdout.take());
         let (to, from) = pipes.expect("both were asked for");
         let from = BufReader::new(from);
-        Ok(Self { child, to, from })
+        Ok(Self {
+            child,
+            to,
+            from,
+            trials,
+            left: trials,
+        })
     }
 
     fn send(&mut self, ask: &impl Serialize) -> std::io::Result<()> {

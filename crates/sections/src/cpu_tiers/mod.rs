@@ -22,8 +22,8 @@ pub use work::serve;
 const BLOCK_BYTES_MAX: usize = 1 << 20;
 /// Requests in turn: enough for the widest kernel.
 const DEPTH: usize = 16;
-/// A new RSA key of 2048 bits, seconds, in each process.
-const KEY_S: f64 = 0.2;
+/// A new RSA key of 2048 bits in each process, seconds.
+const KEY_S: f64 = 0.1;
 
 kit::keys! {
     /// What is measured.
@@ -174,13 +174,18 @@ impl Experiment for CpuTiers {
         let Some(&whole) = choices.first() else {
             return Vec::new();
         };
+        let works = self.works(host);
+        let renewal_s = apart::START_S / works.len() as f64;
         let of = |(rank, work): (u8, Work)| {
+            let key_s = if work.has_new_key() { KEY_S } else { 0.0 };
             let subject = move |&choice: &Choice| {
-                Subject::new(work, choice, Self::spot(work, choice, whole)).ranked(rank)
+                Subject::new(work, choice, Self::spot(work, choice, whole))
+                    .ranked(rank)
+                    .weighing(1.0, renewal_s + key_s)
             };
             choices.iter().map(subject).collect::<Vec<_>>()
         };
-        self.works(host).into_iter().flat_map(of).collect()
+        works.into_iter().flat_map(of).collect()
     }
 
     fn left_out(&self, host: &Host) -> Option<String> {
@@ -200,15 +205,14 @@ impl Experiment for CpuTiers {
         let mut tiers: Vec<_> = subjects.iter().map(|own| own.arm.to_string()).collect();
         tiers.sort_unstable();
         tiers.dedup();
-        let is_new_key = |own: &&Subject<Work, Choice>| matches!(own.place, Work::Crypto { kind, .. } if matches!(kind.algorithm, Algorithm::Rsa(..)));
-        let keys = subjects.iter().filter(is_new_key).count();
-        tiers.len() as f64 * apart::START_S + keys as f64 * KEY_S
+        tiers.len() as f64 * apart::START_S
     }
 
     fn rig(&self, host: &Host, subjects: &Subjects<Self>) -> Result<Box<dyn Rig<Self>>, Stopped> {
-        let mut choices = self.choices(host);
-        choices.retain(|choice| subjects.iter().any(|own| own.arm == *choice));
-        let mut workers = Workers::start(Self::NAME, choices)?;
+        let trials_of = |choice| subjects.iter().filter(|own| own.arm == choice).count();
+        let choices = self.choices(host).into_iter();
+        let choices = choices.map(|choice| (choice, trials_of(choice)));
+        let mut workers = Workers::start(Self::NAME, choices.filter(|(_, trials)| *trials > 0))?;
         // From the end, since CPU 0 takes most interrupts.
         let cpu = host.cpus.last().copied().unwrap_or(0);
         let backend = self.0.backend.name();

@@ -42,6 +42,11 @@ impl Work {
         }
     }
 
+    /// Whether a process takes long to make its key.
+    pub(super) fn has_new_key(self) -> bool {
+        matches!(self, Self::Crypto { kind, .. } if matches!(kind.algorithm, Algorithm::Rsa(..)))
+    }
+
     /// Bytes that it works on again and again.
     pub(super) fn footprint_bytes(self) -> usize {
         match self {

@@ -22,7 +22,7 @@ use work::{PIECE_BYTES, Storage, Work};
 
 const THREADS_MAX: usize = 256;
 const VOLUME_BYTES_MAX: usize = 64 << 30;
-/// Filling a volume of a MiB in each process, seconds.
+/// Filling a MiB of a volume, seconds.
 const FILL_S: f64 = 0.001;
 
 /// CPU time for 10⁹ bytes: what a machine spends, however fast its disk is.
@@ -180,7 +180,12 @@ impl Experiment for DiskModes {
             return Vec::new();
         };
         let mut subjects = Vec::new();
-        for (rank, place) in self.places(host) {
+        let places = self.places(host);
+        // Each round in new processes, with a new volume of each storage.
+        let volumes = self.0.storages.len() as f64;
+        let fill_s = volumes * FILL_S * (self.0.volume_bytes.get() >> 20) as f64;
+        let renewal_s = (apart::START_S + fill_s) / places.len() as f64;
+        for (rank, place) in places {
             // Without a cipher no instruction matters.
             let arms = if place.mode.is_some() {
                 choices.as_slice()
@@ -192,7 +197,9 @@ impl Experiment for DiskModes {
                 let spot = place
                     .spot()
                     .with("tier", name.as_str(), label(choice, whole));
-                Subject::new(place, choice, spot).ranked(rank)
+                Subject::new(place, choice, spot)
+                    .ranked(rank)
+                    .weighing(1.0, renewal_s)
             };
             subjects.extend(arms.iter().map(of));
         }
@@ -231,14 +238,14 @@ impl Experiment for DiskModes {
         let mut tiers: Vec<_> = subjects.iter().map(|own| own.arm.to_string()).collect();
         tiers.sort_unstable();
         tiers.dedup();
-        let fill_s = FILL_S * (self.0.volume_bytes.get() >> 20) as f64;
-        tiers.len() as f64 * apart::START_S + subjects.len() as f64 * fill_s
+        tiers.len() as f64 * apart::START_S
     }
 
     fn rig(&self, host: &Host, subjects: &Subjects<Self>) -> Result<Box<dyn Rig<Self>>, Stopped> {
-        let mut choices = self.choices(host);
-        choices.retain(|choice| subjects.iter().any(|own| own.arm == *choice));
-        let mut workers = Workers::start(Self::NAME, choices)?;
+        let trials_of = |choice| subjects.iter().filter(|own| own.arm == choice).count();
+        let choices = self.choices(host).into_iter();
+        let choices = choices.map(|choice| (choice, trials_of(choice)));
+        let mut workers = Workers::start(Self::NAME, choices.filter(|(_, trials)| *trials > 0))?;
         // From the end, since CPU 0 takes most interrupts.
         let cpus: Vec<_> = host.cpus.iter().rev().copied().collect();
         let own = self.clone();

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+use std::rc::Rc;
 use std::thread;
 
 use crypto::SectorMode;
@@ -64,6 +65,12 @@ pub(super) struct Work {
     pub volume_bytes: u64,
 }
 
+impl Work {
+    fn pieces(&self) -> u64 {
+        self.volume_bytes / PIECE_BYTES as u64
+    }
+}
+
 /// Answers the section that has started this process under a tier.
 ///
 /// # Errors
@@ -74,7 +81,15 @@ pub fn serve() -> io::Result<()> {
         let at = match volumes.iter().position(|(own, _)| own == work) {
             Some(at) => at,
             None => {
-                let volume = Volume::new(work).map_err(|error| with_causes(&error))?;
+                // What is in it does not matter: one is enough for all modes.
+                let mut others = volumes.iter();
+                let same = others.find(|(own, _)| own.storage == work.storage);
+                let store = match same {
+                    Some((_, volume)) => Ok(Rc::clone(&volume.store)),
+                    None => filled(work),
+                };
+                let volume = store.and_then(|store| Volume::new(work, store));
+                let volume = volume.map_err(|error| with_causes(&error))?;
                 volumes.push((work.clone(), volume));
                 volumes.len() - 1
             }
@@ -83,9 +98,27 @@ pub fn serve() -> io::Result<()> {
     })
 }
 
+/// What a volume is kept in, all of it there.
+fn filled(work: &Work) -> Result<Rc<File>, Failure> {
+    let filled = || {
+        let store = work.storage.open()?;
+        let piece = Aligned::new();
+        for at in 0..work.pieces() {
+            store.write_all_at(piece.bytes(), at * PIECE_BYTES as u64)?;
+        }
+        Ok::<_, io::Error>(Rc::new(store))
+    };
+    filled().map_err(Failure::of(match work.storage {
+        Storage::Memory => "no volume in memory",
+        Storage::File => {
+            "no volume past the page cache in the temporary folder; set TMPDIR to a folder on a disk"
+        }
+    }))
+}
+
 /// A volume that is written or read from one end to the other, again and again.
 struct Volume {
-    store: File,
+    store: Rc<File>,
     direction: Direction,
     cipher: Option<SectorCipher>,
     pieces: u64,
@@ -99,31 +132,14 @@ struct Thread {
 }
 
 impl Volume {
-    fn new(work: &Work) -> Result<Self, Failure> {
-        let cipher = match &work.mode {
-            None => None,
-            Some(mode) => Some(cipher(mode.parse().map_err(Failure::as_is)?, work)?),
-        };
-        let remedy = match work.storage {
-            Storage::Memory => "no volume in memory",
-            Storage::File => {
-                "no volume past the page cache in the temporary folder; set TMPDIR to a folder on a disk"
-            }
-        };
-        let pieces = work.volume_bytes / PIECE_BYTES as u64;
-        let filled = || {
-            let store = work.storage.open()?;
-            let piece = Aligned::new();
-            for at in 0..pieces {
-                store.write_all_at(piece.bytes(), at * PIECE_BYTES as u64)?;
-            }
-            Ok::<_, io::Error>(store)
-        };
+    fn new(work: &Work, store: Rc<File>) -> Result<Self, Failure> {
+        let mode = work.mode.as_ref();
+        let cipher = mode.map(|mode| cipher(mode.parse().map_err(Failure::as_is)?, work));
         Ok(Self {
-            store: filled().map_err(Failure::of(remedy))?,
+            store,
             direction: work.direction,
-            cipher,
-            pieces,
+            cipher: cipher.transpose()?,
+            pieces: work.pieces(),
             threads: Vec::new(),
         })
     }
@@ -143,6 +159,8 @@ impl Volume {
             pieces,
             threads,
         } = self;
+        // Of works that differ in their threads alone there is one volume.
+        let (store, threads): (&File, _) = (store, &mut threads[..cpus.len()]);
         let one = |thread: &mut Thread| {
             let at = thread.next % *pieces * PIECE_BYTES as u64;
             thread.next += count;
@@ -150,7 +168,7 @@ impl Volume {
                 .piece
                 .through(store, (*direction, cipher.as_ref()), at)
         };
-        let [only] = threads.as_mut_slice() else {
+        let [only] = threads else {
             let many = |thread: &mut Thread, cpu: usize| {
                 pin_to(cpu).map_err(io::Error::other)?;
                 (0..PIECES_A_THREAD).try_for_each(|_| one(thread))
@@ -245,7 +263,7 @@ mod tests {
                 sector_bytes: 512,
                 volume_bytes: 8 * PIECE_BYTES as u64,
             };
-            let mut volume = Volume::new(&work).unwrap();
+            let mut volume = Volume::new(&work, filled(&work).unwrap()).unwrap();
             let mut done = 0.0;
             while done < 8.0 {
                 done += volume.run(&cpus).unwrap();

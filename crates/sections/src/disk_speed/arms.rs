@@ -75,7 +75,7 @@ impl Work {
                 Ok(Box::new(move || Ok(ceiling.pass() as f64)))
             }
             Arm::BulkIpsecMb => {
-                let (backend, kind) = (named(self.library())?, self.kind());
+                let (backend, kind) = (named(self.backend_name())?, self.kind());
                 let workload = Workload::with_key(&backend, kind, bytes, self.material());
                 let workload = workload.map_err(|_| AloneError::Refused("ipsec-mb"))?;
                 let mut raw = RawLoop::new(backend, &workload, MESSAGES)?;
@@ -86,7 +86,7 @@ impl Work {
             }
             _ => {
                 let (mut memory, mut sectors) =
-                    (text(bytes + PAGE_BYTES), self.sectors(self.library())?);
+                    (text(bytes + PAGE_BYTES), self.sectors(self.backend_name())?);
                 let begin = memory.as_ptr().align_offset(PAGE_BYTES).min(PAGE_BYTES);
                 Ok(Box::new(move || {
                     sectors(&mut memory[begin..][..bytes])?;
@@ -100,7 +100,7 @@ impl Work {
         Ceiling::new(self.place.aes_bits() / 32 + 6)
     }
 
-    fn library(&self) -> &'static str {
+    fn backend_name(&self) -> &'static str {
         match self.arm {
             Arm::BulkIpsecMb => "ipsec-mb",
             _ => "aws-lc",
@@ -183,15 +183,15 @@ impl Work {
         }
         let (other, library) = match (self.arm, self.place.kind()) {
             (Arm::Bulk | Arm::BulkIpsecMb, _) => (self.arm, "kernels"),
-            (Arm::Run, Some(_)) => (Arm::Call, self.library()),
-            (Arm::Run, None) => (Arm::Block, self.library()),
-            _ => (Arm::Run, self.library()),
+            (Arm::Run, Some(_)) => (Arm::Call, self.backend_name()),
+            (Arm::Run, None) => (Arm::Block, self.backend_name()),
+            _ => (Arm::Run, self.backend_name()),
         };
         let made = |arm, library| {
             let mut run = text(self.run_bytes);
             Self { arm, ..*self }.sectors(library)?(&mut run).map(|()| run)
         };
-        let [own, others] = [made(self.arm, self.library()), made(other, library)];
+        let [own, others] = [made(self.arm, self.backend_name()), made(other, library)];
         if own.map_err(Stopped::failed)? == others.map_err(Stopped::failed)? {
             return Ok(());
         }
