@@ -37,7 +37,7 @@ impl Work {
         match self {
             Self::Crypto { kind, .. } if kind.algorithm.is_public_key() => None,
             Self::Crypto { block_bytes, .. } => Some(block_bytes),
-            Self::Sectors { .. } => Some(RUN_BYTES),
+            Self::Sectors { sector_bytes, .. } => Some(sector_bytes),
             Self::Vector(_) => None,
         }
     }
@@ -184,7 +184,8 @@ fn prepared(work: Work, backend: &str) -> Result<Loop, String> {
                     true => cipher.encrypt(0, &mut run),
                     false => cipher.decrypt(0, &mut run),
                 }
-                Ok(1.0)
+                // Few runs are done in a trial without AES-NI.
+                Ok((RUN_BYTES / sector_bytes) as f64)
             }))
         }
         Work::Vector(numbers) => {
