@@ -72,6 +72,23 @@ fn all<'r>(results: &'r Results<'_, CpuTiers>) -> Vec<Cost<'r>> {
     results.told().iter().filter_map(cost).collect()
 }
 
+/// AWS-LC has software for many blocks at once, but not for these modes: what
+/// these cost without AES-NI says more of it than of the CPU.
+fn is_one_by_one(cost: &Cost<'_>) -> bool {
+    let is_software = cost.choice.reached() < Tier::Aesni;
+    is_software
+        && match cost.work {
+            Work::Sectors { .. } => true,
+            Work::Crypto { kind, .. } => {
+                let modes = ["-ecb", "-xts", "-cbc"];
+                modes
+                    .iter()
+                    .any(|mode| kind.algorithm.name().ends_with(mode))
+            }
+            Work::Vector(_) => false,
+        }
+}
+
 /// What each feature costs where it costs most, in the order in which they are hidden.
 fn worst<'r>(costs: &'r [Cost<'r>]) -> Vec<(&'r Cost<'r>, usize)> {
     let mut choices: Vec<Choice> = Vec::new();
@@ -81,7 +98,8 @@ fn worst<'r>(costs: &'r [Cost<'r>]) -> Vec<(&'r Cost<'r>, usize)> {
         }
     }
     let most = |choice: Choice| {
-        let own = || costs.iter().filter(move |cost| cost.choice == choice);
+        let is_own = move |cost: &&Cost<'_>| cost.choice == choice && !is_one_by_one(cost);
+        let own = || costs.iter().filter(is_own);
         let most = own().reduce(|a, b| if b.share() > a.share() { b } else { a })?;
         let is_evident = most.told.ratio.comparison.outcome == Outcome::Slower;
         is_evident.then_some((most, own().count()))
@@ -127,7 +145,16 @@ pub(super) fn answer(results: &Results<'_, CpuTiers>) -> Option<Answer> {
 pub(super) fn findings(results: &Results<'_, CpuTiers>) -> Vec<Finding> {
     let steps = [Numbers::Integers, Numbers::Floats].into_iter();
     let steps = steps.filter_map(|numbers| registers(results, numbers));
-    steps.chain(faster(results)).collect()
+    let all = steps.chain(faster(results)).chain(one_by_one(results));
+    all.collect()
+}
+
+/// What the prices of disk sectors without AES-NI are worth.
+fn one_by_one(results: &Results<'_, CpuTiers>) -> Option<Finding> {
+    let is_there = all(results).iter().any(is_one_by_one);
+    let text = "Without AES-NI AWS-LC encrypts disk sectors and XTS, ECB and CBC a block at a time: other software may be several times as fast.";
+    let remedy = "`lockgate run disk-guest` measures the kernel's dm-crypt with AES-NI hidden.";
+    is_there.then(|| finding(Weight::Note, text.to_owned(), remedy))
 }
 
 /// The source has 60% to 2.35× a generation, of multimedia work.
