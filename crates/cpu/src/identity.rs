@@ -26,6 +26,13 @@ impl Vendor {
         }
     }
 
+    /// From what [`Self::name`] says.
+    pub fn named(name: &str) -> Self {
+        let known = [Self::Intel, Self::Amd, Self::Hygon];
+        let found = known.into_iter().find(|vendor| vendor.name() == name);
+        found.unwrap_or_else(|| Self::Other(name.to_owned()))
+    }
+
     pub fn name(&self) -> &str {
         match self {
             Self::Intel => "Intel",

@@ -18,6 +18,7 @@ mod decode;
 mod dump;
 mod expected;
 mod feature;
+pub mod guest;
 mod identity;
 mod microarchitecture;
 mod native;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::Feature;
 
 /// A tier; each holds all of those before it. SHA-NI is on or off besides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Tier {
     None,

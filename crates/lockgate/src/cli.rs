@@ -16,7 +16,7 @@ use crate::export::Export;
 use crate::units;
 
 pub use arms::{AfAlgArguments, UserSpaceArguments};
-pub use cpu::{CpuArguments, CpuCommand};
+pub use cpu::{AdviseArguments, CpuAccelerator, CpuArguments, CpuCommand};
 pub use disk::{
     DiskArguments, DiskCommand, DiskInfoArguments, DiskOpenArguments, DiskSpeedArguments, DiskType,
 };

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 
 mod common;
+mod cpu;
 mod disk;
 mod interrupt;
 mod results;

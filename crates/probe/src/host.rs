@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use cpu::{Dump, Native, Processor};
+use cpu::{Dump, Native, Processor, Source};
 
 use crate::command::{self, Outcome};
 
@@ -52,11 +52,16 @@ impl Host {
 
     /// The processor by CPUID; `None` without CPUID or a sound recording.
     pub(super) fn processor(&self) -> Option<Processor> {
+        Processor::decode(&*self.source()?)
+    }
+
+    /// The leaves of CPUID; `None` without a sound recording.
+    pub(super) fn source(&self) -> Option<Box<dyn Source>> {
         if self.live {
-            return Processor::decode(&Native);
+            return Some(Box::new(Native));
         }
         let dump = Dump::parse(&self.text("/cpuid.txt")?).ok()?;
-        Processor::decode(&dump)
+        Some(Box::new(dump))
     }
 
     /// The first MiB of a regular file, invalid UTF-8 replaced.

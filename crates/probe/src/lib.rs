@@ -30,6 +30,7 @@ mod load;
 mod machine;
 mod memory;
 mod nic;
+pub mod offer;
 mod pci;
 mod qemu;
 mod row;

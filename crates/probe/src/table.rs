@@ -1,7 +1,7 @@
 //! Every fact about a host in the order shown: headings, and below them the
 //! facts of the modules that read them.
 
-use crate::cpu::{cache, clock, flags, frequency, identity, tier, topology, xstate};
+use crate::cpu::{cache, clock, flags, frequency, identity, leaves, tier, topology, xstate};
 use crate::row::{Row, Titled};
 use crate::{
     bpf, capabilities, cgroups, crypto_devices, crypto_drivers, guests, interrupts, iommu, kernel,
@@ -15,6 +15,7 @@ const CPU: &[&[Row]] = &[
     tier::FACTS,
     clock::FACTS,
     frequency::FACTS,
+    leaves::FACTS,
 ];
 
 /// The processor; [`LOAD`] is shown behind it, and read last.

@@ -4,7 +4,7 @@
 //! - [`Cache`]: kernels and busybox, unpacked by `make setup-guests`.
 //! - [`Qemu`]: the programs that run guests.
 //! - [`image::Image`]: what a guest boots into.
-//! - [`Guest`]: a running guest.
+//! - [`Guest`]: a running guest; [`CpuModels`]: what a QEMU could show one.
 //! - [`protocol::Channel`]: what is asked of it while it runs.
 
 #![forbid(unsafe_code)]
@@ -17,10 +17,13 @@ pub mod protocol;
 mod qemu;
 mod shape;
 
+pub use cpu::guest::Accelerator;
+
 pub use cache::{Cache, CacheError, CachedQemu, Kernel};
 pub use guest::{
-    AcceleratorError, BootError, CONSOLE_BYTES_MAX, Guest, GuestError, Killer, NodeError, Outcome,
-    QMP_BYTES_MAX, QMP_LIMIT, QmpError, READY_LIMIT, Run, accelerator_here,
+    AcceleratorError, BootError, CONSOLE_BYTES_MAX, CpuModels, Guest, GuestError, Killer,
+    ModelsError, NodeError, Outcome, QMP_BYTES_MAX, QMP_LIMIT, QmpError, READY_LIMIT, Run,
+    accelerator_here,
 };
 pub use qemu::{Qemu, QemuError, QemuOrigin};
-pub use shape::{Accelerator, AcceleratorChoice, MEMORY_MIB_MAX, Shape, ShapeError, VCPUS_MAX};
+pub use shape::{AcceleratorChoice, MEMORY_MIB_MAX, Shape, ShapeError, VCPUS_MAX};

@@ -2,28 +2,14 @@
 
 use std::time::Duration;
 
+use cpu::guest::Accelerator;
+
 pub const VCPUS_MAX: u32 = 64;
 
 pub const MEMORY_MIB_MAX: u32 = 64 * 1024;
 
 /// The minimum memory in which Debian's kernel and an image unpack, MiB.
 const MEMORY_MIB_MIN: u32 = 256;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Accelerator {
-    Kvm,
-    Tcg,
-}
-
-impl Accelerator {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Kvm => "kvm",
-            Self::Tcg => "tcg",
-        }
-    }
-}
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AcceleratorChoice {

@@ -1,8 +1,10 @@
 //! `lockgate cpu`, as data.
 
-use clap::{Args, Subcommand};
+use std::path::PathBuf;
 
-use super::{ExportArguments, MeasuringArguments, RunArguments, SectionOptions};
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::{ExportArguments, MeasuringArguments, RunArguments, RunsArguments, SectionOptions};
 
 const PRICE: &str = "\
 Examples:
@@ -14,6 +16,23 @@ Each tier is a process whose libraries are masked; it measures nothing unless
 each library has read its mask back. No guest is started, and no root is needed.
 `lockgate sections cpu-tiers` lists every option; the same as `lockgate run cpu-tiers`.";
 
+const ADVISE: &str = "\
+Examples:
+  lockgate cpu advise                          what to show guests of this host
+  lockgate cpu advise --hosts fleet/           a folder with a probe of each host
+  lockgate cpu advise --hosts a.json,b.json --mix disk --loss 2
+  lockgate cpu advise --accelerator tcg        what emulated guests can be shown
+
+Write a host's probe there with `lockgate probe --json >host.json`, best as root.
+Each line can be pasted behind qemu-system-x86_64, each <cpu> into libvirt's XML.
+
+A guest moves within a pool: it is shown what all hosts of its pool have. A pool
+holds hosts of one vendor. --loss says what the worst host may lose of its speed;
+the fewest pools that keep it are advised, and the curve shows what others cost.
+
+Prices are from the newest run here that measured them (`lockgate cpu price`),
+or, for want of one, from the CPU that the first line names.";
+
 #[derive(Debug, Args)]
 pub struct CpuArguments {
     #[command(subcommand)]
@@ -24,6 +43,51 @@ pub struct CpuArguments {
 pub enum CpuCommand {
     /// Measure what a guest loses when its CPU model hides a feature of this host
     Price(Box<PriceArguments>),
+    /// Say which CPU to show guests so that they run fast and can still be moved
+    #[command(after_help = ADVISE)]
+    Advise(AdviseArguments),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CpuAccelerator {
+    Kvm,
+    Tcg,
+}
+
+#[derive(Debug, Args)]
+pub struct AdviseArguments {
+    /// Probes of the hosts that guests may run on, or folders of them [default: this host]
+    #[arg(long, value_name = "FILES", value_delimiter = ',', num_args = 1..)]
+    pub hosts: Vec<PathBuf>,
+
+    /// What runs the guests
+    #[arg(long, value_name = "NAME", default_value = "kvm")]
+    pub accelerator: CpuAccelerator,
+
+    /// What guests compute: tls, disk, or shares of a core's time such as
+    /// 'aes-256-gcm encrypt=0.2,sha256 hash=0.1'; the rest needs no feature
+    #[arg(long, value_name = "MIX", default_value = "tls")]
+    pub mix: String,
+
+    /// Speed that the worst host may lose to keep pools few, percent
+    #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
+    pub loss: f64,
+
+    /// Run with the prices: a folder, a result.json, or latest [default: the newest here
+    /// that has some]
+    #[arg(long, value_name = "RUN")]
+    pub prices: Option<String>,
+
+    /// Use the table of models that comes with Lockgate, not this host's QEMU
+    #[arg(long)]
+    pub bundled: bool,
+
+    /// Print everything as JSON
+    #[arg(long)]
+    pub json: bool,
+
+    #[command(flatten)]
+    pub runs: RunsArguments,
 }
 
 #[derive(Debug, Args)]

@@ -1,5 +1,10 @@
 //! `lockgate cpu`
 
+mod advise;
+mod hosts;
+mod prices;
+mod text;
+
 use crate::cli::{CpuArguments, CpuCommand};
 use crate::console::Console;
 use crate::exit::{Exit, Failure};
@@ -7,5 +12,6 @@ use crate::exit::{Exit, Failure};
 pub fn cpu(arguments: CpuArguments, console: &Console) -> Result<Exit, Failure> {
     match arguments.command {
         CpuCommand::Price(arguments) => super::run(&(*arguments).into(), console),
+        CpuCommand::Advise(arguments) => advise::advise(&arguments, console),
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod flags;
 pub(crate) mod frequency;
 mod hypervisor;
 pub(crate) mod identity;
+pub(crate) mod leaves;
 pub(crate) mod tier;
 pub(crate) mod topology;
 pub(crate) mod xstate;

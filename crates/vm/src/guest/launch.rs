@@ -72,7 +72,7 @@ pub(super) fn launch(
     })
 }
 
-fn given(fd: impl Into<OwnedFd>, number: i32) -> FdMapping {
+pub(super) fn given(fd: impl Into<OwnedFd>, number: i32) -> FdMapping {
     FdMapping {
         parent_fd: fd.into(),
         child_fd: number,

@@ -2,6 +2,7 @@
 
 mod ends;
 mod hostile;
+mod models;
 mod refusals;
 mod several;
 mod works;
