@@ -192,6 +192,7 @@ fn what_is_no_probe_or_no_mix_is_named() {
         cpu advise --hosts fleet --loss 101 => --loss 101 | between 0 and 100
         cpu advise --hosts fleet --mix web => 'web' is no share | tls, disk
         cpu advise --hosts fleet --mix sha256=0.1 => 'sha256' has no price | sha256 hash
+        cpu advise --hosts fleet --mix sha256=0.6,x=0.6 => 1.2 together
         cpu advise --hosts fleet --prices absent => no run at 'absent'
         cpu advise --hosts fleet --accelerator xen => invalid value 'xen' | kvm, tcg
         ",

@@ -19,8 +19,8 @@ pub fn advise(arguments: &AdviseArguments, console: &Console) -> Result<Exit, Fa
         let text = format!("--loss {percent} is not between 0 and 100 percent; 5 is usual");
         return Err(Failure::new(Exit::Usage, text));
     }
-    let prices = prices::prices(arguments.prices.as_deref(), &arguments.runs.folder)?;
-    let mix = prices::mix(&arguments.mix, &prices)?;
+    let (named, runs) = (arguments.prices.as_deref(), &arguments.runs.folder);
+    let (mix, prices) = prices::priced(&arguments.mix, named, runs)?;
     let hosts = hosts::hosts(&arguments.hosts)?;
     let accelerator = match arguments.accelerator {
         CpuAccelerator::Kvm => Accelerator::Kvm,

@@ -12,26 +12,43 @@ const SECTION: &str = "cpu-tiers";
 /// So many runs are looked into for prices.
 const RUNS_MAX: usize = 20;
 
-/// Of the run named; of the newest that has some; else those that come with Lockgate.
-pub fn prices(named: Option<&str>, runs: &Path) -> Result<Prices, Failure> {
+/// A mix, and prices of all its work: of the run named; of the newest that has them;
+/// else those that come with Lockgate.
+pub fn priced(mix: &str, named: Option<&str>, runs: &Path) -> Result<(Mix, Prices), Failure> {
+    let own = parsed(mix)?;
+    let prices_all = |prices: &Prices| unpriced(&own, prices).next().is_none();
     if let Some(name) = named {
-        let own = of(&load(name, runs).or_usage()?);
-        return own.ok_or_else(|| {
-            let text = format!(
-                "the run '{name}' has no prices of CPU features; `lockgate cpu price` measures them"
-            );
-            Failure::new(Exit::Usage, text)
-        });
+        let prices = of(&load(name, runs).or_usage()?);
+        return match prices.filter(|prices| prices_all(prices)) {
+            Some(prices) => Ok((own, prices)),
+            None => {
+                let text = format!(
+                    "the run '{name}' does not price all work of the mix '{mix}'; `lockgate cpu price` measures every price, and without --prices another run may have them"
+                );
+                Err(Failure::new(Exit::Usage, text))
+            }
+        };
     }
-    let latest = load(LATEST, runs).ok();
-    let newest = latest.as_ref().and_then(of);
-    let older = || {
-        let mut files = beside(LATEST, runs).unwrap_or_default();
-        files.sort();
-        let files = files.into_iter().rev().take(RUNS_MAX);
-        files.filter_map(|file| of(&load_file(&file).ok()?)).next()
-    };
-    Ok(newest.or_else(older).unwrap_or_else(Prices::bundled))
+    let mut files = beside(LATEST, runs).unwrap_or_default();
+    files.sort();
+    let latest = load(LATEST, runs).ok().into_iter();
+    let older = files.into_iter().rev().take(RUNS_MAX);
+    let all = latest.chain(older.filter_map(|file| load_file(&file).ok()));
+    let measured = all.filter_map(|run| of(&run)).find(prices_all);
+    let prices = measured.unwrap_or_else(Prices::bundled);
+    let lacking: Vec<_> = unpriced(&own, &prices).collect();
+    if !lacking.is_empty() {
+        let known: Vec<_> = prices.works.keys().map(String::as_str).collect();
+        let what = format!("'{}' has no price", lacking.join("', '"));
+        let text = format!("{}; priced is: {}", wrong(mix, &what), known.join(", "));
+        return Err(Failure::new(Exit::Usage, text));
+    }
+    Ok((own, prices))
+}
+
+fn unpriced<'m>(mix: &'m Mix, prices: &'m Prices) -> impl Iterator<Item = &'m str> {
+    let works = mix.0.iter().map(|(work, _)| work.as_str());
+    works.filter(|work| !prices.works.contains_key(*work))
 }
 
 fn of(run: &Run) -> Option<Prices> {
@@ -56,18 +73,17 @@ fn rate(point: &Point) -> Option<(String, String, f64)> {
     Some((work, of("tier")?, rate.value))
 }
 
+fn wrong(mix: &str, what: &str) -> String {
+    let names: Vec<_> = Mix::names().collect();
+    format!(
+        "--mix {mix}: {what}; give {}, or shares of a core's time between 0 and 1 that are 1 at most together, such as 'sha256 hash=0.1'",
+        names.join(", ")
+    )
+}
+
 /// A mix by its name, or shares of work.
-pub fn mix(text: &str, prices: &Prices) -> Result<Mix, Failure> {
-    let wrong = |what: String| {
-        let works: Vec<_> = prices.works.keys().map(String::as_str).collect();
-        let names: Vec<_> = Mix::names().collect();
-        let text = format!(
-            "--mix {text}: {what}; give {}, or shares of a core's time between 0 and 1 that are 1 at most together, such as 'sha256 hash=0.1'; priced is: {}",
-            names.join(", "),
-            works.join(", ")
-        );
-        Failure::new(Exit::Usage, text)
-    };
+fn parsed(text: &str) -> Result<Mix, Failure> {
+    let wrong = |what: String| Failure::new(Exit::Usage, wrong(text, &what));
     if let Some(own) = Mix::named(text) {
         return Ok(own);
     }
@@ -75,18 +91,15 @@ pub fn mix(text: &str, prices: &Prices) -> Result<Mix, Failure> {
     for part in text.split(',') {
         let pair = part.split_once('=');
         let (work, share) = pair.ok_or_else(|| wrong(format!("'{part}' is no share")))?;
-        if !prices.works.contains_key(work) {
-            return Err(wrong(format!("'{work}' has no price")));
-        }
-        let share: f64 = share
+        let number = share
             .parse()
             .ok()
-            .filter(|share| (0.0..=1.0).contains(share))
-            .ok_or_else(|| wrong(format!("'{share}' is no share")))?;
-        own.0.push((work.to_owned(), share));
+            .filter(|share| (0.0..=1.0).contains(share));
+        let number = number.ok_or_else(|| wrong(format!("'{share}' is no share")))?;
+        own.0.push((work.to_owned(), number));
     }
     let all: f64 = own.0.iter().map(|(_, share)| share).sum();
-    match all <= 1.0 {
+    match all <= 1.0 + 1e-9 {
         true => Ok(own),
         false => Err(wrong(format!("the shares are {all} together"))),
     }

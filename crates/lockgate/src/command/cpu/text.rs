@@ -96,12 +96,19 @@ impl Shown<'_> {
             .map(|own| own.worst)
             .fold(f64::MIN_POSITIVE, f64::max);
         let mut text = String::from("\nPools  worst host loses                          mean\n");
+        let mut before = None;
         for Pools {
             members,
             worst,
             mean,
         } in curve
         {
+            // Pools that gain nothing that shows are no choice.
+            let shown = (percent(*worst), percent(*mean));
+            let is_advised = members.len() == self.advice.pools.len();
+            if before.replace(shown.clone()) == Some(shown) && !is_advised {
+                continue;
+            }
             let bar = "━".repeat((worst / most * BAR as f64).round() as usize);
             let _ = writeln!(
                 text,
@@ -109,7 +116,7 @@ impl Shown<'_> {
                 members.len(),
                 percent(*worst),
                 percent(*mean),
-                match members.len() == self.advice.pools.len() {
+                match is_advised {
                     true => "  advised",
                     false => "",
                 }
