@@ -16,7 +16,7 @@ use crate::export::Export;
 use crate::units;
 
 pub use arms::{AfAlgArguments, UserSpaceArguments};
-pub use cpu::{AdviseArguments, CpuAccelerator, CpuArguments, CpuCommand};
+pub use cpu::{AdviseArguments, CpuAccelerator, CpuArguments, CpuCommand, VerifyArguments};
 pub use disk::{
     DiskArguments, DiskCommand, DiskInfoArguments, DiskOpenArguments, DiskSpeedArguments, DiskType,
 };
@@ -122,6 +122,9 @@ pub struct ProbeArguments {
     /// Measure the crypto back-ends again instead of reading the cache
     #[arg(long)]
     pub calibrate: bool,
+    /// Leave out what must be measured: the crypto back-ends and the time stolen
+    #[arg(long, conflicts_with = "calibrate")]
+    pub brief: bool,
 }
 
 #[derive(Debug, Args)]

@@ -199,3 +199,69 @@ fn what_is_no_probe_or_no_mix_is_named() {
         &[],
     );
 }
+
+/// What verify finds, and how it ends; nothing where no guest can be booted.
+fn verified(desk: &Desk, words: &[&str]) -> Option<(Option<i32>, Value)> {
+    let words = [&["cpu", "verify", "--json"], words].concat();
+    let ended = desk.lockgate(&words);
+    if ended.code == Some(4) {
+        testing::skipped(ended.stderr.trim());
+        return None;
+    }
+    let value = serde_json::from_str(&ended.stdout);
+    Some((
+        ended.code,
+        value.unwrap_or_else(|_| panic!("{}", ended.stderr)),
+    ))
+}
+
+#[test]
+fn a_guest_has_the_cpu_that_is_advised_for_it() {
+    testing::timed(|| {
+        let Some((code, own)) = verified(&Desk::new(), &[]) else {
+            return;
+        };
+        assert_eq!((code, &own["mismatches"]), (Some(0), &Value::Array(vec![])));
+        let (asked, seen) = (flags(&own["asked"]), flags(&own["seen"]));
+        assert!(asked.has("aes") && asked.is_within(&seen), "{own:#}");
+        assert_eq!(flags(&own["unverified"]), Flags::default());
+    });
+}
+
+#[test]
+fn what_a_guest_lacks_is_named() {
+    testing::timed(|| {
+        // QEMU does not raise this model's CPUID level for XSAVE: no kernel uses it.
+        let line = "Westmere,+xsave,+avx,+avx512f";
+        let words = ["--cpu", line, "--append", "clearcpuid=aes"];
+        let Some((code, own)) = verified(&Desk::new(), &words) else {
+            return;
+        };
+        assert_eq!(code, Some(1));
+        // A host whose KVM runs guests shows it, or refuses to.
+        if own["accelerator"].as_str().unwrap().starts_with("tcg") {
+            assert_eq!(flags(&own["unverified"]), Flags::named("avx512f").unwrap());
+        }
+        let found = own["mismatches"].as_array().unwrap().iter();
+        let found: Vec<_> = found
+            .map(|one| format!("{} {}", one["kind"], one["what"]).replace('"', ""))
+            .collect();
+        assert_eq!(found, ["cleared aes", "cleared xsave", "cleared avx"]);
+    });
+}
+
+#[test]
+fn a_line_that_is_none_is_refused_before_a_guest_is_booted() {
+    let desk = Desk::new();
+    if Cache::open_default().is_err() {
+        return testing::skipped("no kernels for guests here; `make setup-guests`");
+    }
+    desk.refuses(
+        "
+        cpu verify --cpu NoSuchModel => 'NoSuchModel' is no CPU model | -cpu help
+        cpu verify --cpu Nehalem,+no-flag => '+no-flag' | as behind -cpu
+        cpu verify --kernel 2.4 => 2.4
+        ",
+        &[],
+    );
+}

@@ -62,21 +62,33 @@ pub fn probe(host: &Host) -> Probe {
     let started = Instant::now();
     let before = Ticks::read(host);
     let mut on = Machine::read(host);
-    let read = |titled: &[row::Titled]| -> Vec<Group> {
-        titled.iter().map(|titled| titled.read(&on)).collect()
-    };
-    let (processor, mut rest) = (read(&table::PROCESSOR), read(&table::REST));
-    let mut groups = Vec::new();
+    let rest = read(&table::REST, &on);
+    let (mut groups, mut last) = (Vec::new(), None);
     if host.is_live() {
         groups.extend(group("Tier of these measurements", tier::facts()));
-        rest.extend(group("Crypto back-ends", calibration::facts()));
+        last = group("Crypto back-ends", calibration::facts());
         std::thread::sleep(STEAL_WINDOW.saturating_sub(started.elapsed()));
     }
     on.ticks = before.zip(Ticks::read(host));
-    groups.extend(processor);
+    groups.extend(read(&table::PROCESSOR, &on));
     groups.push(table::LOAD.read(&on));
     groups.extend(rest);
+    groups.extend(last);
     Probe { groups }
+}
+
+/// What can be read of `host` without measuring anything: what its guests may see, for
+/// one, in milliseconds.
+#[must_use]
+pub fn brief(host: &Host) -> Probe {
+    let on = Machine::read(host);
+    let mut groups = read(&table::PROCESSOR, &on);
+    groups.extend(read(&table::REST, &on));
+    Probe { groups }
+}
+
+fn read(titled: &[row::Titled], on: &Machine) -> Vec<Group> {
+    titled.iter().map(|titled| titled.read(on)).collect()
 }
 
 /// A group of facts about this process; none where there is none.

@@ -91,7 +91,19 @@ impl Choice {
         let extras = self.extras.names().map(|name| format!(",+{name}"));
         let removed = self.removed.names().map(|name| format!(",-{name}"));
         let changes: String = extras.chain(removed).collect();
-        format!("{}{changes},enforce", self.model.name)
+        let level = match self.needs_level() {
+            true => ",min-level=0xd",
+            false => "",
+        };
+        format!("{}{changes}{level},enforce", self.model.name)
+    }
+
+    /// QEMU raises the CPUID level of a model for most flags that are added to it, but
+    /// not for this one; below 0xd kernels then use neither XSAVE nor AVX.
+    fn needs_level(&self) -> bool {
+        let raising = ["xsaveopt", "xsavec", "xgetbv1", "xsaves"];
+        let is_raised = raising.iter().any(|flag| self.shown.has(flag));
+        self.shown.has("xsave") && !is_raised && self.model.level < 0xd
     }
 }
 
@@ -135,8 +147,28 @@ mod tests {
         assert_eq!(picked(&format!("{all} invtsc vmx rtm")), "New-v1,enforce");
         assert_eq!(picked("aes xsave avx rtm"), "Mid-v1,enforce");
         assert_eq!(picked("xsave avx avx2 sha-ni"), "New-v1,-aes,enforce");
+        assert_eq!(picked("aes xsave"), "Old-v1,+xsave,min-level=0xd,enforce");
+        assert_eq!(
+            picked("aes xsave xsaveopt"),
+            "Old-v1,+xsave,+xsaveopt,enforce"
+        );
         // What cannot be without a flag goes with it.
         assert_eq!(picked("aes avx avx2 sha-ni"), "Old-v1,+sha-ni,enforce");
+    }
+
+    #[test]
+    fn a_level_below_that_of_xsave_is_raised() {
+        let line = format!("7.2 kvm64-v1 GenuineIntel 15 6 1 11 0x0: {LEAST} x2apic");
+        let old = Catalogue::parse("", &line).unwrap();
+        for (flags, expected) in [
+            ("xsave", "kvm64-v1,+xsave,min-level=0xd,enforce"),
+            ("xsave xsaveopt", "kvm64-v1,+xsave,+xsaveopt,enforce"),
+            ("aes", "kvm64-v1,+aes,enforce"),
+        ] {
+            let offered = least().or(Flags::named(flags).unwrap());
+            let own = choose(&old, Accelerator::Kvm, None, offered, (7, 2)).unwrap();
+            assert_eq!(own.qemu(), expected);
+        }
     }
 
     #[test]

@@ -24,6 +24,7 @@ enum Place {
 
 /// The register of `rdctl-no` and its kin (Intel SDM volume 4, 2.1).
 pub const ARCH_CAPABILITIES: u32 = 0x10a;
+pub const CORE_CAPABILITIES: u32 = 0xcf;
 
 use Place::{Cpuid, Msr};
 use Register::{Eax, Ebx, Ecx, Edx};
@@ -115,7 +116,7 @@ const WORDS: [(Place, &str); WORDS_LEN] = [
         "rdctl-no ibrs-all rsba skip-l1dfl-vmentry ssb-no mds-no pschange-mc-no tsx-ctrl taa-no - - - - sbdr-ssdp-no fbsdp-no psdp-no \
          - fb-clear - - bhi-no - - - pbrsb-no - gds-no rfds-no rfds-clear",
     ),
-    (Msr(0xcf), "- - - - - split-lock-detect"),
+    (Msr(CORE_CAPABILITIES), "- - - - - split-lock-detect"),
 ];
 
 const WORDS_LEN: usize = 22;

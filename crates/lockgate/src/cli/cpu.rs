@@ -33,6 +33,20 @@ the fewest pools that keep it are advised, and the curve shows what others cost.
 Prices are from the newest run here that measured them (`lockgate cpu price`),
 or, for want of one, from the CPU that the first line names.";
 
+const VERIFY: &str = "\
+Examples:
+  lockgate cpu verify                                  what advise says for this host
+  lockgate cpu verify --cpu 'Nehalem,+aes'             any line, as behind -cpu
+  lockgate cpu verify --cpu host --append clearcpuid=aes --kernel 6.12
+
+A small Linux guest is booted with the line, on KVM where it runs guests, else
+emulated. Flag by flag it is compared: asked for, seen by the guest, used by its
+kernel's crypto drivers; and how its kernel was built. What the emulator cannot
+show is listed as unverified, and the rest is booted and checked.
+
+Exit codes: 0 all is as asked; 1 something is not, and named; 2 wrong usage;
+3 the guest failed; 4 no QEMU or kernel here (`make setup-guests`).";
+
 #[derive(Debug, Args)]
 pub struct CpuArguments {
     #[command(subcommand)]
@@ -46,6 +60,28 @@ pub enum CpuCommand {
     /// Say which CPU to show guests so that they run fast and can still be moved
     #[command(after_help = ADVISE)]
     Advise(AdviseArguments),
+    /// Boot a guest and compare its CPU with what was asked for, flag by flag
+    #[command(after_help = VERIFY)]
+    Verify(VerifyArguments),
+}
+
+#[derive(Debug, Args)]
+pub struct VerifyArguments {
+    /// What follows -cpu [default: what advise says for this host]
+    #[arg(long, value_name = "LINE")]
+    pub cpu: Option<String>,
+
+    /// The guest's kernel, by the begin of its release [default: the first in the cache]
+    #[arg(long, value_name = "RELEASE")]
+    pub kernel: Option<String>,
+
+    /// Further words of the guest's kernel command line
+    #[arg(long, value_name = "WORDS", default_value = "")]
+    pub append: String,
+
+    /// Print everything as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

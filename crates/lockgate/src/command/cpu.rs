@@ -4,6 +4,7 @@ mod advise;
 mod hosts;
 mod prices;
 mod text;
+mod verify;
 
 use crate::cli::{CpuArguments, CpuCommand};
 use crate::console::Console;
@@ -13,5 +14,6 @@ pub fn cpu(arguments: CpuArguments, console: &Console) -> Result<Exit, Failure> 
     match arguments.command {
         CpuCommand::Price(arguments) => super::run(&(*arguments).into(), console),
         CpuCommand::Advise(arguments) => advise::advise(&arguments, console),
+        CpuCommand::Verify(arguments) => verify::verify(&arguments, console),
     }
 }

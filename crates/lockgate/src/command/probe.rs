@@ -16,7 +16,10 @@ pub fn probe(arguments: &ProbeArguments, console: &Console) -> Result<Exit, Fail
             )
         })?;
     }
-    let probe = probe::probe(&Host::this());
+    let probe = match arguments.brief {
+        true => probe::brief(&Host::this()),
+        false => probe::probe(&Host::this()),
+    };
     let text = if arguments.json {
         ::report::json::probe(&probe)
     } else {

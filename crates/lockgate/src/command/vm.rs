@@ -1,7 +1,7 @@
 //! `lockgate vm`
 
 mod files;
-mod interrupt;
+pub(in crate::command) mod interrupt;
 mod list;
 mod machine;
 mod run;

@@ -1,7 +1,7 @@
 //! `lockgate cpu advise`
 
 use anyhow::Context;
-use cpu::guest::{Accelerator, Catalogue, CpuMap, Flags, Question};
+use cpu::guest::{Accelerator, Catalogue, CpuMap, Flags, Mix, Prices, Question};
 use sys::failure::with_causes;
 use vm::{Cache, Qemu};
 
@@ -50,6 +50,26 @@ pub fn advise(arguments: &AdviseArguments, console: &Console) -> Result<Exit, Fa
     };
     console.print(text.as_bytes())?;
     Ok(Exit::Ok)
+}
+
+/// The line for guests of this host alone, with QEMU's own models.
+pub fn here(
+    catalogue: &Catalogue,
+    accelerator: Accelerator,
+    offered: Flags,
+) -> Result<String, Failure> {
+    let advice = cpu::guest::advise(&Question {
+        hosts: &hosts::hosts(&[])?,
+        catalogue,
+        accelerator,
+        emulated: (accelerator == Accelerator::Tcg).then_some(offered),
+        prices: &Prices::bundled(),
+        mix: &Mix::default(),
+        loss_max: 1.0,
+    });
+    let pools = advice.or_usage()?.pools;
+    let first = pools.first().expect("one host is in one pool");
+    Ok(first.choice.qemu())
 }
 
 /// The models of this host's QEMU, or those that come with Lockgate; what the emulator

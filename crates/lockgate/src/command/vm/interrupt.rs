@@ -17,7 +17,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// writing to a reader that does not read.
 const END_LIMIT: Duration = Duration::from_secs(5);
 
-pub(super) struct Interrupt {
+pub(in crate::command) struct Interrupt {
     flag: Arc<AtomicBool>,
     guest: Arc<Mutex<Option<Killer>>>,
 }
@@ -25,7 +25,7 @@ pub(super) struct Interrupt {
 impl Interrupt {
     /// Starts to watch. While no guest is up the program ends at once, and QEMU with
     /// it.
-    pub(super) fn watch() -> Result<Self, Failure> {
+    pub(in crate::command) fn watch() -> Result<Self, Failure> {
         let flag = interrupt::flag().or_failed()?;
         let guest = Arc::new(Mutex::new(None));
         let own = Self {
@@ -50,11 +50,11 @@ impl Interrupt {
         Ok(own)
     }
 
-    pub(super) fn kills(&self, guest: Killer) {
+    pub(in crate::command) fn kills(&self, guest: Killer) {
         *self.guest.lock().unwrap_or_else(PoisonError::into_inner) = Some(guest);
     }
 
-    pub(super) fn came(&self) -> bool {
+    pub(in crate::command) fn came(&self) -> bool {
         self.flag.load(Ordering::SeqCst)
     }
 }
