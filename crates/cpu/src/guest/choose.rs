@@ -147,11 +147,6 @@ mod tests {
         assert_eq!(picked(&format!("{all} invtsc vmx rtm")), "New-v1,enforce");
         assert_eq!(picked("aes xsave avx rtm"), "Mid-v1,enforce");
         assert_eq!(picked("xsave avx avx2 sha-ni"), "New-v1,-aes,enforce");
-        assert_eq!(picked("aes xsave"), "Old-v1,+xsave,min-level=0xd,enforce");
-        assert_eq!(
-            picked("aes xsave xsaveopt"),
-            "Old-v1,+xsave,+xsaveopt,enforce"
-        );
         // What cannot be without a flag goes with it.
         assert_eq!(picked("aes avx avx2 sha-ni"), "Old-v1,+sha-ni,enforce");
     }
