@@ -16,7 +16,9 @@ use crate::export::Export;
 use crate::units;
 
 pub use arms::{AfAlgArguments, UserSpaceArguments};
-pub use cpu::{AdviseArguments, CpuAccelerator, CpuArguments, CpuCommand, VerifyArguments};
+pub use cpu::{
+    AdviseArguments, CpuAccelerator, CpuArguments, CpuCommand, MigrateArguments, VerifyArguments,
+};
 pub use disk::{
     DiskArguments, DiskCommand, DiskInfoArguments, DiskOpenArguments, DiskSpeedArguments, DiskType,
 };
@@ -100,6 +102,12 @@ pub enum Command {
     Worker {
         /// The section
         section: String,
+    },
+    /// Encrypt and check until the process is ended
+    #[command(hide = true)]
+    Busy {
+        /// File for the number of right answers
+        count: PathBuf,
     },
     /// Print a shell's completions to stdout
     Completions {

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod arms;
+mod busy;
 mod compare;
 mod completions;
 mod cpu;
@@ -15,6 +16,7 @@ mod vm;
 mod worker;
 
 pub use arms::{af_alg, user_space};
+pub use busy::busy;
 pub use compare::compare;
 pub use completions::completions;
 pub use cpu::cpu;

@@ -53,6 +53,7 @@ fn dispatch(command: Command, console: &Console) -> Result<Exit, Failure> {
         Command::Disk(arguments) => command::disk(&arguments, console),
         Command::Cpu(arguments) => command::cpu(arguments, console),
         Command::Worker { section } => command::worker(&section),
+        Command::Busy { count } => command::busy(&count),
         Command::AfAlg(arguments) => command::af_alg(&arguments, console),
         Command::UserSpace(arguments) => command::user_space(&arguments, console),
         Command::Completions { shell } => command::completions(shell, console),

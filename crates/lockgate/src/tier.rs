@@ -38,6 +38,7 @@ fn measures(command: &Command) -> bool {
         | Command::Cpu(_)
         | Command::AfAlg(_)
         | Command::UserSpace(_)
+        | Command::Busy { .. }
         | Command::Completions { .. }
         | Command::Man { .. } => false,
     }

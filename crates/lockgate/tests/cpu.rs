@@ -265,3 +265,54 @@ fn a_line_that_is_none_is_refused_before_a_guest_is_booted() {
         &[],
     );
 }
+
+#[test]
+fn a_busy_guest_moves_under_the_cpu_that_is_advised() {
+    testing::timed(|| {
+        let ended = Desk::new().line("cpu migrate --without aes");
+        if ended.code == Some(4) {
+            return testing::skipped(ended.stderr.trim());
+        }
+        assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+        let lines = ended.stdout.lines();
+        let told: Vec<_> = lines.filter(|line| line.starts_with("To a ")).collect();
+        let [same, without, advised] = told.as_slice() else {
+            panic!("{}", ended.stdout)
+        };
+        for moved in [same, advised] {
+            assert!(
+                moved.contains("it works on") && moved.contains("none wrong"),
+                "{moved}"
+            );
+        }
+        // An emulator does not run what it does not show; hardware may.
+        if ended.stdout.contains(", tcg: ") {
+            assert!(without.contains("Illegal instruction"), "{without}");
+        }
+        let line = ended
+            .stdout
+            .lines()
+            .rfind(|line| line.contains("-cpu "))
+            .unwrap();
+        assert!(
+            line.contains(",enforce") && !line.contains("+aes"),
+            "{line}"
+        );
+    });
+}
+
+#[test]
+fn nothing_is_moved_for_a_flag_that_is_none_or_not_shown() {
+    let desk = Desk::new();
+    if Cache::open_default().is_err() {
+        return testing::skipped("no kernels for guests here; `make setup-guests`");
+    }
+    desk.refuses(
+        "
+        cpu migrate --without no-flag => --without no-flag | no flag of that name
+        cpu migrate --cpu Nehalem --without aes => does not show it
+        cpu migrate --cpu NoModel => 'NoModel' is no CPU model
+        ",
+        &[],
+    );
+}

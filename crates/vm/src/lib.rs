@@ -22,8 +22,8 @@ pub use cpu::guest::Accelerator;
 pub use cache::{Cache, CacheError, CachedQemu, Kernel};
 pub use guest::{
     AcceleratorError, BootError, CONSOLE_BYTES_MAX, CpuModels, Guest, GuestError, Killer,
-    ModelsError, NodeError, Outcome, QMP_BYTES_MAX, QMP_LIMIT, QmpError, READY_LIMIT, Run,
-    accelerator_here,
+    Migration, ModelsError, NodeError, Outcome, QMP_BYTES_MAX, QMP_LIMIT, QmpError, READY_LIMIT,
+    Run, accelerator_here,
 };
 pub use qemu::{Qemu, QemuError, QemuOrigin};
 pub use shape::{AcceleratorChoice, MEMORY_MIB_MAX, Shape, ShapeError, VCPUS_MAX};

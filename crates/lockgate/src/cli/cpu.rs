@@ -47,6 +47,23 @@ show is listed as unverified, and the rest is booted and checked.
 Exit codes: 0 all is as asked; 1 something is not, and named; 2 wrong usage;
 3 the guest failed; 4 no QEMU or kernel here (`make setup-guests`).";
 
+const MIGRATE: &str = "\
+Examples:
+  lockgate cpu migrate                          under the CPU that advise gives
+  lockgate cpu migrate --without avx
+  lockgate cpu migrate --cpu 'Nehalem,+aes' --without aes
+
+Two QEMUs of this host: a guest that encrypts and checks every answer moves from
+one to the other and works on. Then it moves to a QEMU that does not show the
+flag it uses, and what happens is told: refused, crashed, wrong, or nothing. Last
+a guest with the CPU that advise gives for both moves the same way.
+
+What happens without a flag depends on the accelerator, which is told: hardware
+may go on with what a model hides, an emulator does not.
+
+Exit codes: 0 guests with the advised CPU moved and gave right answers; 1 one did
+not; 2 wrong usage; 3 a guest failed; 4 no QEMU or kernel here.";
+
 #[derive(Debug, Args)]
 pub struct CpuArguments {
     #[command(subcommand)]
@@ -63,6 +80,24 @@ pub enum CpuCommand {
     /// Boot a guest and compare its CPU with what was asked for, flag by flag
     #[command(after_help = VERIFY)]
     Verify(VerifyArguments),
+    /// Move a busy guest between two QEMUs, also to one that lacks a flag it uses
+    #[command(after_help = MIGRATE)]
+    Migrate(MigrateArguments),
+}
+
+#[derive(Debug, Args)]
+pub struct MigrateArguments {
+    /// What follows -cpu at first [default: what advise says for this host]
+    #[arg(long, value_name = "LINE")]
+    pub cpu: Option<String>,
+
+    /// Flag that the last target does not show
+    #[arg(long, value_name = "FLAG", default_value = "aes")]
+    pub without: String,
+
+    /// The guests' kernel, by the begin of its release [default: the first in the cache]
+    #[arg(long, value_name = "RELEASE")]
+    pub kernel: Option<String>,
 }
 
 #[derive(Debug, Args)]

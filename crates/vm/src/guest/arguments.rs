@@ -9,6 +9,7 @@ pub(super) const IMAGE_FD: i32 = 4;
 pub(super) const CONTROL_FD: i32 = 5;
 pub(super) const QMP_FD: i32 = 6;
 pub(super) const CONSOLE_FD: i32 = 7;
+pub(super) const INCOMING_FD: i32 = 8;
 
 /// Always on the kernel's command line. The console gets only important messages. A
 /// panic ends the guest, since `-no-reboot` does not start it again. Entropy comes
@@ -33,6 +34,8 @@ pub(super) struct Start<'a> {
     pub(super) node: Option<u32>,
     pub(super) sandbox: bool,
     pub(super) pvh: bool,
+    /// Whether the guest comes from another QEMU.
+    pub(super) is_incoming: bool,
 }
 
 impl Start<'_> {
@@ -52,6 +55,9 @@ impl Start<'_> {
         add("-initrd", inherited(IMAGE_FD));
         add("-append", self.kernel_arguments().join(" "));
         channels(&mut add);
+        if self.is_incoming {
+            add("-incoming", format!("fd:{INCOMING_FD}"));
+        }
         (0..self.shape.crypto_devices).for_each(|device| crypto(&mut add, device));
         list.extend(self.shape.qemu_arguments.iter().cloned());
         list
@@ -143,6 +149,7 @@ mod tests {
             node,
             sandbox: true,
             pvh: true,
+            is_incoming: false,
         };
         start.arguments().join(" ")
     }

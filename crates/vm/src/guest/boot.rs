@@ -72,6 +72,7 @@ impl Boot<'_> {
             node: node::to_bind(self.shape.host_node)?,
             sandbox: true,
             pvh: true,
+            is_incoming: false,
         };
         loop {
             let attempt = self.once(&start, &reason, ready_limit);
@@ -123,7 +124,39 @@ impl Boot<'_> {
             accelerator_reason: reason.to_owned(),
             kernel_arguments: start.kernel_arguments().join(" "),
             notes: self.notes(start),
+            sandbox: start.sandbox,
+            pvh: start.pvh,
             time_limit: self.shape.time_limit,
+        })
+    }
+
+    /// A QEMU that waits for a guest from `stream`.
+    pub(super) fn incoming(
+        &self,
+        start: &Start<'_>,
+        stream: OwnedFd,
+    ) -> Result<Incoming, BootError> {
+        self.shape.check()?;
+        let kernel = self.kernel(start.pvh)?;
+        let deadline = after(Instant::now(), self.shape.time_limit);
+        let image = nameless("lockgate-image", self.image);
+        let launched = image.and_then(|image| {
+            launch(
+                self.program(),
+                start,
+                (kernel, image),
+                Some(stream),
+                deadline,
+            )
+        });
+        let launched = launched.map_err(|source| self.cannot_start(source))?;
+        let mut machine = launched.machine;
+        let qmp = Qmp::connect(launched.qmp, QMP_LIMIT);
+        let qmp = qmp.map_err(|error| self.explain(&mut machine, error.into()))?;
+        Ok(Incoming {
+            machine,
+            qmp,
+            control: launched.control,
         })
     }
 
@@ -147,7 +180,7 @@ impl Boot<'_> {
         deadline: Instant,
     ) -> Result<Launched, BootError> {
         nameless("lockgate-image", self.image)
-            .and_then(|image| launch(self.program(), start, kernel, image, deadline))
+            .and_then(|image| launch(self.program(), start, (kernel, image), None, deadline))
             .map_err(|source| self.cannot_start(source))
     }
 
@@ -189,6 +222,33 @@ impl Boot<'_> {
             ));
         }
         notes
+    }
+}
+
+/// A QEMU without a guest yet.
+pub(super) struct Incoming {
+    pub(super) machine: Machine,
+    pub(super) qmp: Qmp,
+    pub(super) control: UnixStream,
+}
+
+impl Incoming {
+    /// Whether its guest runs, or has begun to within `limit`.
+    pub(super) fn is_running(&mut self, limit: Duration) -> bool {
+        let end = Instant::now() + limit;
+        while Instant::now() < end {
+            let Ok(answer) = self.qmp.execute("query-status", serde_json::Value::Null) else {
+                return false;
+            };
+            match answer["status"].as_str() {
+                Some("running") => return true,
+                Some("inmigrate" | "paused" | "finish-migrate") => {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                _ => return false,
+            }
+        }
+        false
     }
 }
 

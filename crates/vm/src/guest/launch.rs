@@ -13,7 +13,7 @@ use std::time::Instant;
 use command_fds::{CommandFdExt, FdMapping};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 
-use super::arguments::{CONSOLE_FD, CONTROL_FD, IMAGE_FD, KERNEL_FD, QMP_FD, Start};
+use super::arguments::{CONSOLE_FD, CONTROL_FD, IMAGE_FD, INCOMING_FD, KERNEL_FD, QMP_FD, Start};
 use super::machine::Machine;
 use super::process::Process;
 
@@ -34,18 +34,27 @@ pub(super) fn nameless(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// Starts `program`; it is killed at `deadline`, and when this process ends.
+/// Starts `program`, with a stream that its guest comes from or without; it is killed at
+/// `deadline`, and when this process ends.
 pub(super) fn launch(
     program: &Path,
     start: &Start<'_>,
-    kernel: OwnedFd,
-    image: OwnedFd,
+    (kernel, image): (OwnedFd, OwnedFd),
+    incoming: Option<OwnedFd>,
     deadline: Instant,
 ) -> io::Result<Launched> {
     let (control, control_there) = UnixStream::pair()?;
     let (qmp, qmp_there) = UnixStream::pair()?;
     let (console, console_there) = UnixStream::pair()?;
     let (errors, errors_there) = io::pipe()?;
+    let mut mappings = vec![
+        given(kernel, KERNEL_FD),
+        given(image, IMAGE_FD),
+        given(control_there, CONTROL_FD),
+        given(qmp_there, QMP_FD),
+        given(console_there, CONSOLE_FD),
+    ];
+    mappings.extend(incoming.map(|stream| given(stream, INCOMING_FD)));
     let mut command = Command::new(program);
     command
         .args(start.arguments())
@@ -54,13 +63,7 @@ pub(super) fn launch(
         .stderr(errors_there)
         // The terminal's Ctrl-C is for us: QEMU ends when we do.
         .process_group(0)
-        .fd_mappings(vec![
-            given(kernel, KERNEL_FD),
-            given(image, IMAGE_FD),
-            given(control_there, CONTROL_FD),
-            given(qmp_there, QMP_FD),
-            given(console_there, CONSOLE_FD),
-        ])
+        .fd_mappings(mappings)
         .map_err(io::Error::other)?;
     let (process, watcher) = Process::start(command, deadline)?;
     let mut machine = Machine::new(process, watcher);

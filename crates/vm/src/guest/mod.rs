@@ -11,6 +11,7 @@ mod console;
 mod error;
 mod launch;
 mod machine;
+mod migrate;
 mod models;
 mod node;
 mod pin;
@@ -33,6 +34,7 @@ use sys::plain::plain;
 pub use accelerator::{AcceleratorError, accelerator_here};
 pub use console::CONSOLE_BYTES_MAX;
 pub use error::{BootError, GuestError};
+pub use migrate::Migration;
 pub use models::{CpuModels, ModelsError};
 pub use node::NodeError;
 pub use qmp::{QMP_BYTES_MAX, QMP_LIMIT, QmpError};
@@ -87,6 +89,8 @@ pub struct Guest {
     accelerator_reason: String,
     kernel_arguments: String,
     notes: Vec<String>,
+    sandbox: bool,
+    pvh: bool,
     time_limit: Duration,
     machine: Machine,
 }

@@ -3,10 +3,13 @@
 //! Source: QEMU, docs/interop/qmp-spec. One command at a time; events are
 //! read and dropped.
 
-use std::io;
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -79,16 +82,39 @@ impl Qmp {
     /// Carries out one command; `arguments` is an object, or null for none.
     pub(super) fn execute(&mut self, command: &str, arguments: Value) -> Result<Value, QmpError> {
         let call = Call::new(command, QMP_LIMIT);
+        let request = self.request(command, arguments);
+        let written = call.deadline.write(&self.stream, request.as_bytes());
+        written.map_err(|stopped| call.stopped(stopped))?;
+        self.answer(&call)
+    }
+
+    /// As [`Qmp::execute`], with a descriptor for QEMU.
+    pub(super) fn execute_with(
+        &mut self,
+        command: &str,
+        arguments: Value,
+        descriptor: &OwnedFd,
+    ) -> Result<Value, QmpError> {
+        let call = Call::new(command, QMP_LIMIT);
+        let request = self.request(command, arguments);
+        let fds = [descriptor.as_fd()];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        control.push(SendAncillaryMessage::ScmRights(&fds));
+        let bytes = [IoSlice::new(request.as_bytes())];
+        // It fits into the socket's buffer whole.
+        let written = sendmsg(&self.stream, &bytes, &mut control, SendFlags::NOSIGNAL);
+        written.map_err(|error| call.stopped(Stopped::Failed(error.into())))?;
+        self.answer(&call)
+    }
+
+    fn request(&mut self, command: &str, arguments: Value) -> String {
         self.last_id += 1;
         let mut request = json!({"execute": command, "id": self.last_id});
         if !arguments.is_null() {
             request["arguments"] = arguments;
         }
-        let written = call
-            .deadline
-            .write(&self.stream, format!("{request}\n").as_bytes());
-        written.map_err(|stopped| call.stopped(stopped))?;
-        self.answer(&call)
+        format!("{request}\n")
     }
 
     fn answer(&mut self, call: &Call<'_>) -> Result<Value, QmpError> {

@@ -55,6 +55,15 @@ impl Channel {
         }
     }
 
+    /// The channel to the same agent over another stream, where its guest was moved.
+    #[must_use]
+    pub fn moved(self, stream: UnixStream) -> Self {
+        Self {
+            framed: Framed::new(stream),
+            ..self
+        }
+    }
+
     pub const fn is_usable(&self) -> bool {
         !self.is_broken
     }

@@ -2,6 +2,7 @@
 
 mod ends;
 mod hostile;
+mod migrates;
 mod models;
 mod refusals;
 mod several;

@@ -4,23 +4,17 @@ use std::fs;
 use std::time::Duration;
 
 use anyhow::Context;
-use cpu::guest::{
-    Accelerator, Flags, Host, Line, Mismatch, Seen, best_driver, mismatches, modules,
-};
+use cpu::guest::{Flags, Host, Line, Mismatch, Seen, best_driver, mismatches, modules};
 use serde_json::{Value, json};
 use trial::Probe;
-use vm::image::{HostProgram, Image};
-use vm::{AcceleratorChoice, Cache, CpuModels, Guest, Kernel, Qemu, Run, Shape, accelerator_here};
+use vm::{Guest, Run};
 
-use super::advise;
+use super::stand::{IN_GUEST, Stand};
 use crate::cli::VerifyArguments;
 use crate::command::vm::interrupt::Interrupt;
 use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit};
 
-const IN_GUEST: &str = "/usr/bin/lockgate";
-/// Our own program and the archive that holds it; it needs no more.
-const MEMORY_MIB: u32 = 1024;
 /// Emulated, the program starts within seconds.
 const LIMIT: Duration = Duration::from_secs(120);
 const OUTPUT_BYTES_MAX: u64 = 16 << 20;
@@ -56,20 +50,17 @@ struct Verified {
 }
 
 pub fn verify(arguments: &VerifyArguments, console: &Console) -> Result<Exit, Failure> {
-    let cache = Cache::open_default().map_err(missing)?;
-    let qemu = Qemu::find(Some(&cache)).map_err(missing)?;
-    let kernel = cache.kernel(arguments.kernel.as_deref()).or_usage()?;
-    let (accelerator, reason) = accelerator_here();
-    let models = qemu
-        .cpu_models(accelerator)
-        .context("QEMU does not tell its CPU models");
-    let models = models.or_failed()?;
-    let line = line(arguments, &models, accelerator)?;
+    let stand = Stand::find(arguments.kernel.as_deref())?;
+    let (accelerator, reason) = (stand.accelerator, &stand.reason);
+    let (models, kernel) = (&stand.models, &stand.kernel);
+    let line = stand.line(arguments.cpu.as_deref())?;
     // Registers that only a kernel reads cost an emulator nothing to show.
     let unverified = line.asked.without(models.offered);
     let booted = line.without(unverified);
     let interrupt = Interrupt::watch()?;
-    let mut guest = boot(arguments, (&qemu, &cache, kernel), accelerator, &booted)?;
+    let image = stand.image(modules())?;
+    let shape = stand.shape(&booted, &arguments.append);
+    let mut guest = stand.boot(&image, &shape)?;
     interrupt.kills(guest.killer());
     let looked = look(&mut guest);
     if interrupt.came() {
@@ -113,54 +104,6 @@ pub fn verify(arguments: &VerifyArguments, console: &Console) -> Result<Exit, Fa
     })
 }
 
-fn line(
-    arguments: &VerifyArguments,
-    models: &CpuModels,
-    accelerator: Accelerator,
-) -> Result<Line, Failure> {
-    let CpuModels { catalogue, offered } = models;
-    let text = match &arguments.cpu {
-        Some(text) => text.clone(),
-        None => advise::here(catalogue, accelerator, *offered)?,
-    };
-    let is_host = text.split(',').next() == Some("host");
-    if is_host && accelerator == Accelerator::Tcg {
-        let (_, reason) = accelerator_here();
-        let text = format!("--cpu host needs KVM, and {reason}; give a model, or `max`");
-        return Err(Failure::new(Exit::Usage, text));
-    }
-    Line::parse(&text, catalogue, accelerator, *offered).or_usage()
-}
-
-fn boot(
-    arguments: &VerifyArguments,
-    (qemu, cache, kernel): (&Qemu, &Cache, &Kernel),
-    accelerator: Accelerator,
-    cpu: &str,
-) -> Result<Guest, Failure> {
-    let program = HostProgram::running().and_then(|own| own.files(IN_GUEST));
-    let program = program
-        .context("lockgate cannot be taken into a guest")
-        .or_failed()?;
-    let image = modules().fold(Image::new(cache, kernel).files(program), Image::on_demand);
-    let shape = Shape {
-        memory_mib: MEMORY_MIB,
-        cpu: cpu.to_owned(),
-        accelerator: AcceleratorChoice::Only(accelerator),
-        kernel_arguments: arguments
-            .append
-            .split_whitespace()
-            .map(str::to_owned)
-            .collect(),
-        ..Shape::default()
-    };
-    let image = image.build().or_failed()?;
-    let booted = Guest::boot(qemu, kernel, &image, &shape);
-    booted
-        .context(format!("no guest with -cpu {cpu}"))
-        .or_failed()
-}
-
 /// The guest's own probe, and its kernel's drivers.
 fn look(guest: &mut Guest) -> Result<(Probe, String), Failure> {
     let loads: Vec<_> = modules()
@@ -192,13 +135,6 @@ fn look(guest: &mut Guest) -> Result<(Probe, String), Failure> {
     ))?;
     let probe = serde_json::from_str(&probe).context("the guest's probe is no probe");
     Ok((probe.or_failed()?, crypto))
-}
-
-fn missing(error: impl Into<anyhow::Error>) -> Failure {
-    Failure {
-        exit: Exit::Missing,
-        error: error.into(),
-    }
 }
 
 impl Verified {
