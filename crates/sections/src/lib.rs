@@ -1,6 +1,7 @@
 //! One folder a section; none uses another. What they share is in `kit`.
 #![forbid(unsafe_code)]
 
+pub mod cpu_guest;
 pub mod cpu_tiers;
 pub mod crossings;
 pub mod crypto_peers;
@@ -108,6 +109,7 @@ pub static SECTIONS: &[SectionKind] = &[
     kind!(vcm_tenants::Tenants, "vcm-tenants"),
     kind!(disk_modes::DiskModes, "disk-modes"),
     kind!(disk_guest::DiskGuest, "disk-guest"),
+    kind!(cpu_guest::CpuGuest, "cpu-guest"),
     kind!(kspeed::Kspeed, "kspeed", "kspeed-tcrypt"),
     kind!(router_throughput::OfNative, "router-native"),
     kind!(router_throughput::OfHomes, "router-os-level"),

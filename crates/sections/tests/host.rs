@@ -28,7 +28,7 @@ fn run(name: &str, text: &str) -> Option<Ran> {
         }
         Err(error) => panic!("{name}: {error}"),
     };
-    if ["kspeed", "disk-guest"].contains(&name) || name.starts_with("router-") {
+    if ["kspeed", "disk-guest", "cpu-guest"].contains(&name) || name.starts_with("router-") {
         assert!(!plan.creates.is_empty() && plan.downloads.is_empty());
     }
     let mut sink = Collector::default();
@@ -335,8 +335,34 @@ fn guests_encrypt_with_the_drivers_that_they_should_have() {
 }
 
 #[test]
+fn guests_use_what_their_cpu_model_shows() {
+    let text =
+        "algorithms = ['sha256']\nsteps = ['baseline', 'aesni', 'avx2', 'avx512']\npairs = 1";
+    timed("cpu-guest", text, |ran| {
+        let mut drivers = BTreeMap::new();
+        for point in ran.points() {
+            let of = |name: &str| point.dimensions[name].to_string();
+            if point.verdict.validity == Validity::NotSupported {
+                assert_eq!(of("step"), "avx512", "{point:?}");
+                let reason = &point.verdict.reason;
+                assert!(
+                    reason.contains("avx512") || reason.contains("ended"),
+                    "{reason}"
+                );
+                continue;
+            }
+            drivers.insert(of("step"), (of("kernel_aes"), of("kernel_sha256")));
+        }
+        assert!(!drivers["baseline"].0.contains("aesni"), "{drivers:?}");
+        assert!(drivers["aesni"].0.contains("aesni"), "{drivers:?}");
+        assert_eq!(drivers["baseline"].1, "sha256-generic", "{drivers:?}");
+        assert!(drivers["avx2"].1.contains("avx2"), "{drivers:?}");
+    });
+}
+
+#[test]
 fn a_kernel_that_is_not_there_is_named() {
-    for name in ["kspeed", "disk-guest"] {
+    for name in ["kspeed", "disk-guest", "cpu-guest"] {
         let section = section(name, "kernel = '9.9.9-none'");
         let error = section.plan(&Probe::default(), Duration::from_secs(600));
         let Err(PlanError::NotSupported { reason, remedy }) = error else {

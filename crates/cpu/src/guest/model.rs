@@ -70,7 +70,7 @@ impl Catalogue {
         parsed.expect("a test reads the table")
     }
 
-    /// A table as [`Self::text`] writes it.
+    /// A table in the form of the bundled one.
     ///
     /// # Errors
     /// The line that is none of a table's.

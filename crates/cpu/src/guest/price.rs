@@ -51,7 +51,7 @@ pub struct Work {
 impl Work {
     /// The time in a setting. A tier that was not measured takes as long as the next
     /// that was below it, or above where there is none: hiding it is then free, which
-    /// [`Prices::unpriced`] tells. More flags never take longer: what a measurement
+    /// [`Prices::highest`] tells. More flags never take longer: what a measurement
     /// says otherwise is its noise, or a slower clock, and the smallest time counts.
     pub fn time(&self, setting: Setting) -> Option<f64> {
         let up_to = self.by_tier.range(..=setting.tier).map(|(_, time)| *time);

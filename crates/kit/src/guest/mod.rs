@@ -1,6 +1,7 @@
 //! Guests that sections measure in: what they are made of, how they are booted, how
 //! they run scripts.
 
+mod herd;
 mod shell;
 
 use std::fs;
@@ -18,6 +19,7 @@ use crate::spot::Spot;
 use crate::subject::Stopped;
 use crate::words::finding;
 
+pub use herd::{Herd, Member};
 use shell::LOOK;
 pub use shell::{Seen, Shell, Stop, not_measured, plain, run, said, watched};
 

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use kit::guest::{Shell, not_measured, plain, run, said, watched};
+use cpu::guest::best_driver;
+use kit::guest::{Herd, Member, Shell, not_measured, plain, run, said, watched};
 use kit::prelude::*;
 use trial::Sink;
 
@@ -16,27 +17,20 @@ pub(super) const GUEST_CPU: Measure = Measure::fact("guest_cpu_percent", "% of a
 /// A script that takes this long has hung.
 const LIMIT: Duration = Duration::from_secs(60);
 const MIB: f64 = 1_048_576.0;
+const DRIVER_MAX: usize = 64;
 const REMEDY: &str = "See what the guest says: lockgate vm run SCRIPT runs the same commands.";
 
 /// Boots a guest, and says what it is.
 pub(super) type Boot =
     Box<dyn Fn(Arm, &dyn Fn() -> bool) -> Result<(Box<dyn Shell>, Spot), Stopped>>;
 
-struct Guest {
-    arm: Arm,
-    shell: Box<dyn Shell>,
-    is_paused: bool,
-    /// What making its mappings printed, with `/proc/crypto` at the end.
-    said: String,
-}
-
 pub(super) struct OnGuests {
     pub(super) section: DiskGuest,
     /// The host's, that guests may use.
     pub(super) cpus: Vec<usize>,
     pub(super) boot: Boot,
-    guests: Vec<Guest>,
-    about: Spot,
+    /// Each said what making its mappings printed, with `/proc/crypto` at the end.
+    guests: Herd<Arm>,
     /// The last of each, MiB/s.
     speeds: Vec<((Place, Arm), f64)>,
 }
@@ -47,39 +41,21 @@ impl OnGuests {
             section,
             cpus: host.cpus.clone(),
             boot,
-            guests: Vec::new(),
-            about: Spot::new(),
+            guests: Herd::default(),
             speeds: Vec::new(),
         }
     }
 
     fn boot(&mut self, arm: Arm, go_on: &dyn Fn() -> bool) -> Result<(), Stopped> {
-        self.wake(None)?;
+        self.guests.pause_but(None)?;
         let (mut shell, about) = (self.boot)(arm, go_on)?;
-        self.about = about;
         let made = run(shell.as_mut(), &self.section.set_up(), LIMIT, go_on)?;
         if made.status != 0 {
             let error = format!("a guest has no ramdisk or no dm-crypt: {}", said(&made));
             return Err(Stopped::Failed(error.into()));
         }
-        self.guests.push(Guest {
-            arm,
-            shell,
-            is_paused: false,
-            said: made.text().into_owned(),
-        });
-        Ok(())
-    }
-
-    /// Pauses all others.
-    fn wake(&mut self, arm: Option<Arm>) -> Result<(), Stopped> {
-        for guest in &mut self.guests {
-            let pauses = arm != Some(guest.arm);
-            if guest.is_paused != pauses {
-                guest.shell.pause(pauses).map_err(Stopped::failed)?;
-                guest.is_paused = pauses;
-            }
-        }
+        self.guests
+            .add(arm, (shell, about), made.text().into_owned());
         Ok(())
     }
 
@@ -89,11 +65,9 @@ impl OnGuests {
         slice: Duration,
         go_on: &dyn Fn() -> bool,
     ) -> Result<Reading, Stopped> {
-        self.wake(Some(arm.guest()))?;
-        let mut guests = self.guests.iter_mut();
-        let own = guests.find(|own| own.arm == arm.guest());
-        let guest = own.expect("`prepare` boots all");
-        let driver = guest.driver(place, arm)?;
+        let guest = self.guests.awake(arm.guest())?;
+        let guest = guest.expect("`prepare` boots all");
+        let driver = driver_of(guest, place, arm)?;
         let known = self.speeds.iter().find(|(own, _)| *own == (place, arm));
         let mib = known.map_or(1.0, |(_, mib_per_s)| mib_per_s * slice.as_secs_f64());
         let mib = (mib as usize).clamp(1, self.section.0.disk_mib.get());
@@ -116,47 +90,31 @@ impl OnGuests {
     }
 }
 
-impl Guest {
-    /// Who encrypts, as the guest's kernel says; empty where nobody does. Refused where
-    /// it is not what is to be measured.
-    fn driver(&self, place: Place, arm: Arm) -> Result<String, Stopped> {
-        let Some(mode) = place.mode else {
-            return Ok(String::new());
-        };
-        let refused = |reason, remedy| Err(Stopped::Doubted(not_measured(reason, remedy)));
-        let failed = format!("failed {}", arm.mapping(mode));
-        if self.said.lines().any(|line| line == failed) {
-            let reason = format!("the guest's kernel does not take {mode} with {arm}");
-            return refused(
-                reason,
-                "Take a newer kernel (make setup-guests GUESTS=all).",
-            );
-        }
-        let driver = driver(&self.said, &format!("{mode}(aes)")).unwrap_or_default();
-        if arm.is_proven(&driver) {
-            return Ok(driver);
-        }
-        let words = arm.guest().words();
-        let reason = format!("{words} was asked for, and {mode} is '{driver}' in the guest");
-        refused(reason, "Take a CPU model that has aes (--cpu).")
-    }
-}
-
-/// The driver that the kernel takes for an algorithm: that of the highest priority
-/// (`/proc/crypto`, a paragraph each).
-pub(super) fn driver(list: &str, algorithm: &str) -> Option<String> {
-    let of_paragraph = |paragraph: &str| {
-        let value = |key: &str| {
-            let mut pairs = paragraph.lines().filter_map(|line| line.split_once(':'));
-            let own = pairs.find(|(own, _)| own.trim() == key);
-            own.map(|(_, value)| value.trim().to_owned())
-        };
-        let priority: i64 = value("priority")?.parse().ok()?;
-        let driver = plain(&value("driver")?, 64);
-        (value("name")? == algorithm).then_some((priority, driver))
+/// Who encrypts, as the guest's kernel says; empty where nobody does. Refused where it is
+/// not what is to be measured.
+fn driver_of(guest: &Member<Arm>, place: Place, arm: Arm) -> Result<String, Stopped> {
+    let Some(mode) = place.mode else {
+        return Ok(String::new());
     };
-    let best = list.split("\n\n").filter_map(of_paragraph).max();
-    best.map(|(_, driver)| driver)
+    let refused = |reason, remedy| Err(Stopped::Doubted(not_measured(reason, remedy)));
+    let failed = format!("failed {}", arm.mapping(mode));
+    if guest.said.lines().any(|line| line == failed) {
+        let reason = format!("the guest's kernel does not take {mode} with {arm}");
+        return refused(
+            reason,
+            "Take a newer kernel (make setup-guests GUESTS=all).",
+        );
+    }
+    let driver = best_driver(&guest.said, &format!("{mode}(aes)")).unwrap_or_default();
+    if arm.is_proven(driver) {
+        return Ok(plain(driver, DRIVER_MAX));
+    }
+    let words = arm.guest().words();
+    let reason = format!(
+        "{words} was asked for, and {mode} is '{}' in the guest",
+        plain(driver, DRIVER_MAX)
+    );
+    refused(reason, "Take a CPU model that has aes (--cpu).")
 }
 
 /// `1048576 bytes (1.0 MB, 1.0 MiB) copied, 0.0175549 s, 59.7 MB/s`.
@@ -201,7 +159,7 @@ impl Rig<DiskGuest> for OnGuests {
     }
 
     fn about(&self) -> Spot {
-        self.about.clone()
+        self.guests.about()
     }
 }
 
