@@ -107,7 +107,12 @@ impl OnGuests {
         let loads: Vec<_> = MODULES
             .map(|name| format!("modprobe {name} 2>/dev/null"))
             .into();
-        let script = format!("{}; cat /proc/crypto", loads.join("; "));
+        // Without RDRAND a young guest has no random bytes, and the alarm of `openssl
+        // speed` interrupts the wait for them: this waits.
+        let script = format!(
+            "{OPENSSL} rand 8 >/dev/null; {}; cat /proc/crypto",
+            loads.join("; ")
+        );
         let made = run(shell.as_mut(), &script, LIMIT, go_on)?;
         self.guests
             .add(step, (shell, about), made.text().into_owned());
