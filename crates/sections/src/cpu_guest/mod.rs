@@ -159,7 +159,7 @@ impl Experiment for CpuGuest {
             .map(|own| format!("{} {}", own.pair.arm.1.words(), own.ratio.words()))
             .collect();
         let text = format!(
-            "OpenSSL's {first} in a guest gains, step by step over QEMU's default CPU: {} ({}).",
+            "OpenSSL's {first} in a guest, each CPU over the one before and the whole one over QEMU's default: {} ({}).",
             words.join("; "),
             results.about.words()
         );

@@ -99,7 +99,9 @@ impl OnGuests {
             Err(Stopped::Failed(error)) => {
                 let text = error.to_string();
                 let first = text.lines().next().unwrap_or_default();
-                self.refused.push((step, first.to_owned()));
+                // QEMU's words, without those that lead to them.
+                let words = first.rsplit("warning: ").next().unwrap_or(first);
+                self.refused.push((step, words.to_owned()));
                 return Ok(());
             }
             Err(stopped) => return Err(stopped),
