@@ -89,7 +89,7 @@ pub enum Command {
     Vm(VmArguments),
     /// Read encrypted disk images: plain, LUKS1 and LUKS2; measure disk encryption
     Disk(DiskArguments),
-    /// What the features of this CPU are worth to guests
+    /// Which CPU to show guests, what hiding a feature costs, and what guests make of it
     Cpu(CpuArguments),
     /// Measure one arm through the kernel's crypto socket, for sections that run in a guest
     #[command(hide = true)]

@@ -180,6 +180,8 @@ fn what_is_no_probe_or_no_mix_is_named() {
     );
     let strange = r#"{"groups": [{"title": "CPU", "facts": [{"key": "cpu.cpuid", "value": 7}]}]}"#;
     desk.write("strange.json", strange);
+    let old = r#"{"groups": [{"title": "CPU", "facts": [{"key": "cpu.vendor", "value": "Intel"}, {"key": "cpu.cpuid", "value": ["1 0: eax=0 ebx=0 ecx=0 edx=0x1"]}]}]}"#;
+    desk.write("old.json", old);
     fs::create_dir(desk.path().join("none")).unwrap();
     desk.refuses(
         "
@@ -188,6 +190,7 @@ fn what_is_no_probe_or_no_mix_is_named() {
         cpu advise --hosts other.json => no fact `cpu.cpuid` | older Lockgate
         cpu advise --hosts strange.json => `cpu.cpuid` is 7 | anew
         cpu advise --hosts fleet,other.json => 'other.json'
+        cpu advise --hosts old.json --bundled => no 64-bit model | old | lacks tsc | lm
         cpu advise --hosts none => no file that ends in .json | lockgate probe --json
         cpu advise --hosts fleet --loss 101 => --loss 101 | between 0 and 100
         cpu advise --hosts fleet --mix web => 'web' is no share | tls, disk

@@ -181,6 +181,8 @@ impl<'de> Visitor<'de> for Fact {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::{Host as Machine, probe};
 
@@ -242,6 +244,30 @@ mod tests {
         ] {
             let error = read("x", text.as_bytes()).unwrap_err().to_string();
             assert!(error.contains(words), "{text}: {error}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(testing::cases(64, 5000)))]
+
+        /// Files come from other hosts: whatever is in them, there is a host or an error.
+        #[test]
+        fn a_damaged_probe_never_panics(
+            hits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..20),
+            kept in any::<prop::sample::Index>(),
+        ) {
+            let whole = serde_json::to_vec(&recorded("kvm-guest-zen5")).unwrap();
+            let mut text = whole.clone();
+            for (place, byte) in hits {
+                text[place.index(whole.len())] = byte;
+            }
+            if kept.index(3) == 0 {
+                text.truncate(kept.index(whole.len()));
+            }
+            if let Ok(host) = read("damaged", &text) {
+                let offered = host.known.offered();
+                prop_assert_eq!(offered, offered.closed());
+            }
         }
     }
 }

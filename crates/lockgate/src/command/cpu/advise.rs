@@ -3,7 +3,7 @@
 use anyhow::Context;
 use cpu::guest::{Accelerator, Catalogue, CpuMap, Flags, Mix, Prices, Question};
 use sys::failure::with_causes;
-use vm::{Cache, Qemu};
+use vm::{Cache, Qemu, accelerator_here};
 
 use super::{hosts, prices, text};
 use crate::cli::{AdviseArguments, CpuAccelerator};
@@ -27,6 +27,13 @@ pub fn advise(arguments: &AdviseArguments, console: &Console) -> Result<Exit, Fa
         CpuAccelerator::Tcg => Accelerator::Tcg,
     };
     let (catalogue, emulated, note) = models(arguments.bundled, accelerator)?;
+    let mut notes: Vec<_> = note.into_iter().collect();
+    let (runs, reason) = accelerator_here();
+    if arguments.hosts.is_empty() && accelerator == Accelerator::Kvm && runs != accelerator {
+        notes.push(format!(
+            "KVM runs no guest here ({reason}): this is what the processor would offer one."
+        ));
+    }
     let question = Question {
         hosts: &hosts,
         catalogue: &catalogue,
@@ -42,7 +49,7 @@ pub fn advise(arguments: &AdviseArguments, console: &Console) -> Result<Exit, Fa
         advice: &advice,
         mix: &arguments.mix,
         map: &cpu_map(),
-        notes: note.as_slice(),
+        notes: &notes,
     };
     let text = match arguments.json {
         true => shown.json(),

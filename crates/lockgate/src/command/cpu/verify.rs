@@ -21,7 +21,7 @@ const OUTPUT_BYTES_MAX: u64 = 16 << 20;
 
 /// What is shown of host and guest side by side; the source says of the level that both
 /// are the same, and shows 20 beside 13.
-const BESIDE: [(&str, &str); 11] = [
+const BESIDE: [(&str, &str); 13] = [
     ("cpu.model", "Model name"),
     ("cpu.signature", "Family, model, stepping"),
     ("cpu.microcode", "Microcode"),
@@ -31,6 +31,8 @@ const BESIDE: [(&str, &str); 11] = [
     ("cpu.cache.l2_bytes", "L2 cache"),
     ("cpu.cache.l3_bytes", "L3 cache"),
     ("cpu.cores.online", "Online CPUs"),
+    ("cpu.cores.physical", "Cores"),
+    ("cpu.sockets", "Sockets"),
     ("cpu.xstate", "Register state (XCR0)"),
     ("cpu.tier", "Crypto tier"),
 ];
