@@ -21,4 +21,4 @@ pub use model::{Accelerator, Catalogue, Model, NO_QEMU, QemuVersion};
 pub use offer::{Known, other_obstacles, why_withheld, withheld};
 pub use pools::{Class, Pools, pools, within};
 pub use price::{Mix, Prices, Setting, Work};
-pub use verify::{Line, LineError, Mismatch, Seen, best_driver, mismatches, modules, options};
+pub use verify::{Line, LineError, Mismatch, Seen, best_driver, mismatches, modules};

@@ -158,11 +158,6 @@ pub fn modules() -> impl Iterator<Item = &'static str> {
     all.into_iter()
 }
 
-/// The kernel options that are looked for.
-pub fn options() -> impl Iterator<Item = &'static str> {
-    OPTIONS.iter().map(|(option, _)| *option)
-}
-
 /// All that is not as it was asked for; `unverified` flags, which nothing here can
 /// show, are left out.
 pub fn mismatches(asked: Flags, unverified: Flags, seen: &Seen<'_>) -> Vec<Mismatch> {
@@ -299,7 +294,10 @@ mod tests {
             ("ghash", "ghash-clmulni", 400),
             ("sha256", "sha256-ni", 250),
         ]);
-        let config: String = options().map(|option| format!("{option}=m\n")).collect();
+        let config: String = OPTIONS
+            .iter()
+            .map(|(option, _)| format!("{option}=m\n"))
+            .collect();
         let whole = Seen {
             stated: asked,
             cleared: Flags::default(),

@@ -8,6 +8,7 @@ use std::thread;
 use anyhow::Context;
 use cpu::guest::{Accelerator, Host};
 use sys::failure::with_causes;
+use sys::plain::plain;
 use vm::{Cache, Qemu};
 
 use crate::exit::{Exit, Failure, OrExit};
@@ -89,7 +90,9 @@ fn host(path: &Path) -> Result<Host, Failure> {
     let name = path.display();
     let text = bytes(path).with_context(|| format!("cannot read the probe '{name}'"));
     let stem = path.file_stem().unwrap_or(path.as_os_str());
-    let host = probe::offer::read(&stem.to_string_lossy(), &text.or_usage()?);
+    // A file's name reaches the terminal.
+    let stem = plain(stem.as_encoded_bytes());
+    let host = probe::offer::read(&stem, &text.or_usage()?);
     host.map_err(|error| {
         let text = format!(
             "'{name}' tells nothing about a CPU: {}",

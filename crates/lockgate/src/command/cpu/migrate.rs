@@ -4,7 +4,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use cpu::guest::{Accelerator, Flags, choose};
+use cpu::guest::{Accelerator, Flags, Line, choose};
+use sys::plain::plain;
 use vm::{Guest, GuestError, Migration, Run, Shape};
 
 use super::stand::{IN_GUEST, Stand};
@@ -42,109 +43,115 @@ pub fn migrate(arguments: &MigrateArguments, console: &Console) -> Result<Exit, 
         );
         return Err(Failure::new(Exit::Usage, text));
     }
-    let image = stand.image(std::iter::empty())?;
-    let interrupt = Interrupt::watch()?;
-    let move_on = |guest: Guest, shape: &Shape| -> Result<Migration, GuestError> {
-        interrupt.kills(guest.killer());
-        let there = guest.migrate(&stand.qemu, &stand.kernel, &image, shape)?;
-        let (Migration::Moved { guest, .. } | Migration::Stayed { guest, .. }) = &there;
-        interrupt.kills(guest.killer());
-        Ok(there)
+    let walk = Walk {
+        image: stand.image(std::iter::empty())?,
+        interrupt: Interrupt::watch()?,
+        without: &arguments.without,
+        stand,
+        console,
     };
-    let shape = stand.shape(&line.text, "");
-    let mut is_right = true;
-    let say = |text: String| console.print(format!("{text}\n").as_bytes());
-    say(format!(
-        "Guest: Linux {}, {}: {}\n  -cpu {}",
-        stand.kernel.release,
-        stand.accelerator.name(),
-        stand.reason,
-        line.text
-    ))?;
-    let mut guest = stand.boot(&image, &shape)?;
-    interrupt.kills(guest.killer());
-    begin(&mut guest)?;
-
-    let before = answers(&mut guest, 0)?;
-    let there = move_on(guest, &shape)
-        .context("the guest was lost")
-        .or_failed()?;
-    let (guest, text) = told(there, before)?;
-    is_right &= text.is_right;
-    say(format!(
-        "\nTo a second QEMU with the same CPU: {}",
-        text.words
-    ))?;
-
-    let less = format!("{},-{}", line.text, arguments.without);
-    let target = stand.shape(&less, "");
-    let text = match guest {
-        Some((guest, before)) => match move_on(guest, &target) {
-            Ok(there) => told(there, before)?.1.words,
-            Err(error) => format!("it was lost: {error}"),
-        },
-        None => "not tried, since it no longer works".to_owned(),
-    };
-    say(format!(
-        "To a QEMU that does not show {}: {text}",
-        arguments.without
-    ))?;
-
-    // What is advised for both.
-    let offered = stand.models.offered.without(flag);
-    let vendor = (stand.accelerator == Accelerator::Kvm)
-        .then(|| {
-            stand
-                .models
-                .catalogue
-                .model(line.text.split(',').next()?)
-                .map(|own| &own.vendor)
-        })
-        .flatten();
-    let (major, minor, _) = stand.qemu.version;
-    let catalogue = &stand.models.catalogue;
-    let both = choose(
-        catalogue,
-        stand.accelerator,
-        vendor,
-        offered,
-        (major, minor),
-    );
-    let Some(both) = both else {
-        say("Advise has no CPU for hosts with and without it.".to_owned())?;
-        return Ok(Exit::Regression);
-    };
-    let shape = stand.shape(&both.qemu(), "");
-    say(format!(
-        "\nAdvised for hosts with and without it:\n  -cpu {}",
-        shape.cpu
-    ))?;
-    let mut guest = stand.boot(&image, &shape)?;
-    interrupt.kills(guest.killer());
-    begin(&mut guest)?;
-    let before = answers(&mut guest, 0)?;
-    let there = move_on(guest, &shape)
-        .context("the guest was lost")
-        .or_failed()?;
-    let (guest, text) = told(there, before)?;
-    is_right &= text.is_right;
-    say(format!(
-        "To a QEMU that does not show {}: {}",
-        arguments.without, text.words
-    ))?;
-    if let Some((guest, _)) = guest
-        && let Err(error) = guest.shutdown()
-    {
-        console.warning(&format!("the guest had to be killed: {error}"));
-    }
-    if interrupt.came() {
+    let walked = walk.walk(&line, flag);
+    if walk.interrupt.came() {
         console.warning("interrupted; the guest was ended");
         return Ok(Exit::Interrupted);
     }
-    Ok(match is_right {
+    Ok(match walked? {
         true => Exit::Ok,
         false => Exit::Regression,
     })
+}
+
+struct Walk<'a> {
+    stand: Stand,
+    image: Vec<u8>,
+    interrupt: Interrupt,
+    console: &'a Console,
+    without: &'a str,
+}
+
+impl Walk<'_> {
+    /// Whether guests gave right answers wherever they should have.
+    fn walk(&self, line: &Line, flag: Flags) -> Result<bool, Failure> {
+        let (stand, without) = (&self.stand, self.without);
+        self.say(format!(
+            "Guest: Linux {}, {}: {}\n  -cpu {}",
+            stand.kernel.release,
+            stand.accelerator.name(),
+            stand.reason,
+            line.text
+        ))?;
+        let (guest, first) = self.starts_and_moves(&line.text)?;
+        self.say(format!(
+            "\nTo a second QEMU with the same CPU: {}",
+            first.words
+        ))?;
+        let words = match guest {
+            Some((guest, before)) => {
+                let target = stand.shape(&format!("{},-{without}", line.text), "");
+                match self.moves(guest, &target) {
+                    Ok(there) => told(there, before).1.words,
+                    Err(error) => format!("it was lost: {error}"),
+                }
+            }
+            None => "not tried, since it no longer works".to_owned(),
+        };
+        self.say(format!("To a QEMU that does not show {without}: {words}"))?;
+        self.say(format!(
+            "  advise: a guest that is shown {without} moves only among hosts that all have it"
+        ))?;
+        let catalogue = &stand.models.catalogue;
+        let model = line.text.split(',').next().unwrap_or_default();
+        let model = catalogue.model(model).map(|model| &model.vendor);
+        let vendor = model.filter(|_| stand.accelerator == Accelerator::Kvm);
+        let offered = stand.models.offered.without(flag);
+        let (major, minor, _) = stand.qemu.version;
+        let oldest = (major, minor);
+        let both = choose(catalogue, stand.accelerator, vendor, offered, oldest);
+        let Some(both) = both else {
+            self.say("Advise has no CPU for hosts with and without it.".to_owned())?;
+            return Ok(false);
+        };
+        let both = both.qemu();
+        self.say(format!(
+            "\nAdvised for hosts with and without it:\n  -cpu {both}"
+        ))?;
+        let (guest, last) = self.starts_and_moves(&both)?;
+        self.say(format!(
+            "To a QEMU that does not show {without}: {}",
+            last.words
+        ))?;
+        if let Some((guest, _)) = guest
+            && let Err(error) = guest.shutdown()
+        {
+            self.console
+                .warning(&format!("the guest had to be killed: {error}"));
+        }
+        Ok(first.is_right && last.is_right)
+    }
+
+    /// A new guest that works, and moves to a second QEMU with the same CPU.
+    fn starts_and_moves(&self, cpu: &str) -> Result<(Option<(Guest, u64)>, Told), Failure> {
+        let shape = self.stand.shape(cpu, "");
+        let mut guest = self.stand.boot(&self.image, &shape)?;
+        self.interrupt.kills(guest.killer());
+        begin(&mut guest)?;
+        let before = answers(&mut guest, 0)?;
+        let there = self.moves(guest, &shape);
+        let there = there.context("the guest was lost").or_failed()?;
+        Ok(told(there, before))
+    }
+
+    fn moves(&self, guest: Guest, shape: &Shape) -> Result<Migration, GuestError> {
+        let Stand { qemu, kernel, .. } = &self.stand;
+        let there = guest.migrate(qemu, kernel, &self.image, shape)?;
+        let (Migration::Moved { guest, .. } | Migration::Stayed { guest, .. }) = &there;
+        self.interrupt.kills(guest.killer());
+        Ok(there)
+    }
+
+    fn say(&self, text: String) -> Result<(), Failure> {
+        self.console.print(format!("{text}\n").as_bytes())
+    }
 }
 
 /// Starts the guest's work.
@@ -170,7 +177,7 @@ fn work(guest: &mut Guest, than: u64) -> Result<Work, GuestError> {
     let end = Instant::now() + WORK_LIMIT;
     loop {
         let script = format!("cat {ENDED} 2>/dev/null || cat {COUNT} 2>/dev/null || echo 0");
-        let text = guest.run(&Run::new(script))?.text().trim().to_owned();
+        let text = plain(&guest.run(&Run::new(script))?.output);
         match text.parse() {
             Ok(count) if count > than => return Ok(Work::Goes(count)),
             Ok(_) if Instant::now() > end => {
@@ -189,7 +196,7 @@ struct Told {
 }
 
 /// What became of a guest, and the guest with its count where it works.
-fn told(there: Migration, before: u64) -> Result<(Option<(Guest, u64)>, Told), Failure> {
+fn told(there: Migration, before: u64) -> (Option<(Guest, u64)>, Told) {
     let (mut guest, how, has_moved) = match there {
         Migration::Moved {
             guest,
@@ -210,13 +217,8 @@ fn told(there: Migration, before: u64) -> Result<(Option<(Guest, u64)>, Told), F
             let words = format!(
                 "{how}; it works on: {before} right answers before, {after} after, none wrong"
             );
-            return Ok((
-                Some((*guest, after)),
-                Told {
-                    words,
-                    is_right: has_moved,
-                },
-            ));
+            let is_right = has_moved;
+            return (Some((*guest, after)), Told { words, is_right });
         }
         Ok(Work::Ended(words)) => (format!("{how}; its work ended: {words}"), false),
         Err(error) => {
@@ -225,5 +227,5 @@ fn told(there: Migration, before: u64) -> Result<(Option<(Guest, u64)>, Told), F
             (format!("{how}; the guest died: {first}"), false)
         }
     };
-    Ok((None, Told { words, is_right }))
+    (None, Told { words, is_right })
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::Context;
 use cpu::guest::{Flags, Host, Line, Mismatch, Seen, best_driver, mismatches, modules};
 use serde_json::{Value, json};
+use sys::plain::plain;
 use trial::Probe;
 use vm::{Guest, Run};
 
@@ -119,7 +120,7 @@ fn look(guest: &mut Guest) -> Result<(Probe, String), Failure> {
             ..Run::new(script)
         };
         let outcome = guest.run(&run.within(LIMIT)).or_failed()?;
-        let text = outcome.text().into_owned();
+        let text = plain(&outcome.output);
         match outcome.status {
             0 => Ok(text),
             status => Err(Failure::new(
