@@ -50,6 +50,7 @@ fn wrong_flags_name_the_value_and_what_is_allowed() {
         vm run ok.sh --memory 16          => 16 MiB | 256
         vm run ok.sh --accelerator xen    => 'xen' | auto, kvm, tcg
         vm run ok.sh --crypto-devices 17  => 17 | 16
+        vm run ok.sh --pci-function 65:1  => 65:1 is not | 0000:65:01.3
         vm run ok.sh --limit 0            => '0' | 3600
         vm run ok.sh --file nope.bin      => nope.bin | No such file
         vm run ok.sh --file .             => HOST:/path

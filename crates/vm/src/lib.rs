@@ -16,6 +16,7 @@ pub mod image;
 pub mod protocol;
 mod qemu;
 mod shape;
+mod vfio;
 
 pub use cpu::guest::Accelerator;
 
@@ -27,3 +28,4 @@ pub use guest::{
 };
 pub use qemu::{Qemu, QemuError, QemuOrigin};
 pub use shape::{AcceleratorChoice, MEMORY_MIB_MAX, Shape, ShapeError, VCPUS_MAX};
+pub use vfio::{PciFunction, VfioError};

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use cpu::guest::Accelerator;
 
+use crate::PciFunction;
+
 pub const VCPUS_MAX: u32 = 64;
 
 pub const MEMORY_MIB_MAX: u32 = 64 * 1024;
@@ -27,6 +29,8 @@ pub struct Shape {
     pub cpu: String,
     pub accelerator: AcceleratorChoice,
     pub crypto_devices: u32,
+    /// The host's, handed over by VFIO.
+    pub pci_functions: Vec<PciFunction>,
     /// Further arguments to QEMU, as they are, e.g. `-device`, `igb`.
     pub qemu_arguments: Vec<String>,
     /// Further words of the kernel's command line, e.g. `slub_debug=FZPU`.
@@ -47,6 +51,7 @@ impl Default for Shape {
             cpu: "max".to_owned(),
             accelerator: AcceleratorChoice::Auto,
             crypto_devices: 0,
+            pci_functions: Vec::new(),
             qemu_arguments: Vec::new(),
             kernel_arguments: Vec::new(),
             host_cpus: Vec::new(),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use vm::{Accelerator, AcceleratorChoice, Shape};
+use vm::{Accelerator, AcceleratorChoice, PciFunction, Shape};
 
 use crate::units;
 
@@ -78,6 +78,10 @@ pub struct VmRunArguments {
     /// virtio-crypto devices with QEMU's built-in back-end; load virtio_crypto for them
     #[arg(long, value_name = "NUMBER", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=16))]
     pub crypto_devices: u32,
+
+    /// PCI function of the host for the guest, by VFIO (0000:65:01.3); repeatable
+    #[arg(long = "pci-function", value_name = "ADDRESS")]
+    pub pci_functions: Vec<PciFunction>,
 
     /// Kernel module to load at boot, after its dependencies; lockgate_kspeed is Lockgate's own; repeatable
     #[arg(long = "module", value_name = "NAME")]

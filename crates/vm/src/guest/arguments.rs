@@ -59,6 +59,9 @@ impl Start<'_> {
             add("-incoming", format!("fd:{INCOMING_FD}"));
         }
         (0..self.shape.crypto_devices).for_each(|device| crypto(&mut add, device));
+        for function in &self.shape.pci_functions {
+            add("-device", format!("vfio-pci,host={function}"));
+        }
         list.extend(self.shape.qemu_arguments.iter().cloned());
         list
     }
@@ -161,6 +164,7 @@ mod tests {
             memory_mib: 777,
             cpu: "Nehalem,+aes".to_owned(),
             crypto_devices: 2,
+            pci_functions: vec!["65:01.3".parse().unwrap()],
             qemu_arguments: vec!["-device".to_owned(), "igb".to_owned()],
             kernel_arguments: vec!["slub_debug=FZPU".to_owned()],
             ..Shape::default()
@@ -172,6 +176,7 @@ mod tests {
             "-cpu Nehalem,+aes ",
             "-accel tcg,thread=multi ",
             "id=crypto1,cryptodev=cryptodev1",
+            "-device vfio-pci,host=0000:65:01.3 ",
             "panic=-1 random.trust_cpu=on no_timer_check slub_debug=FZPU ",
         ] {
             assert!(line.contains(part), "{part} in {line}");

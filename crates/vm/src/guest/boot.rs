@@ -17,7 +17,7 @@ use super::qmp::{QMP_LIMIT, Qmp, QmpError};
 use super::vmlinux;
 use super::{Guest, LIMIT_MAX, node, pin};
 use crate::protocol::Channel;
-use crate::{Accelerator, Kernel, Qemu, Shape};
+use crate::{Accelerator, Kernel, PciFunction, Qemu, Shape};
 
 pub(super) struct Boot<'a> {
     pub(super) qemu: &'a Qemu,
@@ -31,6 +31,10 @@ impl Boot<'_> {
     pub(super) fn boot(&self) -> Result<Guest, BootError> {
         self.shape.check()?;
         pin::check(&self.shape.host_cpus)?;
+        self.shape
+            .pci_functions
+            .iter()
+            .try_for_each(PciFunction::check)?;
         match accelerator::plan(self.shape.accelerator)? {
             Plan::Settled(accelerator, reason) => {
                 self.boot_on(accelerator, reason, self.ready_limit)

@@ -10,8 +10,8 @@ use sys::affinity::PinError;
 use super::accelerator::AcceleratorError;
 use super::node::NodeError;
 use super::qmp::QmpError;
-use crate::ShapeError;
 use crate::protocol::ChannelError;
+use crate::{ShapeError, VfioError};
 
 #[derive(Debug, thiserror::Error)]
 pub enum BootError {
@@ -21,6 +21,8 @@ pub enum BootError {
     Accelerator(#[from] AcceleratorError),
     #[error(transparent)]
     Node(#[from] NodeError),
+    #[error(transparent)]
+    Vfio(#[from] VfioError),
     #[error("cannot pin the guest's vCPUs: {0}")]
     Pin(#[from] PinError),
     #[error("cannot read the guest's kernel {}; `make setup-guests` brings one", path.display())]

@@ -46,6 +46,13 @@ fn impossible_shapes_start_nothing() {
     let error = refused(&lab, &no_such_cpu);
     testing::assert_matches!(error, BootError::Pin(_));
     assert!(error.to_string().contains("100000"), "{error}");
+    let no_such_function = Shape {
+        pci_functions: vec!["ffff:ff:1f.7".parse().unwrap()],
+        ..small()
+    };
+    let error = refused(&lab, &no_such_function);
+    testing::assert_matches!(error, BootError::Vfio(_));
+    assert!(error.to_string().contains("ffff:ff:1f.7"), "{error}");
 }
 
 #[test]

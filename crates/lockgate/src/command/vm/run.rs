@@ -85,9 +85,10 @@ fn boot(machine: &Machine, console: &Console) -> Result<Guest, Failure> {
     let guest = booted.map_err(|error| Failure {
         exit: match &error {
             BootError::Shape(_) | BootError::Refused { .. } => Exit::Usage,
-            BootError::Accelerator(_) | BootError::Kernel { .. } | BootError::Start { .. } => {
-                Exit::Missing
-            }
+            BootError::Accelerator(_)
+            | BootError::Vfio(_)
+            | BootError::Kernel { .. }
+            | BootError::Start { .. } => Exit::Missing,
             _ => Exit::Failed,
         },
         error: error.into(),
