@@ -154,7 +154,8 @@ static void aead_bind(struct kspeed_slot *slot)
 
 	aead_body_bytes(spec, &in, &out);
 	aead_request_set_ad(slot->request, spec->aad_bytes);
-	aead_request_set_crypt(slot->request, slot->src.sg, slot->dst.sg, in, slot->iv);
+	aead_request_set_crypt(slot->request, slot->src.sg, kspeed_slot_out(slot)->sg, in,
+			       slot->iv);
 }
 
 /* Decryption wants a source with a valid tag: made from the destination. */
@@ -203,6 +204,8 @@ const struct kspeed_type kspeed_aead = {
 	.key_bytes_default = 16,
 	.aad_bytes_default = 16,
 	.tag_bytes_default = 16,
+	/* Decryption leaves a tag that the text it left does not have. */
+	.in_place_ops = BIT(KSPEED_ENCRYPT),
 	.key_remedy = "choose key= in bytes (rfc4106: the cipher's and 4; authenc: the cipher's)",
 	.open = aead_open,
 	.close = aead_close,

@@ -268,10 +268,11 @@ static int choose_place(struct kspeed_spec *spec, const char *value,
 {
 	int err = value ? choose(place_names, "place", value, &spec->in_place, fault) : 0;
 
-	if (err || !spec->in_place || spec->type->in_place)
+	if (err || !spec->in_place || spec->type->in_place_ops & BIT(spec->op))
 		return err;
 	return kspeed_fault(fault, -EINVAL, "place=out", "leave place out",
-			    "type=%s cannot run in place again and again", spec->type->name);
+			    "type=%s op=%s cannot run in place again and again",
+			    spec->type->name, kspeed_op_names[spec->op]);
 }
 
 static int require(const char *value, const char *word, struct kspeed_fault *fault)

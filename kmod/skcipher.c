@@ -147,7 +147,7 @@ const struct kspeed_type kspeed_skcipher = {
 	.op_default = KSPEED_ENCRYPT,
 	.size_bytes_default = 512,
 	.key_bytes_default = 16,
-	.in_place = true,
+	.in_place_ops = BIT(KSPEED_ENCRYPT) | BIT(KSPEED_DECRYPT),
 	.key_remedy = "choose key= in bytes (xts takes twice the cipher's: 32 or 64)",
 	.open = skcipher_open,
 	.close = skcipher_close,

@@ -2,6 +2,7 @@
 #include <linux/hardirq.h>
 #include <linux/irqflags.h>
 #include <linux/ktime.h>
+#include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
@@ -14,9 +15,12 @@
 /* Then the thread takes over, where the scheduler can step in. */
 #define INLINE_IN_CALLBACK_MAX	16
 
-static bool needs_dst(const struct kspeed_spec *spec)
+/* In place, one buffer holds whichever is longer. */
+static void body_bytes(const struct kspeed_spec *spec, unsigned int *in, unsigned int *out)
 {
-	return !spec->in_place;
+	spec->type->body_bytes(spec, in, out);
+	if (spec->in_place)
+		*in = max(*in, *out);
 }
 
 u64 kspeed_slot_cost(const struct kspeed_transform *transform)
@@ -25,11 +29,11 @@ u64 kspeed_slot_cost(const struct kspeed_transform *transform)
 	unsigned int in, out;
 	u64 cost;
 
-	spec->type->body_bytes(spec, &in, &out);
+	body_bytes(spec, &in, &out);
 	cost = sizeof(struct kspeed_slot) + 2 * sizeof(void *) +
 	       spec->type->request_bytes(transform) +
 	       kspeed_buffer_cost(spec->aad_bytes, in);
-	if (needs_dst(spec))
+	if (!spec->in_place)
 		cost += kspeed_buffer_cost(spec->aad_bytes, out);
 	return cost;
 }
@@ -40,9 +44,9 @@ static int alloc_buffers(struct kspeed_slot *slot)
 	unsigned int in, out;
 	int err;
 
-	spec->type->body_bytes(spec, &in, &out);
+	body_bytes(spec, &in, &out);
 	err = kspeed_buffer_alloc(&slot->src, spec->aad_bytes, in);
-	if (!err && needs_dst(spec))
+	if (!err && !spec->in_place)
 		err = kspeed_buffer_alloc(&slot->dst, spec->aad_bytes, out);
 	return err;
 }

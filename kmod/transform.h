@@ -30,7 +30,7 @@ struct kspeed_type {
 	unsigned int key_bytes_default;
 	unsigned int aad_bytes_default;
 	unsigned int tag_bytes_default;	/* 0: no tag, no associated data */
-	bool in_place;
+	unsigned int in_place_ops;	/* those that can run so again and again */
 	const char *key_remedy;
 
 	/* Checks the specification, allocates, sets the key. */

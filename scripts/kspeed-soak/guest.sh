@@ -18,7 +18,7 @@ chosen() {
         2) mode=async ;;
         3) mode=resubmit ;;
     esac
-    case $(($1 / 4 % 7)) in
+    case $(($1 / 4 % 8)) in
         0) what="type=skcipher driver=virtio_crypto_aes_cbc" ;;
         1) what="type=skcipher driver=cbc(aes-generic) size=4096 threads=3" ;;
         2) what="type=skcipher driver=cryptd(cbc(aes-generic)) op=decrypt" ;;
@@ -26,6 +26,7 @@ chosen() {
         4) what="type=aead driver=pcrypt(gcm_base(ctr(aes-generic),ghash-generic)) threads=2" ;;
         5) what="type=ahash driver=cryptd(sha256-generic) size=100" ;;
         6) what="type=akcipher driver=rsa" ;;
+        7) what="type=aead driver=gcm(aes) place=in" ;;
     esac
 }
 
