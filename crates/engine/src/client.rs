@@ -100,6 +100,10 @@ impl<R: Copy + Send> Lane<R> {
         &self.shared.config
     }
 
+    pub(crate) fn ends(&self) -> (Arc<Control<R>>, Arc<Shared<R>>) {
+        (Arc::clone(&self.control), Arc::clone(&self.shared))
+    }
+
     /// Requests in flight: submitted and not reaped.
     pub fn in_flight(&self) -> usize {
         self.tickets.in_flight()
@@ -257,6 +261,13 @@ impl<R: Copy + Send> Lane<R> {
         }
         self.requests.publish();
         self.staged = 0;
+    }
+
+    /// Shows its own worker what was submitted, from the worker's own thread: see
+    /// [`Resident`](crate::Resident).
+    pub fn show_here(&mut self) {
+        self.show();
+        self.is_unkicked = false;
     }
 
     /// Takes a notification back that has been seen on the descriptor, so

@@ -232,7 +232,6 @@ impl<R> Shared<R> {
     }
 
     pub(crate) fn notify(&self) {
-        self.tally.notifications.add(1);
         if self.config.moderation != Moderation::Hybrid {
             return self.signal();
         }

@@ -17,9 +17,10 @@ use sys::wake::WakeIndex;
 use crate::client::Lane;
 use crate::counters::{WorkerCounters, WorkerTally};
 use crate::function::{
-    Ending, Function, FunctionConfig, FunctionError, LANES_MAX, Numbers, VirtualFunction,
+    Ending, Function, FunctionConfig, FunctionError, LANES_MAX, Numbers, Owned, VirtualFunction,
 };
 use crate::lane::{Closed, LaneConfig, LaneError, lane};
+use crate::resident::{Eviction, Home, Residents};
 use crate::service::Service;
 use crate::worker::Worker;
 use crate::worker_lane::WorkerLane;
@@ -65,6 +66,9 @@ pub(crate) enum Command<R> {
     /// has no requests left.
     Drain(u64, Sender<()>),
     End(Ending),
+    /// Of that worker's number.
+    EndOne(usize, Arc<dyn Owned>),
+    Evict(Eviction<R>),
 }
 
 #[derive(Debug, Default)]
@@ -177,9 +181,18 @@ impl<R> Control<R> {
         self.doorbell.disarm();
     }
 
-    pub(crate) fn sleep(&self, at_most: Duration) {
-        self.event.wait(at_most);
+    pub(crate) fn sleep(&self, at_most: Duration, residents: &mut Residents) {
+        if residents.is_empty() {
+            self.event.wait(at_most);
+        } else {
+            residents.wait(at_most);
+            self.event.clear();
+        }
         self.doorbell.disarm();
+    }
+
+    pub(crate) fn event(&self) -> &Event {
+        &self.event
     }
 
     /// CPU time that the worker has used, ns; 0 when it has ended.
@@ -245,9 +258,22 @@ impl<R: Copy + Send> Control<R> {
         config: LaneConfig,
         function: Option<&Arc<Function<R>>>,
     ) -> Result<Lane<R>, LaneError> {
+        self.open_with(worker, config, function, |client| Ok((client, None)))
+    }
+
+    /// The same; `settle` may make of the client's end one that lives on the worker.
+    pub(crate) fn open_with<T>(
+        self: &Arc<Self>,
+        worker: usize,
+        config: LaneConfig,
+        function: Option<&Arc<Function<R>>>,
+        settle: impl FnOnce(Lane<R>) -> Result<(T, Option<Home>), LaneError>,
+    ) -> Result<T, LaneError> {
         let slot = self.slots().take().ok_or(LaneError::TooMany { worker })?;
         let ends = lane(config, Arc::clone(self), slot, function.cloned());
         let (client, mut end) = ends.inspect_err(|_| self.free_slot(slot))?;
+        let settled = settle(client).inspect_err(|_| self.free_slot(slot))?;
+        end.home = settled.1;
         if let Some(function) = function {
             function.enrol(worker, &end.shared);
         }
@@ -265,7 +291,7 @@ impl<R: Copy + Send> Control<R> {
         }
         drop(commands);
         self.call();
-        Ok(client)
+        Ok(settled.0)
     }
 }
 

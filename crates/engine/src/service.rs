@@ -14,10 +14,6 @@ use crate::worker_lane::{Held, WorkerLane};
 /// Most requests a worker takes at a time, over all its lanes.
 pub const BATCH_MAX: usize = 128;
 
-/// What a notification costs the worker, ns: one write to an eventfd, measured 400 to
-/// 700. The lane's owner pays for it.
-const SIGNAL_NS: u64 = 500;
-
 pub trait Service: Send + 'static {
     type Request: Copy + Send + 'static;
 
@@ -165,7 +161,7 @@ impl<R: Copy + Send> Outcomes<'_, R> {
             // completions before the one it waits for.
             let moderation = lane.shared.config.moderation;
             let is_awaited = !moderation.client_looks()
-                || lane.shared.wake.is_armed()
+                || lane.is_armed()
                 || lane.is_hinted() && moderation.client_sleeps()
                 || lane.shared.wake.is_wanted(lane.completions.index());
             if is_awaited {
@@ -205,7 +201,7 @@ impl<R: Copy + Send> Outcomes<'_, R> {
             // The ring is looked at only for a sleeper: its index is the
             // client's cache line.
             lane.look_at_barriers();
-            if lane.shared.wake.is_armed() || lane.is_urgent || lane.held.is_some() {
+            if lane.is_armed() || lane.is_urgent || lane.held.is_some() {
                 let is_dry = lane.in_hand == 0 && lane.requests.len_now() < width;
                 notify(lane, 0, is_dry);
             }
@@ -258,6 +254,9 @@ fn stage_in_order<R: Copy + Send>(lane: &mut WorkerLane<R>, origins: &[Origin]) 
 
 fn show<R: Copy + Send>(lane: &mut WorkerLane<R>) {
     lane.completions.publish();
+    if let Some(home) = &mut lane.home {
+        home.resident.exhale();
+    }
     lane.shared.tally.completed.add(u64::from(lane.staged));
     let published = std::mem::take(&mut lane.staged);
     notify(lane, published, false);
@@ -290,12 +289,14 @@ fn notify<R: Copy + Send>(lane: &mut WorkerLane<R>, published: u32, is_dry: bool
     match lane.moderator.decide(progress, now_ns, &lane.gate) {
         Decision::Signal(0) | Decision::Silent => lane.held = None,
         Decision::Signal(times) => {
-            (0..times).for_each(|_| lane.signal());
+            for _ in 0..times {
+                lane.signal();
+            }
             lane.notified(now_ns);
         }
         Decision::IfReached => claim(lane, false, now_ns),
         Decision::IfAsleep => {
-            let force = progress.is_urgent || !lane.completions.is_drained();
+            let force = progress.is_urgent || lane.unreaped() > 0;
             claim(lane, force, now_ns);
         }
         // For a client that is awake nothing is held back.
@@ -307,8 +308,7 @@ fn notify<R: Copy + Send>(lane: &mut WorkerLane<R>, published: u32, is_dry: bool
 /// Notifies a client that sleeps and waits for what is there, or for
 /// anything, with `force`.
 fn claim<R: Copy + Send>(lane: &mut WorkerLane<R>, force: bool, now_ns: u64) {
-    if lane.shared.wake.claim(lane.completions.index(), force) {
-        lane.signal();
+    if lane.claim(force) {
         lane.notified(now_ns);
     } else {
         // No client sleeps, or not for this.
@@ -318,7 +318,7 @@ fn claim<R: Copy + Send>(lane: &mut WorkerLane<R>, force: bool, now_ns: u64) {
 
 impl<R: Copy + Send> WorkerLane<R> {
     fn standing(&mut self) -> Progress {
-        let unreaped = self.completions.unreaped();
+        let unreaped = self.unreaped();
         let waiting = u32::try_from(self.requests.len_now()).expect("at most DEPTH_MAX");
         Progress {
             unreaped,
@@ -328,12 +328,9 @@ impl<R: Copy + Send> WorkerLane<R> {
     }
 
     /// Whether a client would be notified now, were it not for the settings.
-    fn is_awaited(&self, is_dry: bool) -> bool {
-        let wake = &self.shared.wake;
+    fn is_awaited(&mut self, is_dry: bool) -> bool {
         match self.shared.config.moderation {
-            policy::Moderation::Armed | policy::Moderation::Hybrid => {
-                wake.is_armed() && (is_dry || wake.is_wanted(self.completions.index()))
-            }
+            policy::Moderation::Armed | policy::Moderation::Hybrid => self.is_wanted(is_dry),
             _ => true,
         }
     }
@@ -344,11 +341,6 @@ impl<R: Copy + Send> WorkerLane<R> {
         }
         let since_ns = self.held.map_or(now_ns, |held| held.since_ns);
         self.held = Some(Held { since_ns, due_ns });
-    }
-
-    fn signal(&mut self) {
-        self.shared.notify();
-        self.surcharge_ns = self.surcharge_ns.saturating_add(SIGNAL_NS);
     }
 
     fn notified(&mut self, now_ns: u64) {

@@ -14,6 +14,7 @@ use sys::ready::Known;
 use crate::function::{Breath, Ending, LANES_MAX, Roster};
 use crate::lane::Closed;
 use crate::pool::{Command, Control, WorkerConfig};
+use crate::resident::{Eviction, Residents, Stay};
 use crate::service::{BATCH_MAX, Batch, Outcomes, Service, cancel};
 use crate::worker_lane::{Held, WorkerLane};
 
@@ -62,6 +63,7 @@ pub(crate) struct Worker<S: Service> {
     held: BinaryHeap<Reverse<(u64, u32)>>,
     known: Known,
     due: Vec<u32>,
+    residents: Residents,
 }
 
 impl<S: Service> Worker<S> {
@@ -81,6 +83,7 @@ impl<S: Service> Worker<S> {
             held: BinaryHeap::new(),
             known: Known::none(LANES_MAX),
             due: Vec::new(),
+            residents: Residents::default(),
         }
     }
 
@@ -113,6 +116,9 @@ impl<S: Service> Worker<S> {
 
     fn close_lane(&mut self, slot: u32, how: Closed) {
         if let Some(lane) = self.roster.remove(slot, &self.control.ready) {
+            if let Some(home) = &lane.home {
+                self.residents.remove(slot, home);
+            }
             self.control.free_slot(slot);
             lane.close(how);
         }
@@ -178,6 +184,7 @@ impl<S: Service> Worker<S> {
     /// as long as a full batch, so it waits for the next breath.
     fn inhale(&mut self, width: usize) -> usize {
         self.breath.clear();
+        self.take_in();
         self.roster.find_work(&self.control.ready);
         let room = if width > 1 {
             (self.waiting() / width).max(1) * width
@@ -187,6 +194,68 @@ impl<S: Service> Worker<S> {
         self.roster
             .inhale(&mut self.service, &mut self.breath, room, width);
         self.breath.requests.len()
+    }
+
+    /// Has the residents take in what came; whether that was anything.
+    fn take_in(&mut self) -> bool {
+        if self.residents.is_empty() {
+            return false;
+        }
+        if self.residents.is_due() {
+            self.residents.wait(Duration::ZERO);
+        }
+        self.welcome_kicked();
+        let mut is_any = false;
+        let mut index = 0;
+        while let Some(&slot) = self.residents.looked.get(index) {
+            let lane = &mut self.roster.lanes[slot as usize];
+            let home = lane.home.as_mut().expect("it is a resident's");
+            let intake = home.inhale();
+            lane.surcharge_ns = lane.surcharge_ns.saturating_add(intake.work_ns);
+            if intake.is_some {
+                is_any = true;
+                self.roster.rouse_one(slot);
+            } else if home.stay == Stay::Armed {
+                self.residents.armed += 1;
+                self.residents.looked.swap_remove(index);
+                continue;
+            }
+            index += 1;
+        }
+        is_any
+    }
+
+    /// Those who kicked are looked at again.
+    fn welcome_kicked(&mut self) {
+        while let Some(slot) = self.residents.kicked.pop() {
+            let lane = self.roster.lanes.find(slot);
+            if let Some(home) = lane.and_then(|lane| lane.home.as_mut())
+                && home.stay == Stay::Armed
+            {
+                home.stay = Stay::Looked;
+                self.residents.armed -= 1;
+                self.residents.looked.push(slot);
+            }
+        }
+    }
+
+    /// Before a sleep: every resident's client is asked to kick; whether one has
+    /// something already.
+    fn arm_residents(&mut self) -> bool {
+        let mut is_any = false;
+        let roster = &mut self.roster;
+        self.residents.looked.retain(|&slot| {
+            let home = roster.lanes[slot as usize].home.as_mut();
+            let home = home.expect("it is a resident's");
+            let has_work = home.resident.arm();
+            is_any |= has_work;
+            if !has_work {
+                home.stay = Stay::Armed;
+                self.residents.armed += 1;
+            }
+            has_work
+        });
+        is_any
     }
 
     fn exhale(&mut self) {
@@ -203,6 +272,10 @@ impl<S: Service> Worker<S> {
         for index in 0..self.breath.present.len() {
             let slot = self.breath.present[index];
             self.note_held(slot);
+            if !self.residents.is_empty() {
+                // There is room again for what it left outside.
+                self.residents.kicked.push(slot);
+            }
             self.breath.work_ns += self.roster.charge(slot);
         }
         let tally = &self.control.tally;
@@ -292,12 +365,13 @@ impl<S: Service> Worker<S> {
             return;
         }
         self.control.arm_doorbell();
-        if self.has_work() {
+        if self.has_work() || self.arm_residents() {
             self.control.disarm_doorbell();
         } else {
             self.control.tally.sleeps.add(1);
             let begin_ns = now_ns();
-            self.control.sleep(self.idle_time());
+            self.control
+                .sleep(self.idle_time(), &mut self.residents);
             let rung_ns = self.control.rung_ns();
             self.idle.slept(idle_ns, begin_ns, rung_ns, now_ns());
         }
@@ -327,13 +401,15 @@ impl<S: Service> Worker<S> {
     }
 
     fn has_work(&mut self) -> bool {
-        self.control.is_called() || self.roster.has_work(&self.control.ready)
+        self.control.is_called() || self.take_in() || self.roster.has_work(&self.control.ready)
     }
 
     /// Carries out commands, and looks after lanes whose clients left or whose
     /// settings changed; `true` means stop.
     fn answer_calls(&mut self) -> bool {
-        let is_calm = self.abandoned.is_empty() && self.drains.is_empty();
+        let is_calm = self.abandoned.is_empty()
+            && self.drains.is_empty()
+            && self.residents.leaving.is_empty();
         if is_calm && !self.control.is_called() {
             return false;
         }
@@ -351,6 +427,7 @@ impl<S: Service> Worker<S> {
         }
         self.due = slots;
         self.bury();
+        self.see_off();
         let roster = &mut self.roster;
         self.drains.retain_mut(|drain| !drain.is_over(roster));
         let is_stopping = self.control.is_stopping();
@@ -374,8 +451,13 @@ impl<S: Service> Worker<S> {
             Command::Lane(lane) => {
                 let slot = lane.shared.slot;
                 let is_late = lane.function.as_ref().is_some_and(|own| own.is_removed());
+                let home = lane.home.as_ref();
+                let is_settled = home.is_none_or(|home| {
+                    let own = self.control.event();
+                    self.residents.add(slot, home, own).is_ok()
+                });
                 self.roster.add(lane);
-                if is_late {
+                if is_late || !is_settled {
                     self.close_lane(slot, Closed::Removed);
                 } else {
                     // What was said of it when it was not here yet.
@@ -396,6 +478,52 @@ impl<S: Service> Worker<S> {
                 });
             }
             Command::End(ending) => self.end_function(ending),
+            Command::EndOne(worker, one) => one.end_for(worker),
+            Command::Evict(eviction) => self.evict(eviction),
+        }
+    }
+
+    /// Has a resident take in nothing more. Where it is gone, its owner learns so by
+    /// the end of `eviction`.
+    fn evict(&mut self, eviction: Eviction<S::Request>) {
+        let slot = eviction.shared.slot;
+        let lane = self.roster.lanes.find(slot);
+        let lane = lane.filter(|lane| Arc::ptr_eq(&lane.shared, &eviction.shared));
+        let Some(home) = lane.and_then(|lane| lane.home.as_mut()) else {
+            return;
+        };
+        match home.stay {
+            Stay::Looked => self.residents.looked.retain(|other| *other != slot),
+            Stay::Armed => self.residents.armed -= 1,
+            Stay::Leaving => {}
+        }
+        if home.stay != Stay::Leaving {
+            self.residents.leaving.push(slot);
+        }
+        let is_cancelling = eviction.is_cancelling;
+        home.leave(eviction);
+        if is_cancelling {
+            self.cancel(&[slot]);
+        }
+    }
+
+    /// Gives residents back that have nothing in flight any more.
+    fn see_off(&mut self) {
+        let mut index = 0;
+        while let Some(&slot) = self.residents.leaving.get(index) {
+            let lane = &mut self.roster.lanes[slot as usize];
+            if lane.has_work() || lane.in_hand > 0 {
+                index += 1;
+                continue;
+            }
+            let lane = self.roster.remove(slot, &self.control.ready);
+            let mut lane = lane.expect("it was found");
+            lane.leave_function();
+            let home = lane.home.take().expect("it is a resident's");
+            self.residents.remove(slot, &home);
+            self.control.free_slot(slot);
+            drop(lane);
+            home.hand_back();
         }
     }
 

@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering};
 
 use rustix::fs::{MemfdFlags, SealFlags};
 
@@ -111,6 +111,15 @@ impl Mapping {
     /// must not be possible to shorten it: memory of `memfd_create` with the seal
     /// `F_SEAL_SHRINK` (memfd_create(2), fcntl(2)).
     pub fn shared(memory: BorrowedFd<'_>, len: usize) -> Result<Self, ShareError> {
+        Self::shared_at(memory, 0, len)
+    }
+
+    /// The same, from byte `offset` on, which is a multiple of the page size.
+    pub fn shared_at(
+        memory: BorrowedFd<'_>,
+        offset: u64,
+        len: usize,
+    ) -> Result<Self, ShareError> {
         // Fails for what cannot be sealed.
         let seals = rustix::fs::fcntl_get_seals(memory).unwrap_or(SealFlags::empty());
         if !seals.contains(SealFlags::SHRINK) {
@@ -119,16 +128,26 @@ impl Mapping {
         // After the seals, so that the size seen is the size that stays.
         let status = rustix::fs::fstat(memory).map_err(io::Error::from)?;
         let file_bytes = u64::try_from(status.st_size).unwrap_or(0);
-        if u64::try_from(len).map_or(true, |len| len > file_bytes) {
+        let end = offset.checked_add(len as u64);
+        if end.is_none_or(|end| end > file_bytes) {
+            let file_bytes = file_bytes.saturating_sub(offset);
             return Err(ShareError::TooShort { len, file_bytes });
         }
-        Ok(Self::map(len, libc::MAP_SHARED, memory.as_raw_fd())?)
+        let file = (memory.as_raw_fd(), offset);
+        Ok(Self::map_at(len, libc::MAP_SHARED, file)?)
     }
 
     fn map(len: usize, flags: i32, file: i32) -> io::Result<Self> {
+        Self::map_at(len, flags, (file, 0))
+    }
+
+    fn map_at(len: usize, flags: i32, (file, offset): (i32, u64)) -> io::Result<Self> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let offset = libc::off_t::try_from(offset);
+        let offset = offset.map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
+        let nowhere = std::ptr::null_mut();
         // SAFETY: a mapping at an address the kernel chooses.
-        let address = unsafe { libc::mmap(std::ptr::null_mut(), len, protection, flags, file, 0) };
+        let address = unsafe { libc::mmap(nowhere, len, protection, flags, file, offset) };
         if address == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
@@ -166,6 +185,24 @@ impl Mapping {
             });
         }
         Ok(self.address.as_ptr().wrapping_add(offset))
+    }
+
+    /// Two bytes as one number that others may change; `offset` is even.
+    ///
+    /// # Errors
+    /// [`OutOfBounds`], also for an odd address.
+    pub fn number(&self, offset: usize) -> Result<&AtomicU16, OutOfBounds> {
+        let address = self.address(offset, 2)?;
+        if !address.addr().is_multiple_of(2) {
+            return Err(OutOfBounds {
+                offset,
+                len: 2,
+                region_bytes: self.len,
+            });
+        }
+        // SAFETY: it lies in the mapping, which is borrowed; it is aligned; atomics
+        // may be shared.
+        Ok(unsafe { AtomicU16::from_ptr(address.cast()) })
     }
 
     /// Copies bytes out.

@@ -25,6 +25,7 @@ mod stamp;
 mod summary;
 mod test_frame;
 pub mod udp;
+pub mod virtio_crypto;
 pub mod vlan;
 
 pub use error::{EmitError, Layer, ParseError};

@@ -12,6 +12,7 @@ use super::session::{Issuer, OwnSession, Session};
 use super::vault::{SessionError, Vault};
 use crate::function::{EndError, RequestLimit, VirtualFunction};
 use crate::lane::{LaneConfig, LaneError};
+use crate::resident::{Resident, Tenancy};
 
 /// One tenant's share of a [`CryptoEngine`](super::CryptoEngine): its lanes,
 /// weight, quota, cap, and its keys, which no other's lanes can use. After a
@@ -47,6 +48,13 @@ impl CryptoFunction {
         Ok(session)
     }
 
+    /// Ends one of its sessions: it takes no more requests, and each worker zeroises its
+    /// copy of the key as soon as it gets to it; requests in flight are cancelled then.
+    pub fn end_session(&self, session: &Arc<Session>) {
+        self.function
+            .end_one(Arc::new(OwnSession(Arc::downgrade(session))));
+    }
+
     /// Makes a lane to that worker, with a slab of `slab_bytes` as its first
     /// region and up to `segments` segments a source or destination, or as many
     /// as the function may have. Its settings are the function's.
@@ -65,6 +73,25 @@ impl CryptoFunction {
             segments,
             self.request_max,
         )
+    }
+
+    /// Makes a lane to that worker whose client lives there: what `make` makes of the
+    /// lane. Its slab and segments are as for [`lane`](Self::lane).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn settle<T: Resident>(
+        &self,
+        worker: usize,
+        config: LaneConfig,
+        slab_bytes: usize,
+        segments: usize,
+        make: impl FnOnce(CryptoLane) -> T,
+    ) -> Result<Tenancy<CryptoRequest, T>, LaneError> {
+        let (seat, limit) = (self.issuer.seat(worker), self.request_max);
+        self.function.settle(worker, config, |lane| {
+            CryptoLane::new(lane, seat, slab_bytes, segments, limit).map(make)
+        })
     }
 
     /// See [`VirtualFunction::remove`]; its sessions have ended as by a reset.

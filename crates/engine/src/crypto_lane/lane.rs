@@ -317,6 +317,11 @@ impl CryptoLane {
         self.lane.kick();
     }
 
+    /// See [`Lane::show_here`].
+    pub fn show_here(&mut self) {
+        self.lane.show_here();
+    }
+
     pub fn reap(&mut self, max: usize, take: impl FnMut(Completion)) -> usize {
         self.lane.reap(max, take)
     }

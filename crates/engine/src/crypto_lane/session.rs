@@ -6,7 +6,7 @@
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crypto::{Algorithm, Backend, Key, KeyError, KeyMaterial};
 
@@ -26,7 +26,8 @@ pub struct Session {
     /// alone may use the keys.
     owner: u64,
     keys: Box<[Cell]>,
-    _held: Option<Held>,
+    /// What it holds of its function's limit, until it ends.
+    held: Mutex<Option<Held>>,
 }
 
 /// One worker's copy; none after the end of the session.
@@ -71,7 +72,7 @@ impl Session {
             is_ended: AtomicBool::new(false),
             owner,
             keys,
-            _held: None,
+            held: Mutex::new(None),
         })
     }
 
@@ -105,13 +106,19 @@ impl Session {
         unsafe { (*self.keys[worker].get()).as_deref() }
     }
 
+    /// From now on no request may name it, and it counts no more.
+    fn end(&self) {
+        self.is_ended.store(true, Ordering::Relaxed);
+        drop(self.held.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
     /// Drops that worker's copy, which zeroises it.
     ///
     /// # Safety
     /// Only worker `worker` of the session's engine may call this, while it
     /// holds no key; or any thread, once that worker has ended.
     unsafe fn end_for(&self, worker: usize) {
-        self.is_ended.store(true, Ordering::Relaxed);
+        self.end();
         // SAFETY: forwarded from the caller: no other thread touches this cell.
         unsafe { *self.keys[worker].get() = None };
     }
@@ -157,7 +164,7 @@ impl Issuer {
         let backend = &*self.backend;
         let session = Session::new(backend, algorithm, material, self.number, workers)?;
         Ok(Arc::new(Session {
-            _held: held,
+            held: Mutex::new(held),
             ..session
         }))
     }
@@ -174,7 +181,7 @@ impl Owned for OwnSession {
 
     fn end(&self) {
         if let Some(session) = self.0.upgrade() {
-            session.is_ended.store(true, Ordering::Relaxed);
+            session.end();
         }
     }
 

@@ -11,6 +11,7 @@ use super::watch::watch;
 use crate::client::Lane;
 use crate::lane::{LaneConfig, LaneError};
 use crate::pool::Control;
+use crate::resident::{Home, Resident, Tenancy};
 use crate::watch::Watch;
 
 /// A virtual function: one tenant's share of an engine.
@@ -29,6 +30,15 @@ impl<R: Copy + Send + 'static> VirtualFunction<R> {
     }
 
     pub fn lane(&self, worker: usize, config: LaneConfig) -> Result<Lane<R>, LaneError> {
+        self.lane_with(worker, config, |client| Ok((client, None)))
+    }
+
+    fn lane_with<T>(
+        &self,
+        worker: usize,
+        config: LaneConfig,
+        settle: impl FnOnce(Lane<R>) -> Result<(T, Option<Home>), LaneError>,
+    ) -> Result<T, LaneError> {
         let workers = self.controls.len();
         let control = self
             .controls
@@ -36,11 +46,29 @@ impl<R: Copy + Send + 'static> VirtualFunction<R> {
             .ok_or(LaneError::Worker { worker, workers })?;
         let settings = self.function.reserve()?;
         let config = LaneConfig { settings, ..config };
-        let lane = control.open(worker, config, Some(&self.function));
-        if lane.is_err() {
+        let settled = control.open_with(worker, config, Some(&self.function), settle);
+        if settled.is_err() {
             self.function.give_back();
         }
-        lane
+        settled
+    }
+
+    /// Makes a lane to that worker whose client lives there: what `make` makes of the
+    /// lane's client end.
+    ///
+    /// # Errors
+    /// As for [`lane`](Self::lane), and those of `make`.
+    pub(crate) fn settle<T: Resident>(
+        &self,
+        worker: usize,
+        config: LaneConfig,
+        make: impl FnOnce(Lane<R>) -> Result<T, LaneError>,
+    ) -> Result<Tenancy<R, T>, LaneError> {
+        self.lane_with(worker, config, |client| {
+            let (control, shared) = client.ends();
+            let resident = Box::new(make(client)?);
+            Ok((Tenancy::new(control, shared), Some(Home::new(resident))))
+        })
     }
 
     /// Changes the weight.

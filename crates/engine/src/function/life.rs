@@ -144,6 +144,15 @@ impl<R: Copy + Send + 'static> VirtualFunction<R> {
         self.end(true, timeout)
     }
 
+    /// Ends one thing that the function owns; it waits for nothing.
+    pub(crate) fn end_one(&self, one: Arc<dyn Owned>) {
+        one.end();
+        for (worker, control) in self.controls.iter().enumerate() {
+            // A worker that has ended uses nothing any more.
+            let _ = control.send(Command::EndOne(worker, Arc::clone(&one)));
+        }
+    }
+
     fn end(&self, is_removed: bool, timeout: Duration) -> Result<(), EndError> {
         let waits = begin_end(&self.function, &self.controls, is_removed);
         wait_for_all(waits, timeout).map_err(|worker| EndError::TimedOut { worker, timeout })

@@ -1,0 +1,575 @@
+//! What a front-end sets up: memory, queues, features. One for each connection.
+//!
+//! A queue runs from the moment when all of it is known. QEMU does not enable the queues
+//! of a crypto device, so one that was not disabled is enabled.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::{CryptoRequest, EvictError, LaneConfig, LaneError, Order, Tenancy};
+use rustix::fs::OFlags;
+use sys::memory::{Mapping, ShareError, sealed};
+use vhost_user::vhost_user::message::{
+    VhostTransferStateDirection, VhostTransferStatePhase, VhostUserConfigFlags, VhostUserInflight,
+    VhostUserLog, VhostUserMemoryRegion, VhostUserProtocolFeatures, VhostUserShMemConfig,
+    VhostUserSharedMsg, VhostUserSingleMemoryRegion, VhostUserVirtioFeatures,
+    VhostUserVringAddrFlags, VhostUserVringState,
+};
+use vhost_user::vhost_user::{Error, GpuBackend, Result, VhostUserBackendReqHandlerMut};
+use wire::virtio_crypto as virtio;
+
+use crate::device::Shared;
+use crate::memory::{GuestMemory, MemoryError, RegionSpec};
+use crate::queue::{Geometry, GeometryError, Queue, Wishes};
+use crate::ring::{Bell, Log, Parts, Ring, SMALL_BYTES};
+
+/// Most queues of a device.
+pub const QUEUES_MAX: usize = 8;
+
+const EVENT_INDEX: u64 = 1 << 29;
+const INDIRECT: u64 = 1 << 28;
+const VERSION_1: u64 = 1 << 32;
+
+/// How long a queue that stops may take to finish what was taken, and to be cancelled.
+const DRAIN: Duration = Duration::from_secs(1);
+
+/// Bytes of a queue in what a front-end keeps: a mark, and how far entries were begun.
+const LOG_BYTES: usize = 64;
+const LOG_MARK: [u8; 8] = *b"lockgat1";
+
+/// Why a front-end's wish is not met; the connection ends.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    #[error("queue {index} does not exist: this device has {queues}")]
+    Queue { index: u32, queues: usize },
+    #[error("the guest's memory is refused")]
+    Memory(#[from] MemoryError),
+    #[error("a queue is refused")]
+    Geometry(#[from] GeometryError),
+    #[error(
+        "features {wrong:#x} are not offered, or the device is to be used without VIRTIO_F_VERSION_1"
+    )]
+    Features { wrong: u64 },
+    #[error("queue {index} has no kick: this device does not poll without one")]
+    NoKick { index: u32 },
+    #[error("the file given as a queue's notifier is no eventfd")]
+    NoEvent,
+    #[error("the log of requests in flight is refused")]
+    Log(#[from] ShareError),
+    #[error("the log of requests in flight has {bytes} bytes for {queues} queues: {LOG_BYTES} each are needed")]
+    LogBytes { bytes: u64, queues: u16 },
+    #[error("this device does not migrate: its state is with its worker")]
+    Migration,
+    #[error("{0} is not offered")]
+    NotOffered(&'static str),
+    #[error("a queue's lane cannot be made")]
+    Lane(#[from] LaneError),
+    #[error("a queue does not end")]
+    Evict(#[from] EvictError),
+    #[error("a descriptor cannot be set up")]
+    Io(#[from] io::Error),
+}
+
+#[derive(Default)]
+struct Line {
+    size: u16,
+    /// Descriptors, used, available.
+    addresses: Option<(u64, u64, u64)>,
+    kick: Option<OwnedFd>,
+    bell: Arc<Bell>,
+    is_disabled: bool,
+    running: Option<Tenancy<CryptoRequest, Ring>>,
+    /// It was stopped by this back-end with nothing left half done.
+    is_clean: bool,
+}
+
+pub(crate) struct BackEnd {
+    shared: Arc<Shared>,
+    memory: Arc<GuestMemory>,
+    features: u64,
+    lines: Vec<Line>,
+    log: Option<Arc<Mapping>>,
+    /// Why the last request failed.
+    pub(crate) problem: Option<SetupError>,
+}
+
+impl BackEnd {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        let lines = (0..shared.config.queues).map(|_| Line::default());
+        Self {
+            lines: lines.collect(),
+            shared,
+            memory: Arc::default(),
+            features: 0,
+            log: None,
+            problem: None,
+        }
+    }
+
+    /// Keeps the cause, and says to the library that there is one.
+    fn note<T>(&mut self, result: std::result::Result<T, SetupError>) -> Result<T> {
+        result.map_err(|error| {
+            self.problem = Some(error);
+            Error::BackendInternalError
+        })
+    }
+
+    fn line(&mut self, index: u32) -> std::result::Result<&mut Line, SetupError> {
+        let queues = self.lines.len();
+        let line = usize::try_from(index)
+            .ok()
+            .and_then(|at| self.lines.get_mut(at));
+        line.ok_or(SetupError::Queue { index, queues })
+    }
+
+    fn wishes(&self) -> Wishes {
+        if self.features & VERSION_1 == 0 {
+            // QEMU: it does not say.
+            Wishes::Unknown
+        } else if self.features & EVENT_INDEX != 0 {
+            Wishes::EventIndex
+        } else {
+            Wishes::Flag
+        }
+    }
+
+    fn start_if_ready(&mut self, index: usize) -> std::result::Result<(), SetupError> {
+        let wishes = self.wishes();
+        let line = &mut self.lines[index];
+        let (Some((descriptors, used, available)), Some(kick)) = (line.addresses, &line.kick)
+        else {
+            return Ok(());
+        };
+        if line.is_disabled || line.running.is_some() || self.memory.regions.is_empty() {
+            return Ok(());
+        }
+        let geometry = Geometry {
+            size: line.size,
+            descriptors,
+            available,
+            used,
+        };
+        let mut queue = Queue::new(&self.memory, &geometry, wishes)?;
+        let log = self.log.as_ref().map(|mapping| Log {
+            mapping: Arc::clone(mapping),
+            offset: index * LOG_BYTES + LOG_MARK.len(),
+        });
+        let waiting = queue.waiting();
+        let begun = match &log {
+            Some(log) => log.begun().wrapping_sub(queue.next()),
+            None => waiting,
+        };
+        let is_doubtful = !line.is_clean && begun > 0 && begun <= waiting;
+        let doubtful_until = is_doubtful.then(|| queue.next().wrapping_add(begun));
+        if let Some(log) = &log {
+            log.note(queue.next().wrapping_add(if is_doubtful { begun } else { 0 }));
+        }
+        let parts = Parts {
+            memory: Arc::clone(&self.memory),
+            queue,
+            kick: kick.try_clone()?,
+            bell: Arc::clone(&line.bell),
+            sessions: Arc::clone(&self.shared.sessions),
+            counters: Arc::clone(&self.shared.counters),
+            doubtful_until,
+            log,
+        };
+        let config = &self.shared.config;
+        let depth = config.depth.min(usize::from(line.size)).max(1);
+        let lane = LaneConfig {
+            depth,
+            moderation: config.moderation,
+            order: Order::Fifo,
+            piece_bytes: config.piece_bytes,
+            ..LaneConfig::default()
+        };
+        let slab = depth.next_power_of_two() * 2 * SMALL_BYTES;
+        let worker = config.workers[index % config.workers.len()];
+        let segments = config.segments_max;
+        let ring = |lane| Ring::new(lane, parts);
+        let function = &self.shared.function;
+        line.running = Some(function.settle(worker, lane, slab, segments, ring)?);
+        Ok(())
+    }
+
+    fn start_all(&mut self) -> std::result::Result<(), SetupError> {
+        (0..self.lines.len()).try_for_each(|index| self.start_if_ready(index))
+    }
+
+    /// Ends a queue: what was taken is finished, or failed if that takes too long. Where
+    /// it would go on.
+    fn stop(&mut self, index: usize) -> std::result::Result<Option<u16>, SetupError> {
+        let Some(mut running) = self.lines[index].running.take() else {
+            return Ok(None);
+        };
+        let ring = match running.evict(false, DRAIN) {
+            Err(EvictError::TimedOut(_)) => running.evict(true, DRAIN),
+            other => other,
+        };
+        let base = ring?.base();
+        self.lines[index].is_clean = true;
+        Ok(Some(base))
+    }
+
+    fn stop_all(&mut self) -> std::result::Result<(), SetupError> {
+        (0..self.lines.len()).try_for_each(|index| self.stop(index).map(|_| ()))
+    }
+
+    fn change_memory(
+        &mut self,
+        to: std::result::Result<GuestMemory, MemoryError>,
+    ) -> std::result::Result<(), SetupError> {
+        // What was taken is finished with the memory that it was taken from.
+        self.stop_all()?;
+        self.memory = Arc::new(to?);
+        self.start_all()
+    }
+
+    /// A line that is changed: stopped, and started again if it can be.
+    fn change(
+        &mut self,
+        index: u32,
+        change: impl FnOnce(&mut Line),
+    ) -> std::result::Result<(), SetupError> {
+        change(self.line(index)?);
+        let index = index as usize;
+        self.stop(index)?;
+        self.start_if_ready(index)
+    }
+
+    fn keep_log(
+        &mut self,
+        inflight: &VhostUserInflight,
+        file: &File,
+    ) -> std::result::Result<(), SetupError> {
+        let (bytes, queues) = (inflight.mmap_size, inflight.num_queues);
+        let needed = LOG_BYTES * self.lines.len();
+        if bytes < needed as u64 {
+            return Err(SetupError::LogBytes { bytes, queues });
+        }
+        let mapping = Mapping::shared_at(file.as_fd(), inflight.mmap_offset, needed)?;
+        for index in 0..self.lines.len() {
+            let mut mark = [0; LOG_MARK.len()];
+            let at = index * LOG_BYTES;
+            let read = mapping.read(at, &mut mark);
+            read.expect("as many bytes as were mapped");
+            if mark != LOG_MARK {
+                // Another program's, or none's: nothing is known.
+                let fresh = mapping.write(at, &[&LOG_MARK[..], &[0; 8]].concat());
+                fresh.expect("as many bytes as were mapped");
+            }
+        }
+        self.log = Some(Arc::new(mapping));
+        Ok(())
+    }
+}
+
+/// The front-end is gone, perhaps to come again: what was taken is finished; keys are
+/// zeroised.
+impl Drop for BackEnd {
+    fn drop(&mut self) {
+        for index in 0..self.lines.len() {
+            // One that does not come back ends with what it holds, later.
+            let _ = self.stop(index);
+        }
+        self.shared.sessions.clear(&self.shared.function);
+    }
+}
+
+fn notifier(file: File) -> std::result::Result<OwnedFd, SetupError> {
+    let file = OwnedFd::from(file);
+    let link = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
+    let target = std::fs::read_link(link)?;
+    if target.as_os_str() != "anon_inode:[eventfd]" {
+        return Err(SetupError::NoEvent);
+    }
+    // A worker that tells a guest must never wait for it.
+    let flags = rustix::fs::fcntl_getfl(&file).map_err(io::Error::from)?;
+    rustix::fs::fcntl_setfl(&file, flags | OFlags::NONBLOCK).map_err(io::Error::from)?;
+    Ok(file)
+}
+
+fn region(region: &VhostUserMemoryRegion) -> RegionSpec {
+    RegionSpec {
+        guest: region.guest_phys_addr,
+        bytes: region.memory_size,
+        user: region.user_addr,
+        offset: region.mmap_offset,
+    }
+}
+
+fn single(region: &VhostUserSingleMemoryRegion) -> RegionSpec {
+    RegionSpec {
+        guest: region.guest_phys_addr,
+        bytes: region.memory_size,
+        user: region.user_addr,
+        offset: region.mmap_offset,
+    }
+}
+
+impl VhostUserBackendReqHandlerMut for BackEnd {
+    fn set_owner(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn reset_owner(&mut self) -> Result<()> {
+        self.reset_device()
+    }
+
+    fn reset_device(&mut self) -> Result<()> {
+        let stopped = self.stop_all();
+        self.note(stopped)?;
+        self.shared.sessions.clear(&self.shared.function);
+        let fresh = (0..self.lines.len()).map(|_| Line::default()).collect();
+        self.lines = fresh;
+        Ok(())
+    }
+
+    fn get_features(&mut self) -> Result<u64> {
+        let protocol = VhostUserVirtioFeatures::PROTOCOL_FEATURES.bits();
+        Ok(VERSION_1 | EVENT_INDEX | INDIRECT | protocol)
+    }
+
+    fn set_features(&mut self, features: u64) -> Result<()> {
+        let wrong = features & !self.get_features()?;
+        let outcome = if wrong == 0 {
+            self.features = features;
+            Ok(())
+        } else {
+            Err(SetupError::Features { wrong })
+        };
+        self.note(outcome)
+    }
+
+    fn set_mem_table(
+        &mut self,
+        regions: &[VhostUserMemoryRegion],
+        files: Vec<File>,
+        _: Option<bool>,
+    ) -> Result<Option<Vec<u64>>> {
+        let parts = regions.iter().map(region).zip(files).collect();
+        let changed = self.change_memory(GuestMemory::new(parts));
+        self.note(changed).map(|()| None)
+    }
+
+    fn set_vring_num(&mut self, index: u32, size: u32) -> Result<()> {
+        let size = u16::try_from(size).unwrap_or(u16::MAX);
+        let set = self.line(index).map(|line| line.size = size);
+        self.note(set)
+    }
+
+    fn set_vring_addr(
+        &mut self,
+        index: u32,
+        _: VhostUserVringAddrFlags,
+        descriptors: u64,
+        used: u64,
+        available: u64,
+        _: u64,
+    ) -> Result<()> {
+        let addresses = Some((descriptors, used, available));
+        let changed = match self.line(index) {
+            // QEMU says so again of a queue that runs.
+            Ok(line) if line.running.is_some() && line.addresses == addresses => Ok(()),
+            Ok(line) if line.running.is_none() => {
+                line.addresses = addresses;
+                Ok(())
+            }
+            Ok(_) => self.change(index, |line| line.addresses = addresses),
+            Err(error) => Err(error),
+        };
+        self.note(changed)
+    }
+
+    /// Where to begin is known by the used index: see [`Queue::new`].
+    fn set_vring_base(&mut self, index: u32, _: u32) -> Result<()> {
+        let known = self.line(index).map(|_| ());
+        self.note(known)
+    }
+
+    fn get_vring_base(&mut self, index: u32) -> Result<VhostUserVringState> {
+        let stopped = self.line(index).map(|_| ());
+        let stopped = stopped.and_then(|()| self.stop(index as usize));
+        let base = self.note(stopped)?.unwrap_or_default();
+        let line = &mut self.lines[index as usize];
+        (line.kick, line.addresses) = (None, None);
+        Ok(VhostUserVringState::new(index, base.into()))
+    }
+
+    fn set_vring_kick(&mut self, index: u8, file: Option<File>) -> Result<()> {
+        let index = u32::from(index);
+        let kick = file.ok_or(SetupError::NoKick { index }).and_then(notifier);
+        let changed = kick.and_then(|kick| self.change(index, |line| line.kick = Some(kick)));
+        self.note(changed)
+    }
+
+    fn set_vring_call(&mut self, index: u8, file: Option<File>) -> Result<()> {
+        let call = file.map(notifier).transpose();
+        let set = call.and_then(|call| self.line(index.into()).map(|line| line.bell.set(call)));
+        self.note(set)
+    }
+
+    fn set_vring_err(&mut self, index: u8, _: Option<File>) -> Result<()> {
+        let known = self.line(index.into()).map(|_| ());
+        self.note(known)
+    }
+
+    fn get_protocol_features(&mut self) -> Result<VhostUserProtocolFeatures> {
+        type F = VhostUserProtocolFeatures;
+        let mut features = F::MQ
+            | F::REPLY_ACK
+            | F::CRYPTO_SESSION
+            | F::CONFIGURE_MEM_SLOTS
+            | F::RESET_DEVICE
+            | F::INFLIGHT_SHMFD;
+        if self.shared.config.offers_config {
+            features |= F::CONFIG;
+        }
+        Ok(features)
+    }
+
+    fn set_protocol_features(&mut self, features: u64) -> Result<()> {
+        let wrong = features & !self.get_protocol_features()?.bits();
+        if wrong == 0 {
+            return Ok(());
+        }
+        self.note(Err(SetupError::Features { wrong }))
+    }
+
+    fn get_queue_num(&mut self) -> Result<u64> {
+        Ok(self.lines.len() as u64)
+    }
+
+    fn set_vring_enable(&mut self, index: u32, enable: bool) -> Result<()> {
+        let outcome = match self.line(index) {
+            Ok(line) if line.is_disabled != enable => Ok(()),
+            Ok(_) => self.change(index, |line| line.is_disabled = !enable),
+            Err(error) => Err(error),
+        };
+        self.note(outcome)
+    }
+
+    fn get_config(&mut self, offset: u32, size: u32, _: VhostUserConfigFlags) -> Result<Vec<u8>> {
+        let config = self.shared.virtio_config().to_bytes();
+        let (offset, size) = (offset as usize, size as usize);
+        let end = offset.checked_add(size);
+        let range = end.and_then(|end| config.get(offset..end));
+        let wrong = SetupError::NotOffered("configuration beyond that of a crypto device");
+        self.note(range.map(<[u8]>::to_vec).ok_or(wrong))
+    }
+
+    fn set_config(&mut self, _: u32, _: &[u8], _: VhostUserConfigFlags) -> Result<()> {
+        self.note(Err(SetupError::NotOffered("a change of the configuration")))
+    }
+
+    fn set_gpu_socket(&mut self, _: GpuBackend) -> Result<()> {
+        self.note(Err(SetupError::NotOffered("a socket for graphics")))
+    }
+
+    fn get_shared_object(&mut self, _: VhostUserSharedMsg) -> Result<File> {
+        self.note(Err(SetupError::NotOffered("a shared object")))
+    }
+
+    fn get_inflight_fd(
+        &mut self,
+        wanted: &VhostUserInflight,
+    ) -> Result<(VhostUserInflight, File)> {
+        let bytes = LOG_BYTES * self.lines.len();
+        let queues = wanted.num_queues;
+        let inflight = VhostUserInflight {
+            mmap_size: bytes as u64,
+            mmap_offset: 0,
+            num_queues: queues,
+            queue_size: wanted.queue_size,
+        };
+        let made = sealed(bytes).map(File::from).map_err(SetupError::from);
+        let kept = made.and_then(|file| self.keep_log(&inflight, &file).map(|()| file));
+        Ok((inflight, self.note(kept)?))
+    }
+
+    fn set_inflight_fd(&mut self, inflight: &VhostUserInflight, file: File) -> Result<()> {
+        let kept = self.keep_log(inflight, &file);
+        self.note(kept)
+    }
+
+    fn get_max_mem_slots(&mut self) -> Result<u64> {
+        Ok(crate::memory::REGIONS_MAX as u64)
+    }
+
+    fn add_mem_region(
+        &mut self,
+        region: &VhostUserSingleMemoryRegion,
+        file: File,
+        _: Option<bool>,
+    ) -> Result<Option<u64>> {
+        let memory = self.memory.with(single(region), &file);
+        let changed = self.change_memory(memory);
+        self.note(changed).map(|()| None)
+    }
+
+    fn remove_mem_region(&mut self, region: &VhostUserSingleMemoryRegion) -> Result<()> {
+        let memory = self.memory.without(single(region));
+        let changed = self.change_memory(memory);
+        self.note(changed)
+    }
+
+    fn set_device_state_fd(
+        &mut self,
+        _: VhostTransferStateDirection,
+        _: VhostTransferStatePhase,
+        _: File,
+    ) -> Result<Option<File>> {
+        self.note(Err(SetupError::Migration))
+    }
+
+    fn check_device_state(&mut self) -> Result<()> {
+        self.note(Err(SetupError::Migration))
+    }
+
+    fn get_shmem_config(&mut self) -> Result<VhostUserShMemConfig> {
+        self.note(Err(SetupError::NotOffered("shared memory of the device")))
+    }
+
+    fn set_log_base(&mut self, _: &VhostUserLog, _: File) -> Result<()> {
+        self.note(Err(SetupError::Migration))
+    }
+}
+
+/// The configuration that a front-end may ask for.
+pub(crate) fn virtio_config(queues: usize, allowed: &[crypto::Algorithm]) -> virtio::Config {
+    use crypto::Algorithm as A;
+    let has = |algorithms: &[A]| algorithms.iter().any(|one| allowed.contains(one));
+    let bit = |is_there: bool, number: u32| u32::from(is_there) << number;
+    let ciphers = bit(
+        has(&[A::Aes128Cbc, A::Aes192Cbc, A::Aes256Cbc]),
+        virtio::CIPHER_AES_CBC,
+    );
+    let hashes = bit(has(&[A::Sha1]), virtio::HASH_SHA1)
+        | bit(has(&[A::Sha256]), virtio::HASH_SHA256)
+        | bit(has(&[A::Sha384]), virtio::HASH_SHA384)
+        | bit(has(&[A::Sha512]), virtio::HASH_SHA512);
+    let macs = bit(has(&[A::HmacSha256]), virtio::MAC_HMAC_SHA256);
+    let is_rsa = allowed.iter().any(|one| matches!(one, A::Rsa(..)));
+    let akciphers = bit(is_rsa, virtio::AKCIPHER_RSA);
+    virtio::Config {
+        is_ready: true,
+        queues: u32::try_from(queues).expect("at most QUEUES_MAX"),
+        services: bit(ciphers > 0, virtio::SERVICE_CIPHER)
+            | bit(hashes > 0, virtio::SERVICE_HASH)
+            | bit(macs > 0, virtio::SERVICE_MAC)
+            | bit(is_rsa, virtio::SERVICE_AKCIPHER),
+        ciphers,
+        hashes,
+        macs,
+        akciphers,
+        cipher_key_bytes_max: 32,
+        auth_key_bytes_max: 512,
+        bytes_max: REQUEST_BYTES_MAX as u64,
+    }
+}
+
+/// Largest content of a request.
+pub const REQUEST_BYTES_MAX: usize = 1 << 20;

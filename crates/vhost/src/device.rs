@@ -1,0 +1,296 @@
+//! A device: a virtual function of an engine behind a socket, for one guest at a time.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crypto::Algorithm;
+use engine::{CryptoFunction, FunctionCounters, PIECE_BYTES_MIN};
+use policy::Moderation;
+use rustix::fs::{Gid, Mode, Uid};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use sys::event::Event;
+use sys::readable;
+use wire::virtio_crypto as virtio;
+
+use crate::backend::{QUEUES_MAX, virtio_config};
+use crate::connection::{Connection, ConnectionError};
+use crate::counters::{Counters, Refusal};
+use crate::queue::Broken;
+use crate::session::{RefusedSession, Sessions, Wanted};
+
+/// What a device tells who runs it. Nothing in it is secret.
+#[derive(Debug)]
+pub enum Notice<'a> {
+    Connected,
+    /// With what ended it, if that was not the front-end.
+    Disconnected(Option<&'a ConnectionError>),
+    SessionRefused(&'a RefusedSession),
+}
+
+/// Who learns of [`Notice`]s, on the device's own thread.
+pub type Notices = Arc<dyn Fn(Notice<'_>) + Send + Sync>;
+
+#[derive(Clone, Debug)]
+pub struct DeviceConfig {
+    pub socket: SocketConfig,
+    /// 1 to [`QUEUES_MAX`]: Linux drives one.
+    pub queues: usize,
+    /// The workers of the engine that serve the queues, in turn.
+    pub workers: Vec<usize>,
+    /// Most requests of a queue in flight within the engine.
+    pub depth: usize,
+    /// Most pieces of the source or destination of a request.
+    pub segments_max: usize,
+    /// A longer request is cut so that others get their turn.
+    pub piece_bytes: Option<usize>,
+    pub moderation: Moderation,
+    pub allowed: Vec<Algorithm>,
+    /// Whether front-ends may ask for the configuration. QEMU does not, and warns of a
+    /// device that offers it.
+    pub offers_config: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct SocketConfig {
+    pub path: PathBuf,
+    pub mode: u32,
+    pub owner: Option<u32>,
+    pub group: Option<u32>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum DeviceError {
+    #[error("{queues} queues: give 1 to {QUEUES_MAX}")]
+    Queues { queues: usize },
+    #[error("a device needs at least one worker")]
+    Workers,
+    #[error("pieces of {bytes} bytes: give a multiple of {PIECE_BYTES_MIN}")]
+    Piece { bytes: usize },
+    #[error("another program listens at {}; give each device a socket of its own", .0.display())]
+    InUse(PathBuf),
+    #[error("{} is there, and is no socket; remove it or give another path", .0.display())]
+    NoSocket(PathBuf),
+    #[error("cannot listen at {}", .path.display())]
+    Socket {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("cannot start the device's thread")]
+    Thread(#[source] io::Error),
+}
+
+/// What counts of a device, since it was made.
+#[derive(Clone, Debug)]
+pub struct DeviceCounters {
+    pub function: FunctionCounters,
+    pub sessions: usize,
+    pub is_connected: bool,
+    pub connections: u64,
+    pub refused: Vec<(Refusal, u64)>,
+    /// What broke a queue last.
+    pub broken: Option<Broken>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) config: DeviceConfig,
+    pub(crate) function: CryptoFunction,
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) notices: Notices,
+    connections: AtomicU64,
+    is_connected: AtomicBool,
+}
+
+impl Shared {
+    pub(crate) fn open_session(&self, wanted: &Wanted) -> Result<u64, RefusedSession> {
+        self.sessions
+            .open(&self.function, &self.config.allowed, wanted)
+    }
+
+    pub(crate) fn close_session(&self, id: u64) -> bool {
+        self.sessions.close(&self.function, id)
+    }
+
+    pub(crate) fn virtio_config(&self) -> virtio::Config {
+        virtio_config(self.config.queues, &self.config.allowed)
+    }
+}
+
+/// A device that listens. Dropping it ends it: what was taken is finished.
+pub struct Device {
+    shared: Arc<Shared>,
+    stop: Arc<Event>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl std::fmt::Debug for Device {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Device({})", self.shared.config.socket.path.display())
+    }
+}
+
+impl Device {
+    /// Listens, for one front-end at a time.
+    ///
+    /// # Errors
+    /// [`DeviceError`].
+    pub fn start(
+        function: CryptoFunction,
+        config: DeviceConfig,
+        notices: Notices,
+    ) -> Result<Self, DeviceError> {
+        let queues = config.queues;
+        if !(1..=QUEUES_MAX).contains(&queues) {
+            return Err(DeviceError::Queues { queues });
+        }
+        if config.workers.is_empty() {
+            return Err(DeviceError::Workers);
+        }
+        if let Some(bytes) = config.piece_bytes
+            && (bytes == 0 || !bytes.is_multiple_of(PIECE_BYTES_MIN))
+        {
+            return Err(DeviceError::Piece { bytes });
+        }
+        let listener = listen(&config.socket)?;
+        let shared = Arc::new(Shared {
+            function,
+            config,
+            sessions: Arc::default(),
+            counters: Arc::default(),
+            notices,
+            connections: AtomicU64::new(0),
+            is_connected: AtomicBool::new(false),
+        });
+        let stop = Arc::new(Event::new().map_err(DeviceError::Thread)?);
+        let own = (Arc::clone(&shared), Arc::clone(&stop));
+        let thread = std::thread::Builder::new()
+            .name("lockgate-vhost".to_owned())
+            .spawn(move || accept(&listener, &own.0, &own.1))
+            .map_err(DeviceError::Thread)?;
+        Ok(Self {
+            shared,
+            stop,
+            thread: Some(thread),
+        })
+    }
+
+    pub fn function(&self) -> &CryptoFunction {
+        &self.shared.function
+    }
+
+    pub fn socket(&self) -> &Path {
+        &self.shared.config.socket.path
+    }
+
+    pub fn counters(&self) -> DeviceCounters {
+        let shared = &self.shared;
+        DeviceCounters {
+            function: shared.function.counters(),
+            sessions: shared.sessions.count(),
+            is_connected: shared.is_connected.load(Ordering::Relaxed),
+            connections: shared.connections.load(Ordering::Relaxed),
+            refused: shared.counters.snapshot(),
+            broken: shared.counters.broken(),
+        }
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        self.stop.signal();
+        if let Some(thread) = self.thread.take() {
+            // A panic of its thread has ended the device already.
+            let _ = thread.join();
+        }
+        // One that somebody else removed is gone.
+        let _ = std::fs::remove_file(self.socket());
+    }
+}
+
+/// Sleeps of the thread that accepts; a stop wakes it.
+const LOOK: Duration = Duration::from_secs(3600);
+
+fn accept(listener: &UnixListener, shared: &Arc<Shared>, stop: &Event) {
+    loop {
+        let files = [listener.as_fd(), stop.as_fd()];
+        let is_stopped = readable::any(&files, LOOK).is_err()
+            || readable::any(&[stop.as_fd()], Duration::ZERO).unwrap_or(true);
+        if is_stopped {
+            return;
+        }
+        // One that has left again is no failure of ours.
+        if let Ok((stream, _)) = listener.accept() {
+            serve(shared, stream, stop);
+        }
+    }
+}
+
+fn serve(shared: &Arc<Shared>, stream: UnixStream, stop: &Event) {
+    shared.connections.fetch_add(1, Ordering::Relaxed);
+    shared.is_connected.store(true, Ordering::Relaxed);
+    (shared.notices)(Notice::Connected);
+    let connection = Connection::new(Arc::clone(shared), stream);
+    let served = match connection {
+        Ok(mut connection) => connection.serve(stop),
+        Err(error) => Err(error.into()),
+    };
+    shared.is_connected.store(false, Ordering::Relaxed);
+    (shared.notices)(Notice::Disconnected(served.as_ref().err()));
+}
+
+/// A socket that only its owner can reach, from its first moment on.
+fn listen(config: &SocketConfig) -> Result<UnixListener, DeviceError> {
+    let path = &config.path;
+    clear(path)?;
+    let bound = || -> io::Result<UnixListener> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let (unix, stream) = (AddressFamily::UNIX, SocketType::STREAM);
+        let socket = rustix::net::socket_with(unix, stream, flags, None)?;
+        // Before it has a name, so that it never has another mode.
+        rustix::fs::fchmod(&socket, Mode::from_raw_mode(config.mode))?;
+        rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
+        let (owner, group) = (
+            config.owner.map(Uid::from_raw),
+            config.group.map(Gid::from_raw),
+        );
+        if owner.is_some() || group.is_some() {
+            rustix::fs::chown(path, owner, group)?;
+        }
+        // Of what the process masks, the owner asked for.
+        rustix::fs::chmod(path, Mode::from_raw_mode(config.mode))?;
+        rustix::net::listen(&socket, BACKLOG)?;
+        Ok(UnixListener::from(socket))
+    };
+    bound().map_err(|source| DeviceError::Socket {
+        path: path.clone(),
+        source,
+    })
+}
+
+/// Front-ends that wait for one before them to leave.
+const BACKLOG: i32 = 16;
+
+/// Removes what a device that is gone has left.
+fn clear(path: &Path) -> Result<(), DeviceError> {
+    use std::os::unix::fs::FileTypeExt;
+    let Ok(status) = path.symlink_metadata() else {
+        return Ok(());
+    };
+    if !status.file_type().is_socket() {
+        return Err(DeviceError::NoSocket(path.to_owned()));
+    }
+    if UnixStream::connect(path).is_ok() {
+        return Err(DeviceError::InUse(path.to_owned()));
+    }
+    std::fs::remove_file(path).map_err(|source| DeviceError::Socket {
+        path: path.to_owned(),
+        source,
+    })
+}

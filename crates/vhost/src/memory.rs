@@ -1,0 +1,152 @@
+//! A front-end's memory: which addresses of the guest lie where.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use sys::memory::{Mapping, ShareError};
+
+/// Most regions of a guest's memory: as many as one message can bring files.
+pub const REGIONS_MAX: usize = 32;
+
+/// One region as a front-end describes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegionSpec {
+    /// Where the guest sees it.
+    pub guest: u64,
+    pub bytes: u64,
+    /// Where the front-end itself sees it: addresses of rings are given so.
+    pub user: u64,
+    /// Where it begins in its file.
+    pub offset: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Region {
+    spec: RegionSpec,
+    pub(crate) mapping: Arc<Mapping>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum MemoryError {
+    #[error("{count} regions of memory: give 1 to {REGIONS_MAX}")]
+    Count { count: usize },
+    #[error("a region of {bytes} bytes at {guest:#x} wraps around, or is empty")]
+    Size { guest: u64, bytes: u64 },
+    #[error("two regions of memory overlap at {guest:#x}")]
+    Overlap { guest: u64 },
+    #[error("there is no region of {bytes} bytes at {guest:#x}")]
+    Unknown { guest: u64, bytes: u64 },
+    #[error("memory at {guest:#x} is not usable")]
+    Share {
+        guest: u64,
+        #[source]
+        source: ShareError,
+    },
+}
+
+/// Where some bytes lie: a region's number, and an offset in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) region: usize,
+    pub(crate) offset: usize,
+}
+
+/// The regions, in the order of their addresses in the guest. The memory stays mapped as
+/// long as anyone holds this.
+#[derive(Clone, Debug, Default)]
+pub struct GuestMemory {
+    pub(crate) regions: Vec<Region>,
+}
+
+impl GuestMemory {
+    /// # Errors
+    /// [`MemoryError`]: nothing of it is used.
+    pub fn new(parts: Vec<(RegionSpec, File)>) -> Result<Self, MemoryError> {
+        if !(1..=REGIONS_MAX).contains(&parts.len()) {
+            let count = parts.len();
+            return Err(MemoryError::Count { count });
+        }
+        let mut memory = Self::default();
+        for (spec, file) in parts {
+            memory = memory.with(spec, &file)?;
+        }
+        Ok(memory)
+    }
+
+    /// This memory and one more region.
+    ///
+    /// # Errors
+    /// [`MemoryError`].
+    pub fn with(&self, spec: RegionSpec, file: &File) -> Result<Self, MemoryError> {
+        let RegionSpec { guest, bytes, .. } = spec;
+        let is_sound = |begin: u64| begin.checked_add(bytes).is_some();
+        let len = usize::try_from(bytes).unwrap_or(0);
+        if len == 0 || !is_sound(guest) || !is_sound(spec.user) {
+            return Err(MemoryError::Size { guest, bytes });
+        }
+        if self.regions.len() >= REGIONS_MAX {
+            let count = self.regions.len() + 1;
+            return Err(MemoryError::Count { count });
+        }
+        let overlaps = |other: &Region| {
+            let other = other.spec;
+            let apart = |a: u64, b: u64| a + bytes <= b || b + other.bytes <= a;
+            !apart(guest, other.guest) || !apart(spec.user, other.user)
+        };
+        if self.regions.iter().any(overlaps) {
+            return Err(MemoryError::Overlap { guest });
+        }
+        let mapping = Mapping::shared_at(file.as_fd(), spec.offset, len);
+        let mapping = Arc::new(mapping.map_err(|source| MemoryError::Share { guest, source })?);
+        let mut regions = self.regions.clone();
+        let at = regions.partition_point(|other| other.spec.guest < guest);
+        regions.insert(at, Region { spec, mapping });
+        Ok(Self { regions })
+    }
+
+    /// This memory without the region that lies there.
+    ///
+    /// # Errors
+    /// [`MemoryError::Unknown`].
+    pub fn without(&self, spec: RegionSpec) -> Result<Self, MemoryError> {
+        let RegionSpec { guest, bytes, .. } = spec;
+        let is_it = |other: &Region| other.spec.guest == guest && other.spec.bytes == bytes;
+        let at = self.regions.iter().position(is_it);
+        let at = at.ok_or(MemoryError::Unknown { guest, bytes })?;
+        let mut regions = self.regions.clone();
+        regions.remove(at);
+        Ok(Self { regions })
+    }
+
+    /// Where the guest's `address` lies, and how many bytes follow it in its region.
+    pub(crate) fn find(&self, address: u64) -> Option<(Place, u64)> {
+        let after = self.regions.partition_point(|one| one.spec.guest <= address);
+        let region = after.checked_sub(1)?;
+        self.within(region, address, |spec| spec.guest)
+    }
+
+    /// The same for an address of the front-end's.
+    pub(crate) fn find_user(&self, address: u64) -> Option<(Place, u64)> {
+        let all = 0..self.regions.len();
+        all.into_iter()
+            .find_map(|region| self.within(region, address, |spec| spec.user))
+    }
+
+    fn within(
+        &self,
+        region: usize,
+        address: u64,
+        begin: fn(&RegionSpec) -> u64,
+    ) -> Option<(Place, u64)> {
+        let spec = &self.regions[region].spec;
+        let offset = address.checked_sub(begin(spec))?;
+        let left = spec.bytes.checked_sub(offset).filter(|left| *left > 0)?;
+        let offset = usize::try_from(offset).ok()?;
+        Some((Place { region, offset }, left))
+    }
+
+    pub(crate) fn mapping(&self, region: usize) -> &Arc<Mapping> {
+        &self.regions[region].mapping
+    }
+}

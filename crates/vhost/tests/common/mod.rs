@@ -1,0 +1,234 @@
+//! A device with an engine, and what the front-ends of the tests do with it.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crypto::{Algorithm, Data, KeyMaterial, Kind, Operation, RsaBits, RsaScheme, Slices};
+use engine::{CryptoEngine, FunctionConfig, RequestLimit, WorkerConfig};
+use lockgate_vhost::front::{Done, Driver, FrontConfig, FrontEnd, Request};
+use lockgate_vhost::{
+    Device, DeviceConfig, Notice, Notices, REQUEST_BYTES_MAX, SocketConfig,
+};
+use policy::Moderation;
+use tempfile::TempDir;
+use wire::virtio_crypto::{Header, Opcode, Status};
+
+/// Long enough for any host; a test that needs it fails.
+pub const LONG: Duration = Duration::from_secs(20);
+
+pub const SEGMENTS_MAX: usize = 260;
+
+pub struct Rig {
+    pub device: Option<Device>,
+    pub notices: Arc<Mutex<Vec<String>>>,
+    pub engine: Arc<CryptoEngine>,
+    folder: TempDir,
+}
+
+pub fn everything() -> Vec<Algorithm> {
+    let mut all = vec![
+        Algorithm::Aes128Cbc,
+        Algorithm::Aes192Cbc,
+        Algorithm::Aes256Cbc,
+        Algorithm::Sha1,
+        Algorithm::Sha256,
+        Algorithm::Sha384,
+        Algorithm::Sha512,
+        Algorithm::HmacSha256,
+    ];
+    let bits = [RsaBits::B2048, RsaBits::B3072, RsaBits::B4096];
+    all.extend(bits.map(|bits| Algorithm::Rsa(bits, RsaScheme::Pkcs1)));
+    all
+}
+
+pub fn function() -> FunctionConfig {
+    FunctionConfig {
+        request_max: RequestLimit {
+            bytes: REQUEST_BYTES_MAX,
+            segments: SEGMENTS_MAX,
+        },
+        ..FunctionConfig::default()
+    }
+}
+
+pub fn engine() -> Arc<CryptoEngine> {
+    let backend = crypto::by_name("auto").unwrap();
+    let worker = WorkerConfig {
+        is_core_shared: true,
+        ..WorkerConfig::default()
+    };
+    Arc::new(CryptoEngine::start(backend, &[worker]).unwrap())
+}
+
+impl Rig {
+    pub fn new() -> Self {
+        Self::with(engine(), function(), |_| {})
+    }
+
+    pub fn with(
+        engine: Arc<CryptoEngine>,
+        function: FunctionConfig,
+        change: impl FnOnce(&mut DeviceConfig),
+    ) -> Self {
+        let folder = TempDir::new().unwrap();
+        let socket = SocketConfig {
+            path: folder.path().join("vf.sock"),
+            mode: 0o600,
+            owner: None,
+            group: None,
+        };
+        let mut config = DeviceConfig {
+            socket,
+            queues: 2,
+            workers: vec![0],
+            depth: 256,
+            segments_max: SEGMENTS_MAX,
+            piece_bytes: Some(16 << 10),
+            moderation: Moderation::Armed,
+            allowed: everything(),
+            offers_config: true,
+        };
+        change(&mut config);
+        let notices = Arc::new(Mutex::new(Vec::new()));
+        let device = Device::start(engine.function(function).unwrap(), config, keep(&notices));
+        Self {
+            device: Some(device.unwrap()),
+            notices,
+            engine,
+            folder,
+        }
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.folder.path().join("vf.sock")
+    }
+
+    pub fn device(&self) -> &Device {
+        self.device.as_ref().unwrap()
+    }
+
+    pub fn front(&self, config: FrontConfig) -> FrontEnd {
+        FrontEnd::connect(&self.socket(), config).unwrap()
+    }
+
+    /// What the device told of connections that ended badly, and sessions refused.
+    pub fn complaints(&self) -> Vec<String> {
+        self.notices.lock().unwrap().clone()
+    }
+
+    /// Waits until the device complains of this.
+    pub fn complains(&self, of: &str) {
+        testing::until(
+            || self.complaints(),
+            |all| all.iter().any(|one| one.contains(of)),
+        );
+    }
+
+    pub fn refused(&self, why: lockgate_vhost::Refusal) -> u64 {
+        let counters = self.device().counters();
+        let found = counters.refused.iter().find(|one| one.0 == why);
+        found.map_or(0, |one| one.1)
+    }
+}
+
+fn keep(notices: &Arc<Mutex<Vec<String>>>) -> Notices {
+    let notices = Arc::clone(notices);
+    Arc::new(move |notice| {
+        let text = match notice {
+            Notice::Connected | Notice::Disconnected(None) => return,
+            Notice::Disconnected(Some(error)) => chain(error),
+            Notice::SessionRefused(error) => chain(error),
+        };
+        notices.lock().unwrap().push(text);
+    })
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
+/// Bytes that differ from place to place.
+pub fn pattern(len: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 32) as u8
+    };
+    (0..len).map(|_| next()).collect()
+}
+
+/// What a second library makes of it.
+pub fn expected(
+    algorithm: Algorithm,
+    operation: Operation,
+    key: &[u8],
+    iv: [u8; 16],
+    source: &[u8],
+) -> Vec<u8> {
+    let portable = crypto::by_name("portable").unwrap();
+    let key = KeyMaterial::take(&mut key.to_vec());
+    let key = portable.key(algorithm, &key).unwrap();
+    let kind = Kind::new(algorithm, operation);
+    let mut destination = vec![0; kind.destination_bytes(source.len()).unwrap()];
+    let slices = Slices {
+        iv,
+        ..Slices::plain(Data::apart(source, &mut destination))
+    };
+    let status = crypto::process_slices(&*portable, &*key, kind, slices);
+    assert_eq!(status, crypto::Status::Ok);
+    destination
+}
+
+pub fn cipher(session: u64, encrypts: bool, len: usize) -> Header {
+    Header {
+        opcode: if encrypts {
+            Opcode::CipherEncrypt
+        } else {
+            Opcode::CipherDecrypt
+        },
+        session,
+        iv_bytes: 16,
+        source_bytes: len as u32,
+        destination_bytes: len as u32,
+    }
+}
+
+pub fn hash(opcode: Opcode, session: u64, len: usize, digest: usize) -> Header {
+    Header {
+        opcode,
+        session,
+        iv_bytes: 0,
+        source_bytes: len as u32,
+        destination_bytes: digest as u32,
+    }
+}
+
+/// Submits one request and waits for its end.
+pub fn one(driver: &mut Driver, request: &Request<'_>) -> Done {
+    driver.submit(request, 7).unwrap();
+    finish(driver).pop().unwrap()
+}
+
+/// Waits for all that is in flight.
+pub fn finish(driver: &mut Driver) -> Vec<Done> {
+    let mut all = Vec::new();
+    while driver.in_flight() > 0 {
+        assert!(driver.wait(LONG), "{} are in flight", driver.in_flight());
+        driver.reap(|done| all.push(done));
+    }
+    all
+}
+
+pub fn is_ok(done: &Done) -> bool {
+    done.status == Some(Status::Ok)
+}
