@@ -370,8 +370,7 @@ impl<S: Service> Worker<S> {
         } else {
             self.control.tally.sleeps.add(1);
             let begin_ns = now_ns();
-            self.control
-                .sleep(self.idle_time(), &mut self.residents);
+            self.control.sleep(self.idle_time(), &mut self.residents);
             let rung_ns = self.control.rung_ns();
             self.idle.slept(idle_ns, begin_ns, rung_ns, now_ns());
         }

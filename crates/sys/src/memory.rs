@@ -115,11 +115,7 @@ impl Mapping {
     }
 
     /// The same, from byte `offset` on, which is a multiple of the page size.
-    pub fn shared_at(
-        memory: BorrowedFd<'_>,
-        offset: u64,
-        len: usize,
-    ) -> Result<Self, ShareError> {
+    pub fn shared_at(memory: BorrowedFd<'_>, offset: u64, len: usize) -> Result<Self, ShareError> {
         // Fails for what cannot be sealed.
         let seals = rustix::fs::fcntl_get_seals(memory).unwrap_or(SealFlags::empty());
         if !seals.contains(SealFlags::SHRINK) {

@@ -59,7 +59,9 @@ pub enum SetupError {
     NoEvent,
     #[error("the log of requests in flight is refused")]
     Log(#[from] ShareError),
-    #[error("the log of requests in flight has {bytes} bytes for {queues} queues: {LOG_BYTES} each are needed")]
+    #[error(
+        "the log of requests in flight has {bytes} bytes for {queues} queues: {LOG_BYTES} each are needed"
+    )]
     LogBytes { bytes: u64, queues: u16 },
     #[error("this device does not migrate: its state is with its worker")]
     Migration,
@@ -165,7 +167,11 @@ impl BackEnd {
         let is_doubtful = !line.is_clean && begun > 0 && begun <= waiting;
         let doubtful_until = is_doubtful.then(|| queue.next().wrapping_add(begun));
         if let Some(log) = &log {
-            log.note(queue.next().wrapping_add(if is_doubtful { begun } else { 0 }));
+            log.note(
+                queue
+                    .next()
+                    .wrapping_add(if is_doubtful { begun } else { 0 }),
+            );
         }
         let parts = Parts {
             memory: Arc::clone(&self.memory),
@@ -473,10 +479,7 @@ impl VhostUserBackendReqHandlerMut for BackEnd {
         self.note(Err(SetupError::NotOffered("a shared object")))
     }
 
-    fn get_inflight_fd(
-        &mut self,
-        wanted: &VhostUserInflight,
-    ) -> Result<(VhostUserInflight, File)> {
+    fn get_inflight_fd(&mut self, wanted: &VhostUserInflight) -> Result<(VhostUserInflight, File)> {
         let bytes = LOG_BYTES * self.lines.len();
         let queues = wanted.num_queues;
         let inflight = VhostUserInflight {

@@ -121,7 +121,9 @@ impl GuestMemory {
 
     /// Where the guest's `address` lies, and how many bytes follow it in its region.
     pub(crate) fn find(&self, address: u64) -> Option<(Place, u64)> {
-        let after = self.regions.partition_point(|one| one.spec.guest <= address);
+        let after = self
+            .regions
+            .partition_point(|one| one.spec.guest <= address);
         let region = after.checked_sub(1)?;
         self.within(region, address, |spec| spec.guest)
     }

@@ -388,8 +388,12 @@ impl Ring {
         let read = source + if is_verify { destination } else { 0 };
         let written = if is_verify { 0 } else { destination };
         let writable = &self.chain.writable;
-        if !copy_in(memory, &self.chain.readable, HEADER_BYTES, &mut buffer[..read])
-            || total(writable) <= written
+        if !copy_in(
+            memory,
+            &self.chain.readable,
+            HEADER_BYTES,
+            &mut buffer[..read],
+        ) || total(writable) <= written
         {
             return refuse(Refusal::Short, virtio::Status::BadMessage);
         }
@@ -397,7 +401,10 @@ impl Ring {
         copied.expect("the slab has a row for each entry");
         let (first, second) = (
             Span::slab(row, source),
-            Span::slab(row + if is_verify { source } else { SMALL_BYTES }, destination),
+            Span::slab(
+                row + if is_verify { source } else { SMALL_BYTES },
+                destination,
+            ),
         );
         let (source, destination, tag) = if is_verify {
             (second, Span::EMPTY, first)
@@ -582,9 +589,7 @@ fn status_of(status: Status) -> virtio::Status {
     match status {
         Status::Ok => virtio::Status::Ok,
         Status::AuthenticationFailed => virtio::Status::KeyRejected,
-        Status::BadLength | Status::BadSegment | Status::InvalidInput => {
-            virtio::Status::BadMessage
-        }
+        Status::BadLength | Status::BadSegment | Status::InvalidInput => virtio::Status::BadMessage,
         Status::Unsupported => virtio::Status::NotSupported,
         Status::BackendFailed | Status::Cancelled | Status::WorkerFailed => virtio::Status::Failed,
     }

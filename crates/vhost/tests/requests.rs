@@ -16,11 +16,7 @@ const KEYS: [(Algorithm, usize); 3] = [
 
 const MANNERS: [Manner; 3] = [Manner::Qemu7, Manner::Qemu8, Manner::Strict];
 
-const INTERRUPTS: [Interrupts; 3] = [
-    Interrupts::EventIndex,
-    Interrupts::Flag,
-    Interrupts::Polled,
-];
+const INTERRUPTS: [Interrupts; 3] = [Interrupts::EventIndex, Interrupts::Flag, Interrupts::Polled];
 
 #[test]
 fn ciphers_of_every_key_by_every_front_end_are_right() {
@@ -38,9 +34,13 @@ fn ciphers_of_every_key_by_every_front_end_are_right() {
             for (algorithm, key_bytes) in KEYS {
                 let key = pattern(key_bytes, 1);
                 for encrypts in [true, false] {
-                    let spec = SessionSpec::Cipher { encrypts, key: &key };
+                    let spec = SessionSpec::Cipher {
+                        encrypts,
+                        key: &key,
+                    };
                     let session = front.open_session(&spec).unwrap();
-                    for (len, in_place) in [(16, false), (64, true), (4096, false), (65_536, true)] {
+                    for (len, in_place) in [(16, false), (64, true), (4096, false), (65_536, true)]
+                    {
                         let text = pattern(len, len as u64);
                         let to = if in_place { at } else { at + (256 << 10) };
                         memory.write(at, &text);
@@ -78,19 +78,49 @@ fn digests_and_macs_are_right() {
     let rig = Rig::new();
     let mut front = rig.front(FrontConfig::default());
     let config = front.device_config().unwrap().unwrap();
-    let services = [virtio::SERVICE_CIPHER, virtio::SERVICE_HASH, virtio::SERVICE_MAC];
-    assert!(services.iter().all(|one| config.services & 1 << one != 0), "{config:?}");
+    let services = [
+        virtio::SERVICE_CIPHER,
+        virtio::SERVICE_HASH,
+        virtio::SERVICE_MAC,
+    ];
+    assert!(
+        services.iter().all(|one| config.services & 1 << one != 0),
+        "{config:?}"
+    );
     let mut driver = front.start(0).unwrap();
     let (memory, at) = (front.memory().clone(), front.data_at());
     let key = pattern(20, 3);
     let all = [
-        (Algorithm::Sha1, SessionSpec::Hash { algorithm: virtio::HASH_SHA1 }),
-        (Algorithm::Sha256, SessionSpec::Hash { algorithm: virtio::HASH_SHA256 }),
-        (Algorithm::Sha384, SessionSpec::Hash { algorithm: virtio::HASH_SHA384 }),
-        (Algorithm::Sha512, SessionSpec::Hash { algorithm: virtio::HASH_SHA512 }),
+        (
+            Algorithm::Sha1,
+            SessionSpec::Hash {
+                algorithm: virtio::HASH_SHA1,
+            },
+        ),
+        (
+            Algorithm::Sha256,
+            SessionSpec::Hash {
+                algorithm: virtio::HASH_SHA256,
+            },
+        ),
+        (
+            Algorithm::Sha384,
+            SessionSpec::Hash {
+                algorithm: virtio::HASH_SHA384,
+            },
+        ),
+        (
+            Algorithm::Sha512,
+            SessionSpec::Hash {
+                algorithm: virtio::HASH_SHA512,
+            },
+        ),
         (
             Algorithm::HmacSha256,
-            SessionSpec::Mac { algorithm: virtio::MAC_HMAC_SHA256, key: &key },
+            SessionSpec::Mac {
+                algorithm: virtio::MAC_HMAC_SHA256,
+                key: &key,
+            },
         ),
     ];
     for (algorithm, spec) in &all {
@@ -135,13 +165,21 @@ fn signatures_are_verified_and_texts_encrypted() {
     let public = [&[0x30, 0x82, 0x01, 0x0a], &material.expose()[33..33 + 266]].concat();
     let private = aws_lc.key(algorithm, &material).unwrap();
     let run = |operation, source: &[u8], destination: &mut [u8], tag: &mut [u8]| {
-        let slices = crypto::Slices { tag, ..crypto::Slices::plain(crypto::Data::apart(source, destination)) };
+        let slices = crypto::Slices {
+            tag,
+            ..crypto::Slices::plain(crypto::Data::apart(source, destination))
+        };
         let kind = crypto::Kind::new(algorithm, operation);
         crypto::process_slices(&*aws_lc, &*private, kind, slices)
     };
     let (digest, mut signature) = (pattern(32, 8), vec![0; 256]);
-    assert_eq!(run(Operation::Sign, &digest, &mut [], &mut signature), crypto::Status::Ok);
-    let session = front.open_session(&SessionSpec::Rsa { key: &public }).unwrap();
+    assert_eq!(
+        run(Operation::Sign, &digest, &mut [], &mut signature),
+        crypto::Status::Ok
+    );
+    let session = front
+        .open_session(&SessionSpec::Rsa { key: &public })
+        .unwrap();
     memory.write(at, &digest);
     memory.write(at + 4096, &signature[..100]);
     memory.write(at + 8192, &signature[100..]);
@@ -192,16 +230,24 @@ struct Cut {
 
 fn cuts() -> impl Strategy<Value = Cut> {
     let cut = prop::collection::vec(1..4000_usize, 0..8);
-    (1..3000_usize, any::<bool>(), any::<bool>(), cut.clone(), cut, 0..3_usize).prop_map(
-        |(blocks, encrypts, in_place, source_cuts, destination_cuts, key)| Cut {
-            blocks,
-            encrypts,
-            in_place,
-            source_cuts,
-            destination_cuts,
-            key,
-        },
+    (
+        1..3000_usize,
+        any::<bool>(),
+        any::<bool>(),
+        cut.clone(),
+        cut,
+        0..3_usize,
     )
+        .prop_map(
+            |(blocks, encrypts, in_place, source_cuts, destination_cuts, key)| Cut {
+                blocks,
+                encrypts,
+                in_place,
+                source_cuts,
+                destination_cuts,
+                key,
+            },
+        )
 }
 
 /// Pieces of `len` bytes from `at` on, of these lengths, with gaps between them.
@@ -293,11 +339,16 @@ fn a_request_of_a_mebibyte_is_served_in_pieces() {
     let mut driver = front.start(0).unwrap();
     let (memory, at) = (front.memory().clone(), front.data_at());
     let key = pattern(16, 2);
-    let session = front.open_session(&SessionSpec::Cipher { encrypts: true, key: &key });
+    let session = front.open_session(&SessionSpec::Cipher {
+        encrypts: true,
+        key: &key,
+    });
     let text = pattern(len, 4);
     memory.write(at, &text);
     // As a driver cuts it, page by page, not in order of addresses.
-    let pages: Vec<_> = (0..len / 4096).map(|page| (at + (page ^ 1) * 4096, 4096)).collect();
+    let pages: Vec<_> = (0..len / 4096)
+        .map(|page| (at + (page ^ 1) * 4096, 4096))
+        .collect();
     let session = session.unwrap();
     let request = |header, destination| Request {
         header,
@@ -316,8 +367,17 @@ fn a_request_of_a_mebibyte_is_served_in_pieces() {
         }
         all
     };
-    let swapped: Vec<u8> = text.chunks(8192).flat_map(|two| [&two[4096..], &two[..4096]].concat()).collect();
-    let right = expected(Algorithm::Aes128Cbc, Operation::Encrypt, &key, [1; 16], &swapped);
+    let swapped: Vec<u8> = text
+        .chunks(8192)
+        .flat_map(|two| [&two[4096..], &two[..4096]].concat())
+        .collect();
+    let right = expected(
+        Algorithm::Aes128Cbc,
+        Operation::Encrypt,
+        &key,
+        [1; 16],
+        &swapped,
+    );
     assert!(gather(at) == right);
     let too_long = cipher(session, true, len + 16);
     let more = [&pages[..], &[(at + len, 16)]].concat();
@@ -347,9 +407,17 @@ fn one_request_at_a_time_is_never_held_back() {
     let mut front = rig.front(FrontConfig::default());
     let mut driver = front.start(0).unwrap();
     let at = front.data_at();
-    let session = front.open_session(&SessionSpec::Cipher { encrypts: true, key: &[1; 16] });
+    let session = front.open_session(&SessionSpec::Cipher {
+        encrypts: true,
+        key: &[1; 16],
+    });
     let header = cipher(session.unwrap(), true, 64);
-    let request = Request { header, iv: [0; 16], source: &[(at, 64)], destination: &[(at, 64)] };
+    let request = Request {
+        header,
+        iv: [0; 16],
+        source: &[(at, 64)],
+        destination: &[(at, 64)],
+    };
     for _ in 0..50 {
         assert!(is_ok(&one(&mut driver, &request)));
     }

@@ -109,7 +109,12 @@ impl Session {
     /// From now on no request may name it, and it counts no more.
     fn end(&self) {
         self.is_ended.store(true, Ordering::Relaxed);
-        drop(self.held.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(
+            self.held
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take(),
+        );
     }
 
     /// Drops that worker's copy, which zeroises it.

@@ -117,7 +117,9 @@ impl Driver {
             list: Vec::with_capacity(DESCRIPTORS * DESCRIPTOR_BYTES),
         };
         if interrupts == Interrupts::Polled {
-            driver.number(driver.available_at()).store(1, Ordering::Relaxed);
+            driver
+                .number(driver.available_at())
+                .store(1, Ordering::Relaxed);
         }
         Ok(driver)
     }

@@ -21,9 +21,7 @@ use zeroize::Zeroizing;
 
 pub use driver::{Done, Driver, DriverError, Interrupts, Request};
 
-use crate::connection::{
-    CLOSE_SESSION, CREATE_SESSION, ConnectionError, Message, REPLY,
-};
+use crate::connection::{CLOSE_SESSION, CREATE_SESSION, ConnectionError, Message, REPLY};
 use crate::session::{LAYOUT_7, LAYOUT_8, Layout};
 
 const GET_FEATURES: u32 = 1;
@@ -125,11 +123,21 @@ pub enum FrontError {
 /// A session to ask for, as numbers of virtio.
 #[derive(Debug)]
 pub enum SessionSpec<'k> {
-    Cipher { encrypts: bool, key: &'k [u8] },
-    Hash { algorithm: u32 },
-    Mac { algorithm: u32, key: &'k [u8] },
+    Cipher {
+        encrypts: bool,
+        key: &'k [u8],
+    },
+    Hash {
+        algorithm: u32,
+    },
+    Mac {
+        algorithm: u32,
+        key: &'k [u8],
+    },
     /// A public key in DER as PKCS#1 has it.
-    Rsa { key: &'k [u8] },
+    Rsa {
+        key: &'k [u8],
+    },
 }
 
 /// The guest's memory, shared with the back-end.
@@ -314,7 +322,11 @@ impl FrontEnd {
             return Ok(None);
         }
         let mut body = Vec::new();
-        body.extend([0, CONFIG_BYTES as u32, 0].map(u32::to_le_bytes).as_flattened());
+        body.extend(
+            [0, CONFIG_BYTES as u32, 0]
+                .map(u32::to_le_bytes)
+                .as_flattened(),
+        );
         body.extend([0; CONFIG_BYTES]);
         let reply = self.ask(GET_CONFIG, body)?;
         let config = reply.body.get(12..).and_then(<[u8]>::first_chunk);
@@ -364,7 +376,10 @@ impl FrontEnd {
         let state = |value: u32| [index as u32, value].map(u32::to_le_bytes);
         let size = state(self.config.queue_size.into());
         self.tell(SET_VRING_NUM, size.as_flattened())?;
-        self.tell(SET_VRING_BASE, state(driver.used_index().into()).as_flattened())?;
+        self.tell(
+            SET_VRING_BASE,
+            state(driver.used_index().into()).as_flattened(),
+        )?;
         let (descriptors, available, used) = driver.parts();
         let fields = [descriptors, used, available].map(SharedMemory::user);
         let mut body = Vec::new();
@@ -390,7 +405,10 @@ impl FrontEnd {
     /// # Errors
     /// [`FrontError`].
     pub fn stop(&mut self, index: usize) -> Result<u16, FrontError> {
-        let body = [index as u32, 0].map(u32::to_le_bytes).as_flattened().to_vec();
+        let body = [index as u32, 0]
+            .map(u32::to_le_bytes)
+            .as_flattened()
+            .to_vec();
         let reply = self.ask(GET_VRING_BASE, body)?;
         let base = reply.body.get(4..).and_then(<[u8]>::first_chunk);
         let wrong = FrontError::Reply {
@@ -414,12 +432,7 @@ impl FrontEnd {
     ///
     /// # Errors
     /// [`FrontError`].
-    pub fn send(
-        &self,
-        code: u32,
-        body: Vec<u8>,
-        files: Vec<OwnedFd>,
-    ) -> Result<(), FrontError> {
+    pub fn send(&self, code: u32, body: Vec<u8>, files: Vec<OwnedFd>) -> Result<(), FrontError> {
         let mut message = Message::new(code, 0, body);
         message.files = files;
         message.send(&self.stream).map_err(hung_up)
@@ -449,7 +462,10 @@ impl FrontEnd {
 
     fn ask_number(&self, code: u32) -> Result<u64, FrontError> {
         let reply = self.ask(code, Vec::new())?;
-        let number = reply.body.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+        let number = reply
+            .body
+            .first_chunk()
+            .map(|bytes| u64::from_le_bytes(*bytes));
         number.ok_or(FrontError::Reply {
             asked: code,
             got: reply.code,

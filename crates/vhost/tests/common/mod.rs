@@ -7,9 +7,7 @@ use std::time::Duration;
 use crypto::{Algorithm, Data, KeyMaterial, Kind, Operation, RsaBits, RsaScheme, Slices};
 use engine::{CryptoEngine, FunctionConfig, RequestLimit, WorkerConfig};
 use lockgate_vhost::front::{Done, Driver, FrontConfig, FrontEnd, Request};
-use lockgate_vhost::{
-    Device, DeviceConfig, Notice, Notices, REQUEST_BYTES_MAX, SocketConfig,
-};
+use lockgate_vhost::{Device, DeviceConfig, Notice, Notices, REQUEST_BYTES_MAX, SocketConfig};
 use policy::Moderation;
 use tempfile::TempDir;
 use wire::virtio_crypto::{Header, Opcode, Status};
