@@ -110,7 +110,7 @@ pub static SECTIONS: &[SectionKind] = &[
     kind!(disk_modes::DiskModes, "disk-modes"),
     kind!(disk_guest::DiskGuest, "disk-guest"),
     kind!(cpu_guest::CpuGuest, "cpu-guest"),
-    kind!(kspeed::Kspeed, "kspeed", "kspeed-tcrypt"),
+    kind!(kspeed::Kspeed, "kspeed", "kspeed-rsa", "kspeed-tcrypt"),
     kind!(router_throughput::OfNative, "router-native"),
     kind!(router_throughput::OfHomes, "router-os-level"),
     kind!(router_scaling::Scaling, "router-scaling"),

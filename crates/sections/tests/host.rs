@@ -318,6 +318,28 @@ fn every_driver_is_measured_by_every_method() {
 }
 
 #[test]
+fn any_driver_of_the_kernel_is_measured_and_one_it_lacks_is_told() {
+    let text = "drivers = ['xts-aes-aesni', 'cryptd(ctr(aes-generic))', 'generic-gcm-aesni', 'cbc-aes-aesni', 'pkcs1pad(rsa-generic,sha256)', 'cbc-aes-vendor']\nmodules = ['xts']\ndestination = 'in-place'\nsizes_bytes = [512]\ndepth = 4\nmethods = ['sync', 'async']\nseconds = 0.02\npairs = 1";
+    timed("kspeed", text, |ran| {
+        for point in ran.points() {
+            let verdict = &point.verdict;
+            if point.dimensions["driver"] == "cbc-aes-vendor".into() {
+                let reason = &verdict.reason;
+                assert!(reason.contains("/proc/crypto offers: "), "{reason}");
+                continue;
+            }
+            assert_ne!(verdict.validity, Validity::NotSupported, "{point:?}");
+            let rate = point.metric("requests_per_s").expect("it was measured");
+            assert!(rate.value > 0.0, "{point:?}");
+        }
+        assert_eq!(ran.values("driver").len(), 6);
+        assert_eq!(ran.values("operation").len(), 3, "encrypt, sign and verify");
+        let is_told = |event: &Event| matches!(event, Event::Finding(one) if one.text.contains("xts(aes) by xts-aes-aesni, key of 32 bytes"));
+        assert_eq!(ran.count(is_told), 1);
+    });
+}
+
+#[test]
 fn guests_encrypt_with_the_drivers_that_they_should_have() {
     let text =
         "modes = ['xts', 'pcbc']\ndirections = ['read']\ndisk_mib = 8\nseconds = 0.1\npairs = 1";

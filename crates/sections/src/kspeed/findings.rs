@@ -35,7 +35,7 @@ pub(super) fn findings(results: &All<'_>) -> Vec<Finding> {
     let said = answer(results).map(|answer| answer.text);
     let all = [at_once, same, socket].into_iter();
     let all = all.filter_map(|finding| finding(results));
-    let all = all.chain(emulated(&results.about));
+    let all = all.chain(named(results)).chain(emulated(&results.about));
     all.filter(|one| Some(&one.text) != said.as_ref()).collect()
 }
 
@@ -53,7 +53,8 @@ fn ratios<'a>(
 /// Whether a driver is known to complete requests at once.
 fn is_at_once(results: &All<'_>, driver: Driver) -> bool {
     let told = &results.notes;
-    told.iter().any(|(own, later)| *own == driver && !later)
+    told.iter()
+        .any(|note| note.driver == driver && !note.is_async)
 }
 
 /// Of drivers that complete later, the valid ratio that differs most, in that
@@ -112,6 +113,18 @@ fn hidden(results: &All<'_>) -> Option<Finding> {
     let batch = shows(Method::Batch, &format!("Batches of {depth} (num_mb) show"));
     let remedy = format!("Measure asynchronous drivers with callbacks (kspeed async).{batch}");
     Some(finding(Weight::Headline, text, remedy))
+}
+
+/// What drivers are that are only named.
+fn named(results: &All<'_>) -> Vec<Finding> {
+    let own = results
+        .notes
+        .iter()
+        .filter(|note| note.driver.kind.own().is_none());
+    let mut all: Vec<_> = own.map(|note| format!("Measured {}.", note.what)).collect();
+    all.dedup();
+    let note = |text| finding(Weight::Note, text, "");
+    all.into_iter().map(note).collect()
 }
 
 /// Drivers that complete at once.

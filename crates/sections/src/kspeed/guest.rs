@@ -45,9 +45,12 @@ pub(super) fn find(release: &str) -> Result<Parts, PlanError> {
     Ok(parts)
 }
 
-fn image(parts: &Parts) -> Result<Image, Stopped> {
+fn image(parts: &Parts, modules: &[String]) -> Result<Image, Stopped> {
     let mut image = parts.image();
-    for module in ON_DEMAND {
+    for module in ON_DEMAND
+        .into_iter()
+        .chain(modules.iter().map(|own| &**own))
+    {
         image = image.on_demand(module);
     }
     if let Some(module) = &parts.kernel.kspeed {
@@ -59,6 +62,7 @@ fn image(parts: &Parts) -> Result<Image, Stopped> {
 /// Builds the image and boots it, unless the user stops; with what it is.
 pub(super) fn boot(
     parts: &Parts,
+    modules: &[String],
     (cpu, vcpus): (&str, u32),
     go_on: &dyn Fn() -> bool,
 ) -> Result<(Box<dyn Shell>, Spot), Stopped> {
@@ -71,6 +75,6 @@ pub(super) fn boot(
         time_limit: TIME_LIMIT,
         ..Shape::default()
     };
-    let (shell, about) = parts.boot(image(parts)?, &shape, go_on)?;
+    let (shell, about) = parts.boot(image(parts, modules)?, &shape, go_on)?;
     Ok((shell, about.also("guest_cpu", cpu)))
 }

@@ -9,10 +9,12 @@
 mod catalogue;
 mod clock;
 mod findings;
+mod grid;
 mod guest;
 mod method;
 mod module;
 pub mod program;
+mod recipe;
 mod rig;
 mod tcrypt;
 
@@ -24,7 +26,6 @@ use trial::Price;
 use catalogue::Driver;
 use method::{Means, Method};
 use rig::{MEASURES, OnGuest, REQUESTS, WARM_UP};
-use tcrypt::Call;
 
 /// Shorter and a guest's timer tick weighs; longer says no more than another
 /// round would, and an interrupt is to end the run within a second.
@@ -60,8 +61,14 @@ const GAIN: (&str, usize, usize, f64) = ("virtio_crypto_aes_cbc", 512, 16, 3.5);
 kit::keys! {
     /// What is measured.
     pub struct Config {
-        /// Drivers of the guest's kernel
-        drivers: List<Name<Driver>> = Driver::ALL.map(Name),
+        /// Drivers of the guest's kernel; any other in its /proc/crypto by that name, measured by the module alone
+        drivers: List<Name<Driver>> = Driver::USUAL.map(Name),
+        /// Modules of the guest's kernel to load for drivers that are only named
+        modules: Several<String> = [""; 0],
+        /// Bytes of the key of drivers that are only named; 0: the shortest in /proc/crypto
+        key_bytes: Count<0, 512> = 0,
+        /// Where ciphers write in the module: as tcrypt does it (CBC in place, others not), in place, or apart
+        destination: Name<Destination> = "usual",
         /// Bytes of one request
         sizes_bytes: List<Bytes<16, 65_536>> = [64, 512, 1024, 4096, 16_384, 65_536],
         /// Requests in flight of batch, async, resubmit and engine; tcrypt's num_mb
@@ -81,6 +88,36 @@ kit::keys! {
     }
 }
 
+/// Where a cipher's output goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Destination {
+    Usual,
+    InPlace,
+    Apart,
+}
+
+impl Destination {
+    const ALL: [Self; 3] = [Self::Usual, Self::InPlace, Self::Apart];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Usual => "usual",
+            Self::InPlace => "in-place",
+            Self::Apart => "apart",
+        }
+    }
+}
+
+kit::named!(Destination, "destination");
+
+/// What the module said of a driver.
+pub struct Note {
+    driver: Driver,
+    /// Whether it completes requests later than at once.
+    is_async: bool,
+    what: String,
+}
+
 /// The section, configured.
 #[derive(Clone)]
 pub struct Kspeed(Config);
@@ -89,112 +126,14 @@ pub struct Kspeed(Config);
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Place {
     driver: Driver,
+    /// Empty of a driver that is only named: it follows from its type.
+    operation: &'static str,
     size_bytes: usize,
     /// Kernel threads that submit.
     threads: usize,
 }
 
 impl Kspeed {
-    fn depth(&self) -> usize {
-        self.0.depth.get()
-    }
-
-    /// How tcrypt is called for a method of its own.
-    fn call(&self, method: Method) -> Call {
-        Call {
-            num_mb: (method == Method::TcryptMb).then(|| self.depth()),
-            seconds: self.0.tcrypt_seconds.get(),
-        }
-    }
-
-    /// A driver's subjects. What does not submit from the module's threads has
-    /// one; what tcrypt measures shares a trial.
-    fn subjects_of(&self, driver: Driver) -> Vec<Subject<Place, Method>> {
-        let of = |threads, size_bytes, method| {
-            let place = Place {
-                driver,
-                size_bytes,
-                threads,
-            };
-            self.subject(place, method)
-        };
-        let one = self.0.threads[0].get();
-        let mut subjects = Vec::new();
-        for threads in self.0.threads.values() {
-            for size_bytes in self.0.sizes_bytes.values() {
-                let methods = self
-                    .0
-                    .methods
-                    .values()
-                    .filter(|method| match method.means() {
-                        Means::Module(_) => true,
-                        Means::Program => threads == one,
-                        Means::Tcrypt => false,
-                    });
-                subjects.extend(methods.map(|method| of(threads, size_bytes, method)));
-            }
-        }
-        let is_tcrypt = |method: &Method| method.means() == Means::Tcrypt;
-        for method in self.0.methods.values().filter(is_tcrypt) {
-            let mut sizes = self.sizes_of(driver, method).into_iter();
-            let first = sizes.next().map(|bytes| of(one, bytes, method));
-            let others = sizes.map(|bytes| of(one, bytes, method).sharing_trial());
-            subjects.extend(first.into_iter().chain(others));
-        }
-        subjects
-    }
-
-    /// The sizes that tcrypt measures of a driver in one call.
-    fn sizes_of(&self, driver: Driver, method: Method) -> Vec<usize> {
-        let (sizes, call) = (self.0.sizes_bytes.values(), self.call(method));
-        sizes
-            .filter(|&bytes| call.measures(driver, bytes))
-            .collect()
-    }
-
-    /// What keeping the first driver busy gains says most; a program of its own
-    /// for each trial takes longest.
-    fn rank(&self, place: Place, method: Method) -> u8 {
-        let is_first = place.driver == *self.0.drivers[0];
-        let rank = match method {
-            Method::Sync | Method::Async => 0,
-            Method::Batch | Method::Resubmit | Method::Tcrypt | Method::TcryptMb => 1,
-            Method::AfAlg | Method::Engine => 2,
-        };
-        rank + u8::from(!is_first)
-    }
-
-    fn subject(&self, place: Place, method: Method) -> Subject<Place, Method> {
-        let driver = place.driver;
-        let of_threads = match place.threads {
-            1 => String::new(),
-            threads => format!("{threads} threads"),
-        };
-        let depth = method.depth(self.depth());
-        let title = match depth {
-            1 => method.title().to_owned(),
-            depth => format!("{}, {depth} in flight", method.title()),
-        };
-        let spot = Spot::new()
-            .named("driver", driver)
-            .also("algorithm", driver.kind.name())
-            .also("operation", driver.kind.facts().operation)
-            .block(place.size_bytes)
-            .with("threads", place.threads as u64, of_threads)
-            .with("method", method.name(), title)
-            .also("depth", depth as u64);
-        let (weight, own_s) = match method.means() {
-            Means::Module(_) => (1.0, 0.0),
-            Means::Program => (1.0, PROGRAM_S),
-            // It takes its own time.
-            Means::Tcrypt => (0.0, self.call(method).expected_s(driver)),
-        };
-        let trials = self.0.sizes_bytes.len() * self.0.threads.len() * self.0.methods.len();
-        Subject::new(place, method, spot)
-            .ranked(self.rank(place, method))
-            .weighing(weight, own_s + LOAD_S / trials as f64)
-    }
-
     /// How long a trial of the warm-up takes; 0 where there is none.
     fn warm_up_s(&self, subject: &Subject<Place, Method>) -> f64 {
         // tcrypt's seconds are too long for a warm-up.
@@ -236,19 +175,24 @@ impl Experiment for Kspeed {
     type Config = Config;
     type Place = Place;
     type Arm = Method;
-    /// Whether a driver completes requests later than at once.
-    type Notes = Vec<(Driver, bool)>;
+    type Notes = Vec<Note>;
 
     fn new(mut config: Config) -> Result<Self, ConfigError> {
         let places = config.drivers.len() * config.sizes_bytes.len() * config.threads.len();
         let counted = (places, "places of driver, size and threads");
         check_count("sizes_bytes", counted, PLACES_MAX)?;
-        for driver in config.drivers.values() {
-            check_blocks(
-                "sizes_bytes",
-                driver.kind.own(),
-                config.sizes_bytes.values(),
-            )?;
+        for kind in config
+            .drivers
+            .values()
+            .filter_map(|driver| driver.kind.own())
+        {
+            check_blocks("sizes_bytes", kind, config.sizes_bytes.values())?;
+        }
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        let mut modules = config.modules.iter();
+        if let Some(module) = modules.find(|module| !module.bytes().all(is_plain)) {
+            let reason = format!("'{module}' is no module's name: letters, digits, - and _");
+            return Err(ConfigError::value("modules", reason));
         }
         let seconds = config.common.seconds.0.map(|seconds| seconds.get());
         if let Some(seconds) = seconds.filter(|seconds| *seconds > SECONDS_MAX) {
@@ -260,7 +204,15 @@ impl Experiment for Kspeed {
         check_cpu(&config.cpu)?;
         config.sizes_bytes.sort();
         config.threads.sort();
-        Ok(Self(config))
+        let own = Self(config);
+        let mut drivers = own.0.drivers.values();
+        let does = |kind| own.0.methods.values().any(|method| own.does(method, kind));
+        let none = drivers.find(|driver| !does(driver.kind));
+        none.map_or(Ok(own.clone()), |driver| {
+            let reason =
+                format!("none of these measures {driver} so; name sync, batch, async or resubmit");
+            Err(ConfigError::value("methods", reason))
+        })
     }
 
     fn config(&self) -> &Config {
@@ -296,7 +248,9 @@ impl Experiment for Kspeed {
     fn rig(&self, host: &Host, _: &Subjects<Self>) -> Result<Box<dyn Rig<Self>>, Stopped> {
         let parts = guest::find(&self.0.kernel).map_err(Stopped::failed)?;
         let (cpu, vcpus) = (self.0.cpu.clone(), self.0.vcpus.get() as u32);
-        let boot = move |go_on: &dyn Fn() -> bool| guest::boot(&parts, (&cpu, vcpus), go_on);
+        let modules = self.0.modules.clone();
+        let boot =
+            move |go_on: &dyn Fn() -> bool| guest::boot(&parts, &modules, (&cpu, vcpus), go_on);
         Ok(Box::new(OnGuest::new(self.clone(), host, Box::new(boot))))
     }
 

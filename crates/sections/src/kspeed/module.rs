@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde::Deserialize;
 use trial::Verdict;
 
-use super::catalogue::{Driver, GCM_AAD_BYTES, GCM_TAG_BYTES, Kind};
+use super::catalogue::Driver;
+use super::recipe::Recipe;
 
 /// Where the module answers.
 const FILES: &str = "/sys/kernel/debug/lockgate_kspeed";
@@ -23,10 +24,19 @@ const TEXT_BYTES_MAX: usize = 512;
 const REMEDY: &str = "See the guest's log: lockgate vm run SCRIPT runs the same commands.";
 const REBUILD: &str = "Build the module of this version again (make setup-guests).";
 
+/// The script after which /proc/crypto has whatever the kernel can make of that
+/// name, and which prints it: templates are built when they are first opened.
+pub(super) fn offer_script(driver: Driver) -> String {
+    format!(
+        "for type in skcipher aead ahash akcipher; do\necho \"start type=$type driver={driver} ms=1 warmup_ms=0\" > {FILES}/control\ncat {FILES}/result > /dev/null\ndone 2> /dev/null\ncat /proc/crypto"
+    )
+}
+
 /// One run, as it is asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Start {
     pub(super) driver: Driver,
+    pub(super) recipe: Recipe,
     /// The module's name of the mode.
     pub(super) mode: &'static str,
     pub(super) size_bytes: usize,
@@ -40,14 +50,9 @@ pub(super) struct Start {
 impl Start {
     /// Its answer is printed, also where it is refused.
     pub(super) fn script(&self) -> String {
-        let (asked, kernel_type) = (self.asked(), self.driver.kind.facts().kernel_type);
-        let more = match self.driver.kind {
-            Kind::Cbc => " key=16 place=in".to_owned(),
-            Kind::Gcm => format!(" key=16 aad={GCM_AAD_BYTES} tag={GCM_TAG_BYTES}"),
-            Kind::Sha256 => String::new(),
-        };
+        let (asked, kernel_type) = (self.asked(), self.recipe.kernel_type);
         format!(
-            "echo \"start type={kernel_type} driver={} mode={} op={} size={} depth={} threads={} ms={} warmup_ms={WARM_UP_MS} latency={}{more}\" > {FILES}/control 2>/dev/null\ncat {FILES}/result",
+            "echo \"start type={kernel_type} driver={} mode={} op={} size={} depth={} threads={} ms={} warmup_ms={WARM_UP_MS} latency={}{}\" > {FILES}/control 2>/dev/null\ncat {FILES}/result",
             asked.driver,
             asked.mode,
             asked.op,
@@ -56,6 +61,7 @@ impl Start {
             asked.thread_count,
             self.duration.as_millis().max(1),
             u8::from(self.latency),
+            self.recipe.words(),
         )
     }
 
@@ -63,7 +69,8 @@ impl Start {
         Asked {
             driver: self.driver.name.to_owned(),
             mode: self.mode.to_owned(),
-            op: self.driver.kind.facts().operation.to_owned(),
+            op: self.recipe.operation.to_owned(),
+            in_place: self.recipe.in_place == Some(true),
             size_bytes: self.size_bytes as u64,
             depth: self.depth as u64,
             thread_count: self.threads as u64,
@@ -77,6 +84,7 @@ struct Asked {
     driver: String,
     mode: String,
     op: String,
+    in_place: bool,
     size_bytes: u64,
     depth: u64,
     thread_count: u64,
@@ -106,6 +114,12 @@ struct Fault {
 pub(super) struct Run {
     #[serde(flatten)]
     asked: Asked,
+    /// What the kernel says that the driver does.
+    algorithm: String,
+    #[serde(default)]
+    key_bytes: u64,
+    /// The driver that a sample of results was compared with; empty: none.
+    verified_by: String,
     /// Whether the driver completes requests later.
     pub(super) is_async: bool,
     elapsed_ns: u64,
@@ -195,6 +209,21 @@ impl Run {
         self.completed as f64 * 1e9 / self.elapsed_ns as f64
     }
 
+    /// What was measured, in words.
+    pub(super) fn what(&self) -> String {
+        let key = match self.key_bytes {
+            0 => String::new(),
+            bytes => format!(", key of {bytes} bytes"),
+        };
+        let checked = match &*self.verified_by {
+            "" => "; its results were not compared with others".to_owned(),
+            driver if driver == self.asked.driver => "; compared with itself alone".to_owned(),
+            driver => format!("; results compared with {driver}"),
+        };
+        let what = format!("{} by {}{key}{checked}", self.algorithm, self.asked.driver);
+        plain(&what, TEXT_BYTES_MAX)
+    }
+
     /// How fast the CPU's counter runs; none where it has none.
     pub(super) fn cycles_per_ns(&self) -> Option<f64> {
         let cycles = (self.elapsed_cycles > 0).then_some(self.elapsed_cycles as f64);
@@ -258,6 +287,7 @@ impl Run {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::catalogue::Kind;
     use super::*;
 
     const RUN: &str = include_str!("fixtures/module-async.json");
@@ -266,6 +296,7 @@ mod tests {
     fn start() -> Start {
         Start {
             driver: "virtio_crypto_aes_cbc".parse().unwrap(),
+            recipe: Recipe::known(Kind::Cbc, "encrypt", Some(true)),
             mode: "async",
             size_bytes: 512,
             depth: 16,
@@ -279,6 +310,8 @@ mod tests {
     fn a_real_answer_is_read_and_a_refusal_keeps_its_words() {
         let mut run = read(RUN, &start()).unwrap().expect("it ran");
         assert!(run.is_async && run.completed > 100);
+        let what = "cbc(aes) by virtio_crypto_aes_cbc, key of 16 bytes; results compared with cbc(aes-generic)";
+        assert_eq!(run.what(), what);
         assert!(run.requests_per_s() > 0.0 && !run.take_latencies().is_empty());
         let refused = read(REFUSAL, &start()).unwrap_err();
         assert!(refused.reason.contains("ENOENT") && !refused.remedy.is_empty());
@@ -290,6 +323,7 @@ mod tests {
             ("driver", "cbc-aes-aesni".into()),
             ("mode", "sync".into()),
             ("op", "decrypt".into()),
+            ("in_place", false.into()),
             ("size_bytes", 64.into()),
             ("thread_count", 2.into()),
             ("depth", 3.into()),

@@ -11,12 +11,13 @@ use kit::subject::Measure;
 use trial::{Sink, Verdict};
 use vm::Outcome;
 
-use super::catalogue::Driver;
+use super::catalogue::{Driver, Kind};
 use super::clock::{self, Clock};
 use super::method::{Means, Method};
 use super::module::{self, Start};
 use super::program;
-use super::{Kspeed, Place};
+use super::recipe::Recipe;
+use super::{Kspeed, Note, Place};
 
 pub(super) const REQUESTS: Measure = Measure::higher("requests_per_s", "requests/s");
 const SPEED: Measure = Measure::higher("speed_mb_per_s", "MB/s");
@@ -56,8 +57,9 @@ pub(super) struct OnGuest {
     about: Spot,
     boots: usize,
     clock: Clock,
-    /// Whose modules are loaded.
-    loaded: Option<Driver>,
+    /// Whose modules are loaded, and what /proc/crypto then says of one that is
+    /// only named.
+    loaded: Option<(Driver, Option<Recipe>)>,
     /// What the module said in the warm-up, which times every request.
     details: Vec<(Place, Method, module::Run)>,
 }
@@ -111,19 +113,33 @@ impl OnGuest {
     }
 
     fn load(&mut self, driver: Driver, go_on: &dyn Fn() -> bool) -> Result<(), Stopped> {
-        if self.loaded == Some(driver) {
+        if matches!(self.loaded, Some((loaded, _)) if loaded == driver) {
             return Ok(());
         }
         self.loaded = None;
-        let (output, _) = self.run(&driver.script(), LIMIT, go_on)?;
+        let script = driver.script(&self.section.0.modules);
+        let (output, _) = self.run(&script, LIMIT, go_on)?;
         if output.status != 0 {
             let (status, said) = (output.status, said(&output));
             let reason = format!("loading the modules of {driver} ended with {status}: {said}");
             let remedy = "Use a kernel that has them (make setup-guests GUESTS=all).";
             return Err(Stopped::Doubted(not_measured(reason, remedy)));
         }
-        self.loaded = Some(driver);
+        let recipe = match driver.kind {
+            Kind::Named => Some(self.named(driver, go_on)?),
+            _ => None,
+        };
+        self.loaded = Some((driver, recipe));
         Ok(())
+    }
+
+    /// How a driver that is only named is asked, as the guest says.
+    fn named(&mut self, driver: Driver, go_on: &dyn Fn() -> bool) -> Result<Recipe, Stopped> {
+        let (output, _) = self.run(&module::offer_script(driver), LIMIT, go_on)?;
+        let (key_bytes, in_place) = (self.section.key_bytes(), self.section.in_place(driver.kind));
+        let recipe = Recipe::named(&output.text(), driver, key_bytes, in_place);
+        let remedy = "Name one of these (--drivers), or load the modules of another (--modules).";
+        recipe.map_err(|reason| Stopped::Doubted(not_measured(reason, remedy)))
     }
 
     fn measure(
@@ -150,8 +166,12 @@ impl OnGuest {
         go_on: &dyn Fn() -> bool,
     ) -> Result<Reading, Stopped> {
         let depth = method.depth(self.section.depth());
+        let (driver, in_place) = (place.driver, self.section.in_place(place.driver.kind));
+        let known = || Recipe::known(driver.kind, place.operation, in_place);
+        let named = self.loaded.and_then(|(_, recipe)| recipe);
         let start = |duration| Start {
-            driver: place.driver,
+            driver,
+            recipe: named.unwrap_or_else(known),
             mode,
             size_bytes: place.size_bytes,
             depth,
@@ -223,7 +243,8 @@ impl OnGuest {
         let (driver, call) = (place.driver, self.section.call(method));
         let limit = Duration::from_secs_f64(call.expected_s(driver) * 2.0) + LIMIT;
         // A program that ran before may have loaded a rival.
-        let script = format!("{}{}", driver.script(), call.script(driver));
+        let modules = &self.section.0.modules;
+        let script = format!("{}{}", driver.script(modules), call.script(driver));
         let (output, seen) = self.run(&script, limit, go_on)?;
         let rates = match self.clock.cycles_per_ns() {
             Some(cycles_per_ns) => call.rates(&output.text(), driver, cycles_per_ns),
@@ -260,7 +281,8 @@ impl OnGuest {
         (requests_per_s, completed): (f64, u64),
         seen: Seen,
     ) -> Reading {
-        let copies = place.size_bytes * place.driver.kind.facts().copies * place.threads;
+        let is_apart = self.section.in_place(place.driver.kind) == Some(false);
+        let copies = place.size_bytes * (1 + usize::from(is_apart)) * place.threads;
         let mut reading = Reading::new(vec![
             (REQUESTS, requests_per_s),
             (SPEED, requests_per_s * place.size_bytes as f64 / 1e6),
@@ -321,9 +343,12 @@ impl Rig<Kspeed> for OnGuest {
         self.about.clone()
     }
 
-    fn notes(&self) -> Vec<(Driver, bool)> {
-        let told =
-            |(place, _, detail): &(Place, Method, module::Run)| (place.driver, detail.is_async);
+    fn notes(&self) -> Vec<Note> {
+        let told = |(place, _, detail): &(Place, Method, module::Run)| Note {
+            driver: place.driver,
+            is_async: detail.is_async,
+            what: detail.what(),
+        };
         self.details.iter().map(told).collect()
     }
 }

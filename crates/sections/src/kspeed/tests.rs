@@ -15,6 +15,7 @@ use trial::{Comparison, Point, RunError, Validity, Weight};
 use super::*;
 
 const CBC: &str = include_str!("fixtures/tcrypt-cbc-generic.log");
+const OFFERED: &str = include_str!("fixtures/proc-crypto");
 const LOG: &str = "tsc: Detected 2600.004 MHz processor";
 
 /// Answers scripts: an asynchronous driver that does four times as many
@@ -38,6 +39,9 @@ fn word<'a>(script: &'a str, key: &str) -> &'a str {
 impl Fake {
     fn answer(&mut self, script: &str) -> serde_json::Value {
         let number = |key| word(script, key).parse::<u64>().expect("a number");
+        if word(script, "driver") == "xts-aes-aesni" {
+            assert!(script.contains(" key=64 place=in\""), "{script}");
+        }
         if number("size") == 65_536 {
             return json!({
                 "schema": 1, "ok": false,
@@ -61,6 +65,8 @@ impl Fake {
         json!({
             "schema": 1, "ok": true,
             "driver": word(script, "driver"), "is_async": true,
+            "algorithm": "an algorithm", "key_bytes": 16, "verified_by": "another",
+            "in_place": script.contains(" place=in"),
             "mode": word(script, "mode"), "op": word(script, "op"),
             "size_bytes": number("size"), "depth": number("depth"), "thread_count": number("threads"),
             "elapsed_ns": 50_000_000, "completed": completed,
@@ -81,6 +87,7 @@ impl Shell for Fake {
         }
         let (status, text) = match script {
             _ if script == clock::SCRIPT => (0, LOG.to_owned()),
+            _ if script.ends_with("cat /proc/crypto") => (0, OFFERED.to_owned()),
             _ if script.contains("/control") => (0, self.answer(script).to_string()),
             _ if script.contains("modprobe tcrypt") => (0, CBC.to_owned()),
             _ if script.contains("modprobe pcrypt") => {
@@ -201,6 +208,60 @@ fn what_a_guest_refuses_is_not_supported_and_no_zero() {
     }
 }
 
+/// Drivers that no table has: asked as /proc/crypto says, or refused with what it
+/// offers.
+#[test]
+fn a_driver_that_is_only_named_is_measured_by_the_module_alone() {
+    let text = "drivers = ['xts-aes-aesni', 'cbc-aes-vendor', 'generic-gcm-aesni']\nkey_bytes = 64\ndestination = 'in-place'\nsizes_bytes = [64]\nmethods = ['sync', 'async', 'tcrypt', 'af-alg']\nseconds = 0.05\npairs = 5";
+    let ran = run(text, &Fake::default());
+    ran.result.as_ref().expect("a guest may lack a driver");
+    let methods = |driver: &str| {
+        let own = points(&ran.events).into_iter();
+        let own = own.filter(|point| point.dimensions["driver"] == driver.into());
+        own.count()
+    };
+    for driver in ["xts-aes-aesni", "generic-gcm-aesni"] {
+        assert_eq!(methods(driver), 2, "sync and async");
+        let point = ran.point(driver, 64, "sync");
+        assert!(point.verdict.is_valid(), "{:?}", point.verdict);
+        assert_eq!(point.dimensions["destination"], "in-place".into());
+    }
+    let absent = ran.point("cbc-aes-vendor", 64, "sync");
+    let reason = &absent.verdict.reason;
+    assert!(
+        reason.contains("/proc/crypto offers: generic-gcm-aesni, rsa"),
+        "{reason}"
+    );
+    let notes = findings(&ran.events, Weight::Note);
+    assert_has(
+        &notes,
+        ["Measured an algorithm by xts-aes-aesni, key of 16 bytes"],
+    );
+}
+
+/// RSA has no sizes: what is signed is a digest.
+#[test]
+fn signatures_are_made_and_checked_beside_each_other() {
+    let text = "drivers = ['pkcs1pad(rsa-generic,sha256)']\nmethods = ['sync', 'async', 'engine']\nseconds = 0.05\npairs = 5";
+    let ran = run(text, &Fake::default());
+    ran.result.as_ref().expect("it ends well");
+    let told = |point: &&Point| {
+        let of = |name: &str| point.dimensions[name].to_string();
+        (of("operation"), of("block_bytes"), of("method"))
+    };
+    let mut told: Vec<_> = points(&ran.events).iter().map(told).collect();
+    told.sort();
+    let wanted = ["sign", "verify"].map(|operation| {
+        ["async", "sync"].map(|method| (operation.to_owned(), "32".to_owned(), method.to_owned()))
+    });
+    assert_eq!(told, wanted.concat());
+    let mut own = comparisons(&ran.events).into_iter();
+    let own = own
+        .find(|one| one.subject.contains("sign"))
+        .expect("it is compared");
+    assert!((3.9..4.1).contains(&own.ratio), "{own:?}");
+}
+
 #[test]
 fn a_guest_that_dies_is_booted_again_but_not_for_ever() {
     let dies = |after| Fake {
@@ -251,7 +312,18 @@ fn every_wrong_value_is_named() {
     let any_length = "drivers = ['sha256-generic']\nsizes_bytes = [100]\nkernel = ''";
     section::<Kspeed>(any_length).expect("a hash takes any length");
     assert_refused::<Kspeed>(&[
-        ("drivers = ['cbc(des)']", "drivers", "cbc-aes-aesni"),
+        ("drivers = ['cbc(des) x']", "drivers", "as in /proc/crypto"),
+        ("modules = ['a b']", "modules", "'a b'"),
+        (
+            "drivers = ['xts-aes-aesni']\nmethods = ['tcrypt']",
+            "methods",
+            "measures xts-aes-aesni so",
+        ),
+        (
+            "destination = 'apart'\nmethods = ['engine']",
+            "methods",
+            "name sync, batch",
+        ),
         ("sizes_bytes = [100]", "sizes_bytes", "multiples of 16"),
         ("cpu = 'max -device x'", "cpu", "max -device x"),
         ("seconds = 5.0", "seconds", "more than 0.8"),

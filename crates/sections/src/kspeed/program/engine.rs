@@ -25,7 +25,7 @@ pub fn measure(depth: usize, request: &Request) -> Result<TrialLine, TrialError>
         return Err(TrialError::Usage(reason));
     }
     let backend = fastest(request, depth)?;
-    let workload = Workload::new(&backend, request.kind.own(), request.size_bytes);
+    let workload = Workload::new(&backend, request.own(), request.size_bytes);
     let workload = Arc::new(workload.map_err(failed)?);
     let cpus = usable_cpus().map_err(failed)?;
     let both = [Placement::Split, Placement::Shared];
@@ -41,7 +41,7 @@ pub fn measure(depth: usize, request: &Request) -> Result<TrialLine, TrialError>
 }
 
 fn fastest(request: &Request, jobs: usize) -> Result<Arc<dyn Backend>, TrialError> {
-    let kind = request.kind.own();
+    let kind = request.own();
     let candidates = crypto::candidates();
     let calibration = crypto::calibrate(&candidates, &[kind], CALIBRATION_NS, now_ns);
     let chosen = calibration.backend_for(kind, request.size_bytes, jobs);

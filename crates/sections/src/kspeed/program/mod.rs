@@ -81,8 +81,12 @@ impl Request {
             let reason = format!("ms {ms} is outside 1 to {}", TIME_MAX.as_millis());
             return Err(TrialError::Usage(reason));
         }
-        let checked = Workload::check(self.kind.own(), bytes);
+        let checked = Workload::check(self.own(), bytes);
         checked.map_err(|error| TrialError::Usage(error.to_string()))
+    }
+
+    fn own(&self) -> crypto::Kind {
+        self.kind.own().expect("only the engine's kinds have names")
     }
 
     fn line(&self, driver: &str, elapsed_ns: u64, completed: u64) -> TrialLine {
