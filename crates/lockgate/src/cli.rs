@@ -4,6 +4,7 @@ mod arms;
 mod cpu;
 mod disk;
 mod options;
+mod serve;
 mod vm;
 
 use std::path::PathBuf;
@@ -23,6 +24,7 @@ pub use disk::{
     DiskArguments, DiskCommand, DiskInfoArguments, DiskOpenArguments, DiskSpeedArguments, DiskType,
 };
 pub use options::SectionOptions;
+pub use serve::ServeArguments;
 pub use vm::{GuestFileArgument, VmArguments, VmCommand, VmRunArguments};
 
 const EXAMPLES: &str = "\
@@ -85,6 +87,9 @@ pub enum Command {
     Speed(Box<SpeedArguments>),
     /// Show or convert a stored run
     Report(ReportArguments),
+    /// Be the crypto device of guests: virtual functions over vhost-user
+    #[command(after_help = serve::EXAMPLES)]
+    Serve(ServeArguments),
     /// Boot small Linux guests for tests and measurements
     Vm(VmArguments),
     /// Read encrypted disk images: plain, LUKS1 and LUKS2; measure disk encryption

@@ -49,6 +49,7 @@ fn dispatch(command: Command, console: &Console) -> Result<Exit, Failure> {
         Command::Compare(arguments) => command::compare(&arguments, console),
         Command::Speed(arguments) => command::speed(&arguments, console),
         Command::Report(arguments) => command::report(&arguments, console),
+        Command::Serve(arguments) => command::serve(&arguments, console),
         Command::Vm(arguments) => command::vm(&arguments, console),
         Command::Disk(arguments) => command::disk(&arguments, console),
         Command::Cpu(arguments) => command::cpu(arguments, console),

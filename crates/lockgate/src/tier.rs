@@ -34,6 +34,7 @@ fn measures(command: &Command) -> bool {
         Command::Sections(_)
         | Command::Compare(_)
         | Command::Report(_)
+        | Command::Serve(_)
         | Command::Vm(_)
         | Command::Cpu(_)
         | Command::AfAlg(_)

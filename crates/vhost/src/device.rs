@@ -189,6 +189,20 @@ impl Device {
         &self.shared.config.socket.path
     }
 
+    /// Ends the device: what was taken is finished, keys are zeroised. What it counted.
+    pub fn end(mut self) -> DeviceCounters {
+        self.stop();
+        self.counters()
+    }
+
+    fn stop(&mut self) {
+        self.stop.signal();
+        if let Some(thread) = self.thread.take() {
+            // A panic of its thread has ended the device already.
+            let _ = thread.join();
+        }
+    }
+
     pub fn counters(&self) -> DeviceCounters {
         let shared = &self.shared;
         DeviceCounters {
@@ -204,11 +218,7 @@ impl Device {
 
 impl Drop for Device {
     fn drop(&mut self) {
-        self.stop.signal();
-        if let Some(thread) = self.thread.take() {
-            // A panic of its thread has ended the device already.
-            let _ = thread.join();
-        }
+        self.stop();
         // One that somebody else removed is gone.
         let _ = std::fs::remove_file(self.socket());
     }

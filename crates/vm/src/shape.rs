@@ -1,5 +1,6 @@
 //! What a guest is given: processors, memory, devices, time.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use cpu::guest::Accelerator;
@@ -29,6 +30,9 @@ pub struct Shape {
     pub cpu: String,
     pub accelerator: AcceleratorChoice,
     pub crypto_devices: u32,
+    /// Sockets of vhost-user crypto devices, one device each; the guest's memory is then
+    /// shared with them.
+    pub crypto_sockets: Vec<PathBuf>,
     /// The host's, handed over by VFIO.
     pub pci_functions: Vec<PciFunction>,
     /// Further arguments to QEMU, as they are, e.g. `-device`, `igb`.
@@ -51,6 +55,7 @@ impl Default for Shape {
             cpu: "max".to_owned(),
             accelerator: AcceleratorChoice::Auto,
             crypto_devices: 0,
+            crypto_sockets: Vec::new(),
             pci_functions: Vec::new(),
             qemu_arguments: Vec::new(),
             kernel_arguments: Vec::new(),

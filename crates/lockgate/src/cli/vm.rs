@@ -79,6 +79,10 @@ pub struct VmRunArguments {
     #[arg(long, value_name = "NUMBER", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=16))]
     pub crypto_devices: u32,
 
+    /// virtio-crypto device behind this socket, of `lockgate serve` or another back-end; repeatable
+    #[arg(long = "crypto-socket", value_name = "PATH")]
+    pub crypto_sockets: Vec<PathBuf>,
+
     /// PCI function of the host for the guest, by VFIO (0000:65:01.3); repeatable
     #[arg(long = "pci-function", value_name = "ADDRESS")]
     pub pci_functions: Vec<PciFunction>,

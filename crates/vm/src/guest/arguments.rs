@@ -1,5 +1,7 @@
 //! QEMU's command line.
 
+use std::path::Path;
+
 use crate::protocol::PORT_NAME;
 use crate::{Accelerator, Shape};
 
@@ -31,6 +33,7 @@ const SANDBOX: &str = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resour
 pub(super) struct Start<'a> {
     pub(super) shape: &'a Shape,
     pub(super) accelerator: Accelerator,
+    pub(super) version: (u32, u32, u32),
     pub(super) node: Option<u32>,
     pub(super) sandbox: bool,
     pub(super) pvh: bool,
@@ -59,6 +62,9 @@ impl Start<'_> {
             add("-incoming", format!("fd:{INCOMING_FD}"));
         }
         (0..self.shape.crypto_devices).for_each(|device| crypto(&mut add, device));
+        for (device, socket) in self.shape.crypto_sockets.iter().enumerate() {
+            self.crypto_socket(&mut add, device, socket);
+        }
         for function in &self.shape.pci_functions {
             add("-device", format!("vfio-pci,host={function}"));
         }
@@ -95,15 +101,38 @@ impl Start<'_> {
     fn memory(&self, add: &mut impl FnMut(&str, String)) {
         let mib = self.shape.memory_mib;
         add("-m", format!("{mib}M"));
-        let Some(node) = self.node else {
+        let mut memory = format!("memory-backend-memfd,id=memory,size={mib}M");
+        if let Some(node) = self.node {
+            memory.push_str(&format!(",host-nodes={node},policy=bind"));
+        }
+        if !self.shape.crypto_sockets.is_empty() {
+            memory.push_str(",share=on");
+        } else if self.node.is_none() {
             add("-machine", "q35".to_owned());
             return;
-        };
+        }
+        add("-object", memory);
+        add("-machine", "q35,memory-backend=memory".to_owned());
+    }
+
+    fn crypto_socket(&self, add: &mut impl FnMut(&str, String), device: usize, socket: &Path) {
+        // A comma in a value is written twice.
+        let socket = socket.display().to_string().replace(',', ",,");
+        add(
+            "-chardev",
+            format!("socket,id=vhost{device},path={socket},reconnect=1"),
+        );
         add(
             "-object",
-            format!("memory-backend-memfd,id=memory,size={mib}M,host-nodes={node},policy=bind"),
+            format!("cryptodev-vhost-user,id=cryptovhost{device},chardev=vhost{device}"),
         );
-        add("-machine", "q35,memory-backend=memory".to_owned());
+        // QEMU 7.2 dies of this device's MSI-X under emulation.
+        let is_fragile = self.accelerator == Accelerator::Tcg && self.version < (8, 0, 0);
+        let vectors = if is_fragile { ",vectors=0" } else { "" };
+        add(
+            "-device",
+            format!("virtio-crypto-pci,id=vcrypto{device},cryptodev=cryptovhost{device}{vectors}"),
+        );
     }
 }
 
@@ -149,6 +178,7 @@ mod tests {
         let start = Start {
             shape,
             accelerator: Accelerator::Tcg,
+            version: (7, 2, 22),
             node,
             sandbox: true,
             pvh: true,
@@ -183,6 +213,23 @@ mod tests {
         }
         assert!(line.ends_with(" -device igb"), "{line}");
         assert!(!line.contains("crypto2") && !line.contains("netdev"));
+    }
+
+    #[test]
+    fn devices_of_others_share_the_memory() {
+        let shape = Shape {
+            crypto_sockets: vec!["/run/a,b".into()],
+            ..Shape::default()
+        };
+        let line = line(&shape, None);
+        for part in [
+            "size=2048M,share=on ",
+            "memory-backend=memory ",
+            "path=/run/a,,b,reconnect=1 ",
+            "cryptodev=cryptovhost0,vectors=0",
+        ] {
+            assert!(line.contains(part), "{part} in {line}");
+        }
     }
 
     #[test]

@@ -73,6 +73,7 @@ impl Boot<'_> {
         let mut start = Start {
             shape: self.shape,
             accelerator,
+            version: self.qemu.version,
             node: node::to_bind(self.shape.host_node)?,
             sandbox: true,
             pvh: true,

@@ -63,7 +63,7 @@ impl Guest {
             shape,
             ready_limit: RESUME_LIMIT,
         };
-        let start = self.start(shape);
+        let start = self.start(qemu, shape);
         let (from, to) = match UnixStream::pair() {
             Ok(pair) => pair,
             Err(error) => return stayed(self, format!("no socket pair: {error}")),
@@ -132,10 +132,11 @@ impl Guest {
         })
     }
 
-    fn start<'s>(&self, shape: &'s Shape) -> Start<'s> {
+    fn start<'s>(&self, qemu: &Qemu, shape: &'s Shape) -> Start<'s> {
         Start {
             shape,
             accelerator: self.accelerator,
+            version: qemu.version,
             node: None,
             sandbox: self.sandbox,
             pvh: self.pvh,

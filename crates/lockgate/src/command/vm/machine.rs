@@ -48,6 +48,7 @@ fn shape(arguments: &VmRunArguments) -> Shape {
         cpu: arguments.cpu.clone(),
         accelerator: arguments.accelerator.into(),
         crypto_devices: arguments.crypto_devices,
+        crypto_sockets: arguments.crypto_sockets.clone(),
         pci_functions: arguments.pci_functions.clone(),
         kernel_arguments: arguments
             .append

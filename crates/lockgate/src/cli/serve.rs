@@ -1,0 +1,48 @@
+//! `lockgate serve`, as data.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+pub const EXAMPLES: &str = "\
+Example, for one guest (examples/one-vm.toml):
+  [[vf]]
+  name = \"vm1\"
+  socket = \"/run/lockgate/vm1.sock\"
+
+Every other key has a default:
+  backend = \"auto\"                  of the engine: see `lockgate speed --backend`
+  workers = [2, 3]                  CPUs of its workers; one worker, on any CPU
+  spin_us = 50                      a worker looks so long before it sleeps; learnt
+  [[vf]]
+  owner = \"libvirt-qemu\"            of the socket, a name or a number; also group
+  mode = \"0600\"                     of the socket
+  queues = 1                        1 to 8; Linux drives one
+  algorithms = [\"aes-cbc\"]          also sha-1, sha-2, hmac-sha256, rsa (public keys)
+  weight = 1                        share of the workers beside others
+  requests_per_s, bytes_per_s       a quota; none
+  controller = \"adaptive\"           of the interrupts: static, dim, vic, frequency,
+                                    speed-monitor-prose, speed-monitor-listing, none
+  cap_per_s                         interrupts/s, with \"static\" and for a start
+  request_max = \"1M\"                largest request
+  piece = \"16k\"                     longer ones are cut, so that others get their turn
+  depth = 256                       requests of a queue in flight in the engine
+  sessions_max = 1024               keys of one guest
+
+Stock QEMU offers guests AES-CBC only on such a device, and a guest that has one
+does not migrate. What else is allowed is for front-ends that ask the device.
+
+SIGTERM and Ctrl-C end: what was taken is finished, keys are zeroised. SIGUSR1
+prints the counters.";
+
+#[derive(Debug, Args)]
+pub struct ServeArguments {
+    /// The virtual functions, in TOML
+    pub file: PathBuf,
+    /// Check the file, print what QEMU and libvirt take, and end
+    #[arg(long)]
+    pub check: bool,
+    /// Print no QEMU lines and no libvirt XML
+    #[arg(long, conflicts_with = "check")]
+    pub no_lines: bool,
+}

@@ -1,0 +1,215 @@
+//! `lockgate serve`
+
+mod config;
+mod lines;
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use engine::{CryptoEngine, Governed, Governor};
+use signal_hook::consts::SIGUSR1;
+use sys::failure::with_causes;
+use vhost::{Device, DeviceCounters, Notice, Notices};
+
+use crate::cli::ServeArguments;
+use crate::console::Console;
+use crate::exit::{Exit, Failure, OrExit};
+use crate::interrupt;
+
+use config::{Served, Served1};
+use lines::Line;
+
+/// How often a signal is looked for.
+const LOOK: Duration = Duration::from_millis(100);
+
+pub fn serve(arguments: &ServeArguments, console: &Console) -> Result<Exit, Failure> {
+    let path = arguments.file.display();
+    let text = std::fs::read_to_string(&arguments.file);
+    let text = text
+        .with_context(|| format!("cannot read {path}"))
+        .or_usage()?;
+    let served = config::parse(&text);
+    let served = served
+        .map_err(|error| anyhow!("{path}: {error}"))
+        .or_usage()?;
+    if !arguments.no_lines {
+        console.print(overview(&served).as_bytes())?;
+    }
+    if arguments.check {
+        return Ok(Exit::Ok);
+    }
+    let stop = interrupt::flag().or_failed()?;
+    let asked = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(SIGUSR1, Arc::clone(&asked)).or_failed()?;
+    let server = Server::start(served)?;
+    console.notice("serving; SIGUSR1 prints the counters, SIGTERM or Ctrl-C ends");
+    while !stop.load(Ordering::Relaxed) {
+        std::thread::sleep(LOOK);
+        if asked.swap(false, Ordering::Relaxed) {
+            console.print(server.counters().as_bytes())?;
+        }
+    }
+    console.notice("ending: what was taken is finished");
+    let counters = server.end();
+    console.print(counters.as_bytes())?;
+    Ok(Exit::Ok)
+}
+
+/// Who is served and how, and what their guests take.
+fn overview(served: &Served) -> String {
+    let mut text = String::new();
+    for one in &served.functions {
+        let line = Line {
+            name: &one.name,
+            socket: &one.device.socket.path,
+            queues: one.device.queues,
+        };
+        let controller = one.controller.as_ref().map_or("none", |one| one.name());
+        let _ = writeln!(
+            text,
+            "{}: {}, mode {:04o}; {}; weight {}, {}; interrupts: {controller}\n\nQEMU 7.2 or later, with memory of any size:\n{}\nlibvirt:\n{}",
+            one.name,
+            one.device.socket.path.display(),
+            one.device.socket.mode,
+            one.algorithms.join(", "),
+            one.function.weight,
+            one.quota,
+            line.qemu(),
+            line.libvirt()
+        );
+    }
+    text.push_str(
+        "Stock QEMU offers guests AES-CBC only on such a device. A guest that has one does not
+migrate. When this program was started again, a guest goes on once its driver was
+loaded again (`rmmod virtio_crypto; modprobe virtio_crypto`). QEMU 7.2 without KVM
+needs `vectors=0` on the device.
+",
+    );
+    text
+}
+
+struct Server {
+    devices: Vec<(String, Device)>,
+    governor: Option<Governor>,
+    /// Ends last.
+    _engine: CryptoEngine,
+}
+
+impl Server {
+    fn start(served: Served) -> Result<Self, Failure> {
+        let backend = probe::calibration::backend(&served.backend).or_usage()?;
+        let engine = CryptoEngine::start(backend, &served.workers);
+        let engine = engine.context("cannot start the workers").or_failed()?;
+        let (mut devices, mut governed) = (Vec::new(), Vec::new());
+        for Served1 {
+            name,
+            function,
+            device,
+            controller,
+            ..
+        } in served.functions
+        {
+            let function = engine.function(function);
+            let function = function
+                .with_context(|| format!("vf {name:?}"))
+                .or_usage()?;
+            if let Some(controller) = controller {
+                let watch = function.watch();
+                governed.push(Governed { controller, watch });
+            }
+            let device = Device::start(function, device, tell(&name));
+            let device = device.with_context(|| format!("vf {name:?}")).or_failed()?;
+            devices.push((name, device));
+        }
+        let governor = if governed.is_empty() {
+            None
+        } else {
+            let governor = Governor::start(governed, None);
+            Some(
+                governor
+                    .context("cannot start the controllers")
+                    .or_failed()?,
+            )
+        };
+        Ok(Self {
+            devices,
+            governor,
+            _engine: engine,
+        })
+    }
+
+    fn counters(&self) -> String {
+        let all = self.devices.iter();
+        table(all.map(|(name, device)| (name.as_str(), device.counters())))
+    }
+
+    fn end(mut self) -> String {
+        drop(self.governor.take());
+        let ended = self.devices.drain(..).map(|(name, device)| {
+            let shown = device.end();
+            (name, shown)
+        });
+        let ended: Vec<_> = ended.collect();
+        table(
+            ended
+                .iter()
+                .map(|(name, counters)| (name.as_str(), counters.clone())),
+        )
+    }
+}
+
+/// What a device says, on stderr, with its name.
+fn tell(name: &str) -> Notices {
+    let name = name.to_owned();
+    Arc::new(move |notice| {
+        let text = match notice {
+            Notice::Connected => "a guest connects".to_owned(),
+            Notice::Disconnected(None) => "its guest leaves".to_owned(),
+            Notice::Disconnected(Some(error)) => {
+                format!("its guest is cut off: {}", with_causes(error))
+            }
+            Notice::SessionRefused(error) => {
+                format!("a session is refused: {}", with_causes(error))
+            }
+        };
+        eprintln!("{name}: {}", sys::plain::plain(text.as_bytes()));
+    })
+}
+
+fn table<'a>(rows: impl Iterator<Item = (&'a str, DeviceCounters)>) -> String {
+    let mut text = format!(
+        "{:<16} {:>12} {:>15} {:>12} {:>9} {:>9}  refused\n",
+        "vf", "requests", "bytes", "interrupts", "sessions", "throttled"
+    );
+    for (name, counters) in rows {
+        let function = counters.function;
+        let refused: Vec<String> = counters
+            .refused
+            .iter()
+            .map(|(why, count)| format!("{count} {}", why.in_words()))
+            .chain(
+                counters
+                    .broken
+                    .map(|broken| format!("a queue broke: {broken}")),
+            )
+            .collect();
+        let refused = if refused.is_empty() {
+            "none".to_owned()
+        } else {
+            refused.join("; ")
+        };
+        let _ = writeln!(
+            text,
+            "{name:<16} {:>12} {:>15} {:>12} {:>9} {:>9}  {refused}",
+            function.requests,
+            function.bytes,
+            function.notifications,
+            counters.sessions,
+            function.throttled
+        );
+    }
+    text
+}
