@@ -133,6 +133,13 @@ impl Mapping {
         Ok(Self::map_at(len, libc::MAP_SHARED, file)?)
     }
 
+    /// The first `len` bytes of a file of this program's own, shared with whoever opens
+    /// it after this process. Who shortens it ends this process: only for files that
+    /// nobody else may write.
+    pub fn own_file(file: BorrowedFd<'_>, len: usize) -> io::Result<Self> {
+        Self::map_at(len, libc::MAP_SHARED, (file.as_raw_fd(), 0))
+    }
+
     fn map(len: usize, flags: i32, file: i32) -> io::Result<Self> {
         Self::map_at(len, flags, (file, 0))
     }

@@ -22,9 +22,10 @@ use vhost_user::vhost_user::{Error, GpuBackend, Result, VhostUserBackendReqHandl
 use wire::virtio_crypto as virtio;
 
 use crate::device::Shared;
+use crate::log::Logs;
 use crate::memory::{GuestMemory, MemoryError, RegionSpec};
 use crate::queue::{Geometry, GeometryError, Queue, Wishes};
-use crate::ring::{Bell, Log, Parts, Ring, SMALL_BYTES};
+use crate::ring::{Bell, Parts, Ring, SMALL_BYTES};
 
 /// Most queues of a device.
 pub const QUEUES_MAX: usize = 8;
@@ -35,10 +36,6 @@ const VERSION_1: u64 = 1 << 32;
 
 /// How long a queue that stops may take to finish what was taken, and to be cancelled.
 const DRAIN: Duration = Duration::from_secs(1);
-
-/// Bytes of a queue in what a front-end keeps: a mark, and how far entries were begun.
-const LOG_BYTES: usize = 64;
-const LOG_MARK: [u8; 8] = *b"lockgat1";
 
 /// Why a front-end's wish is not met; the connection ends.
 #[derive(Debug, thiserror::Error)]
@@ -59,10 +56,8 @@ pub enum SetupError {
     NoEvent,
     #[error("the log of requests in flight is refused")]
     Log(#[from] ShareError),
-    #[error(
-        "the log of requests in flight has {bytes} bytes for {queues} queues: {LOG_BYTES} each are needed"
-    )]
-    LogBytes { bytes: u64, queues: u16 },
+    #[error("the log of requests in flight has {bytes} bytes: {needed} are needed")]
+    LogBytes { bytes: u64, needed: usize },
     #[error("this device does not migrate: its state is with its worker")]
     Migration,
     #[error("{0} is not offered")]
@@ -84,8 +79,6 @@ struct Line {
     bell: Arc<Bell>,
     is_disabled: bool,
     running: Option<Tenancy<CryptoRequest, Ring>>,
-    /// It was stopped by this back-end with nothing left half done.
-    is_clean: bool,
 }
 
 pub(crate) struct BackEnd {
@@ -93,7 +86,8 @@ pub(crate) struct BackEnd {
     memory: Arc<GuestMemory>,
     features: u64,
     lines: Vec<Line>,
-    log: Option<Arc<Mapping>>,
+    /// What the front-end keeps; else the device's own file.
+    logs: Option<Logs>,
     /// Why the last request failed.
     pub(crate) problem: Option<SetupError>,
 }
@@ -106,7 +100,7 @@ impl BackEnd {
             shared,
             memory: Arc::default(),
             features: 0,
-            log: None,
+            logs: None,
             problem: None,
         }
     }
@@ -155,24 +149,13 @@ impl BackEnd {
             used,
         };
         let mut queue = Queue::new(&self.memory, &geometry, wishes)?;
-        let log = self.log.as_ref().map(|mapping| Log {
-            mapping: Arc::clone(mapping),
-            offset: index * LOG_BYTES + LOG_MARK.len(),
-        });
-        let waiting = queue.waiting();
-        let begun = match &log {
-            Some(log) => log.begun().wrapping_sub(queue.next()),
-            None => waiting,
-        };
-        let is_doubtful = !line.is_clean && begun > 0 && begun <= waiting;
-        let doubtful_until = is_doubtful.then(|| queue.next().wrapping_add(begun));
-        if let Some(log) = &log {
-            log.note(
-                queue
-                    .next()
-                    .wrapping_add(if is_doubtful { begun } else { 0 }),
-            );
-        }
+        let log = self.logs.as_ref().unwrap_or(&self.shared.logs).of(index);
+        let identity = Queue::identity(&self.memory, &geometry);
+        let begun = log.begun(identity);
+        let doubtful_until = begun
+            .filter(|begun| begun.wrapping_sub(queue.next()) <= queue.waiting())
+            .filter(|begun| *begun != queue.next());
+        log.begin(identity, doubtful_until.unwrap_or(queue.next()));
         let parts = Parts {
             memory: Arc::clone(&self.memory),
             queue,
@@ -215,9 +198,10 @@ impl BackEnd {
             Err(EvictError::TimedOut(_)) => running.evict(true, DRAIN),
             other => other,
         };
-        let base = ring?.base();
-        self.lines[index].is_clean = true;
-        Ok(Some(base))
+        let ring = ring?;
+        // Nothing is left half done.
+        ring.end_log();
+        Ok(Some(ring.base()))
     }
 
     fn stop_all(&mut self) -> std::result::Result<(), SetupError> {
@@ -251,24 +235,13 @@ impl BackEnd {
         inflight: &VhostUserInflight,
         file: &File,
     ) -> std::result::Result<(), SetupError> {
-        let (bytes, queues) = (inflight.mmap_size, inflight.num_queues);
-        let needed = LOG_BYTES * self.lines.len();
+        let bytes = inflight.mmap_size;
+        let needed = Logs::bytes(self.lines.len());
         if bytes < needed as u64 {
-            return Err(SetupError::LogBytes { bytes, queues });
+            return Err(SetupError::LogBytes { bytes, needed });
         }
         let mapping = Mapping::shared_at(file.as_fd(), inflight.mmap_offset, needed)?;
-        for index in 0..self.lines.len() {
-            let mut mark = [0; LOG_MARK.len()];
-            let at = index * LOG_BYTES;
-            let read = mapping.read(at, &mut mark);
-            read.expect("as many bytes as were mapped");
-            if mark != LOG_MARK {
-                // Another program's, or none's: nothing is known.
-                let fresh = mapping.write(at, &[&LOG_MARK[..], &[0; 8]].concat());
-                fresh.expect("as many bytes as were mapped");
-            }
-        }
-        self.log = Some(Arc::new(mapping));
+        self.logs = Some(Logs::new(mapping));
         Ok(())
     }
 }
@@ -480,7 +453,7 @@ impl VhostUserBackendReqHandlerMut for BackEnd {
     }
 
     fn get_inflight_fd(&mut self, wanted: &VhostUserInflight) -> Result<(VhostUserInflight, File)> {
-        let bytes = LOG_BYTES * self.lines.len();
+        let bytes = Logs::bytes(self.lines.len());
         let queues = wanted.num_queues;
         let inflight = VhostUserInflight {
             mmap_size: bytes as u64,

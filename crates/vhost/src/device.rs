@@ -21,6 +21,7 @@ use wire::virtio_crypto as virtio;
 use crate::backend::{QUEUES_MAX, virtio_config};
 use crate::connection::{Connection, ConnectionError};
 use crate::counters::{Counters, Refusal};
+use crate::log::Logs;
 use crate::queue::Broken;
 use crate::session::{RefusedSession, Sessions, Wanted};
 
@@ -82,6 +83,12 @@ pub enum DeviceError {
         #[source]
         source: io::Error,
     },
+    #[error("cannot keep the log of requests in flight at {}", .path.display())]
+    Log {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
     #[error("cannot start the device's thread")]
     Thread(#[source] io::Error),
 }
@@ -104,6 +111,7 @@ pub(crate) struct Shared {
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) notices: Notices,
+    pub(crate) logs: Logs,
     connections: AtomicU64,
     is_connected: AtomicBool,
 }
@@ -159,12 +167,18 @@ impl Device {
             return Err(DeviceError::Piece { bytes });
         }
         let listener = listen(&config.socket)?;
+        let logs = log_path(&config.socket.path);
+        let logs = Logs::open(&logs, queues).map_err(|source| DeviceError::Log {
+            path: logs.clone(),
+            source,
+        })?;
         let shared = Arc::new(Shared {
             function,
             config,
             sessions: Arc::default(),
             counters: Arc::default(),
             notices,
+            logs,
             connections: AtomicU64::new(0),
             is_connected: AtomicBool::new(false),
         });
@@ -219,9 +233,18 @@ impl Device {
 impl Drop for Device {
     fn drop(&mut self) {
         self.stop();
-        // One that somebody else removed is gone.
-        let _ = std::fs::remove_file(self.socket());
+        for path in [self.socket(), &log_path(self.socket())] {
+            // One that somebody else removed is gone.
+            let _ = std::fs::remove_file(path);
+        }
     }
+}
+
+/// Where a device writes down how far entries were begun, for the one that comes after it.
+fn log_path(socket: &Path) -> PathBuf {
+    let mut path = socket.as_os_str().to_owned();
+    path.push(".log");
+    path.into()
 }
 
 /// Sleeps of the thread that accepts; a stop wakes it.

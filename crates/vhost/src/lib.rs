@@ -21,6 +21,7 @@ mod connection;
 mod counters;
 mod device;
 pub mod front;
+mod log;
 mod memory;
 mod queue;
 mod ring;

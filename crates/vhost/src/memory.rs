@@ -24,6 +24,8 @@ pub struct RegionSpec {
 #[derive(Clone, Debug)]
 pub(crate) struct Region {
     spec: RegionSpec,
+    /// The file's own number: another run of a front-end has another.
+    inode: u64,
     pub(crate) mapping: Arc<Mapping>,
 }
 
@@ -101,7 +103,13 @@ impl GuestMemory {
         let mapping = Arc::new(mapping.map_err(|source| MemoryError::Share { guest, source })?);
         let mut regions = self.regions.clone();
         let at = regions.partition_point(|other| other.spec.guest < guest);
-        regions.insert(at, Region { spec, mapping });
+        let inode = rustix::fs::fstat(file).map_or(0, |status| status.st_ino);
+        let region = Region {
+            spec,
+            inode,
+            mapping,
+        };
+        regions.insert(at, region);
         Ok(Self { regions })
     }
 
@@ -146,6 +154,10 @@ impl GuestMemory {
         let left = spec.bytes.checked_sub(offset).filter(|left| *left > 0)?;
         let offset = usize::try_from(offset).ok()?;
         Some((Place { region, offset }, left))
+    }
+
+    pub(crate) fn inode(&self, region: usize) -> u64 {
+        self.regions[region].inode
     }
 
     pub(crate) fn mapping(&self, region: usize) -> &Arc<Mapping> {

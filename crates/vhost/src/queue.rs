@@ -255,6 +255,24 @@ impl Queue {
         Ok(queue)
     }
 
+    /// Which queue this is: another run of its front-end, another place or another size
+    /// has another number.
+    pub(crate) fn identity(memory: &GuestMemory, geometry: &Geometry) -> u64 {
+        let place = memory.find_user(geometry.used);
+        let inode = place.map_or(0, |(place, _)| memory.inode(place.region));
+        let parts = [
+            inode,
+            geometry.descriptors,
+            geometry.available,
+            geometry.used,
+            geometry.size.into(),
+        ];
+        let mix = |mixed: u64, part: u64| {
+            (mixed.rotate_left(29) ^ part).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        };
+        parts.into_iter().fold(1, mix) | 1
+    }
+
     /// The next entry that would be taken, and so, since entries are used in order, where
     /// to go on when all taken are used.
     pub(crate) fn next(&self) -> u16 {

@@ -3,18 +3,17 @@
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crypto::{Operation, Status};
 use engine::{
     Call, CallError, CryptoLane, Intake, RegionId, Resident, SessionId, Span, SubmitError,
 };
-use sys::memory::Mapping;
 use wire::virtio_crypto as virtio;
 use wire::virtio_crypto::{HEADER_BYTES, Header, Opcode};
 
 use crate::counters::{Counters, Refusal};
+use crate::log::Log;
 use crate::memory::{GuestMemory, Place};
 use crate::queue::{Broken, Chain, ChainError, Piece, Queue};
 use crate::session::{Known, Sessions, slot_of};
@@ -91,31 +90,7 @@ pub(crate) struct Parts {
     /// Entries up to here may have been begun by a device that is gone: what wrote over
     /// its own source then cannot be done again.
     pub(crate) doubtful_until: Option<u16>,
-    /// Where it is written down how far entries were begun.
-    pub(crate) log: Option<Log>,
-}
-
-/// What a front-end keeps for the device that comes after this one: how far a queue's
-/// entries were begun.
-#[derive(Clone, Debug)]
-pub(crate) struct Log {
-    pub(crate) mapping: Arc<Mapping>,
-    pub(crate) offset: usize,
-}
-
-impl Log {
-    fn number(&self) -> &AtomicU16 {
-        let number = self.mapping.number(self.offset);
-        number.expect("a log was checked when it came")
-    }
-
-    pub(crate) fn begun(&self) -> u16 {
-        self.number().load(Ordering::Acquire)
-    }
-
-    pub(crate) fn note(&self, next: u16) {
-        self.number().store(next, Ordering::Release);
-    }
+    pub(crate) log: Log,
 }
 
 pub(crate) struct Ring {
@@ -166,6 +141,11 @@ impl Ring {
     /// Where to go on: the entry after the last one that was used.
     pub(crate) fn base(&self) -> u16 {
         self.parts.queue.published()
+    }
+
+    /// All that was begun is done.
+    pub(crate) fn end_log(&self) {
+        self.parts.log.end();
     }
 
     /// Takes one entry; `false` if there is none, or no room for it.
@@ -499,9 +479,7 @@ impl Resident for Ring {
         if std::mem::take(&mut self.is_armed) {
             self.parts.queue.disarm();
         }
-        if let Some(log) = &self.parts.log {
-            log.note(self.parts.queue.next());
-        }
+        self.parts.log.note(self.parts.queue.next());
         self.lane.show_here();
         if self.taken.front().is_some_and(|taken| taken.end.is_some()) {
             // Refused, with nothing before it that is still to be done.
