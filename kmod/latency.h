@@ -12,6 +12,20 @@
 #define KSPEED_LATENCY_BUCKETS	\
 	((KSPEED_LATENCY_BITS_MAX - KSPEED_LATENCY_SUB_BITS + 1) << KSPEED_LATENCY_SUB_BITS)
 
+/* What is timed of a request. */
+enum kspeed_stage {
+	KSPEED_LATENCY,		/* from the call to the callback, or to its return */
+	KSPEED_SUBMIT,		/* the call into the driver */
+	KSPEED_WAIT,		/* from its return to the callback; 0: that came first */
+	KSPEED_CALLBACK,	/* in the callback */
+	KSPEED_STAGES,
+};
+
+struct kspeed_histogram {
+	u64 sum_ns;
+	u64 buckets[KSPEED_LATENCY_BUCKETS];
+};
+
 unsigned int kspeed_latency_bucket(u64 ns);
 /* The largest value that falls into the bucket. */
 u64 kspeed_latency_upper(unsigned int bucket);

@@ -48,6 +48,7 @@ static void collect_slot(struct kspeed_report *report, struct kspeed_thread_repo
 	thread->backlogged += slot->backlogged;
 	thread->completed_inline += slot->completed_inline;
 	thread->rejected += slot->rejected;
+	thread->in_interrupt += slot->in_interrupt;
 	report->latency_min_ns = min(report->latency_min_ns, slot->latency_min_ns);
 	report->latency_max_ns = max(report->latency_max_ns, slot->latency_max_ns);
 }
@@ -67,22 +68,22 @@ static void collect_thread(struct kspeed_report *report, unsigned int index,
 	report->errors += thread->errors;
 }
 
-static void collect_latency(struct kspeed_report *report, struct kspeed_run *run)
+static void collect_times(struct kspeed_report *report, struct kspeed_run *run,
+			  enum kspeed_stage stage)
 {
+	struct kspeed_histogram *sum = &report->times[stage];
 	unsigned int i;
 	int cpu;
 
 	for_each_possible_cpu(cpu) {
-		const struct kspeed_tally *tally = per_cpu_ptr(run->tally, cpu);
+		const struct kspeed_histogram *own = per_cpu_ptr(run->times[stage], cpu);
 
-		report->latency_sum_ns += tally->latency_sum_ns;
+		sum->sum_ns += own->sum_ns;
 		for (i = 0; i < KSPEED_LATENCY_BUCKETS; i++) {
-			report->latency[i] += tally->latency[i];
-			report->latency_count += tally->latency[i];
+			sum->buckets[i] += own->buckets[i];
+			report->counts[stage] += own->buckets[i];
 		}
 	}
-	if (!report->latency_count)
-		report->latency_min_ns = 0;
 }
 
 static void judge(struct kspeed_report *report)
@@ -110,7 +111,10 @@ void kspeed_report_collect(struct kspeed_report *report, struct kspeed_run *run)
 	report->latency_min_ns = U64_MAX;
 	for (i = 0; i < run->worker_count; i++)
 		collect_thread(report, i, run->workers[i]);
-	collect_latency(report, run);
+	for (i = 0; i < KSPEED_STAGES; i++)
+		collect_times(report, run, i);
+	if (!report->counts[KSPEED_LATENCY])
+		report->latency_min_ns = 0;
 	judge(report);
 }
 
@@ -145,24 +149,35 @@ static void json_head(struct seq_file *file, const struct kspeed_report *report)
 		   spec->warmup_ms, boolean(report->stopped));
 }
 
-static void json_latency(struct seq_file *file, const struct kspeed_report *report)
+static const char *const stage_names[] = {
+	[KSPEED_LATENCY] = "latency_ns",
+	[KSPEED_SUBMIT] = "submit_ns",
+	[KSPEED_WAIT] = "wait_ns",
+	[KSPEED_CALLBACK] = "callback_ns",
+};
+
+static void json_times(struct seq_file *file, const struct kspeed_report *report,
+		       enum kspeed_stage stage)
 {
+	const struct kspeed_histogram *times = &report->times[stage];
 	const char *comma = "";
 	unsigned int i;
 
-	seq_printf(file, ",\"clock_read_ns\":%llu,\"latency_ns\":", report->clock_read_ns);
+	seq_printf(file, ",\"%s\":", stage_names[stage]);
 	if (!report->spec.latency) {
 		seq_puts(file, "null");
 		return;
 	}
-	seq_printf(file, "{\"count\":%llu,\"sum\":%llu,\"min\":%llu,\"max\":%llu,\"buckets\":[",
-		   report->latency_count, report->latency_sum_ns, report->latency_min_ns,
-		   report->latency_max_ns);
+	seq_printf(file, "{\"count\":%llu,\"sum\":%llu,", report->counts[stage], times->sum_ns);
+	if (stage == KSPEED_LATENCY)
+		seq_printf(file, "\"min\":%llu,\"max\":%llu,", report->latency_min_ns,
+			   report->latency_max_ns);
+	seq_puts(file, "\"buckets\":[");
 	for (i = 0; i < KSPEED_LATENCY_BUCKETS; i++) {
-		if (!report->latency[i])
+		if (!times->buckets[i])
 			continue;
 		seq_printf(file, "%s[%llu,%llu]", comma, kspeed_latency_upper(i),
-			   report->latency[i]);
+			   times->buckets[i]);
 		comma = ",";
 	}
 	seq_puts(file, "]}");
@@ -180,13 +195,16 @@ static void json_threads(struct seq_file *file, const struct kspeed_report *repo
 			   thread->cpu, thread->completed, thread->errors);
 		seq_printf(file, "\"backlogged\":%llu,\"completed_inline\":%llu,\"rejected\":%llu,",
 			   thread->backlogged, thread->completed_inline, thread->rejected);
-		seq_printf(file, "\"in_flight_max\":%u}", thread->in_flight_max);
+		seq_printf(file, "\"in_interrupt\":%llu,\"in_flight_max\":%u}",
+			   thread->in_interrupt, thread->in_flight_max);
 	}
 	seq_puts(file, "]}\n");
 }
 
 void kspeed_report_json(struct seq_file *file, const struct kspeed_report *report)
 {
+	unsigned int i;
+
 	if (report->fault.code) {
 		seq_puts(file, "{\"schema\":1,\"ok\":false,\"error\":");
 		kspeed_json_fault(file, &report->fault);
@@ -199,7 +217,9 @@ void kspeed_report_json(struct seq_file *file, const struct kspeed_report *repor
 		   report->completed * report->spec.size_bytes, report->errors);
 	seq_printf(file, ",\"verified\":%s", boolean(report->verified_by[0]));
 	json_field(file, "verified_by", report->verified_by);
-	json_latency(file, report);
+	seq_printf(file, ",\"clock_read_ns\":%llu", report->clock_read_ns);
+	for (i = 0; i < KSPEED_STAGES; i++)
+		json_times(file, report, i);
 	json_threads(file, report);
 }
 

@@ -18,6 +18,7 @@ struct kspeed_thread_report {
 	u64 backlogged;
 	u64 completed_inline;
 	u64 rejected;
+	u64 in_interrupt;
 };
 
 struct kspeed_report {
@@ -32,11 +33,10 @@ struct kspeed_report {
 	u64 elapsed_ns;
 	u64 completed;
 	u64 errors;
-	u64 latency_sum_ns;
 	u64 latency_min_ns;
 	u64 latency_max_ns;
-	u64 latency_count;
-	u64 latency[KSPEED_LATENCY_BUCKETS];
+	struct kspeed_histogram times[KSPEED_STAGES];
+	u64 counts[KSPEED_STAGES];
 	unsigned int thread_count;
 	struct kspeed_thread_report threads[];
 };

@@ -54,9 +54,23 @@ static void run_free(struct kspeed_run *run)
 
 	for (i = 0; i < run->worker_count; i++)
 		kspeed_worker_free(run->workers[i]);
-	free_percpu(run->tally);
+	for (i = 0; i < KSPEED_STAGES; i++)
+		free_percpu(run->times[i]);
 	kspeed_report_free(run->report);
 	kfree(run);
+}
+
+static bool alloc_counters(struct kspeed_run *run)
+{
+	unsigned int i;
+
+	for (i = 0; i < KSPEED_STAGES; i++) {
+		run->times[i] = alloc_percpu(struct kspeed_histogram);
+		if (!run->times[i])
+			return false;
+	}
+	run->report = kspeed_report_alloc(run->spec.thread_count);
+	return run->report;
 }
 
 /*
@@ -100,9 +114,7 @@ static struct kspeed_run *run_create(const struct kspeed_spec *spec,
 	kspeed_timer_setup(&run->timer, next_phase);
 	atomic_set(&run->absent, spec->thread_count);
 	init_completion(&run->clock_started);
-	run->tally = alloc_percpu(struct kspeed_tally);
-	run->report = kspeed_report_alloc(spec->thread_count);
-	if (run->tally && run->report)
+	if (alloc_counters(run))
 		err = create_workers(run, fault);
 	else
 		err = kspeed_fault_memory(fault, "the counters");

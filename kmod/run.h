@@ -21,16 +21,11 @@ enum kspeed_phase {
 	KSPEED_DRAINING,
 };
 
-/* Per CPU, because completions of one thread can come from several at once. */
-struct kspeed_tally {
-	u64 latency_sum_ns;
-	u64 latency[KSPEED_LATENCY_BUCKETS];
-};
-
 struct kspeed_run {
 	struct kspeed_spec spec;
 	char driver[CRYPTO_MAX_ALG_NAME];	/* resolved */
-	struct kspeed_tally __percpu *tally;
+	/* Per CPU, because completions of one thread can come from several at once. */
+	struct kspeed_histogram __percpu *times[KSPEED_STAGES];
 	unsigned int worker_count;
 	struct kspeed_worker *workers[KSPEED_THREADS_MAX];
 	struct kspeed_report *report;

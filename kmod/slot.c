@@ -126,6 +126,12 @@ int kspeed_slot_run_once(struct kspeed_slot *slot)
 	return slot->last_error;
 }
 
+static void count_time(struct kspeed_run *run, enum kspeed_stage stage, u64 ns)
+{
+	this_cpu_add(run->times[stage]->sum_ns, ns);
+	this_cpu_inc(run->times[stage]->buckets[kspeed_latency_bucket(ns)]);
+}
+
 static void count_latency(struct kspeed_run *run, struct kspeed_slot *slot, u64 now_ns)
 {
 	u64 ns = now_ns - slot->submitted_ns;
@@ -134,8 +140,7 @@ static void count_latency(struct kspeed_run *run, struct kspeed_slot *slot, u64 
 		slot->latency_min_ns = ns;
 	if (ns > slot->latency_max_ns)
 		slot->latency_max_ns = ns;
-	this_cpu_add(run->tally->latency_sum_ns, ns);
-	this_cpu_inc(run->tally->latency[kspeed_latency_bucket(ns)]);
+	count_time(run, KSPEED_LATENCY, ns);
 }
 
 /* True: within the window, and without an error. */
@@ -167,8 +172,16 @@ static void count_in_window(struct kspeed_slot *slot, u64 *counter)
 		++*counter;
 }
 
+/* Only before the exchange is the slot ours for certain. */
 static enum kspeed_outcome taken(struct kspeed_slot *slot)
 {
+	struct kspeed_run *run = slot->run;
+
+	if (slot->submitted_ns) {
+		slot->returned_ns = ktime_get_ns();
+		if (kspeed_run_phase(run) == KSPEED_MEASURING)
+			count_time(run, KSPEED_SUBMIT, slot->returned_ns - slot->submitted_ns);
+	}
 	if (atomic_xchg(&slot->state, KSPEED_SLOT_IN_FLIGHT) == KSPEED_SLOT_DONE)
 		return KSPEED_DONE;
 	return KSPEED_IN_FLIGHT;
@@ -177,8 +190,11 @@ static enum kspeed_outcome taken(struct kspeed_slot *slot)
 static enum kspeed_outcome returned_at_once(struct kspeed_slot *slot, int err, u64 *now_ns)
 {
 	*now_ns = stamp(slot->run);
-	if (count(slot, err, *now_ns))
+	if (count(slot, err, *now_ns)) {
 		slot->completed_inline++;
+		if (*now_ns)
+			count_time(slot->run, KSPEED_SUBMIT, *now_ns - slot->submitted_ns);
+	}
 	if (unlikely(err))
 		kspeed_slot_arm(slot);
 	return KSPEED_DONE;
@@ -242,6 +258,22 @@ static bool submit_again(struct kspeed_slot *slot, u64 now_ns)
 	return false;
 }
 
+/* What passed between the call's return, if that is over, and the callback. */
+static u64 waited_ns(struct kspeed_slot *slot, u64 now_ns)
+{
+	if (atomic_read_acquire(&slot->state) != KSPEED_SLOT_IN_FLIGHT)
+		return 0;
+	return now_ns > slot->returned_ns ? now_ns - slot->returned_ns : 0;
+}
+
+static void count_callback(struct kspeed_slot *slot, u64 now_ns)
+{
+	if (in_hardirq() || in_serving_softirq())
+		slot->in_interrupt++;
+	if (now_ns)
+		count_time(slot->run, KSPEED_WAIT, waited_ns(slot, now_ns));
+}
+
 /*
  * The read-side section lets kspeed_worker_free() wait for the tail of a
  * callback that has already given its slot back.
@@ -250,6 +282,8 @@ static void completed(kspeed_completion_arg arg, int err)
 {
 	struct kspeed_slot *slot = kspeed_completion_data(arg);
 	struct kspeed_worker *worker;
+	struct kspeed_run *run;
+	bool counted;
 	u64 now_ns;
 
 	/* It has left the backlog and is still in flight. */
@@ -257,12 +291,17 @@ static void completed(kspeed_completion_arg arg, int err)
 		return;
 	rcu_read_lock();
 	worker = slot->worker;
-	now_ns = stamp(slot->run);
-	count(slot, err, now_ns);
+	run = slot->run;
+	now_ns = stamp(run);
+	counted = count(slot, err, now_ns);
+	if (counted)
+		count_callback(slot, now_ns);
 	if (atomic_xchg(&slot->state, KSPEED_SLOT_DONE) == KSPEED_SLOT_IN_FLIGHT) {
 		if (!worker->callback_submits || !submit_again(slot, now_ns))
 			kspeed_worker_give_back(worker, slot);
 	}
+	if (counted && now_ns)
+		count_time(run, KSPEED_CALLBACK, ktime_get_ns() - now_ns);
 	rcu_read_unlock();
 }
 

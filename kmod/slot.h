@@ -43,6 +43,7 @@ struct kspeed_slot {
 	int last_error;		/* 0: the destination holds a result */
 	bool lost;		/* the driver kept it: never freed */
 	u64 submitted_ns;
+	u64 returned_ns;	/* valid once IN_FLIGHT */
 
 	/* In the counted window; written by the owner only. */
 	u64 completed;
@@ -52,6 +53,7 @@ struct kspeed_slot {
 	u64 backlogged;
 	u64 completed_inline;
 	u64 rejected;
+	u64 in_interrupt;	/* callbacks that ran in one, hard or soft */
 
 	u8 iv[KSPEED_IV_BYTES_MAX];
 	u8 iv_start[KSPEED_IV_BYTES_MAX];

@@ -314,6 +314,25 @@ fn every_driver_is_measured_by_every_method() {
         assert!(ran.shown()[0] > 10);
         let has_latency = ran.points().any(|point| !point.histogram.is_empty());
         assert!(has_latency, "the warm-up takes latencies");
+        // A device has its time between call and callback, AES in C within the call.
+        for (driver, waits, in_interrupt) in [
+            ("virtio_crypto_aes_cbc", true, 100.0),
+            ("cbc(aes-generic)", false, 0.0),
+        ] {
+            let own = ran.points().filter(|point| {
+                point.dimensions["driver"] == driver.into() && point.metric("submit_ns").is_some()
+            });
+            let told = own.map(|point| {
+                let percent = point.metric("in_interrupt_percent");
+                (
+                    point.metric("wait_ns").is_some(),
+                    percent.map(|percent| percent.value),
+                )
+            });
+            let mut told: Vec<_> = told.collect();
+            told.dedup();
+            assert_eq!(told, [(waits, Some(in_interrupt))], "{driver}");
+        }
     });
 }
 

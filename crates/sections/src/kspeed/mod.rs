@@ -25,7 +25,7 @@ use trial::Price;
 
 use catalogue::Driver;
 use method::{Means, Method};
-use rig::{MEASURES, OnGuest, REQUESTS, WARM_UP};
+use rig::{CALLBACK, IN_INTERRUPT, MEASURES, OnGuest, REQUESTS, SUBMIT, WAIT, WARM_UP};
 
 /// Shorter and a guest's timer tick weighs; longer says no more than another
 /// round would, and an interrupt is to end the run within a second.
@@ -298,6 +298,18 @@ impl Experiment for Kspeed {
                 [Cells::of(REQUESTS, "")],
             )
             .across("method")
+            .into(),
+            Sheet::new(
+                "What a request's time is made of",
+                "Medians over the requests of the warm-up, timed by the module in the kernel. Submission: the call into the driver. Wait: from its return to the callback, with the kick of a device, its work and its interrupt, which are not told apart. Callback: the module's own, with the next submission where that resubmits. A driver that completes at once does all its work in the call: it has no wait and no interrupt.",
+                [
+                    Cells::of(SUBMIT, "submission"),
+                    Cells::of(WAIT, "wait"),
+                    Cells::of(CALLBACK, "callback"),
+                    Cells::of(IN_INTERRUPT, "completed in an interrupt"),
+                ],
+            )
+            .only(|_, method: &Method| matches!(method.means(), Means::Module(_)))
             .into(),
         ]
     }

@@ -4,6 +4,7 @@
 use kit::guest::{not_measured, plain};
 use std::time::Duration;
 
+use kit::load::rig::LatencyCounts;
 use serde::Deserialize;
 use trial::Verdict;
 
@@ -130,12 +131,18 @@ pub(super) struct Run {
     bytes: u64,
     errors: u64,
     /// Null where none was taken.
-    latency_ns: Option<Latency>,
+    latency_ns: Option<Times>,
+    /// The call into the driver; modules of an earlier version took the latency
+    /// alone.
+    submit_ns: Option<Times>,
+    /// From its return to the callback; of drivers that complete at once, none.
+    wait_ns: Option<Times>,
+    callback_ns: Option<Times>,
     threads: Vec<Thread>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
-struct Latency {
+struct Times {
     count: u64,
     /// (upper end in ns, how many).
     buckets: Vec<(u64, u64)>,
@@ -148,6 +155,9 @@ pub(super) struct Thread {
     pub(super) backlogged: u64,
     /// Requests that were complete when the call came back.
     pub(super) completed_inline: u64,
+    /// Requests whose callback ran in an interrupt, hard or soft.
+    #[serde(default)]
+    in_interrupt: u64,
     in_flight_max: u64,
 }
 
@@ -204,6 +214,14 @@ impl Fault {
     }
 }
 
+impl Times {
+    fn is_sound(&self) -> bool {
+        let counted = self.buckets.iter().map(|(_, count)| *count);
+        let counted = counted.fold(0, u64::saturating_add);
+        self.buckets.len() <= BUCKETS_MAX && counted == self.count
+    }
+}
+
 impl Run {
     pub(super) fn requests_per_s(&self) -> f64 {
         self.completed as f64 * 1e9 / self.elapsed_ns as f64
@@ -234,6 +252,21 @@ impl Run {
         self.latency_ns.take().unwrap_or_default().buckets
     }
 
+    /// Medians of what a request's latency is made of, ns: submission, wait and
+    /// callback; none of what there was not.
+    pub(super) fn split_ns(&self) -> [Option<f64>; 3] {
+        [&self.submit_ns, &self.wait_ns, &self.callback_ns].map(|times| {
+            let counts = LatencyCounts::of(times.as_ref()?.buckets.iter().copied());
+            let median = counts.quantile_ns(0.5).filter(|_| !counts.is_empty());
+            median.map(|ns| ns as f64)
+        })
+    }
+
+    /// The share of requests whose callback ran in an interrupt.
+    pub(super) fn in_interrupt(&self) -> f64 {
+        self.sum(|thread| thread.in_interrupt) as f64 / self.completed as f64
+    }
+
     /// Of all threads.
     pub(super) fn sum(&self, value: fn(&Thread) -> u64) -> u64 {
         let values = self.threads.iter().map(value);
@@ -254,21 +287,24 @@ impl Run {
             return Err(format!("the module measured {own}; asked was {asked:?}"));
         }
         let (completed, errors) = (self.completed, self.errors);
-        let latency = self.latency_ns.as_ref();
-        let buckets = latency.map_or(&[][..], |latency| &latency.buckets);
-        let timed = buckets.iter().map(|(_, count)| *count);
-        let timed = timed.fold(0, u64::saturating_add);
+        let times = [
+            &self.latency_ns,
+            &self.submit_ns,
+            &self.wait_ns,
+            &self.callback_ns,
+        ];
+        let mut times = times.into_iter().flatten();
         let is_sound = self.elapsed_ns > 0
             && completed <= COUNT_MAX
             && errors <= COUNT_MAX
             && completed.checked_mul(asked.size_bytes) == Some(self.bytes)
             && self.sum(|thread| thread.completed) == completed
-            && buckets.len() <= BUCKETS_MAX
-            && timed == latency.map_or(0, |latency| latency.count)
+            && self.sum(|thread| thread.in_interrupt) <= completed
+            && times.all(Times::is_sound)
             && self.in_flight_max() <= asked.depth;
         if !is_sound {
             return Err(format!(
-                "the module's figures contradict each other: {completed} requests in {} ns, {timed} timed, at most {} in flight",
+                "the module's figures contradict each other: {completed} requests in {} ns, at most {} in flight",
                 self.elapsed_ns,
                 self.in_flight_max()
             ));
@@ -312,6 +348,9 @@ mod tests {
         assert!(run.is_async && run.completed > 100);
         let what = "cbc(aes) by virtio_crypto_aes_cbc, key of 16 bytes; results compared with cbc(aes-generic)";
         assert_eq!(run.what(), what);
+        assert_eq!(run.in_interrupt(), 1.0);
+        let [submit, wait, callback] = run.split_ns().map(|ns| ns.expect("it was timed"));
+        assert!(submit + callback < wait, "{submit} {wait} {callback}");
         assert!(run.requests_per_s() > 0.0 && !run.take_latencies().is_empty());
         let refused = read(REFUSAL, &start()).unwrap_err();
         assert!(refused.reason.contains("ENOENT") && !refused.remedy.is_empty());
@@ -338,6 +377,10 @@ mod tests {
             (
                 "latency_ns",
                 serde_json::json!({"count": 5, "buckets": [[1, 4]]}),
+            ),
+            (
+                "wait_ns",
+                serde_json::json!({"count": u64::MAX, "buckets": [[1, 4]]}),
             ),
         ] {
             let mut answer: serde_json::Value = serde_json::from_str(RUN).unwrap();

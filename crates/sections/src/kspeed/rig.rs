@@ -25,13 +25,21 @@ const GUEST_CPU: Measure = Measure::fact("guest_cpu_percent", "% of a core");
 const BACKLOGGED: Measure = Measure::fact("backlogged", "requests");
 const INLINE: Measure = Measure::fact("completed_inline", "requests");
 const IN_FLIGHT_MAX: Measure = Measure::fact("in_flight_max", "requests");
-pub(super) const MEASURES: [Measure; 6] = [
+pub(super) const SUBMIT: Measure = Measure::fact("submit_ns", "ns");
+pub(super) const WAIT: Measure = Measure::fact("wait_ns", "ns");
+pub(super) const CALLBACK: Measure = Measure::fact("callback_ns", "ns");
+pub(super) const IN_INTERRUPT: Measure = Measure::fact("in_interrupt_percent", "%");
+pub(super) const MEASURES: [Measure; 10] = [
     REQUESTS,
     SPEED,
     GUEST_CPU,
     BACKLOGGED,
     INLINE,
     IN_FLIGHT_MAX,
+    SUBMIT,
+    WAIT,
+    CALLBACK,
+    IN_INTERRUPT,
 ];
 
 /// How long a warm-up is.
@@ -332,7 +340,11 @@ impl Rig<Kspeed> for OnGuest {
                 (BACKLOGGED, run.sum(|thread| thread.backlogged) as f64),
                 (INLINE, run.sum(|thread| thread.completed_inline) as f64),
                 (IN_FLIGHT_MAX, run.in_flight_max() as f64),
+                (IN_INTERRUPT, run.in_interrupt() * 100.0),
             ]);
+            let split = [SUBMIT, WAIT, CALLBACK].into_iter().zip(run.split_ns());
+            let split = split.filter_map(|(measure, ns)| Some((measure, ns?)));
+            reading.values.extend(split);
             // Once: a point has those of all its readings.
             reading.latency = LatencyCounts::of(run.take_latencies());
         }

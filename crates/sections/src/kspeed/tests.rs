@@ -61,7 +61,10 @@ impl Fake {
             _ => 0,
         };
         self.idle = self.idle.saturating_sub(1);
-        let latency = json!({"count": completed, "buckets": [[2000, completed]]});
+        let times = |ns: u64| {
+            let taken = json!({"count": completed, "buckets": [[ns, completed]]});
+            (number("latency") == 1).then_some(taken)
+        };
         json!({
             "schema": 1, "ok": true,
             "driver": word(script, "driver"), "is_async": true,
@@ -71,9 +74,11 @@ impl Fake {
             "size_bytes": number("size"), "depth": number("depth"), "thread_count": number("threads"),
             "elapsed_ns": 50_000_000, "completed": completed,
             "bytes": completed * number("size"), "errors": 0,
-            "latency_ns": (number("latency") == 1).then_some(latency),
+            "latency_ns": times(2000), "submit_ns": times(500),
+            "wait_ns": times(1500), "callback_ns": times(100),
             "threads": [{
-                "completed": completed, "backlogged": 0, "completed_inline": 0, "in_flight_max": 1,
+                "completed": completed, "backlogged": 0, "completed_inline": 0,
+                "in_interrupt": completed / 2, "in_flight_max": 1,
             }],
         })
     }
@@ -175,6 +180,15 @@ fn every_method_is_measured_and_compared() {
         let is_timed = !method.starts_with("tcrypt");
         assert_eq!(!point.histogram.is_empty(), is_timed, "{method}");
     }
+    let point = ran.point("cbc(aes-generic)", 64, "sync");
+    let value = |name| point.metric(name).expect("it was timed").value;
+    let split = ["submit_ns", "wait_ns", "callback_ns"].map(value);
+    for (found, planted) in split.into_iter().zip([500.0, 1500.0, 100.0]) {
+        assert!((found / planted - 1.0_f64).abs() < 0.04, "{split:?}");
+    }
+    assert!((49.0..=50.0).contains(&value("in_interrupt_percent")));
+    let tcrypt = ran.point("cbc(aes-generic)", 64, "tcrypt");
+    assert!(tcrypt.metric("submit_ns").is_none(), "it is not timed");
     let gain = ran.comparison("kspeed async, 16 in flight", "kspeed sync");
     assert_eq!(gain.subject, "cbc(aes-generic), 64 B, emulated guest");
     assert!((3.9..4.1).contains(&gain.ratio) && gain.outcome == trial::Outcome::Faster);
