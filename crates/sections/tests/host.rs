@@ -149,6 +149,19 @@ fn every_number_of_tasks_is_measured() {
 }
 
 #[test]
+fn every_arm_of_the_device_is_measured() {
+    let text = "algorithms = ['sha256']\nsizes_bytes = [64]\ndepths = [16]\nplacements = ['shared']\npairs = 2\nseconds = 0.02\nbackend = 'aws-lc'";
+    alone("vcm-device", text, |ran| {
+        let arms = "adaptive,as asked,delayed by the guest,dim,polled,speed-monitor-prose,vic";
+        assert_eq!(
+            ran.values("arm"),
+            arms.split(',').map(str::to_owned).collect()
+        );
+        assert!(ran.points().all(|point| !point.metrics.is_empty()));
+    });
+}
+
+#[test]
 fn every_contender_is_measured_at_every_place() {
     let text = "algorithms = ['aes-128-cbc', 'rsa-2048']\noperations = ['encrypt']\nsizes_bytes = [512, 1024]\ndepth = 8\ncontrollers = ['speed-monitor-prose', 'dim']\nbackend = 'aws-lc'\ninterval_ms = 5.0\npairs = 2\nseconds = 0.02\nsettle_seconds = 0.04";
     alone("vcm-controllers", text, |ran| {

@@ -10,6 +10,9 @@ use wire::virtio_crypto::{HEADER_BYTES, Header, Status};
 
 use super::SharedMemory;
 
+/// Largest queue.
+pub(super) const SIZE_MAX: u16 = crate::queue::SIZE_MAX;
+
 /// Descriptors of one request: as many pieces as a request of 1 MiB has pages, twice, and
 /// three of its own.
 const DESCRIPTORS: usize = 520;
@@ -312,6 +315,12 @@ impl Driver {
 
     /// Waits until something is done, or for `within`; whether something is.
     pub fn wait(&mut self, within: Duration) -> bool {
+        self.wait_for(0, within)
+    }
+
+    /// The same; it asks to be told when `more` than one are done, where it can ask for
+    /// that: no more than are in flight.
+    pub fn wait_for(&mut self, more: u16, within: Duration) -> bool {
         self.kick();
         let begin = std::time::Instant::now();
         loop {
@@ -326,7 +335,7 @@ impl Driver {
                 std::thread::yield_now();
                 continue;
             }
-            self.ask();
+            self.ask(more);
             if self.used_index() != self.seen {
                 return true;
             }
@@ -336,10 +345,9 @@ impl Driver {
         }
     }
 
-    /// Asks for an interrupt with the next entry used.
-    fn ask(&self) {
+    fn ask(&self, more: u16) {
         if self.interrupts == Interrupts::EventIndex {
-            self.ask_after(0);
+            self.ask_after(more);
         } else {
             self.number(self.available_at()).store(0, Ordering::Relaxed);
             fence(Ordering::SeqCst);

@@ -5,6 +5,7 @@
 //! split queue, requests and interrupts.
 
 mod driver;
+mod load;
 
 use std::io;
 use std::mem::size_of;
@@ -20,6 +21,7 @@ use wire::virtio_crypto::{CONFIG_BYTES, Config};
 use zeroize::Zeroizing;
 
 pub use driver::{Done, Driver, DriverError, Interrupts, Request};
+pub use load::{Load, LoadConfig, LoadCounts, LoadError, takes};
 
 use crate::connection::{CLOSE_SESSION, CREATE_SESSION, ConnectionError, Message, REPLY};
 use crate::session::{LAYOUT_7, LAYOUT_8, Layout};
