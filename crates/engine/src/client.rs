@@ -114,6 +114,12 @@ impl<R: Copy + Send> Lane<R> {
         self.shared.config.depth - self.in_flight()
     }
 
+    /// Whether it takes requests: it is not closed, and its virtual function is not
+    /// drained.
+    pub fn is_open(&self) -> bool {
+        self.shared.is_open()
+    }
+
     /// Whether and how the worker's end has closed.
     pub fn closed(&self) -> Option<Closed> {
         self.shared.closed()

@@ -60,7 +60,7 @@ pub enum StartError {
 
 #[derive(Debug)]
 pub(crate) enum Command<R> {
-    Lane(WorkerLane<R>),
+    Lane(Box<WorkerLane<R>>),
     Reconsider(u32),
     /// Tells the receiver, by being dropped, that the virtual function with this id
     /// has no requests left.
@@ -279,7 +279,7 @@ impl<R: Copy + Send> Control<R> {
         }
         let mut commands = self.commands();
         match commands.as_mut() {
-            Ok(commands) => commands.push(Command::Lane(end)),
+            Ok(commands) => commands.push(Command::Lane(Box::new(end))),
             Err(closed) => {
                 let closed = *closed;
                 if let Some(function) = end.function.take() {

@@ -1,5 +1,7 @@
 //! The worker: inhale, process, exhale.
 
+mod residents;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
@@ -14,7 +16,7 @@ use sys::ready::Known;
 use crate::function::{Breath, Ending, LANES_MAX, Roster};
 use crate::lane::Closed;
 use crate::pool::{Command, Control, WorkerConfig};
-use crate::resident::{Eviction, Residents, Stay};
+use crate::resident::Residents;
 use crate::service::{BATCH_MAX, Batch, Outcomes, Service, cancel};
 use crate::worker_lane::{Held, WorkerLane};
 
@@ -196,68 +198,6 @@ impl<S: Service> Worker<S> {
         self.breath.requests.len()
     }
 
-    /// Has the residents take in what came; whether that was anything.
-    fn take_in(&mut self) -> bool {
-        if self.residents.is_empty() {
-            return false;
-        }
-        if self.residents.is_due() {
-            self.residents.wait(Duration::ZERO);
-        }
-        self.welcome_kicked();
-        let mut is_any = false;
-        let mut index = 0;
-        while let Some(&slot) = self.residents.looked.get(index) {
-            let lane = &mut self.roster.lanes[slot as usize];
-            let home = lane.home.as_mut().expect("it is a resident's");
-            let intake = home.inhale();
-            lane.surcharge_ns = lane.surcharge_ns.saturating_add(intake.work_ns);
-            if intake.is_some {
-                is_any = true;
-                self.roster.rouse_one(slot);
-            } else if home.stay == Stay::Armed {
-                self.residents.armed += 1;
-                self.residents.looked.swap_remove(index);
-                continue;
-            }
-            index += 1;
-        }
-        is_any
-    }
-
-    /// Those who kicked are looked at again.
-    fn welcome_kicked(&mut self) {
-        while let Some(slot) = self.residents.kicked.pop() {
-            let lane = self.roster.lanes.find(slot);
-            if let Some(home) = lane.and_then(|lane| lane.home.as_mut())
-                && home.stay == Stay::Armed
-            {
-                home.stay = Stay::Looked;
-                self.residents.armed -= 1;
-                self.residents.looked.push(slot);
-            }
-        }
-    }
-
-    /// Before a sleep: every resident's client is asked to kick; whether one has
-    /// something already.
-    fn arm_residents(&mut self) -> bool {
-        let mut is_any = false;
-        let roster = &mut self.roster;
-        self.residents.looked.retain(|&slot| {
-            let home = roster.lanes[slot as usize].home.as_mut();
-            let home = home.expect("it is a resident's");
-            let has_work = home.resident.arm();
-            is_any |= has_work;
-            if !has_work {
-                home.stay = Stay::Armed;
-                self.residents.armed += 1;
-            }
-            has_work
-        });
-        is_any
-    }
-
     fn exhale(&mut self) {
         assert!(
             self.breath.origins.iter().all(|one| one.done.is_some()),
@@ -272,10 +212,7 @@ impl<S: Service> Worker<S> {
         for index in 0..self.breath.present.len() {
             let slot = self.breath.present[index];
             self.note_held(slot);
-            if !self.residents.is_empty() {
-                // There is room again for what it left outside.
-                self.residents.kicked.push(slot);
-            }
+            self.rekick(&[slot]);
             self.breath.work_ns += self.roster.charge(slot);
         }
         let tally = &self.control.tally;
@@ -447,7 +384,7 @@ impl<S: Service> Worker<S> {
 
     fn obey(&mut self, command: Command<S::Request>) {
         match command {
-            Command::Lane(lane) => {
+            Command::Lane(mut lane) => {
                 let slot = lane.shared.slot;
                 let is_late = lane.function.as_ref().is_some_and(|own| own.is_removed());
                 let home = lane.home.as_ref();
@@ -455,7 +392,11 @@ impl<S: Service> Worker<S> {
                     let own = self.control.event();
                     self.residents.add(slot, home, own).is_ok()
                 });
-                self.roster.add(lane);
+                if !is_settled {
+                    // It never came to live here.
+                    lane.home = None;
+                }
+                self.roster.add(*lane);
                 if is_late || !is_settled {
                     self.close_lane(slot, Closed::Removed);
                 } else {
@@ -463,7 +404,12 @@ impl<S: Service> Worker<S> {
                     self.attend(slot);
                 }
             }
-            Command::Reconsider(function) => self.roster.reconsider(function),
+            Command::Reconsider(function) => {
+                self.roster.reconsider(function);
+                // It may take again what its residents left outside.
+                let slots: Vec<u32> = self.roster.of_flow(function).collect();
+                self.rekick(&slots);
+            }
             Command::Drain(function, done) => {
                 let slots = self.roster.members(function);
                 for &slot in &slots {
@@ -479,50 +425,6 @@ impl<S: Service> Worker<S> {
             Command::End(ending) => self.end_function(ending),
             Command::EndOne(worker, one) => one.end_for(worker),
             Command::Evict(eviction) => self.evict(eviction),
-        }
-    }
-
-    /// Has a resident take in nothing more. Where it is gone, its owner learns so by
-    /// the end of `eviction`.
-    fn evict(&mut self, eviction: Eviction<S::Request>) {
-        let slot = eviction.shared.slot;
-        let lane = self.roster.lanes.find(slot);
-        let lane = lane.filter(|lane| Arc::ptr_eq(&lane.shared, &eviction.shared));
-        let Some(home) = lane.and_then(|lane| lane.home.as_mut()) else {
-            return;
-        };
-        match home.stay {
-            Stay::Looked => self.residents.looked.retain(|other| *other != slot),
-            Stay::Armed => self.residents.armed -= 1,
-            Stay::Leaving => {}
-        }
-        if home.stay != Stay::Leaving {
-            self.residents.leaving.push(slot);
-        }
-        let is_cancelling = eviction.is_cancelling;
-        home.leave(eviction);
-        if is_cancelling {
-            self.cancel(&[slot]);
-        }
-    }
-
-    /// Gives residents back that have nothing in flight any more.
-    fn see_off(&mut self) {
-        let mut index = 0;
-        while let Some(&slot) = self.residents.leaving.get(index) {
-            let lane = &mut self.roster.lanes[slot as usize];
-            if lane.has_work() || lane.in_hand > 0 {
-                index += 1;
-                continue;
-            }
-            let lane = self.roster.remove(slot, &self.control.ready);
-            let mut lane = lane.expect("it was found");
-            lane.leave_function();
-            let home = lane.home.take().expect("it is a resident's");
-            self.residents.remove(slot, &home);
-            self.control.free_slot(slot);
-            drop(lane);
-            home.hand_back();
         }
     }
 
@@ -559,6 +461,7 @@ impl<S: Service> Worker<S> {
         for &slot in slots {
             self.note_held(slot);
         }
+        self.rekick(slots);
     }
 
     fn attend(&mut self, slot: u32) {

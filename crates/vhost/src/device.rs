@@ -1,11 +1,12 @@
 //! A device: a virtual function of an engine behind a socket, for one guest at a time.
 
 use std::io;
+use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -114,9 +115,24 @@ pub(crate) struct Shared {
     pub(crate) logs: Logs,
     connections: AtomicU64,
     is_connected: AtomicBool,
+    /// The connection, to be cut when the device ends.
+    stream: Mutex<Option<UnixStream>>,
 }
 
 impl Shared {
+    /// Whatever the device's thread reads or writes ends.
+    fn hang_up(&self) {
+        let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(stream) = &*stream {
+            // One that is cut already is.
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    fn note_stream(&self, stream: Option<UnixStream>) {
+        *self.stream.lock().unwrap_or_else(PoisonError::into_inner) = stream;
+    }
+
     pub(crate) fn open_session(&self, wanted: &Wanted) -> Result<u64, RefusedSession> {
         self.sessions
             .open(&self.function, &self.config.allowed, wanted)
@@ -181,6 +197,7 @@ impl Device {
             logs,
             connections: AtomicU64::new(0),
             is_connected: AtomicBool::new(false),
+            stream: Mutex::default(),
         });
         let stop = Arc::new(Event::new().map_err(DeviceError::Thread)?);
         let own = (Arc::clone(&shared), Arc::clone(&stop));
@@ -211,6 +228,8 @@ impl Device {
 
     fn stop(&mut self) {
         self.stop.signal();
+        // A front-end that sends half a message, or reads no answer, holds it up no more.
+        self.shared.hang_up();
         if let Some(thread) = self.thread.take() {
             // A panic of its thread has ended the device already.
             let _ = thread.join();
@@ -269,11 +288,15 @@ fn serve(shared: &Arc<Shared>, stream: UnixStream, stop: &Event) {
     shared.connections.fetch_add(1, Ordering::Relaxed);
     shared.is_connected.store(true, Ordering::Relaxed);
     (shared.notices)(Notice::Connected);
-    let connection = Connection::new(Arc::clone(shared), stream);
+    let connection = stream.try_clone().and_then(|own| {
+        shared.note_stream(Some(own));
+        Connection::new(Arc::clone(shared), stream)
+    });
     let served = match connection {
         Ok(mut connection) => connection.serve(stop),
         Err(error) => Err(error.into()),
     };
+    shared.note_stream(None);
     shared.is_connected.store(false, Ordering::Relaxed);
     (shared.notices)(Notice::Disconnected(served.as_ref().err()));
 }

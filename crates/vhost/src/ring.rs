@@ -1,6 +1,8 @@
 //! One data queue of a device, served on its worker: requests of the guest become
 //! requests of the engine, and their ends become used entries.
 
+mod copied;
+
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,8 +39,10 @@ const DESCRIPTOR_NS: u64 = 15;
 pub(crate) struct Bell(Mutex<Option<OwnedFd>>);
 
 impl Bell {
+    /// Tells once by the new file: by the old one it may have been in vain.
     pub(crate) fn set(&self, file: Option<OwnedFd>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = file;
+        self.ring();
     }
 
     fn ring(&self) {
@@ -135,6 +139,9 @@ impl Ring {
             is_broken: false,
         };
         ring.parts.queue.disarm();
+        // Of what was used before, by a queue that ended since or by a device that is
+        // gone, the driver may not have been told.
+        ring.parts.bell.ring();
         ring
     }
 
@@ -150,7 +157,7 @@ impl Ring {
 
     /// Takes one entry; `false` if there is none, or no room for it.
     fn take(&mut self) -> Option<u32> {
-        if self.lane.room() == 0 || self.taken.len() >= self.lane.config().depth {
+        if !self.has_room() {
             return None;
         }
         if self.parts.queue.waiting() == 0 {
@@ -195,6 +202,11 @@ impl Ring {
             }
         }
         Some(descriptors)
+    }
+
+    fn has_room(&self) -> bool {
+        let depth = self.lane.config().depth;
+        self.lane.is_open() && self.lane.room() > 0 && self.taken.len() < depth
     }
 
     fn is_doubtful(&mut self) -> bool {
@@ -342,84 +354,6 @@ impl Ring {
         destination.iter().any(any)
     }
 
-    /// Numbers of a few hundred bytes, copied both ways. What needs a private key is not
-    /// offered: one of 2048 bits is longer than the 1024 bytes that QEMU's message has.
-    fn submit_public_key(
-        &mut self,
-        taken: &mut Taken,
-        header: &Header,
-        session: SessionId,
-    ) -> Result<(), Refused> {
-        let refuse = |why, status| Err(Refused::Message(why, status));
-        let operation = match header.opcode {
-            Opcode::AkcipherEncrypt => Operation::Encrypt,
-            Opcode::AkcipherVerify => Operation::Verify,
-            _ => return refuse(Refusal::Header, virtio::Status::NotSupported),
-        };
-        let (source, destination) = (bytes(header.source_bytes), bytes(header.destination_bytes));
-        if source > SMALL_BYTES || destination > SMALL_BYTES {
-            return refuse(Refusal::Lengths, virtio::Status::BadMessage);
-        }
-        let row = self.row();
-        let mut buffer = [0; 2 * SMALL_BYTES];
-        let memory = &self.parts.memory;
-        // To be verified: the signature, then the digest, both to read.
-        let is_verify = operation == Operation::Verify;
-        let read = source + if is_verify { destination } else { 0 };
-        let written = if is_verify { 0 } else { destination };
-        let writable = &self.chain.writable;
-        if !copy_in(
-            memory,
-            &self.chain.readable,
-            HEADER_BYTES,
-            &mut buffer[..read],
-        ) || total(writable) <= written
-        {
-            return refuse(Refusal::Short, virtio::Status::BadMessage);
-        }
-        let copied = self.lane.write(RegionId::SLAB, row, &buffer[..read]);
-        copied.expect("the slab has a row for each entry");
-        let (first, second) = (
-            Span::slab(row, source),
-            Span::slab(
-                row + if is_verify { source } else { SMALL_BYTES },
-                destination,
-            ),
-        );
-        let (source, destination, tag) = if is_verify {
-            (second, Span::EMPTY, first)
-        } else {
-            (first, second, Span::EMPTY)
-        };
-        taken.written = header.destination_bytes + 1;
-        if is_verify {
-            taken.written = 1;
-        } else {
-            taken.copied_out = Some(CopiedOut {
-                slab: row + SMALL_BYTES,
-                pieces: first_bytes(writable, written),
-            });
-        }
-        let list = |span: Span| Vec::from_iter((span.len > 0).then_some(span));
-        let (source, destination) = (list(source), list(destination));
-        let call = Call {
-            session,
-            operation,
-            source: &source,
-            destination: &destination,
-            iv: [0; IV_BYTES],
-            aad: Span::EMPTY,
-            tag,
-        };
-        submit(&mut self.lane, &call)
-    }
-
-    /// A place in the slab that no entry in flight uses.
-    fn row(&self) -> usize {
-        let depth = self.lane.config().depth;
-        usize::from(self.parts.queue.next()) % depth.next_power_of_two() * 2 * SMALL_BYTES
-    }
-
     /// Writes the status of whatever is done, in order, and shows the driver.
     fn carry_out(&mut self) {
         while let Some(taken) = self.taken.front()
@@ -443,20 +377,6 @@ impl Ring {
             self.parts.queue.put_used(taken.head, written);
         }
         self.parts.queue.publish();
-    }
-
-    fn copy_out(&self, out: &CopiedOut) {
-        let mut at = out.slab;
-        for piece in &out.pieces {
-            let mut bytes = vec![0; piece.bytes];
-            let (place, span) = (piece.place, Span::slab(at, piece.bytes));
-            let read = self.lane.read(span, &mut bytes);
-            read.expect("the slab has a row for each entry");
-            let mapping = self.parts.memory.mapping(place.region);
-            let put = mapping.write(place.offset, &bytes);
-            put.expect("the chain's bytes lie in the memory");
-            at += piece.bytes;
-        }
     }
 }
 
@@ -507,7 +427,7 @@ impl Resident for Ring {
         self.is_armed = true;
         let is_any = self.parts.queue.arm();
         self.look_if_broken();
-        is_any && self.lane.room() > 0 && self.taken.len() < self.lane.config().depth
+        is_any && self.has_room()
     }
 
     fn unreaped(&mut self) -> u32 {
@@ -585,17 +505,6 @@ fn bytes(field: u32) -> usize {
 
 fn total(pieces: &[Piece]) -> usize {
     pieces.iter().map(|piece| piece.bytes).sum()
-}
-
-fn first_bytes(pieces: &[Piece], bytes: usize) -> Vec<Piece> {
-    let mut left = bytes;
-    let of = |piece: &Piece| {
-        let bytes = left.min(piece.bytes);
-        left -= bytes;
-        let place = piece.place;
-        (bytes > 0).then_some(Piece { place, bytes })
-    };
-    pieces.iter().filter_map(of).collect()
 }
 
 /// Copies bytes of a list from `begin` on; whether there are as many.

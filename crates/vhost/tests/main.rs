@@ -3,5 +3,6 @@
 
 mod common;
 mod life;
+mod messages;
 mod refusals;
 mod requests;

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use wire::virtio_crypto as virtio;
 use wire::virtio_crypto::{Opcode, Status};
 
-use crate::common::{Rig, cipher, expected, finish, hash, is_ok, one, pattern};
+use crate::common::{Rig, cipher, expected, finish, hash, is_ok, one, pattern, public_half};
 
 const KEYS: [(Algorithm, usize); 3] = [
     (Algorithm::Aes128Cbc, 16),
@@ -161,8 +161,7 @@ fn signatures_are_verified_and_texts_encrypted() {
     let algorithm = Algorithm::Rsa(crypto::RsaBits::B2048, crypto::RsaScheme::Pkcs1);
     let aws_lc = crypto::by_name("aws-lc").unwrap();
     let material = crypto::generate_key(algorithm);
-    // PKCS#8 has the modulus and the exponent there, 261 and 5 bytes: PKCS#1's public half.
-    let public = [&[0x30, 0x82, 0x01, 0x0a], &material.expose()[33..33 + 266]].concat();
+    let public = public_half(&material);
     let private = aws_lc.key(algorithm, &material).unwrap();
     let run = |operation, source: &[u8], destination: &mut [u8], tag: &mut [u8]| {
         let slices = crypto::Slices {

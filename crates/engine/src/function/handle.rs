@@ -91,7 +91,7 @@ impl<R: Copy + Send + 'static> VirtualFunction<R> {
         self.function.possessions.add(one);
     }
 
-    fn tell_workers(&self) {
+    pub(super) fn tell_workers(&self) {
         for control in &*self.controls {
             control.reconsider(self.function.number);
         }

@@ -108,6 +108,8 @@ impl<R: Copy + Send + 'static> VirtualFunction<R> {
 
     pub fn resume(&self) {
         self.set_draining(false);
+        // Residents left outside what came meanwhile.
+        self.tell_workers();
     }
 
     fn set_draining(&self, is_draining: bool) {

@@ -94,6 +94,13 @@ impl<R: Copy + Send> Roster<R> {
             .collect()
     }
 
+    /// The lanes that share that turn.
+    pub(crate) fn of_flow(&mut self, number: u32) -> impl Iterator<Item = u32> {
+        let own = self.lanes.iter_mut();
+        own.filter(move |lane| lane.flow_number() == number)
+            .map(|lane| lane.shared.slot)
+    }
+
     pub(crate) fn has_work_of(&mut self, function: u64, slot: u32) -> bool {
         let lane = self.lanes.find(slot);
         lane.is_some_and(|lane| lane.is_of(function) && lane.has_work())

@@ -1,12 +1,14 @@
 //! A device with an engine, and what the front-ends of the tests do with it.
 
+pub mod raw;
+
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crypto::{Algorithm, Data, KeyMaterial, Kind, Operation, RsaBits, RsaScheme, Slices};
 use engine::{CryptoEngine, FunctionConfig, RequestLimit, WorkerConfig};
-use lockgate_vhost::front::{Done, Driver, FrontConfig, FrontEnd, Request};
+use lockgate_vhost::front::{Done, Driver, FrontConfig, FrontEnd, Request, SessionSpec};
 use lockgate_vhost::{Device, DeviceConfig, Notice, Notices, REQUEST_BYTES_MAX, SocketConfig};
 use policy::Moderation;
 use tempfile::TempDir;
@@ -229,4 +231,59 @@ pub fn finish(driver: &mut Driver) -> Vec<Done> {
 
 pub fn is_ok(done: &Done) -> bool {
     done.status == Some(Status::Ok)
+}
+
+pub fn open_aes(front: &mut FrontEnd, encrypts: bool) -> u64 {
+    let key = &pattern(16, 1);
+    let session = front.open_session(&SessionSpec::Cipher { encrypts, key });
+    session.unwrap()
+}
+
+/// One good request on this queue, which comes out right.
+pub fn encrypts(front: &mut FrontEnd, driver: &mut Driver) {
+    const LEN: usize = 256;
+    let session = open_aes(front, true);
+    let (from, to) = (front.data_at(), front.data_at() + LEN);
+    let text = pattern(LEN, 3);
+    front.memory().write(from, &text);
+    let done = one(
+        driver,
+        &Request {
+            header: cipher(session, true, LEN),
+            iv: [4; 16],
+            source: &[(from, LEN)],
+            destination: &[(to, LEN)],
+        },
+    );
+    assert!(is_ok(&done), "{done:?}");
+    let mut got = vec![0; LEN];
+    front.memory().read(to, &mut got);
+    let key = pattern(16, 1);
+    let (algorithm, operation) = (Algorithm::Aes128Cbc, Operation::Encrypt);
+    assert!(got == expected(algorithm, operation, &key, [4; 16], &text));
+    front.close_session(session).unwrap();
+}
+
+/// The device serves another front-end, with nothing left of the one before.
+pub fn serves(rig: &Rig) {
+    let mut front = rig.front(FrontConfig {
+        queue_size: 16,
+        ..FrontConfig::default()
+    });
+    let mut driver = front.start(0).unwrap();
+    encrypts(&mut front, &mut driver);
+    assert_eq!(rig.engine.counters(0).panics, 0);
+}
+
+/// Of RSA with 2048 bits. PKCS#8 has the modulus and the exponent there, 261 and 5 bytes:
+/// PKCS#1's public half.
+pub fn public_key() -> Vec<u8> {
+    public_half(&crypto::generate_key(Algorithm::Rsa(
+        RsaBits::B2048,
+        RsaScheme::Pkcs1,
+    )))
+}
+
+pub fn public_half(material: &KeyMaterial) -> Vec<u8> {
+    [&[0x30, 0x82, 0x01, 0x0a], &material.expose()[33..33 + 266]].concat()
 }
