@@ -299,8 +299,8 @@ fn logs_that_cannot_be_had() {
     let plain = OwnedFd::from(tempfile::tempfile().unwrap());
     rustix::fs::ftruncate(&plain, 4096).unwrap();
     let all = [
-        (&file, [0, 0], "has 0 bytes for 1 queues"),
-        (&file, [127, 0], "has 127 bytes for 1 queues"),
+        (&file, [0, 0], "has 0 bytes: 128 are needed"),
+        (&file, [127, 0], "has 127 bytes: 128 are"),
         (&file, [u64::MAX, 4096], "which is less than"),
         (&file, [4096, 1], "cannot be mapped"),
         (&file, [4096, u64::MAX - 127], "is refused"),
