@@ -83,9 +83,9 @@ fn overview(served: &Served) -> String {
     }
     text.push_str(
         "Stock QEMU offers guests AES-CBC only on such a device. A guest that has one does not
-migrate. When this program was started again, a guest goes on once its driver was
-loaded again (`rmmod virtio_crypto; modprobe virtio_crypto`). QEMU 7.2 without KVM
-needs `vectors=0` on the device.
+migrate. When this program ends, the guest's device stops until its QEMU is started
+again; give the chardev no `reconnect`, of which QEMU 7.2 and 10.0 die then. QEMU 7.2
+without KVM needs `vectors=0` on the device.
 ",
     );
     text

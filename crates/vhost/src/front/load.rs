@@ -87,7 +87,9 @@ impl Load {
             socket,
             FrontConfig {
                 manner: Manner::Strict,
-                queue_size: u16::try_from(depth.next_power_of_two()).expect("at most 1024"),
+                // No chain of a request is longer than its queue.
+                queue_size: u16::try_from(depth.next_power_of_two().max(16))
+                    .expect("at most 1024"),
                 data_bytes: depth * row(block_bytes),
                 interrupts: config.interrupts,
                 ..FrontConfig::default()

@@ -120,7 +120,7 @@ impl Start<'_> {
         let socket = socket.display().to_string().replace(',', ",,");
         add(
             "-chardev",
-            format!("socket,id=vhost{device},path={socket},reconnect=1"),
+            format!("socket,id=vhost{device},path={socket}"),
         );
         add(
             "-object",
@@ -225,7 +225,7 @@ mod tests {
         for part in [
             "size=2048M,share=on ",
             "memory-backend=memory ",
-            "path=/run/a,,b,reconnect=1 ",
+            "path=/run/a,,b ",
             "cryptodev=cryptovhost0,vectors=0",
         ] {
             assert!(line.contains(part), "{part} in {line}");
