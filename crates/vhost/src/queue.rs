@@ -415,6 +415,23 @@ impl Queue {
         self.published.wrapping_sub(self.told)
     }
 
+    /// Entries shown that the driver has not taken, as far as is known: its event index
+    /// says up to where it has, when it last asked to be told.
+    pub(crate) fn unreaped(&self) -> u16 {
+        let untold = self.untold();
+        if self.wishes != Wishes::EventIndex {
+            return untold;
+        }
+        let event = self.used_event().load(Ordering::Relaxed);
+        let since = self.published.wrapping_sub(event);
+        // Any other number it may have put there means that it does not ask.
+        if since <= self.size {
+            since.max(untold)
+        } else {
+            untold
+        }
+    }
+
     /// Whether the driver wants to be told of what was shown since it last was
     /// (§2.7.7.2, §2.7.10).
     pub(crate) fn is_awaited(&mut self) -> bool {

@@ -431,7 +431,7 @@ impl Resident for Ring {
     }
 
     fn unreaped(&mut self) -> u32 {
-        self.parts.queue.untold().into()
+        self.parts.queue.unreaped().into()
     }
 
     fn is_awaited(&mut self) -> bool {
