@@ -2,6 +2,7 @@
 //! they run scripts.
 
 mod herd;
+pub mod kspeed;
 mod shell;
 
 use std::fs;

@@ -8,10 +8,10 @@ use kit::series::{Series, Told};
 use kit::words::{finding, percent, size};
 use trial::{Outcome, Price, Table, Weight};
 
-use super::catalogue::Driver;
 use super::method::Method;
 use super::rig::REQUESTS;
 use super::{Kspeed, Place, SAME_MIN};
+use kit::guest::kspeed::catalogue::Driver;
 
 /// Waiting for each request is a headline where it shows less than this share.
 const HIDES: f64 = 0.8;

@@ -2,10 +2,10 @@
 
 use kit::prelude::*;
 
-use super::catalogue::{Driver, Kind, SIGNED_BYTES};
 use super::method::{Means, Method};
 use super::tcrypt::Call;
 use super::{Destination, Kspeed, LOAD_S, PROGRAM_S, Place};
+use kit::guest::kspeed::catalogue::{Driver, Kind, SIGNED_BYTES};
 
 impl Kspeed {
     pub(super) fn depth(&self) -> usize {

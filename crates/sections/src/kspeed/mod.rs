@@ -6,15 +6,12 @@
 //! `guest` boots, `rig` has it run scripts; `module`, `tcrypt` and
 //! [`program`] say what is run and read what it prints.
 
-mod catalogue;
 mod clock;
 mod findings;
 mod grid;
 mod guest;
 mod method;
-mod module;
 pub mod program;
-mod recipe;
 mod rig;
 mod tcrypt;
 
@@ -23,7 +20,7 @@ use kit::guest::{BOOT_S, check_cpu};
 use kit::prelude::*;
 use trial::Price;
 
-use catalogue::Driver;
+use kit::guest::kspeed::Driver;
 use method::{Means, Method};
 use rig::{CALLBACK, IN_INTERRUPT, MEASURES, OnGuest, REQUESTS, SUBMIT, WAIT, WARM_UP};
 

@@ -11,13 +11,13 @@ use kit::subject::Measure;
 use trial::{Sink, Verdict};
 use vm::Outcome;
 
-use super::catalogue::{Driver, Kind};
 use super::clock::{self, Clock};
 use super::method::{Means, Method};
-use super::module::{self, Start};
 use super::program;
-use super::recipe::Recipe;
 use super::{Kspeed, Note, Place};
+use kit::guest::kspeed::Recipe;
+use kit::guest::kspeed::catalogue::{Driver, Kind};
+use kit::guest::kspeed::module::{self, Start};
 
 pub(super) const REQUESTS: Measure = Measure::higher("requests_per_s", "requests/s");
 const SPEED: Measure = Measure::higher("speed_mb_per_s", "MB/s");

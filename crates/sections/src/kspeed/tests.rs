@@ -15,7 +15,7 @@ use trial::{Comparison, Point, RunError, Validity, Weight};
 use super::*;
 
 const CBC: &str = include_str!("fixtures/tcrypt-cbc-generic.log");
-const OFFERED: &str = include_str!("fixtures/proc-crypto");
+const OFFERED: &str = include_str!("../../../kit/src/guest/kspeed/fixtures/proc-crypto");
 const LOG: &str = "tsc: Detected 2600.004 MHz processor";
 
 /// Answers scripts: an asynchronous driver that does four times as many

@@ -88,8 +88,7 @@ impl Load {
             FrontConfig {
                 manner: Manner::Strict,
                 // No chain of a request is longer than its queue.
-                queue_size: u16::try_from(depth.next_power_of_two().max(16))
-                    .expect("at most 1024"),
+                queue_size: u16::try_from(depth.next_power_of_two().max(16)).expect("at most 1024"),
                 data_bytes: depth * row(block_bytes),
                 interrupts: config.interrupts,
                 ..FrontConfig::default()

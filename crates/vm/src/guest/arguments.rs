@@ -118,10 +118,7 @@ impl Start<'_> {
     fn crypto_socket(&self, add: &mut impl FnMut(&str, String), device: usize, socket: &Path) {
         // A comma in a value is written twice.
         let socket = socket.display().to_string().replace(',', ",,");
-        add(
-            "-chardev",
-            format!("socket,id=vhost{device},path={socket}"),
-        );
+        add("-chardev", format!("socket,id=vhost{device},path={socket}"));
         add(
             "-object",
             format!("cryptodev-vhost-user,id=cryptovhost{device},chardev=vhost{device}"),

@@ -23,7 +23,7 @@ use nix::sys::socket::{
 use sys::clock::now_ns;
 
 use super::{Kind, Request, TrialError, TrialLine};
-use crate::kspeed::catalogue::{GCM_AAD_BYTES, GCM_TAG_BYTES};
+use kit::guest::kspeed::catalogue::{GCM_AAD_BYTES, GCM_TAG_BYTES};
 
 /// Requests before counting begins.
 const WARM_UP: Duration = Duration::from_millis(5);

@@ -15,9 +15,9 @@ use trial::Verdict;
 use vm::Outcome;
 use vm::image::{GuestFile, HostProgram, ProgramError};
 
-use super::catalogue::Driver;
-pub use super::catalogue::Kind;
 use super::method::Method;
+use kit::guest::kspeed::catalogue::Driver;
+pub use kit::guest::kspeed::catalogue::Kind;
 
 /// Where the program is in the guest, and how its file is called on the host.
 const IN_GUEST: &str = "/usr/bin/lockgate";

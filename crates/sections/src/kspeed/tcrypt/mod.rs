@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use trial::stats::median;
 
-use super::catalogue::{Driver, Kind};
+use kit::guest::kspeed::catalogue::{Driver, Kind};
 use lines::{Entry, Figure, parse};
 
 /// Lengths of ciphers, rounded up to whole blocks; all are compiled in.

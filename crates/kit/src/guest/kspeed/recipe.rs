@@ -1,7 +1,7 @@
 //! How the module is to ask a driver: known of the kinds, read from the kernel's
 //! /proc/crypto of one that is only named.
 
-use kit::guest::plain;
+use crate::guest::plain;
 
 use super::catalogue::{Driver, GCM_AAD_BYTES, GCM_TAG_BYTES, Kind};
 
@@ -12,18 +12,18 @@ const TAG_BYTES_MAX: usize = 16;
 
 /// The module's words beside driver, size and depth; what is none it chooses.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Recipe {
-    pub(super) kernel_type: &'static str,
-    pub(super) operation: &'static str,
+pub struct Recipe {
+    pub kernel_type: &'static str,
+    pub operation: &'static str,
     key_bytes: Option<usize>,
     aad_bytes: Option<usize>,
     tag_bytes: Option<usize>,
-    pub(super) in_place: Option<bool>,
+    pub in_place: Option<bool>,
 }
 
 impl Recipe {
     /// Of a driver whose kind is known.
-    pub(super) fn known(kind: Kind, operation: &'static str, in_place: Option<bool>) -> Self {
+    pub fn known(kind: Kind, operation: &'static str, in_place: Option<bool>) -> Self {
         let facts = kind.facts();
         let is_aead = kind == Kind::Gcm;
         Self {
@@ -41,7 +41,7 @@ impl Recipe {
     ///
     /// # Errors
     /// In words: what there is instead.
-    pub(super) fn named(
+    pub fn named(
         offered: &str,
         driver: Driver,
         key_bytes: Option<usize>,
@@ -75,7 +75,7 @@ impl Recipe {
     }
 
     /// As the module reads them.
-    pub(super) fn words(&self) -> String {
+    pub fn words(&self) -> String {
         let numbers = [
             ("key", self.key_bytes),
             ("aad", self.aad_bytes),

@@ -2,12 +2,12 @@
 
 use std::str::FromStr;
 
+use crate::config::value::Choice;
 use crypto::Algorithm;
-use kit::config::value::Choice;
 
 /// As tcrypt does.
-pub(super) const GCM_AAD_BYTES: usize = 8;
-pub(super) const GCM_TAG_BYTES: usize = 16;
+pub const GCM_AAD_BYTES: usize = 8;
+pub const GCM_TAG_BYTES: usize = 16;
 
 /// What kind of request a driver takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,19 +25,19 @@ pub enum Kind {
 }
 
 /// What differs between the kinds.
-pub(super) struct Facts {
+pub struct Facts {
     /// The engine's, where it is compared with it.
-    pub(super) algorithm: Option<Algorithm>,
+    pub algorithm: Option<Algorithm>,
     /// The kernel's names for the algorithm and for the type of its drivers.
-    pub(super) kernel_name: &'static str,
-    pub(super) kernel_type: &'static str,
-    pub(super) operations: &'static [&'static str],
+    pub kernel_name: &'static str,
+    pub kernel_type: &'static str,
+    pub operations: &'static [&'static str],
     /// Bytes of the key and of the IV; hashes have neither.
-    pub(super) key_bytes: usize,
-    pub(super) iv_bytes: usize,
+    pub key_bytes: usize,
+    pub iv_bytes: usize,
     /// Whether the source is the destination, as of tcrypt; none where that is
     /// no choice.
-    pub(super) in_place: Option<bool>,
+    pub in_place: Option<bool>,
 }
 
 #[rustfmt::skip]
@@ -50,7 +50,7 @@ const FACTS: [Facts; 5] = [
 ];
 
 /// Bytes of the digest that is signed.
-pub(super) const SIGNED_BYTES: usize = 32;
+pub const SIGNED_BYTES: usize = 32;
 
 impl Kind {
     const ALL: [Self; 3] = [Self::Cbc, Self::Gcm, Self::Sha256];
@@ -61,28 +61,28 @@ impl Kind {
         facts.algorithm.map_or(facts.kernel_name, Algorithm::name)
     }
 
-    pub(super) fn facts(self) -> &'static Facts {
+    pub fn facts(self) -> &'static Facts {
         &FACTS[self as usize]
     }
 
     /// The engine's: it encrypts or hashes, as the drivers do.
-    pub(super) fn own(self) -> Option<crypto::Kind> {
+    pub fn own(self) -> Option<crypto::Kind> {
         self.facts().algorithm.map(crypto::Kind::from)
     }
 }
 
-kit::named!(Kind, "algorithm that is measured");
+crate::named!(Kind, "algorithm that is measured");
 
 /// One driver of the guest's kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Driver {
     /// As the kernel calls it (`driver` in /proc/crypto).
-    pub(super) name: &'static str,
-    pub(super) kind: Kind,
+    pub name: &'static str,
+    pub kind: Kind,
     /// What it is, in words.
-    pub(super) what: &'static str,
+    pub what: &'static str,
     /// Modules it is made of.
-    pub(super) modules: &'static [&'static str],
+    pub modules: &'static [&'static str],
     /// Modules that must be away when tcrypt is to choose this driver: tcrypt
     /// takes the one of the highest priority.
     rivals: &'static [&'static str],
@@ -114,7 +114,7 @@ impl Driver {
     /// 100 is its rival; `cryptd` counts: what it wraps has 50 more than what is
     /// wrapped.
     #[rustfmt::skip]
-    pub(super) const USUAL: [Self; 9] = [
+    pub const USUAL: [Self; 9] = [
         Self { name: "virtio_crypto_aes_cbc", kind: Kind::Cbc, what: "QEMU's virtio-crypto", modules: &["virtio_crypto"], rivals: &["aesni_intel", "cryptd"] },
         Self { name: "cbc(aes-generic)", kind: Kind::Cbc, what: "AES in C", modules: &[], rivals: &["aesni_intel", "virtio_crypto", "cryptd"] },
         Self { name: "cbc-aes-aesni", kind: Kind::Cbc, what: "AES-NI", modules: &["aesni_intel"], rivals: &[] },
@@ -148,7 +148,7 @@ impl Driver {
     /// The script that makes it the one that tcrypt chooses: rivals out, with
     /// what uses them, its own modules in. Ends with 0 where all of that worked; of
     /// one that is only named /proc/crypto says whether it is there.
-    pub(super) fn script(&self, more: &[String]) -> String {
+    pub fn script(&self, more: &[String]) -> String {
         let mut script = String::from("here=\" $(cut -d' ' -f1 /proc/modules | tr '\\n' ' ')\"\n");
         for module in self.leaving() {
             script +=

@@ -1,10 +1,10 @@
 //! Lockgate's kernel module in the guest: how a run is started, and what it
 //! answers. That is JSON out of a guest: all of it is checked and bounded.
 
-use kit::guest::{not_measured, plain};
+use crate::guest::{not_measured, plain};
 use std::time::Duration;
 
-use kit::load::rig::LatencyCounts;
+use crate::load::rig::LatencyCounts;
 use serde::Deserialize;
 use trial::Verdict;
 
@@ -27,7 +27,7 @@ const REBUILD: &str = "Build the module of this version again (make setup-guests
 
 /// The script after which /proc/crypto has whatever the kernel can make of that
 /// name, and which prints it: templates are built when they are first opened.
-pub(super) fn offer_script(driver: Driver) -> String {
+pub fn offer_script(driver: Driver) -> String {
     format!(
         "for type in skcipher aead ahash akcipher; do\necho \"start type=$type driver={driver} ms=1 warmup_ms=0\" > {FILES}/control\ncat {FILES}/result > /dev/null\ndone 2> /dev/null\ncat /proc/crypto"
     )
@@ -35,22 +35,22 @@ pub(super) fn offer_script(driver: Driver) -> String {
 
 /// One run, as it is asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Start {
-    pub(super) driver: Driver,
-    pub(super) recipe: Recipe,
+pub struct Start {
+    pub driver: Driver,
+    pub recipe: Recipe,
     /// The module's name of the mode.
-    pub(super) mode: &'static str,
-    pub(super) size_bytes: usize,
-    pub(super) depth: usize,
-    pub(super) threads: usize,
-    pub(super) duration: Duration,
+    pub mode: &'static str,
+    pub size_bytes: usize,
+    pub depth: usize,
+    pub threads: usize,
+    pub duration: Duration,
     /// Whether every request's latency is taken.
-    pub(super) latency: bool,
+    pub latency: bool,
 }
 
 impl Start {
     /// Its answer is printed, also where it is refused.
-    pub(super) fn script(&self) -> String {
+    pub fn script(&self) -> String {
         let (asked, kernel_type) = (self.asked(), self.recipe.kernel_type);
         format!(
             "echo \"start type={kernel_type} driver={} mode={} op={} size={} depth={} threads={} ms={} warmup_ms={WARM_UP_MS} latency={}{}\" > {FILES}/control 2>/dev/null\ncat {FILES}/result",
@@ -112,7 +112,7 @@ struct Fault {
 
 /// What a run found; once it is checked, at least one request completed.
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Run {
+pub struct Run {
     #[serde(flatten)]
     asked: Asked,
     /// What the kernel says that the driver does.
@@ -122,12 +122,12 @@ pub(super) struct Run {
     /// The driver that a sample of results was compared with; empty: none.
     verified_by: String,
     /// Whether the driver completes requests later.
-    pub(super) is_async: bool,
+    pub is_async: bool,
     elapsed_ns: u64,
     /// Of the CPU's counter; 0 where it has none.
     #[serde(default)]
     elapsed_cycles: u64,
-    pub(super) completed: u64,
+    pub completed: u64,
     bytes: u64,
     errors: u64,
     /// Null where none was taken.
@@ -149,12 +149,12 @@ struct Times {
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Thread {
+pub struct Thread {
     completed: u64,
     /// Requests the driver put aside because its queue was full.
-    pub(super) backlogged: u64,
+    pub backlogged: u64,
     /// Requests that were complete when the call came back.
-    pub(super) completed_inline: u64,
+    pub completed_inline: u64,
     /// Requests whose callback ran in an interrupt, hard or soft.
     #[serde(default)]
     in_interrupt: u64,
@@ -165,7 +165,7 @@ pub(super) struct Thread {
 ///
 /// # Errors
 /// Why there is no measurement.
-pub(super) fn read(text: &str, start: &Start) -> Result<Option<Run>, Verdict> {
+pub fn read(text: &str, start: &Start) -> Result<Option<Run>, Verdict> {
     let text = text.trim();
     if text.len() > ANSWER_BYTES_MAX {
         let bytes = text.len();
@@ -223,12 +223,12 @@ impl Times {
 }
 
 impl Run {
-    pub(super) fn requests_per_s(&self) -> f64 {
+    pub fn requests_per_s(&self) -> f64 {
         self.completed as f64 * 1e9 / self.elapsed_ns as f64
     }
 
     /// What was measured, in words.
-    pub(super) fn what(&self) -> String {
+    pub fn what(&self) -> String {
         let key = match self.key_bytes {
             0 => String::new(),
             bytes => format!(", key of {bytes} bytes"),
@@ -243,18 +243,18 @@ impl Run {
     }
 
     /// How fast the CPU's counter runs; none where it has none.
-    pub(super) fn cycles_per_ns(&self) -> Option<f64> {
+    pub fn cycles_per_ns(&self) -> Option<f64> {
         let cycles = (self.elapsed_cycles > 0).then_some(self.elapsed_cycles as f64);
         cycles.map(|cycles| cycles / self.elapsed_ns as f64)
     }
 
-    pub(super) fn take_latencies(&mut self) -> Vec<(u64, u64)> {
+    pub fn take_latencies(&mut self) -> Vec<(u64, u64)> {
         self.latency_ns.take().unwrap_or_default().buckets
     }
 
     /// Medians of what a request's latency is made of, ns: submission, wait and
     /// callback; none of what there was not.
-    pub(super) fn split_ns(&self) -> [Option<f64>; 3] {
+    pub fn split_ns(&self) -> [Option<f64>; 3] {
         [&self.submit_ns, &self.wait_ns, &self.callback_ns].map(|times| {
             let counts = LatencyCounts::of(times.as_ref()?.buckets.iter().copied());
             let median = counts.quantile_ns(0.5).filter(|_| !counts.is_empty());
@@ -263,18 +263,18 @@ impl Run {
     }
 
     /// The share of requests whose callback ran in an interrupt.
-    pub(super) fn in_interrupt(&self) -> f64 {
+    pub fn in_interrupt(&self) -> f64 {
         self.sum(|thread| thread.in_interrupt) as f64 / self.completed as f64
     }
 
     /// Of all threads.
-    pub(super) fn sum(&self, value: fn(&Thread) -> u64) -> u64 {
+    pub fn sum(&self, value: fn(&Thread) -> u64) -> u64 {
         let values = self.threads.iter().map(value);
         values.fold(0, u64::saturating_add)
     }
 
     /// Most in flight at once, of one thread.
-    pub(super) fn in_flight_max(&self) -> u64 {
+    pub fn in_flight_max(&self) -> u64 {
         let most = self.threads.iter().map(|thread| thread.in_flight_max);
         most.max().unwrap_or(0)
     }
