@@ -3,7 +3,13 @@
 //!
 //! The message is a C structure of QEMU's whose layout depends on its version, and is
 //! told by its size. Pointers in it are the front-end's and mean nothing here.
+//!
+//! A session's number means nothing to another device: after a restart, a guest that still
+//! names an old one must never get another's key. So numbers begin at random. A front-end
+//! that sets sessions up again may ask for their old numbers, so that requests in flight
+//! find them: in the message's own field for the number, which QEMU leaves 0.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crypto::{Algorithm, KeyError, KeyMaterial, Operation, RsaBits, RsaScheme};
@@ -90,6 +96,8 @@ pub(crate) struct Wanted {
     /// `None` of what the request says itself.
     operation: Option<Operation>,
     key: KeyMaterial,
+    /// The number that it had with a device that is gone.
+    former: Option<u64>,
 }
 
 pub(crate) fn layout_of(bytes: usize) -> Option<Layout> {
@@ -102,7 +110,10 @@ pub(crate) fn layout_of(bytes: usize) -> Option<Layout> {
 pub(crate) fn parse(body: &mut [u8]) -> Result<(Layout, Wanted), RefusedSession> {
     let layout = layout_of(body.len());
     let layout = layout.ok_or(RefusedSession::Layout { bytes: body.len() })?;
-    let wanted = layout.read(body);
+    let wanted = layout.read(body).map(|wanted| Wanted {
+        former: layout.session_of(body).filter(|id| *id > 0),
+        ..wanted
+    });
     let (from, to) = (layout.key.min(ASYM_KEY), layout.bytes);
     body[from..to].zeroize();
     Ok((layout, wanted?))
@@ -148,6 +159,7 @@ impl Layout {
             algorithms: vec![algorithm],
             operation: Some(operation),
             key,
+            former: None,
         })
     }
 
@@ -166,6 +178,7 @@ impl Layout {
             algorithms: vec![algorithm],
             operation: Some(Operation::Hash),
             key: KeyMaterial::take(&mut []),
+            former: None,
         })
     }
 
@@ -178,6 +191,7 @@ impl Layout {
             algorithms: vec![Algorithm::HmacSha256],
             operation: Some(Operation::Hash),
             key: take_key(body, self.auth_key, key_bytes, AUTH_KEY_BYTES_MAX)?,
+            former: None,
         })
     }
 
@@ -197,6 +211,7 @@ impl Layout {
                 .to_vec(),
             operation: None,
             key: KeyMaterial::take(&mut wrapped),
+            former: None,
         })
     }
 
@@ -272,11 +287,26 @@ pub(crate) struct Known {
 #[derive(Debug, Default)]
 pub(crate) struct Sessions(Mutex<Table>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Table {
     slots: Vec<Option<(u64, Known)>>,
+    /// Of the first number, and how many there were.
+    begin: u32,
     made: u32,
 }
+
+impl Default for Table {
+    fn default() -> Self {
+        Self {
+            slots: Vec::new(),
+            begin: RandomState::new().build_hasher().finish() as u32,
+            made: 0,
+        }
+    }
+}
+
+/// Former numbers are of a slot below.
+const FORMER_SLOTS: usize = 4096;
 
 /// A session's number says its slot, so that a queue finds it without a search.
 pub(crate) fn slot_of(id: u64) -> usize {
@@ -304,7 +334,8 @@ impl Sessions {
             match function.session(*algorithm, &wanted.key) {
                 Ok(session) => {
                     let operation = wanted.operation;
-                    return Ok(self.table().insert(Known { session, operation }));
+                    let known = Known { session, operation };
+                    return Ok(self.table().insert(known, wanted.former));
                 }
                 // Of RSA: another size.
                 Err(SessionError::Key(error @ KeyError::Malformed { .. })) => {
@@ -335,7 +366,11 @@ impl Sessions {
 
     /// Closes all.
     pub(crate) fn clear(&self, function: &CryptoFunction) {
-        let slots = std::mem::take(&mut self.table().slots);
+        let mut table = self.table();
+        let slots = std::mem::take(&mut table.slots);
+        // The next front-end may be the same again.
+        table.begin = table.begin.wrapping_add(std::mem::take(&mut table.made));
+        drop(table);
         for (_, known) in slots.into_iter().flatten() {
             function.end_session(&known.session);
         }
@@ -347,16 +382,31 @@ impl Sessions {
 }
 
 impl Table {
-    fn insert(&mut self, known: Known) -> u64 {
-        self.made = self.made.wrapping_add(1) & (u32::MAX >> 1);
-        let free = self.slots.iter().position(Option::is_none);
-        let slot = free.unwrap_or_else(|| {
-            self.slots.push(None);
-            self.slots.len() - 1
-        });
-        let id = u64::from(self.made) << 32 | slot as u64;
+    fn insert(&mut self, known: Known, former: Option<u64>) -> u64 {
+        let id = former.filter(|id| self.is_free(*id));
+        let id = id.unwrap_or_else(|| self.next());
+        let slot = slot_of(id);
+        if self.slots.len() <= slot {
+            self.slots.resize(slot + 1, None);
+        }
         self.slots[slot] = Some((id, known));
         id
+    }
+
+    fn next(&mut self) -> u64 {
+        let free = self.slots.iter().position(Option::is_none);
+        let slot = free.unwrap_or(self.slots.len());
+        let number = self.begin.wrapping_add(self.made) & (u32::MAX >> 1);
+        self.made = self.made.wrapping_add(1);
+        u64::from(number) << 32 | slot as u64
+    }
+
+    /// Whether nobody has that number, nor had it from here.
+    fn is_free(&self, id: u64) -> bool {
+        let slot = slot_of(id);
+        let number = ((id >> 32) as u32).wrapping_sub(self.begin) & (u32::MAX >> 1);
+        let is_taken = matches!(self.slots.get(slot), Some(Some(_)));
+        slot < FORMER_SLOTS && !is_taken && number >= self.made
     }
 
     fn remove(&mut self, id: u64) -> Option<Known> {
@@ -374,11 +424,13 @@ impl Layout {
         fields: &[u32],
         flags: [u8; 4],
         (is_asymmetric, key, auth_key): (bool, &[u8], &[u8]),
+        former: u64,
     ) -> Zeroizing<Vec<u8>> {
         let mut body = Zeroizing::new(vec![0; self.bytes]);
         let mut put = |at: usize, bytes: &[u8]| {
             body[at..at + bytes.len()].copy_from_slice(bytes);
         };
+        put(self.session_id, &former.to_le_bytes());
         if self.has_opcode {
             put(0, &opcode.to_le_bytes());
         }

@@ -246,7 +246,16 @@ impl FrontEnd {
     /// # Errors
     /// [`FrontError`].
     pub fn reconnect(self, socket: &Path) -> Result<Self, FrontError> {
-        Self::connect_with(socket, self.config, self.memory, self.log)
+        let Self {
+            stream,
+            config,
+            memory,
+            log,
+            ..
+        } = self;
+        // A device serves one at a time.
+        drop(stream);
+        Self::connect_with(socket, config, memory, log)
     }
 
     fn negotiate(&mut self) -> Result<(), FrontError> {
@@ -343,11 +352,24 @@ impl FrontEnd {
     /// # Errors
     /// [`FrontError::Session`] if the back-end refuses it.
     pub fn open_session(&mut self, spec: &SessionSpec<'_>) -> Result<u64, FrontError> {
+        self.open_session_again(spec, 0)
+    }
+
+    /// The same, for a session that a device before this one had: by its number then, if
+    /// this device goes along with that, so that requests in flight find it.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn open_session_again(
+        &mut self,
+        spec: &SessionSpec<'_>,
+        former: u64,
+    ) -> Result<u64, FrontError> {
         let layout = match self.config.manner {
             Manner::Qemu7 => LAYOUT_7,
             _ => LAYOUT_8,
         };
-        let body = layout.request(spec).to_vec();
+        let body = layout.request(spec, former).to_vec();
         let reply = self.ask(CREATE_SESSION, body)?;
         layout.session_of(&reply.body).ok_or(FrontError::Session)
     }
@@ -498,7 +520,7 @@ fn hung_up(error: ConnectionError) -> FrontError {
 
 impl Layout {
     /// A message that asks for a session, as QEMU lays it out.
-    fn request(&self, spec: &SessionSpec<'_>) -> Zeroizing<Vec<u8>> {
+    fn request(&self, spec: &SessionSpec<'_>, former: u64) -> Zeroizing<Vec<u8>> {
         let none: &[u8] = &[];
         // Opcode, fields of the information, bytes of it, keys.
         let (opcode, fields, flags, key, auth_key) = match spec {
@@ -520,6 +542,6 @@ impl Layout {
             }
         };
         let is_rsa = matches!(spec, SessionSpec::Rsa { .. });
-        self.fill(opcode, &fields, flags, (is_rsa, key, auth_key))
+        self.fill(opcode, &fields, flags, (is_rsa, key, auth_key), former)
     }
 }

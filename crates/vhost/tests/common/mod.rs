@@ -1,5 +1,6 @@
 //! A device with an engine, and what the front-ends of the tests do with it.
 
+pub mod load;
 pub mod raw;
 
 use std::path::PathBuf;
@@ -23,6 +24,7 @@ pub struct Rig {
     pub device: Option<Device>,
     pub notices: Arc<Mutex<Vec<String>>>,
     pub engine: Arc<CryptoEngine>,
+    config: DeviceConfig,
     folder: TempDir,
 }
 
@@ -91,13 +93,23 @@ impl Rig {
         };
         change(&mut config);
         let notices = Arc::new(Mutex::new(Vec::new()));
-        let device = Device::start(engine.function(function).unwrap(), config, keep(&notices));
+        let function = engine.function(function).unwrap();
+        let device = Device::start(function, config.clone(), keep(&notices));
         Self {
+            config,
             device: Some(device.unwrap()),
             notices,
             engine,
             folder,
         }
+    }
+
+    /// Another device at the same place.
+    pub fn restart(&mut self) {
+        drop(self.device.take());
+        let function = self.engine.function(function()).unwrap();
+        let device = Device::start(function, self.config.clone(), keep(&self.notices));
+        self.device = Some(device.unwrap());
     }
 
     pub fn socket(&self) -> PathBuf {
