@@ -58,6 +58,16 @@ pub struct DeviceConfig {
     pub offers_config: bool,
 }
 
+/// The policy of a guest's queue for a controller of that one: a guest sleeps, and
+/// whether it looks instead is its own affair.
+#[must_use]
+pub fn moderation(of_controller: Moderation) -> Moderation {
+    match of_controller {
+        Moderation::Each => Moderation::Each,
+        _ => Moderation::Armed,
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct SocketConfig {
     pub path: PathBuf,

@@ -31,7 +31,7 @@ pub use backend::{QUEUES_MAX, REQUEST_BYTES_MAX, SetupError};
 pub use connection::ConnectionError;
 pub use counters::Refusal;
 pub use device::{
-    Device, DeviceConfig, DeviceCounters, DeviceError, Notice, Notices, SocketConfig,
+    Device, DeviceConfig, DeviceCounters, DeviceError, Notice, Notices, SocketConfig, moderation,
 };
 pub use memory::{GuestMemory, MemoryError, REGIONS_MAX, RegionSpec};
 pub use queue::{Broken, ChainError, GeometryError, SIZE_MAX};

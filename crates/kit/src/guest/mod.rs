@@ -204,12 +204,34 @@ impl Shell for GuestShell {
         cpu_s(self.0.process_id()).unwrap_or(0.0)
     }
 
+    fn devices_ns(&self) -> u64 {
+        devices_ns(self.0.process_id(), self.0.vcpu_threads())
+    }
+
     fn pause(&mut self, pauses: bool) -> Result<(), Failure> {
         let command = if pauses { "stop" } else { "cont" };
         let done = self.0.qmp(command, serde_json::Value::Null);
         let failed = Failure::of(format!("the guest does not obey '{command}'"));
         done.map(drop).map_err(failed)
     }
+}
+
+/// CPU time of a process's threads but for these (/proc/PID/task/TID/schedstat, whose
+/// first number is ns).
+fn devices_ns(pid: u32, vcpus: &[i32]) -> u64 {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"));
+    let of = |task: fs::DirEntry| {
+        let thread: i32 = task.file_name().to_str()?.parse().ok()?;
+        let is_device = !vcpus.contains(&thread);
+        let text = is_device.then(|| fs::read_to_string(task.path().join("schedstat")))?;
+        text.ok()?
+            .split_ascii_whitespace()
+            .next()?
+            .parse::<u64>()
+            .ok()
+    };
+    let all = tasks.into_iter().flatten().flatten();
+    all.filter_map(of).sum()
 }
 
 /// CPU time of a process with all its threads (proc(5), /proc/PID/stat).

@@ -36,6 +36,12 @@ pub trait Shell: Send {
     /// CPU time that the guest has used so far on the host, seconds.
     fn cpu_s(&self) -> f64;
 
+    /// CPU time of what it has beside its processors, ns: devices. 0 where that is not
+    /// known.
+    fn devices_ns(&self) -> u64 {
+        0
+    }
+
     /// Stops its CPUs and its clock, or lets them go on: another is measured.
     ///
     /// # Errors

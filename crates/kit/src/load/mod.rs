@@ -3,6 +3,7 @@
 
 pub mod alone;
 pub mod benches;
+pub mod device;
 pub mod once;
 pub mod rig;
 pub mod slots;

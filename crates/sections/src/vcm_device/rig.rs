@@ -6,17 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use engine::{CryptoEngine, FunctionConfig, Governed, Governor, RequestLimit, WorkerConfig};
+use engine::{CryptoEngine, WorkerConfig};
 use kit::evidence::Evidence;
+use kit::load::device::serve;
 use kit::load::rig::Cores;
 use kit::place::Placement;
 use kit::prelude::*;
-use policy::Moderation;
-use policy::controllers::{Parameters, by_name};
 use sys::affinity::pin_to;
 use sys::temporary::Folder;
 use vhost::front::{Interrupts, Load, LoadConfig, LoadCounts};
-use vhost::{Device, DeviceConfig, REQUEST_BYTES_MAX, SocketConfig};
 
 use super::{Arm, INTERRUPTS, KICKS, Place, REQUESTS, SETTLE, SPEED, VcmDevice, WORKER_NS, cores};
 
@@ -50,58 +48,6 @@ impl OnDevices {
         let folder = Folder::new("lockgate-vcm-device").map_err(Stopped::failed)?;
         Ok(Self { engines, folder })
     }
-
-    /// A device, and what governs it.
-    fn device(
-        &self,
-        engine: &CryptoEngine,
-        place: &Place,
-        arm: Arm,
-    ) -> Result<(Device, Option<Governor>), Stopped> {
-        let limit = RequestLimit {
-            bytes: REQUEST_BYTES_MAX,
-            segments: REQUEST_BYTES_MAX / 4096 + 2,
-        };
-        let function = FunctionConfig {
-            request_max: limit,
-            ..FunctionConfig::default()
-        };
-        let function = engine.function(function).map_err(Stopped::failed)?;
-        let (moderation, governor) = match arm {
-            Arm::Controlled(name) => {
-                let parameters = Parameters::default().with_interval_ns(INTERVAL_NS);
-                let parameters = parameters.map_err(Stopped::failed)?;
-                let controller = by_name(name, &parameters).map_err(Stopped::failed)?;
-                let moderation = match controller.moderation() {
-                    Moderation::Each => Moderation::Each,
-                    _ => Moderation::Armed,
-                };
-                let watch = function.watch();
-                let governed = vec![Governed { controller, watch }];
-                let governor = Governor::start(governed, None).map_err(Stopped::failed)?;
-                (moderation, Some(governor))
-            }
-            _ => (Moderation::Each, None),
-        };
-        let config = DeviceConfig {
-            socket: SocketConfig {
-                path: self.folder.path().join("vf.sock"),
-                mode: 0o600,
-                owner: None,
-                group: None,
-            },
-            queues: 1,
-            workers: vec![0],
-            depth: 256,
-            segments_max: limit.segments,
-            piece_bytes: Some(16 << 10),
-            moderation,
-            allowed: vec![place.kind.algorithm],
-            offers_config: false,
-        };
-        let device = Device::start(function, config, Arc::new(|_| {})).map_err(Stopped::failed)?;
-        Ok((device, governor))
-    }
 }
 
 impl Rig<VcmDevice> for OnDevices {
@@ -113,7 +59,12 @@ impl Rig<VcmDevice> for OnDevices {
     ) -> Result<Reading, Stopped> {
         let Subject { place, arm, .. } = subject;
         let (engine, cores) = &self.engines[&place.placement];
-        let (device, governor) = self.device(engine, place, *arm)?;
+        let controller = match arm {
+            Arm::Controlled(name) => Some((*name, INTERVAL_NS)),
+            _ => None,
+        };
+        let path = self.folder.path().join("vf.sock");
+        let served = serve(engine, path, place.kind.algorithm, controller)?;
         let config = LoadConfig {
             kind: place.kind,
             block_bytes: place.block_bytes,
@@ -133,7 +84,7 @@ impl Rig<VcmDevice> for OnDevices {
         let trial = || -> Result<(LoadCounts, f64), Stopped> {
             pin_to(cores.client).map_err(Stopped::failed)?;
             let go_on = || !is_over.load(Ordering::Relaxed);
-            let mut load = Load::start(device.socket(), config).map_err(Stopped::failed)?;
+            let mut load = Load::start(served.device.socket(), config).map_err(Stopped::failed)?;
             load.run(SETTLE, &go_on).map_err(Stopped::failed)?;
             let before_ns = cpu_ns();
             let did = load.run(slice, &go_on).map_err(Stopped::failed)?;
@@ -153,7 +104,7 @@ impl Rig<VcmDevice> for OnDevices {
             ended.map(|(did, worker_ns)| ((did, worker_ns), did.requests))
         };
         let ((did, worker_ns), evidence) = Evidence::around(*cores, on_thread)?;
-        drop((device, governor));
+        drop(served);
         let mut reading = Reading::new(values(place, &did, worker_ns));
         reading.evidence = Some(evidence);
         Ok(reading)

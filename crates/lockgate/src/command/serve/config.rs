@@ -202,11 +202,8 @@ impl Vf {
             ));
         }
         let controller = self.controller()?;
-        let moderation = match controller.as_ref().map(|one| one.moderation()) {
-            Some(policy::Moderation::Each) => policy::Moderation::Each,
-            // Guests sleep; whether one polls instead is its own affair.
-            _ => policy::Moderation::Armed,
-        };
+        let moderation = controller.as_ref().map(|one| one.moderation());
+        let moderation = vhost::moderation(moderation.unwrap_or(policy::Moderation::Each));
         let settings = match self.cap_per_s {
             Some(per_s) => Settings::cap(per_s).map_err(|error| format!("`cap_per_s`: {error}"))?,
             None => Settings::UNLIMITED,

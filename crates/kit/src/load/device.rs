@@ -1,0 +1,74 @@
+//! A crypto device for a guest or a front-end, as sections set it up.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crypto::Algorithm;
+use engine::{CryptoEngine, FunctionConfig, Governed, Governor, RequestLimit};
+use policy::Moderation;
+use policy::controllers::{Parameters, by_name};
+use vhost::{Device, DeviceConfig, REQUEST_BYTES_MAX, SocketConfig};
+
+use crate::subject::Stopped;
+
+/// A page each, wherever a request begins in the first.
+const SEGMENTS_MAX: usize = REQUEST_BYTES_MAX / 4096 + 2;
+
+/// A device that listens, with what governs it.
+pub struct Served {
+    pub device: Device,
+    _governor: Option<Governor>,
+}
+
+/// Serves at that path, on the engine's first worker. With a controller it moderates;
+/// controllers whose sources look once a second look every `interval_ns`.
+///
+/// # Errors
+/// [`Stopped::Failed`].
+pub fn serve(
+    engine: &CryptoEngine,
+    path: PathBuf,
+    algorithm: Algorithm,
+    controller: Option<(&str, u64)>,
+) -> Result<Served, Stopped> {
+    let request_max = RequestLimit {
+        bytes: REQUEST_BYTES_MAX,
+        segments: SEGMENTS_MAX,
+    };
+    let function = engine.function(FunctionConfig {
+        request_max,
+        ..FunctionConfig::default()
+    });
+    let function = function.map_err(Stopped::failed)?;
+    let (mut moderation, mut governor) = (Moderation::Each, None);
+    if let Some((name, interval_ns)) = controller {
+        let parameters = Parameters::default().with_interval_ns(interval_ns);
+        let controller = by_name(name, &parameters.map_err(Stopped::failed)?);
+        let controller = controller.map_err(Stopped::failed)?;
+        moderation = vhost::moderation(controller.moderation());
+        let watch = function.watch();
+        let governed = vec![Governed { controller, watch }];
+        governor = Some(Governor::start(governed, None).map_err(Stopped::failed)?);
+    }
+    let config = DeviceConfig {
+        socket: SocketConfig {
+            path,
+            mode: 0o600,
+            owner: None,
+            group: None,
+        },
+        queues: 1,
+        workers: vec![0],
+        depth: 256,
+        segments_max: SEGMENTS_MAX,
+        piece_bytes: Some(16 << 10),
+        moderation,
+        allowed: vec![algorithm],
+        offers_config: false,
+    };
+    let device = Device::start(function, config, Arc::new(|_| {})).map_err(Stopped::failed)?;
+    Ok(Served {
+        device,
+        _governor: governor,
+    })
+}
