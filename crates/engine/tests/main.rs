@@ -15,6 +15,7 @@ mod hybrid;
 mod lanes;
 mod moderation;
 mod pieces;
+mod residents;
 mod sectors;
 mod tenants;
 mod tenants_memory;
