@@ -20,7 +20,7 @@ help:
 	@echo 'make run     measure this host and write a report; ARGS="--budget 60" passes flags'
 	@echo 'make test    every test, with the counts at the end'
 	@echo 'make build   only the program: $(target)/release/lockgate'
-	@echo 'make setup-guests  fill the guest cache; GUESTS=all: also a newer kernel and QEMU'
+	@echo 'make setup-guests  fill the guest cache; GUESTS=all: also a newer kernel and QEMU; GUESTS=host: the module for this kernel'
 	@echo 'make setup   only the packages (the others do this first; NO_INSTALL=1 skips it)'
 
 setup:

@@ -3,6 +3,8 @@
 # from Debian packages. Needs no root and installs nothing of this.
 #
 #   GUESTS=all                 also backports' kernel and QEMU 10
+#   GUESTS=host                instead the measuring module for the kernel that runs
+#                              here, from its installed headers; nothing is loaded
 #   REFRESH=1                  look for newer packages even if all is there
 #   NO_INSTALL=1               as root, do not install a missing QEMU
 #   LOCKGATE_GUESTS            the cache; else $XDG_CACHE_HOME/lockgate/guests,
@@ -114,12 +116,18 @@ add_parts() {
 
 # Not within $(…), where a failure would only end the subshell.
 case ${GUESTS:-default} in
-    default | all) ;;
-    *) fail "GUESTS=$GUESTS is not known; say GUESTS=all, or leave it away for one kernel" ;;
+    default | all | host) ;;
+    *) fail "GUESTS=$GUESTS is not known; say GUESTS=all or host, or leave it away for one kernel" ;;
 esac
 locate_cache
 lock_cache
 status=0
+if [ "${GUESTS:-}" = host ]; then
+    mkdir -p "$work"
+    build_kspeed_of_host
+    rm -rf "$work"
+    exit "$status"
+fi
 wanted=$(wanted_parts)
 missing=$(missing_parts "$wanted")
 if [ -n "$missing" ]; then

@@ -29,16 +29,17 @@ has_kspeed() {
         [ "$(cat "$cache/kernels/$1/.kspeed-source" 2>/dev/null)" = "$2" ]
 }
 
-# Builds the sources in folder $2 for release $1, then renames the module into
-# its place. Debugging information would be most of every guest's image.
+# Builds the sources in folder $2 for release $1 with the headers in folder $3,
+# then renames the module into folder $4. Debugging information would be most of
+# every guest's image.
 build_kspeed() {
-    if ! make -C "$cache/$(headers_of "$1")" M="$2" modules >"$work/log" 2>&1 </dev/null; then
+    if ! make -C "$3" M="$2" modules >"$work/log" 2>&1 </dev/null; then
         say "lockgate_kspeed does not build for $1:"
         tail -n 20 "$work/log" >&2
         return 1
     fi
     ! is_command strip || strip --strip-debug "$2/lockgate_kspeed.ko"
-    mv "$2/lockgate_kspeed.ko" "$cache/kernels/$1/lockgate_kspeed.ko"
+    mv "$2/lockgate_kspeed.ko" "$4/lockgate_kspeed.ko"
     say "built lockgate_kspeed for $1"
 }
 
@@ -59,7 +60,8 @@ build_kspeed_of_all() {
             continue
         fi
         copy_kspeed_source "$work/kspeed"
-        if build_kspeed "$release" "$work/kspeed"; then
+        if build_kspeed "$release" "$work/kspeed" "$cache/$(headers_of "$release")" \
+            "$cache/kernels/$release"; then
             echo "$source_now" >"$cache/kernels/$release/.kspeed-source"
         else
             drop_kspeed "$release"
@@ -67,4 +69,18 @@ build_kspeed_of_all() {
             status=1
         fi
     done
+}
+
+# For the kernel that runs here, which `lockgate run kspeed --kernel host` measures;
+# nothing is loaded. LOCKGATE_HEADERS: other headers than those installed.
+build_kspeed_of_host() {
+    release=$(uname -r)
+    headers=${LOCKGATE_HEADERS:-/lib/modules/$release/build}
+    [ -f "$headers/Makefile" ] ||
+        fail "no headers of this host's kernel in $headers; apt-get install linux-headers-$release"
+    copy_kspeed_source "$work/kspeed" || fail "no kmod/ beside $scripts"
+    rm -f "$cache/host/$release/lockgate_kspeed.ko"
+    mkdir -p "$cache/host/$release"
+    # shellcheck disable=SC2034 # what setup-guests.sh exits with
+    build_kspeed "$release" "$work/kspeed" "$headers" "$cache/host/$release" || status=1
 }

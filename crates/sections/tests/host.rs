@@ -429,6 +429,21 @@ fn a_kernel_that_is_not_there_is_named() {
     }
 }
 
+/// No host of any kind has its kernel changed without a word.
+#[test]
+fn this_host_s_kernel_is_not_measured_without_leave() {
+    let section = section("kspeed", "kernel = 'host'\ndrivers = ['cbc-aes-aesni']");
+    let error = section.plan(&Probe::default(), Duration::from_secs(600));
+    let Err(PlanError::NotSupported { reason, remedy }) = error else {
+        panic!("{error:?}")
+    };
+    assert!(
+        reason.contains("this host") || reason.contains("lockgate_kspeed"),
+        "{reason}"
+    );
+    assert!(!remedy.is_empty());
+}
+
 /// A throughput search that is over soon.
 const SEARCH: &str =
     "pairs = 1\nseconds = 0.1\nframes = [512]\nloss_percent = 0.0\nresolution_percent = 10.0";

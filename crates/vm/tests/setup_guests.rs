@@ -218,6 +218,15 @@ fn a_relative_cache_home_does_not_count() {
     ended_with(1, "/proc/nowhere/.cache/lockgate/guests", &ended);
 }
 
+/// Nothing is fetched for it, and no guest's part is touched.
+#[test]
+fn without_headers_no_module_is_built_for_this_host() {
+    let Some(place) = place() else { return };
+    let ended = place.run(&[("GUESTS", "host"), ("LOCKGATE_HEADERS", "/nowhere")]);
+    ended_with(1, "apt-get install linux-headers-", &ended);
+    assert!(!place.cache().join("host").exists());
+}
+
 #[test]
 fn settings_it_cannot_take_are_named() {
     let Some(place) = place() else { return };

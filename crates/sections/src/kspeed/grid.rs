@@ -2,6 +2,7 @@
 
 use kit::prelude::*;
 
+use super::host;
 use super::method::{Means, Method};
 use super::tcrypt::Call;
 use super::{Destination, Kspeed, LOAD_S, PROGRAM_S, Place};
@@ -28,9 +29,16 @@ impl Kspeed {
         })
     }
 
-    /// Whether it measures that driver: all but the module do the usual only.
+    pub(super) fn is_on_host(&self) -> bool {
+        self.0.kernel == host::NAME
+    }
+
+    /// Whether it measures that driver: all but the module do the usual only, and
+    /// in guests only.
     pub(super) fn does(&self, method: Method, kind: Kind) -> bool {
-        let is_usual = kind.own().is_some() && self.in_place(kind) == kind.facts().in_place;
+        let is_usual = !self.is_on_host()
+            && kind.own().is_some()
+            && self.in_place(kind) == kind.facts().in_place;
         is_usual || matches!(method.means(), Means::Module(_))
     }
 

@@ -10,6 +10,7 @@ mod clock;
 mod findings;
 mod grid;
 mod guest;
+mod host;
 mod method;
 pub mod program;
 mod rig;
@@ -80,8 +81,10 @@ kit::keys! {
         vcpus: Count<1, { vm::VCPUS_MAX as usize }> = 1,
         /// QEMU's model of the guest's CPU
         cpu: String = "max",
-        /// Release of the guest's kernel; empty: the first of the cache
+        /// Release of the guest's kernel; empty: the first of the cache; host: this host's own kernel, by the module alone
         kernel: String = "",
+        /// With kernel = host: that Lockgate's module may be loaded into this host's kernel; it is unloaded at the end
+        load_module: bool = false,
     }
 }
 
@@ -148,7 +151,8 @@ impl Kspeed {
         match (method, reference) {
             (Method::Tcrypt, Method::Sync) | (Method::Sync, Method::Tcrypt) => Some(SAME_MIN),
             (Method::Async, Method::Sync) if is_known => {
-                let is_emulated = vm::accelerator_here().0 == vm::Accelerator::Tcg;
+                let is_emulated =
+                    !self.is_on_host() && vm::accelerator_here().0 == vm::Accelerator::Tcg;
                 is_emulated.then_some(gain)
             }
             _ => None,
@@ -160,8 +164,9 @@ impl Experiment for Kspeed {
     const NAME: &'static str = "kspeed";
     const TITLE: &'static str =
         "Asynchronous crypto of a kernel, and how much of it each benchmark shows";
-    const CREATES: &'static [&'static str] =
-        &["one QEMU process; it ends with the section, and with lockgate"];
+    const CREATES: &'static [&'static str] = &[
+        "one QEMU process; it ends with the section, and with lockgate. With --kernel host instead the module lockgate_kspeed in this host's kernel; the section unloads it (rmmod lockgate_kspeed where lockgate was killed)",
+    ];
     const STEADY: Option<Measure> = Some(REQUESTS);
     const TOGETHER: &'static str = "driver";
     const QUESTION: Question = Question {
@@ -217,6 +222,9 @@ impl Experiment for Kspeed {
     }
 
     fn needs(&self, _: &Probe) -> Result<(), PlanError> {
+        if self.is_on_host() {
+            return host::Host::look().check(self.0.load_module).map(drop);
+        }
         guest::find(&self.0.kernel).map(drop)
     }
 
@@ -237,12 +245,20 @@ impl Experiment for Kspeed {
     }
 
     fn steps(&self) -> Vec<String> {
+        if self.is_on_host() {
+            return vec!["lockgate_kspeed in this host's own kernel, until the end".to_owned()];
+        }
         let parts = guest::find(&self.0.kernel);
         let guest = parts.map(|parts| format!("one guest: {}", parts.words()));
         guest.into_iter().collect()
     }
 
     fn rig(&self, host: &Host, _: &Subjects<Self>) -> Result<Box<dyn Rig<Self>>, Stopped> {
+        if self.is_on_host() {
+            let may_load = self.0.load_module;
+            let load = move |_: &dyn Fn() -> bool| host::Host::look().load(may_load);
+            return Ok(Box::new(OnGuest::new(self.clone(), host, Box::new(load))));
+        }
         let parts = guest::find(&self.0.kernel).map_err(Stopped::failed)?;
         let (cpu, vcpus) = (self.0.cpu.clone(), self.0.vcpus.get() as u32);
         let modules = self.0.modules.clone();

@@ -125,7 +125,11 @@ impl OnGuest {
             return Ok(());
         }
         self.loaded = None;
-        let script = driver.script(&self.section.0.modules);
+        let script = match self.section.is_on_host() {
+            // Its modules are its own business.
+            true => "true".to_owned(),
+            false => driver.script(&self.section.0.modules),
+        };
         let (output, _) = self.run(&script, LIMIT, go_on)?;
         if output.status != 0 {
             let (status, said) = (output.status, said(&output));
@@ -283,6 +287,14 @@ impl OnGuest {
         })
     }
 
+    /// CPUs that a trial may keep busy, besides one for devices.
+    fn vcpus(&self, place: Place) -> usize {
+        match self.section.is_on_host() {
+            true => place.threads,
+            false => self.section.0.vcpus.get(),
+        }
+    }
+
     fn reading(
         &self,
         (place, method): (Place, Method),
@@ -298,7 +310,7 @@ impl OnGuest {
         ]);
         reading.evidence = Some(Evidence {
             in_flight_bytes: method.depth(self.section.depth()) * copies,
-            ..seen.evidence(completed, self.section.0.vcpus.get(), &self.cpus)
+            ..seen.evidence(completed, self.vcpus(place), &self.cpus)
         });
         reading
     }

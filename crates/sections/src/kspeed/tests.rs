@@ -28,6 +28,8 @@ struct Fake {
     /// How many answers of the module, at most, come from a guest that was let
     /// do nothing.
     idle: usize,
+    /// It is this host, whose modules are left alone.
+    is_host: bool,
 }
 
 /// The value behind `key=` in a script.
@@ -87,6 +89,7 @@ impl Fake {
 impl Shell for Fake {
     fn run(&mut self, script: &str, _: Duration) -> Result<vm::Outcome, Failure> {
         self.scripts += 1;
+        assert!(!self.is_host || !script.contains("modprobe") && !script.contains("rmmod"));
         if self.dies_after.is_some_and(|most| self.scripts > most) {
             return Err(Failure::new("it was killed"));
         }
@@ -253,6 +256,33 @@ fn a_driver_that_is_only_named_is_measured_by_the_module_alone() {
     );
 }
 
+/// Neither the host's modules nor its log are touched; tcrypt and others need both.
+#[test]
+fn on_this_host_the_module_alone_measures_what_is_there() {
+    let text = "kernel = 'host'\nload_module = true\ndrivers = ['cbc(aes-generic)', 'xts-aes-aesni']\nkey_bytes = 64\ndestination = 'in-place'\nsizes_bytes = [64]\nmethods = ['sync', 'async', 'tcrypt', 'engine']\npairs = 5";
+    let fake = Fake {
+        is_host: true,
+        ..Fake::default()
+    };
+    let ran = run(text, &fake);
+    ran.result.as_ref().expect("it ends well");
+    for driver in ["cbc(aes-generic)", "xts-aes-aesni"] {
+        for method in ["sync", "async"] {
+            assert!(ran.point(driver, 64, method).verdict.is_valid(), "{driver}");
+        }
+    }
+    let methods: Vec<_> = points(&ran.events)
+        .iter()
+        .map(|point| point.dimensions["method"].to_string())
+        .collect();
+    assert_eq!(methods.len(), 4, "{methods:?}");
+    assert!(
+        ran.comparison("kspeed async, 16 in flight", "kspeed sync")
+            .target
+            .is_none()
+    );
+}
+
 /// RSA has no sizes: what is signed is a digest.
 #[test]
 fn signatures_are_made_and_checked_beside_each_other() {
@@ -332,6 +362,11 @@ fn every_wrong_value_is_named() {
             "drivers = ['xts-aes-aesni']\nmethods = ['tcrypt']",
             "methods",
             "measures xts-aes-aesni so",
+        ),
+        (
+            "kernel = 'host'\nmethods = ['tcrypt', 'af-alg']",
+            "methods",
+            "name sync, batch",
         ),
         (
             "destination = 'apart'\nmethods = ['engine']",

@@ -12,7 +12,7 @@ use super::catalogue::Driver;
 use super::recipe::Recipe;
 
 /// Where the module answers.
-const FILES: &str = "/sys/kernel/debug/lockgate_kspeed";
+pub const FILES: &str = "/sys/kernel/debug/lockgate_kspeed";
 /// Warm-up before requests count.
 const WARM_UP_MS: u128 = 5;
 /// Threads of 64 CPUs and a histogram of all its buckets are far below.
