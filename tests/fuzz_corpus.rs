@@ -20,7 +20,7 @@ const BYTES_MAX: u64 = 200 * 1024;
 /// A target's name and body.
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 12] = [
+const TARGETS: [Target; 14] = [
     ("cpuid_dump", targets::cpuid_dump),
     ("crypto_job", targets::crypto_job),
     ("disk_header", targets::disk_header),
@@ -30,6 +30,8 @@ const TARGETS: [Target; 12] = [
     ("lane", targets::lane),
     ("run_read", targets::run_read),
     ("scenario", targets::scenario),
+    ("vhost_messages", targets::vhost_messages),
+    ("vhost_queue", targets::vhost_queue),
     ("vm_frames", targets::vm_frames),
     ("wire_frames", targets::wire_frames),
     ("wire_views", targets::wire_views),
@@ -106,6 +108,16 @@ fn stored_runs() {
 #[test]
 fn scenarios() {
     replay("scenario");
+}
+
+#[test]
+fn messages_to_a_device() {
+    replay("vhost_messages");
+}
+
+#[test]
+fn queues_of_a_device() {
+    replay("vhost_queue");
 }
 
 #[test]

@@ -14,6 +14,11 @@ impl<'d> Bytes<'d> {
         self.0.is_empty()
     }
 
+    /// All that is left.
+    pub(crate) fn rest(&mut self) -> &'d [u8] {
+        std::mem::take(&mut self.0)
+    }
+
     pub(crate) fn byte(&mut self) -> u8 {
         match self.0.split_first() {
             Some((&first, rest)) => {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 
 mod common;
+mod isolation;
 mod life;
 mod messages;
 mod refusals;

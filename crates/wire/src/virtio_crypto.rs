@@ -56,7 +56,7 @@ pub enum Opcode {
 }
 
 impl Opcode {
-    const ALL: [Self; 12] = [
+    pub const ALL: [Self; 12] = [
         Self::CipherEncrypt,
         Self::CipherDecrypt,
         Self::CreateCipher,
