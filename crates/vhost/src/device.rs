@@ -279,6 +279,9 @@ fn log_path(socket: &Path) -> PathBuf {
 /// Sleeps of the thread that accepts; a stop wakes it.
 const LOOK: Duration = Duration::from_secs(3600);
 
+/// After a front-end that cannot be accepted.
+const PAUSE: Duration = Duration::from_millis(10);
+
 fn accept(listener: &UnixListener, shared: &Arc<Shared>, stop: &Event) {
     loop {
         let files = [listener.as_fd(), stop.as_fd()];
@@ -287,9 +290,13 @@ fn accept(listener: &UnixListener, shared: &Arc<Shared>, stop: &Event) {
         if is_stopped {
             return;
         }
-        // One that has left again is no failure of ours.
-        if let Ok((stream, _)) = listener.accept() {
-            serve(shared, stream, stop);
+        match listener.accept() {
+            Ok((stream, _)) => serve(shared, stream, stop),
+            // One that has left again, or no room for another file: that stays so for a
+            // while, and to look at once again would keep a CPU busy.
+            Err(_) => {
+                let _ = readable::any(&[stop.as_fd()], PAUSE);
+            }
         }
     }
 }
