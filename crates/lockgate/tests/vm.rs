@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use crate::common::Desk;
+use crate::common::{Desk, program};
 use vm::{Cache, Qemu};
 
 /// Where guests are; the tests' desk has an empty environment of its own.
@@ -113,6 +113,44 @@ fn a_script_runs_and_its_status_and_files_come_back() {
         );
         ended.says(&["status 3", &kernel.version, "QEMU", "ready in"]);
         assert_eq!(fs::read(desk.path().join("out.txt")).unwrap(), b"done\n");
+    });
+}
+
+/// A guest plays the host whose kernel is measured: without leave nothing is loaded,
+/// with it the module is gone at the end.
+#[test]
+fn the_module_enters_a_host_s_kernel_with_leave_only_and_leaves_it() {
+    const SCRIPT: &str = "export HOME=/root
+        run() {
+            lockgate run kspeed --kernel host --drivers 'cbc(aes-generic)' --sizes-bytes 512 \
+                --methods sync,async --seconds 0.05 --pairs 1 \"$@\" >/tmp/out 2>&1
+            echo \"ended $?, $(grep -c '^lockgate_kspeed ' /proc/modules) loaded\"
+            cat /tmp/out
+        }
+        run
+        run --load-module true\n";
+    testing::timed(|| {
+        let Some(guests) = guests() else { return };
+        let kernel = Cache::open_default().unwrap().kernel(None).unwrap().clone();
+        let Some(module) = kernel.kspeed else {
+            return testing::skipped("the guest cache has no lockgate_kspeed.ko");
+        };
+        let desk = Desk::new();
+        desk.write("host.sh", SCRIPT);
+        let own = format!("{}:/usr/bin/lockgate", program().display());
+        let cached = "/root/.cache/lockgate/guests/host";
+        let release = &kernel.release;
+        let module = format!("{}:{cached}/{release}/lockgate_kspeed.ko", module.display());
+        let arguments = ["vm", "run", "host.sh", "--file", &own, "--file", &module];
+        let ended = desk
+            .lockgate_with(&arguments, &[("LOCKGATE_GUESTS", &guests)])
+            .ok();
+        ended.shows(&[
+            "ended 4, 0 loaded",
+            "--load-module true; it is unloaded at the end",
+            "ended 0, 0 loaded",
+            "in this host's own kernel)",
+        ]);
     });
 }
 
