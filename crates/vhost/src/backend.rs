@@ -37,6 +37,10 @@ const VERSION_1: u64 = 1 << 32;
 /// How long a queue that stops may take to finish what was taken, and to be cancelled.
 const DRAIN: Duration = Duration::from_secs(1);
 
+/// How often, and how long each time, a queue that may not be started yet waits.
+const STARTS_MAX: usize = 400;
+const PAUSE: Duration = Duration::from_millis(5);
+
 /// Why a front-end's wish is not met; the connection ends.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
@@ -132,7 +136,19 @@ impl BackEnd {
         }
     }
 
+    /// A front-end that changes its memory more often than queues may be started waits
+    /// for that.
     fn start_if_ready(&mut self, index: usize) -> std::result::Result<(), SetupError> {
+        for _ in 0..STARTS_MAX {
+            match self.try_start(index) {
+                Err(SetupError::Lane(LaneError::TooOften { .. })) => std::thread::sleep(PAUSE),
+                other => return other,
+            }
+        }
+        self.try_start(index)
+    }
+
+    fn try_start(&mut self, index: usize) -> std::result::Result<(), SetupError> {
         let wishes = self.wishes();
         let line = &mut self.lines[index];
         let (Some((descriptors, used, available)), Some(kick)) = (line.addresses, &line.kick)
