@@ -28,7 +28,7 @@ pub struct Served {
 pub fn serve(
     engine: &CryptoEngine,
     path: PathBuf,
-    algorithm: Algorithm,
+    allowed: &[Algorithm],
     controller: Option<(&str, u64)>,
 ) -> Result<Served, Stopped> {
     let request_max = RequestLimit {
@@ -63,7 +63,7 @@ pub fn serve(
         segments_max: SEGMENTS_MAX,
         piece_bytes: Some(16 << 10),
         moderation,
-        allowed: vec![algorithm],
+        allowed: allowed.to_vec(),
         offers_config: false,
     };
     let device = Device::start(function, config, Arc::new(|_| {})).map_err(Stopped::failed)?;

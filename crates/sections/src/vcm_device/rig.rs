@@ -64,7 +64,7 @@ impl Rig<VcmDevice> for OnDevices {
             _ => None,
         };
         let path = self.folder.path().join("vf.sock");
-        let served = serve(engine, path, place.kind.algorithm, controller)?;
+        let served = serve(engine, path, &[place.kind.algorithm], controller)?;
         let config = LoadConfig {
             kind: place.kind,
             block_bytes: place.block_bytes,
