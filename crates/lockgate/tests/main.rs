@@ -7,6 +7,7 @@ mod cpu;
 mod disk;
 mod interrupt;
 mod results;
+mod serve;
 mod speed;
 mod sweep;
 mod tier;

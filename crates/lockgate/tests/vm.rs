@@ -10,7 +10,7 @@ use crate::common::{Desk, program};
 use vm::{Cache, Qemu};
 
 /// Where guests are; the tests' desk has an empty environment of its own.
-fn guests() -> Option<String> {
+pub fn guests() -> Option<String> {
     let cache = match Cache::open_default() {
         Ok(cache) => cache,
         Err(error) => return skipped(&error.to_string()),

@@ -1,0 +1,198 @@
+//! `lockgate serve`: what its file may say, and guests on its devices.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::common::Desk;
+use crate::vm::guests;
+
+/// The daemon, ours to end also when a test fails.
+struct Serving(Child);
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Serving {
+    /// One device at `vf.sock`, with these keys besides.
+    fn start(desk: &Desk, keys: &str) -> Self {
+        let file = desk.write("vf.toml", &file(desk, keys));
+        let child = desk
+            .command()
+            .args([Path::new("serve"), Path::new("--no-lines"), &file])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let own = Self(child);
+        testing::until(
+            || desk.path().join("vf.sock").exists(),
+            |is_there| *is_there,
+        );
+        own
+    }
+
+    fn signal(&self, name: &str) {
+        let sent = Command::new("sh").args(["-c", &format!("kill {name} {}", self.0.id())]);
+        assert!(sent.status().unwrap().success());
+    }
+
+    /// Ends it as an operator does; what it said.
+    fn end(mut self) -> (String, String) {
+        self.signal("-TERM");
+        let mut texts = (String::new(), String::new());
+        self.0
+            .stdout
+            .take()
+            .unwrap()
+            .read_to_string(&mut texts.0)
+            .unwrap();
+        self.0
+            .stderr
+            .take()
+            .unwrap()
+            .read_to_string(&mut texts.1)
+            .unwrap();
+        assert_eq!(self.0.wait().unwrap().code(), Some(0), "{}", texts.1);
+        texts
+    }
+}
+
+fn file(desk: &Desk, keys: &str) -> String {
+    let socket = desk.path().join("vf.sock");
+    format!(
+        "[[vf]]\nname = \"vm1\"\nsocket = {:?}\n{keys}\n",
+        socket.to_str().unwrap()
+    )
+}
+
+#[test]
+fn a_file_is_checked_and_what_qemu_and_libvirt_take_is_printed() {
+    let desk = Desk::new();
+    desk.write(
+        "good.toml",
+        &file(&desk, "queues = 2\nrequests_per_s = 5000"),
+    );
+    let ended = desk.line("serve --check good.toml").ok();
+    for part in [
+        "5000 requests/s",
+        "memory-backend-memfd",
+        "cryptodev-vhost-user,id=crypto-vm1",
+        "queues=2",
+        "<qemu:arg value='-chardev'/>",
+        "does not\nmigrate",
+    ] {
+        assert!(ended.stdout.contains(part), "{part}: {}", ended.stdout);
+    }
+    assert!(!desk.path().join("vf.sock").exists());
+    desk.write("bad.toml", &file(&desk, "depth = 5000"));
+    desk.refuses(
+        "serve bad.toml => vm1 | depth | 1 to 1024\nserve none.toml => none.toml",
+        &[],
+    );
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/one-vm.toml");
+    desk.lockgate(&["serve", "--check", example.to_str().unwrap()])
+        .ok();
+}
+
+/// The kernel's own test, then Lockgate's module, whose results are compared with those
+/// of the kernel's C code; the driver is loaded again meanwhile.
+const GUEST: &str = "grep -A9 virtio_crypto_aes_cbc /proc/crypto | grep selftest
+drivers=/sys/bus/virtio/drivers/virtio_crypto
+device=$(cd $drivers; ls -d virtio*)
+results=/sys/kernel/debug/lockgate_kspeed
+for turn in 1 2 3; do
+for ask in 'mode=sync size=512 depth=1' 'mode=async size=16384 depth=16' 'mode=async size=512 depth=64'; do
+echo \"start type=skcipher driver=virtio_crypto_aes_cbc op=encrypt threads=1 ms=200 warmup_ms=1 latency=0 $ask\" > $results/control
+grep -o '\"errors\":0,\"verified\":true' $results/result
+done
+echo $device > $drivers/unbind; echo $device > $drivers/bind
+for wait in $(seq 200); do grep -q virtio_crypto_aes_cbc /proc/crypto && break; sleep 0.02; done
+done
+";
+
+/// A guest that runs it; none, visibly, where the host has no guest with that module.
+fn guest(desk: &Desk) -> Option<Command> {
+    let guests = guests()?;
+    let cache = vm::Cache::open(Path::new(&guests)).unwrap();
+    if cache.kernel(None).unwrap().kspeed.is_none() {
+        testing::skipped("the guest cache has no lockgate_kspeed.ko; make setup-guests");
+        return None;
+    }
+    desk.write("guest.sh", GUEST);
+    let mut command = desk.command();
+    command.env("LOCKGATE_GUESTS", guests);
+    command.args(["vm", "run", "guest.sh", "--crypto-socket"]);
+    command.arg(desk.path().join("vf.sock"));
+    command.args(["--module", "virtio_crypto", "--module", "lockgate_kspeed"]);
+    Some(command)
+}
+
+#[test]
+fn a_stock_guest_uses_the_device_and_its_driver_comes_and_goes() {
+    let desk = Desk::new();
+    let Some(mut guest) = guest(&desk) else {
+        return;
+    };
+    let serving = Serving::start(&desk, "");
+    let ran = guest.output().unwrap();
+    let text = String::from_utf8_lossy(&ran.stdout);
+    let errors = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success(), "{text}{errors}");
+    assert!(text.contains("selftest     : passed"), "{text}{errors}");
+    assert_eq!(
+        text.matches("\"verified\":true").count(),
+        9,
+        "{text}{errors}"
+    );
+    let (counters, said) = serving.end();
+    assert!(
+        counters.ends_with("none\n") && counters.contains("vm1"),
+        "{counters}{said}"
+    );
+    assert!(said.contains("vm1: a guest connects"), "{said}");
+    assert!(!desk.path().join("vf.sock").exists());
+}
+
+/// QEMU is killed under load; another guest has the device then.
+#[test]
+fn a_killed_guest_leaves_the_device_to_the_next() {
+    let desk = Desk::new();
+    let Some(mut first) = guest(&desk) else {
+        return;
+    };
+    let Some(mut second) = guest(&desk) else {
+        return;
+    };
+    let serving = Serving::start(&desk, "controller = \"none\"");
+    let files = || {
+        std::fs::read_dir(format!("/proc/{}/fd", serving.0.id()))
+            .unwrap()
+            .count()
+    };
+    let before = files();
+    let mut first = first
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    testing::until(files, |now| *now > before + 3);
+    // Somewhere within its work.
+    std::thread::sleep(Duration::from_secs(6));
+    first.kill().unwrap();
+    first.wait().unwrap();
+    testing::until(files, |now| *now == before);
+    let ran = second.output().unwrap();
+    let text = String::from_utf8_lossy(&ran.stdout);
+    assert_eq!(text.matches("\"verified\":true").count(), 9, "{text}");
+    testing::until(files, |now| *now == before);
+    let (counters, said) = serving.end();
+    let own = counters.lines().last().unwrap();
+    let sessions = own.split_whitespace().nth(4);
+    assert_eq!(sessions, Some("0"), "{counters}{said}");
+}
