@@ -38,8 +38,9 @@ impl Serving {
     }
 
     fn signal(&self, name: &str) {
-        let sent = Command::new("sh").args(["-c", &format!("kill {name} {}", self.0.id())]);
-        assert!(sent.status().unwrap().success());
+        let line = format!("kill {name} {}", self.0.id());
+        let sent = Command::new("sh").args(["-c", &line]).status().unwrap();
+        assert!(sent.success());
     }
 
     /// Ends it as an operator does; what it said.
