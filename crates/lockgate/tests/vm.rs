@@ -122,6 +122,7 @@ fn a_script_runs_and_its_status_and_files_come_back() {
 fn the_module_enters_a_host_s_kernel_with_leave_only_and_leaves_it() {
     const SCRIPT: &str = "export HOME=/root
         run() {
+            export LOCKGATE_GUESTS=/guests
             lockgate run kspeed --kernel host --drivers 'cbc(aes-generic)' --sizes-bytes 512 \
                 --methods sync,async --seconds 0.05 --pairs 1 \"$@\" >/tmp/out 2>&1
             echo \"ended $?, $(grep -c '^lockgate_kspeed ' /proc/modules) loaded\"
@@ -138,7 +139,7 @@ fn the_module_enters_a_host_s_kernel_with_leave_only_and_leaves_it() {
         let desk = Desk::new();
         desk.write("host.sh", SCRIPT);
         let own = format!("{}:/usr/bin/lockgate", program().display());
-        let cached = "/root/.cache/lockgate/guests/host";
+        let cached = "/guests/host";
         let release = &kernel.release;
         let module = format!("{}:{cached}/{release}/lockgate_kspeed.ko", module.display());
         let arguments = ["vm", "run", "host.sh", "--file", &own, "--file", &module];
