@@ -254,11 +254,13 @@ fn stage_in_order<R: Copy + Send>(lane: &mut WorkerLane<R>, origins: &[Origin]) 
 
 fn show<R: Copy + Send>(lane: &mut WorkerLane<R>) {
     lane.completions.publish();
+    let mut published = std::mem::take(&mut lane.staged);
+    lane.shared.tally.completed.add(u64::from(published));
     if let Some(home) = &mut lane.home {
         home.resident.exhale();
+        // It may carry them out later, in an order of its own.
+        published = home.resident.unreaped();
     }
-    lane.shared.tally.completed.add(u64::from(lane.staged));
-    let published = std::mem::take(&mut lane.staged);
     notify(lane, published, false);
 }
 
@@ -289,6 +291,8 @@ fn notify<R: Copy + Send>(lane: &mut WorkerLane<R>, published: u32, is_dry: bool
     match lane.moderator.decide(progress, now_ns, &lane.gate) {
         Decision::Signal(0) | Decision::Silent => lane.held = None,
         Decision::Signal(times) => {
+            // A client here takes all that is there for one.
+            let times = if lane.home.is_some() { 1 } else { times };
             for _ in 0..times {
                 lane.signal();
             }

@@ -187,7 +187,9 @@ impl BackEnd {
         let lane = LaneConfig {
             depth,
             moderation: config.moderation,
-            order: Order::Fifo,
+            // Pieces of several requests go through wide kernels together; the ring
+            // puts their ends in order.
+            order: Order::Any,
             piece_bytes: config.piece_bytes,
             ..LaneConfig::default()
         };

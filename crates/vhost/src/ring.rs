@@ -103,6 +103,9 @@ pub(crate) struct Ring {
     regions: Vec<RegionId>,
     attached: Vec<Option<Attached>>,
     taken: VecDeque<Taken>,
+    /// The number of the first of them: requests carry theirs, since the engine completes
+    /// them as they are done.
+    first: u64,
     chain: Chain,
     spans: [Vec<Span>; 2],
     is_armed: bool,
@@ -133,6 +136,7 @@ impl Ring {
             regions,
             attached: Vec::new(),
             taken: VecDeque::with_capacity(depth),
+            first: 0,
             chain: Chain::default(),
             spans: [Vec::new(), Vec::new()],
             is_armed: false,
@@ -275,7 +279,8 @@ impl Ring {
             aad: Span::EMPTY,
             tag: Span::EMPTY,
         };
-        submit(&mut self.lane, &call)
+        let number = self.first + self.taken.len() as u64;
+        submit(&mut self.lane, &call, number)
     }
 
     fn header(&self) -> Result<Header, Refused> {
@@ -360,6 +365,7 @@ impl Ring {
             && let Some(status) = taken.end
         {
             let taken = self.taken.pop_front().expect("it was looked at");
+            self.first += 1;
             let mut written = taken.written;
             if status != virtio::Status::Ok {
                 written = 1;
@@ -413,12 +419,10 @@ impl Resident for Ring {
     }
 
     fn exhale(&mut self) {
-        let mut ended = self.taken.iter_mut().filter(|taken| taken.end.is_none());
+        let (first, taken) = (self.first, &mut self.taken);
         self.lane.reap(usize::MAX, |completion| {
-            // The lane completes in order.
-            if let Some(taken) = ended.next() {
-                taken.end = Some(status_of(completion.status));
-            }
+            let at = usize::try_from(completion.token - first).expect("it is in flight");
+            taken[at].end = Some(status_of(completion.status));
         });
         self.carry_out();
     }
@@ -459,9 +463,9 @@ impl Chain {
     }
 }
 
-fn submit(lane: &mut CryptoLane, call: &Call<'_>) -> Result<(), Refused> {
+fn submit(lane: &mut CryptoLane, call: &Call<'_>, number: u64) -> Result<(), Refused> {
     let refuse = |why, status| Err(Refused::Message(why, status));
-    match lane.enqueue(call, 0) {
+    match lane.enqueue(call, number) {
         Ok(()) => Ok(()),
         Err(CallError::Submit(SubmitError::Full | SubmitError::Draining)) => Err(Refused::Later),
         Err(CallError::SessionEnded | CallError::UnknownSession(_)) => {

@@ -82,7 +82,7 @@ impl Ring {
             aad: Span::EMPTY,
             tag,
         };
-        submit(&mut self.lane, &call)
+        submit(&mut self.lane, &call, self.first + self.taken.len() as u64)
     }
 
     /// A place in the slab that no entry in flight uses.
