@@ -185,8 +185,8 @@ impl<R> Control<R> {
         if residents.is_empty() {
             self.event.wait(at_most);
         } else {
+            // Each signal of its own event is seen once, and need not be read.
             residents.wait(at_most);
-            self.event.clear();
         }
         self.doorbell.disarm();
     }

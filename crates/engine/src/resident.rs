@@ -53,6 +53,12 @@ pub trait Resident: Any + Send {
     /// Completions carried out that the client may not have seen yet.
     fn unreaped(&mut self) -> u32;
 
+    /// Requests that the client keeps in flight, as far as its last turns showed: more
+    /// may follow one that is alone now.
+    fn depth(&self) -> u32 {
+        0
+    }
+
     /// Whether the client wants to be told of what was carried out since it was last
     /// told.
     fn is_awaited(&mut self) -> bool;

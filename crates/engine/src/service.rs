@@ -324,9 +324,10 @@ impl<R: Copy + Send> WorkerLane<R> {
     fn standing(&mut self) -> Progress {
         let unreaped = self.unreaped();
         let waiting = u32::try_from(self.requests.len_now()).expect("at most DEPTH_MAX");
+        let usual = self.home.as_ref().map_or(0, |home| home.resident.depth());
         Progress {
             unreaped,
-            in_flight: unreaped + waiting + self.in_hand,
+            in_flight: (unreaped + waiting + self.in_hand).max(usual),
             ..Progress::default()
         }
     }

@@ -106,6 +106,8 @@ pub(crate) struct Ring {
     /// The number of the first of them: requests carry theirs, since the engine completes
     /// them as they are done.
     first: u64,
+    /// How many entries were told of together, the last two times.
+    told: [u16; 2],
     chain: Chain,
     spans: [Vec<Span>; 2],
     is_armed: bool,
@@ -137,6 +139,7 @@ impl Ring {
             attached: Vec::new(),
             taken: VecDeque::with_capacity(depth),
             first: 0,
+            told: [0; 2],
             chain: Chain::default(),
             spans: [Vec::new(), Vec::new()],
             is_armed: false,
@@ -438,12 +441,21 @@ impl Resident for Ring {
         self.parts.queue.unreaped().into()
     }
 
+    /// What it takes at once it had in flight at once. Two turns, since the first entry
+    /// of many comes alone.
+    fn depth(&self) -> u32 {
+        self.told[0].max(self.told[1]).into()
+    }
+
     fn is_awaited(&mut self) -> bool {
         self.parts.queue.is_awaited()
     }
 
     fn tell(&mut self) -> bool {
         let is_awaited = self.parts.queue.is_awaited();
+        if is_awaited {
+            self.told = [self.told[1], self.parts.queue.untold()];
+        }
         self.parts.queue.tell();
         if is_awaited {
             self.parts.bell.ring();

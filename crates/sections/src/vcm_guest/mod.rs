@@ -23,10 +23,16 @@ const SPEED: Measure = Measure::higher("speed_mb_per_s", "MB/s");
 const INTERRUPTS: Measure = Measure::lower("interrupts_per_request", "per request");
 /// CPU time of the device: our worker's, and that of QEMU's threads beside its vCPUs.
 const DEVICE_NS: Measure = Measure::lower("device_ns", "ns/request");
+/// The worker's part of it.
+const WORKER_NS: Measure = Measure::lower("worker_ns", "ns/request");
+/// What the device does with a second of CPU time.
+const PER_CPU_S: Measure = Measure::higher("requests_per_device_s", "requests/CPU s");
+/// Of the guest with its device.
 const GUEST_CPU: Measure = Measure::fact("guest_cpu_percent", "% of a core");
 
-/// What is asked of our device against QEMU's own.
-const DEVICE_TARGET: f64 = 0.8;
+/// What is asked of our device against QEMU's own, with its CPU time: 0.8 of that for a
+/// request.
+const DEVICE_TARGET: f64 = 1.25;
 /// Interrupts a request, with 16 in flight.
 const INTERRUPTS_TARGET: f64 = 0.1;
 /// Figure 3 of the paper is about tasks on requests of this size.
@@ -219,7 +225,9 @@ impl Experiment for VcmGuest {
     }
 
     fn measures(&self) -> Vec<Measure> {
-        vec![REQUESTS, SPEED, INTERRUPTS, DEVICE_NS, GUEST_CPU]
+        vec![
+            REQUESTS, SPEED, INTERRUPTS, PER_CPU_S, DEVICE_NS, WORKER_NS, GUEST_CPU,
+        ]
     }
 
     fn pairs(&self, subjects: &Subjects<Self>) -> Vec<Pair<Place, Arm>> {
@@ -232,7 +240,7 @@ impl Experiment for VcmGuest {
                 Arm::Controlled(_) if *arm == ADAPTIVE => {
                     let is_target = place.depth == 16 && place.tasks == 1;
                     let target = is_target.then_some(DEVICE_TARGET);
-                    pairs.push(to(Arm::BuiltIn, DEVICE_NS).wanting(target));
+                    pairs.push(to(Arm::BuiltIn, PER_CPU_S).wanting(target));
                     pairs.push(to(Arm::BuiltIn, REQUESTS));
                     pairs.push(to(Arm::Asked, REQUESTS));
                 }
@@ -243,7 +251,7 @@ impl Experiment for VcmGuest {
     }
 
     fn views(&self) -> Vec<View<Place, Arm>> {
-        let note = "The guest's stock driver, asked by Lockgate's module; interrupts are those of the guest's /proc/interrupts. The front-end plays a guest on the same engine. Device time is our worker's, with what it looks while it waits, and that of QEMU's threads beside its vCPUs. Whiskers: 95% interval of the median.";
+        let note = "The guest's stock driver, asked by Lockgate's module; interrupts are those of the guest's /proc/interrupts. The front-end plays a guest on the same engine. Device time is our worker's, which sleeps when it has nothing to do, and that of QEMU's threads beside its vCPUs. Whiskers: 95% interval of the median.";
         let by_size = |title: &str, label, measure: Measure| {
             let y = axis(label, measure.unit, Scale::Log10);
             Lines::new(title, note, ("block_bytes", block_axis()), y)
@@ -266,6 +274,7 @@ impl Experiment for VcmGuest {
             Cells::of(SPEED, "speed"),
             Cells::of(INTERRUPTS, "interrupts"),
             Cells::of(DEVICE_NS, "device"),
+            Cells::of(WORKER_NS, "of it our worker"),
             Cells::of(GUEST_CPU, "guest"),
             Cells::Ratio(REQUESTS, Arm::BuiltIn, "of QEMU's device"),
             Cells::Verdict,
@@ -294,12 +303,12 @@ impl Experiment for VcmGuest {
             });
             words.collect::<Vec<_>>().join(", ")
         };
-        let (requests, device) = (of(REQUESTS), of(DEVICE_NS));
+        let (requests, device) = (of(REQUESTS), of(PER_CPU_S));
         if requests.is_empty() && device.is_empty() {
             return None;
         }
         let text = format!(
-            "Our device against QEMU's, in one guest ({}): requests/s {requests}; CPU time of the device {device}.",
+            "Our device against QEMU's, in one guest ({}): requests/s {requests}; requests for a second of the device's CPU time {device}.",
             results.about.words()
         );
         let remedy = "`lockgate serve` is that device.";

@@ -1,7 +1,7 @@
 //! A guest with a device for each arm, of which its driver has one at a time.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crypto::{Algorithm, Kind};
 use engine::{CryptoEngine, WorkerConfig};
@@ -15,7 +15,10 @@ use trial::Sink;
 use vhost::front::{Interrupts, Load, LoadConfig};
 use vm::{Outcome, Shape};
 
-use super::{ALGORITHM, Arm, DEVICE_NS, GUEST_CPU, INTERRUPTS, Place, REQUESTS, SPEED, VcmGuest};
+use super::{
+    ALGORITHM, Arm, DEVICE_NS, GUEST_CPU, INTERRUPTS, PER_CPU_S, Place, REQUESTS, SPEED, VcmGuest,
+    WORKER_NS,
+};
 
 const MEMORY_MIB: u32 = 1024;
 /// A script that takes this much longer than it should has hung.
@@ -71,7 +74,11 @@ pub(super) struct OnGuest {
 impl OnGuest {
     pub(super) fn new(section: VcmGuest, host: &Host) -> Result<Self, Stopped> {
         let backend = Arc::clone(section.0.backend.get());
-        let worker = WorkerConfig::default();
+        // What it would look for in vain is CPU time that QEMU's device does not take.
+        let worker = WorkerConfig {
+            idle_spin: Some(Duration::ZERO),
+            ..WorkerConfig::default()
+        };
         let engine = CryptoEngine::start(backend, &[worker]).map_err(Stopped::failed)?;
         let folder = Folder::new("lockgate-vcm-guest").map_err(Stopped::failed)?;
         let is_own = |arm: &Arm| *arm != Arm::BuiltIn;
@@ -159,10 +166,14 @@ impl OnGuest {
         let script = format!("{}\n{measure}\n{}", bind(name), count(name));
         let guest = self.guest.as_mut().expect("it was booted");
         let before_ns = guest.devices_ns() + worker_ns(&self.engine);
+        let (begin, own_ns) = (Instant::now(), worker_ns(&self.engine));
         let ran = watched(guest.as_mut(), &self.cpus, &script, slice + LIMIT, go_on);
-        let (output, seen) = ran?;
+        let (output, mut seen) = ran?;
+        // The worker is ours, and no other process's work.
+        let own_ns = (worker_ns(&self.engine) - own_ns) as f64;
+        seen.guest_cpus += own_ns / begin.elapsed().as_nanos() as f64;
         let device_ns = guest.devices_ns() + worker_ns(&self.engine) - before_ns;
-        self.reading((place, &start), &output, seen, device_ns)
+        self.reading((place, &start), &output, seen, (device_ns as f64, own_ns))
     }
 
     fn reading(
@@ -170,7 +181,7 @@ impl OnGuest {
         (place, start): (Place, &Start),
         output: &Outcome,
         seen: Seen,
-        device_ns: u64,
+        (device_ns, own_ns): (f64, f64),
     ) -> Result<Reading, Stopped> {
         let doubted = |reason: &str| Stopped::Doubted(not_measured(reason, REMEDY));
         let text = output.text();
@@ -188,7 +199,9 @@ impl OnGuest {
         let mut values = vec![
             (REQUESTS, run.requests_per_s()),
             (SPEED, run.requests_per_s() * place.block_bytes as f64 / 1e6),
-            (DEVICE_NS, device_ns as f64 / requests),
+            (PER_CPU_S, requests * 1e9 / device_ns.max(1.0)),
+            (DEVICE_NS, device_ns / requests),
+            (WORKER_NS, own_ns / requests),
             (GUEST_CPU, seen.guest_cpus * 100.0),
         ];
         let interrupts = interrupts.map(|count| (INTERRUPTS, count as f64 / requests));
@@ -217,13 +230,15 @@ impl OnGuest {
         let mut load = Load::start(own.device.socket(), config).map_err(Stopped::failed)?;
         let before_ns = worker_ns(&self.engine);
         let did = load.run(slice, go_on).map_err(Stopped::failed)?;
-        let device_ns = worker_ns(&self.engine) - before_ns;
+        let device_ns = (worker_ns(&self.engine) - before_ns) as f64;
         let (requests, rate) = (did.requests as f64, did.requests as f64 / did.seconds);
         Ok(Reading::new(vec![
             (REQUESTS, rate),
             (SPEED, rate * place.block_bytes as f64 / 1e6),
             (INTERRUPTS, did.interrupts as f64 / requests),
-            (DEVICE_NS, device_ns as f64 / requests),
+            (PER_CPU_S, requests * 1e9 / device_ns.max(1.0)),
+            (DEVICE_NS, device_ns / requests),
+            (WORKER_NS, device_ns / requests),
         ]))
     }
 }
