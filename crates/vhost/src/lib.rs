@@ -7,7 +7,7 @@
 //! ```
 //!
 //! [`Device`] is one guest's: a socket, a virtual function with its weight, quota and
-//! settings, and its keys. A [`Ring`](ring) is the worker's own client (see
+//! settings, and its keys. A `Ring` is the worker's own client (see
 //! [`engine::Resident`]): the worker looks at the guest's queue itself, and requests on
 //! the guest's memory are requests of the engine, in place.
 //!
