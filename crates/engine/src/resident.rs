@@ -40,7 +40,7 @@ pub trait Resident: Any + Send {
     fn kick(&self) -> BorrowedFd<'_>;
 
     /// Takes in some of what came, and submits it; shows it with
-    /// [`CryptoLane::show`](crate::CryptoLane::show).
+    /// [`CryptoLane::show_here`](crate::CryptoLane::show_here).
     fn inhale(&mut self) -> Intake;
 
     /// Reaps all completions and carries them out, where the client can see them.
