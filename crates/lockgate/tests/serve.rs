@@ -1,15 +1,15 @@
 //! `lockgate serve`: what its file may say, and guests on its devices.
 
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::Duration;
 
 use crate::common::Desk;
 use crate::vm::guests;
 
-/// The daemon, ours to end also when a test fails.
-struct Serving(Child);
+/// The daemon, ours to end also when a test fails; and what it says.
+struct Serving(Child, BufReader<ChildStderr>);
 
 impl Drop for Serving {
     fn drop(&mut self) {
@@ -22,19 +22,18 @@ impl Serving {
     /// One device at `vf.sock`, with these keys besides.
     fn start(desk: &Desk, keys: &str) -> Self {
         let file = desk.write("vf.toml", &file(desk, keys));
-        let child = desk
+        let mut child = desk
             .command()
             .args([Path::new("serve"), Path::new("--no-lines"), &file])
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let own = Self(child);
-        testing::until(
-            || desk.path().join("vf.sock").exists(),
-            |is_there| *is_there,
-        );
-        own
+        let mut said = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        said.read_line(&mut line).unwrap();
+        assert!(line.starts_with("serving"), "{line}");
+        Self(child, said)
     }
 
     fn signal(&self, name: &str) {
@@ -53,12 +52,7 @@ impl Serving {
             .unwrap()
             .read_to_string(&mut texts.0)
             .unwrap();
-        self.0
-            .stderr
-            .take()
-            .unwrap()
-            .read_to_string(&mut texts.1)
-            .unwrap();
+        self.1.read_to_string(&mut texts.1).unwrap();
         assert_eq!(self.0.wait().unwrap().code(), Some(0), "{}", texts.1);
         texts
     }

@@ -19,7 +19,7 @@ use crate::console::Console;
 use crate::exit::{Exit, Failure, OrExit};
 use crate::interrupt;
 
-use config::{Served, Served1};
+use config::{Served, ServedFunction};
 use lines::Line;
 
 /// How often a signal is looked for.
@@ -104,7 +104,7 @@ impl Server {
         let engine = CryptoEngine::start(backend, &served.workers);
         let engine = engine.context("cannot start the workers").or_failed()?;
         let (mut devices, mut governed) = (Vec::new(), Vec::new());
-        for Served1 {
+        for ServedFunction {
             name,
             function,
             device,

@@ -106,11 +106,11 @@ fn sessions() -> usize {
 pub struct Served {
     pub backend: String,
     pub workers: Vec<WorkerConfig>,
-    pub functions: Vec<Served1>,
+    pub functions: Vec<ServedFunction>,
 }
 
 /// One virtual function.
-pub struct Served1 {
+pub struct ServedFunction {
     pub name: String,
     pub function: FunctionConfig,
     pub device: DeviceConfig,
@@ -120,7 +120,7 @@ pub struct Served1 {
     pub quota: String,
 }
 
-impl std::fmt::Debug for Served1 {
+impl std::fmt::Debug for ServedFunction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {:?}, {:?}", self.name, self.function, self.device)
     }
@@ -169,82 +169,78 @@ pub fn parse(text: &str) -> Result<Served, String> {
 }
 
 impl Vf {
-    fn check(&self, workers: usize, index: usize) -> Result<Served1, String> {
+    fn check(&self, workers: usize, index: usize) -> Result<ServedFunction, String> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         if self.name.is_empty() || self.name.len() > 64 || !self.name.chars().all(is_plain) {
             return Err("`name` is 1 to 64 letters, digits, '-', '_' or '.'".to_owned());
         }
-        if !self.socket.is_absolute() {
-            let path = self.socket.display();
-            return Err(format!("`socket` {path} is not an absolute path"));
-        }
-        let mode = u32::from_str_radix(&self.mode, 8)
-            .ok()
-            .filter(|mode| *mode <= 0o777);
-        let mode = mode.ok_or_else(|| format!("`mode` {:?} is not octal up to 0777", self.mode))?;
-        let allowed = self.allowed()?;
         let bytes = size("request_max", &self.request_max)?;
         if bytes > REQUEST_BYTES_MAX {
-            return Err(format!(
-                "`request_max` of {bytes} bytes: at most {REQUEST_BYTES_MAX}"
-            ));
+            let limit = REQUEST_BYTES_MAX;
+            return Err(format!("`request_max` of {bytes} bytes: at most {limit}"));
         }
-        // As many pages as a request may have, wherever it begins in the first.
-        let segments = bytes.div_ceil(PAGE_BYTES) + 2;
-        let piece_bytes = size("piece", &self.piece)?;
-        if !(1..=DEPTH_MAX).contains(&self.depth) {
-            return Err(format!("`depth` {}: give 1 to {DEPTH_MAX}", self.depth));
-        }
-        if !(1..=SESSIONS_MAX).contains(&self.sessions_max) {
-            let sessions = self.sessions_max;
-            return Err(format!(
-                "`sessions_max` {sessions}: give 1 to {SESSIONS_MAX}"
-            ));
-        }
+        in_range("depth", self.depth, DEPTH_MAX)?;
+        in_range("sessions_max", self.sessions_max, SESSIONS_MAX)?;
+        let request_max = RequestLimit {
+            bytes,
+            // As many pages as it may have, wherever it begins in the first.
+            segments: bytes.div_ceil(PAGE_BYTES) + 2,
+        };
         let controller = self.controller()?;
         let moderation = controller.as_ref().map(|one| one.moderation());
-        let moderation = vhost::moderation(moderation.unwrap_or(policy::Moderation::Each));
-        let settings = match self.cap_per_s {
-            Some(per_s) => Settings::cap(per_s).map_err(|error| format!("`cap_per_s`: {error}"))?,
-            None => Settings::UNLIMITED,
-        };
         let (quota, in_words) = self.quota()?;
         // Each guest's first queue on the next worker, so that guests spread.
         let in_turn = (0..workers).map(|worker| (worker + index) % workers);
-        Ok(Served1 {
+        Ok(ServedFunction {
             name: self.name.clone(),
             function: FunctionConfig {
                 weight: self.weight,
                 quota,
-                settings,
+                settings: self.settings()?,
                 // One that stops beside the one that follows it.
                 lanes_max: self.queues.saturating_mul(2).max(1),
-                request_max: RequestLimit { bytes, segments },
+                request_max,
                 keys_max: KeyLimit {
                     sessions: self.sessions_max,
                     ..KeyLimit::default()
                 },
             },
             device: DeviceConfig {
-                socket: SocketConfig {
-                    path: self.socket.clone(),
-                    mode,
-                    owner: id("owner", self.owner.as_ref(), "/etc/passwd")?,
-                    group: id("group", self.group.as_ref(), "/etc/group")?,
-                },
+                socket: self.socket()?,
                 queues: self.queues,
                 workers: in_turn.collect(),
                 depth: self.depth,
-                segments_max: segments,
-                piece_bytes: Some(piece_bytes),
-                moderation,
+                segments_max: request_max.segments,
+                piece_bytes: Some(size("piece", &self.piece)?),
+                moderation: vhost::moderation(moderation.unwrap_or(policy::Moderation::Each)),
                 offers_config: self.algorithms != aes_cbc(),
-                allowed,
+                allowed: self.allowed()?,
             },
             controller,
             algorithms: self.algorithms.clone(),
             quota: in_words,
         })
+    }
+
+    fn socket(&self) -> Result<SocketConfig, String> {
+        if !self.socket.is_absolute() {
+            let path = self.socket.display();
+            return Err(format!("`socket` {path} is not an absolute path"));
+        }
+        let mode = u32::from_str_radix(&self.mode, 8).ok();
+        let mode = mode.filter(|mode| *mode <= 0o777);
+        Ok(SocketConfig {
+            path: self.socket.clone(),
+            mode: mode.ok_or_else(|| format!("`mode` {:?} is not octal up to 0777", self.mode))?,
+            owner: id("owner", self.owner.as_ref(), "/etc/passwd")?,
+            group: id("group", self.group.as_ref(), "/etc/group")?,
+        })
+    }
+
+    fn settings(&self) -> Result<Settings, String> {
+        let cap = self.cap_per_s.map(Settings::cap).transpose();
+        let cap = cap.map_err(|error| format!("`cap_per_s`: {error}"))?;
+        Ok(cap.unwrap_or(Settings::UNLIMITED))
     }
 
     fn allowed(&self) -> Result<Vec<Algorithm>, String> {
@@ -312,6 +308,14 @@ impl Vf {
 const PAGE_BYTES: usize = 4096;
 const DEPTH_MAX: usize = 1024;
 const SESSIONS_MAX: usize = 16_384;
+
+fn in_range(key: &str, value: usize, limit: usize) -> Result<(), String> {
+    if (1..=limit).contains(&value) {
+        Ok(())
+    } else {
+        Err(format!("`{key}` {value}: give 1 to {limit}"))
+    }
+}
 
 fn size(key: &str, text: &str) -> Result<usize, String> {
     let bytes = parse_size(text).map_err(|error| format!("`{key}` {text:?} is {error}"))?;
