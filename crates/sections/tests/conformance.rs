@@ -22,7 +22,7 @@ fn rehearsed(kit: &Kit, text: &str, script: &Script) -> Rehearsal {
 }
 
 /// Sections that boot a guest before their first trial.
-const SLOW_TO_START: [&str; 3] = ["cpu-guest", "disk-guest", "kspeed"];
+const SLOW_TO_START: [&str; 4] = ["cpu-guest", "disk-guest", "kspeed", "vcm-guest"];
 
 /// The budget, but no less than one trial takes where a guest boots first.
 fn at_least(kind: &SectionKind, budget: Duration) -> Duration {

@@ -28,7 +28,9 @@ fn run(name: &str, text: &str) -> Option<Ran> {
         }
         Err(error) => panic!("{name}: {error}"),
     };
-    if ["kspeed", "disk-guest", "cpu-guest"].contains(&name) || name.starts_with("router-") {
+    if ["kspeed", "disk-guest", "cpu-guest", "vcm-guest"].contains(&name)
+        || name.starts_with("router-")
+    {
         assert!(!plan.creates.is_empty() && plan.downloads.is_empty());
     }
     let mut sink = Collector::default();
@@ -158,6 +160,23 @@ fn every_arm_of_the_device_is_measured() {
             arms.split(',').map(str::to_owned).collect()
         );
         assert!(ran.points().all(|point| !point.metrics.is_empty()));
+    });
+}
+
+#[test]
+fn a_guest_has_qemus_device_and_ours_in_turns() {
+    let text = "sizes_bytes = [512]\ndepths = [16]\ntasks = [1]\ncontrollers = ['adaptive']\npairs = 2\nseconds = 0.1\nbackend = 'aws-lc'";
+    timed("vcm-guest", text, |ran| {
+        let arms = "QEMU's device,adaptive,as asked,front-end";
+        assert_eq!(
+            ran.values("arm"),
+            arms.split(',').map(str::to_owned).collect()
+        );
+        let has = |point: &Point, name| point.metrics.iter().any(|metric| metric.name == name);
+        assert!(
+            ran.points()
+                .all(|point| has(point, "interrupts_per_request"))
+        );
     });
 }
 
