@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::time::Duration;
 
 use crate::common::Desk;
@@ -96,20 +96,37 @@ fn a_file_is_checked_and_what_qemu_and_libvirt_take_is_printed() {
 }
 
 /// The kernel's own test, then Lockgate's module, whose results are compared with those
-/// of the kernel's C code; the driver is loaded again meanwhile.
-const GUEST: &str = "grep -A9 virtio_crypto_aes_cbc /proc/crypto | grep selftest
-drivers=/sys/bus/virtio/drivers/virtio_crypto
+/// of the kernel's C code; then the driver comes and goes, tested by the kernel each time.
+///
+/// The module does not run after that: on a busy host the driver of kernel 6.1 can hang
+/// in its first synchronous request after it was bound again. It does so with QEMU's own
+/// device too.
+const GUEST: &str = "drivers=/sys/bus/virtio/drivers/virtio_crypto
 device=$(cd $drivers; ls -d virtio*)
 results=/sys/kernel/debug/lockgate_kspeed
-for turn in 1 2 3; do
+tested() {
+for wait in $(seq 500); do grep -A9 virtio_crypto_aes_cbc /proc/crypto | grep 'selftest.*passed' && break; sleep 0.02; done
+}
+tested
 for ask in 'mode=sync size=512 depth=1' 'mode=async size=16384 depth=16' 'mode=async size=512 depth=64'; do
 echo \"start type=skcipher driver=virtio_crypto_aes_cbc op=encrypt threads=1 ms=200 warmup_ms=1 latency=0 $ask\" > $results/control
 grep -o '\"errors\":0,\"verified\":true' $results/result
 done
+for turn in 1 2 3; do
 echo $device > $drivers/unbind; echo $device > $drivers/bind
-for wait in $(seq 200); do grep -q virtio_crypto_aes_cbc /proc/crypto && break; sleep 0.02; done
+tested
 done
 ";
+
+/// What the guest printed shows that every part of it ran.
+fn is_whole(guest: &Output) {
+    let text = String::from_utf8_lossy(&guest.stdout);
+    let errors = String::from_utf8_lossy(&guest.stderr);
+    assert!(guest.status.success(), "{text}{errors}");
+    for (part, times) in [("\"verified\":true", 3), ("selftest     : passed", 4)] {
+        assert_eq!(text.matches(part).count(), times, "{part}: {text}{errors}");
+    }
+}
 
 /// A guest that runs it; none, visibly, where the host has no guest with that module.
 fn guest(desk: &Desk) -> Option<Command> {
@@ -139,16 +156,7 @@ fn stock_guest() {
         return;
     };
     let serving = Serving::start(&desk, "");
-    let ran = guest.output().unwrap();
-    let text = String::from_utf8_lossy(&ran.stdout);
-    let errors = String::from_utf8_lossy(&ran.stderr);
-    assert!(ran.status.success(), "{text}{errors}");
-    assert!(text.contains("selftest     : passed"), "{text}{errors}");
-    assert_eq!(
-        text.matches("\"verified\":true").count(),
-        9,
-        "{text}{errors}"
-    );
+    is_whole(&guest.output().unwrap());
     let (counters, said) = serving.end();
     assert!(
         counters.ends_with("none\n") && counters.contains("vm1"),
@@ -161,10 +169,6 @@ fn stock_guest() {
 /// QEMU is killed under load; another guest has the device then.
 #[test]
 fn a_killed_guest_leaves_the_device_to_the_next() {
-    if !testing::is_thorough() {
-        let reason = "it passes alone, and beside the whole suite the killed guest's connection stays, which is not explained; LOCKGATE_THOROUGH=1 runs it";
-        return testing::skipped(reason);
-    }
     let desk = Desk::new();
     let Some(mut first) = guest(&desk) else {
         return;
@@ -195,9 +199,7 @@ fn a_killed_guest_leaves_the_device_to_the_next() {
     // What is opened for the first guest and kept is not opened again for the next.
     testing::until(list, |now| now.len() <= before + 1);
     let idle = list().len();
-    let ran = second.output().unwrap();
-    let text = String::from_utf8_lossy(&ran.stdout);
-    assert_eq!(text.matches("\"verified\":true").count(), 9, "{text}");
+    is_whole(&second.output().unwrap());
     testing::until(list, |now| now.len() == idle);
     let (counters, said) = serving.end();
     let own = counters.lines().last().unwrap();
