@@ -253,7 +253,7 @@ impl Guest {
         memory.write(at, &table);
         let bytes = table.len() as u32;
         self.driver
-            .put_descriptor(head, memory.guest(at), bytes, INDIRECT);
+            .put_descriptor(head, memory.guest(at), bytes, INDIRECT, 0);
         self.driver.enter(head, 0);
     }
 
@@ -271,7 +271,8 @@ impl Guest {
         } else {
             u16::from(input.byte() & 7)
         };
-        self.driver.put_descriptor(head, address & !15, len, flags);
+        self.driver
+            .put_descriptor(head, address & !15, len, flags, u16::from(input.byte()));
         self.driver.enter(head, 0);
     }
 

@@ -67,7 +67,7 @@ pub enum ChainError {
     Outside { address: u64, bytes: u32 },
     #[error("a table of descriptors of {0} bytes is not a whole number of them, or too large")]
     Table(u32),
-    #[error("a table of descriptors within a table, or in the middle of a chain")]
+    #[error("a table of descriptors within a table, or one that the chain goes on after")]
     Nested,
     #[error("bytes to read follow bytes to write")]
     Order,
@@ -329,19 +329,22 @@ impl Queue {
         chain: &mut Chain,
     ) -> Result<(), ChainError> {
         chain.clear();
-        let first = self.descriptors.descriptor(head);
-        let (table, size, mut descriptor) = if first.flags & INDIRECT == 0 {
-            (self.descriptors.clone(), self.size, first)
-        } else {
-            let (table, size) = self.indirect(memory, first)?;
-            let first = table.descriptor(0);
-            (table, size, first)
-        };
+        let (mut table, mut size) = (self.descriptors.clone(), self.size);
+        let mut descriptor = table.descriptor(head);
+        let (mut is_indirect, mut followed) = (false, 0);
         let mut bytes = 0_u64;
         loop {
+            // A table of its own ends a chain, which may begin without one (§2.7.5.3.2).
             if descriptor.flags & INDIRECT != 0 {
-                return Err(ChainError::Nested);
+                if is_indirect {
+                    return Err(ChainError::Nested);
+                }
+                (table, size) = self.indirect(memory, descriptor)?;
+                descriptor = table.descriptor(0);
+                (is_indirect, followed) = (true, 0);
+                continue;
             }
+            followed += 1;
             chain.descriptors += 1;
             bytes += u64::from(descriptor.bytes);
             if bytes > u64::from(u32::MAX) {
@@ -351,7 +354,7 @@ impl Queue {
             if descriptor.flags & NEXT == 0 {
                 return Ok(());
             }
-            if chain.descriptors >= u32::from(size) {
+            if followed >= size {
                 return Err(ChainError::Endless);
             }
             if descriptor.next >= size {

@@ -77,11 +77,11 @@ impl Hostile {
             Hostility::Endless | Hostility::Long => {
                 for head in 0..SIZE {
                     match how {
-                        Hostility::Endless => self.driver.put_descriptor(head, here, 8, NEXT),
+                        Hostility::Endless => self.driver.put_descriptor(head, here, 8, NEXT, head),
                         _ => {
                             let bytes = u32::from(SIZE) * 16;
                             let table = self.front.memory().guest(at + 4096);
-                            self.driver.put_descriptor(head, table, bytes, INDIRECT);
+                            self.driver.put_descriptor(head, table, bytes, INDIRECT, 0);
                         }
                     }
                     self.driver.enter(head, 0);

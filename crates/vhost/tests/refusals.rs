@@ -283,7 +283,7 @@ fn chains_that_are_none() {
     for address in [nowhere, u64::MAX, guest.guest(1 << 24)] {
         assert_eq!(guest.entry(address, 32).written, 0);
     }
-    guest.bad.put_descriptor(0, table, 32, INDIRECT | NEXT);
+    guest.bad.put_descriptor(0, table, 32, INDIRECT | NEXT, 0);
     guest.bad.enter(0, 0);
     assert_eq!(finish(&mut guest.bad)[0].written, 0);
     assert_eq!(rig.refused(Refusal::Chain), 21);

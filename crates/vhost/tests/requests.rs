@@ -1,12 +1,15 @@
 //! Every service, every length, in place and not, in pieces: equal to a second library.
 
 use crypto::{Algorithm, Operation};
-use lockgate_vhost::front::{FrontConfig, Interrupts, Manner, Request, SessionSpec};
+use lockgate_vhost::front::{FrontConfig, Interrupts, Manner, Request, SessionSpec, SharedMemory};
 use proptest::prelude::*;
 use wire::virtio_crypto as virtio;
 use wire::virtio_crypto::{Opcode, Status};
 
-use crate::common::{Rig, cipher, expected, finish, hash, is_ok, one, pattern, public_half};
+use crate::common::raw::{Descriptor, INDIRECT, NEXT, WRITE, write_table};
+use crate::common::{
+    Rig, cipher, expected, finish, hash, is_ok, one, open_aes, pattern, public_half,
+};
 
 const KEYS: [(Algorithm, usize); 3] = [
     (Algorithm::Aes128Cbc, 16),
@@ -262,6 +265,31 @@ fn pieces(at: usize, len: usize, cuts: &[usize], gap: usize) -> Vec<(usize, usiz
     pieces
 }
 
+fn scatter(memory: &SharedMemory, pieces: &[(usize, usize)], mut bytes: &[u8]) {
+    for &(at, len) in pieces {
+        let (part, rest) = bytes.split_at(len);
+        memory.write(at, part);
+        bytes = rest;
+    }
+}
+
+fn gather(memory: &SharedMemory, pieces: &[(usize, usize)]) -> Vec<u8> {
+    let mut all = Vec::new();
+    for &(at, len) in pieces {
+        let mut bytes = vec![0; len];
+        memory.read(at, &mut bytes);
+        all.extend(bytes);
+    }
+    all
+}
+
+/// Makes each go on with the next, which lies at the next of these indices.
+fn link(chain: &mut [Descriptor], indices: &[u16]) {
+    for (descriptor, next) in chain.iter_mut().rev().skip(1).rev().zip(&indices[1..]) {
+        (descriptor.2, descriptor.3) = (descriptor.2 | NEXT, *next);
+    }
+}
+
 const REQUESTS: usize = 12;
 const ROOM: usize = 128 << 10;
 
@@ -297,11 +325,7 @@ proptest! {
                 pieces(at + (index * 2 + 1) * ROOM, len, &cut.destination_cuts, gap)
             };
             let text = pattern(len, 77 + index as u64);
-            let mut done = 0;
-            for &(at, part) in &from {
-                memory.write(at, &text[done..done + part]);
-                done += part;
-            }
+            scatter(&memory, &from, &text);
             let iv = [index as u8; 16];
             let header = cipher(session, cut.encrypts, len);
             let request = Request { header, iv, source: &from, destination: &to };
@@ -314,14 +338,62 @@ proptest! {
         prop_assert_eq!(tokens, (0..requests.len() as u64).collect::<Vec<_>>());
         for (done, (to, right)) in all.iter().zip(&checks) {
             prop_assert!(is_ok(done), "{:?}", done);
-            let mut got = Vec::new();
-            for &(at, part) in to {
-                let mut bytes = vec![0; part];
-                memory.read(at, &mut bytes);
-                got.extend(bytes);
-            }
-            prop_assert!(&got == right);
+            prop_assert!(&gather(&memory, to) == right);
         }
+    }
+
+    /// A device must not care how a driver frames a request (virtio 1.2 §2.7.4): cut
+    /// anywhere, within the header too, and its descriptors anywhere in the queue's own
+    /// table, in a table of the request's own, or first in the one, then in the other.
+    #[test]
+    fn requests_framed_at_random_are_right(
+        blocks in 1..64_usize,
+        read_cuts in prop::collection::vec(1..200_usize, 0..8),
+        write_cuts in prop::collection::vec(1..200_usize, 0..8),
+        gap in 0..100_usize,
+        direct in 0..20_usize,
+        indices in Just(Vec::from_iter(0..32_u16)).prop_shuffle(),
+        table_indices in Just(Vec::from_iter(1..32_u16)).prop_shuffle(),
+    ) {
+        let rig = Rig::new();
+        let mut front = rig.front(FrontConfig { queue_size: 32, ..FrontConfig::default() });
+        let mut driver = front.start(0).unwrap();
+        let (memory, at, len) = (front.memory().clone(), front.data_at(), blocks * 16);
+        let header = cipher(open_aes(&mut front, true), true, len);
+        let text = pattern(len, 5);
+        let request = [&header.to_bytes()[..], &[3; 16], &text].concat();
+        let from = pieces(at, request.len(), &read_cuts, gap);
+        let to = pieces(at + 8192, len + 1, &write_cuts, gap);
+        scatter(&memory, &from, &request);
+        scatter(&memory, &to, &vec![0xff; len + 1]);
+        let list = |pieces: &[(usize, usize)], flags| -> Vec<Descriptor> {
+            let one = |&(at, len): &(usize, usize)| (memory.guest(at), len as u32, flags, 0);
+            pieces.iter().map(one).collect()
+        };
+        let mut chain = [list(&from, 0), list(&to, WRITE)].concat();
+        let mut rest = chain.split_off(direct.min(chain.len()));
+        if !rest.is_empty() {
+            // A table begins with its first; the others lie anywhere, between zeroes.
+            let places = [&[0], &table_indices[..]].concat();
+            link(&mut rest, &places);
+            let mut table = vec![(0, 0, 0, 0); 32];
+            for (place, descriptor) in places.iter().zip(rest) {
+                table[usize::from(*place)] = descriptor;
+            }
+            write_table(&front, at + 16_384, &table);
+            chain.push((memory.guest(at + 16_384), 32 * 16, INDIRECT, 0));
+        }
+        link(&mut chain, &indices);
+        for (index, (address, bytes, flags, next)) in indices.iter().zip(chain) {
+            driver.put_descriptor(*index, address, bytes, flags, next);
+        }
+        driver.enter(indices[0], 0);
+        let done = finish(&mut driver);
+        prop_assert_eq!(done[0].written as usize, len + 1);
+        let key = pattern(16, 1);
+        let (algorithm, operation) = (Algorithm::Aes128Cbc, Operation::Encrypt);
+        let right = expected(algorithm, operation, &key, [3; 16], &text);
+        prop_assert!(gather(&memory, &to) == [right, vec![Status::Ok as u8]].concat());
     }
 }
 
@@ -357,15 +429,6 @@ fn a_request_of_a_mebibyte_is_served_in_pieces() {
     };
     let done = one(&mut driver, &request(cipher(session, true, len), &pages));
     assert!(is_ok(&done), "{done:?}");
-    let gather = |base: usize| {
-        let mut all = Vec::new();
-        for page in 0..len / 4096 {
-            let mut bytes = [0; 4096];
-            memory.read(base + (page ^ 1) * 4096, &mut bytes);
-            all.extend(bytes);
-        }
-        all
-    };
     let swapped: Vec<u8> = text
         .chunks(8192)
         .flat_map(|two| [&two[4096..], &two[..4096]].concat())
@@ -377,7 +440,7 @@ fn a_request_of_a_mebibyte_is_served_in_pieces() {
         [1; 16],
         &swapped,
     );
-    assert!(gather(at) == right);
+    assert!(gather(&memory, &pages) == right);
     let too_long = cipher(session, true, len + 16);
     let more = [&pages[..], &[(at + len, 16)]].concat();
     let done = one(

@@ -209,7 +209,13 @@ impl Driver {
         let table = self.row(head);
         self.memory.write(table, &self.list);
         let address = self.memory.guest(table);
-        self.put_descriptor(head, address, (count * DESCRIPTOR_BYTES) as u32, INDIRECT);
+        self.put_descriptor(
+            head,
+            address,
+            (count * DESCRIPTOR_BYTES) as u32,
+            INDIRECT,
+            0,
+        );
         self.enter(head, token);
         Ok(head)
     }
@@ -228,12 +234,13 @@ impl Driver {
         }
     }
 
-    /// Writes one descriptor of the queue's own table, for tests of broken ones as well.
-    pub fn put_descriptor(&self, index: u16, address: u64, bytes: u32, flags: u16) {
+    /// Writes one descriptor of the queue's own table, for tests of chains that it does not make itself.
+    pub fn put_descriptor(&self, index: u16, address: u64, bytes: u32, flags: u16, next: u16) {
         let mut descriptor = [0; DESCRIPTOR_BYTES];
         descriptor[..8].copy_from_slice(&address.to_le_bytes());
         descriptor[8..12].copy_from_slice(&bytes.to_le_bytes());
         descriptor[12..14].copy_from_slice(&flags.to_le_bytes());
+        descriptor[14..].copy_from_slice(&next.to_le_bytes());
         let at = self.at + usize::from(index) * DESCRIPTOR_BYTES;
         self.memory.write(at, &descriptor);
     }

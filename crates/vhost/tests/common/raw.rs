@@ -169,6 +169,6 @@ pub fn write_table(front: &FrontEnd, at: usize, table: &[Descriptor]) {
 
 /// Makes an entry available whose own descriptor names a table of so many bytes.
 pub fn enter_table(driver: &mut Driver, head: u16, address: u64, bytes: usize) {
-    driver.put_descriptor(head, address, bytes as u32, INDIRECT);
+    driver.put_descriptor(head, address, bytes as u32, INDIRECT, 0);
     driver.enter(head, head.into());
 }
