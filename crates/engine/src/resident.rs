@@ -59,6 +59,12 @@ pub trait Resident: Any + Send {
         0
     }
 
+    /// When to tell a client that is to be told of several at once, if nothing more is
+    /// carried out until then; in the past: now.
+    fn due_ns(&mut self, now_ns: u64) -> u64 {
+        now_ns
+    }
+
     /// Whether the client wants to be told of what was carried out since it was last
     /// told.
     fn is_awaited(&mut self) -> bool;

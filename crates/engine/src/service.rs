@@ -288,7 +288,8 @@ fn notify<R: Copy + Send>(lane: &mut WorkerLane<R>, published: u32, is_dry: bool
             Progress::default()
         }
     };
-    match lane.moderator.decide(progress, now_ns, &lane.gate) {
+    let decision = lane.moderator.decide(progress, now_ns, &lane.gate);
+    match lane.with_turns(decision, progress.is_urgent) {
         Decision::Signal(0) | Decision::Silent => lane.held = None,
         Decision::Signal(times) => {
             // A client here takes all that is there for one.
@@ -304,7 +305,7 @@ fn notify<R: Copy + Send>(lane: &mut WorkerLane<R>, published: u32, is_dry: bool
             claim(lane, force, now_ns);
         }
         // For a client that is awake nothing is held back.
-        Decision::Later(due_ns) if lane.is_awaited(is_dry) => lane.hold(now_ns, due_ns, progress),
+        Decision::Later(due_ns) if lane.is_awaited(is_dry) => lane.hold(due_ns, &progress),
         Decision::Later(_) => lane.held = None,
     }
 }
@@ -340,11 +341,40 @@ impl<R: Copy + Send> WorkerLane<R> {
         }
     }
 
-    fn hold(&mut self, now_ns: u64, due_ns: u64, progress: Progress) {
-        if self.held.is_none() && progress.in_flight <= 1 {
-            self.shared.tally.held_alone.add(1);
+    /// A client that is told only of what it waits for, and lives here, is told when it
+    /// waits for nothing more: it cannot say itself what it waits for.
+    fn with_turns(&mut self, decision: Decision, is_urgent: bool) -> Decision {
+        let Some(home) = self.home.as_mut().filter(|_| !is_urgent) else {
+            return decision;
+        };
+        match decision {
+            Decision::IfReached | Decision::IfAsleep => {
+                let now_ns = now_ns();
+                let due_ns = home.resident.due_ns(now_ns);
+                if due_ns > now_ns {
+                    return Decision::Later(due_ns);
+                }
+                decision
+            }
+            _ => decision,
         }
-        let since_ns = self.held.map_or(now_ns, |held| held.since_ns);
+    }
+
+    fn hold(&mut self, due_ns: u64, progress: &Progress) {
+        let since_ns = match self.held {
+            Some(held) => held.since_ns,
+            None => {
+                let in_flight = match progress.in_flight {
+                    // It was not asked for: no cap applies.
+                    0 => self.standing().in_flight,
+                    known => known,
+                };
+                if in_flight <= 1 {
+                    self.shared.tally.held_alone.add(1);
+                }
+                now_ns()
+            }
+        };
         self.held = Some(Held { since_ns, due_ns });
     }
 

@@ -16,6 +16,7 @@ mod quota;
 mod refill;
 mod schedule;
 mod settings;
+mod turns;
 
 pub use control::{Controller, Counters, PERIOD_NS_MAX, PERIOD_NS_MIN, Turn};
 pub use gather::{Gather, Patience};
@@ -29,3 +30,4 @@ pub use quota::{Allowance, BURST_NS_MAX, Bucket, Quota, QuotaError};
 pub use refill::Refill;
 pub use schedule::{Schedule, Visit, WEIGHT_MAX};
 pub use settings::{COUNT_MAX, INTERVAL_NS_MAX, Settings, SettingsError, TIMEOUT_US_MAX};
+pub use turns::{Standing, Turns};

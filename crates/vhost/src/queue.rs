@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering, fence};
 
+use policy::Standing;
 use sys::memory::Mapping;
 
 use crate::memory::{GuestMemory, Place};
@@ -204,6 +205,7 @@ pub(crate) struct Queue {
     published: u16,
     /// Up to here the driver was told, or did not want to be.
     told: u16,
+    reaped: u16,
     wishes: Wishes,
     event_at_first: u16,
     pub(crate) broken: Option<Broken>,
@@ -247,6 +249,7 @@ impl Queue {
             written: next,
             published: next,
             told: next,
+            reaped: next,
             wishes,
             event_at_first: 0,
             broken: None,
@@ -418,20 +421,34 @@ impl Queue {
         self.published.wrapping_sub(self.told)
     }
 
-    /// Entries shown that the driver has not taken, as far as is known: its event index
-    /// says up to where it has, when it last asked to be told.
-    pub(crate) fn unreaped(&self) -> u16 {
-        let untold = self.untold();
-        if self.wishes != Wishes::EventIndex {
-            return untold;
+    /// Entries shown that the driver has not taken back, as far as is known.
+    pub(crate) fn unreaped(&mut self) -> u16 {
+        self.published
+            .wrapping_sub(self.reaped())
+            .max(self.untold())
+    }
+
+    /// Up to where the driver has taken back what was shown, as far as is known: its event
+    /// index says so, when it asks to be told of the next; else what it was told of.
+    fn reaped(&mut self) -> u16 {
+        let event = match self.wishes {
+            Wishes::EventIndex => self.used_event().load(Ordering::Relaxed),
+            _ => self.told,
+        };
+        // Any other number that it may have put there means something else.
+        let ahead = self.published.wrapping_sub(self.reaped);
+        if event.wrapping_sub(self.reaped) <= ahead {
+            self.reaped = event;
         }
-        let event = self.used_event().load(Ordering::Relaxed);
-        let since = self.published.wrapping_sub(event);
-        // Any other number it may have put there means that it does not ask.
-        if since <= self.size {
-            since.max(untold)
-        } else {
-            untold
+        self.reaped
+    }
+
+    /// Where the driver stands.
+    pub(crate) fn standing(&mut self) -> Standing {
+        Standing {
+            submitted: self.next.wrapping_add(self.waiting()),
+            done: self.published,
+            taken: self.reaped(),
         }
     }
 

@@ -11,6 +11,8 @@ use crypto::{Operation, Status};
 use engine::{
     Call, CallError, CryptoLane, Intake, RegionId, Resident, SessionId, Span, SubmitError,
 };
+use policy::Turns;
+use sys::clock::now_ns;
 use wire::virtio_crypto as virtio;
 use wire::virtio_crypto::{HEADER_BYTES, Header, Opcode};
 
@@ -106,8 +108,7 @@ pub(crate) struct Ring {
     /// The number of the first of them: requests carry theirs, since the engine completes
     /// them as they are done.
     first: u64,
-    /// How many entries were told of together, the last two times.
-    told: [u16; 2],
+    turns: Turns,
     chain: Chain,
     spans: [Vec<Span>; 2],
     is_armed: bool,
@@ -123,7 +124,7 @@ enum Refused {
 
 impl Ring {
     /// Registers the guest's memory with the lane.
-    pub(crate) fn new(mut lane: CryptoLane, parts: Parts) -> Self {
+    pub(crate) fn new(mut lane: CryptoLane, mut parts: Parts) -> Self {
         let memory = &parts.memory;
         let register = |region: usize| {
             let mapping = Arc::clone(memory.mapping(region));
@@ -132,6 +133,7 @@ impl Ring {
         };
         let regions = (0..memory.regions.len()).map(register).collect();
         let depth = lane.config().depth;
+        let turns = Turns::new(parts.queue.standing());
         let mut ring = Self {
             lane,
             parts,
@@ -139,7 +141,7 @@ impl Ring {
             attached: Vec::new(),
             taken: VecDeque::with_capacity(depth),
             first: 0,
-            told: [0; 2],
+            turns,
             chain: Chain::default(),
             spans: [Vec::new(), Vec::new()],
             is_armed: false,
@@ -409,6 +411,7 @@ impl Resident for Ring {
             self.parts.queue.disarm();
         }
         self.parts.log.note(self.parts.queue.next());
+        self.turns.look(self.parts.queue.standing(), now_ns());
         self.lane.show_here();
         if self.taken.front().is_some_and(|taken| taken.end.is_some()) {
             // Refused, with nothing before it that is still to be done.
@@ -441,10 +444,13 @@ impl Resident for Ring {
         self.parts.queue.unreaped().into()
     }
 
-    /// What it takes at once it had in flight at once. Two turns, since the first entry
-    /// of many comes alone.
     fn depth(&self) -> u32 {
-        self.told[0].max(self.told[1]).into()
+        self.turns.depth()
+    }
+
+    fn due_ns(&mut self, now_ns: u64) -> u64 {
+        self.turns.look(self.parts.queue.standing(), now_ns);
+        self.turns.due_ns(now_ns)
     }
 
     fn is_awaited(&mut self) -> bool {
@@ -453,11 +459,9 @@ impl Resident for Ring {
 
     fn tell(&mut self) -> bool {
         let is_awaited = self.parts.queue.is_awaited();
-        if is_awaited {
-            self.told = [self.told[1], self.parts.queue.untold()];
-        }
         self.parts.queue.tell();
         if is_awaited {
+            self.turns.told();
             self.parts.bell.ring();
         }
         is_awaited
