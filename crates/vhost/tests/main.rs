@@ -5,5 +5,6 @@ mod common;
 mod isolation;
 mod life;
 mod messages;
+mod moderation;
 mod refusals;
 mod requests;
