@@ -65,6 +65,17 @@ pub trait Resident: Any + Send {
         now_ns
     }
 
+    /// As [`arm`](Self::arm), where the worker looks again by itself before long: a kick
+    /// need not come before as many are there as are expected.
+    fn arm_late(&mut self) -> bool {
+        self.arm()
+    }
+
+    /// Until when more is expected of the client.
+    fn expected_ns(&self) -> u64 {
+        0
+    }
+
     /// Whether the client wants to be told of what was carried out since it was last
     /// told.
     fn is_awaited(&mut self) -> bool;

@@ -391,6 +391,12 @@ impl<R: Copy + Send> WorkerLane<R> {
         tally.looks.add(1);
         tally.in_flight.add(standing.in_flight.into());
         if let Some(held) = self.held.take() {
+            // No cap had to know the time, where a resident held it back.
+            let now_ns = if now_ns > 0 {
+                now_ns
+            } else {
+                sys::clock::now_ns()
+            };
             tally.held.add(1);
             tally.held_ns.add(now_ns.saturating_sub(held.since_ns));
         }

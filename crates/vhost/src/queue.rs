@@ -282,6 +282,10 @@ impl Queue {
         self.next
     }
 
+    pub(crate) fn size(&self) -> u16 {
+        self.size
+    }
+
     pub(crate) fn published(&self) -> u16 {
         self.published
     }
@@ -475,14 +479,15 @@ impl Queue {
         self.told = self.published;
     }
 
-    /// Asks the driver for a kick with the next entry; whether there is one already.
-    pub(crate) fn arm(&mut self) -> bool {
+    /// Asks the driver for a kick when so many entries are there, where it uses event
+    /// indices, else with the next; whether they are there already.
+    pub(crate) fn arm(&mut self, count: u16) -> bool {
         let event_at = 4 + usize::from(self.size) * 8;
         let event = self.used.number(event_at);
-        event.store(self.next, Ordering::Relaxed);
+        event.store(self.next.wrapping_add(count - 1), Ordering::Relaxed);
         self.used.number(0).store(0, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        self.waiting() > 0
+        self.waiting() >= count
     }
 
     /// Asks the driver for no kicks. One that uses event indices gives none before the

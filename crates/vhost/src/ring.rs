@@ -109,6 +109,8 @@ pub(crate) struct Ring {
     /// them as they are done.
     first: u64,
     turns: Turns,
+    /// Until when more of them are expected.
+    expected_ns: u64,
     chain: Chain,
     spans: [Vec<Span>; 2],
     is_armed: bool,
@@ -142,6 +144,7 @@ impl Ring {
             taken: VecDeque::with_capacity(depth),
             first: 0,
             turns,
+            expected_ns: 0,
             chain: Chain::default(),
             spans: [Vec::new(), Vec::new()],
             is_armed: false,
@@ -227,6 +230,13 @@ impl Ring {
             self.parts.doubtful_until = None;
         }
         !is_over
+    }
+
+    fn arm_for(&mut self, count: u16) -> bool {
+        self.is_armed = true;
+        let is_any = self.parts.queue.arm(count);
+        self.look_if_broken();
+        is_any && self.has_room()
     }
 
     fn look_if_broken(&mut self) {
@@ -434,10 +444,12 @@ impl Resident for Ring {
     }
 
     fn arm(&mut self) -> bool {
-        self.is_armed = true;
-        let is_any = self.parts.queue.arm();
-        self.look_if_broken();
-        is_any && self.has_room()
+        self.arm_for(1)
+    }
+
+    fn arm_late(&mut self) -> bool {
+        let missing = self.turns.missing().min(self.parts.queue.size().into());
+        self.arm_for(u16::try_from(missing).expect("no more than the queue's size"))
     }
 
     fn unreaped(&mut self) -> u32 {
@@ -450,7 +462,13 @@ impl Resident for Ring {
 
     fn due_ns(&mut self, now_ns: u64) -> u64 {
         self.turns.look(self.parts.queue.standing(), now_ns);
-        self.turns.due_ns(now_ns)
+        let due_ns = self.turns.due_ns(now_ns);
+        self.expected_ns = if due_ns > now_ns { due_ns } else { 0 };
+        due_ns
+    }
+
+    fn expected_ns(&self) -> u64 {
+        self.expected_ns
     }
 
     fn is_awaited(&mut self) -> bool {
@@ -460,8 +478,9 @@ impl Resident for Ring {
     fn tell(&mut self) -> bool {
         let is_awaited = self.parts.queue.is_awaited();
         self.parts.queue.tell();
+        // One that does not ask looks by itself.
+        self.turns.told();
         if is_awaited {
-            self.turns.told();
             self.parts.bell.ring();
         }
         is_awaited

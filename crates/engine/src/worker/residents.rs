@@ -7,6 +7,7 @@ use super::Worker;
 use crate::lane::Closed;
 use crate::resident::{Eviction, Stay};
 use crate::service::Service;
+use crate::worker_lane::Held;
 
 impl<S: Service> Worker<S> {
     /// Has the residents take in what came; whether that was anything.
@@ -58,8 +59,14 @@ impl<S: Service> Worker<S> {
         let mut is_any = false;
         let roster = &mut self.roster;
         self.residents.looked.retain(|&slot| {
-            let home = roster.lanes[slot as usize].home.as_mut();
-            let home = home.expect("it is a resident's");
+            let lane = &mut roster.lanes[slot as usize];
+            let home = lane.home.as_mut().expect("it is a resident's");
+            let is_soon = |held: Held| held.due_ns <= home.resident.expected_ns();
+            if lane.held.is_some_and(is_soon) {
+                is_any |= home.resident.arm_late();
+                // Whether it kicks or not, it is looked at when the time has come.
+                return true;
+            }
             let has_work = home.resident.arm();
             is_any |= has_work;
             if !has_work {
