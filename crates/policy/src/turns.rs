@@ -70,8 +70,8 @@ impl Standing {
 /// it was idle, submits one request, and the others when that is done. So the depth is
 /// known of turns that follow one with about as many in flight.
 ///
-/// What a client that is told early keeps in flight is less than it could. So when that is
-/// seen to be more than was known, a turn lasts until the client is quiet: a trial.
+/// What a client that is told early keeps in flight is less than it could. So now and then,
+/// and when more is seen than was known, a turn lasts until the client is quiet: a trial.
 #[derive(Clone, Debug)]
 pub struct Turns {
     usual: [Usual; DEPTHS],
@@ -172,6 +172,9 @@ impl Turns {
         if is_taken && let Some(next) = self.next.take() {
             self.current = next;
             let usual = &mut self.usual[next];
+            if usual.rest == 0 && usual.depth > 1 {
+                self.trial = Some(usual.depth);
+            }
             usual.rest = usual.rest.saturating_sub(1);
         }
         let in_flight = standing.in_flight();
@@ -250,14 +253,8 @@ impl Turns {
 
     /// The client has submitted all that it had.
     fn conclude(&mut self, in_flight: u32) {
+        self.end_trial(in_flight);
         let usual = &mut self.usual[self.current];
-        if let Some(known) = self.trial.take() {
-            usual.rests = match in_flight > known {
-                true => 0,
-                false => (2 * usual.rests + 1).min(REST_MAX),
-            };
-            usual.rest = usual.rests;
-        }
         if in_flight < usual.depth {
             self.doubt = Some(Doubt {
                 submitted: self.before.submitted,
@@ -268,11 +265,23 @@ impl Turns {
         usual.depth = in_flight.max(1);
     }
 
+    fn end_trial(&mut self, in_flight: u32) {
+        if let Some(known) = self.trial.take() {
+            let usual = &mut self.usual[self.current];
+            usual.rests = match in_flight > known {
+                true => 0,
+                false => (2 * usual.rests + 1).min(REST_MAX),
+            };
+            usual.rest = usual.rests;
+        }
+    }
+
     /// The client was told of what is done.
     pub fn told(&mut self) {
         self.is_told = true;
         self.ready_ns = None;
-        self.trial = None;
+        // One that took too long taught nothing.
+        self.end_trial(0);
         self.patience_ns = (CALM * self.patience_ns).max(*QUIET_NS.start());
         if let Some(doubt) = &mut self.doubt
             && std::mem::replace(&mut doubt.is_told, true)
@@ -501,7 +510,8 @@ mod tests {
         );
         one.become_one_of(16);
         one.run(200);
-        assert!(one.turns.depth() >= 12, "{:?}", one.turns);
+        let most = one.turns.usual.iter().map(|usual| usual.depth).max();
+        assert!(most >= Some(12), "{:?}", one.turns);
     }
 
     proptest! {
