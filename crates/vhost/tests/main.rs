@@ -7,3 +7,4 @@ mod life;
 mod messages;
 mod refusals;
 mod requests;
+mod soak;
