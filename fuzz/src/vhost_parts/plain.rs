@@ -105,7 +105,8 @@ impl Regions {
         let mut places = [0; 3];
         for (place, (address, alignment, bytes)) in places.iter_mut().zip(parts) {
             let (region, offset, there) = self.find_user(address)?;
-            let is_aligned = address % alignment == 0 && offset as u64 % alignment == 0;
+            let is_aligned =
+                address.is_multiple_of(alignment) && (offset as u64).is_multiple_of(alignment);
             if !is_aligned || there < bytes {
                 return None;
             }
@@ -152,7 +153,8 @@ pub(super) fn chain(
         }
         let one = descriptor(own, table + 16 * usize::from(index));
         if one.flags & INDIRECT != 0 {
-            let fits = one.bytes % 16 == 0 && (16..=16 * u32::from(size)).contains(&one.bytes);
+            let fits =
+                one.bytes.is_multiple_of(16) && (16..=16 * u32::from(size)).contains(&one.bytes);
             if is_indirect || one.flags & NEXT != 0 || !fits {
                 return None;
             }
