@@ -20,7 +20,7 @@ const BYTES_MAX: u64 = 200 * 1024;
 /// A target's name and body.
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 14] = [
+const TARGETS: [Target; 15] = [
     ("cpuid_dump", targets::cpuid_dump),
     ("crypto_job", targets::crypto_job),
     ("disk_header", targets::disk_header),
@@ -31,6 +31,7 @@ const TARGETS: [Target; 14] = [
     ("run_read", targets::run_read),
     ("scenario", targets::scenario),
     ("vhost_messages", targets::vhost_messages),
+    ("vhost_parts", targets::vhost_parts),
     ("vhost_queue", targets::vhost_queue),
     ("vm_frames", targets::vm_frames),
     ("wire_frames", targets::wire_frames),
@@ -113,6 +114,11 @@ fn scenarios() {
 #[test]
 fn messages_to_a_device() {
     replay("vhost_messages");
+}
+
+#[test]
+fn parts_of_a_device() {
+    replay("vhost_parts");
 }
 
 #[test]

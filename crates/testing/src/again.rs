@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Lines};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
 /// This test program, running one of its tests: what a process does that is killed.
 pub struct Again {
@@ -49,6 +49,14 @@ impl Again {
             .lines()
             .find_map(|line| Some(line.strip_prefix(start)?.trim().to_owned()));
         rest.unwrap_or_else(|| panic!("it ended without '{start}': {:?}", self.child.wait()))
+    }
+
+    /// How it ended, if it has.
+    ///
+    /// # Panics
+    /// If the system does not say.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("a child can be asked")
     }
 
     /// Kills it, and waits until it is gone.

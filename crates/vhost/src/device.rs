@@ -130,6 +130,25 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    pub(crate) fn new(
+        function: CryptoFunction,
+        config: DeviceConfig,
+        notices: Notices,
+        logs: Logs,
+    ) -> Self {
+        Self {
+            function,
+            config,
+            sessions: Arc::default(),
+            counters: Arc::default(),
+            notices,
+            logs,
+            connections: AtomicU64::new(0),
+            is_connected: AtomicBool::new(false),
+            stream: Mutex::default(),
+        }
+    }
+
     /// Whatever the device's thread reads or writes ends.
     fn hang_up(&self) {
         let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
@@ -198,17 +217,7 @@ impl Device {
             path: logs.clone(),
             source,
         })?;
-        let shared = Arc::new(Shared {
-            function,
-            config,
-            sessions: Arc::default(),
-            counters: Arc::default(),
-            notices,
-            logs,
-            connections: AtomicU64::new(0),
-            is_connected: AtomicBool::new(false),
-            stream: Mutex::default(),
-        });
+        let shared = Arc::new(Shared::new(function, config, notices, logs));
         let stop = Arc::new(Event::new().map_err(DeviceError::Thread)?);
         let own = (Arc::clone(&shared), Arc::clone(&stop));
         let thread = std::thread::Builder::new()

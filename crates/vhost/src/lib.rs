@@ -21,6 +21,8 @@ mod connection;
 mod counters;
 mod device;
 pub mod front;
+#[doc(hidden)]
+pub mod inside;
 mod log;
 mod memory;
 mod queue;

@@ -547,7 +547,12 @@ fn total(pieces: &[Piece]) -> usize {
 }
 
 /// Copies bytes of a list from `begin` on; whether there are as many.
-fn copy_in(memory: &GuestMemory, pieces: &[Piece], begin: usize, into: &mut [u8]) -> bool {
+pub(crate) fn copy_in(
+    memory: &GuestMemory,
+    pieces: &[Piece],
+    begin: usize,
+    into: &mut [u8],
+) -> bool {
     let (mut skip, mut at) = (begin, 0);
     for piece in pieces {
         let skipped = skip.min(piece.bytes);

@@ -92,12 +92,12 @@ pub enum RefusedSession {
 #[derive(Debug)]
 pub(crate) struct Wanted {
     /// Those that the key could be for: of RSA the modulus says which.
-    algorithms: Vec<Algorithm>,
+    pub(crate) algorithms: Vec<Algorithm>,
     /// `None` of what the request says itself.
-    operation: Option<Operation>,
-    key: KeyMaterial,
+    pub(crate) operation: Option<Operation>,
+    pub(crate) key: KeyMaterial,
     /// The number that it had with a device that is gone.
-    former: Option<u64>,
+    pub(crate) former: Option<u64>,
 }
 
 pub(crate) fn layout_of(bytes: usize) -> Option<Layout> {

@@ -8,3 +8,4 @@ mod messages;
 mod moderation;
 mod refusals;
 mod requests;
+mod soak;

@@ -52,9 +52,10 @@ const PROTOCOL_CONFIG: u64 = 1 << 9;
 const PROTOCOL_INFLIGHT: u64 = 1 << 12;
 
 /// Where the guest's memory begins, and the gap between two regions of it, so that an
-/// address is never an offset by chance.
+/// address is never an offset by chance, nor an address of one region nearly one of
+/// another.
 const GUEST_BEGIN: u64 = 1 << 20;
-const GUEST_GAP: u64 = 1 << 30;
+const GUEST_GAP: u64 = 0x0134_5678_9a00_0000;
 /// What the front-end says its own addresses are.
 const USER_BEGIN: u64 = 0x7000_0000_0000;
 
@@ -210,19 +211,23 @@ impl FrontEnd {
     /// # Errors
     /// [`FrontError`].
     pub fn connect(socket: &Path, config: FrontConfig) -> Result<Self, FrontError> {
+        Self::connect_by(reach(socket)?, config)
+    }
+
+    /// The same, to a back-end that is at the other end of that stream.
+    pub(crate) fn connect_by(stream: UnixStream, config: FrontConfig) -> Result<Self, FrontError> {
         let queue_bytes = driver::bytes(config.queue_size);
         let data_at = queue_bytes * config.queues;
         let memory = SharedMemory::new(data_at + config.data_bytes, config.regions)?;
-        Self::connect_with(socket, config, Arc::new(memory), None)
+        Self::connect_with(stream, config, Arc::new(memory), None)
     }
 
     fn connect_with(
-        socket: &Path,
+        stream: UnixStream,
         config: FrontConfig,
         memory: Arc<SharedMemory>,
         log: Option<(Vec<u8>, OwnedFd)>,
     ) -> Result<Self, FrontError> {
-        let stream = UnixStream::connect(socket).map_err(FrontError::Connect)?;
         let mut front = Self {
             stream,
             data_at: driver::bytes(config.queue_size) * config.queues,
@@ -255,7 +260,7 @@ impl FrontEnd {
         } = self;
         // A device serves one at a time.
         drop(stream);
-        Self::connect_with(socket, config, memory, log)
+        Self::connect_with(reach(socket)?, config, memory, log)
     }
 
     fn negotiate(&mut self) -> Result<(), FrontError> {
@@ -502,6 +507,10 @@ impl FrontEnd {
         let is_readable = sys::readable::any(&[self.stream.as_fd()], within);
         is_readable.unwrap_or(true) && !matches!(Message::receive(&self.stream), Ok(Some(_)))
     }
+}
+
+fn reach(socket: &Path) -> Result<UnixStream, FrontError> {
+    UnixStream::connect(socket).map_err(FrontError::Connect)
 }
 
 fn hung_up(error: ConnectionError) -> FrontError {

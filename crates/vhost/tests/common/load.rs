@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crypto::{Algorithm, Operation};
-use lockgate_vhost::front::{Done, Driver, FrontEnd, Request, SessionSpec, SharedMemory};
+use lockgate_vhost::front::{
+    Done, Driver, FrontEnd, FrontError, Request, SessionSpec, SharedMemory,
+};
 use wire::virtio_crypto::Status;
 
 use super::{LONG, cipher, expected, pattern};
@@ -50,6 +52,11 @@ pub const fn data_bytes(len: usize, depth: usize) -> usize {
 
 impl Load {
     pub fn new(front: &mut FrontEnd, driver: Driver, len: usize, depth: usize) -> Self {
+        let session = open(front, 0);
+        Self::with(front, driver, len, depth, session)
+    }
+
+    pub fn with(front: &FrontEnd, driver: Driver, len: usize, depth: usize, session: u64) -> Self {
         let text = |seed| {
             let text = pattern(len, seed as u64 + 10);
             let operation = Operation::Encrypt;
@@ -62,7 +69,7 @@ impl Load {
             base: front.data_at(),
             len,
             depth,
-            session: open(front, 0),
+            session,
             texts: (0..TEXTS).map(text).collect(),
             sent: BTreeMap::new(),
             free: (0..depth).collect(),
@@ -171,9 +178,13 @@ impl Load {
 
 /// The load's session, by the number that it had.
 pub fn open(front: &mut FrontEnd, former: u64) -> u64 {
+    try_open(front, former).unwrap()
+}
+
+pub fn try_open(front: &mut FrontEnd, former: u64) -> Result<u64, FrontError> {
     let spec = SessionSpec::Cipher {
         encrypts: true,
         key: &key(),
     };
-    front.open_session_again(&spec, former).unwrap()
+    front.open_session_again(&spec, former)
 }
