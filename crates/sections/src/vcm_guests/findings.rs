@@ -43,7 +43,7 @@ pub(super) fn answer(results: &Results<'_, VcmGuests>) -> Option<Answer> {
             format!(
                 "A hostile tenant takes more than its share of the worker: a good one keeps {figures}."
             ),
-            "Give such a tenant a quota, or a worker of its own.",
+            "Give such a tenant a quota, or a worker of its own. A good one with more requests in flight (--depth) runs dry less often.",
         ),
         _ => (
             format!(
