@@ -171,7 +171,7 @@ fn emulation(results: &Results<'_, VcmGuests>) -> Option<Finding> {
     let value = |place: &Place, case: &Case| results.valid_median(place, case, WORKER_CPU);
     let (case, busy) = most(results, Home::Guest, any, value)?;
     let text = format!(
-        "Guests that are emulated compete for the host's {} CPUs, not for the device: with {case} guests its worker used {busy:.0}% of a core. What one guest takes from another there is time to run; front-ends show the device's own shares.",
+        "Guests that are emulated share the host's {} CPUs with the worker that serves them: with {case} guests it used {busy:.0}% of a core. What one takes from another there may be time to run; front-ends show the device's own shares.",
         results.host.cpus.len(),
     );
     Some(finding(Weight::Note, text, ""))

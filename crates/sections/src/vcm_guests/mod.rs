@@ -4,7 +4,7 @@
 //! A trial is of a case: it says who is at work, and under which weights. It gives values
 //! of all together and of each tenant, which are places of their own. Tenants live in two
 //! homes. Front-ends that play guests keep the worker busy, so that shares are contended
-//! for. QEMU guests have the stock driver; emulated, they compete for the host's CPUs.
+//! for. QEMU guests have the stock driver; emulated, they compete for the host's CPUs first.
 
 mod case;
 mod findings;
@@ -328,7 +328,7 @@ impl Experiment for VcmGuests {
             "{of} Interleaved pairs with the 95% interval of their median; the target is {SHARE_KEPT}. Above 1: the hostile one leaves some of its own share, of the worker or of its cache. All the work: requests of 1 MiB, 1,024 of them; in guests of 124 KiB, eight threads with 64."
         );
         let shared = format!(
-            "{of} Front-ends are told as they ask where no controller is named. A share is a tenant's requests over what its weight entitles it to of all; Jain's index of requests over weights is 1 when all have that. Guests that are emulated compete for the host's CPUs, not for the worker."
+            "{of} Front-ends are told as they ask where no controller is named. A share is a tenant's requests over what its weight entitles it to of all; Jain's index of requests over weights is 1 when all have that. Guests that are emulated share the host's CPUs with the worker that serves them."
         );
         let each = format!(
             "{of} Charged: what of the worker's time the engine put down to a tenant. A turn of a hostile one: a queue filled, a kick, a session, or all sessions that it gets."
