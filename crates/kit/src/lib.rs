@@ -10,6 +10,7 @@ pub mod derived;
 pub mod drawing;
 pub mod evidence;
 pub mod experiment;
+pub mod fairness;
 pub mod guest;
 pub mod headline;
 pub mod host;

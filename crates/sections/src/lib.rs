@@ -20,6 +20,7 @@ pub mod vcm_cause;
 pub mod vcm_controllers;
 pub mod vcm_device;
 pub mod vcm_guest;
+pub mod vcm_guests;
 pub mod vcm_shifting;
 pub mod vcm_tasks;
 pub mod vcm_tenants;
@@ -111,6 +112,7 @@ pub static SECTIONS: &[SectionKind] = &[
     kind!(vcm_tenants::Tenants, "vcm-tenants"),
     kind!(vcm_device::VcmDevice, "vcm-device"),
     kind!(vcm_guest::VcmGuest, "vcm-guest"),
+    kind!(vcm_guests::VcmGuests, "vcm-guests"),
     kind!(disk_modes::DiskModes, "disk-modes"),
     kind!(disk_guest::DiskGuest, "disk-guest"),
     kind!(cpu_guest::CpuGuest, "cpu-guest"),

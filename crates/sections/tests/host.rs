@@ -28,7 +28,14 @@ fn run(name: &str, text: &str) -> Option<Ran> {
         }
         Err(error) => panic!("{name}: {error}"),
     };
-    if ["kspeed", "disk-guest", "cpu-guest", "vcm-guest"].contains(&name)
+    if [
+        "kspeed",
+        "disk-guest",
+        "cpu-guest",
+        "vcm-guest",
+        "vcm-guests",
+    ]
+    .contains(&name)
         || name.starts_with("router-")
     {
         assert!(!plan.creates.is_empty() && plan.downloads.is_empty());
@@ -177,6 +184,35 @@ fn a_guest_has_qemus_device_and_ours_in_turns() {
             ran.points()
                 .all(|point| has(point, "interrupts_per_request"))
         );
+    });
+}
+
+#[test]
+fn tenants_of_a_device_are_measured_in_both_homes() {
+    let text = "guests = [2]\nhostile = ['long', 'work']\nsizes_bytes = [4096]\ncontrollers = ['adaptive']\npairs = 2\nseconds = 0.05\nbackend = 'aws-lc'";
+    timed("vcm-guests", text, |ran| {
+        for home in ["front-end", "guest"] {
+            assert!(ran.is_measured_or_told("home", home), "{home}");
+        }
+        let cases = set(&[
+            "2 equal",
+            "weights 1:2",
+            "beside chains of 1,024 descriptors",
+            "beside all the work it can ask for",
+        ]);
+        assert_eq!(ran.values("case"), cases);
+        assert_eq!(ran.values("tenant"), set(&["1", "2", "all", "hostile"]));
+        for point in ran.points() {
+            let of = |name: &str| point.dimensions[name].to_string();
+            if of("home") == "front-end" && of("tenant") != "hostile" {
+                let rate = point.metric("requests_per_s").expect("it was measured");
+                assert!(rate.value > 0.0, "{point:?}");
+            }
+        }
+        let refused = ran
+            .points()
+            .filter_map(|point| point.metric("refused_per_s"));
+        assert!(refused.into_iter().any(|own| own.value > 0.0));
     });
 }
 

@@ -1,5 +1,5 @@
-//! Guests that are up at once, all paused but for one, so that rounds go from one to
-//! the other.
+//! Guests that are up at once, all paused but for those that are measured, so that
+//! rounds go from one to the other.
 
 use super::Shell;
 use crate::spot::Spot;
@@ -46,8 +46,12 @@ impl<A: Copy + PartialEq> Herd<A> {
     /// # Errors
     /// [`Stopped::Failed`]: a guest does not obey.
     pub fn pause_but(&mut self, arm: Option<A>) -> Result<(), Stopped> {
+        self.pause_unless(|own| arm == Some(own))
+    }
+
+    fn pause_unless(&mut self, runs: impl Fn(A) -> bool) -> Result<(), Stopped> {
         for guest in &mut self.guests {
-            let pauses = arm != Some(guest.arm);
+            let pauses = !runs(guest.arm);
             if guest.is_paused != pauses {
                 guest.shell.pause(pauses).map_err(Stopped::failed)?;
                 guest.is_paused = pauses;
@@ -63,6 +67,16 @@ impl<A: Copy + PartialEq> Herd<A> {
     pub fn awake(&mut self, arm: A) -> Result<Option<&mut Member<A>>, Stopped> {
         self.pause_but(Some(arm))?;
         Ok(self.guests.iter_mut().find(|own| own.arm == arm))
+    }
+
+    /// The guests of these arms, in the order in which they were added; they alone run.
+    ///
+    /// # Errors
+    /// As [`Self::pause_but`].
+    pub fn awake_all(&mut self, arms: &[A]) -> Result<Vec<&mut Member<A>>, Stopped> {
+        self.pause_unless(|own| arms.contains(&own))?;
+        let own = self.guests.iter_mut();
+        Ok(own.filter(|own| arms.contains(&own.arm)).collect())
     }
 
     /// What the last one is.

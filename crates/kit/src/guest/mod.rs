@@ -1,6 +1,7 @@
 //! Guests that sections measure in: what they are made of, how they are booted, how
 //! they run scripts.
 
+pub mod crypto;
 mod herd;
 pub mod kspeed;
 mod shell;
@@ -22,7 +23,7 @@ use crate::words::finding;
 
 pub use herd::{Herd, Member};
 use shell::LOOK;
-pub use shell::{Seen, Shell, Stop, not_measured, plain, run, said, watched};
+pub use shell::{Seen, Shell, Stop, Watching, not_measured, plain, run, said, watched};
 
 /// Longer than any plan: what is left of a guest then is killed.
 pub const TIME_LIMIT: Duration = Duration::from_secs(4 * 3600);

@@ -84,6 +84,34 @@ impl Seen {
     }
 }
 
+/// Looks at CPUs of the host while guests run.
+pub struct Watching {
+    times: CpuTimes,
+    cpu_s: f64,
+    begin: Instant,
+}
+
+impl Watching {
+    /// With the CPU time that the guests have used so far, seconds.
+    #[must_use]
+    pub fn begin(cpus: &[usize], cpu_s: f64) -> Self {
+        Self {
+            times: CpuTimes::now(cpus),
+            cpu_s,
+            begin: Instant::now(),
+        }
+    }
+
+    /// What the host did since.
+    #[must_use]
+    pub fn end(self, cpus: &[usize], cpu_s: f64) -> Seen {
+        Seen {
+            times: CpuTimes::now(cpus).since(self.times),
+            guest_cpus: (cpu_s - self.cpu_s) / self.begin.elapsed().as_secs_f64(),
+        }
+    }
+}
+
 /// As [`run`], and what those CPUs of the host did meanwhile.
 ///
 /// # Errors
@@ -95,13 +123,9 @@ pub fn watched(
     limit: Duration,
     go_on: &dyn Fn() -> bool,
 ) -> Result<(Outcome, Seen), Stopped> {
-    let (times, cpu_s) = (CpuTimes::now(cpus), shell.cpu_s());
-    let begin = Instant::now();
+    let watching = Watching::begin(cpus, shell.cpu_s());
     let outcome = run(shell, script, limit, go_on)?;
-    let seen = Seen {
-        times: CpuTimes::now(cpus).since(times),
-        guest_cpus: (shell.cpu_s() - cpu_s) / begin.elapsed().as_secs_f64(),
-    };
+    let seen = watching.end(cpus, shell.cpu_s());
     Ok((outcome, seen))
 }
 

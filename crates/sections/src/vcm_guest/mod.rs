@@ -189,7 +189,7 @@ impl Experiment for VcmGuest {
     }
 
     fn needs(&self, _: &Probe) -> Result<(), PlanError> {
-        rig::find(&self.0.kernel).map(drop)
+        kit::guest::crypto::find(&self.0.kernel).map(drop)
     }
 
     fn subjects(&self, _: &Host) -> Vec<Subject<Place, Arm>> {
@@ -215,7 +215,7 @@ impl Experiment for VcmGuest {
     }
 
     fn steps(&self) -> Vec<String> {
-        let parts = rig::find(&self.0.kernel);
+        let parts = kit::guest::crypto::find(&self.0.kernel);
         let step = parts.map(|parts| format!("one guest: {}", parts.words()));
         step.into_iter().collect()
     }

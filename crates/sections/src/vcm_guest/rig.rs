@@ -3,61 +3,26 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crypto::{Algorithm, Kind};
+use crypto::Kind;
 use engine::{CryptoEngine, WorkerConfig};
+use kit::guest::crypto::{CryptoGuest, DRIVER, Given, LIMIT, REMEDY, TESTED, bind, count, find};
 use kit::guest::kspeed::module::{self, Start};
 use kit::guest::kspeed::{Driver, Recipe};
-use kit::guest::{Parts, Seen, Shell, TIME_LIMIT, absent, not_measured, run, said, watched};
+use kit::guest::{Seen, Shell, not_measured, said, watched};
 use kit::load::device::{Served, serve};
 use kit::prelude::*;
 use sys::temporary::Folder;
 use trial::Sink;
 use vhost::front::{Interrupts, Load, LoadConfig};
-use vm::{Outcome, Shape};
+use vm::Outcome;
 
 use super::{
     ALGORITHM, Arm, DEVICE_NS, GUEST_CPU, INTERRUPTS, PER_CPU_S, Place, REQUESTS, SPEED, VcmGuest,
     WORKER_NS,
 };
 
-const MEMORY_MIB: u32 = 1024;
-/// A script that takes this much longer than it should has hung.
-const LIMIT: Duration = Duration::from_secs(30);
 /// Controllers whose sources look once a second look so often here, ns.
 const INTERVAL_NS: u64 = 50_000_000;
-/// The kernel tests its driver with keys of every length.
-const TESTED: [Algorithm; 3] = [
-    Algorithm::Aes128Cbc,
-    Algorithm::Aes192Cbc,
-    Algorithm::Aes256Cbc,
-];
-const DRIVER: &str = "virtio_crypto_aes_cbc";
-const REMEDY: &str = "See what the guest says: lockgate vm run SCRIPT runs the same commands.";
-
-/// The driver's devices, in the order of their addresses, and none bound.
-const SETUP: &str = "modprobe virtio_crypto || exit 1
-cd /sys/bus/virtio/devices
-for device in $(ls | sort -V); do [ \"$(cat $device/device)\" = 0x0014 ] && echo $device; done
-for device in /sys/bus/virtio/drivers/virtio_crypto/virtio*; do echo ${device##*/} > /sys/bus/virtio/drivers/virtio_crypto/unbind; done";
-
-/// What this host has of a guest with Lockgate's module.
-///
-/// # Errors
-/// [`PlanError::NotSupported`] says what is missing and how to get it.
-pub(super) fn find(release: &str) -> Result<Parts, PlanError> {
-    let parts = Parts::find(release)?;
-    match parts.kernel.kspeed {
-        Some(_) => Ok(parts),
-        None => Err(absent(
-            format!(
-                "the guest cache has no lockgate_kspeed.ko for {}",
-                parts.kernel.release
-            ),
-            "make setup-guests (with gcc and make installed, it builds the module)",
-        )),
-    }
-}
-
 pub(super) struct OnGuest {
     section: VcmGuest,
     cpus: Vec<usize>,
@@ -106,35 +71,19 @@ impl OnGuest {
 
     fn boot(&mut self, go_on: &dyn Fn() -> bool) -> Result<(), Stopped> {
         let parts = find(&self.section.0.kernel).map_err(Stopped::failed)?;
-        let mut image = parts.image().on_demand("virtio_crypto");
-        if let Some(module) = &parts.kernel.kspeed {
-            image = image.module_file(module);
-        }
         let in_guest = self.own.iter().filter(|own| own.0 != Arm::Front);
-        let shape = Shape {
-            vcpus: self.section.0.vcpus.get() as u32,
-            memory_mib: MEMORY_MIB,
+        let given = Given {
+            vcpus: self.section.0.vcpus.get(),
             cpu: self.section.0.cpu.clone(),
-            crypto_devices: 1,
-            crypto_sockets: in_guest
+            built_in: 1,
+            sockets: in_guest
                 .map(|own| own.1.device.socket().to_owned())
                 .collect(),
-            time_limit: TIME_LIMIT,
-            ..Shape::default()
         };
-        let (mut guest, about) = parts.boot(image, &shape, go_on)?;
-        let output = run(guest.as_mut(), SETUP, LIMIT, go_on)?;
-        let text = output.text();
-        self.names = text.lines().map(str::to_owned).collect();
-        if output.status != 0 || self.names.len() != shape.crypto_sockets.len() + 1 {
-            let reason = format!(
-                "the guest's driver does not take its devices: {}",
-                said(&output)
-            );
-            return Err(Stopped::Doubted(not_measured(reason, REMEDY)));
-        }
-        self.about = about;
-        self.guest = Some(guest);
+        let guest = CryptoGuest::boot(&parts, given, go_on)?;
+        self.names = guest.names;
+        self.about = guest.about;
+        self.guest = Some(guest.shell);
         Ok(())
     }
 
@@ -269,23 +218,4 @@ impl Rig<VcmGuest> for OnGuest {
 fn worker_ns(engine: &CryptoEngine) -> u64 {
     let time = engine.cpu_time(0).map_or(0, |time| time.as_nanos());
     u64::try_from(time).unwrap_or(u64::MAX)
-}
-
-/// The driver has that device and no other, and is ready; then its interrupts.
-fn bind(name: &str) -> String {
-    format!(
-        "drivers=/sys/bus/virtio/drivers/virtio_crypto
-for device in $drivers/virtio*; do device=${{device##*/}}; [ -e $drivers/$device ] && [ $device != {name} ] && echo $device > $drivers/unbind; done
-[ -e $drivers/{name} ] || echo {name} > $drivers/bind
-for turn in $(seq 200); do grep -q {DRIVER} /proc/crypto && break; sleep 0.02; done
-{}",
-        count(name)
-    )
-}
-
-/// Interrupts of the device's queues so far: of MSI-X, or of a line.
-fn count(name: &str) -> String {
-    format!(
-        "awk '/ {name}(-virtqueues)?$/ {{ for (i = 2; i <= NF && $i ~ /^[0-9]+$/; i++) sum += $i }} END {{ print sum + 0 }}' /proc/interrupts"
-    )
 }

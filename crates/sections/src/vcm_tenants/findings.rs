@@ -1,6 +1,7 @@
 //! What the tenants have of each other, in plain words.
 
 use kit::experiment::Results;
+use kit::fairness::{JAIN, LEAST_SHARE, SHARE};
 use kit::headline::Answer;
 use kit::load::benches::{NOTIFICATIONS, REQUESTS, SPEED};
 use kit::series::Told;
@@ -9,7 +10,7 @@ use kit::words::{finding, percent, speed};
 use trial::{Finding, Standing, Weight};
 
 use super::case::{Case, Place};
-use super::{JAIN, LEAST_SHARE, SHARE, SHARE_KEPT, Tenants};
+use super::{SHARE_KEPT, Tenants};
 
 /// A quota may be used up at once for this long: the engine's default.
 const BURST_S: f64 = 0.01;

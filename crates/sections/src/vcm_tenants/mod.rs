@@ -14,6 +14,7 @@ mod tests;
 
 use crypto::{Algorithm, Kind};
 use kit::config::checks::{BLOCK_BYTES_MAX, check_blocks, check_kind, check_sized, check_slots};
+use kit::fairness::{JAIN, LEAST_SHARE, SHARE};
 use kit::load::benches::{CLIENT_CPU, NOTIFICATIONS, OVERHEAD_S, REQUESTS, SPEED, WORKER_CPU};
 use kit::load::rig::Cores;
 use kit::place::Placement;
@@ -31,12 +32,6 @@ const SHARE_KEPT: f64 = 0.95;
 const START_S: f64 = 1.0;
 /// What a hostile tenant has in flight must be done before the next trial.
 const HOSTILE_S: f64 = 0.06;
-
-/// How evenly shares follow weights, 1 being quite (Jain, Chiu and Hawe, 1984).
-const JAIN: Measure = Measure::higher("jain_index", "");
-const LEAST_SHARE: Measure = Measure::higher("share_kept_least", "");
-/// Of what a tenant's weight entitles it to.
-const SHARE: Measure = Measure::higher("share_of_entitlement", "");
 
 kit::keys! {
     /// What is measured.

@@ -7,17 +7,17 @@ use std::time::Duration;
 use crypto::{Algorithm, Kind, Operation, RsaBits, RsaScheme, Workload};
 use engine::{CryptoFunction, CryptoLane, LaneConfig};
 use kit::experiment::Rig;
+use kit::fairness::{SHARE, fairness};
 use kit::host::Host;
 use kit::load::benches::{self, CLIENT_CPU, NOTIFICATIONS, REQUESTS, SPEED, WARM_UP, WORKER_CPU};
 use kit::load::rig::{Bench, Cores, Course, Load, Record, Regime, Tenant, Window};
 use kit::load::slots::Slots;
-use kit::subject::{Measure, Reading, Stopped, Subject};
-use model::fairness::{entitlements, share_kept, weighted_jain_index};
+use kit::subject::{Reading, Stopped, Subject};
 use policy::{Moderation, Quota, Settings};
 use trial::{Validity, Verdict};
 
+use super::Tenants;
 use super::case::{Case, Hostile, Place, VICTIM_WEIGHTS};
-use super::{JAIN, LEAST_SHARE, SHARE, Tenants};
 
 /// A worker with less work than this leaves shares to chance.
 const BUSY_MIN: f64 = 0.95;
@@ -245,22 +245,6 @@ fn busy(case: Case, busy: f64) -> Verdict {
     );
     let remedy = "measure larger blocks (block_bytes), or on a quiet host";
     Verdict::new(Validity::GeneratorBound, reason, remedy)
-}
-
-/// How evenly shares follow weights, and each one's share of what its weight
-/// entitles it to.
-type Fairness = ([(Measure, f64); 2], Vec<f64>);
-
-/// None where nothing was done.
-fn fairness(speeds: &[f64], weights: &[f64]) -> Option<Fairness> {
-    let demands = vec![f64::INFINITY; weights.len()];
-    let entitled = entitlements(speeds.iter().sum(), &demands, weights).ok()?;
-    let whole = [
-        (JAIN, weighted_jain_index(speeds, weights).ok()?),
-        (LEAST_SHARE, share_kept(speeds, &entitled).ok()?),
-    ];
-    let pairs = speeds.iter().zip(&entitled);
-    Some((whole, pairs.map(|(speed, own)| speed / own).collect()))
 }
 
 /// Requests that each of this many tenants keeps in flight: as wished, fewer

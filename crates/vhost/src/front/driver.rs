@@ -17,10 +17,10 @@ pub(super) const SIZE_MAX: u16 = crate::queue::SIZE_MAX;
 /// three of its own.
 const DESCRIPTORS: usize = 520;
 
-const DESCRIPTOR_BYTES: usize = 16;
-const NEXT: u16 = 1;
+pub(super) const DESCRIPTOR_BYTES: usize = 16;
+pub(super) const NEXT: u16 = 1;
 const WRITE: u16 = 2;
-const INDIRECT: u16 = 4;
+pub(super) const INDIRECT: u16 = 4;
 
 /// Of a request beside its data: header, IV, status, on lines of their own.
 const OWN_BYTES: usize = 128;
@@ -180,7 +180,7 @@ impl Driver {
     /// # Errors
     /// [`DriverError`].
     pub fn submit(&mut self, request: &Request<'_>, token: u64) -> Result<u16, DriverError> {
-        let head = *self.free.last().ok_or(DriverError::Full)?;
+        let head = self.next_head().ok_or(DriverError::Full)?;
         let own = self.row(head) + DESCRIPTORS * DESCRIPTOR_BYTES;
         self.memory.write(own, &request.header.to_bytes());
         self.memory.write(own + IV_AT, &request.iv);
@@ -245,9 +245,18 @@ impl Driver {
         self.memory.write(at, &descriptor);
     }
 
-    /// Takes the head that comes next, and makes its entry available.
+    /// The head that the next request would take; `None` when the queue is full.
+    pub fn next_head(&self) -> Option<u16> {
+        self.free.last().copied()
+    }
+
+    /// Takes a head, and makes its entry available.
     pub fn enter(&mut self, head: u16, token: u64) {
-        self.free.retain(|free| *free != head);
+        if self.next_head() == Some(head) {
+            self.free.pop();
+        } else {
+            self.free.retain(|free| *free != head);
+        }
         self.tokens[usize::from(head)] = token;
         let at = self.available_at() + 4 + usize::from(self.next % self.size) * 2;
         self.number(at).store(head, Ordering::Relaxed);

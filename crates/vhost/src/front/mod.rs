@@ -5,6 +5,7 @@
 //! split queue, requests and interrupts.
 
 mod driver;
+mod hostile;
 mod load;
 
 use std::io;
@@ -21,6 +22,7 @@ use wire::virtio_crypto::{CONFIG_BYTES, Config};
 use zeroize::Zeroizing;
 
 pub use driver::{Done, Driver, DriverError, Interrupts, Request};
+pub use hostile::{Hostile, Hostility};
 pub use load::{Load, LoadConfig, LoadCounts, LoadError, takes};
 
 use crate::connection::{CLOSE_SESSION, CREATE_SESSION, ConnectionError, Message, REPLY};
