@@ -171,13 +171,13 @@ impl Entries {
     /// Asks for a kick, or for none; whether an entry is there already.
     pub fn arm(&mut self, is_wanted: bool) -> bool {
         if is_wanted {
-            return self.queue.arm();
+            return self.queue.arm(1);
         }
         self.queue.disarm();
         false
     }
 
-    pub fn unreaped(&self) -> u16 {
+    pub fn unreaped(&mut self) -> u16 {
         self.queue.unreaped()
     }
 }
