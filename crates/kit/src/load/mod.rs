@@ -5,6 +5,7 @@ pub mod alone;
 pub mod benches;
 pub mod device;
 pub mod once;
+pub mod piece;
 pub mod rig;
 pub mod slots;
 pub mod workloads;

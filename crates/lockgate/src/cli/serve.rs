@@ -25,7 +25,9 @@ Every other key has a default:
                                     speed-monitor-prose, speed-monitor-listing, none
   cap_per_s                         interrupts/s, with \"static\" and for a start
   request_max = \"1M\"                largest request
-  piece = \"16k\"                     longer ones are cut, so that others get their turn
+  piece = \"auto\"                    longer ones are cut, so that others get their turn;
+                                    auto: the shortest that costs hardly more, measured
+                                    at the start; or a size, \"16k\"
   depth = 256                       requests of a queue in flight in the engine
   sessions_max = 1024               keys of one guest
 

@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use crypto::{Backend, Kind};
 use engine::{CryptoEngine, Governed, Governor};
+use kit::load::piece::{self, Best};
 use signal_hook::consts::SIGUSR1;
 use sys::failure::with_causes;
 use vhost::{Device, DeviceCounters, Notice, Notices};
@@ -44,7 +46,7 @@ pub fn serve(arguments: &ServeArguments, console: &Console) -> Result<Exit, Fail
     let stop = interrupt::flag().or_failed()?;
     let asked = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGUSR1, Arc::clone(&asked)).or_failed()?;
-    let server = Server::start(served)?;
+    let server = Server::start(served, console)?;
     console.notice("serving; SIGUSR1 prints the counters, SIGTERM or Ctrl-C ends");
     while !stop.load(Ordering::Relaxed) {
         std::thread::sleep(LOOK);
@@ -99,8 +101,16 @@ struct Server {
 }
 
 impl Server {
-    fn start(served: Served) -> Result<Self, Failure> {
+    fn start(mut served: Served, console: &Console) -> Result<Self, Failure> {
         let backend = probe::calibration::backend(&served.backend).or_usage()?;
+        let mut pieces = Pieces::new(Arc::clone(&backend));
+        for one in &mut served.functions {
+            if let Some(kind) = one.piece_of {
+                let best = pieces.best(kind).or_failed()?;
+                console.notice(&format!("{}: {best}", one.name));
+                one.device.piece_bytes = Some(best.bytes);
+            }
+        }
         let engine = CryptoEngine::start(backend, &served.workers);
         let engine = engine.context("cannot start the workers").or_failed()?;
         let (mut devices, mut governed) = (Vec::new(), Vec::new());
@@ -158,6 +168,37 @@ impl Server {
                 .iter()
                 .map(|(name, counters)| (name.as_str(), counters.clone())),
         )
+    }
+}
+
+/// The best piece of each kind, measured once.
+struct Pieces {
+    backend: Arc<dyn Backend>,
+    known: Vec<(Kind, Best)>,
+}
+
+impl Pieces {
+    fn new(backend: Arc<dyn Backend>) -> Self {
+        let known = Vec::new();
+        Self { backend, known }
+    }
+
+    fn best(&mut self, kind: Kind) -> Result<&Best, anyhow::Error> {
+        let at = match self.known.iter().position(|(known, _)| *known == kind) {
+            Some(at) => at,
+            None => {
+                let best = piece::best(Arc::clone(&self.backend), kind);
+                let best = best.with_context(|| {
+                    format!(
+                        "cannot measure the best piece of {}; give `piece` a size",
+                        kind.algorithm
+                    )
+                })?;
+                self.known.push((kind, best));
+                self.known.len() - 1
+            }
+        };
+        Ok(&self.known[at].1)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use crypto::{Algorithm, RsaBits, RsaScheme};
+use crypto::{Algorithm, Kind, RsaBits, RsaScheme};
 use engine::{FunctionConfig, KeyLimit, RequestLimit, WorkerConfig};
 use policy::controllers::{self, Parameters};
 use policy::{Controller, Quota, Settings};
@@ -46,7 +46,7 @@ struct Vf {
     cap_per_s: Option<u32>,
     #[serde(default = "request_max")]
     request_max: String,
-    #[serde(default = "piece")]
+    #[serde(default = "auto")]
     piece: String,
     #[serde(default = "depth")]
     depth: usize,
@@ -89,10 +89,6 @@ fn request_max() -> String {
     "1M".to_owned()
 }
 
-fn piece() -> String {
-    "16k".to_owned()
-}
-
 fn depth() -> usize {
     256
 }
@@ -100,6 +96,9 @@ fn depth() -> usize {
 fn sessions() -> usize {
     1024
 }
+
+/// Of a piece, where none is given and nothing can be measured.
+const PIECE_BYTES: usize = 16 << 10;
 
 /// What is served, checked.
 #[derive(Debug)]
@@ -115,6 +114,8 @@ pub struct ServedFunction {
     pub function: FunctionConfig,
     pub device: DeviceConfig,
     pub controller: Option<Box<dyn Controller>>,
+    /// What is to be measured, where the best size of a piece is asked for.
+    pub piece_of: Option<Kind>,
     /// As the file has them.
     pub algorithms: Vec<String>,
     pub quota: String,
@@ -211,15 +212,31 @@ impl Vf {
                 workers: in_turn.collect(),
                 depth: self.depth,
                 segments_max: request_max.segments,
-                piece_bytes: Some(size("piece", &self.piece)?),
+                piece_bytes: Some(match self.piece.as_str() {
+                    "auto" => PIECE_BYTES,
+                    text => size("piece", text)?,
+                }),
                 moderation: vhost::moderation(moderation.unwrap_or(policy::Moderation::Each)),
                 offers_config: self.algorithms != aes_cbc(),
                 allowed: self.allowed()?,
             },
             controller,
+            piece_of: (self.piece == "auto").then(|| self.cut()).flatten(),
             algorithms: self.algorithms.clone(),
             quota: in_words,
         })
+    }
+
+    /// Its first service whose requests can be cut.
+    fn cut(&self) -> Option<Kind> {
+        let of = |name: &String| match name.as_str() {
+            "aes-cbc" => Some(Algorithm::Aes128Cbc),
+            "sha-1" => Some(Algorithm::Sha1),
+            "sha-2" => Some(Algorithm::Sha256),
+            "hmac-sha256" => Some(Algorithm::HmacSha256),
+            _ => None,
+        };
+        self.algorithms.iter().find_map(of).map(Kind::from)
     }
 
     fn socket(&self) -> Result<SocketConfig, String> {
