@@ -346,7 +346,14 @@ impl Queue {
                 if is_indirect {
                     return Err(ChainError::Nested);
                 }
-                (table, size) = self.indirect(memory, descriptor)?;
+                (table, size) = match self.indirect(memory, descriptor) {
+                    Err(error) => {
+                        chain.clear();
+                        self.find_status(memory, descriptor, chain);
+                        return Err(error);
+                    }
+                    there => there?,
+                };
                 descriptor = table.descriptor(0);
                 (is_indirect, followed) = (true, 0);
                 continue;
@@ -399,6 +406,35 @@ impl Queue {
         let offset = place.offset;
         let count = u16::try_from(count).expect("no more than the queue's size");
         Ok((Area { mapping, offset }, count))
+    }
+
+    /// Of a table that is longer than the queue: its last descriptor, where the status
+    /// goes. Linux's driver lists a text of n pages n times, each time from another page
+    /// on. So it makes such tables of 32 pages, although it must not (§2.7.5.3.1), and
+    /// takes a request whose status nobody wrote for done.
+    fn find_status(&self, memory: &GuestMemory, table: Descriptor, chain: &mut Chain) {
+        let count = table.bytes / DESCRIPTOR_BYTES as u32;
+        let is_whole = table.bytes.is_multiple_of(DESCRIPTOR_BYTES as u32);
+        if !is_whole || count <= u32::from(self.size) {
+            return;
+        }
+        let Some(address) = table.address.checked_add(u64::from(table.bytes) - 16) else {
+            return;
+        };
+        let mut bytes = [0; DESCRIPTOR_BYTES];
+        if let Some((place, there)) = memory.find(address)
+            && there >= DESCRIPTOR_BYTES as u64
+            && memory
+                .mapping(place.region)
+                .read(place.offset, &mut bytes)
+                .is_ok()
+        {
+            let last = Descriptor::parse(&bytes);
+            // One that names nothing is no place for a status.
+            if last.flags & WRITE == 0 || chain.add(memory, last).is_err() {
+                chain.clear();
+            }
+        }
     }
 
     /// Writes that an entry is used, with that many bytes written.

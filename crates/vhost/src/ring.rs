@@ -193,8 +193,10 @@ impl Ring {
         let submitted = match followed {
             Ok(()) => self.submit(&mut taken, is_doubtful),
             Err(error) => {
-                // Nothing that it names can be trusted.
-                taken.status_at = None;
+                // Nothing else that it names can be trusted.
+                if !matches!(error, ChainError::Table(_)) {
+                    taken.status_at = None;
+                }
                 Err(Refused::Message(error.into(), virtio::Status::BadMessage))
             }
         };

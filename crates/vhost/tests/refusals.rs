@@ -1,6 +1,7 @@
 //! Requests that a hostile guest makes, by the class of hole that each was in another
 //! device. Each ends as documented and is counted, and the next good one is right.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lockgate_vhost::front::{Done, Driver, FrontConfig, FrontEnd, Request, SessionSpec};
@@ -226,6 +227,40 @@ fn lengths_of_what_is_copied() {
         guest.ends(header(opcode, 64, 64), 64, Status::NotSupported);
     }
     guest.is_served();
+}
+
+/// A table that is longer than the queue, as Linux's driver makes it of 32 pages: where
+/// no status is written, that driver takes the request for done, and its text for
+/// encrypted.
+#[test]
+fn a_table_that_is_too_long_has_a_status_at_its_end() {
+    let rig = Rig::new();
+    let mut guest = guest(&rig, 1 << 20);
+    let memory = Arc::clone(guest.front.memory());
+    let at = guest.front.data_at() + 8192;
+    let here = memory.guest(at);
+    let mut table = vec![(here, 16, NEXT, 1); usize::from(SIZE) + 7];
+    for (last, is_told) in [
+        ((here, 1, WRITE, 0), true),
+        ((here, 16, WRITE, 0), true),
+        // To be read, of nothing, and outside.
+        ((here, 1, 0, 0), false),
+        ((here, 0, WRITE, 0), false),
+        ((1 << 50, 1, WRITE, 0), false),
+    ] {
+        memory.write(at, &[0; 16]);
+        *table.last_mut().unwrap() = last;
+        let done = guest.table(&table);
+        assert_eq!(done.written, u32::from(is_told), "{last:?}");
+        let mut bytes = [0; 16];
+        memory.read(at, &mut bytes);
+        let mut right = [0; 16];
+        if is_told {
+            right[last.1 as usize - 1] = Status::BadMessage as u8;
+        }
+        assert_eq!(bytes, right, "{last:?}");
+    }
+    assert_eq!(rig.refused(Refusal::Chain), 5);
 }
 
 /// CVE-2020-14378, CVE-2022-2132: chains without end, without a beginning, and too short.

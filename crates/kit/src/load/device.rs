@@ -14,6 +14,10 @@ use crate::subject::Stopped;
 /// A page each, wherever a request begins in the first.
 const SEGMENTS_MAX: usize = REQUEST_BYTES_MAX / 4096 + 2;
 
+/// Of a piece, where none is measured: what [`best`](super::piece::best) finds on hosts
+/// with wide AES.
+pub const PIECE_BYTES: usize = 4 << 10;
+
 /// A device that listens, with what governs it.
 pub struct Served {
     pub device: Device,
@@ -61,7 +65,7 @@ pub fn serve(
         workers: vec![0],
         depth: 256,
         segments_max: SEGMENTS_MAX,
-        piece_bytes: Some(16 << 10),
+        piece_bytes: Some(PIECE_BYTES),
         moderation,
         allowed: allowed.to_vec(),
         offers_config: false,

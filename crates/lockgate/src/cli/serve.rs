@@ -26,8 +26,8 @@ Every other key has a default:
   cap_per_s                         interrupts/s, with \"static\" and for a start
   request_max = \"1M\"                largest request
   piece = \"auto\"                    longer ones are cut, so that others get their turn;
-                                    auto: the shortest that costs hardly more, measured
-                                    at the start; or a size, \"16k\"
+                                    auto: the shortest that costs little more, measured
+                                    at the start; or a size: \"64k\" for a lone guest
   depth = 256                       requests of a queue in flight in the engine
   sessions_max = 1024               keys of one guest
 

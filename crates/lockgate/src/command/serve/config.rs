@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crypto::{Algorithm, Kind, RsaBits, RsaScheme};
 use engine::{FunctionConfig, KeyLimit, RequestLimit, WorkerConfig};
+use kit::load::device::PIECE_BYTES;
 use policy::controllers::{self, Parameters};
 use policy::{Controller, Quota, Settings};
 use serde::Deserialize;
@@ -96,9 +97,6 @@ fn depth() -> usize {
 fn sessions() -> usize {
     1024
 }
-
-/// Of a piece, where none is given and nothing can be measured.
-const PIECE_BYTES: usize = 16 << 10;
 
 /// What is served, checked.
 #[derive(Debug)]
