@@ -5,6 +5,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use policy::{Gate, Moderator};
+use sys::clock::now_ns;
 use sys::ring::{Consumer, Producer};
 
 use crate::function::{FUNCTIONS_MAX, Function, SHARE_MAX};
@@ -57,6 +58,8 @@ impl<R> Drop for Unclosed<R> {
 /// What a notification costs the worker, ns: one write to an eventfd, measured 400 to
 /// 700. The lane's owner pays for it.
 const SIGNAL_NS: u64 = 500;
+/// What is charged at most, ns: a worker that was preempted is nobody's fault.
+const SIGNAL_NS_MAX: u64 = 20_000;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rest<R> {
@@ -283,16 +286,22 @@ impl<R: Copy + Send> WorkerLane<R> {
 
     /// Notifies the client; whether it wanted that.
     pub(crate) fn signal(&mut self) -> bool {
-        let is_told = match &mut self.home {
-            Some(home) => home.resident.tell(),
+        let (is_told, took_ns) = match &mut self.home {
+            Some(home) => {
+                let begin_ns = now_ns();
+                let is_told = home.resident.tell();
+                // Another process's thread is woken: often as long as a batch takes.
+                let took_ns = now_ns().saturating_sub(begin_ns);
+                (is_told, took_ns.clamp(SIGNAL_NS, SIGNAL_NS_MAX))
+            }
             None => {
                 self.shared.notify();
-                true
+                (true, SIGNAL_NS)
             }
         };
         if is_told {
             self.shared.tally.notifications.add(1);
-            self.surcharge_ns = self.surcharge_ns.saturating_add(SIGNAL_NS);
+            self.surcharge_ns = self.surcharge_ns.saturating_add(took_ns);
         }
         is_told
     }

@@ -32,7 +32,8 @@ Every other key has a default:
   sessions_max = 1024               keys of one guest
 
 Stock QEMU offers guests AES-CBC only on such a device, and a guest that has one
-does not migrate. What else is allowed is for front-ends that ask the device.
+does not migrate. Linux's driver can ask for at most 31 pages at once, 124 KiB;
+longer requests end with an error. What else is allowed is for front-ends that ask the device.
 
 SIGTERM and Ctrl-C end: what was taken is finished, keys are zeroised. SIGUSR1
 prints the counters.";
