@@ -459,7 +459,7 @@ mod tests {
 
     /// An emulated guest: the interrupt takes it a few pauses.
     #[test]
-    fn who_submits_one_by_one_is_told_of_three_quarters() {
+    fn who_submits_one_by_one_is_told_of_many() {
         for depth in [4, 16, 64, 256] {
             let client = Client {
                 depth,

@@ -88,7 +88,7 @@ impl Guest {
 }
 
 #[test]
-fn a_guest_is_told_of_most_of_its_depth_at_once() {
+fn a_guest_is_told_of_many_at_once() {
     testing::timed(|| {
         let rig = Rig::new();
         let mut guest = Guest::new(&rig);
