@@ -74,7 +74,6 @@ pub enum SetupError {
     Io(#[from] io::Error),
 }
 
-#[derive(Default)]
 struct Line {
     size: u16,
     /// Descriptors, used, available.
@@ -83,6 +82,19 @@ struct Line {
     bell: Arc<Bell>,
     is_disabled: bool,
     running: Option<Tenancy<CryptoRequest, Ring>>,
+}
+
+impl Line {
+    fn new(bell: &Arc<Bell>) -> Self {
+        Self {
+            size: 0,
+            addresses: None,
+            kick: None,
+            bell: Arc::clone(bell),
+            is_disabled: false,
+            running: None,
+        }
+    }
 }
 
 pub(crate) struct BackEnd {
@@ -98,9 +110,8 @@ pub(crate) struct BackEnd {
 
 impl BackEnd {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        let lines = (0..shared.config.queues).map(|_| Line::default());
         Self {
-            lines: lines.collect(),
+            lines: shared.bells.iter().map(Line::new).collect(),
             shared,
             memory: Arc::default(),
             features: 0,
@@ -213,7 +224,10 @@ impl BackEnd {
             return Ok(None);
         };
         let ring = match running.evict(false, DRAIN) {
-            Err(EvictError::TimedOut(_)) => running.evict(true, DRAIN),
+            Err(EvictError::TimedOut(_)) => {
+                self.shared.free();
+                running.evict(true, DRAIN)
+            }
             other => other,
         };
         let ring = ring?;
@@ -272,6 +286,9 @@ impl Drop for BackEnd {
             // One that does not come back ends with what it holds, later.
             let _ = self.stop(index);
         }
+        for line in &self.lines {
+            line.bell.set(None);
+        }
         self.shared.sessions.clear(&self.shared.function);
     }
 }
@@ -320,8 +337,7 @@ impl VhostUserBackendReqHandlerMut for BackEnd {
         let stopped = self.stop_all();
         self.note(stopped)?;
         self.shared.sessions.clear(&self.shared.function);
-        let fresh = (0..self.lines.len()).map(|_| Line::default()).collect();
-        self.lines = fresh;
+        self.lines = self.shared.bells.iter().map(Line::new).collect();
         Ok(())
     }
 

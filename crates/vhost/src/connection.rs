@@ -39,8 +39,9 @@ pub(crate) const VERSION: u32 = 1;
 pub(crate) const REPLY: u32 = 1 << 2;
 const NEEDS_REPLY: u32 = 1 << 3;
 
-/// How long a look for a message lasts.
-const LOOK: Duration = Duration::from_secs(3600);
+/// How long a look for a message lasts: between two looks whether the front-end blocks
+/// a worker.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// Why a connection ended that its front-end did not end.
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +62,10 @@ pub enum ConnectionError {
     Library { code: u32, reason: String },
     #[error("a message of {0} bytes closes a session: 8 are right")]
     Close(usize),
+    #[error(
+        "the front-end made a notifier block, which stopped a worker; it is served no more until this program is started again"
+    )]
+    Blocked,
     #[error("the socket fails")]
     Io(#[from] io::Error),
 }
@@ -222,7 +227,13 @@ impl Connection {
     /// Serves the front-end until it leaves, `stop` is signalled, or something is wrong.
     pub(crate) fn serve(&mut self, stop: &Event) -> Result<(), ConnectionError> {
         loop {
-            readable::any(&[self.stream.as_fd(), stop.as_fd()], LOOK)?;
+            let is_any = readable::any(&[self.stream.as_fd(), stop.as_fd()], LOOK)?;
+            if self.shared.free() {
+                return Err(ConnectionError::Blocked);
+            }
+            if !is_any {
+                continue;
+            }
             if readable::any(&[stop.as_fd()], Duration::ZERO)? {
                 return Ok(());
             }

@@ -24,6 +24,7 @@ use crate::connection::{Connection, ConnectionError};
 use crate::counters::{Counters, Refusal};
 use crate::log::Logs;
 use crate::queue::Broken;
+use crate::ring::Bell;
 use crate::session::{RefusedSession, Sessions, Wanted};
 
 /// What a device tells who runs it. Nothing in it is secret.
@@ -123,6 +124,8 @@ pub(crate) struct Shared {
     pub(crate) counters: Arc<Counters>,
     pub(crate) notices: Notices,
     pub(crate) logs: Logs,
+    /// One for each queue.
+    pub(crate) bells: Vec<Arc<Bell>>,
     connections: AtomicU64,
     is_connected: AtomicBool,
     /// The connection, to be cut when the device ends.
@@ -137,6 +140,7 @@ impl Shared {
         logs: Logs,
     ) -> Self {
         Self {
+            bells: (0..config.queues).map(|_| Arc::default()).collect(),
             function,
             config,
             sessions: Arc::default(),
@@ -147,6 +151,13 @@ impl Shared {
             is_connected: AtomicBool::new(false),
             stream: Mutex::default(),
         }
+    }
+
+    /// Frees whom a front-end blocked by its notifiers; whether one did, now or before.
+    pub(crate) fn free(&self) -> bool {
+        // Each of them is to be freed.
+        let blocked = self.bells.iter().filter(|bell| bell.free());
+        blocked.count() > 0
     }
 
     /// Whatever the device's thread reads or writes ends.
@@ -250,6 +261,10 @@ impl Device {
         // A front-end that sends half a message, or reads no answer, holds it up no more.
         self.shared.hang_up();
         if let Some(thread) = self.thread.take() {
+            while !thread.is_finished() {
+                std::thread::sleep(PAUSE);
+                self.shared.free();
+            }
             // A panic of its thread has ended the device already.
             let _ = thread.join();
         }

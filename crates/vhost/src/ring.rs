@@ -1,11 +1,12 @@
 //! One data queue of a device, served on its worker: requests of the guest become
 //! requests of the engine, and their ends become used entries.
 
+mod bell;
 mod copied;
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crypto::{Operation, Status};
 use engine::{
@@ -15,6 +16,8 @@ use policy::Turns;
 use sys::clock::now_ns;
 use wire::virtio_crypto as virtio;
 use wire::virtio_crypto::{HEADER_BYTES, Header, Opcode};
+
+pub(crate) use bell::Bell;
 
 use crate::counters::{Counters, Refusal};
 use crate::log::Log;
@@ -35,27 +38,6 @@ const DESCRIPTORS_A_LOOK: u32 = 512;
 /// What taking in a request and a descriptor costs the worker, ns: measured.
 const REQUEST_NS: u64 = 60;
 const DESCRIPTOR_NS: u64 = 15;
-
-/// What tells the driver; it may be exchanged at any time.
-#[derive(Debug, Default)]
-pub(crate) struct Bell(Mutex<Option<OwnedFd>>);
-
-impl Bell {
-    /// Tells once by the new file: by the old one it may have been in vain.
-    pub(crate) fn set(&self, file: Option<OwnedFd>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = file;
-        self.ring();
-    }
-
-    fn ring(&self) {
-        let file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(file) = &*file {
-            // A counter that is full has told already; what else can fail is of the
-            // front-end's making, and its own loss.
-            let _ = rustix::io::write(file, &1_u64.to_ne_bytes());
-        }
-    }
-}
 
 /// A request that was taken, in the order of the queue.
 #[derive(Debug)]
@@ -153,7 +135,7 @@ impl Ring {
         ring.parts.queue.disarm();
         // Of what was used before, by a queue that ended since or by a device that is
         // gone, the driver may not have been told.
-        ring.parts.bell.ring();
+        ring.parts.bell.tell_again();
         ring
     }
 
@@ -483,7 +465,7 @@ impl Resident for Ring {
         // One that does not ask looks by itself.
         self.turns.told();
         if is_awaited {
-            self.parts.bell.ring();
+            self.parts.bell.tell();
         }
         is_awaited
     }

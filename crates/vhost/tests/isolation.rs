@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use lockgate_vhost::front::{FrontConfig, Hostile, Hostility};
+use lockgate_vhost::front::{FrontConfig, FrontEnd, Hostile, Hostility, Request};
 
 use crate::common::load::{Load, data_bytes};
-use crate::common::{Rig, engine, function};
+use crate::common::{LONG, Rig, cipher, encrypts, engine, function, open_aes, serves};
 
 const LEN: usize = 4096;
 const DEPTH: usize = 8;
@@ -56,4 +56,39 @@ fn a_hostile_guest_harms_no_other() {
         );
         assert_eq!(!refused.is_empty(), is_refused, "{how:?}: {refused:?}");
     }
+}
+
+/// A front-end shares its notifier's open file: it makes writing to it block, and fills
+/// its counter. The worker is freed, and that front-end is served no more.
+#[test]
+fn a_notifier_that_blocks_stops_nobody_for_long() {
+    let engine = engine();
+    let bad = Rig::with(Arc::clone(&engine), function(), |_| {});
+    let good = Rig::with(engine, function(), |_| {});
+    let mut front = bad.front(FrontConfig::default());
+    let mut driver = front.start(0).unwrap();
+    encrypts(&mut front, &mut driver);
+    let session = open_aes(&mut front, true);
+    let notifier = driver.interrupt();
+    notifier.clear();
+    rustix::fs::fcntl_setfl(notifier, rustix::fs::OFlags::empty()).unwrap();
+    rustix::io::write(notifier, &(u64::MAX - 1).to_ne_bytes()).unwrap();
+    let place = [(front.data_at(), 16)];
+    let request = Request {
+        header: cipher(session, true, 16),
+        iv: [0; 16],
+        source: &place,
+        destination: &place,
+    };
+    driver.submit(&request, 0).unwrap();
+    driver.ask_after(0);
+    driver.kick();
+    serves(&good);
+    bad.complains("a notifier block");
+    assert!(front.is_hung_up(LONG));
+    // Whoever comes next is it again.
+    let again = FrontEnd::connect(&bad.socket(), FrontConfig::default());
+    let is_served = again.is_ok_and(|mut front| front.start(0).is_ok());
+    assert!(!is_served);
+    serves(&good);
 }

@@ -200,7 +200,7 @@ mod tests {
         let costs = |all: [f64; 4]| SIZES.into_iter().zip(all).collect::<Vec<_>>();
         assert_eq!(choose(&costs([9.0, 4.9, 4.0, 4.2])), SIZES[1]);
         assert_eq!(choose(&costs([4.0, 4.0, 4.0, 4.0])), SIZES[0]);
-        assert_eq!(choose(&costs([9.0, 8.0, 7.0, 6.0])), SIZES[3]);
+        assert_eq!(choose(&costs([9.0, 8.5, 8.0, 6.0])), SIZES[3]);
     }
 
     #[test]

@@ -298,8 +298,11 @@ impl Experiment for VcmGuest {
                     && own.pair.arm.0.tasks == 1
             });
             let words = own.map(|own| {
-                let bytes = size(own.pair.arm.0.block_bytes);
-                format!("{bytes} {}", own.ratio.words())
+                let Place {
+                    block_bytes, depth, ..
+                } = own.pair.arm.0;
+                let bytes = size(block_bytes);
+                format!("{bytes} at depth {depth} {}", own.ratio.words())
             });
             words.collect::<Vec<_>>().join(", ")
         };
