@@ -229,7 +229,8 @@ impl Turns {
             Some(_) => 0.0,
             None => LATE * f64::from(enough - ready) * self.pause.ns(),
         };
-        let there_ns = self.active_ns + there_ns.min(*QUIET_NS.end()) as u64;
+        let there_ns = there_ns.min(*QUIET_NS.end()) as u64;
+        let there_ns = self.active_ns.saturating_add(there_ns);
         quiet_from_ns.max(there_ns).min(kept_until_ns)
     }
 

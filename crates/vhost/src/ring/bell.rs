@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{ReadWriteFlags, preadv2, write};
 
 /// The front-end's eventfd; it may be exchanged at any time.
@@ -81,6 +82,10 @@ impl Bell {
                 let write = write.as_ref().filter(|one| one.begin.elapsed() > BLOCKED)?;
                 Some(Arc::clone(&write.file))
             };
+            // A worker that was preempted while it wrote is not blocked.
+            if !blocked().is_some_and(|file| is_full(&file)) {
+                continue;
+            }
             let begin = Instant::now();
             while let Some(file) = blocked()
                 && begin.elapsed() < FREED_WITHIN
@@ -94,6 +99,16 @@ impl Bell {
         }
         self.is_cut.load(Ordering::Relaxed)
     }
+}
+
+/// Whether the counter takes no more: that of a front-end that means well never is full.
+fn is_full(file: &OwnedFd) -> bool {
+    const NOW: Timespec = Timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    let mut polled = [PollFd::new(file, PollFlags::OUT)];
+    poll(&mut polled, Some(&NOW)).is_ok_and(|ready| ready == 0)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
