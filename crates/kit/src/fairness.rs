@@ -1,8 +1,12 @@
 //! How tenants share, as sections report it.
 
 use model::fairness::{entitlements, share_kept, weighted_jain_index};
+use trial::Standing;
 
+use crate::ratio::Ratio;
+use crate::series::Told;
 use crate::subject::Measure;
+use crate::words::percent;
 
 /// How evenly shares follow weights, 1 being quite (Jain, Chiu and Hawe, 1984).
 pub const JAIN: Measure = Measure::higher("jain_index", "");
@@ -26,4 +30,39 @@ pub fn fairness(speeds: &[f64], weights: &[f64]) -> Option<Fairness> {
     ];
     let pairs = speeds.iter().zip(&entitled);
     Some((whole, pairs.map(|(speed, own)| speed / own).collect()))
+}
+
+/// What is left of others' shares beside a hostile tenant, of the ratios that say so.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// The ratio that may be the least, with its interval and what it is of.
+    pub least: String,
+    /// Met where all are; else that of the least.
+    pub standing: Standing,
+}
+
+impl Kept {
+    /// None where there is no ratio.
+    pub fn of<'a, P: 'a, A: 'a>(told: impl Iterator<Item = &'a Told<P, A>>) -> Option<Self> {
+        let told: Vec<_> = told.map(|one| &one.ratio).collect();
+        let low = |one: &&&Ratio| one.comparison.low;
+        let worst = *told.iter().min_by(|a, b| low(a).total_cmp(&low(b)))?;
+        let ratio = &worst.comparison;
+        let is_met = |one: &&Ratio| one.standing() == Some(Standing::Met);
+        Some(Self {
+            least: format!(
+                "{} ({} to {}), {}, {}",
+                percent(ratio.ratio),
+                percent(ratio.low),
+                percent(ratio.high),
+                ratio.subject,
+                ratio.arm
+            ),
+            standing: match worst.standing() {
+                _ if told.iter().all(is_met) => Standing::Met,
+                Some(Standing::NotMet) => Standing::NotMet,
+                _ => Standing::Undecided,
+            },
+        })
+    }
 }

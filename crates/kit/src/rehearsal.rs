@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use trial::stats::Random;
-use trial::{Dimension, Event, PlanError, RunError, Validity, Verdict};
+use trial::{Dimension, Event, PlanError, RunError, Validity, Verdict, Weight};
 
 use crate::ConfigError;
 use crate::config::keys;
@@ -17,7 +17,7 @@ use crate::host::Host;
 use crate::plan;
 use crate::section::run_with;
 use crate::subject::{Measure, Reading, Stopped, Subject};
-use crate::testing::Collector;
+use crate::testing::{self, Collector};
 
 /// What a rehearsal is to show.
 #[derive(Clone, Debug)]
@@ -93,6 +93,18 @@ pub fn known(point: &BTreeMap<String, Dimension>) -> f64 {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
     100.0 + (hash >> 33) as f64 % 900.0
+}
+
+/// What a section says first, as it is by default, of such speeds.
+pub fn headline<E: Experiment>(
+    speed: fn(&BTreeMap<String, Dimension>) -> f64,
+) -> Result<String, RehearsalError> {
+    let script = Script {
+        speed,
+        ..Script::default()
+    };
+    let run = rehearse::<E>(&toml::Table::new(), &script)?;
+    Ok(testing::findings(&run.events, Weight::Headline))
 }
 
 /// Runs a section so.

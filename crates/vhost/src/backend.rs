@@ -230,8 +230,8 @@ impl BackEnd {
             }
             other => other,
         };
-        let ring = ring?;
-        // Nothing is left half done.
+        let mut ring = ring?;
+        // It left nothing half done.
         ring.end_log();
         Ok(Some(ring.base()))
     }

@@ -101,6 +101,11 @@ impl Log {
 
     /// From now on it is that queue's.
     pub(crate) fn begin(&self, identity: u64, next: u16) {
+        if self.identity() != identity {
+            // The number is never another queue's, whenever this is cut off.
+            self.end();
+            fence(Ordering::SeqCst);
+        }
         self.note(next);
         fence(Ordering::SeqCst);
         self.set_identity(identity);

@@ -128,9 +128,21 @@ impl Chain {
         }
         Ok(())
     }
+
+    /// Whether it cannot be done again once it was begun.
+    pub(crate) fn writes_what_it_reads(&self) -> bool {
+        let any = |one: &Piece| self.readable.iter().any(|other| one.overlaps(other));
+        self.writable.iter().any(any)
+    }
 }
 
 impl Piece {
+    fn overlaps(&self, other: &Self) -> bool {
+        let end = |piece: &Self| piece.place.offset + piece.bytes;
+        self.place.region == other.place.region
+            && self.place.offset.max(other.place.offset) < end(self).min(end(other))
+    }
+
     fn ends_at(&self, place: Place) -> bool {
         self.place.region == place.region && self.place.offset + self.bytes == place.offset
     }

@@ -144,9 +144,11 @@ impl Ring {
         self.parts.queue.published()
     }
 
-    /// All that was begun is done.
-    pub(crate) fn end_log(&self) {
-        self.parts.log.end();
+    /// All that this ring began is done. What is in doubt beyond stays so.
+    pub(crate) fn end_log(&mut self) {
+        if !self.is_doubtful() {
+            self.parts.log.end();
+        }
     }
 
     /// Takes one entry; `false` if there is none, or no room for it.
@@ -237,6 +239,9 @@ impl Ring {
         if taken.status_at.is_none() {
             return Err(refuse(Refusal::NoStatus, virtio::Status::BadMessage));
         }
+        if is_doubtful && self.chain.writes_what_it_reads() {
+            return Err(refuse(Refusal::Doubtful, virtio::Status::Failed));
+        }
         let header = self.header()?;
         let attached = self.attached(header.session)?;
         let is_right = match attached.operation {
@@ -263,9 +268,6 @@ impl Ring {
             && total(&self.chain.writable) > destination;
         if !is_there {
             return Err(refuse(Refusal::Short, virtio::Status::BadMessage));
-        }
-        if is_doubtful && self.writes_over_source() {
-            return Err(refuse(Refusal::Doubtful, virtio::Status::Failed));
         }
         taken.written = header.destination_bytes.saturating_add(1);
         let [source, destination] = &self.spans;
@@ -348,16 +350,6 @@ impl Ring {
         left == 0
     }
 
-    fn writes_over_source(&self) -> bool {
-        let [source, destination] = &self.spans;
-        let overlaps = |a: &Span, b: &Span| {
-            let (begin, end) = (a.offset.max(b.offset), a.offset + a.len);
-            a.region == b.region && begin < end.min(b.offset + b.len)
-        };
-        let any = |one: &Span| source.iter().any(|other| overlaps(one, other));
-        destination.iter().any(any)
-    }
-
     /// Writes the status of whatever is done, in order, and shows the driver.
     fn carry_out(&mut self) {
         while let Some(taken) = self.taken.front()
@@ -404,7 +396,11 @@ impl Resident for Ring {
         if std::mem::take(&mut self.is_armed) {
             self.parts.queue.disarm();
         }
-        self.parts.log.note(self.parts.queue.next());
+        // What is in doubt stays so until it is passed, whoever is killed before.
+        let begun = self.parts.doubtful_until;
+        self.parts
+            .log
+            .note(begun.unwrap_or(self.parts.queue.next()));
         self.turns.look(self.parts.queue.standing(), now_ns());
         self.lane.show_here();
         if self.taken.front().is_some_and(|taken| taken.end.is_some()) {

@@ -210,6 +210,78 @@ fn a_device_is_killed_at_depth_16_and_another_goes_on() {
     }
 }
 
+/// What a device that was killed may have begun stays in doubt until it is passed: also
+/// where its successor is stopped, left or killed before it got there.
+#[test]
+fn what_was_begun_stays_in_doubt_until_it_is_passed() {
+    const LINE_BYTES: usize = 64;
+    let rig = Rig::new();
+    let mut path = rig.socket().into_os_string();
+    path.push(".log");
+    let line = || std::fs::read(&path).unwrap()[..LINE_BYTES].to_vec();
+    let put_line = |line: &[u8]| {
+        let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, line, 0).unwrap();
+    };
+    let depth = 31;
+    for case in 0..testing::cases(40, 2000) {
+        let mut random = trial::stats::Random::new(case as u64);
+        let mut below = |limit| random.below(limit);
+        let config = FrontConfig {
+            data_bytes: data_bytes(16, depth),
+            ..config(false)
+        };
+        let mut front = rig.front(config);
+        let driver = front.start(0).unwrap();
+        let mut load = Load::new(&mut front, driver, 16, depth);
+        for _ in 0..below(4) {
+            load.turn();
+        }
+        load.finish();
+        let (before, first) = (load.right, load.driver.used_index());
+        // A queue that runs, and what it leaves when it is killed with some begun.
+        let mut left = line();
+        front.stop(0).unwrap();
+        load.fill(depth);
+        let begun = below(depth + 1);
+        let number = first.wrapping_add(begun as u16);
+        left[8..10].copy_from_slice(&number.to_le_bytes());
+        put_line(&left);
+        let mut done = 0;
+        while done < depth {
+            done += 1 + below(depth - done);
+            let until = first.wrapping_add(done as u16);
+            // It gets as far as to an entry that there is not.
+            let head = (done < depth).then(|| load.driver.put_available(until, u16::MAX));
+            front.resume(0, &load.driver).unwrap();
+            testing::until(|| load.driver.used_index(), |used| *used == until);
+            left = line();
+            match below(3) {
+                0 => {
+                    front.stop(0).unwrap();
+                }
+                1 => {
+                    front = front.reconnect(&rig.socket()).unwrap();
+                    load.session = open(&mut front, load.session);
+                }
+                _ => {
+                    front.stop(0).unwrap();
+                    put_line(&left);
+                }
+            }
+            if let Some(head) = head {
+                load.driver.put_available(until, head);
+            }
+        }
+        load.finish();
+        let is_in_doubt = |at: &u64| (before + at) % 2 == 1;
+        let doubted = (0..begun as u64).filter(is_in_doubt).count() as u64;
+        let failed = load.failed.get(&(Status::Failed as u8, true)).copied();
+        assert_eq!(failed.unwrap_or(0), doubted, "case {case}");
+        assert_eq!(load.right, before + depth as u64 - doubted, "case {case}");
+    }
+}
+
 /// A front-end that leaves a throttled queue: all that was taken ends within bounded time.
 #[test]
 fn a_front_end_leaves_a_throttled_queue() {

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use lockgate_vhost::front::{FrontConfig, FrontEnd, FrontError, Interrupts, Manner};
 use tempfile::TempDir;
 use testing::Again;
+use trial::stats::Random;
 use wire::virtio_crypto::Status;
 
 use crate::common::load::{Load, data_bytes, try_open};
@@ -37,27 +38,12 @@ const GROWTH_KB_MAX: u64 = 32 << 10;
 /// Between two lines of the daemon's state.
 const STATE: Duration = Duration::from_millis(20);
 
-struct Random(u64);
+fn pick<T: Copy>(random: &mut Random, among: &[T]) -> T {
+    among[random.below(among.len())]
+}
 
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 >> 16
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
-    }
-
-    fn pick<T: Copy>(&mut self, among: &[T]) -> T {
-        among[self.below(among.len() as u64) as usize]
-    }
-
-    fn ms(&mut self, from: u64, to: u64) -> Duration {
-        Duration::from_millis(from + self.below(to - from))
-    }
+fn ms(random: &mut Random, from: usize, to: usize) -> Duration {
+    Duration::from_millis((from + random.below(to - from)) as u64)
 }
 
 /// What front-ends did, by name.
@@ -144,7 +130,7 @@ fn front() {
     };
     let mut player = Player {
         socket: socket.into(),
-        random: Random(seed.parse().unwrap()),
+        random: Random::new(seed.parse().unwrap()),
         report: report.into(),
         counts: Counts::default(),
     };
@@ -174,19 +160,16 @@ impl Player {
 
     /// One guest, from its set-up to its end.
     fn live(&mut self) -> Result<(), FrontError> {
-        let depth = self.random.pick(&[1, 4, 16, 31]);
-        let len = self.random.pick(&[16, 256, 4096, 60_000]);
+        let random = &mut self.random;
+        let depth = pick(random, &[1, 4, 16, 31]);
+        let len = pick(random, &[16, 256, 4096, 60_000]);
         let config = FrontConfig {
-            manner: self
-                .random
-                .pick(&[Manner::Qemu7, Manner::Qemu8, Manner::Strict]),
+            manner: pick(random, &[Manner::Qemu7, Manner::Qemu8, Manner::Strict]),
             queue_size: 32,
             data_bytes: data_bytes(len, depth),
-            regions: self.random.pick(&[1, 2, 5]),
-            interrupts: self
-                .random
-                .pick(&[Interrupts::EventIndex, Interrupts::Flag]),
-            keeps_log: self.random.below(2) == 0,
+            regions: pick(random, &[1, 2, 5]),
+            interrupts: pick(random, &[Interrupts::EventIndex, Interrupts::Flag]),
+            keeps_log: random.below(2) == 0,
             ..FrontConfig::default()
         };
         let mut front = FrontEnd::connect(&self.socket, config)?;
@@ -211,7 +194,7 @@ impl Player {
     }
 
     fn step(&mut self, front: &mut FrontEnd, load: &mut Load) -> Result<(), FrontError> {
-        let count = 1 + self.random.below(32) as usize;
+        let count = 1 + self.random.below(32);
         match self.random.below(64) {
             0 => {
                 load.fill(count);
@@ -233,7 +216,7 @@ impl Player {
                 load.session = try_open(front, load.session)?;
                 front.resume(0, &load.driver)?;
             }
-            4 => std::thread::sleep(self.random.ms(0, 20)),
+            4 => std::thread::sleep(ms(&mut self.random, 0, 20)),
             _ => {
                 load.fill(count);
                 Self::wait(front, load)?;
@@ -400,9 +383,9 @@ impl Seat {
         // Of the one before nothing may be counted twice.
         let _ = std::fs::remove_file(&self.report);
         let (socket, report) = (self.socket.display(), self.report.display());
-        let told = format!("{socket} {} {report}", random.next() | 1);
+        let told = format!("{socket} {} {report}", random.next_u64());
         self.process = Some(Again::start("soak::front", FRONT, told));
-        self.until = Instant::now() + random.ms(50, 5000);
+        self.until = Instant::now() + ms(random, 50, 5000);
     }
 
     fn empty(&mut self, counts: &mut Counts) {
@@ -420,8 +403,9 @@ impl Seat {
 fn random_kills_leave_nothing_behind() {
     let seconds = std::env::var(SECONDS).map_or(SECONDS_USUAL, |text| text.parse().unwrap());
     let (begin, length) = (Instant::now(), Duration::from_secs(seconds));
-    let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ std::process::id() as u64);
-    println!("seed {:#x}", random.0);
+    let seed = std::process::id() as u64;
+    println!("seed {seed}");
+    let mut random = Random::new(seed);
     // One is killed; the other lives.
     let mut daemons = [Daemon::start(), Daemon::start()];
     let reports = TempDir::new().unwrap();
@@ -436,7 +420,7 @@ fn random_kills_leave_nothing_behind() {
         .collect();
     let mut counts = Counts::default();
     let step = (length / 4).min(Duration::from_secs(10));
-    let (mut look_at, mut kill_at) = (begin + step, begin + random.ms(500, 4000));
+    let (mut look_at, mut kill_at) = (begin + step, begin + ms(&mut random, 500, 4000));
     let mut line_at = begin + Duration::from_secs(60);
     let mut first = None;
     while begin.elapsed() < length {
@@ -447,7 +431,7 @@ fn random_kills_leave_nothing_behind() {
         if now > kill_at {
             daemons[0].restart();
             counts.add("daemons killed", 1);
-            kill_at = Instant::now() + random.ms(500, 8000);
+            kill_at = Instant::now() + ms(&mut random, 500, 8000);
         }
         if now > look_at {
             for seat in seats.iter_mut().filter(|seat| seat.daemon == 1) {

@@ -1,9 +1,8 @@
 //! What tenants have of each other, in plain words.
 
-use kit::fairness::{JAIN, LEAST_SHARE, SHARE};
+use kit::fairness::{JAIN, Kept, LEAST_SHARE, SHARE};
 use kit::guest::{emulated, is_emulated};
 use kit::prelude::*;
-use kit::series::Told;
 use kit::words::{finding, percent};
 use trial::{Standing, Weight};
 
@@ -12,42 +11,30 @@ use super::{INTERRUPTS, Place, REQUESTS, SHARE_KEPT, VcmGuests, WORKER_CPU, Whos
 
 /// The worst that a hostile tenant did; without any, how equal ones share.
 pub(super) fn answer(results: &Results<'_, VcmGuests>) -> Option<Answer> {
-    let kept = results.told_by(|one| {
+    let told = results.told_by(|one| {
         one.ratio.is_believed && one.pair.target.is_some() && one.pair.arm.0.home == Home::FrontEnd
     });
-    let low = |told: &&&Told<Place, Case>| told.ratio.comparison.low;
-    let Some(worst) = kept.iter().min_by(|a, b| low(a).total_cmp(&low(b))) else {
+    let Some(kept) = Kept::of(told.iter().copied()) else {
         return equal(results, Home::FrontEnd).map(Answer::from);
     };
-    let ratio = &worst.ratio.comparison;
-    let figures = format!(
-        "{} ({} to {}), {}, {}",
-        percent(ratio.ratio),
-        percent(ratio.low),
-        percent(ratio.high),
-        ratio.subject,
-        ratio.arm
-    );
-    let is_met = kept
-        .iter()
-        .all(|one| one.ratio.standing() == Some(Standing::Met));
-    let (text, remedy) = match worst.ratio.standing() {
-        _ if is_met => (
+    let least = kept.least;
+    let (text, remedy) = match kept.standing {
+        Standing::Met => (
             format!(
-                "A hostile tenant takes no more than its share of the worker: a good one keeps at least {} of what it has beside an equal one. The least is {figures}.",
+                "A hostile tenant takes no more than its share of the worker: a good one keeps at least {} of what it has beside an equal one. The least is {least}.",
                 percent(SHARE_KEPT)
             ),
             "",
         ),
-        Some(Standing::NotMet) => (
+        Standing::NotMet => (
             format!(
-                "A hostile tenant takes more than its share of the worker: a good one keeps {figures}."
+                "A hostile tenant takes more than its share of the worker: a good one keeps {least}."
             ),
             "Give such a tenant a quota, or a worker of its own. A good one with more requests in flight (--depth) runs dry less often.",
         ),
-        _ => (
+        Standing::Undecided => (
             format!(
-                "Whether a hostile tenant takes more than its share of the worker is undecided: the least that a good one keeps is {figures}."
+                "Whether a hostile tenant takes more than its share of the worker is undecided: the least that a good one keeps is {least}."
             ),
             "Measure longer (--budget) on a quiet host.",
         ),

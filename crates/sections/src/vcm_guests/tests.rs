@@ -1,10 +1,7 @@
 //! What only this section promises: the rest is in `tests/conformance.rs`.
 
-use std::collections::BTreeMap;
-
-use kit::rehearsal::{Script, rehearse};
+use kit::rehearsal::headline;
 use kit::testing::{assert_refused, section};
-use trial::{Dimension, Event, Weight};
 
 use super::*;
 
@@ -70,30 +67,14 @@ fn front_ends_come_first_and_guests_boot_only_where_they_are_measured() {
 
 #[test]
 fn the_headline_is_the_worst_that_a_hostile_tenant_did() {
-    let headline = |speed: fn(&BTreeMap<String, Dimension>) -> f64| {
-        let script = Script {
-            speed,
-            ..Script::default()
-        };
-        let run = rehearse::<VcmGuests>(&toml::Table::new(), &script).unwrap();
-        let mut all = run.events.into_iter();
-        all.find_map(|event| match event {
-            Event::Finding(one) if one.weight == Weight::Headline => Some(one.text),
-            _ => None,
-        })
-        .expect("there is one")
-    };
-    let kept = headline(|_| 100.0);
+    let kept = headline::<VcmGuests>(|_| 100.0).unwrap();
     assert!(kept.contains("no more than its share"), "{kept}");
-    let taken = headline(|point| {
+    let taken = headline::<VcmGuests>(|point| {
         let is_worst =
             point["case"] == "beside endless chains".into() && point["tenant"] == "1".into();
         if is_worst { 50.0 } else { 100.0 }
-    });
-    let worst = "keeps 50% (50% to 50%), front-end";
-    assert!(
-        taken.ends_with("tenant 1, beside endless chains."),
-        "{taken}"
-    );
+    })
+    .unwrap();
+    let worst = "keeps 50% (50% to 50%), front-end, 512 B, tenant 1, beside endless chains.";
     assert!(taken.contains(worst), "{taken}");
 }

@@ -1,10 +1,9 @@
 //! What the tenants have of each other, in plain words.
 
 use kit::experiment::Results;
-use kit::fairness::{JAIN, LEAST_SHARE, SHARE};
+use kit::fairness::{JAIN, Kept, LEAST_SHARE, SHARE};
 use kit::headline::Answer;
 use kit::load::benches::{NOTIFICATIONS, REQUESTS, SPEED};
-use kit::series::Told;
 use kit::subject::Measure;
 use kit::words::{finding, percent, speed};
 use trial::{Finding, Standing, Weight};
@@ -23,34 +22,24 @@ pub(super) fn answer(results: &Results<'_, Tenants>) -> Option<Answer> {
         let shares = equal(results).or_else(|| weighted(results));
         return shares.map(Answer::from);
     }
-    let valid = || results.told().iter().filter(|one| one.ratio.is_believed);
-    let low = |told: &Told<Place, Case>| told.ratio.comparison.low;
-    let worst = valid().min_by(|a, b| low(a).total_cmp(&low(b)))?;
-    let ratio = &worst.ratio.comparison;
-    let figures = format!(
-        "{} ({} to {}), {}, {}",
-        percent(ratio.ratio),
-        percent(ratio.low),
-        percent(ratio.high),
-        ratio.subject,
-        ratio.arm
-    );
-    let is_met = valid().all(|one| one.ratio.standing() == Some(Standing::Met));
-    let (text, remedy) = match worst.ratio.standing() {
-        _ if is_met => (
+    let told = results.told().iter();
+    let kept = Kept::of(told.filter(|one| one.ratio.is_believed))?;
+    let least = kept.least;
+    let (text, remedy) = match kept.standing {
+        Standing::Met => (
             format!(
-                "A hostile tenant takes no more than its share: others keep at least {} of the speed that they have beside a polite one. The least is {figures}.",
+                "A hostile tenant takes no more than its share: others keep at least {} of the speed that they have beside a polite one. The least is {least}.",
                 percent(SHARE_KEPT)
             ),
             "",
         ),
-        Some(Standing::NotMet) => (
-            format!("A hostile tenant takes more than its share: others keep {figures}."),
+        Standing::NotMet => (
+            format!("A hostile tenant takes more than its share: others keep {least}."),
             "Give such a tenant a quota, or a worker of its own.",
         ),
-        _ => (
+        Standing::Undecided => (
             format!(
-                "Whether a hostile tenant takes more than its share is undecided: the least that others keep is {figures}."
+                "Whether a hostile tenant takes more than its share is undecided: the least that others keep is {least}."
             ),
             "Measure longer (--budget) on a quiet host.",
         ),

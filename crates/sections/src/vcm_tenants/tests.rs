@@ -1,15 +1,13 @@
 //! What only this section promises: the rest is in `tests/conformance.rs`.
 
-use std::collections::BTreeMap;
-
 use kit::config::keys::{self, Table};
 use kit::experiment::{Experiment, Results};
 use kit::host::Host;
 use kit::load::benches::NOTIFICATIONS;
-use kit::rehearsal::{Script, rehearse};
+use kit::rehearsal::headline;
 use kit::subject::Reading;
 use kit::testing::{assert_refused, section};
-use trial::{Dimension, Event, Weight};
+use trial::Weight;
 
 use super::case::{Case, Place};
 use super::{Config, Tenants, findings, rig};
@@ -71,25 +69,13 @@ fn many_tenants_are_shallower_so_that_the_cache_holds_them() {
 
 #[test]
 fn the_headline_is_the_worst_that_a_hostile_tenant_did() {
-    let headline = |speed: fn(&BTreeMap<String, Dimension>) -> f64| {
-        let script = Script {
-            speed,
-            ..Script::default()
-        };
-        let run = rehearse::<Tenants>(&toml::Table::new(), &script).unwrap();
-        let mut all = run.events.into_iter();
-        all.find_map(|event| match event {
-            Event::Finding(one) if one.weight == Weight::Headline => Some(one.text),
-            _ => None,
-        })
-        .expect("there is one")
-    };
-    let kept = headline(|_| 100.0);
+    let kept = headline::<Tenants>(|_| 100.0).unwrap();
     assert!(kept.contains("no more than its share"), "{kept}");
-    let taken = headline(|point| {
+    let taken = headline::<Tenants>(|point| {
         let is_worst = point["case"] == "mute".into() && point["tenant"] == "2".into();
         if is_worst { 50.0 } else { 100.0 }
-    });
+    })
+    .unwrap();
     let worst = "others keep 50% (50% to 50%), tenant 2, weight 2, beside one that fills";
     assert!(taken.contains(worst), "{taken}");
 }

@@ -258,9 +258,15 @@ impl Driver {
             self.free.retain(|free| *free != head);
         }
         self.tokens[usize::from(head)] = token;
-        let at = self.available_at() + 4 + usize::from(self.next % self.size) * 2;
-        self.number(at).store(head, Ordering::Relaxed);
+        self.put_available(self.next, head);
         self.next = self.next.wrapping_add(1);
+    }
+
+    /// Writes an entry of the available ring; what was there. By itself for tests of
+    /// what [`enter`](Self::enter) does not write.
+    pub fn put_available(&self, index: u16, head: u16) -> u16 {
+        let at = self.available_at() + 4 + usize::from(index % self.size) * 2;
+        self.number(at).swap(head, Ordering::Relaxed)
     }
 
     /// Shows the device what was submitted, and wakes it if it asks for that.
