@@ -13,6 +13,8 @@ pub enum Layer {
     Ipv6Extension,
     Icmp,
     Udp,
+    Quic,
+    QuicTransportParameter,
 }
 
 impl fmt::Display for Layer {
@@ -27,6 +29,8 @@ impl fmt::Display for Layer {
             Self::Ipv6Extension => "IPv6 extension header",
             Self::Icmp => "ICMP message",
             Self::Udp => "UDP datagram",
+            Self::Quic => "QUIC packet",
+            Self::QuicTransportParameter => "QUIC transport parameter",
         })
     }
 }

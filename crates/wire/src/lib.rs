@@ -6,6 +6,9 @@
 //! accessor can fail. `Repr` is a value: it becomes bytes with right lengths
 //! and checksums, and is read from a `Packet` only where those are right.
 //!
+//! [`quic`] differs: its packets are views and its headers values, but they do not
+//! become each other without keys.
+//!
 //! [`TestFrame`] is the tester's stamped frame, [`Summary`] a frame in one line
 //! for people.
 //!
@@ -20,6 +23,7 @@ pub mod ethernet;
 pub mod icmp;
 pub mod ipv4;
 pub mod ipv6;
+pub mod quic;
 mod spread;
 mod stamp;
 mod summary;

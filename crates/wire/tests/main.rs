@@ -2,4 +2,5 @@
 //! their own are beside it and say why.
 
 mod frames;
+mod quic;
 mod test_frames;
