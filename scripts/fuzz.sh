@@ -21,7 +21,7 @@ case $count in
 esac
 [ $# -eq 0 ] || shift
 [ $# -gt 0 ] || set -- run_read scenario cpuid_dump disk_header histogram crypto_job lane functions \
-    vhost_messages vhost_parts vhost_queue vm_frames wire_frames wire_views
+    vhost_messages vhost_parts vhost_queue vm_frames wire_frames wire_quic wire_views
 
 host=$(rustc +nightly -vV | sed -n 's/^host: //p') || host=
 [ -n "$host" ] || { echo "no nightly compiler here; rustup toolchain install nightly" >&2; exit 1; }
@@ -43,7 +43,7 @@ for target in "$@"; do
     mkdir -p "$folder/corpus/$target" "artifacts/$target"
     # Text may be as long as a file is; of choices a few hundred are plenty.
     case $target in
-        crypto_job | lane | functions | vhost_* | wire_frames | wire_views) longest=1000 ;;
+        crypto_job | lane | functions | vhost_* | wire_frames | wire_quic | wire_views) longest=1000 ;;
         *) longest=16384 ;;
     esac
     # Where a device's threads run, no run is quite like another, nor frees all that it

@@ -20,7 +20,7 @@ const BYTES_MAX: u64 = 200 * 1024;
 /// A target's name and body.
 type Target = (&'static str, fn(&[u8]));
 
-const TARGETS: [Target; 15] = [
+const TARGETS: [Target; 16] = [
     ("cpuid_dump", targets::cpuid_dump),
     ("crypto_job", targets::crypto_job),
     ("disk_header", targets::disk_header),
@@ -35,6 +35,7 @@ const TARGETS: [Target; 15] = [
     ("vhost_queue", targets::vhost_queue),
     ("vm_frames", targets::vm_frames),
     ("wire_frames", targets::wire_frames),
+    ("wire_quic", targets::wire_quic),
     ("wire_views", targets::wire_views),
 ];
 
@@ -134,6 +135,11 @@ fn frames_of_guests() {
 #[test]
 fn test_frames() {
     replay("wire_frames");
+}
+
+#[test]
+fn datagrams_of_quic() {
+    replay("wire_quic");
 }
 
 #[test]

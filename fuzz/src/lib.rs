@@ -20,6 +20,7 @@ mod vhost_parts;
 mod vhost_queue;
 mod vm_frames;
 mod wire_frames;
+mod wire_quic;
 mod wire_views;
 
 pub use cpuid_dump::cpuid_dump;
@@ -36,4 +37,5 @@ pub use vhost_parts::vhost_parts;
 pub use vhost_queue::vhost_queue;
 pub use vm_frames::vm_frames;
 pub use wire_frames::wire_frames;
+pub use wire_quic::wire_quic;
 pub use wire_views::wire_views;
