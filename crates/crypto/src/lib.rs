@@ -37,7 +37,7 @@ mod workload;
 
 pub use algorithm::{Algorithm, FfdhGroup, KeyForm, RsaBits, RsaScheme, UnknownAlgorithm};
 pub use auto::{Auto, Calibration, JOBS, Measured, SIZES_BYTES, calibrate};
-pub use aws_lc::{BlockCipher, aws_lc_chose, aws_lc_sees};
+pub use aws_lc::{BlockCipher, HeaderMask, aws_lc_chose, aws_lc_sees};
 pub use backend::Backend;
 pub use between::Between;
 pub use chaining::{Chaining, counter_after};

@@ -41,6 +41,7 @@ mod ecdsa;
 mod ffdh;
 mod gcm;
 mod hash;
+mod header_mask;
 mod hmac;
 mod key;
 mod key_pair;
@@ -53,6 +54,7 @@ mod xts;
 pub use block_cipher::BlockCipher;
 pub use chosen::{aws_lc_chose, aws_lc_sees};
 pub(crate) use ecb::EcbKey;
+pub use header_mask::HeaderMask;
 pub(crate) use key_pair::generate_pkcs8;
 pub(crate) use random::fill as random;
 

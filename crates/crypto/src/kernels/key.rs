@@ -53,7 +53,16 @@ impl KernelKey {
         material: &KeyMaterial,
     ) -> Result<Self, KeyError> {
         let key = material.expose_for(algorithm)?;
-        let cipher = Cipher::new(set, algorithm.is_xts(), key);
+        #[allow(unused_mut, reason = "GCM's are made for instructions only")]
+        let mut cipher = Cipher::new(set, algorithm.is_xts(), key);
+        #[cfg(target_arch = "x86_64")]
+        if let Cipher::Native(keys) = &mut cipher
+            && algorithm.is_aead()
+        {
+            // SAFETY: keys are native where the CPU has AES-NI.
+            unsafe { super::native::make_powers(keys) };
+            wipe_below::<STACK_KIB>();
+        }
         Ok(Self { algorithm, cipher })
     }
 

@@ -1,4 +1,4 @@
-//! Lockgate's own: AES in ECB, CBC, CTR and XTS on registers of one, two or
+//! Lockgate's own: AES in ECB, CBC, CTR, GCM and XTS on registers of one, two or
 //! four blocks; and for runs of sectors LRW and PCBC besides.
 //!
 //! One small design is written once over [`native`]'s `Lanes` and compiled for
@@ -9,6 +9,8 @@
 
 pub(crate) mod ceiling;
 pub(crate) mod cipher;
+#[cfg(target_arch = "x86_64")]
+mod gcm;
 mod key;
 mod multiples;
 #[cfg(target_arch = "x86_64")]
@@ -43,6 +45,12 @@ impl Kernels {
             set: instructions(),
         }
     }
+
+    /// GCM needs multiplications without carries.
+    fn has(&self, algorithm: Algorithm) -> bool {
+        Mode::of(algorithm)
+            .is_some_and(|mode| mode != Mode::Gcm || self.set > Instructions::Baseline)
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -50,6 +58,7 @@ enum Mode {
     Ecb,
     Cbc,
     Ctr,
+    Gcm,
     Xts,
 }
 
@@ -60,6 +69,7 @@ impl Mode {
             A::Aes128Ecb | A::Aes192Ecb | A::Aes256Ecb => Self::Ecb,
             A::Aes128Cbc | A::Aes192Cbc | A::Aes256Cbc => Self::Cbc,
             A::Aes128Ctr | A::Aes192Ctr | A::Aes256Ctr => Self::Ctr,
+            A::Aes128Gcm | A::Aes192Gcm | A::Aes256Gcm => Self::Gcm,
             A::Aes128Xts | A::Aes256Xts => Self::Xts,
             _ => return None,
         })
@@ -86,7 +96,7 @@ impl Backend for Kernels {
 
     fn supports(&self, kind: Kind) -> bool {
         let algorithm = kind.algorithm;
-        check::exists(kind) && (algorithm.is_sectors() || Mode::of(algorithm).is_some())
+        check::exists(kind) && (algorithm.is_sectors() || self.has(algorithm))
     }
 
     fn width(&self, kind: Kind) -> usize {
@@ -106,7 +116,7 @@ impl Backend for Kernels {
         if let Algorithm::Sectors(sectors) = algorithm {
             let key = material.expose_for(algorithm)?;
             Ok(Box::new(SectorCipher::with(self.set, sectors, key)?))
-        } else if Mode::of(algorithm).is_some() {
+        } else if self.has(algorithm) {
             Ok(Box::new(KernelKey::new(self.set, algorithm, material)?))
         } else {
             Err(KeyError::Unsupported {
@@ -126,6 +136,10 @@ impl Backend for Kernels {
         unsafe {
             if kind.algorithm.is_sectors() {
                 return cipher::process(kind, jobs, statuses);
+            }
+            #[cfg(target_arch = "x86_64")]
+            if Mode::of(kind.algorithm) == Some(Mode::Gcm) {
+                return gcm::process(self.set, kind, jobs, statuses);
             }
             #[cfg(target_arch = "x86_64")]
             if self.set > Instructions::Baseline {

@@ -1,6 +1,7 @@
 //! Every set of instructions that this CPU has, against the twin that needs
 //! none; and that no byte beyond a segment is touched.
 
+mod gcm;
 pub(crate) mod guarded;
 mod sectors;
 

@@ -40,6 +40,24 @@ pub(super) trait Lanes: Copy {
     unsafe fn reversed(self) -> Self;
     /// The last block of `before`, then all of `self` but its last block.
     unsafe fn preceded_by(self, before: Self) -> Self;
+    /// Carry-less products of the lower 64-bit halves, of the upper ones, and of one's lower
+    /// and the other's upper.
+    unsafe fn low_low(self, other: Self) -> Self;
+    unsafe fn high_high(self, other: Self) -> Self;
+    unsafe fn low_high(self, other: Self) -> Self;
+    unsafe fn high_low(self, other: Self) -> Self;
+    /// The halves of each block exchanged.
+    unsafe fn swapped(self) -> Self;
+    /// All blocks xored into the first, the others zero.
+    unsafe fn added(self) -> Self;
+    /// That block first, the others zero.
+    unsafe fn zero_but_first(block: *const Block) -> Self;
+    /// Reads 1 to 16·`BLOCKS` bytes, no byte beyond, and zeros behind them.
+    unsafe fn load_bytes(from: *const u8, bytes: usize) -> Self;
+    /// Writes that many bytes, and no byte beyond.
+    unsafe fn store_bytes(self, to: *mut u8, bytes: usize);
+    /// That many bytes, and zeros behind them.
+    unsafe fn first_bytes(self, bytes: usize) -> Self;
     /// The same registers, of which the compiler must have the values here and
     /// may use the results only after here: where the order of instructions
     /// matters, and it would choose another.
@@ -64,6 +82,45 @@ pub(super) trait Lanes: Copy {
         offset: usize,
         count: usize,
     );
+}
+
+/// A register of `bytes` bytes and zeros, by way of private memory.
+///
+/// # Safety
+/// As for [`Lanes::load_bytes`].
+#[inline(always)]
+pub(super) unsafe fn load_part<V: Lanes>(from: *const u8, bytes: usize) -> V {
+    let mut private = [0_u8; 64];
+    // SAFETY: the caller's; a register has 64 bytes at most.
+    unsafe {
+        std::ptr::copy_nonoverlapping(from, private.as_mut_ptr(), bytes);
+        V::load(private.as_ptr())
+    }
+}
+
+/// # Safety
+/// As for [`Lanes::store_bytes`].
+#[inline(always)]
+pub(super) unsafe fn store_part<V: Lanes>(register: V, to: *mut u8, bytes: usize) {
+    let mut private = [0_u8; 64];
+    // SAFETY: the caller's; a register has 64 bytes at most.
+    unsafe {
+        register.store(private.as_mut_ptr());
+        std::ptr::copy_nonoverlapping(private.as_ptr(), to, bytes);
+    }
+}
+
+/// # Safety
+/// As for [`Lanes::first_bytes`].
+#[inline(always)]
+pub(super) unsafe fn first_part<V: Lanes>(register: V, bytes: usize) -> V {
+    let mut private = [0_u8; 64];
+    // SAFETY: the caller's; a register has 64 bytes at most.
+    unsafe {
+        register.store(private.as_mut_ptr());
+        private[bytes..].fill(0);
+        V::load(private.as_ptr())
+    }
 }
 
 /// The instructions of a `Lanes` implementation, each a line.

@@ -4,6 +4,8 @@
 mod blocks;
 pub(super) mod cbc;
 mod ceiling;
+mod gcm;
+mod ghash;
 mod lanes;
 mod lrw;
 mod parallel;
@@ -16,8 +18,12 @@ mod xts;
 
 use std::arch::x86_64::{__m128i, __m256i, __m512i};
 
+pub(super) use gcm::Message;
+use ghash::Powers;
 pub(crate) use lanes::Block;
 pub(super) use round_keys::RoundKeys;
+
+use zeroize::Zeroize;
 
 use super::Mode;
 use super::key::KernelKey;
@@ -33,6 +39,9 @@ pub(super) const XTS_STACK_KIB: usize = if cfg!(debug_assertions) { 8 } else { 2
 /// What [`pcbc`](fn@pcbc) uses of it: what it chains tells the text, unlike that of CBC.
 const PCBC_STACK_KIB: usize = if cfg!(debug_assertions) { 32 } else { 20 };
 
+/// What [`gcm`](fn@gcm) uses of it.
+pub(super) const GCM_STACK_KIB: usize = if cfg!(debug_assertions) { 8 } else { 4 };
+
 /// What [`parallel`](fn@parallel) uses of it. CBC encryption clears its own.
 const PARALLEL_STACK_KIB: usize = if cfg!(debug_assertions) { 2 } else { 1 };
 
@@ -40,6 +49,14 @@ pub(super) struct NativeKeys {
     pub(super) data: RoundKeys,
     /// XTS only.
     pub(super) tweak: RoundKeys,
+    /// GCM only.
+    powers: Powers,
+}
+
+impl Drop for NativeKeys {
+    fn drop(&mut self) {
+        self.powers.0.zeroize();
+    }
 }
 
 impl NativeKeys {
@@ -51,6 +68,7 @@ impl NativeKeys {
         let mut own = Box::new(Self {
             data: RoundKeys::BLANK,
             tweak: RoundKeys::BLANK,
+            powers: Powers::BLANK,
         });
         let (data, tweak) = key.split_at(if is_xts { key.len() / 2 } else { key.len() });
         // SAFETY: forwarded from the caller.
@@ -62,6 +80,17 @@ impl NativeKeys {
         }
         own
     }
+}
+
+/// A message whose bytes are in one piece on each side.
+#[derive(Clone, Copy)]
+pub(super) struct Text {
+    pub(super) iv: [u8; 12],
+    pub(super) aad: *const u8,
+    pub(super) aad_bytes: usize,
+    pub(super) source: *const u8,
+    pub(super) destination: *mut u8,
+    pub(super) bytes: usize,
 }
 
 /// The entries of one set of instructions: everything they call is inlined
@@ -155,6 +184,25 @@ macro_rules! entries {
                         (Mode::Ecb, false) => messages::<$vector, ECB, false>(units),
                         _ => messages::<$vector, CBC, false>(units),
                     }
+                }
+            }
+
+            /// # Safety
+            /// As for [`super::gcm`](fn@super::gcm); the CPU has the set.
+            #[target_feature(enable = $features)]
+            pub(super) unsafe fn gcm(seal: bool, keys: &NativeKeys, text: &Text) -> Block {
+                let NativeKeys { data, powers, .. } = keys;
+                let Text { iv, aad, aad_bytes, source, destination, bytes } = *text;
+                // SAFETY: forwarded from the caller.
+                unsafe {
+                    let mut own = gcm::begin::<$vector>(data, powers, &iv, aad, aad_bytes);
+                    let own = &mut own;
+                    if seal {
+                        gcm::go_on::<$vector, true>(data, powers, own, source, destination, bytes);
+                    } else {
+                        gcm::go_on::<$vector, false>(data, powers, own, source, destination, bytes);
+                    }
+                    gcm::tag::<$vector>(powers, own)
                 }
             }
 
@@ -295,6 +343,89 @@ pub(super) unsafe fn parallel(
         }
     }
     wipe_below::<PARALLEL_STACK_KIB>();
+}
+
+/// Encrypts or decrypts a message in GCM; its tag.
+///
+/// # Safety
+/// As for [`xts`](fn@xts); the additional data is readable, and the keys were made for GCM.
+pub(super) unsafe fn gcm(set: Instructions, seal: bool, keys: &NativeKeys, text: &Text) -> Block {
+    // SAFETY: forwarded from the caller.
+    let tag = unsafe {
+        match set {
+            Instructions::Avx512 => avx512::gcm(seal, keys, text),
+            Instructions::Vaes => vaes::gcm(seal, keys, text),
+            Instructions::Avx | Instructions::Avx2 => avx::gcm(seal, keys, text),
+            Instructions::AesNi | Instructions::Baseline => aes_ni::gcm(seal, keys, text),
+        }
+    };
+    wipe_below::<GCM_STACK_KIB>();
+    tag
+}
+
+/// Begins a message in GCM that comes in pieces.
+///
+/// # Safety
+/// As for [`gcm`](fn@gcm).
+#[target_feature(enable = "aes,pclmulqdq,ssse3,sse4.1")]
+pub(super) unsafe fn gcm_begin(
+    keys: &NativeKeys,
+    iv: &[u8; 12],
+    aad: *const u8,
+    bytes: usize,
+) -> Message {
+    // SAFETY: forwarded from the caller.
+    unsafe { gcm::begin::<__m128i>(&keys.data, &keys.powers, iv, aad, bytes) }
+}
+
+/// Goes on with a piece, in place: whole blocks, but the last may end with a part of one.
+///
+/// # Safety
+/// As for [`gcm`](fn@gcm); `chunk` is ours for `bytes`.
+#[target_feature(enable = "aes,pclmulqdq,ssse3,sse4.1")]
+pub(super) unsafe fn gcm_chunk(
+    keys: &NativeKeys,
+    seal: bool,
+    message: &mut Message,
+    chunk: *mut u8,
+    bytes: usize,
+) {
+    let NativeKeys { data, powers, .. } = keys;
+    // SAFETY: forwarded from the caller.
+    unsafe {
+        if seal {
+            gcm::go_on::<__m128i, true>(data, powers, message, chunk, chunk, bytes);
+        } else {
+            gcm::go_on::<__m128i, false>(data, powers, message, chunk, chunk, bytes);
+        }
+    }
+}
+
+/// # Safety
+/// As for [`gcm`](fn@gcm).
+#[target_feature(enable = "aes,pclmulqdq,ssse3,sse4.1")]
+pub(super) unsafe fn gcm_tag(keys: &NativeKeys, message: &Message) -> Block {
+    // SAFETY: forwarded from the caller.
+    unsafe { gcm::tag::<__m128i>(&keys.powers, message) }
+}
+
+/// Fills in what hashing needs.
+///
+/// # Safety
+/// The CPU has AES-NI, and PCLMULQDQ with it.
+#[target_feature(enable = "aes,pclmulqdq,ssse3,sse4.1")]
+pub(super) unsafe fn make_powers(keys: &mut NativeKeys) {
+    use lanes::Lanes;
+    let mut zeros = [0; 16];
+    // SAFETY: forwarded from the caller; all is our own memory.
+    unsafe {
+        let key = __m128i::broadcast(keys.data.encrypting.as_ptr());
+        let none = [__m128i::zero()];
+        let block = blocks::rounds::<__m128i, 1, true, 0>(&keys.data, [key], &none);
+        block[0].store(zeros.as_mut_ptr());
+        keys.powers.fill(&zeros);
+    }
+    zeros.zeroize();
 }
 
 /// Rounds on `width` registers (8, 12 or 14) for keys of `rounds` (10, 12 or

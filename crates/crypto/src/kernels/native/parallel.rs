@@ -32,6 +32,12 @@ static NUMBERS: Numbers = {
     Numbers(numbers)
 };
 
+/// Where these begin.
+#[inline(always)]
+pub(super) fn numbers() -> *const u8 {
+    NUMBERS.0.as_ptr().cast()
+}
+
 /// Encrypts or decrypts messages.
 ///
 /// # Safety
@@ -141,7 +147,7 @@ unsafe fn group<V: Lanes, const N: usize, const MODE: u8, const ENCRYPT: bool>(
     blocks: usize,
 ) -> V {
     let bytes = V::BLOCKS * BLOCK_BYTES;
-    let numbers = NUMBERS.0.as_ptr().cast::<u8>();
+    let numbers = numbers();
     // SAFETY: the caller's word; there are numbers for eight registers.
     unsafe {
         let key = V::broadcast(schedule::<ENCRYPT>(keys));

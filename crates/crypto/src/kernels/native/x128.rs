@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::lanes::{Block, Lanes, operations};
+use super::lanes::{Block, Lanes, first_part, load_part, operations, store_part};
 
 /// x⁷ + x² + x + 1, which x¹²⁸ is.
 const POLYNOMIAL: i64 = 0x87;
@@ -38,6 +38,19 @@ impl Lanes for __m128i {
         fn add_halves(self: Self, other: Self) -> Self = _mm_add_epi64(self, other);
         fn reversed(self: Self) -> Self = _mm_shuffle_epi8(self, backwards());
         fn preceded_by(self: Self, before: Self) -> Self = before;
+        fn low_low(self: Self, other: Self) -> Self = _mm_clmulepi64_si128::<0x00>(self, other);
+        fn high_high(self: Self, other: Self) -> Self = _mm_clmulepi64_si128::<0x11>(self, other);
+        fn low_high(self: Self, other: Self) -> Self = _mm_clmulepi64_si128::<0x10>(self, other);
+        fn high_low(self: Self, other: Self) -> Self = _mm_clmulepi64_si128::<0x01>(self, other);
+        fn swapped(self: Self) -> Self = _mm_shuffle_epi32::<0x4e>(self);
+        fn added(self: Self) -> Self = self;
+        fn zero_but_first(block: *const Block) -> Self = Self::load(block.cast());
+        fn load_bytes(from: *const u8, bytes: usize) -> Self =
+            if bytes == 16 { Self::load(from) } else { load_part(from, bytes) };
+        fn store_bytes(self: Self, to: *mut u8, bytes: usize) =
+            if bytes == 16 { self.store(to) } else { store_part(self, to, bytes) };
+        fn first_bytes(self: Self, bytes: usize) -> Self =
+            if bytes == 16 { self } else { first_part(self, bytes) };
         fn gather(from: *const *const u8, offset: usize, _count: usize, to: *mut Self, _stride: usize) = {
             *to = Self::load((*from).add(offset));
         };

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::lanes::{Block, Lanes, operations};
+use super::lanes::{Block, Lanes, first_part, load_part, operations, store_part};
 use super::x128::backwards;
 
 impl Lanes for __m256i {
@@ -38,6 +38,23 @@ impl Lanes for __m256i {
             _mm256_shuffle_epi8(self, _mm256_broadcastsi128_si256(backwards()));
         fn preceded_by(self: Self, before: Self) -> Self =
             _mm256_permute2x128_si256::<0x21>(before, self);
+        fn low_low(self: Self, other: Self) -> Self = _mm256_clmulepi64_epi128::<0x00>(self, other);
+        fn high_high(self: Self, other: Self) -> Self = _mm256_clmulepi64_epi128::<0x11>(self, other);
+        fn low_high(self: Self, other: Self) -> Self = _mm256_clmulepi64_epi128::<0x10>(self, other);
+        fn high_low(self: Self, other: Self) -> Self = _mm256_clmulepi64_epi128::<0x01>(self, other);
+        fn swapped(self: Self) -> Self = _mm256_shuffle_epi32::<0x4e>(self);
+        fn added(self: Self) -> Self = {
+            let upper = _mm256_extracti128_si256::<1>(self);
+            _mm256_zextsi128_si256(_mm256_castsi256_si128(self).xor(upper))
+        };
+        fn zero_but_first(block: *const Block) -> Self =
+            _mm256_zextsi128_si256(__m128i::load(block.cast()));
+        fn load_bytes(from: *const u8, bytes: usize) -> Self =
+            if bytes == 32 { Self::load(from) } else { load_part(from, bytes) };
+        fn store_bytes(self: Self, to: *mut u8, bytes: usize) =
+            if bytes == 32 { self.store(to) } else { store_part(self, to, bytes) };
+        fn first_bytes(self: Self, bytes: usize) -> Self =
+            if bytes == 32 { self } else { first_part(self, bytes) };
         fn gather(from: *const *const u8, offset: usize, count: usize, to: *mut Self, stride: usize) = {
             let first = Self::load_blocks((*from).add(offset), count);
             let second = Self::load_blocks((*from.add(1)).add(offset), count);

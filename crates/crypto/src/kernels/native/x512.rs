@@ -40,6 +40,25 @@ impl Lanes for __m512i {
             _mm512_shuffle_epi8(self, _mm512_broadcast_i32x4(backwards()));
         fn preceded_by(self: Self, before: Self) -> Self =
             _mm512_alignr_epi64::<6>(self, before);
+        fn low_low(self: Self, other: Self) -> Self = _mm512_clmulepi64_epi128::<0x00>(self, other);
+        fn high_high(self: Self, other: Self) -> Self = _mm512_clmulepi64_epi128::<0x11>(self, other);
+        fn low_high(self: Self, other: Self) -> Self = _mm512_clmulepi64_epi128::<0x10>(self, other);
+        fn high_low(self: Self, other: Self) -> Self = _mm512_clmulepi64_epi128::<0x01>(self, other);
+        fn swapped(self: Self) -> Self = _mm512_shuffle_epi32::<0x4e>(self);
+        fn added(self: Self) -> Self = {
+            let upper = _mm512_extracti64x4_epi64::<1>(self);
+            let two = _mm256_xor_si256(_mm512_castsi512_si256(self), upper);
+            let upper = _mm256_extracti128_si256::<1>(two);
+            _mm512_zextsi128_si512(_mm_xor_si128(_mm256_castsi256_si128(two), upper))
+        };
+        fn zero_but_first(block: *const Block) -> Self =
+            _mm512_zextsi128_si512(_mm_loadu_si128(block.cast()));
+        fn load_bytes(from: *const u8, bytes: usize) -> Self =
+            _mm512_maskz_loadu_epi8(first(bytes), from.cast());
+        fn store_bytes(self: Self, to: *mut u8, bytes: usize) =
+            _mm512_mask_storeu_epi8(to.cast(), first(bytes), self);
+        fn first_bytes(self: Self, bytes: usize) -> Self =
+            _mm512_maskz_mov_epi8(first(bytes), self);
         fn gather(from: *const *const u8, offset: usize, count: usize, to: *mut Self, stride: usize) = {
             let mut messages = [Self::zero(); 4];
             let mut index = 0;
@@ -99,6 +118,12 @@ fn now([mut a, mut b, mut c]: [__m512i; 3]) -> [__m512i; 3] {
 #[inline(always)]
 fn halves(count: usize) -> __mmask8 {
     u8::MAX >> (8 - 2 * count)
+}
+
+/// A mask for the first `bytes` bytes, 1 to 64.
+#[inline(always)]
+fn first(bytes: usize) -> __mmask64 {
+    u64::MAX >> (64 - bytes)
 }
 
 /// Rows to columns, of blocks.
